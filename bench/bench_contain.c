@@ -131,13 +131,13 @@ static double tree_stop(const struct containment *containment, const char *proce
     return took_ms;
 }
 
-static int bench_tree(const char *processes, long rounds, const char *mode)
+static int bench_tree(const char *processes, long rounds, const char *name)
 {
     struct err err = {0};
     struct containment containment;
-    enum containment_wish wish;
+    enum containment_mode mode;
     double term_ms[ROUNDS_MAX], kill_ms[ROUNDS_MAX];
-    if (!containment_wish_parse(mode, &wish) || !containment_probe(wish, &containment, &err))
+    if (!containment_mode_parse(name, &mode) || !containment_probe(mode, &containment, &err))
         fail("containment", &err);
     for (long i = 0; i < rounds; i++) {
         term_ms[i] = tree_stop(&containment, processes, SIGTERM);

@@ -259,6 +259,7 @@ tail_of() {
 if wanted lint; then
     say "the house: who may include whom"
     one architecture tests/architecture.sh
+    one "words that nobody reads here" python3 tests/words.py
 fi
 if wanted unit || wanted cli; then
     say "gcc"

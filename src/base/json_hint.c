@@ -51,13 +51,13 @@ const char *json_hint(const char *text, size_t length, const json_error_t *error
     bool close_expected = begins(error->text, "'}' expected") || begins(error->text, "']' expected");
     switch (*token) {
     case '\'':
-        return "texts and keys stand in double quotes";
+        return "strings and keys need double quotes";
     case '/':
     case '#':
         return "JSON has no comments; a key \"comment\" can hold one";
     case '}':
     case ']':
-        return before(text, (size_t)error->position - 1) == ',' ? "the comma before it is one too many" : NULL;
+        return before(text, (size_t)error->position - 1) == ',' ? "remove the comma before it" : NULL;
     case ':':
         return NULL;
     default:

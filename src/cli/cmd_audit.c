@@ -386,9 +386,18 @@ static const char *const exits[] = {"0", "audited, whatever was found",
                                     "3", "a folder cannot be read, or the files not be written",
                                     NULL};
 
+static const char *const examples[] = {
+    "audit results/run_20261121_093000",
+    "judge every experiment of a run",
+    "audit results/run_20261121_093000 --expect 'clean_share>=90%'",
+    "end with 1 when fewer than 90 % are clean",
+    NULL,
+};
+
 const struct cli_command cmd_audit = {
     .name = "audit",
-    .summary = "say what of a results folder can be believed",
+    .group = CLI_GROUP_JUDGE,
+    .summary = "judge the experiments of a results folder",
     .usage = usage,
     .description = description,
     .options = options,
@@ -397,5 +406,6 @@ const struct cli_command cmd_audit = {
     .operand_max = SIZE_MAX,
     .operand_name = "DIR",
     .exits = exits,
+    .examples = examples,
     .run = run,
 };

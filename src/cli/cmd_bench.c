@@ -214,10 +214,10 @@ static bool parse_until(const struct cli_value *values, size_t commands, struct 
     return true;
 }
 
-static struct bench_wish make_wish(const struct cli_call *call, const struct strv *commands)
+static struct bench_input_options make_options(const struct cli_call *call, const struct strv *commands)
 {
     const struct cli_value *values = call->values;
-    return (struct bench_wish){
+    return (struct bench_input_options){
         .commands = commands,
         .names = &values[OPTION_NAME].all,
         .prepare = &values[OPTION_PREPARE].all,
@@ -245,25 +245,25 @@ static bool check(const struct cli_value *values, const struct bench_input *inpu
            bench_end_may_write(values[OPTION_EXPORT_MARKDOWN].text, err);
 }
 
-static void say_start(const struct cli_call *call, const struct bench_wish *wish)
+static void say_start(const struct cli_call *call, const struct bench_input_options *how)
 {
     if (call->values[OPTION_QUIET].given || call->values[OPTION_JSON].given)
         return;
     AUTO_TEXT struct text text = {0};
-    text_addf(&text, "%zu command%s, %s%" PRId64 " run%s each", wish->commands->count,
-              wish->commands->count == 1 ? "" : "s", is_until(call->values) ? "at most " : "", wish->runs,
-              wish->runs == 1 ? "" : "s");
-    if (wish->warmup)
-        text_addf(&text, " after %" PRId64 " to warm up", wish->warmup);
-    text_addf(&text, "%s; seed %" PRIu64 "\n", wish->commands->count > 1 ? ", in random blocks" : "", wish->seed);
+    text_addf(&text, "%zu command%s, %s%" PRId64 " run%s each", how->commands->count,
+              how->commands->count == 1 ? "" : "s", is_until(call->values) ? "at most " : "", how->runs,
+              how->runs == 1 ? "" : "s");
+    if (how->warmup)
+        text_addf(&text, " after %" PRId64 " to warm up", how->warmup);
+    text_addf(&text, "%s; seed %" PRIu64 "\n", how->commands->count > 1 ? ", in random blocks" : "", how->seed);
     message_print(&text);
 }
 
-static int run_session_of(const struct cli_call *call, struct run_means *means, const struct bench_wish *wish,
+static int run_session_of(const struct cli_call *call, struct run_means *means, const struct bench_input_options *how,
                           const struct bench_input *input, const struct run_listener *watch, char **run_dir)
 {
     const struct cli_value *values = call->values;
-    struct session_wish session = {
+    struct session_options session = {
         .input = &input->run,
         .output = values[OPTION_OUTPUT].text,
         .caller = &means->caller,
@@ -272,7 +272,7 @@ static int run_session_of(const struct cli_call *call, struct run_means *means, 
         .quiet = values[OPTION_QUIET].given || values[OPTION_JSON].given,
         .kind = "bench",
         .watch = watch,
-        .stop_at_failure = !wish->ignore_failure,
+        .stop_at_failure = !how->ignore_failure,
         .leaves_closing = true,
         .run_dir = run_dir,
     };
@@ -280,18 +280,18 @@ static int run_session_of(const struct cli_call *call, struct run_means *means, 
     return run_session(&session);
 }
 
-static int run_and_show(const struct cli_call *call, struct run_means *means, const struct bench_wish *wish,
+static int run_and_show(const struct cli_call *call, struct run_means *means, const struct bench_input_options *how,
                         const struct bench_input *input, const struct bench_until_options *until)
 {
     const struct cli_value *values = call->values;
     AUTO_FREE char *dir = NULL;
-    say_start(call, wish);
+    say_start(call, how);
     AUTO(bench_watch_fini) struct bench_watch watch = {0};
     if (until)
         bench_watch_init(&watch, input, values[OPTION_REFERENCE].text, values[OPTION_VERDICTS].text, until);
-    int code = run_session_of(call, means, wish, input, until ? &watch.listener : NULL, &dir);
+    int code = run_session_of(call, means, how, input, until ? &watch.listener : NULL, &dir);
     struct bench_end end = {
-        .wish = wish,
+        .options = how,
         .input = input,
         .dir = dir,
         .reference = values[OPTION_REFERENCE].text,
@@ -319,31 +319,30 @@ static int run(const struct cli_call *call)
     struct err err = {0};
     AUTO(run_means_fini) struct run_means means = {0};
     AUTO(bench_input_fini) struct bench_input input = {0};
-    struct run_means_wish means_wish = {
+    struct run_means_options means_options = {
         .will_run = true,
         .containment = call->values[OPTION_CONTAINMENT].text,
         .as_root = call->values[OPTION_AS_ROOT].given,
         .quiet = call->values[OPTION_QUIET].given,
     };
-    if (!run_means_begin(&means_wish, &means, &err))
+    if (!run_means_begin(&means_options, &means, &err))
         return cli_failed(CLI_BROKEN, &err);
     AUTO_STRV struct strv commands = {0};
     if (!bench_input_scan(&call->operands, &call->values[OPTION_SCAN].all, &commands, &err))
         return cli_usage_error(call->command, "%s", err.text);
-    struct bench_wish wish = make_wish(call, &commands);
+    struct bench_input_options how = make_options(call, &commands);
     struct bench_until_options until;
-    if (!parse_until(call->values, commands.count, &until, &err) || !bench_input_make(&wish, &input, &err) ||
+    if (!parse_until(call->values, commands.count, &until, &err) || !bench_input_make(&how, &input, &err) ||
         !check(call->values, &input, &err))
         return cli_usage_error(call->command, "%s", err.text);
-    return run_and_show(call, &means, &wish, &input, is_until(call->values) ? &until : NULL);
+    return run_and_show(call, &means, &how, &input, is_until(call->values) ? &until : NULL);
 }
 
 static const char *const usage[] = {"bench COMMAND [COMMAND...] [options]", NULL};
 
 static const char *const description[] = {
-    "Runs each command so many times and says how long it takes and what it draws: mean, deviation, 95 % interval of "
-    "the "
-    "mean, median and range of time, GPU energy, GPU power and CPU energy; of several commands also the ratio of each "
+    "Runs each command so many times and says how long it takes and how much energy it uses: mean, deviation, 95 % "
+    "interval of the mean, median and range of time, GPU energy, GPU power and CPU energy; of several commands also the ratio of each "
     "to "
     "the first (--reference), with its interval, or that there is no significant difference. No settings file is "
     "needed.",
@@ -352,7 +351,7 @@ static const char *const description[] = {
     "A command is one operand, in quotes, split into words as a shell does; but no shell is run, so that none is "
     "measured. Pipes, redirections, variables and patterns for file names are refused; where they are needed, write sh "
     "-c '...' around the command.",
-    "Each run is held together, measured and judged as an experiment of 'run' is: before it the GPUs are looked at, "
+    "Each run is held together, measured and judged as an experiment of 'run' is: before it the GPUs are checked, "
     "after it nothing of it is alive. Contaminated runs do not count, nor do failed ones; they are named. A "
     "command that fails ends the bench, unless --ignore-failure is given.",
     "All of it is in DIR/bench_YYYYMMDD_HHMMSS, for audit, stats, compare, report and export.",
@@ -368,8 +367,17 @@ static const char *const exits[] = {
     NULL,
 };
 
+static const char *const examples[] = {
+    "bench 'python3 train.py' 'python3 train.py --amp' -n 10",
+    "compare two commands in 10 runs of each",
+    "bench 'python3 train.py --batch {batch}' --scan batch=16,32,64",
+    "compare three values of one argument",
+    NULL,
+};
+
 const struct cli_command cmd_bench = {
     .name = "bench",
+    .group = CLI_GROUP_MEASURE,
     .summary = "time and energy of commands, side by side",
     .usage = usage,
     .description = description,
@@ -380,6 +388,7 @@ const struct cli_command cmd_bench = {
     .operand_name = "COMMAND",
     .unknown_option_hint = "a command is one operand: quote it with its own options, as in 'python3 train.py --lr 0.1'",
     .exits = exits,
+    .examples = examples,
     .keeps_root = true,
     .run = run,
 };

@@ -46,14 +46,14 @@ static int run(const struct cli_call *call)
 }
 
 static const char *const usage[] = {
-    "calibrate [--gpu GPU] [--seconds DURATION] [--yes] [--html FILE] [--readings FILE] [--json]",
+    "calibrate [--gpu GPU] [--seconds DURATION] [--yes] [options]",
     "calibrate --show [--gpu GPU] [--json]", NULL};
 
 static const char *const description[] = {
     "Loads one idle GPU for about a minute, in steps and square waves whose times the GPU's own timer tells, and "
     "learns "
     "how its power sensors behave: how often they update, how long they average, with what delay, which share of the "
-    "time they look at, their step and noise, whether counter and samples agree, and how long power and temperature "
+    "time they sample, their step and noise, whether counter and samples agree, and how long power and temperature "
     "take to be back. Each figure has its 95 % half-width, or is unknown with the reason.",
     "Asks first, or wants --yes. Only on a GPU that nobody else uses, which is locked meanwhile. Needs no root, and "
     "changes no clock and no limit. The result is a file for each GPU and driver in the state folder; --show shows it, "
@@ -67,13 +67,23 @@ static const char *const exits[] = {"0", "calibrated, or shown",
                                     "3", "the GPU cannot be used, or is locked by another run",
                                     NULL};
 
+static const char *const examples[] = {
+    "calibrate --gpu 0 --yes",
+    "calibrate the sensors of GPU 0, without a question",
+    "calibrate --show",
+    "show what is calibrated, and whether it is stale",
+    NULL,
+};
+
 const struct cli_command cmd_calibrate = {
     .name = "calibrate",
+    .group = CLI_GROUP_MACHINE,
     .summary = "learn how this GPU's power sensors behave",
     .usage = usage,
     .description = description,
     .options = options,
     .option_count = OPTION_COUNT,
     .exits = exits,
+    .examples = examples,
     .run = run,
 };

@@ -166,14 +166,24 @@ static const char *const exits[] = {"0", "nothing of this program's is left",
                                     "3", "the processes of this machine cannot be read",
                                     NULL};
 
+static const char *const examples[] = {
+    "clean",
+    "list what dead runs left and who has a GPU open; end nothing",
+    "clean --kill",
+    "end what dead runs left",
+    NULL,
+};
+
 const struct cli_command cmd_clean = {
     .name = "clean",
+    .group = CLI_GROUP_MACHINE,
     .summary = "list, and end, what dead runs left behind",
     .usage = usage,
     .description = description,
     .options = options,
     .option_count = OPTION_COUNT,
     .exits = exits,
+    .examples = examples,
     .keeps_root = true,
     .run = run,
 };

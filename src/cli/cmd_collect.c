@@ -36,9 +36,9 @@ static bool is_complete(const struct collected *collected)
 static json_t *write_page(int dir, const char *run_dir)
 {
     struct err err = {0};
-    const struct report_wish wish = {.dir = &dir, .language = report_page_language()};
+    const struct report_options how = {.dir = &dir, .language = report_page_language()};
     json_t *run = results_read_json(run_dir, &err);
-    if (!run || !report_page_write(run, run_dir, &wish, &err))
+    if (!run || !report_page_write(run, run_dir, &how, &err))
         cli_warning("there is no report.html: %s", err.text);
     json_t *lanes = json_incref(json_object_get(run, "lanes"));
     json_decref(run);
@@ -137,8 +137,17 @@ static const char *const exits[] = {
     "2", "a mistake on the command line", "3", "the folder is none of a submitted run, or cannot be written",
     NULL};
 
+static const char *const examples[] = {
+    "collect results/run_20261121_093000",
+    "make run.db, summary.csv and the page of a submitted run",
+    "collect results/run_20261121_093000 --json",
+    "the same; print what is missing as JSON",
+    NULL,
+};
+
 const struct cli_command cmd_collect = {
     .name = "collect",
+    .group = CLI_GROUP_CLUSTER,
     .summary = "put together what a submitted run's tasks recorded",
     .usage = usage,
     .description = description,
@@ -148,5 +157,6 @@ const struct cli_command cmd_collect = {
     .operand_max = 1,
     .operand_name = "RUN_DIR",
     .exits = exits,
+    .examples = examples,
     .run = run,
 };

@@ -193,8 +193,17 @@ static const char *const exits[] = {
     "2", "a mistake in the options, or nothing to compare", "3", "a folder cannot be read",
     "4", "no claim of --expect is refuted, one is open",    NULL};
 
+static const char *const examples[] = {
+    "compare results:model=resnet20 results:model=vgg11",
+    "compare two models of one results folder",
+    "compare before after --expect 'gpu_energy_j<0.9'",
+    "end with 0 when B needs less than 90 % of the energy of A",
+    NULL,
+};
+
 const struct cli_command cmd_compare = {
     .name = "compare",
+    .group = CLI_GROUP_JUDGE,
     .summary = "compare two groups of experiments",
     .usage = usage,
     .description = description,
@@ -204,5 +213,6 @@ const struct cli_command cmd_compare = {
     .operand_max = 2,
     .operand_name = "DIR[:KEY=VALUE]",
     .exits = exits,
+    .examples = examples,
     .run = run,
 };

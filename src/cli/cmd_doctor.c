@@ -25,7 +25,7 @@ static const struct cli_option options[OPTION_COUNT] = {
     [OPTION_JSON] = {.long_name = "--json", .help = "as JSON"},
     [OPTION_CALIBRATE] = {.long_name = "--calibrate",
                           .help = "instead: learn how the GPU's sensors behave, as the command calibrate does"},
-    [OPTION_AS_ROOT] = {.long_name = "--as-root", .help = "under sudo: look as root instead of as the caller"},
+    [OPTION_AS_ROOT] = {.long_name = "--as-root", .help = "under sudo: check as root instead of as the caller"},
 };
 
 static size_t page_width(void)
@@ -120,28 +120,38 @@ static const char *const description[] = {
     "tried for some seconds; kernel, clock, governor, turbo, pressure, and the disk of the results.",
     "Each check is ok, a warning (figures may wander, or something is missing that a run can do without) or a failure: "
     "then the machine is not fit to measure now. What has no mark is told for information.",
-    "What is missing has its reason, and the command that mends it where one is known. Layers are found by doing: a "
+    "What is missing has its reason, and the command that fixes it where one is known. Layers are found by doing: a "
     "job "
     "is started up to its gate and ended there. On a machine with GPUs the folder of their locks is made when it is "
     "not "
     "there; under sudo it becomes root's, so that nobody can take another's locks away. Nothing else is changed.",
-    "Under sudo it looks as the user who called sudo, as a run does; --as-root looks as root.", NULL};
+    "Under sudo it checks as the user who called sudo, as a run does; --as-root checks as root.", NULL};
 
 static const char *const exits[] = {
-    "0", "fit to measure: no check fails (warnings may stand), and the promise is kernel-backed",
+    "0", "fit to measure: no check fails (there may be warnings), and the promise is kernel-backed",
     "1", "not fit: a check fails, or the promise is best effort",
     "2", "a mistake in the options",
     "3", "not even a trial job can be started",
     NULL};
 
+static const char *const examples[] = {
+    "doctor",
+    "check whether this machine is fit to measure",
+    "doctor --output /scratch/results --json",
+    "check with the disk of another results folder, and print JSON",
+    NULL,
+};
+
 const struct cli_command cmd_doctor = {
     .name = "doctor",
-    .summary = "is this machine fit to measure, and how to mend what is not",
+    .group = CLI_GROUP_MACHINE,
+    .summary = "is this machine fit to measure, and how to fix what is not",
     .usage = usage,
     .description = description,
     .options = options,
     .option_count = OPTION_COUNT,
     .exits = exits,
+    .examples = examples,
     .keeps_root = true,
     .run = run,
 };

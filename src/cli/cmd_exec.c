@@ -66,26 +66,26 @@ static int take_gpus(const struct cli_call *call, struct strv *env, struct gpu_h
     static const int ending[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
     sigset_t ends;
     exec_signals_heeded(ending, sizeof ending / sizeof *ending, &ends);
-    struct gpu_hold_wish wish = {
+    struct gpu_hold_options how = {
         .mode = gpu_hold_mode_parse(call->values[OPTION_GPU_LOCK].text),
         .asked = call->values[OPTION_GPU_LOCK].given,
         .environment = env,
         .ends = &ends,
         .failed = EXEC_OURS,
     };
-    int code = gpu_hold_take(&wish, out, NULL);
+    int code = gpu_hold_take(&how, out, NULL);
     gpu_hold_tell_jobs(*out, env);
     return code;
 }
 
-static void fill_times(const struct cli_call *call, struct exec_wish *wish)
+static void fill_times(const struct cli_call *call, struct exec_options *how)
 {
-    wish->grace_ns = (int64_t)(call->values[OPTION_GRACE].seconds * 1e9);
+    how->grace_ns = (int64_t)(call->values[OPTION_GRACE].seconds * 1e9);
     if (call->values[OPTION_TIMEOUT].given && call->values[OPTION_TIMEOUT].seconds > 0)
-        wish->timeout_ns = clock_monotonic_ns() + (int64_t)(call->values[OPTION_TIMEOUT].seconds * 1e9);
+        how->timeout_ns = clock_monotonic_ns() + (int64_t)(call->values[OPTION_TIMEOUT].seconds * 1e9);
 }
 
-static struct exec_gpu_memory gpu_memory_wish(const struct cli_call *call)
+static struct exec_gpu_memory gpu_memory_options(const struct cli_call *call)
 {
     return (struct exec_gpu_memory){.limit_text = call->values[OPTION_GPU_MEMORY_LIMIT].text,
                                     .track = call->values[OPTION_TRACK_GPU_MEMORY].given,
@@ -93,16 +93,16 @@ static struct exec_gpu_memory gpu_memory_wish(const struct cli_call *call)
 }
 
 /* From here on signals, and the terminal, are the command's. */
-static int run_job(const struct cli_call *call, struct exec_wish *wish, struct guardian *guardian,
+static int run_job(const struct cli_call *call, struct exec_options *how, struct guardian *guardian,
                    struct job_request *request)
 {
-    wish->foreground_tty = request->foreground_tty = exec_terminal_is_ours();
-    pid_t group = wish->foreground_tty ? exec_terminal_group() : -1;
-    wish->signals = exec_signals_open();
-    fill_times(call, wish);
-    int code = exec_job_run(wish, guardian, request);
+    how->foreground_tty = request->foreground_tty = exec_terminal_is_ours();
+    pid_t group = how->foreground_tty ? exec_terminal_group() : -1;
+    how->signals = exec_signals_open();
+    fill_times(call, how);
+    int code = exec_job_run(how, guardian, request);
     exec_terminal_take_back(group);
-    close(wish->signals);
+    close(how->signals);
     return code;
 }
 
@@ -117,15 +117,15 @@ static int run_guarded(const struct cli_call *call, struct job_request *request,
         registration_end(state);
         return EXEC_OURS;
     }
-    struct exec_wish wish = {
+    struct exec_options how = {
         .state = registration_begin(state, STATE_EXEC, NULL),
         .energy = energy,
         .verbose = call->values[OPTION_VERBOSE].given,
     };
     exec_energy_prepare(energy, env);
-    int code = run_job(call, &wish, guardian, request);
+    int code = run_job(call, &how, guardian, request);
     guardian_stop(guardian);
-    registration_end(wish.state);
+    registration_end(how.state);
     exec_energy_show(energy, exec_gpu_memory_json(gpu_memory));
     if (!call->values[OPTION_JSON].given)
         exec_gpu_memory_show(gpu_memory);
@@ -133,17 +133,17 @@ static int run_guarded(const struct cli_call *call, struct job_request *request,
 }
 
 /* The program is found, root given up. */
-static int run_program(const struct cli_call *call, enum containment_wish wish, const struct strv *argv,
+static int run_program(const struct cli_call *call, enum containment_mode how, const struct strv *argv,
                        struct strv *env, const struct gauge_options *gauge)
 {
     struct err err = {0};
     AUTO(exec_energy_fini)
     struct exec_energy energy = {.gauge = gauge, .json_path = call->values[OPTION_JSON].text};
-    AUTO(exec_gpu_memory_fini) struct exec_gpu_memory gpu_memory = gpu_memory_wish(call);
+    AUTO(exec_gpu_memory_fini) struct exec_gpu_memory gpu_memory = gpu_memory_options(call);
     if (!exec_energy_may_write(energy.json_path, &err) || !exec_gpu_memory_prepare(&gpu_memory, env, &err))
         return cli_failed(EXEC_OURS, &err);
     AUTO(containment_fini) struct containment containment;
-    containment_assume(wish, &containment);
+    containment_assume(how, &containment);
     struct job_request request = {.containment = &containment,
                                   .argv = argv,
                                   .env = env,
@@ -157,12 +157,12 @@ static int run_program(const struct cli_call *call, enum containment_wish wish, 
 /* A JSON file without more is one of energy, as it was before there was anything else to tell. */
 static bool wants_energy(const struct cli_call *call)
 {
-    struct exec_gpu_memory memory = gpu_memory_wish(call);
+    struct exec_gpu_memory memory = gpu_memory_options(call);
     return call->values[OPTION_ENERGY].given || (call->values[OPTION_JSON].given && !exec_gpu_memory_wanted(&memory));
 }
 
 /* What moves only under load is proven at the end (measuring_finish): the command does not wait for it. */
-static int run_measured(const struct cli_call *call, enum containment_wish wish, const struct strv *argv,
+static int run_measured(const struct cli_call *call, enum containment_mode how, const struct strv *argv,
                         struct strv *env, struct host_meter *host)
 {
     AUTO(meters_fini) struct meters meters = {0};
@@ -174,7 +174,7 @@ static int run_measured(const struct cli_call *call, enum containment_wish wish,
         if (!meters_scale(&meters, &err))
             return cli_failed(EXEC_OURS, &err);
     }
-    return run_program(call, wish, argv, env, energy ? &meters.options : NULL);
+    return run_program(call, how, argv, env, energy ? &meters.options : NULL);
 }
 
 static int run_with(const struct cli_call *call, struct host_meter *host)
@@ -183,10 +183,10 @@ static int run_with(const struct cli_call *call, struct host_meter *host)
     struct gpu_hold *gpus = NULL;
     AUTO_STRV struct strv argv = {0};
     AUTO(caller_fini) struct caller caller = {0};
-    enum containment_wish wish = CONTAINMENT_AUTO;
+    enum containment_mode how = CONTAINMENT_AUTO;
     bool as_root = call->values[OPTION_AS_ROOT].given;
-    containment_wish_parse(call->values[OPTION_CONTAINMENT].text, &wish);
-    if (!caller_become_for_jobs(as_root, wish, &caller, &err))
+    containment_mode_parse(call->values[OPTION_CONTAINMENT].text, &how);
+    if (!caller_become_for_jobs(as_root, how, &caller, &err))
         return cli_failed(EXEC_OURS, &err);
     if (caller.became && call->values[OPTION_VERBOSE].given)
         cli_note("under sudo: the command runs as user %u, with %s environment", (unsigned)caller.uid,
@@ -196,7 +196,7 @@ static int run_with(const struct cli_call *call, struct host_meter *host)
     if (code == 0)
         code = take_gpus(call, &caller.environment, &gpus);
     if (code == 0)
-        code = run_measured(call, wish, &argv, &caller.environment, host);
+        code = run_measured(call, how, &argv, &caller.environment, host);
     gpu_hold_end(gpus);
     return code;
 }
@@ -235,7 +235,7 @@ static const struct cli_option options[OPTION_COUNT] = {
     [OPTION_ENERGY] = {.short_name = "-e",
                        .long_name = "--energy",
                        .type = CLI_FLAG,
-                       .help = "say at the end what it drew: GPUs that it can see, CPU packages, DRAM"},
+                       .help = "print at the end the energy it used: GPUs that it can see, CPU packages, DRAM"},
     [OPTION_GPU_MEMORY_LIMIT] = {.long_name = "--gpu-memory-limit",
                                  .argument = "SIZE",
                                  .type = CLI_TEXT,
@@ -299,8 +299,17 @@ static const char *const exits[] = {"124",
                                     "the command's own",
                                     NULL};
 
+static const char *const examples[] = {
+    "exec --energy -- python3 train.py --epochs 1",
+    "run a command and print the energy it used",
+    "exec --timeout 2h --gpu-memory-limit 8GiB -- python3 train.py",
+    "end it after 2 hours, and let it allocate at most 8 GiB on each GPU",
+    NULL,
+};
+
 const struct cli_command cmd_exec = {
     .name = "exec",
+    .group = CLI_GROUP_RUN,
     .summary = "run one command and leave nothing of it behind",
     .usage = usage,
     .description = description,
@@ -312,6 +321,7 @@ const struct cli_command cmd_exec = {
     .stops_at_operand = true,
     .usage_code = EXEC_OURS,
     .exits = exits,
+    .examples = examples,
     .keeps_root = true,
     .run = run,
 };

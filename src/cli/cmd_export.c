@@ -133,8 +133,17 @@ static const char *const description[] = {"Prints or writes the tables of result
 static const char *const exits[] = {
     "0", "done", "2", "a mistake in the options", "3", "a folder cannot be read, or a file not be written", NULL};
 
+static const char *const examples[] = {
+    "export results/run_20261121_093000 -o tables",
+    "write every table of a run as a CSV file",
+    "export results/run_20261121_093000 --table epochs --format jsonl",
+    "print the epochs as JSON Lines",
+    NULL,
+};
+
 const struct cli_command cmd_export = {
     .name = "export",
+    .group = CLI_GROUP_JUDGE,
     .summary = "a results folder as tidy tables",
     .usage = usage,
     .description = description,
@@ -144,5 +153,6 @@ const struct cli_command cmd_export = {
     .operand_max = SIZE_MAX,
     .operand_name = "DIR",
     .exits = exits,
+    .examples = examples,
     .run = run,
 };

@@ -1,16 +1,30 @@
 /* feasibility: which trainings fit on one GPU together: each alone, every pair predicted, then tried. */
 #include "base/cleanup.h"
 #include "base/fs.h"
+#include "base/json.h"
+#include "base/mem.h"
+#include "cli/list.h"
+#include "cli/option_rows.h"
+#include "plan/config/registry.h"
+#include "plan/config/size.h"
+#include "report/feasibility_text.h"
+#include "report/live/width.h"
+#include "session/caller.h"
 #include "session/command.h"
 #include "session/feasibility.h"
 #include "session/feasibility_steps.h"
 #include "session/message.h"
-#include "cli/option_rows.h"
 #include "session/preload.h"
+#include "session/run_folder.h"
 #include "session/run_means.h"
-#include "plan/config/size.h"
+#include "sharing/matching.h"
+#include "sharing/schedule.h"
 
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { LONGEST_FILE = 64 << 20 };
 
 enum {
     OPTION_CONFIG,
@@ -24,6 +38,9 @@ enum {
     OPTION_NO_TRACK,
     OPTION_OUTPUT,
     OPTION_RESUME,
+    OPTION_PLAN,
+    OPTION_CURVES,
+    OPTION_SLOWDOWN,
     OPTION_STRICT,
     OPTION_QUIET,
     OPTION_JSON,
@@ -66,7 +83,8 @@ static const struct cli_option options[OPTION_COUNT] = {
     [OPTION_GPU_MEMORY] = {.long_name = "--gpu-memory",
                            .argument = "SIZE",
                            .type = CLI_TEXT,
-                           .help = "predict for a GPU with so much for trainings (8GiB), instead of for this one"},
+                           .help = "predict for a GPU with so much for trainings (8GiB), instead of for this one; --plan "
+                                   "needs it"},
     [OPTION_ALONE] = {.long_name = "--alone",
                       .argument = "DIR",
                       .type = CLI_FOLDER,
@@ -74,11 +92,34 @@ static const struct cli_option options[OPTION_COUNT] = {
                       .help = "an earlier study's folder: models that it measured are not measured again"},
     [OPTION_NO_TRACK] = {.long_name = "--no-track-gpu-memory",
                          .help = "alone, too, go by the driver's samples: do not load libtare-cuda into the models"},
-    [OPTION_OUTPUT] = OPTION_ROW_RESULTS("the folder in which the study gets its own"),
+    [OPTION_OUTPUT] = {.short_name = "-o",
+                       .long_name = "--output",
+                       .argument = "PATH",
+                       .type = CLI_FILE,
+                       .default_text = "results",
+                       .help = "the folder in which the study gets its own; with --plan: the file for the settings, "
+                               "instead of standard output"},
     [OPTION_RESUME] = {.long_name = "--resume",
                        .argument = "DIR",
                        .type = CLI_FOLDER,
                        .help = "go on with a study that was interrupted, or only predicted"},
+    [OPTION_PLAN] = {.long_name = "--plan",
+                     .help = "run nothing: of all models of a registry that studies have measured, plan which to run "
+                             "in pairs"},
+    [OPTION_CURVES] = {.long_name = "--curves",
+                       .argument = "DIR",
+                       .type = CLI_FOLDER,
+                       .repeats = true,
+                       .help = "with --plan: a study's folder, more than once for more; not given: the newest in "
+                               "./results"},
+    [OPTION_SLOWDOWN] = {.long_name = "--slowdown",
+                         .argument = "PERCENT",
+                         .type = CLI_INT,
+                         .low = 100,
+                         .high = 1000,
+                         .default_text = "150",
+                         .help = "with --plan: how long each of two takes beside the other, of its time alone, where "
+                                 "neither the pair nor the GPU's utilisation was measured"},
     [OPTION_STRICT] = OPTION_ROW_STRICT,
     [OPTION_QUIET] = {.short_name = "-q", .long_name = "--quiet", .help = "only the report at the end, and errors"},
     [OPTION_JSON] = {.long_name = "--json", .help = "what feasibility.json holds, and nothing else on standard output"},
@@ -90,6 +131,19 @@ static const struct cli_option options[OPTION_COUNT] = {
 /* What a study in progress has asked for already. */
 static const int asking[] = {OPTION_CONFIG,     OPTION_ALL_PAIRS, OPTION_REPEATS,  OPTION_OVERLAP, OPTION_PAIR_TIME,
                              OPTION_GPU_MEMORY, OPTION_ALONE,     OPTION_NO_TRACK, OPTION_OUTPUT,  OPTION_STRICT};
+
+/* Those of --plan: its own, and those of a study that it takes too. */
+static const int planning[] = {OPTION_PLAN, OPTION_CURVES, OPTION_SLOWDOWN};
+static const int of_both[] = {OPTION_GPU_MEMORY, OPTION_OUTPUT, OPTION_AS_ROOT};
+
+static bool is_one_of(int option, const int *which, size_t count)
+{
+    while (count > 0 && which[count - 1] != option)
+        count--;
+    return count > 0;
+}
+
+#define IS_ONE_OF(option, which) is_one_of(option, which, sizeof(which) / sizeof *(which))
 
 static struct study_steps steps_of(const struct cli_call *call, struct run_means *means)
 {
@@ -117,36 +171,44 @@ static void say_input(const struct cli_call *call, const struct run_input *input
     message_problems(&input->problems);
 }
 
-static bool make_wish(const struct cli_call *call, struct study_wish *out, struct err *err)
+/* 0: not given. */
+static bool read_gpu_memory(const struct cli_call *call, double *out, struct err *err)
 {
-    struct err missing = {0};
     uint64_t bytes = 0;
     const char *size = call->values[OPTION_GPU_MEMORY].text;
     if (size && !size_parse(size, &bytes, err))
         return err_wrap(err, "--gpu-memory");
-    if (size && bytes == 0)
-        return err_set(err, "--gpu-memory: a GPU without memory");
+    *out = (double)bytes;
+    return !size || bytes > 0 || err_set(err, "--gpu-memory: a GPU without memory");
+}
+
+static bool make_options(const struct cli_call *call, struct study_options *out, struct err *err)
+{
+    struct err missing = {0};
+    double bytes;
+    if (!read_gpu_memory(call, &bytes, err))
+        return false;
     AUTO_FREE char *library = call->values[OPTION_NO_TRACK].given ? NULL : preload_library(&missing);
     if (missing.text[0] && !call->values[OPTION_QUIET].given && !call->values[OPTION_JSON].given)
         cli_note("%s: peaks are those of the driver's samples", missing.text);
-    *out = (struct study_wish){.track = library != NULL,
-                               .gpu_bytes = (double)bytes,
-                               .overlap_s = call->values[OPTION_OVERLAP].seconds,
-                               .pair_s = call->values[OPTION_PAIR_TIME].seconds,
-                               .repeats = (int)call->values[OPTION_REPEATS].integer,
-                               .all_pairs = call->values[OPTION_ALL_PAIRS].given};
+    *out = (struct study_options){.track = library != NULL,
+                                  .gpu_bytes = bytes,
+                                  .overlap_s = call->values[OPTION_OVERLAP].seconds,
+                                  .pair_s = call->values[OPTION_PAIR_TIME].seconds,
+                                  .repeats = (int)call->values[OPTION_REPEATS].integer,
+                                  .all_pairs = call->values[OPTION_ALL_PAIRS].given};
     return true;
 }
 
 static int run_new(const struct cli_call *call, struct run_means *means)
 {
     struct err err = {0};
-    struct study_wish wish;
-    struct run_wish read = {.settings_path = call->operands.items[0],
-                            .registry_path = call->values[OPTION_CONFIG].text,
-                            .strict = call->values[OPTION_STRICT].given,
-                            .for_running = true};
-    if (!make_wish(call, &wish, &err))
+    struct study_options how;
+    struct run_options read = {.settings_path = call->operands.items[0],
+                               .registry_path = call->values[OPTION_CONFIG].text,
+                               .strict = call->values[OPTION_STRICT].given,
+                               .for_running = true};
+    if (!make_options(call, &how, &err))
         return cli_usage_error(call->command, "%s", err.text);
     struct run_input input;
     run_input_read(&read, &input);
@@ -159,10 +221,10 @@ static int run_new(const struct cli_call *call, struct run_means *means)
         run_input_fini(&input);
         return CLI_USAGE;
     }
-    wish.registry = fs_resolve(NULL, input.registry_path, NULL);
+    how.registry = fs_resolve(NULL, input.registry_path, NULL);
     struct study study;
     int code = CLI_USAGE;
-    bool chosen = study_choose(&study, &wish, &input, &call->values[OPTION_ALONE].all, &err);
+    bool chosen = study_choose(&study, &how, &input, &call->values[OPTION_ALONE].all, &err);
     bool begun = chosen && study_begin(&study, call->values[OPTION_OUTPUT].text, &err);
     if (!begun) {
         cli_error("%s", err.text);
@@ -188,9 +250,146 @@ static int resume(const struct cli_call *call, struct run_means *means)
     return code;
 }
 
+/* --plan: of all models that were measured, which to run in pairs. */
+static bool read_study(struct feasibility *study, const char *folder, struct err *err)
+{
+    AUTO_FREE char *file = mem_printf("%s/feasibility.json", folder);
+    AUTO(json_doc_fini) struct json_doc doc = {0};
+    return json_doc_read(file, LONGEST_FILE, &doc, err) && json_doc_refuse_repeats(&doc, err) &&
+           (schedule_read(study, doc.root, err) || err_wrap(err, "%s", file));
+}
+
+static bool read_studies(const struct strv *folders, struct feasibility *study, struct err *err)
+{
+    if (folders->count == 0) {
+        AUTO_FREE char *newest = run_folder_newest("results", "feasibility");
+        if (!newest)
+            return err_set(err, "there are no measured curves: no results/feasibility_*; 'feasibility SETTINGS.json' makes "
+                                "one, --curves names one elsewhere");
+        cli_note("curves of %s", newest);
+        return read_study(study, newest, err);
+    }
+    for (size_t i = 0; i < folders->count; i++)
+        if (!read_study(study, folders->items[i], err))
+            return false;
+    return true;
+}
+
+/* What is in the registry and was measured; what of the registry was not is said. Gives how many. */
+static size_t choose(const struct feasibility *study, const struct registry *registry, bool *use)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < study->model_count; i++) {
+        const struct pairs_model *model = &study->models[i];
+        const struct repo *repo = registry_find(registry, model->repo);
+        use[i] = repo && strv_has(&repo->models, model->model) && model->succeeded && model->curve.any &&
+                 model->seconds.valid && count < MATCHING_POINTS_MAX;
+        count += use[i];
+    }
+    AUTO_STRV struct strv missing = {0};
+    for (size_t i = 0; i < registry->repo_count; i++)
+        for (size_t k = 0; k < registry->repos[i].models.count; k++) {
+            const char *name = registry->repos[i].models.items[k];
+            bool found = false;
+            for (size_t m = 0; m < study->model_count; m++)
+                found |= use[m] && strcmp(study->models[m].repo, registry->repos[i].name) == 0 &&
+                         strcmp(study->models[m].model, name) == 0;
+            if (!found)
+                strv_add_owned(&missing, mem_printf("%s/%s", registry->repos[i].name, name));
+        }
+    AUTO_FREE char *names = strv_join(&missing, ", ");
+    if (missing.count > 0)
+        cli_note("left out, as their memory was not measured: %s", names);
+    return count;
+}
+
+static int put_settings(const struct feasibility *study, const struct schedule *schedule, const char *file,
+                        const char *registry)
+{
+    struct err err = {0};
+    AUTO_TEXT struct text text = {0};
+    json_t *json = schedule_settings(study, schedule);
+    json_print_pretty(json, &text);
+    json_decref(json);
+    if (!file) {
+        return message_print(&text) ? CLI_OK : CLI_BROKEN;
+    }
+    bool written = fs_is_same_file(file, registry) ? err_set(&err, "%s is the registry itself", file)
+                                                   : fs_write_output(file, text_get(&text), text.length, &err);
+    if (!written)
+        cli_error("%s", err.text);
+    return written ? CLI_OK : CLI_BROKEN;
+}
+
+/* The table goes where the settings do not. */
+static void say_schedule(const struct feasibility *study, const struct schedule *schedule, bool to_stdout)
+{
+    AUTO_TEXT struct text text = {0};
+    int fd = to_stdout ? STDOUT_FILENO : STDERR_FILENO;
+    struct feasibility_text_options how = {.width = isatty(fd) ? width_of_terminal(fd) : 0,
+                                           .colour = message_colour(fd)};
+    schedule_text(study, schedule, &how, &text);
+    if (to_stdout)
+        message_print(&text);
+    else
+        message_print_aside(&text);
+}
+
+static int plan_registry(const struct cli_call *call, const struct registry *registry, const char *path,
+                         double gpu_bytes)
+{
+    struct err err = {0};
+    const struct cli_value *values = call->values;
+    const char *file = values[OPTION_OUTPUT].given ? values[OPTION_OUTPUT].text : NULL;
+    AUTO(feasibility_fini) struct feasibility study = {0};
+    if (!read_studies(&values[OPTION_CURVES].all, &study, &err))
+        return cli_failed(CLI_USAGE, &err);
+    AUTO_FREE bool *use = mem_array(study.model_count + 1, sizeof *use);
+    if (choose(&study, registry, use) == 0) {
+        cli_error("none of the registry's models was measured");
+        return CLI_USAGE;
+    }
+    struct schedule schedule;
+    schedule_make(&study, use, gpu_bytes, (double)values[OPTION_SLOWDOWN].integer / 100, &schedule);
+    say_schedule(&study, &schedule, file != NULL);
+    int code = put_settings(&study, &schedule, file, path);
+    schedule_fini(&schedule);
+    return code;
+}
+
+static int plan(const struct cli_call *call)
+{
+    struct err err = {0};
+    double gpu_bytes;
+    for (int i = 0; i < OPTION_COUNT; i++)
+        if (call->values[i].given && !IS_ONE_OF(i, planning) && !IS_ONE_OF(i, of_both))
+            return cli_usage_error(call->command, "%s does not go with --plan, which runs nothing",
+                                   options[i].long_name);
+    if (!call->values[OPTION_GPU_MEMORY].given)
+        return cli_usage_error(call->command, "--plan needs --gpu-memory: how much has the GPU?");
+    if (!read_gpu_memory(call, &gpu_bytes, &err))
+        return cli_usage_error(call->command, "%s", err.text);
+    /* Nothing that only root can do is needed: what is read and written is the caller's. */
+    AUTO(caller_fini) struct caller caller = {0};
+    if (!caller_become(call->values[OPTION_AS_ROOT].given, &caller, &err))
+        return cli_failed(CLI_BROKEN, &err);
+    AUTO(registry_fini) struct registry registry = {0};
+    AUTO(list_options_fini) struct list_options how = {0};
+    if (call->operands.count)
+        how.located = (struct located){.path = mem_strdup(call->operands.items[0]), .why = "asked for"};
+    if (!list_read(NULL, NULL, &how, &registry))
+        return CLI_USAGE;
+    return plan_registry(call, &registry, how.located.path, gpu_bytes);
+}
+
 static int run(const struct cli_call *call)
 {
     struct err err = {0};
+    if (call->values[OPTION_PLAN].given)
+        return plan(call);
+    for (size_t i = 0; i < sizeof planning / sizeof *planning; i++)
+        if (call->values[planning[i]].given)
+            return cli_usage_error(call->command, "%s goes with --plan only", options[planning[i]].long_name);
     bool resumes = call->values[OPTION_RESUME].given;
     for (size_t i = 0; resumes && i < sizeof asking / sizeof *asking; i++)
         if (call->values[asking[i]].given)
@@ -199,12 +398,12 @@ static int run(const struct cli_call *call)
     if (resumes == (call->operands.count > 0))
         return cli_usage_error(call->command, resumes ? "--resume takes no settings: that study has its own"
                                                       : "of which settings? Give a file, or --resume");
-    const struct run_means_wish wish = {.will_run = true,
-                                        .containment = call->values[OPTION_CONTAINMENT].text,
-                                        .as_root = call->values[OPTION_AS_ROOT].given,
-                                        .quiet = call->values[OPTION_QUIET].given || call->values[OPTION_JSON].given};
+    const struct run_means_options how = {.will_run = true,
+                                          .containment = call->values[OPTION_CONTAINMENT].text,
+                                          .as_root = call->values[OPTION_AS_ROOT].given,
+                                          .quiet = call->values[OPTION_QUIET].given || call->values[OPTION_JSON].given};
     AUTO(run_means_fini) struct run_means means;
-    if (!run_means_begin(&wish, &means, &err)) {
+    if (!run_means_begin(&how, &means, &err)) {
         cli_error("%s", err.text);
         return CLI_BROKEN;
     }
@@ -214,6 +413,7 @@ static int run(const struct cli_call *call)
 static const char *const usage[] = {
     "feasibility SETTINGS.json [options]",
     "feasibility --resume DIR [-q] [--json] [--predict-only]",
+    "feasibility --plan [REGISTRY.json] --gpu-memory SIZE [options]",
     NULL,
 };
 
@@ -229,8 +429,8 @@ static const char *const description[] = {
     "of "
     "time does, and of high risk otherwise. The margin is what the runs alone differ by, or what comes and goes "
     "between "
-    "two looks, and at least a hundredth of the peak and 16 MiB for each.",
-    "All stands in one folder, DIR/feasibility_YYYYMMDD_HHMMSS: feasibility.csv, .json, .txt and .html, "
+    "two samples, and at least a hundredth of the peak and 16 MiB for each.",
+    "All is in one folder, DIR/feasibility_YYYYMMDD_HHMMSS: feasibility.csv, .json, .txt and .html, "
     "recommended.json (settings with the pairs for the real experiments), and two runs as 'run' makes them, alone/ and "
     "pairs/. Nothing is tried again within a study: an out of memory is its result.",
     "A pair is proven when experiments whose verdict is clean showed both training at the same time for --overlap, and "
@@ -238,25 +438,44 @@ static const char *const description[] = {
     "their peaks. One that did not fail and is not proven runs again, with starts that are aligned, until it is or its "
     "experiments took --pair-time. Only proven pairs are recommended.",
     "An interrupted study is finished by --resume; one that was only predicted then runs its pairs.",
+    "--plan runs nothing. Of all models of the registry that a study has measured it says which to run two at a time, "
+    "so that all are done in the fewest hours and nothing is at risk: only pairs whose peaks together, with the "
+    "margin, stay below 94 % of the GPU, that are proven to go together, and none that failed when it was tried. The "
+    "best schedule is found exactly (a matching of greatest weight), for up to 1000 models.",
+    "A training's hours are those of its one epoch times the registry's default of epochs. Two at a time take as long "
+    "as the longer of them, which is in front, slowed down as the pair was when it ran; where it did not, each is "
+    "assumed to slow down by the sum of both utilisations of the GPU, or by --slowdown where that is not known. The "
+    "table says which.",
+    "With --plan the registry is found as 'run' finds it where REGISTRY.json is not given. The settings go to standard "
+    "output, the table to standard error; with -o the table goes to standard output.",
     NULL,
 };
 
 static const char *const exits[] = {
     "0",
-    "every criterion is met: what was predicted to fit is proven to",
+    "every criterion is met: what was predicted to fit is proven to; --plan: planned",
     "1",
     "a model failed alone, a pair predicted to fit failed or is not proven, or more than one predicted not to fit does",
     "2",
-    "a mistake in options, settings or registry: nothing was run",
+    "a mistake in options, settings, registry or measurements: nothing was run",
     "3",
-    "the study broke off, or a GPU is held by another run (--gpu-lock refuse)",
+    "the study broke off, or a GPU is held by another run (--gpu-lock refuse); --plan: the settings cannot be written",
     "130",
     "interrupted by Ctrl-C (143: by TERM)",
     NULL,
 };
 
+static const char *const examples[] = {
+    "feasibility settings.json",
+    "predict and try the pairs of the settings",
+    "feasibility --plan registry.json --gpu-memory 8GiB -o pairs.json",
+    "plan the best pairs of all models that were measured",
+    NULL,
+};
+
 const struct cli_command cmd_feasibility = {
     .name = "feasibility",
+    .group = CLI_GROUP_MEMORY,
     .summary = "find out which trainings fit on one GPU together",
     .usage = usage,
     .description = description,
@@ -265,6 +484,7 @@ const struct cli_command cmd_feasibility = {
     .operand_max = 1,
     .operand_name = "SETTINGS.json",
     .exits = exits,
+    .examples = examples,
     .keeps_root = true,
     .run = run,
 };

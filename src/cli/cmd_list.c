@@ -27,7 +27,7 @@ static const struct cli_option options[OPTION_COUNT] = {
 static int run(const struct cli_call *call)
 {
     const char *asked = call->operands.count ? call->operands.items[0] : NULL;
-    const struct list_check_wish check = {
+    const struct list_check_options check = {
         .asked = asked,
         .config = call->values[OPTION_CONFIG].text,
         .json = call->values[OPTION_JSON].given,
@@ -49,8 +49,8 @@ static const char *const description[] = {
     "Shows the repositories of a registry with their models and hyperparameters: flag, type, range, default and "
     "distribution. The registry is found as 'run' finds it; of a settings file, it is the one that 'run' would take.",
     "With --check: what its models need and this machine lacks (the repository's folder, script, interpreter, Python "
-    "modules and their versions, data, room on the disk), and the command or place that mends it. Of a settings file, "
-    "only the models that it runs are looked at. Modules are imported in a child that sees no GPU; nothing is fetched, "
+    "modules and their versions, data, room on the disk), and the command or place that fixes it. Of a settings file, "
+    "only the models that it runs are checked. Modules are imported in a child that sees no GPU; nothing is fetched, "
     "nothing is trained.",
     "With --check=run: then each model that lacks nothing is started for 20 s (--seconds), one after the other, with "
     "the "
@@ -67,8 +67,17 @@ static const char *const exits[] = {
     "130", "interrupted by Ctrl-C (143: by TERM); what was found until then is shown",
     NULL};
 
+static const char *const examples[] = {
+    "list --check settings.json",
+    "what this machine lacks of what the settings need",
+    "list --check=run registry.json",
+    "start each model of a registry for some seconds",
+    NULL,
+};
+
 const struct cli_command cmd_list = {
     .name = "list",
+    .group = CLI_GROUP_RUN,
     .summary = "show repositories, models and hyperparameters",
     .usage = usage,
     .description = description,
@@ -77,5 +86,6 @@ const struct cli_command cmd_list = {
     .operand_max = 1,
     .operand_name = "REPO",
     .exits = exits,
+    .examples = examples,
     .run = run,
 };

@@ -87,8 +87,17 @@ static const char *const description[] = {
 static const char *const exits[] = {
     "0", "marked", "2", "not inside of a run, or a wrong name or label", "3", "it could not be written", NULL};
 
+static const char *const examples[] = {
+    "mark epoch 3",
+    "epoch 3 begins now; the epoch before it ends",
+    "mark --end epoch 3",
+    "epoch 3 ends, and none begins",
+    NULL,
+};
+
 const struct cli_command cmd_mark = {
     .name = "mark",
+    .group = CLI_GROUP_RUN,
     .summary = "say, from inside of a run, where an epoch begins",
     .usage = usage,
     .description = description,
@@ -98,5 +107,6 @@ const struct cli_command cmd_mark = {
     .operand_max = 2,
     .operand_name = "NAME",
     .exits = exits,
+    .examples = examples,
     .run = run,
 };

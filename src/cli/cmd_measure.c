@@ -272,24 +272,33 @@ static const char *const description[] = {
     "it: of GPUs, CPU packages and DRAM, until the time is over, the process has ended, or Ctrl-C (or TERM); then "
     "prints a table. Without --for and --pid, until Ctrl-C.",
     "What is measured is the whole device, whoever uses it. --pid says until when, and adds what the process and its "
-    "descendants use of the host meanwhile: CPU time, memory, storage, how many they are. Each energy has the "
-    "half-width "
-    "of its read-out; the sensor's own error comes on top and is not known. What cannot be measured here is named with "
-    "the reason. No file is written.",
+    "descendants use of the host meanwhile: CPU time, memory, storage, how many they are. Each energy has its "
+    "± (95 %, of the measurement); the sensor's own error comes on top and is not known. What cannot be measured here "
+    "is named with the reason. No file is written.",
     "Under sudo the CPU's counters are opened as root, everything else is done as the user who called sudo.", NULL};
 
 static const char *const exits[] = {
     "0", "measured, also when Ctrl-C or TERM ended it",  "2", "a mistake in the options, no such GPU, no such process",
     "3", "nothing can be measured here, or nothing was", NULL};
 
+static const char *const examples[] = {
+    "measure --for 10m",
+    "measure all GPUs and the host for 10 minutes",
+    "measure --gpus 0 --pid 4711 --json",
+    "measure GPU 0 until process 4711 has ended, and print JSON",
+    NULL,
+};
+
 const struct cli_command cmd_measure = {
     .name = "measure",
+    .group = CLI_GROUP_MEASURE,
     .summary = "the energy of what runs here already",
     .usage = usage,
     .description = description,
     .options = options,
     .option_count = OPTION_COUNT,
     .exits = exits,
+    .examples = examples,
     .keeps_root = true,
     .run = run,
 };

@@ -191,8 +191,17 @@ static const char *const exits[] = {"0", "told; whatever was tried fits, or may"
                                     "3", "no trace to replay, or FILE cannot be written",
                                     NULL};
 
+static const char *const examples[] = {
+    "memory snapshot.pickle",
+    "what was allocated, reserved and fragmented",
+    "memory snapshot.pickle --what-if expandable_segments:True --cap 8GiB",
+    "replay it with another allocator setting on a smaller GPU",
+    NULL,
+};
+
 const struct cli_command cmd_memory = {
     .name = "memory",
+    .group = CLI_GROUP_MEMORY,
     .summary = "where a training's GPU memory went, and what would have helped",
     .usage = usage,
     .description = description,
@@ -202,5 +211,6 @@ const struct cli_command cmd_memory = {
     .operand_max = 1,
     .operand_name = "SNAPSHOT.pickle",
     .exits = exits,
+    .examples = examples,
     .run = run,
 };

@@ -86,8 +86,17 @@ static const char *const exits[] = {"0", "found at least one message", "1", "fou
                                     "2", "a mistake in the options",   "3", "a log cannot be read",
                                     NULL};
 
+static const char *const examples[] = {
+    "oom training.log",
+    "explain each out-of-memory message of a log",
+    "oom results/run_20261121_093000 --json",
+    "explain those of all experiments of a run, as JSON",
+    NULL,
+};
+
 const struct cli_command cmd_oom = {
     .name = "oom",
+    .group = CLI_GROUP_MEMORY,
     .summary = "say why a GPU's memory ran out, from a log",
     .usage = usage,
     .description = description,
@@ -96,5 +105,6 @@ const struct cli_command cmd_oom = {
     .operand_max = 1,
     .operand_name = "FILE",
     .exits = exits,
+    .examples = examples,
     .run = run,
 };

@@ -66,31 +66,31 @@ static int run(const struct cli_call *call)
     struct err err = {0};
     const struct cli_value *values = call->values;
     const char *dir = call->operands.items[0];
-    struct report_wish wish = {
+    struct report_options how = {
         .file = values[OPTION_OUTPUT].text,
         .force = values[OPTION_FORCE].given,
         .language = values[OPTION_LANG].given ? values[OPTION_LANG].text : report_page_language(),
     };
-    if (!reading_carbon(&values[OPTION_CARBON], &wish.carbon_g_per_kwh, &err))
+    if (!reading_carbon(&values[OPTION_CARBON], &how.carbon_g_per_kwh, &err))
         return cli_usage_error(call->command, "%s", err.text);
     AUTO(dataset_fini) struct dataset study = {0};
-    json_t *json = read_folder(dir, &study, &wish.foreign, &err);
-    wish.dataset = wish.foreign ? &study : NULL;
+    json_t *json = read_folder(dir, &study, &how.foreign, &err);
+    how.dataset = how.foreign ? &study : NULL;
     if (json && values[OPTION_SNAPSHOTS].given)
         report_snapshots_write(json, dir);
-    bool written = json && report_page_write(json, dir, &wish, &err);
+    bool written = json && report_page_write(json, dir, &how, &err);
     json_decref(json);
     if (!written)
         return cli_failed(CLI_BROKEN, &err);
-    message_printf("%s%s\n", wish.file ? wish.file : dir, wish.file ? "" : "/report.html");
+    message_printf("%s%s\n", how.file ? how.file : dir, how.file ? "" : "/report.html");
     return CLI_OK;
 }
 
 static const char *const usage[] = {"report DIR [-o FILE] [options]", NULL};
 
 static const char *const description[] = {
-    "Writes a run as one HTML file that needs no network and no other file: what can be believed, the run in time with "
-    "its power and memory, a table to sort and filter, the curves, epochs and log's end of each experiment, the spread "
+    "Writes a run as one HTML file that needs no network and no other file: how many experiments passed all checks, "
+    "the run in time with its power and memory, a table to sort and filter, the curves, epochs and log's end of each experiment, the spread "
     "among runs of a model, energy against quality, and what each hyperparameter does to both. DIR is a run of this "
     "program, also a live one, or a results "
     "folder in the study's layout, which is judged as 'audit' does. Nothing is changed but that file (and, with "
@@ -102,8 +102,17 @@ static const char *const exits[] = {"0", "written",
                                     "3", "the folder cannot be read, or the page cannot be written",
                                     NULL};
 
+static const char *const examples[] = {
+    "report results/run_20261121_093000",
+    "write report.html into the folder of the run",
+    "report results/run_20261121_093000 -o page.html --lang zh",
+    "write the page in Chinese to another file",
+    NULL,
+};
+
 const struct cli_command cmd_report = {
     .name = "report",
+    .group = CLI_GROUP_JUDGE,
     .summary = "write a run as a page for the browser",
     .usage = usage,
     .description = description,
@@ -113,5 +122,6 @@ const struct cli_command cmd_report = {
     .operand_max = 1,
     .operand_name = "DIR",
     .exits = exits,
+    .examples = examples,
     .run = run,
 };

@@ -144,13 +144,13 @@ static const char *given_of(const struct cli_call *call, const int *which, size_
 
 #define GIVEN_OF(call, which) given_of(call, which, sizeof(which) / sizeof *(which))
 
-static bool make_wish(const struct cli_call *call, struct run_wish *out, struct err *err)
+static bool make_options(const struct cli_call *call, struct run_options *out, struct err *err)
 {
     const struct cli_value *values = call->values;
     const char *operand = call->operands.count ? call->operands.items[0] : NULL;
     if (operand && values[OPTION_SETTINGS].given)
         return err_set(err, "two settings files: %s and %s", operand, values[OPTION_SETTINGS].text);
-    *out = (struct run_wish){
+    *out = (struct run_options){
         .settings_path = operand ? operand : values[OPTION_SETTINGS].text,
         .repo = values[OPTION_REPO].text,
         .model = values[OPTION_MODEL].text,
@@ -183,11 +183,11 @@ static bool make_wish(const struct cli_call *call, struct run_wish *out, struct 
 }
 
 /* The study took these beside a settings file and did not heed them: its scripts must go on working. */
-static void warn_of_ignored(const struct cli_call *call, const struct run_wish *wish)
+static void warn_of_ignored(const struct cli_call *call, const struct run_options *how)
 {
-    for (size_t i = 0; wish->settings_path && i < sizeof ignored / sizeof *ignored; i++)
+    for (size_t i = 0; how->settings_path && i < sizeof ignored / sizeof *ignored; i++)
         if (call->values[ignored[i]].given)
-            cli_warning("%s is not heeded: %s says it itself", options[ignored[i]].long_name, wish->settings_path);
+            cli_warning("%s is ignored: %s sets it", options[ignored[i]].long_name, how->settings_path);
 }
 
 static bool is_quiet(const struct cli_call *call)
@@ -204,11 +204,11 @@ static void say_input(const struct cli_call *call, const struct run_input *input
     message_problems(&input->problems);
 }
 
-static int show_plan(const struct cli_call *call, const struct run_wish *wish, const struct run_input *input)
+static int show_plan(const struct cli_call *call, const struct run_options *how, const struct run_input *input)
 {
     AUTO_TEXT struct text text = {0};
     struct plan_text_options shown = {
-        .settings = wish->settings_path ? wish->settings_path : "from the command line",
+        .settings = how->settings_path ? how->settings_path : "from the command line",
         .registry = input->registry_path,
         .pauses_s = estimate_pauses(&input->plan, NULL),
         .colour = message_colour(STDOUT_FILENO),
@@ -232,9 +232,9 @@ static bool may_run(const struct plan *plan)
 
 /* 0, or the exit code of a mistake in the options, which was told. */
 static int make_session(const struct cli_call *call, struct run_means *means, const struct run_input *input,
-                        const char *resume_dir, struct session_wish *out)
+                        const char *resume_dir, struct session_options *out)
 {
-    *out = (struct session_wish){
+    *out = (struct session_options){
         .input = input,
         .output = call->values[OPTION_OUTPUT].text,
         .resume_dir = resume_dir,
@@ -257,9 +257,9 @@ static int make_session(const struct cli_call *call, struct run_means *means, co
 static int run_session_in(const struct cli_call *call, struct run_means *means, const struct run_input *input,
                           const char *resume_dir)
 {
-    struct session_wish wish;
-    int code = make_session(call, means, input, resume_dir, &wish);
-    return code ? code : run_session(&wish);
+    struct session_options how;
+    int code = make_session(call, means, input, resume_dir, &how);
+    return code ? code : run_session(&how);
 }
 
 static int run_session_of(const struct cli_call *call, struct run_means *means, const struct run_input *input)
@@ -269,14 +269,14 @@ static int run_session_of(const struct cli_call *call, struct run_means *means, 
 }
 
 /* The plan is shown also where this machine lacks something, as it may be run on another; the exit code is the run's. */
-static int dry_run(const struct cli_call *call, struct run_means *means, const struct run_wish *wish,
+static int dry_run(const struct cli_call *call, struct run_means *means, const struct run_options *how,
                    const struct run_input *input)
 {
-    struct session_wish session;
+    struct session_options session;
     int code = make_session(call, means, input, NULL, &session);
     if (code)
         return code;
-    bool shown = show_plan(call, wish, input) == CLI_OK;
+    bool shown = show_plan(call, how, input) == CLI_OK;
     if (input->problems.errors > 0)
         message_problem_count(&input->problems);
     if (input->problems.errors > 0 || !may_run(&input->plan))
@@ -285,12 +285,12 @@ static int dry_run(const struct cli_call *call, struct run_means *means, const s
     return !shown ? CLI_BROKEN : code ? code : refused;
 }
 
-static int act_on_input(const struct cli_call *call, struct run_means *means, const struct run_wish *wish,
+static int act_on_input(const struct cli_call *call, struct run_means *means, const struct run_options *how,
                         const struct run_input *input)
 {
     say_input(call, input);
     if (call->values[OPTION_DRY_RUN].given && input->problems.errors == input->problems.missing)
-        return dry_run(call, means, wish, input);
+        return dry_run(call, means, how, input);
     if (input->problems.errors > 0) {
         message_problem_count(&input->problems);
         return CLI_USAGE;
@@ -319,7 +319,7 @@ static int run_task(const struct cli_call *call, struct run_means *means)
 static int run_as_caller(const struct cli_call *call, struct run_means *means)
 {
     struct err err = {0};
-    struct run_wish wish = {0};
+    struct run_options how = {0};
     if (call->values[OPTION_TASK].given)
         return run_task(call, means);
     const char *flag = GIVEN_OF(call, planning);
@@ -333,15 +333,15 @@ static int run_as_caller(const struct cli_call *call, struct run_means *means)
             return cli_usage_error(call->command, "--resume and --rerun-contaminated do not go together");
         return run_session_of(call, means, NULL);
     }
-    if (!make_wish(call, &wish, &err))
+    if (!make_options(call, &how, &err))
         return cli_usage_error(call->command, "%s", err.text);
     if (call->values[OPTION_LIST].given)
-        return list_registry(wish.settings_path ? wish.settings_path : wish.repo, wish.registry_path,
+        return list_registry(how.settings_path ? how.settings_path : how.repo, how.registry_path,
                              call->values[OPTION_JSON].given);
-    warn_of_ignored(call, &wish);
+    warn_of_ignored(call, &how);
     struct run_input input;
-    run_input_read(&wish, &input);
-    int code = act_on_input(call, means, &wish, &input);
+    run_input_read(&how, &input);
+    int code = act_on_input(call, means, &how, &input);
     run_input_fini(&input);
     return code;
 }
@@ -355,21 +355,20 @@ static int run(const struct cli_call *call)
 {
     struct err err = {0};
     AUTO(run_means_fini) struct run_means means = {0};
-    struct run_means_wish wish = {
+    struct run_means_options how = {
         .will_run = will_run(call),
         .containment = call->values[OPTION_CONTAINMENT].text,
         .as_root = call->values[OPTION_AS_ROOT].given,
         .quiet = is_quiet(call),
     };
-    if (!run_means_begin(&wish, &means, &err))
+    if (!run_means_begin(&how, &means, &err))
         return cli_failed(CLI_BROKEN, &err);
     return run_as_caller(call, &means);
 }
 
 static const char *const usage[] = {
     "run SETTINGS.json [options]",
-    "run -ec SETTINGS.json [options]",
-    "run -r REPO -m MODEL [-mt NAMES|all] [-n RUNS] [options]",
+    "run --repo REPO --model MODEL [--mutate NAMES] [--runs RUNS] [options]",
     "run --resume RUN_DIR [-q] [--json] [--gpus GPUS] [--gpu-lock MODE]",
     "run --rerun-contaminated RUN_DIR [options as with --resume]",
     "run --task NUMBER RUN_DIR [options as with --resume]",
@@ -431,8 +430,17 @@ static const char *const exits[] = {
     NULL,
 };
 
+static const char *const examples[] = {
+    "run settings.json --dry-run",
+    "show the whole plan with every command line, and run nothing",
+    "run --resume results/run_20261121_093000",
+    "finish a run that was interrupted",
+    NULL,
+};
+
 const struct cli_command cmd_run = {
     .name = "run",
+    .group = CLI_GROUP_RUN,
     .summary = "run the experiments of a settings file",
     .usage = usage,
     .description = description,
@@ -441,6 +449,7 @@ const struct cli_command cmd_run = {
     .operand_max = 1,
     .operand_name = "SETTINGS.json",
     .exits = exits,
+    .examples = examples,
     .keeps_root = true,
     .run = run,
 };

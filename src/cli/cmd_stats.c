@@ -102,8 +102,17 @@ static const char *const description[] = {
 static const char *const exits[] = {"0", "printed", "2", "a mistake in the options", "3", "a folder cannot be read",
                                     NULL};
 
+static const char *const examples[] = {
+    "stats results/run_20261121_093000",
+    "means, medians and intervals of a run",
+    "stats results/run_20261121_093000 --interactions --json",
+    "which hyperparameters depend on each other, as JSON",
+    NULL,
+};
+
 const struct cli_command cmd_stats = {
     .name = "stats",
+    .group = CLI_GROUP_JUDGE,
     .summary = "figures of a results folder, with intervals",
     .usage = usage,
     .description = description,
@@ -113,5 +122,6 @@ const struct cli_command cmd_stats = {
     .operand_max = SIZE_MAX,
     .operand_name = "DIR",
     .exits = exits,
+    .examples = examples,
     .run = run,
 };

@@ -69,7 +69,8 @@ static bool sbatch_options(const struct cli_call *call, size_t from, struct strv
     for (size_t i = from; i < call->operands.count; i++)
         strv_add(out, call->operands.items[i]);
     if (out->count > 0 && out->items[0][0] != '-')
-        return err_set(err, "'%s' is one too many; options of sbatch come behind --, and begin with -", out->items[0]);
+        return err_set(err, "unexpected argument '%s'; options of sbatch come behind --, and begin with -",
+                       out->items[0]);
     return true;
 }
 
@@ -111,15 +112,15 @@ static size_t at_once(const struct cli_call *call)
 static int submit(const struct cli_call *call, const struct strv *env, struct submitted *submitted, const bool *only)
 {
     struct err err = {0};
-    struct submit_wish wish = {
+    struct submit_options how = {
         .env = env, .at_once = at_once(call), .only = only, .json = call->values[OPTION_JSON].given};
     AUTO_FREE char *typed = shell_words_path(submitted->path);
-    if (!submit_missing(submitted, &wish, &err)) {
+    if (!submit_missing(submitted, &how, &err)) {
         cli_error("%s", err.text);
         cli_note("the run is in %s; go on with: %s submit --resume %s", submitted->path, TARE_NAME, typed);
         return CLI_BROKEN;
     }
-    if (!wish.json)
+    if (!how.json)
         message_printf("results: %s\nto see them at any time: %s collect %s\n", submitted->path, TARE_NAME, typed);
     return CLI_OK;
 }
@@ -136,7 +137,7 @@ static void warn_of_gpus(const struct plan *plan)
 {
     const char *gpus = plan->pool.gpus;
     if (gpus && strcmp(gpus, "all") != 0 && strcmp(gpus, "none") != 0)
-        cli_warning("'gpus' is \"%s\" in the settings, which is not heeded: Slurm says which GPUs a task gets", gpus);
+        cli_warning("'gpus' is \"%s\" in the settings, which is ignored: Slurm says which GPUs a task gets", gpus);
     if (plan->pool.per_experiment == 0 && !(gpus && strcmp(gpus, "none") == 0))
         cli_note("'gpus_per_experiment' is \"all\": how many GPUs a task gets say options for sbatch (--gres=gpu:4)");
 }
@@ -184,7 +185,7 @@ static int plan_and_submit(const struct cli_call *call, const struct strv *env)
     const struct cli_value *values = call->values;
     if (call->operands.count == 0 || call->operands.items[0][0] == '-')
         return cli_usage_error(call->command, "what to submit? Give a settings file, or --resume RUN_DIR");
-    struct run_wish wish = {
+    struct run_options how = {
         .settings_path = call->operands.items[0],
         .registry_path = values[OPTION_CONFIG].text,
         .has_seed = values[OPTION_SEED].given,
@@ -193,7 +194,7 @@ static int plan_and_submit(const struct cli_call *call, const struct strv *env)
         .for_running = true,
     };
     struct run_input input;
-    run_input_read(&wish, &input);
+    run_input_read(&how, &input);
     int code = CLI_USAGE;
     if (input.registry_path)
         cli_note("registry %s (%s)", input.registry_path, input.registry_why);
@@ -250,12 +251,12 @@ static int run(const struct cli_call *call)
 
 static const char *const usage[] = {
     "submit SETTINGS.json [options] [-- SBATCH_OPTIONS]",
-    "submit --resume RUN_DIR [--rerun-contaminated] [--at-once TASKS] [-- SBATCH_OPTIONS]", NULL};
+    "submit --resume RUN_DIR [options] [-- SBATCH_OPTIONS]", NULL};
 
 static const char *const description[] = {
     "Plans the experiments as 'run' does, writes the run's folder, and hands them to Slurm as one array job with a "
     "task "
-    "for each. Each task looks at its GPU before and after, keeps its own journal, and proves that nothing is left. "
+    "for each. Each task checks its GPU before and after, keeps its own journal, and proves that nothing is left. "
     "The "
     "folder must be on a file system that all machines see.",
     "What follows -- is for sbatch, and counts over the script's own lines: a partition, GPUs, a dependency, a time "
@@ -272,8 +273,17 @@ static const char *const exits[] = {"0", "submitted, or nothing was missing",
                                     "3", "Slurm did not take all of it, or the folder cannot be written",
                                     NULL};
 
+static const char *const examples[] = {
+    "submit settings.json -- --partition=gpu --time=2:00:00",
+    "submit a run with two options for sbatch",
+    "submit --resume results/run_20261121_093000",
+    "submit again what is missing",
+    NULL,
+};
+
 const struct cli_command cmd_submit = {
     .name = "submit",
+    .group = CLI_GROUP_CLUSTER,
     .summary = "hand a run to Slurm, one task an experiment",
     .usage = usage,
     .description = description,
@@ -284,5 +294,6 @@ const struct cli_command cmd_submit = {
     .operand_max = SIZE_MAX,
     .operand_name = "SETTINGS.json",
     .exits = exits,
+    .examples = examples,
     .run = run,
 };

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { WIDTH = 80, OPTION_COLUMN = 34, EXIT_COLUMN = 10 };
+enum { WIDTH = 80, OPTION_COLUMN = 34, EXIT_COLUMN = 10, EXAMPLE_COLUMN = 6 };
 
 static void add_blanks(struct text *out, size_t count)
 {
@@ -97,26 +97,39 @@ void help_command(const struct cli_command *command, struct text *out)
         if (!command->options[i].hidden)
             add_option(out, &command->options[i]);
     add_row(out, "-h, --help", "show this help", OPTION_COLUMN);
-    if (!command->exits)
-        return;
-    text_add(out, "\nExit codes:\n");
-    for (size_t i = 0; command->exits[i] && command->exits[i + 1]; i += 2)
+    if (command->exits)
+        text_add(out, "\nExit codes:\n");
+    for (size_t i = 0; command->exits && command->exits[i] && command->exits[i + 1]; i += 2)
         add_row(out, command->exits[i], command->exits[i + 1], EXIT_COLUMN);
+    if (command->examples)
+        text_add(out, "\nExamples:\n");
+    for (size_t i = 0; command->examples && command->examples[i] && command->examples[i + 1]; i += 2) {
+        text_addf(out, "  %s %s\n", TARE_NAME, command->examples[i]);
+        text_wrap(out, command->examples[i + 1], EXAMPLE_COLUMN, WIDTH);
+    }
 }
+
+const char *const cli_group_names[CLI_GROUP_COUNT] = {
+    [CLI_GROUP_RUN] = "Run",       [CLI_GROUP_MEASURE] = "Measure", [CLI_GROUP_JUDGE] = "Judge",
+    [CLI_GROUP_MEMORY] = "Memory", [CLI_GROUP_MACHINE] = "Machine", [CLI_GROUP_CLUSTER] = "Cluster",
+};
 
 void help_program(struct text *out)
 {
     text_addf(out,
               "%s: run training experiments and make their numbers trustworthy\n\n"
-              "Usage:\n  %s COMMAND [options]\n  %s -ec SETTINGS.json [options]   (the same as %s run -ec)\n\n"
-              "Commands:\n",
-              TARE_NAME, TARE_NAME, TARE_NAME, TARE_NAME);
+              "Usage:\n  %s COMMAND [options]\n",
+              TARE_NAME, TARE_NAME);
     size_t longest = 0;
     for (size_t i = 0; cli_commands[i]; i++)
         longest = strlen(cli_commands[i]->name) > longest ? strlen(cli_commands[i]->name) : longest;
-    for (size_t i = 0; cli_commands[i]; i++)
+    for (size_t i = 0; cli_commands[i]; i++) {
+        if (i == 0 || cli_commands[i]->group != cli_commands[i - 1]->group)
+            text_addf(out, "\n%s:\n", cli_group_names[cli_commands[i]->group]);
         text_addf(out, "  %-*s  %s\n", (int)longest, cli_commands[i]->name, cli_commands[i]->summary);
+    }
     text_addf(out,
-              "\n  -h, --help   this help; '%s COMMAND --help' tells about one command\n  --version    the version\n",
+              "\n  -h, --help   this help; '%s COMMAND --help' is about one command\n"
+              "  --version    the version\n",
               TARE_NAME);
 }

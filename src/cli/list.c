@@ -14,11 +14,11 @@
 
 enum { LONGEST_FILE = 64 << 20 };
 
-void list_wish_fini(struct list_wish *wish)
+void list_options_fini(struct list_options *how)
 {
-    located_fini(&wish->located);
-    free(wish->only);
-    settings_fini(&wish->settings);
+    located_fini(&how->located);
+    free(how->only);
+    settings_fini(&how->settings);
 }
 
 static bool is_file_name(const char *asked)
@@ -39,35 +39,35 @@ static bool is_registry(const char *path)
 }
 
 /* False: a mistake, which was told. */
-static bool read_wish(const char *asked, const char *config, struct list_wish *wish)
+static bool read_options(const char *asked, const char *config, struct list_options *how)
 {
     bool is_file = asked && is_file_name(asked);
     if (is_file && !config && is_registry(asked)) {
-        wish->located = (struct located){.path = mem_strdup(asked), .why = "asked for"};
+        how->located = (struct located){.path = mem_strdup(asked), .why = "asked for"};
         return true;
     }
     if (asked && !is_file)
-        wish->only = mem_strdup(asked);
+        how->only = mem_strdup(asked);
     if (is_file) {
         AUTO(problems_fini) struct problems problems = {0};
-        wish->has_settings = settings_read(asked, &wish->settings, &problems);
+        how->has_settings = settings_read(asked, &how->settings, &problems);
         message_problems(&problems);
-        if (!wish->has_settings)
+        if (!how->has_settings)
             return false;
     }
-    wish->located = locate_registry(config, wish->has_settings ? &wish->settings.doc : NULL);
-    if (!wish->located.path)
-        cli_error("%s", wish->located.missing);
-    return wish->located.path;
+    how->located = locate_registry(config, how->has_settings ? &how->settings.doc : NULL);
+    if (!how->located.path)
+        cli_error("%s", how->located.missing);
+    return how->located.path;
 }
 
-bool list_read(const char *asked, const char *config, struct list_wish *wish, struct registry *registry)
+bool list_read(const char *asked, const char *config, struct list_options *how, struct registry *registry)
 {
-    if (!wish->located.path && !read_wish(asked, config, wish))
+    if (!how->located.path && !read_options(asked, config, how))
         return false;
-    cli_note("registry %s (%s)", wish->located.path, wish->located.why);
+    cli_note("registry %s (%s)", how->located.path, how->located.why);
     AUTO(problems_fini) struct problems problems = {0};
-    bool good = registry_read(wish->located.path, registry, &problems);
+    bool good = registry_read(how->located.path, registry, &problems);
     message_problems(&problems);
     return good;
 }
@@ -110,8 +110,8 @@ static int print_registry(const struct registry *registry, const char *path, con
 
 int list_registry(const char *asked, const char *config, bool json)
 {
-    AUTO(list_wish_fini) struct list_wish wish = {0};
+    AUTO(list_options_fini) struct list_options how = {0};
     AUTO(registry_fini) struct registry registry = {0};
-    return list_read(asked, config, &wish, &registry) ? print_registry(&registry, wish.located.path, wish.only, json)
-                                                      : CLI_USAGE;
+    return list_read(asked, config, &how, &registry) ? print_registry(&registry, how.located.path, how.only, json)
+                                                     : CLI_USAGE;
 }

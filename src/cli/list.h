@@ -9,7 +9,7 @@
 #include <stdbool.h>
 
 /* What is listed. */
-struct list_wish {
+struct list_options {
     struct located located;
     char *only; /* a repository's name, or NULL */
     struct settings settings;
@@ -17,10 +17,10 @@ struct list_wish {
 };
 
 /* asked: a settings file (its registry is listed), a registry, or a repository's name; NULL: the registry that is found.
- * config: --config, or NULL. A
- * wish that has a registry already keeps it. Says which registry it is. False: a mistake, which was told. */
-bool list_read(const char *asked, const char *config, struct list_wish *wish, struct registry *registry);
-void list_wish_fini(struct list_wish *wish);
+ * config: --config, or NULL.
+ * Options that have a registry already keep it. Says which registry it is. False: a mistake, which was told. */
+bool list_read(const char *asked, const char *config, struct list_options *how, struct registry *registry);
+void list_options_fini(struct list_options *how);
 
 /* Prints the registry. Gives the exit code. */
 int list_registry(const char *asked, const char *config, bool json);
@@ -29,7 +29,7 @@ int list_registry(const char *asked, const char *config, bool json);
 const struct repo *list_find_repo(const struct registry *registry, const char *path, const char *name);
 
 /* "list --check": of settings, only what they name. */
-struct list_check_wish {
+struct list_check_options {
     const char *asked, *config; /* as above */
     bool json;
     bool starts;    /* each model, for so many seconds */
@@ -38,6 +38,6 @@ struct list_check_wish {
 };
 
 /* Gives the exit code: 0 all there, 1 something is missing, or a start is not good. */
-int list_check(const struct list_check_wish *wish);
+int list_check(const struct list_check_options *how);
 
 #endif

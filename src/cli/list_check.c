@@ -26,16 +26,16 @@ static void add_job(const struct job_settings *job, const struct repo *repo, str
         strv_add_once(models, job->model);
 }
 
-static void find_models(const struct list_wish *wish, const struct repo *repo, struct strv *models)
+static void find_models(const struct list_options *how, const struct repo *repo, struct strv *models)
 {
-    if (!wish->has_settings) {
+    if (!how->has_settings) {
         strv_add_all(models, &repo->models);
         return;
     }
-    for (size_t i = 0; i < wish->settings.entry_count; i++) {
-        add_job(&wish->settings.entries[i].foreground, repo, models);
-        if (wish->settings.entries[i].parallel)
-            add_job(&wish->settings.entries[i].background, repo, models);
+    for (size_t i = 0; i < how->settings.entry_count; i++) {
+        add_job(&how->settings.entries[i].foreground, repo, models);
+        if (how->settings.entries[i].parallel)
+            add_job(&how->settings.entries[i].background, repo, models);
     }
 }
 
@@ -48,14 +48,14 @@ static bool check_job(const struct registry *registry, const char *path, const s
 }
 
 /* All that the settings name is in the registry? Each that is not is told. */
-static bool check_names(const struct registry *registry, const struct list_wish *wish)
+static bool check_names(const struct registry *registry, const struct list_options *how)
 {
-    bool good = !wish->only || list_find_repo(registry, wish->located.path, wish->only);
-    for (size_t i = 0; wish->has_settings && i < wish->settings.entry_count; i++) {
-        const struct entry_settings *entry = &wish->settings.entries[i];
-        good = check_job(registry, wish->located.path, &entry->foreground) && good;
+    bool good = !how->only || list_find_repo(registry, how->located.path, how->only);
+    for (size_t i = 0; how->has_settings && i < how->settings.entry_count; i++) {
+        const struct entry_settings *entry = &how->settings.entries[i];
+        good = check_job(registry, how->located.path, &entry->foreground) && good;
         if (entry->parallel)
-            good = check_job(registry, wish->located.path, &entry->background) && good;
+            good = check_job(registry, how->located.path, &entry->background) && good;
     }
     return good;
 }
@@ -73,15 +73,15 @@ static struct plan_options plan_options(const char *cwd)
     };
 }
 
-static void look(const struct registry *registry, const struct list_wish *wish, struct needs *needs)
+static void look(const struct registry *registry, const struct list_options *how, struct needs *needs)
 {
     AUTO_FREE char *cwd = getcwd(NULL, 0);
     const struct plan_options options = plan_options(cwd);
     for (size_t i = 0; i < registry->repo_count; i++) {
         const struct repo *repo = &registry->repos[i];
         AUTO_STRV struct strv models = {0};
-        if (!wish->only || strcmp(wish->only, repo->name) == 0)
-            find_models(wish, repo, &models);
+        if (!how->only || strcmp(how->only, repo->name) == 0)
+            find_models(how, repo, &models);
         if (models.count)
             needs_look(registry, repo, &models, &options, needs);
     }
@@ -106,10 +106,10 @@ static void starts_fini(struct starts *starts)
 }
 
 /* The first job of the settings that trains this model; NULL: there are no settings. */
-static const struct job_settings *find_job(const struct list_wish *wish, const char *repo, const char *model)
+static const struct job_settings *find_job(const struct list_options *how, const char *repo, const char *model)
 {
-    for (size_t i = 0; wish->has_settings && i < wish->settings.entry_count; i++) {
-        const struct entry_settings *entry = &wish->settings.entries[i];
+    for (size_t i = 0; how->has_settings && i < how->settings.entry_count; i++) {
+        const struct entry_settings *entry = &how->settings.entries[i];
         const struct job_settings *jobs[] = {&entry->foreground, entry->parallel ? &entry->background : NULL};
         for (size_t j = 0; j < 2; j++)
             if (jobs[j] && jobs[j]->repo && jobs[j]->model && strcmp(jobs[j]->repo, repo) == 0 &&
@@ -120,9 +120,9 @@ static const struct job_settings *find_job(const struct list_wish *wish, const c
 }
 
 /* {"repo", "model", "mode": "default", "hyperparameters"}: the settings' own values, and over them those of "smoke". */
-static json_t *make_entry(const struct list_wish *wish, const struct repo *repo, const char *model)
+static json_t *make_entry(const struct list_options *how, const struct repo *repo, const char *model)
 {
-    const struct job_settings *job = find_job(wish, repo->name, model);
+    const struct job_settings *job = find_job(how, repo->name, model);
     json_t *values = json_object(), *out = json_object();
     for (size_t i = 0; job && i < job->param_count; i++)
         json_object_set_new(values, job->params[i].name, value_to_json(&job->params[i].value));
@@ -136,10 +136,10 @@ static json_t *make_entry(const struct list_wish *wish, const struct repo *repo,
 }
 
 /* What of the settings changes how a job starts. */
-static json_t *make_tare(const struct list_wish *wish)
+static json_t *make_tare(const struct list_options *how)
 {
     static const char *const keys[] = {"timing", "environment", "limits", "private"};
-    const json_t *given = wish->has_settings ? json_get(wish->settings.doc.root, "tare") : NULL;
+    const json_t *given = how->has_settings ? json_get(how->settings.doc.root, "tare") : NULL;
     json_t *out = json_object();
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         if (json_get(given, keys[i]))
@@ -147,7 +147,7 @@ static json_t *make_tare(const struct list_wish *wish)
     return out;
 }
 
-static bool make_plan(const struct registry *registry, const struct list_wish *wish, const struct needs *needs,
+static bool make_plan(const struct registry *registry, const struct list_options *how, const struct needs *needs,
                       struct plan *out)
 {
     AUTO_FREE char *cwd = getcwd(NULL, 0);
@@ -158,10 +158,10 @@ static bool make_plan(const struct registry *registry, const struct list_wish *w
     json_t *root = json_object(), *entries = json_array();
     for (size_t i = 0; i < needs->count; i++)
         for (size_t j = 0; j < needs->repos[i].models.count; j++)
-            json_array_append_new(entries, make_entry(wish, needs->repos[i].repo, needs->repos[i].models.items[j]));
+            json_array_append_new(entries, make_entry(how, needs->repos[i].repo, needs->repos[i].models.items[j]));
     json_object_set_new(root, "use_deduplication", json_false());
     json_object_set_new(root, "experiments", entries);
-    json_object_set_new(root, "tare", make_tare(wish));
+    json_object_set_new(root, "tare", make_tare(how));
     json_print_pretty(root, &text);
     json_decref(root);
     bool good = settings_parse("the settings of the starts", text_get(&text), text.length, &settings, &problems) &&
@@ -256,10 +256,10 @@ static int start_held(const struct needs *needs, const struct strv *environment,
 }
 
 /* 0, or the exit code. */
-static int start(const struct registry *registry, const struct list_wish *wish, const struct needs *needs,
-                 const struct list_check_wish *check, struct starts *starts)
+static int start(const struct registry *registry, const struct list_options *how, const struct needs *needs,
+                 const struct list_check_options *check, struct starts *starts)
 {
-    if (!make_plan(registry, wish, needs, &starts->plan))
+    if (!make_plan(registry, how, needs, &starts->plan))
         return CLI_USAGE;
     starts->items = mem_array(starts->plan.count + 1, sizeof *starts->items);
     AUTO_STRV struct strv environment = {0};
@@ -267,7 +267,7 @@ static int start(const struct registry *registry, const struct list_wish *wish, 
     sigemptyset(&ends);
     struct gpu_hold *gpus = NULL;
     strv_add_all(&environment, &check->caller->environment);
-    const struct gpu_hold_wish hold = {
+    const struct gpu_hold_options hold = {
         .mode = GPU_HOLD_REFUSE,
         .environment = &environment,
         .plan = &starts->plan,
@@ -302,16 +302,16 @@ static int print(const struct needs *needs, const struct starts *starts, const c
     return good ? CLI_OK : CLI_SOME_FAILED;
 }
 
-int list_check(const struct list_check_wish *check)
+int list_check(const struct list_check_options *check)
 {
-    AUTO(list_wish_fini) struct list_wish wish = {0};
+    AUTO(list_options_fini) struct list_options how = {0};
     AUTO(registry_fini) struct registry registry = {0};
-    if (!list_read(check->asked, check->config, &wish, &registry) || !check_names(&registry, &wish))
+    if (!list_read(check->asked, check->config, &how, &registry) || !check_names(&registry, &how))
         return CLI_USAGE;
     AUTO(needs_fini) struct needs needs = {0};
     AUTO(starts_fini) struct starts starts = {0};
-    look(&registry, &wish, &needs);
-    int code = check->starts ? start(&registry, &wish, &needs, check, &starts) : CLI_OK;
-    int printed = print(&needs, &starts, wish.located.path, check->json);
+    look(&registry, &how, &needs);
+    int code = check->starts ? start(&registry, &how, &needs, check, &starts) : CLI_OK;
+    int printed = print(&needs, &starts, how.located.path, check->json);
     return code ? code : printed;
 }

@@ -17,40 +17,36 @@
 #include <string.h>
 #include <unistd.h>
 
-const struct cli_command *const cli_commands[] = {
-    &cmd_run,    &cmd_list,    &cmd_exec,    &cmd_bench,  &cmd_measure,     &cmd_mark,       &cmd_audit,
-    &cmd_stats,  &cmd_compare, &cmd_export,  &cmd_report, &cmd_feasibility, &cmd_plan_pairs, &cmd_oom,
-    &cmd_memory, &cmd_submit,  &cmd_collect, &cmd_clean,  &cmd_doctor,      &cmd_calibrate,  NULL,
-};
-
-/* What the program starts itself as: not shown. */
-static const struct cli_command *const own_commands[] = {&cmd_meter, NULL};
-
-static const struct cli_command *find_command(const char *name)
-{
-    for (size_t i = 0; cli_commands[i]; i++)
-        if (strcmp(cli_commands[i]->name, name) == 0)
-            return cli_commands[i];
-    for (size_t i = 0; own_commands[i]; i++)
-        if (strcmp(own_commands[i]->name, name) == 0)
-            return own_commands[i];
-    return NULL;
-}
-
 static int print(const struct text *text)
 {
     return message_print(text) ? CLI_OK : CLI_BROKEN;
 }
 
+/* Commands that are options of another now. */
+static const struct {
+    const char *name, *now;
+} former_commands[] = {{"plan-pairs", "feasibility --plan"}};
+
+static bool tell_former(const char *name)
+{
+    for (size_t i = 0; i < sizeof former_commands / sizeof *former_commands; i++)
+        if (strcmp(name, former_commands[i].name) == 0) {
+            cli_error("there is no command '%s' any more: use '%s %s'", name, TARE_NAME, former_commands[i].now);
+            return true;
+        }
+    return false;
+}
+
 static int unknown_command(const char *name)
 {
-    const char *names[sizeof cli_commands / sizeof *cli_commands];
-    size_t count = 0;
-    for (; cli_commands[count]; count++)
-        names[count] = cli_commands[count]->name;
-    AUTO_FREE char *nearest = problem_nearest(name, names, count);
+    AUTO_STRV struct strv names = {0};
+    for (size_t i = 0; cli_commands[i]; i++)
+        strv_add(&names, cli_commands[i]->name);
+    AUTO_FREE char *nearest = problem_nearest(name, (const char *const *)names.items, names.count);
     size_t length = strlen(name);
     AUTO_FREE char *typed = shell_words_path(name);
+    if (tell_former(name))
+        return CLI_USAGE;
     if (length > 5 && strcmp(name + length - 5, ".json") == 0)
         cli_error("there is no command '%s'; to run the experiments of this file: %s run %s", name, TARE_NAME, typed);
     else
@@ -134,7 +130,7 @@ static bool completion_of(const char *shell, struct text *out)
 static int print_generated(const char *what, const char *which)
 {
     AUTO_TEXT struct text text = {0};
-    const struct cli_command *command = which ? find_command(which) : NULL;
+    const struct cli_command *command = which ? cli_command_find(which) : NULL;
     if (strcmp(what, "--man") == 0 && (!which || command)) {
         manual_page(command, &text);
         return print(&text);
@@ -163,9 +159,9 @@ static int dispatch(size_t count, char **args)
     if (strcmp(args[0], "--man") == 0 || strcmp(args[0], "--completion") == 0)
         return print_generated(args[0], count > 1 ? args[1] : NULL);
     if (strcmp(args[0], "help") == 0 && count > 1) {
-        if (!find_command(args[1]))
+        if (!cli_command_find(args[1]))
             return unknown_command(args[1]);
-        help_command(find_command(args[1]), &text);
+        help_command(cli_command_find(args[1]), &text);
         return print(&text);
     }
     if (strcmp(args[0], "-h") == 0 || strcmp(args[0], "--help") == 0 || strcmp(args[0], "help") == 0) {
@@ -174,7 +170,7 @@ static int dispatch(size_t count, char **args)
     }
     if (args[0][0] == '-')
         return run_by_options(args, count);
-    const struct cli_command *command = find_command(args[0]);
+    const struct cli_command *command = cli_command_find(args[0]);
     return command ? run_command(command, args + 1, count - 1) : unknown_command(args[0]);
 }
 

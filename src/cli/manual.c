@@ -1,5 +1,5 @@
+#include "base/mem.h"
 #include "cli/texts.h"
-
 #include "tare_build.h"
 
 #include <ctype.h>
@@ -83,6 +83,12 @@ static void command_page(const struct cli_command *command, struct text *out)
         text_add(out, ".SH EXIT STATUS\n");
     for (size_t i = 0; command->exits && command->exits[i] && command->exits[i + 1]; i += 2)
         add_option(out, command->exits[i], command->exits[i + 1]);
+    if (command->examples)
+        text_add(out, ".SH EXAMPLES\n");
+    for (size_t i = 0; command->examples && command->examples[i] && command->examples[i + 1]; i += 2) {
+        AUTO_FREE char *line = mem_printf("%s %s", TARE_NAME, command->examples[i]);
+        add_option(out, line, command->examples[i + 1]);
+    }
     text_addf(out, ".SH SEE ALSO\n.BR %s (1)\n", TARE_NAME);
 }
 
@@ -104,9 +110,10 @@ static void program_page(struct text *out)
 {
     add_title(out, TARE_NAME, "run training experiments and make their numbers trustworthy");
     add_usage(out, "COMMAND [options]", true);
-    add_usage(out, "-ec SETTINGS.json [options]", false);
     text_add(out, ".SH COMMANDS\n");
     for (size_t i = 0; cli_commands[i]; i++) {
+        if (i == 0 || cli_commands[i]->group != cli_commands[i - 1]->group)
+            text_addf(out, ".SS %s\n", cli_group_names[cli_commands[i]->group]);
         AUTO_TEXT struct text body = {0};
         text_addf(&body, "%s; see %s-%s(1).", cli_commands[i]->summary, TARE_NAME, cli_commands[i]->name);
         add_option(out, cli_commands[i]->name, text_get(&body));

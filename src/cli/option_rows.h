@@ -30,7 +30,7 @@ extern const char *const option_verdicts[];
      .help = meaning}
 
 #define OPTION_ROW_CONTAINMENT(name, meaning)                                                                          \
-    {.long_name = "--containment", .argument = name, .type = CLI_CHOICE, .choices = containment_wish_names,            \
+    {.long_name = "--containment", .argument = name, .type = CLI_CHOICE, .choices = containment_mode_names,            \
      .default_text = "auto", .help = meaning}
 
 #define OPTION_ROW_GPU_LOCK(initial, meaning)                                                                          \

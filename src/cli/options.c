@@ -131,7 +131,7 @@ static bool read_int(const struct cli_option *option, const char *name, struct c
     long long number = strtoll(value->text, &end, 10);
     bool bounded = option->low < option->high;
     if (end == value->text || *end != '\0' || isspace((unsigned char)value->text[0]) || (errno && !bounded))
-        return err_set(err, "%s: '%s' is no whole number", name, value->text);
+        return err_set(err, "%s: '%s' is not an integer", name, value->text);
     if (bounded && (errno || (double)number < option->low || (double)number > option->high))
         return err_set(err, "%s: %s is not within %.0f .. %.0f", name, value->text, option->low, option->high);
     value->integer = number;
@@ -240,7 +240,7 @@ static bool unknown_option(const struct parser *parser, const char *arg)
     const char *foreign = *nearest ? NULL : parser->command->foreign_options;
     const char *hint = *nearest ? NULL : parser->command->unknown_option_hint;
     return err_set(parser->err, "unknown option %s%s%s%s%s%s%s", arg, nearest, foreign ? "; options of " : "",
-                   foreign ? foreign : "", foreign ? " stand behind --" : "", hint ? "; " : "", hint ? hint : "");
+                   foreign ? foreign : "", foreign ? " come behind --" : "", hint ? "; " : "", hint ? hint : "");
 }
 
 static bool take_arguments(struct parser *parser, struct strv *operands)
@@ -277,7 +277,7 @@ static bool check_operands(const struct cli_command *command, const struct strv 
     if (operands->count < command->operand_min)
         return err_set(err, "%s is missing", name);
     if (operands->count > command->operand_max)
-        return err_set(err, "'%s' is one too many", operands->items[command->operand_max]);
+        return err_set(err, "unexpected argument '%s'", operands->items[command->operand_max]);
     return true;
 }
 

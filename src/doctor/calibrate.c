@@ -309,7 +309,7 @@ static int measure_locked(const struct calibrate_options *options, const struct 
     strv_add_all(&environment, options->environment);
     strv_env_set(&environment, "CUDA_VISIBLE_DEVICES", gpus->gpus[0].device);
     int code = gpu_hold_take(
-        &(struct gpu_hold_wish){
+        &(struct gpu_hold_options){
             .mode = GPU_HOLD_REFUSE, .asked = true, .environment = &environment, .ends = &ends, .failed = CLI_BROKEN},
         &hold, NULL);
     if (code == 0)

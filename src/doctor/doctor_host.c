@@ -185,7 +185,7 @@ static void add_disk(const char *results, struct findings *out)
         judge_disk(&disk, path, &finding);
     } else {
         finding.mark = FINDING_WRONG;
-        finding.text = mem_printf("where results go (%s) cannot be looked at", path ? path : results);
+        finding.text = mem_printf("where results go (%s) cannot be checked", path ? path : results);
         finding.reason = mem_strdup(strerror(errno));
     }
     if (finding.mark != FINDING_WRONG && eaccess(path, W_OK | X_OK) != 0) {

@@ -148,7 +148,7 @@ static void add_brakes(const struct doctor_gpu *gpu, struct findings *out)
 {
     static const unsigned hardware = GPU_CLOCK_HW_SLOWDOWN | GPU_CLOCK_HW_THERMAL | GPU_CLOCK_POWER_BRAKE;
     struct reading reasons = gpu->readings->of[GPU_CLOCK_REASONS];
-    struct finding finding = begin(gpu, "gpu brakes");
+    struct finding finding = begin(gpu, "gpu throttling");
     unsigned bits = reasons.valid ? (unsigned)reasons.value : 0;
     if (!reasons.valid) {
         finding.mark = FINDING_UNCHECKED;

@@ -66,10 +66,10 @@ static void add_finding(const struct doctor_page *page, const struct finding *fi
     }
     /* A command on one line: it is to be copied. */
     if (finding->mend && finding->advice) {
-        AUTO_FREE char *mend = mem_printf("mend: %s", finding->mend);
+        AUTO_FREE char *mend = mem_printf("fix: %s", finding->mend);
         text_wrap(out, mend, INDENT, page->width);
     } else if (finding->mend) {
-        text_addf(out, "%*smend: %s\n", INDENT, "", finding->mend);
+        text_addf(out, "%*sfix: %s\n", INDENT, "", finding->mend);
     }
 }
 

@@ -32,8 +32,8 @@ enum event_type {
     EVENT_RETRY_PAUSE,      /* seconds */
     EVENT_EXPERIMENT_ENDED, /* outcome, retries, duration_s, metrics, error: done */
     EVENT_PAUSE,            /* seconds, why: between_runs, between_configurations; lane and gpus as above */
-    EVENT_EVIDENCE, /* kind (measure/guard/evidence.h), text, device (null: none), from_s, to_s (from the attempt's start, below 0
-                                * before it; null: not known, or no span) */
+    EVENT_EVIDENCE, /* kind (measure/guard/evidence.h), text, experiments (of other lanes) and pids (on a GPU): lists of their numbers, device
+                                * (null: none), from_s, to_s (from the attempt's start, below 0 before it; null: not known, or no span) */
     EVENT_GUARD,    /* phase (preflight, postflight, cooldown, net), devices [...], more by phase: docs/guard.md */
     EVENT_NOTE,     /* text: told, not journaled */
     EVENT_SESSION_ENDED,    /* outcome: finished, interrupted, failed; error; of several lanes pool (docs/results.md) */

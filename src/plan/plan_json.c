@@ -174,7 +174,7 @@ json_t *plan_head_to_json(const struct plan *plan)
     json_object_set_new(json, "guard", plan_guard_to_json(&plan->guard));
     set_text(json, "gpus", plan->pool.gpus);
     json_object_set_new(json, "gpus_per_experiment", json_integer(plan->pool.per_experiment));
-    set_text(json, "cpu_sets", cpu_sets_wishes[plan->pool.cpu_sets]);
+    set_text(json, "cpu_sets", cpu_sets_modes[plan->pool.cpu_sets]);
     return json;
 }
 
@@ -182,7 +182,7 @@ static bool get_text(const json_t *json, const char *key, char **out, struct err
 {
     const char *text = json_get_text(json, key);
     if (!text)
-        return err_set(err, "'%s' is missing or no text", key);
+        return err_set(err, "'%s' is missing or not a string", key);
     *out = mem_strdup(text);
     return true;
 }
@@ -195,7 +195,7 @@ static bool get_list(const json_t *json, const char *key, struct strv *out, stru
     for (size_t i = 0; i < json_array_size(array); i++) {
         const char *item = json_string_value(json_array_get(array, i));
         if (!item)
-            return err_set(err, "'%s' holds what is no text", key);
+            return err_set(err, "'%s' holds what is not a string", key);
         strv_add(out, item);
     }
     return true;
@@ -428,7 +428,7 @@ static bool head_from_json(const json_t *json, struct plan *out, struct err *err
         return err_set(err, "'gpus_per_experiment' is no number of GPUs");
     const char *cpu_sets = json_get_text(json, "cpu_sets");
     out->pool.cpu_sets =
-        cpu_sets && strcmp(cpu_sets, cpu_sets_wishes[CPU_SETS_NEAR]) == 0 ? CPU_SETS_NEAR : CPU_SETS_NONE;
+        cpu_sets && strcmp(cpu_sets, cpu_sets_modes[CPU_SETS_NEAR]) == 0 ? CPU_SETS_NEAR : CPU_SETS_NONE;
     out->seed = (uint64_t)seed;
     out->limits.memory_bytes = (uint64_t)memory_bytes;
     out->limits.log_bytes = (uint64_t)log_bytes;

@@ -135,7 +135,7 @@ static bool fit_choice(const struct param *param, const struct value *given, str
 static char *describe(const struct value *value)
 {
     AUTO_FREE char *written = value_format(value);
-    return value->kind == VALUE_TEXT ? mem_printf("the text '%s'", written)
+    return value->kind == VALUE_TEXT ? mem_printf("the string '%s'", written)
                                      : mem_strdup(value->kind == VALUE_NULL ? "null" : written);
 }
 
@@ -177,7 +177,7 @@ static bool fit_value(const struct space_source *source, const char *place, cons
         return true;
     AUTO_FREE char *shown = describe(given);
     problems_add(source->problems, SEVERITY_ERROR, &source->settings->doc, place, "'%s': expected %s, not %s",
-                 param->name, is_int ? "a whole number" : "a number", shown);
+                 param->name, is_int ? "an integer" : "a number", shown);
     return false;
 }
 

@@ -272,7 +272,7 @@ static void add_split(const json_t *split, struct text *out)
     AUTO_FREE char *rest = columns_energy_cell((struct reading){rest_mj / 1000, true}, (struct reading){0});
     text_addf(
         out,
-        "CPU energy is each experiment's share by CPU time, an estimate: of %s that the packages drew in all, %s are "
+        "CPU energy is each experiment's share by CPU time, an estimate: of %s that the packages used in all, %s are "
         "nobody's\n",
         total, rest);
 }

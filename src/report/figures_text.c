@@ -247,7 +247,7 @@ static void say_unknown_goals(const struct page *page, const struct figures_grou
         if (!group->figures[i].is_metric || group->figures[i].goal != GOAL_UNKNOWN)
             continue;
         AUTO_FREE char *name = audit_text_fit(group->figures[i].name, 30);
-        text_addf(page->out, "%s%s", count++ ? ", " : "no front: whether more or less is better is not known of ",
+        text_addf(page->out, "%s%s", count++ ? ", " : "no Pareto front: whether more or less is better is not known of ",
                   name);
     }
     if (count)
@@ -261,7 +261,7 @@ static void say_front(const struct page *page, const struct figures_group *group
     if (group->front_count < 2)
         return;
     AUTO_FREE char *quality = audit_text_fit(group->quality, 30);
-    text_addf(page->out, "front of %s against energy:\n", quality);
+    text_addf(page->out, "Pareto front of %s against energy:\n", quality);
     for (size_t i = 0; i < group->front_count; i++) {
         const struct dataset_experiment *experiment = &page->dataset->items[group->front[i]];
         AUTO_FREE char *id = audit_text_fit(experiment->id, page->options->width > 34 ? page->options->width - 34 : 0);

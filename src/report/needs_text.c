@@ -104,7 +104,7 @@ static void add_mends(const struct needs *needs, struct text *out)
             if (needs->repos[i].items[j].mend)
                 strv_add_once(&mends, needs->repos[i].items[j].mend);
     if (mends.count)
-        text_add(out, "\nTo mend it:\n");
+        text_add(out, "\nTo fix it:\n");
     for (size_t i = 0; i < mends.count; i++)
         text_addf(out, "  %s\n", mends.items[i]);
 }

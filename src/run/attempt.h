@@ -125,6 +125,9 @@ void attempt_add_exit(const struct attempt *attempt, json_t *json); /* "exit_cod
 json_t *attempt_proven_json(const struct attempt *attempt, double seconds);
 json_t *attempt_ended_json(const struct attempt *attempt, enum outcome outcome, const char *error);
 
+/* The data of EVENT_EXPERIMENT_ENDED from that of its last EVENT_ATTEMPT_ENDED (may be NULL). A new reference. */
+json_t *experiment_ended_json(enum outcome outcome, int64_t retries, const json_t *last_attempt);
+
 /* "12 python, 13 sh": for people; of more than ATTEMPT_MEMBERS_MAX the first, "and 7 more". The caller frees it. */
 char *attempt_members_text(const struct job_member *members, size_t count);
 

@@ -201,6 +201,23 @@ json_t *attempt_ended_json(const struct attempt *attempt, enum outcome outcome, 
     return json;
 }
 
+static void copy_key(const json_t *from, const char *key, json_t *to)
+{
+    json_t *value = json_object_get(from, key);
+    json_object_set_new(to, key, value ? json_incref(value) : json_null());
+}
+
+json_t *experiment_ended_json(enum outcome outcome, int64_t retries, const json_t *last_attempt)
+{
+    json_t *json = json_object();
+    json_object_set_new(json, "outcome", json_string(outcome_name(outcome)));
+    json_object_set_new(json, "retries", json_integer(retries));
+    copy_key(last_attempt, "duration_s", json);
+    copy_key(last_attempt, "metrics", json);
+    copy_key(last_attempt, "error", json);
+    return json;
+}
+
 char *attempt_members_text(const struct job_member *members, size_t count)
 {
     struct text text = {0};

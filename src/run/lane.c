@@ -175,7 +175,7 @@ static void end_experiment(struct lane *lane, enum outcome outcome)
     lane->runner->stopped |= outcome == OUTCOME_FAILED && lane->runner->request->stop_at_failure;
     /* The last of the failures was not tried again. */
     int64_t retries = outcome == OUTCOME_FAILED ? lane->failed - 1 : lane->failed;
-    json_t *data = past_experiment_ended(outcome_name(outcome), retries > 0 ? retries : 0, lane->last_attempt);
+    json_t *data = experiment_ended_json(outcome, retries > 0 ? retries : 0, lane->last_attempt);
     lane_record(lane, EVENT_EXPERIMENT_ENDED, data, write_results);
 }
 
@@ -352,12 +352,13 @@ static void begin_experiment(struct lane *lane)
         lane_give_back(lane);
         return;
     }
-    struct past_item before = past_of(&lane->runner->past, lane->experiment->number);
-    lane->failed = before.failed;
+    const struct store_history *before =
+        &store_experiment(lane->runner->request->store, lane->experiment->number)->history;
+    lane->failed = before->failed;
     lane->machine_excused = false;
     json_decref(lane->last_attempt);
-    lane->last_attempt = json_incref(before.last_ended);
-    ladder_begin(lane, before.ladder);
+    lane->last_attempt = json_incref(before->last_ended);
+    ladder_begin(lane, before->ladder);
     json_t *data = json_object();
     json_object_set_new(data, "id", json_string(lane->experiment->id));
     lane_add_number(lane, data);
@@ -401,7 +402,6 @@ void lane_start(struct lane *lane)
     count_wait(lane, waits);
     if (former && lane->lost && !runner_halted(lane->runner) &&
         !runner_experiment_ended(lane->runner, former->number)) {
-        past_keep(&lane->runner->past, lane->runner->plan->count, former->number, lane->failed, lane->last_attempt);
         runner_return(lane->runner, former);
     } else if (former) {
         runner_wake(lane->runner);

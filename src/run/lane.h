@@ -52,6 +52,7 @@ struct lane_link {
     int64_t looked_ns, from_ns, to_ns, contended_ns;
     struct link_pressure worst;
     char *others; /* experiments whose transfers were in it then */
+    json_t *numbers; /* theirs; NULL: nobody looked */
 };
 
 /* The checks of the attempt (lane_checks.c). */
@@ -197,10 +198,11 @@ void lane_guard_look(struct lane *lane);                           /* the meters
 void lane_guard_host(struct lane *lane, const struct host_window *host); /* of the attempt's whole time */
 void lane_guard_fini(struct lane *lane);
 
-/* EVENT_EVIDENCE. In what follows, text is taken. */
+/* EVENT_EVIDENCE. In what follows, text and lists are taken. */
 struct lane_evidence_entry {
     const char *kind, *device; /* device: NULL: none */
     char *text;
+    json_t *experiments, *pids;  /* numbers of experiments of other lanes, of processes on a GPU; NULL: none */
     struct reading from_s, to_s; /* from the attempt's start */
 };
 void lane_checks_begin(struct lane *lane); /* before an attempt's preflight, and at the lane's end: nothing is known */

@@ -88,7 +88,7 @@ static void tell_no_baseline(const struct lane *lane, struct guard_findings *out
                                                               : "its power was not even while it was free";
         if (!device->idle.proven)
             guard_findings_add(out, (struct guard_finding){.kind = "baseline_unknown",
-                                                           .text = mem_printf("%s: what it draws idle is not known: %s",
+                                                           .text = mem_printf("%s: its idle power is not known: %s",
                                                                               device->label, why)});
     }
 }

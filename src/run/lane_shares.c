@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-/* Beside the foreground the background must have loaded the GPU in so many of the looks. */
+/* Beside the foreground the background must have loaded the GPU in so many of the checks. */
 static const double LOAD_ENOUGH = 0.5;
 
 static double seconds_of(int64_t ns)
@@ -159,7 +159,7 @@ static void tell_stall(struct lane *lane)
     if (load->verdict == LOAD_HELD && load_share(&load->beside_watch, &share) && share < LOAD_ENOUGH)
         lane_evidence_at(lane, (struct lane_evidence_entry){
                                    .kind = "background_stalled",
-                                   .text = mem_printf("the background loaded the GPU in only %.0f %% of the looks "
+                                   .text = mem_printf("the background loaded the GPU in only %.0f %% of the checks "
                                                       "beside the foreground",
                                                       100 * share),
                                    .from_s = {0, true},

@@ -49,6 +49,8 @@ void lane_evidence_at(struct lane *lane, struct lane_evidence_entry entry)
     lane_checks_note(lane, &entry);
     json_object_set_new(data, "kind", json_string(entry.kind));
     json_object_set_new(data, "text", json_string(entry.text));
+    json_object_set_new(data, "experiments", entry.experiments ? entry.experiments : json_array());
+    json_object_set_new(data, "pids", entry.pids ? entry.pids : json_array());
     json_object_set_new(data, "device", entry.device ? json_string(entry.device) : json_null());
     json_object_set_new(data, "from_s", seconds_json(entry.from_s));
     json_object_set_new(data, "to_s", seconds_json(entry.to_s));
@@ -67,7 +69,7 @@ void lane_break_unkillable(struct lane *lane, const struct attempt *attempt)
     AUTO_FREE char *names = attempt_members_text(attempt->survivors, attempt->survivor_count);
     AUTO_FREE char *typed = shell_words_path(lane->runner->run_dir);
     err_set(&err,
-            "%s: SIGKILL does not end: %s; '" TARE_NAME " clean' shows what is left, go on with --resume %s when it "
+            "%s: still alive after SIGKILL: %s; '" TARE_NAME " clean' shows what is left, go on with --resume %s when it "
             "is gone",
             lane->experiment->id, names, typed);
     runner_break(lane->runner, &err);

@@ -55,6 +55,14 @@ static void look_for_sleep(struct lane *lane)
     lane->awake_ns = now_ns;
 }
 
+static json_t *pids_json(const int32_t *pids, size_t count)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < count; i++)
+        json_array_append_new(list, json_integer(pids[i]));
+    return list;
+}
+
 /* What was found before it began. */
 static void tell_pending(struct lane *lane)
 {
@@ -64,6 +72,7 @@ static void tell_pending(struct lane *lane)
         lane_evidence_at(lane, (struct lane_evidence_entry){
                                    .kind = finding->kind,
                                    .text = mem_strdup(finding->text),
+                                   .pids = pids_json(finding->pids, finding->pid_count),
                                    .from_s = from_start(lane, guard->pending_ns),
                                });
     }
@@ -148,8 +157,9 @@ void lane_guard_host(struct lane *lane, const struct host_window *host)
     struct text text = {0};
     text_addf(&text, "programs waited for memory %.0f %% of the time, and all stood still for disks %.0f %% of it",
               100 * (some.valid ? some.value : 0), 100 * (io.valid ? io.value : 0));
-    lanes_add_others(lane, &text);
+    json_t *others = lanes_add_others(lane, &text);
     lane_evidence_at(lane, (struct lane_evidence_entry){.kind = "host_pressure",
+                                                        .experiments = others,
                                                         .text = text_take(&text),
                                                         .from_s = {0, true},
                                                         .to_s = {host->duration_s, true}});
@@ -177,6 +187,7 @@ static void tell_spans(struct lane *lane, struct guard_device *device)
                                    .kind = span->kind,
                                    .device = device->label,
                                    .text = text,
+                                   .pids = pids_json(&span->pid, span->pid ? 1 : 0),
                                    .from_s = from_start(lane, span->from_ns),
                                    .to_s = from_start(lane, span->to_ns),
                                });
@@ -266,11 +277,14 @@ static void look(struct lane *lane)
     }
     for (size_t i = 0; !waits && i < guard->count; i++) {
         tell_spans(lane, &guard->devices[i]);
-        for (size_t k = 0; k < found[i].count; k++)
-            lane_evidence_at(lane, (struct lane_evidence_entry){.kind = found[i].items[k].kind,
+        for (size_t k = 0; k < found[i].count; k++) {
+            const struct guard_finding *finding = &found[i].items[k];
+            lane_evidence_at(lane, (struct lane_evidence_entry){.kind = finding->kind,
                                                                 .device = guard->devices[i].label,
-                                                                .text = mem_strdup(found[i].items[k].text),
+                                                                .text = mem_strdup(finding->text),
+                                                                .pids = pids_json(finding->pids, finding->pid_count),
                                                                 .from_s = from_start(lane, lane->attempt.end_ns)});
+        }
     }
     for (size_t i = 0; i < guard->count; i++)
         guard_findings_fini(&found[i]);

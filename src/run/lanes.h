@@ -21,8 +21,9 @@ void lanes_attempt_end(struct lane *lane, json_t *energy); /* adds "cpu_package_
  * job. */
 void lanes_tell_pressure(struct lane *lane, const struct host_window *host, struct reading cpu_s);
 
-/* "; on other lanes: ID, ID": those that have an experiment in work. Nothing where there are none. */
-void lanes_add_others(const struct lane *lane, struct text *out);
+/* "; on other lanes: ID, ID": those that have an experiment in work. Nothing where there are none. Gives the numbers of all of
+ * them, a new reference. */
+json_t *lanes_add_others(const struct lane *lane, struct text *out);
 
 /* PCIe links that GPUs of several lanes share: before the meters are started; what the GPUs read of them; the
  * attempt begins anew, or has ended: evidence. */

@@ -1,4 +1,5 @@
 /* When the experiments of other lanes are in the way of one: processors, and the links to the GPUs. */
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/text.h"
@@ -16,18 +17,21 @@ enum { NAMED_MAX = 8 };
 /* A link must have been full for so long of an attempt's time. */
 static const double LINK_MIN_S = 2, LINK_MIN_SHARE = 0.05;
 
-void lanes_add_others(const struct lane *lane, struct text *out)
+json_t *lanes_add_others(const struct lane *lane, struct text *out)
 {
+    json_t *numbers = json_array();
     size_t named = 0;
     for (size_t i = 0; i < lane->runner->lane_count; i++) {
         const struct lane *other = &lane->runner->lanes[i];
         if (other == lane || !other->experiment)
             continue;
+        json_array_append_new(numbers, json_integer((json_int_t)other->experiment->number));
         if (named++ < NAMED_MAX)
             text_addf(out, "%s%s", named > 1 ? ", " : "; on other lanes: ", other->experiment->id);
     }
     if (named > NAMED_MAX)
         text_addf(out, " and %zu more", named - NAMED_MAX);
+    return numbers;
 }
 
 void lanes_tell_pressure(struct lane *lane, const struct host_window *host, struct reading cpu_s)
@@ -45,8 +49,9 @@ void lanes_tell_pressure(struct lane *lane, const struct host_window *host, stru
         "programs waited for a processor %.0f %% of the time, and the run's other experiments used %.0f %% of the "
         "machine's CPU time",
         100 * waited.value, 100 * others_share);
-    lanes_add_others(lane, &text);
+    json_t *others = lanes_add_others(lane, &text);
     lane_evidence_at(lane, (struct lane_evidence_entry){.kind = "cpu_contended",
+                                                        .experiments = others,
                                                         .text = text_take(&text),
                                                         .from_s = {0, true},
                                                         .to_s = {host->duration_s, true}});
@@ -73,17 +78,28 @@ void lanes_links_begin(struct runner *runner)
         links_fini(links);
 }
 
+static void forget_users(struct lane_link *link)
+{
+    free(steal_ptr(link->others));
+    json_decref(link->numbers);
+    link->numbers = NULL;
+}
+
 /* The experiments, of those that are running, whose GPUs take part. */
-static char *who_uses(const struct lane *lane, const struct link_pressure *pressure, int64_t now_ns)
+static void take_users(struct lane *lane, const struct link_pressure *pressure, int64_t now_ns)
 {
     struct text text = {0};
+    forget_users(&lane->link);
+    lane->link.numbers = json_array();
     for (size_t i = 0; i < lane->runner->lane_count; i++) {
         const struct lane *other = &lane->runner->lanes[i];
-        if (other != lane && other->experiment && other->attempt.start_ns > 0 &&
-            links_uses(&lane->runner->links, other->number, pressure, now_ns))
-            text_addf(&text, "%s%s", text.length ? ", " : "", other->experiment->id);
+        if (other == lane || !other->experiment || other->attempt.start_ns <= 0 ||
+            !links_uses(&lane->runner->links, other->number, pressure, now_ns))
+            continue;
+        text_addf(&text, "%s%s", text.length ? ", " : "", other->experiment->id);
+        json_array_append_new(lane->link.numbers, json_integer((json_int_t)other->experiment->number));
     }
-    return text_take(&text);
+    lane->link.others = text_take(&text);
 }
 
 static void judge_link(struct lane *lane, int64_t now_ns)
@@ -99,9 +115,7 @@ static void judge_link(struct lane *lane, int64_t now_ns)
     link->to_ns = now_ns;
     if (pressure.share <= link->worst.share)
         return;
-    char *others = who_uses(lane, &pressure, now_ns);
-    free(link->others);
-    link->others = others;
+    take_users(lane, &pressure, now_ns);
     link->worst = pressure;
 }
 
@@ -121,7 +135,7 @@ void lanes_sample(struct lane *lane, const char *label, const struct gpu_sample 
 
 void lanes_link_forget(struct lane *lane)
 {
-    free(lane->link.others);
+    forget_users(&lane->link);
     lane->link = (struct lane_link){0};
 }
 
@@ -143,6 +157,7 @@ void lanes_tell_link(struct lane *lane)
     lane_evidence_at(lane, (struct lane_evidence_entry){
                                .kind = "pcie_contended",
                                .text = text,
+                               .experiments = json_incref(link->numbers),
                                .from_s = {(double)(link->from_ns - attempt->start_ns) / (double)NS_PER_S, true},
                                .to_s = {(double)(to_ns - attempt->start_ns) / (double)NS_PER_S, true}});
 }

@@ -1,6 +1,7 @@
 #include "run/recover.h"
 
 #include "base/mem.h"
+#include "run/attempt.h"
 #include "run/ladder.h"
 
 #include <stdio.h>
@@ -65,10 +66,10 @@ static void close_attempt(struct runner *runner, size_t number, const struct sto
 /* The last attempt decided the experiment, but the session died before it wrote that down. */
 static void close_experiment(struct runner *runner, size_t number, enum outcome outcome)
 {
-    struct past_item before = past_of(&runner->past, number);
-    int64_t retries = outcome == OUTCOME_FAILED ? before.failed - 1 : before.failed;
+    const struct store_history *before = &store_experiment(runner->request->store, number)->history;
+    int64_t retries = outcome == OUTCOME_FAILED ? before->failed - 1 : before->failed;
     record(runner, number, NULL, EVENT_EXPERIMENT_ENDED,
-           past_experiment_ended(outcome_name(outcome), retries > 0 ? retries : 0, before.last_ended));
+           experiment_ended_json(outcome, retries > 0 ? retries : 0, before->last_ended));
     runner_write_results(runner, number, NULL, NULL);
 }
 
@@ -85,10 +86,10 @@ static bool settle(struct runner *runner, size_t number, struct err *err)
         return false;
     if (experiment->state == STATE_DONE)
         return true;
-    struct past_item past = past_of(&runner->past, number);
-    bool over = past.failed > planned->max_retries || ladder_gave_up(past.ladder);
+    const struct store_history *history = &experiment->history;
+    bool over = history->failed > planned->max_retries || ladder_gave_up(history->ladder);
     /* It was to be done again, and came to no attempt of its own: the last one is of the result that stands till then. */
-    if (last->outcome != OUTCOME_NONE && !past.last_ended)
+    if (last->outcome != OUTCOME_NONE && !history->last_ended)
         return true;
     if (last->outcome == OUTCOME_NONE)
         close_attempt(runner, number, last);

@@ -133,7 +133,7 @@ void runner_break_disk(struct runner *runner, const struct err *cause)
     AUTO_FREE char *typed = shell_words_path(runner->run_dir);
     bool full = cause->code == ENOSPC || cause->code == EDQUOT || cause->code == EFBIG || strstr(cause->text, "full");
     snprintf(err.text + length, sizeof err.text - length, "; %s, go on with --resume %s",
-             full ? "when there is space again" : "when that is mended", typed);
+             full ? "when there is space again" : "when that is fixed", typed);
     runner_break(runner, &err);
 }
 
@@ -349,7 +349,6 @@ static bool plan_again(struct runner *runner, struct err *err)
             continue;
         json_t *data = json_object();
         json_object_set_new(data, "verdict", json_string(verdict_name(again->verdicts[number - 1])));
-        past_forget(&runner->past, number);
         runner_record(
             runner, (struct runner_entry){.type = EVENT_EXPERIMENT_AGAIN, .experiment = (int64_t)number, .data = data});
     }
@@ -429,7 +428,6 @@ static bool prepare(struct runner *runner, struct signals *signals, struct err *
     runner->run_dir = fs_resolve(cwd, request->dir_path, NULL);
     make_room(request);
     return read_time_scale(request, &runner->time_scale, err) &&
-           (!request->resumed || past_read(request->dir, runner->plan->count, &runner->past, err)) &&
            watch(runner, signals, err);
 }
 
@@ -453,7 +451,6 @@ bool run_plan(const struct run_request *request, struct run_summary *out, struct
         out->outcome = RUN_INTERRUPTED;
     if (runner.broken && err)
         *err = runner.err;
-    past_fini(&runner.past);
     free(runner.taken);
     free(runner.run_dir);
     sd_event_source_disable_unref(runner.tick_source);

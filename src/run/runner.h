@@ -6,7 +6,6 @@
 #include "measure/gauge.h"
 #include "plan/plan.h"
 #include "run/links.h"
-#include "run/past.h"
 #include "run/run.h"
 
 #include <stdbool.h>
@@ -32,7 +31,6 @@ struct runner {
     int64_t session;
     double time_scale; /* of tare's own pauses */
     char *run_dir;     /* absolute */
-    struct past past;
     struct lane *lanes;
     size_t lane_count;
     size_t next;       /* place in the plan before which nothing is left to take */

@@ -122,7 +122,7 @@ static bool end_all(struct start *start, struct err *err)
         if (clock_monotonic_ns() - now_ns > JOB_PROOF_MAX_S * NS_PER_S) {
             attempt->survivor_count = count;
             AUTO_FREE char *names = attempt_members_text(attempt->survivors, count);
-            return err_set(err, "SIGKILL does not end: %s", names);
+            return err_set(err, "still alive after SIGKILL: %s", names);
         }
         struct pollfd end = {.fd = job_end_fd(attempt->job), .events = POLLIN};
         poll(&end, 1, POLL_MS);

@@ -49,7 +49,7 @@ static void say_failure(const struct bench_end *end, const struct bench *bench)
             continue;
         cli_error("%s failed: %s", experiment->id, experiment->error ? experiment->error : "it is not known why");
         cli_note("what it printed is in %s/%s/training.log%s", end->dir, experiment->id,
-                 end->wish->ignore_failure ? "" : "; nothing more was run (--ignore-failure counts any exit code)");
+                 end->options->ignore_failure ? "" : "; nothing more was run (--ignore-failure counts any exit code)");
         return;
     }
 }
@@ -60,7 +60,7 @@ static bool print(const struct bench_end *end, const struct bench *bench, const 
     struct bench_text_options options = {
         .width = isatty(STDOUT_FILENO) ? width_of_terminal(STDOUT_FILENO) : 0,
         .colour = message_colour(STDOUT_FILENO),
-        .warmed = end->wish->warmup > 0,
+        .warmed = end->options->warmup > 0,
         .clean_only = strcmp(end->verdicts, "clean") == 0,
         .all_verdicts = strcmp(end->verdicts, "all") == 0,
         .until = end->until,
@@ -73,15 +73,15 @@ static bool print(const struct bench_end *end, const struct bench *bench, const 
         text_add_char(&text, '\n');
     bench_text(bench, &options, &text);
     if (!end->quiet)
-        text_addf(&text, "seed %llu; results in %s\n", (unsigned long long)end->wish->seed, end->dir);
+        text_addf(&text, "seed %llu; results in %s\n", (unsigned long long)end->options->seed, end->dir);
     return message_print(&text);
 }
 
 static int show(const struct bench_end *end, const struct bench *bench)
 {
     AUTO_TEXT struct text text = {0};
-    struct bench_frame frame = {end->dir,          end->wish->seed, end->wish->runs,
-                                end->wish->warmup, end->verdicts,   end->until};
+    struct bench_frame frame = {end->dir,      end->options->seed, end->options->runs, end->options->warmup,
+                                end->verdicts, end->until};
     json_t *json = bench_json(bench, &frame);
     json_print_pretty(json, &text);
     json_decref(json);
@@ -102,7 +102,7 @@ int bench_end(const struct bench_end *end)
         .reference = end->reference,
         .clean_only = strcmp(end->verdicts, "clean") == 0,
         .all_verdicts = strcmp(end->verdicts, "all") == 0,
-        .seed = end->wish->seed,
+        .seed = end->options->seed,
         .until = end->until,
     };
     bool read = bench_read(&options, &bench, &err);

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 
 struct bench_end {
-    const struct bench_wish *wish;
+    const struct bench_input_options *options;
     const struct bench_input *input;
     const char *dir;
     const char *reference, *verdicts; /* as their options have them */

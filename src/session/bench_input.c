@@ -25,7 +25,7 @@ static const char *const of_shells[] = {"cd", "export", "source", ".",      "ali
 
 /* What is needed while the texts are made. */
 struct making {
-    const struct bench_wish *wish;
+    const struct bench_input_options *options;
     struct bench_input *out;
     json_t *repos, *entries;
     const char *cwd, *path;
@@ -46,14 +46,14 @@ static bool check_name(const struct strv *before, const char *name, struct err *
     return !strv_has(before, name) || err_set(err, "two commands have the name '%s'", name);
 }
 
-static bool take_names(const struct bench_wish *wish, struct strv *out, struct err *err)
+static bool take_names(const struct bench_input_options *how, struct strv *out, struct err *err)
 {
     AUTO_STRV struct strv all = {0};
-    if (wish->names->count > wish->commands->count)
-        return err_set(err, "there are %zu names for %zu command%s", wish->names->count, wish->commands->count,
-                       wish->commands->count == 1 ? "" : "s");
-    for (size_t i = 0; i < wish->commands->count; i++) {
-        AUTO_FREE char *name = i < wish->names->count ? mem_strdup(wish->names->items[i]) : default_name(i);
+    if (how->names->count > how->commands->count)
+        return err_set(err, "there are %zu names for %zu command%s", how->names->count, how->commands->count,
+                       how->commands->count == 1 ? "" : "s");
+    for (size_t i = 0; i < how->commands->count; i++) {
+        AUTO_FREE char *name = i < how->names->count ? mem_strdup(how->names->items[i]) : default_name(i);
         if (!check_name(&all, name, err))
             return false;
         strv_add(out, name);
@@ -110,7 +110,7 @@ static json_t *make_repo(const struct making *making, const char *command, struc
     json_object_set_new(repo, "fail_on", json_array());
     json_object_set_new(repo, "cpu_models", json_pack("[s]", BENCH_MODEL)); /* as far as anybody knows */
     json_object_set_new(repo, "reads_checkpoints", json_true());
-    json_object_set_new(repo, "exit_code", json_string(making->wish->ignore_failure ? "ignored" : "required"));
+    json_object_set_new(repo, "exit_code", json_string(making->options->ignore_failure ? "ignored" : "required"));
     if (good)
         return repo;
     err_set(err, "the command, or the folder it runs in, is no UTF-8");
@@ -151,7 +151,7 @@ static const char *around_of(const struct strv *commands, size_t i)
 static bool add_kind(const struct making *making, enum kind kind, const struct strv *commands, int64_t runs,
                      struct err *err)
 {
-    for (size_t i = 0; runs > 0 && i < making->wish->commands->count; i++) {
+    for (size_t i = 0; runs > 0 && i < making->options->commands->count; i++) {
         const char *command = around_of(commands, i);
         AUTO_FREE char *name = mem_printf("%s%s", making->out->names.items[i], suffixes[kind]);
         if (!command)
@@ -163,59 +163,59 @@ static bool add_kind(const struct making *making, enum kind kind, const struct s
     return true;
 }
 
-static bool check_around(const struct bench_wish *wish, const char *option, const struct strv *commands,
+static bool check_around(const struct bench_input_options *how, const char *option, const struct strv *commands,
                          struct err *err)
 {
-    return commands->count <= 1 || commands->count == wish->commands->count ||
+    return commands->count <= 1 || commands->count == how->commands->count ||
            err_set(err, "%s is given %zu times for %zu commands: once for all, or once for each", option,
-                   commands->count, wish->commands->count);
+                   commands->count, how->commands->count);
 }
 
 /* The entries: those that warm up, the commands, what comes before and behind them. */
 static bool add_commands(const struct making *making, struct err *err)
 {
-    const struct bench_wish *wish = making->wish;
-    if (!check_around(wish, "--prepare", wish->prepare, err) || !check_around(wish, "--conclude", wish->conclude, err))
+    const struct bench_input_options *how = making->options;
+    if (!check_around(how, "--prepare", how->prepare, err) || !check_around(how, "--conclude", how->conclude, err))
         return false;
-    for (size_t i = 0; i < wish->commands->count; i++) {
-        if (!add_repo(making, making->out->names.items[i], wish->commands->items[i], err))
+    for (size_t i = 0; i < how->commands->count; i++) {
+        if (!add_repo(making, making->out->names.items[i], how->commands->items[i], err))
             return false;
-        strv_add(&making->out->commands, wish->commands->items[i]);
+        strv_add(&making->out->commands, how->commands->items[i]);
     }
-    if (!add_kind(making, WARMUP, wish->commands, wish->warmup, err))
+    if (!add_kind(making, WARMUP, how->commands, how->warmup, err))
         return false;
-    for (size_t i = 0; i < wish->commands->count; i++)
-        add_entry(making, making->out->names.items[i], wish->commands->items[i], wish->runs);
-    return add_kind(making, PREPARE, wish->prepare, 1, err) && add_kind(making, CONCLUDE, wish->conclude, 1, err);
+    for (size_t i = 0; i < how->commands->count; i++)
+        add_entry(making, making->out->names.items[i], how->commands->items[i], how->runs);
+    return add_kind(making, PREPARE, how->prepare, 1, err) && add_kind(making, CONCLUDE, how->conclude, 1, err);
 }
 
 /* Entries stand as add_commands added them: groups of one for each command. */
 static bool surround(const struct making *making, struct err *err)
 {
-    const struct bench_wish *wish = making->wish;
-    size_t n = wish->commands->count, measured = wish->warmup > 0 ? 2 * n : n, prepare = measured;
-    size_t conclude = prepare + (wish->prepare->count ? n : 0);
+    const struct bench_input_options *how = making->options;
+    size_t n = how->commands->count, measured = how->warmup > 0 ? 2 * n : n, prepare = measured;
+    size_t conclude = prepare + (how->prepare->count ? n : 0);
     AUTO_FREE size_t *before = mem_array(measured, sizeof *before);
     AUTO_FREE size_t *after = mem_array(measured, sizeof *after);
     for (size_t e = 0; e < measured; e++) {
-        before[e] = wish->prepare->count ? prepare + e % n : PLAN_AROUND_NONE;
-        after[e] = wish->conclude->count ? conclude + e % n : PLAN_AROUND_NONE;
+        before[e] = how->prepare->count ? prepare + e % n : PLAN_AROUND_NONE;
+        after[e] = how->conclude->count ? conclude + e % n : PLAN_AROUND_NONE;
     }
     return plan_surround(&making->out->run.plan, before, after, measured, err);
 }
 
-static json_t *tare_section(const struct bench_wish *wish)
+static json_t *tare_section(const struct bench_input_options *how)
 {
     json_t *tare = json_object(), *timing = json_object(), *preflight = json_object(), *cooldown = json_object();
-    json_object_set_new(timing, "between_runs", json_real(wish->pause_s));
-    json_object_set_new(timing, "between_configurations", json_real(wish->pause_s));
-    json_object_set_new(preflight, "policy", json_string(wish->preflight));
-    json_object_set_new(cooldown, "mode", json_string(wish->cooldown));
+    json_object_set_new(timing, "between_runs", json_real(how->pause_s));
+    json_object_set_new(timing, "between_configurations", json_real(how->pause_s));
+    json_object_set_new(preflight, "policy", json_string(how->preflight));
+    json_object_set_new(cooldown, "mode", json_string(how->cooldown));
     json_object_set_new(tare, "order", json_string("blocks"));
     /* One after the other, whatever the machine has: commands that run at once are no comparison. */
     json_object_set_new(tare, "gpus_per_experiment", json_string("all"));
-    if (wish->warmup > 0)
-        json_object_set_new(tare, "warmup_entries", json_integer((json_int_t)wish->commands->count));
+    if (how->warmup > 0)
+        json_object_set_new(tare, "warmup_entries", json_integer((json_int_t)how->commands->count));
     json_object_set_new(tare, "timing", timing);
     json_object_set_new(tare, "preflight", preflight);
     json_object_set_new(tare, "cooldown", cooldown);
@@ -224,16 +224,16 @@ static json_t *tare_section(const struct bench_wish *wish)
 
 static void make_settings(const struct making *making, struct text *out)
 {
-    const struct bench_wish *wish = making->wish;
+    const struct bench_input_options *how = making->options;
     json_t *root = json_object();
     json_object_set_new(root, "experiment_name", json_string("bench"));
     json_object_set_new(root, "max_retries", json_integer(0));
-    json_object_set_new(root, "seed", json_integer((json_int_t)wish->seed));
-    json_object_set_new(root, "timeout", json_real(wish->timeout_s));
-    if (wish->governor)
-        json_object_set_new(root, "governor", json_string(wish->governor));
+    json_object_set_new(root, "seed", json_integer((json_int_t)how->seed));
+    json_object_set_new(root, "timeout", json_real(how->timeout_s));
+    if (how->governor)
+        json_object_set_new(root, "governor", json_string(how->governor));
     json_object_set(root, "experiments", making->entries);
-    json_object_set_new(root, "tare", tare_section(wish));
+    json_object_set_new(root, "tare", tare_section(how));
     json_print_pretty(root, out);
     json_decref(root);
 }
@@ -323,7 +323,7 @@ bool bench_input_scan(const struct strv *commands, const struct strv *scans, str
 /* "tare bench python3 train.py": the first word is a program, another is none, and none has a blank in it. */
 static void hint_quotes(const struct making *making, struct err *err)
 {
-    const struct strv *commands = making->wish->commands;
+    const struct strv *commands = making->options->commands;
     struct err ignored = {0};
     AUTO_FREE char *program = find_program(making, commands->items[0], &ignored);
     bool all = true;
@@ -341,7 +341,7 @@ static void hint_quotes(const struct making *making, struct err *err)
              "; if these words are one command, quote them: %s bench '%s'", TARE_NAME, words);
 }
 
-bool bench_input_make(const struct bench_wish *wish, struct bench_input *out, struct err *err)
+bool bench_input_make(const struct bench_input_options *how, struct bench_input *out, struct err *err)
 {
     AUTO_FREE char *cwd = getcwd(NULL, 0);
     const char *path = getenv("PATH");
@@ -349,15 +349,15 @@ bool bench_input_make(const struct bench_wish *wish, struct bench_input *out, st
     if (!cwd)
         return err_sys(err, "the working folder");
     struct making making = {
-        .wish = wish,
+        .options = how,
         .out = out,
         .repos = json_object(),
         .entries = json_array(),
         .cwd = cwd,
         .path = path ? path : "/usr/local/bin:/usr/bin:/bin",
     };
-    out->concludes = wish->conclude->count > 0;
-    bool ok = take_names(wish, &out->names, err) && add_commands(&making, err) && make_plan(&making, err);
+    out->concludes = how->conclude->count > 0;
+    bool ok = take_names(how, &out->names, err) && add_commands(&making, err) && make_plan(&making, err);
     if (!ok)
         hint_quotes(&making, err);
     json_decref(making.repos);

@@ -6,7 +6,7 @@
 #include "session/run_input.h"
 
 /* What a person asked for; all is borrowed. */
-struct bench_wish {
+struct bench_input_options {
     const struct strv *commands; /* as typed; at least one */
     const struct strv *names;    /* of the first of them; the others are A, B, C ... by their place */
     const struct strv *prepare, *conclude; /* before and behind each run: none, one for all, or one for each command */
@@ -34,7 +34,7 @@ struct bench_input {
 bool bench_input_scan(const struct strv *commands, const struct strv *scans, struct strv *out, struct err *err);
 
 /* False: err says what is wrong with which command. out must be freed in each case. */
-bool bench_input_make(const struct bench_wish *wish, struct bench_input *out, struct err *err);
+bool bench_input_make(const struct bench_input_options *how, struct bench_input *out, struct err *err);
 void bench_input_fini(struct bench_input *input);
 
 #endif

@@ -200,7 +200,7 @@ bool caller_become(bool as_root, struct caller *out, struct err *err)
     return become_caller(as_root, 0, out, err);
 }
 
-bool caller_become_for_jobs(bool as_root, enum containment_wish containment, struct caller *out, struct err *err)
+bool caller_become_for_jobs(bool as_root, enum containment_mode containment, struct caller *out, struct err *err)
 {
     return become_caller(as_root, containment != CONTAINMENT_SWEEP ? WITH_CGROUP : 0, out, err);
 }

@@ -25,7 +25,7 @@ bool caller_become(bool as_root, struct caller *out, struct err *err);
 
 /* The same, for a command that starts jobs in what this containment makes: where that is cgroups, root's last work is to hand the
  * user one in which this process can make them (cgroup_delegate). Where that is refused, containment says later which layers held. */
-bool caller_become_for_jobs(bool as_root, enum containment_wish containment, struct caller *out, struct err *err);
+bool caller_become_for_jobs(bool as_root, enum containment_mode containment, struct caller *out, struct err *err);
 
 /* The same, and the user's other processes cannot look into this one: for one that works beside a process that stays root. */
 bool caller_become_shut(struct caller *out, struct err *err);

@@ -56,8 +56,21 @@ struct cli_call {
     struct strv operands;           /* what is no option, in order; a NULL-terminated argv for exec */
 };
 
+/* What a command is for: the list of commands shows them under these headings, in this order. */
+enum cli_group {
+    CLI_GROUP_NONE, /* not listed */
+    CLI_GROUP_RUN,
+    CLI_GROUP_MEASURE,
+    CLI_GROUP_JUDGE,
+    CLI_GROUP_MEMORY,
+    CLI_GROUP_MACHINE,
+    CLI_GROUP_CLUSTER,
+    CLI_GROUP_COUNT
+};
+
 struct cli_command {
     const char *name;    /* "run" */
+    enum cli_group group;
     const char *summary; /* one line for the list of commands */
     const char *const *usage;       /* lines without the program's name: "run FILE [options]"; NULL-terminated */
     const char *const *description; /* paragraphs for help and the manual; NULL-terminated, or NULL */
@@ -72,6 +85,7 @@ struct cli_command {
                       * are the caller before they run, and read and write what the caller may */
     int usage_code; /* what a mistake in its options gives; 0: CLI_USAGE. exec's 2 would be its command's */
     const char *const *exits; /* pairs for the manual: "0", "what it means", ...; NULL-terminated, or NULL */
+    const char *const *examples; /* pairs, two at least: a command line without the program's name, what it does; NULL-terminated */
     int (*run)(const struct cli_call *call); /* gives the program's exit code */
 };
 
@@ -96,10 +110,13 @@ extern const struct cli_command cmd_meter;
 extern const struct cli_command cmd_oom;
 extern const struct cli_command cmd_submit;
 extern const struct cli_command cmd_collect;
-extern const struct cli_command cmd_plan_pairs;
 
-/* All of them, in the order of the help; NULL-terminated. */
+/* All that are listed, in the order of the help: those of a group stand together; NULL-terminated. */
 extern const struct cli_command *const cli_commands[];
+extern const char *const cli_group_names[CLI_GROUP_COUNT]; /* "Run", ... */
+
+/* By its name, listed or not; NULL: there is none. */
+const struct cli_command *cli_command_find(const char *name);
 
 /* To stderr, after the program's name: "NAME: error: ..." and "NAME: warning: ...", "NAME: ..." for notes. One line
  * each; in colour on a terminal unless NO_COLOR is set. */

@@ -34,7 +34,7 @@ void energy_host_text(const struct gauge_result *result, double duration_s, int 
         add_value(out, indent, width, job->memory_peak_bytes.value / BYTES_PER_MIB, 1, " MiB");
         text_addf(out, "memory at most, %s\n",
                   job->memory_charged ? "with its share of the file cache"
-                                      : "resident: its largest process, or all at one of the looks a second");
+                                      : "resident: its largest process, or all at one of the samples taken each second");
     }
     add_io(job, indent, width, out);
     if (job->processes_peak.valid) {

@@ -132,7 +132,7 @@ static void add_doubt(const struct gauge_figures *figures, struct text *out)
         text_addf(&line, "%sits counter and the integral of its power (%.1f J) disagree", line.length > 0 ? "; " : "",
                   window->integral_j.value);
     if (window->flags & (WINDOW_BACKWARDS | WINDOW_JUMPED | WINDOW_STOOD))
-        text_addf(&line, "%sits counter was not to be believed all the time", line.length > 0 ? "; " : "");
+        text_addf(&line, "%sits counter was wrong for part of the time and ignored there", line.length > 0 ? "; " : "");
     add_line(out, &line);
 }
 
@@ -238,7 +238,7 @@ void energy_text(const struct energy_page *page, struct text *out)
         text_addf(out, "  Not measured: %s\n", missing);
     if (energy_text_any(measured))
         text_addf(out,
-                  "  All that the device drew, whoever used it. ± is the read-out's 95 %% half-width; the sensor's\n"
+                  "  All the energy of the device, whoever used it. ± is 95 %%, of the measurement; the sensor's\n"
                   "  own error %s comes on top.\n",
                   gain_is_stated(result) ? "(its gain)" : "is unknown and");
 }

@@ -10,7 +10,7 @@
 
 struct ledger;
 
-/* The wish on the command line: limit_text may be NULL. */
+/* The options on the command line: limit_text may be NULL. */
 struct exec_gpu_memory {
     const char *limit_text, *trace;
     bool track;

@@ -21,7 +21,7 @@ static const int64_t QUICK_NS = NS_PER_S / 4;
 static const int64_t STOPPED_NS = NS_PER_S / 10;
 
 struct exec {
-    const struct exec_wish *wish;
+    const struct exec_options *options;
     struct job *job;
     struct guardian *guardian;
     int64_t guardian_ns; /* when it is looked at again, on CLOCK_MONOTONIC */
@@ -37,22 +37,22 @@ static void stop(struct exec *exec, int signal_number)
         job_kill(exec->job);
         return;
     }
-    if (exec->wish->verbose)
+    if (exec->options->verbose)
         job_usage(exec->job);
     job_signal(exec->job, signal_number);
     job_signal(exec->job, SIGCONT); /* stopped ones hear it too */
-    exec->kill_ns = clock_monotonic_ns() + exec->wish->grace_ns;
+    exec->kill_ns = clock_monotonic_ns() + exec->options->grace_ns;
 }
 
 static void take_signals(struct exec *exec)
 {
     struct signalfd_siginfo info;
-    while (read(exec->wish->signals, &info, sizeof info) == (ssize_t)sizeof info) {
+    while (read(exec->options->signals, &info, sizeof info) == (ssize_t)sizeof info) {
         int signal_number = (int)info.ssi_signo;
         /* What the terminal sends, it sends to the command as well; but that it is lost, to the leader of its session
          * alone (ssh -t, a terminal window that was opened for this command). */
         bool alone = signal_number == SIGHUP && getsid(0) == getpid();
-        if (exec->wish->foreground_tty && info.ssi_code == SI_KERNEL && !alone)
+        if (exec->options->foreground_tty && info.ssi_code == SI_KERNEL && !alone)
             continue;
         if (signal_number == SIGTERM)
             stop(exec, SIGTERM);
@@ -63,7 +63,7 @@ static void take_signals(struct exec *exec)
 
 static int times_wait_ms(const struct exec *exec)
 {
-    int64_t until = exec->kill_ns ? exec->kill_ns : exec->wish->timeout_ns;
+    int64_t until = exec->kill_ns ? exec->kill_ns : exec->options->timeout_ns;
     int64_t left = until - clock_monotonic_ns();
     if (until == 0)
         return -1;
@@ -72,7 +72,7 @@ static int times_wait_ms(const struct exec *exec)
 
 static int wait_ms(const struct exec *exec)
 {
-    int most = times_wait_ms(exec), tick = exec_energy_wait_ms(exec->wish->energy);
+    int most = times_wait_ms(exec), tick = exec_energy_wait_ms(exec->options->energy);
     if (most < 0 || most > GUARDIAN_MS)
         most = GUARDIAN_MS;
     return tick >= 0 && tick < most ? tick : most;
@@ -84,7 +84,7 @@ static void check_times(struct exec *exec)
     if (exec->kill_ns && now >= exec->kill_ns) {
         job_kill(exec->job);
         exec->kill_ns = now + NS_PER_S;
-    } else if (exec->wish->timeout_ns && !exec->timed_out && now >= exec->wish->timeout_ns) {
+    } else if (exec->options->timeout_ns && !exec->timed_out && now >= exec->options->timeout_ns) {
         exec->timed_out = true;
         if (!exec->kill_ns)
             stop(exec, SIGTERM);
@@ -111,9 +111,9 @@ static void check_guardian(struct exec *exec, bool dead)
 static struct job_exit wait_for_end(struct exec *exec)
 {
     struct pollfd wait[] = {{.fd = job_fd(exec->job), .events = POLLIN},
-                            {.fd = exec->wish->signals, .events = POLLIN},
-                            {.fd = exec_energy_fd(exec->wish->energy), .events = POLLIN},
-                            {.fd = exec_energy_marks_fd(exec->wish->energy), .events = POLLIN},
+                            {.fd = exec->options->signals, .events = POLLIN},
+                            {.fd = exec_energy_fd(exec->options->energy), .events = POLLIN},
+                            {.fd = exec_energy_marks_fd(exec->options->energy), .events = POLLIN},
                             {.events = POLLIN}};
     struct pollfd *guardian = &wait[sizeof wait / sizeof *wait - 1];
     exec->guardian_ns = clock_monotonic_ns() + NS_PER_S;
@@ -128,7 +128,7 @@ static struct job_exit wait_for_end(struct exec *exec)
         take_signals(exec);
         check_times(exec);
         check_guardian(exec, guardian->revents != 0);
-        exec_energy_step(exec->wish->energy);
+        exec_energy_step(exec->options->energy);
     }
 }
 
@@ -150,7 +150,7 @@ static bool end_all(struct exec *exec)
     /* The init ends with its last child: usually now. */
     bool ended = poll(&end, 1, 2) == 1;
     size_t count = ended ? 0 : job_members(exec->job, members, LEFTOVERS_SHOWN);
-    if (exec->wish->verbose) {
+    if (exec->options->verbose) {
         show_members("left behind and ended", members, count);
         job_usage(exec->job);
     }
@@ -177,7 +177,7 @@ static bool end_all(struct exec *exec)
 static void show_foreign(const struct exec *exec)
 {
     struct job_foreign foreign[JOB_FOREIGN_MAX];
-    if (job_layers(exec->job)->pidns && !exec->wish->verbose)
+    if (job_layers(exec->job)->pidns && !exec->options->verbose)
         return;
     size_t count = job_foreign(exec->job, foreign);
     for (size_t i = 0; i < count && i < JOB_FOREIGN_MAX; i++)
@@ -202,7 +202,7 @@ static void show_end(const struct exec *exec, int64_t proof_ns)
 {
     struct job_usage usage = job_usage(exec->job);
     show_layers(job_layers(exec->job));
-    int typing = exec->wish->foreground_tty ? job_typing_errno(exec->job) : 0;
+    int typing = exec->options->foreground_tty ? job_typing_errno(exec->job) : 0;
     if (typing)
         cli_note("the command could type into this terminal (TIOCSTI): no filter against it without a namespace: %s",
                  strerror(typing));
@@ -237,20 +237,20 @@ static int exit_code(const struct exec *exec, const struct job_exit *end, const 
 static void note_born(struct exec *exec)
 {
     struct err err = {0};
-    if (exec->wish->state && !state_job_born(exec->wish->state, job_identity(exec->job), &err))
+    if (exec->options->state && !state_job_born(exec->options->state, job_identity(exec->job), &err))
         cli_warning("the job is not registered: %s", err.text);
 }
 
 static void note_gone(struct exec *exec)
 {
-    if (exec->wish->state)
-        state_job_gone(exec->wish->state, job_identity(exec->job), NULL);
+    if (exec->options->state)
+        state_job_gone(exec->options->state, job_identity(exec->job), NULL);
 }
 
-int exec_job_run(const struct exec_wish *wish, struct guardian *guardian, const struct job_request *request)
+int exec_job_run(const struct exec_options *options, struct guardian *guardian, const struct job_request *request)
 {
     struct err err = {0};
-    struct exec exec = {.wish = wish, .guardian = guardian, .job = job_start(request, &err)};
+    struct exec exec = {.options = options, .guardian = guardian, .job = job_start(request, &err)};
     if (!exec.job)
         return cli_failed(EXEC_OURS, &err);
     note_born(&exec);
@@ -259,13 +259,13 @@ int exec_job_run(const struct exec_wish *wish, struct guardian *guardian, const 
         job_free(exec.job);
         return EXEC_OURS;
     }
-    exec_energy_begin(wish->energy, exec.job);
+    exec_energy_begin(options->energy, exec.job);
     struct job_exit end = wait_for_end(&exec);
     int64_t ended_ns = clock_monotonic_ns();
-    exec_energy_end(wish->energy, exec.job, end.end_ns);
+    exec_energy_end(options->energy, exec.job, end.end_ns);
     if (end.init_killed)
         cli_warning("the command's init was killed, and the command with it: how it would have ended is not known");
-    if (end.stopped_ns >= STOPPED_NS && wish->energy->measuring)
+    if (end.stopped_ns >= STOPPED_NS && options->energy->measuring)
         cli_note("the command was stopped for %.1f s of its time", (double)end.stopped_ns / (double)NS_PER_S);
     bool gone = end_all(&exec);
     int64_t proof_ns = clock_monotonic_ns() - ended_ns;
@@ -274,7 +274,7 @@ int exec_job_run(const struct exec_wish *wish, struct guardian *guardian, const 
         note_gone(&exec);
         show_foreign(&exec);
     }
-    if (wish->verbose && gone)
+    if (options->verbose && gone)
         show_end(&exec, proof_ns);
     int code = gone ? exit_code(&exec, &end, request->argv->items[0]) : EXEC_OURS;
     job_free(exec.job);

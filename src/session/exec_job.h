@@ -13,7 +13,7 @@
 /* The codes that env(1) and timeout(1) use too. */
 enum { EXEC_TIMEOUT = 124, EXEC_OURS = 125, EXEC_NOT_EXECUTABLE = 126, EXEC_NOT_FOUND = 127 };
 
-struct exec_wish {
+struct exec_options {
     struct state *state;        /* where the job is registered; NULL: nowhere */
     struct exec_energy *energy; /* prepared */
     bool foreground_tty;        /* what the terminal sends, it sends to the command as well */
@@ -24,6 +24,6 @@ struct exec_wish {
 };
 
 /* Gives the exit code; everything has been said. */
-int exec_job_run(const struct exec_wish *wish, struct guardian *guardian, const struct job_request *request);
+int exec_job_run(const struct exec_options *options, struct guardian *guardian, const struct job_request *request);
 
 #endif

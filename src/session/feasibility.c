@@ -35,16 +35,16 @@ static bool write_json(const struct study *study, const char *name, json_t *json
     return write_text(study, name, &text, err);
 }
 
-static bool write_wish(const struct study *study, struct err *err)
+static bool write_options(const struct study *study, struct err *err)
 {
     json_t *json = json_object();
-    json_object_set_new(json, "registry", json_text_or_null(study->wish.registry));
-    json_object_set_new(json, "gpu_bytes", json_real(study->wish.gpu_bytes));
-    json_object_set_new(json, "repeats", json_integer(study->wish.repeats));
-    json_object_set_new(json, "all_pairs", json_boolean(study->wish.all_pairs));
-    json_object_set_new(json, "track_gpu_memory", json_boolean(study->wish.track));
-    json_object_set_new(json, "overlap_s", json_real(study->wish.overlap_s));
-    json_object_set_new(json, "pair_s", json_real(study->wish.pair_s));
+    json_object_set_new(json, "registry", json_text_or_null(study->options.registry));
+    json_object_set_new(json, "gpu_bytes", json_real(study->options.gpu_bytes));
+    json_object_set_new(json, "repeats", json_integer(study->options.repeats));
+    json_object_set_new(json, "all_pairs", json_boolean(study->options.all_pairs));
+    json_object_set_new(json, "track_gpu_memory", json_boolean(study->options.track));
+    json_object_set_new(json, "overlap_s", json_real(study->options.overlap_s));
+    json_object_set_new(json, "pair_s", json_real(study->options.pair_s));
     return write_json(study, "study.json", json, err);
 }
 
@@ -63,22 +63,22 @@ static bool know(struct study *study, const char *folder, struct err *err)
     AUTO_CLOSE int dir = run_folder_open(folder, &name, err);
     if (dir < 0 || !read_document(dir, folder, measured_file, &doc, err))
         return false;
-    study->known = feasibility_know(&study->of, doc.root, study->wish.repeats);
+    study->known = feasibility_know(&study->of, doc.root, study->options.repeats);
     return true;
 }
 
 static void choose(struct study *study)
 {
     feasibility_choose(&study->input.settings, &study->input.registry, &study->of);
-    study->of.overlap_s = study->wish.overlap_s;
-    study->of.pair_s = study->wish.pair_s;
+    study->of.overlap_s = study->options.overlap_s;
+    study->of.pair_s = study->options.pair_s;
 }
 
-bool study_choose(struct study *study, struct study_wish *wish, struct run_input *input, const struct strv *alone,
+bool study_choose(struct study *study, struct study_options *options, struct run_input *input, const struct strv *alone,
                   struct err *err)
 {
-    *study = (struct study){.dir = -1, .wish = *wish, .input = *input};
-    *wish = (struct study_wish){0};
+    *study = (struct study){.dir = -1, .options = *options, .input = *input};
+    *options = (struct study_options){0};
     *input = (struct run_input){0};
     choose(study);
     for (size_t i = 0; i < alone->count; i++)
@@ -95,7 +95,7 @@ bool study_begin(struct study *study, const char *output, struct err *err)
         return false;
     return (fs_write_atomic(study->dir, "settings.json", doc->text, doc->length, err) ||
             err_wrap(err, "%s/settings.json", study->folder)) &&
-           write_json(study, known_file, feasibility_known(&study->of), err) && write_wish(study, err);
+           write_json(study, known_file, feasibility_known(&study->of), err) && write_options(study, err);
 }
 
 bool study_keep(const struct study *study, json_t *measured, struct err *err)
@@ -103,7 +103,7 @@ bool study_keep(const struct study *study, json_t *measured, struct err *err)
     return write_json(study, measured_file, measured, err);
 }
 
-static bool read_wish(struct study *study, struct err *err)
+static bool read_options(struct study *study, struct err *err)
 {
     AUTO_TEXT struct text text = {0};
     AUTO(json_doc_fini) struct json_doc doc = {0};
@@ -113,16 +113,16 @@ static bool read_wish(struct study *study, struct err *err)
         return err_wrap(err, "%s is no study of pairs", study->folder);
     const char *registry = json_get_text(doc.root, "registry");
     if (!registry || !json_get_int(doc.root, "repeats", &repeats) || repeats < 1 || repeats > REPEATS_MAX ||
-        !json_get_number(doc.root, "gpu_bytes", &study->wish.gpu_bytes))
+        !json_get_number(doc.root, "gpu_bytes", &study->options.gpu_bytes))
         return err_set(err, "%s/study.json is damaged", study->folder);
-    study->wish.overlap_s = PAIRS_OVERLAP_S;
-    study->wish.pair_s = PAIRS_PAIR_S;
-    json_get_number(doc.root, "overlap_s", &study->wish.overlap_s);
-    json_get_number(doc.root, "pair_s", &study->wish.pair_s);
-    study->wish.registry = mem_strdup(registry);
-    study->wish.repeats = (int)repeats;
-    study->wish.all_pairs = json_is_true(json_get(doc.root, "all_pairs"));
-    study->wish.track = json_is_true(json_get(doc.root, "track_gpu_memory"));
+    study->options.overlap_s = PAIRS_OVERLAP_S;
+    study->options.pair_s = PAIRS_PAIR_S;
+    json_get_number(doc.root, "overlap_s", &study->options.overlap_s);
+    json_get_number(doc.root, "pair_s", &study->options.pair_s);
+    study->options.registry = mem_strdup(registry);
+    study->options.repeats = (int)repeats;
+    study->options.all_pairs = json_is_true(json_get(doc.root, "all_pairs"));
+    study->options.track = json_is_true(json_get(doc.root, "track_gpu_memory"));
     return true;
 }
 
@@ -132,7 +132,7 @@ static bool know_again(struct study *study, struct err *err)
     AUTO(json_doc_fini) struct json_doc doc = {0};
     if (!read_document(study->dir, study->folder, known_file, &doc, err))
         return false;
-    study->known = feasibility_know(&study->of, doc.root, study->wish.repeats);
+    study->known = feasibility_know(&study->of, doc.root, study->options.repeats);
     return true;
 }
 
@@ -140,11 +140,12 @@ bool study_resume(struct study *study, const char *folder, struct err *err)
 {
     *study = (struct study){.dir = -1};
     study->dir = run_folder_open(folder, &study->folder, err);
-    if (study->dir < 0 || !read_wish(study, err))
+    if (study->dir < 0 || !read_options(study, err))
         return false;
     AUTO_FREE char *settings = mem_printf("%s/settings.json", study->folder);
-    struct run_wish wish = {.settings_path = settings, .registry_path = study->wish.registry, .for_running = true};
-    if (!run_input_read(&wish, &study->input)) {
+    struct run_options options = {
+        .settings_path = settings, .registry_path = study->options.registry, .for_running = true};
+    if (!run_input_read(&options, &study->input)) {
         message_problems(&study->input.problems);
         return err_set(err, "%s: its settings and registry do not go together any more", study->folder);
     }
@@ -156,7 +157,7 @@ void study_fini(struct study *study)
 {
     feasibility_fini(&study->of);
     run_input_fini(&study->input);
-    free(study->wish.registry);
+    free(study->options.registry);
     free(study->folder);
     if (study->dir >= 0)
         close(study->dir);
@@ -180,7 +181,7 @@ static enum progress progress_of(const char *run_dir)
 }
 
 /* Of settings that were written here: mistakes in them were told of the person's own. */
-static int run_new(struct study *study, const char *name, json_t *settings, struct session_wish session)
+static int run_new(struct study *study, const char *name, json_t *settings, struct session_options session)
 {
     struct err err = {0};
     AUTO_FREE char *file = mem_printf("%s.json", name);
@@ -191,8 +192,8 @@ static int run_new(struct study *study, const char *name, json_t *settings, stru
         return CLI_BROKEN;
     }
     struct run_input input;
-    struct run_wish wish = {.settings_path = path, .registry_path = study->wish.registry, .for_running = true};
-    bool good = run_input_read(&wish, &input);
+    struct run_options options = {.settings_path = path, .registry_path = study->options.registry, .for_running = true};
+    bool good = run_input_read(&options, &input);
     if (!good)
         message_problems(&input.problems);
     session.input = &input;
@@ -214,7 +215,7 @@ static bool read_settings(const struct study *study, const char *name, json_t **
     return true;
 }
 
-int study_run_part(struct study *study, const char *name, json_t **settings, struct session_wish session,
+int study_run_part(struct study *study, const char *name, json_t **settings, struct session_options session,
                    json_t **results)
 {
     struct err err = {0};
@@ -227,7 +228,7 @@ int study_run_part(struct study *study, const char *name, json_t **settings, str
         cli_error("%s", err.text);
         return CLI_BROKEN;
     }
-    if (progress == PART_NONE && !study->wish.track) /* else it is counted where it can be */
+    if (progress == PART_NONE && !study->options.track) /* else it is counted where it can be */
         json_object_set_new(*settings, "track_gpu_memory", json_false());
     session.resume_dir = progress == PART_BEGUN ? run_dir : NULL;
     if (progress == PART_BEGUN)

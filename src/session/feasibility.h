@@ -10,7 +10,7 @@
 #include <stdbool.h>
 
 /* What a study is asked for, and keeps in its folder as study.json. */
-struct study_wish {
+struct study_options {
     char *registry; /* absolute; owned */
     double gpu_bytes; /* 0: as the GPU has it */
     int repeats;      /* of each model alone */
@@ -23,15 +23,15 @@ struct study_wish {
 struct study {
     char *folder; /* as a person would name it; owned */
     int dir;      /* the same, open; -1: none */
-    struct study_wish wish;
+    struct study_options options;
     struct run_input input; /* settings and registry */
     struct feasibility of;
     size_t known; /* models that need not run alone */
 };
 
-/* Takes wish, and input, which was read without errors. alone: folders of earlier studies, whose models that are
+/* Takes options, and input, which was read without errors. alone: folders of earlier studies, whose models that are
  * the same need not run alone again. False: there is no such study; nothing has been written in either case. */
-bool study_choose(struct study *study, struct study_wish *wish, struct run_input *input, const struct strv *alone,
+bool study_choose(struct study *study, struct study_options *options, struct run_input *input, const struct strv *alone,
                   struct err *err);
 
 /* Then makes the folder and writes down what is asked for. */
@@ -44,7 +44,7 @@ void study_fini(struct study *study);
 /* Carries out one part, "alone" or "pairs", as far as it has not been; session: what all runs have in common.
  * Gives the run's exit code; results: what it came to (a new reference; NULL: nothing); settings: those that it
  * was begun with, which are an earlier session's where that began it (the reference is replaced). */
-int study_run_part(struct study *study, const char *name, json_t **settings, struct session_wish session,
+int study_run_part(struct study *study, const char *name, json_t **settings, struct session_options session,
                    json_t **results);
 
 /* What feasibility_take_alone gave, for study_choose of another study. Takes measured. */

@@ -118,7 +118,7 @@ static int run_alone(const struct study_steps *steps, struct study *study)
     struct err err = {0};
     struct feasibility *of = &study->of;
     json_t *results = NULL, *settings = feasibility_alone_settings(of, study->input.settings.doc.root,
-                                                                   study->wish.repeats, study->wish.track);
+                                                                   study->options.repeats, study->options.track);
     size_t count = json_array_size(json_object_get(settings, "experiments"));
     int code = CLI_OK;
     if (study->known > 0 && !steps->quiet && !steps->json)
@@ -157,9 +157,9 @@ int study_carry_out(struct study *study, const struct study_steps *steps)
     if (is_over(code))
         return code;
     scale(&of->timing);
-    if (study->wish.all_pairs)
+    if (study->options.all_pairs)
         feasibility_pair_all(of);
-    feasibility_predict(of, study->wish.gpu_bytes);
+    feasibility_predict(of, study->options.gpu_bytes);
     code = steps->predict_only ? CLI_OK : run_pairs(steps, study);
     if (is_over(code))
         return code;

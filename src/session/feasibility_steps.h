@@ -5,7 +5,7 @@
 #include "session/feasibility.h"
 
 struct study_steps {
-    struct session_wish session; /* of both runs */
+    struct session_options session; /* of both runs */
     bool quiet, json;            /* nothing is told on the way; the report is feasibility.json */
     bool predict_only;
 };

@@ -159,10 +159,10 @@ static int next_signal(const sigset_t *set, int64_t timeout_ns)
 }
 
 /* The first that ends the waiting, or 0. */
-static int ending_signal(const struct gpu_hold_wish *wish, const sigset_t *blocked, int64_t timeout_ns)
+static int ending_signal(const struct gpu_hold_options *options, const sigset_t *blocked, int64_t timeout_ns)
 {
     int signal_number = next_signal(blocked, timeout_ns);
-    return signal_number == SIGHUP && wish->keeps_on_hangup ? 0 : signal_number;
+    return signal_number == SIGHUP && options->keeps_on_hangup ? 0 : signal_number;
 }
 
 /* unshared: there is just no place where users meet; else somebody has put something in the way. */
@@ -173,12 +173,12 @@ static void doubt(struct gpu_hold *hold, bool unshared, const char *text)
     hold->doubt = mem_strdup(text);
 }
 
-static int not_had(struct gpu_hold *hold, const struct gpu_hold_wish *wish, bool unshared, const struct err *err)
+static int not_had(struct gpu_hold *hold, const struct gpu_hold_options *options, bool unshared, const struct err *err)
 {
-    if (wish->asked) {
+    if (options->asked) {
         cli_error("the GPU cannot be locked: %s%s", err->text,
                   unshared ? "" : " ('sudo " TARE_NAME " doctor' sets the locks up)");
-        return wish->failed;
+        return options->failed;
     }
     cli_warning("the GPU is not locked, another run may use it meanwhile: %s%s", err->text,
                 unshared ? "" : " ('sudo " TARE_NAME " doctor' sets the locks up)");
@@ -188,7 +188,7 @@ static int not_had(struct gpu_hold *hold, const struct gpu_hold_wish *wish, bool
 }
 
 /* The waiting has come to its limit. */
-static int waited_enough(const struct gpu_hold *hold, const struct gpu_hold_wish *wish,
+static int waited_enough(const struct gpu_hold *hold, const struct gpu_hold_options *options,
                          const struct gpu_lock_conflict *conflict, double waited_s)
 {
     char waited[32];
@@ -196,7 +196,7 @@ static int waited_enough(const struct gpu_hold *hold, const struct gpu_hold_wish
     clock_format_duration(waited_s, waited);
     cli_error("%s, %s; waited for it for %s, and nothing was run (--gpu-lock off runs without the lock)", text,
               conflict->has_holder ? "still" : "which is no run of " TARE_NAME, waited);
-    return wish->failed;
+    return options->failed;
 }
 
 static void say_taken(const struct said *said)
@@ -214,7 +214,7 @@ static void sign(struct gpu_hold *hold)
     gpu_locks_sign(hold->locks, &hold->self);
 }
 
-static int take_all(struct gpu_hold *hold, const struct gpu_hold_wish *wish, const sigset_t *blocked, bool *taken,
+static int take_all(struct gpu_hold *hold, const struct gpu_hold_options *options, const sigset_t *blocked, bool *taken,
                     struct said *said)
 {
     struct err err = {0};
@@ -222,37 +222,37 @@ static int take_all(struct gpu_hold *hold, const struct gpu_hold_wish *wish, con
     for (;;) {
         enum gpu_lock_answer answer =
             gpu_locks_try(hold->locks, &hold->self, hold->passed, hold->passed_count, &conflict, &err);
-        int signal_number = ending_signal(wish, blocked, 0);
+        int signal_number = ending_signal(options, blocked, 0);
         if (signal_number)
             return 128 + signal_number;
         *taken = answer == GPU_LOCKS_TAKEN;
         if (*taken)
             return 0;
         if (answer == GPU_LOCKS_FAILED)
-            return not_had(hold, wish, false, &err);
-        if (wish->mode == GPU_HOLD_REFUSE) {
+            return not_had(hold, options, false, &err);
+        if (options->mode == GPU_HOLD_REFUSE) {
             AUTO_FREE char *text = describe(hold, &conflict);
             cli_error("%s; nothing was run", text);
-            return wish->failed;
+            return options->failed;
         }
         double waited_s, most_s = limit_s(&conflict, said, &waited_s);
         if (waited_s >= most_s)
-            return waited_enough(hold, wish, &conflict, waited_s);
+            return waited_enough(hold, options, &conflict, waited_s);
         say_once(hold, &conflict, said);
-        signal_number = ending_signal(wish, blocked, POLL_NS);
+        signal_number = ending_signal(options, blocked, POLL_NS);
         if (signal_number)
             return 128 + signal_number;
     }
 }
 
-static int take_or_wait(struct gpu_hold *hold, const struct gpu_hold_wish *wish, bool *taken, bool *waited)
+static int take_or_wait(struct gpu_hold *hold, const struct gpu_hold_options *options, bool *taken, bool *waited)
 {
     struct said said = {.since_ns = clock_monotonic_ns()};
-    sigset_t blocked = *wish->ends, before;
-    if (wish->keeps_on_hangup)
+    sigset_t blocked = *options->ends, before;
+    if (options->keeps_on_hangup)
         sigaddset(&blocked, SIGHUP);
     sigprocmask(SIG_BLOCK, &blocked, &before);
-    int code = take_all(hold, wish, &blocked, taken, &said);
+    int code = take_all(hold, options, &blocked, taken, &said);
     /* Whoever presses twice means it once: the way out is to be walked to its end. */
     while (code > 128 && next_signal(&blocked, 0) != 0)
         continue;
@@ -267,23 +267,23 @@ static int take_or_wait(struct gpu_hold *hold, const struct gpu_hold_wish *wish,
 }
 
 /* False: there is nothing to lock. */
-static bool find_gpus(struct gpu_hold *hold, const struct gpu_hold_wish *wish)
+static bool find_gpus(struct gpu_hold *hold, const struct gpu_hold_options *options)
 {
     struct err err = {0};
     if (!gpu_devices_read(gpus_root(), &hold->devices, &err))
         cli_warning("not every GPU can be seen, and is locked: %s", err.text);
-    gpus_fence(wish->environment, &hold->devices);
+    gpus_fence(options->environment, &hold->devices);
     hold->used = mem_array(hold->devices.count + 1, sizeof *hold->used);
     if (hold->devices.count == 0)
         return false;
-    size_t count = gpus_select(&hold->devices, wish->environment, wish->plan, hold->used);
-    hold->takes_all = count > 1 && !gpus_are_chosen(wish->environment, wish->plan);
+    size_t count = gpus_select(&hold->devices, options->environment, options->plan, hold->used);
+    hold->takes_all = count > 1 && !gpus_are_chosen(options->environment, options->plan);
     return count > 0;
 }
 
-static void introduce(struct gpu_hold *hold, const struct gpu_hold_wish *wish)
+static void introduce(struct gpu_hold *hold, const struct gpu_hold_options *options)
 {
-    const char *passed = strv_env_get(wish->environment, holder_variable);
+    const char *passed = strv_env_get(options->environment, holder_variable);
     gpu_holder_self(&hold->self);
     process_start_time(getpid(), &hold->self.start_time);
     if (passed)
@@ -304,14 +304,14 @@ static bool make_locks(struct gpu_hold *hold, struct err *err)
     return true;
 }
 
-static int take(struct gpu_hold *hold, const struct gpu_hold_wish *wish, bool *taken, bool *waited)
+static int take(struct gpu_hold *hold, const struct gpu_hold_options *options, bool *taken, bool *waited)
 {
     struct err err = {0};
-    if (!find_gpus(hold, wish))
+    if (!find_gpus(hold, options))
         return 0;
-    introduce(hold, wish);
+    introduce(hold, options);
     if (!make_locks(hold, &err))
-        return not_had(hold, wish, err.code != 0, &err);
+        return not_had(hold, options, err.code != 0, &err);
     if (hold->folder.doubt) {
         cli_warning("the GPU's lock proves nothing: %s ('sudo " TARE_NAME " doctor' sets the locks up)",
                     hold->folder.doubt);
@@ -320,18 +320,18 @@ static int take(struct gpu_hold *hold, const struct gpu_hold_wish *wish, bool *t
         cli_note("the GPU's lock is seen by your own runs only: %s", hold->folder.reason);
         doubt(hold, true, hold->folder.reason);
     }
-    return take_or_wait(hold, wish, taken, waited);
+    return take_or_wait(hold, options, taken, waited);
 }
 
-int gpu_hold_take(const struct gpu_hold_wish *wish, struct gpu_hold **out, bool *waited)
+int gpu_hold_take(const struct gpu_hold_options *options, struct gpu_hold **out, bool *waited)
 {
     bool taken = false, had_to_wait = false;
     *out = NULL;
     int code = 0;
-    if (wish->mode != GPU_HOLD_OFF) {
+    if (options->mode != GPU_HOLD_OFF) {
         struct gpu_hold *hold = mem_alloc(sizeof *hold);
         hold->folder.fd = -1;
-        code = take(hold, wish, &taken, &had_to_wait);
+        code = take(hold, options, &taken, &had_to_wait);
         if (!taken) {
             gpu_locks_free(hold->locks);
             hold->locks = NULL;

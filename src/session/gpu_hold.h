@@ -16,7 +16,7 @@ enum gpu_hold_mode { GPU_HOLD_WAIT, GPU_HOLD_REFUSE, GPU_HOLD_OFF };
 extern const char *const gpu_hold_modes[];
 enum gpu_hold_mode gpu_hold_mode_parse(const char *name);
 
-struct gpu_hold_wish {
+struct gpu_hold_options {
     enum gpu_hold_mode mode;
     bool asked; /* by a person: then a lock that cannot be had for another reason is an error, else a warning */
     const struct strv *environment; /* of the jobs, and where the locks of the run that we are part of are told */
@@ -30,9 +30,9 @@ struct gpu_hold;
 
 /* Says who holds a GPU when it must wait, or is refused; it waits for a run of ours for at most 7 days, for anything else that
  * has the lock 10 minutes. Gives 0: go on (out is NULL when there is nothing to hold; the lock could not be had and nobody
- * asked for it: gpu_hold_of_run says so); else the exit code: 128 + n for a signal, or wish->failed. waited (may be NULL):
+ * asked for it: gpu_hold_of_run says so); else the exit code: 128 + n for a signal, or options->failed. waited (may be NULL):
  * whether somebody else held one. */
-int gpu_hold_take(const struct gpu_hold_wish *wish, struct gpu_hold **out, bool *waited);
+int gpu_hold_take(const struct gpu_hold_options *options, struct gpu_hold **out, bool *waited);
 
 /* For whoever waits behind us: the run's folder, as a person wrote it. */
 void gpu_hold_set_run(struct gpu_hold *hold, const char *run_dir);

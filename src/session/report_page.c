@@ -31,14 +31,14 @@ static json_t *read_machine(int dir)
     return machine;
 }
 
-static bool write_file(const struct report_wish *wish, int dir, const char *run_dir, const struct text *page,
+static bool write_file(const struct report_options *how, int dir, const char *run_dir, const struct text *page,
                        struct err *err)
 {
     static const char name[] = "report.html";
-    if (wish->file)
-        return fs_write_output(wish->file, text_get(page), page->length, err);
-    if (wish->foreign)
-        return written_write(run_dir, name, text_get(page), page->length, wish->force, err);
+    if (how->file)
+        return fs_write_output(how->file, text_get(page), page->length, err);
+    if (how->foreign)
+        return written_write(run_dir, name, text_get(page), page->length, how->force, err);
     return fs_write_atomic(dir, name, text_get(page), page->length, err);
 }
 
@@ -97,27 +97,27 @@ static json_t *read_effects(int dir)
     return out;
 }
 
-bool report_page_write(const json_t *run, const char *run_dir, const struct report_wish *wish, struct err *err)
+bool report_page_write(const json_t *run, const char *run_dir, const struct report_options *how, struct err *err)
 {
     AUTO_TEXT struct text page = {0};
     AUTO_FREE char *path = fs_resolve(NULL, run_dir, NULL), *name = fs_basename(path);
-    AUTO_FREE char *way = way_to(run_dir, wish->file);
+    AUTO_FREE char *way = way_to(run_dir, how->file);
     AUTO_CLOSE int dir =
-        openat(wish->dir ? *wish->dir : AT_FDCWD, wish->dir ? "." : run_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        openat(how->dir ? *how->dir : AT_FDCWD, how->dir ? "." : run_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (dir < 0)
         return err_sys(err, "open %s", run_dir);
-    json_t *machine = read_machine(dir), *effects = wish->dataset ? effects_of(wish->dataset) : read_effects(dir);
-    struct page_options options = {.language = wish->language,
+    json_t *machine = read_machine(dir), *effects = how->dataset ? effects_of(how->dataset) : read_effects(dir);
+    struct page_options options = {.language = how->language,
                                    .folder = name,
                                    .way = way,
                                    .dir = dir,
                                    .machine = machine,
-                                   .carbon_g_per_kwh = wish->carbon_g_per_kwh,
+                                   .carbon_g_per_kwh = how->carbon_g_per_kwh,
                                    .effects = effects};
     page_write(run, &options, &page);
     json_decref(machine);
     json_decref(effects);
-    return write_file(wish, dir, run_dir, &page, err);
+    return write_file(how, dir, run_dir, &page, err);
 }
 
 const char *report_page_language(void)

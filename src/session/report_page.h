@@ -9,7 +9,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-struct report_wish {
+struct report_options {
     const int *dir;       /* the run's folder, open: its path may lead elsewhere by now; NULL: what run_dir leads to */
     const char *file;     /* NULL: report.html in the run's folder */
     bool foreign;         /* the folder is no run's: a report.html there is replaced only when we wrote it */
@@ -21,7 +21,7 @@ struct report_wish {
 
 /* Writes the page of the run in run_dir, atomically. run: as results_read_json or page_study_json gives it. The
  * run's other files stay as they are. */
-bool report_page_write(const json_t *run, const char *run_dir, const struct report_wish *wish, struct err *err);
+bool report_page_write(const json_t *run, const char *run_dir, const struct report_options *how, struct err *err);
 
 /* What LC_ALL, LC_MESSAGES or LANG ask for, as far as there is a page in it: "zh" or "en". */
 const char *report_page_language(void);

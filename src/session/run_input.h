@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 /* What a person asked for; texts are borrowed, NULL: not given. */
-struct run_wish {
+struct run_options {
     const char *settings_path; /* or the four below */
     const char *repo, *model, *mutate;
     bool has_runs;
@@ -39,7 +39,7 @@ struct run_input {
 
 /* False: problems holds errors. Settings, registry and plan are read as far as they can be, so that all is told at
  * once. */
-bool run_input_read(const struct run_wish *wish, struct run_input *out);
+bool run_input_read(const struct run_options *how, struct run_input *out);
 void run_input_fini(struct run_input *input);
 
 #endif

@@ -14,14 +14,14 @@ struct run_means {
     struct governing governing;
 };
 
-struct run_means_wish {
+struct run_means_options {
     bool will_run; /* else the caller is become, and that is all */
     const char *containment; /* the option's text */
     bool as_root, quiet;
 };
 
 /* Becomes the caller under sudo, and says so. out must be freed by run_means_fini in each case. */
-bool run_means_begin(const struct run_means_wish *wish, struct run_means *out, struct err *err);
+bool run_means_begin(const struct run_means_options *options, struct run_means *out, struct err *err);
 void run_means_fini(struct run_means *means);
 
 #endif

@@ -34,7 +34,7 @@
 #include <unistd.h>
 
 struct session {
-    const struct session_wish *wish;
+    const struct session_options *options;
     struct containment containment;
     struct guardian *guardian; /* NULL: there is none */
     struct state *state;       /* NULL: there is none */
@@ -51,7 +51,7 @@ struct session {
 
 static bool open_new(struct session *session, struct err *err)
 {
-    const struct run_input *input = session->wish->input;
+    const struct run_input *input = session->options->input;
     const struct json_doc *registry = &input->registry.doc;
     struct store_head head = {
         .plan = &input->plan,
@@ -60,9 +60,9 @@ static bool open_new(struct session *session, struct err *err)
         .registry_text = registry->text,
         .registry_length = registry->length,
     };
-    if (input->settings.doc.text && session->wish->input->settings.file)
+    if (input->settings.doc.text && session->options->input->settings.file)
         head.settings_length = input->settings.doc.length;
-    session->dir = run_folder_new(session->wish->output, session->wish->kind ? session->wish->kind : "run",
+    session->dir = run_folder_new(session->options->output, session->options->kind ? session->options->kind : "run",
                                   clock_realtime_ns(), &session->dir_path, err);
     if (session->dir < 0)
         return false;
@@ -72,15 +72,15 @@ static bool open_new(struct session *session, struct err *err)
 
 static bool open_earlier(struct session *session, struct err *err)
 {
-    session->dir = run_folder_open(session->wish->resume_dir, &session->dir_path, err);
+    session->dir = run_folder_open(session->options->resume_dir, &session->dir_path, err);
     if (session->dir < 0)
         return false;
     if (tasks_are_in(session->dir))
         return err_set(err,
                        "%s: this run was submitted: its experiments are tasks, which '%s submit --resume%s' starts",
-                       session->dir_path, TARE_NAME, session->wish->rerun ? " ... --rerun-contaminated" : "");
+                       session->dir_path, TARE_NAME, session->options->rerun ? " ... --rerun-contaminated" : "");
     session->store = store_open(session->dir, session->dir_path, err);
-    return session->store && (!session->wish->rerun || again_choose(session->store, &session->again, err));
+    return session->store && (!session->options->rerun || again_choose(session->store, &session->again, err));
 }
 
 static bool is_terminal(int fd)
@@ -97,9 +97,9 @@ static struct progress *make_progress(const struct session *session)
         .colour = message_colour(STDOUT_FILENO),
         .plan = store_plan(session->store),
     };
-    if (session->wish->json)
+    if (session->options->json)
         options.style = PROGRESS_JSON;
-    else if (session->wish->quiet)
+    else if (session->options->quiet)
         options.style = PROGRESS_QUIET;
     else if (is_terminal(STDOUT_FILENO))
         options.style = PROGRESS_LIVE;
@@ -115,7 +115,7 @@ static bool has_ended(const struct store_experiment *experiment)
 
 static bool is_left(const struct session *session, size_t number)
 {
-    if (session->wish->rerun)
+    if (session->options->rerun)
         return session->again.items[number - 1];
     return !has_ended(store_experiment(session->store, number));
 }
@@ -138,18 +138,18 @@ static void say_start(const struct session *session, size_t left)
 {
     const struct plan *plan = store_plan(session->store);
     char pauses[32];
-    if (session->wish->quiet || session->wish->json)
+    if (session->options->quiet || session->options->json)
         return;
     AUTO_TEXT struct text text = {0};
     text_addf(&text, "%zu experiment%s", plan->count, plan->count == 1 ? "" : "s");
-    if (session->wish->rerun) {
+    if (session->options->rerun) {
         AUTO_FREE char *why = again_why(&session->again);
         text_addf(&text, ", %zu to repeat (%s); results in %s\n", left, why, session->dir_path);
-    } else if (session->wish->resume_dir) {
+    } else if (session->options->resume_dir) {
         text_addf(&text, ", %zu left; results in %s\n", left, session->dir_path);
     } else {
         clock_format_duration(estimate_pauses(plan, NULL), pauses);
-        text_addf(&text, "%s, pauses %s in all; results in %s\n", session->wish->watch ? " at most" : "", pauses,
+        text_addf(&text, "%s, pauses %s in all; results in %s\n", session->options->watch ? " at most" : "", pauses,
                   session->dir_path);
     }
     AUTO_FREE char *lanes = pool_text(&session->pool);
@@ -164,7 +164,7 @@ static void say_start(const struct session *session, size_t left)
 static void say_meters(const struct session *session)
 {
     AUTO_FREE char *missing = gauge_missing_text(&session->meters.options);
-    if (missing && !session->wish->quiet && !session->wish->json)
+    if (missing && !session->options->quiet && !session->options->json)
         cli_note("%s", missing);
 }
 
@@ -219,15 +219,15 @@ static bool run_it(struct session *session, struct run_summary *summary, struct 
     if (plan_follows_gpu_memory(store_plan(session->store)) && !(preload = preload_library(err)))
         return err_wrap(err, "the settings ask for GPU memory to be followed");
     struct progress *progress = make_progress(session);
-    struct listeners listeners = {progress, session->wish->watch};
+    struct listeners listeners = {progress, session->options->watch};
     size_t left = skip_done(session, progress);
     say_start(session, left);
-    meters_find(&session->environment, store_plan(session->store), session->wish->host, &session->meters);
+    meters_find(&session->environment, store_plan(session->store), session->options->host, &session->meters);
     if (!preload && session->meters.options.gpu_count > 0 &&
         plan_says_of_gpu_memory(store_plan(session->store), SWITCH_UNSAID))
         preload = preload_library(&(struct err){0}); /* without it the driver's samples stand */
     say_meters(session);
-    governing_settle(session->wish->governing, store_plan(session->store));
+    governing_settle(session->options->governing, store_plan(session->store));
     /* The GPUs of a machine that is played have no device files. */
     AUTO_FREE char *dev = mem_printf("%s/dev", gpus_root());
     const struct census_roots roots = {.proc = "/proc", .dev = dev};
@@ -235,7 +235,7 @@ static bool run_it(struct session *session, struct run_summary *summary, struct 
         .store = session->store,
         .dir = session->dir,
         .dir_path = session->dir_path,
-        .is_task = session->wish->task,
+        .is_task = session->options->task,
         .containment = &session->containment,
         .guardian = session->guardian,
         .state = session->state,
@@ -245,19 +245,19 @@ static bool run_it(struct session *session, struct run_summary *summary, struct 
         .gauge = &session->meters.options,
         .lanes = session->pool.lanes,
         .lane_count = session->pool.lane_count,
-        .governor = &session->wish->governing->of_run,
+        .governor = &session->options->governing->of_run,
         .gpu_locks = gpu_hold_of_run(session->gpus),
         .listener = {tell_event, tell_tick, &listeners, ask_enough},
         .preload = preload,
-        .resumed = session->wish->resume_dir != NULL,
-        .again = session->wish->rerun ? &session->again : NULL,
-        .stop_at_failure = session->wish->stop_at_failure,
+        .resumed = session->options->resume_dir != NULL,
+        .again = session->options->rerun ? &session->again : NULL,
+        .stop_at_failure = session->options->stop_at_failure,
     };
     bool ok = machine_write(session->dir, store_plan(session->store), &session->containment, &session->pool.cpu_sets,
                             session->state, err) &&
               run_plan(&request, summary, err);
-    if (!session->wish->part)
-        governing_end(session->wish->governing);
+    if (!session->options->part)
+        governing_end(session->options->governing);
     session->detached = progress_detached(progress);
     int failed = progress_free(progress);
     if (failed)
@@ -275,7 +275,7 @@ static void print_closing(const struct session *session, const struct results *r
         .colour = message_colour(STDOUT_FILENO),
     };
     AUTO_TEXT struct text text = {0};
-    if (!session->wish->quiet)
+    if (!session->options->quiet)
         text_add_char(&text, '\n');
     closing_text(results, &options, &text);
     message_print(&text);
@@ -286,12 +286,13 @@ static void write_page(const struct session *session)
 {
     struct err err = {0};
     json_t *run = results_json_from_store(session->store, &err);
-    struct report_wish wish = {.dir = &session->dir, .language = report_page_language()};
-    bool written = run && report_page_write(run, session->dir_path, &wish, &err);
+    struct report_options options = {.dir = &session->dir, .language = report_page_language()};
+    bool written = run && report_page_write(run, session->dir_path, &options, &err);
     json_decref(run);
     if (!written)
         cli_warning("there is no report.html: %s", err.text);
-    else if (!session->wish->json && !session->wish->quiet && !session->wish->leaves_closing && !session->detached)
+    else if (!session->options->json && !session->options->quiet && !session->options->leaves_closing &&
+             !session->detached)
         message_printf("report: %s/report.html\n", session->dir_path);
 }
 
@@ -327,14 +328,14 @@ static int run_and_close(struct session *session)
     bool finished = store_finish(session->store, hash);
     /* With a full disk the results can still be read, and a person wants to see them. */
     bool read = results_from_store(session->store, &results, &later);
-    if (read && !session->wish->json && !session->wish->leaves_closing && !session->detached)
+    if (read && !session->options->json && !session->options->leaves_closing && !session->detached)
         print_closing(session, &results, finished ? hash : NULL);
     if (read)
         write_page(session);
     if (!read && code == CLI_OK)
         code = broken(session, &later);
     if (code == CLI_OK)
-        code = exit_code(&summary, &results, has_enough(session->wish->watch));
+        code = exit_code(&summary, &results, has_enough(session->options->watch));
     results_fini(&results);
     return code;
 }
@@ -345,23 +346,23 @@ static int take_gpus(struct session *session, const struct plan *plan)
     sigset_t ends;
     bool waited;
     struct err err = {0};
-    if (!pool_make(session->wish->gpus, plan, &session->environment, &session->pool, &err)) {
+    if (!pool_make(session->options->gpus, plan, &session->environment, &session->pool, &err)) {
         cli_error("%s; nothing was run", err.text);
         return CLI_USAGE;
     }
     sigemptyset(&ends);
     sigaddset(&ends, SIGINT);
     sigaddset(&ends, SIGTERM);
-    struct gpu_hold_wish wish = {
-        .mode = session->wish->gpu_lock,
-        .asked = session->wish->gpu_lock_asked,
+    struct gpu_hold_options options = {
+        .mode = session->options->gpu_lock,
+        .asked = session->options->gpu_lock_asked,
         .environment = &session->environment,
         .plan = plan,
         .ends = &ends,
         .keeps_on_hangup = true,
         .failed = CLI_BROKEN,
     };
-    int code = gpu_hold_take(&wish, &session->gpus, &waited);
+    int code = gpu_hold_take(&options, &session->gpus, &waited);
     if (waited && code == 0)
         registration_recover(session->state);
     gpu_hold_tell_jobs(session->gpus, &session->environment);
@@ -373,16 +374,16 @@ static int take_gpus(struct session *session, const struct plan *plan)
 static int open_run(struct session *session)
 {
     struct err err = {0};
-    const struct session_wish *wish = session->wish;
-    int code = wish->resume_dir ? 0 : take_gpus(session, &wish->input->plan);
+    const struct session_options *options = session->options;
+    int code = options->resume_dir ? 0 : take_gpus(session, &options->input->plan);
     if (code != 0)
         return code;
-    bool opened = wish->resume_dir ? open_earlier(session, &err) : open_new(session, &err);
+    bool opened = options->resume_dir ? open_earlier(session, &err) : open_new(session, &err);
     if (!opened)
-        return cli_failed(wish->resume_dir ? CLI_USAGE : CLI_BROKEN, &err);
-    if (wish->rerun && session->again.count == 0)
+        return cli_failed(options->resume_dir ? CLI_USAGE : CLI_BROKEN, &err);
+    if (options->rerun && session->again.count == 0)
         return 0;
-    if (wish->resume_dir)
+    if (options->resume_dir)
         code = take_gpus(session, store_plan(session->store));
     if (code != 0)
         store_close(session->store, NULL);
@@ -395,7 +396,7 @@ static int open_run(struct session *session)
 static int nothing_to_repeat(struct session *session)
 {
     struct err err = {0};
-    if (!session->wish->quiet && !session->wish->json)
+    if (!session->options->quiet && !session->options->json)
         message_printf("nothing to repeat: no result in %s has a verdict that is not clean\n", session->dir_path);
     if (session->again.unjudged > 0)
         cli_note("%zu experiment%s ended before verdicts were given, and %s left as %s", session->again.unjudged,
@@ -408,7 +409,7 @@ static int open_and_run(struct session *session)
 {
     struct err err = {0};
     session->state = registration_open();
-    if (!containment_probe(session->wish->containment, &session->containment, &err))
+    if (!containment_probe(session->options->containment, &session->containment, &err))
         return cli_failed(CLI_USAGE, &err);
     /* Before the store starts its thread: the guardian is a plain fork. */
     session->guardian = guardian_start(&err);
@@ -417,7 +418,7 @@ static int open_and_run(struct session *session)
     int code = open_run(session);
     if (code != 0)
         return code;
-    if (session->wish->rerun && session->again.count == 0)
+    if (session->options->rerun && session->again.count == 0)
         return nothing_to_repeat(session);
     session->state = registration_begin(session->state, STATE_RUN, session->dir_path);
     code = run_and_close(session);
@@ -435,29 +436,29 @@ static int first_code(int before, int code)
 static int check_gpus(struct session *session, const struct plan *plan)
 {
     struct err err = {0};
-    struct session_wish wish = *session->wish;
-    if (wish.gpu_lock == GPU_HOLD_REFUSE) {
+    struct session_options options = *session->options;
+    if (options.gpu_lock == GPU_HOLD_REFUSE) {
         int code = take_gpus(session, plan);
         gpu_hold_end(steal_ptr(session->gpus));
         return code;
     }
-    if (pool_make(wish.gpus, plan, &session->environment, &session->pool, &err))
+    if (pool_make(options.gpus, plan, &session->environment, &session->pool, &err))
         return 0;
     cli_error("%s; nothing was run", err.text);
     return CLI_USAGE;
 }
 
-int run_session_check(const struct session_wish *wish)
+int run_session_check(const struct session_options *options)
 {
     int code = 0;
     struct err err = {0};
-    const struct plan *plan = &wish->input->plan;
-    struct session session = {.wish = wish, .dir = -1};
-    strv_add_all(&session.environment, &wish->caller->environment);
-    if (!containment_probe(wish->containment, &session.containment, &err))
+    const struct plan *plan = &options->input->plan;
+    struct session session = {.options = options, .dir = -1};
+    strv_add_all(&session.environment, &options->caller->environment);
+    if (!containment_probe(options->containment, &session.containment, &err))
         code = first_code(code, cli_failed(CLI_USAGE, &err));
     code = first_code(code, check_gpus(&session, plan));
-    if (!fs_can_make_path(wish->output, &err))
+    if (!fs_can_make_path(options->output, &err))
         code = first_code(code, cli_failed(CLI_BROKEN, &err));
     AUTO_FREE char *preload = plan_follows_gpu_memory(plan) ? preload_library(&err) : NULL;
     if (plan_follows_gpu_memory(plan) && !preload) {
@@ -470,18 +471,18 @@ int run_session_check(const struct session_wish *wish)
     return code;
 }
 
-void run_session_take_options(struct session_wish *wish, const struct cli_value *containment,
+void run_session_take_options(struct session_options *options, const struct cli_value *containment,
                               const struct cli_value *gpu_lock)
 {
-    containment_wish_parse(containment->text, &wish->containment);
-    wish->gpu_lock = gpu_hold_mode_parse(gpu_lock->text);
-    wish->gpu_lock_asked = gpu_lock->given;
+    containment_mode_parse(containment->text, &options->containment);
+    options->gpu_lock = gpu_hold_mode_parse(gpu_lock->text);
+    options->gpu_lock_asked = gpu_lock->given;
 }
 
-int run_session(const struct session_wish *wish)
+int run_session(const struct session_options *options)
 {
-    struct session session = {.wish = wish, .dir = -1};
-    strv_add_all(&session.environment, &wish->caller->environment);
+    struct session session = {.options = options, .dir = -1};
+    strv_add_all(&session.environment, &options->caller->environment);
     int code = open_and_run(&session);
     meters_fini(&session.meters);
     pool_fini(&session.pool);
@@ -492,8 +493,8 @@ int run_session(const struct session_wish *wish)
     containment_fini(&session.containment);
     if (session.dir >= 0)
         close(session.dir);
-    if (wish->run_dir)
-        *wish->run_dir = steal_ptr(session.dir_path);
+    if (options->run_dir)
+        *options->run_dir = steal_ptr(session.dir_path);
     free(session.dir_path);
     strv_fini(&session.environment);
     return code;

@@ -14,7 +14,7 @@ struct governing;
 struct host_meter;
 struct run_listener;
 
-struct session_wish {
+struct session_options {
     const struct run_input *input; /* a new run of this plan in output, or NULL: */
     const char *output;
     const char *resume_dir;        /* an earlier run to go on with */
@@ -23,7 +23,7 @@ struct session_wish {
     const struct caller *caller;
     struct host_meter *host; /* what root's rights may have opened; NULL: nothing */
     struct governing *governing; /* as far as root's rights began it; stays the caller's */
-    enum containment_wish containment;
+    enum containment_mode containment;
     enum gpu_hold_mode gpu_lock;
     bool gpu_lock_asked; /* by a person */
     const char *gpus;    /* over what the plan says; NULL: as it says */
@@ -37,14 +37,14 @@ struct session_wish {
 };
 
 /* What --containment and --gpu-lock say. */
-void run_session_take_options(struct session_wish *wish, const struct cli_value *containment,
+void run_session_take_options(struct session_options *options, const struct cli_value *containment,
                               const struct cli_value *gpu_lock);
 
 /* The checks that run_session makes of a new run before it makes its folder, and nothing else: gives the exit code that it would
  * end with there, or 0; everything has been said. A GPU that is held counts only where the run would refuse to wait. */
-int run_session_check(const struct session_wish *wish);
+int run_session_check(const struct session_options *options);
 
 /* Gives the exit code; everything has been said. */
-int run_session(const struct session_wish *wish);
+int run_session(const struct session_options *options);
 
 #endif

@@ -90,7 +90,7 @@ void submit_show(const struct submitted *submitted, size_t at_once, struct text 
 }
 
 /* Numbers of the experiments that tasks in the queue are for. */
-static bool find_queued(const struct submitted *submitted, const struct submit_wish *wish, bool *queued,
+static bool find_queued(const struct submitted *submitted, const struct submit_options *options, bool *queued,
                         struct err *err)
 {
     AUTO(slurm_tasks_fini) struct slurm_tasks queue = {0};
@@ -100,7 +100,7 @@ static bool find_queued(const struct submitted *submitted, const struct submit_w
         strv_add_once(&names, submission->arrays[i].job_name);
     if (names.count == 0)
         return true;
-    if (!slurm_queue_read(wish->env, &names, &queue, err))
+    if (!slurm_queue_read(options->env, &names, &queue, err))
         return false;
     for (size_t t = 0; t < queue.count; t++)
         for (size_t i = 0; i < submission->count; i++) {
@@ -112,15 +112,15 @@ static bool find_queued(const struct submitted *submitted, const struct submit_w
     return true;
 }
 
-static bool find_missing(const struct submitted *submitted, const struct submit_wish *wish, struct numbers *out,
+static bool find_missing(const struct submitted *submitted, const struct submit_options *options, struct numbers *out,
                          size_t *queued_count, struct err *err)
 {
     const struct collected *collected = &submitted->collected;
     bool *queued = mem_array(collected->plan.count, sizeof *queued);
-    bool ok = find_queued(submitted, wish, queued, err);
+    bool ok = find_queued(submitted, options, queued, err);
     *queued_count = 0;
     for (size_t i = 0; ok && i < collected->plan.count; i++) {
-        if (!collect_is_missing(collected->items[i].state) || (wish->only && !wish->only[i]))
+        if (!collect_is_missing(collected->items[i].state) || (options->only && !options->only[i]))
             continue;
         if (queued[i])
             (*queued_count)++;
@@ -132,7 +132,7 @@ static bool find_missing(const struct submitted *submitted, const struct submit_
 }
 
 /* Recorded before sbatch is asked, without a number, so that a lost answer does not lose the array. */
-static bool submit_array(struct submitted *submitted, const struct submit_wish *wish, struct script *script,
+static bool submit_array(struct submitted *submitted, const struct submit_options *options, struct script *script,
                          const char *after, struct err *err)
 {
     AUTO_FREE char *program = program_path();
@@ -149,11 +149,11 @@ static bool submit_array(struct submitted *submitted, const struct submit_wish *
     script->job_name = array->job_name;
     script->program = program;
     script->run_dir = submitted->absolute;
-    script->at_once = wish->at_once;
+    script->at_once = options->at_once;
     script_text(script, &text);
     AUTO_FREE char *dependency = after ? script_dependency(&submission->options, after) : NULL;
     struct slurm_submission request = {
-        .env = wish->env,
+        .env = options->env,
         .run_dir = submitted->absolute,
         .options = &submission->options,
         .dependency = dependency,
@@ -174,35 +174,35 @@ static void say_array(const struct submission_array *array, size_t count, bool j
 }
 
 /* So many tasks at a time holds for all arrays of a submission: each waits until the one before has ended. */
-static bool submit_arrays(struct submitted *submitted, const struct submit_wish *wish, const struct numbers *missing,
-                          struct err *err)
+static bool submit_arrays(struct submitted *submitted, const struct submit_options *options,
+                          const struct numbers *missing, struct err *err)
 {
     const struct submission *submission = &submitted->submission;
     AUTO_FREE char *after = NULL;
     for (size_t from = 0, end; from < missing->count; from = end) {
         end = chunk_end(missing, from, submission->array_size);
         struct script script = make_script(submitted, missing, from, end);
-        if (!submit_array(submitted, wish, &script, after, err))
+        if (!submit_array(submitted, options, &script, after, err))
             return err_wrap(err, "%zu of %zu experiments were not submitted", missing->count - from, missing->count);
         const struct submission_array *array = &submission->arrays[submission->count - 1];
-        say_array(array, end - from, wish->json);
+        say_array(array, end - from, options->json);
         free(after);
-        after = wish->at_once > 0 ? mem_strdup(array->job_id) : NULL;
+        after = options->at_once > 0 ? mem_strdup(array->job_id) : NULL;
     }
     return true;
 }
 
-bool submit_missing(struct submitted *submitted, const struct submit_wish *wish, struct err *err)
+bool submit_missing(struct submitted *submitted, const struct submit_options *options, struct err *err)
 {
     size_t queued_count;
     AUTO(numbers_fini) struct numbers missing = {0};
-    if (!find_missing(submitted, wish, &missing, &queued_count, err))
+    if (!find_missing(submitted, options, &missing, &queued_count, err))
         return false;
     if (queued_count > 0)
         cli_note("%zu experiment%s still in the queue, and left there", queued_count,
                  queued_count == 1 ? " is" : "s are");
     if (missing.count == 0)
-        cli_note(wish->only && queued_count == 0 ? "nothing is to be repeated: nothing was submitted"
-                                                 : "nothing is missing: nothing was submitted");
-    return submit_arrays(submitted, wish, &missing, err);
+        cli_note(options->only && queued_count == 0 ? "nothing is to be repeated: nothing was submitted"
+                                                    : "nothing is missing: nothing was submitted");
+    return submit_arrays(submitted, options, &missing, err);
 }

@@ -23,13 +23,13 @@ void submitted_fini(struct submitted *submitted);
 
 /* Hands the experiments of the plan that are missing, and that no task in the queue is to do, to sbatch. False: err
  * says what was not submitted and how to go on. */
-struct submit_wish {
+struct submit_options {
     const struct strv *env;
     size_t at_once;   /* so many at a time; 0: as many as the scheduler likes */
     const bool *only; /* by number - 1: which of them; NULL: all */
     bool json;
 };
-bool submit_missing(struct submitted *submitted, const struct submit_wish *wish, struct err *err);
+bool submit_missing(struct submitted *submitted, const struct submit_options *options, struct err *err);
 
 /* The scripts that would be handed over, for --dry-run: of the plan that is in collected, with the submission's
  * options. */

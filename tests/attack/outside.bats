@@ -118,5 +118,5 @@ echo loss 0.5"
     run tare_run
     [ "$status" -eq 2 ]
     [[ $output == *"settings.json:"*"(at \$.tare.private.shm)"* ]]
-    [[ $output == *"'net' is no known key"*"(at \$.tare.private.net)"* ]]
+    [[ $output == *"unknown key 'net'"*"(at \$.tare.private.net)"* ]]
 }

@@ -180,10 +180,13 @@ works_as_caller() {
     local command
     reachable
     protect
-    for command in $("$TARE" help | sed -n '/^Commands:/,/^$/s/^  \([a-z-]*\) .*/\1/p'); do
+    for command in $(commands); do
         case $command in
-        run | list | feasibility | submit | oom | memory) refused "$command" roots/secret.json ;;
-        plan-pairs) refused plan-pairs roots/secret.json --gpu-memory 8GiB ;;
+        run | list | submit | oom | memory) refused "$command" roots/secret.json ;;
+        feasibility)
+            refused feasibility roots/secret.json
+            refused feasibility --plan roots/secret.json --gpu-memory 8GiB
+            ;;
         audit | stats | export | report | collect) refused "$command" roots/closed ;;
         compare) refused compare roots/closed roots/closed ;;
         exec) refused exec -- cat roots/secret.json ;;

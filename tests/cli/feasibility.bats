@@ -188,7 +188,7 @@ assert s["pairs"][0]["outcome"] == "not run", s'
     told '
 for m in s["models"]: m.update(seconds=10, utilisation_percent=40)
 json.dump(s, open("edited/feasibility.json", "w"))'
-    "$TARE" plan-pairs registry.json --gpu-memory 6GiB --curves edited -o plan.json >table 2>err
+    "$TARE" feasibility --plan registry.json --gpu-memory 6GiB --curves edited -o plan.json >table 2>err
     grep -q '^cannot be recommended: not proven: .*small' table
     python3 -c '
 import json
@@ -202,9 +202,9 @@ assert [e["mode"] for e in json.load(open("plan.json"))["experiments"]] == ["def
     is "$(find "$(study_dir)/alone" -maxdepth 1 -name "run_*" | wc -l)" 1
     is "$(find "$(study_dir)/pairs" -maxdepth 1 -name "run_*" | wc -l)" 1
     # Measured slowdowns; 5 GiB and the margins, 57 MiB, are less than 94 % of 6 GiB, and more than that of 5.
-    "$TARE" plan-pairs registry.json --gpu-memory 6GiB -o plan6.json >table 2>err
+    "$TARE" feasibility --plan registry.json --gpu-memory 6GiB -o plan6.json >table 2>err
     grep -q 'left out, as their memory was not measured: toy/huge, toy/broken' err
-    "$TARE" plan-pairs registry.json --gpu-memory 5GiB --curves "$(study_dir)" >plan5.json 2>err
+    "$TARE" feasibility --plan registry.json --gpu-memory 5GiB --curves "$(study_dir)" >plan5.json 2>err
     python3 - "$(study_dir)" <<'END'
 import json, sys
 s = json.load(open(sys.argv[1] + "/feasibility.json"))
@@ -318,14 +318,27 @@ END
     run "$TARE" feasibility --resume repo
     [ "$status" -eq 2 ]
     [[ "$output" == *"is no study of pairs"* ]]
-    run "$TARE" plan-pairs registry.json
+    run "$TARE" feasibility --plan registry.json
     [ "$status" -eq 2 ]
-    run "$TARE" plan-pairs registry.json --gpu-memory 8GiB
+    [[ "$output" == *"--plan needs --gpu-memory"* ]]
+    for words in "--plan --resume repo" "--plan registry.json --repeats 2" "--plan registry.json --json"; do
+        # shellcheck disable=SC2086
+        run "$TARE" feasibility $words --gpu-memory 8GiB
+        [ "$status" -eq 2 ]
+        [[ "$output" == *": error: --"*" does not go with --plan, which runs nothing"* ]]
+    done
+    for words in "--curves bad" "--slowdown 120"; do
+        # shellcheck disable=SC2086
+        run "$TARE" feasibility pairs.json $words
+        [ "$status" -eq 2 ]
+        [[ "$output" == *"${words%% *} goes with --plan only"* ]]
+    done
+    run "$TARE" feasibility --plan registry.json --gpu-memory 8GiB
     [ "$status" -eq 2 ]
     [[ "$output" == *"no measured curves"* ]]
     mkdir -p bad
     echo '{"models": [{"name": "x"}], "pairs": []}' >bad/feasibility.json
-    run "$TARE" plan-pairs registry.json --gpu-memory 8GiB --curves bad
+    run "$TARE" feasibility --plan registry.json --gpu-memory 8GiB --curves bad
     [ "$status" -eq 2 ]
 }
 
@@ -444,7 +457,7 @@ assert row["attribution"] == "cannot be attributed" and row["foreground_joules_e
     grep -A1 '^Energy that cannot be attributed$' "$(study_dir)/feasibility.txt" | grep -q '^small beside big: .* J ± '
     grep -q 'Energy that cannot be attributed' "$(study_dir)/feasibility.html"
     [ ! -e "$(study_dir)/recommended.json" ]
-    "$TARE" plan-pairs registry.json --gpu-memory 8GiB -o plan.json >table 2>err
+    "$TARE" feasibility --plan registry.json --gpu-memory 8GiB -o plan.json >table 2>err
     python3 -c '
 import json
 assert [e["mode"] for e in json.load(open("plan.json"))["experiments"]] == ["default", "default"]'

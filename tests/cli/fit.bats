@@ -23,7 +23,7 @@ persistence 0'
     page
     is "$(now "gpu idle" status) $(now "gpu idle" status 1)" "ok ok"
     is "$(now "gpu empty" status) $(now "gpu empty" status 1)" "ok ok"
-    is "$(now "gpu brakes" status) $(now "gpu brakes" status 1)" "ok ok"
+    is "$(now "gpu throttling" status) $(now "gpu throttling" status 1)" "ok ok"
     is "$(now persistence status) $(now persistence status 1)" "ok warn"
     is "$(now persistence mend 1)" "sudo nvidia-smi -pm 1   # or start nvidia-persistenced"
     is "$(now "gpu idle" data.power_w)" 77.0

@@ -365,7 +365,7 @@ END
     echo text >text
     TARE_CUDA_LIBRARY=$WORK/text run --separate-stderr "$TARE" exec --track-gpu-memory -- true
     [ "$status" -eq 125 ]
-    [[ "$stderr" == *"is no library"* ]]
+    [[ "$stderr" == *"is not a shared library"* ]]
 }
 
 # The section gpu_memory of the only experiment's first attempt.

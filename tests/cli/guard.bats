@@ -57,6 +57,7 @@ assert not guard(1, "preflight")[0]["clear"]
     settings 1 '"wait": 2'
     tare_run >out
     is "$(kinds)" "foreign_process gpu_busy_before went_on_after_wait"
+    look 'assert all(e["pids"] == ['"$OUTSIDER"'] for e in evidence(1, "foreign_process")), evidence(1)'
 }
 
 @test "with the policy go-on nobody waits, and what is there counts" {
@@ -101,6 +102,7 @@ assert not guard(1, "preflight")[0]["clear"]
 found, = [e for e in evidence(1) if e["kind"] != "sampling_gap"]
 duration = ended(1)[0]["duration_s"] + 0.001
 assert found["device"] == "GPU 0" and "500 MiB" in found["text"], found
+assert found["pids"] == ['"$OUTSIDER"'] and found["experiments"] == [], found
 assert 0 <= found["from_s"] < found["to_s"] <= duration, (found, duration)
 '
 }
@@ -132,6 +134,7 @@ sh -c 'trap \"\" TERM; sleep 30' & sleep 0.1"
     touch repo/go
     end_program
     is "$(kinds)" "foreign_process possibly_delegated"
+    look 'assert all(e["pids"] == ['"$OUTSIDER"'] for e in evidence(1) if e["kind"] in ("foreign_process", "possibly_delegated")), evidence(1)'
     kill -0 "$OUTSIDER"
 }
 
@@ -244,7 +247,7 @@ assert 0 <= found["from_s"] <= at[0] + 0.001 and at[1] - 0.001 <= found["to_s"] 
     settings 1 '"baseline": 0.5'
     tare_run >out
     is "$(kinds)" baseline_unknown
-    grep -q 'evidence (recorded): GPU 0: what it draws idle is not known: its power was not measured while it was free' out
+    grep -q 'evidence (recorded): GPU 0: its idle power is not known: its power was not measured while it was free' out
     is "$(summary energy_gpu_net_joules)" ""
 }
 

@@ -13,17 +13,76 @@ load helpers
     run --separate-stderr "$TARE"
     [ "$status" -eq 2 ]
     [ -z "$output" ]
-    [[ "$stderr" == *"Commands:"* ]]
+    [[ "$stderr" == *"$NAME COMMAND [options]"*$'\n'"  run "* ]]
 }
 
 @test "the help names every command, and each command has its own" {
     run --separate-stderr "$TARE" --help
     [ "$status" -eq 0 ]
     [ -z "$stderr" ]
-    for command in run list exec bench measure memory submit feasibility plan-pairs; do
+    # The groups in their order, each with commands; help has no others.
+    [ "$(sed -n 's/^\([A-Z][a-z]*\):$/\1/p' <<< "$output" | xargs)" = "Usage Run Measure Judge Memory Machine Cluster" ]
+    [ "$(commands | wc -l)" -ge 19 ]
+    for command in $(commands); do
         [[ "$output" == *$'\n'"  $command "* ]]
         "$TARE" "$command" --help | grep -q "^$NAME $command: "
         "$TARE" help "$command" | grep -q "^Usage:"
+    done
+}
+
+@test "docs/commands.md lists every command in the group of the help" {
+    python3 - <("$TARE" --help) "$ROOT/docs/commands.md" <<'END'
+import re, sys
+helped = {}
+for block in open(sys.argv[1]).read().split("\n\n"):
+    title, _, rows = block.partition(":\n")
+    if re.fullmatch(r"[A-Z][a-z]*", title) and title != "Usage":
+        helped[title.lower()] = [row.split()[0] for row in rows.splitlines()]
+table = open(sys.argv[2]).read().split("\n## ")[0]
+documented = {}
+for line in table.splitlines():
+    cells = [cell.strip() for cell in line.strip("|").split("|")]
+    if len(cells) == 4 and cells[1].startswith("`"):
+        documented.setdefault(cells[0], []).extend(re.findall(r"`([a-z]+)`", cells[1]))
+assert len(helped) == 6 and documented == helped, (documented, helped)
+END
+}
+
+@test "the help and the manual of every command have its examples, word for word the same" {
+    for command in $(commands); do
+        "$TARE" "$command" --help | sed -n '/^Examples:$/,$p' > examples
+        "$TARE" --man "$command" | sed -n '/^\.SH EXAMPLES$/,/^\.SH SEE ALSO$/p' | sed 's/\\-/-/g; s/\\e/\\/g' > manual
+        grep -n "^  $NAME $command" examples > lines || true
+        [ "$(wc -l < lines)" -ge 2 ] || { echo "$command has no two examples"; cat examples; false; }
+        sed -n "s/^\\\\fB\\($NAME $command.*\\)\\\\fR$/\\1/p" manual > there
+        sed -n "s/^  \\($NAME .*\\)/\\1/p" examples > here
+        cmp here there
+        # What each is for stands below it.
+        [ "$(grep -c '^      [^ ]' examples)" -ge "$(wc -l < lines)" ]
+    done
+}
+
+@test "the flags of the study's scripts are in one table of docs/commands.md and not in the list of commands" {
+    ! "$TARE" --help | grep -E -- '(^| )-(ec|mt|mr|r|m|n|g|c|s|l|S)\>'
+    ! "$TARE" --man | grep -E -- '-(ec|mt|mr)\>'
+    "$TARE" run --help > help
+    python3 - "$ROOT/docs/commands.md" <<'END'
+import re, sys
+table = open(sys.argv[1]).read().split("## The study's command line")[1].split("\n## ")[0]
+rows = re.findall(r"^\| `(-\w+)` \| `(--[\w-]+)` \|", table, re.M)
+assert [short for short, _ in rows] == ["-ec", "-r", "-m", "-mt", "-n", "-g", "-mr", "-c", "-s", "-l", "-S"], rows
+for short, name in rows:
+    assert re.search(rf"^  {short}, {name}\b", open("help").read(), re.M), (short, name)
+END
+}
+
+@test "a command that is an option of another now is told so" {
+    for words in "plan-pairs registry.json --gpu-memory 8GiB" "plan-pairs --help" "help plan-pairs"; do
+        # shellcheck disable=SC2086
+        run --separate-stderr "$TARE" $words
+        [ "$status" -eq 2 ]
+        [ -z "$output" ]
+        [[ "$stderr" == "$NAME: error: there is no command 'plan-pairs' any more: use '$NAME feasibility --plan'"* ]]
     done
 }
 
@@ -37,7 +96,7 @@ load helpers
 }
 
 @test "no line of the help is wider than 80 columns" {
-    for command in run list bench measure memory feasibility plan-pairs; do
+    for command in "" $(commands); do
         "$TARE" $command --help | awk 'length($0) > 80 { print; wide = 1 } END { exit wide }'
     done
 }
@@ -89,7 +148,7 @@ load helpers
 }
 
 @test "docs/commands.md has the exit codes of every command, and no others" {
-    for command in $("$TARE" --help | awk '/^Commands:/ { on = 1; next } on && NF == 0 { exit } on { print $1 }'); do
+    for command in $(commands); do
         "$TARE" --man "$command"
         echo "@$command"
     done > manuals
@@ -98,7 +157,7 @@ import re, sys
 manuals = {}
 for manual in open("manuals").read().split(".TH ")[1:]:
     command = manual.rsplit("\n@", 1)[1].strip()
-    status = manual.split(".SH EXIT STATUS\n")[1].split(".SH SEE ALSO")[0]
+    status = manual.split(".SH EXIT STATUS\n")[1].split(".SH ")[0]
     manuals[command] = set(re.findall(r"\.TP\n\\fB([^\\]+)", status))
 documented = {}
 table = open(sys.argv[1]).read().split("## Exit codes")[1].split("##")[0]
@@ -160,7 +219,7 @@ END
     "$TARE" --completion zsh > zsh
     "$TARE" --completion fish > fish
     [ "$(head -1 zsh)" = "#compdef $NAME" ]
-    commands=$("$TARE" --help | awk '/^Commands:/ { on = 1; next } on && NF == 0 { exit } on { print $1 }')
+    commands=$(commands)
     [ "$(wc -w <<< "$commands")" -ge 19 ]
     for command in $commands; do
         grep -q "^    '$command:" zsh

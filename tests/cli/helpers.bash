@@ -80,6 +80,9 @@ make_settings() {
 END
 }
 
+# The names of all commands, a line each: what stands under the headings of the help.
+commands() { "$TARE" --help | awk '/^[A-Z][a-z]*:$/ { on = $1 != "Usage:" } on && /^  [a-z]/ { print $1 }'; }
+
 # The one run folder in results.
 run_folder() {
     set -- results/run_*

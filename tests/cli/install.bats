@@ -25,9 +25,10 @@ print(next(o["value"] for o in json.load(sys.stdin) if o["name"] == "prefix"))')
     setup_installed
     # Nothing beside the prefix.
     [ "$(find "$WORK/root" -type f ! -path "$PLACE/*" | wc -l)" -eq 0 ]
-    commands=$("$TARE" --help | awk '/^Commands:/ { on = 1; next } on && NF == 0 { exit } on { print "-" $1 }')
+    commands=$(commands)
+    [ "$(wc -w <<< "$commands")" -ge 19 ]
     for command in "" $commands; do
-        [ -s "$PLACE/share/man/man1/$NAME$command.1" ] || { echo "no page of '$command'"; false; }
+        [ -s "$PLACE/share/man/man1/$NAME${command:+-$command}.1" ] || { echo "no page of '$command'"; false; }
     done
     [ -s "$PLACE/share/bash-completion/completions/$NAME.bash" ]
     [ -s "$PLACE/share/zsh/site-functions/_$NAME" ]

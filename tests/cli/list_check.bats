@@ -28,9 +28,9 @@ END
     grep -q '^toy  *big  *data  *missing  *data/big.csv  *not there$' <<< "$output"
     grep -q "^gone  *all  *folder  *missing  *repos/gone  *neither beside the registry nor in the working folder\$" <<< "$output"
     grep -q '^gone  *all  *module  *unknown  *torch  *there is no interpreter to ask$' <<< "$output"
-    sed -n '/^To mend it:$/,/^$/p' <<< "$output" > mends
+    sed -n '/^To fix it:$/,/^$/p' <<< "$output" > mends
     cat > expected <<END
-To mend it:
+To fix it:
   wget https://example.org/big.csv
   git clone https://example.org/gone.git repos/gone && git -C repos/gone checkout --detach 0123456789abcdef0123456789abcdef01234567
   python3 -m venv repos/gone/.venv
@@ -142,8 +142,8 @@ END
     export CALLED=$WORK/called
 }
 
-# The commands under "To mend it:", as they are.
-mends() { "$TARE" list --check "$@" 2> err | sed -n '/^To mend it:$/,/^$/{s/^  //p;}'; }
+# The commands under "To fix it:", as they are.
+mends() { "$TARE" list --check "$@" 2> err | sed -n '/^To fix it:$/,/^$/{s/^  //p;}'; }
 
 @test "every command that list --check prints works when it is pasted: home, blanks and quotes in paths" {
     stand_ins

@@ -316,7 +316,7 @@ try,epoch,2,fifo"
     settings 1
     run tare_run
     [ "$status" -eq 2 ]
-    [[ "$output" == *"'strat' is no known key; did you mean 'start'?"* ]]
+    [[ "$output" == *"unknown key 'strat'; did you mean 'start'?"* ]]
     [[ "$output" == *"'epoch': neither 'start' nor 'end'"* ]]
     [[ "$output" == *"'two words' is no name of a mark"* ]]
     [[ "$output" == *"'bad': bad regular expression: missing closing parenthesis"* ]]

@@ -259,7 +259,7 @@ END
 @test "mistakes are named with their place, the reason and the mend" {
     run "$TARE" memory "$DATA/split.pickle" --what-if max_split_size_mb:10
     [ "$status" -eq 2 ]
-    [[ "$output" == *"--what-if: max_split_size_mb:10: it is a whole number of MiB above 20"* ]]
+    [[ "$output" == *"--what-if: max_split_size_mb:10: it is an integer above 20, in MiB"* ]]
     run "$TARE" memory none.pickle
     [ "$status" -eq 2 ]
     [[ "$output" == *"none.pickle: No such file or directory"* ]]

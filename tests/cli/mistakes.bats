@@ -36,7 +36,7 @@ END
     [ "$status" -eq 2 ]
     [[ "$output" == *"-n: 99999999999999999999 is not within 0 .. 1000000"* ]]
     run "$TARE" run -r toy -m small -n 1e3
-    [[ "$output" == *"-n: '1e3' is no whole number"* ]]
+    [[ "$output" == *"-n: '1e3' is not an integer"* ]]
     run "$TARE" measure --for 400d
     [[ "$output" == *"--for: 400d is not within 0.1 .. 31536000 seconds"* ]]
 }
@@ -44,7 +44,7 @@ END
 @test "an option of sbatch before the two dashes is told where it stands" {
     run "$TARE" submit settings.json --gres=gpu:1
     [ "$status" -eq 2 ]
-    [[ "$output" == *"unknown option --gres=gpu:1; options of sbatch stand behind --"* ]]
+    [[ "$output" == *"unknown option --gres=gpu:1; options of sbatch come behind --"* ]]
     run "$TARE" submit settings.json --dryrun
     [[ "$output" == *"unknown option --dryrun; did you mean '--dry-run'?"* ]]
 }

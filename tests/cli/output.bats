@@ -73,9 +73,9 @@ forms() {
     report) echo "3 report $run_1
 3 report $run_1 -o page.html" ;;
     feasibility) echo "3 feasibility pair.json -c registry.json -o f --predict-only --containment sweep
-3 feasibility pair.json -c registry.json -o f --predict-only --containment sweep --json" ;;
-    plan-pairs) echo "3 plan-pairs registry.json --gpu-memory 8GiB --curves study
-3 plan-pairs registry.json --gpu-memory 8GiB --curves study -o pairs.json" ;;
+3 feasibility pair.json -c registry.json -o f --predict-only --containment sweep --json
+3 feasibility --plan registry.json --gpu-memory 8GiB --curves study
+3 feasibility --plan registry.json --gpu-memory 8GiB --curves study -o pairs.json" ;;
     oom) echo "3 oom log
 3 oom log --json" ;;
     memory) echo "3 memory snapshot.pickle
@@ -93,8 +93,6 @@ forms() {
     *) return 1 ;;
     esac
 }
-
-commands() { "$TARE" --help | sed -n '/^Commands:/,/^$/s/^  \([a-z-]*\) .*/\1/p'; }
 
 # fails_with CODE WORDS: with standard output full, and closed.
 fails_with() {
@@ -174,7 +172,7 @@ fails_with() {
     for command in $(commands); do
         while read -r code words; do
             [ "$code" = 3 ] || continue
-            case $words in *-check* | doctor* | clean* | oom* | *expect* | feasibility* | collect* | measure*) continue ;; esac
+            case $words in *-check* | doctor* | clean* | oom* | *expect* | feasibility\ pair* | collect* | measure*) continue ;; esac
             eval "set -- $words"
             code=0
             "$TARE" "$@" 2>err </dev/null | true
@@ -305,11 +303,12 @@ report study -o "page $hostile.html"
 report study -o "none $hostile/x"
 report "$hostile"' ;;
     feasibility) echo 'feasibility pair.json -c registry.json -o "f $hostile" --predict-only --containment sweep
-feasibility "$hostile"' ;;
-    plan-pairs) echo 'plan-pairs registry.json --gpu-memory 8GiB --curves study
-plan-pairs registry.json --gpu-memory 8GiB --curves study -o "pairs $hostile"
-plan-pairs "$hostile" --gpu-memory 8GiB
-plan-pairs registry.json --gpu-memory "$hostile"' ;;
+feasibility "$hostile"
+feasibility --plan registry.json --gpu-memory 8GiB --curves study
+feasibility --plan registry.json --gpu-memory 8GiB --curves study -o "pairs $hostile"
+feasibility --plan registry.json --gpu-memory 8GiB --curves "$hostile"
+feasibility --plan "$hostile" --gpu-memory 8GiB
+feasibility --plan registry.json --gpu-memory "$hostile"' ;;
     oom) echo 'oom "log $hostile"
 oom "log $hostile" "log $hostile"
 oom "$hostile"' ;;
@@ -473,7 +472,7 @@ END
     python3 -c 'import json; json.load(open("target"))'
     grep -q '^command,' csv || grep -q ',' csv
     for words in "report $run_1 -o" "memory snapshot.pickle --html" \
-        "plan-pairs registry.json --gpu-memory 8GiB --curves study -o"; do
+        "feasibility --plan registry.json --gpu-memory 8GiB --curves study -o"; do
         ln -sfn target link
         echo old >target
         chmod 640 target
@@ -512,8 +511,13 @@ END
     before=$(cat snapshot.pickle registry.json | cksum)
     run -3 "$TARE" memory snapshot.pickle --html snapshot.pickle
     [[ "$output" == *"snapshot.pickle is the snapshot itself"* ]]
-    run -3 "$TARE" plan-pairs registry.json --gpu-memory 8GiB --curves study -o registry.json
+    run -3 "$TARE" feasibility --plan registry.json --gpu-memory 8GiB --curves study -o registry.json
     [[ "$output" == *"registry.json is the registry itself"* ]]
+    # Also where it is the one that is found.
+    run -3 "$TARE" feasibility --plan --gpu-memory 8GiB --curves study -o registry.json
+    [[ "$output" == *"registry.json is the registry itself"* ]]
+    "$TARE" feasibility --plan --gpu-memory 8GiB --curves study -o pairs.json
+    python3 -c 'import json; assert [e["model"] for e in json.load(open("pairs.json"))["experiments"]] == ["net"]'
     [ "$(cat snapshot.pickle registry.json | cksum)" = "$before" ]
 }
 

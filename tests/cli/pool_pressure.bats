@@ -55,11 +55,13 @@ found, = evidence(1, "cpu_contended")
 waited, others = [float(x) for x in re.findall(r"(\d+) %", found["text"])]
 duration = ended(1)[0]["duration_s"]
 assert found["text"].endswith("; on other lanes: repo_net_002"), found
+assert found["experiments"] == [2] and found["pids"] == [], found
 # Nine tenths of the time that the other one saw, which is within this one'"'"'s.
 assert 25 <= waited <= 91 and 5 <= others <= 101, found
 assert found["from_s"] == 0 and found["to_s"] >= duration - 0.001, (found, duration)
 memory, = evidence(1, "host_pressure")
 assert re.match(r"programs waited for memory \d+ % of the time, .*; on other lanes: repo_net_002$", memory["text"]), memory
+assert memory["experiments"] == [2] and memory["pids"] == [], memory
 # The other one was in its way, and not the other way round.
 assert not evidence(2, "cpu_contended"), evidence(2)
 '
@@ -114,6 +116,7 @@ for number, lane in lane_of.items():
     # The fullest second counts, and on a busy machine a reading may be stamped a little early or late.
     assert 80 <= total <= 115 and (38 if lane == 1 else 41) <= others <= 65, found
     assert found["text"].endswith(": " + names[3 - lane]), found
+    assert found["experiments"] == [n for n, of in lane_of.items() if of == 3 - lane] and found["pids"] == [], found
     duration = ended(number)[0]["duration_s"]
     assert 0 <= found["from_s"] < found["to_s"] <= duration + 0.001 and seconds >= 2, (found, duration)
 '

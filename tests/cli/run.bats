@@ -93,7 +93,7 @@ two_runs() {
     two_runs
     run "$TARE" run settings.json -n 7 --dry-run
     [ "$status" -eq 0 ]
-    [[ "$output" == *"--runs is not heeded: settings.json says it itself"* ]]
+    [[ "$output" == *"--runs is ignored: settings.json sets it"* ]]
     [[ "$output" == *"[2/2]"* ]]
     run "$TARE" run settings.json -r toy --dry-run
     [ "$status" -eq 2 ]
@@ -467,7 +467,7 @@ END
     says "$told" run --list
     says "$told" run -r toy -m small --dry-run
     says "$told" run -r toy -m small
-    says "$told" plan-pairs --gpu-memory 8GiB
+    says "$told" feasibility --plan --gpu-memory 8GiB
     says "$beside" run settings.json --dry-run
     says "$beside" run settings.json
     says "$beside" list settings.json

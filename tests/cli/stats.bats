@@ -398,7 +398,7 @@ assert repo["goals"] == {"loss": "minimize", "answer_f1": "maximize", "plain": N
     sed -i 's/perf_accuracy/perf_plain/' results/summary.csv
     sed -i 's/"accuracy"/"plain"/' results/*/experiment.json
     run -0 "$TARE" stats results
-    [[ "$output" == *'no front: whether more or less is better is not known of plain ("goal" in the registry says it)'* ]]
+    [[ "$output" == *'no Pareto front: whether more or less is better is not known of plain ("goal" in the registry says it)'* ]]
     "$TARE" stats results --json | python3 -c 'import json, sys; (g,) = json.load(sys.stdin)["groups"]; assert g["quality"] is None and g["front"] == [], g'
 }
 

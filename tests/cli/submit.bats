@@ -385,7 +385,7 @@ job 4711: 2 experiments (2,4)"
     ! grep -q -- --gres out
     settings 1 '"gpus": "0,3"'
     run submit --dry-run
-    [[ $output == *'"0,3" in the settings, which is not heeded'* ]]
+    [[ $output == *'"0,3" in the settings, which is ignored'* ]]
     [[ $output == *'#SBATCH --gres=gpu:1'* ]]
 }
 

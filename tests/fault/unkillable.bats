@@ -95,7 +95,7 @@ freeze_victim() {
     PID=
     cat out err
     [ "$CODE" -eq 3 ]
-    grep -qE "repo_net_001: SIGKILL does not end: $VICTIM sleep \(state D(, in [a-z_0-9]+)?\)" err
+    grep -qE "repo_net_001: still alive after SIGKILL: $VICTIM sleep \(state D(, in [a-z_0-9]+)?\)" err
     grep -q "'$NAME clean'" err
     grep -q -e "--resume" err
     events evidence | grep -qE "\"kind\": \"unkillable\", \"text\": \"still alive 15 s after SIGKILL: $VICTIM sleep \(state D"

@@ -37,7 +37,7 @@ static bool set_max_split(const char *value, struct alloc_settings *out, struct 
 {
     uint64_t mib;
     if (!whole(value, UINT64_MAX >> 20, &mib) || mib <= 20)
-        return err_set(err, "max_split_size_mb:%s: it is a whole number of MiB above 20", value);
+        return err_set(err, "max_split_size_mb:%s: it is an integer above 20, in MiB", value);
     out->max_split_bytes = mib << 20;
     return true;
 }

@@ -81,7 +81,7 @@ bool pickle_event(struct pickle *pickle, struct pickle_value dict, struct pickle
 /* The streams that events name, in the order of their first mention. */
 const uint64_t *pickle_streams(const struct pickle *pickle, size_t *count);
 
-/* Numbers of any sign as their 64 bits; false for what is no whole number. */
+/* Numbers of any sign as their 64 bits; false for what is not an integer. */
 bool pickle_number(struct pickle_value value, uint64_t *out);
 
 /* Bytes of memory held now. */

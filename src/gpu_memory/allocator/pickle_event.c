@@ -26,7 +26,7 @@ static bool stream_place(struct pickle *p, uint64_t stream, uint16_t hint, uint1
 
 static bool number_of(struct pickle *p, enum name key, struct pickle_value value, uint64_t *out)
 {
-    return pickle_number(value, out) || pickle_fail(p, "'%s' of an event is no whole number", name_text(key));
+    return pickle_number(value, out) || pickle_fail(p, "'%s' of an event is not an integer", name_text(key));
 }
 
 static bool set_frames(struct pickle *p, struct pickle_event *event, struct pickle_value value)
@@ -68,7 +68,7 @@ bool event_set(struct pickle *p, struct pickle_event *event, struct pickle_value
     switch (key.name) {
     case NAME_ACTION:
         if (value.kind != PICKLE_TEXT)
-            return pickle_fail(p, "'action' of an event is no text");
+            return pickle_fail(p, "'action' of an event is not a string");
         event->action = value.name;
         return true;
     case NAME_ADDR:

@@ -188,7 +188,7 @@ bool snapshot_stream(struct reading_snapshot *reading, uint64_t stream, uint16_t
 static bool number_of(struct reading_snapshot *reading, struct pickle_value dict, enum name key, uint64_t *out)
 {
     return pickle_number(pickle_get(reading->pickle, dict, key), out) ||
-           err_set(reading->err, "'%s' is no whole number, or absent", name_text(key));
+           err_set(reading->err, "'%s' is not an integer, or absent", name_text(key));
 }
 
 static enum block_state state_of(struct pickle_value state)

@@ -13,14 +13,14 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-enum containment_wish { CONTAINMENT_AUTO, CONTAINMENT_PIDNS, CONTAINMENT_CGROUP, CONTAINMENT_SWEEP };
-bool containment_wish_parse(const char *name, enum containment_wish *out);
-const char *containment_wish_name(enum containment_wish wish);
-extern const char *const containment_wish_names[]; /* in the order of the enum; NULL-terminated */
+enum containment_mode { CONTAINMENT_AUTO, CONTAINMENT_PIDNS, CONTAINMENT_CGROUP, CONTAINMENT_SWEEP };
+bool containment_mode_parse(const char *name, enum containment_mode *out);
+const char *containment_mode_name(enum containment_mode mode);
+extern const char *const containment_mode_names[]; /* in the order of the enum; NULL-terminated */
 
 /* What this machine allows, found by doing it once. The sweep always belongs to it. */
 struct containment {
-    enum containment_wish wish; /* what was asked for: with AUTO a job whose layer is refused starts with those that are left */
+    enum containment_mode mode; /* what was asked for: with AUTO a job whose layer is refused starts with those that are left */
     bool pidns;          /* a pid namespace with its own /proc */
     bool userns;         /* made inside a user namespace (not root, or root without CAP_SYS_ADMIN) */
     bool cgroup;         /* a cgroup v2 leaf */
@@ -29,14 +29,14 @@ struct containment {
     char *cgroup_reason;
 };
 
-/* AUTO takes every layer there is. A wish that the machine cannot give is an error; CGROUP does without pid namespaces, SWEEP without
+/* AUTO takes every layer there is. A mode that the machine cannot give is an error; CGROUP does without pid namespaces, SWEEP without
  * either. Costs a few ms: once at start. */
-bool containment_probe(enum containment_wish wish, struct containment *out, struct err *err);
+bool containment_probe(enum containment_mode mode, struct containment *out, struct err *err);
 void containment_fini(struct containment *containment);
 
 /* Without trying: what most machines allow. job_start finds out, and job_layers says what held. For a program that starts one job
- * and wants it soon. Never fails: a wish the machine cannot give is then an error of job_start. */
-void containment_assume(enum containment_wish wish, struct containment *out);
+ * and wants it soon. Never fails: a mode the machine cannot give is then an error of job_start. */
+void containment_assume(enum containment_mode mode, struct containment *out);
 
 /* A pid namespace held: kernel-backed; else best effort. (A cgroup alone is left by a job that runs as root, and by one of the user to
  * whom the cgroups above it belong, as they must, for the runner to make leaves there.) */

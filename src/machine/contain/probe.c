@@ -11,22 +11,22 @@
 #include <string.h>
 #include <unistd.h>
 
-const char *const containment_wish_names[] = {"auto", "pidns", "cgroup", "sweep", NULL};
+const char *const containment_mode_names[] = {"auto", "pidns", "cgroup", "sweep", NULL};
 
-bool containment_wish_parse(const char *name, enum containment_wish *out)
+bool containment_mode_parse(const char *name, enum containment_mode *out)
 {
     for (int i = CONTAINMENT_AUTO; i <= CONTAINMENT_SWEEP; i++) {
-        if (strcmp(name, containment_wish_names[i]) == 0) {
-            *out = (enum containment_wish)i;
+        if (strcmp(name, containment_mode_names[i]) == 0) {
+            *out = (enum containment_mode)i;
             return true;
         }
     }
     return false;
 }
 
-const char *containment_wish_name(enum containment_wish wish)
+const char *containment_mode_name(enum containment_mode mode)
 {
-    return containment_wish_names[wish];
+    return containment_mode_names[mode];
 }
 
 void containment_fini(struct containment *containment)
@@ -37,19 +37,19 @@ void containment_fini(struct containment *containment)
     *containment = (struct containment){0};
 }
 
-void containment_assume(enum containment_wish wish, struct containment *out)
+void containment_assume(enum containment_mode mode, struct containment *out)
 {
-    *out = (struct containment){.wish = wish};
-    out->pidns = wish == CONTAINMENT_AUTO || wish == CONTAINMENT_PIDNS;
+    *out = (struct containment){.mode = mode};
+    out->pidns = mode == CONTAINMENT_AUTO || mode == CONTAINMENT_PIDNS;
     out->userns = out->pidns && geteuid() != 0;
-    out->cgroup = wish != CONTAINMENT_SWEEP;
+    out->cgroup = mode != CONTAINMENT_SWEEP;
     if (!out->pidns)
         out->pidns_reason = mem_strdup("not asked for");
     if (!out->cgroup)
         out->cgroup_reason = mem_strdup("not asked for");
 }
 
-bool containment_probe(enum containment_wish wish, struct containment *out, struct err *err)
+bool containment_probe(enum containment_mode mode, struct containment *out, struct err *err)
 {
     struct containment assumed;
     AUTO_STRV struct strv argv = {0};
@@ -58,14 +58,14 @@ bool containment_probe(enum containment_wish wish, struct containment *out, stru
     *out = (struct containment){0};
     if (null < 0)
         return err_sys(err, "open /dev/null");
-    containment_assume(wish, &assumed);
+    containment_assume(mode, &assumed);
     strv_add(&argv, "a trial job");
     struct job_request request = {
         .containment = &assumed, .argv = &argv, .env = &env, .stdin_fd = null, .stdout_fd = null, .stderr_fd = null};
     struct job *job = job_start(&request, err);
     containment_fini(&assumed);
     if (!job)
-        return err_wrap(err, "containment %s", containment_wish_name(wish));
+        return err_wrap(err, "containment %s", containment_mode_name(mode));
     const struct containment *held = job_layers(job);
     *out = *held;
     out->cgroup_parent = mem_strdup(held->cgroup_parent);

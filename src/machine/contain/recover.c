@@ -85,7 +85,7 @@ bool recover_job(const struct job_identity *identity, bool fresh, double timeout
     if (survivor.pid)
         return err_set(err, "process %d (%s, state %c%s%s) of a former job cannot be ended", (int)survivor.pid,
                        survivor.command, survivor.state, survivor.wchan[0] ? ", in " : "", survivor.wchan);
-    return err_set(err, "the cgroup or the init of a former job does not end");
+    return err_set(err, "the cgroup or the init of a former job is still alive after SIGKILL");
 }
 
 bool job_recover(const struct job_identity *identity, double timeout_s, size_t *killed, struct err *err)

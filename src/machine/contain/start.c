@@ -240,7 +240,7 @@ static bool leaf_start(struct start *start, struct err *err)
     struct job *job = start->job;
     const char *parent = start->request->containment->cgroup_parent;
     AUTO_FREE char *found = NULL;
-    bool insist = job->layers.wish == CONTAINMENT_CGROUP;
+    bool insist = job->layers.mode == CONTAINMENT_CGROUP;
     AUTO_FREE char *leaf =
         parent ? cgroup_leaf_path(parent, job->identity.tag) : cgroup_find_leaf(insist, job->identity.tag, &found, err);
     if (!leaf || (parent && !cgroup_make(leaf, err)))
@@ -296,19 +296,19 @@ static bool pidns_again(struct start *start, struct err *err)
     layers->pidns = layers->userns = false;
     free(layers->pidns_reason);
     layers->pidns_reason = mem_strdup(err->text);
-    return layers->wish == CONTAINMENT_AUTO;
+    return layers->mode == CONTAINMENT_AUTO;
 }
 
 /* Tries the layers asked for, then with AUTO without those that were refused. */
 static bool layers_start(struct start *start, struct err *err)
 {
     struct job *job = start->job;
-    enum containment_wish wish = job->layers.wish;
+    enum containment_mode mode = job->layers.mode;
     const struct job_private *own = &start->request->own;
     if (!job->layers.pidns && (own->shm || own->ipc || own->tmp))
         return err_set(err, "what the settings make private (shm, ipc, tmp) needs a pid namespace: %s",
                        job->layers.pidns_reason ? job->layers.pidns_reason : "there is none");
-    bool cgroup_optional = wish != CONTAINMENT_CGROUP;
+    bool cgroup_optional = mode != CONTAINMENT_CGROUP;
     if (job->layers.cgroup && !leaf_start(start, err)) {
         if (!cgroup_optional)
             return false;

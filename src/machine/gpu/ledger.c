@@ -42,7 +42,7 @@ static bool read_head(const char *path, Elf64_Ehdr *out, struct err *err)
     if (fd < 0)
         return err_sys(err, "open %s", path);
     if (read(fd, out, sizeof *out) != (ssize_t)sizeof *out || memcmp(out->e_ident, ELFMAG, SELFMAG) != 0)
-        return err_set(err, "%s is no library", path);
+        return err_set(err, "%s is not a shared library", path);
     return true;
 }
 

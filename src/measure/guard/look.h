@@ -44,9 +44,13 @@ struct guard_known {
     struct reading start_c;       /* the coolest start of the run */
 };
 
+enum { GUARD_PIDS_MAX = 3 };
+
 struct guard_finding {
     const char *kind; /* of measure/guard/evidence.h */
     char *text;
+    int32_t pids[GUARD_PIDS_MAX]; /* of the processes that text names */
+    size_t pid_count;
     bool blocks; /* the GPU is not free, empty, idle and cool because of it */
     bool works;  /* something works on the GPU: it does not become harmless by being there for long */
 };

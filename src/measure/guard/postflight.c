@@ -38,15 +38,21 @@ static void add(struct guard_findings *out, const char *kind, char *text)
 static void name_holder(const struct guard_look *look, const struct guard_user *user,
                         const struct postflight_times *times, struct guard_findings *out)
 {
+    struct guard_finding finding;
     char memory[40] = "";
     if (user->memory_bytes.valid)
         snprintf(memory, sizeof memory, ", %.0f MiB", user->memory_bytes.value / MIB);
     if (user->start_time >= times->born && user->start_time <= times->ended)
-        add(out, "possibly_delegated",
-            mem_printf("%s is still used by %s%s; it was born outside the job while that ran, and is left alone",
-                       look->device, user->text, memory));
+        finding = (struct guard_finding){
+            .kind = "possibly_delegated",
+            .text =
+                mem_printf("%s is still used by %s%s; it was born outside the job while that ran, and is left alone",
+                           look->device, user->text, memory)};
     else
-        add(out, "foreign_after", mem_printf("%s is used by %s%s", look->device, user->text, memory));
+        finding = (struct guard_finding){
+            .kind = "foreign_after", .text = mem_printf("%s is used by %s%s", look->device, user->text, memory)};
+    finding.pids[finding.pid_count++] = user->pid;
+    guard_findings_add(out, finding);
 }
 
 static void name_holders(const struct guard_look *look, const struct postflight_times *times,

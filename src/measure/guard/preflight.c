@@ -26,27 +26,30 @@ static void add_process(const struct guard_look *look, const struct guard_user *
         text_addf(&text, ", %.0f %% of its time", user->sm_percent.value);
     guard_findings_add(out, (struct guard_finding){.kind = "foreign_process",
                                                    .text = text_take(&text),
+                                                   .pids = {user->pid},
+                                                   .pid_count = 1,
                                                    .blocks = true,
                                                    .works = user->sm_percent.valid && user->sm_percent.value > 0});
 }
 
 /* The driver's numbers of them, and their memory: all that is known here. */
-static char *unseen_text(const struct guard_look *look, size_t unseen)
+static struct guard_finding unseen_finding(const struct guard_look *look, size_t unseen)
 {
-    enum { NAMED = 3 };
+    struct guard_finding finding = {.kind = "processes_unseen"};
     struct text text = {0};
-    size_t named = 0;
     text_addf(&text, "%s: %zu process%s of unknown owner: /proc does not show what the driver names", look->device,
               unseen, unseen == 1 ? "" : "es");
-    for (size_t i = 0; i < look->user_count && named < NAMED; i++) {
+    for (size_t i = 0; i < look->user_count && finding.pid_count < GUARD_PIDS_MAX; i++) {
         const struct guard_user *user = &look->users[i];
         if (user->owner != GUARD_UNSEEN)
             continue;
-        text_addf(&text, "%s pid %d", named++ ? "," : ":", (int)user->pid);
+        text_addf(&text, "%s pid %d", finding.pid_count ? "," : ":", (int)user->pid);
+        finding.pids[finding.pid_count++] = user->pid;
         if (user->memory_bytes.valid)
             text_addf(&text, " with %.0f MiB", user->memory_bytes.value / MIB);
     }
-    return text_take(&text);
+    finding.text = text_take(&text);
+    return finding;
 }
 
 static void look_at_users(const struct guard_look *look, struct guard_findings *out)
@@ -57,17 +60,17 @@ static void look_at_users(const struct guard_look *look, struct guard_findings *
             add_process(look, &look->users[i], out);
         unseen += look->users[i].owner == GUARD_UNSEEN;
     }
-    char *text = NULL;
+    struct guard_finding finding = {.kind = "processes_unseen"};
     if (!look->readings)
-        text = mem_printf("%s: nothing can be read of it", look->device);
+        finding.text = mem_printf("%s: nothing can be read of it", look->device);
     else if (!look->listed)
-        text = mem_printf("%s: the driver does not tell who computes on it", look->device);
+        finding.text = mem_printf("%s: the driver does not tell who computes on it", look->device);
     else if (unseen > 0)
-        text = unseen_text(look, unseen);
+        finding = unseen_finding(look, unseen);
     else if (look->left_out > 0)
-        text = mem_printf("%s: %zu processes more than can be looked at", look->device, look->left_out);
-    if (text)
-        guard_findings_add(out, (struct guard_finding){.kind = "processes_unseen", .text = text});
+        finding.text = mem_printf("%s: %zu processes more than can be checked", look->device, look->left_out);
+    if (finding.text)
+        guard_findings_add(out, finding);
 }
 
 /* What the foreign processes do not explain; with one whose memory nobody knows, nothing can be said. */
@@ -112,7 +115,7 @@ static void look_at_load(const struct preflight_settings *settings, const struct
     if (look->readings && !utilisation.valid && (!power.valid || most_w == 0))
         guard_findings_add(
             out, (struct guard_finding){.kind = "gpu_state_unchecked",
-                                        .text = mem_printf("%s tells neither how busy it is nor what it draws: that it "
+                                        .text = mem_printf("%s tells neither how busy it is nor its power: that it "
                                                            "was idle before was not checked",
                                                            look->device)});
     if (utilisation.valid && utilisation.value > settings->utilisation_percent)

@@ -49,14 +49,14 @@ char *field_expected(const struct field *row)
     case FIELD_OTHER:
         return mem_strdup(row->expected);
     case FIELD_TEXT:
-        return mem_strdup("a text that is not empty");
+        return mem_strdup("a non-empty string");
     case FIELD_NAME: {
         AUTO_TEXT struct text out = {0};
         add_names(&out, row->names);
         return text_take(&out);
     }
     case FIELD_INT:
-        return bounds_text("a whole number", row);
+        return bounds_text("an integer", row);
     case FIELD_NUMBER:
         return bounds_text("a number", row);
     case FIELD_BOOL:
@@ -67,13 +67,13 @@ char *field_expected(const struct field *row)
     case FIELD_SIZE:
         return mem_strdup("bytes or a size such as \"500 MB\" or \"1GiB\", at most 2^53 bytes");
     case FIELD_TEXTS:
-        return mem_strdup("a text or a list of texts");
+        return mem_strdup("a string or a list of strings");
     case FIELD_LIST:
-        return mem_strdup("a list of texts");
+        return mem_strdup("a list of strings");
     case FIELD_PATTERNS:
         return mem_strdup("a regular expression or a list of them");
     case FIELD_NAMES_TO_TEXTS:
-        return mem_strdup("an object of texts");
+        return mem_strdup("an object of strings");
     }
     return mem_strdup("another value");
 }
@@ -206,7 +206,7 @@ static bool read_environment(const struct source *source, const char *path, cons
             good = false;
         } else if (!json_is_string(value)) {
             AUTO_FREE char *shown = field_shown(value);
-            problems_add(source->problems, SEVERITY_ERROR, source->doc, item, "'%s': expected a text, not %s", name,
+            problems_add(source->problems, SEVERITY_ERROR, source->doc, item, "'%s': expected a string, not %s", name,
                          shown);
             good = false;
         } else {

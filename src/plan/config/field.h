@@ -23,10 +23,10 @@ enum field_kind {
     FIELD_SWITCH,         /* enum setting_switch */
     FIELD_DURATION,       /* double, seconds: 0 to a year; a number of seconds or text such as "2h" */
     FIELD_SIZE,           /* uint64_t, bytes: a number or text such as "1GiB" */
-    FIELD_TEXTS,          /* struct strv: a list of texts, or one text */
-    FIELD_LIST,           /* struct strv: a list of texts, which may be empty: words of a command */
+    FIELD_TEXTS,          /* struct strv: a list of strings, or one text */
+    FIELD_LIST,           /* struct strv: a list of strings, which may be empty: words of a command */
     FIELD_PATTERNS,       /* struct strv: as FIELD_TEXTS, each a regular expression */
-    FIELD_NAMES_TO_TEXTS, /* struct strv of NAME=VALUE: an object of texts, its keys fit for an environment */
+    FIELD_NAMES_TO_TEXTS, /* struct strv of NAME=VALUE: an object of strings, its keys fit for an environment */
 };
 
 struct field {
@@ -108,7 +108,7 @@ bool field_check_pattern(const struct source *source, const char *path, const ch
 /* A value as a message shows it: "adam", 12, a list of 3. The caller frees it. */
 char *field_shown(const json_t *json);
 
-/* "a whole number from 0 to 100": what a row takes. The caller frees it. */
+/* "an integer from 0 to 100": what a row takes. The caller frees it. */
 char *field_expected(const struct field *row);
 
 /* The table in Markdown, a row a line. */

@@ -95,7 +95,7 @@ size_t fields_check_keys(const struct source *source, const char *path, const js
             continue;
         AUTO_FREE char *hint = nearest_hint(table, key);
         problems_add_at_key(source->problems, unknown == UNKNOWN_ARE_ERRORS ? SEVERITY_ERROR : SEVERITY_WARNING,
-                            source->doc, place, "'%s' is no known key%s", key, hint);
+                            source->doc, place, "unknown key '%s'%s", key, hint);
     }
     return misspelt;
 }

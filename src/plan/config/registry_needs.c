@@ -105,7 +105,7 @@ static void check_plain(const struct source *source, const char *path, const jso
     if (!text || utf8_is_printable(text, strlen(text)))
         return;
     AUTO_FREE char *place = json_path_key(path, key);
-    refuse(source, place, key, "a text without control characters", json_get(json, key));
+    refuse(source, place, key, "a string without control characters", json_get(json, key));
 }
 
 /* git takes an address that begins with '-' for an option, and one with "::" for a program to run. */

@@ -17,7 +17,7 @@ static const struct field step_rows[] = {
      .kind = FIELD_OTHER,
      .expected = "an object of factors",
      .initial = "none",
-     .help = "a hyperparameter's name leads to the factor by which its value is multiplied, such as 0.5; whole numbers "
+     .help = "a hyperparameter's name leads to the factor by which its value is multiplied, such as 0.5; integers "
              "are rounded down"},
     {.key = "set",
      .kind = FIELD_OTHER,
@@ -128,7 +128,7 @@ static void read_value(const struct source *source, const char *path, const stru
                        struct registry_oom_step *step)
 {
     static const char *const expected[] = {
-        [PARAM_INT] = "a whole number", [PARAM_FLOAT] = "a number", [PARAM_CHOICE] = "one of its choices"};
+        [PARAM_INT] = "an integer", [PARAM_FLOAT] = "a number", [PARAM_CHOICE] = "one of its choices"};
     struct value value = {0};
     bool scalar = value_from_json(json, &value);
     bool fits = scalar && (param->type == PARAM_INT     ? value.kind == VALUE_INT

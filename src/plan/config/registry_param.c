@@ -36,7 +36,7 @@ static const struct field param_rows[] = {
      .offset = offsetof(struct row, type),
      .names = types,
      .initial = "needed",
-     .help = "whole numbers, numbers, or one of choices"},
+     .help = "integers, numbers, or one of choices"},
     {.key = "default",
      .kind = FIELD_OTHER,
      .expected = "a value of the type",
@@ -49,7 +49,7 @@ static const struct field param_rows[] = {
      .help = "the least and the greatest value that is drawn"},
     {.key = "choices",
      .kind = FIELD_OTHER,
-     .expected = "a list of different numbers, texts, true, false or null",
+     .expected = "a list of different numbers, strings, true, false or null",
      .initial = "needed for choice",
      .help = "the values to draw from; null leaves the flag out"},
     {.key = "distribution",
@@ -182,11 +182,11 @@ static bool read_choice(const struct source *source, const char *path, const jso
     AUTO(value_fini) struct value value = {0};
     if (!value_from_json(json, &value)) {
         problems_add(source->problems, SEVERITY_ERROR, source->doc, path,
-                     "'choices': expected a number, a text, true, false or null, not %s", shown);
+                     "'choices': expected a number, a string, true, false or null, not %s", shown);
         return false;
     }
     if (has_choice(out, &value)) {
-        problems_add(source->problems, SEVERITY_ERROR, source->doc, path, "'choices': %s stands there twice", shown);
+        problems_add(source->problems, SEVERITY_ERROR, source->doc, path, "'choices': duplicate value %s", shown);
         return false;
     }
     out->choices[out->choice_count++] = value;
@@ -247,7 +247,7 @@ static bool read_default(const struct source *source, const char *path, const js
         return true;
     case PARAM_CHOICE:
         if (!value_from_json(json, &out->default_value))
-            return refuse(source, place, "default", "a number, a text, true, false or null", json);
+            return refuse(source, place, "default", "a number, a string, true, false or null", json);
         check_default_choice(source, place, out);
         return true;
     }

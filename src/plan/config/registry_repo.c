@@ -91,7 +91,7 @@ static const struct field repo_rows[] = {
      .kind = FIELD_BOOL,
      .offset = offsetof(struct repo, memory_snapshot),
      .initial = "false",
-     .help = "ask the training for a snapshot of its GPU memory when that runs out: its path stands in "
+     .help = "ask the training for a snapshot of its GPU memory when that runs out: its path is in "
              "TARE_MEMORY_SNAPSHOT; see docs/oom.md"},
     {.key = "success",
      .kind = FIELD_PATTERNS,
@@ -118,9 +118,9 @@ static const struct field other_rows[] = {
      .help = "what can be set and mutated, in the order of the command line"},
     {.key = "required_args",
      .kind = FIELD_OTHER,
-     .expected = "an object of texts or lists of texts",
+     .expected = "an object of strings or lists of strings",
      .initial = "none",
-     .help = "words that every command gets; a text is split at blanks; the names are free"},
+     .help = "words that every command gets; a string is split at blanks; the names are free"},
     {.key = "performance_metrics",
      .kind = FIELD_OTHER,
      .expected = "an object",
@@ -293,7 +293,7 @@ static void read_models(const struct source *source, const char *path, const jso
         if (!json_is_string(name))
             refuse(source, item, "models", "a name", name);
         else if (strv_has(models, json_string_value(name)))
-            problems_add(source->problems, SEVERITY_ERROR, source->doc, item, "'models': '%s' stands there twice",
+            problems_add(source->problems, SEVERITY_ERROR, source->doc, item, "'models': duplicate value '%s'",
                          json_string_value(name));
         else if (check_name(source, item, "model", json_string_value(name)))
             strv_add(models, json_string_value(name));
@@ -346,7 +346,7 @@ static void read_required_args(const struct source *source, const char *path, co
             const struct field row = {.key = name, .kind = FIELD_LIST};
             field_read(source, item, arg, &row, words);
         } else {
-            refuse(source, item, name, "a text or a list of texts", arg);
+            refuse(source, item, name, "a string or a list of strings", arg);
         }
     }
 }

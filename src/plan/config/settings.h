@@ -99,12 +99,12 @@ struct guard_settings {
 
 /* Which GPUs a run takes, and how many of them an experiment. */
 enum isolation { ISOLATION_SHARED, ISOLATION_EXCLUSIVE };
-enum cpu_sets_wish { CPU_SETS_NEAR, CPU_SETS_NONE };
+enum cpu_sets_mode { CPU_SETS_NEAR, CPU_SETS_NONE };
 struct pool_settings {
     char *gpus;             /* "all", "none", or numbers and UUIDs by commas; NULL: those that jobs would see */
     int64_t per_experiment; /* 1; 0: all of them */
     int isolation;          /* enum isolation, of entries that say nothing */
-    int cpu_sets;           /* enum cpu_sets_wish: which processors the jobs of several lanes get */
+    int cpu_sets;           /* enum cpu_sets_mode: which processors the jobs of several lanes get */
 };
 
 /* Limits of one job; 0: none. The wall time is the entry's timeout. */
@@ -156,7 +156,7 @@ extern const struct guard_settings guard_settings_default;
 
 /* Their names in the settings, in the order of the enums; NULL-terminated. */
 extern const char *const preflight_policies[], *const cooldown_modes[], *const isolations[];
-extern const char *const cpu_sets_wishes[], *const plan_orders[];
+extern const char *const cpu_sets_modes[], *const plan_orders[];
 
 /* "all", "none", or numbers and UUIDs by commas, none of them empty. */
 bool settings_gpus_are_list(const char *text);

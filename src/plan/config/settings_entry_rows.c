@@ -8,17 +8,17 @@ static const char *const job_modes[] = {"mutation", "nonparallel", "default", NU
 #define JOB_ROWS                                                                                                       \
     {.key = "repo",                                                                                                    \
      .kind = FIELD_OTHER,                                                                                              \
-     .expected = "a text",                                                                                             \
+     .expected = "a string",                                                                                           \
      .initial = "needed",                                                                                              \
      .help = "a repository of the registry"},                                                                          \
     {                                                                                                                  \
-        .key = "model", .kind = FIELD_OTHER, .expected = "a text", .initial = "needed",                                \
+        .key = "model", .kind = FIELD_OTHER, .expected = "a string", .initial = "needed",                              \
         .help = "one of the repository's models"                                                                       \
     }
 
 #define HYPERPARAMETERS_ROW                                                                                            \
     {                                                                                                                  \
-        .key = "hyperparameters", .kind = FIELD_OTHER, .expected = "an object of numbers, texts, true, false or null", \
+        .key = "hyperparameters", .kind = FIELD_OTHER, .expected = "an object of numbers, strings, true, false or null", \
         .initial = "the registry's defaults",                                                                          \
         .help = "fixed values; a hyperparameter not named here keeps its default, one that is also mutated is mutated" \
     }
@@ -138,7 +138,7 @@ const struct misplaced settings_not_in_entry[] = {{"use_deduplication", AT_THE_T
                                                   {"historical_csvs", AT_THE_TOP},
                                                   {"tare", AT_THE_TOP},
                                                   {"experiments", AT_THE_TOP},
-                                                  {"seed", "the seed of the plan stands at the top of the file, the "
+                                                  {"seed", "the seed of the plan is at the top of the file, the "
                                                            "seed of a training under 'hyperparameters'"},
                                                   {NULL, NULL}};
 const struct misplaced settings_not_in_foreground[] = {

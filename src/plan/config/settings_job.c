@@ -130,7 +130,7 @@ static void read_hyperparameters(const struct source *source, const char *path, 
         AUTO_FREE char *item = json_path_key(place, name);
         AUTO_FREE char *shown = field_shown(json);
         problems_add(source->problems, SEVERITY_ERROR, source->doc, item,
-                     "'%s': expected a number, a text, true, false or null, not %s", name, shown);
+                     "'%s': expected a number, a string, true, false or null, not %s", name, shown);
     }
 }
 

@@ -10,7 +10,7 @@ const char *const preflight_policies[] = {
 const char *const cooldown_modes[] = {[COOLDOWN_FIXED] = "fixed", [COOLDOWN_ADAPTIVE] = "adaptive", NULL};
 
 const char *const isolations[] = {[ISOLATION_SHARED] = "shared", [ISOLATION_EXCLUSIVE] = "exclusive", NULL};
-const char *const cpu_sets_wishes[] = {[CPU_SETS_NEAR] = "near", [CPU_SETS_NONE] = "none", NULL};
+const char *const cpu_sets_modes[] = {[CPU_SETS_NEAR] = "near", [CPU_SETS_NONE] = "none", NULL};
 
 static const struct field tare_rows[] = {
     {.key = "timing",
@@ -40,7 +40,7 @@ static const struct field tare_rows[] = {
      .help = "the GPUs of the run: all, none, or numbers and UUIDs by commas; --gpus goes over it"},
     {.key = "gpus_per_experiment",
      .kind = FIELD_OTHER,
-     .expected = "a whole number from 1, or \"all\"",
+     .expected = "an integer from 1, or \"all\"",
      .initial = "1",
      .help = "how many GPUs an experiment gets; with more of them several experiments run at the same time"},
     {.key = "isolation",
@@ -52,7 +52,7 @@ static const struct field tare_rows[] = {
     {.key = "cpu_sets",
      .kind = FIELD_NAME,
      .offset = offsetof(struct settings, pool.cpu_sets),
-     .names = cpu_sets_wishes,
+     .names = cpu_sets_modes,
      .initial = "near",
      .help =
          "of several lanes: near: each gets as many CPUs near its GPUs, which no other lane uses; none: all share all"},

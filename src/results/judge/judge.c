@@ -113,7 +113,7 @@ static void judge_recorded(struct dataset_experiment *experiment, unsigned expec
     judge_sums(experiment, expected);
     if (experiment->retries > 0)
         dataset_evidence(experiment, "energy_overwritten", none, none,
-                         "it was retried %lld time%s: what the earlier attempts drew is lost, the figures are the last "
+                         "it was retried %lld time%s: the energy that the earlier attempts used is lost, the figures are the last "
                          "one's",
                          (long long)experiment->retries, experiment->retries == 1 ? "" : "s");
 }

@@ -72,10 +72,7 @@ void db_release(sqlite3_stmt **query);
 /* Makes the tables of an empty database. */
 bool schema_make(sqlite3 *db, struct err *err);
 
-/* Brings a database of an older format, which schema_check let pass, to this one, with the indexes. */
-bool schema_upgrade(sqlite3 *db, struct err *err);
-
-/* Refuses a database that holds no run, was made by a newer tare, is damaged, or has in its tables what is computed. */
+/* Refuses a database that holds no run, was made by a newer tare or one that was never released, is damaged, or has in its tables what is computed. */
 bool schema_check(sqlite3 *db, struct err *err);
 bool schema_no_plan(struct err *err); /* gives false */
 

@@ -2,7 +2,6 @@
 
 #include "base/json.h"
 #include "base/mem.h"
-#include "results/store/journal.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -219,34 +218,6 @@ bool evidence_write(sqlite3 *db, int64_t seq, const struct event *event, struct 
         return evidence_outdate_files(db, event->experiment, err);
     return (event->attempt == 0 || evidence_judge_attempt(db, event->experiment, event->attempt, err)) &&
            evidence_judge_experiment(db, event->experiment, err);
-}
-
-static bool take_up_one(void *context, int64_t seq, const struct event *event, struct err *err)
-{
-    return event->type != EVENT_EVIDENCE || insert(context, seq, event, err);
-}
-
-/* Only what speaks against a result is told. */
-static bool accuse(sqlite3 *db, struct err *err)
-{
-    static const char *const statements[] = {
-        "UPDATE attempts SET verdict = 'suspect' WHERE outcome IS NOT NULL AND EXISTS (SELECT 1 FROM evidence v WHERE"
-        " v.experiment = attempts.experiment AND v.attempt = attempts.number AND v.weight = 'suspect')",
-        "UPDATE attempts SET verdict = 'contaminated' WHERE outcome IS NOT NULL AND EXISTS (SELECT 1 FROM evidence v"
-        " WHERE v.experiment = attempts.experiment AND v.attempt = attempts.number AND v.weight = 'contaminated')",
-        "UPDATE experiments SET verdict = (SELECT a.verdict FROM attempts a WHERE a.experiment = experiments.number AND"
-        " a.number = experiments.result_attempt) WHERE outcome IS NOT NULL",
-        NULL,
-    };
-    for (const char *const *statement = statements; *statement; statement++)
-        if (!db_run(db, err, *statement, ""))
-            return false;
-    return true;
-}
-
-bool evidence_take_up(sqlite3 *db, struct err *err)
-{
-    return journal_each(db, 0, take_up_one, db, err) && accuse(db, err);
 }
 
 bool evidence_add(sqlite3 *db, int64_t experiment, json_t *out, struct err *err)

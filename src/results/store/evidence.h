@@ -25,10 +25,6 @@ enum verdict evidence_verdict(const char *verdict, const char *outcome);
 /* The checks as an event or run.db holds them; the texts are fresh. Unknown ones are left out. Returns how many. */
 size_t evidence_take_checks(const json_t *list, struct check_result out[CHECKS]);
 
-/* In a transaction: a run of a format without the table gets it from its events. A result that nothing speaks against gets
- * no verdict: nobody watched then. */
-bool evidence_take_up(sqlite3 *db, struct err *err);
-
 /* All of an experiment, in the order in which it was seen: [{attempt, kind, weight, text, from_s, to_s, device}]. */
 bool evidence_add(sqlite3 *db, int64_t experiment, json_t *out, struct err *err);
 

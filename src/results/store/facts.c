@@ -158,7 +158,7 @@ static bool read_starts(sqlite3 *db, struct facts *facts, struct err *err)
 
 static bool read_all(sqlite3 *db, struct facts *out, struct err *err)
 {
-    if (!schema_check(db, err) || !schema_upgrade(db, err) || !results_load(db, &out->results, err))
+    if (!schema_check(db, err) || !results_load(db, &out->results, err))
         return false;
     out->items = mem_array(out->results.count + 1, sizeof *out->items);
     for (size_t i = 0; i < out->results.count; i++) {

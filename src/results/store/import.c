@@ -140,8 +140,9 @@ static void add_evidence(struct importing *importing, const struct import_source
     event.type = EVENT_EVIDENCE;
     event.experiment = number;
     event.attempt = experiment->attempts;
-    event.data = json_pack("{s:s, s:s, s:n, s:n, s:n}", "kind", loss->events ? "records_lost" : "records_changed",
-                           "text", text, "device", "from_s", "to_s");
+    event.data = json_pack("{s:s, s:s, s:[], s:[], s:n, s:n, s:n}", "kind",
+                           loss->events ? "records_lost" : "records_changed", "text", text, "experiments", "pids",
+                           "device", "from_s", "to_s");
     if (event.data)
         store_add(importing->store, &event, NULL, NULL);
     json_decref(event.data);

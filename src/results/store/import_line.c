@@ -31,6 +31,9 @@ static bool place(const struct import_lines *lines, struct event *event, struct 
     if (event->experiment != 1)
         return err_set(err, "is about experiment %lld, where there is but one", (long long)event->experiment);
     event->experiment = lines->experiment;
+    /* Numbers of a plan that has one experiment mean nothing here. */
+    if (event->type == EVENT_EVIDENCE && json_get(event->data, "experiments"))
+        json_object_set_new(event->data, "experiments", json_array());
     return true;
 }
 

@@ -4,7 +4,7 @@
 
 #include "results/store/db.h"
 #include "results/store/store.h"
-#include "results/store/view.h"
+#include "results/store/replay.h"
 
 /* In a transaction: one event as number seq, and the tables behind it. after: the state of its experiment then. */
 bool journal_write(sqlite3 *db, int64_t seq, const struct event *event, enum experiment_state after, struct err *err);
@@ -23,8 +23,8 @@ bool journal_last_seq(sqlite3 *db, int64_t *out, struct err *err);
 typedef bool journal_each_fn(void *context, int64_t seq, const struct event *event, struct err *err);
 bool journal_each(sqlite3 *db, int64_t behind, journal_each_fn *each, void *context, struct err *err);
 
-/* Fills an empty view from the journal. */
-bool journal_load_view(sqlite3 *db, struct view *view, struct err *err);
+/* The whole journal into an empty replay. */
+bool journal_replay_all(sqlite3 *db, struct journal_replay *replay, struct err *err);
 
 /* In a transaction: the plan of a new run. And the plan read back. */
 bool journal_write_plan(sqlite3 *db, const struct plan *plan, struct err *err);

@@ -53,17 +53,13 @@ bool journal_each(sqlite3 *db, int64_t behind, journal_each_fn *each, void *cont
 
 static bool load_one(void *context, int64_t seq, const struct event *event, struct err *err)
 {
-    struct view *view = context;
     enum experiment_state after;
-    if (!view_check(view, event, &after, err))
-        return err_wrap(err, "run.db: event %lld", (long long)seq);
-    view_apply(view, event, after);
-    return true;
+    return journal_replay_take(context, event, &after, err) || err_wrap(err, "run.db: event %lld", (long long)seq);
 }
 
-bool journal_load_view(sqlite3 *db, struct view *view, struct err *err)
+bool journal_replay_all(sqlite3 *db, struct journal_replay *replay, struct err *err)
 {
-    return journal_each(db, 0, load_one, view, err);
+    return journal_each(db, 0, load_one, replay, err);
 }
 
 static char *print_and_release(json_t *json)

@@ -73,30 +73,27 @@ static bool is_whole(const struct chain *chain)
 
 struct replaying {
     sqlite3 *db;
-    struct view view;
+    struct journal_replay replay;
 };
 
 static bool replay_event(void *context, int64_t seq, const struct event *event, struct err *err)
 {
     struct replaying *replaying = context;
     enum experiment_state after;
-    if (!view_check(&replaying->view, event, &after, err) || !journal_write(replaying->db, seq, event, after, err))
-        return false;
-    view_apply(&replaying->view, event, after);
-    return true;
+    return journal_replay_take(&replaying->replay, event, &after, err) && journal_write(replaying->db, seq, event, after, err);
 }
 
 /* The whole journal into an empty database. */
 static bool replay(const struct worker *worker, sqlite3 *db, struct err *err)
 {
     struct replaying replaying = {.db = db};
-    view_init(&replaying.view, worker->plan->count);
+    journal_replay_init(&replaying.replay, worker->plan->count);
     bool ok =
         db_begin(db, err) && schema_make(db, err) &&
         db_run(db, err, "INSERT INTO meta (key, value) VALUES ('created_by', ?)", "t", TARE_NAME " " TARE_VERSION) &&
         journal_write_plan(db, worker->plan, err) && chain_each(&worker->chain, replay_event, &replaying, err) &&
         db_commit(db, err);
-    view_fini(&replaying.view);
+    journal_replay_fini(&replaying.replay);
     return ok;
 }
 
@@ -237,7 +234,8 @@ static void find(const struct worker *worker, bool opening, struct found *found)
 static json_t *evidence_data(const char *what)
 {
     AUTO_FREE char *text = mem_printf("another program changed records of the run: %s", what);
-    return json_pack("{s:s, s:s, s:n, s:n, s:n}", "kind", "records_changed", "text", text, "device", "from_s", "to_s");
+    return json_pack("{s:s, s:s, s:[], s:[], s:n, s:n, s:n}", "kind", "records_changed", "text", text, "experiments", "pids",
+                     "device", "from_s", "to_s");
 }
 
 /* Where run.db is to be made anew it is no place to write it to: into the copy alone, of which all is made. */

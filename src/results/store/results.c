@@ -272,7 +272,7 @@ bool results_read(const char *run_dir, struct results *out, struct err *err)
     struct snapshot snapshot;
     if (!snapshot_open(run_dir, &snapshot, err))
         return false;
-    bool ok = schema_check(snapshot.db, err) && schema_upgrade(snapshot.db, err) && results_load(snapshot.db, out, err);
+    bool ok = schema_check(snapshot.db, err) && results_load(snapshot.db, out, err);
     snapshot_close(&snapshot);
     return ok || err_wrap(err, "%s", run_dir);
 }

@@ -207,7 +207,7 @@ json_t *results_read_json(const char *run_dir, struct err *err)
     json_t *out = NULL;
     if (!snapshot_open(run_dir, &snapshot, err))
         return NULL;
-    if (schema_check(snapshot.db, err) && schema_upgrade(snapshot.db, err))
+    if (schema_check(snapshot.db, err))
         results_load_json(snapshot.db, &out, err);
     snapshot_close(&snapshot);
     if (!out)

@@ -1,13 +1,13 @@
 #include "results/store/db.h"
 
 #include "base/mem.h"
-#include "results/store/evidence.h"
 
 #include <string.h>
 
 /* One statement a row. What stands in events is the truth; the tables behind it are the same facts by name, written
- * in the same transaction. STRICT is newer than the oldest SQLite we build with. */
-static const char *const format_1[] = {
+ * in the same transaction. STRICT is newer than the oldest SQLite we build with. The order of the columns is part of what runs of the
+ * tree of 2026-11-22 have a hash of. */
+static const char *const tables[] = {
     "CREATE TABLE meta (key TEXT PRIMARY KEY NOT NULL, value TEXT) WITHOUT ROWID",
     "CREATE TABLE plan (number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, json TEXT NOT NULL)",
     "CREATE TABLE sessions (number INTEGER PRIMARY KEY, pid INTEGER, start_time INTEGER, host TEXT, boot_id TEXT,"
@@ -19,14 +19,18 @@ static const char *const format_1[] = {
     " monotonic_ns INTEGER NOT NULL, realtime_ns INTEGER NOT NULL, data TEXT NOT NULL)",
     "CREATE TABLE experiments (number INTEGER PRIMARY KEY REFERENCES plan(number), state TEXT NOT NULL, outcome TEXT,"
     " attempts INTEGER NOT NULL DEFAULT 0, retries INTEGER, duration_s REAL, error TEXT,"
-    " started_realtime_ns INTEGER, ended_realtime_ns INTEGER, files_written INTEGER NOT NULL DEFAULT 0)",
+    " started_realtime_ns INTEGER, ended_realtime_ns INTEGER, files_written INTEGER NOT NULL DEFAULT 0,"
+    " verdict TEXT, failure TEXT, result_attempt INTEGER, pass INTEGER NOT NULL DEFAULT 1,"
+    " again INTEGER NOT NULL DEFAULT 0, verdicts TEXT)",
     "CREATE TABLE experiment_metrics (experiment INTEGER NOT NULL REFERENCES experiments(number), name TEXT NOT NULL,"
     " value REAL, special TEXT, PRIMARY KEY (experiment, name)) WITHOUT ROWID",
     "CREATE TABLE attempts (experiment INTEGER NOT NULL REFERENCES experiments(number), number INTEGER NOT NULL,"
     " session INTEGER NOT NULL REFERENCES sessions(number), folder TEXT, outcome TEXT, stop_reason TEXT,"
     " prepared_realtime_ns INTEGER, started_monotonic_ns INTEGER, started_realtime_ns INTEGER,"
     " ended_monotonic_ns INTEGER, ended_realtime_ns INTEGER, duration_s REAL, exit_code INTEGER, signal INTEGER,"
-    " reason TEXT, error TEXT, log_bytes INTEGER, log_lines INTEGER,"
+    " reason TEXT, error TEXT, log_bytes INTEGER, log_lines INTEGER, job_start_ns INTEGER, job_end_ns INTEGER,"
+    " marks_taken INTEGER, marks_repeated INTEGER, marks_limited INTEGER, marks_refused INTEGER, energy TEXT,"
+    " verdict TEXT, failure TEXT, checks TEXT, verdicts TEXT,"
     " PRIMARY KEY (experiment, number)) WITHOUT ROWID",
     "CREATE TABLE attempt_metrics (experiment INTEGER NOT NULL, attempt INTEGER NOT NULL, name TEXT NOT NULL, value "
     "REAL,"
@@ -40,27 +44,10 @@ static const char *const format_1[] = {
     " peak_memory_bytes INTEGER, processes INTEGER, leftovers TEXT, survivors TEXT, proof_s REAL,"
     " PRIMARY KEY (experiment, attempt, role, number),"
     " FOREIGN KEY (experiment, attempt) REFERENCES attempts(experiment, number)) WITHOUT ROWID",
-    NULL,
-};
-
-/* Marks. */
-static const char *const format_2[] = {
     "CREATE TABLE marks (experiment INTEGER NOT NULL, attempt INTEGER NOT NULL, number INTEGER NOT NULL,"
     " name TEXT NOT NULL, label TEXT, at TEXT NOT NULL, t_ns INTEGER NOT NULL, source TEXT NOT NULL,"
     " PRIMARY KEY (experiment, attempt, number),"
     " FOREIGN KEY (experiment, attempt) REFERENCES attempts(experiment, number)) WITHOUT ROWID",
-    "ALTER TABLE attempts ADD COLUMN job_start_ns INTEGER",
-    "ALTER TABLE attempts ADD COLUMN job_end_ns INTEGER",
-    "ALTER TABLE attempts ADD COLUMN marks_taken INTEGER",
-    "ALTER TABLE attempts ADD COLUMN marks_repeated INTEGER",
-    "ALTER TABLE attempts ADD COLUMN marks_limited INTEGER",
-    "ALTER TABLE attempts ADD COLUMN marks_refused INTEGER",
-    NULL,
-};
-
-/* Energy. */
-static const char *const format_3[] = {
-    "ALTER TABLE attempts ADD COLUMN energy TEXT",
     "CREATE TABLE energy (experiment INTEGER NOT NULL, attempt INTEGER NOT NULL, device TEXT NOT NULL, scope TEXT,"
     " uuid TEXT, source TEXT, energy_j REAL, half_width_j REAL, sensor_uncertainty TEXT, covered_share REAL,"
     " longest_gap_s REAL, power_mean_w REAL, power_max_w REAL, power_min_w REAL, power_cv_within REAL,"
@@ -72,56 +59,14 @@ static const char *const format_3[] = {
     " gpu_memory_peak_bytes REAL, cpu_mj INTEGER, cpu_half_width_j REAL, dram_mj INTEGER, dram_half_width_j REAL,"
     " host_memory_peak_bytes REAL, PRIMARY KEY (experiment, attempt, number),"
     " FOREIGN KEY (experiment, attempt) REFERENCES attempts(experiment, number)) WITHOUT ROWID",
-    NULL,
-};
-
-/* Evidence and the verdicts that follow; why attempts failed; experiments that are done again. */
-static const char *const format_4[] = {
     "CREATE TABLE evidence (seq INTEGER PRIMARY KEY REFERENCES events(seq), experiment INTEGER REFERENCES"
     " experiments(number), attempt INTEGER, pass INTEGER, kind TEXT, weight TEXT NOT NULL, text TEXT, from_s REAL,"
     " to_s REAL, device TEXT)",
-    "ALTER TABLE attempts ADD COLUMN verdict TEXT",
-    "ALTER TABLE attempts ADD COLUMN failure TEXT",
-    "ALTER TABLE experiments ADD COLUMN verdict TEXT",
-    "ALTER TABLE experiments ADD COLUMN failure TEXT",
-    "ALTER TABLE experiments ADD COLUMN result_attempt INTEGER",
-    "ALTER TABLE experiments ADD COLUMN pass INTEGER NOT NULL DEFAULT 1",
-    "ALTER TABLE experiments ADD COLUMN again INTEGER NOT NULL DEFAULT 0",
-    "UPDATE experiments SET result_attempt = nullif(attempts, 0) WHERE outcome IS NOT NULL",
-    NULL,
-};
-
-/* What a retry changed after an out-of-memory failure, why the memory ran out, and how much there was in use. */
-static const char *const format_5[] = {
     "CREATE TABLE attempt_memory (experiment INTEGER NOT NULL, attempt INTEGER NOT NULL, changed TEXT, oom TEXT,"
     " memory TEXT, snapshot TEXT, PRIMARY KEY (experiment, attempt),"
     " FOREIGN KEY (experiment, attempt) REFERENCES attempts(experiment, number)) WITHOUT ROWID",
     NULL,
 };
-
-/* The checks of an attempt, and the verdict on each of its quantities. */
-static const char *const format_6[] = {
-    "ALTER TABLE attempts ADD COLUMN checks TEXT",
-    "ALTER TABLE attempts ADD COLUMN verdicts TEXT",
-    "ALTER TABLE experiments ADD COLUMN verdicts TEXT",
-    NULL,
-};
-
-/* What each format adds to the one before: a run that an older version began is gone on with in the newest. */
-static const char *const *const formats[DB_FORMAT] = {format_1, format_2, format_3, format_4, format_5, format_6};
-
-/* From a format (0: an empty database) to the newest. */
-static bool build(sqlite3 *db, int64_t from, struct err *err)
-{
-    for (int64_t i = from; i < DB_FORMAT; i++)
-        for (const char *const *statement = formats[i]; *statement; statement++)
-            if (!db_run(db, err, *statement, ""))
-                return false;
-    if (from > 0 && from < 4 && !evidence_take_up(db, err))
-        return false;
-    AUTO_FREE char *format = mem_printf("PRAGMA user_version=%d", DB_FORMAT);
-    return db_run(db, err, format, "");
-}
 
 /* What is asked for one experiment after another: without these each would read what all of them left, and a run cost the square of
  * their number. Of the events only the few that are asked for so: each commit of a live run would else write a page more. */
@@ -132,9 +77,9 @@ static const char *const indexes[] = {
     NULL,
 };
 
-static bool add_indexes(sqlite3 *db, struct err *err)
+static bool run_all(sqlite3 *db, const char *const *statement, struct err *err)
 {
-    for (const char *const *statement = indexes; *statement; statement++)
+    for (; *statement; statement++)
         if (!db_run(db, err, *statement, ""))
             return false;
     return true;
@@ -142,20 +87,8 @@ static bool add_indexes(sqlite3 *db, struct err *err)
 
 bool schema_make(sqlite3 *db, struct err *err)
 {
-    return build(db, 0, err) && add_indexes(db, err);
-}
-
-bool schema_upgrade(sqlite3 *db, struct err *err)
-{
-    int64_t format;
-    if (!db_number(db, "PRAGMA user_version", &format, err))
-        return false;
-    if (!db_begin(db, err))
-        return false;
-    if ((format == DB_FORMAT || build(db, format, err)) && add_indexes(db, err))
-        return db_commit(db, err);
-    db_rollback(db);
-    return false;
+    AUTO_FREE char *format = mem_printf("PRAGMA user_version=%d", DB_FORMAT);
+    return run_all(db, tables, err) && db_run(db, err, format, "") && run_all(db, indexes, err);
 }
 
 bool schema_no_plan(struct err *err)
@@ -200,5 +133,9 @@ bool schema_check(sqlite3 *db, struct err *err)
                        (long long)format, DB_FORMAT);
     if (format < 1)
         return schema_no_plan(err);
+    if (format < DB_FORMAT)
+        return err_set(err, "run.db has format %lld, of a version that was never released; this one reads format %d: run its "
+                            "settings.json anew, or read it with the version that 'created_by' in its table meta names",
+                       (long long)format, DB_FORMAT);
     return is_all_stored(db, err) && is_sound(db, err);
 }

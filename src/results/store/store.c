@@ -8,7 +8,7 @@
 #include "results/store/lock.h"
 #include "results/store/records.h"
 #include "results/store/results.h"
-#include "results/store/view.h"
+#include "results/store/replay.h"
 #include "results/store/worker.h"
 #include "tare_build.h"
 
@@ -24,7 +24,7 @@ enum { TEXT_MAX = 64 << 20 };
 struct store {
     int dir, lock;
     struct plan plan;
-    struct view view;
+    struct journal_replay replay;
     bool running;  /* worker has its thread */
     bool finished; /* store_finish was called: with */
     bool fine;
@@ -46,7 +46,7 @@ static void store_free(struct store *store)
     text_fini(&store->worker.registry);
     text_fini(&store->worker.changed);
     db_close(&store->worker.db);
-    view_fini(&store->view);
+    journal_replay_fini(&store->replay);
     plan_fini(&store->plan);
     cleanup_close(&store->worker.jsonl);
     cleanup_close(&store->dir);
@@ -181,8 +181,8 @@ static bool begin(struct store *store, struct err *err)
     worker->last_seq = worker->chain.lines;
     if (worker->chain.lines > 0 && !records_settle(worker, true))
         return err_set(err, "%s", text_get(&worker->changed));
-    view_init(&store->view, store->plan.count);
-    if (!journal_load_view(store->worker.db, &store->view, err) ||
+    journal_replay_init(&store->replay, store->plan.count);
+    if (!journal_replay_all(store->worker.db, &store->replay, err) ||
         !journal_last_seq(store->worker.db, &worker->last_seq, err) ||
         !find_unwritten(store->worker.db, store->plan.count, false, &worker->queue, err))
         return false;
@@ -281,8 +281,7 @@ struct store *store_open(int dir, const char *dir_path, struct err *err)
     store->worker.db = has_db ? db_open_at(dir, dir_path, "run.db", false, err) : NULL;
     if (store->worker.db)
         db_limit_time(store->worker.db, bytes_of(dir, "run.db") + bytes_of(dir, "run.db-wal"));
-    if (store->worker.db && schema_check(store->worker.db, err) && db_use_wal(store->worker.db, err) &&
-        schema_upgrade(store->worker.db, err) && begin(store, err))
+    if (store->worker.db && schema_check(store->worker.db, err) && db_use_wal(store->worker.db, err) && begin(store, err))
         return store;
     err_wrap(err, "open the run %s", dir_path);
     store_free(store);
@@ -372,7 +371,7 @@ const struct plan *store_plan(const struct store *store)
 
 int64_t store_next_session(const struct store *store)
 {
-    return store->view.last_session + 1;
+    return store->replay.last_session + 1;
 }
 
 void store_add(struct store *store, const struct event *event, store_done_fn *done, void *context)
@@ -382,12 +381,12 @@ void store_add(struct store *store, const struct event *event, store_done_fn *do
     item->kind = WORK_EVENT;
     item->done = done;
     item->context = context;
-    bool ok = !worker_has_failed(&store->worker, &refused) && view_check(&store->view, event, &item->after, &refused);
+    bool ok = !worker_has_failed(&store->worker, &refused) && journal_replay_check(&store->replay, event, &item->after, &refused);
     if (ok) {
         item->event = *event;
         /* A copy of its own: the store's thread must not share what the caller may still hold. */
         item->event.data = event->data ? json_deep_copy(event->data) : json_object();
-        view_apply(&store->view, event, item->after);
+        journal_replay_apply(&store->replay, event, item->after);
     }
     worker_add(&store->worker, item, ok ? NULL : &refused);
 }
@@ -395,7 +394,7 @@ void store_add(struct store *store, const struct event *event, store_done_fn *do
 bool store_would_take(const struct store *store, const struct event *event, struct err *err)
 {
     enum experiment_state after;
-    return view_check(&store->view, event, &after, err);
+    return journal_replay_check(&store->replay, event, &after, err);
 }
 
 int store_fd(const struct store *store)
@@ -416,7 +415,7 @@ bool store_flush(struct store *store, struct err *err)
 
 const struct store_experiment *store_experiment(const struct store *store, size_t number)
 {
-    return number >= 1 && number <= store->view.count ? &store->view.items[number - 1] : NULL;
+    return number >= 1 && number <= store->replay.count ? &store->replay.items[number - 1] : NULL;
 }
 
 void store_write_results(struct store *store, size_t number, store_done_fn *done, void *context)

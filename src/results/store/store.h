@@ -79,12 +79,20 @@ struct store_attempt {
     } background;
 };
 
+/* Of an experiment that has not ended for good, and of its attempts since it was planned (again); else empty. */
+struct store_history {
+    int64_t failed;     /* attempts that failed: interrupted ones use up no retry */
+    json_t *last_ended; /* data of the last EVENT_ATTEMPT_ENDED, or NULL */
+    json_t *ladder;     /* run/ladder.h, as it was written last, or NULL */
+};
+
 struct store_experiment {
     enum experiment_state state;
     enum outcome outcome;
     int64_t attempts;          /* begun so far */
     bool again;                /* planned again (EVENT_EXPERIMENT_AGAIN), and not done anew yet */
     struct store_attempt last; /* of the last attempt; number 0: none */
+    struct store_history history;
 };
 
 /* Borrowed until the next call or store_close. number from 1. As of opening plus what was added since. */

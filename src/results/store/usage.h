@@ -36,6 +36,18 @@ void usage_fini(struct usage *usage);
 /* docs/results.md describes it; null: there is but one lane. */
 bool usage_json(sqlite3 *db, const struct plan *plan, json_t **out, struct err *err);
 
+/* (old_evidence.c) What evidence of runs written by the tree of 2026-11-22 names. */
+struct old_evidence {
+    struct old_name *names; /* of the plan's experiments, by id */
+    size_t count;
+};
+void old_evidence_init(struct old_evidence *old, const struct plan *plan);
+void old_evidence_fini(struct old_evidence *old);
+
+/* Gives the data of an event of evidence that has none "experiments", "pids", and "unnamed": whether there were more, which
+ * the text does not name. What has them is left as it is. */
+void old_evidence_import(const struct old_evidence *old, json_t *data);
+
 /* Adds {"lane", "kind", "weight", "by": [{"lane", "experiments"}], "experiments": [...]} for each lane that was disturbed, and each
  * kind of it. "by": by which lanes, and how many experiments each; its lane null: programs that are none of the run's.
  * (usage_who.c) */

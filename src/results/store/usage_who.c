@@ -5,7 +5,6 @@
 #include "base/json.h"
 #include "base/mem.h"
 
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,11 +18,6 @@ static bool is_of_others(const char *kind)
     return false;
 }
 
-struct name {
-    const char *id; /* borrowed from the plan */
-    int64_t number;
-};
-
 /* A process that a job is known to have had. */
 struct process {
     size_t session;
@@ -33,8 +27,7 @@ struct process {
 
 struct knowledge {
     const struct usage *usage;
-    struct name *names; /* by id */
-    size_t name_count;
+    struct old_evidence old;
     struct process *processes;
     size_t process_count, process_capacity;
     json_t *out;
@@ -44,24 +37,12 @@ struct knowledge {
 struct seen {
     int64_t experiment;
     size_t way;
-    const char *kind, *text;
+    const char *kind;
+    const json_t *data; /* of the event */
     int64_t from_ns, to_ns;
     bool *by; /* for each lane: it is named */
     size_t named;
 };
-
-static int compare_names(const void *a, const void *b)
-{
-    return strcmp(((const struct name *)a)->id, ((const struct name *)b)->id);
-}
-
-static void learn_names(struct knowledge *known, const struct plan *plan)
-{
-    known->names = mem_array(plan->count + 1, sizeof *known->names);
-    for (size_t i = 0; i < plan->count; i++)
-        known->names[known->name_count++] = (struct name){plan->experiments[i].id, (int64_t)i + 1};
-    qsort(known->names, known->name_count, sizeof *known->names, compare_names);
-}
 
 static void learn_process(struct knowledge *known, size_t way, int64_t pid)
 {
@@ -132,52 +113,33 @@ static size_t way_then(const struct knowledge *known, const struct seen *seen, i
     return ways_of_attempt(ways, experiment, 0);
 }
 
-static void take_word(const struct knowledge *known, struct seen *seen, const char *word)
+static void take_experiments(const struct knowledge *known, struct seen *seen)
 {
-    struct name key = {.id = word};
-    const struct name *found = bsearch(&key, known->names, known->name_count, sizeof key, compare_names);
-    if (found && found->number != seen->experiment)
-        name_lane(known, seen, way_then(known, seen, found->number));
-}
-
-/* The words of a text that may be ids: all of them are made of these. */
-static bool is_of_word(char c)
-{
-    return isalnum((unsigned char)c) || strchr("_-.+@", c);
-}
-
-static void take_words(const struct knowledge *known, struct seen *seen)
-{
-    for (const char *at = seen->text; *at;) {
-        size_t length = 0;
-        while (at[length] && is_of_word(at[length]))
-            length++;
-        if (length > 0) {
-            AUTO_FREE char *word = mem_strndup(at, length);
-            take_word(known, seen, word);
-        }
-        at += length ? length : 1;
+    const json_t *list = json_get(seen->data, "experiments");
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        json_int_t number = json_integer_value(json_array_get(list, i));
+        if (number >= 1 && (uint64_t)number <= known->usage->ways.experiments && number != seen->experiment)
+            name_lane(known, seen, way_then(known, seen, number));
     }
 }
 
 static void take_pids(const struct knowledge *known, struct seen *seen)
 {
+    const json_t *list = json_get(seen->data, "pids");
     size_t session = known->usage->ways.items[seen->way].session;
-    for (const char *at = strstr(seen->text, "pid "); at; at = strstr(at + 1, "pid ")) {
-        long long pid = strtoll(at + 4, NULL, 10);
+    for (size_t k = 0; k < json_array_size(list); k++)
         for (size_t i = 0; i < known->process_count; i++)
-            if (known->processes[i].session == session && known->processes[i].pid == pid)
+            if (known->processes[i].session == session &&
+                known->processes[i].pid == json_integer_value(json_array_get(list, k)))
                 name_lane(known, seen, known->processes[i].way);
-    }
 }
 
-/* "and 3 more": of the lanes of the same node that trained at that time. */
+/* Those that old evidence only counted: of the lanes of the same node that trained at that time. */
 static void take_unnamed(const struct knowledge *known, struct seen *seen)
 {
     const struct ways *ways = &known->usage->ways;
     const char *node = ways->sessions[ways->items[seen->way].session].host;
-    const char *end = strrchr(seen->text, ' ');
-    if (seen->named == 0 || !end || strcmp(end, " more") != 0)
+    if (seen->named == 0 || !json_is_true(json_get(seen->data, "unnamed")))
         return;
     for (size_t i = 0; i < ways->count; i++)
         if (strcmp(ways->sessions[ways->items[i].session].host, node) == 0 && trained(&ways->items[i], seen, 0))
@@ -255,7 +217,7 @@ static void tally_end(const struct knowledge *known, struct tally *tally, const 
 
 static void judge(const struct knowledge *known, const struct tally *tally, struct seen *seen)
 {
-    take_words(known, seen);
+    take_experiments(known, seen);
     take_pids(known, seen);
     take_unnamed(known, seen);
     for (size_t i = 0; i < known->usage->count; i++)
@@ -286,19 +248,18 @@ static bool judge_all(sqlite3 *db, const struct knowledge *known, struct err *er
     struct tally tally = {0};
     AUTO_QUERY sqlite3_stmt *query =
         db_query(db, err,
-                 "SELECT experiment, coalesce(attempt, 0), kind, text, from_s, to_s FROM evidence"
-                 " WHERE experiment IS NOT NULL AND kind IS NOT NULL AND text IS NOT NULL"
-                 " ORDER BY kind, experiment, seq",
+                 "SELECT v.experiment, coalesce(v.attempt, 0), v.kind, e.data, v.from_s, v.to_s FROM evidence v"
+                 " JOIN events e USING (seq) WHERE v.experiment IS NOT NULL AND v.kind IS NOT NULL AND v.text IS NOT NULL"
+                 " ORDER BY v.kind, v.experiment, seq",
                  "");
     int step = query ? 0 : -1;
     while (query && (step = db_step(query, err)) > 0) {
         int64_t attempt = sqlite3_column_int64(query, 1);
         struct seen seen = {.experiment = sqlite3_column_int64(query, 0),
                             .kind = db_text(query, 2),
-                            .text = db_text(query, 3),
                             .by = by};
         seen.way = ways_of_attempt(&known->usage->ways, seen.experiment, attempt);
-        if (seen.way == SIZE_MAX || !seen.kind || !seen.text)
+        if (seen.way == SIZE_MAX || !seen.kind)
             continue;
         if (kind && strcmp(kind, seen.kind) != 0)
             tally_end(known, &tally, kind);
@@ -308,7 +269,11 @@ static bool judge_all(sqlite3 *db, const struct knowledge *known, struct err *er
         kind = mem_strdup(seen.kind);
         memset(by, 0, known->usage->count * sizeof *by);
         find_times(known, &seen, query, attempt);
+        json_t *data = db_json(query, 3);
+        old_evidence_import(&known->old, data);
+        seen.data = data;
         judge(known, &tally, &seen);
+        json_decref(data);
     }
     if (tally.cells)
         tally_end(known, &tally, kind);
@@ -319,9 +284,9 @@ bool usage_add_disturbances(sqlite3 *db, const struct plan *plan, const struct u
                             struct err *err)
 {
     struct knowledge known = {.usage = usage, .out = out};
-    learn_names(&known, plan);
+    old_evidence_init(&known.old, plan);
     bool ok = learn_processes(db, &known, err) && judge_all(db, &known, err);
-    free(known.names);
+    old_evidence_fini(&known.old);
     free(known.processes);
     return ok;
 }

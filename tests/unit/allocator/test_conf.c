@@ -69,7 +69,7 @@ static void mistakes_are_named_with_what_would_be_right(void **state)
     } rows[] = {
         {"max_split_size_mb:20", "above 20"},
         {"max_split_size_mb:64x", "max_split_size_mb:64x"},
-        {"max_split_size_mb:-1", "a whole number of MiB"},
+        {"max_split_size_mb:-1", "an integer above 20, in MiB"},
         {"garbage_collection_threshold:1.0", "between 0 and 1"},
         {"garbage_collection_threshold:0", "between 0 and 1"},
         {"roundup_power2_divisions:3", "a power of 2"},

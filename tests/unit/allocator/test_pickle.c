@@ -154,7 +154,7 @@ static void what_is_broken_is_refused_with_its_place(void **state)
             "actionX\x05\x00\x00\x00"
             "allocX\x04\x00\x00\x00"
             "addrNu.",
-            "'addr' of an event is no whole number");
+            "'addr' of an event is not an integer");
 }
 
 static void compressed_files_are_told_how_to_unpack(void **state)

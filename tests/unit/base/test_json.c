@@ -108,10 +108,10 @@ static void assert_hint(const char *text, const char *hint)
 static void the_usual_slips_are_named(void **state)
 {
     (void)state;
-    assert_hint("{\"a\": 1, }", " near '}': the comma before it is one too many");
-    assert_hint("{\"a\": [1, 2,\n\n]}", " near ']': the comma before it is one too many");
-    assert_hint("{'a': 1}", ": texts and keys stand in double quotes");
-    assert_hint("{\"a\": 'b'}", ": texts and keys stand in double quotes");
+    assert_hint("{\"a\": 1, }", " near '}': remove the comma before it");
+    assert_hint("{\"a\": [1, 2,\n\n]}", " near ']': remove the comma before it");
+    assert_hint("{'a': 1}", ": strings and keys need double quotes");
+    assert_hint("{\"a\": 'b'}", ": strings and keys need double quotes");
     assert_hint("{\n  // why\n  \"a\": 1}", ": JSON has no comments; a key \"comment\" can hold one");
     assert_hint("# why\n{\"a\": 1}", ": JSON has no comments; a key \"comment\" can hold one");
     assert_hint("{\"a\": 1\n \"b\": 2}", " near '\"b\"': a comma is missing before it");

@@ -281,15 +281,15 @@ static void the_page_says_first_whether_the_machine_is_fit_and_keeps_a_command_o
                                          "  warn   cgroup           no cgroup v2 can be made for a job\n"
                                          "                          why: one two three four five six\n"
                                          "                          seven eight\n"
-                                         "                          mend: a command that is longer than "
+                                         "                          fix: a command that is longer than "
                                          "the page is wide\n"
                                          "\n"
                                          "State\n"
                                          "  fail   leftovers        1 process\n"
-                                         "                          mend: this is not to be copied, so\n"
+                                         "                          fix: this is not to be copied, so\n"
                                          "                          it may be broken\n"
                                          "  fail   leftovers        1 process\n"
-                                         "                          mend: this is not to be copied, so\n"
+                                         "                          fix: this is not to be copied, so\n"
                                          "                          it may be broken\n");
     assert_false(doctor_fit(&page));
     findings_fini(&findings);

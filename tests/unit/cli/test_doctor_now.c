@@ -87,7 +87,7 @@ static void an_idle_and_empty_gpu_is_fit(void **state)
     (void)state;
     expect("gpu idle", FINDING_YES, "GPU 0: busy 0 % of the time, 77 W, 28 °C, 345 MHz");
     expect("gpu empty", FINDING_YES, "GPU 0: no process computes on it");
-    expect("gpu brakes", FINDING_YES, "GPU 0: nothing slows it down");
+    expect("gpu throttling", FINDING_YES, "GPU 0: nothing slows it down");
     expect("persistence", FINDING_YES, "GPU 0: stays set up between trainings");
     assert_false(any_wrong(&findings));
     assert_null(look("gpu memory"));
@@ -158,12 +158,12 @@ static void brakes_of_the_hardware_fail_and_those_of_the_driver_warn(void **stat
                                                      GPU_CLOCK_POWER_BRAKE};
     for (size_t i = 0; i < 3; i++) {
         set(GPU_CLOCK_REASONS, hardware[i] | GPU_CLOCK_SW_THERMAL);
-        assert_int_equal(look("gpu brakes")->mark, FINDING_WRONG);
+        assert_int_equal(look("gpu throttling")->mark, FINDING_WRONG);
     }
     set(GPU_CLOCK_REASONS, GPU_CLOCK_SW_THERMAL);
-    expect("gpu brakes", FINDING_NO, "GPU 0: the driver slows it down, for heat");
+    expect("gpu throttling", FINDING_NO, "GPU 0: the driver slows it down, for heat");
     set(GPU_CLOCK_REASONS, GPU_CLOCK_POWER_CAP | GPU_CLOCK_APPLICATION_SETTING);
-    assert_int_equal(look("gpu brakes")->mark, FINDING_YES);
+    assert_int_equal(look("gpu throttling")->mark, FINDING_YES);
 }
 
 static void faults_and_settings_that_cost_are_told(void **state)

@@ -96,7 +96,7 @@ static void expect_part(const struct sheet *sheet, const char *part)
 }
 
 #define LAST_WORDS                                                                                                     \
-    "  All that the device drew, whoever used it. ± is the read-out's 95 % half-width; the sensor's\n"                \
+    "  All the energy of the device, whoever used it. ± is 95 %, of the measurement; the sensor's\n"                   \
     "  own error is unknown and comes on top.\n"
 
 static void each_device_has_its_energy_power_and_state(void **state)
@@ -323,7 +323,7 @@ static void what_the_processes_used_is_told_and_what_may_not_be_seen_is_named(vo
     expect_part(&sheet, "Measured for 60.000 s, until the command ended:\n\n"
                         "                   90.00 s  CPU time of its processes, 1.50 CPUs in the mean\n"
                         "                   1.5 MiB  memory at most, resident: its largest process, or all at one of "
-                        "the looks a second\n"
+                        "the samples taken each second\n"
                         "                   2.5 MiB  read from storage, 1.0 MiB written\n"
                         "                         3  processes at most, of those seen once a second\n\n");
     job->read_bytes.valid = job->written_bytes.valid = false;

@@ -29,16 +29,21 @@ static const struct cli_option rows[] = {
 static const char *const usage[] = {"demo FILE [options]", NULL};
 static const char *const description[] = {".starts with a dot - and has a dash.", NULL};
 static const char *const exits[] = {"0", "well", NULL};
+static const char *const examples[] = {"demo -g 5 a.txt", "with a short grace", NULL};
 
 static const struct cli_command demo = {.name = "demo",
+                                        .group = CLI_GROUP_JUDGE,
                                         .summary = "shows",
                                         .usage = usage,
                                         .description = description,
                                         .options = rows,
                                         .option_count = 3,
-                                        .exits = exits};
+                                        .exits = exits,
+                                        .examples = examples};
+static const struct cli_command other = {.name = "other", .group = CLI_GROUP_JUDGE, .summary = "is of the same group", .usage = usage};
+static const struct cli_command last = {.name = "last", .group = CLI_GROUP_MEMORY, .summary = "ends", .usage = usage};
 
-const struct cli_command *const cli_commands[] = {&demo, NULL};
+const struct cli_command *const cli_commands[] = {&demo, &other, &last, NULL};
 
 static void words_break_at_the_width_and_never_inside(void **state)
 {
@@ -88,7 +93,24 @@ static void the_help_comes_from_the_table(void **state)
                                   "  -h, --help                      show this help\n"
                                   "\n"
                                   "Exit codes:\n"
-                                  "  0       well\n");
+                                  "  0       well\n"
+                                  "\n"
+                                  "Examples:\n"
+                                  "  " TARE_NAME " demo -g 5 a.txt\n"
+                                  "      with a short grace\n");
+}
+
+static void the_list_of_commands_has_a_heading_for_each_group(void **state)
+{
+    (void)state;
+    AUTO_TEXT struct text out = {0};
+    help_program(&out);
+    assert_non_null(strstr(text_get(&out), "\n\nJudge:\n"
+                                           "  demo   shows\n"
+                                           "  other  is of the same group\n"
+                                           "\nMemory:\n"
+                                           "  last   ends\n"
+                                           "\n  -h, --help "));
 }
 
 static void the_manual_is_safe_roff(void **state)
@@ -100,7 +122,8 @@ static void the_manual_is_safe_roff(void **state)
     assert_non_null(strstr(page, ".SH NAME\n" TARE_NAME "\\-demo \\- shows\n"));
     assert_non_null(strstr(page, "\n\\&.starts with a dot \\- and has a dash.\n"));
     assert_non_null(strstr(page, "\n.TP\n\\fB\\-g, \\-\\-grace TIME\\fR\n"));
-    assert_non_null(strstr(page, ".SH EXIT STATUS\n.TP\n\\fB0\\fR\nwell\n"));
+    assert_non_null(strstr(page, ".SH EXIT STATUS\n.TP\n\\fB0\\fR\nwell\n"
+                                 ".SH EXAMPLES\n.TP\n\\fB" TARE_NAME " demo \\-g 5 a.txt\\fR\nwith a short grace\n.SH SEE ALSO\n"));
     assert_null(strstr(page, "secret"));
 }
 
@@ -122,6 +145,7 @@ int main(void)
         cmocka_unit_test(words_break_at_the_width_and_never_inside),
         cmocka_unit_test(a_rows_facts_stand_in_its_help),
         cmocka_unit_test(the_help_comes_from_the_table),
+        cmocka_unit_test(the_list_of_commands_has_a_heading_for_each_group),
         cmocka_unit_test(the_manual_is_safe_roff),
         cmocka_unit_test(the_completion_offers_options_and_choices),
     };

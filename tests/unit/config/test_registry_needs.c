@@ -83,7 +83,7 @@ static void every_mistake_of_a_source_is_told_with_its_place(void **state)
               "$.models.r.source.commit)"));
     expect_registry(
         REGISTRY("\"source\": {\"url\": \"git@h:r\", \"license\": \"MIT\"}"),
-        LINES("r:2:30: warning: 'license' is no known key; did you mean 'licence'? (at $.models.r.source.license)"));
+        LINES("r:2:30: warning: unknown key 'license'; did you mean 'licence'? (at $.models.r.source.license)"));
 }
 
 static void every_mistake_of_data_is_told_with_its_place(void **state)
@@ -102,7 +102,7 @@ static void every_mistake_of_data_is_told_with_its_place(void **state)
               "r:2:49: error: 'models': 'larg' is none of the repository's models; did you mean 'large'? (at "
               "$.models.r.data[0].models)"));
     expect_registry(REGISTRY("\"data\": [{\"path\": \"d\", \"get\": \"a\\u001b[2J\"}]"),
-                    LINES("r:2:31: error: 'get': expected a text without control characters, not \"a\\u001b[2J\" (at "
+                    LINES("r:2:31: error: 'get': expected a string without control characters, not \"a\\u001b[2J\" (at "
                           "$.models.r.data[0].get)"));
 }
 

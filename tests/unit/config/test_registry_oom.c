@@ -60,7 +60,7 @@ static void a_smoke_start_has_values_of_the_hyperparameters_that_there_are(void 
     assert_string_equal(registry.repos[0].smoke.changes[0].name, "batch");
     assert_int_equal(registry.repos[0].smoke.changes[0].value.integer, 2);
     expect_registry(REGISTRY("null,\"smoke\": {\"hyperparameters\": {\"batch\": 1.5}}"),
-                    LINES("r:2:45: error: 'batch': expected a whole number, not 1.5 (at "
+                    LINES("r:2:45: error: 'batch': expected an integer, not 1.5 (at "
                           "$.models.r.smoke.hyperparameters.batch)"));
 }
 
@@ -84,7 +84,7 @@ static void every_mistake_is_told_with_its_place(void **state)
                     LINES("r:2:22: error: 'batch': expected a factor from 0.001 to 1000 other than 1, not 1 (at " AT
                           "[0].scale.batch)"));
     expect_registry(REGISTRY("[{\"set\": {\"batch\": 1.5}}]"),
-                    LINES("r:2:20: error: 'batch': expected a whole number, not 1.5 (at " AT "[0].set.batch)"));
+                    LINES("r:2:20: error: 'batch': expected an integer, not 1.5 (at " AT "[0].set.batch)"));
     expect_registry(REGISTRY("[{\"set\": {\"opt\": \"lion\"}}]"),
                     LINES("r:2:18: error: 'opt': expected one of its choices, not \"lion\" (at " AT "[0].set.opt)"));
     expect_registry(REGISTRY("[{\"scale\": {\"batch\": 0.5}, \"set\": {\"batch\": 4}}]"),
@@ -92,7 +92,7 @@ static void every_mistake_is_told_with_its_place(void **state)
     expect_registry(REGISTRY("[{\"scale\": {\"batch\": 0.5}, \"bounds\": {\"batch\": [9, 8]}}]"),
                     LINES("r:2:48: error: 'batch': expected [low, high], not a list of 2 (at " AT "[0].bounds.batch)"));
     expect_registry(REGISTRY("[{\"scale\": {\"batch\": 0.5}, \"times\": 21}]"),
-                    LINES("r:2:37: error: 'times': expected a whole number from 1 to 20, not 21 (at " AT "[0].times)"));
+                    LINES("r:2:37: error: 'times': expected an integer from 1 to 20, not 21 (at " AT "[0].times)"));
 }
 
 static void what_has_no_effect_is_a_warning(void **state)

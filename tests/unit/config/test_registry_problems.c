@@ -15,7 +15,7 @@ static void the_root_is_an_object_with_models(void **state)
     expect_registry("[]", LINES("r:1:1: error: expected an object (the registry), not an empty list (at $)"));
     expect_registry("{}", LINES("r:1:1: error: 'models' is missing: the repositories (at $)"));
     expect_registry("{\"model\": {}}",
-                    LINES("r:1:2: warning: 'model' is no known key; did you mean 'models'? (at $.model)",
+                    LINES("r:1:2: warning: unknown key 'model'; did you mean 'models'? (at $.model)",
                           "r:1:1: error: 'models' is missing: the repositories (at $)"));
     expect_registry("{\"models\": 3}", LINES("r:1:12: error: 'models': expected an object, not 3 (at $.models)"));
     expect_registry("{\"models\": {}}", LINES("r:1:12: error: 'models': there is no repository in it (at $.models)"));
@@ -40,22 +40,22 @@ static void wrong_types_in_a_repository_are_told_at_once(void **state)
         "\"python\": \"\",\n\"command_prefix\": \"nice\",\n\"path_prepend\": 4,\n\"env\": {\"1A\": \"x\"},\n"
         "\"exit_code\": \"ignore\",\n\"required_args\": {\"d\": 5},\n\"supported_hyperparams\": [],\n"
         "\"performance_metrics\": {\"log_patterns\": {\"a\": 1}}}}}",
-        LINES("r:2:9: error: 'path': expected a text that is not empty, not 1 (at $.models.r.path)",
-              "r:8:17: error: 'path_prepend': expected a text or a list of texts, not 4 (at $.models.r.path_prepend)",
+        LINES("r:2:9: error: 'path': expected a non-empty string, not 1 (at $.models.r.path)",
+              "r:8:17: error: 'path_prepend': expected a string or a list of strings, not 4 (at $.models.r.path_prepend)",
               "r:10:14: error: 'exit_code': expected \"required\" or \"ignored\", not \"ignore\"; did you mean "
               "'ignored'? "
               "(at $.models.r.exit_code)",
-              "r:3:17: error: 'train_script': expected a text that is not empty, not an empty list "
+              "r:3:17: error: 'train_script': expected a non-empty string, not an empty list "
               "(at $.models.r.train_script)",
-              "r:5:15: error: 'model_flag': expected a text that is not empty, not 2 (at $.models.r.model_flag)",
-              "r:6:11: error: 'python': expected a text that is not empty, not \"\" (at $.models.r.python)",
-              "r:7:19: error: 'command_prefix': expected a list of texts, not \"nice\" (at $.models.r.command_prefix)",
+              "r:5:15: error: 'model_flag': expected a non-empty string, not 2 (at $.models.r.model_flag)",
+              "r:6:11: error: 'python': expected a non-empty string, not \"\" (at $.models.r.python)",
+              "r:7:19: error: 'command_prefix': expected a list of strings, not \"nice\" (at $.models.r.command_prefix)",
               "r:9:9: error: 'env': '1A' is no name of an environment variable (letters, digits and _) "
               "(at $.models.r.env.1A)",
               "r:4:11: error: 'models': expected a list of 1 to 10000 names, not \"m\" (at $.models.r.models)",
               "r:12:26: error: 'supported_hyperparams': expected an object, not an empty list "
               "(at $.models.r.supported_hyperparams)",
-              "r:11:24: error: 'd': expected a text or a list of texts, not 5 (at $.models.r.required_args.d)",
+              "r:11:24: error: 'd': expected a string or a list of strings, not 5 (at $.models.r.required_args.d)",
               "r:13:47: error: 'a': expected a regular expression, not 1 "
               "(at $.models.r.performance_metrics.log_patterns.a)"));
 }
@@ -65,9 +65,9 @@ static void unknown_keys_are_warnings_but_notes_are_not(void **state)
     (void)state;
     expect_registry(REPO(",\n\"pyton\": \"x\",\n\"zebra\": 1,\n\"note\": \"n\",\n\"_x\": 1,\n\"performance_metrics\":\n"
                          "{\"log_pattern\": {}}"),
-                    LINES("r:2:1: warning: 'pyton' is no known key; did you mean 'python'? (at $.models.r.pyton)",
-                          "r:3:1: warning: 'zebra' is no known key (at $.models.r.zebra)",
-                          "r:7:2: warning: 'log_pattern' is no known key; did you mean 'log_patterns'? "
+                    LINES("r:2:1: warning: unknown key 'pyton'; did you mean 'python'? (at $.models.r.pyton)",
+                          "r:3:1: warning: unknown key 'zebra' (at $.models.r.zebra)",
+                          "r:7:2: warning: unknown key 'log_pattern'; did you mean 'log_patterns'? "
                           "(at $.models.r.performance_metrics.log_pattern)"));
 }
 
@@ -78,7 +78,7 @@ static void names_are_plain(void **state)
                     "\"models\": [\"a/b\", \"\", \"c\",\n\"c\", 7]}, \"\": 3}}",
                     LINES("r:2:1: error: the repository's name holds a control character (at $.models[\"a\\u0001\"])",
                           "r:3:19: error: the model's name is empty (at $.models[\"a\\u0001\"].models[1])",
-                          "r:4:1: error: 'models': 'c' stands there twice (at $.models[\"a\\u0001\"].models[3])",
+                          "r:4:1: error: 'models': duplicate value 'c' (at $.models[\"a\\u0001\"].models[3])",
                           "r:4:6: error: 'models': expected a name, not 7 (at $.models[\"a\\u0001\"].models[4])",
                           "r:4:11: error: the repository's name is empty (at $.models[\"\"])",
                           "r:4:15: error: expected an object (a repository), not 3 (at $.models[\"\"])"));
@@ -98,12 +98,12 @@ static void every_mistake_in_marks_is_told(void **state)
               "(at $.models.r.marks.a)",
               "r:5:6: error: 'b': expected a regular expression, not \"\" (at $.models.r.marks.b)",
               "r:6:6: error: 'c': neither 'start' nor 'end': at least one of them is needed (at $.models.r.marks.c)",
-              "r:7:7: warning: 'strat' is no known key; did you mean 'start'? (at $.models.r.marks.d.strat)",
+              "r:7:7: warning: unknown key 'strat'; did you mean 'start'? (at $.models.r.marks.d.strat)",
               "r:7:6: error: 'd': neither 'start' nor 'end': at least one of them is needed (at $.models.r.marks.d)",
               "r:8:16: error: 'start': expected a regular expression, not 1 (at $.models.r.marks.e.start)",
               "r:8:26: error: 'end': expected a regular expression, not an empty list (at $.models.r.marks.e.end)"));
     expect_registry(REPO(",\n\"mark\": {\"epoch\": \"x\"}"),
-                    LINES("r:2:1: warning: 'mark' is no known key; did you mean 'marks'? (at $.models.r.mark)"));
+                    LINES("r:2:1: warning: unknown key 'mark'; did you mean 'marks'? (at $.models.r.mark)"));
 }
 
 static void interpreters_exclude_each_other(void **state)
@@ -169,7 +169,7 @@ static void a_hyperparameter_is_an_object_with_a_type(void **state)
         LINES("r:2:10: error: 'type': expected \"int\", \"float\" or \"choice\", not \"flaot\"; did you mean 'float'? "
               "(at " AT_X ".type)"));
     expect_registry(PARAM("\"type\": \"int\", \"default\": 1, \"range\": [1, 2], \"flags\": \"-x\""),
-                    LINES("r:2:48: warning: 'flags' is no known key; did you mean 'flag'? (at " AT_X ".flags)"));
+                    LINES("r:2:48: warning: unknown key 'flags'; did you mean 'flag'? (at " AT_X ".flags)"));
 }
 
 static void the_default_has_the_type(void **state)
@@ -185,7 +185,7 @@ static void the_default_has_the_type(void **state)
         LINES("r:2:47: error: 'default': expected a number (the type is float), not \"1\" (at " AT_X ".default)"));
     expect_registry(
         PARAM("\"type\": \"choice\", \"choices\": [1], \"default\": {}"),
-        LINES("r:2:47: error: 'default': expected a number, a text, true, false or null, not an empty object "
+        LINES("r:2:47: error: 'default': expected a number, a string, true, false or null, not an empty object "
               "(at " AT_X ".default)"));
     expect_registry(
         PARAM("\"type\": \"choice\", \"choices\": [\"adam\", \"sgd\"], \"default\": \"adan\""),
@@ -295,13 +295,13 @@ static void choices_are_checked(void **state)
                           ".choices)"));
     expect_registry(
         CHOICE("\"choices\": [1, \"a\", 1.0, [], null, \"a\"]"),
-        LINES("r:3:21: error: 'choices': 1.0 stands there twice (at " AT_X ".choices[2])",
-              "r:3:26: error: 'choices': expected a number, a text, true, false or null, not an empty list (at " AT_X
+        LINES("r:3:21: error: 'choices': duplicate value 1.0 (at " AT_X ".choices[2])",
+              "r:3:26: error: 'choices': expected a number, a string, true, false or null, not an empty list (at " AT_X
               ".choices[3])",
-              "r:3:36: error: 'choices': \"a\" stands there twice (at " AT_X ".choices[5])"));
+              "r:3:36: error: 'choices': duplicate value \"a\" (at " AT_X ".choices[5])"));
     expect_registry(CHOICE("\"choices\": [20240101, 20240102, 9223372036854775806, 9223372036854775807, 1]"), LINES());
     expect_registry(CHOICE("\"choices\": [20240101, 20240102, 20240101]"),
-                    LINES("r:3:33: error: 'choices': 20240101 stands there twice (at " AT_X ".choices[2])",
+                    LINES("r:3:33: error: 'choices': duplicate value 20240101 (at " AT_X ".choices[2])",
                           "r:2:13: warning: 'default': '1' is none of the choices (at " AT_X ".default)"));
     expect_registry(CHOICE("\"choices\": [1, 2],\n\"range\": [1, 2],\n\"zero_probability\": 0.5"),
                     LINES("r:4:1: warning: 'range' is not used here: the type is 'choice' (at " AT_X ".range)",
@@ -325,7 +325,7 @@ static void a_metric_is_a_pattern_or_an_object_with_its_goal(void **state)
                     "r:3:6: error: 'b': 'pattern' is missing (at " AT_METRIC "b)",
                     "r:4:18: error: 'c': bad regular expression: missing closing parenthesis at character 2 "
                     "(at " AT_METRIC "c.pattern)",
-                    "r:5:23: warning: 'gaol' is no known key; did you mean 'goal'? (at " AT_METRIC "d.gaol)"));
+                    "r:5:23: warning: unknown key 'gaol'; did you mean 'goal'? (at " AT_METRIC "d.gaol)"));
 }
 
 static void what_is_right_is_read_beside_what_is_wrong(void **state)

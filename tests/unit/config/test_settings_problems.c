@@ -59,7 +59,7 @@ static void a_key_that_counts_and_is_repeated_is_told_with_both_places_beside_al
            "  {\"repo\": \"r\", \"model\": \"m\", \"hyperparameters\": {\"lr\": 1, \"epochs\": 2, \"lr\": []}},\n"
            "  {\"repo\": \"r\", \"model\": 7, \"repo\": \"s\", \"repo\": \"t\"}],\n"
            " \"tare\": {\"environment\": {\"A\": \"1\",\n  \"A\": \"2\"}, \"preflight\": {}, \"preflight\": {}}}",
-           LINES("s:2:37: error: 'max_retries': expected a whole number from 0 to 1000, not -1 (at $.max_retries)",
+           LINES("s:2:37: error: 'max_retries': expected an integer from 0 to 1000, not -1 (at $.max_retries)",
                  "s:2:2: error: 'mode' is in this object twice, at 1:2 and at 2:2: keep one of them (at $.mode)",
                  "s:7:3: error: 'A' is in this object twice, at 6:27 and at 7:3: keep one of them (at "
                  "$.tare.environment.A)",
@@ -67,11 +67,11 @@ static void a_key_that_counts_and_is_repeated_is_told_with_both_places_beside_al
                  "$.tare.preflight)",
                  "s:4:73: error: 'lr' is in this object twice, at 4:51 and at 4:73: keep one of them (at "
                  "$.experiments[0].hyperparameters.lr)",
-                 "s:4:79: error: 'lr': expected a number, a text, true, false or null, not an empty list (at "
+                 "s:4:79: error: 'lr': expected a number, a string, true, false or null, not an empty list (at "
                  "$.experiments[0].hyperparameters.lr)",
                  "s:5:42: error: 'repo' is in this object twice, at 5:4 and at 5:42: keep one of them (at "
                  "$.experiments[1].repo)",
-                 "s:5:26: error: 'model': expected a text that is not empty, not 7 (at $.experiments[1].model)"));
+                 "s:5:26: error: 'model': expected a non-empty string, not 7 (at $.experiments[1].model)"));
 }
 
 static void a_file_that_is_not_there_is_reported(void **state)
@@ -103,7 +103,7 @@ static void the_root_is_an_object_with_experiments(void **state)
     expect("[1, 2]", LINES("s:1:1: error: expected an object (the settings), not a list of 2 (at $)"));
     expect("{}", LINES("s:1:1: error: 'experiments' is missing: a list of what to run (at $)"));
     expect("{\"experiment\": []}",
-           LINES("s:1:2: warning: 'experiment' is no known key; did you mean 'experiments'? (at $.experiment)",
+           LINES("s:1:2: warning: unknown key 'experiment'; did you mean 'experiments'? (at $.experiment)",
                  "s:1:1: error: 'experiments' is missing: a list of what to run (at $)"));
     expect("{\"experiments\": {}}",
            LINES("s:1:17: error: 'experiments': expected a list of objects, not an empty object (at $.experiments)"));
@@ -131,18 +131,18 @@ static void every_wrong_type_at_the_top_is_told_at_once(void **state)
         "\"historical_csvs\": [\"a.csv\", 3],\n"
         "\"tare\": 5,\n" RIGHT "}",
         LINES(
-            "s:2:20: error: 'experiment_name': expected a text that is not empty, not 1 (at $.experiment_name)",
+            "s:2:20: error: 'experiment_name': expected a non-empty string, not 1 (at $.experiment_name)",
             "s:3:9: error: 'mode': expected \"mutation\", \"nonparallel\", \"default\", \"parallel\" or \"mixed\", "
             "not \"mutaton\"; did you mean 'mutation'? (at $.mode)",
-            "s:4:20: error: 'runs_per_config': expected a whole number from 0 to 1000000, not 2.5 "
+            "s:4:20: error: 'runs_per_config': expected an integer from 0 to 1000000, not 2.5 "
             "(at $.runs_per_config)",
-            "s:5:16: error: 'max_retries': expected a whole number from 0 to 1000, not -1 (at $.max_retries)",
+            "s:5:16: error: 'max_retries': expected an integer from 0 to 1000, not -1 (at $.max_retries)",
             "s:7:12: error: 'timeout': expected seconds or a duration such as \"90s\", \"10m\" or \"2h\", at most 366 "
             "days, not \"soon\" (at $.timeout)",
-            "s:8:9: error: 'seed': expected a whole number from 0 to 9007199254740991, not 9007199254740992 "
+            "s:8:9: error: 'seed': expected an integer from 0 to 9007199254740991, not 9007199254740992 "
             "(at $.seed)",
             "s:9:22: error: 'use_deduplication': expected true or false, not \"yes\" (at $.use_deduplication)",
-            "s:10:30: error: 'historical_csvs': expected a text or a list of texts, not 3 "
+            "s:10:30: error: 'historical_csvs': expected a string or a list of strings, not 3 "
             "(at $.historical_csvs[1])",
             "s:6:13: warning: 'governor': 'perfomance' is no governor of Linux; did you mean 'performance'? "
             "(at $.governor)",
@@ -159,7 +159,7 @@ static void keys_at_the_wrong_level_are_pointed_home(void **state)
     expect(
         ENTRY(",\n\"tare\": {},\n\"seed\": 1"),
         LINES("s:3:1: warning: 'tare' is not used here: it belongs at the top of the file (at $.experiments[0].tare)",
-              "s:4:1: warning: 'seed' is not used here: the seed of the plan stands at the top of the file, the seed "
+              "s:4:1: warning: 'seed' is not used here: the seed of the plan is at the top of the file, the seed "
               "of a training under 'hyperparameters' (at $.experiments[0].seed)"));
 }
 
@@ -167,17 +167,17 @@ static void a_key_that_looks_misspelt_is_a_warning(void **state)
 {
     (void)state;
     expect(ENTRY(",\n\"hyperparamters\": {},\n\"mutat\": 1,\n\"priority\": 2"),
-           LINES("s:3:1: warning: 'hyperparamters' is no known key; did you mean 'hyperparameters'? "
+           LINES("s:3:1: warning: unknown key 'hyperparamters'; did you mean 'hyperparameters'? "
                  "(at $.experiments[0].hyperparamters)",
-                 "s:4:1: warning: 'mutat' is no known key; did you mean 'mutate'? (at $.experiments[0].mutat)"));
+                 "s:4:1: warning: unknown key 'mutat'; did you mean 'mutate'? (at $.experiments[0].mutat)"));
 }
 
 static void an_entry_of_misspelt_keys_is_no_comment(void **state)
 {
     (void)state;
     expect("{\"experiments\": [\n{\"rep\": \"r\", \"modle\": \"m\"}]}",
-           LINES("s:2:2: warning: 'rep' is no known key; did you mean 'repo'? (at $.experiments[0].rep)",
-                 "s:2:14: warning: 'modle' is no known key; did you mean 'model'? (at $.experiments[0].modle)",
+           LINES("s:2:2: warning: unknown key 'rep'; did you mean 'repo'? (at $.experiments[0].rep)",
+                 "s:2:14: warning: unknown key 'modle'; did you mean 'model'? (at $.experiments[0].modle)",
                  "s:2:1: error: 'repo' is missing (at $.experiments[0])",
                  "s:2:1: error: 'model' is missing (at $.experiments[0])"));
 }
@@ -204,8 +204,8 @@ static void an_entry_names_a_repository_and_a_model(void **state)
     expect("{\"experiments\": [\n{\"mode\": \"default\"},\n{\"repo\": 3, \"model\": \"\"}]}",
            LINES("s:2:1: error: 'repo' is missing (at $.experiments[0])",
                  "s:2:1: error: 'model' is missing (at $.experiments[0])",
-                 "s:3:10: error: 'repo': expected a text that is not empty, not 3 (at $.experiments[1].repo)",
-                 "s:3:22: error: 'model': expected a text that is not empty, not \"\" (at $.experiments[1].model)"));
+                 "s:3:10: error: 'repo': expected a non-empty string, not 3 (at $.experiments[1].repo)",
+                 "s:3:22: error: 'model': expected a non-empty string, not \"\" (at $.experiments[1].model)"));
 }
 
 static void in_a_mixed_file_every_entry_says_its_mode(void **state)
@@ -225,11 +225,11 @@ static void wrong_values_in_an_entry_are_told(void **state)
         LINES(
             "s:3:9: error: 'mode': expected \"mutation\", \"nonparallel\", \"default\" or \"parallel\", not \"mixed\" "
             "(at $.experiments[0].mode)",
-            "s:4:20: error: 'runs_per_config': expected a whole number from 0 to 1000000, not \"3\" "
+            "s:4:20: error: 'runs_per_config': expected an integer from 0 to 1000000, not \"3\" "
             "(at $.experiments[0].runs_per_config)",
-            "s:5:16: error: 'max_retries': expected a whole number from 0 to 1000, not 1001 "
+            "s:5:16: error: 'max_retries': expected an integer from 0 to 1000, not 1001 "
             "(at $.experiments[0].max_retries)",
-            "s:7:13: error: 'governor': expected a text that is not empty, not \"\" (at $.experiments[0].governor)",
+            "s:7:13: error: 'governor': expected a non-empty string, not \"\" (at $.experiments[0].governor)",
             "s:6:12: error: 'timeout': expected seconds or a duration such as \"90s\", \"10m\" or \"2h\", at most 366 "
             "days, not -1 (at $.experiments[0].timeout)"));
 }
@@ -238,11 +238,11 @@ static void hyperparameters_are_plain_values(void **state)
 {
     (void)state;
     expect(ENTRY(",\n\"hyperparameters\": {\n\"a\": [1, 2],\n\"b c\": [],\n\"d\": {\"e\": 1}}"),
-           LINES("s:4:6: error: 'a': expected a number, a text, true, false or null, not a list of 2 "
+           LINES("s:4:6: error: 'a': expected a number, a string, true, false or null, not a list of 2 "
                  "(at $.experiments[0].hyperparameters.a)",
-                 "s:5:8: error: 'b c': expected a number, a text, true, false or null, not an empty list "
+                 "s:5:8: error: 'b c': expected a number, a string, true, false or null, not an empty list "
                  "(at $.experiments[0].hyperparameters[\"b c\"])",
-                 "s:6:6: error: 'd': expected a number, a text, true, false or null, not an object "
+                 "s:6:6: error: 'd': expected a number, a string, true, false or null, not an object "
                  "(at $.experiments[0].hyperparameters.d)"));
     expect(ENTRY(",\n\"hyperparameters\": [1]"),
            LINES("s:3:20: error: 'hyperparameters': expected an object, not a list of 1 "
@@ -306,7 +306,7 @@ static void the_sides_of_a_parallel_entry_are_checked(void **state)
               "mean 'nonparallel'? (at $.experiments[0].foreground.mode)",
               "s:4:1: warning: 'timeout' is not used here: it belongs beside 'foreground', in the entry itself "
               "(at $.experiments[0].foreground.timeout)",
-              "s:5:1: warning: 'mutaet' is no known key; did you mean 'mutate'? "
+              "s:5:1: warning: unknown key 'mutaet'; did you mean 'mutate'? "
               "(at $.experiments[0].foreground.mutaet)",
               "s:8:1: warning: 'mutate' is not used here: a background is never mutated "
               "(at $.experiments[0].background.mutate)",
@@ -321,11 +321,11 @@ static void under_tare_every_unknown_key_is_an_error(void **state)
     (void)state;
     expect("{" RIGHT ", \"tare\": {\n\"timings\": {},\n\"zebra\": 1,\n\"timing\": {\n\"beforeretry\": 1},\n"
            "\"limits\": {\n\"wall_time\": 1}}}",
-           LINES("s:2:1: error: 'timings' is no known key; did you mean 'timing'? (at $.tare.timings)",
-                 "s:3:1: error: 'zebra' is no known key (at $.tare.zebra)",
-                 "s:5:1: error: 'beforeretry' is no known key; did you mean 'before_retry'? "
+           LINES("s:2:1: error: unknown key 'timings'; did you mean 'timing'? (at $.tare.timings)",
+                 "s:3:1: error: unknown key 'zebra' (at $.tare.zebra)",
+                 "s:5:1: error: unknown key 'beforeretry'; did you mean 'before_retry'? "
                  "(at $.tare.timing.beforeretry)",
-                 "s:7:1: error: 'wall_time' is no known key (at $.tare.limits.wall_time)"));
+                 "s:7:1: error: unknown key 'wall_time' (at $.tare.limits.wall_time)"));
 }
 
 static void wrong_values_of_the_guard_are_told(void **state)
@@ -354,7 +354,7 @@ static void wrong_values_under_tare_are_told(void **state)
               "not \"1 gig\" (at $.tare.log_cap)",
               "s:6:17: error: 'environment': 'A-B' is no name of an environment variable (letters, digits and _) "
               "(at $.tare.environment.A-B)",
-              "s:6:34: error: 'C': expected a text, not 1 (at $.tare.environment.C)",
+              "s:6:34: error: 'C': expected a string, not 1 (at $.tare.environment.C)",
               "s:6:37: error: 'environment': '' is no name of an environment variable (letters, digits and _) "
               "(at $.tare.environment[\"\"])",
               "s:4:11: error: 'timing': expected an object, not an empty list (at $.tare.timing)",
@@ -374,7 +374,7 @@ static void long_values_are_shown_shortened_at_a_whole_character(void **state)
            LINES("s:1:72: error: 'mode': expected \"mutation\", \"nonparallel\", \"default\", \"parallel\" or "
                  "\"mixed\", not "
                  "\"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa... (at $.mode)",
-                 "s:1:14: error: 'governor': expected a text that is not empty, not an empty list (at $.governor)"));
+                 "s:1:14: error: 'governor': expected a non-empty string, not an empty list (at $.governor)"));
 }
 
 static void what_is_right_is_read_beside_what_is_wrong(void **state)

@@ -20,27 +20,27 @@ size_t tests_possible(struct CMUnitTest *tests, size_t count)
 {
     bool possible[CONTAINMENT_SWEEP + 1];
     size_t kept = 0;
-    for (int wish = CONTAINMENT_AUTO; wish <= CONTAINMENT_SWEEP; wish++) {
+    for (int mode = CONTAINMENT_AUTO; mode <= CONTAINMENT_SWEEP; mode++) {
         struct containment containment;
         struct err err = {0};
-        possible[wish] = containment_probe((enum containment_wish)wish, &containment, &err);
-        if (!possible[wish])
+        possible[mode] = containment_probe((enum containment_mode)mode, &containment, &err);
+        if (!possible[mode])
             printf("# not tested on this machine: %s\n", err.text);
         containment_fini(&containment);
     }
     fflush(stdout);
     for (size_t i = 0; i < count; i++)
-        if (!tests[i].initial_state || possible[*(const enum containment_wish *)tests[i].initial_state])
+        if (!tests[i].initial_state || possible[*(const enum containment_mode *)tests[i].initial_state])
             tests[kept++] = tests[i];
     return kept;
 }
 
-void shell_init(struct shell_job *shell, enum containment_wish wish, const char *script)
+void shell_init(struct shell_job *shell, enum containment_mode mode, const char *script)
 {
     struct err err = {0};
     int ends[2];
     *shell = (struct shell_job){0};
-    if (!containment_probe(wish, &shell->containment, &err))
+    if (!containment_probe(mode, &shell->containment, &err))
         fail_msg("%s", err.text);
     assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
     shell->output = ends[0];

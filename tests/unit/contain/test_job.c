@@ -21,15 +21,15 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-static enum containment_wish wish_of(void **state)
+static enum containment_mode mode_of(void **state)
 {
-    return *(const enum containment_wish *)*state;
+    return *(const enum containment_mode *)*state;
 }
 
 static void run(void **state, const char *script, char *output, size_t size, struct job_exit *end)
 {
     struct shell_job shell;
-    shell_init(&shell, wish_of(state), script);
+    shell_init(&shell, mode_of(state), script);
     shell_start(&shell);
     shell_open_gate(&shell);
     *end = shell_wait(&shell);
@@ -61,7 +61,7 @@ static void an_end_by_a_signal_is_told_as_one(void **state)
 static void what_cannot_be_executed_is_told_with_its_errno(void **state)
 {
     struct shell_job shell;
-    shell_init(&shell, wish_of(state), "");
+    shell_init(&shell, mode_of(state), "");
     free(shell.argv.items[0]);
     shell.argv.items[0] = strdup("/no/such/program");
     shell_start(&shell);
@@ -78,7 +78,7 @@ static void nothing_runs_before_the_gate_opens(void **state)
 {
     struct shell_job shell;
     char output[64];
-    shell_init(&shell, wish_of(state), "echo ran");
+    shell_init(&shell, mode_of(state), "echo ran");
     shell_start(&shell);
     struct pollfd wait = {.fd = shell.output, .events = POLLIN};
     assert_int_equal(poll(&wait, 1, 200), 0);
@@ -95,7 +95,7 @@ static void a_job_ended_at_its_gate_never_runs(void **state)
 {
     struct shell_job shell;
     char output[64];
-    shell_init(&shell, wish_of(state), "echo ran");
+    shell_init(&shell, mode_of(state), "echo ran");
     shell_start(&shell);
     shell_prove(&shell);
     read_to_end(shell.output, output, sizeof output);
@@ -108,7 +108,7 @@ static void an_identity_names_the_init_and_the_leaf(void **state)
     struct shell_job shell;
     char boot_id[40], output[256], expected[128];
     uint64_t start_time = 0;
-    shell_init(&shell, wish_of(state), "echo $TARE_JOB $KEPT");
+    shell_init(&shell, mode_of(state), "echo $TARE_JOB $KEPT");
     strv_add(&shell.env, "KEPT=kept");
     strv_add(&shell.env, "TARE_JOB=of an outer job");
     shell_start(&shell);
@@ -179,7 +179,7 @@ static void the_working_folder_is_the_one_asked_for(void **state)
 {
     struct shell_job shell;
     char output[64];
-    shell_init(&shell, wish_of(state), "pwd -P");
+    shell_init(&shell, mode_of(state), "pwd -P");
     shell.request.cwd = "/proc/sys/kernel";
     shell_start(&shell);
     shell_open_gate(&shell);
@@ -196,7 +196,7 @@ static void a_job_has_a_session_of_its_own_unless_it_uses_the_terminal(void **st
     for (int tty = 0; tty <= 1; tty++) {
         char line[1024];
         struct proc_stat stat;
-        shell_init(&shell, wish_of(state), "exec cat /proc/self/stat");
+        shell_init(&shell, mode_of(state), "exec cat /proc/self/stat");
         shell.request.foreground_tty = tty;
         shell_start(&shell);
         shell_open_gate(&shell);
@@ -215,7 +215,7 @@ static void term_reaches_every_process_of_the_tree(void **state)
 {
     struct shell_job shell;
     char line[16];
-    shell_init(&shell, wish_of(state), "sleep 1000 & setsid sleep 1000 & (sleep 1000 & echo up; wait) & wait");
+    shell_init(&shell, mode_of(state), "sleep 1000 & setsid sleep 1000 & (sleep 1000 & echo up; wait) & wait");
     shell_start(&shell);
     shell_open_gate(&shell);
     read_line(shell.output, line, sizeof line);
@@ -233,7 +233,7 @@ static void a_signal_can_go_to_the_command_alone(void **state)
 {
     struct shell_job shell;
     char line[16];
-    shell_init(&shell, wish_of(state), "trap 'exit 9' USR1; echo up; while :; do sleep 0.05; done");
+    shell_init(&shell, mode_of(state), "trap 'exit 9' USR1; echo up; while :; do sleep 0.05; done");
     shell_start(&shell);
     shell_open_gate(&shell);
     read_line(shell.output, line, sizeof line);
@@ -263,7 +263,7 @@ static void an_end_is_told_whatever_was_asked_meanwhile(void **state)
 {
     for (int round = 0; round < 30; round++) {
         struct shell_job shell;
-        shell_init(&shell, wish_of(state), "exit 9");
+        shell_init(&shell, mode_of(state), "exit 9");
         shell_start(&shell);
         shell_open_gate(&shell);
         for (int i = 0; i < 200 && is_held(shell.output); i++)
@@ -281,7 +281,7 @@ static void what_a_command_leaves_behind_is_counted_named_and_ended(void **state
 {
     struct shell_job shell;
     struct job_member members[8];
-    shell_init(&shell, wish_of(state), "sleep 1000 & setsid sleep 1000 & exit 0");
+    shell_init(&shell, mode_of(state), "sleep 1000 & setsid sleep 1000 & exit 0");
     shell_start(&shell);
     shell_open_gate(&shell);
     assert_int_equal(shell_wait(&shell).code, 0);
@@ -303,7 +303,7 @@ static void a_job_that_is_freed_is_ended(void **state)
 {
     struct shell_job shell;
     char line[16];
-    shell_init(&shell, wish_of(state), "trap '' TERM; setsid sh -c \"trap '' TERM; echo up; sleep 1000\"");
+    shell_init(&shell, mode_of(state), "trap '' TERM; setsid sh -c \"trap '' TERM; echo up; sleep 1000\"");
     shell_start(&shell);
     shell_open_gate(&shell);
     read_line(shell.output, line, sizeof line);
@@ -320,7 +320,7 @@ static void cpu_time_is_what_the_command_says_it_used(void **state)
     char output[256];
     unsigned minutes[4];
     double seconds[4], said = 0;
-    shell_init(&shell, wish_of(state), "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done; times");
+    shell_init(&shell, mode_of(state), "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done; times");
     shell_start(&shell);
     shell_open_gate(&shell);
     shell_wait(&shell);
@@ -346,7 +346,7 @@ static void a_job_that_is_killed_has_told_what_it_used(void **state)
     struct shell_job shell;
     char line[16];
     /* Twenty million bytes in a variable of the shell. */
-    shell_init(&shell, wish_of(state), "x=$(head -c 20000000 /dev/zero | tr '\\0' a); echo full; sleep 1000");
+    shell_init(&shell, mode_of(state), "x=$(head -c 20000000 /dev/zero | tr '\\0' a); echo full; sleep 1000");
     shell_start(&shell);
     shell_open_gate(&shell);
     read_line(shell.output, line, sizeof line);
@@ -366,7 +366,7 @@ static void a_job_that_is_killed_has_told_what_it_used(void **state)
 static void a_limit_of_cpu_time_ends_the_command(void **state)
 {
     struct shell_job shell;
-    shell_init(&shell, wish_of(state), "while :; do :; done");
+    shell_init(&shell, mode_of(state), "while :; do :; done");
     shell.request.limits.cpu_time_s = 0.5;
     shell_start(&shell);
     shell_open_gate(&shell);
@@ -382,7 +382,7 @@ static void a_job_can_become_another_user(void **state)
     struct shell_job shell;
     struct err err = {0};
     char output[256];
-    shell_init(&shell, wish_of(state), "id -u; id -g; id -G");
+    shell_init(&shell, mode_of(state), "id -u; id -g; id -G");
     shell.request.change_user = true;
     shell.request.uid = 54321;
     shell.request.gid = 54322;
@@ -427,8 +427,8 @@ static void a_namespace_hides_the_rest_of_the_machine(void **state)
 static void two_jobs_at_once_do_not_hold_each_other_s_pipes(void **state)
 {
     struct shell_job one, two;
-    shell_init(&one, wish_of(state), "exit 1");
-    shell_init(&two, wish_of(state), "sleep 1000");
+    shell_init(&one, mode_of(state), "exit 1");
+    shell_init(&two, mode_of(state), "sleep 1000");
     shell_start(&one);
     shell_start(&two);
     shell_open_gate(&two);
@@ -443,7 +443,7 @@ static void two_jobs_at_once_do_not_hold_each_other_s_pipes(void **state)
     shell_fini(&two);
 }
 
-static enum containment_wish pidns = CONTAINMENT_PIDNS, cgroup = CONTAINMENT_CGROUP, sweep = CONTAINMENT_SWEEP;
+static enum containment_mode pidns = CONTAINMENT_PIDNS, cgroup = CONTAINMENT_CGROUP, sweep = CONTAINMENT_SWEEP;
 
 #define EACH_MODE(test)                                                                                                \
     {#test " (pidns)", test, NULL, NULL, &pidns}, {#test " (cgroup)", test, NULL, NULL, &cgroup},                      \

@@ -13,20 +13,20 @@
 #include <string.h>
 #include <unistd.h>
 
-static void wishes_are_read_by_the_names_they_are_written_by(void **state)
+static void modes_are_read_by_the_names_they_are_written_by(void **state)
 {
     (void)state;
     static const char *const names[] = {"auto", "pidns", "cgroup", "sweep"};
-    static const enum containment_wish wishes[] = {CONTAINMENT_AUTO, CONTAINMENT_PIDNS, CONTAINMENT_CGROUP,
-                                                   CONTAINMENT_SWEEP};
+    static const enum containment_mode modes[] = {CONTAINMENT_AUTO, CONTAINMENT_PIDNS, CONTAINMENT_CGROUP,
+                                                  CONTAINMENT_SWEEP};
     for (size_t i = 0; i < 4; i++) {
-        enum containment_wish wish;
-        assert_true(containment_wish_parse(names[i], &wish));
-        assert_int_equal(wish, wishes[i]);
-        assert_string_equal(containment_wish_name(wishes[i]), names[i]);
+        enum containment_mode mode;
+        assert_true(containment_mode_parse(names[i], &mode));
+        assert_int_equal(mode, modes[i]);
+        assert_string_equal(containment_mode_name(modes[i]), names[i]);
     }
-    enum containment_wish unchanged = CONTAINMENT_SWEEP;
-    assert_false(containment_wish_parse("docker", &unchanged));
+    enum containment_mode unchanged = CONTAINMENT_SWEEP;
+    assert_false(containment_mode_parse("docker", &unchanged));
     assert_int_equal(unchanged, CONTAINMENT_SWEEP);
 }
 
@@ -75,7 +75,7 @@ static void auto_takes_what_there_is_and_says_why_the_rest_is_not(void **state)
     containment_fini(&containment);
 }
 
-static void a_wish_is_given_or_refused_with_a_reason(void **state)
+static void a_mode_is_given_or_refused_with_a_reason(void **state)
 {
     (void)state;
     struct containment all, one;
@@ -109,10 +109,10 @@ static void only_a_pid_namespace_is_left_by_nobody(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(wishes_are_read_by_the_names_they_are_written_by),
+        cmocka_unit_test(modes_are_read_by_the_names_they_are_written_by),
         cmocka_unit_test(the_sweep_is_always_there),
         cmocka_unit_test(auto_takes_what_there_is_and_says_why_the_rest_is_not),
-        cmocka_unit_test(a_wish_is_given_or_refused_with_a_reason),
+        cmocka_unit_test(a_mode_is_given_or_refused_with_a_reason),
         cmocka_unit_test(only_a_pid_namespace_is_left_by_nobody),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

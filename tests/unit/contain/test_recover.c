@@ -64,13 +64,13 @@ static _Noreturn void runner_main(struct shell_job *shell, enum guard guard, boo
         pause();
 }
 
-static void runner_start(struct runner *runner, enum containment_wish wish, const char *script, enum guard guard,
+static void runner_start(struct runner *runner, enum containment_mode mode, const char *script, enum guard guard,
                          bool open_gate)
 {
     struct shell_job shell;
     struct told told;
     int ends[2];
-    shell_init(&shell, wish, script);
+    shell_init(&shell, mode, script);
     assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
     runner->pid = fork();
     assert_true(runner->pid >= 0);
@@ -116,16 +116,16 @@ static void runner_and_init_kill(struct runner *runner)
 
 static const char daemon_script[] = "setsid sh -c 'trap \"\" TERM HUP; echo up; sleep 1000' & wait";
 
-static enum containment_wish wish_of(void **state)
+static enum containment_mode mode_of(void **state)
 {
-    return *(const enum containment_wish *)*state;
+    return *(const enum containment_mode *)*state;
 }
 
 static void a_tree_dies_with_its_runner(void **state)
 {
     struct runner runner;
     char line[16];
-    runner_start(&runner, wish_of(state), daemon_script, UNGUARDED, true);
+    runner_start(&runner, mode_of(state), daemon_script, UNGUARDED, true);
     read_line(runner.output, line, sizeof line);
     runner_kill(&runner);
     assert_end(runner.output);
@@ -140,7 +140,7 @@ static void a_runner_that_dies_at_the_gate_has_run_nothing(void **state)
 {
     struct runner runner;
     char output[64];
-    runner_start(&runner, wish_of(state), "echo ran", UNGUARDED, false);
+    runner_start(&runner, mode_of(state), "echo ran", UNGUARDED, false);
     runner_kill(&runner);
     read_to_end(runner.output, output, sizeof output);
     assert_string_equal(output, "");
@@ -155,14 +155,14 @@ static void what_outlived_runner_and_init_is_found_and_ended(void **state)
     struct err err = {0};
     char line[16];
     size_t killed = 0;
-    runner_start(&runner, wish_of(state), daemon_script, UNGUARDED, true);
+    runner_start(&runner, mode_of(state), daemon_script, UNGUARDED, true);
     read_line(runner.output, line, sizeof line);
     runner_and_init_kill(&runner);
     if (!job_recover(&runner.identity, 30, &killed, &err))
         fail_msg("%s", err.text);
     assert_end(runner.output);
     /* In a namespace they have died with the init. */
-    if (wish_of(state) != CONTAINMENT_PIDNS)
+    if (mode_of(state) != CONTAINMENT_PIDNS)
         assert_true(killed >= 1);
     assert_true(job_recover(&runner.identity, 30, &killed, &err));
     assert_int_equal(killed, 0);
@@ -216,7 +216,7 @@ static void the_guardian_ends_what_outlived_runner_and_init(void **state)
 {
     struct runner runner;
     char line[16];
-    runner_start(&runner, wish_of(state), daemon_script, GUARDED, true);
+    runner_start(&runner, mode_of(state), daemon_script, GUARDED, true);
     read_line(runner.output, line, sizeof line);
     runner_and_init_kill(&runner);
     assert_end(runner.output);
@@ -286,7 +286,7 @@ static void a_guardian_holds_nothing_of_its_starter_and_ends_when_stopped(void *
     close(ends[0]);
 }
 
-static enum containment_wish pidns = CONTAINMENT_PIDNS, cgroup = CONTAINMENT_CGROUP, sweep = CONTAINMENT_SWEEP;
+static enum containment_mode pidns = CONTAINMENT_PIDNS, cgroup = CONTAINMENT_CGROUP, sweep = CONTAINMENT_SWEEP;
 
 #define EACH_MODE(test)                                                                                                \
     {#test " (pidns)", test, NULL, NULL, &pidns}, {#test " (cgroup)", test, NULL, NULL, &cgroup},                      \

@@ -93,6 +93,29 @@ static void a_foreign_process_explains_its_own_memory(void **state)
     expect(&empty, &readings, &user, 1, "foreign_process");
 }
 
+/* The numbers are those that the text names: of owners that are unknown the first three. */
+static void findings_have_the_numbers_that_their_texts_name(void **state)
+{
+    (void)state;
+    struct gpu_readings readings = scene_idle();
+    struct guard_findings found = {0};
+    struct guard_user users[] = {scene_user(GUARD_UNSEEN, 7, 0, 0), scene_user(GUARD_FOREIGN, 8, 0, 0),
+                                 scene_user(GUARD_UNSEEN, 9, 0, 0), scene_user(GUARD_UNSEEN, 10, 0, 0),
+                                 scene_user(GUARD_UNSEEN, 11, 0, 0), scene_user(GUARD_OURS, 12, 0, 0)};
+    struct guard_look look = scene_look(S, &readings, users, 6);
+    preflight_look(&guard_settings_default.preflight, &empty, &look, &found);
+    assert_int_equal(found.count, 2);
+    assert_string_equal(found.items[0].kind, "foreign_process");
+    assert_int_equal(found.items[0].pid_count, 1);
+    assert_int_equal(found.items[0].pids[0], 8);
+    assert_string_equal(found.items[1].kind, "processes_unseen");
+    assert_int_equal(found.items[1].pid_count, 3);
+    assert_int_equal(found.items[1].pids[0], 7);
+    assert_int_equal(found.items[1].pids[1], 9);
+    assert_int_equal(found.items[1].pids[2], 10);
+    guard_findings_fini(&found);
+}
+
 static void displays_and_our_own_are_no_strangers(void **state)
 {
     (void)state;
@@ -247,6 +270,7 @@ int main(void)
         cmocka_unit_test(what_the_driver_does_not_tell_is_said_to_be_unchecked),
         cmocka_unit_test(before_anything_idle_was_measured_half_the_limit_is_too_much),
         cmocka_unit_test(a_foreign_process_explains_its_own_memory),
+        cmocka_unit_test(findings_have_the_numbers_that_their_texts_name),
         cmocka_unit_test(displays_and_our_own_are_no_strangers),
         cmocka_unit_test(where_owners_are_unknown_memory_and_load_decide),
         cmocka_unit_test(a_gpu_that_tells_nothing_is_suspect_and_blocks_nobody),

@@ -187,11 +187,11 @@ static void values_of_a_wrong_type_are_errors_with_their_place(void **state)
     assert_false(fixture->ok);
     assert_int_equal(fixture->problems.errors, 4);
     assert_problem(fixture, SEVERITY_ERROR, "$.experiments[0].hyperparameters.epochs",
-                   "'epochs': expected a whole number, not 1.5");
+                   "'epochs': expected an integer, not 1.5");
     assert_problem(fixture, SEVERITY_ERROR, "$.experiments[0].hyperparameters.lr",
-                   "'lr': expected a number, not the text 'fast'");
+                   "'lr': expected a number, not the string 'fast'");
     assert_problem(fixture, SEVERITY_ERROR, "$.experiments[0].hyperparameters.seed",
-                   "'seed': expected a whole number, not True");
+                   "'seed': expected an integer, not True");
     assert_problem(fixture, SEVERITY_ERROR, "$.experiments[0].hyperparameters.optimizer",
                    "'optimizer': 3 is none of the choices");
 }
@@ -203,7 +203,7 @@ static void a_value_outside_of_the_choices_is_used_with_a_warning(void **state)
                               "{'optimizer': 'adan'}}]}");
     assert_true(fixture->ok);
     assert_problem(fixture, SEVERITY_WARNING, "$.experiments[0].hyperparameters.optimizer",
-                   "'optimizer': the text 'adan' is none of the choices; did you mean 'adam'?");
+                   "'optimizer': the string 'adan' is none of the choices; did you mean 'adam'?");
     assert_value(&fixture->plan.experiments[0], "optimizer", "adan");
 }
 

@@ -77,7 +77,7 @@ static void what_cannot_be_killed_breaks_the_run_and_a_resume_goes_on_later(void
     assert_int_equal(world->summary.outcome, RUN_BROKEN);
     assert_int_equal(world->summary.not_run, 1);
     assert_non_null(strstr(world->err.text,
-                           "repo_model_001: SIGKILL does not end: 4711 python (state D, in nvidia_ioctl), "
+                           "repo_model_001: still alive after SIGKILL: 4711 python (state D, in nvidia_ioctl), "
                            "4712 python (state D), "));
     const char *text = evidence_text(world, "unkillable");
     assert_memory_equal(
@@ -115,7 +115,7 @@ static void a_loop_that_cannot_be_killed_breaks_the_run_before_the_foreground_be
     stuck_processes = 0;
     assert_int_equal(world->summary.outcome, RUN_BROKEN);
     assert_non_null(
-        strstr(world->err.text, "repo_model_001: SIGKILL does not end: 4711 python (state D, in nvidia_ioctl)"));
+        strstr(world->err.text, "repo_model_001: still alive after SIGKILL: 4711 python (state D, in nvidia_ioctl)"));
     assert_string_equal(evidence_text(world, "unkillable"),
                         "still alive 15 s after SIGKILL: 4711 python (state D, in nvidia_ioctl)");
     assert_string_equal(world_text(world, "job_proven", 1, "role"), "background");

@@ -349,61 +349,6 @@ static void only_what_has_a_result_is_planned_again_and_only_once(void **state)
     fixture_close(store);
 }
 
-/* As a version without evidence left it. */
-static void make_format_3(void)
-{
-    static const char *const statements[] = {
-        "ALTER TABLE attempts DROP COLUMN checks",
-        "ALTER TABLE attempts DROP COLUMN verdicts",
-        "ALTER TABLE experiments DROP COLUMN verdicts",
-        "DROP TABLE attempt_memory",
-        "DROP TABLE evidence",
-        "ALTER TABLE attempts DROP COLUMN verdict",
-        "ALTER TABLE attempts DROP COLUMN failure",
-        "ALTER TABLE experiments DROP COLUMN verdict",
-        "ALTER TABLE experiments DROP COLUMN failure",
-        "ALTER TABLE experiments DROP COLUMN result_attempt",
-        "ALTER TABLE experiments DROP COLUMN pass",
-        "ALTER TABLE experiments DROP COLUMN again",
-        "PRAGMA user_version=3",
-    };
-    for (size_t i = 0; i < sizeof statements / sizeof *statements; i++)
-        free(ask(&run, statements[i]));
-}
-
-/* Nobody watched then: what was seen speaks against a result, and that nothing was seen speaks for none. */
-static void a_run_from_before_verdicts_is_accused_but_not_acquitted(void **state)
-{
-    (void)state;
-    if (sqlite3_libversion_number() < 3035000) {
-        print_message("# this SQLite cannot drop columns\n");
-        skip();
-    }
-    struct store *store = begin();
-    play(store, 1, NULL);
-    play(store, 2, "gpu_held");
-    fixture_close(store);
-    make_format_3();
-    struct results results;
-    assert_true(results_read(run.path, &results, NULL));
-    assert_int_equal(results.items[0].verdict, VERDICT_NONE);
-    assert_int_equal(results.items[1].verdict, VERDICT_SUSPECT);
-    assert_string_equal(results.items[1].evidence[0].kind, "gpu_held");
-    results_fini(&results);
-    assert_answer(&run, "PRAGMA user_version", "3"); /* reading changes nothing */
-    store = fixture_open(&run);
-    add_as(store, 2, EVENT_SESSION_STARTED, 0, 0, 1, NULL, NULL, NULL);
-    add_as(store, 2, EVENT_EXPERIMENT_STARTED, 3, 0, 1, NULL, NULL, NULL);
-    add_as(store, 2, EVENT_EXPERIMENT_ENDED, 3, 0, 1, "{'outcome': 'succeeded'}", NULL, NULL);
-    store_write_results(store, 3, NULL, NULL);
-    fixture_close(store);
-    assert_answer(&run, "PRAGMA user_version", "6");
-    assert_answer(&run, "SELECT group_concat(coalesce(verdict, '-'), ' ') FROM experiments", "- suspect clean");
-    assert_answer(&run, "SELECT result_attempt FROM experiments WHERE number=2", "1");
-    assert_string_equal(column("summary.csv", "verdict"), " suspect clean");
-    assert_string_equal(column("summary_safe.csv", "experiment_id"), "demo_net_003_parallel");
-}
-
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make, unmake)
@@ -419,7 +364,6 @@ int main(void)
         TEST(the_old_row_stands_until_the_new_one_has_come),
         TEST(evidence_of_the_result_before_does_not_accuse_the_new_one),
         TEST(only_what_has_a_result_is_planned_again_and_only_once),
-        TEST(a_run_from_before_verdicts_is_accused_but_not_acquitted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -206,80 +206,6 @@ static void a_mark_of_another_attempt_is_refused(void **state)
     run_remove(&run);
 }
 
-/* As a version without marks left it. */
-static void make_format_1(const struct run *run)
-{
-    static const char *const statements[] = {
-        "DROP TABLE attempt_memory",
-        "DROP TABLE evidence",
-        "ALTER TABLE attempts DROP COLUMN verdict",
-        "ALTER TABLE attempts DROP COLUMN failure",
-        "ALTER TABLE experiments DROP COLUMN verdict",
-        "ALTER TABLE experiments DROP COLUMN failure",
-        "ALTER TABLE experiments DROP COLUMN result_attempt",
-        "ALTER TABLE experiments DROP COLUMN pass",
-        "ALTER TABLE experiments DROP COLUMN again",
-        "ALTER TABLE attempts DROP COLUMN checks",
-        "ALTER TABLE attempts DROP COLUMN verdicts",
-        "ALTER TABLE experiments DROP COLUMN verdicts",
-        "DROP TABLE epoch_energy",
-        "DROP TABLE energy",
-        "ALTER TABLE attempts DROP COLUMN energy",
-        "DROP TABLE marks",
-        "ALTER TABLE attempts DROP COLUMN job_start_ns",
-        "ALTER TABLE attempts DROP COLUMN job_end_ns",
-        "ALTER TABLE attempts DROP COLUMN marks_taken",
-        "ALTER TABLE attempts DROP COLUMN marks_repeated",
-        "ALTER TABLE attempts DROP COLUMN marks_limited",
-        "ALTER TABLE attempts DROP COLUMN marks_refused",
-        "PRAGMA user_version=1",
-    };
-    for (size_t i = 0; i < sizeof statements / sizeof *statements; i++)
-        free(ask(run, statements[i]));
-    assert_answer(run, "SELECT count(*) FROM pragma_table_info('attempts') WHERE name GLOB 'marks*'", "0");
-    assert_answer(run, "PRAGMA user_version", "1");
-}
-
-static void a_run_of_the_format_before_is_read_and_gone_on_with(void **state)
-{
-    (void)state;
-    if (sqlite3_libversion_number() < 3035000) {
-        print_message("# this SQLite cannot drop columns\n");
-        skip();
-    }
-    struct run run;
-    run_make(&run);
-    struct store *store = fixture_create(&run);
-    add(store, EVENT_SESSION_STARTED, 0, 0, NULL);
-    add(store, EVENT_EXPERIMENT_STARTED, 1, 0, NULL);
-    begin(store, 1, NULL);
-    end(store, 1, "{'outcome': 'failed'}");
-    fixture_close(store);
-    make_format_1(&run);
-    struct results results;
-    assert_true(results_read(run.path, &results, NULL));
-    assert_int_equal(results.count, 3);
-    results_fini(&results);
-    assert_answer(&run, "PRAGMA user_version", "1"); /* reading changes nothing */
-    store = fixture_open(&run);
-    add_as(store, 2, EVENT_SESSION_STARTED, 0, 0, 1, NULL, NULL, NULL);
-    add_as(store, 2, EVENT_ATTEMPT_PREPARED, 1, 2, 1, NULL, NULL, NULL);
-    add_as(store, 2, EVENT_JOB_BORN, 1, 2, 1, "{'pid': 1}", NULL, NULL);
-    add_as(store, 2, EVENT_ATTEMPT_STARTED, 1, 2, 1, "{'start_ns': 7}", NULL, NULL);
-    add_as(store, 2, EVENT_MARK, 1, 2, 1, "{'name': 'e', 'label': '1', 'at': 'start', 't_ns': 8, 'source': 'log'}",
-           NULL, NULL);
-    store_write_results(store, 1, NULL, NULL);
-    fixture_close(store);
-    assert_answer(&run, "PRAGMA user_version", "6");
-    assert_answer(&run, "SELECT name || t_ns FROM marks", "e8");
-    assert_file(&run, "demo_net_001/energy/marks.csv",
-                HEADER "e,startup,,0.000000000,0.000000001,0.000000001,,,,,,,,,,\n"
-                       "e,epoch,1,0.000000001,,,log,,,,,,,,,\n");
-    fixture_close(fixture_open(&run)); /* and again, with nothing left to do */
-    assert_answer(&run, "SELECT count(*) FROM marks", "1");
-    run_remove(&run);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -288,7 +214,6 @@ int main(void)
         cmocka_unit_test(an_attempt_whose_session_died_has_an_open_end),
         cmocka_unit_test(without_marks_there_is_no_file),
         cmocka_unit_test(a_mark_of_another_attempt_is_refused),
-        cmocka_unit_test(a_run_of_the_format_before_is_read_and_gone_on_with),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-#include "results/store/view.h"
+#include "results/store/replay.h"
 
 #include "base/json.h"
 #include "base/mem.h"
@@ -14,6 +14,13 @@ static void background_clear(struct store_background *background)
     *background = (struct store_background){0};
 }
 
+static void history_clear(struct store_history *history)
+{
+    json_decref(history->last_ended);
+    json_decref(history->ladder);
+    *history = (struct store_history){0};
+}
+
 static void attempt_clear(struct store_attempt *attempt)
 {
     free(attempt->boot_id);
@@ -23,17 +30,19 @@ static void attempt_clear(struct store_attempt *attempt)
     *attempt = (struct store_attempt){0};
 }
 
-void view_init(struct view *view, size_t count)
+void journal_replay_init(struct journal_replay *replay, size_t count)
 {
-    *view = (struct view){.items = mem_array(count ? count : 1, sizeof *view->items), .count = count};
+    *replay = (struct journal_replay){.items = mem_array(count ? count : 1, sizeof *replay->items), .count = count};
 }
 
-void view_fini(struct view *view)
+void journal_replay_fini(struct journal_replay *replay)
 {
-    for (size_t i = 0; i < view->count; i++)
-        attempt_clear(&view->items[i].last);
-    free(view->items);
-    *view = (struct view){0};
+    for (size_t i = 0; i < replay->count; i++) {
+        attempt_clear(&replay->items[i].last);
+        history_clear(&replay->items[i].history);
+    }
+    free(replay->items);
+    *replay = (struct journal_replay){0};
 }
 
 /* Whether the experiment came to an end that stands: one that was interrupted is done again. */
@@ -63,16 +72,16 @@ static bool about_the_run(enum event_type type)
            type == EVENT_EVIDENCE || type == EVENT_RECORDS_CLOSED;
 }
 
-static bool check_session(const struct view *view, const struct event *event, struct err *err)
+static bool check_session(const struct journal_replay *replay, const struct event *event, struct err *err)
 {
     const char *name = event_type_name(event->type);
     if (event->type == EVENT_SESSION_STARTED) {
-        if (event->session == view->last_session + 1)
+        if (event->session == replay->last_session + 1)
             return true;
         return err_set(err, "%s: session %lld does not follow session %lld", name, (long long)event->session,
-                       (long long)view->last_session);
+                       (long long)replay->last_session);
     }
-    if (event->session >= 1 && event->session <= view->last_session)
+    if (event->session >= 1 && event->session <= replay->last_session)
         return true;
     return err_set(err, "%s: session %lld has not started", name, (long long)event->session);
 }
@@ -123,7 +132,7 @@ static bool check_experiment(const struct store_experiment *now, const struct ev
     return check_attempt(now, event, err);
 }
 
-bool view_check(const struct view *view, const struct event *event, enum experiment_state *after, struct err *err)
+bool journal_replay_check(const struct journal_replay *replay, const struct event *event, enum experiment_state *after, struct err *err)
 {
     *after = STATE_PLANNED;
     if (event->type >= EVENT_TYPES || !event_is_journaled(event->type))
@@ -131,12 +140,12 @@ bool view_check(const struct view *view, const struct event *event, enum experim
     const char *name = event_type_name(event->type);
     if (event->data && !json_is_object(event->data))
         return err_set(err, "%s: its data is no object", name);
-    if (!check_session(view, event, err))
+    if (!check_session(replay, event, err))
         return false;
-    if (event->experiment < 0 || event->experiment > (int64_t)view->count)
+    if (event->experiment < 0 || event->experiment > (int64_t)replay->count)
         return err_set(err, "%s: the plan has no experiment %lld", name, (long long)event->experiment);
     if (event->experiment > 0 && event->type != EVENT_SESSION_STARTED && event->type != EVENT_SESSION_ENDED)
-        return check_experiment(&view->items[event->experiment - 1], event, after, err);
+        return check_experiment(&replay->items[event->experiment - 1], event, after, err);
     if (event->experiment == 0 && about_the_run(event->type))
         return true;
     return err_set(err, event->experiment ? "%s: belongs to no experiment" : "%s: names no experiment", name);
@@ -167,15 +176,37 @@ static void take_background(struct store_background *background, const struct ev
     background->tag = mem_strdup(json_get_text(event->data, "tag"));
 }
 
-void view_apply(struct view *view, const struct event *event, enum experiment_state after)
+static void take_history(struct store_history *history, const struct event *event)
+{
+    json_t *ladder = json_object_get(event->data, "ladder");
+    enum outcome outcome = event_outcome(event);
+    /* Of what has ended for good nothing is asked any more, and a run may have many. */
+    if (event->type == EVENT_EXPERIMENT_AGAIN ||
+        (event->type == EVENT_EXPERIMENT_ENDED && (outcome == OUTCOME_SUCCEEDED || outcome == OUTCOME_FAILED))) {
+        history_clear(history);
+        return;
+    }
+    if (ladder) {
+        json_decref(history->ladder);
+        history->ladder = json_incref(ladder);
+    }
+    if (event->type != EVENT_ATTEMPT_ENDED)
+        return;
+    history->failed += outcome == OUTCOME_FAILED;
+    json_decref(history->last_ended);
+    history->last_ended = json_incref(event->data);
+}
+
+void journal_replay_apply(struct journal_replay *replay, const struct event *event, enum experiment_state after)
 {
     if (event->type == EVENT_SESSION_STARTED)
-        view->last_session = event->session;
+        replay->last_session = event->session;
     if (event->experiment == 0)
         return;
-    struct store_experiment *item = &view->items[event->experiment - 1];
+    struct store_experiment *item = &replay->items[event->experiment - 1];
     bool foreground = strcmp(event_role(event), "background") != 0;
     item->state = after;
+    take_history(&item->history, event);
     switch (event->type) {
     case EVENT_EXPERIMENT_STARTED:
         item->outcome = OUTCOME_NONE;
@@ -208,4 +239,12 @@ void view_apply(struct view *view, const struct event *event, enum experiment_st
     default:
         break;
     }
+}
+
+bool journal_replay_take(struct journal_replay *replay, const struct event *event, enum experiment_state *after, struct err *err)
+{
+    if (!journal_replay_check(replay, event, after, err))
+        return false;
+    journal_replay_apply(replay, event, *after);
+    return true;
 }

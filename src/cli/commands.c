@@ -1,0 +1,31 @@
+/* commands: the table of all commands. */
+#include "session/command.h"
+
+#include <string.h>
+
+const struct cli_command *const cli_commands[] = {
+    &cmd_run,    &cmd_list,    &cmd_exec,   &cmd_mark,                    /* run */
+    &cmd_bench,  &cmd_measure,                                            /* measure */
+    &cmd_audit,  &cmd_stats,   &cmd_compare, &cmd_export, &cmd_report,    /* judge */
+    &cmd_memory, &cmd_oom,     &cmd_feasibility,                          /* memory */
+    &cmd_doctor, &cmd_clean,   &cmd_calibrate,                            /* machine */
+    &cmd_submit, &cmd_collect,                                            /* cluster */
+    NULL,
+};
+
+/* What the program starts itself as: not shown. */
+static const struct cli_command *const own_commands[] = {&cmd_meter, NULL};
+
+static const struct cli_command *find_in(const struct cli_command *const *commands, const char *name)
+{
+    for (; *commands; commands++)
+        if (strcmp((*commands)->name, name) == 0)
+            return *commands;
+    return NULL;
+}
+
+const struct cli_command *cli_command_find(const char *name)
+{
+    const struct cli_command *command = find_in(cli_commands, name);
+    return command ? command : find_in(own_commands, name);
+}
