@@ -9,7 +9,7 @@
 #include "cli/option_rows.h"
 #include "session/reading_folders.h"
 #include "report/audit_text.h"
-#include "report/versus_text.h"
+#include "report/figures_text.h"
 
 #include <string.h>
 #include <unistd.h>

@@ -1,7 +1,6 @@
 /* Started by the runner, one for each GPU (src/machine/sensors/gpu_process.h); not for people, so not in the help. */
 #include "session/command.h"
 #include "session/message.h"
-#include "machine/sensors/gpu_probe.h"
 #include "machine/sensors/gpu_process.h"
 #include "machine/sensors/time_scale.h"
 

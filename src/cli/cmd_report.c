@@ -7,7 +7,6 @@
 #include "cli/option_rows.h"
 #include "session/reading_folders.h"
 #include "session/report_page.h"
-#include "session/report_snapshots.h"
 #include "report/page.h"
 #include "results/store/store.h"
 #include "tare_build.h"

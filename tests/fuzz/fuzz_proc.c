@@ -2,7 +2,7 @@
 #include "base/procfs.h"
 #include "machine/contain/cgroup.h"
 #include "machine/contain/mountinfo.h"
-#include "machine/contain/thaw.h"
+#include "machine/contain/tree.h"
 #include "fuzz.h"
 
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-#include "machine/contain/cgroup_tree.h"
+#include "machine/contain/cgroup.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"

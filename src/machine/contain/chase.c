@@ -1,4 +1,4 @@
-#include "machine/contain/chase.h"
+#include "machine/contain/tree.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"

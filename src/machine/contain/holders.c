@@ -1,4 +1,4 @@
-#include "machine/contain/holders.h"
+#include "machine/contain/contain.h"
 
 #include "base/cleanup.h"
 #include "base/procfs.h"

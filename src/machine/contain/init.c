@@ -3,9 +3,7 @@
 #include "base/clock.h"
 #include "base/procfs.h"
 #include "machine/contain/cgroup.h"
-#include "machine/contain/chase.h"
 #include "machine/contain/sys.h"
-#include "machine/contain/thaw.h"
 #include "machine/contain/tree.h"
 #include "tare_build.h"
 

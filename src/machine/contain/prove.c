@@ -3,11 +3,9 @@
 #include "base/mem.h"
 #include "base/procfs.h"
 #include "machine/contain/cgroup.h"
-#include "machine/contain/chase.h"
 #include "machine/contain/job_private.h"
 #include "machine/contain/sys.h"
-#include "machine/contain/tag.h"
-#include "machine/contain/thaw.h"
+#include "machine/contain/tree.h"
 
 #include <dirent.h>
 #include <fcntl.h>

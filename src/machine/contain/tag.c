@@ -1,4 +1,4 @@
-#include "machine/contain/tag.h"
+#include "machine/contain/tree.h"
 
 #include "base/cleanup.h"
 #include "base/mem.h"

@@ -4,9 +4,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "machine/contain/cgroup.h"
-#include "machine/contain/chase.h"
 #include "machine/contain/sys.h"
-#include "machine/contain/tag.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -6,7 +6,6 @@
 #include "machine/contain/cgroup.h"
 #include "machine/contain/tree.h"
 #include "machine/sensors/host_parse.h"
-#include "machine/sensors/host_tree.h"
 #include "machine/sensors/sysfs.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-#include "plan/config/registry_needs.h"
+#include "plan/config/registry_repo.h"
 
 #include "base/mem.h"
 #include "base/utf8.h"

@@ -3,10 +3,6 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/utf8.h"
-#include "plan/config/registry_mark.h"
-#include "plan/config/registry_needs.h"
-#include "plan/config/registry_oom.h"
-#include "plan/config/registry_param.h"
 
 #include <stdlib.h>
 #include <string.h>

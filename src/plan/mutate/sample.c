@@ -1,6 +1,5 @@
-#include "plan/mutate/sample.h"
-
 #include "plan/mutate/axis.h"
+
 
 #include <math.h>
 
