@@ -57,7 +57,7 @@ int main(void)
 {
     struct rng rng;
     struct series series = {0};
-    struct window_sensor sensor = window_sensor_nvml;
+    struct window_sensor sensor = window_sensor_gpu;
     struct window_energy energy;
     struct window_mark *marks = mem_array(WINDOWS, sizeof *marks);
     struct window_piece *pieces = mem_array(WINDOWS + 1, sizeof *pieces);

@@ -56,6 +56,10 @@ bad=$(
     # A number may be another process's by now; a pidfd, and a child that was not reaped, stay what they were.
     grep -nE '\<kill(pg)?\(' -r src --include='*.[ch]' | grep -vE 'kill\([^()]*(\([^()]*\))?[^()]*, 0\)|not reaped|everybody in the namespace but its init' |
         sed 's;$;: signal a pidfd, or say on the line that the child is "not reaped";'
+    # A vendor's variables, prefixes and device files are in its own files (machine/gpu/vendor.h); help names NVIDIA's as an example.
+    grep -nE '"(GPU|MIG)-"|"CUDA_(VISIBLE_DEVICES|DEVICE_ORDER)"|nvidiactl"|"/?nvidia"|"nvml-|"TARE_NVML"|\<(nvml_backend|gpu_vendor_nvidia)\>' -r src --include='*.[ch]' |
+        grep -vE '^src/(gpu_memory/preload/|machine/gpu/(nvidia|nvml|vendor|cuda_load|sensor\.h)|cli/manual\.c)' |
+        sed 's;$;: what vendors differ in is in machine/gpu/vendor.h, and in one file a vendor;'
     # Text from outside reaches a terminal, and an output that fails is overlooked, where another place than this one prints.
     grep -nE '(^|[^a-z_])(v?printf|puts|putchar)\(|\<(stdout|stderr)\>' -r src/cli src/doctor src/session src/report --include='*.c' |
         grep -vE '^src/(session/message|report/embed)\.c' | grep -vE '__attribute__|"[^"]*(stdout|stderr)[^"]*"|->(stdout|stderr)' |

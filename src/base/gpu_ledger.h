@@ -1,4 +1,4 @@
-/* gpu_ledger: the table in shared memory in which libtare-cuda.so (src/preload) publishes what a job has allocated
+/* gpu_ledger: the table in shared memory in which libtare-cuda.so (gpu_memory/preload) publishes what a job has allocated
  * on its GPUs, and in which the runner reads it (machine/gpu/ledger.h). One file for both, as it is their agreement:
  * nothing but the layout stands here.
  *

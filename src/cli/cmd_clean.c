@@ -58,13 +58,17 @@ static struct state *open_state(void)
     return state;
 }
 
-static bool has_nvidia(const struct leftovers *leftovers)
+/* The vendor of a device that one of them has open; NULL: none has. */
+static const struct gpu_vendor *vendor_in_use(const struct leftovers *leftovers)
 {
     for (size_t i = 0; i < leftovers->count; i++)
-        for (size_t k = 0; k < leftovers->items[i].process->devices.count; k++)
-            if (strstr(leftovers->items[i].process->devices.items[k], "/nvidia"))
-                return true;
-    return false;
+        for (size_t k = 0; k < leftovers->items[i].process->devices.count; k++) {
+            const char *name = strrchr(leftovers->items[i].process->devices.items[k], '/') + 1;
+            for (size_t v = 0; gpu_vendors[v]; v++)
+                if (gpu_vendor_of_device(name) == gpu_vendors[v] || strcmp(name, gpu_vendors[v]->control_device) == 0)
+                    return gpu_vendors[v];
+        }
+    return NULL;
 }
 
 static void say_limits(const struct clean_view *view)
@@ -79,8 +83,8 @@ static void say_limits(const struct clean_view *view)
     /* To root, who sees what everybody has open, it matters only where there is something. */
     if (view->has_driver && !view->has_memory && (leftovers->count > 0 || geteuid() != 0))
         cli_note("who holds how much GPU memory is not known: %s", view->memory_err.text);
-    else if (!view->has_driver && has_nvidia(leftovers))
-        cli_note("who holds how much GPU memory is not known: NVIDIA's driver is not there");
+    else if (!view->has_driver && vendor_in_use(leftovers))
+        cli_note("who holds how much GPU memory is not known: %s's driver is not there", vendor_in_use(leftovers)->name);
     if (view->memory.failed > 0)
         cli_note("%zu GPU%s did not tell who holds memory", view->memory.failed, view->memory.failed == 1 ? "" : "s");
     if (geteuid() != 0 && leftovers->census.closed > 0)

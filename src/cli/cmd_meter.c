@@ -1,13 +1,14 @@
 /* Started by the runner, one for each GPU (src/machine/sensors/gpu_process.h); not for people, so not in the help. */
 #include "session/command.h"
 #include "session/message.h"
+#include "machine/gpu/vendor.h"
 #include "machine/sensors/gpu_process.h"
 #include "machine/sensors/time_scale.h"
 
 #include <stdio.h>
 #include <sys/resource.h>
 
-enum { OPTION_DEVICE, OPTION_FD, OPTION_LIBRARY, OPTION_PROBE, OPTION_TIME_SCALE, OPTION_LINK, OPTION_COUNT };
+enum { OPTION_DEVICE, OPTION_FD, OPTION_LIBRARY, OPTION_PROBE, OPTION_TIME_SCALE, OPTION_LINK, OPTION_VENDOR, OPTION_COUNT };
 
 static const struct cli_option options[OPTION_COUNT] = {
     [OPTION_DEVICE] = {.long_name = "--device",
@@ -29,6 +30,10 @@ static const struct cli_option options[OPTION_COUNT] = {
                            .type = CLI_TEXT,
                            .help = "shorten the waits, from 0.001 to 1; for tests, with a driver that is played"},
     [OPTION_LINK] = {.long_name = "--link", .help = "tell what goes over the PCIe link, too"},
+    [OPTION_VENDOR] = {.long_name = "--vendor",
+                       .argument = "NAME",
+                       .type = CLI_TEXT,
+                       .help = "of the GPU: nvidia, unless it is said"},
     [OPTION_PROBE] = {.long_name = "--probe", .help = "show every reading once, with what it costs"},
 };
 
@@ -47,11 +52,11 @@ static void print_row(void *data, const struct gpu_probe_row *row)
     message_print(&text);
 }
 
-static int probe(const char *library, const char *device)
+static int probe(const struct gpu_vendor *vendor, const char *library, const char *device)
 {
     struct err err = {0};
     struct rusage usage;
-    if (!gpu_probe(&nvml_backend, library, device, print_row, NULL, &err))
+    if (!gpu_probe(vendor->backend, library, device, print_row, NULL, &err))
         return cli_failed(CLI_BROKEN, &err);
     getrusage(RUSAGE_SELF, &usage);
     message_printf("peak memory\t%ld KiB\n", usage.ru_maxrss);
@@ -61,15 +66,18 @@ static int probe(const char *library, const char *device)
 static int run(const struct cli_call *call)
 {
     const struct cli_value *values = call->values;
+    const struct gpu_vendor *vendor = gpu_vendor_by_id(values[OPTION_VENDOR].text);
+    if (!vendor)
+        return cli_usage_error(call->command, "--vendor: '%s' is unknown", values[OPTION_VENDOR].text);
     if (values[OPTION_PROBE].given)
-        return probe(values[OPTION_LIBRARY].text, values[OPTION_DEVICE].text);
+        return probe(vendor, values[OPTION_LIBRARY].text, values[OPTION_DEVICE].text);
     if (!values[OPTION_DEVICE].given || !values[OPTION_FD].given)
         return cli_usage_error(call->command, "a meter needs --device and --fd");
     struct err err = {0};
     double time_scale;
     if (!time_scale_read(values[OPTION_TIME_SCALE].text, &time_scale, &err))
         return cli_usage_error(call->command, "%s", err.text);
-    return gpu_process_main(&(struct gpu_process_options){.backend = &nvml_backend,
+    return gpu_process_main(&(struct gpu_process_options){.backend = vendor->backend,
                                                           .library = values[OPTION_LIBRARY].text,
                                                           .device = values[OPTION_DEVICE].text,
                                                           .fd = (int)values[OPTION_FD].integer,

@@ -10,6 +10,7 @@
 #include "session/gpus.h"
 #include "session/message.h"
 #include "session/meters.h"
+#include "machine/gpu/vendor.h"
 #include "measure/calibration/calibration.h"
 #include "report/table.h"
 #include "machine/state/state.h"
@@ -131,7 +132,6 @@ static int print_json(json_t *json)
 
 struct shown {
     const char *uuid; /* only this GPU's; NULL: all */
-    char *driver;
     json_t *all;
     struct text text;
 };
@@ -143,7 +143,9 @@ static void show_one(void *data, const struct calibration *found, const struct e
         cli_warning("%s", why->text);
     if (!found || (shown->uuid && strcmp(found->uuid, shown->uuid) != 0))
         return;
-    AUTO_FREE char *stale = calibration_stale(found, shown->driver, clock_realtime_ns() / NS_PER_S);
+    const struct gpu_vendor *vendor = gpu_vendor_by_uuid(found->uuid, strlen(found->uuid));
+    AUTO_FREE char *driver = vendor ? vendor->driver_version(gpus_root()) : NULL;
+    AUTO_FREE char *stale = calibration_stale(found, driver, clock_realtime_ns() / NS_PER_S);
     json_array_append_new(shown->all, result_json(found, stale));
     add_text(found, stale, message_colour(STDOUT_FILENO), &shown->text);
 }
@@ -154,7 +156,7 @@ static int show(const struct calibrate_options *options, const char *uuid)
     struct state *state = state_open_user(&err);
     if (!state)
         return cli_failed(CLI_BROKEN, &err);
-    struct shown shown = {.uuid = uuid, .driver = gpu_driver_version(gpus_root()), .all = json_array()};
+    struct shown shown = {.uuid = uuid, .all = json_array()};
     calibration_each(state_folder(state), show_one, &shown);
     state_close(state);
     int code = CLI_OK;
@@ -167,7 +169,6 @@ static int show(const struct calibrate_options *options, const char *uuid)
         code = CLI_BROKEN;
     }
     json_decref(shown.all);
-    free(shown.driver);
     text_fini(&shown.text);
     return code;
 }
@@ -307,15 +308,15 @@ static int measure_locked(const struct calibrate_options *options, const struct 
     struct gpu_hold *hold = NULL;
     sigemptyset(&ends);
     strv_add_all(&environment, options->environment);
-    strv_env_set(&environment, "CUDA_VISIBLE_DEVICES", gpus->gpus[0].device);
+    strv_env_set(&environment, gpus->gpus[0].vendor->visible_variable, gpus->gpus[0].device);
     int code = gpu_hold_take(
         &(struct gpu_hold_options){
             .mode = GPU_HOLD_REFUSE, .asked = true, .environment = &environment, .ends = &ends, .failed = CLI_BROKEN},
         &hold, NULL);
     if (code == 0)
         code = measure(options,
-                       &(struct calibration_options){.backend = &nvml_backend,
-                                                     .library = gpus->library,
+                       &(struct calibration_options){.backend = gpus->gpus[0].vendor->backend,
+                                                     .library = gpus->gpus[0].library,
                                                      .cuda_library = cuda && *cuda ? cuda : NULL,
                                                      .device = gpus->gpus[0].device,
                                                      .seconds = options->seconds},
@@ -342,6 +343,10 @@ int calibrate(const struct calibrate_options *options)
     }
     if (options->show)
         return show(options, meters.gpus[0].device);
+    if (!meters.gpus[0].vendor->cuda) {
+        cli_error("%s is of %s: the load of " TARE_NAME " calibrate needs CUDA", meters.gpus[0].label, meters.gpus[0].vendor->name);
+        return CLI_BROKEN;
+    }
     if (!agreed(options, meters.gpus[0].label))
         return CLI_USAGE;
     return measure_locked(options, &meters.options);

@@ -21,9 +21,9 @@ struct clean {
 /* What there is at one moment. */
 struct clean_view {
     struct leftovers leftovers;
-    bool has_driver;          /* NVIDIA's is there */
+    bool has_driver;          /* of GPUs, of a vendor that is known */
     bool has_memory;
-    struct nvml_memory memory;
+    struct gpu_memory_users memory;
     struct err memory_err;    /* of has_driver without has_memory: why */
     char *governor;           /* that the CPU's is still a dead run's, in words; NULL: it is not */
 };

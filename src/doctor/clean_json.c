@@ -17,10 +17,10 @@ static json_t *gpus_json(const struct clean_view *view, const struct leftover *l
     if (process->looked_into && process->devices.count == 0)
         return gpus;
     for (size_t i = 0; i < view->memory.count; i++) {
-        const struct nvml_use *use = &view->memory.items[i];
+        const struct gpu_memory_use *use = &view->memory.items[i];
         if (use->pid != process->stat.pid)
             continue;
-        AUTO_FREE char *device = use->minor >= 0 ? mem_printf("/dev/nvidia%d", use->minor) : NULL;
+        AUTO_FREE char *device = use->minor >= 0 ? gpu_vendor_device_path(use->vendor, "/dev", use->minor) : NULL;
         json_t *gpu = json_object();
         json_object_set_new(gpu, "uuid", json_filled_or_null(use->uuid));
         json_object_set_new(gpu, "device", json_filled_or_null(device));

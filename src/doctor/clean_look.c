@@ -13,10 +13,12 @@ static const double DRIVER_S = 10;
 /* The library is asked only where the driver has its device. */
 static void ask_driver(const struct clean *clean, struct clean_view *view)
 {
-    AUTO_FREE char *device = mem_printf("%s/nvidiactl", clean->roots.dev);
-    view->has_driver = access(device, F_OK) == 0;
-    if (view->has_driver)
-        view->has_memory = nvml_memory_read(NULL, DRIVER_S, &view->memory, &view->memory_err);
+    const struct gpu_vendor *vendor = NULL;
+    while ((vendor = gpu_vendor_loaded(clean->roots.dev, vendor))) {
+        bool told = gpu_memory_users_read(vendor, NULL, DRIVER_S, &view->memory, &view->memory_err);
+        view->has_memory = told && (view->has_memory || !view->has_driver);
+        view->has_driver = true;
+    }
 }
 
 bool clean_look(const struct clean *clean, struct clean_view *out, struct err *err)
@@ -25,7 +27,7 @@ bool clean_look(const struct clean *clean, struct clean_view *out, struct err *e
     ask_driver(clean, out);
     if (!leftovers_find_holding(clean->state, &clean->roots, out->has_memory ? &out->memory : NULL, &out->leftovers,
                                 err)) {
-        nvml_memory_fini(&out->memory);
+        gpu_memory_users_fini(&out->memory);
         return false;
     }
     clean_caller_claims(clean->caller, out);
@@ -37,6 +39,6 @@ bool clean_look(const struct clean *clean, struct clean_view *out, struct err *e
 void clean_view_fini(struct clean_view *view)
 {
     leftovers_fini(&view->leftovers);
-    nvml_memory_fini(&view->memory);
+    gpu_memory_users_fini(&view->memory);
     free(view->governor);
 }

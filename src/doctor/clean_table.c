@@ -59,32 +59,31 @@ static char *parent_text(const struct leftovers *leftovers, const struct census_
 }
 
 /* "nvidia0,1" for /dev/nvidia0, /dev/nvidia1 and the driver's /dev/nvidiactl, which whoever uses one of them has open. */
-static void add_device(const char *name, bool *numbered, struct text *out)
+static void add_device(const char *name, const struct gpu_vendor **numbered, struct text *out)
 {
-    static const char common[] = "nvidia";
-    size_t length = sizeof common - 1;
-    bool number = strncmp(name, common, length) == 0 && name[length] >= '0' && name[length] <= '9';
+    const struct gpu_vendor *vendor = gpu_vendor_of_device(name);
     if (out->length)
         text_add_char(out, ',');
-    text_add(out, number && *numbered ? name + length : name);
-    *numbered = number;
+    text_add(out, vendor && *numbered == vendor ? name + strlen(vendor->device_name) : name);
+    *numbered = vendor;
 }
 
-static char *devices_text(const struct leftover *leftover, const struct nvml_memory *memory)
+static char *devices_text(const struct leftover *leftover, const struct gpu_memory_users *memory)
 {
     const struct strv *devices = &leftover->process->devices;
     struct text text = {0};
-    bool numbered = false;
+    const struct gpu_vendor *numbered = NULL;
     for (size_t i = 0; i < devices->count; i++) {
         const char *name = strrchr(devices->items[i], '/') + 1;
-        if (devices->count == 1 || strcmp(name, "nvidiactl") != 0)
+        if (devices->count == 1 || !gpu_vendor_is_control(name))
             add_device(name, &numbered, &text);
     }
     /* What another user's process has open is not seen; the driver tells where it holds memory. */
     for (size_t i = 0; devices->count == 0 && i < memory->count; i++) {
-        AUTO_FREE char *name = mem_printf("nvidia%d", memory->items[i].minor);
-        if (memory->items[i].pid == leftover->process->stat.pid && memory->items[i].minor >= 0)
-            add_device(name, &numbered, &text);
+        const struct gpu_memory_use *use = &memory->items[i];
+        AUTO_FREE char *path = gpu_vendor_device_path(use->vendor, "", use->minor);
+        if (use->pid == leftover->process->stat.pid && use->minor >= 0)
+            add_device(path + 1, &numbered, &text);
     }
     return text_take(&text);
 }

@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "doctor/doctor.h"
 #include "session/gpus.h"
+#include "machine/gpu/vendor.h"
 #include "tare_build.h"
 
 #include <stdlib.h>
@@ -118,25 +119,29 @@ void doctor_gpus(const struct doctor_machine *machine, size_t users, struct find
 {
     struct err err = {0};
     struct gpu_devices devices;
-    AUTO_FREE char *driver = gpu_driver_version(machine->root);
+    const char *loaded = NULL;
     if (!gpu_devices_read(machine->root, &devices, &err))
         findings_add(out, (struct finding){.section = gpu_section,
                                            .name = "devices",
                                            .mark = FINDING_WRONG,
                                            .text = mem_strdup("not every GPU can be seen"),
                                            .reason = mem_strdup(err.text)});
-    if (driver)
-        findings_add(out, (struct finding){.section = gpu_section,
-                                           .name = "driver",
-                                           .mark = FINDING_FACT,
-                                           .text = mem_printf("NVIDIA %s", driver)});
+    for (size_t i = 0; gpu_vendors[i]; i++) {
+        AUTO_FREE char *driver = gpu_vendors[i]->driver_version(machine->root);
+        if (driver)
+            findings_add(out, (struct finding){.section = gpu_section,
+                                               .name = "driver",
+                                               .mark = FINDING_FACT,
+                                               .text = mem_printf("%s %s", gpu_vendors[i]->name, driver)});
+        loaded = driver ? gpu_vendors[i]->name : loaded;
+    }
     if (devices.count > 0)
         add_gpus(&devices, out);
     else if (!*err.text)
         findings_add(out, (struct finding){.section = gpu_section,
                                            .name = "devices",
                                            .mark = FINDING_FACT,
-                                           .text = mem_strdup(driver ? "the driver shows no GPU"
+                                           .text = mem_strdup(loaded ? "the driver shows no GPU"
                                                                      : "none: the NVIDIA driver is not loaded")});
     gpu_devices_fini(&devices);
     add_users(users, out);

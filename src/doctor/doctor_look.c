@@ -74,7 +74,7 @@ void doctor_look(struct doctor_look *looks, size_t count)
     await_all(looks, count, is_answering);
 }
 
-char *doctor_look_counter(const struct doctor_look *look, json_t *data)
+char *doctor_look_counter(const struct doctor_look *look, const char *source, json_t *data)
 {
     const struct meter_description *about = meter_describe(look->meter);
     const struct series *series = meter_series(look->meter);
@@ -90,10 +90,10 @@ char *doctor_look_counter(const struct doctor_look *look, json_t *data)
     if (!about->has_counter)
         return mem_printf("no energy counter (%s)", about->counter_why);
     if (!read)
-        return mem_strdup("energy counter (nvml-counter)");
+        return mem_printf("energy counter (%s)", source);
     AUTO_FREE char *updates =
         period_s.valid ? mem_printf("updated every %.0f ms", period_s.value * 1000) : mem_strdup("update rate unknown");
-    return mem_printf("energy counter (nvml-counter), %s, %.1f ms a reading", updates, cost_ms);
+    return mem_printf("energy counter (%s), %s, %.1f ms a reading", source, updates, cost_ms);
 }
 
 char *doctor_look_trace(const struct doctor_look *look, json_t *data)

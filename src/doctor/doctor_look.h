@@ -15,8 +15,8 @@ struct doctor_look {
 /* All at once: waits for the slowest of them, 4 s for it to be there and 4 s more for its answers. */
 void doctor_look(struct doctor_look *looks, size_t count);
 
-/* Half a sentence each, and the same in data. The meter is there. */
-char *doctor_look_counter(const struct doctor_look *look, json_t *data);
+/* Half a sentence each, and the same in data. The meter is there. source: the vendor's name of its counter. */
+char *doctor_look_counter(const struct doctor_look *look, const char *source, json_t *data);
 char *doctor_look_trace(const struct doctor_look *look, json_t *data);
 
 /* One finding about everything but energy. */

@@ -310,7 +310,8 @@ void doctor_now(struct findings *out)
         struct asked *asked = mem_array(count + 1, sizeof *asked);
         for (size_t i = 0; i < count; i++)
             asked[i].meter = meter_start(&(struct meter_options){.device = found.gpus[i].device,
-                                                                 .library = found.options.library,
+                                                                 .library = found.gpus[i].library,
+                                                                 .vendor = found.gpus[i].vendor,
                                                                  .start_timeout_s = TRIED_S},
                                          &asked[i].err);
         await(asked, count);

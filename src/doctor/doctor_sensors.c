@@ -5,7 +5,7 @@
 #include "doctor/doctor.h"
 #include "doctor/doctor_look.h"
 #include "session/meters.h"
-#include "machine/gpu/devices.h"
+#include "machine/gpu/vendor.h"
 #include "machine/sensors/meter.h"
 #include "tare_build.h"
 
@@ -16,42 +16,41 @@ static const char sensor_section[] = "Sensors";
 static const double PROOF_S = 0.2;
 static const double TRIED_S = 60;
 
-static void describe(const struct doctor_look *look, struct finding *finding, const char *label)
+static void describe(const struct doctor_look *look, struct finding *finding, const struct gauge_gpu *gpu)
 {
     const struct meter_description *about = meter_describe(look->meter);
     finding->data = json_object();
-    AUTO_FREE char *counter = doctor_look_counter(look, finding->data);
+    AUTO_FREE char *counter = doctor_look_counter(look, gpu->vendor->counter_source, finding->data);
     AUTO_FREE char *trace = doctor_look_trace(look, finding->data);
     json_object_set_new(finding->data, "uuid", json_string(about->identity.uuid));
     if (about->identity.mig == GPU_MIG_ON || about->identity.mig == GPU_MIG_PART) {
-        finding->text = mem_printf("%s: no energy", label);
+        finding->text = mem_printf("%s: no energy", gpu->label);
         finding->reason = mem_strdup("it is divided into parts (MIG), whose energy nobody can tell");
         finding->mend = mem_strdup("sudo nvidia-smi -mig 0   # ends the division; nothing may use the GPU");
         return;
     }
     finding->mark = about->has_counter || about->has_trace ? FINDING_YES : FINDING_NO;
-    finding->text = mem_printf("%s: %s, %s", label, counter, trace);
+    finding->text = mem_printf("%s: %s, %s", gpu->label, counter, trace);
 }
 
-static char *library_mend(const struct doctor_machine *machine, const char *library)
+static char *library_mend(const struct doctor_machine *machine, const struct gauge_gpu *gpu)
 {
-    AUTO_FREE char *driver = gpu_driver_version(machine->root);
-    if (library)
-        return mem_strdup("unset TARE_NVML   # or name another file by it");
-    return mem_printf(
-        "install libnvidia-ml.so.1 of driver %s (Debian: libnvidia-ml1; Ubuntu: libnvidia-compute-%.*s; a "
-        "container: --gpus all)",
-        driver ? driver : "that is loaded", driver ? (int)strcspn(driver, ".") : 1, driver ? driver : "*");
+    AUTO_FREE char *driver = gpu->vendor->driver_version(machine->root);
+    if (gpu->library)
+        return mem_printf("unset %s   # or name another file by it", gpu->vendor->library_variable);
+    return gpu->vendor->library_fix(driver);
 }
 
 static void add_gpu(const struct doctor_machine *machine, const struct meters *meters, size_t place,
                     const struct doctor_look *look, const struct err *why, struct findings *out)
 {
     struct finding finding = {.section = sensor_section, .name = "gpu energy", .mark = FINDING_NO};
-    const char *label = meters->gpus[place].label;
+    const struct gauge_gpu *gpu = &meters->gpus[place];
+    AUTO_FREE char *not_loaded = mem_printf("load %s's library", gpu->vendor->name);
+    const char *label = gpu->label;
     const struct meter *meter = look->meter;
     if (meter && meter_describe(meter)) {
-        describe(look, &finding, label);
+        describe(look, &finding, gpu);
         findings_add(out, finding);
         doctor_look_readings(look, label, sensor_section, out);
         return;
@@ -63,9 +62,9 @@ static void add_gpu(const struct doctor_machine *machine, const struct meters *m
     if (starts)
         finding.mend =
             mem_strdup("nvidia-smi tells whether it hangs as well; then: reset the GPU, or start the machine anew");
-    else if (meter && strstr(reason, "load NVIDIA's library"))
-        finding.mend = library_mend(machine, meters->options.library);
-    finding.advice = starts || !meters->options.library;
+    else if (meter && strstr(reason, not_loaded))
+        finding.mend = library_mend(machine, gpu);
+    finding.advice = starts || !gpu->library;
     findings_add(out, finding);
 }
 
@@ -76,7 +75,8 @@ static void add_gpus(const struct doctor_machine *machine, const struct meters *
     struct err *errs = mem_array(count + 1, sizeof *errs);
     for (size_t i = 0; i < count; i++) {
         struct meter_options options = {
-            .device = found->gpus[i].device, .library = found->options.library, .start_timeout_s = TRIED_S};
+            .device = found->gpus[i].device, .library = found->gpus[i].library, .vendor = found->gpus[i].vendor,
+            .start_timeout_s = TRIED_S};
         looks[i].meter = meter_start(&options, &errs[i]);
     }
     doctor_look(looks, count);

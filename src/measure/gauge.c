@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "measure/gauge_private.h"
 
+#include <string.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 
@@ -71,12 +72,15 @@ static void start_meter(struct gauge *gauge, struct gauge_meter *meter, const st
 {
     struct meter_options options = {.device = gpu->device,
                                     .program = given->program,
-                                    .library = given->library,
+                                    .library = gpu->library,
+                                    .vendor = gpu->vendor,
                                     .time_scale = given->time_scale,
                                     .link = given->link,
                                     .gap = tell_gap,
                                     .data = meter};
-    *meter = (struct gauge_meter){.gauge = gauge, .label = mem_strdup(gpu->label)};
+    *meter = (struct gauge_meter){.gauge = gauge,
+                                  .label = mem_strdup(gpu->label),
+                                  .vendor = gpu->vendor ? gpu->vendor : gpu_vendor_by_id(NULL)};
     meter->meter = meter_start(&options, &meter->why);
     struct epoll_event event = {.events = EPOLLIN};
     if (meter->meter && epoll_ctl(gauge->epoll, EPOLL_CTL_ADD, meter_fd(meter->meter), &event) != 0) {
@@ -105,9 +109,11 @@ struct gauge *gauge_new(const struct gauge_options *options, const struct gauge_
     }
     gauge->calibrated_count = options->calibration_count;
     gauge->calibrated = mem_array(gauge->calibrated_count + 1, sizeof *gauge->calibrated);
-    for (size_t i = 0; i < gauge->calibrated_count; i++)
-        calibration_profile(&options->calibrations[i], sensor_profile_find(options->calibrations[i].name),
-                            &gauge->calibrated[i]);
+    for (size_t i = 0; i < gauge->calibrated_count; i++) {
+        const struct calibration *one = &options->calibrations[i];
+        const struct gpu_vendor *vendor = gpu_vendor_by_uuid(one->uuid, strlen(one->uuid));
+        calibration_profile(one, sensor_profile_find(vendor, one->name), &gauge->calibrated[i]);
+    }
     gauge->listener = *listener;
     gauge->count = options->gpu_count;
     gauge->meters = mem_array(gauge->count + 1, sizeof *gauge->meters);

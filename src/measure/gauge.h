@@ -19,6 +19,8 @@ struct gauge;
 struct gauge_gpu {
     char *device; /* UUID or the driver's number */
     char *label;  /* "GPU 0" */
+    const struct gpu_vendor *vendor; /* NULL: the first of the list */
+    const char *library;             /* of the driver; NULL: the usual one */
 };
 
 /* Called from gauge_dispatch and gauge_tick; each may be NULL. */
@@ -37,7 +39,6 @@ struct gauge_listener {
 struct gauge_options {
     const struct gauge_gpu *gpus;
     size_t gpu_count;
-    const char *library;              /* of the driver; NULL: the usual one */
     const char *program;              /* of the meters; NULL: this one */
     struct host_meter *host;          /* stays the caller's */
     const struct sensor_gains *gains; /* of single GPUs (NULL: none); stays the caller's, unchanged */

@@ -102,19 +102,23 @@ static void fill_samples(const struct meter *meter, struct gauge_figures *out)
     take_samples(samples, count, out);
 }
 
-static const struct sensor_profile *find_profile(const struct gauge *gauge, const struct gpu_identity *identity)
+static const struct sensor_profile *find_profile(const struct gauge *gauge, const struct gpu_vendor *vendor,
+                                                 const struct gpu_identity *identity)
 {
     for (size_t i = 0; i < gauge->calibrated_count; i++) {
         const struct calibration_profile *found = &gauge->calibrated[i];
         if (strcmp(found->uuid, identity->uuid) == 0 && strcmp(found->driver, identity->driver) == 0)
             return &found->of;
     }
-    return sensor_profile_find(identity->name);
+    return sensor_profile_find(vendor, identity->name);
 }
 
-static struct window_sensor gpu_sensor(const struct meter *meter, const struct sensor_profile *profile)
+static struct window_sensor gpu_sensor(const struct gpu_vendor *vendor, const struct meter *meter,
+                                       const struct sensor_profile *profile)
 {
-    struct window_sensor sensor = window_sensor_nvml;
+    struct window_sensor sensor = window_sensor_gpu;
+    sensor.counter_source = vendor->counter_source;
+    sensor.power_source = vendor->power_source;
     sensor_behaviour_apply(&profile->behaviour, &sensor);
     size_t count;
     const struct gpu_sample *samples = meter_samples(meter, &count);
@@ -254,8 +258,8 @@ static void measure_gpu(const struct gauge_meter *meter, const struct stretch *s
         add_missing(out, GAUGE_GPU, meter->label, "it is divided into parts (MIG), whose energy nobody can tell");
         return;
     }
-    const struct sensor_profile *profile = find_profile(meter->gauge, &about->identity);
-    struct window_sensor sensor = gpu_sensor(meter->meter, profile);
+    const struct sensor_profile *profile = find_profile(meter->gauge, meter->vendor, &about->identity);
+    struct window_sensor sensor = gpu_sensor(meter->vendor, meter->meter, profile);
     struct gauge_figures *device = &out->devices[out->device_count++];
     *device = (struct gauge_figures){.scope = GAUGE_GPU,
                                      .name = meter->label,

@@ -7,6 +7,7 @@
 struct gauge_meter {
     struct gauge *gauge;
     char *label;
+    const struct gpu_vendor *vendor;
     struct meter *meter; /* NULL: could not be started */
     struct err why;      /* there is none */
     size_t waiting;      /* orders of edges that are not answered */

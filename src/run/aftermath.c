@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "base/utf8.h"
 #include "machine/contain/contain.h"
+#include "machine/gpu/vendor.h"
 #include "run/attempt.h"
 
 #include <dirent.h>
@@ -57,8 +58,8 @@ char *aftermath_log_holders(int pipe)
 /* Without one of these there is no GPU to hold, and nothing to look for. */
 static bool has_gpus(const char *dev)
 {
-    static const char *const names[] = {"nvidiactl", "kfd", "dri"};
-    bool found = false;
+    static const char *const names[] = {"kfd", "dri"};
+    bool found = gpu_vendor_loaded(dev, NULL) != NULL;
     for (size_t i = 0; i < sizeof names / sizeof *names && !found; i++) {
         AUTO_FREE char *path = mem_printf("%s/%s", dev, names[i]);
         found = access(path, F_OK) == 0;

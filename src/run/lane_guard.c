@@ -32,8 +32,10 @@ void lane_guard_start(struct lane *lane, const struct gauge_options *options)
     guard->count = options->gpu_count;
     guard->devices = mem_array(guard->count, sizeof *guard->devices);
     guard->former.devices = mem_array(guard->count, sizeof *guard->former.devices);
-    for (size_t i = 0; i < guard->count; i++)
+    for (size_t i = 0; i < guard->count; i++) {
         guard->devices[i].label = options->gpus[i].label;
+        guard->devices[i].vendor = options->gpus[i].vendor;
+    }
     lane->guard = guard;
 }
 
@@ -86,6 +88,7 @@ void guard_look_of(const struct guard_device *device, int64_t asked_ns, struct g
     bool fresh = device->sample.t_ns >= asked_ns && device->sample.t_ns > 0;
     *out = (struct guard_look){
         .device = device->label,
+        .vendor = device->vendor,
         .t_ns = fresh && device->sample.t_ns > device->users_ns ? device->sample.t_ns : device->users_ns,
         .first_ns = fresh && device->sample.t_ns < device->users_ns ? device->sample.t_ns : device->users_ns,
         .readings = fresh ? &device->sample.readings : NULL,

@@ -22,6 +22,7 @@ struct guard_person {
 
 struct guard_device {
     const char *label;
+    const struct gpu_vendor *vendor;
     bool unavailable;  /* its meter was given up */
     bool deaf;         /* did not answer in time: not waited for until it does */
     bool answered;     /* in this round */

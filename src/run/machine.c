@@ -2,7 +2,7 @@
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/json.h"
-#include "machine/gpu/devices.h"
+#include "machine/gpu/vendor.h"
 #include "measure/calibration/calibration.h"
 #include "run/cpu_sets.h"
 #include "run/provenance.h"
@@ -109,12 +109,12 @@ static json_t *calibrations_json(const struct state *state)
     return json_string("none");
 }
 
-static json_t *driver_json(void)
+static json_t *driver_json(const struct gpu_vendor *vendor)
 {
     AUTO_TEXT struct text text = {0};
-    if (!fs_read_kernel(AT_FDCWD, "/proc/driver/nvidia/version", KERNEL_FILE_MAX, &text, NULL))
+    if (!fs_read_kernel(AT_FDCWD, vendor->driver_file, KERNEL_FILE_MAX, &text, NULL))
         return json_null();
-    return value_or_null(text_get(&text), "NVRM version");
+    return value_or_null(text_get(&text), vendor->driver_line);
 }
 
 static json_t *containment_json(const struct containment *containment)
@@ -152,7 +152,8 @@ static json_t *machine_json(const struct plan *plan, const struct containment *c
     json_object_set_new(json, "architecture", json_string(host.machine));
     json_object_set_new(json, "cpu", cpu_json());
     json_object_set_new(json, "memory_bytes", memory_json());
-    json_object_set_new(json, "nvidia_driver", driver_json());
+    for (size_t i = 0; gpu_vendors[i]; i++)
+        json_object_set_new(json, gpu_vendors[i]->driver_key, driver_json(gpu_vendors[i]));
     json_object_set_new(json, "gpus", gpus_json());
     json_object_set_new(json, "calibrations", calibrations_json(state));
     json_object_set_new(json, "containment", containment_json(containment));

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/query.h"
+#include "machine/gpu/vendor.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -128,7 +129,8 @@ static void make_environment(const struct repo *repo, const struct command *comm
     }
     set_all(env, &repo->env);
     set_path(env, &command->path_prepend);
-    strv_env_set(env, "CUDA_VISIBLE_DEVICES", "");
+    for (size_t i = 0; gpu_vendors[i]; i++)
+        strv_env_set(env, gpu_vendors[i]->visible_variable, "");
     strv_env_set(env, "PYTHONDONTWRITEBYTECODE", "1");
 }
 

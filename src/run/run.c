@@ -297,7 +297,10 @@ static bool read_time_scale(const struct run_request *request, double *out, stru
     const struct gauge_options *gauge = request->gauge;
     if (!time_scale_read(strv_env_get(request->environment, TIME_SCALE_VARIABLE), out, err))
         return false;
-    return !gauge || gauge->gpu_count == 0 || time_scale_permitted(*out, &nvml_backend, gauge->library, err);
+    for (size_t i = 0; gauge && i < gauge->gpu_count; i++)
+        if (!time_scale_permitted(*out, gauge->gpus[i].vendor->backend, gauge->gpus[i].library, err))
+            return false;
+    return true;
 }
 
 static json_t *session_json(const struct run_request *request)

@@ -2,6 +2,7 @@
 
 #include "base/mem.h"
 #include "session/command.h"
+#include "session/gpus.h"
 #include "session/preload.h"
 #include "plan/config/gpu_limit.h"
 #include "machine/gpu/ledger.h"
@@ -23,6 +24,8 @@ bool exec_gpu_memory_prepare(struct exec_gpu_memory *memory, struct strv *enviro
         return true;
     if (memory->limit_text && !gpu_limit_parse(memory->limit_text, &limit, err))
         return err_wrap(err, "--gpu-memory-limit");
+    if (!gpus_run_cuda(environment, NULL, err))
+        return err_wrap(err, "%s", memory->limit_text ? "--gpu-memory-limit" : "GPU memory cannot be followed");
     AUTO_FREE char *library = preload_library(err);
     memory->ledger = library ? ledger_new(library, &limit, err) : NULL;
     if (!memory->ledger)

@@ -30,7 +30,7 @@ struct gpu_hold {
     struct gpu_lock_folder folder;
     struct gpu_devices devices;
     bool *used;              /* for each device */
-    bool takes_all;          /* CUDA_VISIBLE_DEVICES is not set, and there are several */
+    const char *unchosen;    /* the variable that is not set, and there are several GPUs; or NULL */
     struct gpu_locks *locks; /* NULL: none could be taken */
     const char *doubt_kind;  /* of evidence; NULL: the locks are good */
     char *doubt;
@@ -102,8 +102,8 @@ static char *describe(const struct gpu_hold *hold, const struct gpu_lock_conflic
 {
     AUTO_FREE char *name = name_of(hold, conflict->label);
     AUTO_FREE char *holder = gpus_holder_text(conflict, &hold->self, clock_realtime_ns() / NS_PER_S);
-    return mem_printf("%s is held by %s%s", name, holder,
-                      hold->takes_all ? " (CUDA_VISIBLE_DEVICES is not set, so all GPUs are needed)" : "");
+    return mem_printf("%s is held by %s%s%s%s", name, holder, hold->unchosen ? " (" : "",
+                      hold->unchosen ? hold->unchosen : "", hold->unchosen ? " is not set, so all GPUs are needed)" : "");
 }
 
 /* What was last said while waiting. */
@@ -277,7 +277,7 @@ static bool find_gpus(struct gpu_hold *hold, const struct gpu_hold_options *opti
     if (hold->devices.count == 0)
         return false;
     size_t count = gpus_select(&hold->devices, options->environment, options->plan, hold->used);
-    hold->takes_all = count > 1 && !gpus_are_chosen(options->environment, options->plan);
+    hold->unchosen = count > 1 ? gpus_unchosen(&hold->devices, options->environment, options->plan) : NULL;
     return count > 0;
 }
 

@@ -18,11 +18,18 @@ const char *gpus_root(void)
     return root ? root : "";
 }
 
+const char *gpus_library(const struct gpu_vendor *vendor)
+{
+    const char *library = vendor->library_variable ? getenv(vendor->library_variable) : NULL;
+    return library && *library ? library : NULL;
+}
+
 void gpus_fence(const struct strv *environment, struct gpu_devices *devices)
 {
     for (size_t i = 0; strv_env_get(environment, "SLURM_JOB_ID") && i < devices->count; i++) {
         struct gpu_device *device = &devices->items[i];
-        AUTO_FREE char *path = mem_printf("%s/dev/nvidia%d", gpus_root(), device->minor);
+        AUTO_FREE char *dev = mem_printf("%s/dev", gpus_root());
+        AUTO_FREE char *path = gpu_vendor_device_path(device->vendor, dev, device->minor);
         if (device->minor >= 0 && access(path, R_OK | W_OK) != 0 && errno == EPERM)
             device->excluded = true;
     }
@@ -38,8 +45,8 @@ bool gpus_find(const struct gpu_devices *devices, const char *word, size_t lengt
             continue;
         number++;
         bool by_number = strlen(digits) == length && strncmp(digits, word, length) == 0;
-        /* "GPU-" alone would name any. */
-        bool by_uuid = length > strlen("GPU-") && strncmp(device->uuid, word, length) == 0;
+        /* The prefix alone would name any. */
+        bool by_uuid = length > strlen(device->vendor->uuid_prefix) && strncmp(device->uuid, word, length) == 0;
         if (!by_number && !by_uuid)
             continue;
         *place = i;
@@ -60,29 +67,31 @@ bool gpus_lock_folder(struct gpu_lock_folder *out, struct err *err)
     return gpu_lock_folder_open(path, strcmp(path, GPU_LOCK_FOLDER) == 0 ? getenv("XDG_RUNTIME_DIR") : NULL, out, err);
 }
 
-static void warn_of(const char *value, const struct gpu_visible *visible)
+static void warn_of(const struct gpu_vendor *vendor, const char *value, const struct gpu_visible *visible)
 {
+    const char *name = vendor->visible_variable;
     if (visible->twice)
-        cli_warning("CUDA_VISIBLE_DEVICES=%s names a GPU twice: CUDA shows none, and none is locked", value);
+        cli_warning("%s=%s names a GPU twice: %s shows none, and none is locked", name, value, vendor->runtime);
     if (visible->ended_by)
-        cli_warning("CUDA_VISIBLE_DEVICES=%s: '%s' is no GPU of this machine; CUDA ends the list there", value,
-                    visible->ended_by);
+        cli_warning("%s=%s: '%s' is no GPU of this machine; %s ends the list there", name, value, visible->ended_by,
+                    vendor->runtime);
     if (visible->unsupported)
-        cli_warning("CUDA_VISIBLE_DEVICES=%s: slices of a GPU (MIG) are not locked", value);
+        cli_warning("%s=%s: slices of a GPU (%.*s) are not locked", name, value,
+                    (int)strcspn(vendor->part_prefix, "-"), vendor->part_prefix);
     if (visible->guessed_number)
-        cli_warning("CUDA_VISIBLE_DEVICES=%s counts unlike GPUs, the fastest first: the lock may be that of another "
-                    "one; CUDA_DEVICE_ORDER=PCI_BUS_ID makes it sure",
-                    value);
+        cli_warning("%s=%s counts unlike GPUs, the fastest first: the lock may be that of another one; %s=%s makes it sure",
+                    name, value, vendor->order_variable, vendor->order_by_bus);
 }
 
-static void select_for(const struct gpu_devices *devices, const char *value, const char *order, bool warn, bool *used)
+static void select_for(const struct gpu_vendor *vendor, const struct gpu_devices *devices, const char *value,
+                       const char *order, bool warn, bool *used)
 {
     struct gpu_visible visible;
-    gpu_visible_find(devices, value, order, &visible);
+    gpu_visible_find(vendor, devices, value, order, &visible);
     for (size_t i = 0; i < visible.count; i++)
         used[visible.items[i]] = true;
     if (value && warn)
-        warn_of(value, &visible);
+        warn_of(vendor, value, &visible);
     gpu_visible_fini(&visible);
 }
 
@@ -91,10 +100,11 @@ static bool same(const char *a, const char *b)
     return a == b || (a && b && strcmp(a, b) == 0);
 }
 
+/* name: NULL: there is no such variable. */
 static const char *job_variable(const struct plan_job *job, const struct strv *environment, const char *name)
 {
-    const char *own = job ? strv_env_get(&job->env, name) : NULL;
-    return own ? own : strv_env_get(environment, name);
+    const char *own = job && name ? strv_env_get(&job->env, name) : NULL;
+    return own || !name ? own : strv_env_get(environment, name);
 }
 
 /* Every experiment's foreground at the even places, at the odd ones its background, where it has one. */
@@ -104,31 +114,49 @@ static const struct plan_job *planned_job(const struct plan *plan, size_t place)
     return place % 2 == 1 && experiment->parallel ? &experiment->background : &experiment->foreground;
 }
 
-bool gpus_are_chosen(const struct strv *environment, const struct plan *plan)
+static bool is_set_for_all(const char *name, const struct strv *environment, const struct plan *plan)
 {
-    if (strv_env_get(environment, "CUDA_VISIBLE_DEVICES"))
+    if (strv_env_get(environment, name))
         return true;
     for (size_t i = 0; plan && i < 2 * plan->count; i++)
-        if (!strv_env_get(&planned_job(plan, i)->env, "CUDA_VISIBLE_DEVICES"))
+        if (!strv_env_get(&planned_job(plan, i)->env, name))
             return false;
     return plan != NULL;
+}
+
+const char *gpus_unchosen(const struct gpu_devices *devices, const struct strv *environment, const struct plan *plan)
+{
+    for (size_t i = 0; gpu_vendors[i]; i++)
+        if (gpu_devices_have(devices, gpu_vendors[i]) &&
+            !is_set_for_all(gpu_vendors[i]->visible_variable, environment, plan))
+            return gpu_vendors[i]->visible_variable;
+    return NULL;
+}
+
+static void select_of(const struct gpu_vendor *vendor, const struct gpu_devices *devices,
+                      const struct strv *environment, const struct plan *plan, bool warn, bool *used)
+{
+    const char *value_before = NULL, *order_before = NULL;
+    size_t jobs = plan ? 2 * plan->count : 1;
+    for (size_t i = 0; i < jobs; i++) {
+        const struct plan_job *job = plan ? planned_job(plan, i) : NULL;
+        const char *value = job_variable(job, environment, vendor->visible_variable);
+        const char *order = job_variable(job, environment, vendor->order_variable);
+        /* Usually all experiments have the same, and one warning is enough. */
+        if (i == 0 || !same(value, value_before) || !same(order, order_before))
+            select_for(vendor, devices, value, order, warn, used);
+        value_before = value;
+        order_before = order;
+    }
 }
 
 static size_t select_all(const struct gpu_devices *devices, const struct strv *environment, const struct plan *plan,
                          bool warn, bool *used)
 {
-    const char *value_before = NULL, *order_before = NULL;
-    size_t count = 0, jobs = plan ? 2 * plan->count : 1;
-    for (size_t i = 0; i < jobs; i++) {
-        const struct plan_job *job = plan ? planned_job(plan, i) : NULL;
-        const char *value = job_variable(job, environment, "CUDA_VISIBLE_DEVICES");
-        const char *order = job_variable(job, environment, "CUDA_DEVICE_ORDER");
-        /* Usually all experiments have the same, and one warning is enough. */
-        if (i == 0 || !same(value, value_before) || !same(order, order_before))
-            select_for(devices, value, order, warn, used);
-        value_before = value;
-        order_before = order;
-    }
+    size_t count = 0;
+    for (size_t i = 0; gpu_vendors[i]; i++)
+        if (gpu_devices_have(devices, gpu_vendors[i]))
+            select_of(gpu_vendors[i], devices, environment, plan, warn, used);
     for (size_t i = 0; i < devices->count; i++)
         count += used[i];
     return count;
@@ -150,12 +178,27 @@ char *gpus_name(const struct gpu_devices *devices, size_t place)
 {
     const struct gpu_device *device = &devices->items[place];
     const char *model = *device->model ? device->model : "unknown model";
-    size_t number = 0;
     if (device->excluded)
         return mem_printf("excluded GPU (%s, %s)", model, gpu_lock_label(device));
-    for (size_t i = 0; i < place; i++)
-        number += !devices->items[i].excluded;
-    return mem_printf("GPU %zu (%s, %s)", number, model, gpu_lock_label(device));
+    return mem_printf("GPU %zu (%s, %s)", gpu_devices_number(devices, NULL, place), model, gpu_lock_label(device));
+}
+
+bool gpus_run_cuda(const struct strv *environment, const struct plan *plan, struct err *err)
+{
+    struct gpu_devices devices;
+    bool good = true;
+    gpu_devices_read(gpus_root(), &devices, NULL);
+    gpus_fence(environment, &devices);
+    AUTO_FREE bool *used = mem_array(devices.count + 1, sizeof *used);
+    gpus_select_silently(&devices, environment, plan, used);
+    for (size_t i = 0; good && i < devices.count; i++)
+        if (used[i] && !devices.items[i].vendor->cuda) {
+            AUTO_FREE char *name = gpus_name(&devices, i);
+            good = err_set(err, "%s is of %s: GPU memory is followed and limited for programs that use CUDA only", name,
+                           devices.items[i].vendor->name);
+        }
+    gpu_devices_fini(&devices);
+    return good;
 }
 
 static void add_since(struct text *text, int64_t since_s, int64_t now_s)

@@ -6,6 +6,7 @@
 #include "machine/gpu/devices.h"
 #include "machine/gpu/holder.h"
 #include "machine/gpu/lock.h"
+#include "machine/gpu/vendor.h"
 #include "plan/plan.h"
 
 #include <stdbool.h>
@@ -14,6 +15,9 @@
 
 /* Where /proc and /sys of the machine are: "", or $TARE_SYSROOT, with which tests play another machine (docs/gpus.md). */
 const char *gpus_root(void);
+
+/* The library that the vendor's variable names; NULL: the usual one. */
+const char *gpus_library(const struct gpu_vendor *vendor);
 
 /* Inside a Slurm allocation: those that its device cgroup denies are as good as excluded. */
 void gpus_fence(const struct strv *environment, struct gpu_devices *devices);
@@ -29,7 +33,7 @@ const char *gpus_lock_path(void);
 bool gpus_lock_folder(struct gpu_lock_folder *out, struct err *err);
 
 /* Marks in used (one for each device) those that jobs with this environment, and what the plan (NULL: none) adds to it,
- * will see. Warns of entries of CUDA_VISIBLE_DEVICES that are not what a person will have meant. Gives how many. */
+ * will see. Warns of entries of the vendor's variable that are not what a person will have meant. Gives how many. */
 size_t gpus_select(const struct gpu_devices *devices, const struct strv *environment, const struct plan *plan,
                    bool *used);
 
@@ -37,8 +41,12 @@ size_t gpus_select(const struct gpu_devices *devices, const struct strv *environ
 size_t gpus_select_silently(const struct gpu_devices *devices, const struct strv *environment, const struct plan *plan,
                             bool *used);
 
-/* Whether CUDA_VISIBLE_DEVICES is set for each of these jobs. */
-bool gpus_are_chosen(const struct strv *environment, const struct plan *plan);
+/* The variable that would choose GPUs for these jobs (CUDA_VISIBLE_DEVICES), and is not set for each of them; NULL: all are. */
+const char *gpus_unchosen(const struct gpu_devices *devices, const struct strv *environment, const struct plan *plan);
+
+/* Whether the GPUs that these jobs will see run CUDA, without which libtare-cuda follows and limits nothing; false: err names the first
+ * that does not. */
+bool gpus_run_cuda(const struct strv *environment, const struct plan *plan, struct err *err);
 
 /* "GPU 0 (NVIDIA H200, GPU-73fe8c24-...)", numbered as nvidia-smi does. Fresh. */
 char *gpus_name(const struct gpu_devices *devices, size_t place);

@@ -25,15 +25,19 @@ struct host_meter *meters_open_host(void)
 
 static void add_gpus(const struct gpu_devices *devices, const bool *used, struct meters *out)
 {
-    size_t number = 0;
     out->gpus = mem_array(devices->count + 1, sizeof *out->gpus);
     for (size_t i = 0; i < devices->count; i++) {
         const struct gpu_device *device = &devices->items[i];
-        if (used[i] && !device->excluded)
-            /* Without a UUID yet, by the driver's number: that counts those that are not excluded. */
-            out->gpus[out->options.gpu_count++] = (struct gauge_gpu){
-                *device->uuid ? mem_strdup(device->uuid) : mem_printf("%zu", number), mem_printf("GPU %zu", number)};
-        number += !device->excluded;
+        if (!used[i] || device->excluded)
+            continue;
+        out->gpus[out->options.gpu_count++] = (struct gauge_gpu){
+            /* Without a UUID yet, by the driver's number. */
+            .device = *device->uuid ? mem_strdup(device->uuid)
+                                    : mem_printf("%zu", gpu_devices_number(devices, device->vendor, i)),
+            .label = mem_printf("GPU %zu", gpu_devices_number(devices, NULL, i)),
+            .vendor = device->vendor,
+            .library = gpus_library(device->vendor),
+        };
     }
     out->options.gpus = out->gpus;
 }
@@ -87,9 +91,7 @@ static void read_known(struct meters *out)
 
 static void begin(struct meters *out)
 {
-    const char *library = getenv("TARE_NVML");
-    *out = (struct meters){.options = {.library = library && *library ? library : NULL},
-                           .gains = mem_alloc(sizeof *out->gains)};
+    *out = (struct meters){.gains = mem_alloc(sizeof *out->gains)};
     read_known(out);
     out->options.gains = out->gains;
 }
@@ -143,8 +145,12 @@ void meters_find(const struct strv *environment, const struct plan *plan, struct
 bool meters_scale(struct meters *meters, struct err *err)
 {
     struct gauge_options *options = &meters->options;
-    return time_scale_read(getenv(TIME_SCALE_VARIABLE), &options->time_scale, err) &&
-           (options->gpu_count == 0 || time_scale_permitted(options->time_scale, &nvml_backend, options->library, err));
+    if (!time_scale_read(getenv(TIME_SCALE_VARIABLE), &options->time_scale, err))
+        return false;
+    for (size_t i = 0; i < options->gpu_count; i++)
+        if (!time_scale_permitted(options->time_scale, meters->gpus[i].vendor->backend, meters->gpus[i].library, err))
+            return false;
+    return true;
 }
 
 void meters_fini(struct meters *meters)

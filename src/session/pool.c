@@ -9,10 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char visible_variable[] = "CUDA_VISIBLE_DEVICES", order_variable[] = "CUDA_DEVICE_ORDER";
-
-/* By any of these a training chooses its GPUs itself. */
-static const char *const reserved[] = {visible_variable, "ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", NULL};
+/* By these, too, a training chooses its GPUs itself: of AMD, which is not among the vendors. */
+static const char *const reserved[] = {"ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", NULL};
 
 struct dealing {
     struct gpu_devices devices;
@@ -23,6 +21,9 @@ struct dealing {
 
 static const char *reserved_of(const struct plan_job *job)
 {
+    for (size_t i = 0; gpu_vendors[i]; i++)
+        if (strv_env_get(&job->env, gpu_vendors[i]->visible_variable))
+            return gpu_vendors[i]->visible_variable;
     for (size_t i = 0; reserved[i]; i++)
         if (strv_env_get(&job->env, reserved[i]))
             return reserved[i];
@@ -43,13 +44,13 @@ static const char *reserved_in(const struct plan *plan)
 }
 
 /* Slurm may tell of the allocation without hiding the other GPUs. */
-static const char *allowed_value(const struct strv *environment, const char **order)
+static const char *allowed_value(const struct gpu_vendor *vendor, const struct strv *environment, const char **order)
 {
-    const char *value = strv_env_get(environment, visible_variable);
-    *order = strv_env_get(environment, order_variable);
+    const char *value = strv_env_get(environment, vendor->visible_variable);
+    *order = vendor->order_variable ? strv_env_get(environment, vendor->order_variable) : NULL;
     if (value || !strv_env_get(environment, "SLURM_JOB_ID"))
         return value;
-    *order = "PCI_BUS_ID";
+    *order = vendor->order_by_bus;
     value = strv_env_get(environment, "SLURM_STEP_GPUS");
     return value ? value : strv_env_get(environment, "SLURM_JOB_GPUS");
 }
@@ -57,18 +58,22 @@ static const char *allowed_value(const struct strv *environment, const char **or
 /* False: the environment shows what nobody here can deal out. */
 static bool find_allowed(struct dealing *dealing, const struct strv *environment)
 {
-    const char *order, *value = allowed_value(environment, &order);
-    struct gpu_visible visible;
+    bool clear = true;
     gpu_devices_read(gpus_root(), &dealing->devices, NULL); /* what cannot be read is told when the locks are taken */
     gpus_fence(environment, &dealing->devices);
     dealing->used = mem_array(dealing->devices.count + 1, sizeof *dealing->used);
-    gpu_visible_find(&dealing->devices, value, order, &visible);
-    for (size_t i = 0; i < visible.count; i++)
-        dealing->used[visible.items[i]] = true;
-    dealing->count = visible.count;
-    dealing->seen = !value || strv_env_get(environment, visible_variable) != NULL;
-    bool clear = !visible.unsupported;
-    gpu_visible_fini(&visible);
+    dealing->seen = true;
+    for (size_t v = 0; gpu_vendors[v]; v++) {
+        struct gpu_visible visible;
+        const char *order, *value = allowed_value(gpu_vendors[v], environment, &order);
+        gpu_visible_find(gpu_vendors[v], &dealing->devices, value, order, &visible);
+        for (size_t i = 0; i < visible.count; i++)
+            dealing->used[visible.items[i]] = true;
+        dealing->count += visible.count;
+        dealing->seen &= !value || strv_env_get(environment, gpu_vendors[v]->visible_variable) != NULL;
+        clear &= !visible.unsupported;
+        gpu_visible_fini(&visible);
+    }
     return clear;
 }
 
@@ -87,9 +92,8 @@ static bool choose(struct dealing *dealing, const char *list, struct err *err)
                            (int)length, word, count);
         if (!dealing->used[place])
             return err_set(err,
-                           "GPU %.*s is not among those that this run may use: CUDA_VISIBLE_DEVICES, or the Slurm "
-                           "allocation, allows %zu",
-                           (int)length, word, dealing->count);
+                           "GPU %.*s is not among those that this run may use: %s, or the Slurm allocation, allows %zu",
+                           (int)length, word, dealing->devices.items[place].vendor->visible_variable, dealing->count);
         chosen[place] = true;
     }
     dealing->seen = false;
@@ -100,20 +104,19 @@ static bool choose(struct dealing *dealing, const char *list, struct err *err)
 }
 
 /* How a program is shown these of the used GPUs, and no others: by UUID, which no order of counting changes. */
-static char *visible_text(const struct dealing *dealing, size_t first, size_t count)
+static char *visible_text(const struct dealing *dealing, const struct gpu_vendor *vendor, size_t first, size_t count)
 {
     struct text uuids = {0}, numbers = {0};
-    size_t number = 0, place = 0;
+    size_t place = 0;
     bool all_known = true;
     for (size_t i = 0; i < dealing->devices.count; i++) {
         const struct gpu_device *device = &dealing->devices.items[i];
-        if (dealing->used[i] && place >= first && place < first + count) {
+        if (dealing->used[i] && device->vendor == vendor && place >= first && place < first + count) {
             text_addf(&uuids, "%s%s", uuids.length ? "," : "", device->uuid);
-            text_addf(&numbers, "%s%zu", numbers.length ? "," : "", number);
+            text_addf(&numbers, "%s%zu", numbers.length ? "," : "", gpu_devices_number(&dealing->devices, vendor, i));
             all_known = all_known && *device->uuid;
         }
         place += dealing->used[i];
-        number += !device->excluded;
     }
     char *text = mem_strdup(text_get(all_known ? &uuids : &numbers));
     text_fini(&uuids);
@@ -123,9 +126,15 @@ static char *visible_text(const struct dealing *dealing, size_t first, size_t co
 
 static void show(const struct dealing *dealing, size_t first, size_t count, struct strv *environment)
 {
-    AUTO_FREE char *text = visible_text(dealing, first, count);
-    strv_env_set(environment, visible_variable, text);
-    strv_env_set(environment, order_variable, "PCI_BUS_ID");
+    for (size_t i = 0; gpu_vendors[i]; i++) {
+        const struct gpu_vendor *vendor = gpu_vendors[i];
+        if (dealing->devices.count > 0 && !gpu_devices_have(&dealing->devices, vendor))
+            continue;
+        AUTO_FREE char *text = visible_text(dealing, vendor, first, count);
+        strv_env_set(environment, vendor->visible_variable, text);
+        if (vendor->order_variable)
+            strv_env_set(environment, vendor->order_variable, vendor->order_by_bus);
+    }
 }
 
 /* The PCI addresses of these of the used GPUs. */

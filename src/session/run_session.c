@@ -183,6 +183,17 @@ static bool plan_follows_gpu_memory(const struct plan *plan)
     return plan_says_of_gpu_memory(plan, SWITCH_ON);
 }
 
+/* Fresh; NULL where no training asks for it. False: it is asked for, and cannot be had. */
+static bool find_preload(const struct strv *environment, const struct plan *plan, char **out, struct err *err)
+{
+    *out = NULL;
+    if (!plan_follows_gpu_memory(plan))
+        return true;
+    if (gpus_run_cuda(environment, plan, err))
+        *out = preload_library(err);
+    return *out || err_wrap(err, "the settings ask for GPU memory to be followed or limited");
+}
+
 struct listeners {
     struct progress *progress;
     const struct run_listener *watch; /* or NULL */
@@ -216,8 +227,8 @@ static bool ask_enough(void *context)
 static bool run_it(struct session *session, struct run_summary *summary, struct err *err)
 {
     AUTO_FREE char *preload = NULL;
-    if (plan_follows_gpu_memory(store_plan(session->store)) && !(preload = preload_library(err)))
-        return err_wrap(err, "the settings ask for GPU memory to be followed");
+    if (!find_preload(&session->environment, store_plan(session->store), &preload, err))
+        return false;
     struct progress *progress = make_progress(session);
     struct listeners listeners = {progress, session->options->watch};
     size_t left = skip_done(session, progress);
@@ -460,11 +471,9 @@ int run_session_check(const struct session_options *options)
     code = first_code(code, check_gpus(&session, plan));
     if (!fs_can_make_path(options->output, &err))
         code = first_code(code, cli_failed(CLI_BROKEN, &err));
-    AUTO_FREE char *preload = plan_follows_gpu_memory(plan) ? preload_library(&err) : NULL;
-    if (plan_follows_gpu_memory(plan) && !preload) {
-        err_wrap(&err, "the settings ask for GPU memory to be followed");
+    AUTO_FREE char *preload = NULL;
+    if (!find_preload(&session.environment, plan, &preload, &err))
         code = first_code(code, cli_failed(CLI_BROKEN, &err));
-    }
     pool_fini(&session.pool);
     containment_fini(&session.containment);
     strv_fini(&session.environment);

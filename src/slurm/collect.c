@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "slurm/files.h"
 #include "slurm/tasks.h"
+#include "machine/gpu/vendor.h"
 #include "results/store/import.h"
 #include "results/store/lock.h"
 
@@ -73,7 +74,7 @@ static char *kind_of(const json_t *machine)
     const json_t *gpus = json_get(machine, "gpus");
     for (size_t i = 0; i < json_array_size(gpus); i++)
         add_word(&text, json_get_text(json_array_get(gpus, i), "name"));
-    const char *driver = json_get_text(machine, "nvidia_driver");
+    const char *driver = gpu_vendor_driver_in(machine);
     if (driver)
         text_addf(&text, "%sdriver %s", text.length ? ", " : "", driver);
     add_word(&text, json_get_text(json_get(machine, "cpu"), "model"));

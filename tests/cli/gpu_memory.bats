@@ -52,6 +52,10 @@ plain_is_followed() {
     plain_is_followed "$BUILT/tests/preload/preload_program_linked" link plain
 }
 
+@test "figures that somebody wrote into the shared table are added to, and subtracted from, without an overflow" {
+    followed --track-gpu-memory -- "$PROGRAM" dlsym written
+}
+
 @test "so is one that finds the driver's functions by dlsym, with a handle and without" {
     plain_is_followed "$PROGRAM" dlsym plain
     plain_is_followed "$PROGRAM" default plain

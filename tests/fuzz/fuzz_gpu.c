@@ -1,7 +1,7 @@
 /* Any bytes read as what the driver says of a GPU, as a lock's holder, as the names of holders, as
  * CUDA_VISIBLE_DEVICES: the first byte says which. */
 #include "fuzz.h"
-#include "machine/gpu/devices.h"
+#include "machine/gpu/vendor.h"
 #include "machine/gpu/holder.h"
 #include "machine/gpu/visible.h"
 
@@ -14,7 +14,7 @@ static void check_printable(const char *text, size_t size)
 static void information(const char *bytes, size_t count)
 {
     struct gpu_device device;
-    if (!gpu_information_parse(bytes, count, &device))
+    if (!nvidia_information_parse(bytes, count, &device))
         return;
     check_printable(device.model, sizeof device.model);
     check_printable(device.uuid, sizeof device.uuid);
@@ -66,16 +66,16 @@ static void names(const char *bytes, size_t count)
 static void visible(const char *bytes, size_t count)
 {
     static struct gpu_device items[] = {
-        {.uuid = "GPU-73fe8c24-959a", .bus = "0000:01:00.0", .model = "A"},
-        {.uuid = "", .bus = "0000:02:00.0", .model = "A"},
-        {.uuid = "GPU-2565a174-13ab", .bus = "0000:03:00.0", .model = "B"},
-        {.uuid = "GPU-73ffffff-0000", .bus = "0000:04:00.0", .model = "A", .excluded = true},
+        {.vendor = &gpu_vendor_nvidia, .uuid = "GPU-73fe8c24-959a", .bus = "0000:01:00.0", .model = "A"},
+        {.vendor = &gpu_vendor_nvidia, .uuid = "", .bus = "0000:02:00.0", .model = "A"},
+        {.vendor = &gpu_vendor_nvidia, .uuid = "GPU-2565a174-13ab", .bus = "0000:03:00.0", .model = "B"},
+        {.vendor = &gpu_vendor_nvidia, .uuid = "GPU-73ffffff-0000", .bus = "0000:04:00.0", .model = "A", .excluded = true},
     };
     const struct gpu_devices devices = {.items = items, .count = 4};
     AUTO_TEXT struct text text = {0};
     struct gpu_visible out;
     text_add_bytes(&text, bytes, strnlen(bytes, count));
-    gpu_visible_find(&devices, text_get(&text), NULL, &out);
+    gpu_visible_find(&gpu_vendor_nvidia, &devices, text_get(&text), NULL, &out);
     check(out.count <= 3);
     for (size_t i = 0; i < out.count; i++) {
         check(out.items[i] < 3);

@@ -727,7 +727,7 @@ def cost_loop():
     with tempfile.TemporaryDirectory() as folder:
         open(folder + "/loop.c", "w").write(BENCH)
         subprocess.run([compiler, "-O2", "-w", "-D_GNU_SOURCE", "-I" + os.path.join(ROOT, "src"), folder + "/loop.c",
-                        os.path.join(ROOT, "src", "preload", "elf_find.c"), "-o", folder + "/loop", "-ldl"], check=True)
+                        os.path.join(ROOT, "src", "gpu_memory", "preload", "elf_find.c"), "-o", folder + "/loop", "-ldl"], check=True)
         for kind, size in [("plain", 20 * MIB), ("plain", 2 * MIB), ("plain", 4096), ("async", 2 * MIB), ("async", 4096)]:
             for limit in (0, 8 * GIB):
                 held = ledgers.Ledger.new(limit)
@@ -798,11 +798,11 @@ TESTS = {  # name: limit (None: this process itself measures)
 def library_path():
     if os.environ.get("LIB"):
         return os.path.abspath(os.environ["LIB"])
-    built = os.path.join(ROOT, "build", "src", "preload", "libtare-cuda.so")
+    built = os.path.join(ROOT, "build", "src", "gpu_memory", "preload", "libtare-cuda.so")
     if os.path.exists(built):
         return built
     out = os.path.join(tempfile.gettempdir(), "libtare-cuda-%d.so" % os.getuid())
-    sources = sorted(glob.glob(os.path.join(ROOT, "src", "preload", "*.c")))
+    sources = sorted(glob.glob(os.path.join(ROOT, "src", "gpu_memory", "preload", "*.c")))
     subprocess.run(["cc", "-O2", "-std=gnu17", "-D_GNU_SOURCE", "-w", "-fPIC", "-shared", "-fvisibility=hidden", "-Wl,-Bsymbolic",
                     "-I" + os.path.join(ROOT, "src"), "-o", out] + sources + ["-lpthread", "-ldl"], check=True)
     os.environ["LIB"] = out

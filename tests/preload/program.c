@@ -4,6 +4,8 @@
  * for each GPU: what the driver itself counted. */
 #include "cuda.h"
 
+#include "base/gpu_ledger.h"
+
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -223,6 +225,41 @@ static void children(void)
         }
         waitpid(child, NULL, 0);
     }
+}
+
+/* The table in shared memory, where it is mapped in this process. */
+static struct gpu_ledger *find_table(void)
+{
+    char line[512];
+    unsigned long start = 0;
+    FILE *maps = fopen("/proc/self/maps", "r");
+    need(maps != NULL, "maps");
+    while (!start && fgets(line, sizeof line, maps))
+        if (strstr(line, GPU_LEDGER_NAME))
+            start = strtoul(line, NULL, 16);
+    fclose(maps);
+    need(start != 0, "the table");
+    return (struct gpu_ledger *)start;
+}
+
+/* Somebody has written the largest figures into the table: what is added to them does not begin anew at 0. */
+static void written(void)
+{
+    CUdeviceptr a = 0;
+    use_gpu(0);
+    need(cu.alloc(&a, 4096) == 0 && cu.free(a) == 0, "alloc");
+    struct gpu_ledger_gpu *row = &find_table()->gpus[0];
+    row->live = row->held = row->context = row->refused = UINT64_MAX - 100;
+    need(cu.alloc(&a, 3000000) == 0, "alloc");
+    need(row->live == UINT64_MAX && row->live_peak == UINT64_MAX, "live stays at the largest");
+    need(row->held == UINT64_MAX && row->held_peak == UINT64_MAX, "so does held");
+    need(row->footprint_peak == UINT64_MAX, "and their sum with the contexts");
+    need(cu.free(a) == 0, "free");
+    need(row->live == UINT64_MAX - 3000000, "what is subtracted is what the process had");
+    row->live = row->held = 100;
+    need(cu.alloc(&a, 3000000) == 0, "alloc");
+    row->live = row->held = 100;
+    need(cu.free(a) == 0 && row->live == 0 && row->held == 0, "nothing goes below 0");
 }
 
 /* All at once. */
@@ -578,6 +615,7 @@ static const struct {
     {"refused", refused},
     {"abis", abis},
     {"future", future},
+    {"written", written},
 };
 
 int main(int count, char **arguments)

@@ -206,7 +206,7 @@ static void print_coverage(void)
 
 static void begin(struct cover_case *one, const char *name)
 {
-    *one = (struct cover_case){.sensor = window_sensor_nvml, .behaviour = sensor_profile_unknown.behaviour};
+    *one = (struct cover_case){.sensor = window_sensor_gpu, .behaviour = sensor_profile_unknown.behaviour};
     snprintf(one->name, sizeof one->name, "%s", name);
     one->counter = true;
     one->behaviour.told = true;
@@ -248,10 +248,10 @@ int main(int argc, char **argv)
         } else if (strcmp(argv[i], "--expanded") == 0) {
             expanded = true;
         } else if (strcmp(argv[i], "--as") == 0 && i + 1 < argc && strcmp(argv[i + 1], "nvml") == 0) {
-            only = &window_sensor_nvml;
+            only = &window_sensor_gpu;
             i++;
         } else if (strcmp(argv[i], "--as") == 0 && i + 1 < argc && strcmp(argv[i + 1], "unknown") == 0) {
-            unknown = window_sensor_nvml;
+            unknown = window_sensor_gpu;
             sensor_behaviour_apply(&sensor_profile_unknown.behaviour, &unknown);
             only = &unknown;
             i++;

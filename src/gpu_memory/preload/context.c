@@ -1,5 +1,7 @@
-#include "gpu_memory/preload/context.h"
-
+/* The memory of the process's own CUDA context (its code, stacks, the driver's tables), which no call allocates: NVML's figure for the
+ * process less what the process has allocated; where NVML does not list the process, an assumed size. And the calls that make and end
+ * contexts: one takes what was allocated in it along when it goes. */
+#include "gpu_memory/preload/driver.h"
 #include "gpu_memory/preload/ledger.h"
 
 #include <dlfcn.h>
@@ -101,7 +103,7 @@ static struct moment moment_now(struct process_state *state, int gpu)
 {
     process_state_lock(state);
     const struct gpu_ledger_use *use = &state->uses[gpu];
-    uint64_t contexts = atomic_load(&use->context) + atomic_load(&state->context_reserved[gpu]);
+    uint64_t contexts = saturating_add(atomic_load(&use->context), atomic_load(&state->context_reserved[gpu]));
     uint64_t reserved = atomic_load(&use->reserved);
     struct moment now = {reserved > contexts ? reserved - contexts : 0, state->calls_under_way, state->calls_begun};
     process_state_unlock(state);
@@ -114,7 +116,7 @@ static uint64_t room_to_grow(const struct gpu_ledger_gpu *row, uint64_t known, u
 {
     static const uint64_t ROOM = UINT64_C(8) << 20;
     uint64_t reserved = atomic_load(&row->reserved), others = reserved > known ? reserved - known : 0;
-    uint64_t left = others + context < row->limit ? row->limit - others - context : 0;
+    uint64_t used = saturating_add(others, context), left = used < row->limit ? row->limit - used : 0;
     return left < ROOM ? left : ROOM;
 }
 
@@ -191,7 +193,7 @@ static uint64_t expected(const struct process_state *state, int gpu)
 }
 
 /* With state->lock held: of several threads that make the process's first context, one takes the room for it. */
-static bool take_room(struct process_state *state, int gpu, uint64_t *taken)
+static bool reserve_room(struct process_state *state, int gpu, uint64_t *taken)
 {
     if (atomic_load(&state->uses[gpu].context) > 0 || atomic_load(&state->context_reserved[gpu]) > 0)
         return true;
@@ -202,19 +204,21 @@ static bool take_room(struct process_state *state, int gpu, uint64_t *taken)
     return true;
 }
 
-bool context_begin(int gpu, uint64_t *taken)
+/* A context is about to be made: takes room for it, as much as others of the job have. False: there is none; nothing is to be done then.
+ * Afterwards, whether it was made: it is read. */
+static bool context_begin(int gpu, uint64_t *taken)
 {
     struct process_state *state = process_state_get();
     *taken = 0;
     if (!state->ledger->gpus[gpu].limit)
         return true;
     pthread_mutex_lock(&state->lock);
-    bool room = take_room(state, gpu, taken);
+    bool room = reserve_room(state, gpu, taken);
     pthread_mutex_unlock(&state->lock);
     return room;
 }
 
-void context_made(int gpu, uint64_t taken, bool good)
+static void context_made(int gpu, uint64_t taken, bool good)
 {
     struct process_state *state = process_state_get();
     if (!state->ledger->gpus[gpu].limit)
@@ -225,4 +229,132 @@ void context_made(int gpu, uint64_t taken, bool good)
         ledger_context_set(gpu, atomic_load(&state->uses[gpu].context), GPU_LEDGER_CONTEXT_NONE, taken);
     else if (taken && !look_if_due(gpu, CONTEXT_EXACTLY, taken))
         ledger_context_set(gpu, taken, GPU_LEDGER_CONTEXT_ASSUMED, taken);
+}
+
+static cu_result destroy(__typeof__(&cuCtxDestroy_v2) real, cu_context context)
+{
+    if (!real)
+        return CUDA_ERROR_NOT_FOUND;
+    cu_result result = real(context);
+    if (result == CUDA_SUCCESS) {
+        ledger_forget();
+        ledger_context_gone(context);
+    }
+    return result;
+}
+
+cu_result cuCtxDestroy_v2(cu_context context)
+{
+    return destroy(REAL(cuCtxDestroy_v2), context);
+}
+
+cu_result cuCtxDestroy(cu_context context)
+{
+    return destroy(REAL(cuCtxDestroy), context);
+}
+
+static struct gpu_state *gpu_state(cu_device device)
+{
+    struct process_state *state = process_state_get();
+    return state && device >= 0 && device < STATE_GPUS ? &state->gpus[device] : NULL;
+}
+
+static bool is_active(cu_device device)
+{
+    unsigned flags;
+    int active = 0;
+    return REAL(cuDevicePrimaryCtxGetState) &&
+           REAL(cuDevicePrimaryCtxGetState)(device, &flags, &active) == CUDA_SUCCESS && active;
+}
+
+/* Each ABI of cuCtxCreate has its own parameters; the device is the last of all. */
+#define CREATE(name, parameters, arguments)                                                                            \
+    cu_result name parameters                                                                                          \
+    {                                                                                                                  \
+        __typeof__(&name) real = REAL(name);                                                                           \
+        uint64_t taken = 0;                                                                                            \
+        if (!real)                                                                                                     \
+            return CUDA_ERROR_NOT_FOUND;                                                                               \
+        int place = ledger_gpu(device);                                                                                \
+        if (place >= 0 && !context_begin(place, &taken))                                                               \
+            return CUDA_ERROR_OUT_OF_MEMORY;                                                                           \
+        cu_result result = real arguments;                                                                             \
+        if (place >= 0)                                                                                                \
+            context_made(place, taken, result == CUDA_SUCCESS);                                                        \
+        return result;                                                                                                 \
+    }
+
+CREATE(cuCtxCreate, (cu_context * out, unsigned flags, cu_device device), (out, flags, device))
+CREATE(cuCtxCreate_v2, (cu_context * out, unsigned flags, cu_device device), (out, flags, device))
+CREATE(cuCtxCreate_v3, (cu_context * out, void *affinities, int count, unsigned flags, cu_device device),
+       (out, affinities, count, flags, device))
+CREATE(cuCtxCreate_v4, (cu_context * out, void *options, unsigned flags, cu_device device),
+       (out, options, flags, device))
+
+cu_result cuDevicePrimaryCtxRetain(cu_context *out, cu_device device)
+{
+    __typeof__(&cuDevicePrimaryCtxRetain) real = REAL(cuDevicePrimaryCtxRetain);
+    if (!real)
+        return CUDA_ERROR_NOT_FOUND;
+    int place = ledger_gpu(device);
+    bool fresh = place >= 0 && !is_active(device);
+    uint64_t taken = 0;
+    if (fresh && !context_begin(place, &taken))
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    cu_result result = real(out, device);
+    if (fresh)
+        context_made(place, taken, result == CUDA_SUCCESS);
+    struct gpu_state *gpu = result == CUDA_SUCCESS ? gpu_state(device) : NULL;
+    if (gpu)
+        gpu->primary = *out;
+    return result;
+}
+
+static void primary_gone(cu_device device)
+{
+    const struct gpu_state *gpu = gpu_state(device);
+    ledger_forget();
+    if (gpu)
+        ledger_context_gone(gpu->primary);
+}
+
+/* The last one to release it ends it. */
+static cu_result release(__typeof__(&cuDevicePrimaryCtxRelease) real, cu_device device)
+{
+    if (!real)
+        return CUDA_ERROR_NOT_FOUND;
+    cu_result result = real(device);
+    if (result == CUDA_SUCCESS && !is_active(device))
+        primary_gone(device);
+    return result;
+}
+
+cu_result cuDevicePrimaryCtxRelease(cu_device device)
+{
+    return release(REAL(cuDevicePrimaryCtxRelease), device);
+}
+
+cu_result cuDevicePrimaryCtxRelease_v2(cu_device device)
+{
+    return release(REAL(cuDevicePrimaryCtxRelease_v2), device);
+}
+
+static cu_result reset(__typeof__(&cuDevicePrimaryCtxReset) real, cu_device device)
+{
+    if (!real)
+        return CUDA_ERROR_NOT_FOUND;
+    cu_result result = real(device);
+    if (result == CUDA_SUCCESS)
+        primary_gone(device);
+    return result;
+}
+
+cu_result cuDevicePrimaryCtxReset(cu_device device)
+{
+    return reset(REAL(cuDevicePrimaryCtxReset), device);
+}
+
+cu_result cuDevicePrimaryCtxReset_v2(cu_device device)
+{
+    return reset(REAL(cuDevicePrimaryCtxReset_v2), device);
 }

@@ -84,7 +84,7 @@ static bool is_it(const struct tables *tables, uint32_t number, const char *name
 
 /* The GNU hash table: counts, a Bloom filter (not needed for one look-up), buckets, then the chains, whose ends
  * have bit 0 set. */
-static const ElfW(Sym) * look_up(const struct tables *tables, const char *name)
+static const ElfW(Sym) * find_symbol(const struct tables *tables, const char *name)
 {
     uint32_t hash = 5381;
     for (const char *at = name; *at; at++)
@@ -112,7 +112,7 @@ static bool look_into(struct search *search, const char *path, ElfW(Addr) base, 
     struct tables tables = tables_of(base, dynamic);
     if (!tables.symbols || !tables.names || !tables.gnu_hash)
         return false;
-    const ElfW(Sym) *symbol = look_up(&tables, search->symbol);
+    const ElfW(Sym) *symbol = find_symbol(&tables, search->symbol);
     if (symbol)
         search->found = (void *)(base + symbol->st_value);
     return symbol;

@@ -1,5 +1,5 @@
 /* elf_find: a function of a loaded library, found in its own symbol table and not by dlsym(3), which is what is to
- * be found. */
+ * be found. A file of its own: tests/gpu/memlimit.py compares the driver's functions with ours by it. */
 #ifndef TARE_GPU_MEMORY_PRELOAD_ELF_FIND_H
 #define TARE_GPU_MEMORY_PRELOAD_ELF_FIND_H
 

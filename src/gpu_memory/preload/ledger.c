@@ -1,7 +1,5 @@
 #include "gpu_memory/preload/ledger.h"
 
-#include "gpu_memory/preload/context.h"
-#include "gpu_memory/preload/trace.h"
 
 static const uint64_t PAGE = UINT64_C(2) << 20, SHARED_UP_TO = UINT64_C(1) << 20, SHARED_STEP = 512;
 
@@ -23,7 +21,11 @@ static uint64_t get(const _Atomic uint64_t *figure)
 /* What several processes write. */
 static uint64_t add(_Atomic uint64_t *to, uint64_t bytes)
 {
-    return atomic_fetch_add_explicit(to, bytes, memory_order_relaxed) + bytes;
+    uint64_t seen = get(to);
+    while (!atomic_compare_exchange_weak_explicit(to, &seen, saturating_add(seen, bytes), memory_order_relaxed,
+                                                  memory_order_relaxed))
+        ;
+    return saturating_add(seen, bytes);
 }
 
 static void subtract(_Atomic uint64_t *from, uint64_t bytes)
@@ -45,7 +47,7 @@ static void raise_to(_Atomic uint64_t *peak, uint64_t value)
 /* What this process alone writes, with the state locked, and others read. */
 static uint64_t add_own(_Atomic uint64_t *to, uint64_t bytes)
 {
-    uint64_t now = get(to) + bytes;
+    uint64_t now = saturating_add(get(to), bytes);
     atomic_store_explicit(to, now, memory_order_relaxed);
     return now;
 }
@@ -106,8 +108,9 @@ static void lock_to_add(struct process_state *state, int gpu, uint64_t live, uin
 {
     const struct gpu_ledger_gpu *row = row_of(state, gpu);
     process_state_lock(state);
-    if (get(&row->live) + live <= get(&row->live_peak) && get(&row->held) + held <= get(&row->held_peak) &&
-        get(&row->held) + held + get(&row->context) + context <= get(&row->footprint_peak))
+    uint64_t all_held = saturating_add(get(&row->held), held), all_context = saturating_add(get(&row->context), context);
+    if (saturating_add(get(&row->live), live) <= get(&row->live_peak) && all_held <= get(&row->held_peak) &&
+        saturating_add(all_held, all_context) <= get(&row->footprint_peak))
         return;
     if (!has_others(state, gpu))
         return;
@@ -124,7 +127,7 @@ void ledger_lock_to_add(struct process_state *state, int gpu, uint64_t live)
 /* The rest is with the state locked, where it is not said otherwise. */
 static void raise_footprint(struct gpu_ledger_gpu *row)
 {
-    uint64_t footprint = get(&row->held) + get(&row->context);
+    uint64_t footprint = saturating_add(get(&row->held), get(&row->context));
     raise_to(&row->footprint_peak, footprint);
     if (row->limit && footprint > row->limit)
         raise_to(&row->over, footprint - row->limit);
@@ -335,7 +338,7 @@ void ledger_context_gone(const void *context)
     size_t at = 0;
     for (bool more = state && context; more;) {
         process_state_lock(state);
-        more = pointers_take_of(&state->pointers, context, &at, &entry);
+        more = pointers_remove_of(&state->pointers, context, &at, &entry);
         if (more)
             process_state_call_begin(state);
         process_state_unlock(state);
@@ -392,7 +395,7 @@ uint64_t ledger_headroom(const struct process_state *state, int gpu)
     return !row->limit ? UINT64_MAX : reserved < row->limit ? row->limit - reserved : 0;
 }
 
-void ledger_leave(struct gpu_ledger *ledger, const struct gpu_ledger_process *process)
+void ledger_remove_process(struct gpu_ledger *ledger, const struct gpu_ledger_process *process)
 {
     for (size_t gpu = 0; gpu < GPU_LEDGER_GPUS; gpu++) {
         subtract(&ledger->gpus[gpu].live, get(&process->gpus[gpu].live));

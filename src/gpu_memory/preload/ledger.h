@@ -1,6 +1,7 @@
 /* ledger: how much is allocated, in the table that all processes of the job share (base/gpu_ledger.h). Under a limit
  * a request first reserves room, so that the sum of all never passes the limit; then the driver is asked; what it
- * grants is committed, and only that raises a peak. No figure goes below 0, whatever was written into the table. */
+ * grants is committed, and only that raises a peak. No figure goes below 0, or beyond the largest,
+ * whatever was written into the table. */
 #ifndef TARE_GPU_MEMORY_PRELOAD_LEDGER_H
 #define TARE_GPU_MEMORY_PRELOAD_LEDGER_H
 
@@ -9,6 +10,17 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+
+/* Sums and products that stay at the largest figure instead of beginning anew at 0. */
+static inline uint64_t saturating_add(uint64_t a, uint64_t b)
+{
+    return b > UINT64_MAX - a ? UINT64_MAX : a + b;
+}
+
+static inline uint64_t saturating_multiply(uint64_t a, uint64_t b)
+{
+    return b && a > UINT64_MAX / b ? UINT64_MAX : a * b;
+}
 
 /* The GPU's place in the ledger; -1: none (no ledger, no room in it, or the driver does not say which GPU it is). */
 int ledger_gpu(cu_device device);
@@ -61,6 +73,13 @@ void ledger_context_gone(const void *context);
 bool ledger_context_reserve(int gpu, uint64_t bytes);
 void ledger_context_set(int gpu, uint64_t bytes, enum gpu_ledger_context how, uint64_t reserved);
 
+/* The process's own context (context.c): asks how much it holds. */
+enum context_when {
+    CONTEXT_NOW_AND_THEN, /* if the last look is some time ago: only upwards */
+    CONTEXT_EXACTLY       /* before a request is refused */
+};
+void context_look(int gpu, enum context_when when);
+
 /* How much more the job may hold. */
 uint64_t ledger_headroom(const struct process_state *state, int gpu);
 
@@ -79,6 +98,6 @@ void ledger_virtual_gone(int gpu, uint64_t live, uint64_t held);
 void ledger_reap(struct process_state *state, int gpu);
 
 /* Takes the figures of a process out of the job's sums. */
-void ledger_leave(struct gpu_ledger *ledger, const struct gpu_ledger_process *process);
+void ledger_remove_process(struct gpu_ledger *ledger, const struct gpu_ledger_process *process);
 
 #endif

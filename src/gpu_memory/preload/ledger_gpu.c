@@ -1,7 +1,6 @@
 /* Which GPU it is: its row in the ledger, the calling thread's, what a program is shown of it. */
-#include "gpu_memory/preload/entry.h"
+#include "gpu_memory/preload/driver.h"
 #include "gpu_memory/preload/ledger.h"
-#include "gpu_memory/preload/real.h"
 
 #include <string.h>
 

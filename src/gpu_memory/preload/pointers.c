@@ -80,7 +80,7 @@ bool pointers_put(struct pointers *pointers, const struct pointer_entry *entry)
     return true;
 }
 
-bool pointers_take(struct pointers *pointers, uint64_t key, struct pointer_entry *out)
+bool pointers_remove(struct pointers *pointers, uint64_t key, struct pointer_entry *out)
 {
     struct pointer_entry *place = pointers->capacity && key ? place_of(pointers, key) : NULL;
     if (!place || !place->key)
@@ -90,7 +90,7 @@ bool pointers_take(struct pointers *pointers, uint64_t key, struct pointer_entry
     return true;
 }
 
-bool pointers_take_of(struct pointers *pointers, const void *owner, size_t *at, struct pointer_entry *out)
+bool pointers_remove_of(struct pointers *pointers, const void *owner, size_t *at, struct pointer_entry *out)
 {
     for (; *at < pointers->capacity; ++*at)
         if (pointers->entries[*at].key && pointers->entries[*at].owner == owner) {

@@ -23,10 +23,10 @@ struct pointers { /* all zero: empty */
 
 /* False: the kernel gives no memory. An entry of that key is replaced. */
 bool pointers_put(struct pointers *pointers, const struct pointer_entry *entry);
-bool pointers_take(struct pointers *pointers, uint64_t key, struct pointer_entry *out); /* and removes it */
+bool pointers_remove(struct pointers *pointers, uint64_t key, struct pointer_entry *out); /* and removes it */
 
 /* Removes one of that owner, from place *at (first 0) on; false: there are no more. */
-bool pointers_take_of(struct pointers *pointers, const void *owner, size_t *at, struct pointer_entry *out);
+bool pointers_remove_of(struct pointers *pointers, const void *owner, size_t *at, struct pointer_entry *out);
 
 /* Memory that a forked child finds zero; NULL: none. */
 void *wiped_map(size_t size);

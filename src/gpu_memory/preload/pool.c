@@ -1,9 +1,7 @@
 #include "gpu_memory/preload/pool.h"
 
-#include "gpu_memory/preload/entry.h"
-#include "gpu_memory/preload/real.h"
+#include "gpu_memory/preload/driver.h"
 #include "gpu_memory/preload/request.h"
-#include "gpu_memory/preload/trace.h"
 
 /* A pool grows in steps of this size, or of the request's where that is larger. */
 static const uint64_t STEP = UINT64_C(32) << 20, ALIGNMENT = 512, PLENTY = UINT64_C(1) << 30;
@@ -42,7 +40,7 @@ static struct pool_state *pool_find(struct process_state *state, const void *poo
 
 static uint64_t aligned(uint64_t size)
 {
-    return (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    return saturating_add(size, ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 }
 
 /* Far from the limit the driver is not asked after every call what the pool has reserved: it grows when what is had of
@@ -102,7 +100,7 @@ static bool is_over(int gpu)
     return row->limit && atomic_load(&row->reserved) > row->limit;
 }
 
-static bool take_growth(struct pool_call *call, uint64_t size)
+static bool reserve_growth(struct pool_call *call, uint64_t size)
 {
     call->taken = growth(call->pool, size);
     call->under_way = true;
@@ -140,13 +138,13 @@ bool pool_reserve(struct process_state *state, struct pool_call *call, uint64_t 
         atomic_load_explicit(&place->used, memory_order_relaxed) + aligned(size) <=
             atomic_load_explicit(&place->reserved, memory_order_relaxed))
         return true;
-    if (take_growth(call, size))
+    if (reserve_growth(call, size))
         return true;
     ledger_call_begin();
     trim(call->pool);
     pool_settle_all(call->gpu);
     ledger_call_end();
-    return take_growth(call, size);
+    return reserve_growth(call, size);
 }
 
 void pool_failed(const struct pool_call *call, uint64_t size, cu_result result)

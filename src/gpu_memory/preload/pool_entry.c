@@ -1,7 +1,6 @@
 /* Memory of streams: the driver's functions. */
-#include "gpu_memory/preload/entry.h"
+#include "gpu_memory/preload/driver.h"
 #include "gpu_memory/preload/pool.h"
-#include "gpu_memory/preload/real.h"
 #include "gpu_memory/preload/request.h"
 
 struct pooled {
@@ -44,7 +43,7 @@ static struct pool_call find_pool(struct process_state *state, const struct pool
 }
 
 /* What could not be foreseen to fit is looked at after the driver gave it. */
-static cu_result enter(struct process_state *state, const struct pooled *options, const struct pool_call *call)
+static cu_result commit(struct process_state *state, const struct pooled *options, const struct pool_call *call)
 {
     struct pointer_entry entry = {.key = *options->out,
                                   .live = options->size,
@@ -75,7 +74,7 @@ static cu_result pool_allocate(const struct pooled *options)
         return CUDA_ERROR_OUT_OF_MEMORY;
     cu_result result = allocate(options);
     if (result == CUDA_SUCCESS)
-        return enter(state, options, &call);
+        return commit(state, options, &call);
     pool_failed(&call, options->size, result);
     return result;
 }
@@ -197,3 +196,30 @@ cu_result cuMemSetMemPool(struct cu_place *place, int type, cu_pool pool)
     ledger_forget();
     return result;
 }
+
+/* Whether any stream was ever captured: until then none needs to be asked. */
+static void captures(void)
+{
+    struct process_state *state = process_state_get();
+    if (state)
+        atomic_store(&state->captures, true);
+}
+
+#define BEGIN_CAPTURE(name, parameters, arguments)                                                                     \
+    cu_result name parameters                                                                                          \
+    {                                                                                                                  \
+        __typeof__(&name) real = REAL(name);                                                                           \
+        captures();                                                                                                    \
+        return real ? real arguments : CUDA_ERROR_NOT_FOUND;                                                           \
+    }
+
+BEGIN_CAPTURE(cuStreamBeginCapture, (cu_stream stream), (stream))
+BEGIN_CAPTURE(cuStreamBeginCapture_ptsz, (cu_stream stream), (stream))
+BEGIN_CAPTURE(cuStreamBeginCapture_v2, (cu_stream stream, int mode), (stream, mode))
+BEGIN_CAPTURE(cuStreamBeginCapture_v2_ptsz, (cu_stream stream, int mode), (stream, mode))
+BEGIN_CAPTURE(cuStreamBeginCaptureToGraph,
+              (cu_stream stream, void *graph, const void *nodes, const void *edges, size_t count, int mode),
+              (stream, graph, nodes, edges, count, mode))
+BEGIN_CAPTURE(cuStreamBeginCaptureToGraph_ptsz,
+              (cu_stream stream, void *graph, const void *nodes, const void *edges, size_t count, int mode),
+              (stream, graph, nodes, edges, count, mode))

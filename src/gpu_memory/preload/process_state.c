@@ -192,14 +192,14 @@ static bool is_dead(const struct gpu_ledger_process *process, uint64_t namespace
 
 /* One of several that see it takes its figures out of the totals. While they stood there another may have got the
  * place. */
-static void leave(struct gpu_ledger *ledger, struct gpu_ledger_process *process, int32_t pid, uint64_t since_ticks)
+static void remove_process(struct gpu_ledger *ledger, struct gpu_ledger_process *process, int32_t pid, uint64_t since_ticks)
 {
     uint32_t used = GPU_LEDGER_USED;
     if (!atomic_compare_exchange_strong(&process->state, &used, GPU_LEDGER_TAKING))
         return;
     bool same = process->pid == pid && process->since_ticks == since_ticks;
     if (same)
-        ledger_leave(ledger, process);
+        ledger_remove_process(ledger, process);
     atomic_store_explicit(&process->state, same ? GPU_LEDGER_GONE : GPU_LEDGER_USED, memory_order_release);
 }
 
@@ -228,24 +228,24 @@ void process_state_reap(struct process_state *state, int gpu)
         uint64_t since_ticks = process->since_ticks;
         if (process != state->place && atomic_load(&process->state) == GPU_LEDGER_USED && has_some(process, gpu) &&
             is_dead(process, namespace))
-            leave(ledger, process, pid, since_ticks);
+            remove_process(ledger, process, pid, since_ticks);
     }
     errno = kept;
 }
 
 /* execve(2) leaves the process alive and its GPU memory not. */
-static void leave_as_before_exec(struct gpu_ledger *ledger)
+static void remove_self_before_exec(struct gpu_ledger *ledger)
 {
     uint64_t namespace = pid_namespace();
     for (size_t i = 0; i < places_taken(ledger); i++) {
         struct gpu_ledger_process *process = &ledger->processes[i];
         if (atomic_load(&process->state) == GPU_LEDGER_USED && process->pid == getpid() &&
             process->pid_namespace == namespace)
-            leave(ledger, process, process->pid, process->since_ticks);
+            remove_process(ledger, process, process->pid, process->since_ticks);
     }
 }
 
-static struct gpu_ledger_process *place_take(struct gpu_ledger *ledger, uint32_t wanted)
+static struct gpu_ledger_process *place_claim(struct gpu_ledger *ledger, uint32_t wanted)
 {
     for (size_t i = 0; i < GPU_LEDGER_PROCESSES; i++) {
         uint32_t found = wanted;
@@ -270,8 +270,8 @@ static void command_read(char out[GPU_LEDGER_COMMAND])
 /* A free one, else that of a process that is gone: its figures are lost then, the totals are not. */
 static struct gpu_ledger_process *place_find(struct gpu_ledger *ledger)
 {
-    struct gpu_ledger_process *place = place_take(ledger, GPU_LEDGER_FREE);
-    place = place ? place : place_take(ledger, GPU_LEDGER_GONE);
+    struct gpu_ledger_process *place = place_claim(ledger, GPU_LEDGER_FREE);
+    place = place ? place : place_claim(ledger, GPU_LEDGER_GONE);
     atomic_fetch_add(&ledger->attached, 1);
     if (!place) {
         atomic_fetch_add(&ledger->unplaced, 1);
@@ -295,7 +295,7 @@ __attribute__((constructor)) static void begin(void)
     int kept = errno;
     ledger_mapped = ledger_words[0] ? ledger_find() : NULL;
     if (ledger_mapped)
-        leave_as_before_exec(ledger_mapped);
+        remove_self_before_exec(ledger_mapped);
     errno = kept;
 }
 
@@ -338,7 +338,33 @@ void process_state_wait(struct process_state *state)
     }
 }
 
-const char *trace_path_get(void)
+/* Opened anew for each: a program may close a descriptor that it does not know, and give its number to a file of
+ * its own. */
+static void append(const char *path, const struct gpu_ledger_event *event)
 {
-    return trace_path;
+    int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
+    if (fd < 0)
+        return;
+    ssize_t written = write(fd, event, sizeof *event);
+    (void)written;
+    close(fd);
+}
+
+void trace_event(enum gpu_ledger_event_kind kind, int gpu, int how, uint64_t address, uint64_t bytes)
+{
+    if (!trace_path[0])
+        return;
+    int kept = errno;
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    append(trace_path, &(struct gpu_ledger_event){
+                     .time_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec,
+                     .address = address,
+                     .bytes = bytes,
+                     .pid = getpid(),
+                     .kind = (uint8_t)kind,
+                     .gpu = (uint8_t)gpu,
+                     .how = (uint16_t)how,
+                 });
+    errno = kept;
 }

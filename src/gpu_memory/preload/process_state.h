@@ -87,7 +87,7 @@ static inline void process_state_call_begin(struct process_state *state)
  * some microseconds for each that is alive. */
 void process_state_reap(struct process_state *state, int gpu);
 
-/* Where events go; "": nowhere. */
-const char *trace_path_get(void);
+/* Appends an event to the file that the environment names (gpu_ledger.h), if it names one. */
+void trace_event(enum gpu_ledger_event_kind kind, int gpu, int how, uint64_t address, uint64_t bytes);
 
 #endif

@@ -1,9 +1,7 @@
 /* What a program is told of a GPU's memory, and of the driver's functions. */
-#include "gpu_memory/preload/context.h"
-#include "gpu_memory/preload/entry.h"
+#include "gpu_memory/preload/driver.h"
 #include "gpu_memory/preload/ledger.h"
 #include "gpu_memory/preload/pool.h"
-#include "gpu_memory/preload/real.h"
 
 #include <limits.h>
 

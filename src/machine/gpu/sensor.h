@@ -38,7 +38,8 @@ struct gpu_readings {
     struct reading of[GPU_READING_COUNT];
 };
 
-/* Why the clocks are lower than they could be; NVML's own bits (nvmlClocksEventReasons). */
+/* Why the clocks are lower than they could be. The bits are NVML's (nvmlClocksEventReasons); another vendor's backend gives its own reasons by
+ * these. */
 enum gpu_clock_reason {
     GPU_CLOCK_IDLE = 0x1,
     GPU_CLOCK_APPLICATION_SETTING = 0x2,

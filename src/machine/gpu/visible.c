@@ -9,14 +9,22 @@
 #include <strings.h>
 
 struct search {
+    const struct gpu_vendor *vendor;
     const struct gpu_devices *devices;
     struct gpu_visible *out;
     size_t capacity;
 };
 
+/* Whether the program could see it. */
+static bool can_be_seen(const struct search *search, size_t place)
+{
+    const struct gpu_device *device = &search->devices->items[place];
+    return !device->excluded && device->vendor == search->vendor;
+}
+
 static bool starts_with(const char *entry, size_t length, const char *prefix)
 {
-    return length >= strlen(prefix) && memcmp(entry, prefix, strlen(prefix)) == 0;
+    return prefix && length >= strlen(prefix) && memcmp(entry, prefix, strlen(prefix)) == 0;
 }
 
 static void add(struct search *search, size_t place)
@@ -37,7 +45,7 @@ bool gpu_visible_has(const struct gpu_visible *visible, size_t place)
 static void add_all(struct search *search)
 {
     for (size_t i = 0; i < search->devices->count; i++)
-        if (!search->devices->items[i].excluded)
+        if (can_be_seen(search, i))
             add(search, i);
 }
 
@@ -49,7 +57,7 @@ static bool find_number(const struct search *search, const char *entry, size_t *
     if (end == entry || number < 0)
         return false;
     for (size_t i = 0; i < search->devices->count; i++)
-        if (!search->devices->items[i].excluded && number-- == 0) {
+        if (can_be_seen(search, i) && number-- == 0) {
             *place = i;
             return true;
         }
@@ -68,7 +76,7 @@ static bool find_uuid(const struct search *search, const char *entry, size_t len
 {
     size_t found = 0;
     for (size_t i = 0; i < search->devices->count; i++)
-        if (!search->devices->items[i].excluded && is_uuid_of(search->devices->items[i].uuid, entry, length)) {
+        if (can_be_seen(search, i) && is_uuid_of(search->devices->items[i].uuid, entry, length)) {
             *place = i;
             found++;
         }
@@ -79,8 +87,7 @@ static bool add_unknown(struct search *search)
 {
     bool any = false;
     for (size_t i = 0; i < search->devices->count; i++) {
-        const struct gpu_device *device = &search->devices->items[i];
-        if (device->excluded || *device->uuid)
+        if (!can_be_seen(search, i) || *search->devices->items[i].uuid)
             continue;
         any = search->out->guessed_uuid = true;
         if (!gpu_visible_has(search->out, i))
@@ -94,11 +101,11 @@ static bool take_entry(struct search *search, const char *entry, size_t length, 
 {
     struct gpu_visible *out = search->out;
     size_t place = 0;
-    if (starts_with(entry, length, "MIG-")) {
+    if (starts_with(entry, length, search->vendor->part_prefix)) {
         out->unsupported = mem_strndup(entry, length);
         return false;
     }
-    bool is_uuid = starts_with(entry, length, "GPU-");
+    bool is_uuid = starts_with(entry, length, search->vendor->uuid_prefix);
     /* The first entry decides which kind the list has. */
     bool found =
         is_uuid == by_uuid && (is_uuid ? find_uuid(search, entry, length, &place) : find_number(search, entry, &place));
@@ -117,28 +124,29 @@ static bool take_entry(struct search *search, const char *entry, size_t length, 
     return true;
 }
 
-static bool has_unlike_models(const struct gpu_devices *devices)
+static bool has_unlike_models(const struct search *search)
 {
     const struct gpu_device *first = NULL;
-    for (size_t i = 0; i < devices->count; i++) {
-        if (devices->items[i].excluded)
+    for (size_t i = 0; i < search->devices->count; i++) {
+        if (!can_be_seen(search, i))
             continue;
-        if (first && strcmp(first->model, devices->items[i].model) != 0)
+        if (first && strcmp(first->model, search->devices->items[i].model) != 0)
             return true;
-        first = &devices->items[i];
+        first = &search->devices->items[i];
     }
     return false;
 }
 
-void gpu_visible_find(const struct gpu_devices *devices, const char *value, const char *order, struct gpu_visible *out)
+void gpu_visible_find(const struct gpu_vendor *vendor, const struct gpu_devices *devices, const char *value, const char *order,
+                      struct gpu_visible *out)
 {
-    struct search search = {.devices = devices, .out = out};
+    struct search search = {.vendor = vendor, .devices = devices, .out = out};
     *out = (struct gpu_visible){0};
     if (!value) {
         add_all(&search);
         return;
     }
-    bool by_uuid = strncmp(value, "GPU-", 4) == 0;
+    bool by_uuid = starts_with(value, strlen(value), vendor->uuid_prefix);
     for (const char *entry = value;; entry++) {
         size_t length = strcspn(entry, ",");
         if (!take_entry(&search, entry, length, by_uuid))
@@ -147,7 +155,8 @@ void gpu_visible_find(const struct gpu_devices *devices, const char *value, cons
         if (!*entry)
             break;
     }
-    if (!by_uuid && out->count && has_unlike_models(devices) && (!order || strcmp(order, "PCI_BUS_ID") != 0))
+    bool by_bus = !vendor->order_variable || (order && strcmp(order, vendor->order_by_bus) == 0);
+    if (!by_uuid && out->count && !by_bus && has_unlike_models(&search))
         out->guessed_number = true;
     /* An empty value and -1 are how people say "none", and a comma at the end is no entry. */
     if (out->ended_by && (!*out->ended_by || strcmp(out->ended_by, "-1") == 0)) {

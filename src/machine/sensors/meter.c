@@ -36,6 +36,7 @@ struct meter *meter_start(const struct meter_options *options, struct err *err)
     meter->device = mem_strdup(options->device);
     meter->program = mem_strdup(options->program);
     meter->library = mem_strdup(options->library);
+    meter->vendor = options->vendor;
     meter->time_scale = options->time_scale > 0 ? options->time_scale : 1;
     meter->link = options->link;
     meter->start_timeout_ns = duration(meter, options->start_timeout_s, 60, 10);

@@ -24,6 +24,7 @@ struct meter_options {
     const char *device;  /* UUID or the driver's number */
     const char *program; /* NULL: this one */
     const char *library; /* NULL: the driver's usual one */
+    const struct gpu_vendor *vendor; /* NULL: the first of the list */
     double start_timeout_s;   /* 0: 60, as the driver may have to wake the GPUs first */
     double request_timeout_s; /* 0: 10 */
     double backoff_s;         /* 0: 0.5; before the first replacement, doubled for each next one */

@@ -2,6 +2,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/mem.h"
+#include "machine/gpu/vendor.h"
 #include "machine/sensors/meter_private.h"
 #include "tare_build.h"
 
@@ -23,7 +24,7 @@ static int spawn(const struct meter *meter, int socket, pid_t *pid)
 {
     char fd_text[] = {'0' + METER_FD, '\0'}, scale_text[32];
     const char *program = meter->program ? meter->program : "/proc/self/exe";
-    const char *argv[12] = {TARE_NAME, "meter", "--device", meter->device, "--fd", fd_text};
+    const char *argv[14] = {TARE_NAME, "meter", "--device", meter->device, "--fd", fd_text};
     size_t count = 6;
     if (meter->library) {
         argv[count++] = "--library";
@@ -36,6 +37,10 @@ static int spawn(const struct meter *meter, int socket, pid_t *pid)
     }
     if (meter->link)
         argv[count++] = "--link";
+    if (meter->vendor) {
+        argv[count++] = "--vendor";
+        argv[count++] = meter->vendor->id;
+    }
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
     sigset_t none;

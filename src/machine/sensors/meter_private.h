@@ -16,6 +16,7 @@ struct meter_pending {
 
 struct meter {
     char *device, *program, *library;
+    const struct gpu_vendor *vendor; /* or NULL */
     int64_t start_timeout_ns, request_timeout_ns, backoff_ns;
     int64_t long_life_ns; /* a meter that lived this long was a good one: those before it are forgiven */
     bool link;

@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "base/utf8.h"
 #include "machine/contain/sys.h"
+#include "machine/gpu/vendor.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -62,15 +63,14 @@ static bool all_digits(const char *text)
     return *text && text[strspn(text, "0123456789")] == '\0';
 }
 
-/* The names of the drivers: NVIDIA, AMD's compute, and what the kernel's graphics drivers offer for computing. */
+/* The vendors' own, AMD's compute, and what the kernel's graphics drivers offer for computing. */
 static bool is_gpu(const char *dev, const char *path)
 {
     size_t length = strlen(dev);
     if (strncmp(path, dev, length) != 0 || path[length] != '/')
         return false;
     const char *name = path + length + 1;
-    return (strncmp(name, "nvidia", 6) == 0 && (all_digits(name + 6) || strcmp(name + 6, "ctl") == 0)) ||
-           strcmp(name, "kfd") == 0 || (strncmp(name, "dri/renderD", 11) == 0 && all_digits(name + 11));
+    return gpu_vendor_of_device(name) || gpu_vendor_is_control(name) || strcmp(name, "kfd") == 0 || (strncmp(name, "dri/renderD", 11) == 0 && all_digits(name + 11));
 }
 
 static void take_device(const struct taker *taker, int folder, const char *name, struct census_process *process)

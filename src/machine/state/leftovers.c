@@ -22,7 +22,7 @@ enum { ANCESTORS_MAX = 1000 };
 struct finder {
     struct leftovers *out;
     int proc;
-    const struct nvml_memory *memory; /* NULL: unknown */
+    const struct gpu_memory_users *memory; /* NULL: unknown */
     struct strv live;                 /* tags of jobs that live runs know, and of what this process belongs to */
     struct job_identity *inits;       /* of these jobs; borrows nothing: pid and start time only */
     size_t init_count, init_capacity;
@@ -173,9 +173,9 @@ static void judge(struct finder *finder, const struct census_process *process)
         add(out, (struct leftover){.process = process, .kind = live ? LEFTOVER_LIVE_GPU : LEFTOVER_NONE_GPU});
 }
 
-static void add_unseen(struct leftovers *out, const struct nvml_memory *memory, size_t i)
+static void add_unseen(struct leftovers *out, const struct gpu_memory_users *memory, size_t i)
 {
-    const struct nvml_use *use = &memory->items[i];
+    const struct gpu_memory_use *use = &memory->items[i];
     const struct census_process *process = census_find(&out->census, use->pid);
     if (process && !(process->looked_into && process->devices.count == 0))
         return;
@@ -186,14 +186,14 @@ static void add_unseen(struct leftovers *out, const struct nvml_memory *memory, 
     out->unseen++;
 }
 
-static void fill_memory(struct leftover *leftover, const struct nvml_memory *memory)
+static void fill_memory(struct leftover *leftover, const struct gpu_memory_users *memory)
 {
     const struct census_process *process = leftover->process;
     if (!process->looked_into || process->devices.count > 0)
-        leftover->has_memory = nvml_memory_of(memory, process->stat.pid, &leftover->memory_bytes);
+        leftover->has_memory = gpu_memory_users_of(memory, process->stat.pid, &leftover->memory_bytes);
 }
 
-static void add_memory(struct leftovers *out, const struct nvml_memory *memory)
+static void add_memory(struct leftovers *out, const struct gpu_memory_users *memory)
 {
     for (size_t i = 0; i < out->count; i++)
         fill_memory(&out->items[i], memory);
@@ -218,7 +218,7 @@ bool leftovers_find(struct state *state, const struct census_roots *roots, struc
     return leftovers_find_holding(state, roots, NULL, out, err);
 }
 
-bool leftovers_find_holding(struct state *state, const struct census_roots *roots, const struct nvml_memory *memory,
+bool leftovers_find_holding(struct state *state, const struct census_roots *roots, const struct gpu_memory_users *memory,
                             struct leftovers *out, struct err *err)
 {
     AUTO_CLOSE int proc = open(roots->proc, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -240,7 +240,7 @@ bool leftovers_find_holding(struct state *state, const struct census_roots *root
     return found;
 }
 
-void leftovers_claim(struct leftovers *leftovers, const struct leftover_claim *claim, const struct nvml_memory *memory)
+void leftovers_claim(struct leftovers *leftovers, const struct leftover_claim *claim, const struct gpu_memory_users *memory)
 {
     const struct census_process *process = census_find(&leftovers->census, claim->pid);
     if (!process || process->uid != claim->uid || process->stat.start_time != claim->start_time)

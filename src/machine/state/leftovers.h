@@ -3,7 +3,7 @@
 #define TARE_MACHINE_STATE_LEFTOVERS_H
 
 #include "base/text.h"
-#include "machine/gpu/nvml_memory.h"
+#include "machine/gpu/memory_users.h"
 #include "machine/state/census.h"
 #include "machine/state/state.h"
 
@@ -47,7 +47,7 @@ struct leftovers {
 bool leftovers_find(struct state *state, const struct census_roots *roots, struct leftovers *out, struct err *err);
 
 /* The same with what the driver says of memory, and those whom only the driver names. memory: NULL when it is not known. */
-bool leftovers_find_holding(struct state *state, const struct census_roots *roots, const struct nvml_memory *memory,
+bool leftovers_find_holding(struct state *state, const struct census_roots *roots, const struct gpu_memory_users *memory,
                             struct leftovers *out, struct err *err);
 void leftovers_fini(struct leftovers *leftovers);
 
@@ -61,7 +61,7 @@ struct leftover_claim {
     const char *run_dir;
     double run_age_s;
 };
-void leftovers_claim(struct leftovers *leftovers, const struct leftover_claim *claim, const struct nvml_memory *memory);
+void leftovers_claim(struct leftovers *leftovers, const struct leftover_claim *claim, const struct gpu_memory_users *memory);
 
 bool leftover_is_ours(const struct leftover *leftover); /* one of the first two kinds */
 size_t leftovers_count_ours(const struct leftovers *leftovers);

@@ -11,9 +11,9 @@ static const double disagreement = 1.5;
 /* Less than this of a window seen: its energy is not a measurement. */
 static const double least_covered = 0.5;
 
-const struct window_sensor window_sensor_nvml = {
-    .counter_source = "nvml-counter",
-    .power_source = "nvml-power",
+const struct window_sensor window_sensor_gpu = {
+    .counter_source = "gpu-counter",
+    .power_source = "gpu-power",
     .update_period_ns = 100 * NS_PER_MS,
     .update_jitter_ns = 2 * NS_PER_MS,
     .quantum_mj = 1,

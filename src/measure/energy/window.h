@@ -4,15 +4,14 @@
 #ifndef TARE_MEASURE_ENERGY_WINDOW_H
 #define TARE_MEASURE_ENERGY_WINDOW_H
 
+#include "machine/gpu/sensor_profile.h"
 #include "machine/sensors/series.h"
 
 /* What is known of a sensor beforehand. Start from one of the two below and set power_limit_w. Whoever reads a counter
  * once in a while must spread its readings over the update period (add a random part of it to each wait): readings in
  * step with the updates err all to one side, and the stated uncertainty is then too small. */
-enum window_averaging { WINDOW_INSTANT, WINDOW_BOXCAR, WINDOW_EXPONENTIAL };
-
 struct window_sensor {
-    const char *counter_source, *power_source; /* what a result names as its source, such as "nvml-counter" */
+    const char *counter_source, *power_source; /* what a result names as its source, such as "rapl-perf" */
     int64_t update_period_ns;                  /* between two updates of the counter; 0: every read is current */
     int64_t update_jitter_ns;                  /* standard deviation of that period */
     double quantum_mj;                         /* smallest step of the counter as it is kept in the series */
@@ -30,7 +29,7 @@ struct window_sensor {
     double unseen_share;   /* of each update period that the sensor does not look at */
 };
 
-extern const struct window_sensor window_sensor_nvml; /* H200, driver 580; samples may be means over up to 100 ms */
+extern const struct window_sensor window_sensor_gpu; /* an H200's, driver 580; a vendor names its own sources, a profile the rest */
 extern const struct window_sensor window_sensor_rapl; /* updated about every millisecond; no trace */
 
 /* What was met in the window. A stretch without a usable counter is taken from the power trace. */

@@ -2,7 +2,7 @@
 #ifndef TARE_MEASURE_GUARD_LOOK_H
 #define TARE_MEASURE_GUARD_LOOK_H
 
-#include "machine/gpu/sensor.h"
+#include "machine/gpu/vendor.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -28,6 +28,7 @@ struct guard_user {
 
 struct guard_look {
     const char *device; /* "GPU 0" */
+    const struct gpu_vendor *vendor; /* NULL: the first of the list */
     int64_t t_ns, first_ns; /* its last reading, its first */
     const struct gpu_readings *readings; /* NULL: nothing could be read */
     bool listed;                         /* the driver told the processes that compute */

@@ -111,17 +111,6 @@ static bool rose(struct reading *last, struct reading now)
     return more;
 }
 
-/* Whether the driver's critical error of this number is one that a program causes (docs.nvidia.com/deploy/xid-errors). */
-static bool xid_is_of_program(unsigned number)
-{
-    /* Illegal addresses and instructions, a killed or crashed program, its video decoder, a misused link. */
-    static const unsigned of_programs[] = {13, 31, 43, 45, 68, 69, 137};
-    for (size_t i = 0; i < sizeof of_programs / sizeof *of_programs; i++)
-        if (of_programs[i] == number)
-            return true;
-    return false;
-}
-
 static void look_at_errors(struct watch *watch, const struct guard_look *look)
 {
     struct reading number = guard_reading(look, GPU_XID_LAST);
@@ -129,9 +118,10 @@ static void look_at_errors(struct watch *watch, const struct guard_look *look)
         see(watch, "ecc", NULL, look->t_ns,
             mem_printf("%s met a memory error that it could not correct", watch->device));
     if (rose(&watch->xids, guard_reading(look, GPU_XID_COUNT))) {
-        unsigned xid = number.valid ? (unsigned)number.value : 0;
-        see(watch, xid_is_of_program(xid) ? "xid_program" : "xid", NULL, look->t_ns,
-            mem_printf("%s: the driver reported Xid %u", watch->device, xid));
+        const struct gpu_vendor *vendor = look->vendor ? look->vendor : gpu_vendor_by_id(NULL);
+        unsigned fault = number.valid ? (unsigned)number.value : 0;
+        see(watch, vendor->fault_is_of_program(fault) ? "xid_program" : "xid", NULL, look->t_ns,
+            mem_printf("%s: the driver reported %s %u", watch->device, vendor->fault_name, fault));
     }
 }
 

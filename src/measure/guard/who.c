@@ -6,6 +6,7 @@
 #include "base/procfs.h"
 #include "base/text.h"
 #include "base/utf8.h"
+#include "machine/gpu/vendor.h"
 #include "machine/state/census.h"
 
 #include <dirent.h>
@@ -84,22 +85,27 @@ bool who_is_going(const char *proc, pid_t pid)
     return !flags_read(proc, pid, &flags) || (flags & exiting);
 }
 
-/* /dev/nvidia0, nvidiactl, nvidia-uvm, ... */
+/* /dev/nvidia0, nvidiactl, nvidia-uvm, ... of a driver that is loaded */
 static bool is_of_driver(const char *dev, const char *path)
 {
     size_t length = strlen(dev);
-    return strncmp(path, dev, length) == 0 && strncmp(path + length, "/nvidia", 7) == 0;
+    const struct gpu_vendor *vendor = NULL;
+    if (strncmp(path, dev, length) != 0 || path[length] != '/')
+        return false;
+    while ((vendor = gpu_vendor_loaded(dev, vendor)))
+        if (strncmp(path + length + 1, vendor->device_name, strlen(vendor->device_name)) == 0)
+            return true;
+    return false;
 }
 
 bool who_may_have_gpu(const char *proc, const char *dev, pid_t pid)
 {
     unsigned long flags;
     bool found = false;
-    AUTO_FREE char *control = mem_printf("%s/nvidiactl", dev);
     AUTO_FREE char *path = mem_printf("%s/%d/fd", proc, (int)pid);
     if (!flags_read(proc, pid, &flags) || (flags & kernel_thread))
         return false;
-    DIR *listing = access(control, F_OK) == 0 ? opendir(path) : NULL;
+    DIR *listing = gpu_vendor_loaded(dev, NULL) ? opendir(path) : NULL;
     if (!listing)
         return true;
     for (const struct dirent *entry; !found && (entry = readdir(listing));) {

@@ -1,5 +1,7 @@
 #include "plan/config/settings_entry.h"
 
+#include "machine/gpu/vendor.h"
+
 #include <string.h>
 
 const char *const plan_orders[] = {
@@ -295,7 +297,7 @@ bool settings_gpus_are_list(const char *text)
     for (const char *word = text;; word++) {
         size_t length = strcspn(word, ",");
         bool is_number = length > 0 && length < 4 && strspn(word, "0123456789") == length;
-        if (!is_number && (length < 5 || strncmp(word, "GPU-", 4) != 0))
+        if (!is_number && !gpu_vendor_by_uuid(word, length))
             return false;
         word += length;
         if (!*word)

@@ -4,6 +4,7 @@
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/mem.h"
+#include "machine/gpu/vendor.h"
 
 #include <ctype.h>
 #include <fcntl.h>
@@ -123,7 +124,7 @@ static char *fact_of(const json_t *board, const json_t *machine, enum dataset_fa
         return numbers_of(board, "sm_clock_application_mhz", "memory_clock_application_mhz", "MHz");
     case FACT_DRIVER:
         return json_get_text(board, "driver") ? mem_strdup(json_get_text(board, "driver"))
-                                              : version_in(json_get_text(machine, "nvidia_driver"));
+                                              : version_in(gpu_vendor_driver_in(machine));
     default:
         return NULL;
     }

@@ -2,7 +2,7 @@
 #include "fixture.h"
 
 #include "base/cleanup.h"
-#include "machine/gpu/devices.h"
+#include "machine/gpu/vendor.h"
 
 #include <fcntl.h>
 #include <string.h>
@@ -25,7 +25,7 @@ static const char h200[] = "Model: \t\t NVIDIA H200\n"
 static struct gpu_device parsed(const char *text)
 {
     struct gpu_device device;
-    assert_true(gpu_information_parse(text, strlen(text), &device));
+    assert_true(nvidia_information_parse(text, strlen(text), &device));
     return device;
 }
 
@@ -89,8 +89,8 @@ static void a_file_without_a_known_field_is_no_gpu(void **state)
     (void)state;
     struct gpu_device device;
     static const char other[] = "Hello: world\nModel\n\n:\n";
-    assert_false(gpu_information_parse(other, sizeof other - 1, &device));
-    assert_false(gpu_information_parse("", 0, &device));
+    assert_false(nvidia_information_parse(other, sizeof other - 1, &device));
+    assert_false(nvidia_information_parse("", 0, &device));
 }
 
 static void devices_are_sorted_by_their_address_as_a_number(void **state)
@@ -120,7 +120,7 @@ static void a_machine_without_the_driver_has_no_gpu_and_no_error(void **state)
     struct err err = {0};
     assert_true(gpu_devices_read(fixture->top, &devices, &err));
     assert_int_equal(devices.count, 0);
-    assert_null(gpu_driver_version(fixture->top));
+    assert_null(gpu_vendor_nvidia.driver_version(fixture->top));
     gpu_devices_fini(&devices);
 }
 
@@ -141,7 +141,7 @@ static void one_unreadable_gpu_does_not_hide_the_others(void **state)
 static void assert_version(const struct fixture *fixture, const char *file, const char *expected)
 {
     fixture_write(fixture, "proc/driver/nvidia/version", file);
-    AUTO_FREE char *version = gpu_driver_version(fixture->top);
+    AUTO_FREE char *version = gpu_vendor_nvidia.driver_version(fixture->top);
     if (expected)
         assert_string_equal(version, expected);
     else

@@ -10,8 +10,8 @@
 #define UUID_0 "GPU-73fe8c24-959a-3ad0-4085-05c3a415924f"
 #define UUID_1 "GPU-2565a174-13ab-ef5b-4e1f-638e6fe91eb6"
 
-static struct gpu_device two[] = {{.model = "NVIDIA H200", .uuid = UUID_0, .bus = "0000:00:06.0"},
-                                  {.model = "NVIDIA H200", .uuid = UUID_1, .bus = "0000:00:07.0"}};
+static struct gpu_device two[] = {{.vendor = &gpu_vendor_nvidia, .model = "NVIDIA H200", .uuid = UUID_0, .bus = "0000:00:06.0"},
+                                  {.vendor = &gpu_vendor_nvidia, .model = "NVIDIA H200", .uuid = UUID_1, .bus = "0000:00:07.0"}};
 static const struct gpu_devices machine = {.items = two, .count = 2};
 
 /* As digits: "10" is the second GPU, then the first. */
@@ -19,7 +19,7 @@ static void assert_seen(const struct gpu_devices *devices, const char *value, co
 {
     struct gpu_visible visible;
     char seen[16] = "";
-    gpu_visible_find(devices, value, order, &visible);
+    gpu_visible_find(&gpu_vendor_nvidia, devices, value, order, &visible);
     for (size_t i = 0; i < visible.count; i++)
         seen[i] = (char)('0' + visible.items[i]);
     if (strcmp(seen, expected) != 0)
@@ -100,12 +100,12 @@ static void an_excluded_gpu_is_not_counted(void **state)
 static void a_uuid_may_be_that_of_any_gpu_that_has_not_told_its_own(void **state)
 {
     (void)state;
-    struct gpu_device three[] = {two[0], {.model = "NVIDIA H200"}, {.model = "NVIDIA H200"}};
+    struct gpu_device three[] = {two[0], {.vendor = &gpu_vendor_nvidia, .model = "NVIDIA H200"}, {.vendor = &gpu_vendor_nvidia, .model = "NVIDIA H200"}};
     const struct gpu_devices devices = {.items = three, .count = 3};
     struct gpu_visible visible;
     assert_seen(&devices, UUID_1, NULL, "12");
     assert_seen(&devices, UUID_0, NULL, "0");
-    gpu_visible_find(&devices, UUID_1, NULL, &visible);
+    gpu_visible_find(&gpu_vendor_nvidia, &devices, UUID_1, NULL, &visible);
     assert_true(visible.guessed_uuid);
     assert_false(visible.guessed_number);
     gpu_visible_fini(&visible);
@@ -117,7 +117,7 @@ static bool is_guess(const char *value, const char *order)
     strcpy(unlike[1].model, "NVIDIA T4");
     const struct gpu_devices devices = {.items = unlike, .count = 2};
     struct gpu_visible visible;
-    gpu_visible_find(&devices, value, order, &visible);
+    gpu_visible_find(&gpu_vendor_nvidia, &devices, value, order, &visible);
     bool guess = visible.guessed_number;
     gpu_visible_fini(&visible);
     return guess;
@@ -137,7 +137,7 @@ static void numbers_of_unlike_gpus_are_a_guess_unless_cuda_counts_by_address_too
 static void assert_said(const char *value, const char *ended_by, const char *twice, const char *unsupported)
 {
     struct gpu_visible visible;
-    gpu_visible_find(&machine, value, NULL, &visible);
+    gpu_visible_find(&gpu_vendor_nvidia, &machine, value, NULL, &visible);
     const char *const said[][2] = {
         {visible.ended_by, ended_by}, {visible.twice, twice}, {visible.unsupported, unsupported}};
     for (size_t i = 0; i < 3; i++) {

@@ -64,7 +64,7 @@ static void a_gain_that_nobody_states_is_unknown_and_no_zero(void **state)
     (void)state;
     struct energy_budget budget;
     struct window_energy window = energy_of(1000, 3, INFINITY, 4);
-    energy_budget(&window, &sensor_profile_find("NVIDIA H200")->gain, &budget);
+    energy_budget(&window, &sensor_profile_find(&gpu_vendor_nvidia, "NVIDIA H200")->gain, &budget);
     assert_false(budget.total.complete);
     assert_false(component(&budget, "gain")->known);
     assert_true(budget.read_out.complete);
@@ -77,12 +77,12 @@ static void a_gain_that_nobody_states_is_unknown_and_no_zero(void **state)
 static void only_kepler_has_a_stated_gain(void **state)
 {
     (void)state;
-    near(sensor_profile_find("Tesla K40m")->gain.bound, 0.05, 0);
-    assert_non_null(strstr(sensor_profile_find("Tesla K40m")->gain.source, "nvmlDeviceGetPowerUsage"));
+    near(sensor_profile_find(&gpu_vendor_nvidia, "Tesla K40m")->gain.bound, 0.05, 0);
+    assert_non_null(strstr(sensor_profile_find(&gpu_vendor_nvidia, "Tesla K40m")->gain.source, "nvmlDeviceGetPowerUsage"));
     static const char *const others[] = {"NVIDIA H200", "NVIDIA A100-SXM4-40GB", "Tesla T4", "NVIDIA B200"};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
-        near(sensor_profile_find(others[i])->gain.bound, 0, 0);
-        assert_non_null(sensor_profile_find(others[i])->gain.source);
+        near(sensor_profile_find(&gpu_vendor_nvidia, others[i])->gain.bound, 0, 0);
+        assert_non_null(sensor_profile_find(&gpu_vendor_nvidia, others[i])->gain.source);
     }
 }
 
@@ -121,8 +121,8 @@ static void the_parts_make_the_half_width(void **state)
                                                                  (uint64_t)(energy_j * 1000)});
     }
     for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
-        struct window_sensor sensor = window_sensor_nvml;
-        const struct sensor_profile *profile = sensor_profile_find(models[i]);
+        struct window_sensor sensor = window_sensor_gpu;
+        const struct sensor_profile *profile = sensor_profile_find(&gpu_vendor_nvidia, models[i]);
         sensor_behaviour_apply(&profile->behaviour, &sensor);
         sensor.power_limit_w = 700;
         struct window_index *index = window_index_new(&series, &sensor);
@@ -157,11 +157,11 @@ static void the_expanded_uncertainty_holds_a_gain_within_its_bound(void **state)
 {
     (void)state;
     enum { GPUS = 400 };
-    const struct sensor_profile *profile = sensor_profile_find("Tesla K40m");
+    const struct sensor_profile *profile = sensor_profile_find(&gpu_vendor_nvidia, "Tesla K40m");
     size_t held = 0, expanded = 0;
     for (int gpu = 0; gpu < GPUS; gpu++) {
         double gain = 1 + profile->gain.bound * (2.0 * (gpu + 0.5) / GPUS - 1);
-        struct window_sensor sensor = window_sensor_nvml;
+        struct window_sensor sensor = window_sensor_gpu;
         struct window_energy energy;
         struct energy_budget budget;
         struct series series = {0};

@@ -26,9 +26,9 @@
 static const int64_t PATIENCE_NS = 40 * NS_PER_S;
 
 static struct bench bench;
-static struct gauge_gpu gpus[] = {{(char *)(uintptr_t) "0", (char *)(uintptr_t) "GPU 0"},
-                                  {(char *)(uintptr_t) "1", (char *)(uintptr_t) "GPU 1"},
-                                  {(char *)(uintptr_t) "2", (char *)(uintptr_t) "GPU 2"}};
+static struct gauge_gpu gpus[] = {{(char *)(uintptr_t) "0", (char *)(uintptr_t) "GPU 0", .library = FAKE_NVML},
+                                  {(char *)(uintptr_t) "1", (char *)(uintptr_t) "GPU 1", .library = FAKE_NVML},
+                                  {(char *)(uintptr_t) "2", (char *)(uintptr_t) "GPU 2", .library = FAKE_NVML}};
 
 /* What the listener was told. */
 struct told {
@@ -64,7 +64,7 @@ static struct gauge *begin_gauge(size_t count, struct host_meter *host, struct t
 {
     struct err err = {0};
     struct gauge_options options = {
-        .gpus = gpus, .gpu_count = count, .library = FAKE_NVML, .program = PROGRAM, .host = host};
+        .gpus = gpus, .gpu_count = count, .program = PROGRAM, .host = host};
     struct gauge_listener listener = {
         .sample = on_sample, .counter = on_counter, .unavailable = on_unavailable, .data = told};
     struct gauge *gauge = gauge_new(&options, &listener, &err);

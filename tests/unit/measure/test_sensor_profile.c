@@ -37,7 +37,7 @@ static double square_energy(double t, double period_s)
 static struct window_energy energy_of(const struct series *series, const struct sensor_behaviour *behaviour,
                                       double from, double to)
 {
-    struct window_sensor sensor = window_sensor_nvml;
+    struct window_sensor sensor = window_sensor_gpu;
     struct window_energy energy;
     sensor_behaviour_apply(behaviour, &sensor);
     sensor.power_limit_w = 700;
@@ -69,7 +69,7 @@ static void each_model_has_the_row_of_its_chip_and_no_other(void **state)
         {"", "unknown"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        const struct sensor_profile *profile = sensor_profile_find(cases[i].model);
+        const struct sensor_profile *profile = sensor_profile_find(&gpu_vendor_nvidia, cases[i].model);
         assert_int_equal(strncmp(profile->label, cases[i].label, strlen(cases[i].label)), 0);
         assert_true(profile->source && profile->accuracy);
         assert_true(profile->behaviour.looked_share > 0 && profile->behaviour.looked_share <= 1);
@@ -79,11 +79,11 @@ static void each_model_has_the_row_of_its_chip_and_no_other(void **state)
 static void the_row_of_the_h200_is_what_was_measured_there(void **state)
 {
     (void)state;
-    struct window_sensor sensor = window_sensor_nvml;
-    sensor_behaviour_apply(&sensor_profile_find("NVIDIA H200")->behaviour, &sensor);
-    assert_int_equal(sensor.update_period_ns, window_sensor_nvml.update_period_ns);
-    assert_int_equal(sensor.span_max_ns, window_sensor_nvml.span_max_ns);
-    assert_int_equal(sensor.gap_ns, window_sensor_nvml.gap_ns);
+    struct window_sensor sensor = window_sensor_gpu;
+    sensor_behaviour_apply(&sensor_profile_find(&gpu_vendor_nvidia, "NVIDIA H200")->behaviour, &sensor);
+    assert_int_equal(sensor.update_period_ns, window_sensor_gpu.update_period_ns);
+    assert_int_equal(sensor.span_max_ns, window_sensor_gpu.span_max_ns);
+    assert_int_equal(sensor.gap_ns, window_sensor_gpu.gap_ns);
     assert_false(sensor.bounded);
 }
 
@@ -143,7 +143,7 @@ static void means_of_a_second_are_shifted_and_an_unknown_sensor_may_be_either(vo
 static void what_is_not_looked_at_widens_the_bounds_of_a_fast_load_and_not_of_a_steady_one(void **state)
 {
     (void)state;
-    const struct sensor_behaviour *behaviour = &sensor_profile_find("NVIDIA H100 PCIe")->behaviour;
+    const struct sensor_behaviour *behaviour = &sensor_profile_find(&gpu_vendor_nvidia, "NVIDIA H100 PCIe")->behaviour;
     for (int steady = 0; steady < 2; steady++) {
         struct series series = {0};
         for (int i = 1; i < 600; i++) {
@@ -207,7 +207,7 @@ static void a_calibration_replaces_what_it_knows(void **state)
 static void a_calibration_leaves_what_it_does_not_know(void **state)
 {
     (void)state;
-    const struct sensor_profile *row = sensor_profile_find("NVIDIA H100 PCIe");
+    const struct sensor_profile *row = sensor_profile_find(&gpu_vendor_nvidia, "NVIDIA H100 PCIe");
     struct calibration found = {.uuid = "GPU-1", .driver = "580.1", .made_s = 1795422320};
     struct calibration_profile profile;
     calibration_profile(&found, row, &profile);

@@ -420,7 +420,7 @@ static void readings_bound_the_update_between_them(void **state)
                                                       {(1004 * NS_PER_MS), (1008 * NS_PER_MS), 51000},
                                                       {(1008 * NS_PER_MS), (1012 * NS_PER_MS), 56000},
                                                       {(2000 * NS_PER_MS), (2004 * NS_PER_MS), 106000}};
-    struct window_sensor sensor = window_sensor_nvml;
+    struct window_sensor sensor = window_sensor_gpu;
     struct series series = {0};
     sensor.power_limit_w = 700;
     sensor.update_jitter_ns = 0;
@@ -455,7 +455,7 @@ static void readings_bound_the_update_between_them(void **state)
 static void the_half_width_of_a_dense_window_is_that_of_its_two_instants(void **state)
 {
     (void)state;
-    struct window_sensor sensor = window_sensor_nvml;
+    struct window_sensor sensor = window_sensor_gpu;
     struct series series = {0};
     sensor.power_limit_w = 700;
     sensor.span_max_ns = 0;
@@ -471,7 +471,7 @@ static void the_half_width_of_a_dense_window_is_that_of_its_two_instants(void **
     near_reading(energy.energy_j, 200, 0.6); /* by up to 2 · 100 W · 4 ms */
     double two_instants = 1.96 * sqrt(2) * 100 * 0.004 / sqrt(6);
     assert_true(energy.half_width_j.value < 1.05 * two_instants && energy.half_width_j.value > 0.4 * two_instants);
-    assert_string_equal(energy.source, "nvml-counter");
+    assert_string_equal(energy.source, "gpu-counter");
     series_fini(&series);
 }
 

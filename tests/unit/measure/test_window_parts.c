@@ -118,7 +118,7 @@ static void epochs_add_up_to_the_attempt_exactly(void **state)
     load_make(&load, LOAD_RANDOM, 3, 57, 60, &rng);
     const double edges[] = {2.5, 57.5};
     simulate(&simulation_nvml, &load, edges, 2, &rng, &series);
-    struct window_index *index = window_index_new(&series, &window_sensor_nvml);
+    struct window_index *index = window_index_new(&series, &window_sensor_gpu);
     double t = 3;
     for (int i = 0; i < MARKS; i++) {
         t += 0.02 + 0.48 * rng_unit(&rng);

@@ -23,7 +23,7 @@ static void samples_that_are_means_of_an_unknown_span_widen_the_bounds(void **st
     (void)state;
     struct truth truth = other("means of up to 100 ms, edges read densely", true);
     truth.random_span = true;
-    truth.sensor.span_max_ns = window_sensor_nvml.span_max_ns;
+    truth.sensor.span_max_ns = window_sensor_gpu.span_max_ns;
     truth_hold(&truth);
     truth.name = "means of up to 100 ms, within an attempt";
     truth.dense = false;
@@ -35,7 +35,7 @@ static void samples_that_may_be_means_but_are_instants_are_found_to_be_so(void *
 {
     (void)state;
     struct truth truth = other("instants, unknown to be", true);
-    truth.sensor.span_max_ns = window_sensor_nvml.span_max_ns;
+    truth.sensor.span_max_ns = window_sensor_gpu.span_max_ns;
     truth.most = 0.985;
     truth_hold(&truth);
 }
@@ -50,7 +50,7 @@ static void a_single_window_is_enough(void **state)
     truth.length_s = 70;
     truth.most = 0.99;
     truth.widest = 0.003;
-    truth.sensor.span_max_ns = window_sensor_nvml.span_max_ns;
+    truth.sensor.span_max_ns = window_sensor_gpu.span_max_ns;
     truth_hold(&truth);
 }
 

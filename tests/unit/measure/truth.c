@@ -118,7 +118,7 @@ struct truth truth_usual(const char *name, bool dense)
         .most = 0.98,
         .widest = 0.003,
         .simulation = simulation_nvml,
-        .sensor = window_sensor_nvml,
+        .sensor = window_sensor_gpu,
     };
     setup.sensor.power_limit_w = 700;
     setup.sensor.span_max_ns = 0;

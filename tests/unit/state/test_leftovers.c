@@ -161,13 +161,13 @@ static void an_ordinary_user_has_no_claim_on_others_tags(void **out)
 }
 
 /* What the driver says: pids are offsets to FIRST_PID. */
-static void add_use(struct nvml_memory *memory, int pid, uint64_t bytes, bool has_bytes)
+static void add_use(struct gpu_memory_users *memory, int pid, uint64_t bytes, bool has_bytes)
 {
     memory->items = mem_room(memory->items, memory->count, &memory->capacity, sizeof *memory->items);
-    memory->items[memory->count++] = (struct nvml_use){.pid = FIRST_PID + pid, .bytes = bytes, .has_bytes = has_bytes};
+    memory->items[memory->count++] = (struct gpu_memory_use){.pid = FIRST_PID + pid, .bytes = bytes, .has_bytes = has_bytes};
 }
 
-static void look_with(const struct fake *fake, const struct nvml_memory *memory, struct leftovers *out)
+static void look_with(const struct fake *fake, const struct gpu_memory_users *memory, struct leftovers *out)
 {
     struct err err = {0};
     if (!leftovers_find_holding(NULL, &fake->roots, memory, out, &err))
@@ -178,7 +178,7 @@ static void memory_of_all_gpus_is_summed_and_an_unknown_figure_stays_unknown(voi
 {
     struct fake fake;
     struct leftovers leftovers;
-    struct nvml_memory memory = {0};
+    struct gpu_memory_users memory = {0};
     fake_init(*out, &fake);
     for (int pid = 1; pid <= 3; pid++)
         fake_add(&fake, &(struct fake_process){.pid = pid, .parent = -1, .name = "x", .devices = {"nvidia0"}});
@@ -193,7 +193,7 @@ static void memory_of_all_gpus_is_summed_and_an_unknown_figure_stays_unknown(voi
     assert_false(find(&leftovers, FIRST_PID + 3)->has_memory);
     assert_int_equal(leftovers.unseen, 0);
     leftovers_fini(&leftovers);
-    nvml_memory_fini(&memory);
+    gpu_memory_users_fini(&memory);
 }
 
 /* In a container the driver's numbers may be the host's: the same number here is then somebody else. */
@@ -201,7 +201,7 @@ static void a_number_of_the_driver_is_not_pinned_on_a_process_without_a_gpu(void
 {
     struct fake fake;
     struct leftovers leftovers;
-    struct nvml_memory memory = {0};
+    struct gpu_memory_users memory = {0};
     fake_init(*out, &fake);
     fake_add(&fake, &(struct fake_process){.pid = 1, .parent = -1, .name = "innocent"});
     add_use(&memory, 1, 100, true);
@@ -213,14 +213,14 @@ static void a_number_of_the_driver_is_not_pinned_on_a_process_without_a_gpu(void
     assert_int_equal(leftovers.unseen_bytes, 123);
     assert_string_equal(text_get(&leftovers.unseen_pids), "5000001 5000008");
     leftovers_fini(&leftovers);
-    nvml_memory_fini(&memory);
+    gpu_memory_users_fini(&memory);
 }
 
 static void the_driver_names_holders_that_cannot_be_looked_into(void **out)
 {
     struct fake fake;
     struct leftovers leftovers;
-    struct nvml_memory memory = {0};
+    struct gpu_memory_users memory = {0};
     fake_init(*out, &fake);
     fake_add(&fake, &(struct fake_process){.pid = 1, .parent = -1, .name = "theirs", .uid = geteuid() + 1});
     AUTO_FREE char *fds = mem_printf("%s/%d/fd", fake.proc, FIRST_PID + 1);
@@ -234,7 +234,7 @@ static void the_driver_names_holders_that_cannot_be_looked_into(void **out)
     look_with(&fake, NULL, &leftovers);
     assert_int_equal(leftovers.count, 0);
     leftovers_fini(&leftovers);
-    nvml_memory_fini(&memory);
+    gpu_memory_users_fini(&memory);
 }
 
 static void a_claim_counts_only_for_the_claimants_own_process(void **out)

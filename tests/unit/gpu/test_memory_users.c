@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "machine/gpu/nvml_memory.h"
+#include "machine/gpu/memory_users.h"
 #include "played.h"
 
 #include <errno.h>
@@ -18,10 +18,10 @@
 
 static struct played played;
 
-static void read_memory(struct nvml_memory *out)
+static void read_memory(struct gpu_memory_users *out)
 {
     struct err err = {0};
-    if (!nvml_memory_read(FAKE_NVML, 60, out, &err))
+    if (!gpu_memory_users_read(&gpu_vendor_nvidia, FAKE_NVML, 60, out, &err))
         fail_msg("%s", err.text);
     play_end(&played);
 }
@@ -35,7 +35,7 @@ static void assert_no_child_is_left(void)
 static void each_process_is_told_with_its_gpu_and_its_bytes(void **state)
 {
     (void)state;
-    struct nvml_memory memory;
+    struct gpu_memory_users memory = {0};
     uint64_t bytes;
     play_scenario(&played, 0, "gpus 2\ngpu 0\nminor 4\nuuid GPU-00000\ngpu 1\nminor 5\nuuid GPU-00001\n");
     play_user(&played, 400, "0 5767168000 0 stranger\n1 7 0 stranger\n");
@@ -51,17 +51,17 @@ static void each_process_is_told_with_its_gpu_and_its_bytes(void **state)
     assert_string_equal(memory.items[1].uuid, "GPU-00000");
     assert_int_equal(memory.items[1].bytes, 5767168000);
     assert_int_equal(memory.items[2].pid, 400);
-    assert_true(nvml_memory_of(&memory, 400, &bytes));
+    assert_true(gpu_memory_users_of(&memory, 400, &bytes));
     assert_int_equal(bytes, 5767168007);
-    assert_false(nvml_memory_of(&memory, 31, &bytes));
-    nvml_memory_fini(&memory);
+    assert_false(gpu_memory_users_of(&memory, 31, &bytes));
+    gpu_memory_users_fini(&memory);
     assert_no_child_is_left();
 }
 
 static void a_process_that_computes_and_draws_counts_once(void **state)
 {
     (void)state;
-    struct nvml_memory memory;
+    struct gpu_memory_users memory = {0};
     int me = (int)getpid(), parent = (int)getppid();
     play_scenario(&played, 0, "");
     play_user(&played, me, "0 4096 0 both\n");
@@ -73,39 +73,39 @@ static void a_process_that_computes_and_draws_counts_once(void **state)
     assert_int_equal(memory.items[mine].bytes, 4096);
     assert_int_equal(memory.items[1 - mine].pid, parent);
     assert_int_equal(memory.items[1 - mine].bytes, 5);
-    nvml_memory_fini(&memory);
+    gpu_memory_users_fini(&memory);
 }
 
 static void an_amount_that_the_driver_does_not_tell_is_not_zero(void **state)
 {
     (void)state;
-    struct nvml_memory memory;
+    struct gpu_memory_users memory = {0};
     uint64_t bytes;
     play_scenario(&played, 0, "");
     play_user(&played, (int)getpid(), "0 4096 0 hidden\n");
     read_memory(&memory);
     assert_int_equal(memory.count, 1);
     assert_false(memory.items[0].has_bytes);
-    assert_false(nvml_memory_of(&memory, getpid(), &bytes));
-    nvml_memory_fini(&memory);
+    assert_false(gpu_memory_users_of(&memory, getpid(), &bytes));
+    gpu_memory_users_fini(&memory);
 }
 
 static void more_processes_than_there_was_room_for_are_asked_for_again(void **state)
 {
     (void)state;
-    struct nvml_memory memory;
+    struct gpu_memory_users memory = {0};
     play_scenario(&played, 0, "flood 1000\n");
     read_memory(&memory);
     assert_int_equal(memory.count, 1000);
     assert_int_equal(memory.items[0].pid, 3000000);
     assert_int_equal(memory.items[999].pid, 3000999);
-    nvml_memory_fini(&memory);
+    gpu_memory_users_fini(&memory);
 }
 
 static void entries_of_another_size_are_read_as_what_they_are(void **state)
 {
     (void)state;
-    struct nvml_memory memory;
+    struct gpu_memory_users memory = {0};
     play_scenario(&played, 0, "process_entry 32\n");
     play_user(&played, 40, "0 4096 0 stranger\n");
     play_user(&played, 41, "0 8192 0 stranger\n");
@@ -113,13 +113,13 @@ static void entries_of_another_size_are_read_as_what_they_are(void **state)
     assert_int_equal(memory.count, 2);
     assert_int_equal(memory.items[1].pid, 41);
     assert_int_equal(memory.items[1].bytes, 8192);
-    nvml_memory_fini(&memory);
+    gpu_memory_users_fini(&memory);
 }
 
 static void a_lost_gpu_does_not_hide_the_others(void **state)
 {
     (void)state;
-    struct nvml_memory memory;
+    struct gpu_memory_users memory = {0};
     play_scenario(&played, 0, "gpus 3\nfault * error code=15 gpu=1\n");
     play_user(&played, 7, "0 1 0 stranger\n");
     play_user(&played, 8, "1 1 0 stranger\n");
@@ -129,14 +129,14 @@ static void a_lost_gpu_does_not_hide_the_others(void **state)
     assert_int_equal(memory.items[0].pid, 7);
     assert_int_equal(memory.items[1].pid, 9);
     assert_int_equal(memory.failed, 1);
-    nvml_memory_fini(&memory);
+    gpu_memory_users_fini(&memory);
 }
 
 static void assert_unknown(const char *library, double timeout_s, const char *reason)
 {
-    struct nvml_memory memory;
+    struct gpu_memory_users memory = {0};
     struct err err = {0};
-    assert_false(nvml_memory_read(library, timeout_s, &memory, &err));
+    assert_false(gpu_memory_users_read(&gpu_vendor_nvidia, library, timeout_s, &memory, &err));
     if (!strstr(err.text, reason))
         fail_msg("\"%s\" does not say \"%s\"", err.text, reason);
     assert_int_equal(memory.count, 0);

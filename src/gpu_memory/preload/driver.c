@@ -1,7 +1,6 @@
-#include "gpu_memory/preload/real.h"
+#include "gpu_memory/preload/driver.h"
 
 #include "gpu_memory/preload/elf_find.h"
-#include "gpu_memory/preload/entry.h"
 
 #include <dlfcn.h>
 #include <stddef.h>
@@ -15,13 +14,13 @@ struct followed {
 };
 
 static const struct followed followed[] = {
-#define X(name, base, version, per_thread) {#name, base, version, per_thread, (void *)name},
+#define X(name, base, version, per_thread, parameters) {#name, base, version, per_thread, (void *)name},
     FOLLOWED(X)
 #undef X
 };
 
 static const char *const asked[] = {
-#define X(name) #name,
+#define X(name, parameters) #name,
     ASKED(X)
 #undef X
 };

@@ -1,7 +1,7 @@
 /* The dlsym and dlvsym that programs find first. A name that is not followed goes on to the real one by a jump,
  * with the caller's own return address: RTLD_NEXT and RTLD_DEFAULT mean something else for every caller, and the
  * real one tells callers apart by it. */
-#include "gpu_memory/preload/real.h"
+#include "gpu_memory/preload/driver.h"
 
 #include <dlfcn.h>
 #include <stddef.h>

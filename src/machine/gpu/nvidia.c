@@ -1,0 +1,289 @@
+/* NVIDIA: what its driver's kernel module says in /proc, the profiles of its power sensors, and its names. Its sensors are read
+ * through NVML (nvml*.c). */
+#include "machine/gpu/vendor.h"
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/fs.h"
+#include "base/mem.h"
+#include "base/text.h"
+#include "base/utf8.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { INFORMATION_MAX = 65536, MINOR_MAX = 255 };
+
+static const char driver_file[] = "/proc/driver/nvidia/version";
+
+/* The driver pads with tabs and blanks. */
+static void trim(const char **start, const char **end)
+{
+    while (*start < *end && (**start == ' ' || **start == '\t'))
+        (*start)++;
+    while (*end > *start && ((*end)[-1] == ' ' || (*end)[-1] == '\t' || (*end)[-1] == '\r'))
+        (*end)--;
+}
+
+static void copy_printable(char *out, size_t size, const char *start, const char *end)
+{
+    size_t length = (size_t)(end - start);
+    if (length >= size)
+        return;
+    memcpy(out, start, length);
+    out[length] = '\0';
+    utf8_make_printable(out, "");
+}
+
+static int minor_of(const char *start, const char *end)
+{
+    int minor = 0;
+    if (start == end)
+        return -1;
+    for (const char *at = start; at < end; at++) {
+        if (*at < '0' || *at > '9')
+            return -1;
+        minor = minor * 10 + (*at - '0');
+        if (minor > MINOR_MAX)
+            return -1;
+    }
+    return minor;
+}
+
+static bool is_name(const char *start, const char *end, const char *name)
+{
+    size_t length = strlen(name);
+    return (size_t)(end - start) == length && memcmp(start, name, length) == 0;
+}
+
+/* True: a field that only a GPU has. */
+static bool take_field(const char *line, const char *line_end, struct gpu_device *out)
+{
+    const char *name = line, *colon = memchr(line, ':', (size_t)(line_end - line));
+    if (!colon)
+        return false;
+    const char *name_end = colon, *value = colon + 1, *end = line_end;
+    trim(&name, &name_end);
+    trim(&value, &end);
+    if (is_name(name, name_end, "Model"))
+        copy_printable(out->model, sizeof out->model, value, end);
+    else if (is_name(name, name_end, "GPU UUID"))
+        gpu_device_set_uuid(out, value, end);
+    else if (is_name(name, name_end, "Bus Location"))
+        gpu_device_set_bus(out, value, end);
+    else if (is_name(name, name_end, "Device Minor"))
+        out->minor = minor_of(value, end);
+    else if (is_name(name, name_end, "GPU Firmware"))
+        copy_printable(out->firmware, sizeof out->firmware, value, end);
+    else if (is_name(name, name_end, "GPU Excluded"))
+        out->excluded = is_name(value, end, "Yes");
+    else
+        return false;
+    return true;
+}
+
+bool nvidia_information_parse(const char *bytes, size_t count, struct gpu_device *out)
+{
+    bool found = false;
+    *out = (struct gpu_device){.vendor = &gpu_vendor_nvidia, .minor = -1};
+    for (const char *line = bytes, *end = bytes + count; line < end;) {
+        const char *newline = memchr(line, '\n', (size_t)(end - line));
+        const char *line_end = newline ? newline : end;
+        found |= take_field(line, line_end, out);
+        line = line_end + 1;
+    }
+    return found;
+}
+
+static bool add_device(int folder, const char *name, struct gpu_devices *out, struct err *err)
+{
+    AUTO_TEXT struct text text = {0};
+    AUTO_FREE char *path = mem_printf("%s/information", name);
+    struct gpu_device device;
+    if (!fs_read_kernel(folder, path, INFORMATION_MAX, &text, err))
+        return false;
+    if (!nvidia_information_parse(text_get(&text), text.length, &device))
+        return err_set(err, "%s says nothing of a GPU", path);
+    if (!*device.bus)
+        gpu_device_set_bus(&device, name, name + strlen(name));
+    gpu_devices_add(out, &device);
+    return true;
+}
+
+static bool add_devices(const char *root, struct gpu_devices *out, struct err *err)
+{
+    AUTO_FREE char *path = mem_printf("%s/proc/driver/nvidia/gpus", root);
+    bool good = true;
+    DIR *folder = opendir(path);
+    if (!folder)
+        return errno == ENOENT || err_sys(err, "open %s", path);
+    for (const struct dirent *entry; (entry = readdir(folder));)
+        if (entry->d_name[0] != '.' && !add_device(dirfd(folder), entry->d_name, out, good ? err : NULL)) {
+            if (good)
+                err_wrap(err, "%s", path);
+            good = false;
+        }
+    closedir(folder);
+    return good;
+}
+
+/* "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.183.01  Sun May ...": the first word of digits and dots. */
+static char *driver_version(const char *root)
+{
+    AUTO_FREE char *path = mem_printf("%s%s", root, driver_file);
+    AUTO_TEXT struct text text = {0};
+    if (!fs_read_kernel(AT_FDCWD, path, INFORMATION_MAX, &text, NULL))
+        return NULL;
+    const char *at = text_get(&text);
+    const char *end = at + strcspn(at, "\n");
+    while (at < end) {
+        size_t length = strcspn(at, " \t\n");
+        if (length > 2 && strspn(at, "0123456789.") >= length && memchr(at, '.', length))
+            return mem_strndup(at, length);
+        at += length;
+        at += strspn(at, " \t");
+    }
+    return NULL;
+}
+
+static char *library_fix(const char *driver)
+{
+    return mem_printf(
+        "install libnvidia-ml.so.1 of driver %s (Debian: libnvidia-ml1; Ubuntu: libnvidia-compute-%.*s; a "
+        "container: --gpus all)",
+        driver ? driver : "that is loaded", driver ? (int)strcspn(driver, ".") : 1, driver ? driver : "*");
+}
+
+/* docs.nvidia.com/deploy/xid-errors */
+static bool xid_is_of_program(unsigned number)
+{
+    /* Illegal addresses and instructions, a killed or crashed program, its video decoder, a misused link. */
+    static const unsigned of_programs[] = {13, 31, 43, 45, 68, 69, 137};
+    for (size_t i = 0; i < sizeof of_programs / sizeof *of_programs; i++)
+        if (of_programs[i] == number)
+            return true;
+    return false;
+}
+
+#define MS(count) ((int64_t)(count)*NS_PER_MS)
+/* Times in ms. */
+#define TOLD(update, jitter, kind, length, share)                                                                      \
+    {                                                                                                                  \
+        .told = true, .update_ns = MS(update), .jitter_ns = MS(jitter), .averaging = kind, .averaging_ns = MS(length), \
+        .looked_share = share                                                                                          \
+    }
+#define PAPER    "arXiv 2312.02741"
+#define UNSTATED "the vendor states none; " PAPER " measured about 5 % on many boards, another share on each"
+
+/* The first row that holds a model's name counts. Where the vendor states no accuracy for the sensor, nobody does: the
+ * paper measured about 5 % for many boards, another share for each. */
+static const struct sensor_profile profiles[] = {
+    {
+        .label = "H200 (measured)",
+        .models = {"H200"},
+        .behaviour = {.update_ns = MS(100),
+                      .jitter_ns = MS(2),
+                      .averaging = WINDOW_BOXCAR,
+                      .averaging_ns = MS(100),
+                      .looked_share = 1,
+                      .counter_current = true},
+        .accuracy = "unknown",
+        .gain = {.source = UNSTATED},
+        .source =
+            "update and jitter: measured with driver 580, samples every 15 to 20 ms; averaging of samples: at most "
+            "the update period; looked-at share of the counter: 98 to 100 %, measured; its lag of 6 ms is not taken",
+    },
+    {
+        .label = "GH200 (" PAPER ")",
+        .models = {"GH200"},
+        .behaviour = TOLD(100, 2, WINDOW_BOXCAR, 20, 0.2),
+        .accuracy = "unknown",
+        .gain = {.source = UNSTATED},
+        .source = PAPER ": 20 ms of each 100 ms",
+    },
+    {
+        .label = "A100, H100 (" PAPER ")",
+        .models = {"A100", "A800", "A30", "H100", "H800"},
+        .behaviour = TOLD(100, 2, WINDOW_BOXCAR, 25, 0.25),
+        .accuracy = "unknown",
+        .gain = {.source = UNSTATED},
+        .source = PAPER ": 25 ms of each 100 ms; A30 (GA100 too) and A800, H800 (the same chips) by analogy",
+    },
+    {
+        .label = "Turing (" PAPER ")",
+        .models = {"T4", "RTX 20", "GTX 16", "Quadro RTX", "TITAN RTX", "T1000", "T600", "T400"},
+        .behaviour = TOLD(100, 2, WINDOW_BOXCAR, 100, 1),
+        .accuracy = "unknown",
+        .gain = {.source = UNSTATED},
+        .source = PAPER ": 100 ms of each 100 ms",
+    },
+    {
+        .label = "Ampere GA10x, Ada (" PAPER ", NVML)",
+        .models = {"RTX 30", "RTX 40", "RTX A", "A10", "A16", "A40", "L4", "L40"},
+        .behaviour = {.update_ns = MS(100),
+                      .jitter_ns = MS(2),
+                      .averaging = WINDOW_BOXCAR,
+                      .averaging_ns = MS(1000),
+                      .looked_share = 1},
+        .accuracy = "unknown",
+        .gain = {.source = UNSTATED},
+        .source = PAPER ": 100 ms of each 100 ms (RTX 3090); NVML: power usage is a mean of 1 s; which of the two the "
+                        "samples are is not documented",
+    },
+    {
+        .label = "Pascal, Volta (" PAPER ")",
+        .models = {"V100", "P100", "P40", "P4", "GTX 10", "TITAN V", "TITAN Xp", "Quadro P"},
+        .behaviour = TOLD(20, 1, WINDOW_BOXCAR, 10, 0.5),
+        .accuracy = "unknown",
+        .gain = {.source = UNSTATED},
+        .source = PAPER ": 10 ms of each 20 ms",
+    },
+    {
+        .label = "Maxwell (" PAPER ")",
+        .models = {"M40", "M60", "M4", "M10", "GTX 9", "Quadro M", "TITAN X"},
+        .behaviour = TOLD(20, 1, WINDOW_EXPONENTIAL, 100, 1),
+        .accuracy = "unknown",
+        .gain = {.source = UNSTATED},
+        .source = PAPER ": updated every 20 ms, rises in about 200 ms (two time constants are taken)",
+    },
+    {
+        .label = "Kepler (" PAPER ", NVML)",
+        .models = {"K20", "K40", "K80", "K10", "GTX 7", "Quadro K", "TITAN Black"},
+        .behaviour = TOLD(20, 1, WINDOW_EXPONENTIAL, 100, 1),
+        .accuracy = "5 %",
+        .gain = {.bound = 0.05, .source = "NVML's manual, nvmlDeviceGetPowerUsage: within 5 % on Fermi and Kepler"},
+        .source = PAPER ": updated every 20 ms, rises in about 200 ms (two time constants are taken); NVML: within 5 %",
+    },
+};
+
+const struct gpu_vendor gpu_vendor_nvidia = {
+    .name = "NVIDIA",
+    .id = "nvidia",
+    .backend = &nvml_backend,
+    .library_variable = "TARE_NVML",
+    .counter_source = "nvml-counter",
+    .power_source = "nvml-power",
+    .profiles = profiles,
+    .profile_count = sizeof profiles / sizeof *profiles,
+    .runtime = "CUDA",
+    .visible_variable = "CUDA_VISIBLE_DEVICES",
+    .order_variable = "CUDA_DEVICE_ORDER",
+    .order_by_bus = "PCI_BUS_ID",
+    .uuid_prefix = "GPU-",
+    .part_prefix = "MIG-",
+    .add_devices = add_devices,
+    .driver_version = driver_version,
+    .driver_file = driver_file,
+    .driver_line = "NVRM version",
+    .driver_key = "nvidia_driver",
+    .device_name = "nvidia",
+    .control_device = "nvidiactl",
+    .fault_name = "Xid",
+    .fault_is_of_program = xid_is_of_program,
+    .library_fix = library_fix,
+    .cuda = true,
+};

@@ -1,0 +1,101 @@
+#include "machine/gpu/vendor.h"
+
+#include "base/cleanup.h"
+#include "base/json.h"
+#include "base/mem.h"
+
+#include <ctype.h>
+#include <string.h>
+#include <unistd.h>
+
+const struct gpu_vendor *gpu_vendor_by_id(const char *id)
+{
+    for (size_t i = 0; gpu_vendors[i]; i++)
+        if (!id || strcmp(gpu_vendors[i]->id, id) == 0)
+            return gpu_vendors[i];
+    return NULL;
+}
+
+const struct gpu_vendor *gpu_vendor_by_uuid(const char *uuid, size_t length)
+{
+    for (size_t i = 0; gpu_vendors[i]; i++) {
+        size_t prefix = strlen(gpu_vendors[i]->uuid_prefix);
+        if (length > prefix && strncmp(uuid, gpu_vendors[i]->uuid_prefix, prefix) == 0)
+            return gpu_vendors[i];
+    }
+    return NULL;
+}
+
+char *gpu_vendor_device_path(const struct gpu_vendor *vendor, const char *dev, int minor)
+{
+    return mem_printf("%s/%s%d", dev, vendor->device_name, minor);
+}
+
+const struct gpu_vendor *gpu_vendor_of_device(const char *name)
+{
+    for (size_t i = 0; gpu_vendors[i]; i++) {
+        size_t length = strlen(gpu_vendors[i]->device_name);
+        if (strncmp(name, gpu_vendors[i]->device_name, length) == 0 && name[length] &&
+            name[length + strspn(name + length, "0123456789")] == '\0')
+            return gpu_vendors[i];
+    }
+    return NULL;
+}
+
+bool gpu_vendor_is_control(const char *name)
+{
+    for (size_t i = 0; gpu_vendors[i]; i++)
+        if (strcmp(name, gpu_vendors[i]->control_device) == 0)
+            return true;
+    return false;
+}
+
+const struct gpu_vendor *gpu_vendor_loaded(const char *dev, const struct gpu_vendor *after)
+{
+    bool passed = !after;
+    for (size_t i = 0; gpu_vendors[i]; i++) {
+        AUTO_FREE char *path = mem_printf("%s/%s", dev, gpu_vendors[i]->control_device);
+        if (passed && access(path, F_OK) == 0)
+            return gpu_vendors[i];
+        passed = passed || gpu_vendors[i] == after;
+    }
+    return NULL;
+}
+
+const char *gpu_vendor_driver_in(const json_t *machine)
+{
+    const char *text = NULL;
+    for (size_t i = 0; !text && gpu_vendors[i]; i++)
+        text = json_get_text(machine, gpu_vendors[i]->driver_key);
+    return text;
+}
+
+void gpu_device_set_uuid(struct gpu_device *device, const char *start, const char *end)
+{
+    size_t length = (size_t)(end - start), prefix = strlen(device->vendor->uuid_prefix);
+    if (length <= prefix || length >= sizeof device->uuid || strncmp(start, device->vendor->uuid_prefix, prefix) != 0)
+        return;
+    for (const char *at = start + prefix; at < end; at++)
+        if (!isxdigit((unsigned char)*at) && *at != '-')
+            return;
+    memcpy(device->uuid, start, length);
+    device->uuid[length] = '\0';
+}
+
+void gpu_device_set_bus(struct gpu_device *device, const char *start, const char *end)
+{
+    size_t length = (size_t)(end - start);
+    if (length == 0 || length >= sizeof device->bus)
+        return;
+    for (const char *at = start; at < end; at++)
+        if (!isxdigit((unsigned char)*at) && *at != ':' && (*at != '.' || at == start))
+            return;
+    memcpy(device->bus, start, length);
+    device->bus[length] = '\0';
+}
+
+void gpu_devices_add(struct gpu_devices *devices, const struct gpu_device *device)
+{
+    devices->items = mem_room(devices->items, devices->count, &devices->capacity, sizeof *devices->items);
+    devices->items[devices->count++] = *device;
+}

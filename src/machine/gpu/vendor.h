@@ -1,0 +1,80 @@
+/* vendor: everything in which the makers of GPUs differ, as one const table each, and the one list of them (vendors.c). A new
+ * vendor is one file and one row of that list; nothing else names a vendor's variables, prefixes or files. */
+#ifndef TARE_MACHINE_GPU_VENDOR_H
+#define TARE_MACHINE_GPU_VENDOR_H
+
+#include "machine/gpu/devices.h"
+#include "machine/gpu/sensor.h"
+#include "machine/gpu/sensor_profile.h"
+
+#include <jansson.h>
+
+struct gpu_vendor {
+    const char *name; /* "NVIDIA", as people write it */
+    const char *id;   /* "nvidia": what meter --vendor takes */
+
+    /* Sensors, and who uses a GPU. */
+    const struct gpu_backend *backend;
+    const char *library_variable;              /* names another driver library; NULL: there is no such variable */
+    const char *counter_source, *power_source; /* what a result names as its source, such as "nvml-counter" */
+    const struct sensor_profile *profiles;     /* the first row that has the model's name counts */
+    size_t profile_count;
+
+    /* Which GPUs a program sees. tare sets visible_variable, and where a number could mean several GPUs order_variable too. */
+    const char *runtime; /* "CUDA": whose runtime heeds the variables */
+    const char *visible_variable;
+    const char *order_variable, *order_by_bus; /* the value with which numbers count by PCI address; NULL: they always do */
+    const char *uuid_prefix;                   /* of every UUID: what follows is hexadecimal digits and '-' */
+    const char *part_prefix;                   /* of a part of a GPU; NULL: there are none */
+
+    /* What the kernel shows, without any library and without waking a GPU. add_devices adds to out; false: something could not
+     * be read, out has the rest. driver_version: fresh, NULL: no driver is loaded. */
+    bool (*add_devices)(const char *root, struct gpu_devices *out, struct err *err);
+    char *(*driver_version)(const char *root); /* "580.159.04" */
+    const char *driver_file, *driver_line;     /* the file below root, and the name of the line, that machine.json has ... */
+    const char *driver_key;                    /* ... under this key */
+    const char *device_name;    /* of the files /dev/NAME<minor>; those of the driver begin so, too */
+    const char *control_device; /* below /dev: there as long as the driver is loaded, open in whoever uses a GPU */
+
+    /* The driver's critical errors (GPU_XID_LAST): what they are called, and which ones a program causes. */
+    const char *fault_name;
+    bool (*fault_is_of_program)(unsigned number);
+
+    /* For people: how to get the driver's library (fresh; version may be NULL). */
+    char *(*library_fix)(const char *driver_version);
+
+    bool cuda; /* its GPUs run CUDA: libtare-cuda follows and limits memory there, and calibrate has a load for them */
+};
+
+/* Ended by NULL; the first one is meant where nothing says which. */
+extern const struct gpu_vendor *const gpu_vendors[];
+
+extern const struct gpu_vendor gpu_vendor_nvidia;
+
+/* NULL: none. By id: id NULL is the first one. By UUID, or what one begins with: the prefix and more. */
+const struct gpu_vendor *gpu_vendor_by_id(const char *id);
+const struct gpu_vendor *gpu_vendor_by_uuid(const char *uuid, size_t length);
+
+/* Its file /dev/NAME<minor> below dev: fresh. */
+char *gpu_vendor_device_path(const struct gpu_vendor *vendor, const char *dev, int minor);
+
+/* Whose GPU's device file has this name below /dev; NULL: none. Whether it is some vendor's control device. */
+const struct gpu_vendor *gpu_vendor_of_device(const char *name);
+bool gpu_vendor_is_control(const char *name);
+
+/* The vendor whose driver is loaded, by its control device, from a vendor on (NULL: the first); NULL: none, or no more. */
+const struct gpu_vendor *gpu_vendor_loaded(const char *dev, const struct gpu_vendor *after);
+
+/* What a machine.json says of a driver; NULL: nothing. Borrowed. */
+const char *gpu_vendor_driver_in(const json_t *machine);
+
+/* Only what can be part of a file's name: a lock is named after a UUID. Nothing is copied of another. */
+void gpu_device_set_uuid(struct gpu_device *device, const char *start, const char *end);
+void gpu_device_set_bus(struct gpu_device *device, const char *start, const char *end);
+void gpu_devices_add(struct gpu_devices *devices, const struct gpu_device *device);
+
+/* One file "information" of NVIDIA's kernel module: lines "Name: value". What is missing, too long or malformed stays empty. False:
+ * nothing of a GPU is in it. */
+bool nvidia_information_parse(const char *bytes, size_t count, struct gpu_device *out);
+
+#endif
