@@ -1,4 +1,4 @@
-/* tare/mark.h: tells tare where an epoch of this program begins, or ends, from C or C++.
+/* tare/mark.h: tells tare where an epoch or a step of this program begins, or ends, from C or C++.
  *
  *     #include <tare/mark.h>
  *
@@ -94,6 +94,18 @@ static inline int tare_mark_write(const char *slash, const char *name, const cha
 static inline int tare_mark(const char *name, const char *label)
 {
     return tare_mark_write("", name, label);
+}
+
+/* A training step begins now, and ends the one before; label: which one, or NULL. */
+static inline int tare_mark_step(const char *label)
+{
+    return tare_mark_write("", "step", label);
+}
+
+/* A phase of the step begins now, such as "forward"; it lasts until the next one, or until the next step. */
+static inline int tare_mark_phase(const char *phase)
+{
+    return tare_mark_write("", "phase", phase);
 }
 
 /* What the name says ends now. */

@@ -1,16 +1,14 @@
 /* calibrate: how the sensors of this GPU behave. */
 #include "doctor/calibrate.h"
 #include "session/caller.h"
+#include "cli/option_rows.h"
 #include "session/command.h"
 #include "measure/calibration/sensor_schedule.h"
 
 enum { OPTION_GPU, OPTION_SECONDS, OPTION_YES, OPTION_SHOW, OPTION_HTML, OPTION_READINGS, OPTION_JSON, OPTION_COUNT };
 
 static const struct cli_option options[OPTION_COUNT] = {
-    [OPTION_GPU] = {.long_name = "--gpu",
-                    .argument = "GPU",
-                    .type = CLI_TEXT,
-                    .help = "this one, by number or UUID; needed where there are several"},
+    [OPTION_GPU] = OPTION_ROW_CALIBRATED_GPU,
     [OPTION_SECONDS] = {.long_name = "--seconds",
                         .argument = "DURATION",
                         .type = CLI_DURATION,
@@ -19,7 +17,7 @@ static const struct cli_option options[OPTION_COUNT] = {
                         .default_text = "60",
                         .unit = "seconds",
                         .help = "so long in all; longer makes the figures more certain"},
-    [OPTION_YES] = {.short_name = "-y", .long_name = "--yes", .help = "the GPU's owner agrees to the load: do not ask"},
+    [OPTION_YES] = OPTION_ROW_AGREED,
     [OPTION_SHOW] = {.long_name = "--show", .help = "show what was learnt before, and load nothing"},
     [OPTION_HTML] = {.long_name = "--html",
                      .argument = "FILE",

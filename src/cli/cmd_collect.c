@@ -105,7 +105,7 @@ static int collect(const struct cli_call *call, const struct strv *env)
     struct err err = {0};
     AUTO_FREE char *path = NULL;
     AUTO(collected_fini) struct collected collected = {0};
-    AUTO_CLOSE int dir = run_folder_open(call->operands.items[0], &path, &err);
+    AUTO_CLOSE int dir = run_folder_open_named(call->operands.items[0], &path, &err);
     if (dir < 0 || !collect_run(dir, path, &collected, &err)) {
         cli_error("%s", err.text);
         return CLI_BROKEN;

@@ -1,6 +1,7 @@
 /* compare: two groups of experiments against each other. */
 #include "results/judge/identical.h"
 #include "results/judge/versus.h"
+#include "base/cleanup.h"
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/value.h"
@@ -8,6 +9,7 @@
 #include "session/message.h"
 #include "cli/option_rows.h"
 #include "session/reading_folders.h"
+#include "session/run_folder.h"
 #include "report/audit_text.h"
 #include "report/figures_text.h"
 
@@ -150,6 +152,16 @@ static bool read_questions(const struct cli_value *values, struct questions *out
     return out->share.valid || err_set(err, "--sample-size: '%s' is not a percentage over 0, as 5%%", size);
 }
 
+/* What is printed says which folder "latest" was. */
+static bool name_folder(struct versus_side *side, struct err *err)
+{
+    AUTO_FREE char *typed = steal_ptr(side->path);
+    AUTO_FREE char *text = steal_ptr(side->text);
+    side->path = run_folder_named(typed, err);
+    side->text = mem_printf("%s%s", side->path ? side->path : typed, text + strlen(typed));
+    return side->path != NULL;
+}
+
 static int run(const struct cli_call *call)
 {
     struct err err = {0};
@@ -165,6 +177,10 @@ static int run(const struct cli_call *call)
             versus_fini(&versus);
             return cli_usage_error(call->command, "%s", err.text);
         }
+    if (!name_folder(&versus.sides[0], &err) || !name_folder(&versus.sides[1], &err)) {
+        versus_fini(&versus);
+        return cli_failed(CLI_BROKEN, &err);
+    }
     int code = compare(call->values, &versus, &questions, g_per_kwh);
     versus_fini(&versus);
     return code;

@@ -15,7 +15,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-enum { OPTION_OUTPUT, OPTION_JSON, OPTION_CALIBRATE, OPTION_AS_ROOT, OPTION_COUNT };
+enum { OPTION_OUTPUT, OPTION_JSON, OPTION_CALIBRATE, OPTION_GPU, OPTION_YES, OPTION_AS_ROOT, OPTION_COUNT };
 
 /* A page wider than this is hard to read. */
 enum { WIDTH_MIN = 60, WIDTH_MAX = 100 };
@@ -25,6 +25,8 @@ static const struct cli_option options[OPTION_COUNT] = {
     [OPTION_JSON] = {.long_name = "--json", .help = "as JSON"},
     [OPTION_CALIBRATE] = {.long_name = "--calibrate",
                           .help = "instead: learn how the GPU's sensors behave, as the command calibrate does"},
+    [OPTION_GPU] = OPTION_ROW_CALIBRATED_GPU,
+    [OPTION_YES] = OPTION_ROW_AGREED,
     [OPTION_AS_ROOT] = {.long_name = "--as-root", .help = "under sudo: check as root instead of as the caller"},
 };
 
@@ -93,21 +95,27 @@ static int run_with(const struct cli_call *call, struct host_meter *host)
     if (!caller_become(call->values[OPTION_AS_ROOT].given, &caller, &err))
         return cli_failed(CLI_BROKEN, &err);
     if (call->values[OPTION_CALIBRATE].given)
-        return calibrate(&(struct calibrate_options){
-            .seconds = CALIBRATE_SECONDS, .json = call->values[OPTION_JSON].given, .environment = &caller.environment});
+        return calibrate(&(struct calibrate_options){.gpu = call->values[OPTION_GPU].text,
+                                                     .seconds = CALIBRATE_SECONDS,
+                                                     .yes = call->values[OPTION_YES].given,
+                                                     .json = call->values[OPTION_JSON].given,
+                                                     .environment = &caller.environment});
     return examine(call, host);
 }
 
 /* The counters may need root's rights, which are given up under sudo; a run opens them so too. */
 static int run(const struct cli_call *call)
 {
+    const struct cli_value *values = call->values;
+    if (!values[OPTION_CALIBRATE].given && (values[OPTION_GPU].given || values[OPTION_YES].given))
+        return cli_usage_error(call->command, "--gpu and --yes go with --calibrate only");
     struct host_meter *host = meters_open_host();
     int code = run_with(call, host);
     host_meter_free(host);
     return code;
 }
 
-static const char *const usage[] = {"doctor [--output DIR] [--json]", "doctor --calibrate [--json]", NULL};
+static const char *const usage[] = {"doctor [--output DIR] [--json]", "doctor --calibrate [--gpu GPU] [--yes] [--json]", NULL};
 
 static const char *const description[] = {
     "Tells on one page whether this machine is fit to measure: which layers hold a job's processes together, and so "

@@ -262,7 +262,7 @@ static bool read_study(struct feasibility *study, const char *folder, struct err
 static bool read_studies(const struct strv *folders, struct feasibility *study, struct err *err)
 {
     if (folders->count == 0) {
-        AUTO_FREE char *newest = run_folder_newest("results", "feasibility");
+        AUTO_FREE char *newest = run_folder_newest(RUN_FOLDER_RESULTS, "feasibility");
         if (!newest)
             return err_set(err, "there are no measured curves: no results/feasibility_*; 'feasibility SETTINGS.json' makes "
                                 "one, --curves names one elsewhere");

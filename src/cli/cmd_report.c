@@ -6,6 +6,7 @@
 #include "session/message.h"
 #include "cli/option_rows.h"
 #include "session/reading_folders.h"
+#include "session/run_folder.h"
 #include "session/report_page.h"
 #include "report/page.h"
 #include "results/store/store.h"
@@ -64,7 +65,6 @@ static int run(const struct cli_call *call)
 {
     struct err err = {0};
     const struct cli_value *values = call->values;
-    const char *dir = call->operands.items[0];
     struct report_options how = {
         .file = values[OPTION_OUTPUT].text,
         .force = values[OPTION_FORCE].given,
@@ -72,6 +72,9 @@ static int run(const struct cli_call *call)
     };
     if (!reading_carbon(&values[OPTION_CARBON], &how.carbon_g_per_kwh, &err))
         return cli_usage_error(call->command, "%s", err.text);
+    AUTO_FREE char *dir = run_folder_named(call->operands.items[0], &err);
+    if (!dir)
+        return cli_failed(CLI_BROKEN, &err);
     AUTO(dataset_fini) struct dataset study = {0};
     json_t *json = read_folder(dir, &study, &how.foreign, &err);
     how.dataset = how.foreign ? &study : NULL;

@@ -34,6 +34,7 @@ enum {
     OPTION_OUTPUT,
     OPTION_RESUME,
     OPTION_RERUN,
+    OPTION_RERUN_UNCLEAN,
     OPTION_TASK,
     OPTION_QUIET,
     OPTION_JSON,
@@ -100,7 +101,12 @@ static const struct cli_option options[OPTION_COUNT] = {
                        .argument = "RUN_DIR",
                        .type = CLI_FOLDER,
                        .help = "finish the plan of a run that was interrupted"},
-    [OPTION_RERUN] = {.long_name = "--rerun-contaminated",
+    [OPTION_RERUN] = {.long_name = "--rerun",
+                      .argument = "WHICH",
+                      .type = CLI_TEXT,
+                      .help = "do again what of a run is failed, unverified, suspect or contaminated, or experiments by their ids, with "
+                              "commas between, and no others"},
+    [OPTION_RERUN_UNCLEAN] = {.long_name = "--rerun-contaminated",
                       .argument = "RUN_DIR",
                       .type = CLI_FOLDER,
                       .help = "repeat the experiments of a run whose verdict is not clean, and no others"},
@@ -122,13 +128,13 @@ static const struct cli_option options[OPTION_COUNT] = {
     [OPTION_AS_ROOT] = {.long_name = "--as-root", .help = "under sudo: stay root instead of becoming the caller"},
 };
 
-/* The options that say what to plan: none of them goes with --resume and --rerun-contaminated. */
+/* The options that say what to plan: none of them goes with those that go on with an earlier run. */
 static const int planning[] = {OPTION_SETTINGS, OPTION_REPO,        OPTION_MODEL,  OPTION_MUTATE, OPTION_RUNS,
                                OPTION_GOVERNOR, OPTION_MAX_RETRIES, OPTION_CONFIG, OPTION_SEED,   OPTION_LIST,
                                OPTION_STRICT,   OPTION_DRY_RUN,     OPTION_OUTPUT};
 
 /* Those that go on with an earlier run. */
-static const int going_on[] = {OPTION_RESUME, OPTION_RERUN};
+static const int going_on[] = {OPTION_RESUME, OPTION_RERUN, OPTION_RERUN_UNCLEAN};
 
 /* Those that stand for a settings file, and those of them that the study ignored beside one. */
 static const int instead[] = {OPTION_REPO, OPTION_MODEL, OPTION_MUTATE};
@@ -165,6 +171,7 @@ static bool make_options(const struct cli_call *call, struct run_options *out, s
         .seed = (uint64_t)values[OPTION_SEED].integer,
         .strict = values[OPTION_STRICT].given,
         .for_running = true,
+        .gpus = values[OPTION_GPUS].text,
     };
     AUTO_FREE char *journal = out->settings_path ? fs_resolve(out->settings_path, "run.db", NULL) : NULL;
     AUTO_FREE char *typed = out->settings_path ? shell_words_path(out->settings_path) : NULL;
@@ -239,7 +246,8 @@ static int make_session(const struct cli_call *call, struct run_means *means, co
         .output = call->values[OPTION_OUTPUT].text,
         .resume_dir = resume_dir,
         .task = call->values[OPTION_TASK].given,
-        .rerun = call->values[OPTION_RERUN].given,
+        .rerun = call->values[OPTION_RERUN].given || call->values[OPTION_RERUN_UNCLEAN].given,
+        .rerun_which = call->values[OPTION_RERUN].text,
         .caller = &means->caller,
         .host = means->host,
         .governing = &means->governing,
@@ -264,8 +272,9 @@ static int run_session_in(const struct cli_call *call, struct run_means *means, 
 
 static int run_session_of(const struct cli_call *call, struct run_means *means, const struct run_input *input)
 {
-    bool rerun = call->values[OPTION_RERUN].given;
-    return run_session_in(call, means, input, call->values[rerun ? OPTION_RERUN : OPTION_RESUME].text);
+    const struct cli_value *values = call->values;
+    const char *unclean = values[OPTION_RERUN_UNCLEAN].text, *resumed = unclean ? unclean : values[OPTION_RESUME].text;
+    return run_session_in(call, means, input, values[OPTION_RERUN].given ? call->operands.items[0] : resumed);
 }
 
 /* The plan is shown also where this machine lacks something, as it may be run on another; the exit code is the run's. */
@@ -316,23 +325,32 @@ static int run_task(const struct cli_call *call, struct run_means *means)
     return run_session_in(call, means, NULL, start.path);
 }
 
+/* An earlier run, and nothing that says what to plan. earlier: the first option that names it. */
+static int go_on(const struct cli_call *call, struct run_means *means, const char *earlier)
+{
+    const struct cli_value *values = call->values;
+    bool operand_is_run = values[OPTION_RERUN].given;
+    const char *flag = GIVEN_OF(call, planning);
+    const char *other = flag || operand_is_run || !call->operands.count ? flag : call->operands.items[0];
+    if (other)
+        return cli_usage_error(call->command, "%s does not go with %s: the plan of that run is finished", other, earlier);
+    if (values[OPTION_RESUME].given + values[OPTION_RERUN].given + values[OPTION_RERUN_UNCLEAN].given > 1)
+        return cli_usage_error(call->command, "--resume, --rerun and --rerun-contaminated do not go together");
+    if (operand_is_run && !call->operands.count)
+        return cli_usage_error(call->command, "--rerun %s of which run? Give its folder behind it, or latest",
+                               values[OPTION_RERUN].text);
+    return run_session_of(call, means, NULL);
+}
+
 static int run_as_caller(const struct cli_call *call, struct run_means *means)
 {
     struct err err = {0};
     struct run_options how = {0};
     if (call->values[OPTION_TASK].given)
         return run_task(call, means);
-    const char *flag = GIVEN_OF(call, planning);
     const char *earlier = GIVEN_OF(call, going_on);
-    if (earlier) {
-        const char *other = flag || !call->operands.count ? flag : call->operands.items[0];
-        if (other)
-            return cli_usage_error(call->command, "%s does not go with %s: the plan of that run is finished", other,
-                                   earlier);
-        if (call->values[OPTION_RESUME].given && call->values[OPTION_RERUN].given)
-            return cli_usage_error(call->command, "--resume and --rerun-contaminated do not go together");
-        return run_session_of(call, means, NULL);
-    }
+    if (earlier)
+        return go_on(call, means, earlier);
     if (!make_options(call, &how, &err))
         return cli_usage_error(call->command, "%s", err.text);
     if (call->values[OPTION_LIST].given)
@@ -370,6 +388,7 @@ static const char *const usage[] = {
     "run SETTINGS.json [options]",
     "run --repo REPO --model MODEL [--mutate NAMES] [--runs RUNS] [options]",
     "run --resume RUN_DIR [-q] [--json] [--gpus GPUS] [--gpu-lock MODE]",
+    "run --rerun WHICH RUN_DIR [options as with --resume]",
     "run --rerun-contaminated RUN_DIR [options as with --resume]",
     "run --task NUMBER RUN_DIR [options as with --resume]",
     NULL,
@@ -395,7 +414,9 @@ static const char *const description[] = {
     "clean rows. --rerun-contaminated repeats the others in the same run: each keeps its row until its new result has "
     "come, "
     "and what it was before stays in its folder as an earlier attempt. Interrupted, it is finished by --resume, or by "
-    "--rerun-contaminated again.",
+    "--rerun-contaminated again. --rerun WHICH repeats in the same way what is failed, unverified, suspect or contaminated, or the "
+    "experiments with these ids: --rerun failed,suspect or --rerun repo_model_003.",
+    "Where a run's folder is asked for, latest is the newest run_* in ./results; a folder that is called latest is ./latest.",
     "On several GPUs as many experiments run at the same time, each on a GPU of its own, which is all that its jobs "
     "see "
     "(gpus_per_experiment in the settings: how many each gets, or \"all\"). --gpus says which GPUs the run takes; "

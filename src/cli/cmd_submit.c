@@ -186,6 +186,7 @@ static int plan_and_submit(const struct cli_call *call, const struct strv *env)
     if (call->operands.count == 0 || call->operands.items[0][0] == '-')
         return cli_usage_error(call->command, "what to submit? Give a settings file, or --resume RUN_DIR");
     struct run_options how = {
+        .for_other_machine = true,
         .settings_path = call->operands.items[0],
         .registry_path = values[OPTION_CONFIG].text,
         .has_seed = values[OPTION_SEED].given,

@@ -4,6 +4,7 @@
 #define TARE_CLI_OPTION_ROWS_H
 
 #include "session/gpu_hold.h"
+#include "session/run_folder.h"
 #include "machine/contain/contain.h"
 
 /* Of --verdicts; NULL-terminated. */
@@ -26,7 +27,7 @@ extern const char *const option_verdicts[];
 #define OPTION_SEED_OF_PLAN "the seed of the plan, over the settings'; not given anywhere: a fresh one, recorded"
 
 #define OPTION_ROW_RESULTS(meaning)                                                                                    \
-    {.short_name = "-o", .long_name = "--output", .argument = "DIR", .type = CLI_FOLDER, .default_text = "results",    \
+    {.short_name = "-o", .long_name = "--output", .argument = "DIR", .type = CLI_FOLDER, .default_text = RUN_FOLDER_RESULTS,    \
      .help = meaning}
 
 #define OPTION_ROW_CONTAINMENT(name, meaning)                                                                          \
@@ -40,6 +41,13 @@ extern const char *const option_verdicts[];
 #define OPTION_ROW_VERDICTS(meaning)                                                                                   \
     {.long_name = "--verdicts", .argument = "WHICH", .type = CLI_CHOICE, .choices = option_verdicts,                  \
      .default_text = "usable", .help = meaning}
+
+#define OPTION_ROW_CALIBRATED_GPU                                                                                      \
+    {.long_name = "--gpu", .argument = "GPU", .type = CLI_TEXT,                                                        \
+     .help = "this one, by number or UUID; needed where there are several"}
+
+#define OPTION_ROW_AGREED                                                                                              \
+    {.short_name = "-y", .long_name = "--yes", .help = "the GPU's owner agrees to the load: do not ask"}
 
 #define OPTION_ROW_CARBON(meaning) \
     {.long_name = "--carbon-intensity", .argument = "GRAMS", .type = CLI_TEXT, .help = meaning}

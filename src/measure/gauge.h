@@ -11,6 +11,7 @@
 #include "measure/energy/sensor_gains.h"
 #include "measure/energy/sensor_profile.h"
 #include "measure/energy/window.h"
+#include "measure/step_power.h"
 
 #include <jansson.h>
 
@@ -137,6 +138,12 @@ struct gauge_epoch {
     struct reading host_memory_peak_bytes; /* of the job */
 };
 
+/* The power within one of the job's steps, of each GPU. */
+struct gauge_steps {
+    const char *name, *uuid; /* of the GPU; borrowed as its figures' are */
+    struct step_power power;
+};
+
 struct gauge_result {
     struct gauge_figures *devices;
     size_t device_count;
@@ -145,6 +152,8 @@ struct gauge_result {
     size_t missing_count;
     struct gauge_epoch *epochs; /* as many as were given */
     size_t epoch_count;
+    struct gauge_steps *steps; /* none: no steps were marked */
+    size_t step_count;
     struct host_window host;
     struct host_job_figures job;
 };
@@ -152,6 +161,9 @@ struct gauge_result {
 /* Between two moments; epochs as epochs_cut gives them for these (may be NULL, 0). */
 void gauge_measure(const struct gauge *gauge, int64_t start_ns, int64_t end_ns, const struct epoch *epochs,
                    size_t epoch_count, struct gauge_result *out);
+/* Adds to a result of the same moments what the marks of steps show; the marks are sorted, and live as long. */
+void gauge_measure_steps(const struct gauge *gauge, int64_t start_ns, int64_t end_ns, struct step_marks *marks,
+                         struct gauge_result *out);
 void gauge_result_fini(struct gauge_result *result);
 
 /* As docs/energy.md describes it; absent is null. */

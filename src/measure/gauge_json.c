@@ -219,6 +219,18 @@ static json_t *epoch_json(const struct epoch *epoch, const struct gauge_epoch *f
     return json;
 }
 
+static json_t *steps_json(const struct gauge_result *result)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < result->step_count; i++) {
+        json_t *json = step_power_json(&result->steps[i].power);
+        json_object_set_new(json, "device", json_text_or_null(result->steps[i].name));
+        json_object_set_new(json, "uuid", json_text_or_null(result->steps[i].uuid));
+        json_array_append_new(list, json);
+    }
+    return list;
+}
+
 json_t *gauge_result_json(const struct gauge_result *result, const struct epoch *epochs)
 {
     static const char *const keys[GAUGE_SCOPES] = {"gpu", "cpu_package", "dram", "platform"};
@@ -237,5 +249,7 @@ json_t *gauge_result_json(const struct gauge_result *result, const struct epoch 
     json_object_set_new(json, "missing", missing);
     json_object_set_new(json, "host", host_json(result));
     json_object_set_new(json, "epochs", parts);
+    if (result->steps) /* of a job that marks its steps alone */
+        json_object_set_new(json, "step_power", steps_json(result));
     return json;
 }

@@ -346,8 +346,44 @@ void gauge_measure(const struct gauge *gauge, int64_t start_ns, int64_t end_ns, 
     }
 }
 
+static bool is_calibrated(const struct gauge *gauge, const struct sensor_profile *profile)
+{
+    for (size_t i = 0; i < gauge->calibrated_count; i++)
+        if (profile == &gauge->calibrated[i].of)
+            return true;
+    return false;
+}
+
+void gauge_measure_steps(const struct gauge *gauge, int64_t start_ns, int64_t end_ns, struct step_marks *marks,
+                         struct gauge_result *out)
+{
+    struct step_fold fold;
+    if (marks->count == 0)
+        return;
+    step_fold(marks, start_ns, end_ns, &fold);
+    out->steps = mem_array(gauge->count + 1, sizeof *out->steps);
+    for (size_t i = 0; i < gauge->count; i++)
+        for (size_t k = 0; k < out->device_count; k++) {
+            const struct gauge_figures *device = &out->devices[k];
+            if (device->scope != GAUGE_GPU || device->name != gauge->meters[i].label)
+                continue;
+            struct step_sensor sensor = {.behaviour = &device->profile->behaviour,
+                                         .calibrated = is_calibrated(gauge, device->profile),
+                                         .gain_bound = device->gain.bound,
+                                         .mark_s = (double)MARK_HALF_NS / (double)NS_PER_S};
+            struct gauge_steps *steps = &out->steps[out->step_count++];
+            steps->name = device->name;
+            steps->uuid = device->uuid;
+            step_power_estimate(&fold, meter_series(gauge->meters[i].meter), &sensor, &steps->power);
+        }
+    step_fold_fini(&fold);
+}
+
 void gauge_result_fini(struct gauge_result *result)
 {
+    for (size_t i = 0; i < result->step_count; i++)
+        step_power_fini(&result->steps[i].power);
+    free(result->steps);
     free(result->devices);
     free(result->missing);
     free(result->epochs);

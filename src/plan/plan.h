@@ -79,6 +79,7 @@ struct plan {
 struct plan_options {
     bool strict;          /* a hyperparameter that the model does not have is an error, not a warning */
     bool for_running;     /* a repository or script that is not there is an error, not a warning */
+    bool has_gpus;        /* the trainings see a GPU: pauses that the settings do not state are for it to cool */
     bool has_seed;
     uint64_t seed;        /* over the settings' */
     const char *home;     /* for "~/", may be NULL */
@@ -89,7 +90,7 @@ struct plan_options {
 
 /* Makes the plan; every problem is added (names, spaces too small: an error when nothing of an entry can be drawn,
  * else a warning that says how many exist). False when there is an error. The order, the ids and every value depend
- * on the files, the options and the seed only. Without a seed in either, a fresh one is taken and recorded in out.
+ * on the files, the options and the seed only. No pause of out is PAUSE_UNSAID, and its cooldown is fixed or adaptive. Without a seed in either, a fresh one is taken and recorded in out.
  * After an error out is empty, but where each of them is of something that this machine lacks (problems->missing). */
 bool plan_make(const struct settings *settings, const struct registry *registry, const struct plan_options *options,
                struct plan *out, struct problems *problems);

@@ -387,6 +387,21 @@ static void make_experiment(const struct planner *planner, const struct draft *d
         make_job(planner, &track->background, &entry->background, track->background.values, &out->background);
 }
 
+/* Pauses that nobody stated are for a GPU to cool: none without one, adaptive with one. */
+static void settle_pauses(bool has_gpus, struct plan *out)
+{
+    static const double on_gpus_s[] = {60, 60, 30};
+    double *const pauses[] = {&out->timing.between_runs_s, &out->timing.between_configurations_s, &out->timing.before_retry_s};
+    bool stated = false;
+    for (size_t i = 0; i < sizeof pauses / sizeof *pauses; i++) {
+        stated = stated || *pauses[i] != PAUSE_UNSAID;
+        if (*pauses[i] == PAUSE_UNSAID)
+            *pauses[i] = has_gpus ? on_gpus_s[i] : 0;
+    }
+    if (out->guard.cooldown.mode == COOLDOWN_UNSAID)
+        out->guard.cooldown.mode = has_gpus && !stated ? COOLDOWN_ADAPTIVE : COOLDOWN_FIXED;
+}
+
 static void make_plan(const struct planner *planner, struct plan *out)
 {
     const struct settings *settings = planner->settings;
@@ -396,6 +411,7 @@ static void make_plan(const struct planner *planner, struct plan *out)
     out->parallel = settings->parallel;
     out->limits = settings->limits;
     out->guard = settings->guard;
+    settle_pauses(planner->options->has_gpus, out);
     out->pool = settings->pool;
     out->pool.gpus = mem_strdup(settings->pool.gpus);
     out->order = settings->order;

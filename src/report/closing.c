@@ -467,13 +467,15 @@ static void print_processes(struct closing *closing, const char *title, bool sur
         text_add_char(closing->out, '\n');
 }
 
-/* "tare run OPTION DIR", as a shell takes it. */
-static char *run_command(const struct closing_options *options, const char *option)
+/* "tare run OPTION [WHICH] DIR", as a shell takes it. */
+static char *run_command(const struct closing_options *options, const char *option, const char *which)
 {
     AUTO_STRV struct strv argv = {0};
     strv_add(&argv, options->program);
     strv_add(&argv, "run");
     strv_add(&argv, option);
+    if (which)
+        strv_add(&argv, which);
     strv_add(&argv, options->run_dir);
     struct plan_job job = {.argv = argv};
     return plan_job_shell(&job);
@@ -486,18 +488,25 @@ static void print_where(struct closing *closing)
     if (options->last_hash)
         text_addf(closing->out, "records: last hash %s\n", options->last_hash);
     text_addf(closing->out, "results: %s\n", run_dir);
-    size_t left = 0;
-    for (size_t i = 0; i < closing->results->count; i++)
-        left += is_left(&closing->results->items[i]);
+    size_t left = 0, failed = 0;
+    for (size_t i = 0; i < closing->results->count; i++) {
+        const struct result *result = &closing->results->items[i];
+        left += is_left(result);
+        failed += result->outcome == OUTCOME_FAILED && !result->again;
+    }
     if (left > 0) {
-        AUTO_FREE char *resume = run_command(options, "--resume");
+        AUTO_FREE char *resume = run_command(options, "--resume", NULL);
         text_addf(closing->out, "to run the %zu left: %s\n", left, resume);
     }
     size_t unclean = closing_count_to_repeat(closing->results);
     if (unclean > 0) {
-        AUTO_FREE char *repeat = run_command(options, "--rerun-contaminated");
+        AUTO_FREE char *repeat = run_command(options, "--rerun-contaminated", NULL);
         text_addf(closing->out, "to repeat the %zu that %s not clean: %s\n", unclean, unclean == 1 ? "is" : "are",
                   repeat);
+    }
+    if (failed > 0) {
+        AUTO_FREE char *repeat = run_command(options, "--rerun", "failed");
+        text_addf(closing->out, "to repeat the %zu that failed: %s\n", failed, repeat);
     }
 }
 

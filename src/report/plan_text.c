@@ -1,6 +1,7 @@
 #include "report/plan_text.h"
 
 #include "base/clock.h"
+#include "base/mem.h"
 #include "base/utf8.h"
 #include "base/value.h"
 
@@ -49,10 +50,21 @@ static void add_background(const struct parallel_timing *timing, struct text *ou
     add_fact(out, "background", text_get(&line));
 }
 
+char *plan_text_pauses(const struct plan *plan, double pauses_s)
+{
+    char sum[32], least[32], most[32];
+    const struct cooldown_settings *cooldown = &plan->guard.cooldown;
+    clock_format_duration(pauses_s, sum);
+    clock_format_duration(cooldown->min_s, least);
+    clock_format_duration(cooldown->max_s, most);
+    if (cooldown->mode == COOLDOWN_ADAPTIVE && pauses_s > 0)
+        return mem_printf("adaptive: each until the GPUs are idle and cool, %s to %s", least, most);
+    return mem_printf("%s between experiments in all, %g s before each retry", sum, plan->timing.before_retry_s);
+}
+
 static void add_head(const struct plan *plan, const struct plan_text_options *options, struct text *out)
 {
     AUTO_TEXT struct text line = {0};
-    char pauses[32];
     if (plan->name)
         add_fact(out, "name", plan->name);
     add_fact(out, "settings", options->settings);
@@ -67,10 +79,8 @@ static void add_head(const struct plan *plan, const struct plan_text_options *op
         add_modes(plan, &line);
     }
     add_fact(out, "experiments", text_get(&line));
-    clock_format_duration(options->pauses_s, pauses);
-    text_clear(&line);
-    text_addf(&line, "%s between experiments in all, %g s before each retry", pauses, plan->timing.before_retry_s);
-    add_fact(out, "pauses", text_get(&line));
+    AUTO_FREE char *pauses = plan_text_pauses(plan, options->pauses_s);
+    add_fact(out, "pauses", pauses);
     if (has_parallel(plan))
         add_background(&plan->parallel, out);
 }

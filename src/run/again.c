@@ -1,9 +1,12 @@
 #include "run/again.h"
 
 #include "base/mem.h"
+#include "base/strv.h"
 #include "base/text.h"
+#include "plan/config/problem.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 void again_fini(struct again *again)
 {
@@ -12,51 +15,124 @@ void again_fini(struct again *again)
     *again = (struct again){0};
 }
 
-static void take(const struct result *result, struct again *again)
+/* What is asked for. */
+struct question {
+    bool asked[AGAIN_REASONS]; /* but not NAMED */
+    struct strv ids;
+};
+
+static const char *const words[AGAIN_REASONS] = {
+    [AGAIN_UNVERIFIED] = "unverified", [AGAIN_SUSPECT] = "suspect", [AGAIN_CONTAMINATED] = "contaminated",
+    [AGAIN_FAILED] = "failed",         [AGAIN_NAMED] = "named",     [AGAIN_PENDING] = "planned before",
+};
+
+static enum again_reason reason_of(const struct result *result, const struct question *question)
 {
-    bool succeeded = result->outcome == OUTCOME_SUCCEEDED, stands = succeeded || result->outcome == OUTCOME_FAILED;
-    again->verdicts[result->number - 1] = result->verdict;
-    again->pending += result->again;
-    again->unjudged += succeeded && result->verdict == VERDICT_NONE;
-    again->unverified += stands && !result->again && result->verdict == VERDICT_UNVERIFIED;
-    again->suspect += stands && !result->again && result->verdict == VERDICT_SUSPECT;
-    again->contaminated += stands && !result->again && result->verdict == VERDICT_CONTAMINATED;
-    again->items[result->number - 1] = result->again || (stands && result->verdict > VERDICT_CLEAN);
-    again->count += again->items[result->number - 1];
+    static const enum again_reason of_verdict[VERDICTS] = {
+        [VERDICT_NONE] = AGAIN_REASONS,        [VERDICT_CLEAN] = AGAIN_REASONS,
+        [VERDICT_UNVERIFIED] = AGAIN_UNVERIFIED, [VERDICT_SUSPECT] = AGAIN_SUSPECT,
+        [VERDICT_CONTAMINATED] = AGAIN_CONTAMINATED,
+    };
+    bool failed = result->outcome == OUTCOME_FAILED, ended = failed || result->outcome == OUTCOME_SUCCEEDED;
+    enum again_reason by_verdict = ended ? of_verdict[result->verdict] : AGAIN_REASONS, reason = AGAIN_REASONS;
+    if (by_verdict < AGAIN_REASONS && question->asked[by_verdict])
+        reason = by_verdict;
+    else if (failed && question->asked[AGAIN_FAILED])
+        reason = AGAIN_FAILED;
+    else if (strv_has(&question->ids, result->id))
+        reason = AGAIN_NAMED;
+    return result->again && (reason < AGAIN_REASONS || question->asked[AGAIN_PENDING]) ? AGAIN_PENDING : reason;
 }
 
-void again_of_results(const struct results *results, struct again *out)
+static void choose(const struct results *results, const struct question *question, struct again *out)
 {
     *out = (struct again){.size = results->count};
     out->items = mem_array(results->count + 1, sizeof *out->items);
     out->verdicts = mem_array(results->count + 1, sizeof *out->verdicts);
-    for (size_t i = 0; i < results->count; i++)
-        take(&results->items[i], out);
+    for (size_t i = 0; i < results->count; i++) {
+        const struct result *result = &results->items[i];
+        enum again_reason reason = reason_of(result, question);
+        out->verdicts[result->number - 1] = result->verdict;
+        out->unjudged += result->outcome == OUTCOME_SUCCEEDED && result->verdict == VERDICT_NONE;
+        if (reason == AGAIN_REASONS)
+            continue;
+        out->items[result->number - 1] = true;
+        out->reasons[reason]++;
+        out->count++;
+    }
 }
 
-bool again_choose(struct store *store, struct again *out, struct err *err)
+void again_of_results(const struct results *results, struct again *out)
+{
+    static const struct question not_clean = {.asked = {[AGAIN_UNVERIFIED] = true,
+                                                        [AGAIN_SUSPECT] = true,
+                                                        [AGAIN_CONTAMINATED] = true,
+                                                        [AGAIN_PENDING] = true}};
+    choose(results, &not_clean, out);
+}
+
+static bool no_such(const struct results *results, const char *word, struct err *err)
+{
+    AUTO_STRV struct strv names = {0};
+    for (size_t i = 0; i <= AGAIN_FAILED; i++)
+        strv_add(&names, words[i]);
+    for (size_t i = 0; i < results->count; i++)
+        strv_add(&names, results->items[i].id);
+    AUTO_FREE char *nearest = problem_nearest(word, (const char *const *)names.items, names.count);
+    return err_set(err, "'%s' is neither failed, unverified, suspect, contaminated nor the id of an experiment of this run%s", word,
+                   nearest);
+}
+
+static bool take_word(const struct results *results, const char *word, struct question *question, struct err *err)
+{
+    for (size_t i = 0; i <= AGAIN_FAILED; i++)
+        if (strcmp(word, words[i]) == 0)
+            return question->asked[i] = true;
+    for (size_t i = 0; i < results->count; i++)
+        if (strcmp(word, results->items[i].id) == 0) {
+            strv_add_once(&question->ids, word);
+            return true;
+        }
+    return no_such(results, word, err);
+}
+
+static bool choose_named(const struct results *results, const char *which, struct again *out, struct err *err)
+{
+    struct question question = {0};
+    bool ok = true;
+    const char *at = which, *end;
+    do {
+        end = strchrnul(at, ',');
+        AUTO_FREE char *word = mem_strndup(at, (size_t)(end - at));
+        ok = take_word(results, word, &question, err);
+        at = end + 1;
+    } while (ok && *end);
+    if (ok)
+        choose(results, &question, out);
+    strv_fini(&question.ids);
+    return ok;
+}
+
+bool again_choose(struct store *store, const char *which, struct again *out, struct err *err)
 {
     struct results results;
     *out = (struct again){0};
     if (!results_from_store(store, &results, err))
         return false;
-    again_of_results(&results, out);
+    bool ok = true;
+    if (which)
+        ok = choose_named(&results, which, out, err);
+    else
+        again_of_results(&results, out);
     results_fini(&results);
-    return true;
+    return ok;
 }
 
 char *again_why(const struct again *again)
 {
-    const struct {
-        size_t count;
-        const char *word;
-    } parts[] = {{again->unverified, verdict_name(VERDICT_UNVERIFIED)},
-                 {again->suspect, verdict_name(VERDICT_SUSPECT)},
-                 {again->contaminated, verdict_name(VERDICT_CONTAMINATED)},
-                 {again->pending, "planned before"}};
     struct text text = {0};
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-        if (parts[i].count > 0)
-            text_addf(&text, "%s%zu %s", text.length ? ", " : "", parts[i].count, parts[i].word);
+    for (size_t i = 0; i < AGAIN_REASONS; i++)
+        if (again->reasons[i] > 0)
+            text_addf(&text, "%s%zu %s", text.length ? ", " : "", again->reasons[i], words[i]);
     return text_take(&text);
 }

@@ -1,4 +1,4 @@
-/* again: which experiments of a run are done again because their figures cannot be relied on. */
+/* again: which experiments of a run are done again: what is not clean, or what a person names. */
 #ifndef TARE_RUN_AGAIN_H
 #define TARE_RUN_AGAIN_H
 
@@ -8,22 +8,35 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/* An experiment has one: the first of these that holds. */
+enum again_reason {
+    AGAIN_UNVERIFIED,
+    AGAIN_SUSPECT,
+    AGAIN_CONTAMINATED,
+    AGAIN_FAILED,
+    AGAIN_NAMED,
+    AGAIN_PENDING, /* planned by an earlier session, which did not finish it */
+    AGAIN_REASONS
+};
+
 struct again {
     bool *items;            /* by number - 1: it is to be done again */
     enum verdict *verdicts; /* by number - 1: of the result that stands */
     size_t size;
     size_t count;        /* of those */
-    size_t unverified, suspect, contaminated, pending; /* of which: not planned again yet, by their verdict; planned by an earlier session */
+    size_t reasons[AGAIN_REASONS]; /* of those, by what chose them */
     size_t unjudged;     /* ended before verdicts were given: left alone, as nothing speaks against them */
 };
 
-/* From what the store holds: results that are not clean, and what an earlier session planned again and did not
- * finish. */
-bool again_choose(struct store *store, struct again *out, struct err *err);
+/* Results that are not clean, and what an earlier session planned again and did not finish. */
 void again_of_results(const struct results *results, struct again *out);
+
+/* From what the store holds. which: "failed", "unverified", "suspect", "contaminated" and ids of experiments, with commas between:
+ * these and no others; an id that did not end counts, too. NULL: as again_of_results. */
+bool again_choose(struct store *store, const char *which, struct again *out, struct err *err);
 void again_fini(struct again *again);
 
-/* "1 unverified, 1 suspect, 2 contaminated, 1 planned before"; fresh. */
+/* "1 unverified, 1 suspect, 2 contaminated, 1 failed, 1 named, 1 planned before"; fresh. */
 char *again_why(const struct again *again);
 
 #endif

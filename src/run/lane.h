@@ -34,6 +34,7 @@ struct lane_energy {
     struct rng rng; /* of the timer */
     struct mark *marks; /* in the order in which the journal has them */
     size_t mark_count, mark_capacity;
+    struct step_marks steps; /* never journaled */
     size_t gaps;
     struct energy_files files;
 };

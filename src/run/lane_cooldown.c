@@ -20,8 +20,9 @@ static void tell(struct lane *lane, double took_s, bool settled)
     for (size_t i = 0; i < guard->count; i++)
         json_array_append_new(devices, guard_device_json(&guard->devices[i]));
     AUTO_FREE char *text =
-        mem_printf("GPUs %s after %.1f s, %.1f s %s than the pause of the settings", settled ? "cool" : "not cool",
-                   took_s, saved_s < 0 ? -saved_s : saved_s, saved_s < 0 ? "more" : "less");
+        mem_printf("paused %.1f s, %s: %.1f s %s than the fixed %g s", took_s,
+                   settled ? "until the GPUs were idle and cool" : "the longest pause, and the GPUs are still not idle and cool",
+                   saved_s < 0 ? -saved_s : saved_s, saved_s < 0 ? "more" : "less", planned_s);
     json_object_set_new(data, "phase", json_string("cooldown"));
     json_object_set_new(data, "mode", json_string("adaptive"));
     json_object_set_new(data, "settled", json_boolean(settled));

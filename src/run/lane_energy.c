@@ -87,6 +87,7 @@ void lane_energy_begin(struct lane *lane)
     energy->on = true;
     energy->edged = energy->waiting = false;
     energy->mark_count = energy->gaps = 0;
+    step_marks_fini(&energy->steps);
     rng_seed(&energy->rng, (uint64_t)lane->attempt.start_ns);
     gauge_begin(lane->gauge, job_identity(lane->attempt.job));
     lanes_attempt_begin(lane);
@@ -255,6 +256,7 @@ static json_t *measure(struct lane *lane)
             lane, "sampling_gap",
             mem_printf("%zu readings at the end did not come within %d s", gauge_waiting(gauge), ANSWER_US / 1000000));
     gauge_measure(gauge, attempt->start_ns, attempt->end_ns, epochs, count, &result);
+    gauge_measure_steps(gauge, attempt->start_ns, attempt->end_ns, &energy->steps, &result);
     tell_result(lane, &result);
     json_t *json = gauge_result_json(&result, epochs);
     gauge_result_fini(&result);
@@ -281,5 +283,6 @@ void lane_energy_fini(struct lane *lane)
     energy->timer = sd_event_source_disable_unref(energy->timer);
     energy_files_close(&energy->files);
     free(energy->marks);
+    step_marks_fini(&energy->steps);
     *energy = (struct lane_energy){.files = {.gpu = -1, .cpu = -1}};
 }

@@ -21,6 +21,8 @@ void lane_marks_take(void *context, const struct mark *mark)
 {
     struct lane *lane = context;
     struct attempt *attempt = &lane->attempt;
+    if (step_marks_take(&lane->energy.steps, mark)) /* many: neither journaled nor epochs */
+        return;
     enum mark_fate fate = marks_take(&attempt->marks, mark, clock_monotonic_ns());
     if (fate == MARK_TAKEN) {
         int64_t now_ns = clock_monotonic_ns();

@@ -208,6 +208,28 @@ static void add_edges(const struct measured *measured, struct text *out)
         text_addf(out, "  %s\n", measured->notes.items[i]);
 }
 
+/* What a step's phases draw. */
+static void add_steps(const struct gauge_result *result, struct text *out)
+{
+    for (size_t i = 0; i < result->step_count; i++) {
+        const struct step_power *power = &result->steps[i].power;
+        text_addf(out, "  One step of %zu (%.4g s each), %s: ", power->steps, power->step_s, result->steps[i].name);
+        if (power->reason[0])
+            text_addf(out, "not told: %s", power->reason);
+        for (size_t k = 0; k < power->phase_count && !power->reason[0]; k++) {
+            const struct step_phase *phase = &power->phases[k];
+            text_addf(out, "%s%s ", k > 0 ? ", " : "", phase->name);
+            if (phase->energy_j.valid)
+                text_addf(out, "%.3f J ± %.3f", phase->energy_j.value, phase->half_width_j.value);
+            else
+                text_add(out, "not told");
+        }
+        text_add(out, "\n");
+    }
+    if (result->step_count > 0)
+        text_add_char(out, '\n');
+}
+
 static bool gain_is_stated(const struct gauge_result *result)
 {
     for (size_t i = 0; i < result->device_count; i++)
@@ -231,6 +253,7 @@ void energy_text(const struct energy_page *page, struct text *out)
     if (measured->has_subject)
         energy_host_text(result, duration_s, INDENT, ENERGY_WIDTH - INDENT, out);
     energy_epochs_text(measured, out);
+    add_steps(result, out);
     add_edges(measured, out);
     if (missing)
         text_addf(out, "  Not measured: %s\n", missing);

@@ -142,7 +142,8 @@ int exec_marks_fd(const struct exec_marks *marks)
 static void take(void *context, const struct mark *mark)
 {
     struct exec_marks *marks = context;
-    if (marks_take(&marks->marks, mark, clock_monotonic_ns()) == MARK_TAKEN)
+    if (!measuring_mark_step(marks->measuring, mark) &&
+        marks_take(&marks->marks, mark, clock_monotonic_ns()) == MARK_TAKEN)
         measuring_mark(marks->measuring, mark);
 }
 

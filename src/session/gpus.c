@@ -174,6 +174,23 @@ size_t gpus_select_silently(const struct gpu_devices *devices, const struct strv
     return select_all(devices, environment, plan, false, used);
 }
 
+bool gpus_are_for_jobs(const char *asked, const struct strv *added)
+{
+    struct gpu_devices devices = {0};
+    AUTO_STRV struct strv environment = {0};
+    if (asked && strcmp(asked, "none") == 0)
+        return false;
+    strv_add_all(&environment, added); /* before the rest: the first of a name is taken */
+    for (char **at = environ; at && *at; at++)
+        strv_add(&environment, *at);
+    gpu_devices_read(gpus_root(), &devices, NULL);
+    gpus_fence(&environment, &devices);
+    AUTO_FREE bool *used = mem_array(devices.count + 1, sizeof *used);
+    bool any = gpus_select_silently(&devices, &environment, NULL, used) > 0;
+    gpu_devices_fini(&devices);
+    return any;
+}
+
 char *gpus_name(const struct gpu_devices *devices, size_t place)
 {
     const struct gpu_device *device = &devices->items[place];

@@ -48,6 +48,10 @@ const char *gpus_unchosen(const struct gpu_devices *devices, const struct strv *
  * that does not. */
 bool gpus_run_cuda(const struct strv *environment, const struct plan *plan, struct err *err);
 
+/* Whether jobs that are started here would see a GPU. asked: "none", or else, or NULL, as --gpus and the settings say it; added:
+ * NAME=VALUE that they get beside this process's environment. */
+bool gpus_are_for_jobs(const char *asked, const struct strv *added);
+
 /* "GPU 0 (NVIDIA H200, GPU-73fe8c24-...)", numbered as nvidia-smi does. Fresh. */
 char *gpus_name(const struct gpu_devices *devices, size_t place);
 

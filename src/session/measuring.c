@@ -32,6 +32,7 @@ struct measuring {
     bool has_subject;
     struct mark *marks;
     size_t mark_count, mark_capacity;
+    struct step_marks steps;
 };
 
 static void note_gap(void *data, const char *label, const struct meter_gap *gap)
@@ -65,6 +66,7 @@ void measuring_free(struct measuring *measuring)
     gauge_free(measuring->gauge);
     strv_fini(&measuring->notes);
     free(measuring->marks);
+    step_marks_fini(&measuring->steps);
     free(measuring);
 }
 
@@ -135,6 +137,11 @@ void measuring_mark(struct measuring *measuring, const struct mark *mark)
     gauge_mark(measuring->gauge);
 }
 
+bool measuring_mark_step(struct measuring *measuring, const struct mark *mark)
+{
+    return step_marks_take(&measuring->steps, mark);
+}
+
 /* The answers come with the meters' own times: reading them late costs nothing. */
 static void await_answers(struct measuring *measuring)
 {
@@ -169,6 +176,7 @@ void measuring_finish(struct measuring *measuring, struct measured *out)
         count = 0;
     }
     gauge_measure(measuring->gauge, measuring->start_ns, measuring->end_ns, out->epochs, count, &out->result);
+    gauge_measure_steps(measuring->gauge, measuring->start_ns, measuring->end_ns, &measuring->steps, &out->result);
 }
 
 void measured_fini(struct measured *measured)

@@ -35,6 +35,9 @@ bool measuring_has_ended(const struct measuring *measuring);
 /* In between: cuts the time into epochs (measure/marks/epochs.h). */
 void measuring_mark(struct measuring *measuring, const struct mark *mark);
 
+/* The same of a step, or of a phase within one (measure/step_power.h); false: it marks neither. */
+bool measuring_mark_step(struct measuring *measuring, const struct mark *mark);
+
 struct measured {
     int64_t start_ns, end_ns; /* CLOCK_MONOTONIC */
     int64_t ready_ns;         /* all meters had answered; 0: not before the end */

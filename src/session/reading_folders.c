@@ -1,15 +1,19 @@
 #include "session/reading_folders.h"
 
 #include "results/judge/judge.h"
+#include "base/cleanup.h"
 #include "base/value.h"
+#include "session/run_folder.h"
 
 int reading_folders(char *const *paths, size_t count, struct dataset *out)
 {
     struct err err = {0};
     *out = (struct dataset){0};
     bool ok = true;
-    for (size_t i = 0; ok && i < count; i++)
-        ok = dataset_read(out, paths[i], &err);
+    for (size_t i = 0; ok && i < count; i++) {
+        AUTO_FREE char *path = run_folder_named(paths[i], &err);
+        ok = path && dataset_read(out, path, &err);
+    }
     if (!ok) {
         cli_error("%s", err.text);
         dataset_fini(out);

@@ -5,11 +5,14 @@
 #include "base/fs.h"
 #include "base/mem.h"
 
+#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 enum { SUFFIX_MAX = 1000 };
 
@@ -61,6 +64,22 @@ int run_folder_new(const char *output, const char *kind, int64_t realtime_ns, ch
     return fd;
 }
 
+/* Whether it is a folder whose name run_folder_new may have given. */
+static bool is_run_folder(int parent, const char *name, const char *prefix)
+{
+    static const char form[] = "dddddddd_dddddd";
+    struct stat st;
+    size_t length = strlen(prefix), at = 0;
+    if (strncmp(name, prefix, length) != 0)
+        return false;
+    for (const char *stamp = name + length; form[at]; at++)
+        if (form[at] == 'd' ? !isdigit((unsigned char)stamp[at]) : stamp[at] != form[at])
+            return false;
+    const char *suffix = name + length + at;
+    bool has_suffix = suffix[0] == '_' && suffix[1] && strspn(suffix + 1, "0123456789") == strlen(suffix + 1);
+    return (!*suffix || has_suffix) && fstatat(parent, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode);
+}
+
 /* Later ones of one second have a longer name. */
 static bool is_newer(const char *name, const char *than)
 {
@@ -75,7 +94,7 @@ char *run_folder_newest(const char *output, const char *kind)
     AUTO_FREE char *folder = without_end_slashes(output);
     DIR *dir = opendir(output);
     for (struct dirent *entry; dir && (entry = readdir(dir));) {
-        if (strncmp(entry->d_name, prefix, strlen(prefix)) != 0 || (newest && !is_newer(entry->d_name, newest)))
+        if (!is_run_folder(dirfd(dir), entry->d_name, prefix) || (newest && !is_newer(entry->d_name, newest)))
             continue;
         free(newest);
         newest = mem_strdup(entry->d_name);
@@ -83,6 +102,24 @@ char *run_folder_newest(const char *output, const char *kind)
     if (dir)
         closedir(dir);
     return newest ? mem_printf("%s/%s", strcmp(folder, "/") == 0 ? "" : folder, newest) : NULL;
+}
+
+char *run_folder_named(const char *given, struct err *err)
+{
+    if (strcmp(given, "latest") != 0)
+        return mem_strdup(given);
+    char *newest = run_folder_newest(RUN_FOLDER_RESULTS, "run");
+    AUTO_FREE char *cwd = newest ? NULL : get_current_dir_name();
+    if (!newest)
+        err_set(err, "latest: there is no run in %s/%s; say which folder it is (one called latest is ./latest)", cwd ? cwd : ".",
+                RUN_FOLDER_RESULTS);
+    return newest;
+}
+
+int run_folder_open_named(const char *given, char **path, struct err *err)
+{
+    AUTO_FREE char *named = run_folder_named(given, err);
+    return named ? run_folder_open(named, path, err) : -1;
 }
 
 int run_folder_open(const char *run_dir, char **path, struct err *err)

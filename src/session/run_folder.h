@@ -10,10 +10,18 @@
  * where kind is "run", "bench" or "feasibility": its descriptor, or -1. path: fresh, as a person would name it from here. */
 int run_folder_new(const char *output, const char *kind, int64_t realtime_ns, char **path, struct err *err);
 
-/* The newest folder KIND_* in output, by its name; fresh, NULL: there is none. */
+/* Where new runs go when nobody says where. */
+#define RUN_FOLDER_RESULTS "results"
+
+/* The newest folder KIND_YYYYMMDD_HHMMSS in output, by its name; fresh, NULL: there is none. A symbolic link is none. */
 char *run_folder_newest(const char *output, const char *kind);
 
-/* Opens the folder of an earlier run; path without slashes at its end. */
+/* What a person called a run: "latest" is the newest in RUN_FOLDER_RESULTS, anything else the path that it is (./latest, too).
+ * Fresh; NULL: there is none. */
+char *run_folder_named(const char *given, struct err *err);
+
+/* Opens the folder of an earlier run; path without slashes at its end. _named: as run_folder_named. */
 int run_folder_open(const char *run_dir, char **path, struct err *err);
+int run_folder_open_named(const char *given, char **path, struct err *err);
 
 #endif

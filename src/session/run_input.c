@@ -2,6 +2,7 @@
 
 #include "base/mem.h"
 #include "base/rng.h"
+#include "session/gpus.h"
 #include "session/locate.h"
 
 #include <stdlib.h>
@@ -68,6 +69,8 @@ static void make_plan(const struct run_options *how, struct run_input *input)
     struct plan_options options = {
         .strict = how->strict,
         .for_running = how->for_running,
+        .has_gpus = how->for_other_machine || gpus_are_for_jobs(how->gpus ? how->gpus : input->settings.pool.gpus,
+                                                                &input->settings.environment),
         .has_seed = how->has_seed || !input->settings.has_seed,
         .seed = how->has_seed ? how->seed : rng_fresh_seed(),
         .home = getenv("HOME"),

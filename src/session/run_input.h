@@ -25,6 +25,8 @@ struct run_options {
     uint64_t seed;
     bool strict;
     bool for_running;
+    const char *gpus;     /* over the settings', as pool_make (session/pool.h) takes it */
+    bool for_other_machine; /* which has GPUs, for all that is known here */
 };
 
 struct run_input {

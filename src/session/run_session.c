@@ -72,7 +72,7 @@ static bool open_new(struct session *session, struct err *err)
 
 static bool open_earlier(struct session *session, struct err *err)
 {
-    session->dir = run_folder_open(session->options->resume_dir, &session->dir_path, err);
+    session->dir = run_folder_open_named(session->options->resume_dir, &session->dir_path, err);
     if (session->dir < 0)
         return false;
     if (tasks_are_in(session->dir))
@@ -80,7 +80,12 @@ static bool open_earlier(struct session *session, struct err *err)
                        "%s: this run was submitted: its experiments are tasks, which '%s submit --resume%s' starts",
                        session->dir_path, TARE_NAME, session->options->rerun ? " ... --rerun-contaminated" : "");
     session->store = store_open(session->dir, session->dir_path, err);
-    return session->store && (!session->options->rerun || again_choose(session->store, &session->again, err));
+    if (!session->store)
+        return false;
+    if (!session->options->rerun || again_choose(session->store, session->options->rerun_which, &session->again, err))
+        return true;
+    store_close(session->store, NULL);
+    return err_wrap(err, "%s", session->dir_path);
 }
 
 static bool is_terminal(int fd)
@@ -148,9 +153,11 @@ static void say_start(const struct session *session, size_t left)
     } else if (session->options->resume_dir) {
         text_addf(&text, ", %zu left; results in %s\n", left, session->dir_path);
     } else {
-        clock_format_duration(estimate_pauses(plan, NULL), pauses);
-        text_addf(&text, "%s, pauses %s in all; results in %s\n", session->options->watch ? " at most" : "", pauses,
-                  session->dir_path);
+        double pauses_s = estimate_pauses(plan, NULL);
+        clock_format_duration(pauses_s, pauses);
+        bool adaptive = plan->guard.cooldown.mode == COOLDOWN_ADAPTIVE && pauses_s > 0;
+        text_addf(&text, "%s, pauses %s%s; results in %s\n", session->options->watch ? " at most" : "",
+                  adaptive ? "until the GPUs are idle and cool" : pauses, adaptive ? "" : " in all", session->dir_path);
     }
     AUTO_FREE char *lanes = pool_text(&session->pool);
     if (lanes)
@@ -403,13 +410,26 @@ static int open_run(struct session *session)
     return code;
 }
 
+static void say_nothing_to_repeat(const struct session *session)
+{
+    AUTO_TEXT struct text words = {0};
+    for (const char *at = session->options->rerun_which; at && *at; at++)
+        if (*at == ',')
+            text_add(&words, " or ");
+        else
+            text_add_char(&words, *at);
+    message_printf("nothing to repeat: no result in %s %s%s\n", session->dir_path,
+                   words.length ? "is " : "has a verdict that is not clean", text_get(&words));
+}
+
 /* No session begins, and nothing is written. */
 static int nothing_to_repeat(struct session *session)
 {
+    const char *which = session->options->rerun_which;
     struct err err = {0};
     if (!session->options->quiet && !session->options->json)
-        message_printf("nothing to repeat: no result in %s has a verdict that is not clean\n", session->dir_path);
-    if (session->again.unjudged > 0)
+        say_nothing_to_repeat(session);
+    if (!which && session->again.unjudged > 0)
         cli_note("%zu experiment%s ended before verdicts were given, and %s left as %s", session->again.unjudged,
                  session->again.unjudged == 1 ? "" : "s", session->again.unjudged == 1 ? "is" : "are",
                  session->again.unjudged == 1 ? "it is" : "they are");

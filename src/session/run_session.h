@@ -19,7 +19,8 @@ struct session_options {
     const char *output;
     const char *resume_dir;        /* an earlier run to go on with */
     bool task;                     /* it is a start of a submitted run (slurm/tasks.h) */
-    bool rerun;                    /* of it, repeat what is not clean, and nothing else */
+    bool rerun;                    /* of it, repeat some, and nothing else: */
+    const char *rerun_which;       /* as again_choose (run/again.h) takes it; NULL: what is not clean */
     const struct caller *caller;
     struct host_meter *host; /* what root's rights may have opened; NULL: nothing */
     struct governing *governing; /* as far as root's rights began it; stays the caller's */

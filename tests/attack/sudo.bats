@@ -182,7 +182,11 @@ works_as_caller() {
     protect
     for command in $(commands); do
         case $command in
-        run | list | submit | oom | memory) refused "$command" roots/secret.json ;;
+        run)
+            refused run roots/secret.json
+            refused run --rerun failed roots/closed
+            ;;
+        list | submit | oom | memory) refused "$command" roots/secret.json ;;
         feasibility)
             refused feasibility roots/secret.json
             refused feasibility --plan roots/secret.json --gpu-memory 8GiB

@@ -92,6 +92,11 @@ END
     [[ "$output" == *"--yes"* ]]
     run -2 "$TARE" doctor --calibrate </dev/null
     [[ "$output" == *"--yes"* ]]
+    # Which GPU, and its owner's consent, are the calibration's alone.
+    for option in --yes "--gpu 0"; do
+        run -2 "$TARE" doctor $option
+        [[ "$output" == *"--gpu and --yes go with --calibrate only"* ]]
+    done
     [ ! -e users/kernel0 ]
     [ -z "$(files 2>/dev/null)" ]
 }
@@ -100,6 +105,11 @@ END
     printf '0 1000000000 90\n' >"users/$$"
     run -1 "$TARE" calibrate --yes --seconds 20
     [[ "$output" == *"used by pid"* ]]
+    run -1 "$TARE" doctor --calibrate --yes --gpu "$UUID"
+    [[ "$output" == *"used by pid"* ]]
+    run "$TARE" doctor --calibrate --yes --gpu GPU-none
+    [ "$status" -ne 0 ]
+    [[ "$output" == *GPU-none* && "$output" != *"used by pid"* ]]
     [ ! -e users/kernel0 ]
 }
 

@@ -412,7 +412,7 @@ assert row["energy_gpu_net_joules"] == row["energy_gpu_net_half_width_joules"] =
     settings 2 '' '"cooldown": {"mode": "adaptive", "min": 1, "max": 60}'
     sed -i 's/"between_runs": 0/"between_runs": 40/' settings.json
     tare_run >out
-    grep -q 'GPUs cool after .* less than the pause of the settings' out
+    grep -qE 'paused [0-9.]+ s, until the GPUs were idle and cool: [0-9.]+ s less than the fixed 40 s' out
     grep -q '^adaptive pauses: .* less than fixed ones' out
     look '
 pause, = guard(1, "cooldown")
@@ -421,6 +421,29 @@ assert abs(pause["saved_s"] - (40 - pause["took_s"])) < 1e-9, pause
 # Also what came after the experiment was over is in its file.
 assert [g["phase"] for g in experiment(1)["tare"]["guard"]] == ["preflight", "postflight", "cooldown"], experiment(1)["tare"]["guard"]
 '
+}
+
+@test "where no pause is stated it is adaptive on a GPU, and says how long it was and why; with --gpus none there is none" {
+    scenario 1
+    job "$(job_holds 1000); sleep 1; echo loss 0.5"
+    settings 2
+    sed -i 's/"between_runs": 0, "between_configurations": 0, "before_retry": 0, //' settings.json
+    tare_run >out
+    grep -q '2 experiments, pauses until the GPUs are idle and cool; results in ' out
+    grep -qE 'paused [0-9.]+ s, until the GPUs were idle and cool: [0-9.]+ s less than the fixed 60 s' out
+    look '
+pause, = guard(1, "cooldown")
+assert pause["mode"] == "adaptive" and pause["settled"] and pause["planned_s"] == 60 and 5 <= pause["took_s"] < 40, pause
+'
+    tare_run --dry-run >out
+    grep -qE '^pauses +adaptive: each until the GPUs are idle and cool, 5.0 s to 5 min 00 s$' out
+    tare_run --dry-run --gpus none >out
+    grep -qE '^pauses +0.0 s between experiments in all, 0 s before each retry$' out
+    CUDA_VISIBLE_DEVICES="" tare_run --dry-run >out
+    grep -qE '^pauses +0.0 s between' out
+    sed -i 's/"stop_grace"/"between_runs": 3, "stop_grace"/' settings.json
+    tare_run --dry-run >out
+    grep -qE '^pauses +3.0 s between experiments in all, 30 s before each retry$' out
 }
 
 @test "each attempt has its own proof, before a retry too" {

@@ -232,7 +232,7 @@ epoch,epoch,2,fifo"
 @test "a flood of marks stops nothing, is limited and said once" {
     need_python
     # 500,000 marks and 50 MB without a line end through the FIFO, 200,000 marks through the log.
-    job 'yes step | head -n 500000 >"$TARE_MARKS"; head -c 50000000 /dev/zero >"$TARE_MARKS"; echo >"$TARE_MARKS"
+    job 'yes fold | head -n 500000 >"$TARE_MARKS"; head -c 50000000 /dev/zero >"$TARE_MARKS"; echo >"$TARE_MARKS"
 seq 200000 | sed "s/^/Epoch /"; sleep 1.5; echo "epoch last" >"$TARE_MARKS"; echo "loss 0.5"'
     registry '"marks": {"epoch": "^Epoch ([0-9]+)"}'
     settings 1

@@ -43,7 +43,8 @@ forms() {
 3 run settings.json -c registry.json --dry-run
 3 run -l -c registry.json
 3 run --resume $run_1
-3 run --rerun-contaminated $run_1" ;;
+3 run --rerun-contaminated $run_1
+3 run --rerun failed,contaminated $run_1" ;;
     list) echo "3 list -c registry.json
 3 list -c registry.json --check" ;;
     exec) echo "0 exec -- true
@@ -89,7 +90,8 @@ forms() {
     clean) echo "3 clean
 3 clean --json" ;;
     doctor) echo "3 doctor
-3 doctor --json" ;;
+3 doctor --json
+2 doctor --calibrate --gpu 7 --yes" ;;
     *) return 1 ;;
     esac
 }
@@ -253,6 +255,8 @@ run -r "$hostile" -m "$hostile" -c registry.json
 run settings.json -c "$hostile"
 run "--$hostile"
 run --resume "$hostile"
+run --rerun failed "$hostile"
+run --rerun "$hostile" "$run_1"
 run broken.json -c registry.json' ;;
     list) echo 'list -c registry.json
 list -c registry.json --check
@@ -328,6 +332,7 @@ clean --json
 clean --pid "$hostile"' ;;
     doctor) echo 'doctor
 doctor --json
+doctor --calibrate --yes --gpu "$hostile"
 doctor "$hostile"' ;;
     *) return 1 ;;
     esac

@@ -130,11 +130,18 @@ two_runs() {
 
 @test "a dry run tells the pauses of the whole night" {
     toy
-    # 3 runs of one entry and 1 of another, at 60 s: three pauses.
-    echo '{"experiments": [{"repo": "toy", "model": "small", "mode": "default", "runs_per_config": 3},
-                           {"repo": "toy", "model": "big", "mode": "default"}]}' > settings.json
-    run --separate-stderr "$TARE" run settings.json --dry-run
-    [[ "$output" == *"pauses       3 min 00 s between experiments in all, 30 s before each retry"* ]]
+    # 3 runs of one entry and 1 of another, at 60 s: three pauses. Without a GPU none but what is stated.
+    local stated expected
+    while IFS='|' read -r stated expected; do
+        echo '{"experiments": [{"repo": "toy", "model": "small", "mode": "default", "runs_per_config": 3},
+                               {"repo": "toy", "model": "big", "mode": "default"}], "tare": {"timing": {'"$stated"'}}}' > settings.json
+        run --separate-stderr "$TARE" run settings.json --dry-run --gpus none
+        [[ "$output" == *"pauses       $expected"* ]] || { echo "$stated: $output"; return 1; }
+    done <<'END'
+"between_runs": 60, "between_configurations": "1m", "before_retry": 30|3 min 00 s between experiments in all, 30 s before each retry
+"between_runs": 60|2 min 00 s between experiments in all, 0 s before each retry
+|0.0 s between experiments in all, 0 s before each retry
+END
 }
 
 @test "a dry run as JSON holds each argv" {

@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
-# run --rerun-contaminated: what is not clean is done again, nothing else; whatever comes between, no result is lost.
+# run --rerun-contaminated and --rerun: what is not clean, or what is named, is done again, nothing else; whatever comes between, no
+# result is lost.
 
 load ../cli/runs
 
@@ -137,6 +138,131 @@ repo_net_002 5"
     run "$TARE" run --rerun-contaminated "$WORK/repo"
     [ "$status" -eq 2 ]
     [[ "$output" == *"holds no run"* ]]
+}
+
+@test "--rerun failed repeats what failed, in the same folder; the try before stays in the journal and in its folder" {
+    job 'echo "$TARE_EXPERIMENT $TARE_ATTEMPT" >>../tries
+echo "loss 0.$TARE_ATTEMPT"
+if [ -e ../fails ] && [ "$TARE_EXPERIMENT" = repo_net_002 ]; then exit 7; fi'
+    settings 3
+    touch fails
+    run tare_run
+    [ "$status" -eq 1 ]
+    is "$(summary outcome | xargs)" "succeeded failed succeeded"
+    verdicts clean - clean
+    rm tries
+    run "$TARE" run --rerun suspect,failed "$(run_dir)"
+    [ "$status" -eq 1 ]
+    [[ "$output" == *"3 experiments, 1 to repeat (1 failed); "* ]]
+    [[ "$output" == *"to repeat the 1 that failed: tare run --rerun failed $(run_dir)"* ]]
+    rm fails
+    "$TARE" run --rerun failed "$(run_dir)"
+    is "$(cat tries)" "repo_net_002 2
+repo_net_002 3"
+    is "$(summary outcome | xargs)" "succeeded succeeded succeeded"
+    is "$(summary attempt | xargs)" "1 3 1"
+    is "$(events attempt_ended 2 | wc -l)" 3
+    is "$(experiment 2 '[a["outcome"] for a in t["attempts"]], t["result_attempt"]')" "(['failed', 'failed', 'succeeded'], 3)"
+    is "$(cat "$(run_dir)/repo_net_002/attempt_1/training.log" "$(run_dir)/repo_net_002/training.log")" "loss 0.1
+loss 0.3"
+    is "$(ls results | wc -l)" 1
+    run "$TARE" run --rerun failed,contaminated "$(run_dir)"
+    [ "$status" -eq 0 ]
+    is "$output" "nothing to repeat: no result in $(run_dir) is failed or contaminated"
+}
+
+@test "--rerun takes verdicts and ids, several with commas, each experiment once" {
+    three
+    verdicts clean contaminated suspect
+    "$TARE" run --rerun suspect "$(run_dir)"
+    is "$(cat tries)" "repo_net_003 2"
+    rm tries
+    verdicts clean contaminated unverified
+    "$TARE" run --rerun repo_net_001,unverified,repo_net_003 "$(run_dir)" >out
+    grep -qF ", 2 to repeat (1 unverified, 1 named); " out
+    is "$(cat tries)" "repo_net_001 2
+repo_net_003 3"
+    is "$(summary attempt | xargs)" "2 1 3"
+}
+
+@test "--rerun ID of what an interruption left undone runs that, and no more" {
+    job 'echo "$TARE_EXPERIMENT $TARE_ATTEMPT" >>../tries
+if [ -e ../hold ]; then touch ../up; sleep 1000; fi'
+    settings 3
+    touch hold
+    start_run
+    wait_until test -e up
+    kill -INT "$PID"
+    end_program
+    rm hold tries
+    "$TARE" run --rerun repo_net_002 "$(run_dir)" || [ "$?" -eq 1 ]
+    is "$(cat tries)" "repo_net_002 1"
+    rm tries
+    "$TARE" run --resume "$(run_dir)"
+    is "$(cat tries)" "repo_net_001 2
+repo_net_003 1"
+}
+
+@test "a --rerun that is killed in the middle keeps the row before, and --resume finishes it" {
+    three
+    local before
+    before=$(figures)
+    echo 2 >hold
+    start_program run --rerun repo_net_001,repo_net_002 "$(run_dir)"
+    wait_until test -e up
+    kill -KILL "$PID"
+    end_program
+    wait_until lock_is_free lock
+    is "$(figures)" "$before"
+    is "$(events experiment_again | wc -l)" 2
+    rm hold tries
+    "$TARE" run --rerun repo_net_002 "$(run_dir)" >out || [ "$?" -eq 1 ]
+    grep -qF ", 1 to repeat (1 planned before); " out
+    is "$(cat tries)" "repo_net_002 2"
+    "$TARE" run --resume "$(run_dir)"
+    is "$(cat tries)" "repo_net_002 2
+repo_net_001 3"
+    is "$(summary attempt | xargs)" "3 2 1"
+    is "$(cat "$(run_dir)/repo_net_001/attempt_1/training.log")" "loss 0.1"
+}
+
+@test "what --rerun cannot repeat is told with the nearest name, and nothing is written" {
+    three
+    local before word said
+    before=$(cd "$(run_dir)" && cat run.db events.jsonl summary.csv | md5sum)
+    while IFS='|' read -r word said; do
+        run "$TARE" run --rerun "$word" "$(run_dir)"
+        [ "$status" -eq 2 ] || { echo "$word: $status $output"; return 1; }
+        [[ "$output" == *"$said"* ]] || { echo "$word: $output"; return 1; }
+    done <<END
+failled|'failled' is neither failed, unverified, suspect, contaminated nor the id of an experiment of this run; did you mean 'failed'?
+failed,repo_net_0001|'repo_net_0001' is neither failed, unverified, suspect, contaminated nor the id of an experiment of this run; did you mean 'repo_net_001'?
+repo_net_001,|'' is neither failed,
+clean|'clean' is neither failed,
+END
+    run "$TARE" run --rerun failed
+    [ "$status" -eq 2 ]
+    [[ "$output" == *"--rerun failed of which run? Give its folder behind it, or latest"* ]]
+    run "$TARE" run --rerun failed --rerun-contaminated "$(run_dir)"
+    [ "$status" -eq 2 ]
+    run "$TARE" run --rerun failed "$(run_dir)" -n 3
+    [ "$status" -eq 2 ]
+    [[ "$output" == *"--runs does not go with --rerun"* ]]
+    is "$(cd "$(run_dir)" && cat run.db events.jsonl summary.csv | md5sum)" "$before"
+    [ ! -e tries ]
+}
+
+@test "--rerun refuses a run that is under way" {
+    three
+    echo 2 >hold
+    start_program run --rerun repo_net_001 "$(run_dir)"
+    wait_until test -e up
+    run "$TARE" run --rerun repo_net_002 "$(run_dir)"
+    [ "$status" -eq 2 ]
+    [[ "$output" == *"$PID"* ]]
+    kill -INT "$PID"
+    end_program
+    is "$(cat tries)" "repo_net_001 2"
 }
 
 @test "60 random kill -9 of a rerun: each experiment has a whole result at every moment" {

@@ -1,4 +1,5 @@
-/* What is learnt of a GPU's sensors from what `tare calibrate --readings FILE` wrote: learn_readings < FILE prints JSON. */
+/* What is learnt of a GPU's sensors from what `tare calibrate --readings FILE` wrote: learn_readings < FILE prints JSON, as
+ * a calibration's file has it. */
 #include "base/mem.h"
 #include "measure/calibration/calibration.h"
 
@@ -34,7 +35,9 @@ int main(void)
         data.loads = mem_room(data.loads, data.load_count, &data.load_capacity, sizeof *data.loads);
         data.loads[data.load_count++] = (struct load_interval){reading.before_ns, reading.after_ns, reading.value};
     }
+    data.identity = (struct gpu_identity){.uuid = "GPU-read", .name = "read", .driver = "0"};
     calibration_learn(&data, &found);
+    found.made_s = 1;
     json_t *json = calibration_json(&found);
     json_dumpf(json, stdout, JSON_INDENT(1));
     json_decref(json);

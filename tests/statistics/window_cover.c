@@ -2,11 +2,14 @@
  * (a line each: `case NAME`, `sensor key=value ...`, `c BEGIN_NS END_NS MILLIJOULES`, `p BEGIN_NS END_NS WATTS`,
  * `w START_NS END_NS TRUTH_J`, `end`) and prints, for each w, `NAME START_NS END_NS ENERGY_J HALF_WIDTH_J SOURCE`, with
  * `-` for what is absent. With `--as nvml` the sensor line is ignored, with `--as unknown` it is replaced by the bounds
- * of a GPU that nobody knows. `--coverage` prints instead, for each case's name, how many windows there were, the share
+ * of a GPU that nobody knows; so does `sensor calibration=none` for one case, and `calibration=FILE` by what a
+ * calibration's file tells of such a GPU. `--coverage` prints instead, for each case's name, how many windows there were, the share
  * in which the truth lay within the half-width, and the median half-width as a share of the truth. */
 #include "base/mem.h"
+#include "measure/calibration/calibration.h"
 #include "measure/energy/energy_budget.h"
 
+#include <fcntl.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -64,6 +67,22 @@ static bool set_averaging(struct sensor_behaviour *out, const char *value)
     return false;
 }
 
+static void set_calibration(struct cover_case *to, const char *path)
+{
+    struct calibration calibration;
+    struct calibration_profile profile;
+    struct err err = {0};
+    to->behaviour = sensor_profile_unknown.behaviour;
+    if (strcmp(path, "none") == 0)
+        return;
+    if (!calibration_read(AT_FDCWD, path, &calibration, &err)) {
+        fprintf(stderr, "window_cover: %s\n", err.text);
+        exit(2);
+    }
+    calibration_profile(&calibration, &sensor_profile_unknown, &profile);
+    to->behaviour = profile.of.behaviour;
+}
+
 static bool set_key(struct cover_case *to, const char *key, const char *value)
 {
     struct {
@@ -76,6 +95,10 @@ static bool set_key(struct cover_case *to, const char *key, const char *value)
         {"looked_share", NULL, &to->behaviour.looked_share}, {"quantum_mj", NULL, &to->sensor.quantum_mj},
         {"power_limit_w", NULL, &to->sensor.power_limit_w},  {"gain_percent", NULL, &to->gain_percent},
     };
+    if (strcmp(key, "calibration") == 0) {
+        set_calibration(to, value);
+        return true;
+    }
     if (strcmp(key, "averaging") == 0)
         return set_averaging(&to->behaviour, value);
     if (strcmp(key, "counter") == 0) {

@@ -43,7 +43,7 @@ uint64_t ledger_held(uint64_t size);
 bool ledger_reserve(int gpu, uint64_t held, uint64_t size);
 
 /* The driver granted it: one more allocation under the entry's key, for which so much was reserved; or it did not.
- * Virtual memory has no entry (virtual.h). */
+ * Virtual memory has no entry (virtual.c). */
 void ledger_commit(const struct pointer_entry *entry, uint64_t reserved);
 void ledger_cancel(int gpu, uint64_t reserved, uint64_t size, cu_result result);
 

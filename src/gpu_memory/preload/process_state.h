@@ -45,7 +45,7 @@ struct process_state {
     _Atomic int64_t context_read_ns[GPU_LEDGER_GPUS];
     bool context_read[GPU_LEDGER_GPUS]; /* the driver has told it; written by whoever holds `reading` */
     atomic_flag reading;      /* one thread asks the driver at a time */
-    struct virtuals *virtuals; /* virtual_memory.c */
+    struct virtuals *virtuals; /* virtual.c */
 };
 
 extern _Atomic(struct process_state *) process_state_page; /* process_state_get's */

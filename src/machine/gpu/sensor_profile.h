@@ -1,5 +1,5 @@
 /* sensor_profile: how the power sensor of a model of GPU behaves, as far as anybody has published or measured it. Each vendor has its
- * rows (vendor.h); meter/sensor_profile.h finds one. */
+ * rows (vendor.h); measure/energy/sensor_profile.h finds one. */
 #ifndef TARE_MACHINE_GPU_SENSOR_PROFILE_H
 #define TARE_MACHINE_GPU_SENSOR_PROFILE_H
 
@@ -16,6 +16,7 @@ struct sensor_behaviour {
     enum window_averaging averaging;
     int64_t averaging_ns; /* length of the boxcar, time constant of the exponential */
     int64_t delay_ns;     /* from the end of what is averaged to the update that shows it */
+    double averaging_sd_ns, delay_sd_ns; /* standard uncertainties, of a calibration; 0: nobody tells */
     double looked_share;  /* of an update period; at 1 all power is looked at */
     bool counter_current; /* the counter holds all energy up to its update: only samples are averaged */
 };

@@ -19,32 +19,35 @@ static const char prefix[] = "calibration-";
 #define BAND_NOISES 4.0
 #define BAND_C      1.5 /* whole degrees are told */
 #define FINAL_S     2.0
+#define NORMAL_95   1.96 /* standard deviations in a half-width */
 #define LOOKED_SURE 0.05 /* what is surely looked at but for this share is all looked at */
+#define CURRENT_SHARE 0.1 /* of its period: a counter that is later does not show all energy at its update */
 
 const char *const calibration_series_names[CALIBRATION_SERIES] = {"samples", "power", "counter", "temperature"};
 
-/* Each figure of struct sensor_learnt under its name. */
+/* Each figure of struct sensor_learnt under its name; signed ones may be below zero. */
 static const struct {
     const char *name;
     size_t offset;
+    bool is_signed;
 } figures[] =
     {
-        {"update_period_s", offsetof(struct sensor_learnt, update_period_s)},
-        {"jitter_s", offsetof(struct sensor_learnt, jitter_s)},
-        {"averaging_s", offsetof(struct sensor_learnt, averaging_s)},
-        {"delay_s", offsetof(struct sensor_learnt, delay_s)},
-        {"lag_s", offsetof(struct sensor_learnt, lag_s)},
-        {"looked_share", offsetof(struct sensor_learnt, looked_share)},
-        {"quantum", offsetof(struct sensor_learnt, quantum)},
-        {"noise_w", offsetof(struct sensor_learnt, noise_w)},
-        {"idle_w", offsetof(struct sensor_learnt, idle_w)},
-        {"load_w", offsetof(struct sensor_learnt, load_w)},
+        {"update_period_s", offsetof(struct sensor_learnt, update_period_s), false},
+        {"jitter_s", offsetof(struct sensor_learnt, jitter_s), false},
+        {"averaging_s", offsetof(struct sensor_learnt, averaging_s), false},
+        {"delay_s", offsetof(struct sensor_learnt, delay_s), false},
+        {"lag_s", offsetof(struct sensor_learnt, lag_s), true},
+        {"looked_share", offsetof(struct sensor_learnt, looked_share), false},
+        {"quantum", offsetof(struct sensor_learnt, quantum), false},
+        {"noise_w", offsetof(struct sensor_learnt, noise_w), false},
+        {"idle_w", offsetof(struct sensor_learnt, idle_w), true},
+        {"load_w", offsetof(struct sensor_learnt, load_w), true},
 },
   whole[] = {
-      {"agreement", offsetof(struct calibration, agreement)},
-      {"idle_settle_s", offsetof(struct calibration, idle_settle_s)},
-      {"power_back_s", offsetof(struct calibration, power_back_s)},
-      {"temperature_back_s", offsetof(struct calibration, temperature_back_s)},
+      {"agreement", offsetof(struct calibration, agreement), false},
+      {"idle_settle_s", offsetof(struct calibration, idle_settle_s), false},
+      {"power_back_s", offsetof(struct calibration, power_back_s), false},
+      {"temperature_back_s", offsetof(struct calibration, temperature_back_s), false},
 };
 
 static double mean_between(const struct calibration_readings *series, int64_t from_ns, int64_t to_ns, bool *known)
@@ -101,12 +104,21 @@ void calibration_learn(const struct calibration_data *data, struct calibration *
     memcpy(out->driver, data->identity.driver, sizeof out->driver);
 }
 
-static json_t *figure_json(const struct learnt *figure)
+/* What is written and what is read: a file that the writer made is never refused. */
+static bool within_bounds(const struct learnt *figure, bool is_signed)
+{
+    return fabs(figure->value) <= FIGURE_MAX && (is_signed || figure->value >= 0) && figure->half_width >= 0 &&
+           figure->half_width <= FIGURE_MAX; /* false for what is no number */
+}
+
+static json_t *figure_json(const struct learnt *figure, bool is_signed)
 {
     json_t *json = json_object();
-    json_object_set_new(json, "value", figure->known ? json_real(figure->value) : json_null());
-    json_object_set_new(json, "half_width", figure->known ? json_real(figure->half_width) : json_null());
-    json_object_set_new(json, "why", json_text_or_null(figure->known ? NULL : figure->why));
+    bool known = figure->known && within_bounds(figure, is_signed);
+    json_object_set_new(json, "value", known ? json_real(figure->value) : json_null());
+    json_object_set_new(json, "half_width", known ? json_real(figure->half_width) : json_null());
+    json_object_set_new(json, "why",
+                        json_text_or_null(known ? NULL : figure->known ? "no sensor has such a value" : figure->why));
     return json;
 }
 
@@ -118,7 +130,8 @@ static json_t *sensor_json(const struct sensor_learnt *sensor)
     json_set_count(json, "updates", sensor->updates);
     for (size_t i = 0; i < sizeof figures / sizeof *figures; i++)
         json_object_set_new(json, figures[i].name,
-                            figure_json((const struct learnt *)((const char *)sensor + figures[i].offset)));
+                            figure_json((const struct learnt *)((const char *)sensor + figures[i].offset),
+                                        figures[i].is_signed));
     return json;
 }
 
@@ -137,7 +150,8 @@ json_t *calibration_json(const struct calibration *calibration)
     json_object_set_new(json, "sensors", sensors);
     for (size_t i = 0; i < sizeof whole / sizeof *whole; i++)
         json_object_set_new(json, whole[i].name,
-                            figure_json((const struct learnt *)((const char *)calibration + whole[i].offset)));
+                            figure_json((const struct learnt *)((const char *)calibration + whole[i].offset),
+                                        whole[i].is_signed));
     return json;
 }
 
@@ -146,7 +160,7 @@ static bool take_number(const json_t *json, const char *key, double most, double
     return json_get_number(json, key, out) && isfinite(*out) && *out >= 0 && *out <= most;
 }
 
-static bool take_figure(const json_t *json, const char *name, struct learnt *out)
+static bool take_figure(const json_t *json, const char *name, bool is_signed, struct learnt *out)
 {
     const json_t *figure = json_get(json, name);
     *out = (struct learnt){.why = "it was not learnt"};
@@ -154,8 +168,8 @@ static bool take_figure(const json_t *json, const char *name, struct learnt *out
         return false;
     if (!json_get(figure, "value"))
         return true;
-    out->known = take_number(figure, "value", FIGURE_MAX, &out->value) &&
-                 take_number(figure, "half_width", FIGURE_MAX, &out->half_width);
+    out->known = json_get_number(figure, "value", &out->value) &&
+                 json_get_number(figure, "half_width", &out->half_width) && within_bounds(out, is_signed);
     return out->known;
 }
 
@@ -182,7 +196,8 @@ static bool take_sensor(const json_t *json, struct sensor_learnt *out)
         averaging--;
     bool good = kind && json_get_int(json, "updates", &updates) && updates >= 0;
     for (size_t i = 0; i < sizeof figures / sizeof *figures && good; i++)
-        good = take_figure(json, figures[i].name, (struct learnt *)((char *)out + figures[i].offset));
+        good = take_figure(json, figures[i].name, figures[i].is_signed,
+                           (struct learnt *)((char *)out + figures[i].offset));
     out->averaging = (enum sensor_averaging)averaging;
     out->averaging_why = averaging == AVERAGING_UNKNOWN ? "it was not learnt" : NULL;
     out->updates = (size_t)updates;
@@ -202,7 +217,8 @@ bool calibration_parse(const json_t *json, struct calibration *out, struct err *
     for (int i = 0; i < CALIBRATION_TEMPERATURE && good; i++)
         good = take_sensor(json_get(json_get(json, "sensors"), calibration_series_names[i]), &out->sensors[i]);
     for (size_t i = 0; i < sizeof whole / sizeof *whole && good; i++)
-        good = take_figure(json, whole[i].name, (struct learnt *)((char *)out + whole[i].offset));
+        good = take_figure(json, whole[i].name, whole[i].is_signed,
+                           (struct learnt *)((char *)out + whole[i].offset));
     return good || err_set(err, "it is no calibration of this version");
 }
 
@@ -222,6 +238,8 @@ static void take_averaging(const struct sensor_learnt *learnt, struct sensor_beh
         out->averaging = kinds[learnt->averaging];
         out->averaging_ns = in_ns(learnt->averaging_s.value);
         out->delay_ns = in_ns(learnt->delay_s.value);
+        out->averaging_sd_ns = learnt->averaging_s.half_width / NORMAL_95 * NS_PER_S;
+        out->delay_sd_ns = learnt->delay_s.half_width / NORMAL_95 * NS_PER_S;
     } else { /* it is as late as a boxcar of this length at most */
         out->averaging = WINDOW_BOXCAR;
         out->averaging_ns = in_ns(2 * (fmax(learnt->lag_s.value, 0) + learnt->lag_s.half_width));
@@ -241,8 +259,10 @@ void calibration_profile(const struct calibration *calibration, const struct sen
     const struct sensor_learnt *power = &calibration->sensors[CALIBRATION_POWER];
     const struct sensor_learnt *counter = &calibration->sensors[CALIBRATION_COUNTER];
     const struct sensor_learnt *shown = tells_averaging(samples) ? samples : power;
-    const struct sensor_learnt *updates = counter->update_period_s.known ? counter : power;
-    const struct learnt *looked = &counter->looked_share;
+    /* Where there is no counter, or it never changed, energies are of what is shown alone. */
+    const struct sensor_learnt *energy = counter->updates > 0 ? counter : shown;
+    const struct sensor_learnt *updates = energy->update_period_s.known ? energy : power;
+    const struct learnt *looked = &energy->looked_share;
     char when[40];
     *out = (struct calibration_profile){.of = *row};
     struct sensor_behaviour *behaviour = &out->of.behaviour;
@@ -256,9 +276,11 @@ void calibration_profile(const struct calibration *calibration, const struct sen
     if (looked->known) {
         bool all = looked->value - looked->half_width >= 1 - LOOKED_SURE;
         behaviour->looked_share = all ? 1 : fmax(looked->value - looked->half_width, 0);
-        /* Each update adds the mean of the time since the one before: all energy. */
+        /* Each update adds the mean of the time since the one before, until now: all energy. */
+        double period_s = updates->update_period_s.value;
         behaviour->counter_current = all && counter->averaging == AVERAGING_BOXCAR && period &&
-                                     counter->averaging_s.value < (1 + LOOKED_SURE) * updates->update_period_s.value;
+                                     counter->averaging_s.value < (1 + LOOKED_SURE) * period_s &&
+                                     counter->delay_s.value < CURRENT_SHARE * period_s;
     }
     memcpy(out->uuid, calibration->uuid, sizeof out->uuid);
     memcpy(out->driver, calibration->driver, sizeof out->driver);

@@ -461,6 +461,7 @@ struct learnt sensor_learn_return(const struct sensor_reading *readings, size_t 
     if (back == count)
         return unknown("it was not back when the last was read");
     bool from_begin = back == 0 || readings[back - 1].after_ns < from_ns;
-    int64_t early_ns = from_begin ? from_ns : readings[back - 1].before_ns, late_ns = readings[back].after_ns;
+    int64_t early_ns = from_begin || readings[back - 1].before_ns < from_ns ? from_ns : readings[back - 1].before_ns;
+    int64_t late_ns = readings[back].after_ns;
     return known((double)(early_ns / 2 + late_ns / 2 - from_ns) / 1e9, (double)(late_ns - early_ns) / 2e9);
 }

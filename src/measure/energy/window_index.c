@@ -16,7 +16,7 @@ static const double anchor_periods = 10;
 /* 95 % of an even error, as a share of its whole range: a change within the unseen part of its period, a rounded power. */
 static const double even_share = 0.475;
 /* A counter that differs from the trace's integral by less than this share of what the trace may miss is made from it. */
-static const double own_scale = 1;
+static const double own_ratio = 1;
 /* Of the energy in a period: a load in step with the averaging shows nothing of itself. */
 static const double in_step_share = 0.08;
 /* A coarser step is one of the load's, which has few levels. */
@@ -402,7 +402,7 @@ static void bound_parts(const struct window_index *index, const struct index_mom
                         const struct index_moment *to, struct window_parts *out)
 {
     bool instants = index->sensor.averaging == WINDOW_INSTANT;
-    bool summed = index->smooth.scale < own_scale || index->counted.count == 0;
+    bool summed = index->smooth.ratio < own_ratio || index->counted.count == 0;
     double blind_share = instants && summed ? 1 : index->sensor.unseen_share;
     double bounds[WINDOW_PARTS] = {0}, whole_j = 0;
     bounds[WINDOW_PART_AVERAGING] = hypot(edge_bound(index, from), edge_bound(index, to));

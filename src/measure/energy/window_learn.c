@@ -2,13 +2,15 @@
 
 #include <math.h>
 
-enum { SEEN_POINTS = 8, DELAY_STEPS = 16, DELAY_KNOTS = 2000, SCALE_LEAST = -3, SCALE_MOST = 16 };
+enum { SEEN_POINTS = 8, DELAY_STEPS = 16, DELAY_KNOTS = 2000 };
 
 /* A knot that is located by its successor repeats it: it must add no certainty. */
 static const double echo_penalty = 9;
-/* What is held of the scale before any knot is seen: a power of two, and its deviation. A little more than one: a load
- * can vary in step with the sampling. */
-static const double scale_prior = 0.3, scale_prior_sd = 1.2;
+/* What is held of the ratio before any knot is seen, and as how many misses that counts. A little more than one: a load can
+ * vary in step with the sampling. */
+static const double ratio_prior = 1.2311444133449163, ratio_prior_df = 3; /* 2 to the power of 0.3 */
+/* One ratio stands for all places of a series, which are not alike: it is not surer than this. */
+static const double df_most = 50;
 /* What a mean hides of the load's course within its span, as a share of the energy in it. Nothing can show it when the
  * load is in step with the sensor, so it is assumed. */
 static const double hidden_share = 0.04;
@@ -58,50 +60,24 @@ static void see(struct knot *knot, const struct shape *shape, const struct windo
                      smooth_mean_variance(shape, 2 * shape->delay_s, mean_s, hint) + quantum_j * quantum_j / 12 + 1e-12;
 }
 
-/* How badly a scale explains the knots: twice the negative logarithm of its likelihood, over all gains the trace may
- * have. */
-static double surprise_of(const struct knots *knots, double scale, double gain_sd)
+/* Birge's ratio: the mean square of what the knots missed, each by its predicted variance, over all gains
+ * that the trace may have. Gives how badly the knots are explained with it: twice the negative logarithm of their
+ * likelihood. */
+static double find_ratio(const struct knots *knots, double gain_sd, struct smooth *out)
 {
-    struct smooth_fit fit = smooth_filter(knots, scale);
-    double surprise = fit.logarithms + fit.miss2;
+    double misses = 0;
+    for (size_t s = 0; s < knots->segment_count; s++)
+        misses += knots->segments[s].count > 0 ? (double)knots->segments[s].count - 1 : 0;
+    struct smooth_fit fit = smooth_filter(knots, 1);
     if (gain_sd > 0) {
         double sharpness = fit.traced2 + 1 / (gain_sd * gain_sd);
-        surprise += log(sharpness * gain_sd * gain_sd) - fit.miss_traced * fit.miss_traced / sharpness;
+        fit.logarithms += log(sharpness * gain_sd * gain_sd);
+        fit.miss2 -= fit.miss_traced * fit.miss_traced / sharpness;
     }
-    return surprise;
-}
-
-/* Degrees of freedom of a variance whose binary logarithm has this variance: u, its root, is uncertain by the share
- * sd(ln variance) / 2, and half of that to the power of -2 is what the guide counts (GUM, G.4.2). */
-static double freedom(double log2_variance)
-{
-    return 2 / (log2_variance * M_LN2 * M_LN2);
-}
-
-/* The scale that the knots tell, its geometric mean over what they leave open, and its degrees of freedom; gives how badly
- * the best one explains them. */
-static double find_scale(const struct knots *knots, double gain_sd, double *scale, double *df)
-{
-    double surprise[SCALE_MOST - SCALE_LEAST + 1], least = INFINITY, weights = 0, mean = 0, square = 0;
-    *scale = exp2(scale_prior);
-    *df = freedom(scale_prior_sd * scale_prior_sd);
-    if (knots->count < 2)
-        return 0;
-    for (int power = SCALE_LEAST; power <= SCALE_MOST; power++) {
-        double off = (power - scale_prior) / scale_prior_sd;
-        surprise[power - SCALE_LEAST] = surprise_of(knots, exp2(power), gain_sd) + off * off;
-        least = fmin(least, surprise[power - SCALE_LEAST]);
-    }
-    for (int power = SCALE_LEAST; power <= SCALE_MOST; power++) {
-        double weight = exp((least - surprise[power - SCALE_LEAST]) / 2);
-        weights += weight;
-        mean += weight * power;
-        square += weight * power * power;
-    }
-    mean /= weights;
-    *scale = exp2(mean);
-    *df = freedom(fmax(square / weights - mean * mean, 0) + 1.0 / 12); /* tried in steps of 1 */
-    return least;
+    out->ratio = (ratio_prior_df * ratio_prior + fit.miss2) / (ratio_prior_df + misses);
+    out->scale = fmax(out->ratio, 1);
+    out->df = fmin(ratio_prior_df + misses, df_most);
+    return fit.logarithms + misses * log(out->scale) + fit.miss2 / out->scale;
 }
 
 /* By how much the counter rises faster than the trace's integral, as a share; it is taken out of what was seen at the
@@ -147,11 +123,12 @@ static void find_delay(struct knots *knots, struct shape *shape, const struct wi
 {
     double first = shape_seconds(sensor->span_min_ns, 0) / 2, last = shape_seconds(sensor->span_max_ns, 0) / 2;
     double step = (last - first) / DELAY_STEPS, surprise[DELAY_STEPS + 1], least = INFINITY;
-    double weights = 0, square = 0, scale, df;
+    double weights = 0, square = 0;
+    struct smooth tried;
     for (int i = 0; i <= DELAY_STEPS; i++) {
         shape->delay_s = first + i * step;
         see_all(knots, shape, sensor);
-        surprise[i] = find_scale(knots, sensor->agreement_share / 2, &scale, &df);
+        surprise[i] = find_ratio(knots, sensor->agreement_share / 2, &tried);
         least = fmin(least, surprise[i]);
     }
     *mean = 0;
@@ -192,7 +169,7 @@ struct smooth smooth_knots(struct knots *knots, struct shape *shape, const struc
     if (sensor->span_max_ns > 0 && shape->real)
         learn_sensor(knots, shape, sensor, &out);
     see_all(knots, shape, sensor);
-    find_scale(knots, gain_sd, &out.scale, &out.df);
+    find_ratio(knots, gain_sd, &out);
     find_gain(knots, gain_sd, &out);
     smooth_filter(knots, out.scale);
     smooth_back(knots, out.scale);

@@ -11,8 +11,9 @@
 
 /* What the knots say about the trace. */
 struct smooth {
-    double scale;         /* of the variance between samples, so that it agrees with the counter as it says */
-    double df;            /* its degrees of freedom, by how uncertain it is (GUM, G.4.2) */
+    double ratio;         /* Birge's: below 1 the counter differs from the trace by less than the trace may miss */
+    double scale;         /* of the variance between samples, so that it agrees with the counter: the ratio, at least 1 */
+    double df;            /* its degrees of freedom */
     double gain, gain_sd; /* the counter rises faster than the trace's integral by this share */
     double delay_sd;      /* how uncertain the delay of the samples is; its mean becomes the shape's delay_s */
     double span_s;        /* over which a sample is a mean, accordingly: it is late by half of it */

@@ -56,10 +56,13 @@ struct entry_settings {
 
 enum plan_order { ORDER_FILE, ORDER_BLOCKS, ORDER_LONGEST };
 
+/* A pause that the settings do not state: the plan settles it, which knows whether there is a GPU. */
+#define PAUSE_UNSAID (-1.0)
+
 struct timing {
-    double between_runs_s;           /* 60 */
-    double between_configurations_s; /* 60 */
-    double before_retry_s;           /* 30 */
+    double between_runs_s;           /* PAUSE_UNSAID */
+    double between_configurations_s; /* PAUSE_UNSAID */
+    double before_retry_s;           /* PAUSE_UNSAID */
     double stop_grace_s;             /* 10: TERM to KILL */
 };
 
@@ -85,7 +88,7 @@ struct preflight_settings {
 };
 
 /* The pause between trainings, on a GPU. */
-enum cooldown_mode { COOLDOWN_FIXED, COOLDOWN_ADAPTIVE };
+enum cooldown_mode { COOLDOWN_FIXED, COOLDOWN_ADAPTIVE, COOLDOWN_UNSAID /* in settings only */ };
 struct cooldown_settings {
     int mode;     /* enum cooldown_mode */
     double min_s; /* 5 */

@@ -98,17 +98,17 @@ static const struct field timing_rows[] = {
     {.key = "between_runs",
      .kind = FIELD_DURATION,
      .offset = offsetof(struct timing, between_runs_s),
-     .initial = "60",
+     .initial = "60 on a GPU, else 0",
      .help = "pause between two experiments of one entry"},
     {.key = "between_configurations",
      .kind = FIELD_DURATION,
      .offset = offsetof(struct timing, between_configurations_s),
-     .initial = "60",
+     .initial = "60 on a GPU, else 0",
      .help = "pause between two experiments of different entries"},
     {.key = "before_retry",
      .kind = FIELD_DURATION,
      .offset = offsetof(struct timing, before_retry_s),
-     .initial = "30",
+     .initial = "30 on a GPU, else 0",
      .help = "pause before a failed experiment is tried again"},
     {.key = "stop_grace",
      .kind = FIELD_DURATION,
@@ -192,7 +192,7 @@ static const struct field cooldown_rows[] = {
      .kind = FIELD_NAME,
      .offset = offsetof(struct cooldown_settings, mode),
      .names = cooldown_modes,
-     .initial = "fixed",
+     .initial = "adaptive; fixed where timing states a pause",
      .help = "fixed: the pauses of timing; adaptive: until the GPUs are idle and cool again, between min and max"},
     {.key = "min",
      .kind = FIELD_DURATION,
@@ -262,13 +262,17 @@ const struct guard_settings guard_settings_default = {
 void settings_set_defaults(struct settings *settings)
 {
     *settings = (struct settings){
-        .timing = {.between_runs_s = 60, .between_configurations_s = 60, .before_retry_s = 30, .stop_grace_s = 10},
+        .timing = {.between_runs_s = PAUSE_UNSAID,
+                   .between_configurations_s = PAUSE_UNSAID,
+                   .before_retry_s = PAUSE_UNSAID,
+                   .stop_grace_s = 10},
         .parallel = parallel_timing_default,
         .order = ORDER_FILE,
         .limits = {.log_bytes = UINT64_C(1) << 30},
         .guard = guard_settings_default,
         .pool = {.per_experiment = 1},
     };
+    settings->guard.cooldown.mode = COOLDOWN_UNSAID;
 }
 
 static void read_section(const struct source *source, const char *parent_path, const json_t *parent, const char *key,

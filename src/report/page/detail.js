@@ -130,6 +130,32 @@ function budgetOf(row) {
     sum("budget_read_out", budget.read_out), sum("budget_total", budget.total))];
 }
 
+/* The power within one of the job's steps: each GPU's curve with its band, phases between dotted lines with their joules. */
+function stepsOf(row) {
+  return (row.data.tare?.energy?.step_power || []).flatMap((steps) => {
+    const title = make("h3", {}, `${say("step_power")} (${steps.device})`), bins = steps.bins;
+    if (!bins?.length) return [title, make("p", { class: "hint", lang: "en" }, steps.reason ?? "")];
+    const width = 1100, height = 320, top = 44, bottom = 40, right = 20, end = bins.at(-1).end_s;
+    const high = Math.max(...bins.map((bin) => bin.power_w + bin.half_width_w)), upwards = ticks(0, high, 5), across = ticks(0, end * 1000, 8);
+    const left = Math.max(70, widest(upwards.map((tick) => withUnit(tick, "W"))) + 14);
+    const x = (s) => left + (s / end) * (width - left - right), y = (w) => height - bottom - (Math.max(w, 0) / high) * (height - top - bottom);
+    const line = (value, of = bins) => of.flatMap((bin) => [`${x(bin.begin_s)} ${y(value(bin))}`, `${x(bin.end_s)} ${y(value(bin))}`]);
+    const back = [...bins].reverse().flatMap((bin) => [bin.end_s, bin.begin_s].map((s) => `${x(s)} ${y(bin.power_w - bin.half_width_w)}`));
+    const svg = make("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": say("step_power"), class: "step-power" });
+    for (const tick of upwards) svg.append(make("line", { x1: left, x2: width - right, y1: y(tick), y2: y(tick), stroke: "var(--line)" }), make("text", { x: left - 8, y: y(tick) + 4, "text-anchor": "end", class: "soft" }, withUnit(tick, "W")));
+    for (const tick of across) svg.append(make("text", { x: x(tick / 1000), y: height - bottom + 18, "text-anchor": "middle", class: "soft" }, withUnit(tick, "ms")));
+    svg.append(make("path", { d: `M${line((bin) => bin.power_w + bin.half_width_w).concat(back).join("L")}Z`, fill: "var(--accent)", opacity: 0.2 }),
+      make("path", { d: `M${line((bin) => bin.power_w).join("L")}`, fill: "none", stroke: "var(--accent)", "stroke-width": 2 }));
+    for (const phase of steps.phases) {
+      const from = x(Math.min(phase.begin_s, end)), to = x(Math.min(phase.end_s, end)), joules = isNumber(phase.energy_j) ? `${withUnit(phase.energy_j, "J", 3)} ± ${plain(phase.half_width_j, 2)}` : say("unknown");
+      svg.append(make("line", { x1: to, x2: to, y1: top, y2: height - bottom, stroke: "var(--soft)", "stroke-dasharray": "2 4" }),
+        make("text", { x: (from + to) / 2, y: top - 24, "text-anchor": "middle", class: "phase" }, make("title", {}, `${phase.name}: ${joules}`), cut(phase.name, to - from)),
+        make("text", { x: (from + to) / 2, y: top - 8, "text-anchor": "middle", class: "soft" }, make("title", {}, `${phase.name}: ${joules}`), cut(joules, to - from)));
+    }
+    return [title, svg, make("p", { class: "hint" }, say("step_power_hint", { n: steps.steps, left: steps.steps_left_out }))];
+  });
+}
+
 const range = (low, high, unit) => (isNumber(low) && isNumber(high) ? `${plain(low)} – ${withUnit(high, unit)}` : "");
 
 /* As the guard saw it before the attempt that counts; in the study's layout the first sample. */
@@ -176,6 +202,7 @@ function showDetail(row) {
   const tries = (own.attempts || []).map((attempt) => [say("attempt", { n: attempt.number }), [say(attempt.outcome ?? "none"), duration(attempt.duration_seconds), attempt.error].filter(Boolean).join(" · ")]);
   const part = (title, pairs) => (pairs.length ? make("div", {}, make("h3", {}, say(title)), list(pairs)) : null);
   section.append(make("div", { class: "columns" }, ...[part("measured", figures), make("div", {}, ...[part("hyperparameters", params), part("attempts", tries)].filter(Boolean)), files].filter(Boolean)));
+  section.append(...stepsOf(row));
   section.append(...budgetOf(row));
   if (own.command) section.append(make("h3", {}, say("command")), make("pre", {}, own.command.map(quoted).join(" ")));
   if (row.data.log_end) {

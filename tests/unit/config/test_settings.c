@@ -24,9 +24,10 @@ static void what_is_not_said_has_its_default(void **state)
     assert_false(settings.deduplicate);
     assert_int_equal(settings.historical_csvs.count, 0);
     assert_false(settings.has_seed);
-    assert_true(settings.timing.between_runs_s == 60);
-    assert_true(settings.timing.between_configurations_s == 60);
-    assert_true(settings.timing.before_retry_s == 30);
+    assert_true(settings.timing.between_runs_s == PAUSE_UNSAID);
+    assert_true(settings.timing.between_configurations_s == PAUSE_UNSAID);
+    assert_true(settings.timing.before_retry_s == PAUSE_UNSAID);
+    assert_int_equal(settings.guard.cooldown.mode, COOLDOWN_UNSAID);
     assert_true(settings.timing.stop_grace_s == 10);
     assert_int_equal(settings.order, ORDER_FILE);
     assert_true(settings.limits.cpu_time_s == 0);
@@ -300,7 +301,7 @@ static void flags_make_one_entry(void **state)
     assert_string_equal(entry->foreground.mutate.items[1], "seed");
     assert_int_equal(entry->runs, 5);
     assert_int_equal(entry->max_retries, 2);
-    assert_true(settings.timing.between_runs_s == 60);
+    assert_true(settings.timing.between_runs_s == PAUSE_UNSAID);
 }
 
 static void flags_without_mutation_are_mode_default(void **state)

@@ -377,6 +377,10 @@ static void way_back_ends_where_the_readings_stay_near(void **state)
     assert_true(sensor_learn_return(cooling, 60, 0, 30, 1).half_width < 0.3);
     assert_false(sensor_learn_return(cooling, 30, 0, 30, 1).known);
     assert_false(sensor_learn_return(cooling, 60, 31 * NS_PER_S, 30, 1).known);
+    /* A call that began 10 ms before the load's end, and still had its power: it is back between then and 3 ms later. */
+    const struct sensor_reading quick[] = {{-10 * NS_PER_MS, NS_PER_MS, 70}, {2 * NS_PER_MS, 3 * NS_PER_MS, 30}};
+    struct learnt back = sensor_learn_return(quick, 2, 0, 30, 1);
+    assert_true(back.known && fabs(back.value - 0.0015) < 1e-9 && fabs(back.half_width - 0.0015) < 1e-9);
 }
 
 static void schedule_has_long_steps_and_waves_in_all_phases(void **state)

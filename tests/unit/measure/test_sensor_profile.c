@@ -8,6 +8,8 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
+#include "base/json.h"
+#include "base/text.h"
 #include "measure/calibration/calibration.h"
 #include "measure/energy/sensor_profile.h"
 
@@ -173,7 +175,7 @@ static struct calibration calibrated_h200(void)
 {
     struct calibration found = {.uuid = "GPU-1", .driver = "580.1", .name = "NVIDIA H200", .made_s = 1795422320};
     struct sensor_learnt *counter = &found.sensors[CALIBRATION_COUNTER], *samples = &found.sensors[CALIBRATION_SAMPLES];
-    *counter = (struct sensor_learnt){.averaging = AVERAGING_BOXCAR};
+    *counter = (struct sensor_learnt){.averaging = AVERAGING_BOXCAR, .updates = 500};
     counter->update_period_s = figure(0.1, 0.0001);
     counter->jitter_s = figure(0.001, 0.0015);
     counter->averaging_s = figure(0.0995, 0.0015);
@@ -223,6 +225,115 @@ static void a_calibration_leaves_what_it_does_not_know(void **state)
     assert_false(profile.of.behaviour.counter_current);
 }
 
+/* What it adds at an update is of the time until 40 ms before: it covers all the time, and does not hold all energy yet. */
+static void a_counter_that_is_late_is_not_current(void **state)
+{
+    (void)state;
+    struct calibration found = calibrated_h200();
+    struct calibration_profile profile;
+    found.sensors[CALIBRATION_COUNTER].delay_s = figure(0.04, 0.003);
+    calibration_profile(&found, &sensor_profile_unknown, &profile);
+    assert_true(profile.of.behaviour.looked_share == 1);
+    assert_false(profile.of.behaviour.counter_current);
+}
+
+static void without_a_counter_the_power_tells_period_and_looked_at_share(void **state)
+{
+    (void)state;
+    struct calibration found = {.uuid = "GPU-1", .driver = "580.1", .made_s = 1795422320};
+    struct calibration_profile profile;
+    struct sensor_learnt *power = &found.sensors[CALIBRATION_POWER];
+    *power = (struct sensor_learnt){.averaging = AVERAGING_BOXCAR, .updates = 800};
+    power->update_period_s = figure(0.05, 0.0001);
+    power->averaging_s = figure(0.03, 0.001);
+    power->delay_s = figure(0.01, 0.001);
+    power->looked_share = figure(0.6, 0.02);
+    calibration_profile(&found, &sensor_profile_unknown, &profile);
+    assert_true(profile.of.behaviour.update_ns == 50 * NS_PER_MS);
+    assert_true(fabs(profile.of.behaviour.looked_share - 0.58) < 1e-12);
+    assert_false(profile.of.behaviour.counter_current);
+    /* A counter that was seen and whose share is not known is not the power's: the row's share stays. */
+    found.sensors[CALIBRATION_COUNTER] = (struct sensor_learnt){.updates = 500};
+    calibration_profile(&found, &sensor_profile_unknown, &profile);
+    assert_true(profile.of.behaviour.looked_share == sensor_profile_unknown.behaviour.looked_share);
+}
+
+static void assert_same(const struct learnt *read, const struct learnt *written)
+{
+    assert_int_equal(read->known, written->known);
+    if (written->known)
+        assert_true(read->value == written->value && read->half_width == written->half_width);
+}
+
+/* As a file has it: printed and parsed. */
+static struct calibration read_again(const struct calibration *written)
+{
+    struct calibration out;
+    struct err err = {0};
+    AUTO_TEXT struct text text = {0};
+    json_t *json = calibration_json(written);
+    json_print_pretty(json, &text);
+    json_decref(json);
+    json = json_loadb(text_get(&text), text.length, 0, NULL);
+    assert_non_null(json);
+    if (!calibration_parse(json, &out, &err))
+        fail_msg("%s", err.text);
+    json_decref(json);
+    return out;
+}
+
+/* The edges of what sensor_learn can give: a lag of less than nothing (a sensor that shows a rise before the load's timer
+ * has it), power of a sensor whose zero is off, boxcars of 3 s, half-widths of everything and of nothing. */
+static void what_is_written_is_read_again(void **state)
+{
+    (void)state;
+    const struct learnt edges[] = {figure(0, 0), figure(1e-9, 1e6), figure(1.0 / 3, 0.1 + 0.2), figure(1e6, 1e-9), {0}};
+    for (size_t i = 0; i < sizeof edges / sizeof *edges; i++)
+        for (int averaging = AVERAGING_UNKNOWN; averaging <= AVERAGING_EXPONENTIAL; averaging++) {
+            struct learnt edge = edges[i], below = edge, share = edge;
+            below.value = -edge.value;
+            share.value = fmin(edge.value, 1);
+            struct calibration written = {.uuid = "GPU-1", .name = "", .driver = "580.1", .made_s = 1, .seconds = 60,
+                                          .agreement = edge, .idle_settle_s = edge, .power_back_s = edge,
+                                          .temperature_back_s = edge};
+            for (int k = 0; k < CALIBRATION_TEMPERATURE; k++)
+                written.sensors[k] = (struct sensor_learnt){edge, edge, (enum sensor_averaging)averaging, NULL, edge, edge,
+                                                            below, share, edge, edge, below, below, i * 1000};
+            struct calibration read = read_again(&written);
+            assert_string_equal(read.uuid, written.uuid);
+            assert_true(read.made_s == 1 && read.seconds == 60);
+            assert_same(&read.agreement, &edge);
+            assert_same(&read.idle_settle_s, &edge);
+            assert_same(&read.power_back_s, &edge);
+            assert_same(&read.temperature_back_s, &edge);
+            for (int k = 0; k < CALIBRATION_TEMPERATURE; k++) {
+                const struct sensor_learnt *a = &read.sensors[k], *b = &written.sensors[k];
+                assert_int_equal(a->averaging, b->averaging);
+                assert_int_equal(a->updates, b->updates);
+                assert_same(&a->update_period_s, &b->update_period_s);
+                assert_same(&a->jitter_s, &b->jitter_s);
+                assert_same(&a->averaging_s, &b->averaging_s);
+                assert_same(&a->delay_s, &b->delay_s);
+                assert_same(&a->lag_s, &b->lag_s);
+                assert_same(&a->looked_share, &b->looked_share);
+                assert_same(&a->quantum, &b->quantum);
+                assert_same(&a->noise_w, &b->noise_w);
+                assert_same(&a->idle_w, &b->idle_w);
+                assert_same(&a->load_w, &b->load_w);
+            }
+        }
+    /* What no sensor can have is unknown in the file, which stays readable. */
+    struct calibration odd = calibrated_h200();
+    odd.agreement = figure(NAN, 1);
+    odd.power_back_s = figure(1, INFINITY);
+    odd.temperature_back_s = figure(-1, 1);
+    odd.idle_settle_s = figure(2e6, 1);
+    struct calibration read = read_again(&odd);
+    assert_false(read.agreement.known || read.power_back_s.known || read.temperature_back_s.known ||
+                 read.idle_settle_s.known);
+    assert_true(read.sensors[CALIBRATION_COUNTER].update_period_s.known);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -233,6 +344,9 @@ int main(void)
         cmocka_unit_test(what_is_not_looked_at_widens_the_bounds_of_a_fast_load_and_not_of_a_steady_one),
         cmocka_unit_test(a_calibration_replaces_what_it_knows),
         cmocka_unit_test(a_calibration_leaves_what_it_does_not_know),
+        cmocka_unit_test(a_counter_that_is_late_is_not_current),
+        cmocka_unit_test(without_a_counter_the_power_tells_period_and_looked_at_share),
+        cmocka_unit_test(what_is_written_is_read_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -399,7 +399,6 @@ static void what_the_settings_say_of_the_run_is_in_the_plan(void **state)
     assert_true(fixture->ok);
     assert_string_equal(fixture->plan.name, "night");
     assert_int_equal(fixture->plan.order, ORDER_FILE);
-    assert_true(fixture->plan.timing.between_runs_s == 60);
     assert_true(fixture->plan.timing.stop_grace_s == 10);
     const struct plan_experiment *experiment = &fixture->plan.experiments[0];
     assert_int_equal(experiment->entry, 1);
@@ -415,6 +414,40 @@ static void what_the_settings_say_of_the_run_is_in_the_plan(void **state)
     assert_null(experiment->foreground.marks[0].start);
     assert_int_equal(experiment->foreground.errors.count, 1);
     assert_true(experiment->foreground.exit_code_required);
+}
+
+/* Plans {'experiments': [...], 'tare': {TARE}} where trainings see a GPU, or none, and compares all that is said of pauses. */
+static void assert_pauses(struct fixture *fixture, const char *tare, bool has_gpus, double runs_s, double configurations_s,
+                          double retry_s, int mode)
+{
+    AUTO_FREE char *settings = mem_printf("{'experiments': [{'repo': 'toy', 'model': 'net'}], 'tare': {%s}}", tare);
+    fixture->options.has_gpus = has_gpus;
+    fixture_plan_toy(fixture, settings);
+    assert_true(fixture->ok);
+    assert_true(fixture->plan.timing.between_runs_s == runs_s);
+    assert_true(fixture->plan.timing.between_configurations_s == configurations_s);
+    assert_true(fixture->plan.timing.before_retry_s == retry_s);
+    assert_int_equal(fixture->plan.guard.cooldown.mode, mode);
+}
+
+static void pauses_that_nobody_stated_are_none_without_a_gpu_and_adaptive_with_one(void **state)
+{
+    struct fixture *fixture = *state;
+    assert_pauses(fixture, "", false, 0, 0, 0, COOLDOWN_FIXED);
+    assert_pauses(fixture, "", true, 60, 60, 30, COOLDOWN_ADAPTIVE);
+    assert_pauses(fixture, "'cooldown': {'max': 90}, 'timing': {'stop_grace': 3}", true, 60, 60, 30, COOLDOWN_ADAPTIVE);
+}
+
+static void pauses_that_are_stated_keep_their_meaning(void **state)
+{
+    struct fixture *fixture = *state;
+    assert_pauses(fixture, "'timing': {'between_runs': 7}", false, 7, 0, 0, COOLDOWN_FIXED);
+    assert_pauses(fixture, "'timing': {'between_runs': 7}", true, 7, 60, 30, COOLDOWN_FIXED);
+    assert_pauses(fixture, "'timing': {'between_configurations': 0}", true, 60, 0, 30, COOLDOWN_FIXED);
+    assert_pauses(fixture, "'timing': {'before_retry': 1}", true, 60, 60, 1, COOLDOWN_FIXED);
+    assert_pauses(fixture, "'timing': {'between_runs': 7}, 'cooldown': {'mode': 'adaptive'}", true, 7, 60, 30, COOLDOWN_ADAPTIVE);
+    assert_pauses(fixture, "'cooldown': {'mode': 'fixed'}", true, 60, 60, 30, COOLDOWN_FIXED);
+    assert_pauses(fixture, "'timing': {'between_runs': 7}, 'cooldown': {'mode': 'adaptive'}", false, 7, 0, 0, COOLDOWN_ADAPTIVE);
 }
 
 static void more_than_a_million_experiments_are_refused(void **state)
@@ -461,6 +494,8 @@ int main(void)
         TEST(draws_are_those_of_the_independent_program),
         TEST(blocks_hold_one_run_of_every_entry),
         TEST(what_the_settings_say_of_the_run_is_in_the_plan),
+        TEST(pauses_that_nobody_stated_are_none_without_a_gpu_and_adaptive_with_one),
+        TEST(pauses_that_are_stated_keep_their_meaning),
         TEST(more_than_a_million_experiments_are_refused),
         TEST(no_runs_give_an_empty_plan),
     };

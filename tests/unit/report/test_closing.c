@@ -89,7 +89,8 @@ static void what_varied_how_it_ended_and_what_it_gave_stand_in_one_row(void **st
                               "  digits_mlp_002: exit code 3\n"
                               "never matched in any log: f1\n"
                               "results: results/run_20261121_093000\n"
-                              "to run the 1 left: tare run --resume results/run_20261121_093000\n");
+                              "to run the 1 left: tare run --resume results/run_20261121_093000\n"
+                              "to repeat the 1 that failed: tare run --rerun failed results/run_20261121_093000\n");
     results_fini(&results);
 }
 
@@ -267,7 +268,8 @@ static void verdicts_are_counted_and_what_disturbed_is_named(void **state)
                               "results: results/run_20261121_093000\n"
                               "to run the 1 left: tare run --resume results/run_20261121_093000\n"
                               "to repeat the 3 that are not clean: tare run --rerun-contaminated "
-                              "results/run_20261121_093000\n");
+                              "results/run_20261121_093000\n"
+                              "to repeat the 1 that failed: tare run --rerun failed results/run_20261121_093000\n");
     results_fini(&results);
 }
 
