@@ -3,10 +3,10 @@
 #include "base/cleanup.h"
 #include "base/fs.h"
 #include "base/mem.h"
+#include "base/procfs.h"
 #include "base/text.h"
 #include "base/utf8.h"
 
-#include <ctype.h>
 #include <dirent.h>
 #include <fcntl.h>
 #include <pwd.h>
@@ -52,15 +52,15 @@ static pid_t find_in(const char *table, dev_t device, ino_t inode)
 enum seen { SEEN_LOCKED, SEEN_NOT_LOCKED, SEEN_NOTHING };
 
 /* Whether the process has the file open by a descriptor whose lock it is. SEEN_NOTHING: it may not be looked into. */
-static enum seen look_into(const char *pid, const struct stat *file)
+static enum seen look_into(pid_t pid, const struct stat *file)
 {
-    AUTO_FREE char *path = mem_printf("/proc/%s/fd", pid);
+    AUTO_FREE char *path = mem_printf("/proc/%d/fd", (int)pid);
     DIR *listing = opendir(path);
     enum seen seen = listing ? SEEN_NOT_LOCKED : SEEN_NOTHING;
     for (const struct dirent *entry; listing && seen != SEEN_LOCKED && (entry = readdir(listing));) {
         struct stat status;
         AUTO_TEXT struct text info = {0};
-        AUTO_FREE char *info_path = mem_printf("/proc/%s/fdinfo/%s", pid, entry->d_name);
+        AUTO_FREE char *info_path = mem_printf("/proc/%d/fdinfo/%s", (int)pid, entry->d_name);
         if (entry->d_name[0] != '.' && fstatat(dirfd(listing), entry->d_name, &status, 0) == 0 &&
             status.st_dev == file->st_dev && status.st_ino == file->st_ino &&
             fs_read_kernel(AT_FDCWD, info_path, SMALL_MAX, &info, NULL) && strstr(text_get(&info), "\nlock:"))
@@ -82,9 +82,9 @@ static pid_t find_by_descriptors(const struct stat *file)
 {
     pid_t found = 0;
     DIR *listing = opendir("/proc");
-    for (const struct dirent *entry; listing && found == 0 && (entry = readdir(listing));)
-        if (isdigit((unsigned char)entry->d_name[0]) && look_into(entry->d_name, file) == SEEN_LOCKED)
-            found = atoi(entry->d_name);
+    for (pid_t pid; listing && found == 0 && (pid = proc_next_pid(listing));)
+        if (look_into(pid, file) == SEEN_LOCKED)
+            found = pid;
     if (listing)
         closedir(listing);
     return found;
@@ -99,9 +99,8 @@ pid_t file_lock_holder(int fd)
     pid_t pid = fs_read_kernel(AT_FDCWD, "/proc/locks", TABLE_MAX, &table, NULL)
                     ? find_in(text_get(&table), device_of(fd, file.st_dev), file.st_ino)
                     : 0;
-    AUTO_FREE char *number = mem_printf("%d", (int)pid);
     /* It may have ended since it took the lock, and its number be another's. */
-    if (exists(pid) && look_into(number, &file) != SEEN_NOT_LOCKED)
+    if (exists(pid) && look_into(pid, &file) != SEEN_NOT_LOCKED)
         return pid;
     return find_by_descriptors(&file);
 }

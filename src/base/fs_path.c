@@ -2,6 +2,7 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "base/utf8.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -18,9 +19,8 @@ static const char *wrong_with(const char *name)
         return "holds a '/'";
     if (*name == '.')
         return "begins with a '.'";
-    for (const unsigned char *c = (const unsigned char *)name; *c; c++)
-        if (*c < 0x20 || *c == 0x7F || (*c == 0xC2 && c[1] >= 0x80 && c[1] < 0xA0))
-            return "holds a control character";
+    if (utf8_has_control(name))
+        return "holds a control character";
     return strlen(name) > NAME_MAX ? "is longer than 255 bytes" : NULL;
 }
 
@@ -30,11 +30,8 @@ bool fs_check_name(const char *name, struct err *err)
     const char *wrong = name ? wrong_with(name) : "is missing";
     if (!wrong)
         return true;
-    char shown[SHOWN + 1] = "";
-    for (size_t i = 0; i < SHOWN && name && name[i]; i++)
-        shown[i] = name[i] < ' ' || name[i] > '~' ? '?' : name[i];
-    return err_set(err, "'%s%s' %s, so it is no name of a file or folder", shown,
-                   name && strlen(name) > SHOWN ? "..." : "", wrong);
+    AUTO_FREE char *shown = utf8_quoted(name ? name : "", SHOWN);
+    return err_set(err, "'%s' %s, so it is no name of a file or folder", shown, wrong);
 }
 
 /* Adds path's steps to the absolute out, which is "" for the root. */

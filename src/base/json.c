@@ -2,7 +2,6 @@
 
 #include "base/cleanup.h"
 #include "base/fs.h"
-#include "base/json_hint.h"
 #include "base/json_place.h"
 #include "base/mem.h"
 #include "base/utf8.h"

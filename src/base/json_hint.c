@@ -1,4 +1,4 @@
-#include "base/json_hint.h"
+#include "base/json_place.h"
 
 #include <stdbool.h>
 #include <string.h>

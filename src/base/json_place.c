@@ -4,6 +4,7 @@
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "base/mem.h"
+#include "base/utf8.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -210,14 +211,15 @@ size_t json_mark_length(const struct json_doc *doc)
 
 struct json_place json_place_at(const struct json_doc *doc, const char *at)
 {
-    struct json_place place = {1, 1};
-    for (const char *c = doc->text + json_mark_length(doc); c < at; c++) {
-        if (*c == '\n')
-            place = (struct json_place){place.line + 1, 1};
-        else if (((unsigned char)*c & 0xc0) != 0x80) /* not inside a character */
-            place.column++;
+    const char *line = doc->text + json_mark_length(doc);
+    size_t number = 1;
+    for (const char *c = line; c < at; c++) {
+        if (*c == '\n') {
+            line = c + 1;
+            number++;
+        }
     }
-    return place;
+    return (struct json_place){number, 1 + (at > line ? utf8_count(line, (size_t)(at - line)) : 0)};
 }
 
 struct json_place json_doc_place(const struct json_doc *doc, const char *path, bool at_key)

@@ -4,6 +4,9 @@
 
 #include "base/json.h"
 
+#include <jansson.h>
+#include <stddef.h>
+
 /* Bytes of the byte order mark at the start, which is no JSON and counts as no column: 3 or 0. */
 size_t json_mark_length(const struct json_doc *doc);
 
@@ -12,5 +15,10 @@ struct json_place json_place_at(const struct json_doc *doc, const char *at);
 
 /* Fills doc->repeats. False: there are more than anybody wrote. */
 bool json_find_repeats(struct json_doc *doc, struct err *err);
+
+/* What people most often did when a text is no JSON, in words that say what to do. (json_hint.c) */
+
+/* text: what was parsed. NULL: nothing comes to mind. */
+const char *json_hint(const char *text, size_t length, const json_error_t *error);
 
 #endif

@@ -175,3 +175,33 @@ bool number_parse(const char *text, double *out)
     *out = number;
     return true;
 }
+
+static const double ln2 = 0.69314718055994531;
+static const double ln2_high = 0x1.62e42feep-1; /* its last bits are 0: a small whole number times it is exact */
+static const double ln2_low = 0x1.a39ef35793c76p-33;
+
+double number_log(double x)
+{
+    int exponent;
+    double mantissa = frexp(x, &exponent);
+    if (mantissa < 0.70710678118654752) {
+        mantissa *= 2;
+        exponent--;
+    }
+    double z = (mantissa - 1) / (mantissa + 1);
+    double square = z * z;
+    double sum = 0;
+    for (int k = 23; k >= 1; k -= 2) /* |z| < 0.172: what is left out is below 1e-19 */
+        sum = sum * square + 1.0 / k;
+    return exponent * ln2_high + (2 * z * sum + exponent * ln2_low);
+}
+
+double number_exp(double x)
+{
+    double whole = floor(x / ln2 + 0.5);
+    double rest = x - whole * ln2_high - whole * ln2_low;
+    double sum = 1;
+    for (int k = 16; k >= 1; k--) /* |rest| < 0.35: what is left out is below 1e-22 */
+        sum = 1 + sum * rest / k;
+    return ldexp(sum, (int)whole);
+}

@@ -1,6 +1,7 @@
 #include "base/rng.h"
 
 #include "base/clock.h"
+#include "base/value.h"
 
 #include <math.h>
 #include <string.h>
@@ -64,22 +65,6 @@ double rng_unit(struct rng *rng)
     return (double)(rng_next(rng) >> 11) * 0x1p-53;
 }
 
-/* The natural logarithm from +, * and / alone: libm's differs between machines in the last bit. */
-static double logarithm(double x)
-{
-    int exponent;
-    double mantissa = frexp(x, &exponent);
-    if (mantissa < 0.70710678118654752) {
-        mantissa *= 2;
-        exponent--;
-    }
-    double z = (mantissa - 1) / (mantissa + 1); /* |z| < 0.172: the rest of the series is below 1e-18 */
-    double sum = 0;
-    for (int k = 23; k >= 1; k -= 2)
-        sum = sum * (z * z) + 1.0 / k;
-    return exponent * 0.69314718055994531 + 2 * z * sum;
-}
-
 double rng_normal(struct rng *rng)
 {
     double u, v, s; /* Marsaglia's polar method; the second number is let go, so that a generator has no more state */
@@ -88,7 +73,7 @@ double rng_normal(struct rng *rng)
         v = 2 * rng_unit(rng) - 1;
         s = u * u + v * v;
     } while (s >= 1 || s == 0);
-    return u * sqrt(-2 * logarithm(s) / s);
+    return u * sqrt(-2 * number_log(s) / s);
 }
 
 uint64_t rng_fresh_seed(void)

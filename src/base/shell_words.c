@@ -1,6 +1,7 @@
 #include "base/shell_words.h"
 
 #include "base/text.h"
+#include "base/utf8.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -18,13 +19,9 @@ struct splitter {
 
 static const char mend[] = "write sh -c '...' around the command, or quote it to pass it on as it is";
 
-/* People count characters, not bytes. */
 static size_t place_of(const struct splitter *splitter, const char *at)
 {
-    size_t place = 1;
-    for (const char *c = splitter->command; c < at; c++)
-        place += ((unsigned char)*c & 0xc0) != 0x80;
-    return place;
+    return 1 + utf8_count(splitter->command, (size_t)(at - splitter->command));
 }
 
 static bool needs_shell(const struct splitter *splitter, const char *at, size_t length, const char *what)

@@ -2,6 +2,11 @@
 
 #include <string.h>
 
+static bool continues(char c)
+{
+    return ((unsigned char)c & 0xC0) == 0x80;
+}
+
 size_t utf8_length(const char *at, size_t left)
 {
     static const struct {
@@ -21,7 +26,7 @@ size_t utf8_length(const char *at, size_t left)
         if (bytes[1] < forms[i].next_min || bytes[1] > forms[i].next_max)
             return 0;
         for (size_t k = 2; k < forms[i].length; k++)
-            if ((bytes[k] & 0xC0) != 0x80)
+            if (!continues(at[k]))
                 return 0;
         return forms[i].length;
     }
@@ -45,6 +50,23 @@ bool utf8_is_valid(const char *bytes, size_t count)
         i += length;
     }
     return true;
+}
+
+size_t utf8_count(const char *bytes, size_t count)
+{
+    size_t characters = 0;
+    for (size_t i = 0; i < count; i++)
+        characters += !continues(bytes[i]);
+    return characters;
+}
+
+size_t utf8_cut(const char *bytes, size_t count, size_t most)
+{
+    if (count <= most)
+        return count;
+    while (most > 0 && continues(bytes[most]))
+        most--;
+    return most;
 }
 
 struct range {
@@ -89,16 +111,27 @@ struct utf8_step utf8_step(const char *at, size_t left)
     return step;
 }
 
-bool utf8_is_printable(const char *s)
+bool utf8_is_printable(const char *bytes, size_t count)
+{
+    for (size_t i = 0; i < count;) {
+        struct utf8_step step = utf8_step(bytes + i, count - i);
+        if (!step.shown)
+            return false;
+        i += step.length;
+    }
+    return true;
+}
+
+bool utf8_has_control(const char *s)
 {
     for (size_t left = strlen(s); left > 0;) {
         struct utf8_step step = utf8_step(s, left);
-        if (!step.shown)
-            return false;
+        if (step.code > 0 && (step.code < 0x20 || (step.code >= 0x7F && step.code < 0xA0)))
+            return true;
         s += step.length;
         left -= step.length;
     }
-    return true;
+    return false;
 }
 
 static bool is_kept(struct utf8_step step, const char *kept)
@@ -129,6 +162,25 @@ char *utf8_line(const char *s)
 {
     struct text out = {0};
     utf8_add_printable(s, strlen(s), "", &out);
+    return text_take(&out);
+}
+
+void utf8_add_words(const char *bytes, size_t count, struct text *out)
+{
+    size_t from = out->length;
+    utf8_add_printable(bytes, count, "\t\n\v\f\r", out);
+    for (size_t i = from; i < out->length; i++)
+        if ((unsigned char)out->data[i] < ' ')
+            out->data[i] = ' ';
+}
+
+char *utf8_quoted(const char *s, size_t most)
+{
+    struct text out = {0};
+    size_t length = utf8_cut(s, strlen(s), most);
+    utf8_add_printable(s, length, "", &out);
+    if (s[length])
+        text_add(&out, "...");
     return text_take(&out);
 }
 

@@ -25,8 +25,17 @@ size_t utf8_length(const char *at, size_t left);
 
 bool utf8_is_valid(const char *bytes, size_t count);
 
+/* Characters: people count these, not bytes. A byte that continues none counts as one. */
+size_t utf8_count(const char *bytes, size_t count);
+
+/* How many of the bytes, at most most, end with a whole character. */
+size_t utf8_cut(const char *bytes, size_t count, size_t most);
+
 /* Nothing in it that may not be shown. */
-bool utf8_is_printable(const char *s);
+bool utf8_is_printable(const char *bytes, size_t count);
+
+/* C0, DEL or C1: for names, which may hold any other character, and bytes that are no UTF-8. */
+bool utf8_has_control(const char *s);
 
 /* For a terminal: '?' for each step that may not be shown. kept: ASCII controls that stay ("\n\t").
  * utf8_make_printable: in place. */
@@ -35,6 +44,12 @@ void utf8_make_printable(char *s, const char *kept);
 
 /* A fresh copy that can stand within a line of ours: no line end either. */
 char *utf8_line(const char *s);
+
+/* The same of words that somebody else broke into lines: tabs and line ends become blanks. */
+void utf8_add_words(const char *bytes, size_t count, struct text *out);
+
+/* What a message quotes: utf8_line of at most most bytes, and "..." behind it where s goes on. */
+char *utf8_quoted(const char *s, size_t most);
 
 /* For what is kept: at most size - 1 bytes of whole characters and a NUL; U+FFFD for each step that may not be
  * shown, but for tabs. */

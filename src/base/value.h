@@ -52,4 +52,9 @@ bool number_parse(const char *text, double *out);
 /* Rounded to this many significant digits, correctly (through decimal). */
 double number_round(double number, int digits);
 
+/* The natural logarithm of a number above 0, and e to the number: by +, -, *, / and what IEEE 754 defines to the last bit, built without
+ * fused operations. libm's differ between machines, and a plan must not. */
+double number_log(double number);
+double number_exp(double number);
+
 #endif

@@ -15,7 +15,7 @@
 #include "session/reading_folders.h"
 #include "measure/energy/sensor_gains.h"
 #include "report/audit_text.h"
-#include "report/external_meter_text.h"
+#include "report/figures_text.h"
 #include "machine/state/state.h"
 #include "tare_build.h"
 #include "report/live/width.h"

@@ -9,7 +9,7 @@
 #include "session/report_page.h"
 #include "session/run_folder.h"
 #include "session/submit.h"
-#include "report/closing_lanes.h"
+#include "report/closing.h"
 #include "results/store/store.h"
 #include "report/live/width.h"
 

@@ -11,7 +11,7 @@
 #include "session/reading_folders.h"
 #include "session/run_folder.h"
 #include "report/audit_text.h"
-#include "report/versus_text.h"
+#include "report/figures_text.h"
 
 #include <string.h>
 #include <unistd.h>

@@ -2,7 +2,6 @@
 #include "session/command.h"
 #include "session/message.h"
 #include "machine/gpu/vendor.h"
-#include "machine/sensors/gpu_probe.h"
 #include "machine/sensors/gpu_process.h"
 #include "machine/sensors/time_scale.h"
 

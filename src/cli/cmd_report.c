@@ -8,7 +8,6 @@
 #include "session/reading_folders.h"
 #include "session/run_folder.h"
 #include "session/report_page.h"
-#include "session/report_snapshots.h"
 #include "report/page.h"
 #include "results/store/store.h"
 #include "tare_build.h"

@@ -1,5 +1,5 @@
 /* stats: what the experiments of results folders say, with intervals. */
-#include "results/judge/figures_json.h"
+#include "results/judge/figures.h"
 #include "results/judge/identical.h"
 #include "base/json.h"
 #include "session/command.h"

@@ -9,7 +9,7 @@
 #include "session/message.h"
 #include "session/registration.h"
 #include "machine/contain/guardian.h"
-#include "report/needs_text.h"
+#include "report/registry_text.h"
 #include "run/needs.h"
 #include "run/smoke.h"
 #include "tare_build.h"

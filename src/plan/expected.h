@@ -4,6 +4,7 @@
 
 #include "base/reading.h"
 #include "base/value.h"
+#include "plan/plan.h"
 
 #include <stddef.h>
 
@@ -32,5 +33,14 @@ struct reading expected_of(const struct expected *expected, const char *context,
 
 /* A number of epochs: whole or not, above 0; else absent. */
 struct reading expected_epochs(const struct value *value);
+
+/* The combinations that earlier runs had, and how long they took, from their summary.csv. (history.c) */
+
+/* Adds to seen the key of every row of the settings' historical CSVs whose repository and model the registry has. An
+ * empty or absent cell counts as the default: the study wrote only what it had set. A row is of a parallel
+ * experiment when its column "mode" says so, or (without one) when its id ends in _parallel. A file that is missing
+ * is a warning, a broken one an error. seen, expected: each may be NULL. */
+void history_read(const struct settings *settings, const struct registry *registry, const struct plan_options *options,
+                  struct seen *seen, struct expected *expected, struct problems *problems);
 
 #endif

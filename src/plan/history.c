@@ -1,4 +1,4 @@
-#include "plan/history.h"
+#include "plan/expected.h"
 
 #include "base/csv.h"
 #include "base/fs.h"

@@ -1,4 +1,4 @@
-#include "plan/oom_json.h"
+#include "plan/job.h"
 
 #include "base/mem.h"
 

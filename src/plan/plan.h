@@ -1,6 +1,6 @@
 /* plan: the full, ordered, concrete list of experiments, fixed before anything runs. It holds all that a run needs
  * (argv, environment, patterns), so a resume never plans again nor reads the registry. Pure but for looking for
- * folders, scripts and interpreters (command.h) and for reading the history (history.h). */
+ * folders, scripts and interpreters (command.h) and for reading the history (expected.h). */
 #ifndef TARE_PLAN_PLAN_H
 #define TARE_PLAN_PLAN_H
 

@@ -1,4 +1,4 @@
-#include "plan/plan_guard.h"
+#include "plan/job.h"
 
 #include "base/json.h"
 

@@ -4,8 +4,6 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "plan/job.h"
-#include "plan/oom_json.h"
-#include "plan/plan_guard.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,7 +4,7 @@
 #include "base/mem.h"
 #include "base/rng.h"
 #include "plan/command.h"
-#include "plan/history.h"
+#include "plan/expected.h"
 #include "plan/job.h"
 #include "plan/space.h"
 

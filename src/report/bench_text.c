@@ -1,10 +1,9 @@
-#include "report/bench_text.h"
+#include "report/figures_text.h"
 
 #include "base/mem.h"
 #include "base/shell_words.h"
 #include "base/utf8.h"
 #include "report/audit_text.h"
-#include "report/figures_text.h"
 #include "report/table.h"
 
 #include <math.h>

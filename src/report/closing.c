@@ -3,8 +3,6 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/utf8.h"
-#include "report/closing_lanes.h"
-#include "report/closing_verdict.h"
 #include "report/columns.h"
 #include "report/table.h"
 

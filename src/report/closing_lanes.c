@@ -1,4 +1,4 @@
-#include "report/closing_lanes.h"
+#include "report/closing.h"
 
 #include "base/clock.h"
 #include "base/json.h"

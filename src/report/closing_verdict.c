@@ -1,4 +1,4 @@
-#include "report/closing_verdict.h"
+#include "report/closing.h"
 
 #include "base/mem.h"
 #include "base/utf8.h"

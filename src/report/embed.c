@@ -78,7 +78,7 @@ int main(int argc, char **argv)
     FILE *out = fopen(argv[1], "w");
     if (!out)
         fail("cannot write", argv[1]);
-    fputs("#include \"report/page_assets.h\"\n", out);
+    fputs("#include \"report/page_private.h\"\n", out);
     for (int i = 2; i < argc; i++)
         add_asset(out, argv[i]);
     if (fclose(out) != 0)

@@ -1,4 +1,4 @@
-#include "report/external_meter_text.h"
+#include "report/figures_text.h"
 
 #include "base/mem.h"
 #include "report/table.h"

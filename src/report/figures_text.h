@@ -2,8 +2,12 @@
 #ifndef TARE_REPORT_FIGURES_TEXT_H
 #define TARE_REPORT_FIGURES_TEXT_H
 
-#include "results/judge/figures.h"
 #include "base/text.h"
+#include "report/audit_text.h"
+#include "results/judge/bench.h"
+#include "results/judge/external_meter.h"
+#include "results/judge/figures.h"
+#include "results/judge/versus.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -22,5 +26,32 @@ void figures_text_spellings(const struct dataset *dataset, struct text *out);
 
 /* "200 (198 to 203)"; without an interval "200". The caller frees it. */
 char *figures_text_interval(double value, const struct stats_interval *interval);
+
+/* A comparison as a person reads it. (versus_text.c) */
+
+/* g_per_kwh: carbon intensity, or not valid. */
+void versus_text(const struct versus *versus, struct reading g_per_kwh, bool colour, struct text *out);
+
+/* What a bench found, as a person reads it: each command, then one against another, then what speaks against
+ * runs. (bench_text.c) */
+
+struct bench_text_options {
+    size_t width; /* columns at most; 0: as many as it takes */
+    bool colour;
+    bool warmed;     /* there were runs to warm up */
+    bool clean_only, all_verdicts; /* which runs count; neither: all but contaminated ones */
+    const struct bench_until_options *until; /* NULL: the number of runs was fixed */
+    const char *program, *dir;
+};
+
+/* A Markdown table, a row for each command: time, energies where they are known, and the ratio of times with its interval. */
+void bench_markdown(const struct bench *bench, struct text *out);
+
+void bench_text(const struct bench *bench, const struct bench_text_options *options, struct text *out);
+
+/* The energies beside an outside meter's, for people. (external_meter_text.c) */
+
+void external_meter_text(const struct dataset *dataset, const struct external_meter *meter,
+                         const struct audit_text_options *options, struct text *out);
 
 #endif

@@ -1,4 +1,4 @@
-#include "report/needs_text.h"
+#include "report/registry_text.h"
 
 #include "base/clock.h"
 #include "base/mem.h"

@@ -6,9 +6,7 @@
 #include "base/utf8.h"
 #include "base/value.h"
 #include "measure/guard/evidence.h"
-#include "report/page_assets.h"
-#include "report/page_files.h"
-#include "report/page_trace.h"
+#include "report/page_private.h"
 #include "tare_build.h"
 
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-#include "report/page_files.h"
+#include "report/page_private.h"
 
 #include "base/cleanup.h"
 #include "base/json.h"

@@ -1,4 +1,4 @@
-#include "report/page_trace.h"
+#include "report/page_private.h"
 
 #include "results/judge/samples.h"
 #include "base/csv.h"

@@ -1,10 +1,9 @@
-#include "report/versus_text.h"
+#include "report/figures_text.h"
 
 #include "results/judge/versus_places.h"
 #include "base/mem.h"
 #include "base/value.h"
 #include "report/audit_text.h"
-#include "report/figures_text.h"
 #include "report/table.h"
 
 #include <string.h>

@@ -6,7 +6,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "base/utf8.h"
-#include "machine/contain/holders.h"
+#include "machine/contain/contain.h"
 #include "machine/gpu/vendor.h"
 #include "run/attempt.h"
 

@@ -2,7 +2,7 @@
 #include "run/lane_guard.h"
 
 #include "base/mem.h"
-#include "machine/contain/procfs.h"
+#include "base/procfs.h"
 #include "measure/guard/who.h"
 #include "machine/state/leftovers.h"
 #include "machine/state/state.h"

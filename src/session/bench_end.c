@@ -1,13 +1,13 @@
 #include "session/bench_end.h"
 
-#include "results/judge/bench_json.h"
+#include "results/judge/bench.h"
 #include "base/cleanup.h"
 #include "base/fs.h"
 #include "base/mem.h"
 #include "session/command.h"
 #include "session/message.h"
 #include "session/reading_folders.h"
-#include "report/bench_text.h"
+#include "report/figures_text.h"
 #include "tare_build.h"
 #include "report/live/width.h"
 

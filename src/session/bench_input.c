@@ -41,7 +41,7 @@ static bool check_name(const struct strv *before, const char *name, struct err *
 {
     if (!*name || strlen(name) > LONGEST_NAME)
         return err_set(err, "a command's name has 1 to %d bytes: '%s'", LONGEST_NAME, name);
-    if (strpbrk(name, ",:/") || !utf8_is_printable(name))
+    if (strpbrk(name, ",:/") || !utf8_is_printable(name, strlen(name)))
         return err_set(err, "a command's name holds no ',', ':', '/' nor control character: '%s'", name);
     return !strv_has(before, name) || err_set(err, "two commands have the name '%s'", name);
 }
@@ -132,15 +132,13 @@ static void add_entry(const struct making *making, const char *name, const char 
 /* Into the registry, and as an entry into the settings: NAME[-kind]. */
 static bool add_repo(const struct making *making, const char *name, const char *command, struct err *err)
 {
-    size_t shown = strlen(command) > LONGEST_SHOWN ? LONGEST_SHOWN : strlen(command);
     json_t *repo = make_repo(making, command, err);
     if (repo && json_object_set_new(making->repos, name, repo) == 0)
         return true;
     if (repo)
         err_set(err, "its name is no UTF-8");
-    while (((unsigned char)command[shown] & 0xc0) == 0x80) /* no part of a character */
-        shown--;
-    return err_wrap(err, "command %s, <%.*s%s>", name, (int)shown, command, command[shown] ? "..." : "");
+    AUTO_FREE char *shown = utf8_quoted(command, LONGEST_SHOWN);
+    return err_wrap(err, "command %s, <%s>", name, shown);
 }
 
 /* One for all commands, or one for each; NULL: none. */

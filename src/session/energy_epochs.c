@@ -1,4 +1,4 @@
-#include "session/energy_epochs.h"
+#include "session/energy_text.h"
 
 #include "base/clock.h"
 #include "base/json.h"

@@ -1,4 +1,4 @@
-#include "session/energy_host.h"
+#include "session/energy_text.h"
 
 static const double BYTES_PER_MIB = 1 << 20;
 

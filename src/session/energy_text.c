@@ -3,8 +3,6 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/mem.h"
-#include "session/energy_epochs.h"
-#include "session/energy_host.h"
 #include "measure/energy/energy_budget.h"
 
 #include <string.h>

@@ -3,6 +3,7 @@
 #define TARE_SESSION_ENERGY_TEXT_H
 
 #include "base/text.h"
+#include "measure/gauge.h"
 #include "session/measuring.h"
 
 #include <jansson.h>
@@ -23,5 +24,18 @@ void energy_text(const struct energy_page *page, struct text *out);
 
 /* As docs/measure.md describes it. */
 json_t *energy_text_json(const struct energy_page *page);
+
+/* The epochs of what was measured, as rows for people and as JSON. Pure. (energy_epochs.c) */
+
+/* Nothing where nothing was marked. Of very many the first and the last are shown. */
+void energy_epochs_text(const struct measured *measured, struct text *out);
+
+/* A list like tare.epochs of experiment.json (docs/epochs.md). */
+json_t *energy_epochs_json(const struct measured *measured);
+
+/* What the processes that were measured used of the host, as rows of the table. Pure. (energy_host.c) */
+
+/* width: of the column of values, behind indent blanks. */
+void energy_host_text(const struct gauge_result *result, double duration_s, int indent, int width, struct text *out);
 
 #endif

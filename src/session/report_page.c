@@ -1,6 +1,6 @@
 #include "session/report_page.h"
 
-#include "results/judge/figures_json.h"
+#include "results/judge/figures.h"
 #include "results/judge/identical.h"
 #include "results/judge/judge.h"
 #include "base/cleanup.h"

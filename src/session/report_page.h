@@ -2,9 +2,9 @@
 #ifndef TARE_SESSION_REPORT_PAGE_H
 #define TARE_SESSION_REPORT_PAGE_H
 
-#include "results/judge/dataset.h"
 #include "base/err.h"
 #include "base/reading.h"
+#include "results/judge/dataset.h"
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -25,5 +25,12 @@ bool report_page_write(const json_t *run, const char *run_dir, const struct repo
 
 /* What LC_ALL, LC_MESSAGES or LANG ask for, as far as there is a page in it: "zh" or "en". */
 const char *report_page_language(void);
+
+/* The analyses of the memory snapshots that a run kept, beside them. (report_snapshots.c) */
+
+/* Writes memory_snapshot.html beside each snapshot that run (as results_read_json gives it) names. A snapshot is what
+ * a training wrote, and may be anything: each is read by a process of its own, with limits on time, memory and what it
+ * writes. No link is followed. What cannot be analysed is said. */
+void report_snapshots_write(const json_t *run, const char *run_dir);
 
 #endif

@@ -1,4 +1,4 @@
-#include "session/report_snapshots.h"
+#include "session/report_page.h"
 
 #include "base/cleanup.h"
 #include "base/fs.h"

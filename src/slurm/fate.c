@@ -3,6 +3,7 @@
 #include "base/cleanup.h"
 #include "base/fs.h"
 #include "base/mem.h"
+#include "base/utf8.h"
 #include "slurm/script.h"
 #include "slurm/slurm.h"
 
@@ -23,8 +24,7 @@ struct errand {
 /* What somebody else wrote, fit for a terminal. */
 static void add_plain(const char *text, size_t length, struct text *out)
 {
-    for (size_t i = 0; i < length && i < QUOTED_MAX; i++)
-        text_add_char(out, (unsigned char)text[i] < ' ' || text[i] == 0x7f ? ' ' : text[i]);
+    utf8_add_words(text, utf8_cut(text, length, QUOTED_MAX), out);
 }
 
 static void add_words(const char *text, struct text *out)

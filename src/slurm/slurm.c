@@ -3,6 +3,7 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/query.h"
+#include "base/utf8.h"
 #include "slurm/script.h"
 
 #include <errno.h>
@@ -18,14 +19,12 @@ static const double ASK_S = 60, SUBMIT_S = 180;
 /* In one line, without an end. */
 static char *last_words(const struct text *answer)
 {
-    char *words = mem_strdup(text_get(answer));
-    size_t length = strlen(words);
-    while (length > 0 && strchr("\n\r \t", words[length - 1]))
-        words[--length] = '\0';
-    for (char *c = words; *c; c++)
-        if ((unsigned char)*c < ' ')
-            *c = ' ';
-    return words;
+    struct text words = {0};
+    size_t length = strlen(text_get(answer));
+    while (length > 0 && strchr("\n\r \t", answer->data[length - 1]))
+        length--;
+    utf8_add_words(text_get(answer), length, &words);
+    return text_take(&words);
 }
 
 static bool ask(const char *name, struct strv *argv, const struct strv *env, double timeout_s, struct text *out,

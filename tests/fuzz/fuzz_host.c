@@ -1,4 +1,5 @@
 /* Any bytes read as the kernel's files on load, use and devices: the first byte says which. */
+#include "base/cpus.h"
 #include "fuzz.h"
 #include "machine/sensors/host_parse.h"
 #include "machine/sensors/rapl.h"
@@ -37,13 +38,13 @@ static void process(const char *bytes, size_t count)
 
 static void sysfs(const char *bytes, size_t count)
 {
-    unsigned cpus[16];
-    size_t found = 0;
+    struct cpus cpus, again;
     uint64_t number = 0;
-    if (sysfs_cpus_parse(bytes, count, cpus, 16, &found))
-        for (size_t i = 1; i < found; i++)
-            check(cpus[i] > cpus[i - 1]);
-    check(found <= 16);
+    if (cpus_parse(bytes, count, &cpus)) {
+        AUTO_TEXT struct text list = {0};
+        cpus_print(&cpus, &list);
+        check(cpus_parse(text_get(&list), list.length, &again) && cpus_equal(&cpus, &again));
+    }
     if (sysfs_number_parse(bytes, count, &number))
         check(count > 0 && count <= 4096 * 4096);
     if (sysfs_event_parse(bytes, count, &number))

@@ -1,8 +1,8 @@
 /* Any bytes read as files of /proc and of a cgroup: the first byte says which. */
+#include "base/procfs.h"
 #include "machine/contain/cgroup.h"
 #include "machine/contain/mountinfo.h"
-#include "machine/contain/procfs.h"
-#include "machine/contain/thaw.h"
+#include "machine/contain/tree.h"
 #include "fuzz.h"
 
 #include <fcntl.h>

@@ -216,7 +216,7 @@ static void add_body(struct source *source, const char *words, size_t length)
     text_add_bytes(&source->body, words, length < room ? length : room);
 }
 
-/* The line as a person would know it again, in ASCII. */
+/* The line as a person would know it again, in ASCII: what frameworks write is, and a cut never parts a character. */
 static void take_text(const struct window *window, char out[OOM_TEXT_SIZE])
 {
     size_t used = 0;

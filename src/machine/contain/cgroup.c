@@ -2,10 +2,8 @@
 
 #include "base/cleanup.h"
 #include "base/mem.h"
-#include "machine/contain/cgroup_tree.h"
+#include "base/procfs.h"
 #include "machine/contain/mountinfo.h"
-#include "machine/contain/procfs.h"
-#include "machine/contain/scope.h"
 #include "tare_build.h"
 
 #include <errno.h>

@@ -12,7 +12,7 @@
 
 /* The folder in which this process may make leaves: its own cgroup (or the one above, when that is what cgroup_enter_runner made); as
  * root else the mount's root; as an ordinary user else a scope that systemd's user manager delegates, which this process then enters
- * (scope.h). insist: even where that scope would end with the user's last login. It is seen by making a folder there and removing it.
+ * (scope_ask). insist: even where that scope would end with the user's last login. It is seen by making a folder there and removing it.
  * NULL: none (err says why); the caller frees. */
 char *cgroup_find_parent(bool insist, struct err *err);
 
@@ -69,5 +69,30 @@ void cgroup_each_pid(const char *leaf, void (*each)(void *context, pid_t pid), v
 bool cgroup_cpu_s(const char *leaf, double *out);
 bool cgroup_peak_memory(const char *leaf, uint64_t *out);
 bool cgroup_oom_kills(const char *leaf, uint64_t *out); /* processes in it and below that the kernel has ended for want of memory */
+
+/* A leaf and the cgroups that its members made below it. (cgroup_tree.c) */
+
+/* One write(2) to one control file. */
+bool cgroup_write(const char *folder, const char *file, const char *value);
+bool cgroup_write_at(int dir, const char *file, const char *value);
+
+/* A cgroup that is an ordinary user's own, asked of systemd's user manager over D-Bus (org.freedesktop.systemd1(5):
+ * StartTransientUnit; systemd.scope(5)). No shell, no helper program; where there is no such manager, that is an error. (scope.c) */
+
+/* Asks for a delegated scope of this name with this process in it, and waits for the answer: the job is then queued, the process not
+ * yet moved. address: of the manager's own socket, as sd_bus_set_address takes it; NULL: the user's bus. */
+bool scope_ask(const char *address, const char *unit, pid_t pid, double timeout_s, struct err *err);
+
+/* Asks for a scope with this very process in it, waits until it is, and moves on into a cgroup of its own below it, so that the scope
+ * can hand controllers down. From then on the process's cgroup is the user's, and so is the scope above it. A few ms. */
+bool scope_enter(struct err *err);
+
+/* Whether the user has a manager: its own socket is there. Asks nobody. */
+bool scope_manager_there(void);
+
+/* Whether a scope would live no shorter than this process: the user manager, and all below it, ends with the user's last login unless
+ * the user lingers (loginctl(1), enable-linger); a process that is below it already has nothing to lose. own: as /proc/self/cgroup has it;
+ * linger: the folder in which systemd-logind keeps a file for each user who does. */
+bool scope_outlives_login(const char *own, uid_t uid, const char *linger, const char *user);
 
 #endif

@@ -1,8 +1,8 @@
-#include "machine/contain/chase.h"
+#include "machine/contain/tree.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "machine/contain/procfs.h"
+#include "base/procfs.h"
 #include "machine/contain/sys.h"
 
 #include <fcntl.h>

@@ -218,4 +218,10 @@ const char *setuid_hint(const struct containment *layers);
 bool boot_id_read(char out[40], struct err *err);
 bool process_start_time(pid_t pid, uint64_t *out); /* false: no such process, or errno says why it cannot be read */
 
+/* Which processes have a pipe open for writing, as /proc/PID/fd and fdinfo show it (proc(5)). (holders.c) */
+
+/* Those that have the pipe with this inode open for writing (members: at most max are filled in, without wchan); gives how many. proc:
+ * "/proc", or a test's own. hidden: how many processes could not be looked into. */
+size_t holders_of_pipe(const char *proc, uint64_t inode, struct job_member *members, size_t max, size_t *hidden);
+
 #endif

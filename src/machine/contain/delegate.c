@@ -2,7 +2,6 @@
 #include "base/cleanup.h"
 #include "base/mem.h"
 #include "machine/contain/cgroup.h"
-#include "machine/contain/cgroup_tree.h"
 #include "tare_build.h"
 
 #include <errno.h>

@@ -3,7 +3,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/mem.h"
-#include "machine/contain/recover.h"
+#include "machine/contain/job_private.h"
 #include "machine/contain/sys.h"
 #include "tare_build.h"
 

@@ -1,11 +1,10 @@
-#include "machine/contain/holders.h"
+#include "machine/contain/contain.h"
 
 #include "base/cleanup.h"
-#include "machine/contain/procfs.h"
+#include "base/procfs.h"
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -50,9 +49,11 @@ static bool holds(int process, DIR *fds, const char *pipe)
 }
 
 /* 1: it does, 0: no, -1: it may not be looked into. */
-static int process_holds(int proc, const char *pid, const char *pipe)
+static int process_holds(int proc, pid_t pid, const char *pipe)
 {
-    AUTO_CLOSE int process = openat(proc, pid, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    char name[16];
+    snprintf(name, sizeof name, "%d", (int)pid);
+    AUTO_CLOSE int process = openat(proc, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *fds = process >= 0 ? open_listing(process, "fd") : NULL;
     if (!fds)
         return process >= 0 ? -1 : 0;
@@ -68,13 +69,11 @@ size_t holders_of_pipe(const char *proc, uint64_t inode, struct job_member *memb
     *hidden = 0;
     snprintf(pipe, sizeof pipe, "pipe:[%llu]", (unsigned long long)inode);
     DIR *listing = open_listing(AT_FDCWD, proc);
-    for (struct dirent *entry; listing && (entry = readdir(listing));) {
-        uint64_t pid = 0;
+    for (pid_t pid; listing && (pid = proc_next_pid(listing));) {
         struct proc_stat stat;
-        if (!proc_number_parse(entry->d_name, strlen(entry->d_name), INT_MAX, &pid) ||
-            !proc_stat_read(dirfd(listing), (pid_t)pid, &stat) || !proc_stat_alive(&stat))
+        if (!proc_stat_read(dirfd(listing), pid, &stat) || !proc_stat_alive(&stat))
             continue;
-        int found = process_holds(dirfd(listing), entry->d_name, pipe);
+        int found = process_holds(dirfd(listing), pid, pipe);
         *hidden += found < 0;
         if (found <= 0)
             continue;

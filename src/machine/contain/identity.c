@@ -1,7 +1,7 @@
 #include "base/cleanup.h"
 #include "base/mem.h"
+#include "base/procfs.h"
 #include "machine/contain/contain.h"
-#include "machine/contain/procfs.h"
 
 #include <fcntl.h>
 #include <stdlib.h>

@@ -1,11 +1,9 @@
 #include "machine/contain/init.h"
 
 #include "base/clock.h"
+#include "base/procfs.h"
 #include "machine/contain/cgroup.h"
-#include "machine/contain/chase.h"
-#include "machine/contain/procfs.h"
 #include "machine/contain/sys.h"
-#include "machine/contain/thaw.h"
 #include "machine/contain/tree.h"
 #include "tare_build.h"
 

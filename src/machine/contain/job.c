@@ -2,7 +2,7 @@
 #include "machine/contain/cgroup.h"
 #include "machine/contain/job_private.h"
 #include "machine/contain/sys.h"
-#include "machine/contain/thaw.h"
+#include "machine/contain/tree.h"
 
 #include <errno.h>
 #include <poll.h>

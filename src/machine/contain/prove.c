@@ -1,13 +1,11 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/procfs.h"
 #include "machine/contain/cgroup.h"
-#include "machine/contain/chase.h"
 #include "machine/contain/job_private.h"
-#include "machine/contain/procfs.h"
 #include "machine/contain/sys.h"
-#include "machine/contain/tag.h"
-#include "machine/contain/thaw.h"
+#include "machine/contain/tree.h"
 
 #include <dirent.h>
 #include <fcntl.h>

@@ -1,9 +1,8 @@
-#include "machine/contain/recover.h"
+#include "machine/contain/job_private.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "machine/contain/cgroup.h"
-#include "machine/contain/thaw.h"
 #include "machine/contain/tree.h"
 
 #include <fcntl.h>

@@ -1,11 +1,9 @@
-#include "machine/contain/scope.h"
+#include "machine/contain/cgroup.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/mem.h"
-#include "machine/contain/cgroup.h"
-#include "machine/contain/cgroup_tree.h"
-#include "machine/contain/procfs.h"
+#include "base/procfs.h"
 #include "tare_build.h"
 
 #include <errno.h>

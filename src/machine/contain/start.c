@@ -2,9 +2,9 @@
  * it. */
 #include "base/cleanup.h"
 #include "base/mem.h"
+#include "base/procfs.h"
 #include "machine/contain/cgroup.h"
 #include "machine/contain/job_private.h"
-#include "machine/contain/procfs.h"
 #include "machine/contain/sys.h"
 
 #include <errno.h>

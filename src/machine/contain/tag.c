@@ -1,4 +1,4 @@
-#include "machine/contain/tag.h"
+#include "machine/contain/tree.h"
 
 #include "base/cleanup.h"
 #include "base/mem.h"
@@ -165,13 +165,8 @@ static pid_t adopter_find(void)
 static bool is_adopter(int proc, const struct proc_stat *stat)
 {
     static _Thread_local pid_t asked_by, adopter;
-    char path[40], command[256];
-    snprintf(path, sizeof path, "%d/cmdline", (int)stat->pid);
-    if (strcmp(stat->comm, "systemd") == 0) {
-        ssize_t length = proc_read_at(proc, path, command, sizeof command);
-        if (length > 0 && memmem(command, (size_t)length, "--user", sizeof "--user"))
-            return true;
-    }
+    if (proc_is_user_manager(proc, stat))
+        return true;
     if (asked_by != getpid()) {
         adopter = adopter_find();
         asked_by = getpid();

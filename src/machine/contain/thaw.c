@@ -1,9 +1,8 @@
-#include "machine/contain/thaw.h"
+#include "machine/contain/tree.h"
 
 #include "base/cleanup.h"
 #include "base/mem.h"
 #include "machine/contain/cgroup.h"
-#include "machine/contain/cgroup_tree.h"
 #include "machine/contain/mountinfo.h"
 
 #include <fcntl.h>

@@ -4,14 +4,11 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "machine/contain/cgroup.h"
-#include "machine/contain/chase.h"
 #include "machine/contain/sys.h"
-#include "machine/contain/tag.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,22 +40,20 @@ static struct tree_process *tree_find(const struct tree *tree, pid_t pid)
 static bool tree_list(DIR *listing, const struct tree_seed *seed, struct tree *out)
 {
     int proc = dirfd(listing);
-    errno = 0;
-    for (struct dirent *entry; (entry = readdir(listing)); errno = 0) {
-        uint64_t pid = 0;
+    for (pid_t pid; (pid = proc_next_pid(listing));) {
         struct proc_stat stat;
-        if (!proc_number_parse(entry->d_name, strlen(entry->d_name), INT_MAX, &pid))
-            continue;
-        if (!proc_stat_read(proc, (pid_t)pid, &stat))
+        if (!proc_stat_read(proc, pid, &stat))
             continue;
         if (stat.start_time < seed->start_time && stat.pid != seed->root)
             continue;
         out->processes = mem_room(out->processes, out->count, &out->capacity, sizeof *out->processes);
         out->processes[out->count++] = (struct tree_process){.stat = stat};
     }
+    int error = errno;
     if (out->count)
         qsort(out->processes, out->count, sizeof *out->processes, by_pid);
-    return errno == 0;
+    errno = error;
+    return error == 0;
 }
 
 static void member_by_pid(void *context, pid_t pid)

@@ -2,11 +2,16 @@
 #ifndef TARE_MACHINE_CONTAIN_TREE_H
 #define TARE_MACHINE_CONTAIN_TREE_H
 
+#include "base/procfs.h"
 #include "machine/contain/contain.h"
-#include "machine/contain/procfs.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
 
 /* Where membership starts. A process belongs when it descends from the root, is in the cgroup, is in the root's
- * session, in a session that a member leads, or carries the tag in its environment and is nobody else's (tag.h). */
+ * session, in a session that a member leads, or carries the tag in its environment and is nobody else's (tag_is_foreign). */
 struct tree_seed {
     pid_t root;          /* the job's init; 0: none */
     uint64_t start_time; /* of the root; nothing older than it can belong */
@@ -48,5 +53,38 @@ size_t tree_kill(const struct tree_seed *given, double timeout_s, size_t *left, 
 bool process_signal(pid_t pid, uint64_t start_time, int signal);
 
 void job_member_fill(const struct proc_stat *stat, struct job_member *out);
+
+/* What the tag of a job (TARE_JOB) in a process's environment is worth. It is a hint, never the proof: whoever
+ * copies the environment carries it, too (sbatch, a terminal's server, a daemon that starts programs on request). (tag.c) */
+
+enum { TAG_OWNER_MAX = 160 };
+
+/* Whether this value of TARE_JOB is in its environment, or in that of a thread when its leader is a zombie. */
+bool tag_is_carried(int proc, const struct proc_stat *stat, const char *tag);
+
+/* Whether a process that carries the tag, and that nothing else ties to the job, belongs to somebody else: the one rule
+ * of the sweep, of recovery and of clean (docs/containment.md has it as a table). uid: the job's user. root: the job's init as long
+ * as it lives, else 0. True: owner (TAG_OWNER_MAX) says whose it is: "slurmstepd (pid 17)". */
+bool tag_is_foreign(int proc, const struct proc_stat *stat, const char *tag, uid_t uid, pid_t root, char *owner);
+
+/* Ends a process that is gone from the pid it was seen at before a pass over /proc is over. (chase.c) */
+
+/* Kills the children of a subreaper (init, with this start time) as fast as they can be listed, until it has none
+ * that lives or the time is over. A process that forks and exits again and again is its child for most of each
+ * short life. */
+void chase_children(pid_t init, uint64_t start_time, int64_t for_ns);
+
+/* Frozen processes are made able to die. A task in a frozen cgroup v1 freezer ignores SIGKILL until it is
+ * thawed. (thaw.c) */
+
+/* Thaws every cgroup v1 freezer in which a member is, and the cgroups of the leaf. A freezer that also holds this
+ * process is not touched: it is somebody else's. */
+void thaw_tree(const struct tree_seed *seed);
+
+/* Whether the first length bytes of a freezer's path name a folder that does not hold the cgroup own. Pure. */
+bool thaw_folder_is_foreign(const char *path, size_t length, const char *own);
+
+/* The length of the folder above: "/a/b" gives that of "/a", "/a" gives 0. Pure. */
+size_t thaw_folder_above(const char *path, size_t length);
 
 #endif

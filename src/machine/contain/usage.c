@@ -1,6 +1,6 @@
+#include "base/procfs.h"
 #include "machine/contain/cgroup.h"
 #include "machine/contain/job_private.h"
-#include "machine/contain/procfs.h"
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 #include "machine/governor/governor.h"
 
 #include "base/mem.h"
-#include "machine/contain/procfs.h"
+#include "base/procfs.h"
 #include "machine/sensors/sysfs.h"
 
 #include <errno.h>

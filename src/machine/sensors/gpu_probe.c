@@ -1,4 +1,4 @@
-#include "machine/sensors/gpu_probe.h"
+#include "machine/sensors/gpu_process.h"
 
 #include "base/clock.h"
 

@@ -2,7 +2,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "machine/contain/procfs.h"
+#include "base/procfs.h"
 #include "machine/sensors/sysfs.h"
 
 #include <fcntl.h>

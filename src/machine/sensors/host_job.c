@@ -2,11 +2,10 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/procfs.h"
 #include "machine/contain/cgroup.h"
-#include "machine/contain/procfs.h"
 #include "machine/contain/tree.h"
 #include "machine/sensors/host_parse.h"
-#include "machine/sensors/host_tree.h"
 #include "machine/sensors/sysfs.h"
 
 #include <errno.h>

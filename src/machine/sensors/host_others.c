@@ -1,10 +1,9 @@
 /* What other processes used, by each one's own CPU clock. */
 #include "base/mem.h"
-#include "machine/contain/procfs.h"
+#include "base/procfs.h"
 #include "machine/sensors/host.h"
 #include "machine/sensors/sysfs.h"
 
-#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -83,13 +82,6 @@ static bool cpu_of(const struct host_others *others, pid_t pid, double *out)
     return true;
 }
 
-static pid_t pid_of(const struct dirent *entry)
-{
-    uint64_t pid = 0;
-    bool number = proc_number_parse(entry->d_name, strlen(entry->d_name), INT32_MAX, &pid);
-    return number ? (pid_t)pid : 0;
-}
-
 static DIR *open_proc(const struct host_others *others)
 {
     AUTO_FREE char *path = mem_printf("%s/proc", others->sysroot);
@@ -107,9 +99,9 @@ void host_others_begin(struct host_others *others)
     DIR *proc = others->seen ? open_proc(others) : NULL;
     others->count = 0;
     others->begun = proc != NULL;
-    for (struct dirent *entry; proc && (entry = readdir(proc));) {
-        struct process_time process = {.pid = pid_of(entry)};
-        if (process.pid == 0 || !cpu_of(others, process.pid, &process.cpu_s))
+    for (pid_t pid; proc && (pid = proc_next_pid(proc));) {
+        struct process_time process = {.pid = pid};
+        if (!cpu_of(others, process.pid, &process.cpu_s))
             continue;
         others->before = mem_room(others->before, others->count, &others->capacity, sizeof *others->before);
         others->before[others->count++] = process;
@@ -141,9 +133,9 @@ struct reading host_others_s(const struct host_others *others)
     DIR *proc = others->begun ? open_proc(others) : NULL;
     if (!proc)
         return (struct reading){0};
-    for (struct dirent *entry; (entry = readdir(proc));) {
-        struct process_time now = {.pid = pid_of(entry)};
-        if (now.pid == 0 || !cpu_of(others, now.pid, &now.cpu_s))
+    for (pid_t pid; (pid = proc_next_pid(proc));) {
+        struct process_time now = {.pid = pid};
+        if (!cpu_of(others, now.pid, &now.cpu_s))
             continue;
         const struct process_time *before =
             others->count ? bsearch(&now, others->before, others->count, sizeof *others->before, compare_pids) : NULL;

@@ -1,6 +1,6 @@
 #include "machine/sensors/host_parse.h"
 
-#include "machine/contain/procfs.h"
+#include "base/procfs.h"
 
 #include <limits.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "machine/sensors/host_tree.h"
+#include "machine/sensors/host_job.h"
 
 #include "base/mem.h"
 #include "machine/contain/tree.h"

@@ -1,4 +1,5 @@
 /* The PMU "power" of perf_event: counters of 64 bits that never wrap (arch/x86/events/rapl.c of the kernel). */
+#include "base/cpus.h"
 #include "base/mem.h"
 #include "base/value.h"
 #include "machine/sensors/rapl_private.h"
@@ -14,7 +15,7 @@
 
 #define PMU "/sys/bus/event_source/devices/power"
 
-enum { CPUS_MAX = 64 };
+enum { PACKAGES_MAX = 64 };
 
 static const struct event {
     const char *name, *prefix; /* of the event, and of the domain; a whole name when per_package is false */
@@ -30,7 +31,7 @@ struct pmu {
     const char *sysroot;
     int (*perf_event_open)(struct perf_event_attr *event, pid_t pid, int cpu, int group, unsigned long flags);
     uint32_t type;
-    unsigned cpus[CPUS_MAX]; /* one of each package, or of each die */
+    size_t cpus[PACKAGES_MAX]; /* one of each package, or of each die */
     size_t cpu_count;
 };
 
@@ -41,16 +42,21 @@ static int open_by_call(struct perf_event_attr *event, pid_t pid, int cpu, int g
 
 static bool pmu_read(const struct rapl_places *places, struct pmu *out)
 {
-    char cpus[4096];
+    char list[4096];
+    struct cpus cpus;
     uint64_t type = 0;
     const char *sysroot = places->sysroot ? places->sysroot : "";
     *out = (struct pmu){sysroot, places->perf_event_open ? places->perf_event_open : open_by_call, 0, {0}, 0};
     if (!sysfs_number(sysroot, PMU "/type", &type) || type > UINT32_MAX)
         return false;
     out->type = (uint32_t)type;
-    if (!sysfs_line(sysroot, PMU "/cpumask", cpus, sizeof cpus))
+    if (!sysfs_line(sysroot, PMU "/cpumask", list, sizeof list) || !cpus_parse(list, strlen(list), &cpus) ||
+        cpus_count(&cpus) > PACKAGES_MAX)
         return false;
-    return sysfs_cpus_parse(cpus, strlen(cpus), out->cpus, CPUS_MAX, &out->cpu_count) && out->cpu_count > 0;
+    for (size_t cpu = 0; cpu < CPUS_MAX; cpu++)
+        if (cpus_has(&cpus, cpu))
+            out->cpus[out->cpu_count++] = cpu;
+    return out->cpu_count > 0;
 }
 
 static bool event_read(const struct pmu *pmu, const char *name, uint64_t *config, double *unit_uj)
@@ -70,10 +76,10 @@ static bool event_read(const struct pmu *pmu, const char *name, uint64_t *config
     return true;
 }
 
-static bool topology(const struct pmu *pmu, unsigned cpu, const char *what, uint64_t *out)
+static bool topology(const struct pmu *pmu, size_t cpu, const char *what, uint64_t *out)
 {
     char path[128];
-    snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%u/topology/%s", cpu, what);
+    snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%zu/topology/%s", cpu, what);
     return sysfs_number(pmu->sysroot, path, out);
 }
 

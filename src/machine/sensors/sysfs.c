@@ -1,12 +1,11 @@
 #include "machine/sensors/sysfs.h"
 
 #include "base/mem.h"
-#include "machine/contain/procfs.h"
+#include "base/procfs.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <string.h>
 
 enum { LINE_MAX_BYTES = 4096 };
@@ -68,46 +67,6 @@ bool sysfs_number_parse(const char *bytes, size_t count, uint64_t *out)
     if (count > 0 && bytes[count - 1] == '\n')
         count--;
     return proc_number_parse(bytes, count, UINT64_MAX, out);
-}
-
-/* "7" or "7-9", from bytes to end. */
-static bool cpu_range(const char *bytes, const char *end, unsigned *first, unsigned *last)
-{
-    const char *dash = memchr(bytes, '-', (size_t)(end - bytes));
-    uint64_t low = 0, high = 0;
-    if (!proc_number_parse(bytes, (size_t)((dash ? dash : end) - bytes), INT_MAX, &low))
-        return false;
-    high = low;
-    if (dash && !proc_number_parse(dash + 1, (size_t)(end - dash - 1), INT_MAX, &high))
-        return false;
-    *first = (unsigned)low;
-    *last = (unsigned)high;
-    return low <= high;
-}
-
-bool sysfs_cpus_parse(const char *bytes, size_t count, unsigned *cpus, size_t max, size_t *found)
-{
-    const char *at = bytes, *end = bytes + count;
-    *found = 0;
-    if (count > 0 && end[-1] == '\n')
-        end--;
-    if (at == end)
-        return true;
-    for (;;) {
-        const char *comma = memchr(at, ',', (size_t)(end - at));
-        unsigned first, last;
-        if (!cpu_range(at, comma ? comma : end, &first, &last))
-            return false;
-        if (*found > 0 && first <= cpus[*found - 1])
-            return false;
-        if (last - first >= max - *found)
-            return false;
-        for (unsigned cpu = first; cpu <= last; cpu++)
-            cpus[(*found)++] = cpu;
-        if (!comma)
-            return true;
-        at = comma + 1;
-    }
 }
 
 bool sysfs_event_parse(const char *bytes, size_t count, uint64_t *config)

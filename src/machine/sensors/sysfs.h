@@ -23,10 +23,6 @@ bool sysfs_list(const char *sysroot, const char *path, struct strv *out);
 /* Decimal digits and at most one newline. */
 bool sysfs_number_parse(const char *bytes, size_t count, uint64_t *out);
 
-/* A list of CPUs as the kernel writes it, "0,18-19": at most max of them, ascending. False: something else, or too
- * many. */
-bool sysfs_cpus_parse(const char *bytes, size_t count, unsigned *cpus, size_t max, size_t *found);
-
 /* An event of a PMU whose configuration is its number alone: "event=0x02". */
 bool sysfs_event_parse(const char *bytes, size_t count, uint64_t *config);
 

@@ -127,6 +127,7 @@ static void take_process(const struct taker *taker, pid_t pid, struct census *ou
     process.looked_into = has_environment && has_devices;
     out->closed += !process.looked_into && process.uid != geteuid();
     take_command(taker, &process);
+    process.orphan = proc_adopts(taker->proc, process.stat.ppid);
     out->items = mem_room(out->items, out->count, &out->capacity, sizeof *out->items);
     out->items[out->count++] = process;
 }
@@ -141,14 +142,6 @@ const struct census_process *census_find(const struct census *census, pid_t pid)
 {
     struct census_process key = {.stat.pid = pid};
     return census->count ? bsearch(&key, census->items, census->count, sizeof key, by_pid) : NULL;
-}
-
-static bool is_orphan(const struct census *census, const struct census_process *process)
-{
-    const struct census_process *parent = census_find(census, process->stat.ppid);
-    if (process->stat.ppid == 1)
-        return true;
-    return parent && strcmp(parent->stat.comm, "systemd") == 0 && strstr(parent->command, "--user");
 }
 
 /* The first number of /proc/uptime, always with two decimals: "350735.47 234388.90". Below 0: unknown. */
@@ -166,12 +159,8 @@ static double read_uptime(int proc)
 
 static bool take_all(const struct taker *taker, DIR *listing, struct census *out, struct err *err)
 {
-    errno = 0;
-    for (struct dirent *entry; (entry = readdir(listing)); errno = 0) {
-        uint64_t pid = 0;
-        if (proc_number_parse(entry->d_name, strlen(entry->d_name), INT_MAX, &pid))
-            take_process(taker, (pid_t)pid, out);
-    }
+    for (pid_t pid; (pid = proc_next_pid(listing));)
+        take_process(taker, pid, out);
     return errno == 0 || err_sys(err, "read %s", taker->roots->proc);
 }
 
@@ -188,8 +177,6 @@ bool census_take(const struct census_roots *roots, struct census *out, struct er
     closedir(listing);
     if (out->count)
         qsort(out->items, out->count, sizeof *out->items, by_pid);
-    for (size_t i = 0; i < out->count; i++)
-        out->items[i].orphan = is_orphan(out, &out->items[i]);
     return complete;
 }
 

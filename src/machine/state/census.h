@@ -4,8 +4,8 @@
 #define TARE_MACHINE_STATE_CENSUS_H
 
 #include "base/err.h"
+#include "base/procfs.h"
 #include "base/strv.h"
-#include "machine/contain/procfs.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -3,9 +3,8 @@
 #include "base/cleanup.h"
 #include "base/mem.h"
 #include "machine/contain/sys.h"
-#include "machine/contain/tag.h"
+#include "machine/contain/tree.h"
 #include "machine/state/folder.h"
-#include "machine/state/members.h"
 #include "machine/state/state_private.h"
 #include "tare_build.h"
 

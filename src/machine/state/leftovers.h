@@ -24,7 +24,7 @@ struct leftover {
     bool has_memory;
 };
 
-/* Carries the tag of a job that no live run knows, and belongs to somebody else (machine/contain/tag.h): never ended. */
+/* Carries the tag of a job that no live run knows, and belongs to somebody else (machine/contain/tree.h): never ended. */
 struct leftover_foreign {
     const struct census_process *process; /* in the census */
     char *owner;                          /* "slurmstepd (pid 17)" */

@@ -1,4 +1,4 @@
-#include "machine/state/members.h"
+#include "machine/state/state_private.h"
 
 #include "base/mem.h"
 #include "machine/contain/cgroup.h"

@@ -2,7 +2,6 @@
 #include "base/clock.h"
 #include "machine/state/census.h"
 #include "machine/state/folder.h"
-#include "machine/state/members.h"
 #include "machine/state/state.h"
 #include "machine/state/state_private.h"
 

@@ -2,7 +2,12 @@
 #ifndef TARE_MACHINE_STATE_STATE_PRIVATE_H
 #define TARE_MACHINE_STATE_STATE_PRIVATE_H
 
+#include "base/text.h"
+#include "machine/contain/contain.h"
 #include "machine/state/state.h"
+
+#include <stdbool.h>
+#include <stddef.h>
 
 enum { STATE_PLACES = 2 };
 
@@ -18,5 +23,19 @@ struct state {
 
 /* Of a process of this boot that started at this tick; below 0: unknown. */
 double state_age_s(uint64_t start_time);
+
+/* The processes that live of a job whose runner is dead. (members.c) */
+
+struct members {
+    struct job_member *items; /* what job_recover would end; without the init */
+    size_t count;
+    bool init_alive;
+};
+
+void members_take(const struct job_identity *job, struct members *out);
+void members_fini(struct members *members);
+
+/* Adds "python3 (pid 17), sleep (pid 18)" for at most max of them in all; *shown counts those that are in out. */
+void members_add_names(const struct members *members, size_t max, size_t *shown, struct text *out);
 
 #endif

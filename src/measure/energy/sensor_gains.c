@@ -4,6 +4,7 @@
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/mem.h"
+#include "base/utf8.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -49,22 +50,14 @@ static bool is_name(const char *uuid)
     return length > 0 && length < 80;
 }
 
-static bool is_text(const char *text)
-{
-    for (const char *at = text; *at; at++)
-        if ((unsigned char)*at < ' ' || *at == 0x7f)
-            return false;
-    return strlen(text) < TEXT_MAX;
-}
-
 bool sensor_gains_parse(const json_t *json, struct sensor_gain_entry *out)
 {
     json_int_t format = 0;
     const char *uuid = json_get_text(json, "uuid"), *source = json_get_text(json, "source");
     double bound;
     *out = (struct sensor_gain_entry){0};
-    if (!json_get_int(json, "format", &format) || format != FORMAT || !uuid || !is_name(uuid) || !source ||
-        !is_text(source) || !json_get_number(json, "bound", &bound) || !(bound > 0 && bound <= most_bound))
+    if (!json_get_int(json, "format", &format) || format != FORMAT || !uuid || !is_name(uuid) || !source || utf8_has_control(source) ||
+        strlen(source) >= TEXT_MAX || !json_get_number(json, "bound", &bound) || !(bound > 0 && bound <= most_bound))
         return false;
     *out = (struct sensor_gain_entry){mem_strdup(uuid), bound, mem_strdup(source)};
     return true;

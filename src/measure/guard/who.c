@@ -3,8 +3,9 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/procfs.h"
 #include "base/text.h"
-#include "machine/contain/procfs.h"
+#include "base/utf8.h"
 #include "machine/gpu/vendor.h"
 #include "machine/state/census.h"
 
@@ -29,38 +30,13 @@ static double age_of(uint64_t start_time)
     return age_s > 0 ? age_s : 0;
 }
 
-static bool is_orphan(int proc, pid_t parent)
-{
-    struct proc_stat stat;
-    if (parent == 1)
-        return true;
-    return proc_stat_read(proc, parent, &stat) && strcmp(stat.comm, "systemd") == 0 && stat.ppid == 1;
-}
-
-/* Cut between characters: a byte that continues one has 10 as its highest bits. */
-static void cut(char *text)
-{
-    size_t length = strlen(text), at = COMMAND_MAX;
-    if (length <= COMMAND_MAX)
-        return;
-    while (at > 0 && ((unsigned char)text[at] & 0xC0) == 0x80)
-        at--;
-    memcpy(text + at, "...", 4);
-}
-
 static void take_command(int proc, const char *comm, struct who *out)
 {
     char path[40], words[4096];
     snprintf(path, sizeof path, "%d/cmdline", (int)out->pid);
     ssize_t length = proc_read_at(proc, path, words, sizeof words);
-    out->command = length > 0 ? census_command_text(words, (size_t)length) : NULL;
-    if (!out->command || !out->command[0]) {
-        free(out->command);
-        out->command = mem_printf("[%s]", comm);
-    }
-    /* Room for the dots. */
-    out->command = mem_resize(out->command, strlen(out->command) + 4, 1);
-    cut(out->command);
+    AUTO_FREE char *whole = length > 0 ? census_command_text(words, (size_t)length) : NULL;
+    out->command = whole && whole[0] ? utf8_quoted(whole, COMMAND_MAX) : mem_printf("[%s]", comm);
 }
 
 bool who_look(const char *proc, pid_t pid, struct who *out)
@@ -75,7 +51,7 @@ bool who_look(const char *proc, pid_t pid, struct who *out)
         return false;
     out->start_time = stat.start_time;
     out->age_s = age_of(stat.start_time);
-    out->orphan = is_orphan(folder, stat.ppid);
+    out->orphan = proc_adopts(folder, stat.ppid);
     take_command(folder, stat.comm, out);
     snprintf(path, sizeof path, "%d/environ", (int)pid);
     proc_environ_value(folder, path, "TARE_JOB", &out->tag);

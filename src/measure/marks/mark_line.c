@@ -21,15 +21,7 @@ static void trim(const char **at, const char **end)
 
 bool mark_label_is_valid(const char *label, size_t length)
 {
-    if (length > MARK_LABEL_MAX)
-        return false;
-    for (size_t i = 0; i < length;) {
-        struct utf8_step step = utf8_step(label + i, length - i);
-        if (!step.shown)
-            return false;
-        i += step.length;
-    }
-    return true;
+    return length <= MARK_LABEL_MAX && utf8_is_printable(label, length);
 }
 
 static bool take_name(const char **at, const char *end, struct mark *out)

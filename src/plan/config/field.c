@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/utf8.h"
 #include "base/value.h"
 #include "plan/config/size.h"
 #include "base/pattern/pattern.h"
@@ -23,13 +24,7 @@ char *field_shown(const json_t *json)
         return json_array_size(json) ? mem_printf("a list of %zu", json_array_size(json)) : mem_strdup("an empty list");
     AUTO_TEXT struct text printed = {0};
     json_print(json, &printed);
-    if (printed.length > SHOWN_BYTES) {
-        size_t length = SHOWN_BYTES;
-        while (length && ((unsigned char)printed.data[length] & 0xc0) == 0x80)
-            length--;
-        return mem_printf("%.*s...", (int)length, printed.data);
-    }
-    return text_take(&printed);
+    return utf8_quoted(text_get(&printed), SHOWN_BYTES);
 }
 
 static void add_names(struct text *out, const char *const *names)

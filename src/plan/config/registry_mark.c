@@ -1,4 +1,4 @@
-#include "plan/config/registry_mark.h"
+#include "plan/config/registry_repo.h"
 
 #include "base/mark.h"
 #include "base/mem.h"

@@ -1,4 +1,4 @@
-#include "plan/config/registry_needs.h"
+#include "plan/config/registry_repo.h"
 
 #include "base/mem.h"
 #include "base/utf8.h"
@@ -102,7 +102,7 @@ static void check_given(const struct source *source, const char *path, const jso
 static void check_plain(const struct source *source, const char *path, const json_t *json, const char *key)
 {
     const char *text = json_get_text(json, key);
-    if (!text || utf8_is_printable(text))
+    if (!text || utf8_is_printable(text, strlen(text)))
         return;
     AUTO_FREE char *place = json_path_key(path, key);
     refuse(source, place, key, "a string without control characters", json_get(json, key));
@@ -115,7 +115,7 @@ static bool is_address(const char *url)
     for (const char *c = url; *c; c++)
         if (isspace((unsigned char)*c))
             return false;
-    if (!utf8_is_printable(url))
+    if (!utf8_is_printable(url, strlen(url)))
         return false;
     for (size_t i = 0; beginnings[i]; i++)
         if (strncmp(url, beginnings[i], strlen(beginnings[i])) == 0)

@@ -1,4 +1,4 @@
-#include "plan/config/registry_param.h"
+#include "plan/config/registry_repo.h"
 
 #include "base/mem.h"
 

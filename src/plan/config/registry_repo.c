@@ -3,10 +3,6 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/utf8.h"
-#include "plan/config/registry_mark.h"
-#include "plan/config/registry_needs.h"
-#include "plan/config/registry_oom.h"
-#include "plan/config/registry_param.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -227,7 +223,7 @@ static bool check_name(const struct source *source, const char *path, const char
         wrong = "is empty";
     else if (strlen(name) > LONGEST_NAME)
         wrong = "is longer than 100 bytes";
-    if (!wrong && !utf8_is_printable(name))
+    if (!wrong && !utf8_is_printable(name, strlen(name)))
         wrong = "holds a control character";
     if (wrong)
         problems_add_at_key(source->problems, SEVERITY_ERROR, source->doc, path, "the %s's name %s", what, wrong);

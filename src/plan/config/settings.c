@@ -2,7 +2,6 @@
 
 #include "base/mem.h"
 #include "plan/config/settings_entry.h"
-#include "plan/config/settings_tare.h"
 
 enum { LONGEST_FILE = 64 << 20 };
 

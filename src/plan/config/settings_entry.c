@@ -2,7 +2,6 @@
 
 #include "base/mem.h"
 #include "plan/config/gpu_limit.h"
-#include "plan/config/settings_job.h"
 
 #include <string.h>
 

@@ -49,4 +49,30 @@ void settings_read_gpu_limit(const struct source *source, const char *path, cons
 
 void settings_entry_fini(struct entry_settings *entry);
 
+/* What one side of an entry trains: "repo", "model", "mutate", "hyperparameters". (settings_job.c) */
+
+/* Everything but what is mutated. */
+void settings_read_job(const struct source *source, const char *path, const json_t *object, enum mode mode,
+                       struct job_settings *job);
+
+/* "mutate", or "mutate_params", of a job whose mode is read. */
+void settings_read_mutates(const struct source *source, const char *path, const json_t *object,
+                           struct job_settings *job);
+
+/* Every text of a job is there, also when the file did not say it: the planner need not ask. */
+void settings_fill_job(struct job_settings *job, const char *path);
+
+void settings_job_fini(struct job_settings *job);
+
+/* The key "tare" of the settings, what the study's format does not have. (settings_tare.c) */
+
+/* Settings that say nothing. */
+void settings_set_defaults(struct settings *settings);
+
+/* root: the settings' object, with the key "tare" or without. */
+void settings_read_tare(const struct source *source, const json_t *root, struct settings *settings);
+
+/* Its part of the reference. */
+void settings_tare_describe(struct text *out);
+
 #endif

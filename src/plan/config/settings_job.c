@@ -1,4 +1,4 @@
-#include "plan/config/settings_job.h"
+#include "plan/config/settings_entry.h"
 
 #include "base/mem.h"
 

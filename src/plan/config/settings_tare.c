@@ -1,4 +1,4 @@
-#include "plan/config/settings_tare.h"
+#include "plan/config/settings_entry.h"
 
 #include "machine/gpu/vendor.h"
 

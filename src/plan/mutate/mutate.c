@@ -3,7 +3,6 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "plan/mutate/axis.h"
-#include "plan/mutate/sample.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

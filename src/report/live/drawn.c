@@ -1,4 +1,4 @@
-#include "report/live/drawn.h"
+#include "report/live/progress_private.h"
 
 #include "base/json.h"
 

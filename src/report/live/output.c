@@ -1,4 +1,4 @@
-#include "report/live/output.h"
+#include "report/live/progress_private.h"
 
 #include "base/clock.h"
 

@@ -2,11 +2,49 @@
 #ifndef TARE_REPORT_LIVE_PROGRESS_PRIVATE_H
 #define TARE_REPORT_LIVE_PROGRESS_PRIVATE_H
 
+#include "base/reading.h"
+#include "base/text.h"
 #include "measure/guard/evidence.h"
-#include "report/live/drawn.h"
 #include "report/live/estimate.h"
-#include "report/live/output.h"
 #include "report/live/progress.h"
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Lines for a person or a program that never hold up the run: a stopped terminal or a slow reader is waited
+ * for at the end only. (output.c) */
+
+struct output {
+    int fd; /* stays the caller's */
+    struct text waiting;
+    size_t sent;  /* of what waits */
+    int broken;   /* errno: it cannot be written (EPIPE: the reader is gone), and nothing more is; 0: it can */
+};
+
+/* What cannot be written now is kept. */
+void output_add(struct output *output, const char *bytes, size_t count);
+
+/* Tries again to write what was kept. True: nothing is kept any more. */
+bool output_push(struct output *output);
+
+/* Waits at most this long until all is written, then frees. */
+void output_fini(struct output *output, int timeout_ms);
+
+/* What an attempt drew, in the few words that fit into a line of progress. Pure. (drawn.c) */
+
+struct drawn {
+    struct reading gpu_j, gpu_half_width_j, cpu_j, cpu_half_width_j;
+};
+
+/* "energy" of EVENT_ATTEMPT_ENDED; NULL, or null: nothing was measured. */
+struct drawn drawn_read(const json_t *energy);
+
+/* ", GPU 36.000 kJ ± 0.003, CPU 3.00 kJ ± 0.01"; nothing where nothing is known. */
+void drawn_add(const struct drawn *drawn, struct text *out);
+
+/* "1.914 kJ ± 0.011": as many digits as the half-width allows, at most three behind the point. */
+void drawn_add_energy(struct reading energy_j, struct reading half_width_j, struct text *out);
 
 #define PROGRESS_GREEN  "\033[32m"
 #define PROGRESS_RED    "\033[31m"

@@ -1,7 +1,6 @@
 #include "results/judge/account.h"
 
 #include "results/judge/judge.h"
-#include "results/judge/split.h"
 #include "base/clock.h"
 #include "base/mem.h"
 

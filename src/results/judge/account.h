@@ -50,4 +50,9 @@ void account_fini(struct account *account);
 /* succeeded / (succeeded + failed); not valid without any. */
 struct reading account_success_rate(const struct account_row *row);
 
+/* What lies before and behind a moment, given or found. (split.c) */
+
+bool split_make(const struct dataset *dataset, const char *at, struct account_split *out, struct err *err);
+void account_count(struct account_row *row, const struct dataset_experiment *experiment);
+
 #endif

@@ -3,9 +3,12 @@
 #ifndef TARE_RESULTS_JUDGE_BENCH_H
 #define TARE_RESULTS_JUDGE_BENCH_H
 
+#include "base/text.h"
 #include "results/judge/bench_until.h"
 #include "results/judge/figures.h"
 #include "results/judge/versus.h"
+
+#include <jansson.h>
 
 #define BENCH_QUANTITIES 4 /* duration_s, gpu_energy_j, gpu_power_w, cpu_energy_j */
 extern const char *const bench_quantities[BENCH_QUANTITIES];
@@ -64,5 +67,22 @@ struct reading bench_use_of(const struct dataset_experiment *experiment, size_t 
 
 /* Of one of its commands, not of a warm-up. */
 bool bench_is_of(const struct bench *bench, const struct dataset_experiment *experiment);
+
+/* What bench prints for programs. (bench_json.c) */
+
+/* What the bench was asked for. */
+struct bench_frame {
+    const char *dir;
+    uint64_t seed; /* of the order */
+    int64_t runs, warmup;
+    const char *verdicts; /* "usable" */
+    const struct bench_until_options *until; /* NULL: the number of runs was fixed */
+};
+
+/* A new reference; docs/bench.md says what is in it. */
+json_t *bench_json(const struct bench *bench, const struct bench_frame *frame);
+
+/* A row for each quantity of each command. */
+void bench_csv(const struct bench *bench, struct text *out);
 
 #endif

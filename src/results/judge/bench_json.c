@@ -1,7 +1,7 @@
-#include "results/judge/bench_json.h"
+#include "results/judge/bench.h"
 
 #include "results/judge/audit_json.h"
-#include "results/judge/figures_json.h"
+#include "results/judge/figures.h"
 #include "base/csv.h"
 #include "base/json.h"
 #include "base/mem.h"

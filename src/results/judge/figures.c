@@ -1,7 +1,5 @@
 #include "results/judge/figures.h"
 
-#include "results/judge/figures_effects.h"
-#include "results/judge/figures_interactions.h"
 #include "results/judge/judge.h"
 #include "base/mem.h"
 #include "stats/describe.h"

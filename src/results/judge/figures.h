@@ -3,10 +3,13 @@
 #ifndef TARE_RESULTS_JUDGE_FIGURES_H
 #define TARE_RESULTS_JUDGE_FIGURES_H
 
+#include "base/text.h"
 #include "results/judge/dataset.h"
 #include "results/judge/identical.h"
 #include "results/judge/measurement.h"
 #include "stats/compare.h"
+
+#include <jansson.h>
 
 struct figures_options {
     bool clean_only;                 /* else all that are not contaminated */
@@ -108,5 +111,33 @@ enum stats_scale figures_scale(const char *name, bool is_metric, enum goal goal,
 
 /* A quantity by its name; not valid where it is not known, or is not finite. */
 struct reading figures_value(const struct dataset_experiment *experiment, const char *name);
+
+/* Which hyperparameter moves energy and quality, and the front of both. (figures_effects.c) */
+
+void figures_add_front(const struct dataset *dataset, struct figures_group *group);
+void figures_add_effects(const struct dataset *dataset, struct figures_group *group, uint64_t seed);
+void figures_fini_effects(struct figures_group *group);
+void figures_adjust_effects(struct figures *figures);
+
+/* Whether what one hyperparameter does to energy or a metric depends on another: linear models on logarithms.
+ * (figures_interactions.c) */
+
+void figures_add_interactions(const struct dataset *dataset, struct figures_group *group);
+void figures_fini_interactions(struct figures_group *group);
+void figures_adjust_interactions(struct figures *figures); /* Holm, over all of the dataset */
+
+/* What stats and compare print for programs. (figures_json.c) */
+
+/* A new reference; docs/stats.md says what is in it. */
+json_t *figures_json(const struct dataset *dataset, const struct figures *figures,
+                     const struct figures_options *options);
+json_t *figures_figure_json(const struct figure *figure);
+json_t *figures_interval_json(const struct stats_interval *interval);
+/* Each group that has effects, with the names of its experiments. */
+json_t *figures_effects_json(const struct dataset *dataset, const struct figures *figures);
+json_t *figures_spellings_json(const struct dataset *dataset);
+
+/* One row for each quantity of each group. */
+void figures_csv(const struct figures *figures, struct text *out);
 
 #endif

@@ -1,4 +1,4 @@
-#include "results/judge/figures_effects.h"
+#include "results/judge/figures.h"
 
 #include "base/mem.h"
 #include "stats/describe.h"

@@ -1,4 +1,4 @@
-#include "results/judge/figures_interactions.h"
+#include "results/judge/figures.h"
 
 #include "base/mem.h"
 #include "stats/effect.h"

@@ -1,4 +1,4 @@
-#include "results/judge/figures_json.h"
+#include "results/judge/figures.h"
 
 #include "results/judge/audit_json.h"
 #include "base/csv.h"

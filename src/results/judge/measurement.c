@@ -1,6 +1,6 @@
 #include "results/judge/measurement.h"
 
-#include "results/judge/figures_json.h"
+#include "results/judge/figures.h"
 #include "base/json.h"
 #include "base/mem.h"
 #include "stats/budget.h"

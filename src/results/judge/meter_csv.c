@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/csv.h"
 #include "base/mem.h"
+#include "base/utf8.h"
 #include "base/value.h"
 
 #include <ctype.h>
@@ -133,16 +134,6 @@ static bool find_columns(const char *name, size_t line, const struct strv *row, 
                    out->time == NOT_THERE ? "time" : "watts");
 }
 
-/* What an error shows of a cell. */
-static char *shown(const char *cell)
-{
-    char *out = mem_strndup(cell, SHOWN);
-    for (char *at = out; *at; at++)
-        if ((unsigned char)*at < ' ' || (unsigned char)*at > '~')
-            *at = '?';
-    return out;
-}
-
 static bool read_reading(const char *name, size_t line, const struct strv *row, const struct columns *columns,
                          struct meter_csv_reading *out, struct err *err)
 {
@@ -151,8 +142,8 @@ static bool read_reading(const char *name, size_t line, const struct strv *row, 
                        name, line, row->count);
     AUTO_FREE char *time = trimmed(row->items[columns->time]);
     AUTO_FREE char *watts = trimmed(row->items[columns->watts]);
-    AUTO_FREE char *time_shown = shown(time);
-    AUTO_FREE char *watts_shown = shown(watts);
+    AUTO_FREE char *time_shown = utf8_quoted(time, SHOWN);
+    AUTO_FREE char *watts_shown = utf8_quoted(watts, SHOWN);
     switch (read_time(time, &out->t_ns)) {
     case TIME_IS:
         break;

@@ -1,4 +1,4 @@
-#include "results/judge/split.h"
+#include "results/judge/account.h"
 
 #include "results/judge/judge.h"
 #include "base/clock.h"

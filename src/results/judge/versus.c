@@ -2,7 +2,6 @@
 
 #include "results/judge/figures.h"
 #include "results/judge/identical.h"
-#include "results/judge/versus_select.h"
 #include "base/mem.h"
 #include "stats/describe.h"
 

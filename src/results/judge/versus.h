@@ -3,9 +3,9 @@
 #ifndef TARE_RESULTS_JUDGE_VERSUS_H
 #define TARE_RESULTS_JUDGE_VERSUS_H
 
+#include "base/text.h"
 #include "results/judge/dataset.h"
 #include "results/judge/measurement.h"
-#include "base/text.h"
 #include "stats/compare.h"
 #include "stats/effect.h"
 
@@ -152,5 +152,15 @@ size_t versus_claim_needs(const struct versus *versus, const struct versus_claim
 /* Experiments that each side needs until a difference of this share is found in four of five cases; 0: not known, or the
  * quantity is not compared by a ratio. */
 size_t versus_sample_size(const struct versus *versus, const struct versus_quantity *quantity, double share);
+
+/* Which experiments a side of a comparison takes: "results:model=resnet20,batch_size=32". (versus_select.c) */
+
+/* Whether the experiment has all that the selector asks for. */
+bool versus_selects(const struct versus_side *side, const struct dataset_experiment *experiment);
+
+/* The error of a side that takes nothing of the folder: a key that no experiment has, a value that none has, or that
+ * those it names failed or are contaminated. Gives false. */
+bool versus_selects_nothing(const struct dataset *dataset, const struct versus_side *side, size_t folder,
+                            struct err *err);
 
 #endif

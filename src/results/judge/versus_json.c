@@ -1,6 +1,6 @@
 /* versus_json: a comparison for programs. */
 #include "results/judge/audit_json.h"
-#include "results/judge/figures_json.h"
+#include "results/judge/figures.h"
 #include "results/judge/versus.h"
 #include "results/judge/versus_places.h"
 #include "base/json.h"

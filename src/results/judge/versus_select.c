@@ -1,4 +1,4 @@
-#include "results/judge/versus_select.h"
+#include "results/judge/versus.h"
 
 #include "base/mem.h"
 #include "base/text.h"

@@ -35,6 +35,7 @@ static void a_list_is_read_and_written_as_the_kernel_writes_it(void **state)
     is_printed("63,64,65", "63-65");
     is_printed("4,0-1", "0-1,4");
     is_printed("8191", "8191");
+    is_printed("0,18-20,31\n", "0,18-20,31");
     assert_true(parse("0-3,8,10-11", &cpus));
     assert_int_equal(cpus_count(&cpus), 7);
     assert_true(cpus_has(&cpus, 8));
@@ -47,7 +48,8 @@ static void what_is_no_list_is_refused(void **state)
     (void)state;
     static const char *const bad[] = {"a",      "-1",    "1-",  "3-1",   ",",
                                       "1,",     "1,,2",  "1 2", "0x3",   "8192",
-                                      "0-8192", "1\n\n", " ",   "1-2-3", "99999999999999999999"};
+                                      "0-8192", "1\n\n", " ",   "1-2-3", "99999999999999999999",
+                                      "3-2",    ",1",    "0-4294967295"};
     struct cpus cpus;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         if (parse(bad[i], &cpus))

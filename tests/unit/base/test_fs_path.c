@@ -170,7 +170,7 @@ static void a_name_is_that_of_one_file_or_folder_and_leads_nowhere(void **state)
         {"a\177", "'a?' holds a control character"},
         {"\xC2\x9B"
          "2J",
-         "'\?\?2J' holds a control character"}, /* U+009B */
+         "'?2J' holds a control character"}, /* U+009B */
         {NULL, "'' is missing"},
     };
     struct err err;

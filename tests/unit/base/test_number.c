@@ -196,6 +196,18 @@ static void a_locale_with_a_decimal_comma_changes_nothing(void **state)
     assert_true(rounded == 0.123457);
 }
 
+/* libm's differ between machines in the last bit. */
+static void logarithm_and_exponential_are_those_of_the_textbook(void **state)
+{
+    (void)state;
+    static const double at[] = {0x1p-1074, 1e-300, 1e-5, 0.1, 0.5, 0.7071, 0.70711, 0.999999, 1, 1.5, 2, 10, 12345.678, 1e300};
+    for (size_t i = 0; i < sizeof at / sizeof *at; i++)
+        assert_true(fabs(number_log(at[i]) - log(at[i])) <= 4e-16 * fabs(log(at[i])));
+    static const double powers[] = {-700, -11.5, -1, -1e-9, 0, 1e-9, 0.34657, 1, 11.5, 700};
+    for (size_t i = 0; i < sizeof powers / sizeof *powers; i++)
+        assert_true(fabs(number_exp(powers[i]) - exp(powers[i])) <= 4e-16 * exp(powers[i]));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -210,6 +222,7 @@ int main(void)
         cmocka_unit_test(round_keeps_significant_digits),
         cmocka_unit_test(round_looks_at_the_true_value),
         cmocka_unit_test(a_locale_with_a_decimal_comma_changes_nothing),
+        cmocka_unit_test(logarithm_and_exponential_are_those_of_the_textbook),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -90,7 +90,7 @@ static void raw_c1_bytes_are_no_text(void **state)
     (void)state;
     for (int c = 0x80; c < 0x100; c++) {
         char s[] = {'a', (char)c, 'b', 0};
-        assert_false(utf8_is_printable(s));
+        assert_false(utf8_is_printable(s, 3));
         utf8_make_printable(s, "");
         assert_string_equal(s, "a?b");
     }
@@ -106,6 +106,43 @@ static void lines_and_tabs_stay_where_they_are_meant(void **state)
     assert_string_equal(one, "a?b?c");
 }
 
+static void a_message_quotes_whole_characters_and_says_where_more_follows(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *s;
+        size_t most;
+        const char *quoted;
+    } cases[] = {{"abc", 3, "abc"},
+                 {"abcd", 3, "abc..."},
+                 {"", 3, ""},
+                 {"a\xc3\xa9", 2, "a..."},
+                 {"a\xc3\xa9", 3, "a\xc3\xa9"},
+                 {"\xe5\x87\x86", 2, "..."},
+                 {"a\n\xc2\x9b!", 9, "a?\?!"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        AUTO_FREE char *quoted = utf8_quoted(cases[i].s, cases[i].most);
+        assert_string_equal(quoted, cases[i].quoted);
+    }
+    AUTO_TEXT struct text words = {0};
+    text_add(&words, "\t:");
+    utf8_add_words("a\tb\r\nc\x1b\xc2\x9b\xff", 10, &words);
+    assert_string_equal(text_get(&words), "\t:a b  c??\?");
+}
+
+static void characters_are_counted_and_controls_found(void **state)
+{
+    (void)state;
+    assert_int_equal(utf8_count("a\xc3\xa9\xe5\x87\x86", 6), 3);
+    assert_int_equal(utf8_count("", 0), 0);
+    static const char *const controls[] = {"\x01", "a\x1f", "\n", "\x7f", "a\xc2\x80", "\xc2\x9f"};
+    static const char *const none[] = {"", " ~", "\xc2\xa0", "\xe2\x80\xae", "\x9b", "\xff\xc2"};
+    for (size_t i = 0; i < sizeof controls / sizeof *controls; i++)
+        assert_true(utf8_has_control(controls[i]));
+    for (size_t i = 0; i < sizeof none / sizeof *none; i++)
+        assert_false(utf8_has_control(none[i]));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -116,6 +153,8 @@ int main(void)
         cmocka_unit_test(everything_that_steers_or_deceives_is_seen_and_the_rest_is_left_alone),
         cmocka_unit_test(raw_c1_bytes_are_no_text),
         cmocka_unit_test(lines_and_tabs_stay_where_they_are_meant),
+        cmocka_unit_test(a_message_quotes_whole_characters_and_says_where_more_follows),
+        cmocka_unit_test(characters_are_counted_and_controls_found),
     };
     return cmocka_run_group_tests_name("utf8", tests, NULL, NULL);
 }

@@ -8,7 +8,7 @@
 
 #include "base/cleanup.h"
 #include "base/mem.h"
-#include "machine/contain/holders.h"
+#include "machine/contain/contain.h"
 
 #include <fcntl.h>
 #include <signal.h>

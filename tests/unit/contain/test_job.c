@@ -7,7 +7,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "machine/contain/procfs.h"
+#include "base/procfs.h"
 #include "fixture.h"
 
 #include <errno.h>

@@ -6,8 +6,8 @@
 #include <cmocka.h>
 
 #include "base/cleanup.h"
+#include "base/procfs.h"
 #include "machine/contain/contain.h"
-#include "machine/contain/procfs.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define AFTER_NAME                                                                                                     \
@@ -213,6 +214,29 @@ static void the_boot_id_is_a_uuid(void **state)
     assert_int_equal(strspn(id, "0123456789abcdef-"), 36);
 }
 
+static void a_listing_gives_the_processes_and_nothing_else(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"1", "42", "2147483647", "0", "2147483648", "12a", "self", "-3", ".7"};
+    char folder[] = "/tmp/tare_procfs_XXXXXX";
+    assert_non_null(mkdtemp(folder));
+    DIR *listing = opendir(folder);
+    assert_non_null(listing);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        assert_int_equal(mkdirat(dirfd(listing), names[i], 0700), 0);
+    size_t count = 0;
+    int64_t sum = 0;
+    for (pid_t pid; (pid = proc_next_pid(listing)); count++)
+        sum += pid;
+    assert_int_equal(errno, 0);
+    assert_int_equal(count, 3);
+    assert_int_equal(sum, INT64_C(2147483647) + 43);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        unlinkat(dirfd(listing), names[i], AT_REMOVEDIR);
+    closedir(listing);
+    rmdir(folder);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -227,6 +251,7 @@ int main(void)
         cmocka_unit_test(a_number_stands_behind_its_whole_key),
         cmocka_unit_test(the_pids_of_nested_namespaces_are_counted),
         cmocka_unit_test(numbers_are_digits_within_their_bound),
+        cmocka_unit_test(a_listing_gives_the_processes_and_nothing_else),
         cmocka_unit_test(this_process_reads_as_itself),
         cmocka_unit_test(the_boot_id_is_a_uuid),
     };

@@ -12,9 +12,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "machine/contain/cgroup.h"
-#include "machine/contain/cgroup_tree.h"
 #include "machine/contain/contain.h"
-#include "machine/contain/scope.h"
 #include "tare_build.h"
 
 #include <poll.h>

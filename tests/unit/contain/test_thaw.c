@@ -5,7 +5,7 @@
 
 #include <cmocka.h>
 
-#include "machine/contain/thaw.h"
+#include "machine/contain/tree.h"
 
 #include <string.h>
 

@@ -5,7 +5,7 @@
 
 #include <cmocka.h>
 
-#include "report/live/output.h"
+#include "report/live/progress_private.h"
 
 #include <signal.h>
 #include <stdlib.h>

@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "plan_fixture.h"
-#include "report/live/drawn.h"
+#include "report/live/progress_private.h"
 #include "report/live/progress.h"
 
 #include <stdio.h>

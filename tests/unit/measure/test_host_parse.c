@@ -107,22 +107,10 @@ static void a_processs_files_are_read(void **state)
     assert_false(host_statm_parse("2264\n1034", 9, &pages));
 }
 
-static void lists_of_processors_and_events_are_read(void **state)
+static void events_of_a_pmu_are_read(void **state)
 {
     (void)state;
-    unsigned cpus[8];
-    size_t found = 0;
     uint64_t config = 0;
-    assert_true(sysfs_cpus_parse("0,18-20,31\n", 11, cpus, 8, &found));
-    static const unsigned expected[] = {0, 18, 19, 20, 31};
-    assert_int_equal(found, 5);
-    assert_memory_equal(cpus, expected, sizeof expected);
-    assert_true(sysfs_cpus_parse("\n", 1, cpus, 8, &found));
-    assert_int_equal(found, 0);
-    static const char *const wrong[] = {"0-8", "3-2", "1,1", "2,1",          "a",          "1,",
-                                        ",1",  "-1",  "1-",  "0-4294967295", "99999999999"};
-    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
-        assert_false(sysfs_cpus_parse(wrong[i], strlen(wrong[i]), cpus, 8, &found));
     assert_true(sysfs_event_parse("event=0x1f\n", 11, &config));
     assert_int_equal(config, 31);
     assert_false(sysfs_event_parse("event=0x02,umask=0x1", 20, &config));
@@ -139,7 +127,7 @@ int main(void)
         cmocka_unit_test(pressure_is_read_in_seconds),
         cmocka_unit_test(every_device_of_a_cgroup_is_read),
         cmocka_unit_test(a_processs_files_are_read),
-        cmocka_unit_test(lists_of_processors_and_events_are_read),
+        cmocka_unit_test(events_of_a_pmu_are_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,8 +7,8 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
+#include "base/procfs.h"
 #include "machine/contain/contain.h"
-#include "machine/contain/procfs.h"
 #include "machine/sensors/host_job.h"
 #include "machine/sensors/host_parse.h"
 

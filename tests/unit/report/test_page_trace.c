@@ -9,7 +9,7 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/text.h"
-#include "report/page_trace.h"
+#include "report/page_private.h"
 
 #include <fcntl.h>
 #include <math.h>

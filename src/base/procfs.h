@@ -1,7 +1,8 @@
 /* procfs: reads what /proc says about a process (proc(5)). The parsers are pure: bytes in, structs out. */
-#ifndef TARE_MACHINE_CONTAIN_PROCFS_H
-#define TARE_MACHINE_CONTAIN_PROCFS_H
+#ifndef TARE_BASE_PROCFS_H
+#define TARE_BASE_PROCFS_H
 
+#include <dirent.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -36,6 +37,9 @@ bool proc_status_nspid(const char *bytes, size_t count, size_t *depth, pid_t *in
 /* Decimal digits only, at most max. */
 bool proc_number_parse(const char *text, size_t length, uint64_t max, uint64_t *out);
 
+/* The next process that this listing of /proc shows; 0: no more, or errno is set: the rest cannot be listed. */
+pid_t proc_next_pid(DIR *proc);
+
 /* Reads at most size - 1 bytes and ends them with a NUL: -1 and errno when it cannot. No memory is allocated. */
 ssize_t proc_read_at(int dir, const char *path, char *buffer, size_t size);
 bool proc_stat_read(int proc_fd, pid_t pid, struct proc_stat *out);
@@ -44,6 +48,10 @@ bool proc_stat_read(int proc_fd, pid_t pid, struct proc_stat *out);
  * no further than to the value, and nothing else of it is kept. False: it cannot be read. */
 bool proc_environ_value(int dir, const char *path, const char *name, char **out);
 bool proc_real_uid(int proc_fd, pid_t pid, uid_t *out);
+
+/* An orphan has no parent left: pid 1 or a user's systemd adopted it. proc_adopts: whether this parent is one of them. */
+bool proc_is_user_manager(int proc_fd, const struct proc_stat *stat); /* systemd --user */
+bool proc_adopts(int proc_fd, pid_t parent);
 /* The children that this thread of the process forked or adopted, the first max of them: how many; -1: there is no such process, or the
  * kernel does not list them (CONFIG_PROC_CHILDREN). */
 ssize_t proc_children_read(int proc_fd, pid_t pid, pid_t thread, pid_t *out, size_t max);

@@ -1,7 +1,7 @@
-/* page_trace: what the sensors showed of one experiment, thinned to what a chart can show. Every point is a row of
- * energy/gpu.csv, or of the study's files: none is made up. Private to report/. */
-#ifndef TARE_REPORT_PAGE_TRACE_H
-#define TARE_REPORT_PAGE_TRACE_H
+/* page_private: what the page is made of. Private to report/. Of the sensors: thinned to what a chart can show; every point is a row
+ * of energy/gpu.csv, or of the study's files: none is made up. */
+#ifndef TARE_REPORT_PAGE_PRIVATE_H
+#define TARE_REPORT_PAGE_PRIVATE_H
 
 #include "base/err.h"
 
@@ -23,5 +23,20 @@ json_t *page_trace_study(int folder, double start_s, size_t points, struct err *
 /* The last lines of training.log, at most so many bytes, as UTF-8 (what is none of it becomes U+FFFD); null where there
  * is no log. */
 json_t *page_trace_log_end(int folder, size_t bytes);
+
+/* The files of a run that its page links. (page_files.c) */
+
+/* The names in a run's folder that its readers know, as far as they are there: ["summary.csv", ...]. A new
+ * reference. */
+json_t *page_files_of_run(int dir);
+
+/* All of an experiment's folder, but for hidden ones: files, those of energy/ and attempt_<k>/, and other folders,
+ * with a slash behind; at most some dozens, by name. A new reference. */
+json_t *page_files_of_experiment(int folder);
+
+/* The page's parts, from page/ and from uPlot, as they were when the program was built. */
+
+extern const char page_head[], page_style[], page_body[], page_script[];
+extern const size_t page_head_length, page_style_length, page_body_length, page_script_length;
 
 #endif

@@ -1,4 +1,4 @@
-#include "machine/contain/procfs.h"
+#include "base/procfs.h"
 
 #include "base/cleanup.h"
 #include "base/text.h"
@@ -168,6 +168,16 @@ bool proc_status_nspid(const char *bytes, size_t count, size_t *depth, pid_t *in
     return *depth > 0 && pid_from(last, innermost);
 }
 
+pid_t proc_next_pid(DIR *proc)
+{
+    uint64_t pid = 0;
+    errno = 0;
+    for (struct dirent *entry; (entry = readdir(proc)); errno = 0)
+        if (proc_number_parse(entry->d_name, strlen(entry->d_name), INT_MAX, &pid) && pid > 0)
+            return (pid_t)pid;
+    return 0;
+}
+
 ssize_t proc_read_at(int dir, const char *path, char *buffer, size_t size)
 {
     AUTO_CLOSE int fd = openat(dir, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -256,6 +266,22 @@ bool proc_stat_read(int proc_fd, pid_t pid, struct proc_stat *out)
     snprintf(path, sizeof path, "%d/stat", (int)pid);
     ssize_t length = proc_read_at(proc_fd, path, buffer, sizeof buffer);
     return length > 0 && proc_stat_parse(buffer, (size_t)length, out);
+}
+
+bool proc_is_user_manager(int proc_fd, const struct proc_stat *stat)
+{
+    char path[40], command[256];
+    if (strcmp(stat->comm, "systemd") != 0)
+        return false;
+    snprintf(path, sizeof path, "%d/cmdline", (int)stat->pid);
+    ssize_t length = proc_read_at(proc_fd, path, command, sizeof command);
+    return length > 0 && memmem(command, (size_t)length, "--user", sizeof "--user");
+}
+
+bool proc_adopts(int proc_fd, pid_t parent)
+{
+    struct proc_stat stat;
+    return parent == 1 || (proc_stat_read(proc_fd, parent, &stat) && proc_is_user_manager(proc_fd, &stat));
 }
 
 ssize_t proc_children_read(int proc_fd, pid_t pid, pid_t thread, pid_t *out, size_t max)
