@@ -4,8 +4,8 @@
 #include "results/store/files.h"
 #include "results/store/import_line.h"
 #include "results/store/journal.h"
+#include "results/store/replay.h"
 #include "results/store/results.h"
-#include "results/store/view.h"
 
 #include <stdint.h>
 #include <stdio.h>
@@ -62,7 +62,7 @@ static void copy_run(const struct run *from, struct run *out)
     must_say(db_run(out->db, &err, "PRAGMA foreign_keys=ON", ""), &err);
 }
 
-static void take(struct run *run, struct view *view, struct import_lines *lines, const char *line, size_t length)
+static void take(struct run *run, struct journal_replay *replay, struct import_lines *lines, const char *line, size_t length)
 {
     struct err err = {0};
     struct event event;
@@ -75,10 +75,10 @@ static void take(struct run *run, struct view *view, struct import_lines *lines,
         return;
     must(event.experiment == 0 || event.experiment == EXPERIMENT);
     must(lines->seq == before + missing + 1);
-    if (view_check(view, &event, &after, &err)) {
+    if (journal_replay_check(replay, &event, &after, &err)) {
         /* What passes must fit into the tables: a refusal there would end the whole merge. */
         must_say(journal_write(run->db, lines->seq, &event, after, &err), &err);
-        view_apply(view, &event, after);
+        journal_replay_apply(replay, &event, after);
     }
     event_fini(&event);
 }
@@ -96,21 +96,21 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static struct run empty; /* its tables are made once */
     struct run run;
-    struct view view;
+    struct journal_replay replay;
     const char *text = (const char *)data;
     struct import_lines lines = {.experiment = EXPERIMENT};
     if (!empty.db)
         make_run(&empty);
     copy_run(&empty, &run);
-    view_init(&view, EXPERIMENTS);
+    journal_replay_init(&replay, EXPERIMENTS);
     for (size_t at = 0; at < size;) {
         const char *end = memchr(text + at, '\n', size - at);
         size_t length = end ? (size_t)(end - text) - at : size - at;
-        take(&run, &view, &lines, text + at, length);
+        take(&run, &replay, &lines, text + at, length);
         at += length + 1;
     }
     tell(&run);
-    view_fini(&view);
+    journal_replay_fini(&replay);
     db_close(&run.db);
     return 0;
 }
