@@ -13,8 +13,8 @@
 
 enum { STEPS_MIN = 10, SAMPLES_MIN = 60, SAMPLES_MOST = 10000, BINS_MOST = 200, PRINTED_MOST = 2000, DRIFTS = 6 };
 enum { BLOCKS_MIN = 8, BLOCKS_MOST = 40, SEARCH_SAMPLES = 1500 };
-/* Operations, some seconds of them: a job can mark phases that take longer to tell apart, and a run waits for nobody. */
-#define BUDGET 2e10
+/* Operations, at most two seconds of them: they are spent in the loop that serves all slots, and a job may mark whatever it likes. */
+#define BUDGET 1.5e10
 #define UNKNOWNS_MOST (BINS_MOST + 2 * STEP_PHASES_MAX + DRIFTS + 1)
 
 static const double BIN_S = 0.005, BIN_LEAST_S = 0.001, STEP_LONGEST_S = 10;
@@ -137,12 +137,14 @@ static double bin_weights(const struct step_model *model, double t_s, struct row
             size_t count = model->first[k + 1] - model->first[k];
             if (end <= from || begin >= to || end <= begin)
                 continue;
-            *model->spent += 20 + (exponential ? 60 : 20) * (double)count;
+            *model->spent += 20 + 20 * (double)count;
             double width = (end - begin) / (double)count;
             size_t b = from > begin ? (size_t)((from - begin) / width) : 0;
             double before = weight_before(model, begin + width * (double)b - t_s);
+            double grows = exponential ? exp(width / model->length_s) : 0; /* from bin to bin: one exp for all of them */
             for (; b < count && begin + width * (double)b < to; b++) {
-                double after = weight_before(model, begin + width * (double)(b + 1) - t_s);
+                double x = begin + width * (double)(b + 1) - t_s;
+                double after = exponential && x + model->delay_s < 0 ? before * grows : weight_before(model, x);
                 size_t at = model->first[k] + b;
                 row->of[at] += after - before;
                 sum += after - before;
@@ -218,18 +220,25 @@ static bool make_row(struct step_model *model, size_t sample, bool times, struct
     return true;
 }
 
+static void add_scaled(double *to, double by, const double *from, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        to[i] += by * from[i];
+}
+
 static void accumulate(struct step_model *model, const struct row *row)
 {
-    size_t n = model->unknowns;
-    double filled = (double)(row->last - row->first + n - model->bins);
-    *model->spent += filled * filled / 2;
-    for (size_t i = row->first; i < n; i = i + 1 == row->last ? model->bins : i + 1) {
+    size_t n = model->unknowns, bins = model->bins, filled = row->last - row->first;
+    *model->spent += (double)(filled + n - bins) * (double)(filled + n - bins) / 4;
+    for (size_t i = row->first; i < n; i = i + 1 == row->last ? bins : i + 1) {
         double scaled = row->weight * row->of[i];
         if (scaled == 0)
             continue;
         model->right[i] += scaled * row->y;
-        for (size_t j = row->first; j <= i; j = j + 1 == row->last ? model->bins : j + 1)
-            model->normal[i * n + j] += scaled * row->of[j];
+        double *to = model->normal + i * n;
+        add_scaled(to + row->first, scaled, row->of + row->first, i < bins ? i + 1 - row->first : filled);
+        if (i >= bins)
+            add_scaled(to + bins, scaled, row->of + bins, i + 1 - bins);
     }
     model->yy += row->weight * row->y * row->y;
     model->rows++;
