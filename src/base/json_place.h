@@ -16,7 +16,7 @@ struct json_place json_place_at(const struct json_doc *doc, const char *at);
 /* Fills doc->repeats. False: there are more than anybody wrote. */
 bool json_find_repeats(struct json_doc *doc, struct err *err);
 
-/* What people most often did when a text is no JSON, in words that say what to do. (json_hint.c) */
+/* What people most often did when a text is no JSON, in words that say what to do. */
 
 /* text: what was parsed. NULL: nothing comes to mind. */
 const char *json_hint(const char *text, size_t length, const json_error_t *error);

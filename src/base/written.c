@@ -1,6 +1,5 @@
-#include "base/written.h"
-
 #include "base/fs.h"
+
 #include "base/json.h"
 #include "base/mem.h"
 

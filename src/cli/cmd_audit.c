@@ -9,7 +9,6 @@
 #include "base/mem.h"
 #include "base/shell_words.h"
 #include "base/value.h"
-#include "base/written.h"
 #include "session/command.h"
 #include "session/message.h"
 #include "session/reading_folders.h"

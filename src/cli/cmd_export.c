@@ -2,7 +2,6 @@
 #include "results/judge/export.h"
 #include "base/fs.h"
 #include "base/mem.h"
-#include "base/written.h"
 #include "session/command.h"
 #include "session/message.h"
 #include "session/reading_folders.h"

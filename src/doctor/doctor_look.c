@@ -3,7 +3,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/mem.h"
-#include "machine/sensors/rhythm.h"
+#include "machine/sensors/series.h"
 
 #include <poll.h>
 #include <string.h>

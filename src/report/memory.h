@@ -2,9 +2,8 @@
 #ifndef TARE_REPORT_MEMORY_H
 #define TARE_REPORT_MEMORY_H
 
-#include "gpu_memory/allocator/check.h"
-#include "gpu_memory/allocator/recommend.h"
 #include "gpu_memory/allocator/replay.h"
+#include "gpu_memory/allocator/recommend.h"
 #include "gpu_memory/allocator/usage.h"
 #include "base/strv.h"
 #include "base/text.h"

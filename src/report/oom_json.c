@@ -1,6 +1,6 @@
 #include "base/json.h"
 #include "report/oom.h"
-#include "gpu_memory/oom/diagnosis_json.h"
+#include "gpu_memory/oom/cause.h"
 
 static json_t *log_json(const struct oom_log *log)
 {

@@ -42,7 +42,7 @@ const char *failure_cause_name(enum failure_cause cause)
     return names[cause];
 }
 
-/* Few words, of which every line that counts holds one: so most of a log is passed over quickly (base/pattern/needle.h). */
+/* Few words, of which every line that counts holds one: so most of a log is passed over quickly (base/pattern/pattern.h). */
 void failure_sign(size_t index, struct joblog_pattern *out)
 {
     static const struct joblog_pattern signs[FAILURE_SIGNS] = {

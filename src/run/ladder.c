@@ -3,7 +3,6 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "gpu_memory/oom/cause.h"
-#include "gpu_memory/oom/diagnosis_json.h"
 #include "plan/change.h"
 #include "run/lane.h"
 

@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "measure/memory_curve.h"
-#include "gpu_memory/oom/growth_windows.h"
+#include "gpu_memory/oom/growth.h"
 #include "gpu_memory/oom/size.h"
 #include "run/counted.h"
 

@@ -7,7 +7,6 @@
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/mem.h"
-#include "base/written.h"
 #include "report/page.h"
 
 #include <fcntl.h>

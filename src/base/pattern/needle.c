@@ -1,4 +1,4 @@
-#include "base/pattern/needle.h"
+#include "base/pattern/pattern.h"
 
 #include <string.h>
 

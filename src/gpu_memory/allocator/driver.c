@@ -1,4 +1,4 @@
-#include "gpu_memory/allocator/driver.h"
+#include "gpu_memory/allocator/model.h"
 
 #include "base/mem.h"
 

@@ -40,4 +40,22 @@ const struct free_key *free_set_get(const struct free_set *set, struct free_plac
 
 void free_set_fini(struct free_set *set);
 
+/* Which allocation lies at an address: a hash table of open addressing. */
+
+struct addr_entry {
+    uint64_t addr;
+    uint32_t value; /* 1 + the value; 0: an empty place */
+};
+
+struct addr_map {
+    struct addr_entry *entries;
+    size_t count, capacity; /* capacity: 0 or a power of 2 */
+};
+
+/* Replaces what stood there. value: below UINT32_MAX. */
+void addr_map_set(struct addr_map *map, uint64_t addr, uint32_t value);
+bool addr_map_get(const struct addr_map *map, uint64_t addr, uint32_t *value);
+bool addr_map_take(struct addr_map *map, uint64_t addr, uint32_t *value); /* get, and forget it */
+void addr_map_fini(struct addr_map *map);
+
 #endif

@@ -7,6 +7,7 @@
 
 #include "gpu_memory/allocator/names.h"
 #include "gpu_memory/allocator/conf.h"
+#include "gpu_memory/allocator/snapshot.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -102,5 +103,28 @@ bool model_next_block(const struct model *model, uint32_t *at, uint32_t *block);
 /* The rules for sizes. */
 uint64_t model_round(const struct alloc_settings *settings, uint64_t requested);
 uint64_t model_segment_size(uint64_t rounded);
+
+/* Where a CUDA driver puts new segments, modelled on an H200's: address space is taken in chunks of 32 MiB from
+ * the highest gap that has room; within chunks that are in use, the lowest address that fits is given first. Addresses
+ * break ties between free blocks of equal size, so they matter a little for what a replay under other settings comes
+ * to. */
+
+struct driver;
+
+/* How it answers: as an H200 does, or in ways that are simpler than any driver's; what comes out the same under all of
+ * them does not hang on guessed addresses. */
+enum driver_kind {
+    DRIVER_CHUNKS,
+    DRIVER_CHUNKS_APART, /* without repeating the recorded addresses */
+    DRIVER_FALLING,      /* each segment below the last */
+    DRIVER_KINDS
+};
+
+/* events: the recorded trace, whose segments are given their recorded addresses as long as the same ones are asked for
+ * in the same order; borrowed. */
+struct driver *driver_new(enum driver_kind kind, const struct snapshot_event *events, size_t count);
+void driver_free(struct driver *driver);
+
+struct model_driver driver_vtable(struct driver *driver);
 
 #endif

@@ -2,7 +2,7 @@
 #ifndef TARE_GPU_MEMORY_ALLOCATOR_PICKLE_PRIVATE_H
 #define TARE_GPU_MEMORY_ALLOCATOR_PICKLE_PRIVATE_H
 
-#include "gpu_memory/allocator/addr_map.h"
+#include "gpu_memory/allocator/free_set.h"
 #include "gpu_memory/allocator/pickle.h"
 
 /* Values that follow each other; a list that is filled in several steps has several. Dictionaries and nothing else are

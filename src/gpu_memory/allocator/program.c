@@ -1,6 +1,6 @@
 #include "gpu_memory/allocator/program.h"
 
-#include "gpu_memory/allocator/addr_map.h"
+#include "gpu_memory/allocator/free_set.h"
 #include "base/mem.h"
 
 #include <stdlib.h>

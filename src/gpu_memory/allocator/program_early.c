@@ -1,7 +1,7 @@
 /* What the record presumes: a trace is a ring that may begin in the middle of a run, so that segments and allocations
  * lie there already. Which ones is told by what is freed later without having been allocated, and by what is there at
  * the end. */
-#include "gpu_memory/allocator/addr_map.h"
+#include "gpu_memory/allocator/free_set.h"
 #include "gpu_memory/allocator/program.h"
 #include "base/mem.h"
 

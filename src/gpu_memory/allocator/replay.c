@@ -1,6 +1,6 @@
 #include "gpu_memory/allocator/replay.h"
 
-#include "gpu_memory/allocator/driver.h"
+#include "gpu_memory/allocator/model.h"
 #include "base/mem.h"
 
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 #ifndef TARE_GPU_MEMORY_ALLOCATOR_SNAPSHOT_PRIVATE_H
 #define TARE_GPU_MEMORY_ALLOCATOR_SNAPSHOT_PRIVATE_H
 
-#include "gpu_memory/allocator/addr_map.h"
+#include "gpu_memory/allocator/free_set.h"
 #include "gpu_memory/allocator/snapshot.h"
 
 struct reading_snapshot {

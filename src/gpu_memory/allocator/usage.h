@@ -3,8 +3,8 @@
 #ifndef TARE_GPU_MEMORY_ALLOCATOR_USAGE_H
 #define TARE_GPU_MEMORY_ALLOCATOR_USAGE_H
 
-#include "gpu_memory/allocator/check.h"
 #include "gpu_memory/allocator/program.h"
+#include "gpu_memory/allocator/replay.h"
 #include "gpu_memory/allocator/snapshot.h"
 
 /* The sums of some blocks. */

@@ -6,6 +6,8 @@
 #include "gpu_memory/oom/growth.h"
 #include "gpu_memory/oom/oom.h"
 
+#include <jansson.h>
+
 enum oom_cause {
     OOM_CAUSE_UNKNOWN, /* the message has no numbers, or they contradict it */
     OOM_CAUSE_OTHERS,  /* other processes hold what was needed */
@@ -60,5 +62,9 @@ struct oom_diagnosis {
 /* Where the boundaries are: docs/oom.md. */
 void oom_diagnose(const struct oom *message, const struct oom_circumstances *known, struct oom_diagnosis *out);
 void oom_diagnosis_fini(struct oom_diagnosis *diagnosis);
+
+/* A message and why it came, as JSON: docs/oom.md. */
+
+json_t *oom_message_json(const struct oom *message, const struct oom_diagnosis *diagnosis);
 
 #endif

@@ -3,8 +3,7 @@
 #include "gpu_memory/oom/oom.h"
 
 #include "base/mem.h"
-#include "gpu_memory/oom/message.h"
-#include "gpu_memory/oom/source.h"
+#include "gpu_memory/oom/oom_private.h"
 
 #include <string.h>
 

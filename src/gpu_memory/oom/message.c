@@ -1,4 +1,4 @@
-#include "gpu_memory/oom/message.h"
+#include "gpu_memory/oom/oom_private.h"
 
 #include <string.h>
 #include <strings.h>

@@ -1,5 +1,5 @@
 /* Remedies in the order in which they are to be tried: what changes nothing of the training comes first. */
-#include "gpu_memory/oom/remedy.h"
+#include "gpu_memory/oom/oom_private.h"
 
 #include "base/mem.h"
 #include "tare_build.h"

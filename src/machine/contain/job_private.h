@@ -38,7 +38,7 @@ void job_peak_keep(struct job *job, uint64_t bytes);
 /* Keeps what /proc and the cgroup say now, which is gone after the end. */
 void job_usage_keep(struct job *job);
 
-/* How the guardian, which was there when the runner died, ends a job. (recover.c) */
+/* How the guardian, which was there when the runner died, ends a job. */
 
 /* As job_recover; fresh: the init lived a moment ago, so a session with its pid is its session. */
 bool recover_job(const struct job_identity *identity, bool fresh, double timeout_s, size_t *killed, struct err *err);

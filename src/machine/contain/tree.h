@@ -67,7 +67,7 @@ bool tag_is_carried(int proc, const struct proc_stat *stat, const char *tag);
  * as it lives, else 0. True: owner (TAG_OWNER_MAX) says whose it is: "slurmstepd (pid 17)". */
 bool tag_is_foreign(int proc, const struct proc_stat *stat, const char *tag, uid_t uid, pid_t root, char *owner);
 
-/* Ends a process that is gone from the pid it was seen at before a pass over /proc is over. (chase.c) */
+/* Ends a process that is gone from the pid it was seen at before a pass over /proc is over. */
 
 /* Kills the children of a subreaper (init, with this start time) as fast as they can be listed, until it has none
  * that lives or the time is over. A process that forks and exits again and again is its child for most of each

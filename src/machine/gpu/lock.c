@@ -1,8 +1,8 @@
 #include "machine/gpu/lock.h"
 
 #include "base/cleanup.h"
-#include "base/file_lock.h"
 #include "base/mem.h"
+#include "base/procfs.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,11 +1,13 @@
 #include "machine/gpu/nvml.h"
 
+#include "base/clock.h"
 #include "base/utf8.h"
 
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 static const char *const LIBRARY = "libnvidia-ml.so.1"; /* the name that every driver installs */
 
@@ -200,4 +202,108 @@ bool nvml_number(unsigned type, const union nvml_value *value, double *out)
     default:
         return false;
     }
+}
+
+enum { EVENTS_AT_ONCE = 64 }; /* a storm of errors must not keep the meter from its other readings */
+
+/* Only when they are asked for: whoever wants to know who holds memory registers for nothing. */
+static void begin(struct gpu_sensor *sensor)
+{
+    const struct nvml *api = sensor->api;
+    nvml_events events = NULL;
+    sensor->watched = true;
+    if (!api->events_create || !api->events_register || !api->events_wait || !api->events_free)
+        return;
+    if (sensor->mig == GPU_MIG_PART || api->events_create(&events) != NVML_SUCCESS || !events)
+        return;
+    if (api->events_register(sensor->device, NVML_EVENT_XID, events) == NVML_SUCCESS)
+        sensor->events = events;
+    else
+        api->events_free(events);
+}
+
+void nvml_xid_end(struct gpu_sensor *sensor)
+{
+    if (sensor->events)
+        sensor->api->events_free(sensor->events);
+    sensor->events = NULL;
+}
+
+bool nvml_xid_read(struct gpu_sensor *sensor, struct gpu_readings *out, struct err *err)
+{
+    int result = NVML_ERROR_TIMEOUT;
+    if (!sensor->watched)
+        begin(sensor);
+    if (!sensor->events)
+        return err_set(err, "nvmlDeviceRegisterEvents: critical errors cannot be watched on this GPU");
+    for (int i = 0; i < EVENTS_AT_ONCE; i++) {
+        struct nvml_event event = {0};
+        result = sensor->api->events_wait(sensor->events, &event, 0);
+        if (result != NVML_SUCCESS)
+            break;
+        if (event.type == NVML_EVENT_XID) {
+            sensor->xid_count++;
+            sensor->xid_last = event.data;
+        }
+    }
+    if (result != NVML_SUCCESS && result != NVML_ERROR_TIMEOUT)
+        return nvml_fail(sensor->api, result, "nvmlEventSetWait", err);
+    if (sensor->xid_count > 0)
+        gpu_reading_set(out, GPU_XID_LAST, (double)sensor->xid_last);
+    return gpu_reading_set(out, GPU_XID_COUNT, (double)sensor->xid_count);
+}
+
+/* What goes over a GPU's PCIe link: NVML API Reference Guide, NVML_FI_DEV_PCIE_COUNT_TX_BYTES and _RX_BYTES. */
+
+/* The counters have 32 bits, which a fast link passes through ten times a second (measured on an H200). Over this
+ * time it cannot. */
+static const int64_t APART_NS = 20 * NS_PER_MS;
+static const double WRAP_BYTES = 4294967296.0;
+
+struct look {
+    int64_t t_ns;
+    double bytes[2];
+    unsigned type[2];
+};
+
+static bool take(struct gpu_sensor *sensor, struct look *out, struct err *err)
+{
+    static const char *const function = "nvmlDeviceGetFieldValues";
+    struct nvml_field values[] = {{.field = NVML_FIELD_PCIE_SENT, .result = NVML_ERROR_NOT_SUPPORTED},
+                                  {.field = NVML_FIELD_PCIE_RECEIVED, .result = NVML_ERROR_NOT_SUPPORTED}};
+    if (!sensor->api->fields)
+        return nvml_lacks(function, err);
+    int64_t before_ns = clock_monotonic_ns();
+    int result = sensor->api->fields(sensor->device, 2, values);
+    out->t_ns = before_ns + (clock_monotonic_ns() - before_ns) / 2;
+    for (int i = 0; i < 2; i++) {
+        int one = result == NVML_SUCCESS ? values[i].result : result;
+        if (one != NVML_SUCCESS) {
+            nvml_fail(sensor->api, one, function, err);
+            return err_wrap(err, "field %u", values[i].field);
+        }
+        out->type[i] = values[i].type;
+        if (!nvml_number(values[i].type, &values[i].value, &out->bytes[i]))
+            return nvml_garbage(function, err);
+    }
+    return true;
+}
+
+bool nvml_link(struct gpu_sensor *sensor, struct gpu_readings *out, struct err *err)
+{
+    static const enum gpu_reading of[] = {GPU_PCIE_SENT_BYTES_S, GPU_PCIE_RECEIVED_BYTES_S};
+    struct look from, to;
+    if (!take(sensor, &from, err))
+        return false;
+    nanosleep(&(struct timespec){.tv_nsec = APART_NS}, NULL);
+    if (!take(sensor, &to, err))
+        return false;
+    for (int i = 0; i < 2; i++) {
+        double bytes = to.bytes[i] - from.bytes[i];
+        if (bytes < 0 && to.type[i] == NVML_VALUE_UNSIGNED_INT)
+            bytes += WRAP_BYTES;
+        if (bytes >= 0 && to.t_ns > from.t_ns)
+            gpu_reading_set(out, of[i], bytes * (double)NS_PER_S / (double)(to.t_ns - from.t_ns));
+    }
+    return true;
 }

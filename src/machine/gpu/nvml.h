@@ -94,10 +94,10 @@ const char *nvml_group_name(size_t group);
 bool nvml_group_read(struct gpu_sensor *sensor, size_t group, struct gpu_readings *out, struct err *err);
 enum { NVML_GROUP_COUNT = 13 };
 
-/* nvml_link.c */
+/* What goes over its PCIe link. */
 bool nvml_link(struct gpu_sensor *sensor, struct gpu_readings *out, struct err *err);
 
-/* nvml_xid.c: those since the first read. */
+/* Those since the first read. */
 void nvml_xid_end(struct gpu_sensor *sensor);
 bool nvml_xid_read(struct gpu_sensor *sensor, struct gpu_readings *out, struct err *err);
 

@@ -1,5 +1,6 @@
 #include "machine/sensors/series.h"
 
+#include "base/clock.h"
 #include "base/mem.h"
 
 #include <stdlib.h>
@@ -24,4 +25,38 @@ void series_add_power(struct series *series, struct power_sample sample)
         return;
     series->power = mem_room(series->power, series->power_count, &series->power_capacity, sizeof *series->power);
     series->power[series->power_count++] = sample;
+}
+
+/* A change that is known no better than this may have been two. */
+static const int64_t NARROW_NS = 40 * NS_PER_MS;
+
+struct reading rhythm_counter_s(const struct series *series)
+{
+    int64_t last_ns = 0, sum_ns = 0;
+    size_t periods = 0;
+    for (size_t i = 1; i < series->counter_count; i++) {
+        const struct counter_reading *before = &series->counter[i - 1], *now = &series->counter[i];
+        int64_t width_ns = now->after_ns - before->before_ns;
+        bool known = width_ns <= NARROW_NS;
+        if (now->energy_mj == before->energy_mj)
+            continue;
+        int64_t change_ns = before->before_ns + width_ns / 2;
+        if (known && last_ns != 0) {
+            sum_ns += change_ns - last_ns;
+            periods++;
+        }
+        last_ns = known ? change_ns : 0;
+    }
+    if (periods == 0)
+        return (struct reading){0};
+    return (struct reading){.value = (double)sum_ns / (double)periods / (double)NS_PER_S, .valid = true};
+}
+
+struct reading rhythm_trace_hz(const struct series *series)
+{
+    size_t count = series->power_count;
+    int64_t length_ns = count > 1 ? series->power[count - 1].t_ns - series->power[0].t_ns : 0;
+    if (length_ns <= 0)
+        return (struct reading){0};
+    return (struct reading){.value = (double)(count - 1) * (double)NS_PER_S / (double)length_ns, .valid = true};
 }

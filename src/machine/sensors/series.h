@@ -31,4 +31,13 @@ void series_add_counter(struct series *series, struct counter_reading reading);
 /* A sample that is not later than the last one is left out: drivers hand out their buffer again and again. */
 void series_add_power(struct series *series, struct power_sample sample);
 
+/* How often a sensor gives something new, from what was read of it. */
+
+/* Seconds between two updates of the counter: from changes that were each seen narrowly and with nothing left unread in
+ * between (METER_EDGE, several times without pause). Absent: no two such changes. */
+struct reading rhythm_counter_s(const struct series *series);
+
+/* Samples of the power trace a second. */
+struct reading rhythm_trace_hz(const struct series *series);
+
 #endif

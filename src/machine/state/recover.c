@@ -1,10 +1,14 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/mem.h"
+#include "machine/contain/cgroup.h"
+#include "machine/contain/tree.h"
 #include "machine/state/census.h"
 #include "machine/state/folder.h"
 #include "machine/state/state.h"
 #include "machine/state/state_private.h"
 
+#include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -120,4 +124,33 @@ bool state_recover(struct state *state, double timeout_s, state_report_fn *repor
         looked = state->places[i] < 0 || recover_place(&recovery, state->places[i], &own, err);
     strv_fini(&recovery.own_tags);
     return looked;
+}
+
+enum { MEMBERS_MAX = 65536 };
+
+void members_take(const struct job_identity *job, struct members *out)
+{
+    bool has_leaf = job->cgroup && cgroup_is_leaf_of(job->cgroup, job->tag);
+    struct tree_seed seed = {
+        .root = job->pid, .start_time = job->start_time, .cgroup = has_leaf ? job->cgroup : NULL, .tag = job->tag};
+    struct tree tree;
+    tree_scan(&seed, &tree, NULL);
+    size_t count = tree_live(&tree, &seed, NULL, 0);
+    out->count = count < MEMBERS_MAX ? count : MEMBERS_MAX;
+    out->items = mem_array(out->count + 1, sizeof *out->items);
+    tree_live(&tree, &seed, out->items, out->count);
+    out->init_alive = tree.root_alive;
+    tree_fini(&tree);
+}
+
+void members_fini(struct members *members)
+{
+    free(members->items);
+    *members = (struct members){0};
+}
+
+void members_add_names(const struct members *members, size_t max, size_t *shown, struct text *out)
+{
+    for (size_t i = 0; i < members->count && *shown < max; i++, ++*shown)
+        text_addf(out, "%s%s (pid %d)", *shown ? ", " : "", members->items[i].command, (int)members->items[i].pid);
 }

@@ -24,7 +24,7 @@ struct state {
 /* Of a process of this boot that started at this tick; below 0: unknown. */
 double state_age_s(uint64_t start_time);
 
-/* The processes that live of a job whose runner is dead. (members.c) */
+/* The processes that live of a job whose runner is dead. */
 
 struct members {
     struct job_member *items; /* what job_recover would end; without the init */

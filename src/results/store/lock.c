@@ -2,9 +2,9 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/file_lock.h"
 #include "base/fs.h"
 #include "base/mem.h"
+#include "base/procfs.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -8,7 +8,6 @@
 
 #include "base/fs.h"
 #include "base/mem.h"
-#include "base/written.h"
 
 #include "../folder.h"
 

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "machine/sensors/rhythm.h"
+#include "machine/sensors/series.h"
 
 #include "../near.h"
 

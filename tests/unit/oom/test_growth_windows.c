@@ -5,7 +5,7 @@
 
 #include <cmocka.h>
 
-#include "gpu_memory/oom/growth_windows.h"
+#include "gpu_memory/oom/growth.h"
 
 #include <math.h>
 

@@ -8,7 +8,6 @@
 
 #include "base/rng.h"
 #include "base/text.h"
-#include "base/pattern/needle.h"
 #include "base/pattern/pattern.h"
 
 #include <string.h>
