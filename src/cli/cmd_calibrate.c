@@ -3,7 +3,7 @@
 #include "session/caller.h"
 #include "cli/option_rows.h"
 #include "session/command.h"
-#include "measure/calibration/sensor_schedule.h"
+#include "measure/calibration/sensor_learn.h"
 
 enum { OPTION_GPU, OPTION_SECONDS, OPTION_YES, OPTION_SHOW, OPTION_HTML, OPTION_READINGS, OPTION_JSON, OPTION_COUNT };
 

@@ -2,7 +2,7 @@
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "base/mem.h"
-#include "slurm/fate.h"
+#include "slurm/collect.h"
 #include "session/caller.h"
 #include "session/command.h"
 #include "session/message.h"

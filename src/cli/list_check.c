@@ -1,6 +1,6 @@
 #include "base/fs.h"
 #include "base/mem.h"
-#include "slurm/files.h"
+#include "slurm/collect.h"
 #include "session/caller.h"
 #include "session/command.h"
 #include "session/exec_terminal.h"

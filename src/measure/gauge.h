@@ -9,7 +9,6 @@
 #include "machine/sensors/host.h"
 #include "machine/sensors/meter.h"
 #include "measure/energy/sensor_gains.h"
-#include "measure/energy/sensor_profile.h"
 #include "measure/energy/window.h"
 #include "measure/step_power.h"
 

@@ -3,7 +3,7 @@
 #include "base/value.h"
 #include "measure/energy/energy_budget.h"
 #include "measure/gauge.h"
-#include "measure/energy/sensor_profile.h"
+#include "measure/energy/sensor_gains.h"
 
 /* More digits than these no sensor gives. */
 enum { DIGITS = 6 };

@@ -3,7 +3,7 @@
 #include "base/mem.h"
 #include "measure/energy/energy_budget.h"
 #include "measure/gauge_private.h"
-#include "measure/energy/sensor_profile.h"
+#include "measure/energy/sensor_gains.h"
 
 #include <math.h>
 #include <string.h>

@@ -4,7 +4,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "stats/special.h"
+#include "stats/describe.h"
 
 #include <math.h>
 #include <stdio.h>

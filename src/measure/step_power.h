@@ -5,7 +5,7 @@
 #define TARE_METER_STEP_POWER_H
 
 #include "base/mark.h"
-#include "measure/energy/sensor_profile.h"
+#include "measure/energy/sensor_gains.h"
 
 #include <jansson.h>
 

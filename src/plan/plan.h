@@ -112,4 +112,14 @@ bool plan_head_from_json(const json_t *json, struct plan *out, struct err *err);
 /* The command as a person could paste it into a shell: NAME=VALUE of env, cd is not part of it. The caller frees it. */
 char *plan_job_shell(const struct plan_job *job);
 
+/* What is run before and after others each time, such as a preparation. */
+
+/* In no entry. */
+#define PLAN_AROUND_NONE SIZE_MAX
+
+/* before[e] and after[e] (entries of each) say of which entry an experiment is put before and behind each experiment of
+ * entry e; PLAN_AROUND_NONE: of none. Such an entry has one experiment, which goes from where it was, and nothing around
+ * it. Numbers and ids are given anew. False: there is no experiment of such an entry (err); plan is then as it was. */
+bool plan_surround(struct plan *plan, const size_t *before, const size_t *after, size_t entries, struct err *err);
+
 #endif

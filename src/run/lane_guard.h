@@ -5,8 +5,6 @@
 
 #include "measure/guard/cooldown.h"
 #include "measure/guard/look.h"
-#include "measure/guard/postflight.h"
-#include "measure/guard/preflight.h"
 #include "measure/guard/watch.h"
 #include "run/lane.h"
 #include "run/observer.h"

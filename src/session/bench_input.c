@@ -4,7 +4,7 @@
 #include "base/mem.h"
 #include "base/shell_words.h"
 #include "base/utf8.h"
-#include "plan/around.h"
+#include "plan/plan.h"
 #include "tare_build.h"
 
 #include <stdio.h>

@@ -4,7 +4,7 @@
 #include "session/command.h"
 #include "session/gpus.h"
 #include "session/preload.h"
-#include "plan/config/gpu_limit.h"
+#include "plan/config/size.h"
 #include "machine/gpu/ledger.h"
 
 #include <limits.h>

@@ -202,4 +202,13 @@ bool pairs_same_limit(const struct gpu_limit *a, const struct gpu_limit *b);
 json_t *feasibility_json(const struct feasibility *study);
 void feasibility_csv(const struct feasibility *study, struct text *out);
 
+/* Runs of models alone, as one study keeps them for another. Private to pairs/. */
+
+/* {"repo", "model", "hyperparameters", "gpu_memory_limit", "runs"}. Takes runs. */
+json_t *known_json(const struct pairs_model *model, json_t *runs);
+
+/* A block with "repo", "model", "hyperparameters" and "gpu_memory_limit" (null and absent are the same), of one
+ * epoch, means that model. */
+bool known_is_of(const json_t *block, const struct pairs_model *model);
+
 #endif

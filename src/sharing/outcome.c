@@ -6,7 +6,6 @@
 #include "base/text.h"
 #include "gpu_memory/oom/cause.h"
 #include "gpu_memory/oom/line.h"
-#include "sharing/known.h"
 #include "sharing/result.h"
 
 #include <math.h>

@@ -3,7 +3,7 @@
 
 #include "base/json.h"
 #include "base/mem.h"
-#include "plan/config/gpu_limit.h"
+#include "plan/config/size.h"
 
 #include <stdlib.h>
 #include <string.h>

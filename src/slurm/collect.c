@@ -4,7 +4,6 @@
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/mem.h"
-#include "slurm/files.h"
 #include "slurm/tasks.h"
 #include "machine/gpu/vendor.h"
 #include "results/store/import.h"

@@ -5,7 +5,9 @@
 
 #include "base/err.h"
 #include "base/strv.h"
+#include "base/text.h"
 #include "plan/plan.h"
+#include "slurm/submission.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -26,7 +28,7 @@ struct collect_item {
     char *host;   /* of the last start that looked around; NULL: not known */
     char *why;    /* of DAMAGED, and of one that is done although records of it are lost; NULL: all was read */
     bool changed; /* why says which record another program changed; none is lost */
-    char *fate;   /* what the scheduler says of it (slurm/fate.h), or NULL */
+    char *fate;   /* what the scheduler says of it (fates_find), or NULL */
 };
 
 struct collect_node {
@@ -48,5 +50,26 @@ void collected_fini(struct collected *collected);
 /* Whether a submission is to start it (again). */
 bool collect_is_missing(enum collect_state state);
 const char *collect_state_name(enum collect_state state);
+
+/* What became of the experiments that are missing, as far as the scheduler tells: its queue, its accounting where
+ * it keeps one, and what it wrote into the tasks' logs. */
+
+/* Of the missing experiment's items sets fate: one line, in plain words. dir: the run's folder, open. note: why the
+ * queue was not asked or did not answer; NULL: it was asked, or nothing is missing. The caller frees it. */
+void fates_find(int dir, const struct strv *env, const struct submission *submission, struct collected *collected,
+                char **note);
+
+/* The last thing that a task's log tells of its end: "ended by its time limit, on n1"; failing that its last line,
+ * quoted. Nothing is added when the text says nothing. Pure. */
+void fate_of_log(const char *text, size_t length, struct text *out);
+
+/* Folders of one run that become part of another on the same file system, without their bytes being copied. */
+
+/* Gives every regular file below from (an open folder) the same name below to, as a second link, or as a copy where the file system
+ * has none; what is a link or no regular file is left out, and so are names that begin with a dot. What is there already stays. */
+bool files_link_tree(int from, int to, struct err *err);
+
+/* Removes the folder name below dir with all that is in it, following no link; fine when it is not there. */
+bool files_remove_tree(int dir, const char *name, struct err *err);
 
 #endif

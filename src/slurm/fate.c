@@ -1,4 +1,4 @@
-#include "slurm/fate.h"
+#include "slurm/collect.h"
 
 #include "base/cleanup.h"
 #include "base/fs.h"

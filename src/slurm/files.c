@@ -1,4 +1,4 @@
-#include "slurm/files.h"
+#include "slurm/collect.h"
 
 #include "base/cleanup.h"
 #include "base/fs.h"

@@ -5,7 +5,7 @@
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/mem.h"
-#include "slurm/files.h"
+#include "slurm/collect.h"
 #include "machine/contain/contain.h"
 #include "results/store/import.h"
 #include "results/store/lock.h"

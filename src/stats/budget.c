@@ -1,6 +1,6 @@
 #include "stats/budget.h"
 
-#include "stats/special.h"
+#include "stats/describe.h"
 
 #include <math.h>
 

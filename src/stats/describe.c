@@ -2,7 +2,6 @@
 
 #include "base/cleanup.h"
 #include "base/mem.h"
-#include "stats/special.h"
 
 #include <math.h>
 #include <string.h>
@@ -128,4 +127,138 @@ size_t stats_outliers(const double *x, size_t n, size_t most, double alpha, bool
     for (size_t i = 0; i < n; i++)
         out[i] = step[i] > 0 && step[i] <= count;
     return count;
+}
+
+enum { STEPS = 500 };
+static const double tiny = 1e-300, precise = 1e-15;
+
+double special_normal_cdf(double z)
+{
+    return 0.5 * erfc(-z * M_SQRT1_2);
+}
+
+/* A distribution's quantile by bisection: a few dozen steps are nothing beside what is computed from it. */
+static double bisect(double (*cdf)(double x, double df), double p, double df, double low, double high)
+{
+    for (int i = 0; i < STEPS && high - low > precise * fmax(fabs(low), fabs(high)); i++) {
+        double middle = 0.5 * (low + high);
+        if (middle == low || middle == high)
+            break;
+        if (cdf(middle, df) < p)
+            low = middle;
+        else
+            high = middle;
+    }
+    return 0.5 * (low + high);
+}
+
+static double normal_cdf_of(double z, double df)
+{
+    (void)df;
+    return special_normal_cdf(z);
+}
+
+double special_normal_quantile(double p)
+{
+    /* By the lower tail, where the distribution is known to full precision. */
+    return p > 0.5 ? -bisect(normal_cdf_of, 1 - p, 0, -40, 0) : bisect(normal_cdf_of, p, 0, -40, 0);
+}
+
+/* The continued fraction of the incomplete beta function by Lentz's method (DLMF 8.17.22). */
+static double beta_fraction(double a, double b, double x)
+{
+    double c = 1, d = 1 - (a + b) * x / (a + 1);
+    d = 1 / (fabs(d) < tiny ? tiny : d);
+    double value = d;
+    for (int m = 1; m < STEPS * 20; m++) {
+        double twice = 2.0 * m;
+        double even = m * (b - m) * x / ((a + twice - 1) * (a + twice));
+        double odd = -(a + m) * (a + b + m) * x / ((a + twice) * (a + twice + 1));
+        d = 1 + even * d;
+        c = 1 + even / c;
+        d = 1 / (fabs(d) < tiny ? tiny : d);
+        c = fabs(c) < tiny ? tiny : c;
+        value *= d * c;
+        d = 1 + odd * d;
+        c = 1 + odd / c;
+        d = 1 / (fabs(d) < tiny ? tiny : d);
+        c = fabs(c) < tiny ? tiny : c;
+        value *= d * c;
+        if (fabs(d * c - 1) < precise)
+            break;
+    }
+    return value;
+}
+
+static double beta_incomplete(double a, double b, double x)
+{
+    if (x <= 0 || x >= 1)
+        return x <= 0 ? 0 : 1;
+    double front = exp(lgamma(a + b) - lgamma(a) - lgamma(b) + a * log(x) + b * log1p(-x));
+    return x < (a + 1) / (a + b + 2) ? front * beta_fraction(a, b, x) / a : 1 - front * beta_fraction(b, a, 1 - x) / b;
+}
+
+double special_t_cdf(double t, double df)
+{
+    double tail = 0.5 * beta_incomplete(0.5 * df, 0.5, df / (df + t * t));
+    return t < 0 ? tail : 1 - tail;
+}
+
+double special_t_quantile(double p, double df)
+{
+    if (p == 0.5)
+        return 0;
+    double tail = p > 0.5 ? 1 - p : p, low = -1;
+    while (special_t_cdf(low, df) > tail && low > -1e300)
+        low *= 2;
+    double t = bisect(special_t_cdf, tail, df, low, 0);
+    return p > 0.5 ? -t : t;
+}
+
+double special_f_cdf(double f, double df1, double df2)
+{
+    return f > 0 ? beta_incomplete(0.5 * df1, 0.5 * df2, df1 * f / (df1 * f + df2)) : 0;
+}
+
+/* The regularised lower incomplete gamma function: its series below a + 1, its continued fraction above (DLMF 8.11.4,
+ * 8.9.2). */
+static double gamma_incomplete(double a, double x)
+{
+    if (x <= 0)
+        return 0;
+    double front = exp(a * log(x) - x - lgamma(a));
+    if (x < a + 1) {
+        double term = 1 / a, total = term;
+        for (int i = 1; i < STEPS * 20 && fabs(term) > precise * fabs(total); i++) {
+            term *= x / (a + i);
+            total += term;
+        }
+        return front * total;
+    }
+    double b = x + 1 - a, c = 1 / tiny, d = 1 / b, value = d;
+    for (int i = 1; i < STEPS * 20; i++) {
+        double numerator = -i * (i - a);
+        b += 2;
+        d = numerator * d + b;
+        d = 1 / (fabs(d) < tiny ? tiny : d);
+        c = b + numerator / c;
+        c = fabs(c) < tiny ? tiny : c;
+        value *= d * c;
+        if (fabs(d * c - 1) < precise)
+            break;
+    }
+    return 1 - front * value;
+}
+
+double special_chi2_cdf(double x, double df)
+{
+    return gamma_incomplete(0.5 * df, 0.5 * x);
+}
+
+double special_chi2_quantile(double p, double df)
+{
+    double high = df + 1;
+    while (special_chi2_cdf(high, df) < p && high < 1e300)
+        high *= 2;
+    return bisect(special_chi2_cdf, p, df, 0, high);
 }

@@ -1,4 +1,4 @@
-/* describe: a sample in a few numbers. What too few values cannot tell is not valid, never 0. All values must be
+/* describe: a sample in a few numbers, and the distributions that stand behind them. What too few values cannot tell is not valid, never 0. All values must be
  * finite. */
 #ifndef TARE_STATS_DESCRIBE_H
 #define TARE_STATS_DESCRIBE_H
@@ -24,5 +24,20 @@ void stats_sort(double *x, size_t n);
  * STATS_OUTLIERS_LEAST values. */
 #define STATS_OUTLIERS_LEAST 5
 size_t stats_outliers(const double *x, size_t n, size_t most, double alpha, bool *out);
+
+/* The distributions that intervals and tests need. */
+
+double special_normal_cdf(double z);
+double special_normal_quantile(double p); /* 0 < p < 1 */
+
+/* Student's t with df > 0 degrees of freedom. */
+double special_t_cdf(double t, double df);
+double special_t_quantile(double p, double df); /* 0 < p < 1 */
+
+/* Snedecor's F. */
+double special_f_cdf(double f, double df1, double df2);
+
+double special_chi2_cdf(double x, double df);
+double special_chi2_quantile(double p, double df); /* 0 < p < 1 */
 
 #endif

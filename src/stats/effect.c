@@ -2,7 +2,7 @@
 
 #include "base/cleanup.h"
 #include "base/mem.h"
-#include "stats/special.h"
+#include "stats/describe.h"
 
 #include <math.h>
 

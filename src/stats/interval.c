@@ -3,7 +3,6 @@
 #include "base/cleanup.h"
 #include "base/mem.h"
 #include "stats/describe.h"
-#include "stats/special.h"
 
 #include <math.h>
 #include <string.h>

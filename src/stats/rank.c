@@ -1,7 +1,7 @@
 #include "base/cleanup.h"
 #include "base/mem.h"
 #include "stats/compare.h"
-#include "stats/special.h"
+#include "stats/describe.h"
 
 #include <math.h>
 

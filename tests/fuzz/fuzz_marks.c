@@ -2,7 +2,6 @@
  * parsed reads back from how it would be written; the parts of each name fill the attempt without gap or overlap. */
 #include "fuzz.h"
 #include "measure/marks/epochs.h"
-#include "measure/marks/mark_line.h"
 #include "measure/marks/marks.h"
 
 #include <stdio.h>

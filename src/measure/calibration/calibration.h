@@ -6,7 +6,7 @@
 #include "base/err.h"
 #include "machine/gpu/sensor.h"
 #include "measure/calibration/sensor_learn.h"
-#include "measure/energy/sensor_profile.h"
+#include "measure/energy/sensor_gains.h"
 
 #include <jansson.h>
 

@@ -3,7 +3,7 @@
 #include "base/mem.h"
 #include "machine/gpu/cuda_load.h"
 #include "measure/calibration/calibration.h"
-#include "measure/calibration/sensor_schedule.h"
+#include "measure/calibration/sensor_learn.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-#include "measure/calibration/sensor_schedule.h"
+#include "measure/calibration/sensor_learn.h"
 
 #include "base/clock.h"
 

@@ -3,7 +3,7 @@
 #ifndef TARE_MEASURE_ENERGY_ENERGY_BUDGET_H
 #define TARE_MEASURE_ENERGY_ENERGY_BUDGET_H
 
-#include "measure/energy/sensor_profile.h"
+#include "measure/energy/sensor_gains.h"
 #include "measure/energy/window.h"
 #include "stats/budget.h"
 

@@ -7,6 +7,8 @@
 #include "machine/gpu/sensor_profile.h"
 #include "machine/sensors/series.h"
 
+#include <stddef.h>
+
 /* What is known of a sensor beforehand. Start from one of the two below and set power_limit_w. Whoever reads a counter
  * once in a while must spread its readings over the update period (add a random part of it to each wait): readings in
  * step with the updates err all to one side, and the stated uncertainty is then too small. */
@@ -19,7 +21,7 @@ struct window_sensor {
     int64_t span_min_ns, span_max_ns;          /* a sample is the mean of so long before it, between these */
     int64_t gap_ns;                            /* samples further apart than this leave a gap */
     double agreement_share;                    /* counter and trace may differ by this share and still agree */
-    /* How power becomes a reading (sensor_profile.h fills these in). All zero: the counter shows all energy at once. */
+    /* How power becomes a reading (sensor_gains.h fills these in). All zero: the counter shows all energy at once. */
     bool bounded; /* those below are known: the half-width takes them into account */
     enum window_averaging averaging;
     int64_t averaging_ns;  /* length of the boxcar, time constant of the exponential */
@@ -108,5 +110,24 @@ struct window_piece {
  * Gives the attempt's energy in mJ, -1 when absent: then all pieces are absent. */
 int64_t window_cut(const struct window_index *index, int64_t start_ns, int64_t end_ns, const struct window_mark *marks,
                    size_t count, struct window_piece *out);
+
+/* Disjoint stretches of time in order, and how much of a window they hold. Times in seconds. */
+
+struct span {
+    double from, to;
+    double before; /* length of all spans before this one */
+};
+
+struct spans {
+    struct span *items;
+    size_t count, capacity;
+};
+
+void spans_fini(struct spans *spans);
+/* In order of from; one that touches the last is joined to it. */
+void spans_add(struct spans *spans, double from, double to);
+double spans_within(const struct spans *spans, double from, double to);
+/* All time that is in a or in b. */
+void spans_union(const struct spans *a, const struct spans *b, struct spans *out);
 
 #endif

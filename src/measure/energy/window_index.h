@@ -3,10 +3,10 @@
 #ifndef TARE_MEASURE_ENERGY_WINDOW_INDEX_H
 #define TARE_MEASURE_ENERGY_WINDOW_INDEX_H
 
+#include "measure/energy/window.h"
 #include "measure/energy/window_knots.h"
 #include "measure/energy/window_shape.h"
 #include "measure/energy/window_smooth.h"
-#include "measure/energy/window_spans.h"
 #include "stats/interval.h"
 
 struct window_index {

@@ -1,8 +1,9 @@
-/* look: what is seen of one GPU at one moment, and what the guard makes of it: findings. Pure. */
+/* look: what is seen of one GPU at one moment, and what the guard makes of it: findings, before a job and after it. Pure. */
 #ifndef TARE_MEASURE_GUARD_LOOK_H
 #define TARE_MEASURE_GUARD_LOOK_H
 
 #include "machine/gpu/vendor.h"
+#include "plan/config/settings.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -80,5 +81,48 @@ struct reading guard_excess_bytes(const struct guard_look *look, const struct gu
 /* Learns what an empty GPU uses from the first look at it, less what processes tell to have; never more than an empty one
  * can use. */
 void guard_known_learn(struct guard_known *known, const struct guard_look *look);
+
+/* Is a GPU ours, empty, idle and cool? And what is to be done when it is not. Pure. */
+
+/* Adds what speaks against beginning now. */
+void preflight_look(const struct preflight_settings *settings, const struct guard_known *known,
+                    const struct guard_look *look, struct guard_findings *out);
+
+enum preflight_step {
+    PREFLIGHT_CLEAR,    /* nothing blocks */
+    PREFLIGHT_LOOK_ON,  /* look again in a moment */
+    PREFLIGHT_STOP,     /* by the policy refuse */
+    PREFLIGHT_OVERRIDE  /* begin all the same */
+};
+
+/* looked_s: since the first look. settling: a job of ours ran just before, whose heat and power are still going. One look that
+ * finds something is not believed alone. scale: of tare's own times. */
+enum preflight_step preflight_decide(const struct preflight_settings *settings, const struct guard_findings *findings,
+                                     double looked_s, bool settling, double scale);
+
+/* What the attempt has as evidence when it begins all the same: after a wait, what has only been there is one suspicion
+ * (went_on_after_wait); what works on the GPU, and all when nobody waited, counts as what it is. waited_s: so long. */
+void preflight_evidence(const struct preflight_settings *settings, const struct guard_findings *findings, double waited_s,
+                        struct guard_findings *out);
+
+/* Has a GPU given back what a job had of it, and if not, who has it? Pure. */
+
+enum postflight_state {
+    POSTFLIGHT_BACK,   /* empty again */
+    POSTFLIGHT_WAIT,   /* look again in a moment */
+    POSTFLIGHT_HELD,   /* others have the rest: named */
+    POSTFLIGHT_LEAKED, /* nobody has it: the GPU is not to be used any more */
+    POSTFLIGHT_UNKNOWN /* what remains cannot be attributed here */
+};
+
+/* When the job was born and when its command ended, in ticks since boot as start times are. */
+struct postflight_times {
+    uint64_t born, ended;
+};
+
+/* since_s: since the job was proven gone. Once the state is not WAIT, evidence is added to out. scale: of tare's own times. */
+enum postflight_state postflight_judge(const struct preflight_settings *settings, const struct guard_known *known,
+                                       const struct guard_look *look, const struct postflight_times *times, double since_s,
+                                       double scale, struct guard_findings *out);
 
 #endif

@@ -2,7 +2,7 @@
 
 #include "base/cleanup.h"
 #include "base/mem.h"
-#include "measure/marks/mark_line.h"
+#include "measure/marks/marks.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-/* mark_fifo: the FIFO in $TARE_MARKS, to which a job writes lines (mark_line.h) in whatever language it is written in.
+/* mark_fifo: the FIFO in $TARE_MARKS, to which a job writes lines (marks.h) in whatever language it is written in.
  * Constant memory and bounded work a call, whatever comes through it. */
 #ifndef TARE_MEASURE_MARKS_MARK_FIFO_H
 #define TARE_MEASURE_MARKS_MARK_FIFO_H

@@ -1,7 +1,7 @@
 #include "plan/config/settings_entry.h"
 
 #include "base/mem.h"
-#include "plan/config/gpu_limit.h"
+#include "plan/config/size.h"
 
 #include <string.h>
 

@@ -3,8 +3,8 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/mem.h"
+#include "stats/describe.h"
 #include "stats/interval.h"
-#include "stats/special.h"
 
 #include <math.h>
 #include <stdlib.h>

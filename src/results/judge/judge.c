@@ -2,7 +2,7 @@
 
 #include "results/judge/judge_private.h"
 #include "base/mem.h"
-#include "stats/special.h"
+#include "stats/describe.h"
 
 #include <math.h>
 #include <stdio.h>

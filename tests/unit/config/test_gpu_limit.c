@@ -1,7 +1,7 @@
 #include "expect.h"
 
-#include "plan/config/gpu_limit.h"
 #include "plan/config/settings.h"
+#include "plan/config/size.h"
 
 static void a_limit_is_an_amount_or_a_share(void **state)
 {

@@ -1,4 +1,4 @@
-#include "measure/guard/preflight.h"
+#include "measure/guard/look.h"
 
 #include "measure/guard/evidence.h"
 #include "scene.h"

@@ -1,8 +1,7 @@
 /* Whole experiments, made up at random: what was planted on the GPU is known, so the verdict is too. None may be missed, and no clean
  * one accused. */
 #include "measure/guard/evidence.h"
-#include "measure/guard/postflight.h"
-#include "measure/guard/preflight.h"
+#include "measure/guard/look.h"
 #include "measure/guard/watch.h"
 
 #include "base/rng.h"

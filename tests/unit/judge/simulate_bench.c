@@ -5,7 +5,7 @@
  * page is not kept. */
 #include "results/judge/bench_until.h"
 #include "base/rng.h"
-#include "stats/special.h"
+#include "stats/describe.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "measure/marks/mark_line.h"
+#include "measure/marks/marks.h"
 
 #include <stdio.h>
 #include <string.h>

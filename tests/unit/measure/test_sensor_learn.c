@@ -10,7 +10,6 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "measure/calibration/sensor_learn.h"
-#include "measure/calibration/sensor_schedule.h"
 
 #include "../near.h"
 

@@ -10,7 +10,7 @@
 
 #include "base/mem.h"
 #include "base/text.h"
-#include "plan/around.h"
+#include "plan/plan.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* What a task's log tells of its end, as slurmstepd 22.05 writes it. */
-#include "slurm/fate.h"
+#include "slurm/collect.h"
 
 #include "base/cleanup.h"
 

@@ -1,5 +1,5 @@
 /* Folders of one run that become part of another. */
-#include "slurm/files.h"
+#include "slurm/collect.h"
 
 #include "base/cleanup.h"
 

@@ -2,8 +2,8 @@
  * for each distribution a column: per cent of the samples, "-" where no interval is given. It fails where a cell is
  * below 93 % by more than chance. docs/stats.md has its table. */
 #include "base/rng.h"
+#include "stats/describe.h"
 #include "stats/interval.h"
-#include "stats/special.h"
 
 #include <math.h>
 #include <stdio.h>

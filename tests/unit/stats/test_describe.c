@@ -9,7 +9,6 @@
 
 #include "base/rng.h"
 #include "stats/describe.h"
-#include "stats/special.h"
 
 #include <math.h>
 

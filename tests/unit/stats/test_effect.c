@@ -5,8 +5,8 @@
 
 #include <cmocka.h>
 
+#include "stats/describe.h"
 #include "stats/effect.h"
-#include "stats/special.h"
 
 #include <math.h>
 
