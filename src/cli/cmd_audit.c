@@ -1,8 +1,7 @@
 /* audit: what of a results folder can be believed, and why not. */
 #include "results/judge/audit_json.h"
-#include "results/judge/criteria.h"
+#include "results/judge/judge.h"
 #include "results/judge/external_meter.h"
-#include "results/judge/repeat.h"
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/json.h"

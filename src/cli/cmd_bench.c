@@ -3,7 +3,6 @@
 #include "base/mem.h"
 #include "base/rng.h"
 #include "base/value.h"
-#include "session/bench_end.h"
 #include "session/bench_input.h"
 #include "session/bench_watch.h"
 #include "session/command.h"

@@ -7,7 +7,6 @@
 #include "session/exec_energy.h"
 #include "session/exec_gpu_memory.h"
 #include "session/exec_job.h"
-#include "session/exec_terminal.h"
 #include "session/gpu_hold.h"
 #include "session/meters.h"
 #include "cli/option_rows.h"

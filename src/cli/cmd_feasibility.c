@@ -12,7 +12,6 @@
 #include "session/caller.h"
 #include "session/command.h"
 #include "session/feasibility.h"
-#include "session/feasibility_steps.h"
 #include "session/message.h"
 #include "session/preload.h"
 #include "session/run_folder.h"

@@ -9,7 +9,7 @@
 #include "session/run_input.h"
 #include "session/run_means.h"
 #include "session/run_session.h"
-#include "session/run_task.h"
+#include "session/submit.h"
 #include "report/plan_text.h"
 #include "report/live/estimate.h"
 

@@ -2,7 +2,7 @@
 #ifndef TARE_CLI_LIST_H
 #define TARE_CLI_LIST_H
 
-#include "session/locate.h"
+#include "session/run_input.h"
 #include "plan/config/registry.h"
 #include "plan/config/settings.h"
 

@@ -3,7 +3,7 @@
 #include "slurm/collect.h"
 #include "session/caller.h"
 #include "session/command.h"
-#include "session/exec_terminal.h"
+#include "session/exec_job.h"
 #include "session/gpu_hold.h"
 #include "cli/list.h"
 #include "session/message.h"

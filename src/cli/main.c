@@ -3,7 +3,6 @@
 #include "session/caller.h"
 #include "session/command.h"
 #include "session/message.h"
-#include "cli/options.h"
 #include "cli/texts.h"
 #include "plan/config/problem.h"
 #include "tare_build.h"

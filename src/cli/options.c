@@ -1,4 +1,4 @@
-#include "cli/options.h"
+#include "cli/texts.h"
 
 #include "base/clock.h"
 #include "base/mem.h"

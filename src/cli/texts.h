@@ -1,4 +1,5 @@
-/* texts: what the tables of commands and options say to people: help, manual pages, shell completion. */
+/* texts: what the tables of commands and options say to people: help, manual pages, shell completion; and how a command
+ * line is read by them. */
 #ifndef TARE_CLI_TEXTS_H
 #define TARE_CLI_TEXTS_H
 
@@ -22,5 +23,15 @@ void option_head(const struct cli_option *option, struct text *out);
 
 /* The help line with what the row says besides: choices, bounds, unit, default. */
 void option_body(const struct cli_option *option, struct text *out);
+
+/* A command line read by the rows of its command, with the rules of Python's argparse, which the study's
+ * flags were made for: "-ec FILE", "-ec=FILE", "-n5", "-lS", "--runs 5", "--runs=5", any unambiguous beginning of an
+ * option, a negative number as a value, "--" before operands. */
+
+/* args: what follows the command's name; borrowed, must outlive out. help: -h or --help came before any mistake
+ * (nothing else counts then). False: err says what is wrong. out must be freed by options_fini in each case. */
+bool options_parse(const struct cli_command *command, char *const *args, size_t count, struct cli_call *out, bool *help,
+                   struct err *err);
+void options_fini(struct cli_call *call);
 
 #endif

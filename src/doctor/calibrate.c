@@ -5,7 +5,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "session/command.h"
-#include "doctor/doctor_now.h"
+#include "doctor/doctor.h"
 #include "session/gpu_hold.h"
 #include "session/gpus.h"
 #include "session/message.h"

@@ -3,7 +3,7 @@
 #include "base/mem.h"
 #include "doctor/clean.h"
 #include "session/command.h"
-#include "session/governing.h"
+#include "session/run_means.h"
 #include "session/message.h"
 #include "session/registration.h"
 #include "machine/contain/sys.h"

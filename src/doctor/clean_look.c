@@ -1,7 +1,7 @@
 #include "base/cleanup.h"
 #include "base/mem.h"
 #include "doctor/clean.h"
-#include "session/governing.h"
+#include "session/run_means.h"
 
 #include <unistd.h>
 

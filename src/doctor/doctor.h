@@ -5,6 +5,8 @@
 
 #include "base/text.h"
 #include "machine/contain/contain.h"
+#include "machine/gpu/sensor.h"
+#include "machine/sensors/meter.h"
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -79,5 +81,37 @@ void doctor_json(const struct doctor_page *page, struct text *out);
 /* One line of a small file under the machine's root, without its end: fresh, or NULL. */
 char *doctor_read_line(const struct doctor_machine *machine, const char *path);
 bool doctor_exists(const struct doctor_machine *machine, const char *path);
+
+/* Tries what the meters of GPUs give: how often, at which cost, and why something is missing. */
+
+struct doctor_look {
+    struct meter *meter; /* the caller's; NULL: it could not be started */
+    double trace_us;     /* what a look at the samples cost; 0: unknown */
+    struct meter_group groups[METER_GROUPS_MAX];
+    size_t group_count; /* 0: unknown */
+};
+
+/* All at once: waits for the slowest of them, 4 s for it to be there and 4 s more for its answers. */
+void doctor_look(struct doctor_look *looks, size_t count);
+
+/* Half a sentence each, and the same in data. The meter is there. source: the vendor's name of its counter. */
+char *doctor_look_counter(const struct doctor_look *look, const char *source, json_t *data);
+char *doctor_look_trace(const struct doctor_look *look, json_t *data);
+
+/* One finding about everything but energy. */
+void doctor_look_readings(const struct doctor_look *look, const char *label, const char *section, struct findings *out);
+
+/* What is made of a look at one GPU. Pure but for reading who a process is. */
+
+struct doctor_gpu {
+    const char *label;                    /* "GPU 0" */
+    const char *proc;                     /* "/proc" */
+    const struct gpu_readings *readings;  /* NULL: it did not answer: why */
+    const struct gpu_identity *identity;  /* with readings */
+    const struct gpu_users *users;        /* NULL: not told: users_why */
+    const char *why, *users_why;
+};
+
+void doctor_now_gpu(const struct doctor_gpu *gpu, struct findings *out);
 
 #endif

@@ -1,4 +1,4 @@
-#include "doctor/doctor_look.h"
+#include "doctor/doctor.h"
 
 #include "base/clock.h"
 #include "base/json.h"

@@ -1,9 +1,8 @@
 /* What each GPU does at this moment: an experiment that began now would begin on it. */
-#include "doctor/doctor_now.h"
+#include "doctor/doctor.h"
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/mem.h"
-#include "doctor/doctor.h"
 #include "session/meters.h"
 #include "measure/guard/who.h"
 #include "machine/sensors/meter.h"

@@ -3,7 +3,6 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "doctor/doctor.h"
-#include "doctor/doctor_look.h"
 #include "session/meters.h"
 #include "machine/gpu/vendor.h"
 #include "machine/sensors/meter.h"

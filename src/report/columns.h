@@ -1,8 +1,11 @@
-/* columns: which hyperparameters and metrics of a run's results are worth a column, and which of them fit. */
+/* columns: which hyperparameters and metrics of a run's results are worth a column, and which of them fit;
+ * and sizes, times and energies as cells. */
 #ifndef TARE_REPORT_COLUMNS_H
 #define TARE_REPORT_COLUMNS_H
 
+#include "base/reading.h"
 #include "base/strv.h"
+#include "report/table.h"
 #include "results/store/store.h"
 
 #include <stdbool.h>
@@ -21,5 +24,15 @@ char *columns_metric_cell(const struct result *result, const char *name);
 
 /* "705 J", "12.3 kJ"; with " ± 0.9" behind it from 1 % of uncertainty on; "" when there is none. */
 char *columns_energy_cell(struct reading energy_j, struct reading half_width_j);
+
+/* Sizes, times and energies as a person reads them in a table. */
+
+/* "5.47 GiB", "2 min 01 s", "1.49 kJ"; "-" for what is not valid. The caller frees them. */
+char *amounts_size(struct reading bytes);
+char *amounts_duration(struct reading seconds);
+char *amounts_joules(struct reading joules);
+
+/* A cell of such a text, which is taken. */
+void amounts_add(struct table *table, char *text, const char *colour);
 
 #endif

@@ -1,7 +1,6 @@
-#include "report/feasibility_page.h"
+#include "report/feasibility_text.h"
 
 #include "base/mem.h"
-#include "report/feasibility_text.h"
 #include "report/html.h"
 
 #include <math.h>

@@ -2,8 +2,8 @@
 
 #include "base/mem.h"
 #include "base/utf8.h"
-#include "report/amounts.h"
 #include "report/audit_text.h"
+#include "report/columns.h"
 #include "report/table.h"
 
 #include <stdlib.h>

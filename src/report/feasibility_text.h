@@ -28,4 +28,8 @@ char *feasibility_attribution_text(const struct pairs_attribution *attribution);
 void schedule_text(const struct feasibility *study, const struct schedule *schedule,
                    const struct feasibility_text_options *options, struct text *out);
 
+/* Which trainings fit together, as one HTML file without a script. */
+
+void feasibility_page(const struct feasibility *study, struct text *out);
+
 #endif

@@ -24,7 +24,7 @@ json_t *page_trace_study(int folder, double start_s, size_t points, struct err *
  * is no log. */
 json_t *page_trace_log_end(int folder, size_t bytes);
 
-/* The files of a run that its page links. (page_files.c) */
+/* The files of a run that its page links. */
 
 /* The names in a run's folder that its readers know, as far as they are there: ["summary.csv", ...]. A new
  * reference. */

@@ -1,6 +1,6 @@
 #include "report/page_private.h"
 
-#include "results/judge/samples.h"
+#include "results/judge/export.h"
 #include "base/csv.h"
 #include "base/fs.h"
 #include "base/json.h"

@@ -1,7 +1,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
-#include "report/amounts.h"
 #include "report/audit_text.h"
+#include "report/columns.h"
 #include "report/feasibility_text.h"
 
 enum { NAME_WIDTH = 18 };

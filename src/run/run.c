@@ -11,7 +11,6 @@
 #include "run/lane.h"
 #include "run/phases.h"
 #include "run/runner.h"
-#include "run/signals.h"
 #include "tare_build.h"
 
 #include <stdio.h>

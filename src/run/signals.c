@@ -1,4 +1,4 @@
-#include "run/signals.h"
+#include "run/runner.h"
 
 #include <errno.h>
 #include <pthread.h>

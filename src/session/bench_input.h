@@ -5,6 +5,8 @@
 
 #include "session/run_input.h"
 
+#include <stdbool.h>
+
 /* What a person asked for; all is borrowed. */
 struct bench_input_options {
     const struct strv *commands; /* as typed; at least one */
@@ -36,5 +38,23 @@ bool bench_input_scan(const struct strv *commands, const struct strv *scans, str
 /* False: err says what is wrong with which command. out must be freed in each case. */
 bool bench_input_make(const struct bench_input_options *how, struct bench_input *out, struct err *err);
 void bench_input_fini(struct bench_input *input);
+
+/* What is said and written when a bench has run. */
+
+struct bench_end {
+    const struct bench_input_options *options;
+    const struct bench_input *input;
+    const char *dir;
+    const char *reference, *verdicts; /* as their options have them */
+    const struct bench_until_options *until; /* NULL: the number of runs was fixed */
+    const char *json_file, *csv_file, *markdown_file; /* NULL: none */
+    bool json, quiet;
+};
+
+/* Where the files of --export-* go must be there before anything runs. */
+bool bench_end_may_write(const char *file, struct err *err);
+
+/* Reads the folder, prints, writes. An exit code: CLI_OK, or why that could not be done. */
+int bench_end(const struct bench_end *end);
 
 #endif

@@ -33,7 +33,7 @@ void energy_epochs_text(const struct measured *measured, struct text *out);
 /* A list like tare.epochs of experiment.json (docs/epochs.md). */
 json_t *energy_epochs_json(const struct measured *measured);
 
-/* What the processes that were measured used of the host, as rows of the table. Pure. (energy_host.c) */
+/* What the processes that were measured used of the host, as rows of the table. Pure. */
 
 /* width: of the column of values, behind indent blanks. */
 void energy_host_text(const struct gauge_result *result, double duration_s, int indent, int width, struct text *out);

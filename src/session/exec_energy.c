@@ -5,7 +5,6 @@
 #include "base/mem.h"
 #include "session/command.h"
 #include "session/energy_text.h"
-#include "session/exec_marks.h"
 #include "session/message.h"
 
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-#include "session/exec_marks.h"
+#include "session/exec_energy.h"
 
 #include "base/clock.h"
 #include "base/mem.h"

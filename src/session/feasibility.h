@@ -53,4 +53,15 @@ bool study_keep(const struct study *study, json_t *measured, struct err *err);
 /* feasibility.json, .csv, .txt and .html, and recommended.json (only when something is recommended). */
 bool study_write(const struct study *study, struct err *err);
 
+/* A study from its first model alone to its report. */
+
+struct study_steps {
+    struct session_options session; /* of both runs */
+    bool quiet, json;            /* nothing is told on the way; the report is feasibility.json */
+    bool predict_only;
+};
+
+/* Gives the exit code; all has been said. */
+int study_carry_out(struct study *study, const struct study_steps *steps);
+
 #endif

@@ -1,8 +1,7 @@
-#include "session/pool.h"
+#include "session/gpus.h"
 
 #include "base/mem.h"
 #include "base/text.h"
-#include "session/gpus.h"
 #include "machine/gpu/visible.h"
 
 #include <stdio.h>

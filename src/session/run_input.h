@@ -1,7 +1,9 @@
-/* run_input: from what stands on the command line to a plan, and every mistake on the way. */
+/* run_input: from what stands on the command line to a plan, and every mistake on the way; and which
+ * registry a command reads. */
 #ifndef TARE_SESSION_RUN_INPUT_H
 #define TARE_SESSION_RUN_INPUT_H
 
+#include "base/json.h"
 #include "plan/config/problem.h"
 #include "plan/config/registry.h"
 #include "plan/config/settings.h"
@@ -25,7 +27,7 @@ struct run_options {
     uint64_t seed;
     bool strict;
     bool for_running;
-    const char *gpus;     /* over the settings', as pool_make (session/pool.h) takes it */
+    const char *gpus;     /* over the settings', as pool_make (session/gpus.h) takes it */
     bool for_other_machine; /* which has GPUs, for all that is known here */
 };
 
@@ -43,5 +45,19 @@ struct run_input {
  * once. */
 bool run_input_read(const struct run_options *how, struct run_input *out);
 void run_input_fini(struct run_input *input);
+
+/* Which registry a command reads. */
+
+struct located {
+    char *path;      /* NULL: none was found */
+    const char *why; /* "given by --config", "beside the settings", ... */
+    char *missing;   /* none was found: the error, with every place that was tried; else NULL */
+};
+
+/* given (--config, may be NULL), else key "registry" of the settings (relative to their folder, then to the working
+ * folder), else models_config.json or registry.json beside the settings, in ./mutation, in the working folder, in ./config,
+ * else the one that came with the program; docs/settings.md has the same list. settings: may be NULL, and its file too. */
+struct located locate_registry(const char *given, const struct json_doc *settings);
+void located_fini(struct located *located);
 
 #endif

@@ -1,14 +1,22 @@
 #include "session/submit.h"
 
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/mem.h"
-#include "slurm/script.h"
-#include "slurm/slurm.h"
+#include "run/again.h"
 #include "session/command.h"
 #include "session/message.h"
+#include "session/run_folder.h"
+#include "slurm/script.h"
+#include "slurm/slurm.h"
+#include "slurm/submission.h"
+#include "slurm/tasks.h"
 #include "tare_build.h"
 
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -205,4 +213,121 @@ bool submit_missing(struct submitted *submitted, const struct submit_options *op
         cli_note(options->only && queued_count == 0 ? "nothing is to be repeated: nothing was submitted"
                                                     : "nothing is missing: nothing was submitted");
     return submit_arrays(submitted, options, &missing, err);
+}
+
+/* A file server shows a new folder to another machine within a minute (nfs(5): acdirmax is 60 s), and takes a lock from
+ * a machine that is gone after its lease (90 s with Linux's) or when that is back. */
+static const int64_t FOLDER_NS = 60 * NS_PER_S, LOCK_NS = 180 * NS_PER_S;
+enum { ASK_AGAIN_MS = 1000 };
+
+/* Without submit.json the plan's own grace holds. */
+static double grace_max_s(int dir)
+{
+    struct err ignored;
+    AUTO(submission_fini) struct submission submission = {0};
+    return submission_read(dir, &submission, &ignored) ? submission_grace_max_s(&submission) : 0;
+}
+
+struct wait {
+    bool on_slurm, restarted;
+    int64_t folder_until_ns, lock_until_ns;
+};
+
+static struct wait wait_for(const struct strv *env)
+{
+    int64_t now_ns = clock_monotonic_ns();
+    const char *restarts = strv_env_get(env, "SLURM_RESTART_COUNT");
+    return (struct wait){.on_slurm = strv_env_get(env, "SLURM_JOB_ID") != NULL,
+                         .restarted = restarts && strtol(restarts, NULL, 10) > 0,
+                         .folder_until_ns = now_ns + FOLDER_NS,
+                         .lock_until_ns = now_ns + LOCK_NS};
+}
+
+enum look { LOOK_READY, LOOK_NOT_YET, LOOK_REFUSED };
+
+/* How it is at this moment: err says what is wrong unless it is ready. */
+static enum look look(const char *run_dir, size_t number, struct tasks_start *start, struct err *err)
+{
+    char host[HOST_NAME_MAX + 1] = "?";
+    AUTO_FREE char *path = NULL;
+    gethostname(host, sizeof host - 1);
+    AUTO_CLOSE int dir = run_folder_open(run_dir, &path, err);
+    if (dir < 0) {
+        bool absent = err->code == ENOENT || err->code == ESTALE;
+        err_wrap(err, "the run's folder cannot be reached from %s, and must be by this path on every machine", host);
+        return absent ? LOOK_NOT_YET : LOOK_REFUSED;
+    }
+    if (!tasks_are_in(dir)) {
+        err_set(err, "%s: this run was not submitted: it holds no plan.json and no tasks, seen from %s", path, host);
+        return LOOK_NOT_YET;
+    }
+    return tasks_begin(dir, path, number, grace_max_s(dir), start, err) ? LOOK_READY : LOOK_REFUSED;
+}
+
+int run_task_begin(const struct strv *env, const char *run_dir, size_t number, struct tasks_start *start)
+{
+    struct err err = {0};
+    struct wait wait = wait_for(env);
+    *start = (struct tasks_start){.lock = -1};
+    for (;;) {
+        err = (struct err){0};
+        enum look now = look(run_dir, number, start, &err);
+        if (now == LOOK_READY)
+            return CLI_OK;
+        bool held = now == LOOK_REFUSED && err.code == EWOULDBLOCK;
+        bool worth = (now == LOOK_NOT_YET && wait.on_slurm && clock_monotonic_ns() < wait.folder_until_ns) ||
+                     (held && wait.on_slurm && wait.restarted && clock_monotonic_ns() < wait.lock_until_ns);
+        if (!worth)
+            break;
+        poll(NULL, 0, ASK_AGAIN_MS);
+    }
+    cli_error("%s", err.text);
+    return err.code == EWOULDBLOCK ? CLI_BROKEN : CLI_USAGE;
+}
+
+/* Results of a submitted run that are to be had anew. */
+
+static bool plan_each(const struct submitted *submitted, const struct again *again, struct err *err)
+{
+    for (size_t i = 0; i < again->size; i++)
+        if (again->items[i] && !collect_is_missing(submitted->collected.items[i].state) &&
+            !tasks_plan_again(submitted->dir, submitted->path, &submitted->collected.plan, i + 1,
+                              verdict_name(again->verdicts[i]), err))
+            return false;
+    return true;
+}
+
+static void say(const struct again *again, bool json)
+{
+    AUTO_FREE char *why = again_why(again);
+    if (again->count > 0 && !json)
+        message_printf("%zu to repeat (%s)\n", again->count, why);
+    if (again->unjudged > 0)
+        cli_note("%zu experiment%s ended before verdicts were given, and %s left as %s", again->unjudged,
+                 again->unjudged == 1 ? "" : "s", again->unjudged == 1 ? "is" : "are",
+                 again->unjudged == 1 ? "it is" : "they are");
+}
+
+/* What was planned so is collected: its row says so, and it counts as missing. */
+static bool collect_anew(struct submitted *submitted, struct err *err)
+{
+    collected_fini(&submitted->collected);
+    return collect_run(submitted->dir, submitted->path, &submitted->collected, err);
+}
+
+bool submit_plan_again(struct submitted *submitted, bool json, bool **only, struct err *err)
+{
+    struct results results;
+    struct again again;
+    *only = NULL;
+    if (!results_read(submitted->path, &results, err))
+        return false;
+    again_of_results(&results, &again);
+    results_fini(&results);
+    say(&again, json);
+    bool ok = again.count == 0 || (plan_each(submitted, &again, err) && collect_anew(submitted, err));
+    if (ok && again.count > 0)
+        *only = steal_ptr(again.items);
+    again_fini(&again);
+    return ok;
 }

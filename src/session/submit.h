@@ -6,8 +6,10 @@
 #include "slurm/collect.h"
 #include "slurm/submission.h"
 #include "session/run_input.h"
+#include "slurm/tasks.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 
 /* A folder that is to be submitted from. */
 struct submitted {
@@ -45,5 +47,12 @@ void collected_text(const struct collected *collected, const char *run_dir, stru
 /* Adds bytes that came with the folder, fit for a terminal: no control characters. */
 void collected_add_legible(struct text *out, const char *bytes, size_t count);
 json_t *collected_json(const struct collected *collected, const char *run_dir);
+
+/* What `run --task` begins with. */
+
+/* Makes the start's folder: start->path. NULL there: what was wrong has been said; the exit code. As a task of Slurm
+ * (env says so) it waits for what another machine wrote a moment ago, and, begun again after its node was lost, for the
+ * lock that this node still has. */
+int run_task_begin(const struct strv *env, const char *run_dir, size_t number, struct tasks_start *start);
 
 #endif

@@ -7,7 +7,7 @@
 #include "slurm/tasks.h"
 #include "machine/gpu/vendor.h"
 #include "results/store/import.h"
-#include "results/store/lock.h"
+#include "results/store/store.h"
 
 #include <dirent.h>
 #include <errno.h>

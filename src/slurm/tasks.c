@@ -8,7 +8,7 @@
 #include "slurm/collect.h"
 #include "machine/contain/contain.h"
 #include "results/store/import.h"
-#include "results/store/lock.h"
+#include "results/store/store.h"
 #include "tare_build.h"
 
 #include <dirent.h>

@@ -1,5 +1,5 @@
-/* describe: a sample in a few numbers, and the distributions that stand behind them. What too few values cannot tell is not valid, never 0. All values must be
- * finite. */
+/* describe: a sample in a few numbers, and the distributions that stand behind them. What too few values cannot
+ * tell is not valid, never 0. All values must be finite. */
 #ifndef TARE_STATS_DESCRIBE_H
 #define TARE_STATS_DESCRIBE_H
 

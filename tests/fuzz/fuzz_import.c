@@ -2,7 +2,7 @@
  * as a result. */
 #include "base/mem.h"
 #include "results/store/files.h"
-#include "results/store/import_line.h"
+#include "results/store/import.h"
 #include "results/store/journal.h"
 #include "results/store/replay.h"
 #include "results/store/results.h"

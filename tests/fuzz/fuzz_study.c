@@ -1,6 +1,6 @@
 /* The study's files: samples, what perf printed, experiment.json, criteria and times. The first byte chooses. */
-#include "results/judge/criteria.h"
-#include "results/judge/perf.h"
+#include "results/judge/judge.h"
+#include "results/judge/figure.h"
 #include "results/judge/power.h"
 #include "results/judge/read.h"
 #include "results/judge/trace.h"

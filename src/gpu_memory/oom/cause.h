@@ -1,4 +1,4 @@
-/* cause: why a GPU's memory ran out, with the reasoning in numbers, and what would help. Pure. */
+/* cause: why a GPU's memory ran out, with the reasoning in numbers, and what would help; in words and as JSON. Pure. */
 #ifndef TARE_GPU_MEMORY_OOM_CAUSE_H
 #define TARE_GPU_MEMORY_OOM_CAUSE_H
 

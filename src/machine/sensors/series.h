@@ -1,4 +1,4 @@
-/* series: what the meter of one device has read, in the order of time. All times are CLOCK_MONOTONIC of this boot. */
+/* series: what the meter of one device has read, in the order of time, and how often it has something new. All times are CLOCK_MONOTONIC of this boot. */
 #ifndef TARE_MACHINE_SENSORS_SERIES_H
 #define TARE_MACHINE_SENSORS_SERIES_H
 

@@ -294,7 +294,6 @@ void preflight_evidence(const struct preflight_settings *settings, const struct 
     }
 }
 
-
 /* What remains when those are taken away whose memory is known. */
 struct rest {
     double unexplained_bytes;

@@ -1,7 +1,6 @@
-#include "results/judge/criteria.h"
+#include "results/judge/judge.h"
 
 #include "results/judge/identical.h"
-#include "results/judge/judge.h"
 #include "results/judge/places.h"
 #include "base/mem.h"
 

@@ -1,8 +1,11 @@
-/* figure: figures in the study's files, parsed in place and fast. Private to audit/. */
+/* figure: figures in the study's files, parsed in place and fast, and what "perf stat" printed there. Private to judge/. */
 #ifndef TARE_RESULTS_JUDGE_FIGURE_H
 #define TARE_RESULTS_JUDGE_FIGURE_H
 
+#include "base/reading.h"
+
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* What a cell holds. */
@@ -18,5 +21,18 @@ enum figure_kind figure_read(const char *at, const char *end, double *out);
 
 /* Decimal digits alone: whole seconds. False for all else, and for what does not fit. */
 bool figure_read_whole(const char *at, const char *end, int64_t *out);
+
+/* What "perf stat" printed, as the study kept it (cpu_energy_raw.txt) and summed it up (cpu_energy.txt). Private
+ * to audit/. */
+
+struct perf {
+    struct reading package_j, dram_j;
+    struct reading elapsed_s;
+    bool has_started;
+    int64_t started_local_s; /* "# started on ...", the local time's fields as if they were UTC */
+};
+
+/* Lines that are not known are left out. */
+void perf_parse(const char *text, size_t count, struct perf *out);
 
 #endif

@@ -1,15 +1,18 @@
-/* chain: each line of events.jsonl has in "before" the SHA-256 of the line before it, with its newline; the first line has that of what
+/* chain: events.jsonl as a chain and as a file: each line of events.jsonl has in "before" the SHA-256 of the line before it, with its newline; the first line has that of what
  * the run began with. A copy of the lines in a file without a name stays with the runner: what is on the disk is compared with it, and made
  * anew from it. Private to store/. */
 #ifndef TARE_RESULTS_STORE_CHAIN_H
 #define TARE_RESULTS_STORE_CHAIN_H
 
 #include "base/digest.h"
+#include "base/err.h"
 #include "base/text.h"
 #include "plan/event.h"
 #include "plan/plan.h"
 
 #include <sqlite3.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 /* What the lines themselves say that the files hold. */
@@ -61,5 +64,20 @@ bool tables_digest(sqlite3 *db, int64_t last_seq, struct digest *out, struct err
 
 /* Adds to out the tables in which the two differ: "table attempts (experiment 3)". */
 bool tables_compare(sqlite3 *a, sqlite3 *b, struct text *out, struct err *err);
+
+/* Events.jsonl, the journal as lines that a person or the live view can follow. run.db is the truth: a line
+ * is appended after its commit, and what differs is repaired from run.db on opening. Private to store/. */
+
+/* Opens (or makes) the file, which may be no link. -1 on error. */
+int jsonl_open(int dir, const char *dir_path, struct err *err);
+
+/* Cuts what is torn, damaged or was never committed, and appends what is missing. The chain takes all lines. */
+bool jsonl_repair(int fd, sqlite3 *db, struct chain *chain, struct err *err);
+
+/* One line: the event with its "seq" in front, and last the hash of the line before, of which it makes its own. */
+void jsonl_add_line(struct text *out, int64_t seq, const struct event *event, struct digest *last);
+
+/* Appends whole lines; when that fails the file is cut back, so that no half line stays. */
+bool jsonl_append(int fd, const struct text *lines, struct err *err);
 
 #endif

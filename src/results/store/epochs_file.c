@@ -1,4 +1,4 @@
-#include "results/store/epochs_file.h"
+#include "results/store/files.h"
 
 #include "base/clock.h"
 #include "base/csv.h"

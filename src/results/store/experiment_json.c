@@ -1,15 +1,11 @@
 #include "results/store/files.h"
 #include "results/store/journal.h"
-
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/mem.h"
 #include "results/store/energy.h"
-#include "results/store/epochs_file.h"
 #include "results/store/evidence.h"
-#include "results/store/guard_json.h"
-#include "results/store/memory.h"
 
 #include <fcntl.h>
 #include <string.h>
@@ -365,4 +361,90 @@ bool files_write_experiment(int dir, sqlite3 *db, const struct plan *plan, size_
     return folder >= 0 && ((epochs_write_files(folder, db, (int64_t)number, write, err) &&
                             write(folder, "experiment.json", text_get(&out), out.length, err)) ||
                            err_wrap(err, "%s", experiment->id));
+}
+
+bool guard_json_add(sqlite3 *db, int64_t number, json_t *out, struct err *err)
+{
+    AUTO_QUERY sqlite3_stmt *query = db_query(
+        db, err, "SELECT attempt, data FROM events WHERE experiment=? AND type='guard' ORDER BY seq", "i", number);
+    int step = query ? 0 : -1;
+    while (query && (step = db_step(query, err)) > 0) {
+        json_t *data = db_json(query, 1), *item = json_object();
+        json_object_set_new(item, "attempt", db_cell(query, 0));
+        if (data)
+            json_object_update_missing(item, data);
+        json_object_del(item, "text");
+        json_array_append_new(out, item);
+        json_decref(data);
+    }
+    return step == 0;
+}
+
+static void set_net(json_t *figures, const json_t *net)
+{
+    json_t *joules = json_object_get(net, "net_of_bare_idle_j"), *half_width = json_object_get(net, "half_width_j");
+    if (!json_is_object(figures) || !json_is_number(joules))
+        return;
+    json_object_set(figures, "net_of_bare_idle_j", joules);
+    json_object_set(figures, "net_half_width_j", half_width ? half_width : json_null());
+}
+
+static void set_all(json_t *energy, const json_t *net)
+{
+    const json_t *parts = json_object_get(net, "devices"), *devices = json_object_get(energy, "devices");
+    set_net(json_object_get(energy, "gpu"), net);
+    for (size_t i = 0; i < json_array_size(parts); i++)
+        for (size_t k = 0; k < json_array_size(devices); k++) {
+            json_t *device = json_array_get(devices, k);
+            const char *a = json_get_text(json_array_get(parts, i), "device"), *b = json_get_text(device, "device");
+            if (a && b && strcmp(a, b) == 0)
+                set_net(device, json_array_get(parts, i));
+        }
+}
+
+static json_t *energy_of(sqlite3 *db, const struct event *event, struct err *err)
+{
+    AUTO_QUERY sqlite3_stmt *query = db_query(db, err, "SELECT energy FROM attempts WHERE experiment=? AND number=?",
+                                              "ii", event->experiment, event->attempt);
+    return query && db_step(query, err) > 0 ? db_json(query, 0) : NULL;
+}
+
+bool guard_json_net_write(sqlite3 *db, const struct event *event, struct err *err)
+{
+    const char *phase = json_get_text(event->data, "phase");
+    struct err why = {0};
+    if (!phase || strcmp(phase, "net") != 0)
+        return true;
+    json_t *energy = energy_of(db, event, &why);
+    if (!energy && err)
+        *err = why;
+    if (!energy)
+        return !why.text[0];
+    set_all(energy, event->data);
+    bool ok = db_run(db, err, "UPDATE attempts SET energy=? WHERE experiment=? AND number=?", "jii", energy,
+                     event->experiment, event->attempt);
+    json_decref(energy);
+    return ok;
+}
+
+/* What the end of each attempt said of its two jobs. */
+bool files_add_parallel(sqlite3 *db, int64_t number, json_t *tare, struct err *err)
+{
+    json_t *attempts = json_object_get(tare, "attempts");
+    json_object_set_new(tare, "parallel", json_null());
+    AUTO_QUERY sqlite3_stmt *query =
+        db_query(db, err, "SELECT attempt, data FROM events WHERE experiment=? AND type='attempt_ended' ORDER BY seq",
+                 "i", number);
+    int step = query ? 0 : -1;
+    while (query && (step = db_step(query, err)) > 0) {
+        int64_t attempt = sqlite3_column_int64(query, 0);
+        json_t *data = db_json(query, 1);
+        json_t *parallel = json_object_get(data, "parallel");
+        json_t *place = attempt > 0 ? json_array_get(attempts, (size_t)attempt - 1) : NULL;
+        if (place)
+            json_object_set(place, "parallel", parallel ? parallel : json_null());
+        json_object_set(tare, "parallel", parallel ? parallel : json_null());
+        json_decref(data);
+    }
+    return step == 0;
 }

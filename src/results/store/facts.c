@@ -2,7 +2,7 @@
 
 #include "base/json.h"
 #include "base/mem.h"
-#include "results/store/epochs_file.h"
+#include "results/store/files.h"
 #include "results/store/results.h"
 
 #include <stdlib.h>

@@ -3,7 +3,14 @@
 #ifndef TARE_RESULTS_STORE_IMPORT_H
 #define TARE_RESULTS_STORE_IMPORT_H
 
+#include "base/digest.h"
+#include "base/err.h"
+#include "plan/event.h"
 #include "results/store/store.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 struct import_source {
     int dir;            /* the other run's folder, open */
@@ -23,5 +30,23 @@ struct import_loss {
  * then (evidence of the kind records_lost). What was added is durable after store_flush. False: there is nothing that
  * can be read at all. */
 bool store_import(struct store *store, const struct import_source *source, struct import_loss *loss, struct err *err);
+
+/* A line of another run's events.jsonl as an event of this run. Pure: bytes in, event out. */
+
+/* Where one stands in the file. */
+struct import_lines {
+    int64_t experiment;    /* the number here of the only one there; 0: as it is numbered there */
+    int64_t session_shift; /* is added to the sessions' numbers */
+    int64_t seq;           /* of the line before; 0: there is none */
+    struct digest last;    /* of the line before */
+    int64_t chained;       /* lines that hold a hash */
+    int64_t changed;       /* the first line whose hash is not that of the line before; 0: none */
+};
+
+/* Reads one line, which need not end. missing: so many events should stand before it and do not. False: it is no event
+ * that can be used, and err says why; it then counts for the one that should have stood there. out: to be freed with
+ * event_fini when it is true. */
+bool import_line_take(struct import_lines *lines, const char *line, size_t length, struct event *out, int64_t *missing,
+                      struct err *err);
 
 #endif

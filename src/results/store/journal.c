@@ -5,8 +5,7 @@
 #include "base/text.h"
 #include "results/store/energy.h"
 #include "results/store/evidence.h"
-#include "results/store/guard_json.h"
-#include "results/store/memory.h"
+#include "results/store/files.h"
 
 #include <string.h>
 

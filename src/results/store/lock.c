@@ -1,4 +1,4 @@
-#include "results/store/lock.h"
+#include "results/store/store.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"

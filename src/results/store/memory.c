@@ -1,4 +1,4 @@
-#include "results/store/memory.h"
+#include "results/store/files.h"
 
 #include "base/json.h"
 #include "plan/change.h"

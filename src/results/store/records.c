@@ -1,12 +1,12 @@
-#include "results/store/records.h"
+#include "results/store/worker.h"
 
 #include "base/cleanup.h"
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/mem.h"
+#include "results/store/chain.h"
 #include "results/store/files.h"
 #include "results/store/journal.h"
-#include "results/store/jsonl.h"
 #include "tare_build.h"
 
 #include <errno.h>

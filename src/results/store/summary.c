@@ -5,7 +5,7 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "results/store/energy.h"
-#include "results/store/memory.h"
+#include "results/store/files.h"
 #include "results/store/results.h"
 
 #include <errno.h>

@@ -64,7 +64,7 @@ struct ways {
 bool ways_read(sqlite3 *db, const struct plan *plan, struct ways *out, struct err *err);
 void ways_fini(struct ways *ways);
 
-/* Fills labels and uuids. (ways_gpus.c) */
+/* Fills labels and uuids. */
 bool ways_name_gpus(sqlite3 *db, struct ways *ways, struct err *err);
 
 /* SIZE_MAX: not known. attempt 0: the last one. */

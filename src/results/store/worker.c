@@ -1,10 +1,9 @@
 #include "results/store/worker.h"
 
 #include "base/mem.h"
+#include "results/store/chain.h"
 #include "results/store/files.h"
 #include "results/store/journal.h"
-#include "results/store/jsonl.h"
-#include "results/store/records.h"
 #include "results/store/results.h"
 
 #include <errno.h>

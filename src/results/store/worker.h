@@ -83,7 +83,7 @@ void worker_stop(struct worker *worker);
 /* What is left to write when nothing is pending any more: rows that were put off, and what run.db does not know yet. */
 bool worker_finish(struct worker *worker, struct err *err);
 
-/* The same thread's, for records.h: an experiment whose experiment.json was written, with the hash; and an event of the store's own about
+/* The same thread's, for records.c: an experiment whose experiment.json was written, with the hash; and an event of the store's own about
  * the run, behind those of the files, in a transaction of their own. data: taken over; NULL: those of the files alone. */
 void worker_wrote_files(struct worker *worker, size_t number, const struct digest *digest);
 bool worker_write_own(struct worker *worker, enum event_type type, json_t *data, struct err *err);
@@ -104,5 +104,22 @@ bool worker_quiet(struct worker *worker);
 
 /* False, with what could not be written since this was last asked. The journal's failure is told every time. */
 bool worker_verdict(struct worker *worker, struct err *err);
+
+/* Whether the files of a run hold what the store wrote, and making anew what does not. What the runner holds in memory and in its
+ * own copy of the lines is the truth. On the store's thread, or when it has nothing to do. Private to store/. */
+
+/* Remembers which file run.db is: it may be removed or replaced while it is open. */
+bool records_know_db(struct worker *worker, struct err *err);
+bool records_db_is_there(const struct worker *worker);
+
+/* Before events are written: a run.db that is no longer there is made anew at once. */
+bool records_keep_db(struct worker *worker, struct err *err);
+
+/* Compares all files, and makes anew those that were changed; worker->changed says which, and whether that could be done. opening: what a
+ * crash left unfinished is not compared. False: run.db is lost. */
+bool records_settle(struct worker *worker, bool opening);
+
+/* The last record: the hashes of all files. */
+bool records_close(struct worker *worker, struct err *err);
 
 #endif

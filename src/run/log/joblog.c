@@ -4,7 +4,6 @@
 #include "base/mem.h"
 #include "run/log/match.h"
 #include "run/log/sink.h"
-#include "run/log/words.h"
 
 #include <errno.h>
 #include <string.h>

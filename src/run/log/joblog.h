@@ -102,4 +102,21 @@ void joblog_last_words(const struct joblog *log, struct joblog_words *out); /* f
 size_t joblog_result_count(const struct joblog *log);
 const struct joblog_result *joblog_result(const struct joblog *log, size_t index); /* in the order of the patterns */
 
+/* The line by which a job's output says what went wrong. */
+
+#define WORDS_TAIL (32u << 10)
+
+/* The last bytes of a stream of any length. */
+struct tail {
+    size_t used, at; /* at: where the next byte goes */
+    char bytes[WORDS_TAIL];
+};
+
+void tail_add(struct tail *tail, const char *bytes, size_t count);
+void tail_words(const struct tail *tail, uint64_t lines, struct joblog_words *out); /* lines: of the whole stream */
+
+/* Of the last lines of text: what ended the last Python traceback, else the last line that complains, else the last that
+ * is not blank. The line's number is that in text. Pure. */
+void words_pick(const char *text, size_t length, struct joblog_words *out);
+
 #endif

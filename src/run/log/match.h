@@ -1,4 +1,4 @@
-/* match: complete lines against all patterns. */
+/* match: complete lines against all patterns, and the text of a match read as a number. */
 #ifndef TARE_RUN_LOG_MATCH_H
 #define TARE_RUN_LOG_MATCH_H
 
@@ -48,5 +48,12 @@ void matcher_fini(struct matcher *matcher);
 
 /* Lines that stand one behind the other in one buffer, and which all were complete at now_ns. */
 void matcher_take(struct matcher *matcher, struct line *lines, size_t count, int64_t now_ns);
+
+/* The text of a match read as a number. */
+
+/* As Python's float() and JSON write them: a sign, decimal digits with or without a point, an exponent; nan, inf and
+ * infinity in any case (a training that diverged says so); blanks around are passed over. The whole text or nothing:
+ * "0.93." and "12%" are no numbers. c_locale: a locale with a decimal point, whatever the program's is. */
+bool number_read(const char *text, size_t length, locale_t c_locale, double *out);
 
 #endif

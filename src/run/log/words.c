@@ -1,4 +1,4 @@
-#include "run/log/words.h"
+#include "run/log/joblog.h"
 
 #include "base/cleanup.h"
 #include "base/mem.h"

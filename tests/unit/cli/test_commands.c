@@ -6,7 +6,7 @@
 #include <cmocka.h>
 
 #include "base/shell_words.h"
-#include "cli/options.h"
+#include "cli/texts.h"
 
 #include <string.h>
 

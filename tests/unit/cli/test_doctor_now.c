@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "session/command.h"
-#include "doctor/doctor_now.h"
+#include "doctor/doctor.h"
 
 #include <string.h>
 #include <unistd.h>

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "base/text.h"
-#include "cli/options.h"
+#include "cli/texts.h"
 
 #include <string.h>
 

@@ -9,7 +9,7 @@
 #include "fixture.h"
 
 #include "results/judge/account.h"
-#include "results/judge/criteria.h"
+#include "results/judge/judge.h"
 #include "base/clock.h"
 #include "base/text.h"
 

@@ -6,7 +6,6 @@
 #include <cmocka.h>
 
 #include "results/judge/figure.h"
-#include "results/judge/perf.h"
 #include "base/rng.h"
 
 #include <stdio.h>

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "base/utf8.h"
-#include "run/log/number.h"
+#include "run/log/match.h"
 
 #include <locale.h>
 #include <math.h>

@@ -1,5 +1,5 @@
 /* Which line of a log tells a person what went wrong. The texts are what the programs named print. */
-#include "run/log/words.h"
+#include "run/log/joblog.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -6,7 +6,6 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "results/store/import.h"
-#include "results/store/import_line.h"
 
 #include <fcntl.h>
 #include <setjmp.h>

@@ -2,7 +2,7 @@
 #include "fixture.h"
 
 #include "base/fs.h"
-#include "results/store/jsonl.h"
+#include "results/store/chain.h"
 
 #include <fcntl.h>
 #include <setjmp.h>
