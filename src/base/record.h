@@ -57,14 +57,17 @@ struct record_field {
                                                                 const char *(*)(__typeof__(RECORD_MEMBER(of, member)))), \
                                    (function), (void)0)}
 
-/* table: of the member's struct. */
+/* table: of the member's struct. RECORD_STRUCTS: the member is a pointer; an array does not compile. */
 #define RECORD_STRUCT(of, text, member, table)                                                                         \
     {.key = (text), .type = RECORD_NESTED, .at = offsetof(of, member), .fields = (table)}
 #define RECORD_STRUCT_IF(of, known, text, member, table)                                                               \
     {.key = (text), .type = RECORD_NESTED, .at = offsetof(of, member), .fields = (table), RECORD_KNOWN(of, known)}
 #define RECORD_STRUCTS(of, text, member, count, table)                                                                 \
     {.key = (text), .type = RECORD_LIST, .at = offsetof(of, member), .fields = (table),                                \
-     .count_at = offsetof(of, count), .size = sizeof *RECORD_MEMBER(of, member)}
+     .count_at = offsetof(of, count),                                                                                  \
+     .size = __builtin_choose_expr(__builtin_types_compatible_p(__typeof__(RECORD_MEMBER(of, member)),                 \
+                                                                __typeof__(&*RECORD_MEMBER(of, member))),              \
+                                   sizeof *RECORD_MEMBER(of, member), (void)0)}
 
 /* A new reference; record_set: into an object. Keys are in the table's order. */
 json_t *record_json(const struct record_field *fields, const void *record);
