@@ -32,6 +32,12 @@ static json_t *field_json(const struct record_field *field, const char *record)
         return json_integer(*(const int64_t *)at);
     case RECORD_DOUBLE:
         return json_real(*(const double *)at);
+    case RECORD_BYTES:
+        return json_integer((json_int_t)(*(const double *)at));
+    case RECORD_BYTES_READING: {
+        const struct reading *reading = at;
+        return reading->valid ? json_integer((json_int_t)reading->value) : json_null();
+    }
     case RECORD_BOOL:
         return json_boolean(*(const bool *)at);
     case RECORD_NAMED:
@@ -99,6 +105,13 @@ static void add_cell(const struct record_field *field, const void *at, struct te
         break;
     case RECORD_DOUBLE:
         add_number(*(const double *)at, out);
+        break;
+    case RECORD_BYTES:
+        text_addf(out, "%" PRId64, (int64_t)(*(const double *)at));
+        break;
+    case RECORD_BYTES_READING:
+        if (((const struct reading *)at)->valid)
+            text_addf(out, "%" PRId64, (int64_t)((const struct reading *)at)->value);
         break;
     case RECORD_BOOL: /* as in summary.csv */
         text_add(out, *(const bool *)at ? "True" : "False");

@@ -17,6 +17,8 @@ enum record_type {
     RECORD_INT,
     RECORD_INT64,
     RECORD_DOUBLE, /* as json_real: JSON has no key for what is not finite */
+    RECORD_BYTES,         /* a double that is whole: an integer in JSON and CSV */
+    RECORD_BYTES_READING, /* the same of a reading */
     RECORD_BOOL,
     RECORD_NAMED,  /* an enum by its name; absent: it has none (NULL) */
     RECORD_NESTED, /* a struct in the struct */
@@ -50,12 +52,22 @@ struct record_field {
 #define RECORD_AS(of, text, member)       {RECORD_PLAIN(of, text, member)}
 #define RECORD_IF(of, known, text, member) {RECORD_PLAIN(of, text, member), RECORD_KNOWN(of, known)}
 
+/* Of a double or a reading. */
+#define RECORD_BYTES(of, text, member)                                                                                 \
+    {.key = (text), .at = offsetof(of, member),                                                                        \
+     .type = _Generic(&RECORD_MEMBER(of, member), double *: RECORD_BYTES, struct reading *: RECORD_BYTES_READING)}
+#define RECORD_BYTES_IF(of, known, text, member)                                                                       \
+    {.key = (text), .at = offsetof(of, member), RECORD_KNOWN(of, known),                                               \
+     .type = _Generic(&RECORD_MEMBER(of, member), double *: RECORD_BYTES, struct reading *: RECORD_BYTES_READING)}
+
 /* function: const char *(enum of the member); another enum's does not compile. */
-#define RECORD_ENUM(of, text, member, function)                                                                        \
-    {.key = (text), .type = RECORD_NAMED, .at = offsetof(of, member),                                                  \
-     .name = __builtin_choose_expr(__builtin_types_compatible_p(__typeof__(&(function)),                               \
-                                                                const char *(*)(__typeof__(RECORD_MEMBER(of, member)))), \
-                                   (function), (void)0)}
+#define RECORD_NAME(of, text, member, function)                                                                        \
+    .key = (text), .type = RECORD_NAMED, .at = offsetof(of, member),                                                   \
+    .name = __builtin_choose_expr(__builtin_types_compatible_p(__typeof__(&(function)),                                \
+                                                               const char *(*)(__typeof__(RECORD_MEMBER(of, member)))), \
+                                  (function), (void)0)
+#define RECORD_ENUM(of, text, member, function)           {RECORD_NAME(of, text, member, function)}
+#define RECORD_ENUM_IF(of, known, text, member, function) {RECORD_NAME(of, text, member, function), RECORD_KNOWN(of, known)}
 
 /* table: of the member's struct. RECORD_STRUCTS: the member is a pointer; an array does not compile. */
 #define RECORD_STRUCT(of, text, member, table)                                                                         \
