@@ -39,18 +39,18 @@ static int64_t now_ns(void)
     return (int64_t)now.tv_sec * 1000 * NS_PER_MS + now.tv_nsec;
 }
 
-/* dlsym of this library, for names that it does not follow. */
 static bool nvml_open(struct nvml *out)
 {
-    void *library = dlopen("libnvidia-ml.so.1", RTLD_LAZY | RTLD_LOCAL);
+    dlsym_fn *find = real_dlsym();
+    void *library = find ? dlopen("libnvidia-ml.so.1", RTLD_LAZY | RTLD_LOCAL) : NULL;
     if (!library) {
         dlerror();
         return false;
     }
-    out->init = (int (*)(void))dlsym(library, "nvmlInit_v2");
-    out->by_uuid = (int (*)(const char *, nvml_device *))dlsym(library, "nvmlDeviceGetHandleByUUID");
-    void *processes = dlsym(library, "nvmlDeviceGetComputeRunningProcesses_v3");
-    processes = processes ? processes : dlsym(library, "nvmlDeviceGetComputeRunningProcesses_v2");
+    out->init = (int (*)(void))find(library, "nvmlInit_v2");
+    out->by_uuid = (int (*)(const char *, nvml_device *))find(library, "nvmlDeviceGetHandleByUUID");
+    void *processes = find(library, "nvmlDeviceGetComputeRunningProcesses_v3");
+    processes = processes ? processes : find(library, "nvmlDeviceGetComputeRunningProcesses_v2");
     out->processes = (int (*)(nvml_device, unsigned *, struct nvml_process *))processes;
     dlerror();
     return out->init && out->by_uuid && out->processes && out->init() == NVML_OK;

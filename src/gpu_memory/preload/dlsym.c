@@ -1,4 +1,4 @@
-/* The dlsym and dlvsym that programs find first. A name that is not followed goes on to the real one by a jump,
+/* How programs find an entry point: cuGetProcAddress, and the dlsym and dlvsym that they find first. A name that is not followed goes on to the real one by a jump,
  * with the caller's own return address: RTLD_NEXT and RTLD_DEFAULT mean something else for every caller, and the
  * real one tells callers apart by it. */
 #include "gpu_memory/preload/driver.h"
@@ -6,6 +6,102 @@
 #include <dlfcn.h>
 #include <stddef.h>
 #include <string.h>
+
+struct followed {
+    const char *name, *base;
+    int version;
+    bool per_thread;
+    void *interposer;
+};
+
+static const struct followed followed[] = {
+#define X(name, base, version, per_thread, parameters) {#name, base, version, per_thread, (void *)name},
+    FOLLOWED(X)
+#undef X
+};
+
+static int entry_find(const char *name)
+{
+    if (name[0] != 'c' || name[1] != 'u')
+        return -1;
+    for (int i = 0; i < REAL_FOLLOWED_COUNT; i++)
+        if (strcmp(followed[i].name, name) == 0)
+            return i;
+    return -1;
+}
+
+static void *entry_interposer(int number)
+{
+    return followed[number].interposer;
+}
+
+static bool entry_is_ours(int number, const void *function)
+{
+    return function == followed[number].interposer;
+}
+
+/* The newest ABI that a caller for that version gets from this driver. */
+static int abi_of(int version)
+{
+    int drivers = 0;
+    if (REAL(cuDriverGetVersion) && REAL(cuDriverGetVersion)(&drivers) == CUDA_SUCCESS && drivers < version)
+        return drivers;
+    return version;
+}
+
+/* The newest that is not above abi; -1: none. */
+static int find_abi(const char *base, int abi, bool per_thread)
+{
+    int best = -1;
+    for (int i = 0; i < REAL_FOLLOWED_COUNT; i++) {
+        const struct followed *one = &followed[i];
+        if (strcmp(one->base, base) != 0 || one->version > abi || (one->per_thread && !per_thread))
+            continue;
+        bool better = best < 0 || one->version > followed[best].version ||
+                      (one->version == followed[best].version && one->per_thread);
+        if (better)
+            best = i;
+    }
+    return best;
+}
+
+/* By its address, where the driver gives what it also exports. Else by its ABI; not where that may be newer than those
+ * known here, nor where the driver exports no function that the interposer could call. */
+static void *entry_interposer_for(const char *base, void *given, int version, uint64_t flags)
+{
+    if (!real_load())
+        return given;
+    for (int i = 0; i < REAL_FOLLOWED_COUNT; i++)
+        if (real_is_drivers(i, given))
+            return followed[i].interposer;
+    int abi = abi_of(version), found = abi <= ABIS_KNOWN ? find_abi(base, abi, flags & CU_PROC_PER_THREAD) : -1;
+    return found >= 0 && atomic_load_explicit(&real_known[found], memory_order_relaxed) ? followed[found].interposer
+                                                                                        : given;
+}
+
+cu_result cuGetProcAddress(const char *name, void **out, int version, uint64_t flags)
+{
+    __typeof__(&cuGetProcAddress) real = REAL(cuGetProcAddress);
+    if (!real)
+        return CUDA_ERROR_NOT_FOUND;
+    cu_result result = real(name, out, version, flags);
+    if (result == CUDA_SUCCESS && out && *out && name)
+        *out = entry_interposer_for(name, *out, version, flags);
+    return result;
+}
+
+cu_result cuGetProcAddress_v2(const char *name, void **out, int version, uint64_t flags, int *status)
+{
+    __typeof__(&cuGetProcAddress_v2) real = REAL(cuGetProcAddress_v2);
+    if (!real)
+        return CUDA_ERROR_NOT_FOUND;
+    cu_result result = real(name, out, version, flags, status);
+    if (result == CUDA_SUCCESS && out && *out && name)
+        *out = entry_interposer_for(name, *out, version, flags);
+    return result;
+}
+
+/* ---- dlsym, dlvsym */
 
 struct picked {
     void *answer;
@@ -44,9 +140,9 @@ static void *in_sight(int number, const char *name, const char *version)
 {
     bool driver = real_load();
     void *first = ask(RTLD_DEFAULT, name, version);
-    if (first && !real_is_ours(number, first))
-        return real_is_drivers(number, first) ? real_interposer(number) : first;
-    return ask(RTLD_NEXT, name, version) || (driver && real_get((enum real_name)number)) ? real_interposer(number)
+    if (first && !entry_is_ours(number, first))
+        return real_is_drivers(number, first) ? entry_interposer(number) : first;
+    return ask(RTLD_NEXT, name, version) || (driver && real_get((enum real_name)number)) ? entry_interposer(number)
                                                                                          : NULL;
 }
 
@@ -54,9 +150,9 @@ static void *in_object(int number, void *handle, const char *name, const char *v
 {
     real_load();
     void *found = ask(handle, name, version);
-    if (found && real_is_ours(number, found))
+    if (found && entry_is_ours(number, found))
         return in_sight(number, name, version);
-    return real_is_drivers(number, found) ? real_interposer(number) : found;
+    return real_is_drivers(number, found) ? entry_interposer(number) : found;
 }
 
 /* Whoever looks up these two to look up the rest by them gets what he would get by his own link to them. */
@@ -68,7 +164,7 @@ static void *dlsym_hook(const char *name)
 struct picked look_up(void *handle, const char *name, const char *version, const void *caller)
 {
     struct picked on = {NULL, version ? (void *)real_dlvsym() : (void *)real_dlsym()};
-    int number = name ? real_find(name) : -1;
+    int number = name ? entry_find(name) : -1;
     if (name && handle != RTLD_NEXT && handle != RTLD_DEFAULT && dlsym_hook(name)) {
         void *found = ask(handle, name, version);
         bool theirs = found == (void *)real_dlsym() || found == (void *)real_dlvsym();

@@ -121,18 +121,7 @@ static inline void *real_get(enum real_name name)
 /* CALL(cuMemFree_v2, pointer): the driver's own. */
 #define REAL(name) ((__typeof__(&name))real_get(REAL_##name))
 
-/* The one followed by this name, or -1. */
-int real_find(const char *name);
-
-/* Ours, for number of real_find. */
-void *real_interposer(int number);
-
-/* Ours for what cuGetProcAddress gave, if that is known to be the driver's entry point of the same ABI; else given
- * itself. */
-void *real_interposer_for(const char *base, void *given, int version, uint64_t flags);
-
-/* Whether this is the entry point of that number, ours or the driver's. */
-bool real_is_ours(int number, const void *function);
+/* Whether this is the driver's entry point of that number. */
 bool real_is_drivers(int number, const void *function);
 
 #endif

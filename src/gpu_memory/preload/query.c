@@ -78,25 +78,3 @@ cu_result cuDeviceTotalMem(unsigned *total, cu_device device)
     }
     return result;
 }
-
-cu_result cuGetProcAddress(const char *name, void **out, int version, uint64_t flags)
-{
-    __typeof__(&cuGetProcAddress) real = REAL(cuGetProcAddress);
-    if (!real)
-        return CUDA_ERROR_NOT_FOUND;
-    cu_result result = real(name, out, version, flags);
-    if (result == CUDA_SUCCESS && out && *out && name)
-        *out = real_interposer_for(name, *out, version, flags);
-    return result;
-}
-
-cu_result cuGetProcAddress_v2(const char *name, void **out, int version, uint64_t flags, int *status)
-{
-    __typeof__(&cuGetProcAddress_v2) real = REAL(cuGetProcAddress_v2);
-    if (!real)
-        return CUDA_ERROR_NOT_FOUND;
-    cu_result result = real(name, out, version, flags, status);
-    if (result == CUDA_SUCCESS && out && *out && name)
-        *out = real_interposer_for(name, *out, version, flags);
-    return result;
-}
