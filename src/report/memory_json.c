@@ -1,5 +1,6 @@
 #include "base/json.h"
 #include "base/mem.h"
+#include "base/record.h"
 #include "report/memory.h"
 
 #include <inttypes.h>
@@ -21,16 +22,15 @@ static void set(json_t *object, const char *key, json_t *value)
     json_object_set_new(object, key, value);
 }
 
+#define SUM(key, member) RECORD_AS(struct usage_sum, key, member)
+static const struct record_field sum_fields[] = {
+    SUM("segments", segments), SUM("reserved_bytes", reserved), SUM("allocated_bytes", allocated), SUM("active_bytes", active),
+    SUM("requested_bytes", requested), SUM("inactive_split_bytes", inactive_split), SUM("inactive_whole_bytes", inactive_whole),
+    SUM("largest_free_bytes", largest_free), {0}};
+
 static void add_sum(json_t *object, const struct usage_sum *sum)
 {
-    set(object, "segments", json_integer((json_int_t)sum->segments));
-    set(object, "reserved_bytes", bytes_json(sum->reserved));
-    set(object, "allocated_bytes", bytes_json(sum->allocated));
-    set(object, "active_bytes", bytes_json(sum->active));
-    set(object, "requested_bytes", bytes_json(sum->requested));
-    set(object, "inactive_split_bytes", bytes_json(sum->inactive_split));
-    set(object, "inactive_whole_bytes", bytes_json(sum->inactive_whole));
-    set(object, "largest_free_bytes", bytes_json(sum->largest_free));
+    record_set(object, sum_fields, sum);
     set(object, "fragmentation", json_real(usage_fragmentation(sum)));
 }
 
@@ -120,35 +120,14 @@ static json_t *groups_json(const struct memory_report *report, const struct usag
     return list;
 }
 
-static json_t *curve_json(const struct curve *curve)
-{
-    json_t *points = json_array();
-    for (size_t i = 0; i < curve->count; i++) {
-        json_t *json = json_object();
-        set(json, "event", json_integer((json_int_t)curve->points[i].event));
-        set(json, "time_us", json_integer(curve->points[i].time_us));
-        set(json, "allocated_bytes", bytes_json(curve->points[i].allocated));
-        set(json, "reserved_bytes", bytes_json(curve->points[i].reserved));
-        json_array_append_new(points, json);
-    }
-    return points;
-}
+#define POINT(key, member) RECORD_AS(struct curve_point, key, member)
+static const struct record_field point_fields[] = {
+    POINT("event", event), POINT("time_us", time_us), POINT("allocated_bytes", allocated), POINT("reserved_bytes", reserved), {0}};
 
-static json_t *spans_json(const struct growth *growth)
-{
-    json_t *spans = json_array();
-    for (size_t i = 0; i < growth->span_count; i++) {
-        const struct growth_span *span = &growth->spans[i];
-        json_t *json = json_object();
-        set(json, "first_event", json_integer((json_int_t)span->first_event));
-        set(json, "end_event", json_integer((json_int_t)span->end_event));
-        set(json, "low_bytes", bytes_json(span->low));
-        set(json, "high_bytes", bytes_json(span->high));
-        set(json, "kept_bytes", bytes_json(span->kept));
-        json_array_append_new(spans, json);
-    }
-    return spans;
-}
+#define SPAN(key, member) RECORD_AS(struct growth_span, key, member)
+static const struct record_field span_fields[] = {
+    SPAN("first_event", first_event), SPAN("end_event", end_event), SPAN("low_bytes", low), SPAN("high_bytes", high),
+    SPAN("kept_bytes", kept), {0}};
 
 static json_t *growth_json(const struct memory_report *report)
 {
@@ -159,7 +138,7 @@ static json_t *growth_json(const struct memory_report *report)
     set(json, "grows", growth->span_count < 2 ? json_null() : json_boolean(growth->grows));
     set(json, "bytes_per_span", growth->span_count < 2 ? json_null() : json_real(growth->slope_bytes));
     set(json, "warm_up_spans", json_integer((json_int_t)growth->warm_up));
-    set(json, "spans", spans_json(growth));
+    set(json, "spans", record_list_json(span_fields, growth->spans, growth->span_count, sizeof *growth->spans));
     for (size_t i = 0; i < growth->suspect_count && i < report->question->rows; i++) {
         const struct growth_suspect *suspect = &growth->suspects[i];
         json_t *one = json_object();
@@ -220,6 +199,11 @@ static void add_replay(json_t *json, const struct memory_report *report, const s
     set(json, "beyond_record", json_boolean(replay->beyond));
 }
 
+#define OOM(member) RECORD(struct usage_oom, member)
+static const struct record_field oom_fields[] = {
+    OOM(time_us), OOM(requested_bytes), OOM(segment_bytes), OOM(device_free_bytes), OOM(reserved_bytes), OOM(allocated_bytes), {0}};
+static const struct record_field oom_limits[] = {OOM(limit_low_bytes), OOM(limit_high_bytes), {0}};
+
 static json_t *ooms_json(const struct memory_report *report)
 {
     json_t *list = json_array();
@@ -227,15 +211,9 @@ static json_t *ooms_json(const struct memory_report *report)
         const struct usage_oom *oom = &report->ooms[report->oom_count - 1 - i];
         json_t *json = json_object();
         set(json, "event", json_integer(oom->event));
-        set(json, "time_us", json_integer(oom->time_us));
-        set(json, "requested_bytes", bytes_json(oom->requested_bytes));
-        set(json, "segment_bytes", bytes_json(oom->segment_bytes));
-        set(json, "device_free_bytes", bytes_json(oom->device_free_bytes));
-        set(json, "reserved_bytes", bytes_json(oom->reserved_bytes));
-        set(json, "allocated_bytes", bytes_json(oom->allocated_bytes));
+        record_set(json, oom_fields, oom);
         set(json, "limit", json_string(oom->by_cap ? "cap" : "gpu"));
-        set(json, "limit_low_bytes", bytes_json(oom->limit_low_bytes));
-        set(json, "limit_high_bytes", bytes_json(oom->limit_high_bytes));
+        record_set(json, oom_limits, oom);
         set(json, "place", place_json(report->snapshot, oom->stack));
         set(json, "stack", stack_json(report->snapshot, oom->stack));
         json_array_append_new(list, json);
@@ -313,7 +291,7 @@ json_t *memory_json(const struct memory_report *report)
     set(json, "out_of_memory", report->has_trace ? ooms_json(report) : json_null());
     set(json, "pools", pools_json(report));
     set(json, "segments", segments_json(report));
-    set(json, "curve", curve_json(&report->curve));
+    set(json, "curve", record_list_json(point_fields, report->curve.points, report->curve.count, sizeof *report->curve.points));
     set(json, "growth", report->has_trace ? growth_json(report) : json_null());
     set(json, "what_if", tries_json(report));
     set(json, "recommended", advice_json(report));

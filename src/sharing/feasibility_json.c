@@ -2,13 +2,9 @@
 
 #include "base/csv.h"
 #include "base/json.h"
+#include "base/record.h"
 #include "base/text.h"
 #include "base/value.h"
-
-static json_t *reading_json(struct reading reading)
-{
-    return reading.valid ? json_real(reading.value) : json_null();
-}
 
 static json_t *bytes_json(bool known, double bytes)
 {
@@ -20,112 +16,90 @@ static json_t *shape_bytes(struct reading reading)
     return bytes_json(reading.valid, reading.value);
 }
 
+#define MODEL(key, member) RECORD_AS(struct pairs_model, key, member)
+#define MODEL_BYTES(key, member) RECORD_BYTES(struct pairs_model, key, member)
+static const struct record_field model_names[] = {MODEL("name", name), MODEL("repo", repo), MODEL("model", model), {0}};
+static const struct record_field model_fields[] = {
+    MODEL("one_epoch", has_epochs), MODEL("epochs", full_epochs), MODEL("ran", ran), MODEL("succeeded", succeeded), MODEL("cause", cause),
+    MODEL("error", error), MODEL("proposal", proposal),
+    RECORD_ENUM_IF(struct pairs_model, curve.any, "memory_source", source, pairs_source_name),
+    MODEL_BYTES("peak_bytes", shape.peak), MODEL_BYTES("steady_bytes", shape.steady), MODEL("startup_s", shape.startup_s),
+    MODEL_BYTES("context_bytes", context_bytes), MODEL_BYTES("context_bytes_at_most", shape.context),
+    RECORD_BYTES_IF(struct pairs_model, curve.any, "margin_bytes", margin_bytes),
+    RECORD_BYTES_IF(struct pairs_model, seen.peak_bytes, "sampled_peak_bytes", seen.peak_bytes),
+    MODEL("load_at_peak_percent", seen.percent), MODEL("seconds", seconds), MODEL("joules", joules),
+    MODEL("utilisation_percent", utilisation_percent), {0}};
+
 static json_t *model_json(const struct pairs_model *model)
 {
-    json_t *json = json_object();
-    json_object_set_new(json, "name", json_text_or_null(model->name));
-    json_object_set_new(json, "repo", json_text_or_null(model->repo));
-    json_object_set_new(json, "model", json_text_or_null(model->model));
+    json_t *json = record_json(model_names, model);
     json_object_set(json, "hyperparameters", model->real_params);
     json_object_set_new(json, "gpu_memory_limit", pairs_limit_json(&model->gpu_limit));
-    json_object_set_new(json, "one_epoch", json_boolean(model->has_epochs));
-    json_object_set_new(json, "epochs", json_real(model->full_epochs));
-    json_object_set_new(json, "ran", json_boolean(model->ran));
-    json_object_set_new(json, "succeeded", json_boolean(model->succeeded));
-    json_object_set_new(json, "cause", json_text_or_null(model->cause));
-    json_object_set_new(json, "error", json_text_or_null(model->error));
-    json_object_set_new(json, "proposal", json_text_or_null(model->proposal));
-    json_object_set_new(json, "memory_source",
-                        model->curve.any ? json_string(pairs_source_name(model->source)) : json_null());
-    json_object_set_new(json, "peak_bytes", shape_bytes(model->shape.peak));
-    json_object_set_new(json, "steady_bytes", shape_bytes(model->shape.steady));
-    json_object_set_new(json, "startup_s", reading_json(model->shape.startup_s));
-    json_object_set_new(json, "context_bytes", shape_bytes(model->context_bytes));
-    json_object_set_new(json, "context_bytes_at_most", shape_bytes(model->shape.context));
-    json_object_set_new(json, "margin_bytes", bytes_json(model->curve.any, model->margin_bytes));
-    json_object_set_new(json, "sampled_peak_bytes", bytes_json(model->seen.peak_bytes > 0, model->seen.peak_bytes));
-    json_object_set_new(json, "load_at_peak_percent", reading_json(model->seen.percent));
-    json_object_set_new(json, "seconds", reading_json(model->seconds));
-    json_object_set_new(json, "joules", reading_json(model->joules));
-    json_object_set_new(json, "utilisation_percent", reading_json(model->utilisation_percent));
+    record_set(json, model_fields, model);
     json_object_set_new(json, "curve", memory_curve_json(&model->curve));
     return json;
 }
 
-static json_t *prediction_json(const struct pairs_prediction *prediction)
-{
-    if (!prediction->known)
-        return json_null();
-    json_t *json = json_object();
-    json_object_set_new(json, "fits", json_boolean(prediction->fits));
-    json_object_set_new(json, "class", json_string(pairs_risk_name(prediction->risk)));
-    json_object_set_new(json, "tier", json_string(pairs_tier_name(prediction->tier)));
-    json_object_set_new(json, "aligned_bytes", bytes_json(true, prediction->aligned_bytes));
-    json_object_set_new(json, "safe_bytes", bytes_json(true, prediction->safe_bytes));
-    json_object_set_new(json, "margin_bytes", bytes_json(true, prediction->margin_bytes));
-    return json;
-}
+static const struct record_field prediction_fields[] = {
+    RECORD(struct pairs_prediction, fits),
+    RECORD_ENUM(struct pairs_prediction, "class", risk, pairs_risk_name),
+    RECORD_ENUM(struct pairs_prediction, "tier", tier, pairs_tier_name),
+    RECORD_BYTES(struct pairs_prediction, "aligned_bytes", aligned_bytes),
+    RECORD_BYTES(struct pairs_prediction, "safe_bytes", safe_bytes),
+    RECORD_BYTES(struct pairs_prediction, "margin_bytes", margin_bytes),
+    {0},
+};
 
 /* Its figures are kept, whether they say anything or not. */
-static json_t *attribution_json(const struct pairs_attribution *attribution)
-{
-    if (!attribution->by)
-        return json_null();
-    json_t *json = json_object();
-    json_object_set_new(json, "by", json_string(attribution->by));
-    json_object_set_new(json, "possible", json_boolean(attribution->possible));
-    json_object_set_new(json, "unattributed_share", reading_json(attribution->unattributed_share));
-    json_object_set_new(json, "foreground_marginal_joules", reading_json(attribution->marginal_joules));
-    json_object_set_new(json, "half_width_j", reading_json(attribution->half_width_j));
-    return json;
-}
+static const struct record_field attribution_fields[] = {
+    RECORD(struct pairs_attribution, by), RECORD(struct pairs_attribution, possible), RECORD(struct pairs_attribution, unattributed_share),
+    RECORD_AS(struct pairs_attribution, "foreground_marginal_joules", marginal_joules), RECORD(struct pairs_attribution, half_width_j), {0}};
+
+#define OUTCOME(key, member) RECORD_AS(struct pairs_outcome, key, member)
+static const struct record_field outcome_verdict[] = {
+    RECORD_ENUM_IF(struct pairs_outcome, verdict, "verdict", verdict, verdict_name), {0}};
+static const struct record_field outcome_overlap[] = {
+    OUTCOME("clean_experiments", clean), RECORD_IF(struct pairs_outcome, seen, "overlap_s", overlap_s), OUTCOME("looks_at_peaks", at_peaks),
+    RECORD_BYTES_IF(struct pairs_outcome, together_bytes, "together_bytes", together_bytes), {0}};
+static const struct record_field outcome_states[] = {
+    OUTCOME("measured_s", measured_s), OUTCOME("started", started), OUTCOME("finished", finished), OUTCOME("out_of_memory", out_of_memory),
+    OUTCOME("background_failed", background_failed), {0}};
+static const struct record_field outcome_figures[] = {
+    RECORD_BYTES(struct pairs_outcome, "peak_bytes", peak_bytes), OUTCOME("foreground_seconds", seconds),
+    OUTCOME("background_seconds", background_seconds), OUTCOME("foreground_slowdown", slowdown),
+    OUTCOME("background_slowdown", background_slowdown),
+    RECORD_STRUCT_IF(struct pairs_outcome, attribution.by, "attribution", attribution, attribution_fields),
+    OUTCOME("foreground_joules_estimate", joules), OUTCOME("background_joules_estimate", background_joules),
+    OUTCOME("foreground_joules_ratio", joules_ratio), OUTCOME("background_joules_ratio", background_joules_ratio),
+    OUTCOME("pair_joules", pair_joules), OUTCOME("one_after_the_other_joules", serial_joules), OUTCOME("cause", cause),
+    OUTCOME("proposal", proposal), {0}};
 
 static json_t *outcome_json(const struct feasibility *study, const struct pairs_pair *pair)
 {
     const struct pairs_outcome *outcome = &pair->outcome;
     if (!outcome->ran)
         return json_null();
-    json_t *json = json_object();
-    json_object_set_new(json, "verdict",
-                        outcome->verdict == VERDICT_NONE ? json_null() : json_string(verdict_name(outcome->verdict)));
+    json_t *json = record_json(outcome_verdict, outcome);
     json_object_set_new(json, "evidence", pairs_evidence(outcome));
     json_object_set(json, "experiments", outcome->runs);
-    json_object_set_new(json, "clean_experiments", json_integer((json_int_t)outcome->clean));
-    json_object_set_new(json, "overlap_s", outcome->seen ? json_real(outcome->overlap_s) : json_null());
-    json_object_set_new(json, "looks_at_peaks", json_integer((json_int_t)outcome->at_peaks));
-    json_object_set_new(json, "together_bytes", bytes_json(outcome->together_bytes > 0, outcome->together_bytes));
+    record_set(json, outcome_overlap, outcome);
     json_object_set_new(json, "peaks_alone_bytes", shape_bytes(pairs_peaks_alone(study, pair)));
-    json_object_set_new(json, "measured_s", json_real(outcome->measured_s));
-    json_object_set_new(json, "started", json_boolean(outcome->started));
-    json_object_set_new(json, "finished", json_boolean(outcome->finished));
-    json_object_set_new(json, "out_of_memory", json_boolean(outcome->out_of_memory));
-    json_object_set_new(json, "background_failed", json_boolean(outcome->background_failed));
+    record_set(json, outcome_states, outcome);
     json_object_set_new(json, "background_loops", json_integer(outcome->loops));
-    json_object_set_new(json, "peak_bytes", shape_bytes(outcome->peak_bytes));
-    json_object_set_new(json, "foreground_seconds", reading_json(outcome->seconds));
-    json_object_set_new(json, "background_seconds", reading_json(outcome->background_seconds));
-    json_object_set_new(json, "foreground_slowdown", reading_json(outcome->slowdown));
-    json_object_set_new(json, "background_slowdown", reading_json(outcome->background_slowdown));
-    json_object_set_new(json, "attribution", attribution_json(&outcome->attribution));
-    json_object_set_new(json, "foreground_joules_estimate", reading_json(outcome->joules));
-    json_object_set_new(json, "background_joules_estimate", reading_json(outcome->background_joules));
-    json_object_set_new(json, "foreground_joules_ratio", reading_json(outcome->joules_ratio));
-    json_object_set_new(json, "background_joules_ratio", reading_json(outcome->background_joules_ratio));
-    json_object_set_new(json, "pair_joules", reading_json(outcome->pair_joules));
-    json_object_set_new(json, "one_after_the_other_joules", reading_json(outcome->serial_joules));
-    json_object_set_new(json, "cause", json_text_or_null(outcome->cause));
-    json_object_set_new(json, "proposal", json_text_or_null(outcome->proposal));
+    record_set(json, outcome_figures, outcome);
     return json;
 }
+
+static const struct record_field pair_fields[] = {
+    RECORD_STRUCT_IF(struct pairs_pair, prediction.known, "predicted", prediction, prediction_fields),
+    RECORD_ENUM(struct pairs_pair, "outcome", outcome.result, pairs_result_name), RECORD_AS(struct pairs_pair, "why", outcome.why), {0}};
 
 static json_t *pair_json(const struct feasibility *study, const struct pairs_pair *pair)
 {
     json_t *json = json_object();
     json_object_set_new(json, "foreground", json_text_or_null(study->models[pair->foreground].name));
     json_object_set_new(json, "background", json_text_or_null(study->models[pair->background].name));
-    json_object_set_new(json, "predicted", prediction_json(&pair->prediction));
-    json_object_set_new(json, "outcome", json_string(pairs_result_name(pair->outcome.result)));
-    json_object_set_new(json, "why", json_text_or_null(pair->outcome.why));
+    record_set(json, pair_fields, pair);
     json_object_set_new(json, "real", outcome_json(study, pair));
     json_object_set_new(json, "recommended", json_boolean(pairs_is_recommended(pair)));
     return json;

@@ -3,6 +3,7 @@
 #include "results/judge/places.h"
 
 #include "base/json.h"
+#include "base/record.h"
 #include "tare_build.h"
 
 static json_t *time_json(bool known, int64_t local_ns)
@@ -28,31 +29,19 @@ static json_t *evidence_json(const struct dataset_evidence *evidence)
     return out;
 }
 
+#define GPU(member) RECORD(struct dataset_gpu, member)
+static const struct record_field gpu_fields[] = {
+    GPU(samples_sum_j), GPU(energy_j), GPU(half_width_j), GPU(source), GPU(window_s), GPU(window_from), GPU(samples), GPU(sampled_share),
+    GPU(longest_gap_s), GPU(power_mean_w), GPU(power_min_w), GPU(power_max_w), GPU(power_cv_within), GPU(utilisation_mean_percent),
+    GPU(utilisation_max_percent), GPU(early_utilisation_percent), GPU(idle_share), GPU(temperature_start_c), GPU(temperature_mean_c),
+    GPU(temperature_max_c), {0},
+};
+
 static json_t *gpu_json(const struct dataset_experiment *experiment)
 {
-    const struct dataset_gpu *gpu = &experiment->gpu;
     json_t *out = json_object();
     json_set_reading(out, "recorded_j", experiment->recorded[RECORDED_GPU_TOTAL]);
-    json_set_reading(out, "samples_sum_j", gpu->samples_sum_j);
-    json_set_reading(out, "energy_j", gpu->energy_j);
-    json_set_reading(out, "half_width_j", gpu->half_width_j);
-    json_object_set_new(out, "source", json_text_or_null(gpu->source));
-    json_set_reading(out, "window_s", gpu->window_s);
-    json_object_set_new(out, "window_from", json_text_or_null(gpu->window_from));
-    json_set_count(out, "samples", gpu->samples);
-    json_set_reading(out, "sampled_share", gpu->sampled_share);
-    json_set_reading(out, "longest_gap_s", gpu->longest_gap_s);
-    json_set_reading(out, "power_mean_w", gpu->power_mean_w);
-    json_set_reading(out, "power_min_w", gpu->power_min_w);
-    json_set_reading(out, "power_max_w", gpu->power_max_w);
-    json_set_reading(out, "power_cv_within", gpu->power_cv_within);
-    json_set_reading(out, "utilisation_mean_percent", gpu->utilisation_mean_percent);
-    json_set_reading(out, "utilisation_max_percent", gpu->utilisation_max_percent);
-    json_set_reading(out, "early_utilisation_percent", gpu->early_utilisation_percent);
-    json_set_reading(out, "idle_share", gpu->idle_share);
-    json_set_reading(out, "temperature_start_c", gpu->temperature_start_c);
-    json_set_reading(out, "temperature_mean_c", gpu->temperature_mean_c);
-    json_set_reading(out, "temperature_max_c", gpu->temperature_max_c);
+    record_set(out, gpu_fields, &experiment->gpu);
     return out;
 }
 
@@ -79,6 +68,11 @@ json_t *audit_checks_json(const struct dataset_experiment *experiment)
     return out;
 }
 
+#define EXPERIMENT_IF(known, key, member) RECORD_IF(struct dataset_experiment, known, key, member)
+static const struct record_field outcome_fields[] = {
+    EXPERIMENT_IF(has_utc_offset, "utc_offset_s", utc_offset_s), EXPERIMENT_IF(has_success, "training_success", success),
+    RECORD(struct dataset_experiment, duration_s), RECORD(struct dataset_experiment, retries), {0}};
+
 static json_t *experiment_json(const struct dataset *dataset, const struct dataset_experiment *experiment)
 {
     json_t *out = json_object(), *evidence = json_array(), *params = json_object(), *metrics = json_object();
@@ -89,12 +83,7 @@ static json_t *experiment_json(const struct dataset *dataset, const struct datas
     json_object_set_new(out, "mode", json_string(dataset_mode(experiment)));
     json_object_set_new(out, "background", json_text_or_null(experiment->background));
     json_object_set_new(out, "ended", time_json(experiment->has_end, experiment->end_local_ns));
-    json_object_set_new(out, "utc_offset_s",
-                        experiment->has_utc_offset ? json_integer(experiment->utc_offset_s) : json_null());
-    json_object_set_new(out, "training_success",
-                        experiment->has_success ? json_boolean(experiment->success) : json_null());
-    json_set_reading(out, "duration_s", experiment->duration_s);
-    json_object_set_new(out, "retries", json_integer(experiment->retries));
+    record_set(out, outcome_fields, experiment);
     for (size_t i = 0; i < experiment->param_count; i++)
         json_object_set_new(params, experiment->params[i].name, value_to_json(&experiment->params[i].value));
     for (size_t i = 0; i < experiment->metric_count; i++)
@@ -115,19 +104,18 @@ static json_t *experiment_json(const struct dataset *dataset, const struct datas
     return out;
 }
 
+#define ROW(member) RECORD(struct account_row, member)
+static const struct record_field row_counts[] = {ROW(name), ROW(total), ROW(succeeded), ROW(failed), {0}};
+static const struct record_field row_sums[] = {
+    ROW(with_energy), RECORD_IF(struct account_row, with_energy, "gpu_energy_j", energy_j), ROW(duration_s), {0}};
+
 static json_t *row_json(const struct account_row *row)
 {
-    json_t *out = json_object();
-    json_object_set_new(out, "name", json_text_or_null(row->name));
-    json_set_count(out, "total", row->total);
-    json_set_count(out, "succeeded", row->succeeded);
-    json_set_count(out, "failed", row->failed);
+    json_t *out = record_json(row_counts, row);
     json_set_reading(out, "success_rate", account_success_rate(row));
     for (int i = VERDICT_CLEAN; i < VERDICTS; i++)
         json_set_count(out, verdict_name((enum verdict)i), row->verdicts[i]);
-    json_set_count(out, "with_energy", row->with_energy);
-    json_object_set_new(out, "gpu_energy_j", row->with_energy ? json_real(row->energy_j) : json_null());
-    json_object_set_new(out, "duration_s", json_real(row->duration_s));
+    record_set(out, row_sums, row);
     return out;
 }
 
@@ -156,17 +144,16 @@ static json_t *split_json(const struct account_split *split)
     return out;
 }
 
+#define COUNT(key, member) RECORD_AS(struct account_integrity, key, member)
+static const struct record_field integrity_fields[] = {
+    COUNT("summary_rows", rows), COUNT("folders", folders), COUNT("folders_without_row", without_row),
+    COUNT("rows_without_folder", without_folder), COUNT("duplicate_ids", duplicate_ids), COUNT("malformed_ids", malformed_ids),
+    COUNT("experiments_with_damaged_files", damaged_files), COUNT("experiments_without_time", without_end), {0},
+};
+
 static json_t *integrity_json(const struct dataset *dataset, const struct account_integrity *integrity)
 {
-    json_t *out = json_object(), *problems = json_array();
-    json_set_count(out, "summary_rows", integrity->rows);
-    json_set_count(out, "folders", integrity->folders);
-    json_set_count(out, "folders_without_row", integrity->without_row);
-    json_set_count(out, "rows_without_folder", integrity->without_folder);
-    json_set_count(out, "duplicate_ids", integrity->duplicate_ids);
-    json_set_count(out, "malformed_ids", integrity->malformed_ids);
-    json_set_count(out, "experiments_with_damaged_files", integrity->damaged_files);
-    json_set_count(out, "experiments_without_time", integrity->without_end);
+    json_t *out = record_json(integrity_fields, integrity), *problems = json_array();
     for (size_t i = 0; i < dataset->problem_count; i++) {
         json_t *problem = json_object();
         json_object_set_new(problem, "folder", json_text_or_null(dataset->folders[dataset->problems[i].folder].path));
@@ -177,13 +164,17 @@ static json_t *integrity_json(const struct dataset *dataset, const struct accoun
     return out;
 }
 
+static const struct record_field records_fields[] = {
+    RECORD_ENUM(struct records_report, "state", state, records_state_name),
+    RECORD(struct records_report, count),
+    RECORD_AS(struct records_report, "not_chained", unchained),
+    {0},
+};
+
 static json_t *records_json(const struct records_report *records)
 {
-    json_t *out = json_object();
+    json_t *out = record_json(records_fields, records);
     const char *changed = records->changed.length ? text_get(&records->changed) : NULL;
-    json_object_set_new(out, "state", json_string(records_state_name(records->state)));
-    json_object_set_new(out, "count", json_integer(records->count));
-    json_object_set_new(out, "not_chained", json_integer(records->unchained));
     json_object_set_new(out, "last_hash", json_text_or_null(*records->last_hash ? records->last_hash : NULL));
     json_object_set_new(out, "changed", json_text_or_null(changed));
     return out;

@@ -2,71 +2,56 @@
 
 #include "results/judge/audit_json.h"
 #include "results/judge/figures.h"
-#include "base/csv.h"
 #include "base/json.h"
 #include "base/mem.h"
-#include "base/value.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-static json_t *evidence_json(const struct dataset_experiment *experiment)
-{
-    json_t *out = json_array();
-    for (size_t i = 0; i < experiment->evidence_count; i++) {
-        json_t *item = json_object();
-        json_object_set_new(item, "kind", json_text_or_null(experiment->evidence[i].kind));
-        json_object_set_new(item, "text", json_text_or_null(experiment->evidence[i].text));
-        json_array_append_new(out, item);
-    }
-    return out;
-}
+static const struct record_field evidence_fields[] = {
+    RECORD(struct dataset_evidence, kind), RECORD(struct dataset_evidence, text), {0}};
+
+static const struct record_field run_fields[] = {
+    RECORD_AS(struct dataset_experiment, "experiment_id", id), RECORD_IF(struct dataset_experiment, block, "block", block),
+    RECORD_IF(struct dataset_experiment, has_success, "success", success), RECORD(struct dataset_experiment, error),
+    RECORD_ENUM(struct dataset_experiment, "verdict", verdict, verdict_name), {0}};
+static const struct record_field run_evidence[] = {
+    RECORD_STRUCTS(struct dataset_experiment, "evidence", evidence, evidence_count, evidence_fields), {0}};
 
 static json_t *run_json(const struct dataset_experiment *experiment)
 {
-    json_t *out = json_object();
-    json_object_set_new(out, "experiment_id", json_text_or_null(experiment->id));
-    json_object_set_new(out, "block", experiment->block ? json_integer((json_int_t)experiment->block) : json_null());
-    json_object_set_new(out, "success", experiment->has_success ? json_boolean(experiment->success) : json_null());
-    json_object_set_new(out, "error", json_text_or_null(experiment->error));
-    json_object_set_new(out, "verdict", json_string(verdict_name(experiment->verdict)));
+    json_t *out = record_json(run_fields, experiment);
     for (size_t i = 0; i < BENCH_QUANTITIES; i++)
         json_object_set_new(out, bench_quantities[i],
                             json_reading_or_null(figures_value(experiment, bench_quantities[i])));
     for (size_t i = 0; i < BENCH_USES; i++)
         json_object_set_new(out, bench_uses[i], json_reading_or_null(bench_use_of(experiment, i)));
-    json_object_set_new(out, "evidence", evidence_json(experiment));
+    record_set(out, run_evidence, experiment);
     return out;
 }
+
+#define USE(member) RECORD(struct bench_use, member)
+static const struct record_field use_fields[] = {USE(mean), USE(deviation), USE(highest), {0}};
 
 static json_t *uses_json(const struct bench_command *command)
 {
     json_t *out = json_object();
-    for (size_t i = 0; i < BENCH_USES; i++) {
-        json_t *item = json_object();
-        json_set_reading(item, "mean", command->uses[i].mean);
-        json_set_reading(item, "deviation", command->uses[i].deviation);
-        json_set_reading(item, "highest", command->uses[i].highest);
-        json_object_set_new(out, bench_uses[i], item);
-    }
+    for (size_t i = 0; i < BENCH_USES; i++)
+        json_object_set_new(out, bench_uses[i], record_json(use_fields, &command->uses[i]));
     return out;
 }
+
+#define RATIO_IF(known, key, member) RECORD_IF(struct bench_until_ratio, known, key, member)
+static const struct record_field ratio_fields[] = {
+    RECORD(struct bench_until_ratio, blocks), RECORD(struct bench_until_ratio, ratio), RATIO_IF(has_low, "low", low),
+    RATIO_IF(has_high, "high", high), RECORD(struct bench_until_ratio, sign), {0}};
 
 static json_t *sequences_json(const struct bench_command *command)
 {
     json_t *out = json_object();
-    for (size_t i = 0; i < BENCH_QUANTITIES; i++) {
-        const struct bench_until_ratio *ratio = &command->sequences[i];
-        if (ratio->blocks == 0)
-            continue;
-        json_t *item = json_object();
-        json_set_count(item, "blocks", ratio->blocks);
-        json_set_reading(item, "ratio", (struct reading){ratio->ratio, true});
-        json_set_reading(item, "low", (struct reading){ratio->low, ratio->has_low});
-        json_set_reading(item, "high", (struct reading){ratio->high, ratio->has_high});
-        json_object_set_new(item, "sign", json_integer(ratio->sign));
-        json_object_set_new(out, bench_quantities[i], item);
-    }
+    for (size_t i = 0; i < BENCH_QUANTITIES; i++)
+        if (command->sequences[i].blocks)
+            json_object_set_new(out, bench_quantities[i], record_json(ratio_fields, &command->sequences[i]));
     return out;
 }
 
@@ -81,17 +66,15 @@ static json_t *until_json(const struct bench *bench, const struct bench_until_op
     return out;
 }
 
+#define COMMAND(member) RECORD(struct bench_command, member)
+static const struct record_field command_fields[] = {
+    COMMAND(name), COMMAND(command), COMMAND(planned), COMMAND(ran), COMMAND(failed), COMMAND(unverified), COMMAND(suspect),
+    COMMAND(contaminated), {0}};
+static const struct record_field command_widths[] = {COMMAND(gpu_half_width_j), COMMAND(cpu_half_width_j), {0}};
+
 static json_t *command_json(const struct bench *bench, const struct bench_command *command)
 {
-    json_t *out = json_object(), *figures = json_array(), *runs = json_array();
-    json_object_set_new(out, "name", json_text_or_null(command->name));
-    json_object_set_new(out, "command", json_text_or_null(command->command));
-    json_set_count(out, "planned", command->planned);
-    json_set_count(out, "ran", command->ran);
-    json_set_count(out, "failed", command->failed);
-    json_set_count(out, "unverified", command->unverified);
-    json_set_count(out, "suspect", command->suspect);
-    json_set_count(out, "contaminated", command->contaminated);
+    json_t *out = record_json(command_fields, command), *figures = json_array(), *runs = json_array();
     json_set_count(out, "n", command->group ? command->group->count : 0);
     for (size_t i = 0; i < BENCH_QUANTITIES; i++) {
         const struct figure *figure = bench_figure(command, bench_quantities[i]);
@@ -100,8 +83,7 @@ static json_t *command_json(const struct bench *bench, const struct bench_comman
     }
     json_object_set_new(out, "figures", figures);
     json_object_set_new(out, "uses", uses_json(command));
-    json_set_reading(out, "gpu_half_width_j", command->gpu_half_width_j);
-    json_set_reading(out, "cpu_half_width_j", command->cpu_half_width_j);
+    record_set(out, command_widths, command);
     json_object_set_new(out, "against",
                         command->compared ? versus_json(&command->versus, (struct reading){0}) : json_null());
     if (bench->until)
@@ -131,44 +113,39 @@ json_t *bench_json(const struct bench *bench, const struct bench_frame *frame)
     return out;
 }
 
-static void add_number(struct text *out, struct reading reading)
-{
-    char digits[32] = "";
-    if (reading.valid)
-        number_shortest(reading.value, digits);
-    text_add_char(out, ',');
-    text_add(out, digits);
-}
-
-static void add_interval(struct text *out, const struct stats_interval *interval)
-{
-    bool known = interval && interval->method != STATS_NONE;
-    add_number(out, (struct reading){known ? interval->low : 0, known});
-    add_number(out, (struct reading){known ? interval->high : 0, known});
-}
+#define COLUMN(key, member)             RECORD_AS(struct figure, key, member)
+#define BOUND(of, interval, key, member) RECORD_IF(of, interval.method, key, interval.member)
+static const struct record_field figure_columns[] = {
+    COLUMN("quantity", name), COLUMN("n", n), COLUMN("mean", mean), COLUMN("deviation", deviation),
+    BOUND(struct figure, mean_interval, "mean_low", low), BOUND(struct figure, mean_interval, "mean_high", high),
+    COLUMN("median", median), COLUMN("lowest", lowest), COLUMN("highest", highest), {0}};
+static const struct record_field name_columns[] = {COMMAND(name), COMMAND(command), {0}};
+static const struct record_field ratio_columns[] = {
+    RECORD(struct stats_ratio, ratio), BOUND(struct stats_ratio, interval, "ratio_low", low),
+    BOUND(struct stats_ratio, interval, "ratio_high", high), {0}};
 
 static void add_row(const struct bench_command *command, const struct figure *figure, struct text *out)
 {
     const struct versus_quantity *ratio = bench_ratio(command, figure->name);
-    csv_add_cell(out, command->name);
+    record_csv_row(name_columns, command, out);
     text_add_char(out, ',');
-    csv_add_cell(out, command->command);
-    text_addf(out, ",%s,%zu", figure->name, figure->n);
-    add_number(out, figure->mean);
-    add_number(out, figure->deviation);
-    add_interval(out, &figure->mean_interval);
-    add_number(out, figure->median);
-    add_number(out, figure->lowest);
-    add_number(out, figure->highest);
-    add_number(out, ratio ? (struct reading){ratio->ratio.ratio, true} : (struct reading){0});
-    add_interval(out, ratio ? &ratio->ratio.interval : NULL);
+    record_csv_row(figure_columns, figure, out);
+    text_add_char(out, ',');
+    if (ratio)
+        record_csv_row(ratio_columns, &ratio->ratio, out);
+    else
+        text_add(out, ",,");
     text_add_char(out, '\n');
 }
 
 void bench_csv(const struct bench *bench, struct text *out)
 {
-    text_add(out, "name,command,quantity,n,mean,deviation,mean_low,mean_high,median,lowest,highest,ratio,ratio_low,"
-                  "ratio_high\n");
+    record_csv_header(name_columns, out);
+    text_add_char(out, ',');
+    record_csv_header(figure_columns, out);
+    text_add_char(out, ',');
+    record_csv_header(ratio_columns, out);
+    text_add_char(out, '\n');
     for (size_t i = 0; i < bench->count; i++)
         for (size_t k = 0; k < BENCH_QUANTITIES; k++) {
             const struct figure *figure = bench_figure(&bench->commands[i], bench_quantities[k]);

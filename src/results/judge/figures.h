@@ -3,6 +3,7 @@
 #ifndef TARE_RESULTS_JUDGE_FIGURES_H
 #define TARE_RESULTS_JUDGE_FIGURES_H
 
+#include "base/record.h"
 #include "base/text.h"
 #include "results/judge/dataset.h"
 #include "results/judge/identical.h"
@@ -132,6 +133,9 @@ void figures_adjust_interactions(struct figures *figures); /* Holm, over all of 
 json_t *figures_json(const struct dataset *dataset, const struct figures *figures,
                      const struct figures_options *options);
 json_t *figures_figure_json(const struct figure *figure);
+extern const struct record_field figures_interval_fields[];
+/* A field that is an interval; absent where it is STATS_NONE. */
+#define FIGURES_INTERVAL(of, key, member) RECORD_STRUCT_IF(of, member.method, key, member, figures_interval_fields)
 json_t *figures_interval_json(const struct stats_interval *interval);
 /* Each group that has effects, with the names of its experiments. */
 json_t *figures_effects_json(const struct dataset *dataset, const struct figures *figures);

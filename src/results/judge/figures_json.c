@@ -5,42 +5,39 @@
 #include "base/json.h"
 #include "tare_build.h"
 
+const struct record_field figures_interval_fields[] = {
+    RECORD(struct stats_interval, low),
+    RECORD(struct stats_interval, high),
+    RECORD_ENUM(struct stats_interval, "method", method, stats_method_name),
+    {0},
+};
+
 json_t *figures_interval_json(const struct stats_interval *interval)
 {
-    json_t *out;
-    if (interval->method == STATS_NONE)
-        return json_null();
-    out = json_object();
-    json_object_set_new(out, "low", json_real(interval->low));
-    json_object_set_new(out, "high", json_real(interval->high));
-    json_object_set_new(out, "method", json_string(stats_method_name(interval->method)));
-    return out;
+    return interval->method == STATS_NONE ? json_null() : record_json(figures_interval_fields, interval);
 }
+
+#define FIGURE(member) RECORD(struct figure, member)
+#define FIGURE_INTERVAL(member) FIGURES_INTERVAL(struct figure, #member, member)
+static const struct record_field figure_means[] = {
+    FIGURE(name), RECORD_AS(struct figure, "metric", is_metric), FIGURE(n), FIGURE(runs), FIGURE(not_finite),
+    RECORD_ENUM(struct figure, "goal", goal, goal_name), FIGURE(mean), FIGURE_INTERVAL(mean_interval), {0}};
+static const struct record_field figure_medians[] = {FIGURE(median), FIGURE_INTERVAL(median_interval), {0}};
+static const struct record_field figure_range[] = {FIGURE(deviation), FIGURE(lowest), FIGURE(highest), {0}};
 
 json_t *figures_figure_json(const struct figure *figure)
 {
-    json_t *out = json_object();
-    json_object_set_new(out, "name", json_text_or_null(figure->name));
-    json_object_set_new(out, "metric", json_boolean(figure->is_metric));
-    json_set_count(out, "n", figure->n);
-    json_set_count(out, "runs", figure->runs);
-    json_set_count(out, "not_finite", figure->not_finite);
-    json_object_set_new(out, "goal", json_text_or_null(goal_name(figure->goal)));
-    json_set_reading(out, "mean", figure->mean);
-    json_object_set_new(out, "mean_interval", figures_interval_json(&figure->mean_interval));
+    json_t *out = record_json(figure_means, figure);
     if (figure->mean_why)
         json_object_set_new(out, "mean_interval_missing", json_string(figure->mean_why));
     json_object_set_new(out, "measurement", measurement_json(&figure->measurement, false));
     struct stats_interval measured =
         measurement_mean_interval(&figure->measurement, figure->mean.value, &figure->mean_interval);
     json_object_set_new(out, "mean_interval_with_measurement", figures_interval_json(&measured));
-    json_set_reading(out, "median", figure->median);
-    json_object_set_new(out, "median_interval", figures_interval_json(&figure->median_interval));
+    record_set(out, figure_medians, figure);
     if (figure->median_why)
         json_object_set_new(out, "median_interval_missing", json_string(figure->median_why));
-    json_set_reading(out, "deviation", figure->deviation);
-    json_set_reading(out, "lowest", figure->lowest);
-    json_set_reading(out, "highest", figure->highest);
+    record_set(out, figure_range, figure);
     return out;
 }
 
@@ -54,33 +51,24 @@ static json_t *spread_json(const struct audit_spread *spread, bool mixed)
     return out;
 }
 
-static json_t *level_json(const struct figure_level *level)
-{
-    json_t *out = json_object();
-    json_object_set_new(out, "from", json_real(level->from));
-    json_object_set_new(out, "to", json_real(level->to));
-    json_set_count(out, "n", level->n);
-    json_object_set_new(out, "median", json_real(level->median));
-    json_object_set_new(out, "interval", figures_interval_json(&level->interval));
-    return out;
-}
+#define LEVEL(member) RECORD(struct figure_level, member)
+static const struct record_field level_fields[] = {
+    LEVEL(from), LEVEL(to), LEVEL(n), LEVEL(median), FIGURES_INTERVAL(struct figure_level, "interval", interval), {0}};
 
-static json_t *effect_json(const struct figure_effect *effect)
-{
-    json_t *out = json_object(), *curve = json_array();
-    json_object_set_new(out, "hyperparameter", json_text_or_null(effect->param));
-    json_object_set_new(out, "on", json_text_or_null(effect->target));
-    json_set_count(out, "n", effect->n);
-    json_set_count(out, "runs", effect->runs);
-    json_object_set_new(out, "rho", json_real(effect->rank.rho));
-    json_object_set_new(out, "interval", figures_interval_json(&effect->rank.interval));
-    json_object_set_new(out, "p", json_real(effect->rank.p));
-    json_object_set_new(out, "p_corrected", json_real(effect->p_adjusted));
-    for (size_t i = 0; i < effect->level_count; i++)
-        json_array_append_new(curve, level_json(&effect->levels[i]));
-    json_object_set_new(out, "curve", curve);
-    return out;
-}
+#define EFFECT(key, member) RECORD_AS(struct figure_effect, key, member)
+static const struct record_field effect_fields[] = {
+    EFFECT("hyperparameter", param), EFFECT("on", target), EFFECT("n", n), EFFECT("runs", runs), EFFECT("rho", rank.rho),
+    FIGURES_INTERVAL(struct figure_effect, "interval", rank.interval), EFFECT("p", rank.p), EFFECT("p_corrected", p_adjusted),
+    RECORD_STRUCTS(struct figure_effect, "curve", levels, level_count, level_fields), {0}};
+
+static const struct record_field effects_of_group[] = {
+    RECORD_STRUCTS(struct figures_group, "effects", effects, effect_count, effect_fields), {0}};
+
+#define INTERACTION(key, member) RECORD_AS(struct figure_interaction, key, member)
+static const struct record_field interaction_fields[] = {
+    INTERACTION("on", target), INTERACTION("n", n), INTERACTION("runs", runs), INTERACTION("slope", slope),
+    FIGURES_INTERVAL(struct figure_interaction, "interval", interval), INTERACTION("df", df), INTERACTION("p", p),
+    INTERACTION("p_corrected", p_adjusted), {0}};
 
 static json_t *interaction_json(const struct figure_interaction *interaction)
 {
@@ -88,14 +76,7 @@ static json_t *interaction_json(const struct figure_interaction *interaction)
     json_object_set_new(
         out, "hyperparameters",
         json_pack("[o, o]", json_text_or_null(interaction->params[0]), json_text_or_null(interaction->params[1])));
-    json_object_set_new(out, "on", json_text_or_null(interaction->target));
-    json_set_count(out, "n", interaction->n);
-    json_set_count(out, "runs", interaction->runs);
-    json_object_set_new(out, "slope", json_real(interaction->slope));
-    json_object_set_new(out, "interval", figures_interval_json(&interaction->interval));
-    json_object_set_new(out, "df", json_real(interaction->df));
-    json_object_set_new(out, "p", json_real(interaction->p));
-    json_object_set_new(out, "p_corrected", json_real(interaction->p_adjusted));
+    record_set(out, interaction_fields, interaction);
     return out;
 }
 
@@ -122,20 +103,19 @@ static json_t *front_json(const struct dataset *dataset, const struct figures_gr
     return out;
 }
 
+#define GROUP(member) RECORD(struct figures_group, member)
+static const struct record_field group_counts[] = {
+    GROUP(hyperparameters), RECORD_AS(struct figures_group, "experiments", total), GROUP(failed), GROUP(not_ended), GROUP(left_out),
+    RECORD_AS(struct figures_group, "n", count), RECORD_IF(struct figures_group, setting, "settings", settings), {0}};
+
 static json_t *group_json(const struct dataset *dataset, const struct figures_group *group,
                           const struct figures_options *options)
 {
-    json_t *out = json_object(), *figures = json_array(), *effects = json_array();
+    json_t *out = json_object(), *figures = json_array();
     json_object_set_new(out, "repository", json_text_or_null(group->like->repo));
     json_object_set_new(out, "model", json_text_or_null(group->like->model));
     json_object_set_new(out, "mode", json_string(dataset_mode(group->like)));
-    json_object_set_new(out, "hyperparameters", json_text_or_null(group->hyperparameters));
-    json_set_count(out, "experiments", group->total);
-    json_set_count(out, "failed", group->failed);
-    json_set_count(out, "not_ended", group->not_ended);
-    json_set_count(out, "left_out", group->left_out);
-    json_set_count(out, "n", group->count);
-    json_object_set_new(out, "settings", group->setting ? json_integer((json_int_t)group->settings) : json_null());
+    record_set(out, group_counts, group);
     for (size_t i = 0; i < group->figure_count; i++)
         json_array_append_new(figures, figures_figure_json(&group->figures[i]));
     json_object_set_new(out, "figures", figures);
@@ -145,9 +125,7 @@ static json_t *group_json(const struct dataset *dataset, const struct figures_gr
     json_set_reading(out, "power_cv_within", group->power_cv_within);
     json_object_set_new(out, "energy_cv_between", spread_json(&group->energy_cv_between, group->energy_mixed));
     json_object_set_new(out, "repeats_needed", group->repeats ? json_integer((json_int_t)group->repeats) : json_null());
-    for (size_t i = 0; i < group->effect_count; i++)
-        json_array_append_new(effects, effect_json(&group->effects[i]));
-    json_object_set_new(out, "effects", effects);
+    record_set(out, effects_of_group, group);
     if (options->interactions)
         set_interactions(out, group);
     json_object_set_new(out, "quality", json_text_or_null(group->quality));
@@ -165,7 +143,7 @@ json_t *figures_effects_json(const struct dataset *dataset, const struct figures
         const struct figures_group *group = &figures->groups[g];
         if (group->effect_count == 0)
             continue;
-        json_t *row = json_object(), *experiments = json_array(), *effects = json_array();
+        json_t *row = json_object(), *experiments = json_array();
         json_object_set_new(row, "repository", json_text_or_null(group->like->repo));
         json_object_set_new(row, "model", json_text_or_null(group->like->model));
         json_object_set_new(row, "mode", json_string(dataset_mode(group->like)));
@@ -173,9 +151,7 @@ json_t *figures_effects_json(const struct dataset *dataset, const struct figures
         for (size_t i = 0; i < group->count; i++)
             json_array_append_new(experiments, json_text_or_null(dataset->items[group->items[i]].id));
         json_object_set_new(row, "experiments", experiments);
-        for (size_t i = 0; i < group->effect_count; i++)
-            json_array_append_new(effects, effect_json(&group->effects[i]));
-        json_object_set_new(row, "effects", effects);
+        record_set(row, effects_of_group, group);
         json_array_append_new(out, row);
     }
     return out;
@@ -221,45 +197,29 @@ static void add_cell(struct text *out, const char *cell)
     csv_add_cell(out, cell);
 }
 
-static void add_number(struct text *out, double number, bool valid)
-{
-    char shortest[32] = "";
-    if (valid)
-        number_shortest(number, shortest);
-    add_cell(out, shortest);
-}
-
-static void add_interval(struct text *out, const struct stats_interval *interval)
-{
-    bool known = interval->method != STATS_NONE;
-    add_number(out, interval->low, known);
-    add_number(out, interval->high, known);
-    add_cell(out, known ? stats_method_name(interval->method) : "");
-}
+#define COLUMN(key, member) RECORD_AS(struct figure, key, member)
+#define METHOD(key, member) RECORD_ENUM(struct figure, key, member, stats_method_name)
+#define BOUND(interval, key, member) RECORD_IF(struct figure, interval.method, key, interval.member)
+static const struct record_field figure_columns[] = {
+    COLUMN("figure", name), FIGURE(n),
+    FIGURE(mean), BOUND(mean_interval, "mean_low", low), BOUND(mean_interval, "mean_high", high), METHOD("mean_method", mean_interval.method),
+    FIGURE(median), BOUND(median_interval, "median_low", low), BOUND(median_interval, "median_high", high),
+    METHOD("median_method", median_interval.method), FIGURE(deviation), FIGURE(lowest), FIGURE(highest), FIGURE(not_finite),
+    RECORD_ENUM(struct figure, "goal", goal, goal_name), FIGURE(runs), {0}};
 
 void figures_csv(const struct figures *figures, struct text *out)
 {
-    text_add(out, "repository,model,mode,figure,n,mean,mean_low,mean_high,mean_method,median,median_low,median_high,"
-                  "median_method,deviation,lowest,highest,not_finite,goal,runs,hyperparameters\n");
+    text_add(out, "repository,model,mode,");
+    record_csv_header(figure_columns, out);
+    text_add(out, ",hyperparameters\n");
     for (size_t g = 0; g < figures->count; g++) {
         const struct figures_group *group = &figures->groups[g];
         for (size_t i = 0; i < group->figure_count; i++) {
-            const struct figure *figure = &group->figures[i];
             csv_add_cell(out, group->like->repo);
             add_cell(out, group->like->model);
             add_cell(out, dataset_mode(group->like));
-            add_cell(out, figure->name);
-            text_addf(out, ",%zu", figure->n);
-            add_number(out, figure->mean.value, figure->mean.valid);
-            add_interval(out, &figure->mean_interval);
-            add_number(out, figure->median.value, figure->median.valid);
-            add_interval(out, &figure->median_interval);
-            add_number(out, figure->deviation.value, figure->deviation.valid);
-            add_number(out, figure->lowest.value, figure->lowest.valid);
-            add_number(out, figure->highest.value, figure->highest.valid);
-            text_addf(out, ",%zu", figure->not_finite);
-            add_cell(out, figure->goal == GOAL_UNKNOWN ? "" : goal_name(figure->goal));
-            text_addf(out, ",%zu", figure->runs);
+            text_add_char(out, ',');
+            record_csv_row(figure_columns, &group->figures[i], out);
             add_cell(out, group->hyperparameters ? group->hyperparameters : "");
             text_add_char(out, '\n');
         }

@@ -17,6 +17,11 @@ static void set_effect(json_t *out, const struct versus_quantity *quantity, cons
     json_object_set_new(out, "effect", effect->valid ? json_real(effect->ratio) : json_null());
 }
 
+#define EFFECT_IF(known, key, member) RECORD_IF(struct stats_effect, known, key, member)
+static const struct record_field effect_fields[] = {
+    FIGURES_INTERVAL(struct stats_effect, "interval", interval), EFFECT_IF(has_error, "p", p), EFFECT_IF(has_error, "df", df),
+    EFFECT_IF(has_error, "sigma", sigma), {0}};
+
 /* Effect, interval, p before any correction; null where it cannot be told. */
 static json_t *effect_json(const struct versus *versus, const struct versus_quantity *quantity,
                            const struct stats_effect *effect, bool adjusted)
@@ -25,10 +30,7 @@ static json_t *effect_json(const struct versus *versus, const struct versus_quan
         return json_null();
     json_t *out = json_object();
     set_effect(out, quantity, effect);
-    json_object_set_new(out, "interval", figures_interval_json(&effect->interval));
-    json_object_set_new(out, "p", effect->has_error ? json_real(effect->p) : json_null());
-    json_object_set_new(out, "df", effect->has_error ? json_real(effect->df) : json_null());
-    json_object_set_new(out, "sigma", effect->has_error ? json_real(effect->sigma) : json_null());
+    record_set(out, effect_fields, effect);
     if (!adjusted)
         return out;
     json_t *slopes = json_object();
@@ -43,39 +45,34 @@ static json_t *effect_json(const struct versus *versus, const struct versus_quan
     return out;
 }
 
+#define STRATA(key, member) RECORD_AS(struct stats_effect, key, member)
+static const struct record_field strata_test[] = {STRATA("q", q), STRATA("df", q_df), STRATA("p", q_p), {0}};
+static const struct record_field strata_range[] = {STRATA("i2", i2), STRATA("lowest", lowest), STRATA("highest", highest), {0}};
+
 static json_t *heterogeneity_json(const struct versus_quantity *quantity)
 {
     const struct stats_effect *effect = versus_effect(quantity);
     if (!effect->has_heterogeneity)
         return json_null();
-    json_t *out = json_object();
-    json_object_set_new(out, "q", json_real(effect->q));
-    json_object_set_new(out, "df", json_real(effect->q_df));
-    json_object_set_new(out, "p", json_real(effect->q_p));
+    json_t *out = record_json(strata_test, effect);
     json_object_set_new(out, "p_corrected", json_real(quantity->heterogeneity_p));
-    json_object_set_new(out, "i2", json_real(effect->i2));
-    json_object_set_new(out, "lowest", json_real(effect->lowest));
-    json_object_set_new(out, "highest", json_real(effect->highest));
+    record_set(out, strata_range, effect);
     return out;
 }
+
+#define QUANTITY(key, member) RECORD_AS(struct versus_quantity, key, member)
+#define SCALE(key, function)  RECORD_ENUM(struct versus_quantity, key, scale, function)
+static const struct record_field quantity_fields[] = {
+    QUANTITY("name", name), QUANTITY("a_n", a_count), QUANTITY("b_n", b_count), QUANTITY("a_mean", a_mean), QUANTITY("b_mean", b_mean),
+    QUANTITY("metric", is_metric), RECORD_ENUM(struct versus_quantity, "goal", goal, goal_name), QUANTITY("a_not_finite", not_finite[0]),
+    QUANTITY("b_not_finite", not_finite[1]), SCALE("scale", versus_scale_name), SCALE("measure", versus_measure_name), {0}};
 
 static json_t *quantity_json(const struct versus *versus, const struct versus_quantity *quantity,
                              struct reading g_per_kwh)
 {
-    json_t *out = json_object();
+    json_t *out = record_json(quantity_fields, quantity);
     const struct stats_effect *effect = versus_effect(quantity);
-    json_object_set_new(out, "name", json_string(quantity->name));
-    json_object_set_new(out, "a_n", json_integer((json_int_t)quantity->a_count));
-    json_object_set_new(out, "b_n", json_integer((json_int_t)quantity->b_count));
-    json_set_reading(out, "a_mean", quantity->a_mean);
-    json_set_reading(out, "b_mean", quantity->b_mean);
     char better = versus_better(quantity);
-    json_object_set_new(out, "metric", json_boolean(quantity->is_metric));
-    json_object_set_new(out, "goal", json_text_or_null(goal_name(quantity->goal)));
-    json_object_set_new(out, "a_not_finite", json_integer((json_int_t)quantity->not_finite[0]));
-    json_object_set_new(out, "b_not_finite", json_integer((json_int_t)quantity->not_finite[1]));
-    json_object_set_new(out, "scale", json_string(versus_scale_name(quantity->scale)));
-    json_object_set_new(out, "measure", json_string(versus_measure_name(quantity->scale)));
     json_object_set_new(out, "better", better ? json_string(better == 'a' ? "a" : "b") : json_null());
     set_effect(out, quantity, effect);
     json_object_set_new(out, "interval", figures_interval_json(&effect->interval));
@@ -98,14 +95,14 @@ static json_t *quantity_json(const struct versus *versus, const struct versus_qu
     return out;
 }
 
+#define SIDE(key, member) RECORD_AS(struct versus_side, key, member)
+static const struct record_field side_fields[] = {
+    SIDE("of", text), SIDE("n", count), SIDE("compared", used_count), RECORD_IF(struct versus_side, setting, "settings", settings),
+    SIDE("left_out", left_out), {0}};
+
 static json_t *side_json(const struct versus_side *side)
 {
-    json_t *out = json_object();
-    json_object_set_new(out, "of", json_text_or_null(side->text));
-    json_object_set_new(out, "n", json_integer((json_int_t)side->count));
-    json_object_set_new(out, "compared", json_integer((json_int_t)side->used_count));
-    json_object_set_new(out, "settings", side->setting ? json_integer((json_int_t)side->settings) : json_null());
-    json_object_set_new(out, "left_out", json_integer((json_int_t)side->left_out));
+    json_t *out = record_json(side_fields, side);
     for (enum versus_condition i = 0; i < VERSUS_CONDITIONS; i++)
         json_set_reading(out, versus_condition_name(i), side->conditions[i]);
     return out;
