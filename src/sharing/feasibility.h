@@ -202,7 +202,7 @@ bool pairs_same_limit(const struct gpu_limit *a, const struct gpu_limit *b);
 json_t *feasibility_json(const struct feasibility *study);
 void feasibility_csv(const struct feasibility *study, struct text *out);
 
-/* Runs of models alone, as one study keeps them for another. Private to pairs/. */
+/* Runs of models alone, as one study keeps them for another. Private to sharing/. */
 
 /* {"repo", "model", "hyperparameters", "gpu_memory_limit", "runs"}. Takes runs. */
 json_t *known_json(const struct pairs_model *model, json_t *runs);

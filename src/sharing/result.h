@@ -1,4 +1,4 @@
-/* result: looks into an experiment as results_read_json gives it; what several of a pair prove. Private to pairs/. */
+/* result: looks into an experiment as results_read_json gives it; what several of a pair prove. Private to sharing/. */
 #ifndef TARE_SHARING_RESULT_H
 #define TARE_SHARING_RESULT_H
 

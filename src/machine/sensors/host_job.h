@@ -47,7 +47,7 @@ bool host_job_sample_cpu(struct host_job *job, struct host_job_figures *out);
 bool host_job_tick(struct host_job *job, struct host_job_figures *out);
 
 /* What a process that is nobody's job uses, with all that descend from it, seen from outside. Private to
- * meter/. (host_tree.c) */
+ * sensors/. (host_tree.c) */
 
 struct host_tree;
 

@@ -1,4 +1,4 @@
-/* What progress.c (events in) and progress_line.c (lines out) share. Private to ui/. */
+/* What progress.c (events in) and progress_line.c (lines out) share. Private to live/. */
 #ifndef TARE_REPORT_LIVE_PROGRESS_PRIVATE_H
 #define TARE_REPORT_LIVE_PROGRESS_PRIVATE_H
 

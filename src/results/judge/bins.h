@@ -1,5 +1,5 @@
 /* bins: a trace of any length as at most BINS_MOST means of equal spans; and the one lasting change in it. Private to
- * audit/. */
+ * judge/. */
 #ifndef TARE_RESULTS_JUDGE_BINS_H
 #define TARE_RESULTS_JUDGE_BINS_H
 

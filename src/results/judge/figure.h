@@ -23,7 +23,7 @@ enum figure_kind figure_read(const char *at, const char *end, double *out);
 bool figure_read_whole(const char *at, const char *end, int64_t *out);
 
 /* What "perf stat" printed, as the study kept it (cpu_energy_raw.txt) and summed it up (cpu_energy.txt). Private
- * to audit/. */
+ * to judge/. */
 
 struct perf {
     struct reading package_j, dram_j;

@@ -1,4 +1,4 @@
-/* read: the two kinds of folders. Private to audit/. */
+/* read: the two kinds of folders. Private to judge/. */
 #ifndef TARE_RESULTS_JUDGE_READ_H
 #define TARE_RESULTS_JUDGE_READ_H
 

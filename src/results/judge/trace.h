@@ -1,5 +1,5 @@
 /* trace: the study's files of samples ("timestamp,power_draw_w" and the like), read in one pass by a buffer of fixed
- * size: memory does not depend on their length. Private to audit/. */
+ * size: memory does not depend on their length. Private to judge/. */
 #ifndef TARE_RESULTS_JUDGE_TRACE_H
 #define TARE_RESULTS_JUDGE_TRACE_H
 

@@ -175,7 +175,7 @@ void results_fini(struct results *results);
 json_t *results_read_json(const char *run_dir, struct err *err);
 json_t *results_json_from_store(struct store *store, struct err *err); /* flushes first */
 
-/* One runner per run. For store/ and batch/. */
+/* One runner per run. For store/ and slurm/. */
 
 /* Takes the run's lock (run.lock in dir) and writes "PID HOST" into it. -1 when another process holds it: the error
  * names that one. Closing the descriptor lets go; a forked child that keeps it open keeps the lock. */
