@@ -64,7 +64,7 @@ static int take_gpus(const struct cli_call *call, struct strv *env, struct gpu_h
 {
     static const int ending[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
     sigset_t ends;
-    exec_signals_heeded(ending, sizeof ending / sizeof *ending, &ends);
+    exec_signals_not_ignored(ending, sizeof ending / sizeof *ending, &ends);
     struct gpu_hold_options how = {
         .mode = gpu_hold_mode_parse(call->values[OPTION_GPU_LOCK].text),
         .asked = call->values[OPTION_GPU_LOCK].given,

@@ -283,7 +283,7 @@ static int compare_names(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* before: "" or "energy/"; deep: what stands in energy/ and attempt_<k>/ too. Links are left out: they lead to what is
+/* before: "" or "energy/"; deep: what is in energy/ and attempt_<k>/ too. Links are left out: they lead to what is
  * none of the run's. */
 static void add_folder(int folder, const char *before, bool deep, struct strv *out)
 {

@@ -289,7 +289,7 @@ static bool is_ignored(int signal_number)
     return sigaction(signal_number, NULL, &action) == 0 && action.sa_handler == SIG_IGN;
 }
 
-void exec_signals_heeded(const int *signals, size_t count, sigset_t *out)
+void exec_signals_not_ignored(const int *signals, size_t count, sigset_t *out)
 {
     sigemptyset(out);
     for (size_t i = 0; i < count; i++)
@@ -301,7 +301,7 @@ int exec_signals_open(void)
 {
     static const int forwarded[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGWINCH, SIGALRM};
     sigset_t set;
-    exec_signals_heeded(forwarded, sizeof forwarded / sizeof *forwarded, &set);
+    exec_signals_not_ignored(forwarded, sizeof forwarded / sizeof *forwarded, &set);
     sigprocmask(SIG_BLOCK, &set, NULL);
     return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }

@@ -32,9 +32,9 @@ int exec_job_run(const struct exec_options *options, struct guardian *guardian, 
 /* What reaches a command from outside: the signals that are passed on to it, and the terminal. */
 
 /* Of these signals those that whoever started us does not want ignored (nohup). */
-void exec_signals_heeded(const int *signals, size_t count, sigset_t *out);
+void exec_signals_not_ignored(const int *signals, size_t count, sigset_t *out);
 
-/* Blocks those that are passed on, as far as they are heeded; gives a signalfd for them, -1: there is none. */
+/* Blocks those that are passed on, as far as they are not ignored; gives a signalfd for them, -1: there is none. */
 int exec_signals_open(void);
 
 /* Whether there is a terminal whose group the command shall be. */

@@ -12,7 +12,7 @@
  * not be complete yet. Gives how many were new. */
 size_t message_scan(const char *squeezed, size_t length, size_t *from, struct oom *out);
 
-/* What stands in front of the phrase in its line may name the GPU, and nothing else is believed of it. */
+/* What is before the phrase in its line may name the GPU, and nothing else is believed of it. */
 void message_front(const char *squeezed, size_t length, struct oom *out);
 
 /* The whole of it: GPU number, shape. False: it is no failure after all, or of the host's memory. */

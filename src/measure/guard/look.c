@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Where the driver's own memory is not told apart, an empty GPU was seen to use 615 MiB (H200); more than this, or than this
+/* Where the driver does not state its own memory, an empty GPU was seen to use 615 MiB (H200); more than this, or than this
  * share of all, is somebody's. */
 static const double OWN_MAX_BYTES = 1 << 30;
 static const double OWN_MAX_SHARE = 0.05;
@@ -84,7 +84,7 @@ void guard_known_learn(struct guard_known *known, const struct guard_look *look)
     for (size_t i = 0; i < look->user_count; i++)
         if (!look->users[i].graphics && look->users[i].memory_bytes.valid)
             used.value -= look->users[i].memory_bytes.value;
-    /* Where the driver's own memory is told apart, an empty GPU uses nothing. */
+    /* Where the driver states its own memory, an empty GPU uses nothing. */
     bool apart = guard_reading(look, GPU_MEMORY_RESERVED_BYTES).valid;
     double most = apart ? 0 : OWN_MAX_BYTES;
     if (!apart && total.valid && total.value * OWN_MAX_SHARE < most)

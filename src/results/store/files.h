@@ -11,7 +11,7 @@
 
 #include <jansson.h>
 
-/* What stands in it; NULL: err says why. */
+/* What is in it; NULL: err says why. */
 json_t *files_experiment_json(sqlite3 *db, const struct plan *plan, size_t number, struct err *err);
 
 /* <id>/experiment.json, by write. written: of the bytes. */

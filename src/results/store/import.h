@@ -33,7 +33,7 @@ bool store_import(struct store *store, const struct import_source *source, struc
 
 /* A line of another run's events.jsonl as an event of this run. Pure: bytes in, event out. */
 
-/* Where one stands in the file. */
+/* Where one is in the file. */
 struct import_lines {
     int64_t experiment;    /* the number here of the only one there; 0: as it is numbered there */
     int64_t session_shift; /* is added to the sessions' numbers */
