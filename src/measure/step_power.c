@@ -19,6 +19,9 @@ static const double PRIOR_LEVEL = 0.5;     /* standard deviation of a phase's le
 static const double EDGE_DOUBT_S = 5e-4;   /* half-width of an edge */
 static const double FLICKER_S = 0.02;      /* power that varies from step to step does so over this */
 static const double DROP = 6;              /* of the likelihood's logarithm: times beyond are ruled out */
+static const double LAG_LEAST = 0.5, LAG_MOST = 1.1; /* of the time between samples: the middle of a mean since the one before is so late */
+static const double VAGUE = 0.25;          /* half-width of a phase's energy by a lag alone, of that energy: beyond, the lag tells too little */
+static const double SINCE_UNSURE = 0.5;    /* of that time: standard deviation of a length that nobody states */
 static const double TIME_UNSURE = 0.03, DELAY_UNSURE_S = 0.0015; /* standard deviations of a calibration's times, at least */
 
 /* Share of each bin in the mean power from begin_s to end_s of a step, over those that last so long. */
@@ -195,11 +198,17 @@ static void tell_bins(struct step_model *model, const double *factor, const doub
     }
 }
 
+static void refuse(struct step_power *out, const char *reason)
+{
+    snprintf(out->reason, sizeof out->reason, "%s", reason);
+}
+
 static void tell_phases(struct step_model *model, const double *factor, const double *add)
 {
     struct step_power *out = model->out;
     size_t phases = model->fold->phase_count, resolved = 0;
     double c[STEP_UNKNOWNS_MOST], begin_s = 0;
+    bool vague = false;
     out->phase_count = phases;
     for (size_t k = 0; k < phases; k++) {
         size_t from = model->first[k], until = model->first[k + 1], next = k + 1 == phases ? 0 : k + 1;
@@ -225,15 +234,13 @@ static void tell_phases(struct step_model *model, const double *factor, const do
         resolved++;
         phase->energy_j = (struct reading){power * seconds, true};
         phase->half_width_j = (struct reading){half_width(model, factor, c, power * seconds, add[k] + phase_s2), true};
+        vague |= phase->half_width_j.value > VAGUE * phase->energy_j.value;
     }
-    if (resolved == 0)
+    if (vague && !model->sensor->behaviour->told)
+        refuse(out, "over which time the sensor averages is not known, and its lag alone does not tell the phases apart");
+    else if (resolved == 0)
         snprintf(out->reason, sizeof out->reason,
                  "the samples do not tell the phases apart: they are means over too long, or fall on the same moments of every step");
-}
-
-static void refuse(struct step_power *out, const char *reason)
-{
-    snprintf(out->reason, sizeof out->reason, "%s", reason);
 }
 
 /* The samples that steps can have entered, at most the last so many. */
@@ -252,10 +259,52 @@ static void choose_samples(struct step_model *model, const struct series *series
     model->sample_count = last - first;
 }
 
+static double median_spacing_s(const struct series *series)
+{
+    size_t count = series->power_count > 0 ? series->power_count - 1 : 0;
+    double *spacings = mem_array(count + 1, sizeof *spacings), median;
+    for (size_t i = 0; i < count; i++)
+        spacings[i] = (double)(series->power[i + 1].t_ns - series->power[i].t_ns) / 1e9;
+    median = count > 0 ? stats_median(spacings, count).value : 0;
+    free(spacings);
+    return median;
+}
+
+/* How long the average is and how late, with their standard deviations. Where a calibration found the lag of its middle alone, a sample is taken
+ * for a mean since the one before, of a length that is hardly known. False: too little is known; the reason is in out. */
+static bool take_times(struct step_model *model, const struct series *series)
+{
+    const struct sensor_behaviour *behaviour = model->sensor->behaviour;
+    double lag_s = fmax((double)behaviour->lag_ns / 1e9, 0), spacing_s;
+    if (!model->sensor->calibrated || (!behaviour->told && behaviour->lag_sd_ns <= 0)) {
+        refuse(model->out, "over which time the sensor averages is not known: `tare calibrate` finds out");
+        return false;
+    }
+    if (behaviour->told) {
+        model->length_s = fmax((double)behaviour->averaging_ns / 1e9, RISE_S);
+        if (behaviour->averaging == WINDOW_INSTANT)
+            model->length_s = RISE_S;
+        model->delay_s = (double)behaviour->delay_ns / 1e9;
+        model->length_sd_s = fmax(fmax(behaviour->averaging_sd_ns / 1e9, TIME_UNSURE * model->length_s), 2e-5);
+        model->delay_sd_s = fmax(behaviour->delay_sd_ns / 1e9, hypot(TIME_UNSURE * model->delay_s, DELAY_UNSURE_S));
+    } else {
+        spacing_s = median_spacing_s(series);
+        if (lag_s > LAG_MOST * spacing_s || lag_s + behaviour->lag_sd_ns / 1e9 < LAG_LEAST * spacing_s) {
+            refuse(model->out, "over which time the sensor averages is not known: by its lag, samples are no means of the time since the one before");
+            return false;
+        }
+        model->length_s = fmax(fmin(spacing_s, 2 * lag_s), RISE_S);
+        model->delay_s = fmax(lag_s - model->length_s / 2, 0);
+        model->length_sd_s = fmax(SINCE_UNSURE * model->length_s, 2e-5);
+        model->delay_sd_s = hypot(fmax(behaviour->lag_sd_ns / 1e9, DELAY_UNSURE_S), model->length_sd_s / 2);
+    }
+    model->told_s = model->length_s;
+    return true;
+}
+
 static bool prepare(struct step_model *model, const struct series *series)
 {
     const struct step_fold *fold = model->fold;
-    const struct sensor_behaviour *behaviour = model->sensor->behaviour;
     struct step_power *out = model->out;
     size_t width = fold->phase_count + 1;
     if (fold->steps < STEPS_MIN) {
@@ -263,24 +312,15 @@ static bool prepare(struct step_model *model, const struct series *series)
                  fold->steps, STEPS_MIN);
         return false;
     }
-    if (!model->sensor->calibrated || !behaviour->told) {
-        refuse(out, "over which time the sensor averages is not known: `tare calibrate` finds out");
+    if (!take_times(model, series))
         return false;
-    }
     if (fold->median_s > STEP_LONGEST_S) {
         refuse(out, "steps are longer than 10 s");
         return false;
     }
     model->origin_ns = fold->edge_ns[0];
     model->stride = 1;
-    model->length_s = fmax((double)behaviour->averaging_ns / 1e9, RISE_S);
-    if (behaviour->averaging == WINDOW_INSTANT)
-        model->length_s = RISE_S;
-    model->told_s = model->length_s;
-    model->delay_s = (double)behaviour->delay_ns / 1e9;
     model->mark_sd_s = fmax(model->sensor->mark_s * 0.6, 2e-5);
-    model->length_sd_s = fmax(fmax(behaviour->averaging_sd_ns / 1e9, TIME_UNSURE * model->length_s), 2e-5);
-    model->delay_sd_s = fmax(behaviour->delay_sd_ns / 1e9, hypot(TIME_UNSURE * model->delay_s, DELAY_UNSURE_S));
     for (size_t k = 0; k < fold->phase_count; k++) {
         for (size_t i = 0; i < fold->steps; i++)
             model->phase_s[k] += (double)(fold->edge_ns[i * width + k + 1] - fold->edge_ns[i * width + k]) / 1e9;

@@ -1,7 +1,8 @@
 /* step_power: what the estimator says of the power within steps whose curve is known. Reads cases from standard input (a
  * line each: `case NAME`, `sensor key=value ...`, `c BEGIN_NS END_NS MILLIJOULES`, `p BEGIN_NS END_NS WATTS`, `m TIME_NS
  * NAME`, `end`) and prints for each case `NAME phase PHASE ENERGY_J HALF_WIDTH_J` (- - where it states none), `NAME bin
- * BEGIN_S END_S POWER_W HALF_WIDTH_W`, or `NAME none REASON`. */
+ * BEGIN_S END_S POWER_W HALF_WIDTH_W`, or `NAME none REASON`. With --lag-only the estimator learns no more of the averaging than how late its
+ * middle is, as of a GPU whose calibration found no more. */
 #include "base/mem.h"
 #include "measure/step_power.h"
 
@@ -194,7 +195,21 @@ static void print_reading(struct reading reading)
         fputs(" -", stdout);
 }
 
-static void finish(struct step_case *one)
+/* The lag of a stated averaging, as uncertain as calibrations find it. */
+static void keep_lag_only(struct sensor_behaviour *behaviour)
+{
+    int64_t mean_ns = behaviour->averaging == WINDOW_BOXCAR        ? behaviour->averaging_ns / 2
+                      : behaviour->averaging == WINDOW_EXPONENTIAL ? behaviour->averaging_ns
+                                                                   : 0;
+    behaviour->lag_ns = mean_ns + behaviour->delay_ns;
+    behaviour->lag_sd_ns = 1e6 + 0.03 * (double)behaviour->lag_ns;
+    behaviour->told = false;
+    behaviour->averaging = WINDOW_BOXCAR;
+    behaviour->averaging_ns = 2 * behaviour->lag_ns;
+    behaviour->delay_ns = 0;
+}
+
+static void finish(struct step_case *one, bool lag_only)
 {
     struct series series = {0};
     struct step_fold fold;
@@ -202,6 +217,8 @@ static void finish(struct step_case *one)
     struct step_sensor sensor = {.behaviour = &one->behaviour, .calibrated = true, .mark_s = one->mark_ns / 1e9,
                                  .gain_bound = one->gain_percent / 100};
     sensor.stamp_s = stamp(one, &series);
+    if (lag_only)
+        keep_lag_only(&one->behaviour);
     step_fold(&one->marks, INT64_MIN, INT64_MAX, &fold);
     step_power_estimate(&fold, &series, &sensor, &power);
     if (power.reason[0])
@@ -225,7 +242,7 @@ static void finish(struct step_case *one)
     *one = (struct step_case){0};
 }
 
-static void read_line(struct step_case *one, char *line)
+static void read_line(struct step_case *one, char *line, bool lag_only)
 {
     char name[NAME_SIZE];
     long long from, to;
@@ -243,17 +260,18 @@ static void read_line(struct step_case *one, char *line)
         snprintf(mark.label, sizeof mark.label, "%.100s", name);
         step_marks_take(&one->marks, &mark);
     } else if (strncmp(line, "end", 3) == 0) {
-        finish(one);
+        finish(one, lag_only);
     } else if (line[0] != '\n' && line[0] != '#' && strncmp(line, "c ", 2) != 0) {
         bad(line);
     }
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    bool lag_only = argc == 2 && strcmp(argv[1], "--lag-only") == 0;
     struct step_case one = {0};
     char line[LINE_SIZE];
     while (fgets(line, sizeof line, stdin))
-        read_line(&one, line);
+        read_line(&one, line, lag_only);
     return ferror(stdin) ? 1 : 0;
 }

@@ -17,6 +17,8 @@ struct sensor_behaviour {
     int64_t averaging_ns; /* length of the boxcar, time constant of the exponential */
     int64_t delay_ns;     /* from the end of what is averaged to the update that shows it */
     double averaging_sd_ns, delay_sd_ns; /* standard uncertainties, of a calibration; 0: nobody tells */
+    int64_t lag_ns;       /* where told is not: so much later the middle of what is averaged is shown, by a calibration */
+    double lag_sd_ns;     /* its standard uncertainty; 0: not known */
     double looked_share;  /* of an update period; at 1 all power is looked at */
     bool counter_current; /* the counter holds all energy up to its update: only samples are averaged */
 };

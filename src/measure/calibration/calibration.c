@@ -244,6 +244,8 @@ static void take_averaging(const struct sensor_learnt *learnt, struct sensor_beh
         out->averaging = WINDOW_BOXCAR;
         out->averaging_ns = in_ns(2 * (fmax(learnt->lag_s.value, 0) + learnt->lag_s.half_width));
         out->delay_ns = 0;
+        out->lag_ns = in_ns(learnt->lag_s.value);
+        out->lag_sd_ns = learnt->lag_s.half_width / NORMAL_95 * NS_PER_S;
     }
 }
 

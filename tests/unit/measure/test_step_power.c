@@ -153,6 +153,71 @@ static void means_over_more_than_a_phase_are_taken_apart(void **state)
     end(&training, &power);
 }
 
+/* A calibration that found no more than how late the middle of an average is. */
+static void know_lag_alone(struct training *training, double lag_s, double sd_s)
+{
+    training->behaviour.told = false;
+    training->behaviour.averaging_ns = llround(2 * lag_s * NS_PER_S);
+    training->behaviour.delay_ns = 0;
+    training->behaviour.lag_ns = llround(lag_s * NS_PER_S);
+    training->behaviour.lag_sd_ns = sd_s * NS_PER_S;
+}
+
+static void a_lag_alone_will_do_where_samples_follow_each_other(void **state)
+{
+    static struct training training;
+    struct step_power power;
+    (void)state;
+    training = (struct training){0};
+    train(&training, 400, 0.03);
+    sample(&training, 0.0203, 0.0203, 0.004);
+    know_lag_alone(&training, 0.004 + 0.0203 / 2, 0.001);
+    estimate(&training, &power);
+    assert_string_equal(power.reason, "");
+    assert_int_equal(power.phase_count, PHASES);
+    for (size_t k = 0; k < PHASES; k++) {
+        double truth = watts[k] * seconds[k], error = fabs(power.phases[k].energy_j.value - truth);
+        assert_true(power.phases[k].energy_j.valid);
+        assert_true(error <= power.phases[k].half_width_j.value);
+        assert_true(power.phases[k].half_width_j.value < 0.2 * truth);
+    }
+    end(&training, &power);
+}
+
+static void a_lag_of_other_means_tells_nothing(void **state)
+{
+    static struct training training;
+    struct step_power power;
+    (void)state;
+    training = (struct training){0};
+    train(&training, 400, 0.03);
+    sample(&training, 0.0203, 0.100, 0.015);
+    know_lag_alone(&training, 0.065, 0.001);
+    estimate(&training, &power);
+    assert_non_null(strstr(power.reason, "no means of the time since"));
+    assert_int_equal(power.phase_count, 0);
+    assert_int_equal(power.bin_count, 0);
+    end(&training, &power);
+
+    training = (struct training){0}; /* it looks at a quarter of the time */
+    train(&training, 400, 0.03);
+    sample(&training, 0.0203, 0.005, 0);
+    know_lag_alone(&training, 0.0025, 0.001);
+    estimate(&training, &power);
+    assert_non_null(strstr(power.reason, "no means of the time since"));
+    assert_int_equal(power.phase_count, 0);
+    end(&training, &power);
+
+    training = (struct training){0};
+    train(&training, 400, 0.03);
+    sample(&training, 0.0203, 0.0203, 0.004);
+    know_lag_alone(&training, 0.01415, 0); /* not even that was found */
+    estimate(&training, &power);
+    assert_non_null(strstr(power.reason, "`tare calibrate`"));
+    assert_int_equal(power.phase_count, 0);
+    end(&training, &power);
+}
+
 static void long_steps_are_left_out(void **state)
 {
     static struct training training;
@@ -277,6 +342,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(square_waves_come_out_within_3_percent),
         cmocka_unit_test(means_over_more_than_a_phase_are_taken_apart),
+        cmocka_unit_test(a_lag_alone_will_do_where_samples_follow_each_other),
+        cmocka_unit_test(a_lag_of_other_means_tells_nothing),
         cmocka_unit_test(long_steps_are_left_out),
         cmocka_unit_test(what_cannot_be_told_has_its_reason),
         cmocka_unit_test(phases_without_end_take_no_time_without_end),
