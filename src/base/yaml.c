@@ -183,6 +183,8 @@ static bool add_scalar(struct reader *reader, const yaml_event_t *event)
         return refuse(reader, at, "tags (such as !!str) are not supported: quote what must be a string");
     if (strlen(text) != event->data.scalar.length)
         return refuse(reader, at, "a NUL character");
+    if (reader->depth == 0)
+        return refuse(reader, at, *text ? "expected keys and values, not a single value" : "it is empty");
     if (!begin_node(reader, at, true, &key))
         return false;
     if (key && plain && strcmp(text, "<<") == 0)
@@ -316,11 +318,7 @@ static bool read_all(struct reader *reader, const char *text, size_t length)
         yaml_event_delete(&event);
     }
     yaml_parser_delete(&parser);
-    if (good && documents == 0) {
-        add_mark(reader, &(yaml_mark_t){0});
-        text_add(&reader->json, "null");
-    }
-    return good;
+    return good && (documents > 0 || refuse(reader, &(yaml_mark_t){0}, "it is empty"));
 }
 
 bool yaml_to_json(const char *file, const char *text, size_t length, struct text *json, struct json_mark **marks,

@@ -91,8 +91,7 @@ static bool make_run(const struct cli_call *call, const struct run_input *input,
     struct store_head head = {
         .plan = &input->plan,
         .settings_text = input->settings_text,
-        .settings_length = input->settings.doc.text && input->settings.file ? input->settings.doc.length
-                                                                            : strlen(input->settings_text),
+        .settings_length = strlen(input->settings_text),
         .registry_text = input->registry.doc.text,
         .registry_length = input->registry.doc.length,
     };
