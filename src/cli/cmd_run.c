@@ -463,6 +463,8 @@ static const char *const exits[] = {
 static const char *const examples[] = {
     "run settings.json --dry-run",
     "show the whole plan with every command line, and run nothing",
+    "run settings.json --set experiments.0.hyperparameters.epochs=3 -n 5",
+    "the same settings with one value changed, five runs of each",
     "run --resume results/run_20261121_093000",
     "finish a run that was interrupted",
     NULL,
