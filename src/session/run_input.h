@@ -16,6 +16,7 @@
 /* What a person asked for; texts are borrowed, NULL: not given. */
 struct run_options {
     const char *settings_path; /* or the four below */
+    const struct strv *sets; /* --set, over the settings file; may be NULL */
     const char *repo, *model, *mutate;
     bool has_runs;
     int64_t runs;

@@ -5,6 +5,7 @@
 #include "plan/config/registry_repo.h"
 
 #include <string.h>
+#include <strings.h>
 
 enum { LONGEST_FILE = 64 << 20 };
 
@@ -52,7 +53,7 @@ static void read_root(const struct source *source, const char *folder, struct re
 static bool read_document(struct registry *registry, struct problems *problems)
 {
     size_t errors = problems->errors;
-    const struct source source = {&registry->doc, problems};
+    const struct source source = {.doc = &registry->doc, .problems = problems};
     AUTO_FREE char *folder = fs_dirname(registry->file);
     read_root(&source, folder, registry);
     return problems->errors == errors;
@@ -62,7 +63,7 @@ bool registry_read(const char *path, struct registry *out, struct problems *prob
 {
     *out = (struct registry){.file = mem_strdup(path)};
     struct err err = {0};
-    if (json_doc_read(path, LONGEST_FILE, &out->doc, &err))
+    if (json_doc_read_config(path, LONGEST_FILE, &out->doc, &err))
         return read_document(out, problems);
     problems_add_unreadable(problems, path, &err);
     return false;
@@ -100,6 +101,23 @@ const struct param *repo_param(const struct repo *repo, const char *name)
 {
     for (size_t i = 0; i < repo->param_count; i++)
         if (strcmp(repo->params[i].name, name) == 0)
+            return &repo->params[i];
+    return NULL;
+}
+
+bool param_name_is_seed(const char *name)
+{
+    static const char *const seeds[] = {"seed", "random_seed", "manual_seed"};
+    for (size_t i = 0; i < sizeof seeds / sizeof *seeds; i++)
+        if (strcasecmp(name, seeds[i]) == 0)
+            return true;
+    return false;
+}
+
+const struct param *repo_seed(const struct repo *repo)
+{
+    for (size_t i = 0; i < repo->param_count; i++)
+        if (param_name_is_seed(repo->params[i].name))
             return &repo->params[i];
     return NULL;
 }

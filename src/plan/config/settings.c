@@ -3,9 +3,12 @@
 #include "base/mem.h"
 #include "plan/config/settings_entry.h"
 
+#include <string.h>
+
 enum { LONGEST_FILE = 64 << 20 };
 
-static const char *const global_modes[] = {"mutation", "nonparallel", "default", "parallel", "mixed", NULL};
+static const char *const global_modes[] = {"mutation", "nonparallel", "default", "grid",
+                                           "list",     "parallel",    "mixed",   NULL};
 
 /* The top of the file, before it goes into struct settings. */
 struct top {
@@ -35,6 +38,7 @@ static const struct field top_rows[] = {
      .high = 1000000,
      .initial = "1",
      .help = "how many experiments an entry makes that says none; 0: none"},
+    SETTINGS_SEEDS_ROW("none"),
     {.key = "max_retries",
      .kind = FIELD_INT,
      .offset = offsetof(struct top, global.max_retries),
@@ -184,6 +188,7 @@ static void read_root(const struct source *source, const json_t *root, struct se
     if (top.global.governor)
         settings_check_governor(source, "$.governor", top.global.governor);
     check_gpu_limit(source, &top.global);
+    settings_read_seeds(source, "$", root, &settings->seeds);
     settings_read_tare(source, root, settings);
     read_entries(source, root, &top.global, settings);
     take_top(&top, settings);
@@ -196,20 +201,33 @@ static void read_root(const struct source *source, const json_t *root, struct se
 static bool read_document(struct settings *settings, struct problems *problems)
 {
     size_t errors = problems->errors;
-    const struct source source = {&settings->doc, problems};
+    const struct source source = {&settings->doc, problems, settings->own_format};
     read_root(&source, settings->doc.root, settings);
     return problems->errors == errors;
 }
 
-bool settings_read(const char *path, struct settings *out, struct problems *problems)
+bool settings_read_changed(const char *path, const struct settings_changes *changes, struct settings *out,
+                           struct problems *problems)
 {
     settings_set_defaults(out);
     out->file = mem_strdup(path);
     struct err err = {0};
-    if (json_doc_read(path, LONGEST_FILE, &out->doc, &err))
-        return read_document(out, problems);
-    problems_add_unreadable(problems, path, &err);
-    return false;
+    if (!json_doc_read_config(path, LONGEST_FILE, &out->doc, &err)) {
+        problems_add_unreadable(problems, path, &err);
+        return false;
+    }
+    out->own_format = json_get(out->doc.root, "tare") != NULL;
+    bool good = true;
+    for (size_t i = 0; changes->sets && json_is_object(out->doc.root) && i < changes->sets->count; i++)
+        good = settings_set(&out->doc, changes->sets->items[i], problems) && good;
+    if (changes->has_runs && out->own_format)
+        settings_set_runs(&out->doc, changes->runs);
+    return read_document(out, problems) && good;
+}
+
+bool settings_read(const char *path, struct settings *out, struct problems *problems)
+{
+    return settings_read_changed(path, &(struct settings_changes){0}, out, problems);
 }
 
 bool settings_parse(const char *file, const char *text, size_t length, struct settings *out, struct problems *problems)
@@ -217,8 +235,10 @@ bool settings_parse(const char *file, const char *text, size_t length, struct se
     settings_set_defaults(out);
     out->file = mem_strdup(file);
     struct err err = {0};
-    if (json_doc_parse(file, text, length, &out->doc, &err))
+    if (json_doc_parse(file, text, length, &out->doc, &err)) {
+        out->own_format = json_get(out->doc.root, "tare") != NULL;
         return read_document(out, problems);
+    }
     problems_add_unreadable(problems, file, &err);
     return false;
 }
@@ -231,17 +251,31 @@ void settings_fini(struct settings *settings)
     free(settings->file);
     free(settings->name);
     free(settings->pool.gpus);
+    settings_seeds_fini(&settings->seeds);
     strv_fini(&settings->historical_csvs);
     strv_fini(&settings->environment);
     json_doc_fini(&settings->doc);
     *settings = (struct settings){0};
 }
 
+static const char *const mode_names[MODE_COUNT] = {[MODE_MUTATION] = "mutation",
+                                                   [MODE_DEFAULT] = "default",
+                                                   [MODE_GRID] = "grid",
+                                                   [MODE_LIST] = "list",
+                                                   [MODE_PARALLEL] = "parallel"};
+
 const char *mode_name(enum mode mode)
 {
-    static const char *const names[] = {
-        [MODE_MUTATION] = "mutation", [MODE_DEFAULT] = "default", [MODE_PARALLEL] = "parallel"};
-    return names[mode];
+    return mode_names[mode];
+}
+
+bool mode_from_name(const char *name, enum mode *out)
+{
+    int mode = 0;
+    while (name && mode < MODE_PARALLEL && strcmp(mode_names[mode], name) != 0)
+        mode++;
+    *out = name && mode < MODE_PARALLEL ? (enum mode)mode : MODE_MUTATION;
+    return name && mode < MODE_PARALLEL;
 }
 
 void settings_describe(struct text *out)
