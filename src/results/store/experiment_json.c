@@ -359,6 +359,7 @@ bool files_write_experiment(int dir, sqlite3 *db, const struct plan *plan, size_
     *written = digest_of(text_get(&out), out.length);
     AUTO_CLOSE int folder = fs_make_dir_at(dir, experiment->id, 0777, err);
     return folder >= 0 && ((epochs_write_files(folder, db, (int64_t)number, write, err) &&
+                            history_write_file(folder, db, (int64_t)number, write, err) &&
                             write(folder, "experiment.json", text_get(&out), out.length, err)) ||
                            err_wrap(err, "%s", experiment->id));
 }
