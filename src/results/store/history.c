@@ -5,10 +5,12 @@
 
 #include "base/csv.h"
 #include "base/json.h"
+#include "base/mem.h"
 #include "base/text.h"
 #include "base/value.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 static bool write_point(sqlite3 *db, const struct event *event, const char *metric, const json_t *series, size_t at,
@@ -114,4 +116,133 @@ bool history_write_file(int folder, sqlite3 *db, int64_t experiment, fs_write_fn
         return false;
     return out.length == strlen(head) || write(folder, "history.csv", text_get(&out), out.length, err) ||
            err_wrap(err, "history.csv");
+}
+
+static json_t *best_json(sqlite3_stmt *row, enum goal goal)
+{
+    json_t *best = json_object();
+    json_object_set_new(best, "value", db_cell(row, 0));
+    json_object_set_new(best, "goal", json_string(goal_name(goal)));
+    json_object_set_new(best, "epoch", db_cell(row, 1));
+    json_object_set_new(best, "step", db_cell(row, 2));
+    json_object_set_new(best, "seconds", db_cell(row, 3));
+    return best;
+}
+
+bool history_add_best(sqlite3 *db, const struct plan_experiment *experiment, json_t *out, struct err *err)
+{
+    static const char sql[] = "SELECT h.value, h.epoch, h.step, h.seconds FROM experiments e JOIN history h ON h.experiment = e.number"
+                              " AND h.attempt = coalesce(e.result_attempt, e.attempts) WHERE e.number=? AND h.metric=? AND"
+                              " h.value IS NOT NULL ORDER BY h.value * ?, h.step LIMIT 1";
+    const struct plan_job *job = &experiment->foreground;
+    for (size_t i = 0; i < job->metric_count; i++) {
+        enum goal goal = goal_of(job->metrics[i].goal, job->metrics[i].name);
+        int64_t sign = goal == GOAL_MINIMIZE ? 1 : -1;
+        if (goal == GOAL_UNKNOWN)
+            continue;
+        AUTO_QUERY sqlite3_stmt *query =
+            db_query(db, err, sql, "iti", (int64_t)experiment->number, job->metrics[i].name, sign);
+        int step = query ? db_step(query, err) : -1;
+        if (step < 0)
+            return false;
+        json_object_set_new(out, job->metrics[i].name, step > 0 ? best_json(query, goal) : json_null());
+    }
+    return true;
+}
+
+/* The points of one metric on their way into lists. */
+struct curve {
+    struct history_point *points; /* without texts */
+    size_t count, capacity;
+    char *metric;
+    bool any_epoch;
+};
+
+struct curves {
+    int64_t attempt;
+    size_t points;
+    json_t *out;
+    bool thinned;
+    struct curve now;
+};
+
+/* Which of them stay, as flags: of each stretch the lowest, the highest and the first that is no finite number. */
+static void choose(const struct curve *curve, size_t most, bool *stays)
+{
+    size_t stretch = curve->count > most ? (2 * curve->count + most - 1) / most : 1;
+    for (size_t first = 0; first < curve->count; first += stretch) {
+        size_t end = first + stretch < curve->count ? first + stretch : curve->count;
+        size_t low = end, high = end, special = end;
+        for (size_t i = first; i < end; i++) {
+            double value = curve->points[i].value;
+            if (!isfinite(value)) {
+                special = special == end ? i : special;
+                continue;
+            }
+            low = low == end || value < curve->points[low].value ? i : low;
+            high = high == end || value > curve->points[high].value ? i : high;
+        }
+        for (size_t i = first; i < end; i++)
+            stays[i] = i == low || i == high || i == special;
+    }
+    stays[0] = stays[curve->count - 1] = true;
+}
+
+static void end_curve(struct curves *curves)
+{
+    struct curve *curve = &curves->now;
+    if (curve->count > 0) {
+        AUTO_FREE bool *stays = mem_array(curve->count, sizeof *stays);
+        json_t *steps = json_array(), *epochs = json_array(), *seconds = json_array(), *values = json_array();
+        choose(curve, curves->points, stays);
+        for (size_t i = 0; i < curve->count; i++) {
+            const struct history_point *point = &curve->points[i];
+            if (!stays[i])
+                continue;
+            json_array_append_new(steps, json_integer(point->step));
+            json_array_append_new(epochs, point->has_epoch ? json_integer(point->epoch) : json_null());
+            json_array_append_new(seconds, json_reading_or_null(point->seconds));
+            json_array_append_new(values, json_from_reading(point->value));
+        }
+        curves->thinned = curves->thinned || json_array_size(steps) < (size_t)curve->points[curve->count - 1].step;
+        json_t *json = json_pack("{s:o, s:o, s:o}", "step", steps, "seconds", seconds, "value", values);
+        if (curve->any_epoch)
+            json_object_set(json, "epoch", epochs);
+        json_decref(epochs);
+        json_object_set_new(curves->out, curve->metric, json);
+    }
+    free(curve->points);
+    free(curve->metric);
+    *curve = (struct curve){0};
+}
+
+static bool take_point(void *context, const struct history_point *point, struct err *err)
+{
+    struct curves *curves = context;
+    struct curve *curve = &curves->now;
+    (void)err;
+    if (point->attempt != curves->attempt)
+        return true;
+    if (!curve->metric || strcmp(curve->metric, point->metric) != 0) {
+        end_curve(curves);
+        curve->metric = mem_strdup(point->metric);
+    }
+    curve->points = mem_room(curve->points, curve->count, &curve->capacity, sizeof *curve->points);
+    curve->points[curve->count++] = *point;
+    curve->any_epoch = curve->any_epoch || point->has_epoch;
+    return true;
+}
+
+bool history_add_curves(sqlite3 *db, int64_t experiment, size_t points, json_t *out, bool *thinned, struct err *err)
+{
+    AUTO_QUERY sqlite3_stmt *query =
+        db_query(db, err, "SELECT coalesce(result_attempt, attempts) FROM experiments WHERE number=?", "i", experiment);
+    int step = query ? db_step(query, err) : -1;
+    if (step <= 0)
+        return step == 0;
+    struct curves curves = {.attempt = sqlite3_column_int64(query, 0), .points = points, .out = out};
+    bool ok = history_load(db, experiment, take_point, &curves, err);
+    end_curve(&curves);
+    *thinned = *thinned || curves.thinned;
+    return ok;
 }
