@@ -181,7 +181,7 @@ block = \"\".join(\"loss %d.5\n\" % (i % 1000 + 2) for i in range(100000))
 for i in range(100):
     sys.stdout.write(block if i != 37 else block + \"loss 0.125\n\")
 "'
-    settings 1 '"limits": {"log": "1 MiB"}'
+    settings 1 '"log_cap": "1MiB"'
     python3 -c 'import resource, subprocess, sys
 code = subprocess.call(sys.argv[1:])
 print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
