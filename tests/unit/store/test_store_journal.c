@@ -123,7 +123,7 @@ static void of_a_history_what_is_a_number_is_taken_and_the_rest_is_passed_over(v
         "{'outcome': 'succeeded', 'history': {"
         " 'loss': {'matches': 9, 'step': [1, 1, 2, 'x', 4, 5, 6], 'epoch': [1, 1, {'a': 1}, 4], 'seconds': [0.5, 0.5, 'x', 1, 2],"
         "  'value': [0.25, 0.125, 'nan', 3, '1', '-inf']},"
-        " 'accuracy': {'step': [9, -3, 7], 'value': [1e300, 97.5, null]}, 'a,\"b': {'step': [1], 'value': [1]},"
+        " 'accuracy': {'step': [9, -3, 7], 'value': [1e300, 97.5, null]}, '=a': {'step': [1], 'value': [1]},"
         " 'none': [], 'text': 'x', 'empty': {}, 'odd': {'step': 5, 'value': {}}}}");
     add(store, EVENT_EXPERIMENT_ENDED, 1, 0, "{'outcome': 'succeeded', 'metrics': {'loss': 0.25, 'accuracy': 1}}");
     fixture_close(store);
@@ -131,9 +131,9 @@ static void of_a_history_what_is_a_number_is_taken_and_the_rest_is_passed_over(v
     struct err err = {0};
     if (!history_each(run.path, add_point, &told, &err))
         fail_msg("%s", err.text);
-    assert_string_equal(text_get(&told), "1 demo_net_001 1 \"a,\"\"b\",,1,,1.0\n"
+    assert_string_equal(text_get(&told), "1 demo_net_001 1 \"'=a\",,1,,1.0\n"
                                          "1 demo_net_001 1 accuracy,,-3,,97.5\n"
-                                         "1 demo_net_001 1 accuracy,,9,,1e+300\n"
+                                         "1 demo_net_001 1 accuracy,,9,,1e300\n"
                                          "1 demo_net_001 1 loss,1,1,0.500000,0.25\n"
                                          "1 demo_net_001 1 loss,,2,,nan\n"
                                          "1 demo_net_001 1 loss,,5,,-inf\n");
