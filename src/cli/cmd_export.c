@@ -8,10 +8,10 @@
 
 #include <string.h>
 
-enum { OPTION_OUTPUT, OPTION_TABLE, OPTION_FORMAT, OPTION_EXACT, OPTION_FORCE, OPTION_AS_ROOT, OPTION_COUNT };
+enum { OPTION_OUTPUT, OPTION_TABLE, OPTION_HISTORY, OPTION_FORMAT, OPTION_EXACT, OPTION_FORCE, OPTION_AS_ROOT, OPTION_COUNT };
 
 static const char *const tables[] = {"experiments", "attempts", "epochs",  "hyperparameters",
-                                     "metrics",     "evidence", "samples", NULL};
+                                     "metrics",     "history",  "evidence", "samples", NULL};
 static const char *const formats[] = {"csv", "jsonl", NULL};
 
 static const struct cli_option options[OPTION_COUNT] = {
@@ -26,6 +26,7 @@ static const struct cli_option options[OPTION_COUNT] = {
                       .choices = tables,
                       .default_text = "experiments",
                       .help = "without --output: the table to print"},
+    [OPTION_HISTORY] = {.long_name = "--history", .help = "as --table history: every match of the metrics' patterns that is kept"},
     [OPTION_FORMAT] = {.long_name = "--format",
                        .argument = "FORMAT",
                        .type = CLI_CHOICE,
@@ -108,12 +109,15 @@ static int run(const struct cli_call *call)
     enum export_format format = json_lines ? EXPORT_JSON_LINES : exact ? EXPORT_EXACT : EXPORT_CSV;
     if (values[OPTION_OUTPUT].given && values[OPTION_TABLE].given)
         return cli_usage_error(call->command, "--table prints one table, --output writes all: not both");
+    if (values[OPTION_HISTORY].given && (values[OPTION_OUTPUT].given || values[OPTION_TABLE].given))
+        return cli_usage_error(call->command, "--history prints one table, as --table does: not with --table or --output");
+    const char *table = values[OPTION_HISTORY].given ? "history" : values[OPTION_TABLE].text;
     int code = reading_folders(call->operands.items, call->operands.count, &dataset);
     if (code != CLI_OK)
         return code;
     ok = values[OPTION_OUTPUT].given
              ? write_all(&dataset, values[OPTION_OUTPUT].text, format, values[OPTION_FORCE].given, &err)
-             : print_one(&dataset, values[OPTION_TABLE].text, format, &err);
+             : print_one(&dataset, table, format, &err);
     if (!ok && err.text[0])
         cli_error("%s", err.text);
     dataset_fini(&dataset);
@@ -137,6 +141,8 @@ static const char *const examples[] = {
     "write every table of a run as a CSV file",
     "export results/run_20261121_093000 --table epochs --format jsonl",
     "print the epochs as JSON Lines",
+    "export results/run_20261121_093000 --history",
+    "print the learning curves: a row for each match of a metric",
     NULL,
 };
 
