@@ -163,7 +163,7 @@ static void a_hyperparameter_is_an_object_with_a_type(void **state)
               "r:2:9: error: a hyperparameter cannot be called 'all': \"mutate\": \"all\" means every one "
               "(at $.models.r.supported_hyperparams.all)"));
     expect_registry(PARAM("\"default\": 1"),
-                    LINES("r:2:1: error: 'type' is missing: \"int\", \"float\" or \"choice\" (at " AT_X ")"));
+                    LINES("r:2:1: error: 'type' is missing: \"int\", \"float\", \"choice\", \"bool\" or \"text\" (at " AT_X ")"));
     expect_registry(
         PARAM("\"type\": \"flaot\", \"default\": 1, \"range\": [1, 2]"),
         LINES("r:2:10: error: 'type': expected \"int\", \"float\" or \"choice\", not \"flaot\"; did you mean 'float'? "
