@@ -16,6 +16,7 @@
 #include "session/preload.h"
 #include "session/run_folder.h"
 #include "session/run_means.h"
+#include "sharing/feasibility.h"
 #include "sharing/matching.h"
 #include "sharing/schedule.h"
 
@@ -211,6 +212,7 @@ static int run_new(const struct cli_call *call, struct run_means *means)
         return cli_usage_error(call->command, "%s", err.text);
     struct run_input input;
     run_input_read(&read, &input);
+    feasibility_check(&input.settings, &input.problems);
     say_input(call, &input);
     if (input.problems.errors > 0 || input.plan.count == 0) {
         if (input.problems.errors > 0)

@@ -19,7 +19,7 @@
 struct plan_param {
     char *name;
     struct value value;
-    bool mutated;
+    bool mutated; /* drawn, or varied by a grid, a list or seeds */
     char *flag;   /* before the value on the command line; NULL: it goes by the environment */
     size_t place; /* of the value in argv; 0: it is not there */
 };
@@ -27,7 +27,7 @@ struct plan_param {
 /* One job's command, ready to start. */
 struct plan_job {
     char *repo, *model;
-    enum mode mode; /* MUTATION or DEFAULT */
+    enum mode mode; /* not PARALLEL */
     struct plan_param *params; /* all of the model's hyperparameters, in the registry's order */
     size_t param_count;
     char *cwd;        /* the repository's folder */
@@ -51,7 +51,8 @@ struct plan_job {
 struct plan_experiment {
     char *id;     /* <repo>_<model>_<nnn>[_parallel]: nnn is number */
     size_t number; /* place in the plan, from 1 */
-    size_t entry;  /* place of its entry in the settings file, from 0: where it changes, configurations change */
+    size_t entry;  /* place of its entry in the settings file, from 0 */
+    size_t configuration; /* differs from entry to entry and from point to point of a grid or list: entry, where the plan has none */
     bool parallel;
     struct plan_job foreground;
     struct plan_job background; /* parallel only */

@@ -103,6 +103,8 @@ json_t *plan_experiment_to_json(const struct plan_experiment *experiment)
     set_text(json, "id", experiment->id);
     json_object_set_new(json, "number", json_integer((json_int_t)experiment->number));
     json_object_set_new(json, "entry", json_integer((json_int_t)experiment->entry));
+    if (experiment->configuration != experiment->entry)
+        json_object_set_new(json, "configuration", json_integer((json_int_t)experiment->configuration));
     json_object_set_new(json, "foreground", job_to_json(&experiment->foreground));
     if (experiment->parallel)
         json_object_set_new(json, "background", job_to_json(&experiment->background));
@@ -306,11 +308,9 @@ static void gpu_memory_from_json(const json_t *json, struct plan_job *job)
 
 static bool job_from_json(const json_t *json, struct plan_job *job, struct err *err)
 {
-    const char *mode = json_get_text(json, "mode");
-    if (!mode || (strcmp(mode, mode_name(MODE_MUTATION)) != 0 && strcmp(mode, mode_name(MODE_DEFAULT)) != 0))
+    if (!mode_from_name(json_get_text(json, "mode"), &job->mode))
         return err_set(err, "'mode' is missing or unknown");
     job->memory_snapshot = json_is_true(json_object_get(json, "memory_snapshot"));
-    job->mode = strcmp(mode, mode_name(MODE_DEFAULT)) == 0 ? MODE_DEFAULT : MODE_MUTATION;
     gpu_memory_from_json(json, job);
     job->rules = success_rules_from_json(json_object_get(json, "rules"));
     return get_text(json, "repository", &job->repo, err) && get_text(json, "model", &job->model, err) &&
@@ -360,6 +360,9 @@ static bool experiment_from_json(const json_t *json, struct plan_experiment *out
     if (!get_id(json, &out->id, err) || !get_count(json, "number", &out->number, err) ||
         !get_count(json, "entry", &out->entry, err) || !get_integer(json, "max_retries", &out->max_retries, err) ||
         !get_number(json, "timeout_s", &out->timeout_s, err))
+        return false;
+    out->configuration = out->entry;
+    if (json_object_get(json, "configuration") && !get_count(json, "configuration", &out->configuration, err))
         return false;
     if (!job_from_json(json_object_get(json, "foreground"), &out->foreground, err))
         return err_wrap(err, "foreground");

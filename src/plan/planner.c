@@ -18,6 +18,7 @@
 struct track {
     const struct entry_settings *entry;
     bool good; /* its names and values are known */
+    size_t configuration; /* of its first experiment */
     struct space foreground;
     struct space background;
 };
@@ -25,6 +26,7 @@ struct track {
 /* One experiment before it has its place. */
 struct draft {
     size_t track;
+    size_t configuration;
     struct value *values; /* of the foreground's params; owned */
     struct reading expected_s;
     double weight_s; /* what it is placed by */
@@ -63,9 +65,10 @@ static void resolve_entries(struct planner *planner)
         struct track *track = &planner->tracks[i];
         const struct entry_settings *entry = &planner->settings->entries[i];
         track->entry = entry;
-        track->good = space_init(&track->foreground, &source, &entry->foreground);
+        track->good = space_init(&track->foreground, &source, &entry->foreground,
+                                 entry->seeds.json_path ? &entry->seeds : &planner->settings->seeds);
         if (entry->parallel)
-            track->good = space_init(&track->background, &source, &entry->background) && track->good;
+            track->good = space_init(&track->background, &source, &entry->background, NULL) && track->good;
         if (track->foreground.repo && entry->runs > 0)
             find_command(planner, track->foreground.repo);
         if (track->background.repo && entry->runs > 0)
@@ -73,26 +76,50 @@ static void resolve_entries(struct planner *planner)
     }
 }
 
+static void add_to_seen(struct planner *planner, const struct track *track, const struct value *values)
+{
+    const struct space *space = &track->foreground;
+    AUTO_FREE char *context = space_context(space->repo->name, space->model, track->entry->parallel);
+    AUTO_FREE char *key = mutate_key(context, values, space->param_count);
+    seen_add(planner->seen, key);
+}
+
 /* Nothing drawn may repeat what another entry has fixed. */
 static void add_fixed_to_seen(struct planner *planner)
 {
     for (size_t i = 0; i < planner->settings->entry_count; i++) {
-        const struct track *track = &planner->tracks[i];
-        const struct space *space = &track->foreground;
-        if (!track->good || space->mode != MODE_DEFAULT || track->entry->runs <= 0)
+        struct track *track = &planner->tracks[i];
+        struct space *space = &track->foreground;
+        if (!track->good || space->mode == MODE_MUTATION || track->entry->runs <= 0)
             continue;
-        AUTO_FREE char *context = space_context(space->repo->name, space->model, track->entry->parallel);
-        AUTO_FREE char *key = mutate_key(context, space->values, space->param_count);
-        seen_add(planner->seen, key);
+        for (uint64_t point = 0; point < space_size(space); point++) {
+            if (space->part_count)
+                space_set_point(space, point);
+            for (size_t seed = 0; seed < space_seed_count(space); seed++) {
+                space_set_seed(space, seed, space->values);
+                add_to_seen(planner, track, space->values);
+            }
+        }
     }
 }
 
+/* The caller frees them. */
+static struct value *copy_values(const struct space *space, const struct value *values)
+{
+    struct value *out = mem_array(space->param_count, sizeof *out);
+    for (size_t i = 0; i < space->param_count; i++)
+        out[i] = value_copy(&values[i]);
+    return out;
+}
+
 /* Takes the values. */
-static void add_draft(struct planner *planner, size_t track, struct value *values)
+static void add_draft(struct planner *planner, size_t track, uint64_t point, struct value *values)
 {
     planner->drafts =
         mem_room(planner->drafts, planner->draft_count, &planner->draft_capacity, sizeof *planner->drafts);
-    planner->drafts[planner->draft_count++] = (struct draft){.track = track, .values = values};
+    planner->drafts[planner->draft_count++] = (struct draft){.track = track,
+                       .configuration = planner->tracks[track].configuration + (size_t)point,
+                       .values = values};
 }
 
 static void free_draft(const struct planner *planner, const struct draft *draft)
@@ -102,11 +129,25 @@ static void free_draft(const struct planner *planner, const struct draft *draft)
     free(draft->values);
 }
 
+/* Takes the values, which have the first seed. */
+static void add_with_seeds(struct planner *planner, size_t i, struct value *values)
+{
+    const struct space *space = &planner->tracks[i].foreground;
+    add_draft(planner, i, 0, values);
+    for (size_t seed = 1; seed < space_seed_count(space); seed++) {
+        struct value *copy = copy_values(space, values);
+        space_set_seed(space, seed, copy);
+        add_to_seen(planner, &planner->tracks[i], copy);
+        add_draft(planner, i, 0, copy);
+    }
+}
+
 /* The number of runs that could be drawn. */
 static int64_t draw_mutations(struct planner *planner, size_t i, struct err *err)
 {
     const struct entry_settings *entry = planner->tracks[i].entry;
     const struct space *space = &planner->tracks[i].foreground;
+    space_set_seed(space, 0, space->values);
     AUTO_FREE char *context = space_context(space->repo->name, space->model, entry->parallel);
     struct mutation *mutation = mutation_new(space->params, space->mutated, space->param_count, space->values, context);
     int64_t run = 0;
@@ -120,28 +161,32 @@ static int64_t draw_mutations(struct planner *planner, size_t i, struct err *err
             free(values);
             break;
         }
-        add_draft(planner, i, values);
+        add_with_seeds(planner, i, values);
     }
     mutation_free(mutation);
     return run;
 }
 
-static void add_defaults(struct planner *planner, size_t i)
+/* Each point with each seed, as often as is asked for. */
+static void add_points(struct planner *planner, size_t i)
 {
-    const struct space *space = &planner->tracks[i].foreground;
-    for (int64_t run = 0; run < planner->tracks[i].entry->runs; run++) {
-        struct value *values = mem_array(space->param_count, sizeof *values);
-        for (size_t k = 0; k < space->param_count; k++)
-            values[k] = value_copy(&space->values[k]);
-        add_draft(planner, i, values);
+    struct space *space = &planner->tracks[i].foreground;
+    for (uint64_t point = 0; point < space_size(space); point++) {
+        if (space->part_count)
+            space_set_point(space, point);
+        for (size_t seed = 0; seed < space_seed_count(space); seed++) {
+            space_set_seed(space, seed, space->values);
+            for (int64_t run = 0; run < planner->tracks[i].entry->runs; run++)
+                add_draft(planner, i, point, copy_values(space, space->values));
+        }
     }
 }
 
 static void draw_entry(struct planner *planner, size_t i)
 {
     const struct entry_settings *entry = planner->tracks[i].entry;
-    if (planner->tracks[i].foreground.mode == MODE_DEFAULT) {
-        add_defaults(planner, i);
+    if (planner->tracks[i].foreground.mode != MODE_MUTATION) {
+        add_points(planner, i);
         return;
     }
     struct err err = {0};
@@ -158,19 +203,46 @@ static void draw_entry(struct planner *planner, size_t i)
                      err.text);
 }
 
+/* Of all entries together; and numbers their configurations. */
 static bool check_total(struct planner *planner)
 {
-    int64_t total = 0;
+    uint64_t total = 0;
+    size_t more = 0;
     for (size_t i = 0; i < planner->settings->entry_count; i++) {
-        int64_t runs = planner->settings->entries[i].runs;
-        if (runs > MOST_EXPERIMENTS || (total += runs > 0 ? runs : 0) > MOST_EXPERIMENTS) {
-            problems_add(planner->problems, SEVERITY_ERROR, &planner->settings->doc,
-                         planner->settings->entries[i].json_path, "more than %d experiments are asked for",
-                         MOST_EXPERIMENTS);
+        struct track *track = &planner->tracks[i];
+        const struct entry_settings *entry = track->entry;
+        uint64_t points = track->good ? space_size(&track->foreground) : 1;
+        uint64_t seeds = space_seed_count(&track->foreground), runs = entry->runs > 0 ? (uint64_t)entry->runs : 0, all;
+        track->configuration = entry->index + more;
+        bool small = !__builtin_mul_overflow(points, seeds, &all) && !__builtin_mul_overflow(all, runs, &all) &&
+                     all <= MOST_EXPERIMENTS;
+        if (runs > 0 && (!small || (total += all) > MOST_EXPERIMENTS)) {
+            AUTO_FREE char *product =
+                points * seeds > 1 ? mem_printf(": this entry has %" PRIu64 "%s combinations, each with %" PRIu64
+                                                " seeds and %" PRIu64 " runs",
+                                                points, points == UINT64_MAX ? " or more" : "", seeds, runs)
+                                   : mem_strdup("");
+            problems_add(planner->problems, SEVERITY_ERROR, &planner->settings->doc, entry->json_path,
+                         "more than %d experiments are asked for%s", MOST_EXPERIMENTS, product);
             return false;
         }
+        more += runs > 0 ? points - 1 : 0;
     }
     return true;
+}
+
+static void warn_of_deduplication(const struct planner *planner)
+{
+    for (size_t i = 0; i < planner->settings->entry_count; i++) {
+        enum mode mode = planner->tracks[i].foreground.mode;
+        if (mode != MODE_GRID && mode != MODE_LIST)
+            continue;
+        problems_add(planner->problems, SEVERITY_WARNING, &planner->settings->doc, "$.use_deduplication",
+                     "'use_deduplication' is for what is drawn: the points of a %s run also where 'historical_csvs' has "
+                     "them",
+                     mode_name(mode));
+        return;
+    }
 }
 
 static void draw_all(struct planner *planner)
@@ -179,6 +251,8 @@ static void draw_all(struct planner *planner)
     if (deduplicate || longest_first)
         history_read(planner->settings, planner->registry, planner->options, deduplicate ? planner->seen : NULL,
                      longest_first ? &planner->expected : NULL, planner->problems);
+    if (deduplicate)
+        warn_of_deduplication(planner);
     if (!check_total(planner))
         return;
     add_fixed_to_seen(planner);
@@ -211,13 +285,13 @@ static size_t count_warmup_blocks(const struct planner *planner)
 {
     size_t most = 0, run = 0;
     for (size_t i = 0; i < planner->draft_count && is_warmup(planner, &planner->drafts[i]); i++) {
-        run = i && planner->drafts[i].track == planner->drafts[i - 1].track ? run + 1 : 1;
+        run = i && planner->drafts[i].configuration == planner->drafts[i - 1].configuration ? run + 1 : 1;
         most = run > most ? run : most;
     }
     return most;
 }
 
-/* Block k holds run k of every entry that has one, in an order of its own. The drafts stand entry by entry. */
+/* Block k holds run k of every configuration that has one, in an order of its own. The drafts stand by configuration. */
 static void order_in_blocks(struct planner *planner)
 {
     size_t count = planner->draft_count, warmups = count_warmup_blocks(planner);
@@ -226,7 +300,7 @@ static void order_in_blocks(struct planner *planner)
     AUTO_FREE size_t *end = mem_array(count + 1, sizeof *end); /* of each block: first its size, then where it begins,
                                                                     * then where its next draft goes */
     for (size_t i = 0; i < count; i++) {
-        bool goes_on = i && planner->drafts[i].track == planner->drafts[i - 1].track;
+        bool goes_on = i && planner->drafts[i].configuration == planner->drafts[i - 1].configuration;
         run[i] = goes_on ? run[i - 1] + 1 : is_warmup(planner, &planner->drafts[i]) ? 0 : warmups;
         end[run[i]]++;
     }
@@ -339,7 +413,7 @@ static void make_job(const struct planner *planner, const struct space *space, c
     for (size_t i = 0; i < space->param_count; i++)
         job->params[i] = (struct plan_param){.name = mem_strdup(repo->params[i].name),
                                              .value = value_copy(&values[i]),
-                                             .mutated = space->mutated[i],
+                                             .mutated = space->mutated[i] || (space->seeds && i == space->seed_at),
                                              .flag = mem_strdup(repo->params[i].flag)};
     job->metrics = mem_array(repo->metric_count, sizeof *job->metrics);
     job->metric_count = repo->metric_count;
@@ -374,6 +448,7 @@ static void make_experiment(const struct planner *planner, const struct draft *d
         .id = plan_experiment_id(track->foreground.repo->name, track->foreground.model, number, entry->parallel),
         .number = number,
         .entry = entry->index,
+        .configuration = draft->configuration,
         .parallel = entry->parallel,
         .max_retries = entry->max_retries,
         .governor = mem_strdup(entry->governor),

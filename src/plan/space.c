@@ -1,6 +1,7 @@
 #include "plan/space.h"
 
 #include "base/mem.h"
+#include "base/text.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -77,7 +78,7 @@ static void drop(const struct space *space, const struct space_source *source, c
         return;
     strv_add(dropped, name);
     AUTO_FREE char *nearest = nearest_param(space, name);
-    if (source->strict)
+    if (source->strict || space->mode == MODE_GRID || space->mode == MODE_LIST)
         problems_add(source->problems, SEVERITY_ERROR, &source->settings->doc, place,
                      "'%s' has no hyperparameter '%s'%s", space->repo->name, name, nearest);
     else
@@ -186,27 +187,139 @@ static bool fit_value(const struct space_source *source, const char *place, cons
     return false;
 }
 
-static bool set_values(struct space *space, const struct space_source *source, const struct job_settings *job,
-                       struct strv *dropped, bool *given)
+/* Where values that a job gives go to. */
+struct given {
+    const struct job_settings *job;
+    struct strv dropped; /* names that the model does not have, each told once */
+    bool *named;         /* of each param: the job gives it */
+};
+
+/* The values of one param: a single one, or those of an axis. Duplicates of an axis are left out. */
+static bool fit_axis(const struct space_source *source, const char *place, const struct param *param,
+                     const struct setting_param *set, struct space_values *out)
 {
     bool ok = true;
-    AUTO_FREE char *all = json_path_key(job->json_path, "hyperparameters");
-    for (size_t i = 0; i < job->param_count; i++) {
-        const struct setting_param *set = &job->params[i];
+    struct seen *seen = seen_new();
+    out->values = mem_array(set->axis_count, sizeof *out->values);
+    for (size_t i = 0; i < set->axis_count; i++) {
+        AUTO_FREE char *item = json_path_index(place, i);
+        struct value value = {0};
+        if (!fit_value(source, item, param, &set->axis[i], &value)) {
+            ok = false;
+            continue;
+        }
+        AUTO_FREE char *written = value_format(&value);
+        if (seen_add(seen, written)) {
+            out->values[out->count++] = value;
+            continue;
+        }
+        problems_add(source->problems, SEVERITY_WARNING, &source->settings->doc, item,
+                     "'%s': duplicate value %s is left out", set->name, written);
+        value_fini(&value);
+    }
+    seen_free(seen);
+    return ok;
+}
+
+/* params: the job's, or those of one point (point is then not NULL and takes them). */
+static bool set_values(struct space *space, const struct space_source *source, const char *all,
+                       const struct setting_param *params, size_t count, struct space_values *point,
+                       struct given *given)
+{
+    bool ok = true;
+    for (size_t i = 0; i < count; i++) {
+        const struct setting_param *set = &params[i];
         AUTO_FREE char *place = json_path_key(all, set->name);
         size_t at = find_param(space, set->name);
         struct value value = {0};
         if (at == space->param_count) {
-            drop(space, source, place, set->name, dropped);
-        } else if (fit_value(source, place, space->params[at], &set->value, &value)) {
+            drop(space, source, place, set->name, &given->dropped);
+            continue;
+        }
+        given->named[at] = true;
+        if (set->axis) {
+            struct space_values *axis = &space->parts[space->part_count++];
+            axis->at = mem_array(1, sizeof *axis->at);
+            axis->at[0] = at;
+            space->mutated[at] = true;
+            ok = fit_axis(source, place, space->params[at], set, axis) && ok;
+        } else if (!fit_value(source, place, space->params[at], &set->value, &value)) {
+            ok = false;
+        } else if (point) {
+            point->at[point->count] = at;
+            point->values[point->count++] = value;
+            space->mutated[at] = true;
+        } else {
             value_fini(&space->values[at]);
             space->values[at] = value;
-            given[at] = true;
-        } else {
-            ok = false;
         }
     }
     return ok;
+}
+
+static void part_free(struct space_values *part)
+{
+    for (size_t i = 0; i < part->count; i++)
+        value_fini(&part->values[i]);
+    free(part->values);
+    free(part->at);
+    *part = (struct space_values){0};
+}
+
+static char *exact_key(const struct space *space)
+{
+    struct text key = {0};
+    for (size_t i = 0; i < space->param_count; i++) {
+        AUTO_FREE char *written = value_format(&space->values[i]);
+        text_addf(&key, "%d %s\x1f", space->values[i].kind, written);
+    }
+    return text_take(&key);
+}
+
+static bool set_points(struct space *space, const struct space_source *source, struct given *given)
+{
+    bool ok = true;
+    struct seen *seen = seen_new();
+    for (size_t i = 0; i < given->job->point_count; i++) {
+        const struct setting_point *from = &given->job->points[i];
+        struct space_values *point = &space->parts[space->part_count++];
+        point->at = mem_array(from->param_count, sizeof *point->at);
+        point->values = mem_array(from->param_count, sizeof *point->values);
+        ok = set_values(space, source, from->json_path, from->params, from->param_count, point, given) && ok;
+        space_set_point(space, space->part_count - 1);
+        AUTO_FREE char *key = exact_key(space);
+        if (seen_add(seen, key))
+            continue;
+        problems_add(source->problems, SEVERITY_WARNING, &source->settings->doc, from->json_path,
+                     "duplicate point is left out; 'runs_per_config' or 'seeds' repeat each point");
+        part_free(point);
+        space->part_count--;
+    }
+    seen_free(seen);
+    return ok;
+}
+
+/* A seed that is given twice would be one of both only. */
+static bool set_seeds(struct space *space, const struct space_source *source, const struct setting_seeds *seeds,
+                      const struct given *given)
+{
+    if (!seeds || !seeds->json_path)
+        return true;
+    const struct param *param = repo_seed(space->repo);
+    const struct json_doc *doc = &source->settings->doc;
+    if (!param || param->type != PARAM_INT) {
+        AUTO_FREE char *why = param ? mem_printf("the hyperparameter '%s' is not of type int", param->name)
+                                    : mem_strdup("no hyperparameter is named seed, random_seed or manual_seed");
+        problems_add(source->problems, SEVERITY_ERROR, doc, seeds->json_path, "'seeds': '%s' has no seed: %s",
+                     space->repo->name, why);
+        return false;
+    }
+    space->seeds = seeds;
+    space->seed_at = (size_t)(param - space->repo->params);
+    if (given->named[space->seed_at])
+        problems_add(source->problems, SEVERITY_ERROR, doc, seeds->json_path,
+                     "'seeds' and 'hyperparameters' both set '%s': keep one of them", param->name);
+    return !given->named[space->seed_at];
 }
 
 /* Where name i of the mutate list stands in the settings: the list has two spellings and may be one text. */
@@ -238,6 +351,8 @@ static bool mutate_all(struct space *space, const struct space_source *source, c
 {
     bool any = false;
     for (size_t at = 0; at < space->param_count; at++) {
+        if (space->seeds && at == space->seed_at)
+            continue;
         if (param_size(space->params[at]) == 0) {
             problems_add(source->problems, SEVERITY_WARNING, &source->settings->doc, place,
                          "'%s' cannot be mutated: the registry gives no other value than its default",
@@ -263,6 +378,10 @@ static bool mutate_listed(struct space *space, const struct space_source *source
         size_t at = find_param(space, name);
         if (at == space->param_count) {
             drop(space, source, place, name, dropped);
+        } else if (space->seeds && at == space->seed_at) {
+            problems_add(source->problems, SEVERITY_ERROR, &source->settings->doc, place,
+                         "'%s' is set by 'seeds', so it cannot be mutated", name);
+            return false;
         } else if (param_size(space->params[at]) == 0) {
             problems_add(source->problems, SEVERITY_ERROR, &source->settings->doc, place,
                          "'%s' cannot be mutated: the registry gives no other value than its default", name);
@@ -291,7 +410,24 @@ static bool set_mutations(struct space *space, const struct space_source *source
     return mutate_all(space, source, place, given);
 }
 
-bool space_init(struct space *space, const struct space_source *source, const struct job_settings *job)
+static bool fill(struct space *space, const struct space_source *source, const struct job_settings *job,
+                 const struct setting_seeds *seeds)
+{
+    bool list = job->mode == MODE_LIST;
+    AUTO_FREE bool *named = mem_array(space->param_count, sizeof *named);
+    struct given given = {.job = job, .named = named};
+    AUTO_FREE char *all = json_path_key(job->json_path, "hyperparameters");
+    space->parts = mem_array((list ? job->point_count : job->param_count) + 1, sizeof *space->parts);
+    bool ok = list ? set_points(space, source, &given)
+                   : set_values(space, source, all, job->params, job->param_count, NULL, &given);
+    ok = set_seeds(space, source, seeds, &given) && ok;
+    ok = set_mutations(space, source, job, &given.dropped, named) && ok;
+    strv_fini(&given.dropped);
+    return ok;
+}
+
+bool space_init(struct space *space, const struct space_source *source, const struct job_settings *job,
+                const struct setting_seeds *seeds)
 {
     *space = (struct space){.mode = job->mode};
     if (!find_repo(space, source, job))
@@ -308,10 +444,51 @@ bool space_init(struct space *space, const struct space_source *source, const st
         space->params[i] = &space->repo->params[i];
         space->values[i] = value_copy(&space->params[i]->default_value);
     }
-    AUTO_STRV struct strv dropped = {0};
-    AUTO_FREE bool *given = mem_array(space->param_count, sizeof *given);
-    bool values_ok = set_values(space, source, job, &dropped, given);
-    return set_mutations(space, source, job, &dropped, given) && values_ok;
+    return fill(space, source, job, seeds);
+}
+
+uint64_t space_size(const struct space *space)
+{
+    uint64_t size = 1;
+    if (space->mode == MODE_LIST)
+        return space->part_count;
+    for (size_t i = 0; i < space->part_count; i++)
+        if (__builtin_mul_overflow(size, space->parts[i].count, &size))
+            return UINT64_MAX;
+    return size;
+}
+
+static void set_value(struct space *space, size_t at, const struct value *value)
+{
+    value_fini(&space->values[at]);
+    space->values[at] = value_copy(value);
+}
+
+void space_set_point(struct space *space, uint64_t index)
+{
+    if (space->mode == MODE_LIST) {
+        for (size_t at = 0; at < space->param_count; at++)
+            set_value(space, at, &space->params[at]->default_value);
+        const struct space_values *point = &space->parts[index];
+        for (size_t i = 0; i < point->count; i++)
+            set_value(space, point->at[i], &point->values[i]);
+        return;
+    }
+    for (size_t i = space->part_count; i-- > 0; index /= space->parts[i].count)
+        set_value(space, space->parts[i].at[0], &space->parts[i].values[index % space->parts[i].count]);
+}
+
+size_t space_seed_count(const struct space *space)
+{
+    return space->seeds ? space->seeds->count : 1;
+}
+
+void space_set_seed(const struct space *space, size_t index, struct value *values)
+{
+    if (!space->seeds)
+        return;
+    value_fini(&values[space->seed_at]);
+    values[space->seed_at] = value_int(space->seeds->items ? space->seeds->items[index] : (int64_t)index + 1);
 }
 
 void space_fini(struct space *space)
@@ -321,6 +498,9 @@ void space_fini(struct space *space)
     free(space->params);
     free(space->values);
     free(space->mutated);
+    for (size_t i = 0; i < space->part_count; i++)
+        part_free(&space->parts[i]);
+    free(space->parts);
     *space = (struct space){0};
 }
 

@@ -17,19 +17,18 @@ static void add_fact(struct text *out, const char *name, const char *value)
     text_addf(out, "%-12s %s\n", name, safe);
 }
 
-/* "3 mutation, 1 default, 2 parallel" */
+/* "3 mutation, 1 default, 6 grid, 2 parallel" */
 static void add_modes(const struct plan *plan, struct text *out)
 {
-    size_t counts[3] = {0};
+    size_t counts[MODE_COUNT] = {0};
     for (size_t i = 0; i < plan->count; i++) {
         const struct plan_experiment *experiment = &plan->experiments[i];
         counts[experiment->parallel ? MODE_PARALLEL : experiment->foreground.mode]++;
     }
-    static const enum mode order[] = {MODE_MUTATION, MODE_DEFAULT, MODE_PARALLEL};
     size_t printed = 0;
-    for (size_t i = 0; i < 3; i++)
-        if (counts[order[i]])
-            text_addf(out, "%s%zu %s", printed++ ? ", " : "", counts[order[i]], mode_name(order[i]));
+    for (int mode = 0; mode < MODE_COUNT; mode++)
+        if (counts[mode])
+            text_addf(out, "%s%zu %s", printed++ ? ", " : "", counts[mode], mode_name((enum mode)mode));
 }
 
 static bool has_parallel(const struct plan *plan)

@@ -54,7 +54,7 @@ static void take(struct lane *lane)
         lane_enter(lane, PHASE_CLOSING);
         return;
     }
-    bool same = lane->experiment->entry == lane->last_entry;
+    bool same = lane->experiment->configuration == lane->last_configuration;
     double seconds = same ? timing->between_runs_s : timing->between_configurations_s;
     if (!lane->ran_one || seconds <= 0) {
         lane_enter(lane, PHASE_STARTING);
@@ -80,7 +80,7 @@ static void pause_before(struct lane *lane)
         return;
     }
     const struct timing *timing = &lane->runner->plan->timing;
-    bool same = lane->experiment->entry == lane->last_entry;
+    bool same = lane->experiment->configuration == lane->last_configuration;
     lane_guard_pause(lane, same ? timing->between_runs_s : timing->between_configurations_s);
 }
 
@@ -283,7 +283,7 @@ static void end_experiment(struct lane *lane)
 static void write_results(struct lane *lane)
 {
     lane->ran_one = true;
-    lane->last_entry = lane->experiment->entry;
+    lane->last_configuration = lane->experiment->configuration;
     runner_write_results(lane->runner, lane->experiment->number, lane, lane_next);
 }
 

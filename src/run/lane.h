@@ -22,7 +22,7 @@ struct lane {
     enum phase phase;
     const struct plan_experiment *experiment; /* in work or, while pausing, the next; NULL: none */
     bool ran_one;                             /* in this session: a pause comes before the next */
-    size_t last_entry;                        /* of the settings file, of the experiment before */
+    size_t last_configuration;                /* of the experiment before */
     struct attempt attempt;
     int64_t failed;       /* attempts of the experiment that failed */
     int machine_failures; /* attempts in a row that the machine interrupted */

@@ -113,6 +113,21 @@ static char *name_of(const struct feasibility *study, size_t at)
     return text_take(&name);
 }
 
+void feasibility_check(const struct settings *settings, struct problems *problems)
+{
+    for (size_t i = 0; i < settings->entry_count; i++) {
+        const struct entry_settings *entry = &settings->entries[i];
+        bool points = entry->foreground.mode == MODE_GRID || entry->foreground.mode == MODE_LIST;
+        if (points || entry->seeds.json_path)
+            problems_add(problems, SEVERITY_ERROR, &settings->doc, entry->json_path,
+                         "this command cannot take %s: write an entry with one value of each hyperparameter",
+                         points ? "a grid or a list of points" : "'seeds'");
+    }
+    if (settings->seeds.json_path)
+        problems_add(problems, SEVERITY_ERROR, &settings->doc, settings->seeds.json_path,
+                     "this command cannot take 'seeds': leave it out");
+}
+
 void feasibility_choose(const struct settings *settings, const struct registry *registry, struct feasibility *out)
 {
     json_t *entries = json_object_get(settings->doc.root, "experiments");

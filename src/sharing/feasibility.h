@@ -125,6 +125,9 @@ struct feasibility {
 
 enum { PAIRS_OVERLAP_S = 10, PAIRS_PAIR_S = 600 }; /* where nothing else is asked for */
 
+/* Entries with several points or seeds are errors: one training of each model is measured. */
+void feasibility_check(const struct settings *settings, struct problems *problems);
+
 /* The models and pairs of the settings; both must have been read without errors and outlive out. */
 void feasibility_choose(const struct settings *settings, const struct registry *registry, struct feasibility *out);
 

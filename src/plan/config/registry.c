@@ -5,6 +5,7 @@
 #include "plan/config/registry_repo.h"
 
 #include <string.h>
+#include <strings.h>
 
 enum { LONGEST_FILE = 64 << 20 };
 
@@ -100,6 +101,23 @@ const struct param *repo_param(const struct repo *repo, const char *name)
 {
     for (size_t i = 0; i < repo->param_count; i++)
         if (strcmp(repo->params[i].name, name) == 0)
+            return &repo->params[i];
+    return NULL;
+}
+
+bool param_name_is_seed(const char *name)
+{
+    static const char *const seeds[] = {"seed", "random_seed", "manual_seed"};
+    for (size_t i = 0; i < sizeof seeds / sizeof *seeds; i++)
+        if (strcasecmp(name, seeds[i]) == 0)
+            return true;
+    return false;
+}
+
+const struct param *repo_seed(const struct repo *repo)
+{
+    for (size_t i = 0; i < repo->param_count; i++)
+        if (param_name_is_seed(repo->params[i].name))
             return &repo->params[i];
     return NULL;
 }

@@ -162,6 +162,10 @@ void registry_describe(struct text *out);
 
 const struct repo *registry_find(const struct registry *registry, const char *name);
 const struct param *repo_param(const struct repo *repo, const char *name);
+
+/* Names of a hyperparameter that is a training's random seed: seed, random_seed, manual_seed, in any case. */
+bool param_name_is_seed(const char *name);
+const struct param *repo_seed(const struct repo *repo); /* the first of these; NULL: none */
 struct success_rules repo_rules(const struct repo *repo, const char *model);
 
 /* {metrics, fail_on, cpu_only, reads_checkpoints}: a new reference. From NULL come rules that ask for nothing. */

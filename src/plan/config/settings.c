@@ -3,9 +3,12 @@
 #include "base/mem.h"
 #include "plan/config/settings_entry.h"
 
+#include <string.h>
+
 enum { LONGEST_FILE = 64 << 20 };
 
-static const char *const global_modes[] = {"mutation", "nonparallel", "default", "parallel", "mixed", NULL};
+static const char *const global_modes[] = {"mutation", "nonparallel", "default", "grid",
+                                           "list",     "parallel",    "mixed",   NULL};
 
 /* The top of the file, before it goes into struct settings. */
 struct top {
@@ -35,6 +38,7 @@ static const struct field top_rows[] = {
      .high = 1000000,
      .initial = "1",
      .help = "how many experiments an entry makes that says none; 0: none"},
+    SETTINGS_SEEDS_ROW("none"),
     {.key = "max_retries",
      .kind = FIELD_INT,
      .offset = offsetof(struct top, global.max_retries),
@@ -184,6 +188,7 @@ static void read_root(const struct source *source, const json_t *root, struct se
     if (top.global.governor)
         settings_check_governor(source, "$.governor", top.global.governor);
     check_gpu_limit(source, &top.global);
+    settings_read_seeds(source, "$", root, &settings->seeds);
     settings_read_tare(source, root, settings);
     read_entries(source, root, &top.global, settings);
     take_top(&top, settings);
@@ -231,17 +236,31 @@ void settings_fini(struct settings *settings)
     free(settings->file);
     free(settings->name);
     free(settings->pool.gpus);
+    settings_seeds_fini(&settings->seeds);
     strv_fini(&settings->historical_csvs);
     strv_fini(&settings->environment);
     json_doc_fini(&settings->doc);
     *settings = (struct settings){0};
 }
 
+static const char *const mode_names[MODE_COUNT] = {[MODE_MUTATION] = "mutation",
+                                                   [MODE_DEFAULT] = "default",
+                                                   [MODE_GRID] = "grid",
+                                                   [MODE_LIST] = "list",
+                                                   [MODE_PARALLEL] = "parallel"};
+
 const char *mode_name(enum mode mode)
 {
-    static const char *const names[] = {
-        [MODE_MUTATION] = "mutation", [MODE_DEFAULT] = "default", [MODE_PARALLEL] = "parallel"};
-    return names[mode];
+    return mode_names[mode];
+}
+
+bool mode_from_name(const char *name, enum mode *out)
+{
+    int mode = 0;
+    while (name && mode < MODE_PARALLEL && strcmp(mode_names[mode], name) != 0)
+        mode++;
+    *out = name && mode < MODE_PARALLEL ? (enum mode)mode : MODE_MUTATION;
+    return name && mode < MODE_PARALLEL;
 }
 
 void settings_describe(struct text *out)

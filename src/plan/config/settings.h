@@ -15,11 +15,27 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum mode { MODE_MUTATION, MODE_DEFAULT, MODE_PARALLEL };
+enum mode { MODE_MUTATION, MODE_DEFAULT, MODE_GRID, MODE_LIST, MODE_PARALLEL, MODE_COUNT };
 
 struct setting_param {
     char *name;
-    struct value value;
+    struct value value; /* of an axis the first */
+    struct value *axis; /* mode grid: the values that it takes one after the other; NULL: the one */
+    size_t axis_count;
+};
+
+/* Mode list: one of its points. */
+struct setting_point {
+    char *json_path;
+    struct setting_param *params;
+    size_t param_count;
+};
+
+/* "seeds": each combination is run once with each of them. */
+struct setting_seeds {
+    char *json_path; /* of what said it; NULL: nothing is said */
+    int64_t *items; /* NULL: from 1 to count */
+    size_t count;
 };
 
 /* true or false, or nothing is said. */
@@ -30,10 +46,12 @@ struct job_settings {
     char *json_path; /* of the object that said it */
     char *repo;
     char *model;
-    enum mode mode;               /* MUTATION or DEFAULT */
+    enum mode mode;               /* not PARALLEL */
     struct strv mutate;           /* names, or "all"; empty in mutation mode: all */
-    struct setting_param *params; /* "hyperparameters" */
+    struct setting_param *params; /* "hyperparameters"; of mode list those of the first point, borrowed */
     size_t param_count;
+    struct setting_point *points; /* mode list */
+    size_t point_count;
     struct gpu_limit gpu_limit;           /* of each GPU's memory: its own over the entry's over the file's */
     enum setting_switch track_gpu_memory; /* followed, also without a limit; unsaid: where it can be */
 };
@@ -46,6 +64,7 @@ struct entry_settings {
     struct job_settings foreground; /* the job itself when not parallel */
     struct job_settings background; /* parallel only */
     int64_t runs;                 /* experiment over foreground over global; default 1; 0 is allowed: nothing to run */
+    struct setting_seeds seeds;   /* over those of the file; of the foreground */
     int64_t max_retries;          /* entry over global; default 2 */
     char *governor;               /* entry over global; NULL: left alone */
     double timeout_s;             /* entry over global; 0: none */
@@ -125,6 +144,7 @@ struct settings {
     char *name; /* "experiment_name"; NULL: none */
     struct entry_settings *entries;
     size_t entry_count;
+    struct setting_seeds seeds; /* of entries that say none */
     bool deduplicate;
     struct strv historical_csvs; /* as given: relative to the settings file, then to the working folder */
     bool has_seed;
@@ -164,6 +184,9 @@ extern const char *const cpu_sets_modes[], *const plan_orders[];
 /* "all", "none", or numbers and UUIDs by commas, none of them empty. */
 bool settings_gpus_are_list(const char *text);
 
-const char *mode_name(enum mode mode); /* "mutation", "default", "parallel" */
+const char *mode_name(enum mode mode); /* "mutation", "default", "grid", "list", "parallel" */
+
+/* The mode of one job that has this name; false: none (NULL is none). */
+bool mode_from_name(const char *name, enum mode *out);
 
 #endif

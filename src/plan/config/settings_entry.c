@@ -75,7 +75,10 @@ static int entry_mode(const struct source *source, const char *path, const json_
 
 static enum mode job_mode(int written)
 {
-    return written == WRITTEN_DEFAULT ? MODE_DEFAULT : MODE_MUTATION;
+    return written == WRITTEN_DEFAULT ? MODE_DEFAULT
+           : written == WRITTEN_GRID  ? MODE_GRID
+           : written == WRITTEN_LIST  ? MODE_LIST
+                                      : MODE_MUTATION;
 }
 
 /* What a side of a parallel entry says of its own. */
@@ -217,6 +220,7 @@ void settings_read_entry(const struct source *source, const char *path, const js
     settings_fill_job(&entry->foreground, path);
     take_levels(source, path, &said, global, settings->pool.isolation, entry);
     entry->runs = first_said(said.runs, foreground_runs, global->runs);
+    settings_read_seeds(source, path, json, &entry->seeds);
     free(said.gpu_limit);
 }
 
@@ -224,6 +228,7 @@ void settings_entry_fini(struct entry_settings *entry)
 {
     free(entry->json_path);
     free(entry->governor);
+    settings_seeds_fini(&entry->seeds);
     settings_job_fini(&entry->foreground);
     settings_job_fini(&entry->background);
 }

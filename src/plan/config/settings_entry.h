@@ -10,6 +10,8 @@ enum written_mode {
     WRITTEN_MUTATION,
     WRITTEN_NONPARALLEL,
     WRITTEN_DEFAULT,
+    WRITTEN_GRID,
+    WRITTEN_LIST,
     WRITTEN_PARALLEL,
     WRITTEN_MIXED,
     WRITTEN_NONE
@@ -31,6 +33,14 @@ struct level {
 };
 
 enum { UNSAID = -1 };
+
+#define SETTINGS_SEEDS_ROW(fallback)                                                                                   \
+    {                                                                                                                  \
+        .key = "seeds", .kind = FIELD_OTHER, .expected = "an integer from 1 to 1000000, or a list of integers",        \
+        .initial = fallback,                                                                                           \
+        .help = "replicates: each combination is run with each of these values of the model's `seed` "                 \
+                "(or `random_seed`, `manual_seed`); 5: 1 to 5"                                                         \
+    }
 
 extern const struct field_table settings_entry_table, settings_foreground_table, settings_background_table;
 
@@ -63,6 +73,18 @@ void settings_read_mutates(const struct source *source, const char *path, const 
 void settings_fill_job(struct job_settings *job, const char *path);
 
 void settings_job_fini(struct job_settings *job);
+
+/* What spans its experiments: "hyperparameters" and "seeds". (settings_space.c) */
+
+/* Of a job whose path and mode are read. */
+void settings_read_hyperparameters(const struct source *source, const char *path, const json_t *object,
+                                   struct job_settings *job);
+void settings_hyperparameters_fini(struct job_settings *job);
+
+/* "seeds" of an object; out keeps its zeros when it is not there or wrong. */
+void settings_read_seeds(const struct source *source, const char *path, const json_t *object,
+                         struct setting_seeds *out);
+void settings_seeds_fini(struct setting_seeds *seeds);
 
 /* The key "tare" of the settings, what the study's format does not have. (settings_tare.c) */
 

@@ -2,8 +2,10 @@
 
 #include <stddef.h>
 
-static const char *const entry_modes[] = {"mutation", "nonparallel", "default", "parallel", NULL};
-static const char *const job_modes[] = {"mutation", "nonparallel", "default", NULL};
+/* Each begins as the one before it does: their places are those of enum written_mode. */
+static const char *const background_modes[] = {"mutation", "nonparallel", "default", NULL};
+static const char *const job_modes[] = {"mutation", "nonparallel", "default", "grid", "list", NULL};
+static const char *const entry_modes[] = {"mutation", "nonparallel", "default", "grid", "list", "parallel", NULL};
 
 #define JOB_ROWS                                                                                                       \
     {.key = "repo",                                                                                                    \
@@ -16,12 +18,17 @@ static const char *const job_modes[] = {"mutation", "nonparallel", "default", NU
         .help = "one of the repository's models"                                                                       \
     }
 
-#define HYPERPARAMETERS_ROW                                                                                            \
+#define FIXED_VALUES "fixed values; a hyperparameter not named here keeps its default, one that is also mutated is mutated"
+
+#define HYPERPARAMETERS_ROW(meaning)                                                                                   \
     {                                                                                                                  \
         .key = "hyperparameters", .kind = FIELD_OTHER, .expected = "an object of numbers, strings, true, false or null", \
-        .initial = "the registry's defaults",                                                                          \
-        .help = "fixed values; a hyperparameter not named here keeps its default, one that is also mutated is mutated" \
+        .initial = "the registry's defaults", .help = meaning                                                          \
     }
+
+#define SPACE_HYPERPARAMETERS_ROW                                                                                      \
+    HYPERPARAMETERS_ROW(FIXED_VALUES "; mode grid: a list of values is an axis; " \
+                                     "mode list: a list of such objects, each a point")
 
 #define MUTATE_ROWS                                                                                                    \
     {.key = "mutate",                                                                                                  \
@@ -58,7 +65,7 @@ static const struct field entry_rows[] = {
     JOB_ROWS,
     MODE_ROW(entry_modes, "the file's mode", "what the entry does; nonparallel is another name for mutation"),
     MUTATE_ROWS,
-    HYPERPARAMETERS_ROW,
+    SPACE_HYPERPARAMETERS_ROW,
     {.key = "foreground",
      .kind = FIELD_OTHER,
      .expected = "an object",
@@ -70,6 +77,7 @@ static const struct field entry_rows[] = {
      .initial = "needed in mode parallel",
      .help = "the training that loads the GPU meanwhile, started again until the foreground is done"},
     RUNS_ROW("the foreground's, else the file's"),
+    SETTINGS_SEEDS_ROW("the file's"),
     {.key = "max_retries",
      .kind = FIELD_INT,
      .offset = offsetof(struct level, max_retries),
@@ -115,15 +123,16 @@ static const struct field foreground_rows[] = {
     JOB_ROWS,
     MODE_ROW(job_modes, "mutation", "nonparallel is another name for mutation"),
     MUTATE_ROWS,
-    HYPERPARAMETERS_ROW,
+    SPACE_HYPERPARAMETERS_ROW,
     RUNS_ROW("the file's"),
     GPU_LIMIT_ROW("the entry's"),
 };
 
 static const struct field background_rows[] = {
     JOB_ROWS,
-    MODE_ROW(job_modes, "default", "a background is never mutated: anything but default is ignored with a warning"),
-    HYPERPARAMETERS_ROW,
+    MODE_ROW(background_modes, "default",
+             "a background is never mutated: anything but default is ignored with a warning"),
+    HYPERPARAMETERS_ROW(FIXED_VALUES),
     GPU_LIMIT_ROW("the entry's"),
 };
 
@@ -142,7 +151,8 @@ const struct misplaced settings_not_in_entry[] = {{"use_deduplication", AT_THE_T
                                                            "seed of a training under 'hyperparameters'"},
                                                   {NULL, NULL}};
 const struct misplaced settings_not_in_foreground[] = {
-    {"max_retries", IN_THE_ENTRY}, {"governor", IN_THE_ENTRY}, {"timeout", IN_THE_ENTRY}, {NULL, NULL}};
+    {"seeds", IN_THE_ENTRY},   {"max_retries", IN_THE_ENTRY}, {"governor", IN_THE_ENTRY},
+    {"timeout", IN_THE_ENTRY}, {NULL, NULL}};
 const struct misplaced settings_not_in_background[] = {{"mutate", "a background is never mutated"},
                                                        {"mutate_params", "a background is never mutated"},
                                                        {"runs_per_config", IN_THE_ENTRY},

@@ -95,6 +95,13 @@ void settings_read_mutates(const struct source *source, const char *path, const 
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
         if (!json_get(object, keys[i]))
             continue;
+        if (job->mode == MODE_GRID || job->mode == MODE_LIST) {
+            AUTO_FREE char *place = json_path_key(path, keys[i]);
+            problems_add_at_key(source->problems, SEVERITY_ERROR, source->doc, place,
+                                "'%s' is for mode \"mutation\": nothing is drawn in mode \"%s\"", keys[i],
+                                mode_name(job->mode));
+            continue;
+        }
         if (job->mode != MODE_MUTATION) {
             fields_warn_unused(source, path, object, keys[i], "the mode is 'default'");
             continue;
@@ -109,31 +116,6 @@ void settings_read_mutates(const struct source *source, const char *path, const 
     }
 }
 
-static void read_hyperparameters(const struct source *source, const char *path, const json_t *object,
-                                 struct job_settings *job)
-{
-    AUTO_FREE char *place = NULL;
-    const json_t *values = field_object(source, path, object, "hyperparameters", &place);
-    if (!values)
-        return;
-    job->params = mem_array(json_object_size(values), sizeof *job->params);
-    fields_check_repeats(source, place, values);
-    const char *name;
-    json_t *json;
-    json_object_foreach((json_t *)values, name, json)
-    {
-        struct value value = {0};
-        if (value_from_json(json, &value)) {
-            job->params[job->param_count++] = (struct setting_param){.name = mem_strdup(name), .value = value};
-            continue;
-        }
-        AUTO_FREE char *item = json_path_key(place, name);
-        AUTO_FREE char *shown = field_shown(json);
-        problems_add(source->problems, SEVERITY_ERROR, source->doc, item,
-                     "'%s': expected a number, a string, true, false or null, not %s", name, shown);
-    }
-}
-
 void settings_read_job(const struct source *source, const char *path, const json_t *object, enum mode mode,
                        struct job_settings *job)
 {
@@ -141,7 +123,7 @@ void settings_read_job(const struct source *source, const char *path, const json
     job->mode = mode;
     job->repo = read_needed_text(source, path, object, "repo");
     job->model = read_needed_text(source, path, object, "model");
-    read_hyperparameters(source, path, object, job);
+    settings_read_hyperparameters(source, path, object, job);
 }
 
 /* Every text of a job is there, also when the file did not say it: the planner need not ask. */
@@ -161,9 +143,5 @@ void settings_job_fini(struct job_settings *job)
     free(job->repo);
     free(job->model);
     strv_fini(&job->mutate);
-    for (size_t i = 0; i < job->param_count; i++) {
-        free(job->params[i].name);
-        value_fini(&job->params[i].value);
-    }
-    free(job->params);
+    settings_hyperparameters_fini(job);
 }

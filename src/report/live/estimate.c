@@ -72,7 +72,7 @@ double estimate_pauses(const struct plan *plan, const bool *done)
         if (done && done[i])
             continue;
         if (before)
-            sum += before->entry == experiment->entry ? plan->timing.between_runs_s
+            sum += before->configuration == experiment->configuration ? plan->timing.between_runs_s
                                                       : plan->timing.between_configurations_s;
         before = experiment;
     }

@@ -2,6 +2,7 @@
 
 #include "base/mem.h"
 #include "base/text.h"
+#include "plan/config/registry.h"
 #include "stats/describe.h"
 
 #include <math.h>
@@ -19,8 +20,7 @@ static bool is_one_of(const char *name, const char *const *words)
 
 bool audit_is_seed(const char *name)
 {
-    static const char *const seeds[] = {"seed", "random_seed", "manual_seed", NULL};
-    return is_one_of(name, seeds);
+    return param_name_is_seed(name);
 }
 
 bool audit_is_epochs(const char *name)

@@ -345,20 +345,20 @@ static void take_item(struct dataset_experiment *experiment, const struct result
                       result->checks[i].text ? result->checks[i].text : "");
 }
 
-/* More entries than this no plan has: a journal that says so is not believed. */
-enum { MOST_ENTRIES = 1000000 };
+/* More configurations than this no plan has: a journal that says so is not believed. */
+enum { MOST_CONFIGURATIONS = 2000000 };
 
-/* Which run of its entry of the settings each experiment is: in blocks, that is the block's number. */
+/* Which run of its configuration each experiment is: in blocks, that is the block's number. */
 static void number_blocks(const struct plan *plan, struct dataset_experiment *experiments)
 {
     size_t last = 0;
     for (size_t i = 0; i < plan->count; i++)
-        last = plan->experiments[i].entry > last ? plan->experiments[i].entry : last;
-    if (plan->order != ORDER_BLOCKS || last > MOST_ENTRIES)
+        last = plan->experiments[i].configuration > last ? plan->experiments[i].configuration : last;
+    if (plan->order != ORDER_BLOCKS || last > MOST_CONFIGURATIONS)
         return;
     AUTO_FREE size_t *runs = mem_array(last + 1, sizeof *runs);
     for (size_t i = 0; i < plan->count; i++)
-        experiments[i].block = ++runs[plan->experiments[i].entry];
+        experiments[i].block = ++runs[plan->experiments[i].configuration];
 }
 
 bool read_own(struct dataset *dataset, size_t folder, struct err *err)

@@ -43,11 +43,8 @@ struct study {
 
 const char *read_mode(const char *text)
 {
-    static const enum mode modes[] = {MODE_MUTATION, MODE_DEFAULT};
-    for (size_t i = 0; i < sizeof modes / sizeof *modes; i++)
-        if (strcmp(text, mode_name(modes[i])) == 0)
-            return mode_name(modes[i]);
-    return NULL;
+    enum mode mode;
+    return mode_from_name(text, &mode) ? mode_name(mode) : NULL;
 }
 
 static struct reading number_cell(struct dataset_experiment *experiment, const char *name, const char *cell)

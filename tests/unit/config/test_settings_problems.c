@@ -132,8 +132,8 @@ static void every_wrong_type_at_the_top_is_told_at_once(void **state)
         "\"tare\": 5,\n" RIGHT "}",
         LINES(
             "s:2:20: error: 'experiment_name': expected a non-empty string, not 1 (at $.experiment_name)",
-            "s:3:9: error: 'mode': expected \"mutation\", \"nonparallel\", \"default\", \"parallel\" or \"mixed\", "
-            "not \"mutaton\"; did you mean 'mutation'? (at $.mode)",
+            "s:3:9: error: 'mode': expected \"mutation\", \"nonparallel\", \"default\", \"grid\", \"list\", \"parallel\" or "
+            "\"mixed\", not \"mutaton\"; did you mean 'mutation'? (at $.mode)",
             "s:4:20: error: 'runs_per_config': expected an integer from 0 to 1000000, not 2.5 "
             "(at $.runs_per_config)",
             "s:5:16: error: 'max_retries': expected an integer from 0 to 1000, not -1 (at $.max_retries)",
@@ -223,8 +223,8 @@ static void wrong_values_in_an_entry_are_told(void **state)
         ENTRY(",\n\"mode\": \"mixed\",\n\"runs_per_config\": \"3\",\n\"max_retries\": 1001,\n\"timeout\": -1,\n"
               "\"governor\": \"\""),
         LINES(
-            "s:3:9: error: 'mode': expected \"mutation\", \"nonparallel\", \"default\" or \"parallel\", not \"mixed\" "
-            "(at $.experiments[0].mode)",
+            "s:3:9: error: 'mode': expected \"mutation\", \"nonparallel\", \"default\", \"grid\", \"list\" or \"parallel\", not "
+            "\"mixed\" (at $.experiments[0].mode)",
             "s:4:20: error: 'runs_per_config': expected an integer from 0 to 1000000, not \"3\" "
             "(at $.experiments[0].runs_per_config)",
             "s:5:16: error: 'max_retries': expected an integer from 0 to 1000, not 1001 "
@@ -238,15 +238,43 @@ static void hyperparameters_are_plain_values(void **state)
 {
     (void)state;
     expect(ENTRY(",\n\"hyperparameters\": {\n\"a\": [1, 2],\n\"b c\": [],\n\"d\": {\"e\": 1}}"),
-           LINES("s:4:6: error: 'a': expected a number, a string, true, false or null, not a list of 2 "
-                 "(at $.experiments[0].hyperparameters.a)",
+           LINES("s:4:6: error: 'a': expected a number, a string, true, false or null, not a list of 2; several "
+                 "values are an axis of \"mode\": \"grid\" (at $.experiments[0].hyperparameters.a)",
                  "s:5:8: error: 'b c': expected a number, a string, true, false or null, not an empty list "
                  "(at $.experiments[0].hyperparameters[\"b c\"])",
                  "s:6:6: error: 'd': expected a number, a string, true, false or null, not an object "
                  "(at $.experiments[0].hyperparameters.d)"));
     expect(ENTRY(",\n\"hyperparameters\": [1]"),
-           LINES("s:3:20: error: 'hyperparameters': expected an object, not a list of 1 "
-                 "(at $.experiments[0].hyperparameters)"));
+           LINES("s:3:20: error: 'hyperparameters': expected an object, not a list of 1; a list of points is "
+                 "for \"mode\": \"list\" (at $.experiments[0].hyperparameters)"));
+}
+
+static void grids_lists_and_seeds_are_checked(void **state)
+{
+    (void)state;
+    expect(ENTRY(",\n\"mode\": \"grid\",\n\"mutate\": \"all\",\n\"hyperparameters\": {\n\"a\": [],\n\"b\": [1, [2]],\n"
+                 "\"c\": {}}"),
+           LINES("s:6:6: error: 'a': an axis with no value (at $.experiments[0].hyperparameters.a)",
+                 "s:7:10: error: 'b': expected a number, a string, true, false or null, not a list of 1 "
+                 "(at $.experiments[0].hyperparameters.b[1])",
+                 "s:8:6: error: 'c': expected a number, a string, true, false or null, not an empty object "
+                 "(at $.experiments[0].hyperparameters.c)",
+                 "s:4:1: error: 'mutate' is for mode \"mutation\": nothing is drawn in mode \"grid\" "
+                 "(at $.experiments[0].mutate)"));
+    expect(ENTRY(",\n\"mode\": \"list\",\n\"hyperparameters\": {\"a\": 1},\n\"seeds\": 0"),
+           LINES("s:4:20: error: 'hyperparameters': mode \"list\" needs a list of objects, each a point, not an object "
+                 "(at $.experiments[0].hyperparameters)",
+                 "s:5:10: error: 'seeds': expected an integer from 1 to 1000000, or a list of at most 10000 integers, "
+                 "not 0 (at $.experiments[0].seeds)"));
+    expect(ENTRY(",\n\"mode\": \"list\",\n\"hyperparameters\": [1, {\"a\": [1]}],\n\"seeds\": [1, 2.5]"),
+           LINES("s:4:21: error: 'hyperparameters': expected an object (a point), not 1 "
+                 "(at $.experiments[0].hyperparameters[0])",
+                 "s:4:30: error: 'a': expected a number, a string, true, false or null, not a list of 1; each point has "
+                 "one value of it (at $.experiments[0].hyperparameters[1].a)",
+                 "s:5:14: error: 'seeds': expected an integer, not 2.5 (at $.experiments[0].seeds[1])"));
+    expect(ENTRY(",\n\"mode\": \"list\""),
+           LINES("s:2:1: error: 'hyperparameters': mode \"list\" needs a list of objects, each a point, not nothing "
+                 "(at $.experiments[0])"));
 }
 
 static void what_to_mutate_is_checked(void **state)
@@ -302,8 +330,8 @@ static void the_sides_of_a_parallel_entry_are_checked(void **state)
         "1},\n"
         "\"background\": {\"repo\": \"r\", \"model\": \"m\",\n\"mode\": \"mutation\",\n\"mutate\": \"all\",\n"
         "\"runs_per_config\": 2}}]}",
-        LINES("s:3:9: error: 'mode': expected \"mutation\", \"nonparallel\" or \"default\", not \"parallel\"; did you "
-              "mean 'nonparallel'? (at $.experiments[0].foreground.mode)",
+        LINES("s:3:9: error: 'mode': expected \"mutation\", \"nonparallel\", \"default\", \"grid\" or \"list\", not "
+              "\"parallel\"; did you mean 'nonparallel'? (at $.experiments[0].foreground.mode)",
               "s:4:1: warning: 'timeout' is not used here: it belongs beside 'foreground', in the entry itself "
               "(at $.experiments[0].foreground.timeout)",
               "s:5:1: warning: unknown key 'mutaet'; did you mean 'mutate'? "
@@ -371,8 +399,8 @@ static void long_values_are_shown_shortened_at_a_whole_character(void **state)
      * of one: 1 + 58 + 1. */
     expect("{\"governor\": [], " RIGHT ", \"mode\": "
            "\"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\u00e4\u00e4\u00e4\"}",
-           LINES("s:1:72: error: 'mode': expected \"mutation\", \"nonparallel\", \"default\", \"parallel\" or "
-                 "\"mixed\", not "
+           LINES("s:1:72: error: 'mode': expected \"mutation\", \"nonparallel\", \"default\", \"grid\", \"list\", "
+                 "\"parallel\" or \"mixed\", not "
                  "\"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa... (at $.mode)",
                  "s:1:14: error: 'governor': expected a non-empty string, not an empty list (at $.governor)"));
 }
@@ -413,6 +441,7 @@ int main(void)
         cmocka_unit_test(in_a_mixed_file_every_entry_says_its_mode),
         cmocka_unit_test(wrong_values_in_an_entry_are_told),
         cmocka_unit_test(hyperparameters_are_plain_values),
+        cmocka_unit_test(grids_lists_and_seeds_are_checked),
         cmocka_unit_test(what_to_mutate_is_checked),
         cmocka_unit_test(what_has_no_effect_is_a_warning),
         cmocka_unit_test(a_parallel_entry_needs_both_sides),
