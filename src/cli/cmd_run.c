@@ -377,6 +377,16 @@ static void made_fini(struct made *made)
     text_fini(&made->settings);
 }
 
+/* One of run's own stands behind the script. */
+static bool has_own_option(const struct cli_call *call)
+{
+    for (size_t i = 1; i < call->operands.count; i++)
+        for (size_t j = 0; j < OPTION_COUNT; j++)
+            if (strcmp(call->operands.items[i], options[j].long_name) == 0)
+                return true;
+    return false;
+}
+
 static int make_files(const struct cli_call *call, const struct caller *caller, struct made *made, struct run_options *how)
 {
     static const int beside[] = {OPTION_SETTINGS, OPTION_REPO, OPTION_MODEL, OPTION_MUTATE, OPTION_CONFIG, OPTION_LIST};
@@ -389,7 +399,7 @@ static int make_files(const struct cli_call *call, const struct caller *caller, 
         return cli_failed(CLI_USAGE, &err);
     if (!starter_args_parse(call->operands.items + 1, call->operands.count - 1, made->script.has_help ? &made->script.help : NULL,
                             &made->args, &err))
-        return cli_usage_error(call->command, "%s", err.text);
+        return cli_usage_error(call->command, "%s%s", err.text, has_own_option(call) ? "; options of run come before the script" : "");
     if (!is_quiet(call))
         script_say(&made->script, &made->args);
     struct starter starter = {

@@ -15,23 +15,22 @@ enum { NAME_BYTES = 60, PROPOSED_SEEDS = 3, PROPOSED_RUNS = 3, PROPOSED_RETRIES 
 
 #define MODEL "default"
 
-/* How people print them: "loss: 0.1", "accuracy=0.9", "val_acc 91.2%", "'eval_loss': 0.3", "Accuracy: 9910/10000 (99.1%)". */
-#define NUMBER "([-+]?(?:[0-9]+\\.?[0-9]*|\\.[0-9]+)(?:[eE][-+]?[0-9]+)?)"
-#define VALUE "[\"']?\\s*(?:[:=]|\\bis\\b)?\\s*(?:[0-9]+\\s*/\\s*[0-9]+\\s*\\(\\s*)?" NUMBER "(?![0-9.]|\\s*/\\s*[0-9])"
-#define HELD_OUT "(?:val|valid|validation|eval|dev)[ _./-]+(?:set[ _:,-]+)?(?:average |avg |mean )?"
-#define TESTED "test(?:ing)?[ _./-]+(?:set[ _:,-]+)?(?:average |avg |mean )?"
-#define NEITHER "(?<!val[ _./-])(?<!valid[ _./-])(?<!validation[ _./-])(?<!eval[ _./-])(?<!dev[ _./-])(?<!test[ _./-])"
+/* How people print them: "loss: 0.1", "accuracy=0.9", "val_acc 91.2%", "'eval_loss': 3e-1", "Accuracy: 9910/10000 (99%)". */
+#define NUMBER "[\"': =]+(?:\\d+/\\d+ \\()?([-+]?\\d*\\.?\\d+(?:e[-+]?\\d+)?)(?![\\d.]*/)"
+#define PLAIN "(?i)(?<![a-z0-9])(?<!val.)(?<!valid.)(?<!validation.)(?<!test.)"
+#define HELD_OUT "(?i)(?<![a-z0-9])(?:e?val|valid|validation)[ _./-]+"
+#define TESTED "(?i)(?<![a-z0-9])test[ _./-]+"
 
 static const struct {
     const char *name, *pattern;
 } metrics[] = {
-    {"loss", "(?i)(?<![a-z0-9])" NEITHER "loss\\b" VALUE},
-    {"accuracy", "(?i)(?<![a-z0-9])" NEITHER "acc(?:uracy)?\\b" VALUE},
-    {"val_loss", "(?i)(?<![a-z0-9])" HELD_OUT "loss\\b" VALUE},
-    {"val_accuracy", "(?i)(?<![a-z0-9])" HELD_OUT "acc(?:uracy)?\\b" VALUE},
-    {"test_loss", "(?i)(?<![a-z0-9])" TESTED "loss\\b" VALUE},
-    {"test_accuracy", "(?i)(?<![a-z0-9])" TESTED "acc(?:uracy)?\\b" VALUE},
-    {"f1", "(?i)(?<![a-z0-9])f1(?:[ _-]?score)?\\b" VALUE},
+    {"loss", PLAIN "loss" NUMBER},
+    {"accuracy", PLAIN "acc(?:uracy)?" NUMBER},
+    {"val_loss", HELD_OUT "loss" NUMBER},
+    {"val_accuracy", HELD_OUT "acc(?:uracy)?" NUMBER},
+    {"test_loss", TESTED "loss" NUMBER},
+    {"test_accuracy", TESTED "acc(?:uracy)?" NUMBER},
+    {"f1", "(?i)(?<![a-z0-9])f1(?:[ _-]score)?" NUMBER},
 };
 
 static void set(json_t *object, const char *key, const char *text)
@@ -175,7 +174,8 @@ static json_t *log_patterns(void)
 {
     static const char *const lines[] = {
         "Guessed from how trainings usually print their results. The first group of the last line that matches is the metric.",
-        "Remove those that your script does not print, and add its own: docs/settings.md.", NULL};
+        "Remove those that your script does not print, and add its own. As they are guesses, \"metrics\" below is optional: an experiment",
+        "succeeds without any of them. Say any or required there once they are right: a training that prints none has then failed.", NULL};
     json_t *patterns = json_object(), *out = json_object();
     for (size_t i = 0; i < sizeof metrics / sizeof *metrics; i++)
         set(patterns, metrics[i].name, metrics[i].pattern);
@@ -203,9 +203,6 @@ json_t *starter_registry(const struct starter *starter)
     const char *lines[] = {source, "What can be trained, and how it is started. Every key is explained in docs/settings.md.",
                            "A default of null leaves the option out: the script then takes its own. A range of null is never drawn from.",
                            missing, NULL};
-    static const char *const optional[] = {
-        "optional: an experiment succeeds without any metric, as the patterns above are guesses. Once they are right, say any or required:",
-        "a training that prints none of them has then failed.", NULL};
     json_t *repo = json_object(), *repos = json_object(), *out = json_object(), *models = json_array();
     comment(repo, lines);
     set(repo, "path", starter->path);
@@ -223,10 +220,6 @@ json_t *starter_registry(const struct starter *starter)
     }
     json_object_set_new(repo, "supported_hyperparams", params(starter));
     json_object_set_new(repo, "performance_metrics", log_patterns());
-    json_t *notes = json_object();
-    comment(notes, optional);
-    json_object_set(repo, "_metrics", json_object_get(notes, "comment"));
-    json_decref(notes);
     set(repo, "metrics", "optional");
     json_object_set_new(repos, name, repo);
     json_object_set_new(out, "models", repos);
