@@ -218,7 +218,7 @@ static int show_plan(const struct cli_call *call, const struct run_options *how,
     AUTO_TEXT struct text text = {0};
     struct plan_text_options shown = {
         .settings = how->settings_path ? how->settings_path : "from the command line",
-        .registry = input->registry_path,
+        .registry = input->registry_path ? input->registry_path : "made of the script's help",
         .pauses_s = estimate_pauses(&input->plan, NULL),
         .colour = message_colour(STDOUT_FILENO),
     };

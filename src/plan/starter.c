@@ -195,6 +195,16 @@ static char *left_out(const struct starter *starter)
     return names.count ? mem_printf("Not among the hyperparameters, as they take several values: %s. Fixed ones go to required_args.", all) : NULL;
 }
 
+static void set_words(json_t *object, const char *key, const struct strv *words)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < words->count; i++)
+        json_array_append_new(list, json_string(words->items[i]));
+    if (words->count)
+        json_object_set(object, key, list);
+    json_decref(list);
+}
+
 json_t *starter_registry(const struct starter *starter)
 {
     AUTO_FREE char *name = starter_repo_name(starter->script);
@@ -211,11 +221,10 @@ json_t *starter_registry(const struct starter *starter)
         set(repo, starter->interpreter_key, starter->interpreter);
     json_array_append_new(models, json_string(MODEL));
     json_object_set_new(repo, "models", models);
-    if (starter->args && starter->args->rest.count) {
-        json_t *words = json_array(), *required = json_object();
-        for (size_t i = 0; i < starter->args->rest.count; i++)
-            json_array_append_new(words, json_string(starter->args->rest.items[i]));
-        json_object_set_new(required, "arguments", words);
+    if (starter->args && starter->args->operands.count + starter->args->several.count > 0) {
+        json_t *required = json_object();
+        set_words(required, "operands", &starter->args->operands);
+        set_words(required, "several", &starter->args->several);
         json_object_set_new(repo, "required_args", required);
     }
     json_object_set_new(repo, "supported_hyperparams", params(starter));

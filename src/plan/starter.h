@@ -18,7 +18,8 @@ struct starter_value {
 struct starter_args {
     struct starter_value *values;
     size_t count, capacity;
-    struct strv rest;     /* what every command gets as it is: operands, and options that take several values */
+    struct strv operands; /* every command gets them, before its options */
+    struct strv several;  /* and these behind them: options that take several values, with these */
     struct strv warnings; /* a line each */
 };
 

@@ -19,7 +19,8 @@ void starter_args_fini(struct starter_args *args)
         strv_fini(&args->values[i].words);
     }
     free(args->values);
-    strv_fini(&args->rest);
+    strv_fini(&args->operands);
+    strv_fini(&args->several);
     strv_fini(&args->warnings);
     *args = (struct starter_args){0};
 }
@@ -232,9 +233,9 @@ static bool take_option(char *const *args, size_t count, size_t *at, const struc
         return unknown(flag, help, err);
     struct starter_value value = {.option = option, .type = option ? option->type : SCRIPT_UNKNOWN};
     if (option && option->many) {
-        strv_add(&out->rest, arg);
+        strv_add(&out->several, arg);
         while (!equals && *at + 1 < count && may_be_value(args[*at + 1]))
-            strv_add(&out->rest, args[++*at]);
+            strv_add(&out->several, args[++*at]);
         return true;
     }
     bool is_switch = option ? option->type == SCRIPT_SWITCH : !given && !may_be_value(next);
@@ -260,11 +261,14 @@ bool starter_args_parse(char *const *args, size_t count, const struct script_hel
             return err_set(err, "argument %zu behind the script is not UTF-8", i + 1);
         if (strcmp(args[i], "--") == 0) {
             for (i++; i < count; i++)
-                strv_add(&out->rest, args[i]);
+                if (args[i][0] == '-')
+                    return err_set(err, "'%s' behind -- cannot be handed over: options come behind it on the script's command line", args[i]);
+                else
+                    strv_add(&out->operands, args[i]);
             break;
         }
         if (may_be_value(args[i]))
-            strv_add(&out->rest, args[i]);
+            strv_add(&out->operands, args[i]);
         else if (!take_option(args, count, &i, help, out, err))
             return false;
     }

@@ -260,7 +260,7 @@ void script_say(const struct script *script, const struct starter_args *args)
         cli_warning("%s", args->warnings.items[i]);
     for (size_t i = 0; args && i < script->help.count; i++) {
         const struct script_option *option = &script->help.options[i];
-        bool given = strv_has(&args->rest, option->flag);
+        bool given = strv_has(&args->several, option->flag);
         for (size_t j = 0; j < args->count; j++)
             given = given || args->values[j].option == option;
         if (option->needed && !option->initial && !given)
