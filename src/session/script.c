@@ -8,6 +8,7 @@
 #include "machine/gpu/vendor.h"
 #include "session/command.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -236,6 +237,8 @@ static void read_help(struct script *script, const struct strv *environment)
 bool script_read(const char *path, const struct strv *environment, struct script *out, struct err *err)
 {
     *out = (struct script){.path = mem_strdup(path), .folder = getcwd(NULL, 0)};
+    if (access(path, R_OK) != 0 && errno != ENOENT)
+        return err_sys(err, "%s", path);
     if (!fs_is_file(path))
         return err_set(err, "the script %s is not there", path);
     if (!out->folder)
