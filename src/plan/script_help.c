@@ -169,9 +169,7 @@ static void name_option(struct script_option *option)
             break;
         }
     option->flag = mem_strdup(flag);
-    option->name = mem_strdup(flag + strspn(flag, "-"));
-    for (char *c = option->name; *c; c++)
-        *c = *c == '-' ? '_' : *c;
+    option->name = script_param_name(flag);
 }
 
 /* In argparse's usage what stands outside of brackets is needed. */

@@ -48,6 +48,10 @@ void script_help_fini(struct script_help *help);
 /* By any of its spellings, as a person types it; off: it is the one that turns a switch off. NULL: there is none. */
 const struct script_option *script_help_find(const struct script_help *help, const char *spelling, bool *off);
 
+/* What the hyperparameter of an option is called: without its dashes, those within as "_"; "all" has a meaning of its own and becomes
+ * "all_". Fresh. */
+char *script_param_name(const char *flag);
+
 /* One option as its line says it: type, choices, initial, help, and needed where the help says so. name, off and spellings are there;
  * metavar is what the line calls its value, "" for a switch. (script_option.c) */
 void script_option_describe(struct script_option *option, const char *metavar, const char *help);

@@ -218,6 +218,15 @@ static void read_absl_type(struct script_option *option, const char *help)
 }
 
 
+char *script_param_name(const char *flag)
+{
+    const char *from = flag + strspn(flag, "-");
+    char *name = mem_printf("%s%s", from, strcmp(from, "all") == 0 ? "_" : "");
+    for (char *c = name; *c; c++)
+        *c = *c == '-' ? '_' : *c;
+    return name;
+}
+
 /* The help without the default and "[required]". */
 static char *words_of(const char *help, const char *from, const char *to)
 {

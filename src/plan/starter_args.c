@@ -193,14 +193,6 @@ static bool add_value(struct starter_args *out, struct starter_value value, cons
     return added->type == SCRIPT_CHOICE ? check_choices(added, err) : added->type == SCRIPT_SWITCH ? check_switch(added, err) : true;
 }
 
-static char *name_of(const char *flag)
-{
-    char *name = mem_strdup(flag + strspn(flag, "-"));
-    for (char *c = name; *c; c++)
-        *c = *c == '-' ? '_' : *c;
-    return name;
-}
-
 static bool unknown(const char *flag, const struct script_help *help, struct err *err)
 {
     AUTO_FREE const char **names = mem_array(2 * help->count + 1, sizeof *names);
@@ -248,7 +240,7 @@ static bool take_option(char *const *args, size_t count, size_t *at, const struc
         given = next;
         ++*at;
     }
-    value.name = option ? mem_strdup(option->name) : name_of(flag);
+    value.name = option ? mem_strdup(option->name) : script_param_name(flag);
     value.flag = option ? mem_strdup(option->flag) : steal_ptr(flag);
     return add_value(out, value, given, err);
 }
