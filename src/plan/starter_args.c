@@ -206,10 +206,10 @@ static bool unknown(const char *flag, const struct script_help *help, struct err
     return err_set(err, "the script's help lists no option %s%s", flag, nearest);
 }
 
-/* A word that is a value though it begins with a dash: -0.1. */
+/* A word that is a value though it begins with a dash: -0.1, -3..-1. */
 static bool may_be_value(const char *word)
 {
-    return word && (word[0] != '-' || word[1] == '\0' || is_number(word) || word[1] == '.');
+    return word && (word[0] != '-' || word[1] == '\0' || word[1] == '.' || isdigit((unsigned char)word[1]));
 }
 
 /* The option at args[*at], and what belongs to it. */
@@ -248,9 +248,10 @@ static bool take_option(char *const *args, size_t count, size_t *at, const struc
 bool starter_args_parse(char *const *args, size_t count, const struct script_help *help, struct starter_args *out, struct err *err)
 {
     *out = (struct starter_args){0};
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count; i++)
         if (!utf8_is_valid(args[i], strlen(args[i])))
-            return err_set(err, "argument %zu behind the script is not UTF-8", i + 1);
+            return err_set(err, "argument %zu behind the script is not UTF-8, which settings are written in", i + 1);
+    for (size_t i = 0; i < count; i++) {
         if (strcmp(args[i], "--") == 0) {
             for (i++; i < count; i++)
                 if (args[i][0] == '-')
