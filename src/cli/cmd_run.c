@@ -9,9 +9,11 @@
 #include "session/run_input.h"
 #include "session/run_means.h"
 #include "session/run_session.h"
+#include "session/script.h"
 #include "session/submit.h"
 #include "report/plan_text.h"
 #include "report/live/estimate.h"
+#include "tare_build.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -225,7 +227,7 @@ static int show_plan(const struct cli_call *call, const struct run_options *how,
     AUTO_TEXT struct text text = {0};
     struct plan_text_options shown = {
         .settings = how->settings_path ? how->settings_path : "from the command line",
-        .registry = input->registry_path,
+        .registry = input->registry_path ? input->registry_path : "made of the script's help",
         .pauses_s = estimate_pauses(&input->plan, NULL),
         .colour = message_colour(STDOUT_FILENO),
     };
@@ -271,12 +273,29 @@ static int make_session(const struct cli_call *call, struct run_means *means, co
     return 0;
 }
 
+/* How to do it again, and where to edit what was guessed. */
+static void say_again(const struct cli_call *call, const char *run_dir)
+{
+    AUTO_FREE char *settings = run_dir ? mem_printf("%s/settings.json", run_dir) : NULL;
+    AUTO_FREE char *typed = settings ? shell_words_path(settings) : NULL;
+    if (typed && !is_quiet(call) && !call->values[OPTION_JSON].given)
+        message_printf("again: %s run %s (registry.json beside it says how the script is started and which metrics are looked for)\n",
+                       TARE_NAME, typed);
+}
+
 static int run_session_in(const struct cli_call *call, struct run_means *means, const struct run_input *input,
                           const char *resume_dir)
 {
     struct session_options how;
     int code = make_session(call, means, input, resume_dir, &how);
-    return code ? code : run_session(&how);
+    if (code)
+        return code;
+    AUTO_FREE char *run_dir = NULL;
+    how.run_dir = &run_dir;
+    code = run_session(&how);
+    if (call->operands.count && input && script_is_one(call->operands.items[0]))
+        say_again(call, run_dir);
+    return code;
 }
 
 static int run_session_of(const struct cli_call *call, struct run_means *means, const struct run_input *input)
@@ -351,6 +370,82 @@ static int go_on(const struct cli_call *call, struct run_means *means, const cha
     return run_session_of(call, means, NULL);
 }
 
+/* A script that has no files yet: its registry and settings are made of its help and of what stands behind it, and kept by the run
+ * as by any other. */
+struct made {
+    struct script script;
+    struct starter_args args;
+    struct text registry, settings;
+};
+
+static void made_fini(struct made *made)
+{
+    script_fini(&made->script);
+    starter_args_fini(&made->args);
+    text_fini(&made->registry);
+    text_fini(&made->settings);
+}
+
+/* One of run's own stands behind the script. */
+static bool has_own_option(const struct cli_call *call)
+{
+    for (size_t i = 1; i < call->operands.count; i++)
+        for (size_t j = 0; j < OPTION_COUNT; j++)
+            if (strcmp(call->operands.items[i], options[j].long_name) == 0)
+                return true;
+    return false;
+}
+
+static int make_files(const struct cli_call *call, const struct caller *caller, struct made *made, struct run_options *how)
+{
+    static const int beside[] = {OPTION_SETTINGS, OPTION_REPO, OPTION_MODEL, OPTION_MUTATE, OPTION_CONFIG, OPTION_LIST};
+    struct err err = {0};
+    const struct cli_value *values = call->values;
+    const char *flag = GIVEN_OF(call, beside);
+    if (flag)
+        return cli_usage_error(call->command, "%s does not go with a script: %s", flag, call->operands.items[0]);
+    if (!script_read(call->operands.items[0], &caller->environment, &made->script, &err))
+        return cli_failed(CLI_USAGE, &err);
+    if (!starter_args_parse(call->operands.items + 1, call->operands.count - 1, made->script.has_help ? &made->script.help : NULL,
+                            &made->args, &err))
+        return cli_usage_error(call->command, "%s%s", err.text, has_own_option(call) ? "; options of run come before the script" : "");
+    if (!is_quiet(call))
+        script_say(&made->script, &made->args);
+    struct starter starter = {
+        .args = &made->args,
+        .has_runs = values[OPTION_RUNS].given,
+        .runs = values[OPTION_RUNS].integer,
+        .has_max_retries = values[OPTION_MAX_RETRIES].given,
+        .max_retries = values[OPTION_MAX_RETRIES].integer,
+        .governor = values[OPTION_GOVERNOR].text,
+    };
+    script_write(&made->script, made->script.folder, &starter, &made->registry, &made->settings);
+    *how = (struct run_options){
+        .made_settings = text_get(&made->settings),
+        .made_registry = text_get(&made->registry),
+        .has_seed = values[OPTION_SEED].given,
+        .seed = (uint64_t)values[OPTION_SEED].integer,
+        .strict = values[OPTION_STRICT].given,
+        .for_running = true,
+        .gpus = values[OPTION_GPUS].text,
+    };
+    return CLI_OK;
+}
+
+static int run_script(const struct cli_call *call, struct run_means *means)
+{
+    AUTO(made_fini) struct made made = {0};
+    struct run_options how;
+    struct run_input input;
+    int code = make_files(call, &means->caller, &made, &how);
+    if (code != CLI_OK)
+        return code;
+    run_input_read(&how, &input);
+    code = act_on_input(call, means, &how, &input);
+    run_input_fini(&input);
+    return code;
+}
+
 static int run_as_caller(const struct cli_call *call, struct run_means *means)
 {
     struct err err = {0};
@@ -360,6 +455,8 @@ static int run_as_caller(const struct cli_call *call, struct run_means *means)
     const char *earlier = GIVEN_OF(call, going_on);
     if (earlier)
         return go_on(call, means, earlier);
+    if (call->operands.count && script_is_one(call->operands.items[0]))
+        return run_script(call, means);
     if (!make_options(call, &how, &err))
         return cli_usage_error(call->command, "%s", err.text);
     if (call->values[OPTION_LIST].given)
@@ -395,6 +492,7 @@ static int run(const struct cli_call *call)
 
 static const char *const usage[] = {
     "run SETTINGS.json [options]",
+    "run [options] SCRIPT [the script's options: --lr 0.1,0.01 --seed 1..3]",
     "run --repo REPO --model MODEL [--mutate NAMES] [--runs RUNS] [options]",
     "run --resume RUN_DIR [-q] [--json] [--gpus GPUS] [--gpu-lock MODE]",
     "run --rerun WHICH RUN_DIR [options as with --resume]",
@@ -410,6 +508,10 @@ static const char *const description[] = {
     "All mistakes in settings and registry are told at once, before anything runs. The registry is the one given by "
     "--config, or named by the key \"registry\" of the settings, or models_config.json or registry.json beside the "
     "settings, in ./mutation, in the working folder, in ./config, or the one that came with the program.",
+    "A training script in place of the settings needs no files: run train.py --lr 0.1,0.01 --seed 1..3 runs every combination. Options "
+    "of run come before the script; those behind it are the script's: values with commas between, integers as 1..3, or one value, and "
+    "switches without a value. The script is started once with --help (see init) to know them. The run's folder keeps the registry "
+    "and settings that were made; run DIR/settings.json repeats it.",
     "--dry-run shows the plan and ends with the code with which the run would be refused: mistakes, scripts and "
     "interpreters that are not there, GPUs, containment, the folder of the results. What only doing it can tell is not "
     "checked: room on the disk, the CPU frequency governor, what each GPU does before an experiment, and with "
@@ -465,6 +567,8 @@ static const char *const examples[] = {
     "show the whole plan with every command line, and run nothing",
     "run settings.json --set experiments.0.hyperparameters.epochs=3 -n 5",
     "the same settings with one value changed, five runs of each",
+    "run train.py --lr 0.1,0.01 --seed 1..3",
+    "a grid over a script that has no files yet: six experiments",
     "run --resume results/run_20261121_093000",
     "finish a run that was interrupted",
     NULL,
@@ -473,13 +577,14 @@ static const char *const examples[] = {
 const struct cli_command cmd_run = {
     .name = "run",
     .group = CLI_GROUP_RUN,
-    .summary = "run the experiments of a settings file",
+    .summary = "run the experiments of a settings file, or of a script",
     .usage = usage,
     .description = description,
     .options = options,
     .option_count = OPTION_COUNT,
     .operand_max = 1,
     .operand_name = "SETTINGS.json",
+    .ends_options = script_is_one,
     .exits = exits,
     .examples = examples,
     .keeps_root = true,

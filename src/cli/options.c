@@ -243,6 +243,12 @@ static bool unknown_option(const struct parser *parser, const char *arg)
                    foreign ? foreign : "", foreign ? " come behind --" : "", hint ? "; " : "", hint ? hint : "");
 }
 
+/* A script: what follows its name is its own. */
+static bool ends_options(const struct cli_command *command, const struct strv *operands)
+{
+    return command->ends_options && operands->count == 1 && command->ends_options(operands->items[0]);
+}
+
 static bool take_arguments(struct parser *parser, struct strv *operands)
 {
     while (parser->at < parser->count && !parser->help) {
@@ -261,7 +267,7 @@ static bool take_arguments(struct parser *parser, struct strv *operands)
             break;
         case KIND_OPERAND:
             strv_add(operands, arg);
-            if (parser->command->stops_at_operand)
+            if (parser->command->stops_at_operand || ends_options(parser->command, operands))
                 goto rest;
         }
     }
@@ -276,7 +282,7 @@ static bool check_operands(const struct cli_command *command, const struct strv 
     const char *name = command->operand_name ? command->operand_name : "operand";
     if (operands->count < command->operand_min)
         return err_set(err, "%s is missing", name);
-    if (operands->count > command->operand_max)
+    if (operands->count > command->operand_max && !ends_options(command, &(struct strv){.items = operands->items, .count = 1}))
         return err_set(err, "unexpected argument '%s'", operands->items[command->operand_max]);
     return true;
 }

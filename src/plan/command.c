@@ -210,6 +210,12 @@ void command_fill(const struct command *command, const struct repo *repo, const 
         struct plan_param *param = &job->params[i];
         if (param->value.kind == VALUE_NULL) /* "not given": a choice of null */
             continue;
+        if (repo->params[i].type == PARAM_BOOL && repo->params[i].flag) {
+            const char *flag = param->value.truth ? repo->params[i].flag : repo->params[i].off_flag;
+            if (flag)
+                strv_add(&job->argv, flag);
+            continue;
+        }
         char *value = value_format(&param->value);
         if (repo->params[i].flag) {
             strv_add(&job->argv, repo->params[i].flag);

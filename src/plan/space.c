@@ -167,7 +167,12 @@ static bool accept_foreign_choice(const struct space_source *source, const char 
 static bool fit_value(const struct space_source *source, const char *place, const struct param *param,
                       const struct value *given, struct value *out)
 {
-    if (param->type == PARAM_CHOICE) {
+    bool left_out = given->kind == VALUE_NULL && param->default_value.kind == VALUE_NULL;
+    if (left_out || (param->type == PARAM_TEXT && given->kind == VALUE_TEXT)) {
+        *out = value_copy(given);
+        return true;
+    }
+    if (param->type == PARAM_CHOICE || param->type == PARAM_BOOL) {
         if (fit_choice(param, given, out))
             return true;
         if (!accept_foreign_choice(source, place, param, given))
@@ -176,11 +181,11 @@ static bool fit_value(const struct space_source *source, const char *place, cons
         return true;
     }
     bool is_int = param->type == PARAM_INT;
-    if (is_int ? fit_int(given, out) : fit_float(given, out))
+    if (is_int ? fit_int(given, out) : param->type == PARAM_FLOAT && fit_float(given, out))
         return true;
     AUTO_FREE char *shown = describe(given);
     problems_add(source->problems, SEVERITY_ERROR, &source->settings->doc, place, "'%s': expected %s, not %s",
-                 param->name, is_int ? "an integer" : "a number", shown);
+                 param->name, is_int ? "an integer" : param->type == PARAM_TEXT ? "a string" : "a number", shown);
     return false;
 }
 

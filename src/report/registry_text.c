@@ -19,13 +19,17 @@ static const char *type_name(const struct param *param)
         return "float";
     case PARAM_CHOICE:
         return "choice";
+    case PARAM_BOOL:
+        return "bool";
+    case PARAM_TEXT:
+        return "text";
     }
     return "";
 }
 
 static const char *distribution_name(const struct param *param)
 {
-    if (param->type == PARAM_CHOICE)
+    if (param->type >= PARAM_CHOICE)
         return "";
     switch (param->distribution) {
     case DISTRIBUTION_UNIFORM:
@@ -51,7 +55,7 @@ static char *range_text(const struct param *param)
         AUTO_FREE char *choice = value_format(&param->choices[i]);
         text_addf(&out, "%s%s", i ? ", " : "", choice);
     }
-    if (param->type != PARAM_CHOICE && param->has_range) {
+    if (param->type < PARAM_CHOICE && param->has_range) {
         struct value low_value = bound(param, param->low), high_value = bound(param, param->high);
         AUTO_FREE char *low = value_format(&low_value);
         AUTO_FREE char *high = value_format(&high_value);
@@ -145,7 +149,7 @@ static json_t *param_json(const struct param *param)
     json_object_set_new(out, "flag", json_text_or_null(param->flag));
     json_object_set_new(out, "type", json_string(type_name(param)));
     json_object_set_new(out, "default", value_to_json(&param->default_value));
-    if (param->type == PARAM_CHOICE) {
+    if (param->type >= PARAM_CHOICE) {
         json_t *choices = json_array();
         for (size_t i = 0; i < param->choice_count; i++)
             json_array_append_new(choices, value_to_json(&param->choices[i]));

@@ -81,6 +81,7 @@ struct cli_command {
     const char *foreign_options; /* whose options may stand behind "--": "sbatch"; NULL: nobody's */
     const char *unknown_option_hint; /* behind "unknown option --x" where no name is near; NULL: nothing */
     bool stops_at_operand; /* exec: the first operand ends the options, the rest is kept; "--" does so always */
+    bool (*ends_options)(const char *operand); /* or only such a first operand does, and any number may follow it; NULL: none does */
     bool keeps_root; /* under sudo: begins as root, for what only root can do, and becomes the caller itself (caller.h). All others
                       * are the caller before they run, and read and write what the caller may */
     int usage_code; /* what a mistake in its options gives; 0: CLI_USAGE. exec's 2 would be its command's */
@@ -91,6 +92,7 @@ struct cli_command {
 
 /* The commands, each in its cmd_NAME.c. */
 extern const struct cli_command cmd_run;
+extern const struct cli_command cmd_init;
 extern const struct cli_command cmd_list;
 extern const struct cli_command cmd_exec;
 extern const struct cli_command cmd_report;

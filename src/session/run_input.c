@@ -12,6 +12,10 @@
 #include <string.h>
 #include <unistd.h>
 
+/* What messages call the files of a script that has none yet. */
+#define MADE_SETTINGS "settings made of the command line"
+#define MADE_REGISTRY "registry made of the script's help"
+
 /* The flags that a settings file has no word for on its entries stand at its top. */
 static char *text_with_flags(const struct settings *settings, const struct run_options *how)
 {
@@ -45,6 +49,11 @@ static void settings_of_flags(const struct run_options *how, struct run_input *i
 
 static void read_settings(const struct run_options *how, struct run_input *input)
 {
+    if (how->made_settings) {
+        settings_parse(MADE_SETTINGS, how->made_settings, strlen(how->made_settings), &input->settings, &input->problems);
+        input->settings_text = mem_strdup(how->made_settings);
+        return;
+    }
     if (!how->settings_path) {
         settings_of_flags(how, input);
         return;
@@ -62,6 +71,10 @@ static void read_settings(const struct run_options *how, struct run_input *input
 
 static void read_registry(const struct run_options *how, struct run_input *input)
 {
+    if (how->made_registry) {
+        registry_parse(MADE_REGISTRY, how->made_registry, strlen(how->made_registry), &input->registry, &input->problems);
+        return;
+    }
     AUTO(located_fini) struct located located = locate_registry(how->registry_path, &input->settings.doc);
     input->registry_path = steal_ptr(located.path);
     input->registry_why = located.why;

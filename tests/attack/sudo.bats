@@ -151,10 +151,11 @@ END_OF_SCRIPT
 protect() {
     mkdir -p roots/closed
     echo '{"very": "private"}' > roots/secret.json
+    echo 'print("options:\n  --private X  y")' > roots/secret.py
     echo "id,very,private" > roots/closed/summary.csv
     echo precious > roots/precious
     mkfifo roots/marks
-    chmod 600 roots/secret.json roots/marks
+    chmod 600 roots/secret.json roots/secret.py roots/marks
     chmod 700 roots/closed
 }
 
@@ -184,7 +185,12 @@ works_as_caller() {
         case $command in
         run)
             refused run roots/secret.json
+            refused run roots/secret.py
             refused run --rerun failed roots/closed
+            ;;
+        init)
+            refused init roots/secret.py
+            refused init roots/closed/train.py
             ;;
         list | submit | oom | memory) refused "$command" roots/secret.json ;;
         feasibility)
@@ -215,7 +221,24 @@ works_as_caller() {
             ;;
         esac
     done
-    [ "$(ls roots)" = "$(printf '%s\n' closed marks precious secret.json)" ]
+    [ "$(ls roots)" = "$(printf '%s\n' closed marks precious secret.json secret.py)" ]
+}
+
+@test "a script that init or run asks for its help is the caller's, and so are the files" {
+    reachable
+    cat > train.py <<'END'
+import os, sys
+open("who", "a").write(f"{os.getuid()} {os.getgid()} {os.getgroups()} {sys.argv[1]}\n")
+if sys.argv[1] == "--help":
+    print("options:\n  --lr LR  rate (default: 0.5)")
+print("loss: 0.5")
+END
+    as_sudo "$TARE" init train.py
+    as_sudo "$TARE" run -q train.py --lr 0.25
+    [ "$(cut -d' ' -f1,2 who | sort -u)" = "$CALLER $CALLER" ]
+    [ "$(sed 's/.*\] //' who)" = $'--help\n--help\n--lr' ]
+    [ "$(wc -l < who)" -eq 3 ]
+    [ "$(stat -c %u registry.json settings.json results/run_*/settings.json | sort -u)" = $CALLER ]
 }
 
 @test "memory --html writes no file that sudo's caller may not write, also through a link of theirs" {

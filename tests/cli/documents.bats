@@ -138,6 +138,8 @@ for page in sys.stdin.read().split():
             seen += 1
             # Behind the first word of exec stands somebody elses command.
             unquoted = re.sub(r"'"'"'[^'"'"']*'"'"'|\"[^\"]*\"", "", match[2])
+            if command in ("run", "init"):  # and behind a script its own options
+                unquoted = re.split(r"(?<=\S)\.py(?= )", unquoted)[0]
             for option in re.findall(r"(?<=\s)--[a-z][\w-]*", unquoted):
                 if option not in options[command]:
                     wrong.append((page, words.strip(), option))

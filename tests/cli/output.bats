@@ -21,6 +21,8 @@ things() {
     submitted=$(echo submitted/run_*)
     cp "$ROOT/tests/data/memory/split.pickle" snapshot.pickle
     echo 'RuntimeError: CUDA error: out of memory' >log
+    printf '#!/bin/sh\necho "options:"; echo "  --lr LR  rate (default: 0.5)"; echo "loss: 0.5"\n' >train.sh
+    chmod +x train.sh
     printf 'time,watts\n1763884800,1\n1763884801,1\n' >meter.csv
     cat >study/feasibility.json <<'END'
 {"models": [{"name": "net", "repo": "repo", "model": "net", "hyperparameters": {}, "one_epoch": true, "epochs": 3, "ran": true,
@@ -44,7 +46,11 @@ forms() {
 3 run -l -c registry.json
 3 run --resume $run_1
 3 run --rerun-contaminated $run_1
-3 run --rerun failed,contaminated $run_1" ;;
+3 run --rerun failed,contaminated $run_1
+3 run -o r train.sh --lr 1
+3 run -o r --dry-run train.sh --lr 1,2" ;;
+    init) echo "3 init -o i --force train.sh
+3 init -o i --force train.sh --lr 1,2" ;;
     list) echo "3 list -c registry.json
 3 list -c registry.json --check" ;;
     exec) echo "0 exec -- true
@@ -223,6 +229,9 @@ END
     printf 'time,watts\n1763884800,%s\n' "$hostile" >"meter $hostile.csv"
     sed "s/\"name\": \"net\"/\"name\": \"$in_json\"/" ../study/feasibility.json >study/feasibility.json
     cp ../pair.json .
+    { echo '#!/bin/sh'; echo 'cat hostile_help'; } >"./$in_utf8.sh"
+    printf 'options:\n  --lr LR  %s (default: %s)\n  --%s X  %s\n' "$hostile" "$hostile" "$hostile" "$hostile" >hostile_help
+    chmod +x "./$in_utf8.sh"
     python3 - "$ROOT/tests/data/memory/stacks.pickle" <<'END'
 import pickle, sys
 snapshot = pickle.load(open(sys.argv[1], "rb"))
@@ -257,7 +266,16 @@ run "--$hostile"
 run --resume "$hostile"
 run --rerun failed "$hostile"
 run --rerun "$hostile" "$run_1"
-run broken.json -c registry.json' ;;
+run broken.json -c registry.json
+run "$hostile.py" --lr 1
+run "./$in_utf8.sh" --lr "$in_utf8"
+run "./$in_utf8.sh" "--$in_utf8"' ;;
+    init) echo 'init "$hostile.py"
+init --force "./$in_utf8.sh"
+init --force "./$in_utf8.sh" --lr "$hostile"
+init --force "./$in_utf8.sh" --lr "$in_utf8"
+init --force "./$in_utf8.sh" "--$hostile" 1
+init -o "i $hostile" "./$in_utf8.sh"' ;;
     list) echo 'list -c registry.json
 list -c registry.json --check
 list "$hostile" -c registry.json

@@ -198,6 +198,25 @@ void job_free(struct job *job);
 /* Runs a program as a job of its own and takes what it writes to stdout, up to limit bytes; its stdin and stderr are /dev/null, env is
  * the whole environment, argv[0] an absolute path. True: it exited 0 within timeout_s, and nothing of what it started is alive. Else it
  * has been ended, and out holds what came. From the main thread. */
+struct job_question {
+    const struct containment *containment;
+    const struct strv *argv, *env;
+    const char *cwd;  /* NULL: as it is */
+    bool with_errors; /* what it writes to stderr is part of the answer */
+    size_t limit;
+    double timeout_s;
+};
+enum job_answer {
+    JOB_ANSWER_GOOD,   /* exited with 0 */
+    JOB_ANSWER_FAILED, /* with another code, or by a signal */
+    JOB_ANSWER_LATE,   /* its time was over */
+    JOB_ANSWER_LONG,   /* it wrote more than limit */
+    JOB_ANSWER_NONE,   /* it could not be started */
+    JOB_ANSWER_ALIVE   /* something of it is still alive after SIGKILL */
+};
+enum job_answer job_ask(const struct job_question *question, struct text *out);
+
+/* The same where only an exit code of 0 counts. */
 bool job_query(const struct containment *containment, const struct strv *argv, const struct strv *env, size_t limit, double timeout_s,
                struct text *out);
 

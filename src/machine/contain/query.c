@@ -29,25 +29,25 @@ static bool drain(int fd, size_t limit, struct text *out)
 }
 
 /* Until the command ends, whoever else has its output open. */
-static bool wait_for_answer(struct job *job, int fd, size_t limit, int64_t deadline_ns, struct text *out)
+static enum job_answer wait_for_answer(struct job *job, int fd, size_t limit, int64_t deadline_ns, struct text *out)
 {
     bool open = true;
     for (;;) {
         int64_t left_ns = deadline_ns - clock_monotonic_ns();
         if (left_ns <= 0)
-            return false;
+            return JOB_ANSWER_LATE;
         struct pollfd wait[] = {{.fd = job_fd(job), .events = POLLIN}, {.fd = open ? fd : -1, .events = POLLIN}};
         if (poll(wait, 2, (int)(left_ns / NS_PER_MS) + 1) <= 0)
             continue;
         if (open)
             open = drain(fd, limit, out);
         if (out->length > limit)
-            return false;
+            return JOB_ANSWER_LONG;
         if (wait[0].revents) {
             struct job_exit end = job_take_exit(job);
             if (!end.ended)
                 continue;
-            return !end.exec_failed && !end.signalled && end.code == 0;
+            return end.exec_failed ? JOB_ANSWER_NONE : !end.signalled && end.code == 0 ? JOB_ANSWER_GOOD : JOB_ANSWER_FAILED;
         }
     }
 }
@@ -66,32 +66,40 @@ static bool end(struct job *job)
     return true;
 }
 
-bool job_query(const struct containment *containment, const struct strv *argv, const struct strv *env, size_t limit,
-               double timeout_s, struct text *out)
+enum job_answer job_ask(const struct job_question *question, struct text *out)
 {
     int ends[2];
-    int64_t deadline_ns = clock_monotonic_ns() + (int64_t)(timeout_s * (double)NS_PER_S);
+    int64_t deadline_ns = clock_monotonic_ns() + (int64_t)(question->timeout_s * (double)NS_PER_S);
     if (pipe2(ends, O_CLOEXEC) != 0)
-        return false;
+        return JOB_ANSWER_NONE;
     AUTO_CLOSE int answer = ends[0];
     AUTO_CLOSE int write_end = ends[1];
     AUTO_CLOSE int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
-    struct job_request request = {.containment = containment,
-                                  .argv = argv,
-                                  .env = env,
+    struct job_request request = {.containment = question->containment,
+                                  .argv = question->argv,
+                                  .env = question->env,
+                                  .cwd = question->cwd,
                                   .stdin_fd = -1,
                                   .stdout_fd = write_end,
-                                  .stderr_fd = null};
+                                  .stderr_fd = question->with_errors ? write_end : null};
     if (null < 0 || fcntl(answer, F_SETFL, O_NONBLOCK) != 0)
-        return false;
+        return JOB_ANSWER_NONE;
     struct job *job = job_start(&request, NULL);
     if (!job)
-        return false;
+        return JOB_ANSWER_NONE;
     close(steal_fd(&write_end));
-    bool answered = job_open_gate(job, NULL) && wait_for_answer(job, answer, limit, deadline_ns, out);
+    enum job_answer how = job_open_gate(job, NULL) ? wait_for_answer(job, answer, question->limit, deadline_ns, out) : JOB_ANSWER_NONE;
     bool gone = end(job);
-    if (answered)
-        answered = drain(answer, limit, out) || out->length <= limit;
+    if ((how == JOB_ANSWER_GOOD || how == JOB_ANSWER_FAILED) && !drain(answer, question->limit, out) &&
+        out->length > question->limit)
+        how = JOB_ANSWER_LONG;
     job_free(job);
-    return answered && gone;
+    return gone ? how : JOB_ANSWER_ALIVE;
+}
+
+bool job_query(const struct containment *containment, const struct strv *argv, const struct strv *env, size_t limit,
+               double timeout_s, struct text *out)
+{
+    struct job_question question = {.containment = containment, .argv = argv, .env = env, .limit = limit, .timeout_s = timeout_s};
+    return job_ask(&question, out) == JOB_ANSWER_GOOD;
 }

@@ -95,9 +95,11 @@ static void read_factor(const struct source *source, const char *path, const str
                         struct registry_oom_step *step)
 {
     double factor = json_number_value(json);
-    if (param->type == PARAM_CHOICE) {
+    if (param->type >= PARAM_CHOICE) {
         problems_add_at_key(source->problems, SEVERITY_ERROR, source->doc, path,
-                            "'%s' is a choice: it can be set, not scaled", param->name);
+                            "'%s' is a %s: it can be %s, not scaled", param->name,
+                            param->type == PARAM_CHOICE ? "choice" : param->type == PARAM_BOOL ? "bool" : "text",
+                            param->type == PARAM_BOOL ? "given by args" : "set");
         return;
     }
     if (!json_is_number(json) || factor < LEAST_FACTOR || factor > MOST_FACTOR || factor == 1) {
@@ -128,12 +130,14 @@ static void read_value(const struct source *source, const char *path, const stru
                        struct registry_oom_step *step)
 {
     static const char *const expected[] = {
-        [PARAM_INT] = "an integer", [PARAM_FLOAT] = "a number", [PARAM_CHOICE] = "one of its choices"};
+        [PARAM_INT] = "an integer", [PARAM_FLOAT] = "a number", [PARAM_CHOICE] = "one of its choices",
+        [PARAM_BOOL] = "no value here (a bool can be given by args)", [PARAM_TEXT] = "a string"};
     struct value value = {0};
     bool scalar = value_from_json(json, &value);
     bool fits = scalar && (param->type == PARAM_INT     ? value.kind == VALUE_INT
                            : param->type == PARAM_FLOAT ? value.kind == VALUE_INT || value.kind == VALUE_FLOAT
-                                                        : is_choice(param, &value));
+                           : param->type == PARAM_TEXT  ? value.kind == VALUE_TEXT
+                                                        : param->type == PARAM_CHOICE && is_choice(param, &value));
     if (!fits) {
         refuse(source, path, param->name, expected[param->type], json);
         value_fini(&value);

@@ -5,7 +5,8 @@
 #include <math.h>
 #include <string.h>
 
-static const char *const types[] = {[PARAM_INT] = "int", [PARAM_FLOAT] = "float", [PARAM_CHOICE] = "choice", NULL};
+static const char *const types[] = {[PARAM_INT] = "int", [PARAM_FLOAT] = "float", [PARAM_CHOICE] = "choice",
+                                    [PARAM_BOOL] = "bool", [PARAM_TEXT] = "text", NULL};
 static const char *const distributions[] = {[DISTRIBUTION_UNIFORM] = "uniform",
                                             [DISTRIBUTION_LOG_UNIFORM] = "log_uniform",
                                             [DISTRIBUTION_NORMAL] = "normal",
@@ -18,7 +19,7 @@ enum { MOST_CHOICES = 1000 };
 
 /* The row as it is written. */
 struct row {
-    char *flag;
+    char *flag, *off_flag;
     int type, distribution;
     double zero_probability;
     double mean, deviation, std;
@@ -31,22 +32,27 @@ static const struct field param_rows[] = {
      .initial = "none",
      .help = "the option that hands the value over, such as --epochs; without one the value comes as the environment "
              "variable TARE_PARAM_NAME, the name in capitals"},
+    {.key = "off_flag",
+     .kind = FIELD_TEXT,
+     .offset = offsetof(struct row, off_flag),
+     .initial = "none: false leaves flag out",
+     .help = "type bool: the option that says false, such as --no-amp"},
     {.key = "type",
      .kind = FIELD_NAME,
      .offset = offsetof(struct row, type),
      .names = types,
      .initial = "needed",
-     .help = "integers, numbers, or one of choices"},
+     .help = "integers, numbers, one of choices; bool: flag is given or not, without a value; text: any string"},
     {.key = "default",
      .kind = FIELD_OTHER,
      .expected = "a value of the type",
      .initial = "needed",
-     .help = "the value of mode default; a mutation never draws it; may lie outside range"},
+     .help = "the value of mode default; a mutation never draws it; may lie outside range; null: flag is left out"},
     {.key = "range",
      .kind = FIELD_OTHER,
      .expected = "[low, high]",
      .initial = "needed for int and float",
-     .help = "the least and the greatest value that is drawn"},
+     .help = "the least and the greatest value that is drawn; null: none is"},
     {.key = "choices",
      .kind = FIELD_OTHER,
      .expected = "a list of different numbers, strings, true, false or null",
@@ -149,6 +155,8 @@ static bool check_order(const struct source *source, const char *path, const str
 
 static bool read_range(const struct source *source, const char *path, const json_t *row, struct param *out)
 {
+    if (json_is_null(json_object_get(row, "range")))
+        return true;
     if (!json_get(row, "range"))
         return fail(source, path, NULL, "'range' is missing: [low, high]");
     AUTO_FREE char *place = json_path_key(path, "range");
@@ -230,10 +238,12 @@ static void check_default_choice(const struct source *source, const char *path, 
 
 static bool read_default(const struct source *source, const char *path, const json_t *row, struct param *out)
 {
-    if (out->type == PARAM_CHOICE ? !json_object_get(row, "default") : !json_get(row, "default"))
-        return fail(source, path, NULL, "'default' is missing");
     AUTO_FREE char *place = json_path_key(path, "default");
     const json_t *json = json_object_get(row, "default");
+    if (!json)
+        return fail(source, path, NULL, "'default' is missing");
+    if (json_is_null(json) && out->type != PARAM_CHOICE)
+        return true; /* VALUE_NULL */
     switch (out->type) {
     case PARAM_INT:
         if (!json_is_integer(json))
@@ -250,6 +260,14 @@ static bool read_default(const struct source *source, const char *path, const js
             return refuse(source, place, "default", "a number, a string, true, false or null", json);
         check_default_choice(source, place, out);
         return true;
+    case PARAM_BOOL:
+        if (!json_is_boolean(json))
+            return refuse(source, place, "default", "true, false or null (the type is bool)", json);
+        return value_from_json(json, &out->default_value);
+    case PARAM_TEXT:
+        if (!json_is_string(json))
+            return refuse(source, place, "default", "a string or null (the type is text)", json);
+        return value_from_json(json, &out->default_value);
     }
     return false;
 }
@@ -294,6 +312,21 @@ static bool read_numeric(const struct source *source, const char *path, const js
     return good;
 }
 
+/* The values of what is not drawn from a range. */
+static void read_listed(const struct source *source, const char *path, const json_t *json, struct param *out)
+{
+    if (out->type == PARAM_CHOICE) {
+        read_choices(source, path, json, out);
+        return;
+    }
+    fields_warn_unused(source, path, json, "choices", "the type is not 'choice'");
+    if (out->type == PARAM_TEXT)
+        return;
+    out->choices = mem_array(2, sizeof *out->choices);
+    out->choices[out->choice_count++] = value_bool(false);
+    out->choices[out->choice_count++] = value_bool(true);
+}
+
 bool registry_read_param(const struct source *source, const char *path, const char *name, const json_t *json,
                          struct param *out)
 {
@@ -311,17 +344,21 @@ bool registry_read_param(const struct source *source, const char *path, const ch
     fields_read(source, path, json, &registry_param_table, &row);
     fields_check_keys(source, path, json, &registry_param_table, UNKNOWN_ARE_WARNINGS, NULL);
     out->flag = row.flag;
+    out->off_flag = row.off_flag;
     if (!json_get(json, "type"))
-        return fail(source, path, NULL, "'type' is missing: \"int\", \"float\" or \"choice\"");
+        return fail(source, path, NULL, "'type' is missing: \"int\", \"float\", \"choice\", \"bool\" or \"text\"");
     if (row.type < 0)
         return false;
     out->type = (enum param_type)row.type;
     out->distribution = (enum distribution)row.distribution;
     out->zero_probability = row.zero_probability;
-    if (out->type == PARAM_CHOICE) {
-        warn_unused(source, path, json, number_keys, "the type is 'choice'");
+    if (out->type != PARAM_BOOL)
+        fields_warn_unused(source, path, json, "off_flag", "the type is not 'bool'");
+    if (out->type >= PARAM_CHOICE) {
+        AUTO_FREE char *why = mem_printf("the type is '%s'", types[out->type]);
+        warn_unused(source, path, json, number_keys, why);
         out->zero_probability = 0;
-        read_choices(source, path, json, out);
+        read_listed(source, path, json, out);
     } else {
         read_numeric(source, path, json, &row, out);
     }

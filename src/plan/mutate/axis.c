@@ -66,7 +66,7 @@ void axis_int_bounds(const struct param *param, int64_t *low, int64_t *high)
 static struct value value_at(const struct axis *axis, uint64_t place)
 {
     const struct param *param = axis->param;
-    if (param->type == PARAM_CHOICE)
+    if (param->type >= PARAM_CHOICE)
         return value_copy(&param->choices[axis->choices[place]]);
     bool zero = place >= axis->in_range;
     int64_t rank = zero ? 0 : axis->first_rank + (int64_t)place;
@@ -122,7 +122,7 @@ static void find_default(struct axis *axis)
 {
     const struct value *value = &axis->param->default_value;
     AUTO_FREE char *key = value_key(value);
-    if (axis->param->type == PARAM_CHOICE) {
+    if (axis->param->type >= PARAM_CHOICE) {
         for (uint64_t place = 0; place < axis->all && !axis->has_skipped; place++) {
             axis->has_skipped = place_has_key(axis, place, key);
             axis->skipped = place;
@@ -147,7 +147,7 @@ static void find_default(struct axis *axis)
 void axis_init(struct axis *axis, const struct param *param)
 {
     *axis = (struct axis){.param = param};
-    if (param->type == PARAM_CHOICE)
+    if (param->type >= PARAM_CHOICE)
         find_choices(axis);
     else
         find_numbers(axis);

@@ -34,6 +34,7 @@ void param_fini(struct param *param)
 {
     free(param->name);
     free(param->flag);
+    free(param->off_flag);
     value_fini(&param->default_value);
     for (size_t i = 0; i < param->choice_count; i++)
         value_fini(&param->choices[i]);

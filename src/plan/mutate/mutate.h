@@ -10,7 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum param_type { PARAM_INT, PARAM_FLOAT, PARAM_CHOICE };
+/* From PARAM_CHOICE on values come from a list: that of a bool is false and true, a text has none and any will do. */
+enum param_type { PARAM_INT, PARAM_FLOAT, PARAM_CHOICE, PARAM_BOOL, PARAM_TEXT };
 enum distribution { DISTRIBUTION_UNIFORM, DISTRIBUTION_LOG_UNIFORM, DISTRIBUTION_NORMAL };
 
 /* One hyperparameter of a model, as the registry describes it. Floats drawn are rounded to six significant digits
@@ -20,6 +21,7 @@ enum distribution { DISTRIBUTION_UNIFORM, DISTRIBUTION_LOG_UNIFORM, DISTRIBUTION
 struct param {
     char *name;
     char *flag; /* on the command line; may be NULL: then the value is handed over by env only */
+    char *off_flag; /* PARAM_BOOL: for false, NULL: nothing is said then */
     enum param_type type;
     enum distribution distribution;
     bool has_range; /* int and float: low and high are set */
@@ -27,8 +29,8 @@ struct param {
     bool has_normal; /* mean and deviation were given */
     double mean, deviation;
     double zero_probability; /* the share of draws that are exactly 0 (0.0), even outside the range */
-    struct value default_value;
-    struct value *choices; /* PARAM_CHOICE */
+    struct value default_value; /* null: the flag is left out */
+    struct value *choices; /* PARAM_CHOICE, PARAM_BOOL */
     size_t choice_count;
 };
 

@@ -62,7 +62,7 @@ static struct value draw_float(const struct param *param, struct rng *rng)
 
 struct value sample_value(const struct param *param, struct rng *rng)
 {
-    if (param->type == PARAM_CHOICE)
+    if (param->type >= PARAM_CHOICE)
         return value_copy(&param->choices[rng_below(rng, param->choice_count)]);
     bool zero = param->zero_probability > 0 && rng_unit(rng) < param->zero_probability;
     if (param->type == PARAM_INT)

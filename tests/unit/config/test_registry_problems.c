@@ -163,10 +163,10 @@ static void a_hyperparameter_is_an_object_with_a_type(void **state)
               "r:2:9: error: a hyperparameter cannot be called 'all': \"mutate\": \"all\" means every one "
               "(at $.models.r.supported_hyperparams.all)"));
     expect_registry(PARAM("\"default\": 1"),
-                    LINES("r:2:1: error: 'type' is missing: \"int\", \"float\" or \"choice\" (at " AT_X ")"));
+                    LINES("r:2:1: error: 'type' is missing: \"int\", \"float\", \"choice\", \"bool\" or \"text\" (at " AT_X ")"));
     expect_registry(
         PARAM("\"type\": \"flaot\", \"default\": 1, \"range\": [1, 2]"),
-        LINES("r:2:10: error: 'type': expected \"int\", \"float\" or \"choice\", not \"flaot\"; did you mean 'float'? "
+        LINES("r:2:10: error: 'type': expected \"int\", \"float\", \"choice\", \"bool\" or \"text\", not \"flaot\"; did you mean 'float'? "
               "(at " AT_X ".type)"));
     expect_registry(PARAM("\"type\": \"int\", \"default\": 1, \"range\": [1, 2], \"flags\": \"-x\""),
                     LINES("r:2:48: warning: unknown key 'flags'; did you mean 'flag'? (at " AT_X ".flags)"));
@@ -175,6 +175,14 @@ static void a_hyperparameter_is_an_object_with_a_type(void **state)
 static void the_default_has_the_type(void **state)
 {
     (void)state;
+    expect_registry(PARAM("\"type\": \"int\", \"range\": null, \"default\": null"), LINES(NULL));
+    expect_registry(PARAM("\"type\": \"text\", \"default\": \"a\""), LINES(NULL));
+    expect_registry(PARAM("\"type\": \"bool\", \"flag\": \"--x\", \"off_flag\": \"--no-x\", \"default\": false"), LINES(NULL));
+    expect_registry(PARAM("\"type\": \"bool\", \"default\": 1"),
+                    LINES("r:2:29: error: 'default': expected true, false or null (the type is bool), not 1 (at " AT_X ".default)"));
+    expect_registry(PARAM("\"type\": \"text\", \"default\": 1, \"off_flag\": \"-x\""),
+                    LINES("r:2:32: warning: 'off_flag' is not used here: the type is not 'bool' (at " AT_X ".off_flag)",
+                          "r:2:29: error: 'default': expected a string or null (the type is text), not 1 (at " AT_X ".default)"));
     expect_registry(PARAM("\"type\": \"int\", \"range\": [1, 2]"),
                     LINES("r:2:1: error: 'default' is missing (at " AT_X ")"));
     expect_registry(

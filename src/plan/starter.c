@@ -1,0 +1,317 @@
+#include "plan/starter.h"
+
+#include "base/goal.h"
+#include "base/json.h"
+#include "base/mem.h"
+#include "base/utf8.h"
+#include "base/value.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+enum { NAME_BYTES = 60, PROPOSED_SEEDS = 3, PROPOSED_RUNS = 3, PROPOSED_RETRIES = 1 };
+
+#define MODEL "default"
+
+/* How people print them: "loss: 0.1", "accuracy=0.9", "val_acc 91.2%", "'eval_loss': 3e-1", "Accuracy: 9910/10000 (99%)". */
+#define NUMBER "[\"': =]+(?:\\d+/\\d+ \\()?([-+]?\\d*\\.?\\d+(?:e[-+]?\\d+)?)(?![\\d.]*/)"
+#define PLAIN "(?i)(?<![a-z0-9])(?<!val.)(?<!valid.)(?<!validation.)(?<!test.)"
+#define HELD_OUT "(?i)(?<![a-z0-9])(?:e?val|valid|validation)[ _./-]+"
+#define TESTED "(?i)(?<![a-z0-9])test[ _./-]+"
+
+static const struct {
+    const char *name, *pattern;
+} metrics[] = {
+    {"loss", PLAIN "loss" NUMBER},
+    {"accuracy", PLAIN "acc(?:uracy)?" NUMBER},
+    {"val_loss", HELD_OUT "loss" NUMBER},
+    {"val_accuracy", HELD_OUT "acc(?:uracy)?" NUMBER},
+    {"test_loss", TESTED "loss" NUMBER},
+    {"test_accuracy", TESTED "acc(?:uracy)?" NUMBER},
+    {"f1", "(?i)(?<![a-z0-9])f1(?:[ _-]score)?" NUMBER},
+};
+
+static void set(json_t *object, const char *key, const char *text)
+{
+    json_object_set_new(object, key, json_text_or_null(text));
+}
+
+/* A comment of several lines is a list of them; ends with NULL. */
+static void comment(json_t *object, const char *const *lines)
+{
+    json_t *list = json_array();
+    for (; *lines; lines++)
+        json_array_append_new(list, json_string(*lines));
+    json_object_set_new(object, "comment", list);
+}
+
+char *starter_repo_name(const char *script)
+{
+    const char *slash = strrchr(script, '/'), *base = slash ? slash + 1 : script;
+    const char *dot = strrchr(base, '.');
+    size_t length = dot && dot > base ? (size_t)(dot - base) : strlen(base);
+    AUTO_FREE char *name = mem_strndup(base, utf8_cut(base, length, NAME_BYTES));
+    return !*name || utf8_has_control(name) ? mem_strdup("script") : steal_ptr(name);
+}
+
+static const struct starter_value *value_of(const struct starter *starter, const char *name)
+{
+    for (size_t i = 0; starter->args && i < starter->args->count; i++)
+        if (strcmp(starter->args->values[i].name, name) == 0)
+            return &starter->args->values[i];
+    return NULL;
+}
+
+static json_t *number_json(const char *word, enum script_type type)
+{
+    double number = 0;
+    number_parse(word, &number);
+    return type == SCRIPT_INT ? json_integer(strtoll(word, NULL, 10)) : json_real(number);
+}
+
+/* Of a type that is settled; NULL for what is not of it. */
+static json_t *word_json(const char *word, enum script_type type)
+{
+    double number;
+    switch (type) {
+    case SCRIPT_INT:
+    case SCRIPT_FLOAT:
+        return number_parse(word, &number) ? number_json(word, type) : NULL;
+    case SCRIPT_SWITCH:
+        return json_boolean(strcasecmp(word, "true") == 0);
+    case SCRIPT_TEXT:
+    case SCRIPT_CHOICE:
+    case SCRIPT_UNKNOWN:
+        break;
+    }
+    return json_string(word);
+}
+
+/* ---- The registry. */
+
+/* What is drawn when a person mutates it: around the script's own default, or where people look for it; null: it is not drawn. */
+static void set_range(json_t *row, enum script_type type, const struct script_hint *hint, const json_t *initial)
+{
+    double low = hint ? hint->low : 0, high = hint ? hint->high : 0, own = json_number_value(initial);
+    if (low == high || hint->type != type) {
+        json_object_set_new(row, "range", json_null());
+        return;
+    }
+    if (own > 0 && (hint->log || own > high) && !script_is_seed(hint->name)) {
+        low = type == SCRIPT_INT ? fmax(1, floor(own / 4)) : number_round(own / 10, 6);
+        high = type == SCRIPT_INT ? own * 4 : number_round(own * 10, 6);
+    }
+    json_t *range = json_array();
+    json_array_append_new(range, type == SCRIPT_INT ? json_integer((json_int_t)low) : json_real(low));
+    json_array_append_new(range, type == SCRIPT_INT ? json_integer((json_int_t)high) : json_real(high));
+    json_object_set_new(row, "range", range);
+    set(row, "distribution", hint->log ? "log_uniform" : "uniform");
+}
+
+static void set_choices(json_t *row, const struct strv *choices, const char *initial)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < choices->count; i++)
+        json_array_append_new(list, json_string(choices->items[i]));
+    if (!initial)
+        json_array_append_new(list, json_null());
+    json_object_set_new(row, "choices", list);
+}
+
+/* value: what was given for it, or NULL; option: what the help says of it, or NULL. A default is written where a command line with it
+ * means the same as one without: a text may be anything ("none", a comment). */
+static json_t *param_row(const struct script_option *option, const struct starter_value *value)
+{
+    static const char *const names[] = {[SCRIPT_UNKNOWN] = "text",  [SCRIPT_INT] = "int",       [SCRIPT_FLOAT] = "float",
+                                        [SCRIPT_TEXT] = "text",     [SCRIPT_CHOICE] = "choice", [SCRIPT_SWITCH] = "bool"};
+    enum script_type type = value ? value->type : option->type;
+    const char *initial = option ? option->initial : NULL;
+    const char *help = option ? option->help : "";
+    json_t *row = json_object();
+    json_t *own = initial && type != SCRIPT_TEXT && type != SCRIPT_UNKNOWN ? word_json(initial, type) : NULL;
+    bool listed = type == SCRIPT_CHOICE && own && !strv_has(&option->choices, initial);
+    if (own && (listed || (type == SCRIPT_INT && !json_is_integer(own)))) {
+        json_decref(own);
+        own = NULL;
+    }
+    bool says_default = initial && !own && *initial;
+    AUTO_FREE char *words = mem_printf("%s%s%s%s", help, says_default ? *help ? "; the script's own default: " : "the script's own default: " : "",
+                                       says_default ? initial : "", option && option->needed ? *help ? "; needed" : "needed" : "");
+    if (*words)
+        set(row, "comment", words);
+    set(row, "flag", option ? option->flag : value->flag);
+    if (type == SCRIPT_SWITCH && option && option->off)
+        set(row, "off_flag", option->off);
+    set(row, "type", names[type]);
+    if (type == SCRIPT_SWITCH && !own && option && !option->off)
+        own = json_false();
+    json_object_set_new(row, "default", own ? own : json_null());
+    if (type == SCRIPT_CHOICE)
+        set_choices(row, &option->choices, own ? initial : NULL);
+    else if (type == SCRIPT_INT || type == SCRIPT_FLOAT)
+        set_range(row, type, script_hint(option ? option->name : value->name), json_object_get(row, "default"));
+    return row;
+}
+
+static json_t *params(const struct starter *starter)
+{
+    json_t *rows = json_object();
+    for (size_t i = 0; starter->help && i < starter->help->count; i++) {
+        const struct script_option *option = &starter->help->options[i];
+        const struct starter_value *value = value_of(starter, option->name);
+        if (!option->many)
+            json_object_set_new(rows, option->name, param_row(option, value));
+    }
+    for (size_t i = 0; starter->args && i < starter->args->count; i++)
+        if (!starter->args->values[i].option)
+            json_object_set_new(rows, starter->args->values[i].name, param_row(NULL, &starter->args->values[i]));
+    return rows;
+}
+
+static json_t *log_patterns(void)
+{
+    static const char *const lines[] = {
+        "Guessed from how trainings usually print their results. The first group of the last line that matches is the metric.",
+        "Remove those that your script does not print, and add its own. As they are guesses, \"metrics\" below is optional: an experiment",
+        "succeeds without any of them. Say any or required there once they are right: a training that prints none has then failed.", NULL};
+    json_t *patterns = json_object(), *out = json_object();
+    for (size_t i = 0; i < sizeof metrics / sizeof *metrics; i++)
+        set(patterns, metrics[i].name, metrics[i].pattern);
+    comment(out, lines);
+    json_object_set_new(out, "log_patterns", patterns);
+    return out;
+}
+
+/* What the help lists and the rows do not have. */
+static char *left_out(const struct starter *starter)
+{
+    AUTO_STRV struct strv names = {0};
+    for (size_t i = 0; starter->help && i < starter->help->count; i++)
+        if (starter->help->options[i].many)
+            strv_add(&names, starter->help->options[i].flag);
+    AUTO_FREE char *all = strv_join(&names, ", ");
+    return names.count ? mem_printf("Not among the hyperparameters, as they take several values: %s. Fixed ones go to required_args.", all) : NULL;
+}
+
+static void set_words(json_t *object, const char *key, const struct strv *words)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < words->count; i++)
+        json_array_append_new(list, json_string(words->items[i]));
+    if (words->count)
+        json_object_set(object, key, list);
+    json_decref(list);
+}
+
+json_t *starter_registry(const struct starter *starter)
+{
+    AUTO_FREE char *name = starter_repo_name(starter->script);
+    AUTO_FREE char *missing = left_out(starter);
+    AUTO_FREE char *source = mem_printf("Made from %s", starter->help ? "what the script lists by --help" : "the command line: the script's help could not be read");
+    const char *lines[] = {source, "What can be trained, and how it is started. Every key is explained in docs/settings.md.",
+                           "A default of null leaves the option out: the script then takes its own. A range of null is never drawn from.",
+                           missing, NULL};
+    json_t *repo = json_object(), *repos = json_object(), *out = json_object(), *models = json_array();
+    comment(repo, lines);
+    set(repo, "path", starter->path);
+    set(repo, "train_script", starter->script);
+    if (starter->interpreter_key)
+        set(repo, starter->interpreter_key, starter->interpreter);
+    json_array_append_new(models, json_string(MODEL));
+    json_object_set_new(repo, "models", models);
+    if (starter->args && starter->args->operands.count + starter->args->several.count > 0) {
+        json_t *required = json_object();
+        set_words(required, "operands", &starter->args->operands);
+        set_words(required, "several", &starter->args->several);
+        json_object_set_new(repo, "required_args", required);
+    }
+    json_object_set_new(repo, "supported_hyperparams", params(starter));
+    json_object_set_new(repo, "performance_metrics", log_patterns());
+    set(repo, "metrics", "optional");
+    json_object_set_new(repos, name, repo);
+    json_object_set_new(out, "models", repos);
+    return out;
+}
+
+/* ---- The settings. */
+
+/* One value, or a list: an axis of the grid. */
+static json_t *axis(const struct starter_value *value)
+{
+    if (value->words.count == 1)
+        return word_json(value->words.items[0], value->type);
+    json_t *list = json_array();
+    for (size_t i = 0; i < value->words.count; i++)
+        json_array_append_new(list, word_json(value->words.items[i], value->type));
+    return list;
+}
+
+/* The script's own learning rate and a tenth of it; three seeds. */
+static void propose(const struct starter *starter, json_t *values)
+{
+    for (size_t i = 0; starter->help && i < starter->help->count; i++) {
+        const struct script_option *option = &starter->help->options[i];
+        const struct script_hint *hint = script_hint(option->name);
+        double own = 0;
+        json_t *list = json_array();
+        if (hint && hint->high == 0.1 && option->type == SCRIPT_FLOAT) {
+            bool has = option->initial && number_parse(option->initial, &own) && own > 0;
+            json_array_append_new(list, json_real(has ? own : 0.01));
+            json_array_append_new(list, json_real(has ? number_round(own / 10, 6) : 0.001));
+        }
+        for (int seed = 1; script_is_seed(option->name) && option->type == SCRIPT_INT && seed <= PROPOSED_SEEDS; seed++)
+            json_array_append_new(list, json_integer(seed));
+        if (json_array_size(list))
+            json_object_set(values, option->name, list);
+        json_decref(list);
+    }
+}
+
+static json_t *entry(const struct starter *starter)
+{
+    AUTO_FREE char *name = starter_repo_name(starter->script);
+    json_t *out = json_object(), *values = json_object(), *value;
+    const char *key;
+    size_t combinations = 1;
+    for (size_t i = 0; starter->args && i < starter->args->count; i++)
+        json_object_set_new(values, starter->args->values[i].name, axis(&starter->args->values[i]));
+    if (starter->proposes && json_object_size(values) == 0)
+        propose(starter, values);
+    bool grid = false;
+    json_object_foreach(values, key, value)
+        if (json_is_array(value)) {
+            grid = true;
+            combinations *= json_array_size(value);
+        }
+    if (grid) {
+        AUTO_FREE char *words = mem_printf("Each list is an axis of the grid: every combination is run, %zu in all.", combinations);
+        set(out, "comment", words);
+    }
+    set(out, "repo", name);
+    set(out, "model", MODEL);
+    set(out, "mode", grid ? "grid" : "default");
+    json_object_set_new(out, "hyperparameters", values);
+    if (starter->has_runs || (starter->proposes && !grid))
+        json_object_set_new(out, "runs_per_config", json_integer(starter->has_runs ? starter->runs : PROPOSED_RUNS));
+    return out;
+}
+
+json_t *starter_settings(const struct starter *starter)
+{
+    static const char *const lines[] = {"What to run. Hyperparameters that are not named keep the default of the registry.",
+                                        "The key tare has pauses, limits and more: docs/settings.md.", NULL};
+    AUTO_FREE char *name = starter_repo_name(starter->script);
+    json_t *out = json_object(), *entries = json_array();
+    comment(out, lines);
+    set(out, "experiment_name", name);
+    set(out, "registry", "registry.json");
+    json_object_set_new(out, "max_retries", json_integer(starter->has_max_retries ? starter->max_retries : PROPOSED_RETRIES));
+    if (starter->governor)
+        set(out, "governor", starter->governor);
+    json_array_append_new(entries, entry(starter));
+    json_object_set_new(out, "experiments", entries);
+    json_object_set_new(out, "tare", json_object());
+    return out;
+}
