@@ -19,6 +19,7 @@
 struct export_writer {
     enum export_format format;
     bool begun, broken;
+    struct strv params, metrics; /* of all experiments: the wide table's columns */
     struct text *out;
     export_flush_fn *flush;
     void *context;
@@ -26,7 +27,7 @@ struct export_writer {
 };
 
 static const char *const table_names[EXPORT_TABLES] = {"experiments", "attempts", "epochs", "hyperparameters",
-                                                       "metrics",     "evidence", "samples"};
+                                                       "metrics",     "evidence", "samples", "wide"};
 
 const char *export_table_name(enum export_table table)
 {
@@ -227,10 +228,8 @@ static void add_verdicts(json_t *row, const struct dataset_experiment *experimen
     json_object_set_new(row, "checks", json_string(checks));
 }
 
-static void write_experiment(struct export_writer *writer, const struct dataset *dataset,
-                             const struct dataset_experiment *experiment)
+static void add_experiment(json_t *row, const struct dataset_experiment *experiment)
 {
-    json_t *row = export_row_of(dataset, experiment);
     char ended[40], offset[16];
     dataset_format_time(experiment->end_local_ns, ended);
     clock_format_offset(experiment->utc_offset_s, offset);
@@ -268,6 +267,44 @@ static void write_experiment(struct export_writer *writer, const struct dataset 
     json_object_set_new(row, "error", json_text_or_null(experiment->error));
     json_object_set_new(row, "utc_offset", json_text_or_null(experiment->has_utc_offset ? offset : NULL));
     add_verdicts(row, experiment);
+}
+
+static void write_experiment(struct export_writer *writer, const struct dataset *dataset,
+                             const struct dataset_experiment *experiment)
+{
+    json_t *row = export_row_of(dataset, experiment);
+    add_experiment(row, experiment);
+    export_row(writer, row);
+}
+
+static void find_columns(struct export_writer *writer, const struct dataset *dataset)
+{
+    for (size_t i = 0; i < dataset->count; i++)
+        for (size_t p = 0; p < dataset->items[i].param_count; p++)
+            strv_add_once(&writer->params, dataset->items[i].params[p].name);
+    dataset_metrics(dataset, &writer->metrics);
+}
+
+/* Every experiment has every column of the table: without a value its cell is empty, never a word. */
+static void write_wide(struct export_writer *writer, const struct dataset *dataset,
+                       const struct dataset_experiment *experiment)
+{
+    AUTO_FREE char *run = fs_basename(dataset->folders[experiment->folder].path);
+    json_t *row = json_object();
+    json_object_set_new(row, "run", json_text_or_null(run));
+    json_object_set_new(row, "experiment_id", json_text_or_null(experiment->id));
+    json_object_set_new(row, "folder", json_text_or_null(dataset->folders[experiment->folder].path));
+    add_experiment(row, experiment);
+    for (size_t i = 0; i < writer->params.count; i++) {
+        const struct value *value = dataset_param(experiment, writer->params.items[i]);
+        AUTO_FREE char *column = mem_printf("hyperparam_%s", writer->params.items[i]);
+        json_t *cell = value ? value_to_json(value) : NULL; /* none of what is no UTF-8 */
+        json_object_set_new(row, column, cell ? cell : json_null());
+    }
+    for (size_t i = 0; i < writer->metrics.count; i++) {
+        AUTO_FREE char *column = mem_printf("metric_%s", writer->metrics.items[i]);
+        json_set_reading(row, column, dataset_metric(experiment, writer->metrics.items[i]));
+    }
     export_row(writer, row);
 }
 
@@ -373,7 +410,7 @@ bool export_make(const struct dataset *dataset, enum export_table table, enum ex
                  export_flush_fn *flush, void *context, struct err *err)
 {
     static write_fn *const writers[EXPORT_TABLES] = {write_experiment, write_attempts, write_epochs,  write_params,
-                                                     write_metrics,    write_evidence, export_samples};
+                                                     write_metrics,    write_evidence, export_samples, write_wide};
     static const char *const heads[EXPORT_TABLES] = {
         "",
         "",
@@ -383,13 +420,18 @@ bool export_make(const struct dataset *dataset, enum export_table table, enum ex
         "folder,experiment_id,name,value\n",
         "folder,experiment_id,name,value\n",
         "folder,experiment_id,kind,weight,from_s,to_s,text\n",
-        "folder,experiment_id,timestamp,device,quantity,value\n"};
+        "folder,experiment_id,timestamp,device,quantity,value\n",
+        ""};
     AUTO_TEXT struct text text = {0};
     struct export_writer writer = {.format = format, .out = &text, .flush = flush, .context = context, .err = err};
+    if (table == EXPORT_WIDE)
+        find_columns(&writer, dataset);
     for (size_t i = 0; i < dataset->count && !writer.broken; i++)
         writers[table](&writer, dataset, &dataset->items[i]);
     /* A table without rows still says what its columns are. */
     if (format != EXPORT_JSON_LINES && !writer.begun)
         text_add(&text, heads[table]);
+    strv_fini(&writer.params);
+    strv_fini(&writer.metrics);
     return !writer.broken && flush(context, &text, err);
 }

@@ -19,6 +19,7 @@ enum export_table {
     EXPORT_METRICS,
     EXPORT_EVIDENCE,
     EXPORT_SAMPLES,
+    EXPORT_WIDE, /* a row for each experiment, with a column for each hyperparameter and metric of all of them */
     EXPORT_TABLES
 };
 
