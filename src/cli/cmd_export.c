@@ -12,6 +12,7 @@
 enum {
     OPTION_OUTPUT,
     OPTION_TABLE,
+    OPTION_HISTORY,
     OPTION_FORMAT,
     OPTION_EXACT,
     OPTION_MLFLOW,
@@ -21,8 +22,8 @@ enum {
     OPTION_COUNT
 };
 
-static const char *const tables[] = {"experiments", "attempts", "epochs",  "hyperparameters",
-                                     "metrics",     "evidence", "samples", "wide",           NULL};
+static const char *const tables[] = {"experiments", "attempts", "epochs",  "hyperparameters", "metrics",
+                                     "history",     "evidence", "samples", "wide",            NULL};
 static const char *const formats[] = {"csv", "jsonl", NULL};
 
 static const struct cli_option options[OPTION_COUNT] = {
@@ -37,6 +38,7 @@ static const struct cli_option options[OPTION_COUNT] = {
                       .choices = tables,
                       .default_text = "experiments",
                       .help = "without --output: the table to print"},
+    [OPTION_HISTORY] = {.long_name = "--history", .help = "as --table history: every match of the metrics' patterns that is kept"},
     [OPTION_FORMAT] = {.long_name = "--format",
                        .argument = "FORMAT",
                        .type = CLI_CHOICE,
@@ -143,8 +145,10 @@ static const char *contradiction(const struct cli_value *values)
     bool trackers = values[OPTION_MLFLOW].given || values[OPTION_TENSORBOARD].given;
     if (values[OPTION_OUTPUT].given && values[OPTION_TABLE].given)
         return "--table prints one table, --output writes all: not both";
-    if (trackers && (values[OPTION_OUTPUT].given || values[OPTION_TABLE].given || values[OPTION_FORMAT].given ||
-                     values[OPTION_EXACT].given))
+    if (values[OPTION_HISTORY].given && (values[OPTION_OUTPUT].given || values[OPTION_TABLE].given))
+        return "--history prints one table, as --table does: not with --table or --output";
+    if (trackers && (values[OPTION_OUTPUT].given || values[OPTION_TABLE].given || values[OPTION_HISTORY].given ||
+                     values[OPTION_FORMAT].given || values[OPTION_EXACT].given))
         return "--mlflow and --tensorboard write no tables: export those with a second command";
     return NULL;
 }
@@ -158,6 +162,7 @@ static int run(const struct cli_call *call)
     enum export_format format = json_lines ? EXPORT_JSON_LINES : exact ? EXPORT_EXACT : EXPORT_CSV;
     if (contradiction(values))
         return cli_usage_error(call->command, "%s", contradiction(values));
+    const char *table = values[OPTION_HISTORY].given ? "history" : values[OPTION_TABLE].text;
     int code = reading_folders(call->operands.items, call->operands.count, &dataset);
     if (code != CLI_OK)
         return code;
@@ -166,7 +171,7 @@ static int run(const struct cli_call *call)
     else
         ok = values[OPTION_OUTPUT].given
              ? write_all(&dataset, values[OPTION_OUTPUT].text, format, values[OPTION_FORCE].given, &err)
-             : print_one(&dataset, values[OPTION_TABLE].text, format, &err);
+             : print_one(&dataset, table, format, &err);
     if (!ok && err.text[0])
         cli_error("%s", err.text);
     dataset_fini(&dataset);
@@ -199,6 +204,8 @@ static const char *const examples[] = {
     "write a store that mlflow ui opens",
     "export results/run_20261121_093000 --tensorboard logs",
     "write event files for tensorboard --logdir logs",
+    "export results/run_20261121_093000 --history",
+    "print the learning curves: a row for each match of a metric",
     NULL,
 };
 

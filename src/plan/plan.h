@@ -74,6 +74,7 @@ struct plan {
     struct guard_settings guard;
     struct pool_settings pool;
     enum plan_order order;
+    bool has_best; /* summary.csv has columns best_*: not those of runs that were planned before there were such */
 };
 
 struct plan_options {

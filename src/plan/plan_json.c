@@ -173,6 +173,8 @@ json_t *plan_head_to_json(const struct plan *plan)
     set_text(json, "gpus", plan->pool.gpus);
     json_object_set_new(json, "gpus_per_experiment", json_integer(plan->pool.per_experiment));
     set_text(json, "cpu_sets", cpu_sets_modes[plan->pool.cpu_sets]);
+    if (plan->has_best)
+        json_object_set_new(json, "best", json_true());
     return json;
 }
 
@@ -427,6 +429,7 @@ static bool head_from_json(const json_t *json, struct plan *out, struct err *err
     const char *cpu_sets = json_get_text(json, "cpu_sets");
     out->pool.cpu_sets =
         cpu_sets && strcmp(cpu_sets, cpu_sets_modes[CPU_SETS_NEAR]) == 0 ? CPU_SETS_NEAR : CPU_SETS_NONE;
+    out->has_best = json_is_true(json_object_get(json, "best"));
     out->seed = (uint64_t)seed;
     out->limits.memory_bytes = (uint64_t)memory_bytes;
     out->limits.log_bytes = (uint64_t)log_bytes;

@@ -415,6 +415,7 @@ static void make_plan(const struct planner *planner, struct plan *out)
     out->pool = settings->pool;
     out->pool.gpus = mem_strdup(settings->pool.gpus);
     out->order = settings->order;
+    out->has_best = true;
     out->experiments = mem_array(planner->draft_count, sizeof *out->experiments);
     out->count = planner->draft_count;
     for (size_t i = 0; i < out->count; i++)

@@ -120,6 +120,7 @@ static json_t *head_json(const json_t *run, const struct page_options *options)
     json_object_set(head, "pauses", json_object_get(run, "pauses"));
     json_object_set(head, "lanes", json_object_get(run, "lanes"));
     json_object_set(head, "goals", json_object_get(run, "goals"));
+    json_object_set(head, "curves_thinned", json_object_get(run, "curves_thinned"));
     if (json_object_get(run, "zone_s"))
         json_object_set(head, "zone_s", json_object_get(run, "zone_s"));
     json_object_set(head, "counts", json_object_get(run, "counts"));

@@ -2,6 +2,7 @@
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "run/attempt.h"
+#include "run/log/metric_history.h"
 
 #include "base/clock.h"
 
@@ -161,6 +162,45 @@ static json_t *metrics_json(const struct attempt *attempt)
     return json;
 }
 
+/* {"matches", "step", "epoch" (no key: no point has one), "seconds" since the attempt's start, "value"}: lists of the same length. */
+static json_t *points_json(const struct metric_history *history, int64_t start_ns)
+{
+    json_t *steps = json_array(), *epochs = json_array(), *seconds = json_array(), *values = json_array();
+    bool any_epoch = false;
+    for (size_t i = 0; i < history->count; i++) {
+        const struct metric_point *point = &history->points[i];
+        int64_t us = (point->t_ns - start_ns) / 1000;
+        any_epoch = any_epoch || point->has_epoch;
+        json_array_append_new(steps, json_integer((json_int_t)point->step));
+        json_array_append_new(epochs, point->has_epoch ? json_integer(point->epoch) : json_null());
+        json_array_append_new(seconds, json_real((double)us / 1e6));
+        json_array_append_new(values, json_from_reading(point->value));
+    }
+    json_t *json = json_object();
+    json_object_set_new(json, "matches", json_integer((json_int_t)history->matches));
+    json_object_set_new(json, "step", steps);
+    if (any_epoch)
+        json_object_set(json, "epoch", epochs);
+    json_object_set_new(json, "seconds", seconds);
+    json_object_set_new(json, "value", values);
+    json_decref(epochs);
+    return json;
+}
+
+/* Of each metric that was matched. */
+static json_t *history_json(const struct attempt *attempt)
+{
+    json_t *json = json_object();
+    size_t count = attempt->log ? joblog_result_count(attempt->log) : 0;
+    for (size_t i = 0; i < count; i++) {
+        const struct joblog_result *result = joblog_result(attempt->log, i);
+        const struct metric_history *history = joblog_history(attempt->log, i);
+        if (result->role == JOBLOG_METRIC && history->count > 0)
+            json_object_set_new(json, result->name, points_json(history, attempt->start_ns));
+    }
+    return json;
+}
+
 static json_t *marks_json(const struct attempt *attempt)
 {
     const struct marks_counts *counts = &attempt->marks.counts;
@@ -196,6 +236,7 @@ json_t *attempt_ended_json(const struct attempt *attempt, enum outcome outcome, 
     json_object_set_new(json, "reason", json_string(stop_reason_name(attempt->reason)));
     json_object_set_new(json, "error", error ? safe_text(error) : json_null());
     json_object_set_new(json, "metrics", metrics_json(attempt));
+    json_object_set_new(json, "history", history_json(attempt));
     json_object_set_new(json, "marks", marks_json(attempt));
     json_object_set_new(json, "log", attempt->log ? log_json(attempt->log) : json_null());
     return json;

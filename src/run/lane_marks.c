@@ -60,6 +60,8 @@ void lane_marks_take(void *context, const struct mark *mark)
     struct attempt *attempt = &lane->attempt;
     if (step_marks_take(&marks_of(lane)->steps, mark)) /* many: neither journaled nor epochs */
         return;
+    if (mark->source == MARK_FIFO && attempt->log)
+        joblog_note_mark(attempt->log, mark);
     enum mark_fate fate = marks_take(&attempt->marks, mark, clock_monotonic_ns());
     if (fate == MARK_TAKEN) {
         int64_t now_ns = clock_monotonic_ns();

@@ -76,7 +76,7 @@ assert by[(0, "pcie_contended")] == [1] and by[(1, "pcie_contended")] == [0] and
     for command in "audit run" "report run -o page.html" "export run -o tables" "run --resume run"; do
         run $TARE $command
         [ "$status" -ne 0 ]
-        [[ $output == *"run: run.db has format 5, of a version that was never released; this one reads format 6: run its settings.json anew"* ]]
+        [[ $output == *"run: run.db has format 5, of a version that was never released; this one reads format 6 to 7: run its settings.json anew"* ]]
     done
     [ ! -e page.html ]
 }

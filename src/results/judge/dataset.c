@@ -253,6 +253,22 @@ struct reading dataset_metric(const struct dataset_experiment *experiment, const
     return (struct reading){0};
 }
 
+struct reading dataset_best(const struct dataset_experiment *experiment, const char *name)
+{
+    for (size_t i = 0; i < experiment->metric_count; i++)
+        if (strcmp(experiment->metrics[i].name, name) == 0)
+            return experiment->metrics[i].best;
+    return (struct reading){0};
+}
+
+void dataset_best_metrics(const struct dataset *dataset, struct strv *out)
+{
+    for (size_t i = 0; i < dataset->count; i++)
+        for (size_t m = 0; m < dataset->items[i].metric_count; m++)
+            if (dataset->items[i].metrics[m].best.valid)
+                strv_add_once(out, dataset->items[i].metrics[m].name);
+}
+
 const struct value *dataset_param(const struct dataset_experiment *experiment, const char *name)
 {
     for (size_t i = 0; i < experiment->param_count; i++)

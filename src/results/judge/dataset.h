@@ -27,6 +27,7 @@ struct dataset_param {
 struct dataset_metric {
     char *name;
     struct reading value; /* may be NaN or infinite: a training that diverged says so, and that is no absent value */
+    struct reading best;  /* that it ever had, by its goal; absent: not known */
     enum goal goal;       /* what the registry said; GOAL_UNKNOWN: nothing */
 };
 
@@ -236,9 +237,11 @@ size_t dataset_not_finite(const struct dataset *dataset, const char *metric);
 
 /* Each metric's name once, in the order of the experiments. */
 void dataset_metrics(const struct dataset *dataset, struct strv *out);
+void dataset_best_metrics(const struct dataset *dataset, struct strv *out); /* of which some experiment has a best number */
 
 /* Not valid where there is none; may be NaN or infinite. */
 struct reading dataset_metric(const struct dataset_experiment *experiment, const char *name);
+struct reading dataset_best(const struct dataset_experiment *experiment, const char *name);
 const struct value *dataset_param(const struct dataset_experiment *experiment, const char *name);
 struct reading dataset_param_number(const struct dataset_experiment *experiment, const char *name);
 

@@ -19,15 +19,16 @@
 struct export_writer {
     enum export_format format;
     bool begun, broken;
-    struct strv params, metrics; /* of all experiments: the wide table's columns */
-    struct text *out;
+        struct text *out;
     export_flush_fn *flush;
     void *context;
     struct err *err;
+    struct strv params, metrics, best; /* of all experiments, as the first one gives the columns */
 };
 
 static const char *const table_names[EXPORT_TABLES] = {"experiments", "attempts", "epochs", "hyperparameters",
-                                                       "metrics",     "evidence", "samples", "wide"};
+                                                       "metrics",     "history",  "evidence", "samples",
+                                                       "wide"};
 
 const char *export_table_name(enum export_table table)
 {
@@ -228,6 +229,19 @@ static void add_verdicts(json_t *row, const struct dataset_experiment *experimen
     json_object_set_new(row, "checks", json_string(checks));
 }
 
+static void add_metrics(json_t *row, const struct export_writer *writer, const struct dataset_experiment *experiment,
+                        const char *prefix)
+{
+    for (size_t i = 0; i < writer->metrics.count; i++) {
+        AUTO_FREE char *last = mem_printf("%s%s", prefix, writer->metrics.items[i]);
+        json_set_reading(row, last, dataset_metric(experiment, writer->metrics.items[i]));
+    }
+    for (size_t i = 0; i < writer->best.count; i++) {
+        AUTO_FREE char *best = mem_printf("best_%s", writer->best.items[i]);
+        json_set_reading(row, best, dataset_best(experiment, writer->best.items[i]));
+    }
+}
+
 static void add_experiment(json_t *row, const struct dataset_experiment *experiment)
 {
     char ended[40], offset[16];
@@ -274,15 +288,8 @@ static void write_experiment(struct export_writer *writer, const struct dataset 
 {
     json_t *row = export_row_of(dataset, experiment);
     add_experiment(row, experiment);
+    add_metrics(row, writer, experiment, "perf_");
     export_row(writer, row);
-}
-
-static void find_columns(struct export_writer *writer, const struct dataset *dataset)
-{
-    for (size_t i = 0; i < dataset->count; i++)
-        for (size_t p = 0; p < dataset->items[i].param_count; p++)
-            strv_add_once(&writer->params, dataset->items[i].params[p].name);
-    dataset_metrics(dataset, &writer->metrics);
 }
 
 /* Every experiment has every column of the table: without a value its cell is empty, never a word. */
@@ -301,10 +308,7 @@ static void write_wide(struct export_writer *writer, const struct dataset *datas
         json_t *cell = value ? value_to_json(value) : NULL; /* none of what is no UTF-8 */
         json_object_set_new(row, column, cell ? cell : json_null());
     }
-    for (size_t i = 0; i < writer->metrics.count; i++) {
-        AUTO_FREE char *column = mem_printf("metric_%s", writer->metrics.items[i]);
-        json_set_reading(row, column, dataset_metric(experiment, writer->metrics.items[i]));
-    }
+    add_metrics(row, writer, experiment, "metric_");
     export_row(writer, row);
 }
 
@@ -325,8 +329,44 @@ static void write_metrics(struct export_writer *writer, const struct dataset *da
     for (size_t i = 0; i < experiment->metric_count; i++) {
         json_t *row = export_row_of(dataset, experiment);
         json_object_set_new(row, "name", json_text_or_null(experiment->metrics[i].name));
+        enum goal goal = goal_of(experiment->metrics[i].goal, experiment->metrics[i].name);
         json_set_reading(row, "value", experiment->metrics[i].value);
+        json_set_reading(row, "best", experiment->metrics[i].best);
+        json_object_set_new(row, "goal", json_text_or_null(goal_name(goal)));
         export_row(writer, row);
+    }
+}
+
+/* What the metrics' patterns matched, of tare's own runs: the study kept the last match alone. */
+struct history_rows {
+    struct export_writer *writer;
+    const char *folder;
+};
+
+static bool add_point(void *context, const struct history_point *point, struct err *err)
+{
+    const struct history_rows *rows = context;
+    json_t *row = json_object();
+    (void)err;
+    json_object_set_new(row, "run", json_text_or_null(rows->folder));
+    json_object_set_new(row, "id", json_text_or_null(point->id));
+    json_object_set_new(row, "attempt", json_integer(point->attempt));
+    json_object_set_new(row, "metric", json_text_or_null(point->metric));
+    json_object_set_new(row, "epoch", point->has_epoch ? json_integer(point->epoch) : json_null());
+    json_object_set_new(row, "step", json_integer(point->step));
+    json_set_reading(row, "seconds", point->seconds);
+    json_object_set_new(row, "value", json_from_reading(point->value));
+    export_row(rows->writer, row);
+    return !rows->writer->broken;
+}
+
+static void write_history(struct export_writer *writer, const struct dataset *dataset)
+{
+    for (size_t i = 0; i < dataset->folder_count && !writer->broken; i++) {
+        struct history_rows rows = {writer, dataset->folders[i].path};
+        if (dataset->folders[i].layout == DATASET_TARE &&
+            !history_each(dataset->folders[i].path, add_point, &rows, writer->err))
+            writer->broken = true;
     }
 }
 
@@ -410,7 +450,8 @@ bool export_make(const struct dataset *dataset, enum export_table table, enum ex
                  export_flush_fn *flush, void *context, struct err *err)
 {
     static write_fn *const writers[EXPORT_TABLES] = {write_experiment, write_attempts, write_epochs,  write_params,
-                                                     write_metrics,    write_evidence, export_samples, write_wide};
+                                                     write_metrics,    NULL,           write_evidence, export_samples,
+                                                     write_wide};
     static const char *const heads[EXPORT_TABLES] = {
         "",
         "",
@@ -418,20 +459,27 @@ bool export_make(const struct dataset *dataset, enum export_table table, enum ex
         "w,"
         "gpu_mem_peak_mib,cpu_energy_j,cpu_half_width_j,dram_energy_j,dram_half_width_j,host_mem_peak_mib\n",
         "folder,experiment_id,name,value\n",
-        "folder,experiment_id,name,value\n",
+        "folder,experiment_id,name,value,best,goal\n",
+        "run,id,attempt,metric,epoch,step,seconds,value\n",
         "folder,experiment_id,kind,weight,from_s,to_s,text\n",
         "folder,experiment_id,timestamp,device,quantity,value\n",
         ""};
     AUTO_TEXT struct text text = {0};
     struct export_writer writer = {.format = format, .out = &text, .flush = flush, .context = context, .err = err};
-    if (table == EXPORT_WIDE)
-        find_columns(&writer, dataset);
-    for (size_t i = 0; i < dataset->count && !writer.broken; i++)
+    dataset_metrics(dataset, &writer.metrics);
+    dataset_best_metrics(dataset, &writer.best);
+    if (table == EXPORT_HISTORY)
+        write_history(&writer, dataset);
+    for (size_t i = 0; i < dataset->count; i++)
+        for (size_t p = 0; p < dataset->items[i].param_count; p++)
+            strv_add_once(&writer.params, dataset->items[i].params[p].name);
+    for (size_t i = 0; writers[table] && i < dataset->count && !writer.broken; i++)
         writers[table](&writer, dataset, &dataset->items[i]);
     /* A table without rows still says what its columns are. */
     if (format != EXPORT_JSON_LINES && !writer.begun)
         text_add(&text, heads[table]);
     strv_fini(&writer.params);
     strv_fini(&writer.metrics);
+    strv_fini(&writer.best);
     return !writer.broken && flush(context, &text, err);
 }

@@ -17,6 +17,7 @@ enum export_table {
     EXPORT_EPOCHS,
     EXPORT_HYPERPARAMETERS,
     EXPORT_METRICS,
+    EXPORT_HISTORY,
     EXPORT_EVIDENCE,
     EXPORT_SAMPLES,
     EXPORT_WIDE, /* a row for each experiment, with a column for each hyperparameter and metric of all of them */

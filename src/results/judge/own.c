@@ -300,6 +300,14 @@ static void take_job(struct dataset_experiment *experiment, const struct plan_ex
         study_param_set(experiment, job->params[i].name, value_copy(&job->params[i].value));
 }
 
+static void take_bests(struct dataset_experiment *experiment, const struct result *result)
+{
+    for (size_t i = 0; i < experiment->metric_count; i++)
+        for (size_t m = 0; m < result->metric_count; m++)
+            if (strcmp(result->metrics[m].name, experiment->metrics[i].name) == 0)
+                experiment->metrics[i].best = result->metrics[m].best;
+}
+
 /* What the registry said of a metric's goal when the run was planned. */
 static void take_goals(struct dataset_experiment *experiment, const struct plan_job *job)
 {
@@ -330,6 +338,7 @@ static void take_item(struct dataset_experiment *experiment, const struct result
     for (size_t i = 0; i < result->metric_count; i++)
         study_metric_set(experiment, result->metrics[i].name,
                          (struct reading){result->metrics[i].value, result->metrics[i].valid});
+    take_bests(experiment, result);
     take_energy(experiment, energy);
     experiment->gpu.temperature_start_c = item->start.temperature_c;
     experiment->gpu.sm_clock_start_mhz = item->start.sm_clock_mhz;

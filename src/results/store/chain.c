@@ -150,24 +150,26 @@ static void add_cell(SHA2_CTX *state, sqlite3_stmt *row, int column)
 static const struct table {
     const char *name, *select;
     int experiment; /* its column; -1: none */
+    bool newer;     /* than the first runs: without rows it is as if it were not there */
 } tables[] = {
-    {"meta", "SELECT * FROM meta WHERE key <> 'created_by' ORDER BY key", -1},
-    {"plan", "SELECT * FROM plan ORDER BY number", 0},
-    {"sessions", "SELECT * FROM sessions ORDER BY number", -1},
+    {"meta", "SELECT * FROM meta WHERE key <> 'created_by' ORDER BY key", -1, false},
+    {"plan", "SELECT * FROM plan ORDER BY number", 0, false},
+    {"sessions", "SELECT * FROM sessions ORDER BY number", -1, false},
     {"events",
      "SELECT experiment, seq, session, attempt, type, monotonic_ns, realtime_ns, data FROM events WHERE seq <= ?1 "
      "ORDER BY seq",
-     0},
-    {"experiments", "SELECT * FROM experiments ORDER BY number", 0},
-    {"experiment_metrics", "SELECT * FROM experiment_metrics ORDER BY experiment, name", 0},
-    {"attempts", "SELECT * FROM attempts ORDER BY experiment, number", 0},
-    {"attempt_metrics", "SELECT * FROM attempt_metrics ORDER BY experiment, attempt, name", 0},
-    {"attempt_memory", "SELECT * FROM attempt_memory ORDER BY experiment, attempt", 0},
-    {"jobs", "SELECT * FROM jobs ORDER BY experiment, attempt, role, number", 0},
-    {"marks", "SELECT * FROM marks ORDER BY experiment, attempt, number", 0},
-    {"energy", "SELECT * FROM energy ORDER BY experiment, attempt, device", 0},
-    {"epoch_energy", "SELECT * FROM epoch_energy ORDER BY experiment, attempt, number", 0},
-    {"evidence", "SELECT experiment, * FROM evidence ORDER BY seq", 0},
+     0, false},
+    {"experiments", "SELECT * FROM experiments ORDER BY number", 0, false},
+    {"experiment_metrics", "SELECT * FROM experiment_metrics ORDER BY experiment, name", 0, false},
+    {"attempts", "SELECT * FROM attempts ORDER BY experiment, number", 0, false},
+    {"attempt_metrics", "SELECT * FROM attempt_metrics ORDER BY experiment, attempt, name", 0, false},
+    {"attempt_memory", "SELECT * FROM attempt_memory ORDER BY experiment, attempt", 0, false},
+    {"jobs", "SELECT * FROM jobs ORDER BY experiment, attempt, role, number", 0, false},
+    {"marks", "SELECT * FROM marks ORDER BY experiment, attempt, number", 0, false},
+    {"energy", "SELECT * FROM energy ORDER BY experiment, attempt, device", 0, false},
+    {"epoch_energy", "SELECT * FROM epoch_energy ORDER BY experiment, attempt, number", 0, false},
+    {"evidence", "SELECT experiment, * FROM evidence ORDER BY seq", 0, false},
+    {"history", "SELECT * FROM history ORDER BY experiment, attempt, metric, step", 0, true},
 };
 enum { TABLES = sizeof tables / sizeof *tables };
 
@@ -192,8 +194,11 @@ static bool add_table(sqlite3 *db, const struct table *table, int64_t last_seq, 
 {
     AUTO_QUERY sqlite3_stmt *query = select_all(db, table, last_seq, err);
     int step = query ? 0 : -1;
-    digest_add(state, table->name, strlen(table->name) + 1);
-    while (query && (step = db_step(query, err)) > 0) {
+    if (!table->newer)
+        digest_add(state, table->name, strlen(table->name) + 1);
+    for (bool first = table->newer; query && (step = db_step(query, err)) > 0; first = false) {
+        if (first)
+            digest_add(state, table->name, strlen(table->name) + 1);
         struct digest row = row_digest(query);
         digest_add(state, row.bytes, DIGEST_BYTES);
     }

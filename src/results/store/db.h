@@ -10,7 +10,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define DB_FORMAT 6 /* PRAGMA user_version of the tables in schema.c */
+/* PRAGMA user_version of the tables in schema.c, and the oldest one that is read: it has no table history. */
+#define DB_FORMAT        7
+#define DB_FORMAT_OLDEST 6
 
 /* Of a cell, and of a line of events.jsonl, which becomes one: an attempt of 10,000 epochs takes a third of it. */
 enum { DB_CELL_MAX = 16 << 20 };
@@ -72,7 +74,8 @@ void db_release(sqlite3_stmt **query);
 /* Makes the tables of an empty database. */
 bool schema_make(sqlite3 *db, struct err *err);
 
-/* Refuses a database that holds no run, was made by a newer tare or one that was never released, is damaged, or has in its tables what is computed. */
+/* Refuses a database that holds no run, was made by a newer tare or one that was never released, is damaged, or has in its tables what is computed.
+ * One of an older format gets the tables that it lacks, without rows. */
 bool schema_check(sqlite3 *db, struct err *err);
 bool schema_no_plan(struct err *err); /* gives false */
 

@@ -245,10 +245,13 @@ static bool add_tare(sqlite3 *db, const struct plan *plan, const struct plan_exp
     json_t *containment = json_object();
     json_t *evidence = json_array();
     json_t *guard = json_array();
+    json_t *best = json_object();
     json_t *energy = NULL;
     bool loaded = load_energy(db, number, &energy, err);
     json_object_set_new(out, "outcome", outcome);
-    loaded = add_verdict(db, number, out, err) && add_checks(db, number, out, err) && loaded;
+    loaded = add_verdict(db, number, out, err) && add_checks(db, number, out, err) &&
+             history_add_best(db, experiment, best, err) && loaded;
+    json_object_set_new(out, "best", best);
     json_object_set_new(out, "energy", energy ? energy : json_null());
     json_object_set_new(out, "attempts", attempts);
     json_object_set_new(out, "epochs", epochs);
@@ -359,6 +362,7 @@ bool files_write_experiment(int dir, sqlite3 *db, const struct plan *plan, size_
     *written = digest_of(text_get(&out), out.length);
     AUTO_CLOSE int folder = fs_make_dir_at(dir, experiment->id, 0777, err);
     return folder >= 0 && ((epochs_write_files(folder, db, (int64_t)number, write, err) &&
+                            history_write_file(folder, db, (int64_t)number, write, err) &&
                             write(folder, "experiment.json", text_get(&out), out.length, err)) ||
                            err_wrap(err, "%s", experiment->id));
 }

@@ -56,6 +56,27 @@ const char *records_state_name(enum records_state state); /* "hold" */
 /* False, and UNREADABLE: err says why. Nothing is changed. */
 bool records_verify(const char *run_dir, struct records_report *out, struct err *err);
 
+/* One match of a metric's pattern. The texts are borrowed until the next one. */
+struct history_point {
+    size_t number;  /* of the experiment */
+    const char *id; /* the experiment's */
+    int64_t attempt;
+    const char *metric;
+    int64_t step; /* the number of the match among those of the metric in the attempt, from 1 */
+    bool has_epoch;
+    int64_t epoch;          /* that was marked last; docs/results.md */
+    struct reading seconds; /* since the attempt's start */
+    double value;           /* nan and infinities too */
+};
+typedef bool history_each_fn(void *context, const struct history_point *point, struct err *err);
+
+/* Those of a run that are kept, by experiment, attempt, metric and step, read as facts_read does. False: each gave false, or err says
+ * what else. */
+bool history_each(const char *run_dir, history_each_fn *each, void *context, struct err *err);
+
+/* "metric,epoch,step,seconds,value" and a newline. */
+void history_add_cells(const struct history_point *point, struct text *out);
+
 /* Of a live, a finished or a crashed run, without changing a byte of it. */
 bool facts_read(const char *run_dir, struct facts *out, struct err *err);
 void facts_fini(struct facts *facts);

@@ -7,6 +7,7 @@
 #include "base/reading.h"
 #include "plan/event.h"
 #include "results/store/db.h"
+#include "results/store/facts.h"
 #include "results/store/store.h"
 
 #include <jansson.h>
@@ -40,6 +41,24 @@ bool epochs_add_last(sqlite3 *db, int64_t experiment, json_t *out, struct err *e
 /* energy/marks.csv in the experiment's folder for the last attempt, attempt_<k>/energy/marks.csv for each one
  * before; none where there are no marks. folder: the experiment's, open; write: how. */
 bool epochs_write_files(int folder, sqlite3 *db, int64_t experiment, fs_write_fn *write, struct err *err);
+
+/* Of EVENT_ATTEMPT_ENDED: its "history" into the table. */
+bool history_write(sqlite3 *db, const struct event *event, struct err *err);
+
+/* As history_each; experiment 0: of all. */
+bool history_load(sqlite3 *db, int64_t experiment, history_each_fn *each, void *context, struct err *err);
+
+/* Of each metric with a known goal the best finite number of the last attempt, and where it was: {"value", "goal", "epoch", "step",
+ * "seconds"}; null: there is none. */
+bool history_add_best(sqlite3 *db, const struct plan_experiment *experiment, json_t *out, struct err *err);
+
+/* The curves of the last attempt: {metric: {"step", "epoch" (no key: not known), "seconds", "value"}}, lists of the same length of
+ * about so many points at most: of each stretch the lowest, the highest and what is no finite number; the first and the last. thinned:
+ * set where points were left out, here or when they were recorded. */
+bool history_add_curves(sqlite3 *db, int64_t experiment, size_t points, json_t *out, bool *thinned, struct err *err);
+
+/* history.csv in the experiment's folder, with all its attempts; none where no metric was matched. */
+bool history_write_file(int folder, sqlite3 *db, int64_t experiment, fs_write_fn *write, struct err *err);
 
 /* What a retry changed, why memory ran out, and how much was in use: in the tables and in the files that people
  * read. Private to store/. */

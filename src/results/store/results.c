@@ -48,8 +48,10 @@ static void item_init(struct result *item, const struct plan_experiment *experim
     item->id = mem_strdup(experiment->id);
     item->metric_count = job->metric_count;
     item->metrics = mem_array(job->metric_count ? job->metric_count : 1, sizeof *item->metrics);
-    for (size_t i = 0; i < job->metric_count; i++)
+    for (size_t i = 0; i < job->metric_count; i++) {
         item->metrics[i].name = mem_strdup(job->metrics[i].name);
+        item->metrics[i].goal = goal_of(job->metrics[i].goal, job->metrics[i].name);
+    }
 }
 
 static enum experiment_state state_parse(const char *name)
@@ -114,6 +116,18 @@ static void take_metric(sqlite3_stmt *row, struct result *item)
         json_t *value = db_cell(row, 2);
         metric->valid = json_to_reading(value, &metric->value);
         json_decref(value);
+    }
+}
+
+/* Nothing but finite numbers is the best one. */
+static void take_best(sqlite3_stmt *row, struct result *item)
+{
+    const char *name = db_text(row, 1);
+    for (size_t i = 0; name && i < item->metric_count; i++) {
+        struct result_metric *metric = &item->metrics[i];
+        int column = metric->goal == GOAL_MINIMIZE ? 2 : 3;
+        if (strcmp(metric->name, name) == 0 && metric->goal != GOAL_UNKNOWN && !db_is_null(row, column))
+            metric->best = (struct reading){sqlite3_column_double(row, column), true};
     }
 }
 
@@ -190,6 +204,9 @@ static const struct items_query items_queries[] = {
                                                                  "e.attempts) WHERE e.number BETWEEN ?1 AND ?2"},
     {take_metric, "SELECT experiment, name, coalesce(special, value) FROM experiment_metrics"
                   " WHERE experiment BETWEEN ?1 AND ?2"},
+    {take_best, "SELECT e.number, h.metric, min(h.value), max(h.value) FROM experiments e JOIN history h ON h.experiment ="
+                " e.number AND h.attempt = coalesce(e.result_attempt, e.attempts) WHERE e.number BETWEEN ?1 AND ?2"
+                " GROUP BY e.number, h.metric"},
     {take_energy, "SELECT e.number, a.energy FROM experiments e JOIN attempts a ON a.experiment = e.number"
                   " AND a.number = coalesce(e.result_attempt, e.attempts)"
                   " WHERE e.number BETWEEN ?1 AND ?2 AND a.energy IS NOT NULL"},

@@ -119,23 +119,38 @@ static bool add_counts(sqlite3 *db, json_t *out, struct err *err)
     return step > 0;
 }
 
-static bool add_experiments(sqlite3 *db, const struct plan *plan, json_t *out, struct err *err)
+/* So many points of all curves together keep a page to some megabytes. */
+enum { CURVE_POINTS_ALL = 200000, CURVE_POINTS_MAX = 400, CURVE_POINTS_MIN = 12 };
+
+static size_t points_each(const struct plan *plan, const bool *shown)
+{
+    size_t curves = 0;
+    for (size_t i = 0; i < plan->count; i++)
+        curves += shown[i + 1] ? plan->experiments[i].foreground.metric_count : 0;
+    size_t each = CURVE_POINTS_ALL / (curves ? curves : 1);
+    return each < CURVE_POINTS_MIN ? CURVE_POINTS_MIN : each > CURVE_POINTS_MAX ? CURVE_POINTS_MAX : each;
+}
+
+static bool add_experiments(sqlite3 *db, const struct plan *plan, json_t *out, bool *thinned, struct err *err)
 {
     AUTO_FREE bool *shown = mem_array(plan->count + 1, sizeof *shown);
     if (!choose(db, plan, shown, err))
         return false;
+    size_t points = points_each(plan, shown);
     for (size_t number = 1; number <= plan->count; number++) {
         if (!shown[number])
             continue;
         const struct plan_experiment *experiment = &plan->experiments[number - 1];
         json_t *item = files_experiment_json(db, plan, number, err);
-        json_t *spans = json_array();
+        json_t *spans = json_array(), *curves = json_object();
         json_array_append_new(out, item ? item : json_null());
         json_object_set_new(item, "number", json_integer((json_int_t)number));
         json_object_set_new(item, "mode",
                             json_string(mode_name(experiment->parallel ? MODE_PARALLEL : experiment->foreground.mode)));
         json_object_set_new(item, "spans", spans);
-        if (!item || !add_spans(db, number, spans, err))
+        json_object_set_new(item, "curves", curves);
+        if (!item || !add_spans(db, number, spans, err) ||
+            !history_add_curves(db, (int64_t)number, points, curves, thinned, err))
             return false;
     }
     return true;
@@ -173,14 +188,17 @@ static bool fill(sqlite3 *db, const struct plan *plan, json_t *out, struct err *
     json_t *experiments = json_array();
     json_object_set_new(out, "goals", goals_json(plan));
     json_t *counts = json_object();
+    bool thinned = false;
     json_object_set_new(out, "name", json_text_or_null(plan->name));
     json_object_set_new(out, "seed", json_integer((json_int_t)plan->seed));
     json_object_set_new(out, "sessions", sessions);
     json_object_set_new(out, "pauses", pauses);
     json_object_set_new(out, "experiments", experiments);
     json_object_set_new(out, "counts", counts);
-    return add_counts(db, counts, err) && add_sessions(db, sessions, err) && add_pauses(db, pauses, err) &&
-           add_lanes(db, plan, out, err) && add_experiments(db, plan, experiments, err);
+    bool ok = add_counts(db, counts, err) && add_sessions(db, sessions, err) && add_pauses(db, pauses, err) &&
+              add_lanes(db, plan, out, err) && add_experiments(db, plan, experiments, &thinned, err);
+    json_object_set_new(out, "curves_thinned", json_boolean(thinned));
+    return ok;
 }
 
 bool results_load_json(sqlite3 *db, json_t **out, struct err *err)

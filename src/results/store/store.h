@@ -5,6 +5,7 @@
 
 #include "base/digest.h"
 #include "base/err.h"
+#include "base/goal.h"
 #include "base/reading.h"
 #include "measure/guard/evidence.h"
 #include "plan/event.h"
@@ -106,8 +107,10 @@ void store_write_results(struct store *store, size_t number, store_done_fn *done
  * and -wal are copied first). */
 struct result_metric {
     char *name;
-    double value;
+    double value; /* the last one */
     bool valid;
+    enum goal goal;
+    struct reading best; /* of the same attempt, by its goal; absent: the goal is unknown, or an older version made the run */
 };
 
 /* Gross, of the last attempt (docs/energy.md). */

@@ -69,31 +69,38 @@ static void collect_columns(const struct plan *plan, struct summary *out)
             strv_add_once(&out->params, job->params[p].name);
         for (size_t m = 0; m < job->metric_count; m++)
             strv_add_once(&out->metrics, job->metrics[m].name);
+        for (size_t m = 0; plan->has_best && m < job->metric_count; m++)
+            if (goal_of(job->metrics[m].goal, job->metrics[m].name) != GOAL_UNKNOWN)
+                strv_add_once(&out->best, job->metrics[m].name);
     }
     if (out->params.count)
         qsort(out->params.items, out->params.count, sizeof *out->params.items, compare);
     if (out->metrics.count)
         qsort(out->metrics.items, out->metrics.count, sizeof *out->metrics.items, compare);
+    if (out->best.count)
+        qsort(out->best.items, out->best.count, sizeof *out->best.items, compare);
+}
+
+static void add_names(struct text *out, const char *kind, const struct strv *names_of)
+{
+    for (size_t i = 0; i < names_of->count; i++) {
+        AUTO_FREE char *name = mem_printf("%s_%s", kind, names_of->items[i]);
+        text_add_char(out, ',');
+        csv_add_cell(out, name);
+    }
 }
 
 static void add_header(struct text *out, const struct summary *columns)
 {
     for (size_t i = 0; i < COUNT(first_columns); i++)
         text_addf(out, "%s%s", i ? "," : "", first_columns[i]);
-    for (size_t i = 0; i < columns->params.count; i++) {
-        AUTO_FREE char *name = mem_printf("hyperparam_%s", columns->params.items[i]);
-        text_add_char(out, ',');
-        csv_add_cell(out, name);
-    }
-    for (size_t i = 0; i < columns->metrics.count; i++) {
-        AUTO_FREE char *name = mem_printf("perf_%s", columns->metrics.items[i]);
-        text_add_char(out, ',');
-        csv_add_cell(out, name);
-    }
+    add_names(out, "hyperparam", &columns->params);
+    add_names(out, "perf", &columns->metrics);
     for (size_t i = 0; i < ENERGY_COLUMNS; i++)
         text_addf(out, ",%s", energy_column(i));
     for (size_t i = 0; i < COUNT(own_columns); i++)
         text_addf(out, ",%s", own_columns[i]);
+    add_names(out, "best", &columns->best);
     text_add_char(out, '\n');
 }
 
@@ -123,11 +130,12 @@ static void add_param(struct text *out, const struct plan_job *job, const char *
     add_cell(out, NULL);
 }
 
-static void add_metric(struct text *out, const struct result *item, const char *name)
+static void add_metric(struct text *out, const struct result *item, const char *name, bool best)
 {
     for (size_t i = 0; i < item->metric_count; i++)
         if (strcmp(item->metrics[i].name, name) == 0) {
-            add_number(out, item->metrics[i].value, item->metrics[i].valid);
+            const struct result_metric *metric = &item->metrics[i];
+            add_number(out, best ? metric->best.value : metric->value, best ? metric->best.valid : metric->valid);
             return;
         }
     add_cell(out, NULL);
@@ -154,7 +162,7 @@ static void add_row(struct text *out, const struct plan_experiment *experiment, 
     for (size_t i = 0; i < columns->params.count; i++)
         add_param(out, job, columns->params.items[i]);
     for (size_t i = 0; i < columns->metrics.count; i++)
-        add_metric(out, item, columns->metrics.items[i]);
+        add_metric(out, item, columns->metrics.items[i], false);
     for (size_t i = 0; i < ENERGY_COLUMNS; i++) {
         struct reading cell = energy_cell(extra->energy, i);
         add_number(out, cell.value, cell.valid);
@@ -187,6 +195,8 @@ static void add_row(struct text *out, const struct plan_experiment *experiment, 
     AUTO_FREE char *checks =
         item->checks ? checks_compact(item->checks, item->check_count) : mem_strdup("not_recorded");
     add_cell(out, checks);
+    for (size_t i = 0; i < columns->best.count; i++)
+        add_metric(out, item, columns->best.items[i], true);
     text_add_char(out, '\n');
 }
 
@@ -297,6 +307,7 @@ void summary_fini(struct summary *summary)
     close_files(summary);
     strv_fini(&summary->params);
     strv_fini(&summary->metrics);
+    strv_fini(&summary->best);
     free(steal_ptr(summary->has));
 }
 

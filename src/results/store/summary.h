@@ -19,6 +19,7 @@ struct summary {
     const struct plan *plan;     /* borrowed */
     bool scratch;                /* need not outlive a crash */
     struct strv params, metrics; /* the columns that depend on the plan, sorted */
+    struct strv best;            /* of the metrics those that have a best number */
     int fd[SUMMARY_FILES];       /* -1: they are made anew before a row is written */
     off_t size[SUMMARY_FILES];
     bool *has;                     /* for each experiment: its row is there */

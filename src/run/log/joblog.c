@@ -244,3 +244,13 @@ const struct joblog_result *joblog_result(const struct joblog *log, size_t index
 {
     return &log->matcher.items[index].result;
 }
+
+const struct metric_history *joblog_history(const struct joblog *log, size_t index)
+{
+    return &log->matcher.items[index].history;
+}
+
+void joblog_note_mark(struct joblog *log, const struct mark *mark)
+{
+    metric_epoch_take(&log->matcher.epoch, mark);
+}

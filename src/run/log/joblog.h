@@ -59,6 +59,7 @@ struct joblog_totals {
 };
 
 struct joblog;
+struct metric_history; /* run/log/metric_history.h */
 
 /* log_fd and times_fd (training.times.csv: "line,seconds,offset": the line's number, seconds from start_ns until it
  * was complete, the byte where it begins) become the joblog's when joblog_new succeeds; -1: none. cap_bytes 0: no
@@ -101,6 +102,12 @@ struct joblog_totals joblog_totals(const struct joblog *log);
 void joblog_last_words(const struct joblog *log, struct joblog_words *out); /* from the last 32 KiB that arrived */
 size_t joblog_result_count(const struct joblog *log);
 const struct joblog_result *joblog_result(const struct joblog *log, size_t index); /* in the order of the patterns */
+
+/* Of a metric: the numbers that it matched, each with its time and its epoch. */
+const struct metric_history *joblog_history(const struct joblog *log, size_t index);
+
+/* A mark that came on another way than the log: epochs are counted by it, too. */
+void joblog_note_mark(struct joblog *log, const struct mark *mark);
 
 /* The line by which a job's output says what went wrong. */
 

@@ -26,6 +26,8 @@ struct pass {
     size_t told_bytes;  /* already accounted for */
     int64_t clock_ns;
     const struct line *last; /* that matched */
+    size_t marks_passed; /* of the batch's, before the line */
+    struct metric_epoch epoch;
     struct pattern_match last_match;
 };
 
@@ -51,6 +53,35 @@ static void note_mark(struct pass *pass, const struct line *line, struct pattern
         .line = (size_t)(line - pass->lines), .item = (size_t)(pass->item - matcher->items), .match = match};
 }
 
+static struct mark mark_of(const struct matcher *matcher, const struct matcher_mark *found, const struct line *lines, int64_t now_ns)
+{
+    const struct matcher_item *item = &matcher->items[found->item];
+    const char *text = lines[found->line].start + found->match.start;
+    struct mark mark = {.is_end = item->result.role == JOBLOG_MARK_END, .source = MARK_LOG, .t_ns = now_ns};
+    snprintf(mark.name, sizeof mark.name, "%s", item->name);
+    /* Without a group nothing tells one such line from the next. */
+    if (found->match.grouped)
+        utf8_copy_legible(text, found->match.end - found->match.start, mark.label, sizeof mark.label);
+    return mark;
+}
+
+/* The epoch of a line is the one that was marked last, on it or before it. */
+static void note_number(struct pass *pass, const struct line *line, double number)
+{
+    const struct matcher *matcher = pass->matcher;
+    for (; pass->marks_passed < matcher->mark_count; pass->marks_passed++) {
+        const struct matcher_mark *found = &matcher->marks[pass->marks_passed];
+        if (found->line > (size_t)(line - pass->lines))
+            break;
+        struct mark mark = mark_of(matcher, found, pass->lines, matcher->now_ns);
+        metric_epoch_take(&pass->epoch, &mark);
+    }
+    metric_history_add(&pass->item->history, (struct metric_point){.t_ns = matcher->now_ns,
+                                                          .epoch = pass->epoch.number,
+                                                          .has_epoch = pass->epoch.known,
+                                                          .value = number});
+}
+
 static void note_match(struct pass *pass, const struct line *line, struct pattern_match match)
 {
     struct matcher *matcher = pass->matcher;
@@ -68,6 +99,7 @@ static void note_match(struct pass *pass, const struct line *line, struct patter
         return;
     result->has_number = true;
     result->number = number;
+    note_number(pass, line, number);
     if (matcher->metric)
         matcher->metric(matcher->context, result->name, number);
 }
@@ -140,7 +172,8 @@ static void match_batch(struct matcher *matcher, struct matcher_item *item, stru
     const struct needles *needles = pattern_needles(item->pattern);
     const char *end = lines[count - 1].start + lines[count - 1].length;
     struct pass pass = {
-        .matcher = matcher, .item = item, .lines = lines, .count = count, .clock_ns = clock_thread_cpu_ns()};
+        .matcher = matcher, .item = item, .lines = lines, .count = count, .clock_ns = clock_thread_cpu_ns(),
+        .epoch = matcher->epoch};
     if (needles->count == 0 || item->rest_dense) {
         try_every_line(&pass);
         item->rest_dense -= item->rest_dense > 0;
@@ -167,17 +200,9 @@ static int compare_marks(const void *a, const void *b)
 
 static void tell_marks(struct matcher *matcher, const struct line *lines, int64_t now_ns)
 {
-    if (matcher->mark_count > 1)
-        qsort(matcher->marks, matcher->mark_count, sizeof *matcher->marks, compare_marks);
     for (size_t i = 0; i < matcher->mark_count; i++) {
-        const struct matcher_mark *found = &matcher->marks[i];
-        const struct matcher_item *item = &matcher->items[found->item];
-        const char *text = lines[found->line].start + found->match.start;
-        struct mark mark = {.is_end = item->result.role == JOBLOG_MARK_END, .source = MARK_LOG, .t_ns = now_ns};
-        snprintf(mark.name, sizeof mark.name, "%s", item->name);
-        /* Without a group nothing tells one such line from the next. */
-        if (found->match.grouped)
-            utf8_copy_legible(text, found->match.end - found->match.start, mark.label, sizeof mark.label);
+        struct mark mark = mark_of(matcher, &matcher->marks[i], lines, now_ns);
+        metric_epoch_take(&matcher->epoch, &mark);
         matcher->mark(matcher->context, &mark);
     }
     matcher->mark_count = 0;
@@ -187,8 +212,16 @@ void matcher_take(struct matcher *matcher, struct line *lines, size_t count, int
 {
     if (count == 0)
         return;
+    matcher->now_ns = now_ns;
+    /* Marks first: they say in which epoch the metrics' lines are. */
     for (size_t i = 0; i < matcher->count; i++)
-        match_batch(matcher, &matcher->items[i], lines, count);
+        if (is_mark(matcher->items[i].result.role))
+            match_batch(matcher, &matcher->items[i], lines, count);
+    if (matcher->mark_count > 1)
+        qsort(matcher->marks, matcher->mark_count, sizeof *matcher->marks, compare_marks);
+    for (size_t i = 0; i < matcher->count; i++)
+        if (!is_mark(matcher->items[i].result.role))
+            match_batch(matcher, &matcher->items[i], lines, count);
     tell_marks(matcher, lines, now_ns);
 }
 
@@ -201,6 +234,7 @@ bool matcher_init(struct matcher *matcher, const struct joblog_options *options,
     matcher->c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
     if (matcher->c_locale == (locale_t)0)
         return err_sys(err, "make the C locale");
+    size_t metrics = 0;
     matcher->items = mem_array(options->pattern_count, sizeof *matcher->items);
     for (size_t i = 0; i < options->pattern_count; i++) {
         const struct joblog_pattern *wanted = &options->patterns[i];
@@ -211,7 +245,10 @@ bool matcher_init(struct matcher *matcher, const struct joblog_options *options,
         item->name = mem_strdup(wanted->name ? wanted->name : wanted->source);
         item->result = (struct joblog_result){.role = wanted->role, .name = item->name};
         matcher->count++;
+        metrics += wanted->role == JOBLOG_METRIC;
     }
+    for (size_t i = 0; i < matcher->count; i++)
+        metric_history_init(&matcher->items[i].history, metrics);
     return true;
 }
 
@@ -219,6 +256,7 @@ void matcher_fini(struct matcher *matcher)
 {
     for (size_t i = 0; i < matcher->count; i++) {
         pattern_free(matcher->items[i].pattern);
+        metric_history_fini(&matcher->items[i].history);
         free(matcher->items[i].name);
     }
     free(matcher->items);

@@ -3,6 +3,7 @@
 #define TARE_RUN_LOG_MATCH_H
 
 #include "run/log/joblog.h"
+#include "run/log/metric_history.h"
 #include "base/pattern/pattern.h"
 
 #include <locale.h>
@@ -20,6 +21,7 @@ struct line {
 struct matcher_item {
     struct pattern *pattern;
     struct joblog_result result;
+    struct metric_history history; /* of a metric */
     char *name;
     unsigned rest_dense; /* batches still to be matched line by line: needles stood in too many lines */
 };
@@ -41,6 +43,8 @@ struct matcher {
     void *context;
     struct matcher_mark *marks; /* of this batch: at most a line and pattern each */
     size_t mark_count, mark_capacity;
+    struct metric_epoch epoch; /* before this batch */
+    int64_t now_ns;
 };
 
 bool matcher_init(struct matcher *matcher, const struct joblog_options *options, struct err *err);

@@ -35,8 +35,8 @@ static void add_experiment(struct results *results, enum outcome outcome)
     result->metric_count = 2;
     result->metrics = mem_array(2, sizeof(struct result_metric));
     result->metrics[0] =
-        (struct result_metric){mem_strdup("accuracy"), 0.9 + (double)(i + 1) / 100, outcome == OUTCOME_SUCCEEDED};
-    result->metrics[1] = (struct result_metric){mem_strdup("f1"), 0, false};
+        (struct result_metric){.name = mem_strdup("accuracy"), .value = 0.9 + (double)(i + 1) / 100, .valid = outcome == OUTCOME_SUCCEEDED};
+    result->metrics[1] = (struct result_metric){.name = mem_strdup("f1"), .value = 0, .valid = false};
 }
 
 static struct results results_of(size_t capacity)
@@ -290,11 +290,11 @@ static void columns_that_say_nothing_of_how_rows_differ_are_told_in_one_line(voi
     struct results results = results_of(4);
     for (size_t i = 0; i < 4; i++) {
         add_experiment(&results, OUTCOME_SUCCEEDED);
-        results.items[i].metrics[1] = (struct result_metric){results.items[i].metrics[1].name, 0.25, true};
+        results.items[i].metrics[1] = (struct result_metric){.name = results.items[i].metrics[1].name, .value = 0.25, .valid = true};
     }
     /* One of four has a metric of its own, and a hyperparameter. */
     results.items[3].metrics = realloc(results.items[3].metrics, 3 * sizeof(struct result_metric));
-    results.items[3].metrics[2] = (struct result_metric){mem_strdup("rank1"), 0.7, true};
+    results.items[3].metrics[2] = (struct result_metric){.name = mem_strdup("rank1"), .value = 0.7, .valid = true};
     results.items[3].metric_count = 3;
     free(results.plan.experiments[3].foreground.params[0].name);
     results.plan.experiments[3].foreground.params[0].name = mem_strdup("margin");

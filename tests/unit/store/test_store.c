@@ -41,7 +41,7 @@ static void a_new_run_holds_plan_settings_and_registry(void **state)
     free(registry);
     assert_answer(&run, "SELECT group_concat(id, ' ') FROM (SELECT id FROM plan ORDER BY number)",
                   "demo_net_001 other_default_002 demo_net_003_parallel");
-    assert_answer(&run, "PRAGMA user_version", "6");
+    assert_answer(&run, "PRAGMA user_version", "7");
     assert_answer(&run, "PRAGMA journal_mode", "wal");
     run_remove(&run);
 }
@@ -172,10 +172,10 @@ static void a_run_of_a_newer_format_is_refused(void **state)
     struct run run;
     run_make(&run);
     fixture_close(fixture_create(&run));
-    free(ask(&run, "PRAGMA user_version=7"));
+    free(ask(&run, "PRAGMA user_version=8"));
     struct err err = {0};
     assert_null(store_open(run.dir, run.path, &err));
-    assert_non_null(strstr(err.text, "format 6"));
+    assert_non_null(strstr(err.text, "format 7"));
     assert_non_null(strstr(err.text, "newer"));
     struct results results;
     assert_false(results_read(run.path, &results, &err));
