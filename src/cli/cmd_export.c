@@ -17,6 +17,7 @@ enum {
     OPTION_EXACT,
     OPTION_MLFLOW,
     OPTION_TENSORBOARD,
+    OPTION_PARQUET,
     OPTION_FORCE,
     OPTION_AS_ROOT,
     OPTION_COUNT
@@ -25,6 +26,8 @@ enum {
 static const char *const tables[] = {"experiments", "attempts", "epochs",  "hyperparameters", "metrics",
                                      "history",     "evidence", "samples", "wide",            NULL};
 static const char *const formats[] = {"csv", "jsonl", NULL};
+
+#define NO_PARQUET "Parquet is not written: Debian 12 has no C library for it; docs/export.md converts the CSV"
 
 static const struct cli_option options[OPTION_COUNT] = {
     [OPTION_OUTPUT] = {.short_name = "-o",
@@ -43,6 +46,7 @@ static const struct cli_option options[OPTION_COUNT] = {
                        .argument = "FORMAT",
                        .type = CLI_CHOICE,
                        .choices = formats,
+                       .choice_hint = NO_PARQUET,
                        .default_text = "csv",
                        .help = "CSV, or JSON Lines: an object a line"},
     [OPTION_EXACT] = {.long_name = "--exact",
@@ -55,6 +59,7 @@ static const struct cli_option options[OPTION_COUNT] = {
                             .argument = "DIR",
                             .type = CLI_FOLDER,
                             .help = "write TensorBoard's event files: scalars and hyperparameters"},
+    [OPTION_PARQUET] = {.long_name = "--parquet", .hidden = true, .help = "refused, with what to do instead"},
     [OPTION_FORCE] = {.long_name = "--force",
                       .help = "replace files that this program did not write, or write into a folder of others"},
     [OPTION_AS_ROOT] = {.long_name = "--as-root", .help = "under sudo, stay root"},
@@ -143,6 +148,8 @@ static bool write_trackers(const struct dataset *dataset, const struct cli_value
 static const char *contradiction(const struct cli_value *values)
 {
     bool trackers = values[OPTION_MLFLOW].given || values[OPTION_TENSORBOARD].given;
+    if (values[OPTION_PARQUET].given)
+        return NO_PARQUET;
     if (values[OPTION_OUTPUT].given && values[OPTION_TABLE].given)
         return "--table prints one table, --output writes all: not both";
     if (values[OPTION_HISTORY].given && (values[OPTION_OUTPUT].given || values[OPTION_TABLE].given))

@@ -59,6 +59,7 @@ static const char *const cell_names[CELLS] = {
 struct row {
     const char *cells[CELLS]; /* "" where there is none */
     size_t line;
+    bool shifted; /* it has fewer or more cells than the header */
 };
 
 /* A number that cannot be below zero, and is counted in this unit. */
@@ -80,6 +81,15 @@ static struct reading part(struct reading energy, const char *hardware)
 {
     bool absent = *hardware == '\0' || strcmp(hardware, "0") == 0 || strcmp(hardware, "0.0") == 0;
     return energy.valid && energy.value <= 0 && absent ? none : energy;
+}
+
+/* Totals are figures of the row as its results are. */
+static void take_total(struct dataset_experiment *experiment, const char *name, struct reading value)
+{
+    if (!value.valid)
+        return;
+    study_metric_set(experiment, name, value);
+    experiment->metrics[experiment->metric_count - 1].goal = GOAL_MINIMIZE;
 }
 
 static void take_energy(struct dataset_experiment *experiment, const struct row *row)
@@ -109,14 +119,10 @@ static void take_energy(struct dataset_experiment *experiment, const struct row 
     experiment->recorded[RECORDED_GPU_TOTAL] = experiment->gpu.energy_j;
     experiment->recorded[RECORDED_CPU_PACKAGE] = experiment->cpu_j;
     experiment->recorded[RECORDED_CPU_RAM] = experiment->dram_j;
-    /* The totals are figures of the row like any other result. */
-    if (all.valid)
-        study_metric_set(experiment, "energy_consumed_kwh", (struct reading){all.value / joules_per_kwh, true});
-    struct reading emissions = amount(experiment, row, CELL_EMISSIONS, 1), water = amount(experiment, row, CELL_WATER, 1);
-    if (emissions.valid)
-        study_metric_set(experiment, "emissions_kg_co2e", emissions);
-    if (water.valid && *row->cells[CELL_WATER])
-        study_metric_set(experiment, "water_consumed_l", water);
+    all.value /= joules_per_kwh;
+    take_total(experiment, "energy_consumed_kwh", all);
+    take_total(experiment, "emissions_kg_co2e", amount(experiment, row, CELL_EMISSIONS, 1));
+    take_total(experiment, "water_consumed_l", amount(experiment, row, CELL_WATER, 1));
 }
 
 /* Which checks a row of CodeCarbon's can say nothing of, and why. */
@@ -151,8 +157,6 @@ static void take_row(struct dataset_experiment *experiment, const struct row *ro
     experiment->judged = true;
     /* A row is written when a tracker stops: nobody wrote down that the training failed. */
     experiment->has_success = experiment->success = true;
-    free(experiment->repo);
-    experiment->repo = mem_strdup(row->cells[CELL_PROJECT]);
     if (*row->cells[CELL_TIMESTAMP]) {
         experiment->has_end = dataset_parse_time(row->cells[CELL_TIMESTAMP], &experiment->end_local_ns);
         if (!experiment->has_end)
@@ -164,31 +168,27 @@ static void take_row(struct dataset_experiment *experiment, const struct row *ro
     if (!experiment->duration_s.valid)
         dataset_evidence(experiment, "value_missing", none, none, "how long it took is not known");
     take_energy(experiment, row);
-    free(experiment->facts[FACT_GPU_MODEL]);
-    free(experiment->facts[FACT_CPU]);
+    if (row->shifted)
+        dataset_evidence(experiment, "file_damaged", none, none, "line %zu of emissions.csv has not as many cells as its header",
+                         row->line);
     experiment->facts[FACT_GPU_MODEL] = copy_filled(row->cells[CELL_GPU_MODEL]);
     experiment->facts[FACT_CPU] = copy_filled(row->cells[CELL_CPU_MODEL]);
     tell_unchecked(experiment, row);
 }
 
-/* A tracker that was flushed has several rows, each with all that it had used until then: the last one counts. known: the place
- * of each run's experiment. */
-static struct dataset_experiment *experiment_of(struct dataset *dataset, size_t folder, json_t *known,
-                                                const struct row *row)
+static const char *id_of(const struct row *row)
 {
-    const char *id = *row->cells[CELL_RUN_ID] ? row->cells[CELL_RUN_ID] : row->cells[CELL_EXPERIMENT_ID];
-    const json_t *place = *id ? json_object_get(known, id) : NULL;
-    struct dataset_experiment *experiment =
-        place ? &dataset->items[(size_t)json_integer_value(place)] : dataset_add(dataset);
-    if (place)
-        return experiment;
+    return *row->cells[CELL_RUN_ID] ? row->cells[CELL_RUN_ID] : row->cells[CELL_EXPERIMENT_ID];
+}
+
+static void add_experiment(struct dataset *dataset, size_t folder, const struct row *row)
+{
+    struct dataset_experiment *experiment = dataset_add(dataset);
     experiment->folder = folder;
-    experiment->id = *id ? mem_strdup(id) : mem_printf("line %zu", row->line);
-    experiment->repo = mem_strdup("");
+    experiment->id = *id_of(row) ? mem_strdup(id_of(row)) : mem_printf("line %zu", row->line);
+    experiment->repo = mem_strdup(row->cells[CELL_PROJECT]);
     experiment->model = mem_strdup("");
-    if (*id)
-        json_object_set_new(known, id, json_integer((json_int_t)(dataset->count - 1)));
-    return experiment;
+    take_row(experiment, row);
 }
 
 /* Where the cells are; CELLS of SIZE_MAX: it has no such column. False: it is none of CodeCarbon's. */
@@ -204,41 +204,71 @@ static bool find_columns(const struct strv *header, size_t columns[CELLS])
            columns[CELL_DURATION] != SIZE_MAX && columns[CELL_ENERGY] != SIZE_MAX;
 }
 
+struct table {
+    struct csv_reader reader;
+    struct strv header, cells;
+    size_t columns[CELLS];
+};
+
+static bool start(struct table *table, const char *bytes, size_t count)
+{
+    struct err ignored;
+    csv_start(&table->reader, bytes, count);
+    return csv_next(&table->reader, &table->header, &ignored) > 0 && find_columns(&table->header, table->columns);
+}
+
+/* As csv_next. The cells are borrowed until the next row. */
+static int next_row(struct table *table, struct row *row, struct err *err)
+{
+    int step = csv_next(&table->reader, &table->cells, err);
+    /* CodeCarbon leaves out empty cells of a row that it appends: what is behind the first one is in a wrong column. Its
+     * energies come before all cells that may be empty. */
+    row->shifted = table->cells.count != table->header.count;
+    row->line = table->reader.line;
+    for (int c = 0; c < CELLS && step > 0; c++) {
+        size_t at = table->columns[c];
+        bool sure = at < table->cells.count && (!row->shifted || at <= table->columns[CELL_ENERGY]);
+        row->cells[c] = sure ? table->cells.items[at] : "";
+    }
+    return step;
+}
+
+/* A tracker that was flushed has several rows, each with all that it had used until then: the last one counts. The number of
+ * its line by the run's id. */
+static json_t *last_lines(const char *bytes, size_t count)
+{
+    struct err ignored;
+    struct row row;
+    struct table table = {0};
+    json_t *lines = json_object();
+    for (bool ok = start(&table, bytes, count); ok && next_row(&table, &row, &ignored) > 0;)
+        json_object_set_new(lines, id_of(&row), json_integer((json_int_t)row.line));
+    strv_fini(&table.header);
+    strv_fini(&table.cells);
+    return lines;
+}
+
 bool codecarbon_take(struct dataset *dataset, size_t folder, const char *bytes, size_t count, struct err *err)
 {
-    struct csv_reader reader;
     struct err reason = {0};
-    size_t columns[CELLS];
-    int step;
-    AUTO_STRV struct strv header = {0}, cells = {0};
-    csv_start(&reader, bytes, count);
-    if (csv_next(&reader, &header, &reason) <= 0 || !find_columns(&header, columns))
-        return err_set(err, "emissions.csv is not CodeCarbon's: there must be columns run_id, duration and energy_consumed");
-    json_t *known = json_object();
-    while ((step = csv_next(&reader, &cells, &reason)) > 0) {
-        struct row row = {.line = reader.line};
-        /* CodeCarbon leaves out empty cells of a row that it appends: what is behind the first one is in a wrong column. Its
-         * energies come before all cells that may be empty. */
-        bool shifted = cells.count != header.count;
-        for (int c = 0; c < CELLS; c++) {
-            bool sure = columns[c] < cells.count && (!shifted || columns[c] <= columns[CELL_ENERGY]);
-            row.cells[c] = sure ? cells.items[columns[c]] : "";
-        }
-        struct dataset_experiment *experiment = experiment_of(dataset, folder, known, &row);
-        double before_s = experiment->duration_s.value;
-        take_row(experiment, &row);
+    struct row row;
+    struct table table = {0};
+    int step = -1;
+    bool ok = start(&table, bytes, count) ||
+              err_set(err, CODECARBON_FILE " is not CodeCarbon's: it has no columns run_id, duration and energy_consumed");
+    json_t *lines = ok ? last_lines(bytes, count) : NULL;
+    while (ok && (step = next_row(&table, &row, &reason)) > 0) {
+        const json_t *last = json_object_get(lines, id_of(&row));
         dataset->folders[folder].summary_rows++;
-        if (experiment->duration_s.valid && experiment->duration_s.value < before_s)
-            dataset_evidence(experiment, "values_differ", none, none,
-                             "line %zu of emissions.csv is shorter than an earlier one of the same run", row.line);
-        if (shifted)
-            dataset_evidence(experiment, "file_damaged", none, none, "line %zu of emissions.csv has %zu cells of %zu",
-                             row.line, cells.count, header.count);
+        if (!*id_of(&row) || !last || (size_t)json_integer_value(last) == row.line)
+            add_experiment(dataset, folder, &row);
     }
-    json_decref(known);
-    if (step < 0)
-        dataset_problem(dataset, folder, "emissions.csv is damaged from %s on", reason.text);
-    return true;
+    if (ok && step < 0)
+        dataset_problem(dataset, folder, CODECARBON_FILE " is damaged from %s on", reason.text);
+    json_decref(lines);
+    strv_fini(&table.header);
+    strv_fini(&table.cells);
+    return ok;
 }
 
 bool read_codecarbon(struct dataset *dataset, size_t folder, int dir, struct err *err)

@@ -140,7 +140,8 @@ struct dataset_experiment {
     int64_t end_local_ns; /* when it ended: the local time's fields as if they were UTC */
     bool has_utc_offset;  /* tare: it was recorded; not: an older run's times are UTC */
     int64_t utc_offset_s;
-    bool has_start; /* of the attempt whose figures these are; tare */
+    int64_t attempt; /* whose figures these are; 0: not known. tare */
+    bool has_start;  /* of that attempt */
     int64_t start_utc_ns;
     struct reading duration_s;
     int64_t retries;

@@ -10,6 +10,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -87,6 +88,21 @@ bool tracker_figures(const struct dataset_experiment *experiment, tracker_figure
         if (figures[i].value.valid && !each(context, figures[i].name, figures[i].value.value))
             return false;
     return true;
+}
+
+bool tracker_curve(const struct tracker_item *item, size_t metric, tracker_point_fn *each, void *context)
+{
+    struct reading last = item->experiment->metrics[metric].value;
+    bool found = false;
+    for (size_t i = 0; i < item->point_count; i++) {
+        const struct tracker_point *point = &item->points[i];
+        if (point->metric != metric)
+            continue;
+        found = true;
+        if (!each(context, point->step, point->time_ns, point->value))
+            return false;
+    }
+    return found || !last.valid || each(context, 0, item->end_ns, last.value);
 }
 
 /* A run of ours is who its first event says, wherever its folder lies; other folders have nothing but their place. */
@@ -239,25 +255,120 @@ static void free_runs(struct tracker_run *runs, size_t count)
     free(runs);
 }
 
+/* What is written where, and the curve of the experiment that is read. */
+struct writing {
+    const struct dataset *dataset;
+    const struct tracker_run *runs;
+    tracker_item_fn *write;
+    int dir;
+    json_t *seen;
+    bool *done; /* each experiment's */
+    size_t written;
+    size_t first;   /* experiment of the folder */
+    size_t index;   /* of the experiment that the points are of; the dataset's count: of none */
+    struct tracker_point *points;
+    size_t point_count, point_room;
+};
+
+static bool write_one(struct writing *writing, size_t index, struct err *err)
+{
+    const struct dataset_experiment *experiment = &writing->dataset->items[index];
+    if (writing->done[index] || (!experiment->judged && !experiment->has_end))
+        return true; /* not that, or it is planned, or runs */
+    struct tracker_item item = {.dataset = writing->dataset,
+                                .experiment = experiment,
+                                .run = &writing->runs[experiment->folder],
+                                .id = own_id(experiment, writing->seen),
+                                .points = writing->points,
+                                .point_count = writing->point_count};
+    find_times(&item);
+    bool ok = writing->write(writing->dir, &item, err);
+    writing->done[index] = true;
+    writing->written += ok;
+    free(item.id);
+    return ok;
+}
+
+/* They come by experiment, attempt, metric and step: when the next experiment's begin, one is complete. */
+static bool flush_points(struct writing *writing, struct err *err)
+{
+    bool ok = writing->index == writing->dataset->count || write_one(writing, writing->index, err);
+    writing->index = writing->dataset->count;
+    writing->point_count = 0;
+    return ok;
+}
+
+static void add_point(struct writing *writing, const struct dataset_experiment *experiment,
+                      const struct history_point *point)
+{
+    size_t metric = 0;
+    while (metric < experiment->metric_count && strcmp(experiment->metrics[metric].name, point->metric) != 0)
+        metric++;
+    if (metric == experiment->metric_count || point->attempt != experiment->attempt)
+        return; /* of an earlier attempt, whose figures are nobody's */
+    bool timed = point->seconds.valid && fabs(point->seconds.value) < 1e9 && experiment->has_start;
+    int64_t since_ns = timed ? (int64_t)(point->seconds.value * (double)NS_PER_S) : 0;
+    writing->points = mem_room(writing->points, writing->point_count, &writing->point_room, sizeof *writing->points);
+    writing->points[writing->point_count++] = (struct tracker_point){
+        metric, point->step,
+        timed ? experiment->start_utc_ns + since_ns : dataset_end_utc_ns(writing->dataset, experiment), point->value};
+}
+
+static bool take_point(void *context, const struct history_point *point, struct err *err)
+{
+    struct writing *writing = context;
+    const struct dataset *dataset = writing->dataset;
+    size_t index = writing->first + point->number - 1;
+    if (index >= dataset->count || dataset->items[index].folder != dataset->items[writing->first].folder ||
+        strcmp(dataset->items[index].id, point->id) != 0)
+        return true; /* its run went on since the dataset was read */
+    if (index != writing->index && !flush_points(writing, err))
+        return false;
+    writing->index = index;
+    add_point(writing, &dataset->items[index], point);
+    return true;
+}
+
+/* The experiments of a folder, which begin at first: those with curves as these are read, then the others. */
+static bool write_folder(struct writing *writing, size_t folder, size_t first, size_t end, struct err *err)
+{
+    const struct dataset *dataset = writing->dataset;
+    writing->first = first;
+    writing->index = dataset->count;
+    if (dataset->folders[folder].layout == DATASET_TARE && end > first &&
+        (!history_each(dataset->folders[folder].path, take_point, writing, err) || !flush_points(writing, err)))
+        return false;
+    for (size_t i = first; i < end; i++)
+        if (!write_one(writing, i, err))
+            return false;
+    return true;
+}
+
+static bool write_folders(struct writing *writing, struct err *err)
+{
+    const struct dataset *dataset = writing->dataset;
+    for (size_t folder = 0, first = 0, end; folder < dataset->folder_count; folder++, first = end) {
+        for (end = first; end < dataset->count && dataset->items[end].folder == folder;)
+            end++;
+        if (!write_folder(writing, folder, first, end, err))
+            return false;
+    }
+    return true;
+}
+
 bool trackers_write(const struct dataset *dataset, const char *folder, const char *kind, bool force,
                     tracker_item_fn *write, size_t *written, struct err *err)
 {
     struct tracker_run *runs = find_runs(dataset);
     AUTO_CLOSE int dir = open_place(dataset, folder, kind, runs, force, err);
-    json_t *seen = json_object();
-    bool ok = dir >= 0;
-    *written = 0;
-    for (size_t i = 0; i < dataset->count && ok; i++) {
-        const struct dataset_experiment *experiment = &dataset->items[i];
-        if (!experiment->judged && !experiment->has_end)
-            continue; /* it is planned, or runs */
-        struct tracker_item item = {dataset, experiment, &runs[experiment->folder], own_id(experiment, seen), 0, 0};
-        find_times(&item);
-        ok = write(dir, &item, err) || err_wrap(err, "%s", folder);
-        *written += ok;
-        free(item.id);
-    }
-    json_decref(seen);
+    struct writing writing = {.dataset = dataset, .runs = runs, .write = write, .dir = dir};
+    writing.seen = json_object();
+    writing.done = mem_array(dataset->count + 1, sizeof *writing.done);
+    bool ok = dir >= 0 && (write_folders(&writing, err) || err_wrap(err, "%s", folder));
+    *written = writing.written;
+    json_decref(writing.seen);
+    free(writing.done);
+    free(writing.points);
     free_runs(runs, dataset->folder_count);
     return ok;
 }

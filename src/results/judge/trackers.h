@@ -28,6 +28,14 @@ struct tracker_run {
     int64_t first_ns, last_ns; /* of its experiments' ends */
 };
 
+/* One value that a metric had while the training ran. */
+struct tracker_point {
+    size_t metric; /* of the experiment's */
+    int64_t step;  /* from 1 */
+    int64_t time_ns;
+    double value;
+};
+
 /* One experiment to be written. */
 struct tracker_item {
     const struct dataset *dataset;
@@ -35,6 +43,8 @@ struct tracker_item {
     const struct tracker_run *run;
     char *id;                  /* its own, with a number behind it where its folder has it twice */
     int64_t start_ns, end_ns;  /* since 1970, UTC; 0: not known */
+    const struct tracker_point *points; /* of its last attempt, by metric and step; none: they were not recorded */
+    size_t point_count;
 };
 
 /* Writes one; dir: the folder, open. */
@@ -47,6 +57,10 @@ bool trackers_write(const struct dataset *dataset, const char *folder, const cha
 /* A name of letters, digits, blanks and _.- that does not begin with a dot: fit for a file and for MLflow. One that had to
  * be changed ends with a hash of what it was, so that no two become one. Fresh. */
 char *tracker_name(const char *name);
+
+/* The values of a metric in order: those of its curve, or the last one alone, as step 0. False: each gave false. */
+typedef bool tracker_point_fn(void *context, int64_t step, int64_t time_ns, double value);
+bool tracker_curve(const struct tracker_item *item, size_t metric, tracker_point_fn *each, void *context);
 
 /* What tare knows of an experiment beside its metrics, one by one: "gpu_energy_j"; what is not valid is left out. */
 typedef bool tracker_figure_fn(void *context, const char *name, double value);

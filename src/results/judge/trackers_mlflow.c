@@ -147,36 +147,40 @@ static bool write_params(int run, const struct dataset_experiment *experiment, s
 
 struct metrics {
     int dir;
-    int64_t time_ms;
+    int64_t end_ns;
     struct err *err;
 };
 
 /* "TIMESTAMP VALUE STEP", a line for each value. */
-static bool put_metric(const struct metrics *metrics, const char *name, double value)
+static bool add_value(void *context, int64_t step, int64_t time_ns, double value)
 {
     char number[32];
-    AUTO_TEXT struct text text = {0};
-    AUTO_FREE char *file = tracker_name(name);
     number_shortest(value, number);
-    text_addf(&text, "%lld %s 0\n", (long long)metrics->time_ms, number);
-    return put(metrics->dir, file, &text, metrics->err);
+    text_addf(context, "%lld %s %lld\n", (long long)(time_ns / NS_PER_MS), number, (long long)step);
+    return true;
 }
 
 static bool put_figure(void *context, const char *name, double value)
 {
+    const struct metrics *metrics = context;
+    AUTO_TEXT struct text text = {0};
     AUTO_FREE char *full = mem_printf(TARE_NAME ".%s", name);
-    return put_metric(context, full, value);
+    add_value(&text, 0, metrics->end_ns, value);
+    return put(metrics->dir, full, &text, metrics->err);
 }
 
 static bool write_metrics(int run, const struct tracker_item *item, struct err *err)
 {
     const struct dataset_experiment *experiment = item->experiment;
     AUTO_CLOSE int dir = fs_make_dir_at(run, "metrics", 0777, err);
-    struct metrics metrics = {dir, item->end_ns / NS_PER_MS, err};
-    for (size_t i = 0; dir >= 0 && i < experiment->metric_count; i++)
-        if (experiment->metrics[i].value.valid &&
-            !put_metric(&metrics, experiment->metrics[i].name, experiment->metrics[i].value.value))
-            return false;
+    struct metrics metrics = {dir, item->end_ns, err};
+    for (size_t i = 0; dir >= 0 && i < experiment->metric_count; i++) {
+        AUTO_TEXT struct text text = {0};
+        AUTO_FREE char *name = tracker_name(experiment->metrics[i].name);
+        tracker_curve(item, i, add_value, &text);
+        if (text.length && !put(dir, name, &text, err))
+            return false; /* MLflow takes a file without a line for a damaged one */
+    }
     return dir >= 0 && tracker_figures(experiment, put_figure, &metrics);
 }
 

@@ -136,13 +136,13 @@ static void put_event(struct text *out, int64_t time_ns, int64_t step, const str
     put_record(out, &event);
 }
 
-static void put_scalar(struct text *out, int64_t time_ns, const char *group, const char *name, double value)
+static void put_scalar(struct text *out, int64_t time_ns, int64_t step, const char *group, const char *name, double value)
 {
     AUTO_TEXT struct text message = {0};
     AUTO_FREE char *tag = mem_printf("%s/%s", group, name);
     put_string(&message, VALUE_TAG, tag);
     put_float(&message, VALUE_SIMPLE, (float)value);
-    put_event(out, time_ns, 0, &message);
+    put_event(out, time_ns, step, &message);
 }
 
 /* What the hparams plugin shows: content is one field of its HParamsPluginData. */
@@ -206,15 +206,23 @@ static void put_end(struct text *out, const struct tracker_item *item)
     put_hparams(out, item->end_ns, "_hparams_/session_end_info", HPARAMS_END, &end);
 }
 
-struct figures {
+struct scalars {
     struct text *out;
-    int64_t time_ns;
+    int64_t end_ns;
+    const char *metric;
 };
 
 static bool put_figure(void *context, const char *name, double value)
 {
-    const struct figures *figures = context;
-    put_scalar(figures->out, figures->time_ns, TARE_NAME, name, value);
+    const struct scalars *scalars = context;
+    put_scalar(scalars->out, scalars->end_ns, 0, TARE_NAME, name, value);
+    return true;
+}
+
+static bool put_point(void *context, int64_t step, int64_t time_ns, double value)
+{
+    const struct scalars *scalars = context;
+    put_scalar(scalars->out, time_ns, step, "metric", scalars->metric, value);
     return true;
 }
 
@@ -226,10 +234,12 @@ static void put_file(struct text *out, const struct tracker_item *item)
     put_string(&version, EVENT_FILE_VERSION, "brain.Event:2");
     put_record(out, &version);
     put_start(out, item);
-    for (size_t i = 0; i < experiment->metric_count; i++)
-        if (experiment->metrics[i].value.valid)
-            put_scalar(out, item->end_ns, "metric", experiment->metrics[i].name, experiment->metrics[i].value.value);
-    tracker_figures(experiment, put_figure, &(struct figures){out, item->end_ns});
+    struct scalars scalars = {out, item->end_ns, NULL};
+    for (size_t i = 0; i < experiment->metric_count; i++) {
+        scalars.metric = experiment->metrics[i].name;
+        tracker_curve(item, i, put_point, &scalars);
+    }
+    tracker_figures(experiment, put_figure, &scalars);
     put_end(out, item);
 }
 
