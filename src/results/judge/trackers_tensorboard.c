@@ -1,5 +1,5 @@
 /* TensorBoard's event files: FOLDER/RUN/EXPERIMENT/events.out.tfevents.0.tare. A file is a chain of records, each a length
- * and the bytes of one Event, both with a CRC-32C (tensorflow/core/lib/io/record_writer.h). Events are messages of protocol
+ * and the bytes of one Event, both with a CRC-32C (RecordWriter of TensorFlow). Events are messages of protocol
  * buffers (event.proto, summary.proto, the hparams plugin's plugin_data.proto), whose wire format is
  * https://protobuf.dev/programming-guides/encoding. */
 #include "results/judge/trackers.h"
@@ -104,7 +104,7 @@ static uint32_t crc32c(const char *bytes, size_t count)
     return ~crc;
 }
 
-/* As record_writer.h masks it: a CRC of data that has CRCs in it is a weak one. */
+/* As RecordWriter masks it: a CRC of data that has CRCs in it is a weak one. */
 static uint32_t masked(uint32_t crc)
 {
     return (crc >> 15 | crc << 17) + UINT32_C(0xa282ead8);
