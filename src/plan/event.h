@@ -25,7 +25,7 @@ enum event_type {
                                 * verifying */
     EVENT_ATTEMPT_ENDED,    /* outcome, duration_s, end_ns (CLOCK_MONOTONIC, of the command), exit_code, signal, reason,
                                 * parallel (of a parallel experiment: docs/parallel.md),
-                                * error, metrics {name: value}, marks {taken, repeated, limited, refused},
+                                * error, metrics {name: value}, history {name: {matches, step, epoch, seconds, value: lists}}, marks {taken, repeated, limited, refused},
                                 * log {bytes, lines}, energy (measure/gauge.h; null: nothing was measured),
                                 * failure {cause, line, text, why} (null: it did not fail), memory, snapshot {file, bytes};
                                 * after an out-of-memory failure oom, ladder: docs/oom.md */

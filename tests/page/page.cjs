@@ -514,6 +514,63 @@ const checks = {
     await page.context().close();
   },
 
+  // Learning curves of three experiments: the first is told by its losses 0.8 to 0.5, the second by 0.1 to 0.4, the third failed and had a nan.
+  async learning(browser, file) {
+    for (const viewport of [{ width: 1280, height: 900 }, { width: 390, height: 800 }]) {
+      const page = await open(browser, file, { viewport });
+      await page.waitForSelector("#curves .panel canvas");
+      const seen = await page.evaluate(() => ({
+        panels: [...document.querySelectorAll("#curves .panel")].map((one) => one.dataset.metric), options: [...document.querySelectorAll("#curve-axis option")].map((one) => one.value),
+        lines: document.querySelector("#curves .chart").lines.map((line) => ({ id: line.row.id, x: line.x, y: line.y, at: line.at })), told: document.querySelector("#curves .told").textContent,
+        wide: document.documentElement.scrollWidth - innerWidth,
+      }));
+      // A metric that was told once has no curve, and no empty panel.
+      assert.deepEqual(seen.panels, ["loss"]);
+      assert.deepEqual(seen.options, ["epoch", "step", "seconds"]);
+      assert.deepEqual(seen.lines, [{ id: "repo_net_001", x: [1, 2, 3, 4], y: [0.8, 0.7, 0.6, 0.5], at: null },
+        { id: "repo_net_002", x: [1, 2, 3, 4], y: [0.1, 0.2, 0.3, 0.4], at: [1, 0.1] }, { id: "repo_net_003", x: [1, 2, 3, 4], y: [0.5, null, 0.7, 0.8], at: null }]);
+      assert.match(seen.told, /repo_net_002.*0\.1/);
+      assert.ok(seen.wide <= 1, "wider than the window");
+      // What is drawn where: the third's colour is there for the length of a dash only, and not at all in its gap.
+      const inked = await page.evaluate(() => {
+        const { plot, lines } = document.querySelector("#curves .chart");
+        const share = (line, from, to) => {
+          let ink = 0, all = 0;
+          for (let x = from; x <= to; x += 0.004, all++) {
+            const i = Math.min(Math.floor(x) - 1, 2), y = line.y[i] + (line.y[i + 1] - line.y[i]) * (x - 1 - i);
+            const { data } = plot.ctx.getImageData(Math.round(plot.valToPos(x, "x", true)), Math.round(plot.valToPos(y, "y", true)) - 2, 1, 5);
+            ink += data.some((value, k) => k % 4 === 0 && data[k + 3] > 60 && Math.max(value, data[k + 1], data[k + 2]) - Math.min(value, data[k + 1], data[k + 2]) > 40);
+          }
+          return ink / all;
+        };
+        const gap = { y: [0.5, 0.6, 0.7, 0.8] };
+        return { whole: share(lines[0], 2.3, 2.7), best: share(lines[1], 2.1, 3.9), dashed: share(lines[2], 3.1, 3.9), gap: share(gap, 1.3, 1.7) };
+      });
+      assert.ok(inked.whole > 0.95 && inked.best > 0.95, JSON.stringify(inked));
+      assert.ok(inked.dashed > 0.2 && inked.dashed < 0.9, JSON.stringify(inked));
+      assert.ok(inked.gap < 0.2, JSON.stringify(inked));
+      // The pointer names what is under it, and a click chooses it.
+      const point = await page.evaluate(() => {
+        const { plot } = document.querySelector("#curves .chart");
+        plot.over.scrollIntoView({ block: "center" });
+        const box = plot.over.getBoundingClientRect();
+        return { x: box.left + plot.valToPos(2, "x"), y: box.top + plot.valToPos(0.7, "y") };
+      });
+      await page.mouse.move(point.x - 1, point.y);
+      await page.mouse.move(point.x, point.y);
+      await page.waitForFunction(() => /repo_net_001.*0\.7/.test(document.querySelector("#curves .told").textContent));
+      await page.mouse.click(point.x, point.y);
+      assert.match(await page.textContent("#detail h2"), /repo_net_001/);
+      // Over its matches instead of epochs, and in the colours of nothing.
+      await page.selectOption("#curve-axis", "seconds");
+      assert.ok(await page.evaluate(() => document.querySelector("#curves .chart").lines.every((line) => line.x.every((x, i) => x >= 0 && (i === 0 || x >= line.x[i - 1])))));
+      await page.selectOption("#curve-colour", "");
+      assert.equal(await page.$$eval("#curves .legend > span", (list) => list.length), 0);
+      assert.deepEqual(page.said.filter((line) => !line.includes("willReadFrequently")), []);
+      await page.context().close();
+    }
+  },
+
   async words(browser, file, wanted) {
     const page = await open(browser, file);
     assert.equal(await page.textContent("#verdict .sentence"), wanted);

@@ -1,5 +1,6 @@
 /* The table of experiments: sorted by any column, filtered by words, verdict and outcome, walked by keys. */
 const several = { label: new Set(rows.map((row) => row.label)).size > 1, mode: new Set(rows.map((row) => row.mode)).size > 1 };
+const bestValue = (row, name) => row.data.tare?.best?.[name]?.value ?? null;
 const COLUMNS = [
   { key: "number", title: say("number"), number: true, of: (row) => row.number },
   { key: "id", title: say("experiment"), of: (row) => row.id },
@@ -13,6 +14,8 @@ const COLUMNS = [
   { key: "cpu", title: say("cpu_energy"), number: true, of: (row) => row.cpu, text: (v) => withUnit(v, "J") },
   { key: "memory", title: say("peak_memory"), number: true, of: (row) => row.memory, text: (v) => withUnit(v, "MiB") },
   ...metricNames.map((name) => ({ key: "m:" + name, title: name, number: true, of: (row) => row.metrics[name] ?? null, text: (v) => (isNumber(v) ? plain(v, 5) : String(v)) })),
+  /* The best of a training, where for any it is not the last one. */
+  ...metricNames.filter((name) => rows.some((row) => isNumber(bestValue(row, name)) && bestValue(row, name) !== row.metrics[name])).map((name) => ({ key: "b:" + name, title: say("best_of", { name }), number: true, of: (row) => bestValue(row, name), text: (v) => plain(v, 5) })),
   ...paramNames.map((name) => ({ key: "p:" + name, title: name, number: true, of: (row) => row.params[name] ?? null, text: (v) => (isNumber(v) && !Number.isInteger(v) ? plain(v, 6) : String(v)) })),
   { key: "model", title: say("model"), of: (row) => (several.label ? row.label : null) },
   { key: "mode", title: say("mode"), of: (row) => (several.mode ? say(row.mode) : null) },
@@ -29,7 +32,7 @@ function cellText(column, row) {
 }
 
 /* With all its columns the table is wider than paper. */
-const onlyOnScreen = (key) => /^[mp]:/.test(key) || ["cpu", "model", "mode", "retries", "error"].includes(key);
+const onlyOnScreen = (key) => /^[bmp]:/.test(key) || ["cpu", "model", "mode", "retries", "error"].includes(key);
 const classOf = (column) => [column.number && "number", column.class, onlyOnScreen(column.key) && "more"].filter(Boolean).join(" ") || null;
 
 function tableRow(row) {

@@ -17,13 +17,16 @@ static bool write_point(sqlite3 *db, const struct event *event, const char *metr
                         struct err *err)
 {
     const json_t *step = json_array_get(json_get(series, "step"), at);
+    const json_t *epoch = json_array_get(json_get(series, "epoch"), at);
+    const json_t *seconds = json_array_get(json_get(series, "seconds"), at);
     const json_t *value = json_array_get(json_get(series, "value"), at);
     double number;
+    /* The line may be of another version, or somebody else's. */
     if (!json_is_integer(step) || !json_to_reading(value, &number))
-        return true; /* of another version, or somebody else's */
+        return true;
     return db_run(db, err, "INSERT OR IGNORE INTO history VALUES (?,?,?,?,?,?,?,?)", "iitjjjjj", event->experiment,
-                  event->attempt, metric, step, json_array_get(json_get(series, "epoch"), at),
-                  json_array_get(json_get(series, "seconds"), at), json_is_number(value) ? value : NULL,
+                  event->attempt, metric, step, json_is_integer(epoch) ? epoch : NULL,
+                  json_is_number(seconds) ? seconds : NULL, json_is_number(value) ? value : NULL,
                   json_is_string(value) ? value : NULL);
 }
 
@@ -150,6 +153,9 @@ bool history_add_best(sqlite3 *db, const struct plan_experiment *experiment, jso
     return true;
 }
 
+/* More points than this no run has of a metric. */
+enum { CURVE_MAX = 4096 };
+
 /* The points of one metric on their way into lists. */
 struct curve {
     struct history_point *points; /* without texts */
@@ -227,6 +233,8 @@ static bool take_point(void *context, const struct history_point *point, struct 
         end_curve(curves);
         curve->metric = mem_strdup(point->metric);
     }
+    if (curve->count == CURVE_MAX)
+        return true;
     curve->points = mem_room(curve->points, curve->count, &curve->capacity, sizeof *curve->points);
     curve->points[curve->count++] = *point;
     curve->any_epoch = curve->any_epoch || point->has_epoch;

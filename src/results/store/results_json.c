@@ -120,7 +120,7 @@ static bool add_counts(sqlite3 *db, json_t *out, struct err *err)
 }
 
 /* So many points of all curves together keep a page to some megabytes. */
-enum { CURVE_POINTS_ALL = 200000, CURVE_POINTS_MAX = 400, CURVE_POINTS_MIN = 12 };
+enum { CURVE_POINTS_ALL = 100000, CURVE_POINTS_MAX = 400, CURVE_POINTS_MIN = 12 };
 
 static size_t points_each(const struct plan *plan, const bool *shown)
 {

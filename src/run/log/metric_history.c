@@ -64,6 +64,7 @@ static void make_room(struct metric_history *history)
 {
     if (history->stride == 0)
         history->stride = 4;
+    merge(history); /* what came since */
     while (history->count > history->limit / 2) {
         history->stride *= 2;
         merge(history);

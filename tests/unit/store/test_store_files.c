@@ -115,7 +115,7 @@ static void experiment_json_has_the_studys_keys_and_tares_own(void **state)
         " 'retries': 1, 'error_message': null,"
         " 'tare': {'utc_offset': null, 'outcome': 'succeeded', 'verdict': 'clean', 'failure': null, 'result_attempt': "
         "2,"
-        " 'planned_again': false, 'verdicts': null, 'checks': null, 'energy': null, 'attempts': ["
+        " 'planned_again': false, 'verdicts': null, 'checks': null, 'best': {'loss': null, 'accuracy': null}, 'energy': null, 'attempts': ["
         "  {'number': 1, 'outcome': 'failed', 'duration_seconds': 2.5, 'exit_code': 1, 'signal': null,"
         "   'reason': 'exited', 'error': 'exit code 1', 'started': '2025-11-15T15:54:19.379192',"
         "   'ended': '2025-11-15T15:54:19.379192',"
