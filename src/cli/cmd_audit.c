@@ -121,7 +121,7 @@ static bool make_safe(const struct dataset *dataset, size_t folder, const char *
                       struct err *err)
 {
     const struct dataset_folder *from = &dataset->folders[folder];
-    if (from->layout == DATASET_STUDY && !from->has_summary) {
+    if (from->layout != DATASET_TARE && !from->has_summary) {
         cli_note("%s: no " AUDIT_SAFE_CSV ", as there is no summary.csv", from->path);
         return true;
     }

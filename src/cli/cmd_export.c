@@ -1,5 +1,6 @@
 /* export: the tables of results folders, for other programs. */
 #include "results/judge/export.h"
+#include "results/judge/trackers.h"
 #include "base/fs.h"
 #include "base/mem.h"
 #include "session/command.h"
@@ -8,11 +9,25 @@
 
 #include <string.h>
 
-enum { OPTION_OUTPUT, OPTION_TABLE, OPTION_HISTORY, OPTION_FORMAT, OPTION_EXACT, OPTION_FORCE, OPTION_AS_ROOT, OPTION_COUNT };
+enum {
+    OPTION_OUTPUT,
+    OPTION_TABLE,
+    OPTION_HISTORY,
+    OPTION_FORMAT,
+    OPTION_EXACT,
+    OPTION_MLFLOW,
+    OPTION_TENSORBOARD,
+    OPTION_PARQUET,
+    OPTION_FORCE,
+    OPTION_AS_ROOT,
+    OPTION_COUNT
+};
 
-static const char *const tables[] = {"experiments", "attempts", "epochs",  "hyperparameters",
-                                     "metrics",     "history",  "evidence", "samples", NULL};
+static const char *const tables[] = {"experiments", "attempts", "epochs",  "hyperparameters", "metrics",
+                                     "history",     "evidence", "samples", "wide",            NULL};
 static const char *const formats[] = {"csv", "jsonl", NULL};
+
+#define NO_PARQUET "Parquet is not written: Debian 12 has no C library for it; docs/export.md converts the CSV"
 
 static const struct cli_option options[OPTION_COUNT] = {
     [OPTION_OUTPUT] = {.short_name = "-o",
@@ -31,12 +46,22 @@ static const struct cli_option options[OPTION_COUNT] = {
                        .argument = "FORMAT",
                        .type = CLI_CHOICE,
                        .choices = formats,
+                       .choice_hint = NO_PARQUET,
                        .default_text = "csv",
                        .help = "CSV, or JSON Lines: an object a line"},
     [OPTION_EXACT] = {.long_name = "--exact",
                       .help = "CSV for programs: cells that a spreadsheet takes for a formula get no apostrophe"},
+    [OPTION_MLFLOW] = {.long_name = "--mlflow",
+                       .argument = "DIR",
+                       .type = CLI_FOLDER,
+                       .help = "write an MLflow file store: params, metrics and tags of each experiment"},
+    [OPTION_TENSORBOARD] = {.long_name = "--tensorboard",
+                            .argument = "DIR",
+                            .type = CLI_FOLDER,
+                            .help = "write TensorBoard's event files: scalars and hyperparameters"},
+    [OPTION_PARQUET] = {.long_name = "--parquet", .hidden = true, .help = "refused, with what to do instead"},
     [OPTION_FORCE] = {.long_name = "--force",
-                      .help = "with --output: replace files there that this program did not write"},
+                      .help = "replace files that this program did not write, or write into a folder of others"},
     [OPTION_AS_ROOT] = {.long_name = "--as-root", .help = "under sudo, stay root"},
 };
 
@@ -100,6 +125,41 @@ static bool print_one(const struct dataset *dataset, const char *name, enum expo
     return err_set(err, "there is no table %s", name);
 }
 
+/* Both may be asked for. */
+static bool write_trackers(const struct dataset *dataset, const struct cli_value *values, struct err *err)
+{
+    static const struct {
+        int option;
+        tracker_fn *write;
+    } trackers[] = {{OPTION_MLFLOW, trackers_mlflow}, {OPTION_TENSORBOARD, trackers_tensorboard}};
+    for (size_t i = 0; i < sizeof trackers / sizeof *trackers; i++) {
+        const struct cli_value *value = &values[trackers[i].option];
+        size_t written;
+        if (!value->given)
+            continue;
+        if (!trackers[i].write(dataset, value->text, values[OPTION_FORCE].given, &written, err))
+            return false;
+        cli_note("%s: %zu experiment%s", value->text, written, written == 1 ? "" : "s");
+    }
+    return true;
+}
+
+/* NULL: they go together. */
+static const char *contradiction(const struct cli_value *values)
+{
+    bool trackers = values[OPTION_MLFLOW].given || values[OPTION_TENSORBOARD].given;
+    if (values[OPTION_PARQUET].given)
+        return NO_PARQUET;
+    if (values[OPTION_OUTPUT].given && values[OPTION_TABLE].given)
+        return "--table prints one table, --output writes all: not both";
+    if (values[OPTION_HISTORY].given && (values[OPTION_OUTPUT].given || values[OPTION_TABLE].given))
+        return "--history prints one table, as --table does: not with --table or --output";
+    if (trackers && (values[OPTION_OUTPUT].given || values[OPTION_TABLE].given || values[OPTION_HISTORY].given ||
+                     values[OPTION_FORMAT].given || values[OPTION_EXACT].given))
+        return "--mlflow and --tensorboard write no tables: export those with a second command";
+    return NULL;
+}
+
 static int run(const struct cli_call *call)
 {
     struct err err = {0};
@@ -107,15 +167,16 @@ static int run(const struct cli_call *call)
     struct dataset dataset;
     bool json_lines = strcmp(values[OPTION_FORMAT].text, "jsonl") == 0, exact = values[OPTION_EXACT].given, ok;
     enum export_format format = json_lines ? EXPORT_JSON_LINES : exact ? EXPORT_EXACT : EXPORT_CSV;
-    if (values[OPTION_OUTPUT].given && values[OPTION_TABLE].given)
-        return cli_usage_error(call->command, "--table prints one table, --output writes all: not both");
-    if (values[OPTION_HISTORY].given && (values[OPTION_OUTPUT].given || values[OPTION_TABLE].given))
-        return cli_usage_error(call->command, "--history prints one table, as --table does: not with --table or --output");
+    if (contradiction(values))
+        return cli_usage_error(call->command, "%s", contradiction(values));
     const char *table = values[OPTION_HISTORY].given ? "history" : values[OPTION_TABLE].text;
     int code = reading_folders(call->operands.items, call->operands.count, &dataset);
     if (code != CLI_OK)
         return code;
-    ok = values[OPTION_OUTPUT].given
+    if (values[OPTION_MLFLOW].given || values[OPTION_TENSORBOARD].given)
+        ok = write_trackers(&dataset, values, &err);
+    else
+        ok = values[OPTION_OUTPUT].given
              ? write_all(&dataset, values[OPTION_OUTPUT].text, format, values[OPTION_FORCE].given, &err)
              : print_one(&dataset, table, format, &err);
     if (!ok && err.text[0])
@@ -129,8 +190,11 @@ static const char *const usage[] = {"export DIR... [options]", NULL};
 static const char *const description[] = {"Prints or writes the tables of results folders, of this program or in the "
                                           "study's layout, for pandas, R and others: "
                                           "one row for each experiment, hyperparameter, metric or piece of evidence, "
-                                          "to be joined by folder and experiment_id. "
+                                          "to be joined by folder and experiment_id, or all of an experiment in one row (wide). "
                                           "What is absent is an empty cell, or null. docs/stats.md lists the columns.",
+                                          "--mlflow and --tensorboard write all experiments that have ended for these "
+                                          "programs; the same experiments give the same files again. docs/export.md "
+                                          "says what goes where, and reads the tables with pandas and R.",
                                           NULL};
 
 static const char *const exits[] = {
@@ -141,6 +205,12 @@ static const char *const examples[] = {
     "write every table of a run as a CSV file",
     "export results/run_20261121_093000 --table epochs --format jsonl",
     "print the epochs as JSON Lines",
+    "export results/run_20261121_093000 --table wide",
+    "print a row for each experiment, with its hyperparameters, metrics, verdicts and energies",
+    "export results/run_20261121_093000 --mlflow mlruns",
+    "write a store that mlflow ui opens",
+    "export results/run_20261121_093000 --tensorboard logs",
+    "write event files for tensorboard --logdir logs",
     "export results/run_20261121_093000 --history",
     "print the learning curves: a row for each match of a metric",
     NULL,

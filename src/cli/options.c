@@ -158,7 +158,8 @@ static bool read_choice(const struct cli_option *option, const char *name, const
             return true;
         text_addf(&names, "%s%s", i ? ", " : "", option->choices[i]);
     }
-    return err_set(err, "%s: '%s' is none of %s", name, value->text, text_get(&names));
+    return err_set(err, "%s: '%s' is none of %s%s%s", name, value->text, text_get(&names),
+                   option->choice_hint ? "; " : "", option->choice_hint ? option->choice_hint : "");
 }
 
 static bool read_value(const struct cli_option *option, const char *name, struct cli_value *value, struct err *err)

@@ -134,12 +134,17 @@ static void account_table(const struct page *page, const char *first, const stru
 
 static void say_folders(const struct page *page)
 {
+    static const char *const layouts[DATASET_LAYOUTS] = {
+        [DATASET_STUDY] = "the study's layout",
+        [DATASET_TARE] = "a run of this program",
+        [DATASET_CODECARBON] = "CodeCarbon's emissions.csv",
+    };
     for (size_t i = 0; i < page->dataset->folder_count; i++) {
         const struct dataset_folder *folder = &page->dataset->folders[i];
         AUTO_FREE char *zone = dataset_zone_text(page->dataset, i);
         AUTO_FREE char *line =
             mem_printf("%s (%s; %s)", folder->path,
-                       folder->layout == DATASET_STUDY ? "the study's layout" : "a run of this program", zone);
+                       layouts[folder->layout], zone);
         wrap(page, line, 0);
     }
 }

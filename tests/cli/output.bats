@@ -75,8 +75,8 @@ forms() {
     compare) echo "3 compare $run_1 $run_1
 3 compare $run_1 $run_1 --json
 3 compare $run_1 $run_1 --expect 'duration_s<1'" ;;
-    export) for table in experiments attempts epochs hyperparameters metrics evidence samples; do echo "3 export $run_1 --table $table"; done
-        for table in experiments attempts hyperparameters metrics; do echo "3 export $run_1 --table $table --format jsonl"; done ;;
+    export) for table in experiments attempts epochs hyperparameters metrics evidence samples wide; do echo "3 export $run_1 --table $table"; done
+        for table in experiments attempts hyperparameters metrics wide; do echo "3 export $run_1 --table $table --format jsonl"; done ;;
     report) echo "3 report $run_1
 3 report $run_1 -o page.html" ;;
     feasibility) echo "3 feasibility pair.json -c registry.json -o f --predict-only --containment sweep
@@ -319,6 +319,10 @@ compare study study --expect "$hostile"
 compare study study --sample-size "$hostile"' ;;
     export) echo 'export study -o "out $hostile"
 export study -o "out $hostile"
+export study --table wide
+export study --mlflow "store $hostile" --tensorboard "logs $hostile"
+export "$run_1" --mlflow "out $hostile"
+export study --format "$hostile"
 export "$hostile"' ;;
     report) echo 'report "$run_1"
 report study -o "page $hostile.html"

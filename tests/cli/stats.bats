@@ -219,7 +219,7 @@ END
     "$TARE" export results -o jsonl --format jsonl > /dev/null
     python3 - <<'END'
 import csv, json, os
-counts = {"experiments": 12, "attempts": 12, "epochs": 0, "hyperparameters": 12, "metrics": 11, "samples": 12 * 60 * 5}
+counts = {"experiments": 12, "attempts": 12, "epochs": 0, "hyperparameters": 12, "metrics": 11, "samples": 12 * 60 * 5, "history": 0, "wide": 12}
 assert sorted(name for name in os.listdir("csv") if name != ".tare-written.json") == sorted(t + ".csv" for t in (*counts, "evidence"))
 for table in (*counts, "evidence"):
     rows = list(csv.DictReader(open(f"csv/{table}.csv", newline="")))
@@ -241,7 +241,7 @@ assert (attempts[11]["attempt"], attempts[11]["outcome"], attempts[11]["error"])
 assert [r["kind"] for r in csv.DictReader(open("csv/evidence.csv", newline=""))] == ["gpu_busy_before"]
 END
     run -0 "$TARE" export results --table metrics
-    [ "${lines[0]}" = "folder,experiment_id,name,value" ]
+    [ "${lines[0]}" = "folder,experiment_id,name,value,best,goal" ]
     run -2 "$TARE" export results --table metrics -o elsewhere
     run -2 "$TARE" export results --table nonsense
 }
@@ -302,7 +302,7 @@ assert [r["value"] for r in rows if r["name"] == "loss"][:1] + [r["value"] for r
 assert [r["perf_loss"] for r in csv.DictReader(open(top + "/summary.csv", newline=""))][:9] == ["nan"] + [f"{v}.0" for v in values] + ["inf", "-inf"]
 # JSON stays JSON; what it has no number for is a text.
 lines = [strict(line) for line in open("jsonl/metrics.jsonl")]
-assert {tuple(line) for line in lines} == {("folder", "experiment_id", "name", "value")}
+assert {tuple(line) for line in lines} == {("folder", "experiment_id", "name", "value", "best", "goal")}
 assert [line["value"] for line in lines if line["name"] == "loss"][:9] == ["nan", *values, "inf", "-inf"]
 audit = strict(open("audit.json").read())
 assert audit["not_finite"] == {"loss": 3}, audit["not_finite"]

@@ -1,4 +1,5 @@
-/* The study's files: samples, what perf printed, experiment.json, criteria and times. The first byte chooses. */
+/* Others' files: the study's samples, what perf printed, experiment.json, CodeCarbon's emissions.csv; criteria and times. The first
+ * byte chooses. */
 #include "results/judge/judge.h"
 #include "results/judge/figure.h"
 #include "results/judge/power.h"
@@ -84,6 +85,24 @@ static void try_json(const char *text, size_t size)
     dataset_fini(&dataset);
 }
 
+/* Every row is unverified, or worse; each run is there once. */
+static void try_emissions(const char *text, size_t size)
+{
+    struct dataset dataset = {.folders = mem_alloc(sizeof *dataset.folders), .folder_count = 1};
+    struct err err;
+    dataset.folders[0] = (struct dataset_folder){.path = mem_strdup("folder"), .layout = DATASET_CODECARBON};
+    if (codecarbon_take(&dataset, 0, text, size, &err)) {
+        if (dataset.count > dataset.folders[0].summary_rows)
+            abort();
+        audit_judge(&dataset);
+        for (size_t i = 0; i < dataset.count; i++)
+            if (dataset.items[i].verdict < VERDICT_UNVERIFIED || dataset.items[i].gpu.energy_j.value < 0 ||
+                dataset.items[i].cpu_j.value < 0)
+                abort();
+    }
+    dataset_fini(&dataset);
+}
+
 static void try_text(const char *text, size_t size)
 {
     AUTO_FREE char *copy = mem_strndup(text, size);
@@ -120,6 +139,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         break;
     case 'j':
         try_json(text, size - 1);
+        break;
+    case 'c':
+        try_emissions(text, size - 1);
         break;
     default:
         try_text(text, size - 1);

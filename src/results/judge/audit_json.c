@@ -187,7 +187,7 @@ static json_t *folders_json(const struct dataset *dataset)
         const struct dataset_folder *folder = &dataset->folders[i];
         json_t *row = json_object();
         json_object_set_new(row, "path", json_text_or_null(folder->path));
-        json_object_set_new(row, "layout", json_string(folder->layout == DATASET_TARE ? TARE_NAME : "study"));
+        json_object_set_new(row, "layout", json_string(dataset_layout_name(folder->layout)));
         json_object_set_new(row, "utc_offset_s", folder->has_zone ? json_integer(folder->zone_s) : json_null());
         json_object_set_new(row, "records", folder->records ? records_json(folder->records) : json_null());
         json_array_append_new(out, row);

@@ -3,6 +3,7 @@
 #include "results/judge/read.h"
 #include "base/clock.h"
 #include "base/mem.h"
+#include "tare_build.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -21,6 +22,12 @@ static const char *const recorded_names[RECORDED_COUNT] = {
 const char *dataset_recorded_name(enum dataset_recorded column)
 {
     return recorded_names[column];
+}
+
+const char *dataset_layout_name(enum dataset_layout layout)
+{
+    static const char *const names[DATASET_LAYOUTS] = {"study", TARE_NAME, "codecarbon"};
+    return names[layout];
 }
 
 struct dataset_experiment *dataset_add(struct dataset *dataset)
@@ -177,6 +184,18 @@ static bool names_the_folder(const char *path, struct err *err)
     return err && strncmp(err->text, path, strlen(path)) == 0 ? false : err_wrap(err, "%s", path);
 }
 
+static enum dataset_layout find_layout(int dir)
+{
+    static const struct {
+        const char *file;
+        enum dataset_layout layout;
+    } kinds[] = {{"run.db", DATASET_TARE}, {"summary.csv", DATASET_STUDY}, {CODECARBON_FILE, DATASET_CODECARBON}};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (faccessat(dir, kinds[i].file, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+            return kinds[i].layout;
+    return DATASET_STUDY; /* its experiments' folders alone */
+}
+
 bool dataset_read(struct dataset *dataset, const char *path, struct err *err)
 {
     AUTO_CLOSE int dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -185,9 +204,11 @@ bool dataset_read(struct dataset *dataset, const char *path, struct err *err)
     size_t folder = dataset->folder_count++;
     dataset->folders = mem_resize(dataset->folders, dataset->folder_count, sizeof *dataset->folders);
     dataset->folders[folder] = (struct dataset_folder){.path = without_end_slashes(path)};
-    bool own = faccessat(dir, "run.db", F_OK, AT_SYMLINK_NOFOLLOW) == 0;
-    dataset->folders[folder].layout = own ? DATASET_TARE : DATASET_STUDY;
-    if (!own)
+    enum dataset_layout layout = find_layout(dir);
+    dataset->folders[folder].layout = layout;
+    if (layout == DATASET_CODECARBON)
+        return read_codecarbon(dataset, folder, dir, err);
+    if (layout == DATASET_STUDY)
         return read_study(dataset, folder, dir, err);
     return read_own(dataset, folder, err) || names_the_folder(path, err);
 }
@@ -295,7 +316,7 @@ char *dataset_zone_text(const struct dataset *dataset, size_t folder)
     AUTO_STRV struct strv zones = {0};
     char offset[16];
     clock_format_offset(of->zone_s, offset);
-    if (of->layout == DATASET_STUDY)
+    if (of->layout != DATASET_TARE)
         return of->has_zone ? mem_printf("times as written; by its samples they are UTC%s", offset)
                             : mem_strdup("times as written, their zone is not recorded");
     for (size_t i = 0; i < dataset->count; i++) {

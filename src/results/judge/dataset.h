@@ -1,4 +1,4 @@
-/* dataset: the experiments of one or more folders in memory, whoever made them: tare, or the study's scripts. What
+/* dataset: the experiments of one or more folders in memory, whoever made them: tare, the study's scripts, or CodeCarbon. What
  * audit, stats, compare and export work on. */
 #ifndef TARE_RESULTS_JUDGE_DATASET_H
 #define TARE_RESULTS_JUDGE_DATASET_H
@@ -16,7 +16,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum dataset_layout { DATASET_STUDY, DATASET_TARE };
+enum dataset_layout { DATASET_STUDY, DATASET_TARE, DATASET_CODECARBON, DATASET_LAYOUTS };
+const char *dataset_layout_name(enum dataset_layout layout); /* "study", "tare", "codecarbon" */
 
 struct dataset_param {
     char *name;
@@ -70,9 +71,9 @@ struct dataset_gpu {
     struct reading sampled_share; /* of the window */
     struct reading longest_gap_s;
     struct reading window_s; /* the length that the energy is of */
-    const char *window_from; /* "perf", "duration", "trace", "meter"; NULL: no energy */
+    const char *window_from; /* "perf", "duration", "trace", "meter", "codecarbon"; NULL: no energy */
     size_t samples;
-    const char *source;                       /* "samples", "meter"; NULL: none */
+    const char *source;                       /* "samples", "meter", "codecarbon"; NULL: none */
     unsigned missing;                         /* study: MISSING_* */
     struct reading early_utilisation_percent; /* highest in the first two seconds */
     struct reading early_power_w;             /* lowest of the first two seconds */
@@ -139,7 +140,8 @@ struct dataset_experiment {
     int64_t end_local_ns; /* when it ended: the local time's fields as if they were UTC */
     bool has_utc_offset;  /* tare: it was recorded; not: an older run's times are UTC */
     int64_t utc_offset_s;
-    bool has_start; /* of the attempt whose figures these are; tare */
+    int64_t attempt; /* whose figures these are; 0: not known. tare */
+    bool has_start;  /* of that attempt */
     int64_t start_utc_ns;
     struct reading duration_s;
     int64_t retries;
@@ -203,8 +205,8 @@ struct dataset {
     size_t spelling_count;
 };
 
-/* Reads one more folder: of tare (run.db in it) or of the study. Nothing in it is changed, no link in it is followed.
- * False: it is neither, or cannot be read at all. Evidence is found by audit_judge. */
+/* Reads one more folder: of tare (run.db in it), of the study, or with CodeCarbon's emissions.csv. Nothing in it is changed, no link in it is followed.
+ * False: it is none of them, or cannot be read at all. Evidence is found by audit_judge. */
 bool dataset_read(struct dataset *dataset, const char *path, struct err *err);
 void dataset_fini(struct dataset *dataset);
 

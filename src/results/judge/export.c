@@ -19,15 +19,16 @@
 struct export_writer {
     enum export_format format;
     bool begun, broken;
-    struct text *out;
+        struct text *out;
     export_flush_fn *flush;
     void *context;
     struct err *err;
-    struct strv metrics, best; /* of all experiments, as the first one gives the columns */
+    struct strv params, metrics, best; /* of all experiments, as the first one gives the columns */
 };
 
 static const char *const table_names[EXPORT_TABLES] = {"experiments", "attempts", "epochs", "hyperparameters",
-                                                       "metrics",     "history",  "evidence", "samples"};
+                                                       "metrics",     "history",  "evidence", "samples",
+                                                       "wide"};
 
 const char *export_table_name(enum export_table table)
 {
@@ -228,10 +229,11 @@ static void add_verdicts(json_t *row, const struct dataset_experiment *experimen
     json_object_set_new(row, "checks", json_string(checks));
 }
 
-static void add_metrics(json_t *row, const struct export_writer *writer, const struct dataset_experiment *experiment)
+static void add_metrics(json_t *row, const struct export_writer *writer, const struct dataset_experiment *experiment,
+                        const char *prefix)
 {
     for (size_t i = 0; i < writer->metrics.count; i++) {
-        AUTO_FREE char *last = mem_printf("perf_%s", writer->metrics.items[i]);
+        AUTO_FREE char *last = mem_printf("%s%s", prefix, writer->metrics.items[i]);
         json_set_reading(row, last, dataset_metric(experiment, writer->metrics.items[i]));
     }
     for (size_t i = 0; i < writer->best.count; i++) {
@@ -240,10 +242,8 @@ static void add_metrics(json_t *row, const struct export_writer *writer, const s
     }
 }
 
-static void write_experiment(struct export_writer *writer, const struct dataset *dataset,
-                             const struct dataset_experiment *experiment)
+static void add_experiment(json_t *row, const struct dataset_experiment *experiment)
 {
-    json_t *row = export_row_of(dataset, experiment);
     char ended[40], offset[16];
     dataset_format_time(experiment->end_local_ns, ended);
     clock_format_offset(experiment->utc_offset_s, offset);
@@ -281,7 +281,34 @@ static void write_experiment(struct export_writer *writer, const struct dataset 
     json_object_set_new(row, "error", json_text_or_null(experiment->error));
     json_object_set_new(row, "utc_offset", json_text_or_null(experiment->has_utc_offset ? offset : NULL));
     add_verdicts(row, experiment);
-    add_metrics(row, writer, experiment);
+}
+
+static void write_experiment(struct export_writer *writer, const struct dataset *dataset,
+                             const struct dataset_experiment *experiment)
+{
+    json_t *row = export_row_of(dataset, experiment);
+    add_experiment(row, experiment);
+    add_metrics(row, writer, experiment, "perf_");
+    export_row(writer, row);
+}
+
+/* Every experiment has every column of the table: without a value its cell is empty, never a word. */
+static void write_wide(struct export_writer *writer, const struct dataset *dataset,
+                       const struct dataset_experiment *experiment)
+{
+    AUTO_FREE char *run = fs_basename(dataset->folders[experiment->folder].path);
+    json_t *row = json_object();
+    json_object_set_new(row, "run", json_text_or_null(run));
+    json_object_set_new(row, "experiment_id", json_text_or_null(experiment->id));
+    json_object_set_new(row, "folder", json_text_or_null(dataset->folders[experiment->folder].path));
+    add_experiment(row, experiment);
+    for (size_t i = 0; i < writer->params.count; i++) {
+        const struct value *value = dataset_param(experiment, writer->params.items[i]);
+        AUTO_FREE char *column = mem_printf("hyperparam_%s", writer->params.items[i]);
+        json_t *cell = value ? value_to_json(value) : NULL; /* none of what is no UTF-8 */
+        json_object_set_new(row, column, cell ? cell : json_null());
+    }
+    add_metrics(row, writer, experiment, "metric_");
     export_row(writer, row);
 }
 
@@ -423,7 +450,8 @@ bool export_make(const struct dataset *dataset, enum export_table table, enum ex
                  export_flush_fn *flush, void *context, struct err *err)
 {
     static write_fn *const writers[EXPORT_TABLES] = {write_experiment, write_attempts, write_epochs,  write_params,
-                                                     write_metrics,    NULL,           write_evidence, export_samples};
+                                                     write_metrics,    NULL,           write_evidence, export_samples,
+                                                     write_wide};
     static const char *const heads[EXPORT_TABLES] = {
         "",
         "",
@@ -434,18 +462,23 @@ bool export_make(const struct dataset *dataset, enum export_table table, enum ex
         "folder,experiment_id,name,value,best,goal\n",
         "run,id,attempt,metric,epoch,step,seconds,value\n",
         "folder,experiment_id,kind,weight,from_s,to_s,text\n",
-        "folder,experiment_id,timestamp,device,quantity,value\n"};
+        "folder,experiment_id,timestamp,device,quantity,value\n",
+        ""};
     AUTO_TEXT struct text text = {0};
     struct export_writer writer = {.format = format, .out = &text, .flush = flush, .context = context, .err = err};
     dataset_metrics(dataset, &writer.metrics);
     dataset_best_metrics(dataset, &writer.best);
     if (table == EXPORT_HISTORY)
         write_history(&writer, dataset);
+    for (size_t i = 0; i < dataset->count; i++)
+        for (size_t p = 0; p < dataset->items[i].param_count; p++)
+            strv_add_once(&writer.params, dataset->items[i].params[p].name);
     for (size_t i = 0; writers[table] && i < dataset->count && !writer.broken; i++)
         writers[table](&writer, dataset, &dataset->items[i]);
     /* A table without rows still says what its columns are. */
     if (format != EXPORT_JSON_LINES && !writer.begun)
         text_add(&text, heads[table]);
+    strv_fini(&writer.params);
     strv_fini(&writer.metrics);
     strv_fini(&writer.best);
     return !writer.broken && flush(context, &text, err);

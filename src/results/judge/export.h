@@ -20,6 +20,7 @@ enum export_table {
     EXPORT_HISTORY,
     EXPORT_EVIDENCE,
     EXPORT_SAMPLES,
+    EXPORT_WIDE, /* a row for each experiment, with a column for each hyperparameter and metric of all of them */
     EXPORT_TABLES
 };
 

@@ -20,7 +20,7 @@ static bool holds(int dir, const char *name)
 
 static bool holds_results(int dir)
 {
-    return holds(dir, "run.db") || holds(dir, "summary.csv");
+    return holds(dir, "run.db") || holds(dir, "summary.csv") || holds(dir, CODECARBON_FILE);
 }
 
 static bool path_holds_results(const char *path)
@@ -69,6 +69,6 @@ bool read_no_results(const char *path, int dir, struct err *err)
         return err_set(err, "%s holds no results itself, but its folders do: say which, or %s%s*", path, path, slash);
     if (holds(dir, "experiment.json"))
         return err_set(err, "%s is one experiment; the results are the folder that it is in", path);
-    return err_set(err, "%s holds no results: there is neither run.db nor summary.csv nor an experiment's folder",
-                   path);
+    return err_set(err, "%s holds no results: there is neither run.db nor summary.csv nor an experiment's folder nor "
+                   CODECARBON_FILE, path);
 }

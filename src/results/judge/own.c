@@ -330,6 +330,7 @@ static void take_item(struct dataset_experiment *experiment, const struct result
     experiment->end_local_ns = experiment->has_end ? result->ended_realtime_ns + result->utc_offset_s * NS_PER_S : 0;
     experiment->has_utc_offset = experiment->has_end && result->has_utc_offset;
     experiment->utc_offset_s = result->utc_offset_s;
+    experiment->attempt = item->attempt;
     experiment->has_start = item->has_start;
     experiment->start_utc_ns = item->start_realtime_ns;
     experiment->duration_s = (struct reading){result->duration_s, item->has_duration};

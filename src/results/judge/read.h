@@ -1,4 +1,4 @@
-/* read: the two kinds of folders. Private to judge/. */
+/* read: the three kinds of folders. Private to judge/. */
 #ifndef TARE_RESULTS_JUDGE_READ_H
 #define TARE_RESULTS_JUDGE_READ_H
 
@@ -9,6 +9,11 @@
 /* folder: index of the dataset's entry. */
 bool read_own(struct dataset *dataset, size_t folder, struct err *err);
 bool read_study(struct dataset *dataset, size_t folder, int dir, struct err *err);
+bool read_codecarbon(struct dataset *dataset, size_t folder, int dir, struct err *err);
+
+#define CODECARBON_FILE "emissions.csv"
+/* Its rows as experiments. False: it is none of CodeCarbon's (err). */
+bool codecarbon_take(struct dataset *dataset, size_t folder, const char *bytes, size_t count, struct err *err);
 
 /* The errors of a path that is no folder, and of an open folder without results: what it is instead.
  * Both give false. */

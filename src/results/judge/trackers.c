@@ -1,0 +1,374 @@
+#include "results/judge/trackers.h"
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/fs.h"
+#include "base/json.h"
+#include "base/mem.h"
+#include "base/utf8.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Says that a folder was made by an export, and of which runs: {"kind": "mlflow", "runs": {name: key}}. */
+#define RECORD ".tare-export.json"
+
+enum { RECORD_MAX_BYTES = 16 << 20, EVENT_MAX_BYTES = 16 << 20, NAME_MAX_BYTES = 120 };
+
+/* Letters that MLflow takes as such (Python's \w) and people name metrics with. */
+static bool is_letter(uint32_t code)
+{
+    static const struct {
+        uint32_t from, to;
+    } letters[] = {{0xc0, 0xd6},     {0xd8, 0xf6},     {0xf8, 0x24f},    {0x391, 0x3a1},   {0x3a3, 0x3f5},
+                   {0x400, 0x481},   {0x3041, 0x3096}, {0x30a1, 0x30fa}, {0x4e00, 0x9fff}, {0xac00, 0xd7a3}};
+    for (size_t i = 0; i < sizeof letters / sizeof *letters; i++)
+        if (code >= letters[i].from && code <= letters[i].to)
+            return true;
+    return (code >= '0' && code <= '9') || ((code | 0x20) >= 'a' && (code | 0x20) <= 'z');
+}
+
+char *tracker_name(const char *name)
+{
+    AUTO_TEXT struct text out = {0};
+    size_t length = strlen(name), used = 0;
+    bool changed = length == 0;
+    char hash[DIGEST_HEX + 1];
+    while (used < length) {
+        struct utf8_step step = utf8_step(name + used, length - used);
+        bool last = used + step.length == length;
+        bool kept = is_letter(step.code) || step.code == '_' || step.code == '-' || (step.code == '.' && used > 0) ||
+                    (step.code == ' ' && used > 0 && !last);
+        if (out.length + step.length > NAME_MAX_BYTES) {
+            changed = true;
+            break;
+        }
+        if (kept)
+            text_add_bytes(&out, name + used, step.length);
+        else
+            text_add_char(&out, '_');
+        changed |= !kept;
+        used += step.length;
+    }
+    if (changed) {
+        struct digest digest = digest_of(name, length);
+        digest_print(&digest, hash);
+        text_addf(&out, "-%.8s", hash);
+    }
+    return text_take(&out);
+}
+
+bool tracker_figures(const struct dataset_experiment *experiment, tracker_figure_fn *each, void *context)
+{
+    const struct dataset_gpu *gpu = &experiment->gpu;
+    const struct {
+        const char *name;
+        struct reading value;
+    } figures[] = {
+        {"duration_s", experiment->duration_s},
+        {"retries", {(double)experiment->retries, true}},
+        {"gpu_energy_j", dataset_energy(experiment)},
+        {"gpu_energy_half_width_j", gpu->half_width_j},
+        {"gpu_energy_net_j", gpu->net_j},
+        {"gpu_energy_net_half_width_j", gpu->net_half_width_j},
+        {"gpu_power_mean_w", dataset_power(experiment)},
+        {"gpu_power_max_w", gpu->power_max_w},
+        {"gpu_temperature_mean_c", gpu->temperature_mean_c},
+        {"gpu_temperature_max_c", gpu->temperature_max_c},
+        {"gpu_utilisation_mean_percent", gpu->utilisation_mean_percent},
+        {"cpu_energy_j", experiment->cpu_j},
+        {"dram_energy_j", experiment->dram_j},
+    };
+    for (size_t i = 0; i < sizeof figures / sizeof *figures; i++)
+        if (figures[i].value.valid && !each(context, figures[i].name, figures[i].value.value))
+            return false;
+    return true;
+}
+
+bool tracker_curve(const struct tracker_item *item, size_t metric, tracker_point_fn *each, void *context)
+{
+    struct reading last = item->experiment->metrics[metric].value;
+    bool found = false;
+    for (size_t i = 0; i < item->point_count; i++) {
+        const struct tracker_point *point = &item->points[i];
+        if (point->metric != metric)
+            continue;
+        found = true;
+        if (!each(context, point->step, point->time_ns, point->value))
+            return false;
+    }
+    return found || !last.valid || each(context, 0, item->end_ns, last.value);
+}
+
+/* A run of ours is who its first event says, wherever its folder lies; other folders have nothing but their place. */
+static void find_key(const struct dataset_folder *folder, char out[DIGEST_HEX + 1])
+{
+    AUTO_TEXT struct text line = {0};
+    AUTO_FREE char *real = realpath(folder->path, NULL);
+    AUTO_CLOSE int dir = open(folder->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    AUTO_CLOSE int fd = dir < 0 || folder->layout != DATASET_TARE ? -1 : fs_open_at(dir, "events.jsonl", NULL);
+    FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
+    if (file) {
+        steal_fd(&fd);
+        if (fs_read_line(file, EVENT_MAX_BYTES, &line) <= 0)
+            text_clear(&line);
+        fclose(file);
+    }
+    if (line.length == 0)
+        text_add(&line, real ? real : folder->path);
+    struct digest digest = digest_of(text_get(&line), line.length);
+    digest_print(&digest, out);
+}
+
+static bool is_empty(int dir)
+{
+    int copy = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *stream = copy < 0 ? NULL : fdopendir(copy);
+    bool empty = stream != NULL;
+    for (struct dirent *entry; empty && (entry = readdir(stream));)
+        empty = strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0;
+    if (stream)
+        closedir(stream);
+    return empty;
+}
+
+/* What the folder says of itself; NULL: it is not what this export wrote. */
+static json_t *read_record(int dir, const char *kind)
+{
+    struct err ignored;
+    AUTO_TEXT struct text text = {0};
+    AUTO(json_doc_fini) struct json_doc doc = {0};
+    if (!fs_read_at(dir, RECORD, RECORD_MAX_BYTES, &text, &ignored) ||
+        !json_doc_parse(RECORD, text_get(&text), text.length, &doc, &ignored))
+        return NULL;
+    const char *said = json_get_text(doc.root, "kind");
+    bool ours = said && strcmp(said, kind) == 0 && json_is_object(json_object_get(doc.root, "runs"));
+    return ours ? json_incref(doc.root) : NULL;
+}
+
+static json_t *new_record(const char *kind)
+{
+    json_t *record = json_object();
+    json_object_set_new(record, "comment",
+                        json_string("what the export of tare wrote here and may replace: runs, and who they are"));
+    json_object_set_new(record, "kind", json_string(kind));
+    json_object_set_new(record, "runs", json_object());
+    return record;
+}
+
+/* Each run's name once: it is the name of a folder or an experiment there. */
+static bool note_runs(const struct dataset *dataset, const char *folder, const struct tracker_run *runs, bool force,
+                      json_t *record, struct err *err)
+{
+    json_t *known = json_object_get(record, "runs"), *now = json_object();
+    bool ok = true;
+    for (size_t i = 0; i < dataset->folder_count && ok; i++) {
+        const char *name = runs[i].name, *before = json_string_value(json_object_get(known, name));
+        if (json_object_get(now, name))
+            ok = err_set(err, "two of the folders are called %s: export each into a folder of its own", name);
+        else if (before && strcmp(before, runs[i].key) != 0 && !force)
+            ok = err_set(err,
+                         "%s has another run called %s already: nothing was written; export this one into another "
+                         "folder, or replace that one with --force",
+                         folder, name);
+        json_object_set_new(now, name, json_string(runs[i].key));
+    }
+    json_object_update(known, now);
+    json_decref(now);
+    return ok;
+}
+
+/* The folder, open, when it may be written: -1, and err. */
+static int open_place(const struct dataset *dataset, const char *folder, const char *kind,
+                      const struct tracker_run *runs, bool force, struct err *err)
+{
+    AUTO_TEXT struct text text = {0};
+    AUTO_CLOSE int dir = fs_make_path(folder, 0777, err);
+    if (dir < 0)
+        return -1;
+    json_t *record = read_record(dir, kind);
+    if (!record && !force && !is_empty(dir)) {
+        err_set(err,
+                "%s is there already and is not what --%s wrote: nothing was written; name a new folder, or add to it "
+                "with --force",
+                folder, kind);
+        return -1;
+    }
+    if (!record)
+        record = new_record(kind);
+    bool ok = note_runs(dataset, folder, runs, force, record, err);
+    json_print_pretty(record, &text);
+    json_decref(record);
+    /* First of all, so that what an interrupted export wrote is known as its own. */
+    ok = ok && (fs_write_atomic(dir, RECORD, text_get(&text), text.length, err) || err_wrap(err, "%s", folder));
+    return ok ? steal_fd(&dir) : -1;
+}
+
+static void find_times(struct tracker_item *item)
+{
+    const struct dataset_experiment *experiment = item->experiment;
+    item->end_ns = experiment->has_end ? dataset_end_utc_ns(item->dataset, experiment) : 0;
+    bool counts = experiment->duration_s.valid && experiment->duration_s.value >= 0 && experiment->duration_s.value < 1e9;
+    item->start_ns = experiment->has_start ? experiment->start_utc_ns : item->end_ns;
+    if (!experiment->has_start && counts && item->end_ns)
+        item->start_ns -= (int64_t)(experiment->duration_s.value * (double)NS_PER_S);
+}
+
+/* Its id; "ID_2" for the second that a folder has. seen: how often each was there. */
+static char *own_id(const struct dataset_experiment *experiment, json_t *seen)
+{
+    AUTO_FREE char *name = tracker_name(experiment->id), *key = mem_printf("%zu/%s", experiment->folder, name);
+    json_int_t before = json_integer_value(json_object_get(seen, key));
+    json_object_set_new(seen, key, json_integer(before + 1));
+    return before ? mem_printf("%s_%lld", name, (long long)before + 1) : steal_ptr(name);
+}
+
+static struct tracker_run *find_runs(const struct dataset *dataset)
+{
+    struct tracker_run *runs = mem_array(dataset->folder_count + 1, sizeof *runs);
+    for (size_t i = 0; i < dataset->folder_count; i++) {
+        AUTO_FREE char *base = fs_basename(dataset->folders[i].path);
+        runs[i].name = tracker_name(base);
+        find_key(&dataset->folders[i], runs[i].key);
+    }
+    for (size_t i = 0; i < dataset->count; i++) {
+        const struct dataset_experiment *experiment = &dataset->items[i];
+        struct tracker_run *run = &runs[experiment->folder];
+        int64_t end_ns = experiment->has_end ? dataset_end_utc_ns(dataset, experiment) : 0;
+        if (end_ns && (!run->first_ns || end_ns < run->first_ns))
+            run->first_ns = end_ns;
+        if (end_ns > run->last_ns)
+            run->last_ns = end_ns;
+    }
+    return runs;
+}
+
+static void free_runs(struct tracker_run *runs, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        free(runs[i].name);
+    free(runs);
+}
+
+/* What is written where, and the curve of the experiment that is read. */
+struct writing {
+    const struct dataset *dataset;
+    const struct tracker_run *runs;
+    tracker_item_fn *write;
+    int dir;
+    json_t *seen;
+    bool *done; /* each experiment's */
+    size_t written;
+    size_t first;   /* experiment of the folder */
+    size_t index;   /* of the experiment that the points are of; the dataset's count: of none */
+    struct tracker_point *points;
+    size_t point_count, point_room;
+};
+
+static bool write_one(struct writing *writing, size_t index, struct err *err)
+{
+    const struct dataset_experiment *experiment = &writing->dataset->items[index];
+    if (writing->done[index] || (!experiment->judged && !experiment->has_end))
+        return true; /* not that, or it is planned, or runs */
+    struct tracker_item item = {.dataset = writing->dataset,
+                                .experiment = experiment,
+                                .run = &writing->runs[experiment->folder],
+                                .id = own_id(experiment, writing->seen),
+                                .points = writing->points,
+                                .point_count = writing->point_count};
+    find_times(&item);
+    bool ok = writing->write(writing->dir, &item, err);
+    writing->done[index] = true;
+    writing->written += ok;
+    free(item.id);
+    return ok;
+}
+
+/* They come by experiment, attempt, metric and step: when the next experiment's begin, one is complete. */
+static bool flush_points(struct writing *writing, struct err *err)
+{
+    bool ok = writing->index == writing->dataset->count || write_one(writing, writing->index, err);
+    writing->index = writing->dataset->count;
+    writing->point_count = 0;
+    return ok;
+}
+
+static void add_point(struct writing *writing, const struct dataset_experiment *experiment,
+                      const struct history_point *point)
+{
+    size_t metric = 0;
+    while (metric < experiment->metric_count && strcmp(experiment->metrics[metric].name, point->metric) != 0)
+        metric++;
+    if (metric == experiment->metric_count || point->attempt != experiment->attempt)
+        return; /* of an earlier attempt, whose figures are nobody's */
+    bool timed = point->seconds.valid && fabs(point->seconds.value) < 1e9 && experiment->has_start;
+    int64_t since_ns = timed ? (int64_t)(point->seconds.value * (double)NS_PER_S) : 0;
+    writing->points = mem_room(writing->points, writing->point_count, &writing->point_room, sizeof *writing->points);
+    writing->points[writing->point_count++] = (struct tracker_point){
+        metric, point->step,
+        timed ? experiment->start_utc_ns + since_ns : dataset_end_utc_ns(writing->dataset, experiment), point->value};
+}
+
+static bool take_point(void *context, const struct history_point *point, struct err *err)
+{
+    struct writing *writing = context;
+    const struct dataset *dataset = writing->dataset;
+    size_t index = writing->first + point->number - 1;
+    if (index >= dataset->count || dataset->items[index].folder != dataset->items[writing->first].folder ||
+        strcmp(dataset->items[index].id, point->id) != 0)
+        return true; /* its run went on since the dataset was read */
+    if (index != writing->index && !flush_points(writing, err))
+        return false;
+    writing->index = index;
+    add_point(writing, &dataset->items[index], point);
+    return true;
+}
+
+/* The experiments of a folder, which begin at first: those with curves as these are read, then the others. */
+static bool write_folder(struct writing *writing, size_t folder, size_t first, size_t end, struct err *err)
+{
+    const struct dataset *dataset = writing->dataset;
+    writing->first = first;
+    writing->index = dataset->count;
+    if (dataset->folders[folder].layout == DATASET_TARE && end > first &&
+        (!history_each(dataset->folders[folder].path, take_point, writing, err) || !flush_points(writing, err)))
+        return false;
+    for (size_t i = first; i < end; i++)
+        if (!write_one(writing, i, err))
+            return false;
+    return true;
+}
+
+static bool write_folders(struct writing *writing, struct err *err)
+{
+    const struct dataset *dataset = writing->dataset;
+    for (size_t folder = 0, first = 0, end; folder < dataset->folder_count; folder++, first = end) {
+        for (end = first; end < dataset->count && dataset->items[end].folder == folder;)
+            end++;
+        if (!write_folder(writing, folder, first, end, err))
+            return false;
+    }
+    return true;
+}
+
+bool trackers_write(const struct dataset *dataset, const char *folder, const char *kind, bool force,
+                    tracker_item_fn *write, size_t *written, struct err *err)
+{
+    struct tracker_run *runs = find_runs(dataset);
+    AUTO_CLOSE int dir = open_place(dataset, folder, kind, runs, force, err);
+    struct writing writing = {.dataset = dataset, .runs = runs, .write = write, .dir = dir};
+    writing.seen = json_object();
+    writing.done = mem_array(dataset->count + 1, sizeof *writing.done);
+    bool ok = dir >= 0 && (write_folders(&writing, err) || err_wrap(err, "%s", folder));
+    *written = writing.written;
+    json_decref(writing.seen);
+    free(writing.done);
+    free(writing.points);
+    free_runs(runs, dataset->folder_count);
+    return ok;
+}
