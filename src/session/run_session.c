@@ -99,6 +99,7 @@ static struct progress *make_progress(const struct session *session)
         .style = PROGRESS_PLAIN,
         .fd = STDOUT_FILENO,
         .colour = message_colour(STDOUT_FILENO),
+        .ascii = !width_is_utf8(),
         .plan = store_plan(session->store),
     };
     if (session->options->json)

@@ -22,7 +22,9 @@ struct progress_options {
     enum progress_style style;
     int fd; /* where to; stays the caller's */
     bool colour;
-    size_t width;           /* columns of the live line; 0: asked from fd each time */
+    bool ascii;    /* the terminal is not one of UTF-8 */
+    bool verbose;  /* what is normal is told each time */
+    size_t width, height;   /* of the terminal; 0: asked from fd each time */
     int64_t (*now)(void);   /* CLOCK_MONOTONIC nanoseconds; NULL: clock_monotonic_ns */
     const struct plan *plan; /* borrowed until progress_free */
 };
