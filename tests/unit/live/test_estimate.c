@@ -39,11 +39,11 @@ static void several_lanes_share_what_is_left_and_none_is_done_before_its_longest
     struct estimate_left left;
     estimate_init(&estimate, &plan);
     estimate_done(&estimate, 1, 100); /* so 2 takes 100 s; of 3 and 4 nothing is known, so they take that too */
-    const struct estimate_running two[] = {{2, 40}, {3, 10}};
+    const struct estimate_running two[] = {{.number = 2, .elapsed_s = 40}, {.number = 3, .elapsed_s = 10}};
     /* 60 + 90 + 100 s of trainings and 70 s of pauses (2 to 3: 60, 3 to 4: 10), by two lanes. */
     assert_true(estimate_left(&estimate, two, 2, &left));
     assert_true(left.expected_s == (60 + 90 + 100 + 70) / 2.0);
-    const struct estimate_running many[8] = {{2, 40}, {3, 10}};
+    const struct estimate_running many[8] = {{.number = 2, .elapsed_s = 40}, {.number = 3, .elapsed_s = 10}};
     /* An eighth of that would be 40 s, but the fourth has not begun. */
     assert_true(estimate_left(&estimate, many, 8, &left));
     assert_true(left.expected_s == 100);
