@@ -72,14 +72,19 @@ static void next_row(struct rows *rows)
 /* On the last row: the sign stands for all that is left out, if need be for the part before it too. */
 static void leave_out(struct rows *rows)
 {
-    if (rows->used + 1 + utf8_columns(rows->more) > rows->width && rows->part_used > rows->empty) {
-        rows->out->length = rows->part;
-        rows->out->data[rows->part] = '\0';
-        rows->used = rows->part_used;
-    }
-    if (rows->used + 1 + utf8_columns(rows->more) <= rows->width)
-        text_addf(rows->out, " %s", rows->more);
     rows->full = true;
+    if (rows->used + 1 + utf8_columns(rows->more) <= rows->width) {
+        text_addf(rows->out, " %s", rows->more);
+        return;
+    }
+    AUTO_FREE char *part = mem_strdup(text_get(rows->out) + rows->part);
+    rows->out->length = rows->part;
+    rows->out->data[rows->part] = '\0';
+    rows->used = rows->part_used;
+    if (rows->used > rows->empty)
+        leave_out(rows);
+    else
+        cut(part, rows->width > rows->used ? rows->width - rows->used : 1, rows->more, rows->out);
 }
 
 /* Puts it behind what is there, or on the next row. */

@@ -98,6 +98,8 @@ static void set_name(struct span text, struct bar *out)
     while (text.start < text.end && *text.start == ' ')
         text.start++;
     utf8_copy_legible(text.start, (size_t)(text.end - text.start), out->name, sizeof out->name);
+    for (char *tab = out->name; (tab = strchr(tab, '\t'));)
+        *tab = ' ';
 }
 
 /* " 45%" at the end of text, which then ends before it. */
