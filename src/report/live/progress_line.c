@@ -16,7 +16,7 @@
 #define UP_AND_ERASE "\033[A\033[K"
 #define PLAIN        "\033[0m"
 
-enum { METRIC_DIGITS = 6, ROWS_OF_ONE = 4, WIDTH_OF_ROWS = 40, WIDTH_OF_LONG_BARS = 100 };
+enum { METRIC_DIGITS = 6, ROWS_OF_ONE = 5, WIDTH_OF_ROWS = 40, WIDTH_OF_LONG_BARS = 100 };
 
 /* Behind a blank part, or at the beginning, none is needed. */
 static void begin_part(struct text *out, const char *separator)
