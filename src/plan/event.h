@@ -15,7 +15,7 @@ enum event_type {
     EVENT_JOB_BORN,           /* role, pid, start_time, boot_id, cgroup, tag, layers: the init waits at its gate */
     EVENT_ATTEMPT_STARTED,    /* start_ns (CLOCK_MONOTONIC, when the gate was opened): running */
     EVENT_METRIC, /* name, value: told, not journaled; or, about once a second, sensor ("gpu_power_w", "gpu_utilisation_percent") and value, or
-                                * sensor "bars" and bars [{name, done, total, restarts, latest}]: progress bars (run/log/bar.h) */
+                                * sensor "bars" and bars [{name, first, done, total, restarts, latest}]: progress bars (run/log/bar.h) */
     EVENT_MARK,   /* name, label (null: none), at (start, end), t_ns (CLOCK_MONOTONIC), source (log, fifo):
                                 * written about once a second */
     EVENT_ATTEMPT_STOPPING, /* reason: exited, timeout, interrupted, limit, log_error, gpu_lost, machine */

@@ -51,6 +51,7 @@ static void tell_bars(struct lane *lane)
     for (size_t i = 0; i < bars->count; i++) {
         json_t *bar = json_object();
         json_object_set_new(bar, "name", json_string(bars->items[i].name));
+        json_object_set_new(bar, "first", json_string(bars->first[i]));
         json_object_set_new(bar, "done", json_real(bars->items[i].done));
         json_object_set_new(bar, "total", bars->items[i].total.valid ? json_real(bars->items[i].total.value) : json_null());
         json_object_set_new(bar, "restarts", json_integer((json_int_t)bars->restarts[i]));

@@ -1,7 +1,7 @@
 """A command on a terminal whose screen is kept: live_screen.py COLUMNSxROWS KEPT RULES COMMAND... KEPT gets the screens, one after the
 other, as JSON: lists of rows; the last is what is there at the end. RULES: JSON, [[PATTERN, "touch" or "resize", FILE or COLUMNSxROWS], ...]:
 done in this order, each when its pattern is on the screen. Rows that the terminal broke are put together again when it is resized, as tmux and most
-others do. The exit status is the command's; 99 when it took more than two minutes."""
+others do. The exit status is the command's; 99 when it took more than a minute."""
 import codecs, fcntl, json, os, pty, re, select, signal, struct, sys, termios, time, unicodedata
 
 
@@ -92,7 +92,7 @@ settings[3] &= ~termios.ECHO
 termios.tcsetattr(terminal, termios.TCSANOW, settings)
 fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
 os.write(terminal, b"\n")
-screen, decoder, end, late = Screen(columns, rows), codecs.getincrementaldecoder("utf-8")(), time.monotonic() + 120, False
+screen, decoder, end, late = Screen(columns, rows), codecs.getincrementaldecoder("utf-8")(), time.monotonic() + 60, False
 while True:
     if not select.select([terminal], [], [], 1)[0]:
         if time.monotonic() > end and not late:

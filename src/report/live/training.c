@@ -79,6 +79,15 @@ void training_mark(struct training *training, const json_t *data, int64_t now_ns
     training_look(training, now_ns);
 }
 
+/* A bar that was called "Epoch 0" when it appeared. */
+static void note_first(struct training *training, const char *name)
+{
+    double number, of;
+    const char *behind = name ? behind_epoch(name) : NULL;
+    if (behind && read_number_of(behind, &number, &of))
+        from_one(training, number);
+}
+
 void training_bars(struct training *training, const json_t *data, int64_t now_ns)
 {
     const json_t *bars = json_object_get(data, "bars"), *item;
@@ -92,6 +101,7 @@ void training_bars(struct training *training, const json_t *data, int64_t now_ns
         if (!name || training->bar_count == TRAINING_BARS || !json_get_number(item, "done", &bar->done))
             continue;
         snprintf(bar->name, sizeof bar->name, "%s", name);
+        note_first(training, json_get_text(item, "first"));
         bar->total.valid = json_get_number(item, "total", &bar->total.value) && bar->total.value > 0;
         json_get_number(item, "restarts", &restarts);
         bar->restarts = restarts;

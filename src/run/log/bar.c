@@ -209,6 +209,7 @@ static size_t place_of(struct bars *bars, const struct bar *bar)
     /* Those behind it move up: the order stays that of their appearance. */
     for (size_t i = oldest; i + 1 < BARS_MAX; i++) {
         bars->items[i] = bars->items[i + 1];
+        memcpy(bars->first[i], bars->first[i + 1], sizeof bars->first[i]);
         bars->restarts[i] = bars->restarts[i + 1];
         bars->drawn[i] = bars->drawn[i + 1];
     }
@@ -227,6 +228,8 @@ void bars_take(struct bars *bars, const char *line, size_t length)
     if (!is_new && item->done == bar.done && strcmp(item->name, bar.name) == 0)
         return;
     bars->restarts[place] = is_new ? 0 : bars->restarts[place] + (bar.done < item->done);
+    if (is_new)
+        memcpy(bars->first[place], bar.name, sizeof bar.name);
     *item = bar;
     bars->latest = place;
     bars->drawn[place] = ++bars->changes;

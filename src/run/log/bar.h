@@ -24,6 +24,7 @@ bool bar_parse(const char *line, size_t length, struct bar *out);
 /* The bars that a job has drawn lately. Two are the same one when their totals are equal, and their names but for the digits in them. */
 struct bars {
     struct bar items[BARS_MAX]; /* in the order in which they appeared; a fifth takes the place of the one that was drawn least lately */
+    char first[BARS_MAX][BAR_NAME_MAX]; /* its name when it appeared: epochs may be counted from 0 */
     uint64_t restarts[BARS_MAX]; /* how often it has begun again */
     uint64_t drawn[BARS_MAX];
     size_t count, latest; /* latest: place of the one that changed last */

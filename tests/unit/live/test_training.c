@@ -125,6 +125,13 @@ static void a_bar_of_one_epoch_is_part_of_the_whole(void **state)
     draws(&training, "[\"Epoch 1\", 100, 100, 1], [\"Validation\", 3, 10, 0]", 30);
     assert_shows(&training, "epoch 2/4 [#####.....] 50 %");
     assert_left(&training, 30, 20 * (1 - 0.5) / (0.5 - 0.125));
+    /* So fast that the first was never told. */
+    training_begin(&training, (struct reading){4, true});
+    json_t *late = json_pack("{s:[{s:s, s:s, s:f, s:f, s:i, s:b}]}", "bars", "name", "Epoch 2", "first", "Epoch 0", "done", 50.0, "total", 100.0,
+                             "restarts", 2, "latest", 1);
+    training_bars(&training, late, 0);
+    json_decref(late);
+    assert_shows(&training, "epoch 3/4 [######....] 62 %");
     /* Nobody says how many. */
     training_begin(&training, NONE);
     draws(&training, "[\"Epoch 4\", 50, 100, 4]", 0);

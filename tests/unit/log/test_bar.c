@@ -134,6 +134,7 @@ static void a_bar_of_the_next_epoch_is_the_same_bar(void **state)
     take(&bars, "Epoch 10:  50%|#####     | 4/8 [00:03<00:03, 1.0it/s]");
     assert_int_equal(bars.count, 1);
     assert_string_equal(bars.items[0].name, "Epoch 10");
+    assert_string_equal(bars.first[0], "Epoch 9");
     assert_true(bars.restarts[0] == 1);
 }
 
