@@ -87,9 +87,9 @@ rows = "\n".join(middle)
 assert all(len(row) <= columns - 1 for row in middle), middle
 assert re.search(r"\[1/1\] repo_net_001\s+epoch 3/4 [━╸─]+ 62 %\s+\d+ s\s+\d+ W, GPU 97 %\s+loss 0.25 ↓\s+accuracy 0.25\s+a_metric_with_a_long_name 1234.57"
                  + (" …" if columns == 40 else r"\s+n=\d+") + "$", rows), rows
-assert len(middle) == {40: 5, 80: 3, 120: 2}[columns], middle
+assert len(middle) == {40: 5, 80: 2, 120: 2}[columns], middle
 assert all(row.startswith("  ") for row in middle[1:]), middle
-# So are the lines that stay: this one's words, as a pipe gets it.
+# So are the lines that stay.
 words = "containment: best effort on this machine: a process that hides may outlive its experiment, and one experiment may write to the results of another"
 stays = next((i for i, row in enumerate(screens[-1]) if row.startswith("containment: ")), None)
 if stays is not None:
@@ -146,7 +146,7 @@ assert not any("more slots" in row for row in json.load(open("screens.json"))[-1
     settings 3
     normal() { grep -c "$1" "$2" || true; }
     on_screen 150x30 '[]'
-    screens 'print("\n".join(screens[-1]))' >once 2>/dev/null || python3 -c 'import json; print("\n".join(json.load(open("screens.json"))[-1]))' >once
+    python3 -c 'import json; print("\n".join(json.load(open("screens.json"))[-1]))' >once
     is "$(normal 'GPU 0 is free' once) $(normal 'MiB freed' once)" "1 1"
     rm -rf results
     on_screen 150x30 '[]' -- --verbose

@@ -56,6 +56,9 @@ void progress_take_metric(struct progress *progress, const struct event *event)
     metric->seen = ++progress->lane->metrics_seen;
 }
 
+/* A check takes a moment; more is a GPU that was not free. */
+static const double WAITED_S = 1;
+
 /* That a GPU was free, or came back as it was: the first time shows that it is looked for. A terminal is spared the rest. */
 bool progress_told_already(struct progress *progress, const struct event *event)
 {
@@ -67,7 +70,7 @@ bool progress_told_already(struct progress *progress, const struct event *event)
         return false;
     enum normal kind = NORMAL_KINDS;
     if (strcmp(phase, "preflight") == 0)
-        kind = json_get_number(event->data, "waited_s", &waited_s) && waited_s > 0 ? NORMAL_KINDS : NORMAL_FREE;
+        kind = json_get_number(event->data, "waited_s", &waited_s) && waited_s >= WAITED_S ? NORMAL_KINDS : NORMAL_FREE;
     else if (strcmp(phase, "cooldown") == 0)
         kind = json_is_true(json_object_get(event->data, "settled")) ? NORMAL_COOL : NORMAL_KINDS;
     else if (strcmp(phase, "postflight") == 0)
