@@ -141,16 +141,6 @@ void layout_rows(const char *words, size_t width, size_t most, bool ascii, struc
     }
 }
 
-void layout_flat(const char *words, struct text *out)
-{
-    for (const char *c = words; *c; c++) {
-        if (*c == LAYOUT_PART[0] || *c == LAYOUT_GROUP[0])
-            text_add(out, GAP);
-        else
-            text_add_char(out, *c);
-    }
-}
-
 void layout_ascii(const char *words, struct text *out)
 {
     static const struct {

@@ -47,10 +47,4 @@ bool progress_tick(void *context);
 /* The terminal is gone (SIGHUP): nothing was drawn since. */
 bool progress_detached(const struct progress *progress);
 
-/* What the live line says now, without cutting it to a width; for progress_tick and its tests. */
-void progress_line(const struct progress *progress, struct text *out);
-
-/* Where there are several lanes: the line of one (from 1), or (0) the first line, of all together. */
-void progress_line_of(struct progress *progress, size_t number, struct text *out);
-
 #endif

@@ -219,8 +219,7 @@ static void add_metrics(const struct progress *progress, const struct plan_job *
     }
 }
 
-/* The parts of the live display, with what layout_rows parts them by. */
-static void add_parts(const struct progress *progress, size_t width, struct text *out)
+void progress_line(const struct progress *progress, size_t width, struct text *out)
 {
     const struct plan_experiment *experiment = progress_experiment_at(progress, (int64_t)progress->lane->current);
     const struct shown *lane = progress->lane;
@@ -264,7 +263,7 @@ static void add_whole(const struct progress *progress, struct text *out)
     add_left(progress, ", ", out);
 }
 
-static void add_parts_of(struct progress *progress, size_t number, size_t width, struct text *out)
+void progress_line_of(struct progress *progress, size_t number, size_t width, struct text *out)
 {
     if (number == 0) {
         add_whole(progress, out);
@@ -276,23 +275,9 @@ static void add_parts_of(struct progress *progress, size_t number, size_t width,
     if (progress->lane->current == 0 || (progress->lane->ended && progress->lane->pause_end_ns == 0))
         text_add(&parts, "idle");
     else
-        add_parts(progress, width, &parts);
+        progress_line(progress, width, &parts);
     begin_part(out, LAYOUT_PART);
     text_add(out, text_get(&parts));
-}
-
-void progress_line(const struct progress *progress, struct text *out)
-{
-    AUTO_TEXT struct text parts = {0};
-    add_parts(progress, progress->options.width, &parts);
-    layout_flat(text_get(&parts), out);
-}
-
-void progress_line_of(struct progress *progress, size_t number, struct text *out)
-{
-    AUTO_TEXT struct text parts = {0};
-    add_parts_of(progress, number, progress->options.width, &parts);
-    layout_flat(text_get(&parts), out);
 }
 
 /* Separators stay, all else that a terminal would obey goes. */
@@ -325,7 +310,7 @@ static void add_one_lane(struct progress *progress, size_t width, size_t height,
     AUTO_TEXT struct text parts = {0};
     AUTO_TEXT struct text rows = {0};
     size_t most = width < WIDTH_OF_ROWS ? 1 : ROWS_OF_ONE;
-    add_parts(progress, width, &parts);
+    progress_line(progress, width, &parts);
     make_safe(&parts, progress->options.ascii);
     layout_rows(text_get(&parts), width - 1, most < height - 1 ? most : height - 1, progress->options.ascii, &rows);
     add_rows(progress, rows.length ? text_get(&rows) : " ", out);
@@ -339,7 +324,7 @@ static void add_lanes(struct progress *progress, size_t width, size_t height, st
     for (size_t i = 0; i <= shown; i++) {
         AUTO_TEXT struct text parts = {0};
         AUTO_TEXT struct text row = {0};
-        add_parts_of(progress, i, width, &parts);
+        progress_line_of(progress, i, width, &parts);
         make_safe(&parts, progress->options.ascii);
         layout_rows(text_get(&parts), width - 1, 1, progress->options.ascii, &row);
         add_rows(progress, text_get(&row), out);

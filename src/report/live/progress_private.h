@@ -100,7 +100,6 @@ void training_add(const struct training *training, size_t width, bool ascii, str
 /* Rows with '\n' between them, each of at most width columns; those behind the first are indented. What has no place on most rows is left
  * out, which "…" (ascii: "...") says; only a word that is wider than a row is broken. */
 void layout_rows(const char *words, size_t width, size_t most, bool ascii, struct text *out);
-void layout_flat(const char *words, struct text *out); /* all on one row, however wide */
 
 /* In ASCII alone: "+-" for "±", "?" for what has no like. */
 void layout_ascii(const char *words, struct text *out);
@@ -184,6 +183,11 @@ void progress_add_left(struct text *out, const struct estimate_left *left);
 void progress_add_head(const struct progress *progress, const struct plan_experiment *experiment, struct text *out);
 void progress_add_number(struct text *out, double number);
 void progress_add_seconds(struct text *out, double seconds);
+
+/* What the display says now, as parts for layout_rows; width: of the terminal. Where there are several lanes, of one (from 1), or (0) of all
+ * together. */
+void progress_line(const struct progress *progress, size_t width, struct text *out);
+void progress_line_of(struct progress *progress, size_t number, size_t width, struct text *out);
 
 /* The live lines: taken away, drawn anew. */
 void progress_erase(struct progress *progress);
