@@ -40,6 +40,7 @@ enum {
     OPTION_RERUN_UNCLEAN,
     OPTION_TASK,
     OPTION_QUIET,
+    OPTION_VERBOSE,
     OPTION_JSON,
     OPTION_CONTAINMENT,
     OPTION_GPU_LOCK,
@@ -122,6 +123,10 @@ static const struct cli_option options[OPTION_COUNT] = {
                      .high = 1000000,
                      .help = "do this experiment of a run that 'submit' made, as a task of Slurm does"},
     [OPTION_QUIET] = {.short_name = "-q", .long_name = "--quiet", .help = "only the closing table, and errors"},
+    [OPTION_VERBOSE] = {.short_name = "-v",
+                        .long_name = "--verbose",
+                        .help = "on a terminal: say each time that a GPU was free, that its memory came back and how long it cooled, not "
+                                "only the first time"},
     [OPTION_JSON] = {.long_name = "--json",
                      .help = "each event as a line of JSON on standard output, and nothing else there"},
     [OPTION_CONTAINMENT] = OPTION_ROW_CONTAINMENT("LAYER", "what holds a job's processes together"),
@@ -264,6 +269,7 @@ static int make_session(const struct cli_call *call, struct run_means *means, co
         .governing = &means->governing,
         .gpus = call->values[OPTION_GPUS].text,
         .quiet = is_quiet(call),
+        .verbose = call->values[OPTION_VERBOSE].given,
         .json = call->values[OPTION_JSON].given,
     };
     if (out->gpus && !settings_gpus_are_list(out->gpus))

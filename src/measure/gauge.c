@@ -365,25 +365,40 @@ void gauge_end(struct gauge *gauge, const struct job_usage *usage)
     gauge->to.others_s = others_s; /* until the command's end: what its tree's end takes is nobody else's */
 }
 
-static struct reading power_of(const struct meter *meter)
+/* NULL: there is none of the last seconds. */
+static const struct reading *last_readings(const struct meter *meter)
 {
     size_t count = 0;
     const struct gpu_sample *samples = meter ? meter_samples(meter, &count) : NULL;
     if (count == 0 || clock_monotonic_ns() - samples[count - 1].t_ns > KEPT_NS)
-        return (struct reading){0};
-    const struct reading *of = samples[count - 1].readings.of;
-    return of[GPU_POWER_INSTANT_W].valid ? of[GPU_POWER_INSTANT_W] : of[GPU_POWER_AVERAGE_W];
+        return NULL;
+    return samples[count - 1].readings.of;
 }
 
 struct reading gauge_power_w(const struct gauge *gauge)
 {
     struct reading sum = {0, gauge->count > 0};
     for (size_t i = 0; i < gauge->count; i++) {
-        struct reading power_w = power_of(gauge->meters[i].meter);
+        const struct reading *of = last_readings(gauge->meters[i].meter);
+        struct reading power_w = {0};
+        if (of)
+            power_w = of[GPU_POWER_INSTANT_W].valid ? of[GPU_POWER_INSTANT_W] : of[GPU_POWER_AVERAGE_W];
         sum.value += power_w.value;
         sum.valid &= power_w.valid;
     }
     return sum;
+}
+
+struct reading gauge_utilisation_percent(const struct gauge *gauge)
+{
+    struct reading mean = {0, gauge->count > 0};
+    for (size_t i = 0; i < gauge->count; i++) {
+        const struct reading *of = last_readings(gauge->meters[i].meter);
+        mean.valid = mean.valid && of && of[GPU_UTILISATION_PERCENT].valid;
+        if (mean.valid)
+            mean.value += of[GPU_UTILISATION_PERCENT].value / (double)gauge->count;
+    }
+    return mean;
 }
 
 size_t gauge_waiting(const struct gauge *gauge)

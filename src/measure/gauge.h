@@ -101,6 +101,7 @@ struct reading gauge_job_memory(const struct gauge *gauge);
 
 /* What all GPUs draw now, by their last samples; not valid when one has none of the last seconds. */
 struct reading gauge_power_w(const struct gauge *gauge);
+struct reading gauge_utilisation_percent(const struct gauge *gauge); /* their mean */
 
 /* How many answers to gauge_begin and gauge_edge are outstanding; never more will come. */
 size_t gauge_waiting(const struct gauge *gauge);

@@ -14,7 +14,8 @@ enum event_type {
                                 * (run/ladder.h): preparing; no process yet */
     EVENT_JOB_BORN,           /* role, pid, start_time, boot_id, cgroup, tag, layers: the init waits at its gate */
     EVENT_ATTEMPT_STARTED,    /* start_ns (CLOCK_MONOTONIC, when the gate was opened): running */
-    EVENT_METRIC, /* name, value: told, not journaled; or sensor ("gpu_power_w") and value, about once a second */
+    EVENT_METRIC, /* name, value: told, not journaled; or, about once a second, sensor ("gpu_power_w", "gpu_utilisation_percent") and value, or
+                                * sensor "bars" and bars [{name, first, done, total, restarts, latest}]: progress bars (run/log/bar.h) */
     EVENT_MARK,   /* name, label (null: none), at (start, end), t_ns (CLOCK_MONOTONIC), source (log, fifo):
                                 * written about once a second */
     EVENT_ATTEMPT_STOPPING, /* reason: exited, timeout, interrupted, limit, log_error, gpu_lost, machine */

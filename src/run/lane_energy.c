@@ -54,14 +54,13 @@ static uint64_t next_us(struct lane *lane)
 }
 
 /* For whoever watches: never journaled. */
-static void tell_power(struct lane *lane)
+static void tell_reading(struct lane *lane, const char *sensor, struct reading reading)
 {
-    struct reading power_w = gauge_power_w(lane->gauge);
-    if (!power_w.valid)
+    if (!reading.valid)
         return;
     json_t *data = json_object();
-    json_object_set_new(data, "sensor", json_string("gpu_power_w"));
-    json_object_set_new(data, "value", json_real(power_w.value));
+    json_object_set_new(data, "sensor", json_string(sensor));
+    json_object_set_new(data, "value", json_real(reading.value));
     runner_tell(lane->runner, (struct runner_entry){.type = EVENT_METRIC,
                                                     .experiment = (int64_t)lane->experiment->number,
                                                     .attempt = lane->attempt.number,
@@ -72,7 +71,8 @@ static int on_tick(sd_event_source *source, uint64_t us, void *context)
 {
     (void)us;
     struct lane *lane = context;
-    tell_power(lane);
+    tell_reading(lane, "gpu_power_w", gauge_power_w(lane->gauge));
+    tell_reading(lane, "gpu_utilisation_percent", gauge_utilisation_percent(lane->gauge));
     gauge_tick(lane->gauge);
     /* Once for all who want to know (guard, load, memory): it costs the driver milliseconds, and shares of the multiprocessors are
      * told to the first who asks. */

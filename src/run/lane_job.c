@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "run/log/bar.h"
 #include "run/phases.h"
 
 #include <string.h>
@@ -36,6 +37,38 @@ static void on_metric(void *context, const char *name, double number)
                                                     .experiment = (int64_t)lane->experiment->number,
                                                     .attempt = lane->attempt.number,
                                                     .data = data});
+}
+
+/* For whoever watches: never journaled. */
+static void tell_bars(struct lane *lane)
+{
+    uint64_t *told = lane_state(lane, &output_observer);
+    const struct bars *bars = lane->attempt.log ? joblog_bars(lane->attempt.log) : NULL;
+    if (lane->phase != PHASE_RUNNING || !bars || bars->changes == *told)
+        return;
+    *told = bars->changes;
+    json_t *list = json_array(), *data = json_object();
+    for (size_t i = 0; i < bars->count; i++) {
+        json_t *bar = json_object();
+        json_object_set_new(bar, "name", json_string(bars->items[i].name));
+        json_object_set_new(bar, "first", json_string(bars->first[i]));
+        json_object_set_new(bar, "done", json_real(bars->items[i].done));
+        json_object_set_new(bar, "total", bars->items[i].total.valid ? json_real(bars->items[i].total.value) : json_null());
+        json_object_set_new(bar, "restarts", json_integer((json_int_t)bars->restarts[i]));
+        json_object_set_new(bar, "latest", json_boolean(i == bars->latest));
+        json_array_append_new(list, bar);
+    }
+    json_object_set_new(data, "sensor", json_string("bars"));
+    json_object_set_new(data, "bars", list);
+    runner_tell(lane->runner, (struct runner_entry){.type = EVENT_METRIC,
+                                                    .experiment = (int64_t)lane->experiment->number,
+                                                    .attempt = lane->attempt.number,
+                                                    .data = data});
+}
+
+static void begin_output(struct lane *lane)
+{
+    *(uint64_t *)lane_state(lane, &output_observer) = 0;
 }
 
 static void log_failed(struct lane *lane, const struct err *cause)
@@ -261,3 +294,4 @@ void phase_birth(struct lane *lane)
 }
 
 const struct observer limits_observer = {.tick = check_limits};
+const struct observer output_observer = {.size = sizeof(uint64_t), .begin = begin_output, .tick = tell_bars};

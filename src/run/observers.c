@@ -6,6 +6,7 @@ const struct observer *const observers[] = {
     &marks_observer,       /* lane_marks.c: where epochs begin and end */
     &background_observer,  /* lane_background.c: the second job of a parallel experiment */
     &limits_observer,      /* lane_job.c: CPU time */
+    &output_observer,      /* lane_job.c: progress bars in its output */
     &governor_observer,    /* lane_governor.c: the CPU frequency governor is the one that is wanted */
     &locks_observer,       /* lane_governor.c: the locks on the GPUs hold */
     &checkpoints_observer, /* checkpoints.c: a training that does not train */

@@ -97,6 +97,8 @@ static struct progress *make_progress(const struct session *session)
         .style = PROGRESS_PLAIN,
         .fd = STDOUT_FILENO,
         .colour = message_colour(STDOUT_FILENO),
+        .ascii = !width_is_utf8(),
+        .verbose = session->options->verbose,
         .plan = store_plan(session->store),
     };
     if (session->options->json)

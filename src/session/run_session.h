@@ -29,6 +29,7 @@ struct session_options {
     bool gpu_lock_asked; /* by a person */
     const char *gpus;    /* over what the plan says; NULL: as it says */
     bool quiet, json;
+    bool verbose;        /* what is normal is told each time, on a terminal too */
     const char *kind;        /* of a new run: what its folder's name begins with; NULL: "run" */
     const struct run_listener *watch; /* hears all events, too; where it has enough, what did not begin is no failure; or NULL */
     bool stop_at_failure;    /* nothing more begins when an experiment has failed */

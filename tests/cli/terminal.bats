@@ -71,8 +71,8 @@ screen = open("screen", "rb").read().decode()
 # Between two erasures stands one drawing of the live line, which never ends with a line end.
 drawings = [d for d in screen.split("\r\x1b[K") if d.startswith("[") and "\n" not in d]
 assert len(drawings) >= 2, screen
-# "[1/2] toy_small_001  0 s" has 24 columns: the last one stays free.
-assert max(len(d) for d in drawings) == 23, drawings
+# "[1/2] toy_small_001  0 s" has 24 columns, and the last one stays free: no word is broken, and what is left out is told.
+assert set(drawings) == {"[1/2] toy_small_001 …", "[2/2] toy_small_002 …"}, drawings
 END
 }
 

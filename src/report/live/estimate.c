@@ -1,9 +1,22 @@
 #include "report/live/estimate.h"
 
 #include "base/mem.h"
+#include "plan/expected.h"
+#include "results/judge/identical.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* The standard deviation, as a share, that is assumed of durations before they tell, and counts as one of them: of the same model, which
+ * hyperparameters make faster or slower; of one whose duration earlier runs tell; of another model. */
+static const double SAME_MODEL = 0.4, FROM_HISTORY = 0.3, OTHER_MODEL = 0.6;
+
+/* Of a pause that ends when the GPUs are cool, before one was seen. */
+static const double ADAPTIVE_PAUSE = 0.3;
+
+/* Four fifths of a normal distribution lie within so many standard deviations. */
+static const double FOUR_FIFTHS = 1.28;
 
 static bool same_training(const struct plan_experiment *a, const struct plan_experiment *b)
 {
@@ -39,28 +52,44 @@ void estimate_fini(struct estimate *estimate)
     *estimate = (struct estimate){0};
 }
 
+struct reading estimate_epochs(const struct plan_experiment *experiment)
+{
+    const struct plan_job *job = &experiment->foreground;
+    for (size_t i = 0; i < job->param_count; i++)
+        if (audit_is_epochs(job->params[i].name))
+            return expected_epochs(&job->params[i].value);
+    return (struct reading){0};
+}
+
+static double work_of(const struct plan_experiment *experiment)
+{
+    struct reading epochs = estimate_epochs(experiment);
+    return epochs.valid ? epochs.value : 1;
+}
+
+static void add_duration(struct estimate_group *group, double duration_s, double work)
+{
+    double rate = duration_s / work;
+    group->sum_s += duration_s;
+    group->sum_work += work;
+    group->sum_rate += rate;
+    group->sum_squares += rate * rate;
+    group->ended++;
+}
+
 void estimate_done(struct estimate *estimate, size_t number, double duration_s)
 {
     if (number < 1 || number > estimate->plan->count)
         return;
     estimate->done[number - 1] = true;
-    if (duration_s < 0)
-        return;
-    struct estimate_group *group = &estimate->groups[estimate->group_of[number - 1]];
-    group->sum_s += duration_s;
-    group->ended++;
+    if (duration_s >= 0)
+        add_duration(&estimate->groups[estimate->group_of[number - 1]], duration_s, work_of(&estimate->plan->experiments[number - 1]));
 }
 
-static bool mean_of_all(const struct estimate *estimate, double *out)
+void estimate_pause(struct estimate *estimate, double planned_s, double took_s)
 {
-    double sum = 0;
-    size_t ended = 0;
-    for (size_t i = 0; i < estimate->group_count; i++) {
-        sum += estimate->groups[i].sum_s;
-        ended += estimate->groups[i].ended;
-    }
-    *out = ended ? sum / (double)ended : 0;
-    return ended > 0;
+    estimate->pauses_planned_s += planned_s;
+    estimate->pauses_took_s += took_s;
 }
 
 double estimate_pauses(const struct plan *plan, const bool *done)
@@ -87,30 +116,110 @@ static const struct estimate_running *find_running(const struct estimate_running
     return NULL;
 }
 
-bool estimate_left_of(const struct estimate *estimate, const struct estimate_running *running, size_t lanes,
-                      double *out)
+/* What one experiment takes, with the standard deviation of one, and of the mean itself. */
+struct duration {
+    double mean_s, deviation_s, of_mean_s;
+};
+
+static struct duration duration_of_group(const struct estimate_group *group, double work)
 {
-    double overall, longest_s = 0;
-    if (!mean_of_all(estimate, &overall))
-        return false;
-    double sum = estimate_pauses(estimate->plan, estimate->done);
-    for (size_t i = 0; i < estimate->plan->count; i++) {
-        if (estimate->done[i])
-            continue;
-        const struct estimate_group *group = &estimate->groups[estimate->group_of[i]];
-        const struct estimate_running *now = find_running(running, lanes, i + 1);
-        double duration_s = group->ended ? group->sum_s / (double)group->ended : overall;
-        if (now)
-            duration_s = duration_s > now->elapsed_s ? duration_s - now->elapsed_s : 0;
-        longest_s = duration_s > longest_s ? duration_s : longest_s;
-        sum += duration_s;
+    double count = (double)group->ended, rate = group->sum_s / group->sum_work;
+    double squares = group->sum_squares - group->sum_rate * group->sum_rate / count;
+    double deviation = sqrt(((squares > 0 ? squares : 0) + SAME_MODEL * SAME_MODEL * rate * rate) / count) * work;
+    return (struct duration){rate * work, deviation, deviation / sqrt(count)};
+}
+
+/* Of all that ended. */
+static bool duration_of_all(const struct estimate_group *groups, size_t count, struct duration *out)
+{
+    double sum = 0;
+    size_t ended = 0;
+    for (size_t i = 0; i < count; i++) {
+        sum += groups[i].sum_s;
+        ended += groups[i].ended;
     }
-    sum /= (double)lanes;
-    *out = sum > longest_s ? sum : longest_s;
+    if (ended == 0)
+        return false;
+    double mean_s = sum / (double)ended;
+    *out = (struct duration){mean_s, OTHER_MODEL * mean_s, OTHER_MODEL * mean_s};
     return true;
 }
 
-bool estimate_left(const struct estimate *estimate, size_t current, double elapsed_s, double *out)
+/* Where nothing of its kind has ended, one that runs tells by its marks or bar. The caller frees them. */
+static struct estimate_group *groups_with_running(const struct estimate *estimate, const struct estimate_running *running, size_t lanes)
 {
-    return estimate_left_of(estimate, &(struct estimate_running){current, elapsed_s}, 1, out);
+    struct estimate_group *groups = mem_array(estimate->group_count + 1, sizeof *groups);
+    memcpy(groups, estimate->groups, estimate->group_count * sizeof *groups);
+    for (size_t i = 0; i < lanes; i++) {
+        if (running[i].number < 1 || running[i].number > estimate->plan->count || !running[i].left_s.valid)
+            continue;
+        size_t place = estimate->group_of[running[i].number - 1];
+        if (estimate->groups[place].ended == 0)
+            add_duration(&groups[place], running[i].elapsed_s + running[i].left_s.value,
+                         work_of(&estimate->plan->experiments[running[i].number - 1]));
+    }
+    return groups;
+}
+
+/* What is left of one that has had now (NULL: it has not begun). */
+static struct duration left_of_one(struct duration whole, const struct estimate_running *now)
+{
+    struct duration left = whole;
+    if (now && now->left_s.valid) {
+        double deviation_s = now->left_s.value * (0.1 + 0.3 * (1 - now->share));
+        return (struct duration){now->left_s.value, deviation_s, 0};
+    }
+    if (now && now->elapsed_s > whole.mean_s) /* nobody knows */
+        return (struct duration){0, whole.deviation_s + now->elapsed_s - whole.mean_s, 0};
+    left.mean_s -= now ? now->elapsed_s : 0;
+    return left;
+}
+
+/* The pauses that are still to come, and the standard deviation of their sum. */
+static double pauses_left(const struct estimate *estimate, double *deviation_s)
+{
+    double planned_s = estimate_pauses(estimate->plan, estimate->done);
+    bool seen = estimate->pauses_planned_s > 0, adaptive = estimate->plan->guard.cooldown.mode == COOLDOWN_ADAPTIVE;
+    *deviation_s = !seen && adaptive ? ADAPTIVE_PAUSE * planned_s : 0;
+    return seen ? planned_s * estimate->pauses_took_s / estimate->pauses_planned_s : planned_s;
+}
+
+bool estimate_left(const struct estimate *estimate, const struct estimate_running *running, size_t lanes, struct estimate_left *out)
+{
+    AUTO_FREE struct estimate_group *groups = groups_with_running(estimate, running, lanes);
+    AUTO_FREE double *of_mean = mem_array(estimate->group_count + 1, sizeof *of_mean);
+    struct duration all = {0}, longest = {0};
+    bool any = duration_of_all(groups, estimate->group_count, &all);
+    double deviation_s, sum = pauses_left(estimate, &deviation_s), variance = deviation_s * deviation_s;
+    for (size_t i = 0; i < lanes; i++)
+        sum += running[i].pause_s;
+    for (size_t i = 0; i < estimate->plan->count; i++) {
+        const struct plan_experiment *experiment = &estimate->plan->experiments[i];
+        const struct estimate_group *group = &groups[estimate->group_of[i]];
+        double expected_s = experiment->expected_s.value;
+        if (estimate->done[i])
+            continue;
+        if (!group->ended && !experiment->expected_s.valid && !any)
+            return false;
+        struct duration whole = group->ended ? duration_of_group(group, work_of(experiment))
+                                : experiment->expected_s.valid
+                                    ? (struct duration){expected_s, FROM_HISTORY * expected_s, FROM_HISTORY * expected_s}
+                                    : all;
+        struct duration left = left_of_one(whole, find_running(running, lanes, i + 1));
+        of_mean[estimate->group_of[i]] += left.of_mean_s;
+        variance += left.deviation_s * left.deviation_s;
+        sum += left.mean_s;
+        longest = left.mean_s > longest.mean_s ? left : longest;
+    }
+    for (size_t i = 0; i < estimate->group_count; i++)
+        variance += of_mean[i] * of_mean[i];
+    out->expected_s = sum / (double)lanes;
+    deviation_s = sqrt(variance) / (double)lanes;
+    if (longest.mean_s > out->expected_s) {
+        out->expected_s = longest.mean_s;
+        deviation_s = longest.deviation_s > deviation_s ? longest.deviation_s : deviation_s;
+    }
+    out->low_s = fmax(0, out->expected_s - FOUR_FIFTHS * deviation_s);
+    out->high_s = out->expected_s + FOUR_FIFTHS * deviation_s;
+    return true;
 }

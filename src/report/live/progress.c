@@ -24,9 +24,17 @@ struct progress *progress_new(const struct progress_options *options)
     return progress;
 }
 
+static void forget_metrics(struct shown *shown)
+{
+    for (size_t i = 0; i < METRICS_SHOWN; i++)
+        free(shown->metrics[i].name);
+    memset(shown->metrics, 0, sizeof shown->metrics);
+}
+
 static void shown_fini(struct shown *shown)
 {
-    free(shown->metric_name);
+    forget_metrics(shown);
+    free(shown->params);
     free(shown->attempt_error);
     free(shown->gpus);
 }
@@ -65,6 +73,22 @@ static double number_of(const struct event *event, const char *key, double absen
     return json_get_number(event->data, key, &number) ? number : absent;
 }
 
+/* What is so at this moment, of an attempt alone. */
+static void forget_now(struct progress *progress)
+{
+    const struct plan_experiment *experiment = progress_experiment_at(progress, (int64_t)progress->lane->current);
+    progress->lane->power_w = progress->lane->use_percent = (struct reading){0};
+    training_begin(&progress->lane->training, experiment ? estimate_epochs(experiment) : (struct reading){0});
+}
+
+/* Pauses that end when the GPUs are cool take as long as others did. */
+static void end_pause(struct progress *progress)
+{
+    if (progress->lane->paused_ns)
+        estimate_pause(&progress->estimate, progress->lane->planned_s, progress_seconds_since(progress, progress->lane->paused_ns));
+    progress->lane->paused_ns = 0;
+}
+
 static void begin_experiment(struct progress *progress, const struct event *event)
 {
     const struct plan_experiment *experiment = progress_experiment_at(progress, event->experiment);
@@ -77,10 +101,16 @@ static void begin_experiment(struct progress *progress, const struct event *even
     progress->lane->pause_end_ns = progress->lane->stop_end_ns = 0;
     progress->lane->from_first = false;
     progress->lane->of_experiment = progress->lane->of_attempt = VERDICT_CLEAN;
-    free(steal_ptr(progress->lane->metric_name));
+    forget_metrics(progress->lane);
     free(steal_ptr(progress->lane->attempt_error));
     progress->lane->drawn_by = (struct drawn){0};
-    progress->lane->power_w = (struct reading){0};
+    forget_now(progress);
+    end_pause(progress);
+    struct text params = {0};
+    if (progress->options.style == PROGRESS_LIVE)
+        params_add(progress->options.plan, experiment, &params);
+    free(progress->lane->params);
+    progress->lane->params = text_take(&params);
     if (progress->options.style != PROGRESS_PLAIN)
         return;
     AUTO_TEXT struct text line = {0};
@@ -97,7 +127,7 @@ static void begin_attempt(struct progress *progress, const struct event *event)
     progress->lane->from_first = progress->lane->from_first || event->attempt == 1;
     progress->lane->attempt_ns = progress_now_ns(progress);
     progress->lane->pause_end_ns = 0;
-    progress->lane->power_w = (struct reading){0};
+    forget_now(progress);
     progress->lane->alone = false;
 }
 
@@ -156,6 +186,8 @@ static void begin_pause(struct progress *progress, const struct event *event, bo
     double seconds = number_of(event, "seconds", 0);
     progress->lane->pause_end_ns = progress_now_ns(progress) + (int64_t)(seconds * (double)NS_PER_S);
     progress->lane->pause_is_retry = retry;
+    progress->lane->planned_s = seconds;
+    progress->lane->paused_ns = retry ? 0 : progress_now_ns(progress);
     const struct plan_experiment *experiment = progress_experiment_at(progress, event->experiment);
     if (!retry || !experiment)
         return;
@@ -270,27 +302,6 @@ static void take_evidence(struct progress *progress, const struct event *event)
         say_text(progress, event, head);
 }
 
-/* What the GPUs draw now: told beside the metrics, as it moves as they do. */
-static bool is_power(const struct event *event)
-{
-    return event->type == EVENT_METRIC && json_get_text(event->data, "sensor") != NULL;
-}
-
-static void take_metric(struct progress *progress, const struct event *event)
-{
-    const char *name = json_get_text(event->data, "name");
-    double value;
-    if (is_power(event)) {
-        progress->lane->power_w.valid = json_get_number(event->data, "value", &progress->lane->power_w.value);
-        return;
-    }
-    if (!name || !json_to_reading(json_object_get(event->data, "value"), &value))
-        return;
-    free(progress->lane->metric_name);
-    progress->lane->metric_name = mem_strdup(name);
-    progress->lane->metric_value = value;
-}
-
 static void begin_session(struct progress *progress, const struct event *event)
 {
     if (!json_is_false(json_object_get(event->data, "kernel_backed")))
@@ -365,7 +376,7 @@ static void take_event(struct progress *progress, const struct event *event)
         begin_attempt(progress, event);
         break;
     case EVENT_METRIC:
-        take_metric(progress, event);
+        progress_take_metric(progress, event);
         break;
     case EVENT_ATTEMPT_STOPPING:
         begin_stop(progress, event);
@@ -377,7 +388,7 @@ static void take_event(struct progress *progress, const struct event *event)
         progress->lane->attempt_error = mem_strdup(json_get_text(event->data, "error"));
         progress->lane->attempt_interrupted = is_interrupted(event);
         progress->lane->drawn_by = drawn_read(json_object_get(event->data, "energy"));
-        progress->lane->power_w = (struct reading){0};
+        forget_now(progress);
         break;
     case EVENT_RETRY_PAUSE:
         begin_pause(progress, event, true);
@@ -392,7 +403,7 @@ static void take_event(struct progress *progress, const struct event *event)
         take_evidence(progress, event);
         break;
     case EVENT_GUARD:
-        if (json_get_text(event->data, "text"))
+        if (json_get_text(event->data, "text") && !progress_told_already(progress, event))
             say_text(progress, event, "");
         break;
     case EVENT_NOTE:
@@ -404,6 +415,8 @@ static void take_event(struct progress *progress, const struct event *event)
         begin_background(progress, event);
         break;
     case EVENT_MARK:
+        training_mark(&progress->lane->training, event->data, progress_now_ns(progress));
+        break;
     case EVENT_JOB_EXITED:
     case EVENT_JOB_PROVEN:
     case EVENT_SESSION_ENDED:
@@ -423,7 +436,7 @@ void progress_event(void *context, const struct event *event)
     if (progress->detached)
         return;
     if (progress->options.style == PROGRESS_JSON) {
-        if (!is_power(event)) /* the readings are in energy/gpu.csv */
+        if (!progress_sensor(event)) /* the readings are in energy/gpu.csv */
             print_json(progress, event);
         return;
     }

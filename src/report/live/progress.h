@@ -22,7 +22,9 @@ struct progress_options {
     enum progress_style style;
     int fd; /* where to; stays the caller's */
     bool colour;
-    size_t width;           /* columns of the live line; 0: asked from fd each time */
+    bool ascii;    /* the terminal is not one of UTF-8 */
+    bool verbose;  /* what is normal is told each time */
+    size_t width, height;   /* of the terminal; 0: asked from fd each time */
     int64_t (*now)(void);   /* CLOCK_MONOTONIC nanoseconds; NULL: clock_monotonic_ns */
     const struct plan *plan; /* borrowed until progress_free */
 };
@@ -44,11 +46,5 @@ bool progress_tick(void *context);
 
 /* The terminal is gone (SIGHUP): nothing was drawn since. */
 bool progress_detached(const struct progress *progress);
-
-/* What the live line says now, without cutting it to a width; for progress_tick and its tests. */
-void progress_line(const struct progress *progress, struct text *out);
-
-/* Where there are several lanes: the line of one (from 1), or (0) the first line, of all together. */
-void progress_line_of(struct progress *progress, size_t number, struct text *out);
 
 #endif

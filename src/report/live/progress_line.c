@@ -16,7 +16,13 @@
 #define UP_AND_ERASE "\033[A\033[K"
 #define PLAIN        "\033[0m"
 
-enum { LANES_SHOWN = 16, METRIC_DIGITS = 6 };
+enum { METRIC_DIGITS = 6, ROWS_OF_ONE = 5, WIDTH_OF_ROWS = 40, WIDTH_OF_LONG_BARS = 100 };
+
+/* Behind a blank part, or at the beginning, none is needed. */
+static void begin_part(struct text *out, const char *separator)
+{
+    text_add(out, out->length ? separator : "");
+}
 
 int64_t progress_now_ns(const struct progress *progress)
 {
@@ -28,13 +34,33 @@ double progress_seconds_since(const struct progress *progress, int64_t start_ns)
     return (double)(progress_now_ns(progress) - start_ns) / (double)NS_PER_S;
 }
 
+/* Terminals that have become narrower since have broken the rows (xterm alone cuts them). */
+static size_t rows_on_screen(const struct progress *progress, size_t width)
+{
+    size_t rows = 0;
+    for (size_t i = 0; i < progress->rows; i++)
+        rows += progress->columns[i] > width ? (progress->columns[i] + width - 1) / width : 1;
+    return rows;
+}
+
+static size_t width_now(const struct progress *progress)
+{
+    return progress->options.width ? progress->options.width : width_of_terminal(progress->options.fd);
+}
+
+static void add_erasure(struct progress *progress, size_t width, struct text *out)
+{
+    size_t rows = rows_on_screen(progress, width);
+    for (size_t i = 0; i < rows; i++)
+        text_add(out, i == 0 ? ERASE_LINE : UP_AND_ERASE);
+    progress->rows = 0;
+}
+
 void progress_erase(struct progress *progress)
 {
-    for (size_t i = 0; i < progress->rows; i++) {
-        const char *step = i == 0 ? ERASE_LINE : UP_AND_ERASE;
-        output_add(&progress->output, step, strlen(step));
-    }
-    progress->rows = 0;
+    AUTO_TEXT struct text erasure = {0};
+    add_erasure(progress, width_now(progress), &erasure);
+    output_add(&progress->output, text_get(&erasure), erasure.length);
 }
 
 const struct plan_experiment *progress_experiment_at(const struct progress *progress, int64_t number)
@@ -68,13 +94,15 @@ void progress_add_seconds(struct text *out, double seconds)
 
 static void add_pause(const struct progress *progress, struct text *out)
 {
-    text_addf(out, "  %s in ", progress->lane->pause_is_retry ? "retry" : "next");
+    begin_part(out, LAYOUT_PART);
+    text_addf(out, "%s in ", progress->lane->pause_is_retry ? "retry" : "next");
     progress_add_seconds(out, ceil(-progress_seconds_since(progress, progress->lane->pause_end_ns)));
 }
 
 static void add_stopping(const struct progress *progress, struct text *out)
 {
-    text_add(out, "  stopping, at most ");
+    begin_part(out, LAYOUT_PART);
+    text_add(out, "stopping, at most ");
     progress_add_seconds(out, ceil(-progress_seconds_since(progress, progress->lane->stop_end_ns)));
     if (progress->lane->interrupted)
         text_add(out, "; Ctrl-C again: at once");
@@ -85,105 +113,259 @@ static void add_attempt(const struct progress *progress, const struct plan_exper
 {
     if (progress->lane->attempt <= 1)
         return;
-    text_addf(out, "  attempt %lld", (long long)progress->lane->attempt);
+    begin_part(out, LAYOUT_PART);
+    text_addf(out, "attempt %lld", (long long)progress->lane->attempt);
     if (progress->lane->from_first)
         text_addf(out, "/%lld", (long long)experiment->max_retries + 1);
 }
 
-void progress_line(const struct progress *progress, struct text *out)
+/* To where a person would round: fives from 20 on, halves of hours and days. */
+static double rounded(double value, bool halves)
 {
-    const struct plan_experiment *experiment = progress_experiment_at(progress, (int64_t)progress->lane->current);
-    if (!experiment)
-        return;
-    bool paused = progress->lane->pause_end_ns != 0;
-    progress_add_head(progress, experiment, out);
-    add_attempt(progress, experiment, out);
-    if (progress->lane->stop_end_ns != 0) {
-        add_stopping(progress, out);
-        return;
-    }
-    if (paused) {
-        add_pause(progress, out);
+    double step = value >= 20 ? 5 : halves && value < 10 ? 0.5 : 1;
+    return round(value / step) * step;
+}
+
+void progress_add_left(struct text *out, const struct estimate_left *left)
+{
+    static const struct {
+        double below_s, of_s;
+        const char *name;
+    } units[] = {{120, 1, "s"}, {7200, 60, "min"}, {172800, 3600, "h"}, {INFINITY, 86400, "days"}};
+    double span_s = left->high_s - left->low_s;
+    size_t unit = 0;
+    while (left->high_s >= units[unit].below_s && unit + 1 < sizeof units / sizeof *units)
+        unit++;
+    double low = rounded(left->low_s / units[unit].of_s, unit >= 2), high = rounded(left->high_s / units[unit].of_s, unit >= 2);
+    if (span_s < 10 || span_s < 0.15 * left->expected_s || low >= high) {
+        text_add(out, "about ");
+        progress_add_seconds(out, ceil(left->expected_s));
+    } else if (low > 0) {
+        text_addf(out, "about %g to %g %s", low, high, units[unit].name);
     } else {
-        text_add(out, progress->lane->alone ? "  background alone " : "  ");
-        progress_add_seconds(out, floor(progress_seconds_since(progress, progress->lane->attempt_ns)));
-        if (progress->lane->power_w.valid)
-            text_addf(out, "  %.0f W", progress->lane->power_w.value);
+        text_addf(out, "up to about %g %s", high, units[unit].name);
     }
-    double elapsed_s = progress_seconds_since(progress, progress->lane->experiment_ns);
-    double left_s;
-    if (progress->lane_count == 1 && estimate_left(&progress->estimate, progress->lane->current, elapsed_s, &left_s)) {
-        text_add(out, "  about ");
-        progress_add_seconds(out, ceil(left_s));
-        text_add(out, " left");
+    text_add(out, " left");
+}
+
+/* One that failed is tried again from its beginning. */
+static struct estimate_running running_of(const struct progress *progress, const struct shown *lane)
+{
+    bool runs = lane->current && !lane->ended, pauses = lane->pause_end_ns != 0;
+    struct estimate_running running = {.number = runs ? lane->current : 0};
+    if (pauses)
+        running.pause_s = fmax(0, -progress_seconds_since(progress, lane->pause_end_ns));
+    else
+        running.elapsed_s = progress_seconds_since(progress, lane->attempt > 1 ? lane->attempt_ns : lane->experiment_ns);
+    running.left_s.valid = runs && !pauses && lane->stop_end_ns == 0 &&
+                           training_left(&lane->training, progress_now_ns(progress), &running.left_s.value);
+    running.share = lane->training.state.share.value;
+    return running;
+}
+
+/* Nothing where nothing can be told yet. */
+static void add_left(const struct progress *progress, const char *separator, struct text *out)
+{
+    struct estimate_left left;
+    AUTO_FREE struct estimate_running *running = mem_array(progress->lane_count, sizeof *running);
+    for (size_t i = 0; i < progress->lane_count; i++)
+        running[i] = running_of(progress, &progress->lanes[i]);
+    if (!estimate_left(&progress->estimate, running, progress->lane_count, &left))
+        return;
+    begin_part(out, separator);
+    progress_add_left(out, &left);
+}
+
+static void add_now(const struct progress *progress, struct text *out)
+{
+    const struct shown *lane = progress->lane;
+    if (lane->power_w.valid || lane->use_percent.valid)
+        begin_part(out, LAYOUT_GROUP);
+    if (lane->power_w.valid)
+        text_addf(out, "%.0f W%s", lane->power_w.value, lane->use_percent.valid ? ", " : "");
+    if (lane->use_percent.valid)
+        text_addf(out, "GPU %.0f %%", lane->use_percent.value);
+}
+
+/* A metric that the registry names first comes first. */
+static size_t order_of(const struct plan_job *job, const char *name)
+{
+    size_t i = 0;
+    while (i < job->metric_count && strcmp(job->metrics[i].name, name) != 0)
+        i++;
+    return i;
+}
+
+static void add_metrics(const struct progress *progress, const struct plan_job *job, struct text *out)
+{
+    const struct shown_metric *metrics[METRICS_SHOWN];
+    size_t count = 0;
+    for (size_t i = 0; i < METRICS_SHOWN; i++) {
+        const struct shown_metric *metric = &progress->lane->metrics[i];
+        size_t at = count;
+        if (!metric->name)
+            continue;
+        for (; at > 0 && order_of(job, metrics[at - 1]->name) > order_of(job, metric->name); at--)
+            metrics[at] = metrics[at - 1];
+        metrics[at] = metric;
+        count++;
     }
-    if (progress->lane->metric_name && !paused) {
-        text_addf(out, "  %s ", progress->lane->metric_name);
-        progress_add_number(out, progress->lane->metric_value);
+    for (size_t i = 0; i < count; i++) {
+        begin_part(out, i == 0 ? LAYOUT_GROUP : LAYOUT_PART);
+        text_addf(out, "%s ", metrics[i]->name);
+        progress_add_number(out, metrics[i]->value);
+        if (metrics[i]->trend && !progress->options.ascii)
+            text_add(out, metrics[i]->trend > 0 ? " ↑" : " ↓");
     }
 }
 
-static void draw_row(struct progress *progress, size_t width, const char *line)
+void progress_line(const struct progress *progress, size_t width, struct text *out)
 {
-    AUTO_TEXT struct text cut = {0};
-    text_add(&cut, progress->rows > 0 ? "\n" : "");
-    text_add(&cut, ERASE_LINE);
-    /* One column stays free: a full line would wrap on some terminals. */
-    utf8_fit(line, width - 1, &cut);
-    output_add(&progress->output, text_get(&cut), cut.length);
-    progress->rows++;
+    const struct plan_experiment *experiment = progress_experiment_at(progress, (int64_t)progress->lane->current);
+    const struct shown *lane = progress->lane;
+    if (!experiment)
+        return;
+    progress_add_head(progress, experiment, out);
+    add_attempt(progress, experiment, out);
+    if (lane->stop_end_ns != 0) {
+        add_stopping(progress, out);
+        return;
+    }
+    if (lane->pause_end_ns != 0) {
+        add_pause(progress, out);
+    } else {
+        AUTO_TEXT struct text training = {0};
+        training_add(&lane->training, width >= WIDTH_OF_LONG_BARS ? 20 : 10, progress->options.ascii, &training);
+        if (training.length) {
+            begin_part(out, LAYOUT_PART);
+            text_add(out, text_get(&training));
+        }
+        begin_part(out, LAYOUT_PART);
+        text_add(out, lane->alone ? "background alone " : "");
+        progress_add_seconds(out, floor(progress_seconds_since(progress, lane->attempt_ns)));
+        add_now(progress, out);
+    }
+    if (progress->lane_count == 1)
+        add_left(progress, LAYOUT_GROUP, out);
+    if (lane->pause_end_ns != 0)
+        return;
+    add_metrics(progress, &experiment->foreground, out);
+    if (lane->params && *lane->params) {
+        begin_part(out, LAYOUT_GROUP);
+        text_add(out, lane->params);
+    }
 }
 
 /* Of all lanes together. */
 static void add_whole(const struct progress *progress, struct text *out)
 {
-    double left_s;
-    struct estimate_running *running = mem_array(progress->lane_count, sizeof *running);
-    for (size_t i = 0; i < progress->lane_count; i++) {
-        const struct shown *lane = &progress->lanes[i];
-        bool runs = lane->current && !lane->ended;
-        running[i] =
-            (struct estimate_running){runs ? lane->current : 0, progress_seconds_since(progress, lane->experiment_ns)};
-    }
     text_addf(out, "%zu of %zu done", progress->done, progress->options.plan->count);
-    if (estimate_left_of(&progress->estimate, running, progress->lane_count, &left_s)) {
-        text_add(out, ", about ");
-        progress_add_seconds(out, ceil(left_s));
-        text_add(out, " left");
-    }
-    free(running);
+    add_left(progress, ", ", out);
 }
 
-void progress_line_of(struct progress *progress, size_t number, struct text *out)
+void progress_line_of(struct progress *progress, size_t number, size_t width, struct text *out)
 {
     if (number == 0) {
         add_whole(progress, out);
         return;
     }
     progress->lane = &progress->lanes[number - 1];
-    text_addf(out, "%s  ", progress->lane->gpus ? progress->lane->gpus : "");
+    text_add(out, progress->lane->gpus ? progress->lane->gpus : "");
+    AUTO_TEXT struct text parts = {0};
     if (progress->lane->current == 0 || (progress->lane->ended && progress->lane->pause_end_ns == 0))
-        text_add(out, "idle");
+        text_add(&parts, "idle");
     else
-        progress_line(progress, out);
+        progress_line(progress, width, &parts);
+    begin_part(out, LAYOUT_PART);
+    text_add(out, text_get(&parts));
+}
+
+/* Separators stay, all else that a terminal would obey goes. */
+static void make_safe(struct text *parts, bool ascii)
+{
+    struct text safe = {0};
+    utf8_add_printable(text_get(parts), parts->length, LAYOUT_PART LAYOUT_GROUP, &safe);
+    text_clear(parts);
+    if (ascii)
+        layout_ascii(text_get(&safe), parts);
+    else
+        text_add(parts, text_get(&safe));
+    text_fini(&safe);
+}
+
+static void add_rows(struct progress *progress, const char *rows, struct text *out)
+{
+    while (*rows && progress->rows < ROWS_MAX) {
+        size_t length = strcspn(rows, "\n");
+        AUTO_FREE char *row = mem_strndup(rows, length);
+        text_addf(out, "%s" ERASE_LINE "%s", progress->rows > 0 ? "\n" : "", row);
+        progress->columns[progress->rows++] = utf8_columns(row);
+        rows += length + (rows[length] == '\n');
+    }
+}
+
+/* One column stays free: a full line would wrap on some terminals. */
+static void add_one_lane(struct progress *progress, size_t width, size_t height, struct text *out)
+{
+    AUTO_TEXT struct text parts = {0};
+    AUTO_TEXT struct text rows = {0};
+    size_t most = width < WIDTH_OF_ROWS ? 1 : ROWS_OF_ONE;
+    progress_line(progress, width, &parts);
+    make_safe(&parts, progress->options.ascii);
+    layout_rows(text_get(&parts), width - 1, most < height - 1 ? most : height - 1, progress->options.ascii, &rows);
+    add_rows(progress, rows.length ? text_get(&rows) : " ", out);
+}
+
+/* A row each. Where there is no room for all, the last says how many more there are. */
+static void add_lanes(struct progress *progress, size_t width, size_t height, struct text *out)
+{
+    size_t room = height - 1 < ROWS_MAX ? height - 1 : ROWS_MAX;
+    size_t shown = progress->lane_count + 1 <= room ? progress->lane_count : room > 2 ? room - 2 : 0;
+    for (size_t i = 0; i <= shown; i++) {
+        AUTO_TEXT struct text parts = {0};
+        AUTO_TEXT struct text row = {0};
+        progress_line_of(progress, i, width, &parts);
+        make_safe(&parts, progress->options.ascii);
+        layout_rows(text_get(&parts), width - 1, 1, progress->options.ascii, &row);
+        add_rows(progress, text_get(&row), out);
+    }
+    AUTO_TEXT struct text more = {0};
+    text_addf(&more, "%zu more slots", progress->lane_count - shown);
+    if (shown < progress->lane_count && progress->rows < room)
+        add_rows(progress, text_get(&more), out);
 }
 
 void progress_draw(struct progress *progress)
 {
     if (progress->options.style != PROGRESS_LIVE || progress->detached || !output_push(&progress->output))
         return;
-    size_t width = progress->options.width ? progress->options.width : width_of_terminal(progress->options.fd);
-    size_t rows = progress->lane_count > 1 ? progress->lane_count : 0;
-    if (rows)
-        progress_erase(progress);
+    size_t width = width_now(progress), height = progress->options.height ? progress->options.height : height_of_terminal(progress->options.fd);
+    AUTO_TEXT struct text frame = {0};
+    width = width < 2 ? 2 : width;
+    height = height < 2 ? 2 : height;
+    /* One row is drawn over as it is. */
+    if (rows_on_screen(progress, width) > 1)
+        add_erasure(progress, width, &frame);
     progress->rows = 0;
-    for (size_t i = 0; i <= rows && i <= LANES_SHOWN; i++) {
-        AUTO_TEXT struct text line = {0};
-        if (rows)
-            progress_line_of(progress, i, &line);
-        else
-            progress_line(progress, &line);
-        draw_row(progress, width, text_get(&line));
+    (progress->lane_count > 1 ? add_lanes : add_one_lane)(progress, width, height, &frame);
+    output_add(&progress->output, text_get(&frame), frame.length);
+}
+
+/* Words that go on in column *used of a row, broken between them; width 0: nowhere. */
+static void add_wrapped(const char *words, size_t width, size_t *used, struct text *out)
+{
+    while (*words) {
+        size_t blanks = strspn(words, " "), length = strcspn(words + blanks, " ");
+        AUTO_FREE char *word = mem_strndup(words + blanks, length);
+        size_t columns = utf8_columns(word);
+        if (width && blanks && *used > 0 && *used + blanks + columns > width) {
+            text_addf(out, "\n  %s", word);
+            *used = 2 + columns;
+        } else {
+            text_add_bytes(out, words, blanks + length);
+            *used += blanks + columns;
+        }
+        words += blanks + length;
     }
 }
 
@@ -192,16 +374,20 @@ void progress_say(struct progress *progress, const struct text *line, const char
 {
     if (progress->options.style == PROGRESS_JSON || progress->options.style == PROGRESS_QUIET)
         return;
-    progress_erase(progress);
-    AUTO_TEXT struct text safe = {0};
     AUTO_TEXT struct text head = {0};
+    AUTO_TEXT struct text tail = {0};
+    AUTO_TEXT struct text said = {0};
+    bool live = progress->options.style == PROGRESS_LIVE;
+    size_t width = live ? width_now(progress) : 0, used = 0;
+    add_erasure(progress, live ? width : SIZE_MAX, &said);
     text_add_bytes(&head, text_get(line), coloured_from);
-    utf8_fit(text_get(&head), SIZE_MAX, &safe);
-    if (colour && progress->options.colour)
-        text_add(&safe, colour);
-    utf8_fit(text_get(line) + coloured_from, SIZE_MAX, &safe);
-    if (colour && progress->options.colour)
-        text_add(&safe, PLAIN);
-    text_add_char(&safe, '\n');
-    output_add(&progress->output, text_get(&safe), safe.length);
+    text_add(&tail, text_get(line) + coloured_from);
+    make_safe(&head, live && progress->options.ascii);
+    make_safe(&tail, live && progress->options.ascii);
+    add_wrapped(text_get(&head), width, &used, &said);
+    text_add(&said, colour && progress->options.colour ? colour : "");
+    add_wrapped(text_get(&tail), width, &used, &said);
+    text_add(&said, colour && progress->options.colour ? PLAIN : "");
+    text_add_char(&said, '\n');
+    output_add(&progress->output, text_get(&said), said.length);
 }

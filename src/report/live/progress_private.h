@@ -50,6 +50,71 @@ void drawn_add_energy(struct reading energy_j, struct reading half_width_j, stru
 #define PROGRESS_RED    "\033[31m"
 #define PROGRESS_YELLOW "\033[33m"
 
+/* How far a training is, by its marks and its progress bars. (training.c) */
+
+enum { TRAINING_BARS = 4, TRAINING_TEXT = 72 };
+
+struct training_bar {
+    char name[TRAINING_TEXT]; /* "Epoch 3" */
+    double done, restarts;
+    struct reading total;
+};
+
+struct training_state {
+    double epoch, epochs; /* from 1; 0: not known */
+    size_t bar;           /* where nothing tells epochs, place of the bar from 1; 0: there is none */
+    struct reading inner; /* share of the epoch, or of that bar */
+    struct reading share; /* of the whole training */
+    int source;
+};
+
+struct training {
+    struct reading epochs; /* by its hyperparameters */
+    char mark[TRAINING_TEXT];
+    double marked, marked_of; /* number of the epoch, and of how many; 0: not known */
+    bool marked_ended, from_zero;
+    struct training_bar bars[TRAINING_BARS];
+    size_t bar_count, latest;
+    struct training_state state;
+    char of[TRAINING_TEXT];    /* the state's bar */
+    int64_t first_ns, last_ns; /* when its share was first known, and when it last rose */
+    double first;
+};
+
+void training_begin(struct training *training, struct reading epochs); /* an attempt does */
+void training_mark(struct training *training, const json_t *data, int64_t now_ns); /* EVENT_MARK */
+void training_bars(struct training *training, const json_t *data, int64_t now_ns); /* EVENT_METRIC of the sensor "bars" */
+void training_look(struct training *training, int64_t now_ns);
+
+/* Seconds until it ends, if it goes on as it did. False: nothing tells. */
+bool training_left(const struct training *training, int64_t now_ns, double *out);
+
+/* "epoch 3/20 ━━━╸────── 17 %", with a bar of width columns; nothing where nothing is known. */
+void training_add(const struct training *training, size_t width, bool ascii, struct text *out);
+
+/* Rows of the live display: parts are kept whole, groups together where they fit. Pure. (layout.c) */
+
+#define LAYOUT_PART  "\x1e" /* between two parts */
+#define LAYOUT_GROUP "\x1d" /* between two groups of parts */
+
+/* Rows with '\n' between them, each of at most width columns; those behind the first are indented. What has no place on most rows is left
+ * out, which "…" (ascii: "...") says; only a word that is wider than a row is broken. */
+void layout_rows(const char *words, size_t width, size_t most, bool ascii, struct text *out);
+
+/* In ASCII alone: "+-" for "±", "?" for what has no like. */
+void layout_ascii(const char *words, struct text *out);
+
+/* width columns, of which share is filled; ascii: in brackets. */
+void bar_draw(double share, size_t width, bool ascii, struct text *out);
+
+enum { METRICS_SHOWN = 3 };
+struct shown_metric {
+    char *name; /* NULL: none */
+    double value;
+    int trend; /* below 0: it fell; above: it rose */
+    uint64_t seen;
+};
+
 /* What is known of one lane's experiment. */
 struct shown {
     size_t current; /* experiment, from 1; 0: none yet */
@@ -62,15 +127,24 @@ struct shown {
     bool interrupted;    /* it is stopped because a person said so */
     bool alone;          /* the background of a parallel experiment runs, its foreground not yet */
     bool from_first;     /* the attempts of this experiment all belong to this session */
-    char *metric_name;   /* the last one seen */
-    double metric_value;
+    struct shown_metric metrics[METRICS_SHOWN]; /* the last ones seen, each at its place */
+    uint64_t metrics_seen;
+    struct training training;
+    char *params;      /* hyperparameters by which it differs from others; NULL: none */
+    int64_t paused_ns; /* when the pause began; 0: none */
+    double planned_s;  /* how long it was to be */
     char *attempt_error;                    /* of the attempt that ended last */
     bool attempt_interrupted;               /* it did not fail */
     enum verdict of_experiment, of_attempt; /* what was seen so far makes of it */
-    struct reading power_w;                 /* now */
+    struct reading power_w, use_percent;    /* now */
     struct drawn drawn_by;                  /* by the attempt that ended last */
     char *gpus;                             /* of the lane; NULL: there is one lane */
 };
+
+enum { ROWS_MAX = 24 };
+
+/* Of EVENT_GUARD: a GPU was free, its memory came back, it had cooled. */
+enum normal { NORMAL_FREE, NORMAL_BACK, NORMAL_COOL, NORMAL_KINDS };
 
 struct progress {
     struct progress_options options;
@@ -82,8 +156,16 @@ struct progress {
     struct shown other; /* what comes of an experiment that no lane has any more */
     size_t done;        /* experiments that have ended, in earlier sessions too */
     size_t rows;        /* live lines that stand there */
+    size_t columns[ROWS_MAX]; /* of each */
+    bool said[NORMAL_KINDS];  /* what is normal is told once */
     bool detached;
 };
+
+/* EVENT_METRIC: a metric, or what a sensor tells now; gives the sensor's name, NULL for all else. Whether an EVENT_GUARD says what is normal,
+ * and was said before. (now.c) */
+const char *progress_sensor(const struct event *event);
+void progress_take_metric(struct progress *progress, const struct event *event);
+bool progress_told_already(struct progress *progress, const struct event *event);
 
 int64_t progress_now_ns(const struct progress *progress);
 double progress_seconds_since(const struct progress *progress, int64_t start_ns);
@@ -91,10 +173,21 @@ double progress_seconds_since(const struct progress *progress, int64_t start_ns)
 /* NULL: the plan has no such experiment. */
 const struct plan_experiment *progress_experiment_at(const struct progress *progress, int64_t number);
 
+/* "lr=0.01 batch_size=32": those that were drawn, and those in which experiments of this repository and model differ. (params.c) */
+void params_add(const struct plan *plan, const struct plan_experiment *experiment, struct text *out);
+
+/* "about 20 to 50 min left", or "about 35 min left" where that is one. (progress_line.c) */
+void progress_add_left(struct text *out, const struct estimate_left *left);
+
 /* "[3/14] mnist_cnn_003", a metric's value, and whole seconds. */
 void progress_add_head(const struct progress *progress, const struct plan_experiment *experiment, struct text *out);
 void progress_add_number(struct text *out, double number);
 void progress_add_seconds(struct text *out, double seconds);
+
+/* What the display says now, as parts for layout_rows; width: of the terminal. Where there are several lanes, of one (from 1), or (0) of all
+ * together. */
+void progress_line(const struct progress *progress, size_t width, struct text *out);
+void progress_line_of(struct progress *progress, size_t number, size_t width, struct text *out);
 
 /* The live lines: taken away, drawn anew. */
 void progress_erase(struct progress *progress);

@@ -2,6 +2,7 @@
 
 #include "base/cleanup.h"
 #include "base/mem.h"
+#include "run/log/bar.h"
 #include "run/log/match.h"
 #include "run/log/sink.h"
 
@@ -30,6 +31,7 @@ struct joblog {
     char buffer[READ_BUFFER];
     struct times times;
     struct tail tail;
+    struct bars bars;
 };
 
 /* Where the next line ends. A log without \r must not be searched for one again and again: each search's result is
@@ -69,6 +71,7 @@ static void add_line(struct joblog *log, const char *start, size_t length)
     if (!log->log.cap || log->line_offset < log->log.cap)
         times_add(&log->times, number, log->now_ns - log->start_ns, log->line_offset);
     uint32_t used = (uint32_t)(length < JOBLOG_LINE_MAX ? length : JOBLOG_LINE_MAX);
+    bars_take(&log->bars, start, used);
     log->batch[log->batched++] = (struct line){.start = start, .length = used, .number = number};
     if (log->batched == BATCH_LINES)
         match_batch(log);
@@ -181,6 +184,8 @@ bool joblog_take(struct joblog *log, const char *bytes, size_t count, int64_t no
     log->totals.kept = log->log.kept;
     log->totals.capped = log->log.capped;
     split_lines(log, bytes, count, offset);
+    if (log->open) /* a bar's line ends when it is drawn again */
+        bars_take(&log->bars, log->carry, log->carried);
     log->totals.lines = log->newlines + (bytes[count - 1] != '\n');
     bool times_written = times_flush(&log->times, now_ns, false, &times_err);
     return report(log_written, times_written, &log_err, &times_err, err);
@@ -233,6 +238,11 @@ struct joblog_totals joblog_totals(const struct joblog *log)
 void joblog_last_words(const struct joblog *log, struct joblog_words *out)
 {
     tail_words(&log->tail, log->totals.lines, out);
+}
+
+const struct bars *joblog_bars(const struct joblog *log)
+{
+    return &log->bars;
 }
 
 size_t joblog_result_count(const struct joblog *log)

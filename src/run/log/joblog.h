@@ -100,6 +100,8 @@ bool joblog_end(struct joblog *log, int64_t now_ns, struct err *err);
 
 struct joblog_totals joblog_totals(const struct joblog *log);
 void joblog_last_words(const struct joblog *log, struct joblog_words *out); /* from the last 32 KiB that arrived */
+struct bars; /* run/log/bar.h */
+const struct bars *joblog_bars(const struct joblog *log); /* the progress bars in it, as they are now */
 size_t joblog_result_count(const struct joblog *log);
 const struct joblog_result *joblog_result(const struct joblog *log, size_t index); /* in the order of the patterns */
 

@@ -85,11 +85,24 @@ static void happens(struct screen *screen, enum event_type type, int64_t experim
     json_decref(event.data);
 }
 
-static void assert_line(struct screen *screen, const char *expected)
+/* All parts on one row, however wide. */
+static void assert_parts(const struct text *parts, const char *expected)
 {
     AUTO_TEXT struct text line = {0};
-    progress_line(screen->progress, &line);
+    for (const char *c = text_get(parts); *c; c++) {
+        if (*c == LAYOUT_PART[0] || *c == LAYOUT_GROUP[0])
+            text_add(&line, "  ");
+        else
+            text_add_char(&line, *c);
+    }
     assert_string_equal(text_get(&line), expected);
+}
+
+static void assert_line(struct screen *screen, const char *expected)
+{
+    AUTO_TEXT struct text parts = {0};
+    progress_line(screen->progress, 80, &parts);
+    assert_parts(&parts, expected);
 }
 
 static void run_first(struct screen *screen)
@@ -106,9 +119,9 @@ static void run_first(struct screen *screen)
 
 static void assert_lane_line(struct screen *screen, size_t number, const char *expected)
 {
-    AUTO_TEXT struct text line = {0};
-    progress_line_of(screen->progress, number, &line);
-    assert_string_equal(text_get(&line), expected);
+    AUTO_TEXT struct text parts = {0};
+    progress_line_of(screen->progress, number, 80, &parts);
+    assert_parts(&parts, expected);
 }
 
 static void each_lane_has_a_line_of_its_own_below_that_of_all(void **state)
@@ -128,8 +141,9 @@ static void each_lane_has_a_line_of_its_own_below_that_of_all(void **state)
     assert_lane_line(&screen, 2, "GPU 1  [2/3] digits_mlp_002  6 s  loss 0.25");
     happens(&screen, EVENT_EXPERIMENT_ENDED, 1, 0,
             "{\"outcome\": \"succeeded\", \"retries\": 0, \"duration_s\": 10.0}");
-    /* Ten seconds each, which the second has had; with the third and a pause of 10 s that is 20 s for two lanes. */
-    assert_lane_line(&screen, 0, "1 of 3 done, about 10 s left");
+    /* Ten seconds each, which the second has had; with the third and a pause of 10 s that is 20 s for two lanes. Each is taken to be within 40 %
+     * and so is the mean of the two: 1.28 * sqrt(4^2 + 4^2 + 8^2) / 2 = 6.3. */
+    assert_lane_line(&screen, 0, "1 of 3 done, about 4 to 16 s left");
     assert_lane_line(&screen, 1, "GPU 0  idle");
     /* One whose GPU is lost is not done: another lane takes it up. */
     happens(&screen, EVENT_EXPERIMENT_ENDED, 2, 0,
@@ -178,22 +192,22 @@ static void the_live_line_says_what_runs_how_long_and_how_much_is_left(void **st
     run_first(&screen);
     happens(&screen, EVENT_PAUSE, 0, 0, "{\"seconds\": 10, \"why\": \"between_runs\"}");
     pass(3.5);
-    /* Two left at 20 s each, and one pause of 10 s between them. */
-    assert_line(&screen, "[1/3] digits_mlp_001  next in 7 s  about 50 s left");
+    /* 6.5 s of this pause, two at 20 s each, and one pause of 10 s between them; 1.28 * sqrt(8^2 + 8^2 + 16^2) = 25. */
+    assert_line(&screen, "[1/3] digits_mlp_001  next in 7 s  about 30 to 80 s left");
     pass(6.5);
     happens(&screen, EVENT_EXPERIMENT_STARTED, 2, 0, "{}");
     happens(&screen, EVENT_ATTEMPT_STARTED, 2, 1, "{}");
     pass(5);
     happens(&screen, EVENT_METRIC, 2, 1, "{\"name\": \"loss\", \"value\": 0.25}");
-    assert_line(&screen, "[2/3] digits_mlp_002  5 s  about 45 s left  loss 0.25");
+    assert_line(&screen, "[2/3] digits_mlp_002  5 s  about 20 to 70 s left  loss 0.25"); /* 45 ± 25 */
     happens(&screen, EVENT_ATTEMPT_ENDED, 2, 1, "{\"outcome\": \"failed\", \"error\": \"exit code 3\"}");
     happens(&screen, EVENT_RETRY_PAUSE, 2, 1, "{\"seconds\": 5}");
     pass(1);
-    assert_line(&screen, "[2/3] digits_mlp_002  retry in 4 s  about 44 s left");
+    assert_line(&screen, "[2/3] digits_mlp_002  retry in 4 s  about 30 to 80 s left"); /* 4 + 20 + 10 + 20: from its beginning */
     pass(4);
     happens(&screen, EVENT_ATTEMPT_STARTED, 2, 2, "{}");
     pass(2);
-    assert_line(&screen, "[2/3] digits_mlp_002  attempt 2/3  2 s  about 38 s left  loss 0.25");
+    assert_line(&screen, "[2/3] digits_mlp_002  attempt 2/3  2 s  about 25 to 75 s left  loss 0.25"); /* 48 ± 25 */
     close_screen(&screen);
     fclose(screen.file);
 }
@@ -266,10 +280,10 @@ static void the_live_line_says_what_is_drawn_now(void **state)
     pass(5);
     happens(&screen, EVENT_METRIC, 2, 1, "{\"name\": \"loss\", \"value\": 0.25}");
     happens(&screen, EVENT_METRIC, 2, 1, "{\"sensor\": \"gpu_power_w\", \"value\": 611.6}");
-    assert_line(&screen, "[2/3] digits_mlp_002  5 s  612 W  about 45 s left  loss 0.25");
+    assert_line(&screen, "[2/3] digits_mlp_002  5 s  612 W  about 20 to 70 s left  loss 0.25");
     happens(&screen, EVENT_ATTEMPT_ENDED, 2, 1, "{\"outcome\": \"failed\"}");
     happens(&screen, EVENT_ATTEMPT_STARTED, 2, 2, "{}");
-    assert_line(&screen, "[2/3] digits_mlp_002  attempt 2/3  0 s  about 45 s left  loss 0.25");
+    assert_line(&screen, "[2/3] digits_mlp_002  attempt 2/3  0 s  about 25 to 75 s left  loss 0.25"); /* 50 ± 25 */
     close_screen(&screen);
     fclose(screen.file);
 }
@@ -335,8 +349,8 @@ static void the_live_line_is_cut_to_the_width_and_redrawn_in_place(void **state)
     happens(&screen, EVENT_EXPERIMENT_STARTED, 1, 0, "{}");
     pass(7);
     progress_tick(screen.progress);
-    /* 19 of "[1/3] digits_mlp_001  0 s": the last column stays free. */
-    assert_string_equal(written(&screen), "\r\033[K[1/3] digits_mlp_00\r\033[K[1/3] digits_mlp_00");
+    /* 19 of "[1/3] digits_mlp_001  0 s": the last column stays free, and what is cut says so. */
+    assert_string_equal(written(&screen), "\r\033[K[1/3] digits_mlp_0…\r\033[K[1/3] digits_mlp_0…");
     close_screen(&screen);
     /* At the end nothing of it is left. */
     const char *all = written(&screen);
@@ -448,7 +462,93 @@ static void experiments_of_an_earlier_session_do_not_count_as_left(void **state)
     happens(&screen, EVENT_EXPERIMENT_STARTED, 2, 0, "{}");
     happens(&screen, EVENT_ATTEMPT_STARTED, 2, 1, "{}");
     pass(1);
-    assert_line(&screen, "[2/3] digits_mlp_002  1 s  about 19 s left");
+    assert_line(&screen, "[2/3] digits_mlp_002  1 s  about 5 to 35 s left"); /* 19 ± 1.28 * sqrt(8^2 + 8^2) = 14.5 */
+    close_screen(&screen);
+    fclose(screen.file);
+}
+
+static void the_last_three_metrics_are_shown_with_their_trend(void **state)
+{
+    (void)state;
+    struct screen screen;
+    open_screen(&screen, PROGRESS_LIVE, 80, false);
+    happens(&screen, EVENT_EXPERIMENT_STARTED, 1, 0, "{}");
+    happens(&screen, EVENT_ATTEMPT_STARTED, 1, 1, "{}");
+    happens(&screen, EVENT_METRIC, 1, 1, "{\"name\": \"a\", \"value\": 1}");
+    happens(&screen, EVENT_METRIC, 1, 1, "{\"name\": \"b\", \"value\": 2}");
+    happens(&screen, EVENT_METRIC, 1, 1, "{\"name\": \"a\", \"value\": 0.5}");
+    happens(&screen, EVENT_METRIC, 1, 1, "{\"name\": \"c\", \"value\": 3}");
+    assert_line(&screen, "[1/3] digits_mlp_001  0 s  a 0.5 ↓  b 2.0  c 3.0");
+    happens(&screen, EVENT_METRIC, 1, 1, "{\"name\": \"d\", \"value\": 4}"); /* b was seen least lately */
+    happens(&screen, EVENT_METRIC, 1, 1, "{\"name\": \"c\", \"value\": 3.5}");
+    assert_line(&screen, "[1/3] digits_mlp_001  0 s  a 0.5 ↓  d 4.0  c 3.5 ↑");
+    happens(&screen, EVENT_METRIC, 1, 1, "{\"name\": \"c\", \"value\": 3.5}");
+    assert_line(&screen, "[1/3] digits_mlp_001  0 s  a 0.5 ↓  d 4.0  c 3.5");
+    close_screen(&screen);
+    fclose(screen.file);
+}
+
+static void hyperparameters_that_were_drawn_or_differ_are_shown(void **state)
+{
+    (void)state;
+    struct plan_param first[] = {{.name = (char[]){"lr"}, .value = {VALUE_FLOAT, .real = 0.0123456}},
+                                 {.name = (char[]){"size"}, .value = {VALUE_INT, .integer = 32}},
+                                 {.name = (char[]){"kind"}, .value = {VALUE_TEXT, .text = (char[]){"a\033[2Jb"}}, .mutated = true}};
+    struct plan_param second[] = {{.name = (char[]){"lr"}, .value = {VALUE_FLOAT, .real = 0.1}},
+                                  {.name = (char[]){"size"}, .value = {VALUE_FLOAT, .real = 32.0}}}; /* 32 and 32.0 are one */
+    struct plan_experiment mine[] = {FIXTURE_EXPERIMENT(1, 0, "digits_mlp_001", "digits", "mlp", 0),
+                                     FIXTURE_EXPERIMENT(2, 0, "digits_mlp_002", "digits", "mlp", 0)};
+    mine[0].foreground.params = first;
+    mine[0].foreground.param_count = 3;
+    mine[1].foreground.params = second;
+    mine[1].foreground.param_count = 2;
+    struct plan plan = fixture_plan(mine, 2);
+    AUTO_TEXT struct text text = {0};
+    params_add(&plan, &mine[0], &text);
+    assert_string_equal(text_get(&text), "lr=0.01235" LAYOUT_PART "kind=a?[2Jb");
+    AUTO_TEXT struct text other = {0};
+    params_add(&plan, &mine[1], &other);
+    assert_string_equal(text_get(&other), "lr=0.1");
+}
+
+static void a_range_is_told_as_a_person_rounds(void **state)
+{
+    (void)state;
+    static const struct {
+        double low_s, expected_s, high_s;
+        const char *expected;
+    } rows[] = {
+        {3, 7, 11, "about 7 s left"},
+        {31.4, 56.5, 81.6, "about 30 to 80 s left"},
+        {1200, 2100, 3000, "about 20 to 50 min left"},
+        {0, 100, 300, "up to about 5 min left"},
+        {5400, 9000, 12600, "about 1.5 to 3.5 h left"},
+        {10.4 * 3600, 15 * 3600, 19.6 * 3600, "about 10 to 20 h left"},
+        {86400, 172800, 259200, "about 1 to 3 days left"},
+        {1990, 2000, 2010, "about 33 min 20 s left"}, /* narrow */
+        {590, 600, 610, "about 10 min 00 s left"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        AUTO_TEXT struct text text = {0};
+        progress_add_left(&text, &(struct estimate_left){rows[i].expected_s, rows[i].low_s, rows[i].high_s});
+        assert_string_equal(text_get(&text), rows[i].expected);
+    }
+}
+
+/* A terminal of 40 columns broke a row of 99 into three: all of them are taken away. */
+static void rows_that_a_narrower_terminal_broke_are_taken_away(void **state)
+{
+    (void)state;
+    struct screen screen;
+    open_screen(&screen, PROGRESS_LIVE, 100, false);
+    happens(&screen, EVENT_EXPERIMENT_STARTED, 1, 0, "{}");
+    happens(&screen, EVENT_ATTEMPT_STARTED, 1, 1, "{}");
+    screen.progress->columns[0] = 99;
+    screen.progress->options.width = 40;
+    size_t before = strlen(written(&screen));
+    progress_tick(screen.progress);
+    assert_string_equal(written(&screen) + before,
+                        "\r\033[K\033[A\033[K\033[A\033[K\r\033[K[1/3] digits_mlp_001  0 s");
     close_screen(&screen);
     fclose(screen.file);
 }
@@ -472,6 +572,10 @@ int main(void)
         cmocka_unit_test(quiet_says_nothing),
         cmocka_unit_test(json_is_one_object_a_line_and_nothing_else),
         cmocka_unit_test(what_came_out_of_a_log_cannot_steer_the_terminal),
+        cmocka_unit_test(the_last_three_metrics_are_shown_with_their_trend),
+        cmocka_unit_test(hyperparameters_that_were_drawn_or_differ_are_shown),
+        cmocka_unit_test(a_range_is_told_as_a_person_rounds),
+        cmocka_unit_test(rows_that_a_narrower_terminal_broke_are_taken_away),
         cmocka_unit_test(experiments_of_an_earlier_session_do_not_count_as_left),
     };
     return cmocka_run_group_tests_name("progress", tests, NULL, NULL);
