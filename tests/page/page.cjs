@@ -407,7 +407,7 @@ const checks = {
       assert.equal(await page.evaluate(() => chosen.row.number), data[first].find((span) => span[2] === 0)[3]);
       await page.emulateMedia({ media: "print" });
       await page.evaluate(() => dispatchEvent(new Event("beforeprint")));
-      assert.equal(await page.evaluate(() => document.querySelector("#lanes svg").viewBox.baseVal.width), 690);
+      assert.equal(await page.evaluate(() => document.querySelector("#lanes svg").viewBox.baseVal.width), 670);
       assert.deepEqual(page.said, []);
       await page.context().close();
     }
@@ -520,6 +520,8 @@ const checks = {
     assert.deepEqual(page.said, []);
   },
 };
+
+Object.assign(checks, require("./tools.cjs")({ open, ids, rowsOfCsv }));
 
 // One browser for many checks, since its start costs more than most of them: its address is in FOLDER/address, until there is no FOLDER.
 async function serve(launched, folder) {

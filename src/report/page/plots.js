@@ -88,10 +88,10 @@ function marksBelow(svg, scale, x, top, bottom, more = {}) {
 }
 
 /* Two axes with their marks and names, so wide that no label is cut: {svg, x(value), y(value), left, right, top, bottom}, right and bottom
- * where the plot ends. across, upwards: scales; their names may be "". */
-function frame(width, height, label, across, upwards, names = ["", ""], top = 24) {
+ * where the plot ends. across, upwards: scales; their names may be "". strip: so much is free below the least value. */
+function frame(width, height, label, across, upwards, names = ["", ""], top = 24, strip = 0) {
   const narrow = width < 600, left = Math.max(narrow ? 44 : 72, widest(upwards.labels) + 14), right = width - Math.max(16, (across.marks.length ? widest(across.labels) : 0) / 2 + 4), bottom = height - (names[0] ? 48 : 30);
-  const x = (value) => left + across.of(value) * (right - left), y = (value) => bottom - upwards.of(value) * (bottom - top);
+  const x = (value) => left + across.of(value) * (right - left), y = (value) => bottom - strip - upwards.of(value) * (bottom - strip - top);
   const svg = make("svg", { viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": label });
   marksBelow(svg, across, x, top, bottom);
   upwards.marks.forEach((mark, i) => svg.append(make("line", { x1: left, x2: right, y1: y(mark), y2: y(mark), stroke: "var(--line)" }), make("text", { x: left - 8, y: y(mark) + 4, "text-anchor": "end", class: "soft" }, upwards.labels[i])));

@@ -32,15 +32,17 @@ function cross(x, y, row, text) {
 
 function drawScatter(across, upwards, width, marks) {
   const scale = scaleOf(across, marksFor(width), true), values = scaleOf(upwards, 6, false);
-  const { svg, x, y, bottom } = frame(width, tall(width, 400), say("relation_of", { y: upwards.title, x: across.title }), scale, values, [across.title, upwards.title]);
+  const without = finished.some((row) => row.outcome === "failed" && placeOn(values, upwards, row) === null);
+  const { svg, x, y, left, right, bottom } = frame(width, tall(width, 400), say("relation_of", { y: upwards.title, x: across.title }), scale, values, [across.title, upwards.title], 24, without ? 26 : 0);
   svg.setAttribute("class", "scatter");
+  if (without) svg.append(make("line", { x1: left, x2: right, y1: bottom - 20, y2: bottom - 20, stroke: "var(--soft)", "stroke-dasharray": "2 4" }), make("text", { x: left - 8, y: bottom - 6, "text-anchor": "end", class: "soft" }, "–"));
   marks.length = 0;
   const wide = scale.words ? (x(scale.marks.at(-1)) - x(scale.marks[0])) / Math.max(scale.marks.length - 1, 1) : 0;
   finished.forEach((row, i) => {
     const at = placeOn(scale, across, row), value = placeOn(values, upwards, row), failed = row.outcome === "failed";
     if (at === null || (value === null && !failed)) return;
     const place = x(at) + (wide ? (((i * 7) % 19) / 19 - 0.5) * Math.min(wide, 60) * 0.6 : 0), text = () => `${row.id}: ${across.title} ${across.text(across.of(row))}, ${value === null ? say("failed") : `${upwards.title} ${upwards.text(value)}`}`;
-    const mark = failed ? cross(place, value === null ? bottom - 6 : y(value), row, text) : point(place, y(value), row, text);
+    const mark = failed ? cross(place, value === null ? bottom - 10 : y(value), row, text) : point(place, y(value), row, text);
     svg.append(mark);
     marks.push([row, mark]);
   });

@@ -3,10 +3,10 @@
 const TEXTS = {
   en: {
     under_way: "under way", comma: ", ", figure: "Figure", relations: "Hyperparameters and figures", against: "against",
-    relations_hint: "Left: one figure against one hyperparameter. Right: a line for each experiment. Drag along an axis to select a stretch: the table shows those experiments alone. Click the axis to clear it, Escape to clear all; the find box does the same by keyboard.",
+    relations_hint: "One figure against one hyperparameter, and a line for each experiment over all of them. Drag along an axis to select a stretch: the table shows those experiments alone. Click the axis to clear it, Escape to clear all; the find box does the same by keyboard.",
     relations_none: "no hyperparameter has two values among the finished experiments", relations_no_figure: "no finished experiment has a metric, an energy or a time",
     relation_of: "{y} against {x}", parallel_axes: "A line for each experiment over all axes", brush_hint: "{name}: drag to select, click to clear", clear_brushes: "clear the selection",
-    steps_legend: "lines: from the lowest to the highest fifth", cross_legend: "failed; at the lower edge without a value",
+    steps_legend: "lines: from the lowest to the highest fifth", cross_legend: "failed; at the lower edge: without a value",
     find_example: "Words, and conditions such as", find_keys: "/ comes here, Escape clears, Enter goes to the rows",
     find_unknown: "No column is called {name}; that condition is ignored. Columns: {names}.", find_unread: "{value} is no number; that condition is ignored.",
     charts_left_out: "Left out for want of data", spread_none: "one experiment has no spread", no_trace_run: "no GPU was measured",
@@ -100,7 +100,7 @@ const TEXTS = {
   },
   zh: {
     under_way: "进行中", comma: "，", figure: "数值", relations: "超参数与数值", against: "对",
-    relations_hint: "左：一个数值随一个超参数的变化。右：每个实验一条折线。沿轴拖动可选取一段：表格只显示选中的实验。点击该轴取消，按 Esc 全部取消；查找框可用键盘完成同样的筛选。",
+    relations_hint: "一个数值随一个超参数的变化，以及每个实验跨越所有超参数的折线。沿轴拖动可选取一段：表格只显示选中的实验。点击该轴取消，按 Esc 全部取消；查找框可用键盘完成同样的筛选。",
     relations_none: "已结束的实验中没有取值不同的超参数", relations_no_figure: "已结束的实验都没有指标、能耗或时长",
     relation_of: "{y} 随 {x} 的变化", parallel_axes: "每个实验一条折线，跨越所有轴", brush_hint: "{name}：拖动选取，点击取消", clear_brushes: "取消选取",
     steps_legend: "折线：由最低到最高的五等分", cross_legend: "失败；没有数值的在下边缘",
