@@ -31,7 +31,7 @@ const scaledBy = (html, factor) => html.replace(/(<script type="application\/jso
 });
 
 const rowsOfCsv = (file) => {
-  const [first, ...lines] = fs.readFileSync(file, "utf8").trim().split("\n").map((line) => line.split(","));
+  const [first, ...lines] = fs.readFileSync(file, "utf8").trim().split(/\r?\n/).map((line) => line.split(","));
   return lines.map((cells) => Object.fromEntries(first.map((name, i) => [name, cells[i]])));
 };
 const ids = (page) => page.$$eval("#table tbody tr[data-id]", (rows) => rows.map((row) => row.dataset.id));

@@ -110,7 +110,7 @@ module.exports = ({ open, ids, rowsOfCsv }) => ({
       assert.equal(await page.$$eval(".scatter circle:not(.dim)", (list) => list.length), rows.filter((row) => row.training_success === "True").length);
     };
     const rates = await axis("p:learning_rate"), [y1, y2] = ["0.001", "0.01"].map((text) => rates.marks.find((mark) => mark[0] === text)[1]);
-    const from = y1 + 0.2 * (y1 - y2), to = y2 - 0.1 * (y1 - y2), value = (y) => 10 ** (-3 + (y1 - y) / (y1 - y2));
+    const from = Math.round(y1 + 0.2 * (y1 - y2)), to = Math.round(y2 - 0.1 * (y1 - y2)), value = (y) => 10 ** (-3 + (y1 - y) / (y1 - y2));
     await drag(rates.x, from, to);
     const low = csv.filter((row) => rate(row) >= value(from) && rate(row) <= value(to));
     assert.ok(low.length > 3 && low.length < csv.length - 10, low.length);

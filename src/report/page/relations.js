@@ -131,8 +131,9 @@ function showRelations() {
   };
   const drawBoth = () => {
     const x = params[across.value], y = figures[upwards.value], energy = figures.find((one) => one.key === "energy"), axes = [...params, y, ...(energy && energy !== y ? [energy] : [])];
-    sized(scatter, (width) => drawScatter(x, y, width, dots));
-    sized(parallel, (width) => { brushShows.length = 0; return drawParallel(axes, y, width - 2, lines); });
+    const dimmed = (svg) => { dim(); return svg; };
+    sized(scatter, (width) => dimmed(drawScatter(x, y, width, dots)));
+    sized(parallel, (width) => { brushShows.length = 0; return dimmed(drawParallel(axes, y, width - 2, lines)); });
     /* What is selected on an axis that is no more selects nothing that anybody sees. */
     for (const key of table.brushes.keys()) if (!axes.some((axis) => axis.key === key)) table.brushes.delete(key);
     refresh();
