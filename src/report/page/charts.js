@@ -291,12 +291,13 @@ function showTimeline() {
       scales: { x: { time: true, range: (plot, low, high) => (plot.zoomed ? [low, high] : [from, to]) }, ...Object.fromEntries(["W", "MiB"].map((unit) => [unit, { range: (plot, low, high) => [0, (high || 1) * 1.05] }])) },
       series: [{ label: say("time"), value: (plot, value) => (value ? moment(value * 1000) : "–") }, ...(curves.length ? curves : [{ show: false }])],
       axes: [axis({ values: clockOf, space: 90, size: 32 }),
-        ...(hasPower ? [axis({ scale: "W", label: `${say("power")} (W)`, labelSize: AXIS_NAME, size: inLanes ? (plot, labels, which) => Math.max(axisRoom(plot, labels, which), lanesLeft(roomOf(entry.box)) - AXIS_NAME) : axisRoom })] : []),
+        ...(hasPower ? [axis({ scale: "W", label: `${say("power")} (W)`, labelSize: AXIS_NAME, size: inLanes ? (plot, labels, which) => Math.max(axisRoom(plot, labels, which), lanesLeft(plot.width) - AXIS_NAME) : axisRoom })] : []),
         ...(hasMemory ? [axis({ scale: "MiB", side: hasPower ? 1 : 3, label: `${say("memory")} (MiB)`, grid: { show: !hasPower } })] : []),
         ...(curves.length ? [] : [{ show: false }])],
       hooks: {
         drawClear: [behind(inLanes ? [] : runBands(), [])],
         setSelect: [(plot) => { plot.zoomed = plot.select.width > 0; }],
+        ready: [() => laneTime.redraw?.()], // only now it is known where its axis is
         setScale: [(plot, key) => { if (key === "x") zoomLanes(plot.scales.x.min, plot.scales.x.max); }],
         init: [(plot) => {
           plot.over.addEventListener("dblclick", () => { plot.zoomed = false; }, { capture: true });
