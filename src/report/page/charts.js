@@ -161,6 +161,9 @@ function columns(traces, key) {
 
 /* ---- the run in time ---- */
 
+/* A label says whole seconds: no two marks are nearer. */
+const SECONDS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 21600, 43200, ...[1, 2, 5, 10, 30, 100].map((days) => days * 86400)];
+
 /* As coarse as the part that is shown. */
 function clockOf(plot, marks) {
   const span = plot.scales.x.max - plot.scales.x.min;
@@ -287,10 +290,10 @@ function showTimeline() {
     data: drawnData,
     options: {
       tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000 + offsetAt(seconds * 1000) * 1000), "Etc/UTC"),
-      padding: inLanes ? [null, LANES_RIGHT, null, null] : undefined, legend: { show: curves.length > 0 },
+      padding: inLanes ? [null, LANES_RIGHT, null, null] : curves.length ? undefined : [null, 36, null, 36], legend: { show: curves.length > 0 },
       scales: { x: { time: true, range: (plot, low, high) => (plot.zoomed ? [low, high] : [from, to]) }, ...Object.fromEntries(["W", "MiB"].map((unit) => [unit, { range: (plot, low, high) => [0, (high || 1) * 1.05] }])) },
       series: [{ label: say("time"), value: (plot, value) => (value ? moment(value * 1000) : "–") }, ...(curves.length ? curves : [{ show: false }])],
-      axes: [axis({ values: clockOf, space: 90, size: 32 }),
+      axes: [axis({ values: clockOf, incrs: SECONDS, space: 90, size: 32 }),
         ...(hasPower ? [axis({ scale: "W", label: `${say("power")} (W)`, labelSize: AXIS_NAME, size: inLanes ? (plot, labels, which) => Math.max(axisRoom(plot, labels, which), lanesLeft(plot.width) - AXIS_NAME) : axisRoom })] : []),
         ...(hasMemory ? [axis({ scale: "MiB", side: hasPower ? 1 : 3, label: `${say("memory")} (MiB)`, grid: { show: !hasPower } })] : []),
         ...(curves.length ? [] : [{ show: false }])],

@@ -65,11 +65,14 @@ function drawLanes(width) {
   const svg = make("svg", { viewBox: `0 0 ${width} ${height}`, width, height, role: "group", "aria-label": say("lanes_in_time") });
   const pattern = make("pattern", { id: "lane-hatch", width: 6, height: 6, patternUnits: "userSpaceOnUse", patternTransform: "rotate(45)" }, make("line", { x1: 0, x2: 0, y1: 0, y2: 6, stroke: "var(--soft)", "stroke-width": 2, opacity: 0.55 }));
   svg.append(make("defs", {}, pattern, make("clipPath", { id: "lane-room" }, make("rect", { x: left, y: 0, width: Math.max(width - left - right + 1, 1), height }))));
-  const marks = ticks(start / 1000, end / 1000, Math.max(Math.floor((width - left) / 110), 2), true), span = end - start;
+  const span = end - start, clock = usage.from_ms / 1000 + offsetAt(usage.from_ms), room = width - left - right, step = SECONDS.find((one) => (one * 1000 * room) / span >= 90) ?? SECONDS.at(-1);
+  svg.append(make("line", { x1: left, x2: left, y1: 0, y2: height - foot, stroke: "var(--line)" }));
+  const marks = [];
+  for (let at = Math.ceil((clock + start / 1000) / step) * step; at <= clock + end / 1000; at += step) marks.push(at - clock);
   let free = -Infinity;
   for (const mark of marks) {
     const at = x(mark * 1000), text = moment(usage.from_ms + mark * 1000).slice(span < 864e5 ? 11 : 5, span < 6e5 ? 19 : 16), half = textWidth(text) / 2;
-    const middle = Math.min(Math.max(at, mark === 0 ? left + half : half), width - half - 2);
+    const middle = Math.min(Math.max(at, half), width - half - 2);
     svg.append(make("line", { x1: at, x2: at, y1: 0, y2: height - foot, stroke: "var(--line)", opacity: 0.6 }));
     if (middle - half < free) continue;
     svg.append(make("text", { x: middle, y: height - 8, "text-anchor": "middle", class: "soft" }, text));

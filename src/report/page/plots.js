@@ -6,12 +6,11 @@ const quantile = (sorted, q) => {
 };
 
 /* About n round steps over a range; of seconds, as clocks have them. */
-const CLOCK = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 21600, 43200, 86400];
 function ticks(low, high, n, ofTime = false) {
   /* Values that differ by their last digits alone: steps so small would never get from one to the next. */
   if (!(high - low > 1e-9 * Math.max(Math.abs(low), Math.abs(high)))) return [low / 2 + high / 2];
   const rough = (high - low) / n || 1, power = 10 ** Math.floor(Math.log10(rough));
-  const step = (ofTime && rough >= 1 && CLOCK.find((s) => s >= rough)) || [1, 2, 5, 10].map((m) => m * power).find((s) => s >= rough);
+  const step = (ofTime && rough >= 1 && SECONDS.find((s) => s >= rough)) || [1, 2, 5, 10].map((m) => m * power).find((s) => s >= rough);
   const list = [];
   for (let i = Math.ceil(low / step); i * step <= high + step * 1e-9; i++) list.push(i * step);
   return list;

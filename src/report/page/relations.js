@@ -107,7 +107,7 @@ function drawAxis(axis, scale, x, room, y, bottom) {
   const group = make("g", { class: "axis" }, make("line", { x1: x, x2: x, y1: AXIS_TOP, y2: bottom, stroke: "var(--soft)" }), make("text", { x: x - 8, y: 14 }, make("title", {}, axis.title), cut(axis.title, room)));
   for (const [place, label] of labels.sort((a, b) => b[0] - a[0])) {
     if (place > free) continue;
-    group.append(make("line", { x1: x - 4, x2: x + 4, y1: place, y2: place, stroke: "var(--soft)" }), make("text", { x: x + 8, y: place + 4, class: "soft on-lines" }, make("title", {}, label), cut(label, room - 8)));
+    group.append(make("line", { x1: x - 5, x2: x, y1: place, y2: place, stroke: "var(--soft)" }), make("text", { x: x + 5, y: place + 4, class: "soft on-lines" }, make("title", {}, label), cut(label, room - 8)));
     free = place - 15;
   }
   group.append(chosenBox, hit);
