@@ -16,11 +16,12 @@ second_is_started() { [ "$(cat "$WORK/count" 2>/dev/null)" = 2 ]; }
 
 # follow OPTIONS...: report --follow in the background; its number in $FOLLOWER.
 follow() {
+    rm -f followed # what an earlier one has said must not be taken for this one's
     set -m # else it would ignore Ctrl-C's signal
     "$TARE" report --follow "$(run_dir)" --every 0.5 "$@" >followed 2>followed.err 3>&- &
     FOLLOWER=$!
     set +m
-    wait_until grep -q . followed
+    wait_until file_has followed .html
 }
 
 # ended CODE: the follower has, with this code.

@@ -152,7 +152,7 @@ module.exports = ({ open, ids, rowsOfCsv }) => ({
     assert.equal(said.split("no GPU was measured").length, 2, said);
     assert.deepEqual(await page.$$eval(".chart", (list) => list.filter((one) => one.plot?.axes.some((axis, i) => i > 0 && axis.show && one.plot.data.slice(1).every((values) => !values.some((v) => typeof v === "number")))).length), 0);
     assert.ok(await page.$eval(".chart", ({ plot: { ctx } }) => [0, ctx.canvas.width - 1].every((x) => ctx.getImageData(x, 0, 1, ctx.canvas.height).data.every((value) => value === 0))), "a label is cut");
-    assert.deepEqual(page.said, []);
+    assert.deepEqual(page.said.filter((line) => !line.includes("willReadFrequently")), []); // our own look at the pixels
   },
 
   // Two thousand: from opening to the answer to a selection, what the page's thread worked.
