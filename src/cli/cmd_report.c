@@ -1,16 +1,16 @@
 /* report: a run, or a folder in the study's layout, as one HTML file, for people. */
-#include "results/judge/identical.h"
-#include "results/judge/judge.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "cli/option_rows.h"
+#include "report/page.h"
+#include "results/judge/identical.h"
+#include "results/judge/judge.h"
+#include "results/store/store.h"
 #include "session/command.h"
 #include "session/message.h"
-#include "cli/option_rows.h"
 #include "session/reading_folders.h"
-#include "session/run_folder.h"
 #include "session/report_page.h"
-#include "report/page.h"
-#include "results/store/store.h"
+#include "session/run_folder.h"
 #include "tare_build.h"
 
 #include <errno.h>
@@ -21,7 +21,17 @@
 #include <sys/stat.h>
 #include <time.h>
 
-enum { OPTION_OUTPUT, OPTION_LANG, OPTION_CARBON, OPTION_SNAPSHOTS, OPTION_FOLLOW, OPTION_EVERY, OPTION_FORCE, OPTION_AS_ROOT, OPTION_COUNT };
+enum {
+    OPTION_OUTPUT,
+    OPTION_LANG,
+    OPTION_CARBON,
+    OPTION_SNAPSHOTS,
+    OPTION_FOLLOW,
+    OPTION_EVERY,
+    OPTION_FORCE,
+    OPTION_AS_ROOT,
+    OPTION_COUNT
+};
 
 static const char *const languages[] = {"en", "zh", NULL};
 
@@ -123,7 +133,8 @@ static int follow(const struct cli_call *call, const char *dir, struct report_op
         how->reload_s = fmax(every_s, WORK_SHARE * took_s);
     }
     if (how->life == RUN_LIFE_DIED)
-        cli_warning("nothing runs %s any more, and it is not finished: %s run --resume %s goes on with it", dir, TARE_NAME, dir);
+        cli_warning("nothing runs %s any more, and it is not finished: %s run --resume %s goes on with it", dir,
+                    TARE_NAME, dir);
     return number ? 128 + number : how->life == RUN_LIFE_DIED ? CLI_SOME_FAILED : CLI_OK;
 }
 
@@ -151,16 +162,20 @@ static int run(const struct cli_call *call)
     return follows ? follow(call, dir, &how) : CLI_OK;
 }
 
-static const char *const usage[] = {"report DIR [-o FILE] [options]", "report --follow DIR [--every DURATION] [options]", NULL};
+static const char *const usage[] = {"report DIR [-o FILE] [options]",
+                                    "report --follow DIR [--every DURATION] [options]", NULL};
 
 static const char *const description[] = {
     "Writes a run as one HTML file that needs no network and no other file: how many experiments passed all checks, "
-    "the run in time with its power and memory, metrics against hyperparameters, a table to sort and filter, the curves, epochs and log's end of "
-    "each experiment, the spread among runs of a model, energy against quality, and what each hyperparameter does to both. DIR is a run of this "
+    "the run in time with its power and memory, metrics against hyperparameters, a table to sort and filter, the "
+    "curves, epochs and log's end of "
+    "each experiment, the spread among runs of a model, energy against quality, and what each hyperparameter does to "
+    "both. DIR is a run of this "
     "program, also a live one, or a results "
     "folder in the study's layout, which is judged as 'audit' does. Nothing is changed but that file (and, with "
     "--snapshots, the analyses of memory snapshots, each made by a process of its own with limits).",
-    "'run' writes it when it ends. With --follow the page of a run that is under way is written anew every 5 s (--every) until the run ends or "
+    "'run' writes it when it ends. With --follow the page of a run that is under way is written anew every 5 s "
+    "(--every) until the run ends or "
     "Ctrl-C is pressed, and reloads itself in the browser; where the run's program has died, that is said.",
     NULL};
 

@@ -110,7 +110,8 @@ static void spell_large(json_t *object, const char *key)
 /* Of a run that has ended a page says nothing of when it was made: it is the same whenever that is. */
 static void add_life(json_t *head, const struct page_options *options)
 {
-    static const char *const names[] = {[RUN_LIFE_UNDER_WAY] = "under_way", [RUN_LIFE_DIED] = "died", [RUN_LIFE_ELSEWHERE] = "elsewhere"};
+    static const char *const names[] = {
+        [RUN_LIFE_UNDER_WAY] = "under_way", [RUN_LIFE_DIED] = "died", [RUN_LIFE_ELSEWHERE] = "elsewhere"};
     if (options->life == RUN_LIFE_ENDED)
         return;
     json_object_set_new(head, "state", json_string(names[options->life]));

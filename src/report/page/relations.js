@@ -18,7 +18,7 @@ function variedParams() {
 function scaleOf(what, n, isParam) {
   const values = finished.map(what.of).filter(isKnown);
   if (!values.every(isNumber)) return { words: true, ...wordScale(values.map(String)) };
-  const few = isParam && isFew(values);
+  const few = isParam && isFew(values) && new Set(values).size < values.length; // random draws have round marks
   return numberScale(values, { each: few, log: isParam ? isLog(values, few ? 8 : 20) : isLog(values, 1000), n, ofTime: what.ofTime, text: what.text });
 }
 const placeOn = (scale, what, row) => { const value = what.of(row); return isKnown(value) ? (scale.words ? String(value) : isNumber(value) ? value : null) : null; };
@@ -55,11 +55,11 @@ function stepsOfFigure(what) {
   return new Map(known.map((row, i) => [row, `step-${Math.min(4, Math.floor((5 * i) / known.length))}`]));
 }
 
-const AXIS_TOP = 30, AXIS_FOOT = 14;
+const AXIS_TOP = 30, AXIS_FOOT = 14, AXIS_LEFT = 12, AXIS_RIGHT = 88; // of the last one's labels
 function drawParallel(axes, figure, width, marks) {
-  const height = 360, each = Math.max(width / axes.length, 92), all = each * axes.length, bottom = height - AXIS_FOOT, steps = stepsOfFigure(figure);
+  const height = 360, each = Math.max((width - AXIS_LEFT - AXIS_RIGHT) / (axes.length - 1), 92), all = AXIS_LEFT + each * (axes.length - 1) + AXIS_RIGHT, bottom = height - AXIS_FOOT, steps = stepsOfFigure(figure);
   const svg = make("svg", { viewBox: `0 0 ${all} ${height}`, width: all, height, role: "group", "aria-label": say("parallel_axes"), class: "parallel" });
-  const scales = axes.map((axis) => scaleOf(axis, 5, axis.key.startsWith("p:"))), x = (i) => each * i + 12, y = (i, value) => bottom - scales[i].of(value) * (bottom - AXIS_TOP);
+  const scales = axes.map((axis) => scaleOf(axis, 5, axis.key.startsWith("p:"))), x = (i) => AXIS_LEFT + each * i, y = (i, value) => bottom - scales[i].of(value) * (bottom - AXIS_TOP);
   const lines = make("g", { class: "lines", "stroke-opacity": finished.length > 200 ? 0.35 : 0.7 });
   svg.append(lines);
   marks.length = 0;
@@ -71,7 +71,7 @@ function drawParallel(axes, figure, width, marks) {
     lines.append(line);
     marks.push([row, line]);
   }
-  axes.forEach((axis, i) => svg.append(drawAxis(axis, scales[i], x(i), each - 16, (value) => y(i, value), bottom)));
+  axes.forEach((axis, i) => svg.append(drawAxis(axis, scales[i], x(i), Math.min(each, i === axes.length - 1 ? AXIS_RIGHT : each) - 8, (value) => y(i, value), bottom)));
   return svg;
 }
 
