@@ -1,22 +1,37 @@
 /* report: a run, or a folder in the study's layout, as one HTML file, for people. */
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "cli/option_rows.h"
+#include "report/page.h"
 #include "results/judge/identical.h"
 #include "results/judge/judge.h"
-#include "base/cleanup.h"
+#include "results/store/store.h"
 #include "session/command.h"
 #include "session/message.h"
-#include "cli/option_rows.h"
 #include "session/reading_folders.h"
-#include "session/run_folder.h"
 #include "session/report_page.h"
-#include "report/page.h"
-#include "results/store/store.h"
+#include "session/run_folder.h"
 #include "tare_build.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <sys/stat.h>
+#include <time.h>
 
-enum { OPTION_OUTPUT, OPTION_LANG, OPTION_CARBON, OPTION_SNAPSHOTS, OPTION_FORCE, OPTION_AS_ROOT, OPTION_COUNT };
+enum {
+    OPTION_OUTPUT,
+    OPTION_LANG,
+    OPTION_CARBON,
+    OPTION_SNAPSHOTS,
+    OPTION_FOLLOW,
+    OPTION_EVERY,
+    OPTION_FORCE,
+    OPTION_AS_ROOT,
+    OPTION_COUNT
+};
 
 static const char *const languages[] = {"en", "zh", NULL};
 
@@ -35,6 +50,15 @@ static const struct cli_option options[OPTION_COUNT] = {
     [OPTION_SNAPSHOTS] = {.long_name = "--snapshots",
                           .help =
                               "also write the analysis of each memory snapshot beside it, which the page then links"},
+    [OPTION_FOLLOW] = {.long_name = "--follow",
+                       .help = "write the page anew as long as the run goes on; in the browser it reloads itself"},
+    [OPTION_EVERY] = {.long_name = "--every",
+                      .argument = "DURATION",
+                      .type = CLI_DURATION,
+                      .low = 0.5,
+                      .high = 3600,
+                      .default_text = "5s",
+                      .help = "with --follow: how long between two pages; more where writing one takes long"},
     [OPTION_FORCE] = {.long_name = "--force",
                       .help = "in a folder that is no run's: replace a report.html that this program did not write"},
     [OPTION_AS_ROOT] = {.long_name = "--as-root", .help = "under sudo, stay root"},
@@ -61,47 +85,105 @@ static json_t *read_folder(const char *dir, struct dataset *study, bool *foreign
     return results_read_json(dir, err);
 }
 
+/* Reads the run and writes its page; how far the run is goes to how->life. */
+static bool write_once(const struct cli_call *call, const char *dir, struct report_options *how, struct err *err)
+{
+    AUTO(dataset_fini) struct dataset study = {0};
+    enum lock_seen seen = lock_look(dir);
+    json_t *json = read_folder(dir, &study, &how->foreign, err);
+    how->dataset = how->foreign ? &study : NULL;
+    how->life = json && !how->foreign ? run_life_of(json, seen) : RUN_LIFE_ENDED;
+    if (json && call->values[OPTION_SNAPSHOTS].given)
+        report_snapshots_write(json, dir);
+    bool written = json && report_page_write(json, dir, how, err);
+    json_decref(json);
+    how->dataset = NULL;
+    return written;
+}
+
+/* The signal that ended the wait, or 0. */
+static int wait_for_signal(const sigset_t *ends, double seconds)
+{
+    struct timespec time = {.tv_sec = (time_t)seconds, .tv_nsec = (long)((seconds - floor(seconds)) * 1e9)};
+    int number;
+    while ((number = sigtimedwait(ends, NULL, &time)) < 0 && errno == EINTR)
+        ;
+    return number > 0 ? number : 0;
+}
+
+/* Until the run ends, however it does. Reading a large run costs at most a twentieth of a processor. */
+static int follow(const struct cli_call *call, const char *dir, struct report_options *how)
+{
+    static const double WORK_SHARE = 20;
+    struct err err = {0};
+    sigset_t ends;
+    int number = 0;
+    sigemptyset(&ends);
+    sigaddset(&ends, SIGINT);
+    sigaddset(&ends, SIGTERM);
+    sigprocmask(SIG_BLOCK, &ends, NULL);
+    while (number == 0 && how->life == RUN_LIFE_UNDER_WAY) {
+        number = wait_for_signal(&ends, how->reload_s);
+        int64_t before_ns = clock_monotonic_ns();
+        if (number)
+            how->reload_s = 0; /* the last page says that nobody writes it any more */
+        if (!write_once(call, dir, how, &err))
+            return cli_failed(CLI_BROKEN, &err);
+        double took_s = (double)(clock_monotonic_ns() - before_ns) / 1e9, every_s = call->values[OPTION_EVERY].seconds;
+        how->reload_s = fmax(every_s, WORK_SHARE * took_s);
+    }
+    if (how->life == RUN_LIFE_DIED)
+        cli_warning("nothing runs %s any more, and it is not finished: %s run --resume %s goes on with it", dir,
+                    TARE_NAME, dir);
+    return number ? 128 + number : how->life == RUN_LIFE_DIED ? CLI_SOME_FAILED : CLI_OK;
+}
+
 static int run(const struct cli_call *call)
 {
     struct err err = {0};
     const struct cli_value *values = call->values;
+    bool follows = values[OPTION_FOLLOW].given;
     struct report_options how = {
         .file = values[OPTION_OUTPUT].text,
         .force = values[OPTION_FORCE].given,
         .language = values[OPTION_LANG].given ? values[OPTION_LANG].text : report_page_language(),
+        .reload_s = follows ? values[OPTION_EVERY].seconds : 0,
     };
+    if (values[OPTION_EVERY].given && !follows)
+        return cli_usage_error(call->command, "--every goes with --follow");
+    if (follows && values[OPTION_SNAPSHOTS].given)
+        return cli_usage_error(call->command, "--snapshots does not go with --follow: it is for a run that has ended");
     if (!reading_carbon(&values[OPTION_CARBON], &how.carbon_g_per_kwh, &err))
         return cli_usage_error(call->command, "%s", err.text);
     AUTO_FREE char *dir = run_folder_named(call->operands.items[0], &err);
-    if (!dir)
-        return cli_failed(CLI_BROKEN, &err);
-    AUTO(dataset_fini) struct dataset study = {0};
-    json_t *json = read_folder(dir, &study, &how.foreign, &err);
-    how.dataset = how.foreign ? &study : NULL;
-    if (json && values[OPTION_SNAPSHOTS].given)
-        report_snapshots_write(json, dir);
-    bool written = json && report_page_write(json, dir, &how, &err);
-    json_decref(json);
-    if (!written)
+    if (!dir || !write_once(call, dir, &how, &err))
         return cli_failed(CLI_BROKEN, &err);
     message_printf("%s%s\n", how.file ? how.file : dir, how.file ? "" : "/report.html");
-    return CLI_OK;
+    return follows ? follow(call, dir, &how) : CLI_OK;
 }
 
-static const char *const usage[] = {"report DIR [-o FILE] [options]", NULL};
+static const char *const usage[] = {"report DIR [-o FILE] [options]",
+                                    "report --follow DIR [--every DURATION] [options]", NULL};
 
 static const char *const description[] = {
     "Writes a run as one HTML file that needs no network and no other file: how many experiments passed all checks, "
-    "the run in time with its power and memory, a table to sort and filter, the curves, epochs and log's end of each experiment, the spread "
-    "among runs of a model, energy against quality, and what each hyperparameter does to both. DIR is a run of this "
+    "the run in time with its power and memory, metrics against hyperparameters, a table to sort and filter, the "
+    "curves, epochs and log's end of "
+    "each experiment, the spread among runs of a model, energy against quality, and what each hyperparameter does to "
+    "both. DIR is a run of this "
     "program, also a live one, or a results "
     "folder in the study's layout, which is judged as 'audit' does. Nothing is changed but that file (and, with "
     "--snapshots, the analyses of memory snapshots, each made by a process of its own with limits).",
-    "'run' writes it when it ends.", NULL};
+    "'run' writes it when it ends. With --follow the page of a run that is under way is written anew every 5 s "
+    "(--every) until the run ends or "
+    "Ctrl-C is pressed, and reloads itself in the browser; where the run's program has died, that is said.",
+    NULL};
 
-static const char *const exits[] = {"0", "written",
-                                    "2", "a mistake on the command line",
-                                    "3", "the folder cannot be read, or the page cannot be written",
+static const char *const exits[] = {"0",   "written",
+                                    "1",   "with --follow: the run is not finished, and its program has died",
+                                    "2",   "a mistake on the command line",
+                                    "3",   "the folder cannot be read, or the page cannot be written",
+                                    "130", "with --follow: Ctrl-C (143: TERM); the page stays as it is then",
                                     NULL};
 
 static const char *const examples[] = {
@@ -109,6 +191,8 @@ static const char *const examples[] = {
     "write report.html into the folder of the run",
     "report results/run_20261121_093000 -o page.html --lang zh",
     "write the page in Chinese to another file",
+    "report --follow latest",
+    "keep the page of the run that is under way up to date",
     NULL,
 };
 

@@ -1,6 +1,7 @@
 #include "report/page.h"
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/mem.h"
@@ -106,6 +107,18 @@ static void spell_large(json_t *object, const char *key)
     json_object_set_new(object, key, json_string(digits));
 }
 
+/* Of a run that has ended a page says nothing of when it was made: it is the same whenever that is. */
+static void add_life(json_t *head, const struct page_options *options)
+{
+    static const char *const names[] = {
+        [RUN_LIFE_UNDER_WAY] = "under_way", [RUN_LIFE_DIED] = "died", [RUN_LIFE_ELSEWHERE] = "elsewhere"};
+    if (options->life == RUN_LIFE_ENDED)
+        return;
+    json_object_set_new(head, "state", json_string(names[options->life]));
+    json_object_set_new(head, "made_ms", json_integer(clock_realtime_ns() / NS_PER_MS));
+    json_object_set_new(head, "reload_s", json_real(options->life == RUN_LIFE_UNDER_WAY ? options->reload_s : 0));
+}
+
 static json_t *head_json(const json_t *run, const struct page_options *options)
 {
     json_t *head = json_object();
@@ -132,6 +145,7 @@ static json_t *head_json(const json_t *run, const struct page_options *options)
     json_set_reading(head, "carbon_g_per_kwh", options->carbon_g_per_kwh);
     json_object_set_new(head, "machine", options->machine ? json_incref((json_t *)options->machine) : json_null());
     json_object_set_new(head, "kinds", kinds_json());
+    add_life(head, options);
     json_object_set_new(head, "effects", options->effects ? json_incref((json_t *)options->effects) : json_null());
     return head;
 }

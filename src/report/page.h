@@ -3,9 +3,10 @@
 #ifndef TARE_REPORT_PAGE_H
 #define TARE_REPORT_PAGE_H
 
-#include "results/judge/dataset.h"
 #include "base/err.h"
 #include "base/text.h"
+#include "results/judge/dataset.h"
+#include "results/store/store.h"
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -17,6 +18,8 @@ struct page_options {
     int dir;              /* the run's folder, open: traces and logs are read in it */
     const json_t *machine; /* machine.json, or NULL */
     struct reading carbon_g_per_kwh;
+    enum run_life life;
+    double reload_s; /* of a run that is under way: somebody writes the page anew, about so often; 0: nobody does */
     const json_t *effects; /* as figures_effects_json gives them, or NULL: not known */
 };
 

@@ -112,6 +112,8 @@ bool report_page_write(const json_t *run, const char *run_dir, const struct repo
                                    .dir = dir,
                                    .machine = machine,
                                    .carbon_g_per_kwh = how->carbon_g_per_kwh,
+                                   .life = how->life,
+                                   .reload_s = how->reload_s,
                                    .effects = effects};
     page_write(run, &options, &page);
     json_decref(machine);

@@ -5,6 +5,7 @@
 #include "base/err.h"
 #include "base/reading.h"
 #include "results/judge/dataset.h"
+#include "results/store/store.h"
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -16,6 +17,8 @@ struct report_options {
     bool force;           /* then, too */
     const char *language; /* "en" or "zh" */
     struct reading carbon_g_per_kwh;
+    enum run_life life;
+    double reload_s; /* of a run that is under way: the page is written anew about so often; 0: it is not */
     const struct dataset *dataset; /* of the folder, judged; NULL: the folder is read */
 };
 

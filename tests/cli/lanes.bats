@@ -93,6 +93,7 @@ assert "GPU 1 was disturbed by programs outside the run: foreign_process, in %d 
     cp "$(run_dir)/report.html" report.html
     "$TARE" report "$(run_dir)" -o report.html
     page lanes
+    page aligned
 }
 
 @test "a run on one GPU says nothing of lanes" {

@@ -176,9 +176,9 @@ END
     is "$(wc -l <"$(run_dir)/summary_safe.csv")" 1
     is "$(python3 -c 'import json, sys; t = json.load(open(sys.argv[1]))["tare"]; print(t["verdict"], [a["verdict"] for a in t["attempts"]])' \
         "$(run_dir)/repo_net_001/experiment.json")" "None [None]"
-    page_of words "$(run_dir)/report.html" "All 1 finished experiments failed: there is no result to judge."
+    page_of words "$(run_dir)/report.html" "The only finished experiment failed: there is no result to judge."
     "$TARE" report "$(run_dir)" --lang zh -o zh.html
-    page_of words zh.html "1 个实验已结束，全部失败：没有可判定的结果。"
+    page_of words zh.html "已结束的 1 个实验失败：没有可判定的结果。"
     "$TARE" audit "$(run_dir)" --json >audit.json
     is "$(python3 -c 'import json; a = json.load(open("audit.json")); print(a["totals"]["clean"], a["totals"]["failed"], a["experiments"][0]["verdict"])')" \
         "0 1 none"

@@ -31,7 +31,7 @@ const scaledBy = (html, factor) => html.replace(/(<script type="application\/jso
 });
 
 const rowsOfCsv = (file) => {
-  const [first, ...lines] = fs.readFileSync(file, "utf8").trim().split("\n").map((line) => line.split(","));
+  const [first, ...lines] = fs.readFileSync(file, "utf8").trim().split(/\r?\n/).map((line) => line.split(","));
   return lines.map((cells) => Object.fromEntries(first.map((name, i) => [name, cells[i]])));
 };
 const ids = (page) => page.$$eval("#table tbody tr[data-id]", (rows) => rows.map((row) => row.dataset.id));
@@ -407,7 +407,7 @@ const checks = {
       assert.equal(await page.evaluate(() => chosen.row.number), data[first].find((span) => span[2] === 0)[3]);
       await page.emulateMedia({ media: "print" });
       await page.evaluate(() => dispatchEvent(new Event("beforeprint")));
-      assert.equal(await page.evaluate(() => document.querySelector("#lanes svg").viewBox.baseVal.width), 690);
+      assert.equal(await page.evaluate(() => document.querySelector("#lanes svg").viewBox.baseVal.width), 670);
       assert.deepEqual(page.said, []);
       await page.context().close();
     }
@@ -577,6 +577,8 @@ const checks = {
     assert.deepEqual(page.said, []);
   },
 };
+
+Object.assign(checks, require("./tools.cjs")({ open, ids, rowsOfCsv }));
 
 // One browser for many checks, since its start costs more than most of them: its address is in FOLDER/address, until there is no FOLDER.
 async function serve(launched, folder) {

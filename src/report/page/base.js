@@ -2,12 +2,15 @@
 const read = (id) => JSON.parse(document.getElementById(id).textContent);
 const head = read("head");
 const words = TEXTS[head.language] || TEXTS.en;
-/* A name that nobody fills in is a mistake of this page: the console says so, and no reader sees its brackets. */
-const say = (key, values = {}) =>
-  (words[key] ?? TEXTS.en[key] ?? key).replace(/\{(\w+)\}/g, (all, name) => {
+/* A text of two forms is [of one, of any other number]: of values.count, or of n. A name that nobody fills in is a mistake of this page:
+ * the console says so, and no reader sees its brackets. */
+const say = (key, values = {}) => {
+  const text = words[key] ?? TEXTS.en[key] ?? key;
+  return (Array.isArray(text) ? text[(values.count ?? values.n) === 1 ? 0 : 1] : text).replace(/\{(\w+)\}/g, (all, name) => {
     if (values[name] === undefined) console.error(`the text "${key}" lacks ${name}`);
     return values[name] ?? "";
   });
+};
 
 /* What a kind of evidence means, in the page's words where there are some. */
 function kindOf(name) {
@@ -17,7 +20,7 @@ function kindOf(name) {
 
 /* An element: attributes that begin with "on" are listeners, "class" and the others are set; children are nodes or texts. */
 function make(tag, attributes = {}, ...children) {
-  const svg = ["svg", "g", "path", "circle", "rect", "line", "text", "title", "defs", "pattern"].includes(tag);
+  const svg = ["svg", "g", "path", "circle", "rect", "line", "text", "title", "defs", "pattern", "clipPath"].includes(tag);
   const element = svg ? document.createElementNS("http://www.w3.org/2000/svg", tag) : document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
     if (value === null || value === undefined || value === false) continue;
@@ -108,6 +111,9 @@ function co2e(joules, digits = 3) {
 
 const VERDICTS = ["clean", "unverified", "suspect", "contaminated"];
 
+/* Of a run that goes on: its attempt has begun and not ended. */
+const isUnderWay = (data) => head.state === "under_way" && data.spans?.length > 0 && data.spans.at(-1).to_ms === null;
+
 /* Every experiment as one flat row; its block of data is parsed once, and kept. */
 function rowOf(data) {
   const own = data.tare || {}, measured = data.foreground || data;
@@ -117,7 +123,7 @@ function rowOf(data) {
   const bytes = gpu?.memory_peak_bytes;
   return {
     data, number: data.number, id: data.experiment_id, mode: data.mode, repository: measured.repository, model: measured.model,
-    label: [measured.repository, measured.model].filter(Boolean).join("/"), outcome: own.outcome ?? (head.layout ? "unknown" : "planned"),
+    label: [measured.repository, measured.model].filter(Boolean).join("/"), outcome: own.outcome ?? (head.layout ? "unknown" : isUnderWay(data) ? "under_way" : "planned"),
     verdict: VERDICTS.includes(verdict) ? verdict : "unjudged",
     duration: measured.duration_seconds, energy: gpu?.joules ?? null, halfWidth: gpu?.half_width_j ?? null,
     net: gpu?.net_of_bare_idle_j ?? null,
@@ -147,6 +153,10 @@ const metricNames = [...new Set(rows.flatMap((row) => Object.keys(row.metrics)))
 
 const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
 const badge = (name) => make("span", { class: "badge " + name }, say(name));
+
+/* What a page without a chart, or without a part of it, says once, at its end. */
+const leftOut = [];
+const leaveOut = (title, reason) => { leftOut.push(`${title}: ${reason}`); };
 
 /* Which experiment is shown below the table. */
 const chosen = { row: null, listeners: [] };

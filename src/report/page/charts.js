@@ -1,5 +1,28 @@
-/* Curves over time, by uPlot; each is drawn anew when the window or its colours change. */
+/* Curves over time, by uPlot, and drawings; each is drawn anew when the window or its colours change. */
 const drawn = new Set();
+function redraw(entry) {
+  if (entry.box.isConnected) return entry.draw();
+  entry.plot?.destroy();
+  drawn.delete(entry);
+}
+
+/* What a box has room for; one that is folded, or nowhere yet, is as wide as the page. On paper a page is as wide as that, and white,
+ * whatever the screen was. */
+let onPaper = false;
+function roomOf(box) {
+  if (onPaper) return box.closest(".charts") ? 325 : 670;
+  const inner = (element) => { const style = getComputedStyle(element); return element.clientWidth - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight); };
+  return Math.max(box.clientWidth ? inner(box) : inner(document.querySelector("main")), 200);
+}
+
+/* paint(width): an element as wide as there is room, so that letters stay as large as they are elsewhere. The later one of a box replaces
+ * the one before. */
+function sized(box, paint) {
+  for (const entry of drawn) if (entry.box === box) drawn.delete(entry);
+  const entry = { box, draw: () => box.replaceChildren(paint(roomOf(box))) };
+  drawn.add(entry);
+  entry.draw();
+}
 
 function chart(parent, height, build) {
   if (typeof uPlot === "undefined") {
@@ -9,44 +32,33 @@ function chart(parent, height, build) {
   }
   const box = make("div", { class: "chart" });
   parent.append(box);
-  const entry = { box, plot: null, build, height };
+  const entry = { box, plot: null };
+  entry.draw = () => {
+    entry.plot?.destroy();
+    const { options, data } = build();
+    entry.plot = box.plot = new uPlot({ ...options, width: roomOf(box), height }, data, box);
+  };
   drawn.add(entry);
-  draw(entry);
+  entry.draw();
   return entry;
 }
 
-function draw(entry) {
-  entry.plot?.destroy();
-  if (!entry.box.isConnected) {
-    drawn.delete(entry);
-    return;
-  }
-  const style = getComputedStyle(entry.box);
-  const width = entry.box.clientWidth - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight);
-  const { options, data } = entry.build();
-  entry.plot = new uPlot({ ...options, width: onPaper ? paperWidth(entry) : Math.max(width, 200), height: entry.height }, data, entry.box);
-  entry.box.plot = entry.plot;
-}
-
-/* A page is as wide as its paper, and white, whatever the screen was. */
-const paperWidth = (entry) => (entry.box.closest(".charts") ? 325 : 670);
-let onPaper = false;
 function forPaper(paper) {
   onPaper = paper;
   document.documentElement.classList.toggle("paper", paper);
-  for (const entry of [...drawn]) draw(entry);
+  for (const entry of [...drawn]) redraw(entry);
 }
 addEventListener("beforeprint", () => forPaper(true));
 addEventListener("afterprint", () => forPaper(false));
 
-let redrawing = 0;
+/* A telephone's browser calls it a new height each time its bar comes and goes. */
+let redrawing = 0, widthDrawn = innerWidth;
 function redrawAll() {
   cancelAnimationFrame(redrawing);
-  redrawing = requestAnimationFrame(() => {
-    for (const entry of [...drawn]) draw(entry);
-  });
+  widthDrawn = innerWidth;
+  redrawing = requestAnimationFrame(() => { for (const entry of [...drawn]) redraw(entry); });
 }
-addEventListener("resize", redrawAll);
+addEventListener("resize", () => { if (innerWidth !== widthDrawn && !onPaper) redrawAll(); });
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redrawAll);
 
 /* Room for the longest label of an upright axis, as uPlot asks for it anew while it settles. */
@@ -75,8 +87,15 @@ function seriesOf(name, gpus, scale) {
   const { unit } = SERIES[name];
   return gpus.map((gpu, i) => ({
     label: gpus.length > 1 ? `${say(name)}, ${gpu}` : say(name), stroke: colour(name), width: 1.5, dash: DASHES[i % DASHES.length], scale,
-    value: (plot, value) => (value === null || value === undefined ? "–" : `${plain(value)} ${unit}`), spanGaps: false, points: { show: false },
+    value: (plot, value) => (value === null || value === undefined ? "–" : `${plain(value)} ${unit}`), spanGaps: false, points: { show: true, size: 5, filter: alone },
   }));
+}
+/* A reading between two gaps is no line: a point. */
+function alone(plot, series, show) {
+  const values = plot.data[series], next = (i, step) => { while (values[i += step] === undefined && i >= 0 && i < values.length); return values[i] ?? null; };
+  const out = [];
+  for (let i = 0; i < values.length; i++) if (isNumber(values[i]) && next(i, -1) === null && next(i, 1) === null) out.push(i);
+  return out;
 }
 
 /* Behind the curves: bands [{from, to, fill, hatch, edge}] in the x scale's unit, the later ones over those before; edge: the colour of a
@@ -141,6 +160,9 @@ function columns(traces, key) {
 }
 
 /* ---- the run in time ---- */
+
+/* A label says whole seconds: no two marks are nearer. */
+const SECONDS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 21600, 43200, ...[1, 2, 5, 10, 30, 100].map((days) => days * 86400)];
 
 /* As coarse as the part that is shown. */
 function clockOf(plot, marks) {
@@ -233,7 +255,7 @@ function runBands() {
   for (const row of rows)
     for (const span of row.spans) {
       const last = span === row.spans[row.spans.length - 1];
-      bands.push({ from: span.from_ms / 1000, to: (span.to_ms ?? span.from_ms) / 1000, fill: shade((last ? row.verdict : "unjudged") + "-soft"), edge: last ? shade(row.verdict) : null, row });
+      bands.push({ from: span.from_ms / 1000, to: (span.to_ms ?? (isUnderWay(row.data) ? head.made_ms : span.from_ms)) / 1000, fill: shade((last ? row.verdict : "unjudged") + "-soft"), edge: last ? shade(row.verdict) : null, row });
     }
   const weight = (band) => ["unjudged", ...VERDICTS].indexOf(band.row.verdict);
   bands.sort((a, b) => weight(a) - weight(b) || a.from - b.from);
@@ -243,33 +265,43 @@ function runBands() {
   return bands;
 }
 
-const LANES_DRAWN = 8, LANE_COLOURS = ["power", "temperature", "utilisation", "memory", "memory_temperature", "memory_utilisation"];
+const AXIS_NAME = 22, LANES_DRAWN = 8, LANE_COLOURS = ["power", "temperature", "utilisation", "memory", "memory_temperature", "memory_utilisation"];
 const ofLanes = (series) => (inLanes ? series.map((one, i) => ({ ...one, label: gpuNames[i], stroke: () => colour(LANE_COLOURS[i % LANE_COLOURS.length]), dash: DASHES[Math.floor(i / LANE_COLOURS.length)] })) : series);
 
+/* From the first to the last moment of the run, in seconds since 1970; of several slots, those of the drawing below. */
+function timeOf(bands) {
+  if (inLanes) return [usage.from_ms / 1000, (usage.from_ms + lanesEnd()) / 1000];
+  return [Math.min(...bands.map((band) => band.from)), Math.max(...bands.map((band) => band.to))];
+}
+
 function showTimeline() {
-  const bands = runBands();
+  const bands = runBands(), measured = rows.some((row) => tracesOf(row, "power_w", "memory_mib").length), hasPower = rows.some((row) => tracesOf(row, "power_w").length);
+  if (!measured && rows.some((row) => row.spans.length)) leaveOut(`${say("power")}, ${say("memory")}`, say("no_trace_run"));
   /* More curves than these nobody tells apart: what each lane did is drawn below, and each experiment has its own. */
-  if (!bands.length || (inLanes && gpuNames.length > LANES_DRAWN)) return;
+  if (!bands.length || (inLanes && (gpuNames.length > LANES_DRAWN || !hasPower))) return;
   const data = inLanes ? allLanes() : wholeRun();
-  if (!data[0].length) {
-    const from = Math.min(...bands.map((band) => band.from)), to = Math.max(...bands.map((band) => band.to));
-    data[0] = [from, to];
-    for (let i = 1; i < data.length; i++) data[i] = [null, null];
-  }
-  const from = Math.min(data[0][0], ...bands.map((band) => band.from)), to = Math.max(data[0][data[0].length - 1], ...bands.map((band) => band.to));
+  let [from, to] = timeOf(bands);
+  if (!inLanes && data[0].length) [from, to] = [Math.min(from, data[0][0]), Math.max(to, data[0].at(-1))];
+  const curves = [...(hasPower ? ofLanes(seriesOf("power", gpuNames, "W")) : []), ...(hasMemory ? seriesOf("memory", gpuNames, "MiB") : [])];
+  const drawnData = curves.length ? [data[0], ...data.slice(1 + (hasPower ? 0 : gpuNames.length))] : [[from, to], [null, null]];
   place("timeline", make("h2", {}, say("timeline")), make("p", { class: "hint how" }, say(inLanes ? "timeline_hint_lanes" : "timeline_hint")),
     ...(head.layout ? [make("p", { class: "hint" }, say("between_hint"))] : []));
-  const entry = chart(document.getElementById("timeline"), 260, () => ({
-    data,
+  const entry = chart(document.getElementById("timeline"), curves.length ? 260 : 110, () => ({
+    data: drawnData,
     options: {
       tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000 + offsetAt(seconds * 1000) * 1000), "Etc/UTC"),
-      scales: { x: { time: true, range: (plot, low, high) => (plot.zoomed ? [low, high] : [from, to]) }, W: { range: (plot, low, high) => [0, (high || 1) * 1.05] }, MiB: { range: (plot, low, high) => [0, (high || 1) * 1.05] } },
-      series: [{ label: say("time"), value: (plot, value) => (value ? moment(value * 1000) : "–") }, ...ofLanes(seriesOf("power", gpuNames, "W")), ...(hasMemory ? seriesOf("memory", gpuNames, "MiB") : [])],
-      axes: [axis({ values: clockOf, space: 90, size: 32 }), axis({ scale: "W", label: `${say("power")} (W)` }),
-        ...(hasMemory ? [axis({ scale: "MiB", side: 1, label: `${say("memory")} (MiB)`, grid: { show: false } })] : [])],
+      padding: inLanes ? [null, LANES_RIGHT, null, null] : curves.length ? undefined : [null, 36, null, 36], legend: { show: curves.length > 0 },
+      scales: { x: { time: true, range: (plot, low, high) => (plot.zoomed ? [low, high] : [from, to]) }, ...Object.fromEntries(["W", "MiB"].map((unit) => [unit, { range: (plot, low, high) => [0, (high || 1) * 1.05] }])) },
+      series: [{ label: say("time"), value: (plot, value) => (value ? moment(value * 1000) : "–") }, ...(curves.length ? curves : [{ show: false }])],
+      axes: [axis({ values: clockOf, incrs: SECONDS, space: 90, size: 32 }),
+        ...(hasPower ? [axis({ scale: "W", label: `${say("power")} (W)`, labelSize: AXIS_NAME, size: inLanes ? (plot, labels, which) => Math.max(axisRoom(plot, labels, which), lanesLeft(plot.width) - AXIS_NAME) : axisRoom })] : []),
+        ...(hasMemory ? [axis({ scale: "MiB", side: hasPower ? 1 : 3, label: `${say("memory")} (MiB)`, grid: { show: !hasPower } })] : []),
+        ...(curves.length ? [] : [{ show: false }])],
       hooks: {
         drawClear: [behind(inLanes ? [] : runBands(), [])],
         setSelect: [(plot) => { plot.zoomed = plot.select.width > 0; }],
+        ready: [() => laneTime.redraw?.()], // only now it is known where its axis is
+        setScale: [(plot, key) => { if (key === "x") zoomLanes(plot.scales.x.min, plot.scales.x.max); }],
         init: [(plot) => {
           plot.over.addEventListener("dblclick", () => { plot.zoomed = false; }, { capture: true });
           plot.over.addEventListener("click", (event) => {

@@ -61,7 +61,7 @@ function showCurves(parent, row) {
   const traces = row.data.trace || [];
   if (row.data.trace_error) parent.append(make("p", { class: "hint" }, say("trace_error", { text: row.data.trace_error })));
   if (!traces.length) {
-    parent.append(make("p", { class: "hint" }, say("no_trace")));
+    if (rows.some((one) => one.data.trace?.length)) parent.append(make("p", { class: "hint" }, say("no_trace"))); // of a whole run it is said once
     return;
   }
   const box = make("div", { class: "charts" });
@@ -130,29 +130,31 @@ function budgetOf(row) {
     sum("budget_read_out", budget.read_out), sum("budget_total", budget.total))];
 }
 
-/* The power within one of the job's steps: each GPU's curve with its band, phases between dotted lines with their joules. */
+/* The power within one of the job's steps: the curve with its band, phases between dotted lines with their joules. */
+function drawSteps({ bins, phases }, width) {
+  const end = bins.at(-1).end_s, watts = (v, digits) => withUnit(v, "W", digits), ms = (v, digits) => withUnit(v, "ms", digits);
+  const across = numberScale([], { from: 0, to: end * 1000, margin: 0, n: marksFor(width), text: ms }), upwards = numberScale([], { from: 0, to: Math.max(...bins.map((bin) => bin.power_w + bin.half_width_w)), margin: 0, n: 5, text: watts });
+  const { svg, x: at, y: over, top, bottom } = frame(width, 320, say("step_power"), across, upwards, ["", ""], 44);
+  svg.classList.add("step-power");
+  const x = (s) => at(s * 1000), y = (w) => over(Math.max(w, 0));
+  const line = (value) => bins.flatMap((bin) => [`${x(bin.begin_s)} ${y(value(bin))}`, `${x(bin.end_s)} ${y(value(bin))}`]);
+  const back = [...bins].reverse().flatMap((bin) => [bin.end_s, bin.begin_s].map((s) => `${x(s)} ${y(bin.power_w - bin.half_width_w)}`));
+  svg.append(make("path", { d: `M${line((bin) => bin.power_w + bin.half_width_w).concat(back).join("L")}Z`, fill: "var(--accent)", opacity: 0.2 }),
+    make("path", { d: `M${line((bin) => bin.power_w).join("L")}`, fill: "none", stroke: "var(--accent)", "stroke-width": 2 }));
+  for (const phase of phases) {
+    const from = x(Math.min(phase.begin_s, end)), to = x(Math.min(phase.end_s, end)), joules = isNumber(phase.energy_j) ? `${withUnit(phase.energy_j, "J", 3)} ± ${plain(phase.half_width_j, 2)}` : say("unknown");
+    svg.append(make("line", { x1: to, x2: to, y1: top, y2: bottom, stroke: "var(--soft)", "stroke-dasharray": "2 4" }),
+      ...[[phase.name, top - 24, "phase"], [joules, top - 8, "soft"]].map(([text, up, name]) => make("text", { x: (from + to) / 2, y: up, "text-anchor": "middle", class: name }, make("title", {}, `${phase.name}: ${joules}`), cut(text, to - from))));
+  }
+  return svg;
+}
+
 function stepsOf(row) {
   return (row.data.tare?.energy?.step_power || []).flatMap((steps) => {
-    const title = make("h3", {}, `${say("step_power")} (${steps.device})`), bins = steps.bins;
-    if (!bins?.length) return [title, make("p", { class: "hint", lang: "en" }, steps.reason ?? "")];
-    const width = 1100, height = 320, top = 44, bottom = 40, right = 20, end = bins.at(-1).end_s;
-    const high = Math.max(...bins.map((bin) => bin.power_w + bin.half_width_w)), upwards = ticks(0, high, 5), across = ticks(0, end * 1000, 8);
-    const left = Math.max(70, widest(upwards.map((tick) => withUnit(tick, "W"))) + 14);
-    const x = (s) => left + (s / end) * (width - left - right), y = (w) => height - bottom - (Math.max(w, 0) / high) * (height - top - bottom);
-    const line = (value, of = bins) => of.flatMap((bin) => [`${x(bin.begin_s)} ${y(value(bin))}`, `${x(bin.end_s)} ${y(value(bin))}`]);
-    const back = [...bins].reverse().flatMap((bin) => [bin.end_s, bin.begin_s].map((s) => `${x(s)} ${y(bin.power_w - bin.half_width_w)}`));
-    const svg = make("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": say("step_power"), class: "step-power" });
-    for (const tick of upwards) svg.append(make("line", { x1: left, x2: width - right, y1: y(tick), y2: y(tick), stroke: "var(--line)" }), make("text", { x: left - 8, y: y(tick) + 4, "text-anchor": "end", class: "soft" }, withUnit(tick, "W")));
-    for (const tick of across) svg.append(make("text", { x: x(tick / 1000), y: height - bottom + 18, "text-anchor": "middle", class: "soft" }, withUnit(tick, "ms")));
-    svg.append(make("path", { d: `M${line((bin) => bin.power_w + bin.half_width_w).concat(back).join("L")}Z`, fill: "var(--accent)", opacity: 0.2 }),
-      make("path", { d: `M${line((bin) => bin.power_w).join("L")}`, fill: "none", stroke: "var(--accent)", "stroke-width": 2 }));
-    for (const phase of steps.phases) {
-      const from = x(Math.min(phase.begin_s, end)), to = x(Math.min(phase.end_s, end)), joules = isNumber(phase.energy_j) ? `${withUnit(phase.energy_j, "J", 3)} ± ${plain(phase.half_width_j, 2)}` : say("unknown");
-      svg.append(make("line", { x1: to, x2: to, y1: top, y2: height - bottom, stroke: "var(--soft)", "stroke-dasharray": "2 4" }),
-        make("text", { x: (from + to) / 2, y: top - 24, "text-anchor": "middle", class: "phase" }, make("title", {}, `${phase.name}: ${joules}`), cut(phase.name, to - from)),
-        make("text", { x: (from + to) / 2, y: top - 8, "text-anchor": "middle", class: "soft" }, make("title", {}, `${phase.name}: ${joules}`), cut(joules, to - from)));
-    }
-    return [title, svg, make("p", { class: "hint" }, say("step_power_hint", { n: steps.steps, left: steps.steps_left_out }))];
+    const title = make("h3", {}, `${say("step_power")} (${steps.device})`), box = make("div", {});
+    if (!steps.bins?.length) return [title, make("p", { class: "hint", lang: "en" }, steps.reason ?? "")];
+    sized(box, (width) => drawSteps(steps, width));
+    return [title, box, make("p", { class: "hint" }, say("step_power_hint", { n: steps.steps, left: steps.steps_left_out }))];
   });
 }
 

@@ -13,16 +13,6 @@ function paramOf(row, name) {
   return typeof value === "boolean" || (typeof value === "string" && /^-?\d+$/.test(value)) ? Number(value) : value;
 }
 
-/* 1, 2 and 5 of each power of ten, or as few of them as n. */
-function logTicks(low, high, n) {
-  const all = [];
-  for (let power = Math.floor(Math.log10(low)); power <= Math.log10(high); power++)
-    for (const step of [1, 2, 5]) if (step * 10 ** power >= low * (1 - 1e-9) && step * 10 ** power <= high * (1 + 1e-9)) all.push(Number(`${step}e${power}`));
-  const tens = all.filter((tick) => String(tick.toExponential()).startsWith("1e"));
-  const few = all.length > n && tens.length >= 2 ? tens : all;
-  return few.length >= 2 ? few.filter((tick, i) => i % Math.ceil(few.length / n) === 0) : [low, high];
-}
-
 /* Levels next to each other that have an interval, as one outline. */
 function bandsOf(levels, x, y) {
   const bands = [];
@@ -40,32 +30,13 @@ function bandsOf(levels, x, y) {
   return bands;
 }
 
-function drawEffect(group, effect) {
+function drawEffect(group, effect, width) {
   const on = effectOn(effect), levels = effect.curve, of = new Set(group.experiments);
   const points = finished.filter((row) => of.has(row.id)).map((row) => ({ x: paramOf(row, effect.hyperparameter), y: on.of(row), row })).filter((p) => isNumber(p.x) && isNumber(p.y));
-  const width = 1100, height = 400, top = 24, bottom = 48;
   const xs = [...levels.flatMap((level) => [level.from, level.to]), ...points.map((p) => p.x)];
   const ys = [...levels.flatMap((level) => [level.median, ...(level.interval ? [level.interval.low, level.interval.high] : [])]), ...points.map((p) => p.y)];
-  const range = (values) => { let low = Infinity, high = -Infinity; for (const v of values) { low = Math.min(low, v); high = Math.max(high, v); } return [low, high]; };
-  const [low, high] = range(xs), [least, most] = range(ys);
-  const each = new Set(xs).size <= 8, log = low > 0 && high / low >= (each ? 8 : 20), scale = log ? Math.log10 : (v) => v;
-  const wide = (from, to) => (to - from || Math.abs(from) || 1) * 0.05;
-  const x0 = scale(low) - wide(scale(low), scale(high)), x1 = scale(high) + wide(scale(low), scale(high)), y0 = least - wide(least, most), y1 = most + wide(least, most);
-  const across = each ? [...new Set(xs)].sort((a, b) => a - b) : log ? logTicks(low, high, 10) : ticks(low, high, 8), upwards = ticks(y0, y1, 6);
-  const below = across.map((tick) => plain(tick, log || each ? 4 : Math.max(digitsOf(across), 4))), beside = upwards.map((tick) => on.text(tick, digitsOf(upwards)));
-  const left = Math.max(80, widest(beside) + 14), right = Math.max(30, widest(below) / 2 + 4);
-  const x = (v) => left + ((scale(v) - x0) / (x1 - x0)) * (width - left - right), y = (v) => height - bottom - ((v - y0) / (y1 - y0)) * (height - top - bottom);
-  const svg = make("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": effectTitle(effect) });
-  let free = -Infinity;
-  across.forEach((tick, i) => {
-    svg.append(make("line", { x1: x(tick), x2: x(tick), y1: top, y2: height - bottom, stroke: "var(--line)" }));
-    if (x(tick) - widest([below[i]]) / 2 < free) return;
-    svg.append(make("text", { x: x(tick), y: height - bottom + 18, "text-anchor": "middle", class: "soft" }, below[i]));
-    free = x(tick) + widest([below[i]]) / 2 + 8;
-  });
-  upwards.forEach((tick, i) => svg.append(make("line", { x1: left, x2: width - right, y1: y(tick), y2: y(tick), stroke: "var(--line)" }), make("text", { x: left - 8, y: y(tick) + 4, "text-anchor": "end", class: "soft" }, beside[i])));
-  svg.append(make("text", { x: (left + width - right) / 2, y: height - 8, "text-anchor": "middle" }, make("title", {}, effect.hyperparameter), cut(effect.hyperparameter, width - left - right)),
-    make("text", { x: left, y: 14 }, make("title", {}, on.title), cut(on.title, width - left - 4)));
+  const each = isFew(xs), across = numberScale(xs, { each, log: isLog(xs, each ? 8 : 20), n: marksFor(width), text: plain }), upwards = numberScale(ys, { n: 6, text: on.text });
+  const { svg, x, y } = frame(width, tall(width, 400), effectTitle(effect), across, upwards, [effect.hyperparameter, on.title]);
   /* Thousands of points would hide the line. */
   svg.append(make("g", { opacity: points.length > 300 ? 0.3 : 0.8 }, ...points.map((p) => point(x(p.x), y(p.y), p.row, () => `${p.row.id}: ${effect.hyperparameter} ${plain(p.x)}, ${on.text(p.y)}`))));
   for (const d of bandsOf(levels, x, y)) svg.append(make("path", { d, class: "effect-band", fill: "var(--accent)", "fill-opacity": 0.25, stroke: "var(--accent)", "stroke-opacity": 0.5, "pointer-events": "none" }));
@@ -94,7 +65,7 @@ function showEffects() {
   const fill = () => effects.replaceChildren(...effectGroups[groups.value].effects.map((effect, i) => [effect, i]).sort((a, b) => a[0].p_corrected - b[0].p_corrected || Math.abs(b[0].rho) - Math.abs(a[0].rho) || a[1] - b[1]).map(([effect, i]) => make("option", { value: i }, effectTitle(effect))));
   const update = () => {
     const group = effectGroups[groups.value], effect = group.effects[effects.value];
-    box.replaceChildren(drawEffect(group, effect));
+    sized(box, (width) => drawEffect(group, effect, width));
     text.textContent = effectSentence(effect);
   };
   fill();

@@ -43,29 +43,49 @@ function laneBars(group, lane, n, x, y, height) {
   }
 }
 
-/* The lanes in time, as wide as there is room: letters stay as large as they are elsewhere. */
+/* Names beside the bars, as wide as the axis of the power above them; both charts end at the same place. */
+const LANES_RIGHT = 14;
+const lanesEnd = () => Math.max(...usage.lanes.flatMap((lane) => lane.spans.map((span) => span[1])), 1);
+const lanesLeft = (width) => Math.max(Math.min(widest(usage.lanes.map(laneName)) + 14, width * 0.3), 72);
+/* What of the run's time is shown, in ms since its start; null: all. */
+const laneTime = { from: 0, to: null, redraw: null };
+function zoomLanes(from, to) {
+  const [low, high] = [from, to].map((seconds) => seconds * 1000 - usage.from_ms), all = low <= 0.5 && high >= lanesEnd() - 0.5;
+  if (!laneTime.redraw || (all ? laneTime.to === null : laneTime.from === low && laneTime.to === high)) return;
+  [laneTime.from, laneTime.to] = all ? [0, null] : [low, high];
+  laneTime.redraw();
+}
+
+/* The lanes in time, as wide as there is room. */
 function drawLanes(width) {
   const all = usage.lanes, line = all.length <= 12 ? 28 : all.length <= 32 ? 20 : 14, foot = 26;
-  const names = all.map(laneName), left = Math.min(widest(names) + 14, width * 0.3), right = 14;
-  const end = Math.max(...all.flatMap((lane) => lane.spans.map((span) => span[1])), 1), height = all.length * line + foot;
-  const x = (ms) => left + (ms / end) * (width - left - right);
+  const plot = document.getElementById("timeline-chart")?.plot, names = all.map(laneName), left = plot ? plot.bbox.left / devicePixelRatio : lanesLeft(width), right = LANES_RIGHT;
+  const start = laneTime.from, end = laneTime.to ?? lanesEnd(), height = all.length * line + foot;
+  const x = (ms) => left + ((ms - start) / (end - start)) * (width - left - right);
   const svg = make("svg", { viewBox: `0 0 ${width} ${height}`, width, height, role: "group", "aria-label": say("lanes_in_time") });
   const pattern = make("pattern", { id: "lane-hatch", width: 6, height: 6, patternUnits: "userSpaceOnUse", patternTransform: "rotate(45)" }, make("line", { x1: 0, x2: 0, y1: 0, y2: 6, stroke: "var(--soft)", "stroke-width": 2, opacity: 0.55 }));
-  svg.append(make("defs", {}, pattern));
-  const marks = ticks(0, end / 1000, Math.max(Math.floor((width - left) / 110), 2), true);
+  svg.append(make("defs", {}, pattern, make("clipPath", { id: "lane-room" }, make("rect", { x: left, y: 0, width: Math.max(width - left - right + 1, 1), height }))));
+  const span = end - start, clock = usage.from_ms / 1000 + offsetAt(usage.from_ms), room = width - left - right, step = SECONDS.find((one) => (one * 1000 * room) / span >= 90) ?? SECONDS.at(-1);
+  svg.append(make("line", { x1: left, x2: left, y1: 0, y2: height - foot, stroke: "var(--line)" }));
+  const marks = [];
+  for (let at = Math.ceil((clock + start / 1000) / step) * step; at <= clock + end / 1000; at += step) marks.push(at - clock);
+  let free = -Infinity;
   for (const mark of marks) {
-    const at = x(mark * 1000), text = moment(usage.from_ms + mark * 1000).slice(end < 864e5 ? 11 : 5, end < 6e5 ? 19 : 16);
-    svg.append(make("line", { x1: at, x2: at, y1: 0, y2: height - foot, stroke: "var(--line)", opacity: 0.6 }),
-      make("text", { x: Math.min(at, width - textWidth(text) / 2 - 2), y: height - 8, "text-anchor": mark === 0 ? "start" : "middle", class: "soft" }, text));
+    const at = x(mark * 1000), text = moment(usage.from_ms + mark * 1000).slice(span < 864e5 ? 11 : 5, span < 6e5 ? 19 : 16), half = textWidth(text) / 2;
+    const middle = Math.min(Math.max(at, half), width - half - 2);
+    svg.append(make("line", { x1: at, x2: at, y1: 0, y2: height - foot, stroke: "var(--line)", opacity: 0.6 }));
+    if (middle - half < free) continue;
+    svg.append(make("text", { x: middle, y: height - 8, "text-anchor": "middle", class: "soft" }, text));
+    free = middle + half + 8;
   }
   all.forEach((lane, n) => {
-    const y = n * line + 3, group = make("g", { class: "lane" });
+    const y = n * line + 3, group = make("g", { class: "lane", "clip-path": "url(#lane-room)" });
     lane.bars = [];
     svg.append(make("text", { x: left - 8, y: y + line / 2 + 1, "text-anchor": "end", class: lane.lost ? "lost" : null },
       make("title", {}, [laneHint(lane), lane.lost].filter(Boolean).join("\n")), cut(names[n], left - 10)), group);
     laneBars(group, lane, n, x, y, line - 6);
   });
-  return { svg, at: (px, py) => ({ n: Math.floor(py / line), ms: ((px - left) / (width - left - right)) * end }) };
+  return { svg, at: (px, py) => ({ n: Math.floor(py / line), ms: start + ((px - left) / (width - left - right)) * (end - start) }) };
 }
 
 /* One bar is reached by Tab; arrows go along a lane and to the next one, Enter shows the experiment. */
@@ -94,12 +114,11 @@ function laneKeys(event) {
 function showLaneTime(box, said) {
   let drawing = null;
   const hint = () => { said.textContent = say("lanes_hint"); };
-  const redraw = (width) => {
-    drawing = drawLanes(Math.max(width, 260));
-    box.replaceChildren(drawing.svg);
-    const first = usage.lanes.flatMap((lane) => lane.bars)[0];
-    first?.bar.setAttribute("tabindex", "0");
+  const paint = (width) => {
+    drawing = drawLanes(width);
+    usage.lanes.flatMap((lane) => lane.bars)[0]?.bar.setAttribute("tabindex", "0");
     mark(chosen.row);
+    return drawing.svg;
   };
   const mark = (row) => {
     for (const lane of usage.lanes) for (const { bar, span } of lane.bars) bar.classList.toggle("chosen", span[3] === row?.number);
@@ -117,14 +136,8 @@ function showLaneTime(box, said) {
   box.addEventListener("keydown", laneKeys);
   chosen.listeners.push(mark);
   hint();
-  redraw(box.clientWidth);
-  let wide = box.clientWidth, asked = 0;
-  addEventListener("resize", () => {
-    cancelAnimationFrame(asked);
-    asked = requestAnimationFrame(() => { if (box.clientWidth !== wide && !onPaper) redraw((wide = box.clientWidth)); });
-  });
-  addEventListener("beforeprint", () => redraw(690));
-  addEventListener("afterprint", () => redraw((wide = box.clientWidth)));
+  sized(box, paint);
+  laneTime.redraw = () => box.replaceChildren(paint(roomOf(box)));
 }
 
 function legend() {

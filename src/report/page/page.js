@@ -28,7 +28,7 @@ function sentence() {
   if (!n) return say("believe_empty");
   if (n === failed) return say("believe_failed", { n });
   if (!judged) return say("believe_unjudged", { n });
-  return say(clean === n ? "believe_all" : clean ? "believe_some" : "believe_none", { n, clean });
+  return say(clean === n ? "believe_all" : clean ? "believe_some" : "believe_none", { n, clean, count: clean && clean < n ? clean : n });
 }
 
 function showVerdict() {
@@ -41,7 +41,7 @@ function showVerdict() {
       ...[...VERDICTS, "unjudged"].map((name) => [name, finished.filter((row) => row.verdict === name && (name !== "unjudged" || row.outcome !== "failed")).length])
         .filter(([name, n]) => n || name !== "unjudged").map(([name, n]) => tile(name, n, say(name) + ": " + say(name + "_hint"))),
       ...["succeeded", "failed"].map((name) => tile("", count(rows, "outcome", name), say(name))),
-      ...(rows.length > finished.length ? [tile("", rows.length - finished.length, say("planned"))] : []),
+      ...["under_way", "interrupted", "planned"].filter((name) => count(rows, "outcome", name)).map((name) => tile("", count(rows, "outcome", name), say(name))),
       ...(energies.length ? [tile("", withUnit(sum(energies), "J"), say("total_energy"), String(sum(energies)))] : []),
       ...(recorded.length ? [tile("", withUnit(sum(recorded), "J"), say("total_recorded"), String(sum(recorded)))] : []),
       ...(energies.length && co2e(sum(energies)) ? [tile("", co2e(sum(energies)), say("total_co2e", { n: plain(head.carbon_g_per_kwh) }))] : []),
@@ -66,52 +66,12 @@ function showEvidence() {
   place("evidence", make("h2", {}, say("disturbed")), list.length ? make("ul", { class: "seen" }, ...list.map((entry) => {
     const kind = kindOf(entry.item.kind);
     return make("li", { class: weightOf(entry.item) },
-      make("p", {}, badge(weightOf(entry.item)), " ", make("b", {}, entry.item.kind), ` ${say("evidence_count", { n: entry.times })}, ${say("in_experiments", { n: entry.rows.size })}`),
+      make("p", {}, badge(weightOf(entry.item)), " ", make("b", {}, entry.item.kind), ` ${say("evidence_count", { n: entry.times })}${say("comma")}${say("in_experiments", { n: entry.rows.size })}`),
       kind ? make("p", {}, kind.meaning) : null,
       kind ? make("p", {}, `${say("remedy")}: ${kind.remedy}`) : null,
       make("p", { class: "soft" }, ...links(entry), entry.rows.size > 12 ? " …" : ""));
   })) : make("p", { class: "hint" }, say("disturbed_none")));
 }
-
-/* ---- drawings without time: points that can be chosen ---- */
-
-const quantile = (sorted, q) => {
-  const at = (sorted.length - 1) * q, low = Math.floor(at);
-  return sorted[low] + (at - low) * ((sorted[low + 1] ?? sorted[low]) - sorted[low]);
-};
-
-/* About n round steps over a range; of seconds, as clocks have them. */
-const CLOCK = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 21600, 43200, 86400];
-function ticks(low, high, n, ofTime = false) {
-  /* Values that differ by their last digits alone: steps so small would never get from one to the next. */
-  if (!(high - low > 1e-9 * Math.max(Math.abs(low), Math.abs(high)))) return [low / 2 + high / 2];
-  const rough = (high - low) / n || 1, power = 10 ** Math.floor(Math.log10(rough));
-  const step = (ofTime && rough >= 1 && CLOCK.find((s) => s >= rough)) || [1, 2, 5, 10].map((m) => m * power).find((s) => s >= rough);
-  const list = [];
-  for (let i = Math.ceil(low / step); i * step <= high + step * 1e-9; i++) list.push(i * step);
-  return list;
-}
-
-/* An experiment as a point of a diagram, and what is said of it where the pointer is: there may be thousands. */
-const pointed = new WeakMap(), dots = {};
-function point(x, y, row, text) {
-  dots[row.verdict] ??= make("circle", { r: 4, fill: row.verdict === "contaminated" ? "none" : `var(--${row.verdict})`, "fill-opacity": 0.75, stroke: `var(--${row.verdict})` });
-  const dot = dots[row.verdict].cloneNode();
-  dot.setAttribute("cx", x);
-  dot.setAttribute("cy", y);
-  pointed.set(dot, { row, text });
-  return dot;
-}
-addEventListener("click", (event) => { if (pointed.has(event.target)) choose(pointed.get(event.target).row, true); });
-addEventListener("pointerover", (event) => {
-  if (pointed.has(event.target) && !event.target.firstChild) event.target.append(make("title", {}, pointed.get(event.target).text()));
-});
-
-/* So many digits that neighbouring ticks differ. */
-const digitsOf = (marks) => {
-  const step = marks.length > 1 ? marks[1] - marks[0] : 0, most = Math.max(...marks.map(Math.abs));
-  return step > 0 ? Math.min(Math.max(Math.ceil(Math.log10(most / step)) + 1, 3), 9) : 4;
-};
 
 const groupOf = (row) => (several.mode ? `${row.label}, ${say(row.mode)}` : row.label);
 
@@ -124,31 +84,31 @@ function spreadOf(quantity) {
     groups.get(key).push(row);
   }
   const all = [...groups.values()].flat().map(quantity.of);
-  if (!all.length) return null;
-  const single = [...groups.values()].every((list) => list.length === 1);
-  const width = 1100, left = Math.min(Math.max(widest([...groups.keys()]), 80), 360) + 24, line = single ? 24 : 46, height = groups.size * line + 40;
-  const margin = (Math.max(...all) - Math.min(...all) || Math.abs(all[0]) || 1) * 0.05;
-  const low = Math.min(...all) - margin, high = Math.max(...all) + margin;
-  const marks = ticks(quantity.below ? low : Math.max(low, 0), high, 7, quantity.ofTime), digits = digitsOf(marks);
-  const right = Math.max(20, widest(marks.map((tick) => quantity.text(tick, digits))) / 2 + 4);
-  const x = (value) => left + ((value - low) / (high - low)) * (width - left - right);
-  const svg = make("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": quantity.title });
-  for (const tick of marks)
-    svg.append(make("line", { x1: x(tick), x2: x(tick), y1: 0, y2: height - 30, stroke: "var(--line)" }),
-      make("text", { x: x(tick), y: height - 12, "text-anchor": "middle", class: "soft" }, quantity.text(tick, digits)));
-  let y = line / 2;
-  for (const [name, list] of [...groups].sort((a, b) => compare(a[0], b[0]))) {
-    const values = list.filter(counts).map(quantity.of).sort((a, b) => a - b);
-    svg.append(make("text", { x: left - 12, y: single ? y + 4 : y, "text-anchor": "end" }, make("title", {}, name), cut(name, left - 16)));
-    if (!single) svg.append(make("text", { x: left - 12, y: y + 14, "text-anchor": "end", class: "soft" }, say("n_runs", { n: list.length })));
-    if (values.length >= 4)
-      svg.append(make("rect", { x: x(quantile(values, 0.25)), y: y - 14, width: Math.max(x(quantile(values, 0.75)) - x(quantile(values, 0.25)), 1), height: 28, rx: 3, fill: "var(--unjudged-soft)", stroke: "var(--soft)" }));
+  if (all.length < 2) return null;
+  const single = [...groups.values()].every((list) => list.length === 1), sorted = [...groups].sort((a, b) => compare(a[0], b[0]));
+  return { title: quantity.title, tall: groups.size * (single ? 24 : 46) + 40, paint: (width) => drawSpread(quantity, sorted, all, single, width) };
+}
+
+/* Names are left of their lines, or above where there is no room beside. */
+function drawSpread(quantity, groups, all, single, width) {
+  const narrow = width < 600, above = narrow ? 18 : 0, line = (single ? 24 : 46) + above, height = groups.length * line + 40;
+  const scale = numberScale(all, { n: marksFor(width), ofTime: quantity.ofTime, text: quantity.text, margin: 0.05 });
+  const half = widest(scale.labels) / 2 + 4, left = narrow ? half : Math.min(Math.max(widest(groups.map(([name]) => name)), 80), 360) + 24, right = width - Math.max(20, half);
+  const x = (value) => left + scale.of(value) * (right - left);
+  const svg = make("svg", { viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": quantity.title });
+  marksBelow(svg, scale, x, 0, height - 30);
+  groups.forEach(([name, list], i) => {
+    const y = i * line + above + (line - above) / 2, values = list.filter(counts).map(quantity.of).sort((a, b) => a - b), n = say("n_runs", { n: list.length });
+    if (narrow) svg.append(make("text", { x: 2, y: y - (line - above) / 2 + 2 }, make("title", {}, name), cut(name, width - (single ? 4 : widest([n]) + 14))));
+    else svg.append(make("text", { x: left - 12, y: single ? y + 4 : y, "text-anchor": "end" }, make("title", {}, name), cut(name, left - 16)));
+    if (!single) svg.append(make("text", narrow ? { x: width - 2, y: y - (line - above) / 2 + 2, "text-anchor": "end", class: "soft" } : { x: left - 12, y: y + 14, "text-anchor": "end", class: "soft" }, n));
+    const at = (q) => x(quantile(values, q));
+    if (values.length >= 4) svg.append(make("rect", { x: at(0.25), y: y - 14, width: Math.max(at(0.75) - at(0.25), 1), height: 28, rx: 3, fill: "var(--unjudged-soft)", stroke: "var(--soft)" }));
     if (values.length > 1)
-      svg.append(make("line", { x1: x(quantile(values, 0.5)), x2: x(quantile(values, 0.5)), y1: y - 16, y2: y + 16, stroke: "var(--ink)", "stroke-width": 2 }, make("title", {}, say("median", { v: quantity.text(quantile(values, 0.5)) }))));
-    list.forEach((row, i) => svg.append(point(x(quantity.of(row)), single ? y : y + ((i * 7) % 19) - 9, row, () => `${row.id}: ${quantity.text(quantity.of(row))}`)));
-    y += line;
-  }
-  return { title: quantity.title, svg, tall: height };
+      svg.append(make("line", { x1: at(0.5), x2: at(0.5), y1: y - 16, y2: y + 16, stroke: "var(--ink)", "stroke-width": 2 }, make("title", {}, say("median", { v: quantity.text(quantile(values, 0.5)) }))));
+    list.forEach((row, k) => svg.append(point(x(quantity.of(row)), single ? y : y + ((k * 7) % 19) - 9, row, () => `${row.id}: ${quantity.text(quantity.of(row))}`)));
+  });
+  return svg;
 }
 
 /* ", 2 not finite": of a metric that was NaN or infinite; those are in no figure. */
@@ -165,9 +125,11 @@ function showSpread() {
     ...metricNames.map((name) => ({ title: name + diverged(name), of: (row) => row.metrics[name], text: (v, digits = 5) => plain(v, digits), below: true })),
   ];
   const parts = quantities.map(spreadOf).filter(Boolean);
+  if (!parts.length) return leaveOut(say("spread"), say("spread_none"));
   let room = 1200;
-  const folded = parts.map(({ title, svg, tall }, i) => make("details", { open: i === 0 || (room -= tall) > 0 }, make("summary", {}, title), svg));
-  if (parts.length) place("spread", make("h2", {}, say("spread")), make("p", { class: "hint" }, say("spread_hint")), ...folded);
+  const folded = parts.map(({ title, tall }, i) => make("details", { open: i === 0 || (room -= tall) > 0 }, make("summary", {}, title), make("div", {})));
+  place("spread", make("h2", {}, say("spread")), make("p", { class: "hint" }, say("spread_hint")), ...folded);
+  parts.forEach(({ paint }, i) => sized(folded[i].lastChild, paint));
 }
 
 /* Of the points (energy, quality) those that no other beats in both. */
@@ -181,33 +143,33 @@ function frontOf(points, high) {
 /* Those that figures are made of: successes that nothing contaminated. */
 const counts = (row) => row.outcome === "succeeded" && row.verdict !== "contaminated";
 
-function drawFront(metric, sense, group) {
+function drawFront(metric, sense, group, width) {
   const points = finished.filter((row) => isNumber(row.energy) && isNumber(row.metrics[metric]) && (!group || groupOf(row) === group)).map((row) => ({ x: row.energy, y: row.metrics[metric], row }));
-  const width = 1100, height = 420, top = 24, bottom = 48;
-  const range = (values) => { const low = Math.min(...values), high2 = Math.max(...values), m = (high2 - low || Math.abs(low) || 1) * 0.06; return [low - m, high2 + m]; };
-  const [x0, x1] = range(points.map((p) => p.x)), [y0, y1] = range(points.map((p) => p.y));
-  const across = ticks(Math.max(x0, 0), x1, 8), upwards = ticks(y0, y1, 6);
-  const below = across.map((tick) => withUnit(tick, "J", digitsOf(across))), beside = upwards.map((tick) => plain(tick, Math.max(digitsOf(upwards), 5)));
-  const left = Math.max(80, widest(beside) + 14), right = Math.max(30, widest(below) / 2 + 4);
-  const x = (v) => left + ((v - x0) / (x1 - x0)) * (width - left - right), y = (v) => height - bottom - ((v - y0) / (y1 - y0)) * (height - top - bottom);
-  const svg = make("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": say("front") });
-  across.forEach((tick, i) => svg.append(make("line", { x1: x(tick), x2: x(tick), y1: top, y2: height - bottom, stroke: "var(--line)" }), make("text", { x: x(tick), y: height - bottom + 18, "text-anchor": "middle", class: "soft" }, below[i])));
-  upwards.forEach((tick, i) => svg.append(make("line", { x1: left, x2: width - right, y1: y(tick), y2: y(tick), stroke: "var(--line)" }), make("text", { x: left - 8, y: y(tick) + 4, "text-anchor": "end", class: "soft" }, beside[i])));
-  svg.append(make("text", { x: (left + width - right) / 2, y: height - 8, "text-anchor": "middle" }, say("energy")), make("text", { x: left, y: 14 }, make("title", {}, metric), cut(metric, width - left - 4)));
+  const across = numberScale(points.map((p) => p.x), { n: marksFor(width), text: (v, digits) => withUnit(v, "J", digits) }), upwards = numberScale(points.map((p) => p.y), { n: 6, text: (v, digits) => plain(v, Math.max(digits, 5)) });
+  const { svg, x, y, right } = frame(width, tall(width, 420), say("front"), across, upwards, [say("energy"), metric]);
   const best = sense ? frontOf(points.filter((p) => counts(p.row)), sense === "high") : [];
   svg.append(make("path", { d: best.map((p, i) => `${i ? "L" : "M"}${x(p.x)} ${y(p.y)}`).join(""), fill: "none", stroke: "var(--accent)", "stroke-width": 2, class: "front", "data-ids": best.map((p) => p.row.id).join(" ") }));
-  if (best.length <= 20) for (const p of best) svg.append(make("text", { x: x(p.x) + 7, y: y(p.y) - 7, class: "soft" }, `#${p.row.number}`));
+  let free = -Infinity;
+  for (const [p, text] of best.length <= 20 ? best.map((one) => [one, `#${one.row.number}`]) : []) {
+    const wide = textWidth(text), at = Math.min(x(p.x) + 7, right - wide);
+    if (at < free) continue;
+    svg.append(make("text", { x: at, y: Math.max(y(p.y) - 7, 34), class: "soft" }, text));
+    free = at + wide + 4;
+  }
   for (const p of points) svg.append(point(x(p.x), y(p.y), p.row, () => `${p.row.id}: ${withUnit(p.x, "J")}, ${metric} ${plain(p.y, 5)}`));
   return svg;
 }
 
+/* The metric that most runs have, of those whose goal is known; a score before a loss, as the figures of "stats" choose it. */
+const senseOf = (name) => ({ minimize: "low", maximize: "high" }[head.goals?.[name]] ?? "");
+function bestMetric(names) {
+  const having = (name) => finished.filter((row) => counts(row) && isNumber(row.metrics[name])).length, rank = (name) => ["high", "low", ""].indexOf(senseOf(name));
+  return [...names].sort((a, b) => (rank(a) === 2) - (rank(b) === 2) || having(b) - having(a) || rank(a) - rank(b) || compare(a, b))[0];
+}
+
 function showFront() {
   const usable = metricNames.filter((name) => finished.some((row) => isNumber(row.energy) && isNumber(row.metrics[name])));
-  if (!usable.length) {
-    place("front", make("h2", {}, say("front")), make("p", { class: "hint" }, say("front_none")));
-    return;
-  }
-  const senseOf = (name) => ({ minimize: "low", maximize: "high" }[head.goals?.[name]] ?? "");
+  if (!usable.length) return leaveOut(say("front"), say("front_none"));
   const box = make("div", {});
   const option = (value, text) => make("option", { value }, text);
   const metric = make("select", { id: "metric", "aria-label": say("quality"), onchange: () => { sense.value = senseOf(metric.value); fill(); update(); } }, ...usable.map((name) => option(name, name)));
@@ -217,22 +179,28 @@ function showFront() {
     const names = [...new Set(finished.filter((row) => isNumber(row.energy) && isNumber(row.metrics[metric.value])).map(groupOf))];
     group.replaceChildren(...(names.length > 1 ? [option("", say("all_models"))] : []), ...names.map((name) => option(name, name)));
   };
-  const update = () => box.replaceChildren(drawFront(metric.value, sense.value, group.value));
-  /* The metric that most runs have, of those whose goal is known; a score before a loss, as the figures of "stats" choose it. */
-  const having = (name) => finished.filter((row) => counts(row) && isNumber(row.metrics[name])).length;
-  const rank = (name) => ["high", "low", ""].indexOf(senseOf(name));
-  metric.value = [...usable].sort((a, b) => (rank(a) === 2) - (rank(b) === 2) || having(b) - having(a) || rank(a) - rank(b) || compare(a, b))[0];
+  const update = () => sized(box, (width) => drawFront(metric.value, sense.value, group.value, width));
+  metric.value = bestMetric(usable);
   sense.value = senseOf(metric.value);
   fill();
   place("front", make("h2", {}, say("front")), make("p", { class: "hint" }, say("front_hint")), make("div", { class: "controls" }, metric, sense, group), box);
   update();
 }
 
+/* What has no data is said once. */
+function showLeftOut() {
+  if (leftOut.length) place("left-out", make("h2", {}, say("charts_left_out")), make("ul", { class: "hint" }, ...leftOut.map((text) => make("li", {}, text))));
+}
+
 showTop();
+showState();
 showVerdict();
 showTable();
 place("foot", make("p", {}, say(head.layout ? "foot_study" : "foot")));
-const worst = ["contaminated", "suspect", "unverified"].map((verdict) => rows.find((row) => row.verdict === verdict)).find(Boolean);
+const worst = ["contaminated", "suspect", "unverified"].map((verdict) => rows.find((row) => row.verdict === verdict)).find(Boolean), before = kept();
 if (rows.length) choose(worst || finished[0] || rows[0]);
-/* What can be worked with comes first; each of these when the one before was painted. */
-for (const [i, show] of [showTimeline, showLanes, showCurves, showEvidence, showSpread, showFront, showEffects].entries()) setTimeout(show, 20 * i);
+if (before) putBack(before);
+/* What can be worked with comes first; each of these when the one before was painted, or at once where somebody was reading already. */
+const later = [showTimeline, showLanes, showCurves, showRelations, showEvidence, showSpread, showFront, showEffects, showLeftOut];
+if (before) for (const show of [...later, () => putBackPlace(before)]) show();
+else for (const [i, show] of later.entries()) setTimeout(show, 20 * i);

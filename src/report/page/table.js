@@ -1,29 +1,31 @@
-/* The table of experiments: sorted by any column, filtered by words, verdict and outcome, walked by keys. */
+/* The table of experiments: sorted by any column, filtered by the find box, verdict, outcome and what is selected among the relations, walked
+ * by keys. The id stays in sight; how it ended, its metrics and hyperparameters come before what it cost. */
 const several = { label: new Set(rows.map((row) => row.label)).size > 1, mode: new Set(rows.map((row) => row.mode)).size > 1 };
 const bestValue = (row, name) => row.data.tare?.best?.[name]?.value ?? null;
 const COLUMNS = [
-  { key: "number", title: say("number"), number: true, of: (row) => row.number },
-  { key: "id", title: say("experiment"), of: (row) => row.id },
-  { key: "outcome", title: say("outcome"), of: (row) => say(row.outcome), show: (row) => badge(row.outcome) },
-  { key: "verdict", title: say("verdict"), of: (row) => ["clean", "unjudged", "unverified", "suspect", "contaminated"].indexOf(row.verdict), words: (row) => say(row.verdict), show: (row) => badge(row.verdict) },
-  { key: "duration", title: say("duration"), number: true, of: (row) => row.duration, text: duration },
-  { key: "energy", title: say("energy"), number: true, of: (row) => row.energy, text: (v) => withUnit(v, "J") },
-  { key: "halfWidth", title: say("half_width"), number: true, of: (row) => row.halfWidth, text: (v) => withUnit(v, "J", 2) },
-  { key: "net", title: say("net_energy"), number: true, of: (row) => row.net, text: (v) => withUnit(v, "J") },
-  { key: "power", title: say("mean_power"), number: true, of: (row) => row.power, text: (v) => withUnit(v, "W") },
-  { key: "cpu", title: say("cpu_energy"), number: true, of: (row) => row.cpu, text: (v) => withUnit(v, "J") },
-  { key: "memory", title: say("peak_memory"), number: true, of: (row) => row.memory, text: (v) => withUnit(v, "MiB") },
+  { key: "id", title: say("experiment"), also: ["id"], of: (row) => row.id, class: "frozen" },
+  { key: "number", title: say("number"), also: ["number"], number: true, of: (row) => row.number },
+  { key: "outcome", title: say("outcome"), also: ["state", "result"], of: (row) => say(row.outcome), words: (row) => [row.outcome, say(row.outcome)], show: (row) => badge(row.outcome) },
+  { key: "verdict", title: say("verdict"), also: ["verdict"], of: (row) => ["clean", "unjudged", "unverified", "suspect", "contaminated"].indexOf(row.verdict), words: (row) => [row.verdict, say(row.verdict)], show: (row) => badge(row.verdict) },
   ...metricNames.map((name) => ({ key: "m:" + name, title: name, number: true, of: (row) => row.metrics[name] ?? null, text: (v) => (isNumber(v) ? plain(v, 5) : String(v)) })),
   /* The best of a training, where for any it is not the last one. */
   ...metricNames.filter((name) => rows.some((row) => isNumber(bestValue(row, name)) && bestValue(row, name) !== row.metrics[name])).map((name) => ({ key: "b:" + name, title: say("best_of", { name }), number: true, of: (row) => bestValue(row, name), text: (v) => plain(v, 5) })),
   ...paramNames.map((name) => ({ key: "p:" + name, title: name, number: true, of: (row) => row.params[name] ?? null, text: (v) => (isNumber(v) && !Number.isInteger(v) ? plain(v, 6) : String(v)) })),
-  { key: "model", title: say("model"), of: (row) => (several.label ? row.label : null) },
-  { key: "mode", title: say("mode"), of: (row) => (several.mode ? say(row.mode) : null) },
-  { key: "retries", title: say("retries"), number: true, of: (row) => row.retries },
-  { key: "error", title: say("error"), of: (row) => row.error, class: "error" },
+  { key: "duration", title: say("duration"), also: ["time"], number: true, of: (row) => row.duration, text: duration },
+  { key: "energy", title: say("energy"), also: ["energy"], number: true, of: (row) => row.energy, text: (v) => withUnit(v, "J") },
+  { key: "halfWidth", title: say("half_width"), also: ["half_width"], number: true, of: (row) => row.halfWidth, text: (v) => withUnit(v, "J", 2) },
+  { key: "net", title: say("net_energy"), also: ["net"], number: true, of: (row) => row.net, text: (v) => withUnit(v, "J") },
+  { key: "power", title: say("mean_power"), also: ["power"], number: true, of: (row) => row.power, text: (v) => withUnit(v, "W") },
+  { key: "cpu", title: say("cpu_energy"), also: ["cpu"], number: true, of: (row) => row.cpu, text: (v) => withUnit(v, "J") },
+  { key: "memory", title: say("peak_memory"), also: ["memory"], number: true, of: (row) => row.memory, text: (v) => withUnit(v, "MiB") },
+  { key: "model", title: say("model"), also: ["model"], of: (row) => (several.label ? row.label : null) },
+  { key: "mode", title: say("mode"), also: ["mode"], of: (row) => (several.mode ? say(row.mode) : null) },
+  { key: "retries", title: say("retries"), also: ["retries"], number: true, of: (row) => row.retries },
+  { key: "error", title: say("error"), also: ["error"], of: (row) => row.error, class: "error" },
 ].filter((column) => ["number", "id", "outcome", "verdict"].includes(column.key) || rows.some((row) => { const v = column.of(row); return v !== null && v !== undefined && v !== "" && !(column.key === "retries" && v === 0); }));
 
-const table = { sort: "number", down: false, words: [], verdict: "", outcome: "", elements: new Map(), body: null, shown: [] };
+/* brushes: key → {of(row), from, to}, what is selected among the relations. */
+const table = { sort: "number", down: false, find: "", tests: [], brushes: new Map(), verdict: "", outcome: "", elements: new Map(), body: null, shown: [], listeners: [] };
 
 function cellText(column, row) {
   const value = column.of(row);
@@ -39,7 +41,7 @@ function tableRow(row) {
   const cells = COLUMNS.map((column) => {
     const value = column.of(row);
     const attributes = { class: classOf(column) };
-    if (column.class === "error" || isNumber(value)) attributes.title = value;
+    if (column.class || isNumber(value)) attributes.title = value;
     return make("td", attributes, column.show ? column.show(row) : cellText(column, row));
   });
   const element = make("tr", { tabindex: "-1", "data-id": row.id, onclick: () => choose(row) }, ...cells);
@@ -49,7 +51,7 @@ function tableRow(row) {
 
 /* What a row can be found by, made when it is first asked for. */
 function wordsOf(row) {
-  row.words ??= [...COLUMNS.map((column) => (column.words ? column.words(row) : cellText(column, row))), row.label, row.mode].join("\n").toLowerCase();
+  row.words ??= [...COLUMNS.flatMap((column) => (column.words ? column.words(row) : cellText(column, row))), row.label, row.mode].join("\n").toLowerCase();
   return row.words;
 }
 
@@ -83,18 +85,26 @@ function entryOf(row) {
 function refresh() {
   const fits = (row) =>
     (!table.verdict || row.verdict === table.verdict) && (!table.outcome || row.outcome === table.outcome) &&
-    table.words.every((word) => wordsOf(row).includes(word));
+    table.tests.every((test) => test(row)) && [...table.brushes.values()].every(({ of, from, to }) => { const v = of(row); return isNumber(v) && from <= v && v <= to; });
   table.shown = sorted(rows.filter(fits));
   table.body.replaceChildren();
   fill(CHUNK);
   if (!table.shown.length) table.body.append(make("tr", {}, make("td", { colspan: COLUMNS.length }, say("no_rows"))));
   document.getElementById("shown").textContent = say("shown", { n: table.shown.length, all: rows.length });
+  document.getElementById("clear-brushes").hidden = !table.brushes.size;
   for (const heading of document.querySelectorAll("#table th")) {
     const active = heading.dataset.key === table.sort;
     heading.setAttribute("aria-sort", active ? (table.down ? "descending" : "ascending") : "none");
   }
   mark();
+  for (const listener of table.listeners) listener();
 }
+
+function clearBrushes() {
+  table.brushes.clear();
+  refresh();
+}
+addEventListener("keydown", (event) => { if (event.key === "Escape" && table.brushes.size) clearBrushes(); });
 
 /* One row can be reached by Tab: the chosen one, or the first. */
 function mark() {
@@ -129,11 +139,14 @@ function showTable() {
     make("h2", {}, say("experiments")),
     make("p", { class: "hint how" }, say("table_hint")),
     make("div", { class: "controls" },
-      make("input", { type: "search", id: "filter", "aria-label": say("filter"), placeholder: say("filter_hint"),
-        oninput: (event) => { table.words = event.target.value.toLowerCase().split(/\s+/).filter(Boolean); refresh(); } }),
+      make("input", { type: "search", id: "filter", "aria-label": say("filter"), "aria-describedby": "find-hint find-said", placeholder: say("filter_hint"), title: say("find_keys"), autocomplete: "off", spellcheck: "false",
+        oninput: (event) => find(event.target.value), onkeydown: findKey }),
       picker("verdict", say("all_verdicts"), present("verdict", [...VERDICTS, "unjudged"])),
-      picker("outcome", say("all_outcomes"), present("outcome", ["succeeded", "failed", "interrupted", "planned", "unknown"])),
-      make("span", { id: "shown", class: "hint", role: "status" })),
+      picker("outcome", say("all_outcomes"), present("outcome", ["succeeded", "failed", "interrupted", "under_way", "planned", "unknown"])),
+      make("span", { id: "shown", class: "hint", role: "status" }),
+      make("button", { type: "button", id: "clear-brushes", class: "link", hidden: true, onclick: clearBrushes }, say("clear_brushes"))),
+    make("p", { class: "hint how", id: "find-hint" }, say("find_example") + " ", make("code", {}, findExample())),
+    make("p", { class: "hint find-said", id: "find-said", role: "status" }),
     make("div", { class: "scroll", onscroll: (event) => {
       const box = event.currentTarget;
       if (box.scrollTop + 2 * box.clientHeight > box.scrollHeight) fill(table.body.childElementCount + CHUNK);

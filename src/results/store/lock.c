@@ -3,6 +3,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/fs.h"
+#include "base/json.h"
 #include "base/mem.h"
 #include "base/procfs.h"
 
@@ -119,4 +120,39 @@ int lock_take(int dir, const char *dir_path, struct err *err)
         return -1;
     }
     return steal_fd(&fd);
+}
+
+/* Only where nobody is seen to hold it: for that moment nobody else could take it. */
+static bool is_free(int fd)
+{
+    return flock(fd, LOCK_SH | LOCK_NB) == 0 && flock(fd, LOCK_UN) == 0;
+}
+
+enum lock_seen lock_look(const char *run_dir)
+{
+    char holder[300], own[HOST_NAME_MAX + 1];
+    AUTO_FREE char *path = mem_printf("%s/run.lock", run_dir);
+    AUTO_CLOSE int seen = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    if (seen >= 0 && file_lock_holder(seen) > 0)
+        return LOCK_HELD;
+    AUTO_CLOSE int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0)
+        return seen < 0 && errno == ENOENT ? LOCK_FREE : LOCK_UNSEEN;
+    if (!is_free(fd))
+        return LOCK_HELD;
+    holder_read(fd, holder);
+    own_host(own);
+    const char *host = strchr(holder, ' ');
+    return host && strcmp(host + 1, own) != 0 ? LOCK_UNSEEN : LOCK_FREE;
+}
+
+enum run_life run_life_of(const json_t *run, enum lock_seen seen)
+{
+    const json_t *sessions = json_object_get(run, "sessions"), *last;
+    last = json_array_get(sessions, json_array_size(sessions) - 1);
+    if (seen == LOCK_HELD)
+        return RUN_LIFE_UNDER_WAY;
+    if (!last || !json_is_null(json_object_get(last, "ended_ms")))
+        return RUN_LIFE_ENDED;
+    return seen == LOCK_FREE ? RUN_LIFE_DIED : RUN_LIFE_ELSEWHERE;
 }

@@ -184,4 +184,17 @@ json_t *results_json_from_store(struct store *store, struct err *err); /* flushe
  * names that one. Closing the descriptor lets go; a forked child that keeps it open keeps the lock. */
 int lock_take(int dir, const char *dir_path, struct err *err);
 
+/* Whether a process holds the lock of the run in run_dir, whoever that is; asked before the journal is read, since a run that ends in
+ * between has then said so there. Takes nothing from a runner that lives. */
+enum lock_seen {
+    LOCK_FREE,
+    LOCK_HELD,
+    LOCK_UNSEEN /* it may not be opened, or its last holder was on another host */
+};
+enum lock_seen lock_look(const char *run_dir);
+
+/* How far a run is. run: as results_read_json gives it, read after seen. */
+enum run_life { RUN_LIFE_ENDED, RUN_LIFE_UNDER_WAY, RUN_LIFE_DIED, RUN_LIFE_ELSEWHERE };
+enum run_life run_life_of(const json_t *run, enum lock_seen seen);
+
 #endif
