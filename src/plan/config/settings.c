@@ -231,6 +231,7 @@ void settings_fini(struct settings *settings)
     free(settings->file);
     free(settings->name);
     free(settings->pool.gpus);
+    free(settings->budget.source);
     strv_fini(&settings->historical_csvs);
     strv_fini(&settings->environment);
     json_doc_fini(&settings->doc);
