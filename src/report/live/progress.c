@@ -404,6 +404,7 @@ static void take_event(struct progress *progress, const struct event *event)
         begin_background(progress, event);
         break;
     case EVENT_MARK:
+    case EVENT_BUDGET:
     case EVENT_JOB_EXITED:
     case EVENT_JOB_PROVEN:
     case EVENT_SESSION_ENDED:

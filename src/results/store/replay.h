@@ -26,9 +26,6 @@ void journal_replay_apply(struct journal_replay *replay, const struct event *eve
 /* Both: of an event that was written before. */
 bool journal_replay_take(struct journal_replay *replay, const struct event *event, enum experiment_state *after, struct err *err);
 
-/* What an attempt used, of the data of its EVENT_ATTEMPT_ENDED: gross, GPU boards and CPU packages, as far as they are measured. */
-struct reading attempt_energy_j(const json_t *ended);
-
 /* The event's "outcome", OUTCOME_NONE when it has none. */
 enum outcome event_outcome(const struct event *event);
 

@@ -114,6 +114,9 @@ struct store_use {
     double succeeded_j;
 };
 
+/* What an attempt used, of the data of its EVENT_ATTEMPT_ENDED: gross, GPU boards and CPU packages, as far as they are measured. */
+struct reading attempt_energy_j(const json_t *ended);
+
 /* As store_experiment. */
 const struct store_use *store_use(const struct store *store);
 
