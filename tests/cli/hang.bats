@@ -62,7 +62,7 @@ END
     PATH=$PWD/bin:$PATH run tare_run
     [ "$status" -eq 1 ]
     stack | grep -q 'never_comes_back (train.py:3)'
-    stack | grep -q '^looked at .*python3.* python3 train.py'
+    stack | grep -q '^looked at .*python3.* .*python3 train.py'
     stack | grep -q "new privileges \['1'\]"
     stack | grep -q 'wchan: '
 }
