@@ -106,15 +106,13 @@ for i in 1 2 3 4 5 6; do sleep 0.7; echo "epoch" >$TARE_MARKS; done; echo "loss 
 }
 
 @test "a training that uses its GPU without a word is not hung, and one beside an idle GPU is" {
-    scenario 1 'step 0 500
-util 0 80'
+    scenario 1 'step 0 500'
     job 'sleep 6; echo "loss 0.5"'
     settings 1 '"hang_after": 2'
     run tare_run
     [ "$status" -eq 0 ]
     rm -rf results
-    scenario 1 'step 0 70
-util 0 0'
+    scenario 1 'step 0 70'
     run tare_run
     [ "$status" -eq 1 ]
     [[ "$(failed)" == 'hung: no log line, no GPU use and less than 5 % of a CPU for 2'* ]]
@@ -131,10 +129,8 @@ util 0 0'
 @test "two GPU slots: the one that hangs is ended, the other goes on" {
     scenario 2 'gpu 0
 step 0 70
-util 0 0
 gpu 1
-step 0 300
-util 0 90'
+step 0 300'
     job 'sleep 8; echo "loss 0.5"'
     settings 2 '"hang_after": 3'
     run tare_run

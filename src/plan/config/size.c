@@ -155,12 +155,10 @@ char *amount_text(double value, enum amount kind)
 {
     const struct amount_kind *row = &amounts[kind];
     const struct unit *unit = &row->units[0];
-    char number[32];
     for (size_t i = 1; i < row->shown; i++)
         if (value >= row->units[i].factor * 0.99995)
             unit = &row->units[i];
-    number_shortest(number_round(value / unit->factor, 4), number);
-    return mem_printf("%s %s", number, unit->name);
+    return mem_printf("%.12g %s", number_round(value / unit->factor, 4), unit->name);
 }
 
 const char *amount_expected(enum amount kind)
