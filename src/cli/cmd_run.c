@@ -428,7 +428,7 @@ static int run(const struct cli_call *call)
 static const char *const usage[] = {
     "run SETTINGS.json [options]",
     "run --repo REPO --model MODEL [--mutate NAMES] [--runs RUNS] [options]",
-    "run --resume RUN_DIR [-q] [--json] [--gpus GPUS] [--gpu-lock MODE] [--energy-budget ENERGY] ...",
+    "run --resume RUN_DIR [-q] [--json] [--gpus GPUS] [--gpu-lock MODE] ...",
     "run --rerun WHICH RUN_DIR [options as with --resume]",
     "run --rerun-contaminated RUN_DIR [options as with --resume]",
     "run --task NUMBER RUN_DIR [options as with --resume]",

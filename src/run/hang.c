@@ -69,8 +69,8 @@ static int end_dump(struct hang *hang)
     if (hang->pid <= 0)
         return -1;
     bool ended = waitid(P_PID, (id_t)hang->pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == hang->pid;
-    kill(-hang->pid, SIGKILL); /* it is not reaped yet: the number is still its own */
-    kill(hang->pid, SIGKILL);
+    kill(-hang->pid, SIGKILL); /* it is not reaped: the number is still its own */
+    kill(hang->pid, SIGKILL);  /* not reaped; its group may not be there yet */
     while (waitid(P_PID, (id_t)hang->pid, &info, WEXITED) != 0 && errno == EINTR)
         continue;
     close_fd(&hang->pidfd);

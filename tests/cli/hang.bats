@@ -106,7 +106,7 @@ for i in 1 2 3 4 5 6; do sleep 0.7; echo "epoch" >$TARE_MARKS; done; echo "loss 
 }
 
 @test "a training that uses its GPU without a word is not hung, and one beside an idle GPU is" {
-    scenario 1 'step 0 500'
+    scenario 1 'step 0 300'
     job 'sleep 6; echo "loss 0.5"'
     settings 1 '"hang_after": 2'
     run tare_run

@@ -22,15 +22,16 @@ LOOK
 has_told() { used "assert under_way and under_way[-1] > $1" 2>/dev/null; }
 
 @test "a runner killed in the middle of an attempt: a resume counts what that had used" {
-    scenario 1 'step 0 500'
-    job '[ "$TARE_ATTEMPT" -gt 1 ] && sleep 1 || sleep 600; echo "loss 0.5"'
+    scenario 1 'step 0 300'
+    job '[ -e ../go ] && sleep 1 || sleep 600; echo "loss 0.5"'
     settings 2 '"energy_budget": "20 kJ"'
     start_run
-    wait_until has_told 1500
+    wait_until has_told 900
     kill -KILL "$PID"
     end_program
     before=$(used 'print(under_way[-1])')
-    run "$TARE" run --resume "$(run_dir)" --energy-budget '1 kJ'
+    touch go
+    run "$TARE" run --resume "$(run_dir)" --energy-budget '500 J'
     [ "$status" -eq 4 ]
     used "
 assert len(ended) == 1 and ended[0]['outcome'] == 'interrupted', ended
@@ -48,7 +49,7 @@ assert len(gpu) == 2 and abs(last['energy']['used_j'] / ($before + sum(gpu)) - 1
     job '[ "$TARE_ATTEMPT" -gt 1 ] || sleep 600; echo "loss 0.5"'
     settings 1 '"time_budget": "1h"'
     start_run
-    wait_until grep -qs '"type":"budget"' results/*/events.jsonl
+    wait_until eval 'grep -qs "\"type\":\"budget\"" results/*/events.jsonl'
     sleep 3
     kill -KILL "$PID"
     end_program
