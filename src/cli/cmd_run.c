@@ -4,6 +4,7 @@
 #include "base/shell_words.h"
 #include "session/command.h"
 #include "cli/list.h"
+#include "plan/config/size.h"
 #include "session/message.h"
 #include "cli/option_rows.h"
 #include "session/run_input.h"
@@ -45,6 +46,10 @@ enum {
     OPTION_CONTAINMENT,
     OPTION_GPU_LOCK,
     OPTION_GPUS,
+    OPTION_ENERGY_BUDGET,
+    OPTION_TIME_BUDGET,
+    OPTION_CARBON_BUDGET,
+    OPTION_CARBON_INTENSITY,
     OPTION_AS_ROOT,
     OPTION_COUNT
 };
@@ -135,6 +140,25 @@ static const struct cli_option options[OPTION_COUNT] = {
                      .argument = "GPUS",
                      .type = CLI_TEXT,
                      .help = "the GPUs of the run: all, none, or numbers and UUIDs as 0,2; over what the settings say"},
+    [OPTION_ENERGY_BUDGET] = {.long_name = "--energy-budget",
+                              .argument = "ENERGY",
+                              .type = CLI_TEXT,
+                              .help = "what all trainings of the run may use together, as '20 kWh'; over what the settings say"},
+    [OPTION_TIME_BUDGET] = {.long_name = "--time-budget",
+                            .argument = "DURATION",
+                            .type = CLI_DURATION,
+                            .low = 1,
+                            .high = 31622400,
+                            .unit = "seconds",
+                            .help = "how long all sessions of the run may take together, as 8h; over what the settings say"},
+    [OPTION_CARBON_BUDGET] = {.long_name = "--carbon-budget",
+                              .argument = "MASS",
+                              .type = CLI_TEXT,
+                              .help = "an energy budget by its CO2, as '5 kg'; over what the settings say"},
+    [OPTION_CARBON_INTENSITY] = {.long_name = "--carbon-intensity",
+                                 .argument = "INTENSITY",
+                                 .type = CLI_TEXT,
+                                 .help = "of the electricity, for a carbon budget, as '380 g/kWh'; over what the settings say"},
     [OPTION_AS_ROOT] = {.long_name = "--as-root", .help = "under sudo: stay root instead of becoming the caller"},
 };
 
@@ -253,6 +277,20 @@ static bool may_run(const struct plan *plan)
     return plan->count > 0;
 }
 
+static bool take_amount(const struct cli_call *call, int option, enum amount kind, double *out, struct err *err)
+{
+    const char *text = call->values[option].text;
+    return !text || amount_parse(text, kind, out, err) || err_wrap(err, "%s", options[option].long_name);
+}
+
+static bool take_budget(const struct cli_call *call, struct run_budget *out, struct err *err)
+{
+    out->time_s = call->values[OPTION_TIME_BUDGET].seconds;
+    return take_amount(call, OPTION_ENERGY_BUDGET, AMOUNT_ENERGY, &out->energy_j, err) &&
+           take_amount(call, OPTION_CARBON_BUDGET, AMOUNT_MASS, &out->carbon_g, err) &&
+           take_amount(call, OPTION_CARBON_INTENSITY, AMOUNT_INTENSITY, &out->intensity_g_per_kwh, err);
+}
+
 /* 0, or the exit code of a mistake in the options, which was told. */
 static int make_session(const struct cli_call *call, struct run_means *means, const struct run_input *input,
                         const char *resume_dir, struct session_options *out)
@@ -272,6 +310,9 @@ static int make_session(const struct cli_call *call, struct run_means *means, co
         .verbose = call->values[OPTION_VERBOSE].given,
         .json = call->values[OPTION_JSON].given,
     };
+    struct err err = {0};
+    if (!take_budget(call, &out->budget, &err))
+        return cli_usage_error(call->command, "%s", err.text);
     if (out->gpus && !settings_gpus_are_list(out->gpus))
         return cli_usage_error(call->command, "--gpus takes all, none, or numbers and UUIDs as 0,2, not '%s'",
                                out->gpus);
@@ -500,7 +541,7 @@ static const char *const usage[] = {
     "run SETTINGS.json [options]",
     "run [options] SCRIPT [the script's options: --lr 0.1,0.01 --seed 1..3]",
     "run --repo REPO --model MODEL [--mutate NAMES] [--runs RUNS] [options]",
-    "run --resume RUN_DIR [-q] [--json] [--gpus GPUS] [--gpu-lock MODE]",
+    "run --resume RUN_DIR [-q] [--json] [--gpus GPUS] [--gpu-lock MODE] ...",
     "run --rerun WHICH RUN_DIR [options as with --resume]",
     "run --rerun-contaminated RUN_DIR [options as with --resume]",
     "run --task NUMBER RUN_DIR [options as with --resume]",
@@ -534,6 +575,9 @@ static const char *const description[] = {
     "--rerun-contaminated again. --rerun WHICH repeats in the same way what is failed, unverified, suspect or contaminated, or the "
     "experiments with these ids: --rerun failed,suspect or --rerun repo_model_003.",
     "Where a run's folder is asked for, latest is the newest run_* in ./results; a folder that is called latest is ./latest.",
+    "A run may have budgets (energy_budget, time_budget, carbon_budget in the settings, or the options): no experiment begins that what "
+    "is left does not suffice for by the mean of those that succeeded, and when a budget is used up, what is under way is ended as "
+    "interrupted. The exit code is 4; --resume counts what earlier sessions used, and takes a larger budget.",
     "On several GPUs as many experiments run at the same time, each on a GPU of its own, which is all that its jobs "
     "see "
     "(gpus_per_experiment in the settings: how many each gets, or \"all\"). --gpus says which GPUs the run takes; "
@@ -563,6 +607,8 @@ static const char *const exits[] = {
     "3",
     "the run broke off: journal, disk, or processes that could not be ended; or a GPU is held by another run "
     "(--gpu-lock refuse)",
+    "4",
+    "a budget of the run (energy, time, carbon) is used up, or not enough for another experiment: --resume goes on with a larger one",
     "130",
     "interrupted by Ctrl-C (143: by TERM)",
     NULL,
@@ -577,6 +623,8 @@ static const char *const examples[] = {
     "a grid over a script that has no files yet: six experiments",
     "run --resume results/run_20261121_093000",
     "finish a run that was interrupted",
+    "run settings.json --energy-budget '20 kWh' --time-budget 8h",
+    "stop cleanly before the trainings use more; --resume goes on",
     NULL,
 };
 

@@ -23,6 +23,7 @@ static const char *const type_names[EVENT_TYPES] = {
     [EVENT_EVIDENCE] = "evidence",
     [EVENT_GUARD] = "guard",
     [EVENT_NOTE] = "note",
+    [EVENT_BUDGET] = "budget",
     [EVENT_SESSION_ENDED] = "session_ended",
     [EVENT_EXPERIMENT_AGAIN] = "experiment_again",
     [EVENT_FILES_WRITTEN] = "files_written",

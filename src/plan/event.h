@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 enum event_type {
-    EVENT_SESSION_STARTED,    /* pid, start_time, host, boot_id, version, containment, kernel_backed, resumed */
+    EVENT_SESSION_STARTED,    /* pid, start_time, host, boot_id, version, containment, kernel_backed, resumed; budget of this session, if any */
     EVENT_EXPERIMENT_STARTED, /* id; of several lanes lane (from 1) and gpus [labels]: planned -> preparing */
     EVENT_ATTEMPT_PREPARED,   /* folder; after an out-of-memory failure changed (plan/change.h) and ladder
                                 * (run/ladder.h): preparing; no process yet */
@@ -18,7 +18,8 @@ enum event_type {
                                 * sensor "bars" and bars [{name, first, done, total, restarts, latest}]: progress bars (run/log/bar.h) */
     EVENT_MARK,   /* name, label (null: none), at (start, end), t_ns (CLOCK_MONOTONIC), source (log, fifo):
                                 * written about once a second */
-    EVENT_ATTEMPT_STOPPING, /* reason: exited, timeout, interrupted, limit, log_error, gpu_lost, machine */
+    EVENT_ATTEMPT_STOPPING, /* reason: exited, timeout, interrupted, limit, log_error, gpu_lost, machine, hung,
+                              * budget */
     EVENT_JOB_EXITED,       /* role, exit_code or signal, cpu_s, peak_memory_bytes, processes; of a background's loop
                                 * number (in JOB_BORN too), outcome (succeeded, failed, stopped), error, duration_s,
                                 * leftovers */
@@ -37,7 +38,9 @@ enum event_type {
                                 * (null: none), from_s, to_s (from the attempt's start, below 0 before it; null: not known, or no span) */
     EVENT_GUARD,    /* phase (preflight, postflight, cooldown, net), devices [...], more by phase: docs/guard.md */
     EVENT_NOTE,     /* text: told, not journaled */
-    EVENT_SESSION_ENDED,    /* outcome: finished, interrupted, failed; error; of several lanes pool (docs/results.md) */
+    EVENT_BUDGET,   /* of an attempt under way, about once a minute where the run has a budget: energy_j (used so far; null: not known),
+                                * budget (docs/results.md) */
+    EVENT_SESSION_ENDED,    /* outcome: finished, interrupted, failed, budget; error; budget, if any; of several lanes pool (docs/results.md) */
     EVENT_EXPERIMENT_AGAIN, /* verdict: an experiment that is done is to be done again; until it is, its result stands */
     EVENT_FILES_WRITTEN,    /* "experiment.json": SHA-256 of what the store wrote there; by the store itself */
     EVENT_RECORDS_CLOSED, /* by the store itself, last: SHA-256 of run.db's tables, summary.csv and summary_safe.csv */

@@ -72,6 +72,7 @@ struct plan {
     struct timing timing;
     struct parallel_timing parallel;
     struct limits limits;
+    struct run_budget budget; /* as the settings say it */
     struct guard_settings guard;
     struct pool_settings pool;
     enum plan_order order;
@@ -110,6 +111,13 @@ void plan_experiment_fini(struct plan_experiment *experiment);
 /* The same for all that is not an experiment: name, seed, timing, limits, order. */
 json_t *plan_head_to_json(const struct plan *plan);
 bool plan_head_from_json(const json_t *json, struct plan *out, struct err *err);
+
+/* Of those that are set; NULL: none is. Back: what is missing is none. */
+bool run_budget_is_set(const struct run_budget *budget);
+json_t *run_budget_to_json(const struct run_budget *budget);
+void run_budget_from_json(const json_t *json, struct run_budget *out);
+void run_budget_copy(const struct run_budget *from, struct run_budget *to);
+void run_budget_fini(struct run_budget *budget);
 
 /* The command as a person could paste it into a shell: NAME=VALUE of env, cd is not part of it. The caller frees it. */
 char *plan_job_shell(const struct plan_job *job);

@@ -177,6 +177,11 @@ json_t *plan_head_to_json(const struct plan *plan)
     set_text(json, "cpu_sets", cpu_sets_modes[plan->pool.cpu_sets]);
     if (plan->has_best)
         json_object_set_new(json, "best", json_true());
+    if (plan->limits.hang_s > 0)
+        json_object_set_new(json, "hang_s", json_real(plan->limits.hang_s));
+    json_t *budget = run_budget_to_json(&plan->budget);
+    if (budget)
+        json_object_set_new(json, "budget", budget);
     return json;
 }
 
@@ -424,6 +429,8 @@ static bool head_from_json(const json_t *json, struct plan *out, struct err *err
     out->limits.own.shm = json_is_true(json_object_get(own, "shm"));
     out->limits.own.ipc = json_is_true(json_object_get(own, "ipc"));
     out->limits.own.tmp = json_is_true(json_object_get(own, "tmp"));
+    json_get_number(json, "hang_s", &out->limits.hang_s);
+    run_budget_from_json(json_object_get(json, "budget"), &out->budget);
     out->pool.gpus = mem_strdup(json_get_text(json, "gpus"));
     out->pool.per_experiment = json_object_get(json, "gpus_per_experiment") ? 1 : 0;
     if (out->pool.per_experiment &&

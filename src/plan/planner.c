@@ -489,6 +489,7 @@ static void make_plan(const struct planner *planner, struct plan *out)
     settle_pauses(planner->options->has_gpus, out);
     out->pool = settings->pool;
     out->pool.gpus = mem_strdup(settings->pool.gpus);
+    run_budget_copy(&settings->budget, &out->budget);
     out->order = settings->order;
     out->has_best = true;
     out->experiments = mem_array(planner->draft_count, sizeof *out->experiments);

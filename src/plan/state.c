@@ -10,7 +10,8 @@ static const char *const state_names[STATE_COUNT] = {
 #define TO(state) ((state) + 1)
 #define STAYS(state)                                                                                                   \
     [EVENT_PAUSE] = TO(state), [EVENT_EVIDENCE] = TO(state), [EVENT_GUARD] = TO(state), [EVENT_NOTE] = TO(state),      \
-    [EVENT_SESSION_STARTED] = TO(state), [EVENT_SESSION_ENDED] = TO(state), [EVENT_FILES_WRITTEN] = TO(state)
+    [EVENT_SESSION_STARTED] = TO(state), [EVENT_SESSION_ENDED] = TO(state), [EVENT_FILES_WRITTEN] = TO(state),         \
+    [EVENT_BUDGET] = TO(state)
 
 static const unsigned char arrows[STATE_COUNT][EVENT_TYPES] = {
     [STATE_PLANNED] =

@@ -468,7 +468,7 @@ static void print_processes(struct closing *closing, const char *title, bool sur
 }
 
 /* "tare run OPTION [WHICH] DIR", as a shell takes it. */
-static char *run_command(const struct closing_options *options, const char *option, const char *which)
+static char *run_command(const struct closing_options *options, const char *option, const char *which, const struct strv *more)
 {
     AUTO_STRV struct strv argv = {0};
     strv_add(&argv, options->program);
@@ -477,6 +477,8 @@ static char *run_command(const struct closing_options *options, const char *opti
     if (which)
         strv_add(&argv, which);
     strv_add(&argv, options->run_dir);
+    if (more)
+        strv_add_all(&argv, more);
     struct plan_job job = {.argv = argv};
     return plan_job_shell(&job);
 }
@@ -495,17 +497,19 @@ static void print_where(struct closing *closing)
         failed += result->outcome == OUTCOME_FAILED && !result->again;
     }
     if (left > 0) {
-        AUTO_FREE char *resume = run_command(options, "--resume", NULL);
+        AUTO_STRV struct strv budgets = {0};
+        closing_budget_options(closing->results, left, &budgets);
+        AUTO_FREE char *resume = run_command(options, "--resume", NULL, &budgets);
         text_addf(closing->out, "to run the %zu left: %s\n", left, resume);
     }
     size_t unclean = closing_count_to_repeat(closing->results);
     if (unclean > 0) {
-        AUTO_FREE char *repeat = run_command(options, "--rerun-contaminated", NULL);
+        AUTO_FREE char *repeat = run_command(options, "--rerun-contaminated", NULL, NULL);
         text_addf(closing->out, "to repeat the %zu that %s not clean: %s\n", unclean, unclean == 1 ? "is" : "are",
                   repeat);
     }
     if (failed > 0) {
-        AUTO_FREE char *repeat = run_command(options, "--rerun", "failed");
+        AUTO_FREE char *repeat = run_command(options, "--rerun", "failed", NULL);
         text_addf(closing->out, "to repeat the %zu that failed: %s\n", failed, repeat);
     }
 }
@@ -529,6 +533,7 @@ void closing_text(const struct results *results, const struct closing_options *o
     print_processes(&closing, "processes that could not be ended: ", true);
     print_saved(&closing);
     closing_add_lanes(results, options, out);
+    closing_add_budget(results, out);
     print_where(&closing);
     strv_fini(&closing.varied);
     strv_fini(&closing.metrics);

@@ -34,6 +34,13 @@ void closing_add_causes(const struct results *results, struct text *out);
 /* "verdict: 3 clean, 1 contaminated ..." of what has ended, and a line for each kind of evidence that spoiled something. */
 void closing_add_verdicts(const struct results *results, struct text *out);
 
+/* Below the closing table: what was used of the run's budgets, what is counted in that, and why it stopped; nothing where there is no
+ * budget. (closing_budget.c) */
+void closing_add_budget(const struct results *results, struct text *out);
+
+/* The options with which the left experiments would have enough; none where no budget stopped the run. */
+void closing_budget_options(const struct results *results, size_t left, struct strv *argv);
+
 /* Below the closing table: how the lanes spent the run's time, who disturbed whom, what was lost, and whose the
  * processors' energy was. (closing_lanes.c) */
 

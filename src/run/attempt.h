@@ -89,6 +89,7 @@ json_t *gpu_memory_json(const struct attempt *attempt); /* of what the journal k
 
 /* Sets TARE_MEMORY_SNAPSHOT where the registry asks for one of GPU memory when that runs out (docs/oom.md; snapshot.c). */
 void snapshot_ask(const struct attempt *attempt, const char *run_dir, struct strv *env);
+#define HANG_STACK_NAME "hang_stack.txt" /* there too: hang.c */
 #define SNAPSHOT_NAME "memory_snapshot.pickle" /* in the experiment's folder */
 
 /* The job, waiting at its gate. run_dir: absolute path of the run's folder. */

@@ -95,6 +95,7 @@ static void leave_pause(struct lane *lane, enum lane_event event)
 
 static void begin_experiment(struct lane *lane)
 {
+    budget_check(lane->runner);
     if (runner_halted(lane->runner)) {
         lane_enter(lane, PHASE_FINISHED);
         return;
@@ -134,6 +135,7 @@ static void make_attempt(struct lane *lane)
 {
     struct runner *runner = lane->runner;
     struct err err = {0};
+    budget_check(runner);
     if (lane_is_over(lane)) {
         give_up(lane);
         return;

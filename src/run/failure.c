@@ -29,6 +29,7 @@ static const char *const names[FAILURE_CAUSES] = {
     [FAILURE_PATTERN] = "pattern",
     [FAILURE_DISK_FULL] = "disk_full",
     [FAILURE_LIMIT] = "limit",
+    [FAILURE_HUNG] = "hung",
     [FAILURE_NOT_STARTED] = "not_started",
     [FAILURE_NO_METRIC] = "no_metric",
     [FAILURE_LOG_ERROR] = "log_error",
@@ -355,6 +356,10 @@ void failure_find(const struct plan_job *job, const struct outcome_facts *facts,
         break;
     case STOP_LIMIT:
         out->cause = FAILURE_LIMIT;
+        take_detail(facts, out);
+        break;
+    case STOP_HUNG:
+        out->cause = FAILURE_HUNG;
         take_detail(facts, out);
         break;
     case STOP_NOT_STARTED:

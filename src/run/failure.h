@@ -17,6 +17,7 @@ enum failure_cause {
     FAILURE_PATTERN,     /* an error pattern of the registry matched, or a success pattern did not */
     FAILURE_DISK_FULL,   /* the log says so, or the log itself could not be written */
     FAILURE_LIMIT,       /* of CPU time */
+    FAILURE_HUNG,        /* no sign of life: hang_stack.txt */
     FAILURE_NOT_STARTED,
     FAILURE_NO_METRIC,   /* metrics that the registry asks for are not in the log */
     FAILURE_LOG_ERROR,   /* the log could not be written, for another reason than space */

@@ -76,6 +76,12 @@ void lane_lost_detail(struct lane *lane)
 
 enum stop_reason lane_stop_reason(struct lane *lane)
 {
+    const struct runner *runner = lane->runner;
+    if (runner->budget.stops && !runner->broken && runner->signal_number == 0) {
+        free(lane->attempt.detail);
+        lane->attempt.detail = mem_strdup(runner->budget.reached);
+        return STOP_BUDGET;
+    }
     if (!lane->lost || runner_halted(lane->runner))
         return STOP_INTERRUPTED;
     lane_lost_detail(lane);

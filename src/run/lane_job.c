@@ -255,7 +255,7 @@ void phase_job_event(struct lane *lane, enum lane_event event)
 {
     if (event == LANE_LOST)
         lane_lost_detail(lane);
-    lane_stop(lane, event == LANE_LOST ? STOP_GPU_LOST : STOP_INTERRUPTED);
+    lane_stop(lane, event == LANE_LOST ? STOP_GPU_LOST : lane_stop_reason(lane));
 }
 
 void phase_opening(struct lane *lane)

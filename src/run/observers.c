@@ -16,6 +16,8 @@ const struct observer *const observers[] = {
     &pressure_observer,    /* lanes_pressure.c: processors, memory, disks and links that others use */
     &sleep_observer,       /* lane_stalls.c: the machine slept */
     &split_observer,       /* lanes.c: the processors' energy among the lanes */
+    &budget_observer,      /* budget.c: what the run has used of its budgets */
+    &hang_observer,        /* hang.c: a training without a sign of life */
     &memory_observer,      /* memory.c: "memory", of GPU and host */
     &guard_observer,       /* lane_guard.c: the GPUs, and who is on them */
     &watch_observer,       /* lane_watch.c: who else was there meanwhile, and is their memory back */

@@ -22,6 +22,8 @@ static const char *const reason_names[STOP_REASONS] = {
     [STOP_NOT_STARTED] = "not_started",
     [STOP_GPU_LOST] = "gpu_lost",
     [STOP_MACHINE] = "machine",
+    [STOP_HUNG] = "hung",
+    [STOP_BUDGET] = "budget",
 };
 
 const char *stop_reason_name(enum stop_reason reason)
@@ -257,6 +259,7 @@ enum outcome outcome_judge(const struct plan_job *job, const struct outcome_fact
         break;
     case STOP_LIMIT:
     case STOP_NOT_STARTED:
+    case STOP_HUNG:
         text_add(&why, facts->detail ? facts->detail : stop_reason_name(facts->reason));
         break;
     case STOP_LOG_ERROR:
@@ -270,6 +273,10 @@ enum outcome outcome_judge(const struct plan_job *job, const struct outcome_fact
     case STOP_MACHINE:
         outcome = OUTCOME_INTERRUPTED;
         text_add(&why, facts->detail ? facts->detail : "the machine failed it");
+        break;
+    case STOP_BUDGET:
+        outcome = OUTCOME_INTERRUPTED;
+        text_add(&why, facts->detail ? facts->detail : "a budget of the run is used up");
         break;
     case STOP_EXITED:
         judge_exit(job, facts, &why);

@@ -23,6 +23,8 @@ enum stop_reason {
     STOP_NOT_STARTED, /* the command never began, as its background did not */
     STOP_GPU_LOST,    /* of its lane */
     STOP_MACHINE,     /* none of its own doing: what it takes to start it was not to be had, or its init was killed */
+    STOP_HUNG,        /* no sign of life for as long as the settings say */
+    STOP_BUDGET,      /* of the run, used up */
     STOP_REASONS
 };
 

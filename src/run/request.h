@@ -75,6 +75,7 @@ struct run_request {
     const struct run_governor *governor; /* NULL: it is left alone, whatever the plan says */
     const char *preload; /* path of libtare-cuda.so; NULL: not found, or nothing of the plan may be followed */
     bool resumed;
+    const struct run_budget *budget; /* plan/plan.h; NULL: none */
     bool stop_at_failure;      /* nothing more begins when an experiment has failed */
     const struct again *again; /* what is done again, and nothing else; NULL: what is not done yet */
 };

@@ -139,6 +139,8 @@ static json_t *session_json(const struct run_request *request)
     json_object_set_new(json, "resumed", json_boolean(request->resumed));
     clock_zone_here(clock_realtime_ns(), &zone);
     json_object_set_new(json, "zone", json_from_zone(&zone));
+    if (request->budget)
+        json_object_set_new(json, "budget", run_budget_to_json(request->budget));
     return json;
 }
 
@@ -146,8 +148,13 @@ static json_t *session_json(const struct run_request *request)
 static void end_session(struct runner *runner, json_t *pool)
 {
     struct err err = {0};
-    const char *outcome = runner->broken ? "failed" : runner->signal_number ? "interrupted" : "finished";
-    json_t *data = json_object();
+    const char *outcome = runner->broken                ? "failed"
+                          : runner->signal_number       ? "interrupted"
+                          : budget_is_reached(runner) ? "budget"
+                                                        : "finished";
+    json_t *data = json_object(), *budget = budget_json(runner);
+    if (budget)
+        json_object_set_new(data, "budget", budget);
     json_object_set_new(data, "outcome", json_string(outcome));
     json_object_set_new(data, "error", runner->broken ? json_string(runner->err.text) : json_null());
     if (json_is_object(pool))
@@ -178,6 +185,7 @@ static void live(struct runner *runner, struct err *err)
 {
     size_t count = runner->request->lane_count ? runner->request->lane_count : 1;
     runner_record(runner, (struct runner_entry){.type = EVENT_SESSION_STARTED, .data = session_json(runner->request)});
+    budget_begin(runner);
     if (!recover_run(runner, err) || !plan_again(runner, err)) {
         runner_break(runner, err);
         end_session(runner, NULL);
@@ -267,8 +275,11 @@ bool run_plan(const struct run_request *request, struct run_summary *out, struct
         out->outcome = RUN_BROKEN;
     else if (runner.signal_number != 0)
         out->outcome = RUN_INTERRUPTED;
+    else if (budget_is_reached(&runner))
+        out->outcome = RUN_BUDGET;
     if (runner.broken && err)
         *err = runner.err;
+    budget_fini(&runner);
     free(runner.taken);
     free(runner.run_dir);
     sd_event_source_disable_unref(runner.tick_source);

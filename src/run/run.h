@@ -8,6 +8,7 @@
 enum run_outcome {
     RUN_FINISHED,    /* every experiment ended (some may have failed) */
     RUN_INTERRUPTED, /* by a signal: signal_number */
+    RUN_BUDGET,      /* experiments are left, and a budget is used up, or not enough for another */
     RUN_BROKEN       /* journal not writable, survivors: err says */
 };
 

@@ -109,7 +109,7 @@ void runner_tell(struct runner *runner, struct runner_entry entry)
 
 bool runner_halted(const struct runner *runner)
 {
-    return runner->signal_number != 0 || runner->broken;
+    return runner->signal_number != 0 || runner->broken || runner->budget.stops;
 }
 
 bool runner_experiment_ended(const struct runner *runner, size_t number)
@@ -124,6 +124,14 @@ static bool is_wanted(const struct runner *runner, size_t number)
     return !again || again->items[number - 1];
 }
 
+bool budget_is_reached(const struct runner *runner)
+{
+    for (size_t number = 1; runner->budget.reached && number <= runner->plan->count; number++)
+        if (!runner_experiment_ended(runner, number) && is_wanted(runner, number))
+            return true;
+    return false;
+}
+
 static const struct plan_experiment *next_one(struct runner *runner)
 {
     const struct run_listener *listener = &runner->request->listener;
@@ -133,7 +141,7 @@ static const struct plan_experiment *next_one(struct runner *runner)
         const struct plan_experiment *experiment = &runner->plan->experiments[runner->next];
         if (!runner->taken[runner->next] && !runner_experiment_ended(runner, experiment->number) &&
             is_wanted(runner, experiment->number))
-            return experiment;
+            return budget_refuses(runner) ? NULL : experiment;
     }
     return NULL;
 }

@@ -25,6 +25,17 @@ struct runner_governor {
     sd_event_source *source;
 };
 
+/* What the run may use, and whether it has (budget.c). */
+struct runner_budget {
+    int64_t begun_ns;
+    double before_s;           /* of the sessions before this one */
+    int64_t unmeasured_before; /* attempts without energy, of those sessions */
+    int64_t told_ns;
+    double told_share;
+    char *reached; /* which budget, and why nothing more begins; NULL: none */
+    bool stops;    /* it is used up: what is under way is ended */
+};
+
 struct runner {
     const struct run_request *request;
     const struct plan *plan;
@@ -42,6 +53,7 @@ struct runner {
     bool kill_now;     /* a second one came */
     bool broken;       /* err says why; nothing new is started */
     struct runner_governor governor;
+    struct runner_budget budget;
     struct links links;     /* that GPUs of several lanes share; none: count 0 */
     struct cpu_split split; /* of the packages' energy among the lanes */
     int64_t begun_ns;       /* when the lanes were */
@@ -91,7 +103,7 @@ void runner_tick_soon(struct runner *runner);
 void runner_check_guardian(struct runner *runner);
 void runner_watch_guardian(struct runner *runner); /* from now on; where it cannot be, the tick finds it dead */
 
-/* Nothing new is to be started: a signal came, or the run is broken. */
+/* Nothing new is to be started: a signal came, the run is broken, or a budget is used up. */
 bool runner_halted(const struct runner *runner);
 
 /* The run ends, as failed: the first reason counts. Every lane is told. */
@@ -140,6 +152,14 @@ void lanes_links_begin(struct runner *runner);
 json_t *lanes_json(struct runner *runner);
 
 void lane_governor_fini(struct runner *runner);
+
+/* The budgets (budget.c). begin: the session's first event was recorded. */
+void budget_begin(struct runner *runner);
+void budget_fini(struct runner *runner);
+void budget_check(struct runner *runner);         /* one that is used up halts the run */
+bool budget_refuses(struct runner *runner);       /* what is left is not enough for another experiment */
+bool budget_is_reached(const struct runner *runner); /* and experiments are left for that reason */
+json_t *budget_json(struct runner *runner);       /* docs/results.md; NULL: there is none */
 
 /* Those that the loop takes care of, kept from their default effect while a run lives. Private to run/. */
 

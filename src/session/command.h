@@ -13,7 +13,7 @@
 struct caller;
 
 /* What the program gives back. 128 + n: ended by signal n (130 Ctrl-C, 143 TERM). */
-enum { CLI_OK = 0, CLI_SOME_FAILED = 1, CLI_USAGE = 2, CLI_BROKEN = 3 };
+enum { CLI_OK = 0, CLI_SOME_FAILED = 1, CLI_USAGE = 2, CLI_BROKEN = 3, CLI_BUDGET = 4 };
 
 enum cli_type {
     CLI_FLAG,     /* takes no value; with choices: none, or behind '=' one of them */

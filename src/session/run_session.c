@@ -42,6 +42,7 @@ struct session {
     struct meters meters;
     struct strv environment; /* what jobs inherit */
     struct store *store;
+    struct run_budget budget; /* of this session; its source is borrowed */
     struct again again; /* what is repeated; empty: this session repeats nothing */
     int dir;
     char *dir_path;
@@ -268,6 +269,7 @@ static bool run_it(struct session *session, struct run_summary *summary, struct 
         .preload = preload,
         .resumed = session->options->resume_dir != NULL,
         .again = session->options->rerun ? &session->again : NULL,
+        .budget = run_budget_is_set(&session->budget) ? &session->budget : NULL,
         .stop_at_failure = session->options->stop_at_failure,
     };
     bool ok = machine_write(session->dir, store_plan(session->store), &session->containment, &session->pool.cpu_sets,
@@ -319,6 +321,8 @@ static int exit_code(const struct run_summary *summary, const struct results *re
         return 128 + summary->signal_number;
     if (summary->outcome == RUN_BROKEN)
         return CLI_BROKEN;
+    if (summary->outcome == RUN_BUDGET)
+        return CLI_BUDGET;
     for (size_t i = 0; i < results->count; i++)
         if (results->items[i].outcome != OUTCOME_SUCCEEDED && !(enough && results->items[i].outcome == OUTCOME_NONE))
             return CLI_SOME_FAILED;
@@ -386,6 +390,57 @@ static int take_gpus(struct session *session, const struct plan *plan)
     return code;
 }
 
+/* What the options say goes over what the run has. */
+static bool settle_budget(struct session *session, const struct run_budget *of_run, struct err *err)
+{
+    const struct run_budget *said = &session->options->budget;
+    struct run_budget *out = &session->budget;
+    *out = *of_run;
+    out->energy_j = said->energy_j > 0 ? said->energy_j : out->energy_j;
+    out->time_s = said->time_s > 0 ? said->time_s : out->time_s;
+    out->carbon_g = said->carbon_g > 0 ? said->carbon_g : out->carbon_g;
+    if (said->intensity_g_per_kwh > 0) {
+        out->intensity_g_per_kwh = said->intensity_g_per_kwh;
+        out->source = NULL; /* it was of the other figure */
+    }
+    return run_budget_check(out, err);
+}
+
+/* Energy that nothing measures cannot be limited: that is said before anything runs. */
+static bool check_sensors(const struct session *session, const struct plan *plan, struct err *err)
+{
+    struct meters meters;
+    const struct host_meter *host = session->options->host;
+    const struct rapl *rapl = host ? host_meter_rapl(host) : NULL;
+    bool packages = false;
+    if (session->budget.energy_j <= 0 && session->budget.carbon_g <= 0)
+        return true;
+    meters_find(&session->environment, plan, session->options->host, &meters);
+    bool gpus = meters.options.gpu_count > 0;
+    meters_fini(&meters);
+    for (size_t i = 0; rapl && i < rapl->count; i++)
+        packages = packages || (rapl->domains[i].scope == RAPL_PACKAGE && rapl->domains[i].available);
+    if (!gpus && !packages)
+        return err_set(err,
+                       "an energy or carbon budget cannot be checked here: the trainings see no GPU with a meter, and no CPU package's "
+                       "energy can be read (%s); '%s doctor' tells what is missing; a time budget needs no meter",
+                       rapl && rapl->reason ? rapl->reason : "there is no counter", TARE_NAME);
+    if (!session->options->quiet && !session->options->json && !packages)
+        cli_note("the budget counts the GPU boards alone: no CPU package's energy can be read here");
+    if (!session->options->quiet && !session->options->json && !gpus)
+        cli_note("the budget counts the CPU packages alone: the trainings see no GPU");
+    return true;
+}
+
+static bool take_budget(struct session *session, const struct plan *plan, const struct run_budget *of_run)
+{
+    struct err err = {0};
+    if (settle_budget(session, of_run, &err) && check_sensors(session, plan, &err))
+        return true;
+    cli_error("%s; nothing was run", err.text);
+    return false;
+}
+
 /* A new run has no folder before it may begin; an earlier one is opened first, as its plan says which GPUs it needs. The
  * exit code 2 says: nothing was run. 3 says: look at what was. */
 static int open_run(struct session *session)
@@ -395,6 +450,8 @@ static int open_run(struct session *session)
     int code = options->resume_dir ? 0 : take_gpus(session, &options->input->plan);
     if (code != 0)
         return code;
+    if (!options->resume_dir && !take_budget(session, &options->input->plan, &options->input->plan.budget))
+        return CLI_USAGE;
     bool opened = options->resume_dir ? open_earlier(session, &err) : open_new(session, &err);
     if (!opened)
         return cli_failed(options->resume_dir ? CLI_USAGE : CLI_BROKEN, &err);
@@ -402,6 +459,8 @@ static int open_run(struct session *session)
         return 0;
     if (options->resume_dir)
         code = take_gpus(session, store_plan(session->store));
+    if (code == 0 && options->resume_dir && !take_budget(session, store_plan(session->store), store_budget(session->store)))
+        code = CLI_USAGE;
     if (code != 0)
         store_close(session->store, NULL);
     else
@@ -488,6 +547,8 @@ int run_session_check(const struct session_options *options)
     if (!containment_probe(options->containment, &session.containment, &err))
         code = first_code(code, cli_failed(CLI_USAGE, &err));
     code = first_code(code, check_gpus(&session, plan));
+    if (!take_budget(&session, plan, &plan->budget))
+        code = first_code(code, CLI_USAGE);
     if (!fs_can_make_path(options->output, &err))
         code = first_code(code, cli_failed(CLI_BROKEN, &err));
     AUTO_FREE char *preload = NULL;

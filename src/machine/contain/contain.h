@@ -158,6 +158,19 @@ int job_end_fd(const struct job *job);
  * which the first max are in members. */
 size_t job_members(struct job *job, struct job_member *members, size_t max);
 
+/* A program that is to look at the job's processes. */
+struct job_look {
+    const struct strv *argv; /* argv[0]: absolute path, as the job sees it */
+    const struct strv *env;  /* the whole environment; TARE_JOB is added */
+    const char *cwd;         /* NULL: as it is */
+    int out;                 /* takes what it writes, 4 MiB at most; stays the caller's */
+};
+
+/* Starts it in the job's namespaces, where it has: it sees the job's processes by their numbers there, can write what the job can, and
+ * dies with the namespace; a session of its own, so that a signal to its group ends it and all it started. pidfd: a descriptor of it, for poll and
+ * waitid. -1: err says why; the program itself says what it cannot do, exit code 125: the job could not be entered. */
+pid_t job_enter(const struct job *job, const struct job_look *look, int *pidfd, struct err *err);
+
 /* Whether one of them is stopped now (by a signal or by a tracer): then the job does not do what its figures say. */
 bool job_has_stopped_member(struct job *job, struct job_member *out);
 

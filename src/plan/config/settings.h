@@ -133,11 +133,22 @@ struct pool_settings {
 struct limits {
     double cpu_time_s;
     uint64_t memory_bytes;
+    double hang_s; /* "hang_after": so long without a log line, GPU use and CPU use it counts as hung */
     struct {
         bool shm, ipc, tmp;
     } own;              /* "private": what it does not share with the machine */
     uint64_t log_bytes; /* "log_cap"; default 1 GiB: what is over is matched but not kept */
 };
+
+/* What a whole run may use; 0: no budget. */
+struct run_budget {
+    double energy_j, time_s, carbon_g;
+    double intensity_g_per_kwh; /* of the electricity, taken as constant */
+    char *source;               /* where that is from: a note of the user's, or NULL */
+};
+
+/* False: something is missing that it needs. */
+bool run_budget_check(const struct run_budget *budget, struct err *err);
 
 struct settings {
     char *file;
@@ -154,6 +165,7 @@ struct settings {
     enum plan_order order;
     int64_t warmup_entries; /* order blocks: the runs of so many entries, by index, come first, in their own blocks */
     struct limits limits;
+    struct run_budget budget;
     struct guard_settings guard;
     struct pool_settings pool;
     struct strv environment; /* NAME=VALUE for every job */

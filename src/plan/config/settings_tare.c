@@ -77,6 +77,36 @@ static const struct field tare_rows[] = {
      .offset = offsetof(struct settings, limits.log_bytes),
      .initial = "1GiB",
      .help = "how much of a training's output is kept; what is over is still matched; 0: all"},
+    {.key = "energy_budget",
+     .kind = FIELD_ENERGY,
+     .offset = offsetof(struct settings, budget.energy_j),
+     .initial = "none",
+     .help = "what all trainings of the run may use together, by its meters; --energy-budget goes over it"},
+    {.key = "time_budget",
+     .kind = FIELD_DURATION,
+     .offset = offsetof(struct settings, budget.time_s),
+     .initial = "0",
+     .help = "how long the run may take, all its sessions together; 0: no budget; --time-budget goes over it"},
+    {.key = "carbon_budget",
+     .kind = FIELD_MASS,
+     .offset = offsetof(struct settings, budget.carbon_g),
+     .initial = "none",
+     .help = "of CO2: an energy budget by carbon_intensity; --carbon-budget goes over it"},
+    {.key = "carbon_intensity",
+     .kind = FIELD_INTENSITY,
+     .offset = offsetof(struct settings, budget.intensity_g_per_kwh),
+     .initial = "none",
+     .help = "of the electricity, as one constant figure; needed for carbon_budget; --carbon-intensity goes over it"},
+    {.key = "carbon_source",
+     .kind = FIELD_TEXT,
+     .offset = offsetof(struct settings, budget.source),
+     .initial = "none",
+     .help = "where that figure is from: a note that is kept with the results"},
+    {.key = "hang_after",
+     .kind = FIELD_DURATION,
+     .offset = offsetof(struct settings, limits.hang_s),
+     .initial = "0",
+     .help = "a training that for so long prints no line and uses neither GPU nor CPU is hung: its stack is kept, and it is ended; 0: never"},
     {.key = "limits",
      .kind = FIELD_OTHER,
      .expected = "an object",
@@ -309,6 +339,20 @@ bool settings_gpus_are_list(const char *text)
     }
 }
 
+static void check_budget(const struct source *source, const struct run_budget *budget)
+{
+    struct err err;
+    if (!run_budget_check(budget, &err))
+        problems_add(source->problems, SEVERITY_ERROR, source->doc, "$.tare.carbon_budget", "%s", err.text);
+}
+
+bool run_budget_check(const struct run_budget *budget, struct err *err)
+{
+    return budget->carbon_g <= 0 || budget->intensity_g_per_kwh > 0 ||
+           err_set(err, "a carbon budget needs the carbon intensity of the electricity: \"carbon_intensity\": \"380 g/kWh\" in the "
+                        "settings, or --carbon-intensity '380 g/kWh'");
+}
+
 static void read_pool(const struct source *source, const json_t *tare, struct pool_settings *pool)
 {
     const json_t *count = json_get(tare, "gpus_per_experiment");
@@ -330,6 +374,7 @@ void settings_read_tare(const struct source *source, const json_t *root, struct 
     read_section(source, "$", root, "tare", &tare_table, settings);
     const json_t *tare = json_object_get(root, "tare");
     read_pool(source, tare, &settings->pool);
+    check_budget(source, &settings->budget);
     read_section(source, "$.tare", tare, "timing", &timing_table, &settings->timing);
     read_section(source, "$.tare", tare, "parallel", &parallel_table, &settings->parallel);
     read_section(source, "$.tare", tare, "preflight", &preflight_table, &settings->guard.preflight);

@@ -417,6 +417,7 @@ static void take_event(struct progress *progress, const struct event *event)
     case EVENT_MARK:
         training_mark(&progress->lane->training, event->data, progress_now_ns(progress));
         break;
+    case EVENT_BUDGET:
     case EVENT_JOB_EXITED:
     case EVENT_JOB_PROVEN:
     case EVENT_SESSION_ENDED:

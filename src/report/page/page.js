@@ -31,6 +31,18 @@ function sentence() {
   return say(clean === n ? "believe_all" : clean ? "believe_some" : "believe_none", { n, clean, count: clean && clean < n ? clean : n });
 }
 
+/* What the run used of its budgets. */
+function budgetLines() {
+  const b = head.budget, whole = (used, of, unit) => ({ used: withUnit(used, unit), of: withUnit(of, unit) });
+  if (!b) return [];
+  return [
+    b.energy && say("budget_energy", whole(b.energy.used_j, b.energy.budget_j, "J")),
+    b.time && say("budget_time", { used: duration(b.time.used_s), of: duration(b.time.budget_s) }),
+    b.carbon && say("budget_carbon", { ...whole(b.carbon.used_g, b.carbon.budget_g, "g"), n: plain(b.carbon.g_per_kwh), source: b.carbon.source ? ` (${b.carbon.source})` : "" }),
+    b.reached && say("budget_reached", { why: b.reached }),
+  ].filter(Boolean);
+}
+
 function showVerdict() {
   const lanes = usage.lanes.length > 1, waited = lanes ? usage.total.overhead_s + usage.total.waiting_s : sum((head.pauses || []).map((pause) => pause.seconds));
   const energies = finished.map((row) => row.energy).filter(isNumber), recorded = finished.map((row) => row.gpu?.recorded_j).filter(isNumber);
@@ -47,6 +59,7 @@ function showVerdict() {
       ...(energies.length && co2e(sum(energies)) ? [tile("", co2e(sum(energies)), say("total_co2e", { n: plain(head.carbon_g_per_kwh) }))] : []),
       tile("", duration(sum(finished.map((row) => row.duration))), say("total_time")),
       ...(waited ? [tile("", duration(waited), say(head.layout ? "total_between" : lanes ? "total_lanes" : "total_wait"))] : [])),
+    ...budgetLines().map((text) => make("p", { class: "facts budget" }, make("span", {}, text))),
     ...(head.problems?.length ? [make("ul", { class: "seen" }, ...head.problems.map((text) => make("li", { class: "suspect" }, text)))] : []));
 }
 

@@ -2,6 +2,7 @@
 
 #include "base/json.h"
 #include "base/mem.h"
+#include "results/store/energy.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -42,6 +43,7 @@ void journal_replay_fini(struct journal_replay *replay)
         history_clear(&replay->items[i].history);
     }
     free(replay->items);
+    run_budget_fini(&replay->budget);
     *replay = (struct journal_replay){0};
 }
 
@@ -97,6 +99,7 @@ static bool check_attempt(const struct store_experiment *now, const struct event
     case EVENT_JOB_BORN:
     case EVENT_ATTEMPT_STARTED:
     case EVENT_MARK:
+    case EVENT_BUDGET:
     case EVENT_ATTEMPT_STOPPING:
     case EVENT_JOB_EXITED:
     case EVENT_JOB_PROVEN:
@@ -197,13 +200,79 @@ static void take_history(struct store_history *history, const struct event *even
     history->last_ended = json_incref(event->data);
 }
 
+/* A clock goes on within a session, and may be another boot's in the next. */
+static void take_session(struct journal_replay *replay, const struct event *event)
+{
+    const json_t *budget = json_object_get(event->data, "budget");
+    if (event->type == EVENT_SESSION_STARTED) {
+        replay->last_session = event->session;
+        replay->last_ns = event->monotonic_ns;
+        if (json_is_object(budget)) {
+            run_budget_fini(&replay->budget);
+            run_budget_from_json(budget, &replay->budget);
+        }
+    }
+    if (event->monotonic_ns > replay->last_ns) {
+        replay->use.time_s += (double)(event->monotonic_ns - replay->last_ns) * 1e-9;
+        replay->last_ns = event->monotonic_ns;
+    }
+}
+
+/* A GPU that was to be measured and was not makes the sum one of the rest. */
+static bool lacks_gpu(const json_t *energy)
+{
+    const json_t *missing = json_object_get(energy, "missing");
+    for (size_t i = 0; i < json_array_size(missing); i++) {
+        const char *scope = json_get_text(json_array_get(missing, i), "scope");
+        if (scope && strcmp(scope, "GPU board") == 0)
+            return true;
+    }
+    return false;
+}
+
+struct reading attempt_energy_j(const json_t *ended)
+{
+    const json_t *energy = json_object_get(ended, "energy");
+    struct reading gpu = energy_number(energy, "gpu", "joules"), cpu = energy_number(energy, "cpu_package", "joules");
+    struct reading share = energy_number(energy, "cpu_package_share", "attributed_mj");
+    if (share.valid)
+        cpu = (struct reading){share.value / 1000, true};
+    if (lacks_gpu(energy) || (!gpu.valid && !cpu.valid))
+        return (struct reading){0};
+    return (struct reading){(gpu.valid ? gpu.value : 0) + (cpu.valid ? cpu.value : 0), true};
+}
+
+static void take_use(struct store_use *use, struct store_experiment *item, const struct event *event)
+{
+    double number;
+    if (event->type == EVENT_BUDGET && json_get_number(event->data, "energy_j", &number))
+        item->under_way_j = (struct reading){number, true};
+    if (event->type != EVENT_ATTEMPT_ENDED)
+        return;
+    struct reading energy = attempt_energy_j(event->data), last = item->under_way_j;
+    bool timed = json_get_number(event->data, "duration_s", &number);
+    item->under_way_j = (struct reading){0};
+    if (!item->last.started)
+        return;
+    use->attempts++;
+    use->estimated += !energy.valid && last.valid;
+    use->unmeasured += !energy.valid && !last.valid;
+    use->energy_j += energy.valid ? energy.value : last.valid ? last.value : 0;
+    if (!timed || event_outcome(event) != OUTCOME_SUCCEEDED)
+        return;
+    use->succeeded++;
+    use->succeeded_s += number;
+    use->succeeded_measured += energy.valid;
+    use->succeeded_j += energy.valid ? energy.value : 0;
+}
+
 void journal_replay_apply(struct journal_replay *replay, const struct event *event, enum experiment_state after)
 {
-    if (event->type == EVENT_SESSION_STARTED)
-        replay->last_session = event->session;
+    take_session(replay, event);
     if (event->experiment == 0)
         return;
     struct store_experiment *item = &replay->items[event->experiment - 1];
+    take_use(&replay->use, item, event);
     bool foreground = strcmp(event_role(event), "background") != 0;
     item->state = after;
     take_history(&item->history, event);
@@ -215,6 +284,9 @@ void journal_replay_apply(struct journal_replay *replay, const struct event *eve
         item->attempts = event->attempt;
         attempt_clear(&item->last);
         item->last.number = event->attempt;
+        break;
+    case EVENT_ATTEMPT_STARTED:
+        item->last.started = true;
         break;
     case EVENT_JOB_BORN:
         if (foreground)

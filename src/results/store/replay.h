@@ -9,6 +9,9 @@ struct journal_replay {
     struct store_experiment *items; /* by number - 1 */
     size_t count;
     int64_t last_session;
+    int64_t last_ns; /* of the session's last event */
+    struct store_use use;
+    struct run_budget budget; /* of the last session that said one */
 };
 
 void journal_replay_init(struct journal_replay *replay, size_t count);

@@ -38,6 +38,7 @@ void results_fini(struct results *results)
     plan_fini(&results->plan);
     json_decref(results->pool);
     json_decref(results->lanes);
+    json_decref(results->budget);
     *results = (struct results){0};
 }
 
@@ -265,6 +266,17 @@ static bool load_pool(sqlite3 *db, json_t **out, struct err *err)
     return step >= 0;
 }
 
+bool results_load_budget(sqlite3 *db, json_t **out, struct err *err)
+{
+    AUTO_QUERY sqlite3_stmt *query = db_query(
+        db, err, "SELECT data FROM events WHERE type IN ('session_ended', 'budget') ORDER BY seq DESC LIMIT 1", "");
+    int step = query ? db_step(query, err) : -1;
+    json_t *data = step > 0 ? db_json(query, 0) : NULL;
+    *out = json_incref(json_object_get(data, "budget"));
+    json_decref(data);
+    return step >= 0;
+}
+
 bool results_load(sqlite3 *db, struct results *out, struct err *err)
 {
     *out = (struct results){0};
@@ -274,7 +286,8 @@ bool results_load(sqlite3 *db, struct results *out, struct err *err)
     bool ok = journal_read_plan(db, &out->plan, err);
     if (ok) {
         ok = result_items_load(db, &out->plan, 1, out->plan.count, &out->items, err) &&
-             load_pool(db, &out->pool, err) && usage_json(db, &out->plan, &out->lanes, err);
+             load_pool(db, &out->pool, err) && results_load_budget(db, &out->budget, err) &&
+             usage_json(db, &out->plan, &out->lanes, err);
         out->count = ok ? out->plan.count : 0;
         if (!ok)
             results_fini(out);

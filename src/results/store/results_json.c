@@ -181,6 +181,14 @@ static json_t *goals_json(const struct plan *plan)
     return out;
 }
 
+static bool add_budget(sqlite3 *db, json_t *out, struct err *err)
+{
+    json_t *budget = NULL;
+    bool ok = results_load_budget(db, &budget, err);
+    json_object_set_new(out, "budget", budget ? budget : json_null());
+    return ok;
+}
+
 static bool fill(sqlite3 *db, const struct plan *plan, json_t *out, struct err *err)
 {
     json_t *sessions = json_array();
@@ -195,7 +203,7 @@ static bool fill(sqlite3 *db, const struct plan *plan, json_t *out, struct err *
     json_object_set_new(out, "pauses", pauses);
     json_object_set_new(out, "experiments", experiments);
     json_object_set_new(out, "counts", counts);
-    bool ok = add_counts(db, counts, err) && add_sessions(db, sessions, err) && add_pauses(db, pauses, err) &&
+    bool ok = add_counts(db, counts, err) && add_budget(db, out, err) && add_sessions(db, sessions, err) && add_pauses(db, pauses, err) &&
               add_lanes(db, plan, out, err) && add_experiments(db, plan, experiments, &thinned, err);
     json_object_set_new(out, "curves_thinned", json_boolean(thinned));
     return ok;

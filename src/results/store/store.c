@@ -411,6 +411,16 @@ bool store_flush(struct store *store, struct err *err)
     return worker_verdict(&store->worker, err);
 }
 
+const struct store_use *store_use(const struct store *store)
+{
+    return &store->replay.use;
+}
+
+const struct run_budget *store_budget(const struct store *store)
+{
+    return run_budget_is_set(&store->replay.budget) ? &store->replay.budget : &store->plan.budget;
+}
+
 const struct store_experiment *store_experiment(const struct store *store, size_t number)
 {
     return number >= 1 && number <= store->replay.count ? &store->replay.items[number - 1] : NULL;

@@ -71,6 +71,7 @@ struct store_attempt {
     int64_t pid;
     uint64_t start_time;
     char *boot_id, *cgroup, *tag;
+    bool started; /* EVENT_ATTEMPT_STARTED was written */
     bool proven; /* EVENT_JOB_PROVEN was written with no survivors */
     struct store_background {
         bool job_born, proven; /* of the loop that was born last: those before it were proven gone */
@@ -92,12 +93,36 @@ struct store_experiment {
     enum outcome outcome;
     int64_t attempts;          /* begun so far */
     bool again;                /* planned again (EVENT_EXPERIMENT_AGAIN), and not done anew yet */
+    struct reading under_way_j; /* what the attempt under way had used when that was written last */
     struct store_attempt last; /* of the last attempt; number 0: none */
     struct store_history history;
 };
 
 /* Borrowed until the next call or store_close. number from 1. As of opening plus what was added since. */
 const struct store_experiment *store_experiment(const struct store *store, size_t number);
+
+/* What the attempts of a run used, as its events tell it: gross, of the GPU boards and the CPU packages (of several lanes the share
+ * of these by CPU time). */
+struct store_use {
+    double time_s;        /* of all sessions, each from its first event to its last */
+    double energy_j;      /* of the attempts that ended */
+    int64_t attempts;     /* that ran and ended; of these: */
+    int64_t estimated;    /* have the last reading while they ran, and no figures of their own */
+    int64_t unmeasured;   /* have nothing: they are not in energy_j */
+    int64_t succeeded;    /* of these, for what the next one may need: */
+    double succeeded_s;
+    int64_t succeeded_measured;
+    double succeeded_j;
+};
+
+/* What an attempt used, of the data of its EVENT_ATTEMPT_ENDED: gross, GPU boards and CPU packages, as far as they are measured. */
+struct reading attempt_energy_j(const json_t *ended);
+
+/* As store_experiment. */
+const struct store_use *store_use(const struct store *store);
+
+/* What the last session had as its budget, or, before there was one, the plan; borrowed until store_close. */
+const struct run_budget *store_budget(const struct store *store);
 
 /* Writes summary.csv (all ended experiments, in the plan's order) and the experiment's experiment.json, atomically, from the
  * journal alone, on the store's thread; done as in store_add. folder: the experiment's. */
@@ -164,6 +189,7 @@ struct results {
     json_t *
         lanes; /* how the lanes spent the time of all sessions ("lanes" of results_read_json: docs/results.md); NULL: one lane */
     json_t *pool; /* what the last session says of its lanes ("pool" of its end: docs/results.md), or NULL */
+    json_t *budget; /* what the last session said of its budget ("budget" of docs/results.md), or NULL: it had none */
 };
 
 bool results_read(const char *run_dir, struct results *out, struct err *err);
@@ -171,7 +197,7 @@ bool results_from_store(struct store *store, struct results *out, struct err *er
 void results_fini(struct results *results);
 
 /* All of it as JSON, for a page: {"name", "seed", "sessions": [...], "pauses": [{"from_ms", "seconds", "why"}], "lanes":
- * {...} (docs/results.md), or null where there is one, "counts": {"experiments", "succeeded", "failed", "clean", "suspect",
+ * {...} (docs/results.md), or null where there is one, "budget": {...} (docs/results.md), or null, "counts": {"experiments", "succeeded", "failed", "clean", "suspect",
  * "contaminated", "unjudged"}, "experiments": at most 2000 of them, those that failed or are not clean first, then the latest: [what
  * experiment.json holds, and "number", "mode", "spans": [{"attempt", "from_ms", "to_ms", "outcome"}]]}; _ms: since 1970. Reads as
  * results_read does. A new reference; NULL: err says why. */

@@ -1,0 +1,393 @@
+/* The budgets of a run: energy, time, carbon. No experiment begins that what is left is not enough for, and attempts under way are
+ * ended when a budget is used up (docs/limits.md). */
+#include "run/lane.h"
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/shell_words.h"
+#include "plan/config/size.h"
+
+#include <math.h>
+#include <string.h>
+
+/* What an attempt under way has used is journaled about once a minute, and at each hundredth of a budget. */
+static const int64_t TELL_NS = 60 * NS_PER_S;
+static const double TELL_SHARE = 0.01;
+
+static const double J_PER_KWH = 3.6e6;
+
+/* Of one lane: the attempt under way. */
+struct lane_budget {
+    struct reading power_w; /* as read last: it is taken to hold until there is another */
+    int64_t read_ns;        /* when that was taken up; 0: nothing is under way */
+    double gpu_j;
+    int64_t split_mj;                     /* the lane's part of the packages, when the attempt began */
+    int64_t *first_mj, *last_mj;          /* of each counter of the host; below 0: not read yet */
+    size_t counters;
+    char *unmeasured; /* the lane's GPU that is not measured; NULL: none */
+};
+
+enum budget_kind { BUDGET_ENERGY, BUDGET_TIME, BUDGET_CARBON, BUDGETS };
+
+/* One budget, and how far it is used: J, s or g. */
+struct use {
+    const char *name; /* "energy budget" */
+    double budget, used, mean, reserved;
+};
+
+static struct lane_budget *budget_of(const struct lane *lane)
+{
+    return lane_state(lane, &budget_observer);
+}
+
+static bool counts_energy(const struct runner *runner)
+{
+    const struct run_budget *budget = runner->request->budget;
+    return budget && (budget->energy_j > 0 || budget->carbon_g > 0);
+}
+
+static const struct rapl *packages_of(const struct runner *runner)
+{
+    const struct gauge_options *gauge = runner->request->gauge;
+    return gauge && gauge->host ? host_meter_rapl(gauge->host) : NULL;
+}
+
+static bool is_package(const struct runner *runner, size_t domain)
+{
+    const struct rapl *rapl = packages_of(runner);
+    return rapl && domain < rapl->count && rapl->domains[domain].scope == RAPL_PACKAGE;
+}
+
+static int64_t split_mj(const struct lane *lane)
+{
+    const struct cpu_split *split = &lane->runner->split;
+    return lane->gauge && gauge_reader(lane->gauge) < split->count ? split->parts_mj[gauge_reader(lane->gauge)] : 0;
+}
+
+static double cpu_j(const struct lane *lane)
+{
+    const struct lane_budget *own = budget_of(lane);
+    int64_t mj = lane->runner->split.begun ? split_mj(lane) - own->split_mj : 0;
+    for (size_t i = 0; !lane->runner->split.begun && i < own->counters; i++)
+        if (own->first_mj[i] >= 0 && own->last_mj[i] > own->first_mj[i])
+            mj += own->last_mj[i] - own->first_mj[i];
+    return (double)mj / 1000;
+}
+
+/* Of the attempt under way, from about one reading a second. */
+static struct reading live_j(const struct lane *lane)
+{
+    const struct lane_budget *own = budget_of(lane);
+    const struct gauge_options *gauge = lane->runner->request->gauge;
+    double cpu = own->read_ns ? cpu_j(lane) : 0;
+    bool known = own->read_ns && (gauge->gpu_count == 0 ? cpu > 0 : own->power_w.valid);
+    return (struct reading){own->gpu_j + cpu, known};
+}
+
+static void uses_of(const struct runner *runner, struct use uses[BUDGETS])
+{
+    const struct run_budget *budget = runner->request->budget;
+    const struct store_use *use = store_use(runner->request->store);
+    double per_j = budget->intensity_g_per_kwh / J_PER_KWH;
+    double used_j = use->energy_j, mean_j = use->succeeded_measured ? use->succeeded_j / (double)use->succeeded_measured : 0;
+    double reserved_j = 0;
+    for (size_t i = 0; i < runner->lane_count; i++) {
+        const struct lane *lane = &runner->lanes[i];
+        struct reading live = live_j(lane);
+        used_j += live.valid ? live.value : 0;
+        if (lane->experiment && lane->phase > PHASE_TAKING && lane->phase < PHASE_JUDGING)
+            reserved_j += fmax(0, mean_j - (live.valid ? live.value : 0));
+    }
+    uses[BUDGET_ENERGY] = (struct use){"energy budget", budget->energy_j, used_j, mean_j, reserved_j};
+    uses[BUDGET_TIME] = (struct use){
+        .name = "time budget",
+        .budget = budget->time_s,
+        .used = runner->budget.before_s + (double)(clock_monotonic_ns() - runner->budget.begun_ns) / (double)NS_PER_S,
+        .mean = use->succeeded ? use->succeeded_s / (double)use->succeeded : 0,
+    };
+    uses[BUDGET_CARBON] = (struct use){"carbon budget", budget->carbon_g, used_j * per_j, mean_j * per_j, reserved_j * per_j};
+}
+
+static char *amount_of(double value, enum budget_kind kind)
+{
+    char text[32];
+    if (kind != BUDGET_TIME)
+        return amount_text(value, kind == BUDGET_ENERGY ? AMOUNT_ENERGY : AMOUNT_MASS);
+    clock_format_duration(value, text);
+    return mem_strdup(text);
+}
+
+static void set_reached(struct runner *runner, char *text)
+{
+    free(runner->budget.reached);
+    runner->budget.reached = text;
+}
+
+/* Which one is used up; NULL: none. Fresh. */
+static char *used_up(const struct use uses[BUDGETS])
+{
+    for (int i = 0; i < BUDGETS; i++) {
+        if (uses[i].budget <= 0 || uses[i].used < uses[i].budget)
+            continue;
+        AUTO_FREE char *budget = amount_of(uses[i].budget, i);
+        AUTO_FREE char *used = amount_of(uses[i].used, i);
+        return mem_printf("the %s of %s is used up: %s", uses[i].name, budget, used);
+    }
+    return NULL;
+}
+
+/* Which one would not do for another experiment; NULL: none. Fresh. */
+static char *too_little(const struct use uses[BUDGETS])
+{
+    for (int i = 0; i < BUDGETS; i++) {
+        double left = uses[i].budget - uses[i].used - uses[i].reserved;
+        if (uses[i].budget <= 0 || left >= uses[i].mean)
+            continue;
+        AUTO_FREE char *budget = amount_of(uses[i].budget, i);
+        AUTO_FREE char *used = amount_of(uses[i].used, i);
+        AUTO_FREE char *mean = amount_of(uses[i].mean, i);
+        return mem_printf("the %s of %s does not suffice for another experiment: %s used%s, and one needs %s on average", uses[i].name,
+                          budget, used, uses[i].reserved > 0 ? ", the rest needed by those under way" : "", mean);
+    }
+    return NULL;
+}
+
+static void break_unmeasured(struct runner *runner, const char *what)
+{
+    struct err err;
+    AUTO_FREE char *typed = shell_words_path(runner->run_dir);
+    err_set(&err, "the energy budget cannot be checked: %s; when that is fixed, or without that budget, go on with --resume %s", what, typed);
+    runner_break(runner, &err);
+}
+
+/* "Not measured" must not look like "not used". */
+static bool is_blind(struct runner *runner)
+{
+    const struct store_use *use = store_use(runner->request->store);
+    if (!counts_energy(runner))
+        return false;
+    for (size_t i = 0; i < runner->lane_count; i++) {
+        const struct lane *lane = &runner->lanes[i];
+        const char *what = lane->gauge ? budget_of(lane)->unmeasured : "the meters could not be started";
+        if (!what || lane->lost || lane->retired)
+            continue;
+        break_unmeasured(runner, what);
+        return true;
+    }
+    if (use->unmeasured > runner->budget.unmeasured_before)
+        break_unmeasured(runner, "an attempt of this session has no energy");
+    return use->unmeasured > runner->budget.unmeasured_before;
+}
+
+bool budget_refuses(struct runner *runner)
+{
+    struct use uses[BUDGETS];
+    if (!runner->request->budget)
+        return false;
+    if (is_blind(runner))
+        return true;
+    uses_of(runner, uses);
+    char *why = used_up(uses);
+    why = why ? why : too_little(uses);
+    bool said = runner->budget.reached != NULL;
+    set_reached(runner, why);
+    if (why && !said)
+        runner_say(runner, mem_printf("no experiment is begun any more: %s", why));
+    return why != NULL;
+}
+
+void budget_begin(struct runner *runner)
+{
+    const struct store_use *use = store_use(runner->request->store);
+    runner->budget = (struct runner_budget){
+        .begun_ns = clock_monotonic_ns(), .before_s = use->time_s, .unmeasured_before = use->unmeasured};
+}
+
+static json_t *use_json(const struct use *use, const char *unit)
+{
+    AUTO_FREE char *budget = mem_printf("budget_%s", unit);
+    AUTO_FREE char *used = mem_printf("used_%s", unit);
+    AUTO_FREE char *mean = mem_printf("mean_%s", unit);
+    if (use->budget <= 0)
+        return json_null();
+    json_t *json = json_object();
+    json_object_set_new(json, budget, json_real(use->budget));
+    json_object_set_new(json, used, json_real(number_round(use->used, 6)));
+    json_object_set_new(json, mean, use->mean > 0 ? json_real(number_round(use->mean, 6)) : json_null());
+    return json;
+}
+
+static json_t *counted_json(const struct runner *runner)
+{
+    json_t *json = json_array();
+    const struct gauge_options *gauge = runner->request->gauge;
+    const struct rapl *rapl = packages_of(runner);
+    bool packages = false;
+    for (size_t i = 0; rapl && i < rapl->count; i++)
+        packages = packages || (rapl->domains[i].scope == RAPL_PACKAGE && rapl->domains[i].available);
+    if (gauge && gauge->gpu_count > 0)
+        json_array_append_new(json, json_string(gauge_scope_name(GAUGE_GPU)));
+    if (packages)
+        json_array_append_new(json, json_string(gauge_scope_name(GAUGE_PACKAGE)));
+    return json;
+}
+
+json_t *budget_json(struct runner *runner)
+{
+    struct use uses[BUDGETS];
+    const struct run_budget *budget = runner->request->budget;
+    if (!budget)
+        return NULL;
+    uses_of(runner, uses);
+    const struct store_use *use = store_use(runner->request->store);
+    json_t *json = json_object(), *carbon = use_json(&uses[BUDGET_CARBON], "g");
+    json_object_set_new(json, "energy", use_json(&uses[BUDGET_ENERGY], "j"));
+    json_object_set_new(json, "time", use_json(&uses[BUDGET_TIME], "s"));
+    if (json_is_object(carbon)) {
+        json_object_set_new(carbon, "g_per_kwh", json_real(budget->intensity_g_per_kwh));
+        json_object_set_new(carbon, "source", json_text_or_null(budget->source));
+    }
+    json_object_set_new(json, "carbon", carbon);
+    json_object_set_new(json, "counted", counts_energy(runner) ? counted_json(runner) : json_array());
+    json_object_set_new(json, "attempts", json_integer(use->attempts));
+    json_object_set_new(json, "estimated", json_integer(use->estimated));
+    json_object_set_new(json, "unmeasured", json_integer(use->unmeasured));
+    json_object_set_new(json, "reached", budget_is_reached(runner) ? json_string(runner->budget.reached) : json_null());
+    return json;
+}
+
+void budget_fini(struct runner *runner)
+{
+    set_reached(runner, NULL);
+}
+
+/* The lane's. */
+
+static void begin(struct lane *lane)
+{
+    struct lane_budget *own = budget_of(lane);
+    const struct rapl *rapl = packages_of(lane->runner);
+    if (!counts_energy(lane->runner) || !lane->gauge)
+        return;
+    own->counters = rapl ? rapl->count : 0;
+    own->first_mj = mem_resize(own->first_mj, own->counters + 1, sizeof *own->first_mj);
+    own->last_mj = mem_resize(own->last_mj, own->counters + 1, sizeof *own->last_mj);
+    for (size_t i = 0; i < own->counters; i++)
+        own->first_mj[i] = own->last_mj[i] = -1;
+    own->split_mj = split_mj(lane);
+    own->gpu_j = 0;
+    own->power_w = gauge_power_w(lane->gauge);
+    own->read_ns = lane->attempt.start_ns;
+}
+
+static void look(struct lane *lane)
+{
+    struct lane_budget *own = budget_of(lane);
+    int64_t now_ns = clock_monotonic_ns();
+    if (!own->read_ns || lane->edged)
+        return;
+    struct reading power_w = gauge_power_w(lane->gauge);
+    if (power_w.valid)
+        own->power_w = power_w;
+    own->gpu_j += own->power_w.valid ? own->power_w.value * (double)(now_ns - own->read_ns) / (double)NS_PER_S : 0;
+    own->read_ns = now_ns;
+}
+
+static void take_counter(struct lane *lane, size_t domain, const char *name, const struct counter_reading *reading)
+{
+    struct lane_budget *own = budget_of(lane);
+    (void)name;
+    if (!own->read_ns || domain >= own->counters || !is_package(lane->runner, domain) || reading->energy_mj > INT64_MAX)
+        return;
+    own->last_mj[domain] = (int64_t)reading->energy_mj;
+    if (own->first_mj[domain] < 0)
+        own->first_mj[domain] = own->last_mj[domain];
+}
+
+static void tell(struct lane *lane)
+{
+    struct runner *runner = lane->runner;
+    struct reading live = live_j(lane);
+    json_t *data = json_object();
+    json_set_reading(data, "energy_j", live);
+    json_object_set_new(data, "budget", budget_json(runner));
+    runner->budget.told_ns = clock_monotonic_ns();
+    lane_record(lane, EVENT_BUDGET, data, NULL);
+}
+
+/* The greatest share of a budget that is used. */
+static double used_share(const struct use uses[BUDGETS])
+{
+    double share = 0;
+    for (int i = 0; i < BUDGETS; i++)
+        share = uses[i].budget > 0 ? fmax(share, uses[i].used / uses[i].budget) : share;
+    return share;
+}
+
+static void tell_all(struct runner *runner)
+{
+    for (size_t i = 0; i < runner->lane_count; i++)
+        if (runner->lanes[i].phase == PHASE_RUNNING)
+            tell(&runner->lanes[i]);
+}
+
+void budget_check(struct runner *runner)
+{
+    struct use uses[BUDGETS];
+    if (!runner->request->budget || runner_halted(runner) || is_blind(runner))
+        return;
+    uses_of(runner, uses);
+    char *why = used_up(uses);
+    double share = used_share(uses);
+    if (why || clock_monotonic_ns() - runner->budget.told_ns > TELL_NS || share - runner->budget.told_share > TELL_SHARE) {
+        tell_all(runner);
+        runner->budget.told_share = share;
+    }
+    if (!why)
+        return;
+    set_reached(runner, why);
+    runner->budget.stops = true;
+    runner_halt_lanes(runner);
+}
+
+static void tick(struct lane *lane)
+{
+    if (lane->phase > PHASE_TAKING && lane->phase < PHASE_CLOSING)
+        budget_check(lane->runner);
+}
+
+/* Once its figures are there, they count. */
+static json_t *end(struct lane *lane, json_t *ended)
+{
+    struct lane_budget *own = budget_of(lane);
+    if (own->read_ns && !attempt_energy_j(ended).valid && live_j(lane).valid)
+        tell(lane);
+    own->read_ns = 0;
+    return NULL;
+}
+
+static void unavailable(struct lane *lane, const char *label)
+{
+    struct lane_budget *own = budget_of(lane);
+    if (!own->unmeasured)
+        own->unmeasured = mem_printf("the energy of %s is not measured", label);
+}
+
+static void fini(struct lane *lane)
+{
+    struct lane_budget *own = budget_of(lane);
+    free(own->first_mj);
+    free(own->last_mj);
+    free(own->unmeasured);
+}
+
+const struct observer budget_observer = {
+    .size = sizeof(struct lane_budget),
+    .fini = fini,
+    .begin = begin,
+    .tick = tick,
+    .look = look,
+    .end = end,
+    .counter = take_counter,
+    .unavailable = unavailable,
+};

@@ -1,0 +1,365 @@
+/* A training without a sign of life: its stack is kept in hang_stack.txt, and it is ended (docs/limits.md). */
+#include "run/lane.h"
+
+#include "base/clock.h"
+#include "base/fs.h"
+#include "base/mem.h"
+#include "base/procfs.h"
+#include "base/shell_words.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* A process that waits in a loop with naps takes less. */
+static const double CPU_SHARE = 0.05;
+
+/* A GPU that shows something on a screen is busy for less. */
+static const double GPU_PERCENT = 1;
+
+/* This program was stopped, or had no processor: what came meanwhile has not been read yet. */
+static const int64_t LATE_NS = 5 * NS_PER_S;
+
+enum { DUMP_US = 10000000, DUMPS_MAX = 8, THREADS_MAX = 256, TEXT_MAX = 1 << 20, LINES_BYTES = 16384 };
+
+struct hang {
+    int64_t quiet_ns, ticked_ns; /* since when there is no sign of life; 0: nothing is watched */
+    uint64_t bytes;
+    double cpu_s;
+    bool gpu_known; /* its use was read since then */
+    bool blind_said;
+    /* While its stack is taken: */
+    bool taking;
+    int out; /* -1: not open */
+    struct job_member members[ATTEMPT_MEMBERS_MAX];
+    size_t count, next, dumped;
+    char *py_spy; /* NULL: not found */
+    pid_t pid;    /* of the dump; 0: none */
+    int pidfd;
+    sd_event_source *source, *deadline;
+};
+
+static struct hang *hang_of(const struct lane *lane)
+{
+    return lane_state(lane, &hang_observer);
+}
+
+static void init(struct lane *lane)
+{
+    hang_of(lane)->out = hang_of(lane)->pidfd = -1;
+}
+
+static void close_fd(int *fd)
+{
+    if (*fd >= 0)
+        close(*fd);
+    *fd = -1;
+}
+
+/* The program that looks, and all it started, is ended and reaped; -1: it ran for too long. */
+static int end_dump(struct hang *hang)
+{
+    siginfo_t info = {0};
+    hang->source = sd_event_source_disable_unref(hang->source);
+    hang->deadline = sd_event_source_disable_unref(hang->deadline);
+    if (hang->pid <= 0)
+        return -1;
+    bool ended = waitid(P_PID, (id_t)hang->pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == hang->pid;
+    kill(-hang->pid, SIGKILL); /* it is not reaped: the number is still its own */
+    kill(hang->pid, SIGKILL);  /* not reaped; its group may not be there yet */
+    while (waitid(P_PID, (id_t)hang->pid, &info, WEXITED) != 0 && errno == EINTR)
+        continue;
+    close_fd(&hang->pidfd);
+    hang->pid = 0;
+    return ended && info.si_code == CLD_EXITED ? info.si_status : -1;
+}
+
+static void drop(struct lane *lane)
+{
+    struct hang *hang = hang_of(lane);
+    end_dump(hang);
+    close_fd(&hang->out);
+    free(steal_ptr(hang->py_spy));
+    hang->taking = false;
+    hang->quiet_ns = 0;
+}
+
+static void write_text(struct hang *hang, const char *bytes, size_t count)
+{
+    while (hang->out >= 0 && count > 0) {
+        ssize_t put = write(hang->out, bytes, count);
+        if (put < 0 && errno == EINTR)
+            continue;
+        if (put <= 0)
+            return; /* what there is of it is better than nothing */
+        bytes += put;
+        count -= (size_t)put;
+    }
+}
+
+static void add_file(struct text *text, const char *path, const char *label)
+{
+    AUTO_TEXT struct text content = {0};
+    struct err err = {0};
+    bool got = fs_read_kernel(AT_FDCWD, path, LINES_BYTES, &content, &err);
+    size_t length = content.length;
+    const char *bytes = text_get(&content);
+    while (length > 0 && bytes[length - 1] == '\n')
+        length--;
+    text_addf(text, "    %s: ", label);
+    if (!got)
+        text_addf(text, "not to be read (%s)", strerror(err.code ? err.code : EACCES));
+    for (size_t i = 0; got && i < length; i++) {
+        text_add_char(text, bytes[i]);
+        if (bytes[i] == '\n')
+            text_add(text, "      ");
+    }
+    text_add_char(text, '\n');
+}
+
+static void add_thread(struct text *text, pid_t pid, pid_t thread)
+{
+    static const char *const names[] = {"comm", "wchan", "syscall", "stack"};
+    text_addf(text, "  thread %d\n", (int)thread);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        AUTO_FREE char *path = mem_printf("/proc/%d/task/%d/%s", (int)pid, (int)thread, names[i]);
+        add_file(text, path, names[i]);
+    }
+}
+
+/* What the kernel tells of each thread. */
+static void add_threads(struct text *text, const struct job_member *member)
+{
+    AUTO_FREE char *path = mem_printf("/proc/%d/task", (int)member->pid);
+    DIR *dir = opendir(path);
+    pid_t thread;
+    size_t count = 0;
+    text_addf(text, "process %d %s (state %c)\n", (int)member->pid, member->command, member->state);
+    while (dir && count < THREADS_MAX && text->length < TEXT_MAX && (thread = proc_next_pid(dir)) > 0) {
+        add_thread(text, member->pid, thread);
+        count++;
+    }
+    if (dir)
+        closedir(dir);
+}
+
+static char *find_py_spy(const struct lane *lane)
+{
+    const struct plan_job *job = lane->attempt.plan;
+    const char *path = strv_env_get(lane->runner->request->environment, "PATH");
+    const char *slash = job->argv.count ? strrchr(job->argv.items[0], '/') : NULL;
+    AUTO_STRV struct strv folders = {0};
+    if (slash && job->argv.items[0][0] == '/')
+        strv_add_owned(&folders, mem_strndup(job->argv.items[0], (size_t)(slash - job->argv.items[0])));
+    strv_add_all(&folders, &job->path_prepend);
+    for (const char *at = path; at; at = strchr(at, ':') ? strchr(at, ':') + 1 : NULL)
+        strv_add_owned(&folders, mem_strndup(at, strcspn(at, ":")));
+    for (size_t i = 0; i < folders.count; i++) {
+        AUTO_FREE char *file = mem_printf("%s/py-spy", folders.items[i]);
+        if (file[0] == '/' && access(file, X_OK) == 0)
+            return steal_ptr(file);
+    }
+    return NULL;
+}
+
+static bool runs_python(const struct job_member *member)
+{
+    char target[4096];
+    AUTO_FREE char *path = mem_printf("/proc/%d/exe", (int)member->pid);
+    ssize_t length = readlink(path, target, sizeof target - 1);
+    target[length > 0 ? length : 0] = '\0';
+    const char *name = strrchr(target, '/');
+    return name && strncmp(name + 1, "python", 6) == 0;
+}
+
+/* Its number where the job's processes see it. */
+static pid_t inner_pid(pid_t pid)
+{
+    char bytes[4096];
+    size_t depth;
+    pid_t inner;
+    AUTO_FREE char *path = mem_printf("/proc/%d/status", (int)pid);
+    ssize_t count = proc_read_at(AT_FDCWD, path, bytes, sizeof bytes);
+    return count > 0 && proc_status_nspid(bytes, (size_t)count, &depth, &inner) ? inner : pid;
+}
+
+static void finish(struct lane *lane)
+{
+    struct hang *hang = hang_of(lane);
+    struct attempt *attempt = &lane->attempt;
+    struct text text = {0};
+    char duration[32];
+    if (!hang->py_spy)
+        text_add(&text, "py-spy was not found beside the training's interpreter nor in PATH: no Python stack.\n");
+    text_add(&text, "\nWhat the kernel tells of each thread (/proc/PID/task/TID):\n");
+    for (size_t i = 0; i < hang->count && i < ATTEMPT_MEMBERS_MAX && text.length < TEXT_MAX; i++)
+        add_threads(&text, &hang->members[i]);
+    write_text(hang, text_get(&text), text.length);
+    text_fini(&text);
+    bool kept = hang->out >= 0, gpu_known = hang->gpu_known;
+    drop(lane);
+    clock_format_duration(lane->runner->plan->limits.hang_s, duration);
+    free(attempt->detail);
+    attempt->detail = mem_printf("hung: no log line%sless than %g %% of a CPU for %s%s; %s", gpu_known ? ", no GPU use and " : " and ",
+                                 100 * CPU_SHARE, duration, gpu_known ? "" : " (GPU use is not measured here)",
+                                 kept ? "its stack is in " HANG_STACK_NAME : HANG_STACK_NAME " could not be written");
+    lane_stop(lane, STOP_HUNG);
+}
+
+static void next_dump(struct lane *lane);
+
+static int on_dumped(sd_event_source *source, int fd, uint32_t events, void *context)
+{
+    (void)source;
+    (void)fd;
+    (void)events;
+    struct lane *lane = context;
+    struct hang *hang = hang_of(lane);
+    int code = end_dump(hang);
+    AUTO_FREE char *said = code == 0 ? NULL : mem_printf("py-spy ended with %d: without root, kernel.yama.ptrace_scope may forbid it\n", code);
+    if (said)
+        write_text(hang, said, strlen(said));
+    next_dump(lane);
+    return 0;
+}
+
+static int on_deadline(sd_event_source *source, uint64_t us, void *context)
+{
+    (void)source;
+    (void)us;
+    static const char said[] = "py-spy was ended after 10 s\n";
+    struct lane *lane = context;
+    end_dump(hang_of(lane));
+    write_text(hang_of(lane), said, sizeof said - 1);
+    next_dump(lane);
+    return 0;
+}
+
+static bool start_dump(struct lane *lane, const struct job_member *member, struct err *err)
+{
+    struct hang *hang = hang_of(lane);
+    AUTO_STRV struct strv argv = {0};
+    strv_add(&argv, hang->py_spy);
+    strv_add(&argv, "dump");
+    strv_add(&argv, "--pid");
+    strv_add_owned(&argv, mem_printf("%d", (int)inner_pid(member->pid)));
+    struct job_look look = {.argv = &argv, .env = lane->runner->request->environment, .cwd = "/", .out = hang->out};
+    hang->pid = job_enter(lane->attempt.job, &look, &hang->pidfd, err);
+    if (hang->pid <= 0)
+        return false;
+    int code = sd_event_add_io(lane->runner->loop, &hang->source, hang->pidfd, EPOLLIN, on_dumped, lane);
+    if (code >= 0)
+        code = sd_event_add_time_relative(lane->runner->loop, &hang->deadline, CLOCK_MONOTONIC, DUMP_US, 0, on_deadline, lane);
+    if (code >= 0)
+        return true;
+    end_dump(hang);
+    return err_set(err, "cannot watch it (error %d)", -code);
+}
+
+/* One process after the other, then what the kernel tells. */
+static void next_dump(struct lane *lane)
+{
+    struct hang *hang = hang_of(lane);
+    while (hang->py_spy && hang->out >= 0 && hang->next < hang->count && hang->next < ATTEMPT_MEMBERS_MAX && hang->dumped < DUMPS_MAX) {
+        const struct job_member *member = &hang->members[hang->next++];
+        struct err err = {0};
+        if (!runs_python(member))
+            continue;
+        hang->dumped++;
+        AUTO_FREE char *head = mem_printf("\n%s dump of process %d %s:\n", hang->py_spy, (int)member->pid, member->command);
+        write_text(hang, head, strlen(head));
+        if (start_dump(lane, member, &err))
+            return;
+        AUTO_FREE char *why = mem_printf("not started: %s\n", err.text);
+        write_text(hang, why, strlen(why));
+    }
+    finish(lane);
+}
+
+static void take_stack(struct lane *lane)
+{
+    struct hang *hang = hang_of(lane);
+    struct attempt *attempt = &lane->attempt;
+    struct err err = {0};
+    hang->taking = true;
+    hang->next = hang->dumped = 0;
+    hang->count = job_members(attempt->job, hang->members, ATTEMPT_MEMBERS_MAX);
+    hang->py_spy = find_py_spy(lane);
+    hang->out = fs_create_at(attempt->folder, HANG_STACK_NAME, &err);
+    if (hang->out < 0)
+        lane_say(lane, mem_printf("%s: %s", lane->experiment->id, err.text));
+    AUTO_FREE char *command = plan_job_shell(attempt->plan);
+    AUTO_FREE char *head = mem_printf("%s, attempt %lld: no sign of life for %g s\n%s\n", lane->experiment->id, (long long)attempt->number,
+                                      lane->runner->plan->limits.hang_s, command);
+    write_text(hang, head, strlen(head));
+    next_dump(lane);
+}
+
+static void alive(struct hang *hang, int64_t now_ns)
+{
+    hang->quiet_ns = now_ns;
+    hang->gpu_known = false;
+}
+
+static void tick(struct lane *lane)
+{
+    struct hang *hang = hang_of(lane);
+    struct attempt *attempt = &lane->attempt;
+    double limit_s = lane->runner->plan->limits.hang_s;
+    int64_t now_ns = clock_monotonic_ns();
+    if (limit_s <= 0 || lane->phase != PHASE_RUNNING || hang->taking || !attempt->log)
+        return;
+    attempt_take_usage(attempt);
+    if (!attempt->usage.has_cpu) {
+        if (!hang->blind_said)
+            lane_say(lane, mem_printf("%s: hang_after cannot be checked: the CPU time of the job is not known", lane->experiment->id));
+        hang->blind_said = true;
+        return;
+    }
+    uint64_t bytes = joblog_totals(attempt->log).bytes;
+    double quiet_s = (double)(now_ns - hang->quiet_ns) / (double)NS_PER_S;
+    bool late = now_ns - hang->ticked_ns > LATE_NS;
+    hang->ticked_ns = now_ns;
+    if (hang->quiet_ns == 0 || late || bytes != hang->bytes || attempt->usage.cpu_s - hang->cpu_s > CPU_SHARE * quiet_s) {
+        hang->bytes = bytes;
+        hang->cpu_s = attempt->usage.cpu_s;
+        alive(hang, now_ns);
+    } else if (quiet_s >= limit_s) {
+        take_stack(lane);
+    }
+}
+
+/* What was asked of the GPU before it was last alive does not count, nor against it. */
+static void take_sample(struct lane *lane, const char *label, const struct gpu_sample *sample)
+{
+    struct hang *hang = hang_of(lane);
+    struct reading busy = sample->readings.of[GPU_UTILISATION_PERCENT];
+    (void)label;
+    if (hang->quiet_ns == 0 || hang->taking || !busy.valid || sample->t_ns < hang->quiet_ns)
+        return;
+    if (busy.value > GPU_PERCENT)
+        alive(hang, clock_monotonic_ns());
+    hang->gpu_known = true;
+}
+
+static void take_mark(struct lane *lane, const struct mark *mark)
+{
+    (void)mark;
+    if (hang_of(lane)->quiet_ns && !hang_of(lane)->taking)
+        alive(hang_of(lane), clock_monotonic_ns());
+}
+
+const struct observer hang_observer = {
+    .size = sizeof(struct hang),
+    .init = init,
+    .fini = drop,
+    .begin = drop,
+    .tick = tick,
+    .stop = drop,
+    .mark = take_mark,
+    .sample = take_sample,
+};
