@@ -201,6 +201,19 @@ void job_free(struct job *job);
 bool job_query(const struct containment *containment, const struct strv *argv, const struct strv *env, size_t limit, double timeout_s,
                struct text *out);
 
+/* The same with more to say. */
+struct job_question {
+    const struct containment *containment;
+    const struct strv *argv, *env;
+    const char *cwd;  /* NULL: as it is */
+    size_t limit;     /* of out */
+    double timeout_s; /* 0: none */
+    int stop_fd;      /* it is ended when this becomes readable; -1: none */
+    bool with_errors; /* what it writes to stderr is part of the answer */
+    bool tail;        /* it may write more than limit: the newest bytes stay */
+};
+bool job_ask(const struct job_question *question, struct text *out);
+
 /* Ends what a dead runner left of this job, found by its identity: never by pid alone. Same boot only (another boot: nothing is
  * left, true). Waits at most timeout_s. False: survivors or an error (err). killed: processes ended,
  * its init not counted. */

@@ -6,12 +6,23 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <string.h>
 #include <unistd.h>
 
 static const int WAIT_MS = 50;
 
+/* The newest limit bytes stay. */
+static void keep_tail(size_t limit, struct text *out)
+{
+    size_t over = out->length > limit ? out->length - limit : 0;
+    if (over == 0)
+        return;
+    memmove(out->data, out->data + over, limit + 1);
+    out->length = limit;
+}
+
 /* What the pipe holds now. False: at its end, or beyond limit. */
-static bool drain(int fd, size_t limit, struct text *out)
+static bool drain(int fd, const struct job_question *question, struct text *out)
 {
     char bytes[16384];
     for (;;) {
@@ -23,25 +34,34 @@ static bool drain(int fd, size_t limit, struct text *out)
         if (got == 0)
             return false;
         text_add_bytes(out, bytes, (size_t)got);
-        if (out->length > limit)
+        if (question->tail)
+            keep_tail(question->limit, out);
+        if (out->length > question->limit)
             return false;
     }
 }
 
 /* Until the command ends, whoever else has its output open. */
-static bool wait_for_answer(struct job *job, int fd, size_t limit, int64_t deadline_ns, struct text *out)
+static bool wait_for_answer(struct job *job, int fd, const struct job_question *question, int64_t start_ns,
+                            struct text *out)
 {
     bool open = true;
     for (;;) {
-        int64_t left_ns = deadline_ns - clock_monotonic_ns();
+        int64_t left_ns = question->timeout_s > 0
+                              ? start_ns + (int64_t)(question->timeout_s * (double)NS_PER_S) - clock_monotonic_ns()
+                              : NS_PER_S;
         if (left_ns <= 0)
             return false;
-        struct pollfd wait[] = {{.fd = job_fd(job), .events = POLLIN}, {.fd = open ? fd : -1, .events = POLLIN}};
-        if (poll(wait, 2, (int)(left_ns / NS_PER_MS) + 1) <= 0)
+        struct pollfd wait[] = {{.fd = job_fd(job), .events = POLLIN},
+                                {.fd = open ? fd : -1, .events = POLLIN},
+                                {.fd = question->stop_fd, .events = POLLIN}};
+        if (poll(wait, 3, (int)(left_ns / NS_PER_MS) + 1) <= 0)
             continue;
+        if (wait[2].revents)
+            return false;
         if (open)
-            open = drain(fd, limit, out);
-        if (out->length > limit)
+            open = drain(fd, question, out);
+        if (out->length > question->limit)
             return false;
         if (wait[0].revents) {
             struct job_exit end = job_take_exit(job);
@@ -66,32 +86,43 @@ static bool end(struct job *job)
     return true;
 }
 
-bool job_query(const struct containment *containment, const struct strv *argv, const struct strv *env, size_t limit,
-               double timeout_s, struct text *out)
+bool job_ask(const struct job_question *question, struct text *out)
 {
     int ends[2];
-    int64_t deadline_ns = clock_monotonic_ns() + (int64_t)(timeout_s * (double)NS_PER_S);
+    int64_t start_ns = clock_monotonic_ns();
     if (pipe2(ends, O_CLOEXEC) != 0)
         return false;
     AUTO_CLOSE int answer = ends[0];
     AUTO_CLOSE int write_end = ends[1];
     AUTO_CLOSE int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
-    struct job_request request = {.containment = containment,
-                                  .argv = argv,
-                                  .env = env,
+    struct job_request request = {.containment = question->containment,
+                                  .argv = question->argv,
+                                  .env = question->env,
+                                  .cwd = question->cwd,
                                   .stdin_fd = -1,
                                   .stdout_fd = write_end,
-                                  .stderr_fd = null};
+                                  .stderr_fd = question->with_errors ? write_end : null};
     if (null < 0 || fcntl(answer, F_SETFL, O_NONBLOCK) != 0)
         return false;
     struct job *job = job_start(&request, NULL);
     if (!job)
         return false;
     close(steal_fd(&write_end));
-    bool answered = job_open_gate(job, NULL) && wait_for_answer(job, answer, limit, deadline_ns, out);
+    bool answered = job_open_gate(job, NULL) && wait_for_answer(job, answer, question, start_ns, out);
     bool gone = end(job);
-    if (answered)
-        answered = drain(answer, limit, out) || out->length <= limit;
+    bool whole = drain(answer, question, out) || out->length <= question->limit;
     job_free(job);
-    return answered && gone;
+    return answered && whole && gone;
+}
+
+bool job_query(const struct containment *containment, const struct strv *argv, const struct strv *env, size_t limit,
+               double timeout_s, struct text *out)
+{
+    return job_ask(&(struct job_question){.containment = containment,
+                                          .argv = argv,
+                                          .env = env,
+                                          .limit = limit,
+                                          .timeout_s = timeout_s,
+                                          .stop_fd = -1},
+                   out);
 }
