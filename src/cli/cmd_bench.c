@@ -403,7 +403,7 @@ static int run(const struct cli_call *call)
 }
 
 static const char *const usage[] = {"bench COMMAND [COMMAND...] [options]",
-                                    "bench --commits A..B [--git REPOSITORY] [--setup COMMAND] COMMAND [options]", NULL};
+                                    "bench --commits A..B [--git REPOSITORY] [--setup COMMAND] COMMAND", NULL};
 
 static const char *const description[] = {
     "Runs each command so many times and says how long it takes and how much energy it uses: mean, deviation, 95 % "
