@@ -65,7 +65,7 @@ static void write_claims(const struct census_roots *roots, int out)
         json_object_set_new(json, "start_time", json_integer((json_int_t)leftover->process->stat.start_time));
         json_object_set_new(json, "exec", json_boolean(leftover->run == STATE_EXEC));
         json_object_set_new(json, "run_dir", leftover->run_dir ? json_string(leftover->run_dir) : json_null());
-        json_object_set_new(json, "age_s", json_real(leftover->run_age_s));
+        json_object_set_new(json, "age_s", json_finite(leftover->run_age_s));
         json_print(json, &line);
         json_decref(json);
         text_add_char(&line, '\n');

@@ -6,7 +6,7 @@
 
 static json_t *seconds_json(double seconds)
 {
-    return seconds < 0 ? json_null() : json_real(number_round(seconds, 6));
+    return seconds < 0 ? json_null() : json_finite(number_round(seconds, 6));
 }
 
 /* One entry for each GPU on which the driver names the process. */

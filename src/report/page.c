@@ -3,6 +3,7 @@
 #include "base/cleanup.h"
 #include "base/fs.h"
 #include "base/json.h"
+#include "base/json.h"
 #include "base/mem.h"
 #include "base/strv.h"
 #include "base/utf8.h"
@@ -159,7 +160,7 @@ static json_t *compact_budget(const json_t *budget)
         for (size_t k = 0; k < sizeof keys / sizeof *keys; k++) {
             json_t *cell = json_object_get(component, keys[k]);
             if (json_is_real(cell))
-                json_array_append_new(row, json_real(number_round(json_real_value(cell), DIGITS)));
+                json_array_append_new(row, json_finite(number_round(json_real_value(cell), DIGITS)));
             else
                 json_array_append(row, cell ? cell : json_null());
         }

@@ -61,7 +61,7 @@ static void tell_power(struct lane *lane)
         return;
     json_t *data = json_object();
     json_object_set_new(data, "sensor", json_string("gpu_power_w"));
-    json_object_set_new(data, "value", json_real(power_w.value));
+    json_object_set_new(data, "value", json_finite(power_w.value));
     runner_tell(lane->runner, (struct runner_entry){.type = EVENT_METRIC,
                                                     .experiment = (int64_t)lane->experiment->number,
                                                     .attempt = lane->attempt.number,

@@ -1,6 +1,7 @@
 #include "session/bench_input.h"
 
 #include "base/fs.h"
+#include "base/json.h"
 #include "base/mem.h"
 #include "base/shell_words.h"
 #include "base/utf8.h"
@@ -219,8 +220,8 @@ static bool surround(const struct making *making, struct err *err)
 static json_t *tare_section(const struct bench_input_options *how)
 {
     json_t *tare = json_object(), *timing = json_object(), *preflight = json_object(), *cooldown = json_object();
-    json_object_set_new(timing, "between_runs", json_real(how->pause_s));
-    json_object_set_new(timing, "between_configurations", json_real(how->pause_s));
+    json_object_set_new(timing, "between_runs", json_finite(how->pause_s));
+    json_object_set_new(timing, "between_configurations", json_finite(how->pause_s));
     json_object_set_new(preflight, "policy", json_string(how->preflight));
     json_object_set_new(cooldown, "mode", json_string(how->cooldown));
     json_object_set_new(tare, "order", json_string("blocks"));
@@ -241,7 +242,7 @@ static void make_settings(const struct making *making, struct text *out)
     json_object_set_new(root, "experiment_name", json_string("bench"));
     json_object_set_new(root, "max_retries", json_integer(0));
     json_object_set_new(root, "seed", json_integer((json_int_t)how->seed));
-    json_object_set_new(root, "timeout", json_real(how->timeout_s));
+    json_object_set_new(root, "timeout", json_finite(how->timeout_s));
     if (how->governor)
         json_object_set_new(root, "governor", json_string(how->governor));
     json_object_set(root, "experiments", making->entries);

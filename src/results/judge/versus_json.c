@@ -13,8 +13,8 @@ static const double J_PER_KWH = 3.6e6;
 static void set_effect(json_t *out, const struct versus_quantity *quantity, const struct stats_effect *effect)
 {
     bool ratio = effect->valid && quantity->scale == VERSUS_LOG;
-    json_object_set_new(out, "ratio", ratio ? json_real(effect->ratio) : json_null());
-    json_object_set_new(out, "effect", effect->valid ? json_real(effect->ratio) : json_null());
+    json_object_set_new(out, "ratio", ratio ? json_finite(effect->ratio) : json_null());
+    json_object_set_new(out, "effect", effect->valid ? json_finite(effect->ratio) : json_null());
 }
 
 #define EFFECT_IF(known, key, member) RECORD_IF(struct stats_effect, known, key, member)
@@ -38,7 +38,7 @@ static json_t *effect_json(const struct versus *versus, const struct versus_quan
         if (versus->factors[f].role != VERSUS_COVARIATE)
             continue;
         json_object_set_new(slopes, versus->factors[f].name,
-                            effect->dropped[k] ? json_null() : json_real(effect->slopes[k]));
+                            effect->dropped[k] ? json_null() : json_finite(effect->slopes[k]));
         k++;
     }
     json_object_set_new(out, "slopes", slopes);
@@ -55,7 +55,7 @@ static json_t *heterogeneity_json(const struct versus_quantity *quantity)
     if (!effect->has_heterogeneity)
         return json_null();
     json_t *out = record_json(strata_test, effect);
-    json_object_set_new(out, "p_corrected", json_real(quantity->heterogeneity_p));
+    json_object_set_new(out, "p_corrected", json_finite(quantity->heterogeneity_p));
     record_set(out, strata_range, effect);
     return out;
 }
@@ -78,7 +78,7 @@ static json_t *quantity_json(const struct versus *versus, const struct versus_qu
     json_object_set_new(out, "interval", figures_interval_json(&effect->interval));
     json_object_set_new(out, "measurement", measurement_json(&quantity->measurement, true));
     json_object_set_new(out, "interval_with_measurement", figures_interval_json(&quantity->interval_measured));
-    json_object_set_new(out, "p_corrected", effect->has_error ? json_real(quantity->p) : json_null());
+    json_object_set_new(out, "p_corrected", effect->has_error ? json_finite(quantity->p) : json_null());
     json_object_set_new(out, "told_apart", json_boolean(!versus_cannot_tell(quantity)));
     json_object_set_new(out, "blocks", json_integer(effect->strata > 1 ? (json_int_t)effect->strata : 0));
     json_object_set_new(out, "raw", effect_json(versus, quantity, &quantity->raw, false));
@@ -146,7 +146,7 @@ json_t *versus_json(const struct versus *versus, struct reading g_per_kwh)
     json_object_set_new(out, "factors", factors_json(versus));
     json_object_set_new(out, "spellings", figures_spellings_json(&versus->dataset));
     if (g_per_kwh.valid)
-        json_object_set_new(out, "carbon_g_per_kwh", json_real(g_per_kwh.value));
+        json_object_set_new(out, "carbon_g_per_kwh", json_finite(g_per_kwh.value));
     json_object_set_new(out, "order_confounded",
                         versus->order_known ? json_boolean(versus->order_confounded) : json_null());
     json_object_set_new(out, "places", versus_places_json(versus));
