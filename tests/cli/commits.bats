@@ -17,7 +17,7 @@ make_repository() {
 }
 
 commit_trainer() {
-    printf '#!/bin/sh\nsleep %s\npwd\n' "$1" >repo/train.sh
+    printf '#!/bin/sh\nsleep %s\npwd\necho "accuracy: 0.5"\n' "$1" >repo/train.sh
     chmod +x repo/train.sh
     git -C repo add train.sh
     git -C repo commit -qm "$2"
@@ -316,4 +316,42 @@ LOOK
     [ -z "$(find results repo/.git ! -uid $user)" ]
     git config --global --add safe.directory "$WORK/repo"
     nothing_left
+}
+
+@test "compare names the commits of two runs where they differ, and changes that were not committed" {
+    make_repository
+    make_registry
+    make_settings '{"repo": "toy", "model": "small", "mode": "default", "runs_per_config": 2}'
+    # run_at COMMIT CHANGED: a run, and where it is in $run.
+    run_at() {
+        git -C repo checkout -qf "$1"
+        [ "$2" = no ] || echo 'echo changed' >>repo/train.sh
+        "$TARE" run settings.json -o "$3" >out 2>&1 || { cat out; return 1; }
+        run_dir=$(ls -d "$3"/run_*)
+    }
+    run_at HEAD~1 no one
+    one=$run_dir
+    run_at "$SECOND" no two
+    two=$run_dir
+    run_at "$SECOND" yes three
+    three=$run_dir
+    "$TARE" compare "$one" "$two" >out
+    grep -qx "commits: A ran at ${FIRST:0:10}, B at ${SECOND:0:10}" out
+    "$TARE" compare "$two" "$three" >out
+    grep -qx "commits: A ran at ${SECOND:0:10}, B at ${SECOND:0:10} with changes that are not committed" out
+    "$TARE" compare "$two" "$two" >out
+    run ! grep -q '^commits:' out
+    "$TARE" compare "$one" "$three" --json | jq -c '[.a.commits, .b.commits]' >commits
+    [ "$(cat commits)" = '[[{"repository":"toy","commit":"'"$FIRST"'","changed":false}],[{"repository":"toy","commit":"'"$SECOND"'","changed":true}]]' ]
+    # What is no hash is not shown, nor is what two sessions do not agree on.
+    jq '.repositories[0].commit = "\u001b[31mred"' "$two/machine.json" >machine.json
+    cp machine.json "$two/machine.json"
+    "$TARE" compare "$one" "$two" >out
+    run ! grep -q '^commits:' out
+    [ "$("$TARE" compare "$one" "$two" --json | jq -c .b.commits)" = '[]' ]
+    jq --arg other "$SECOND" '.repositories[0].commit = $other' "$one/machine.json" >"$one/machine.1.json"
+    [ "$("$TARE" compare "$one" "$three" --json | jq -c .a.commits)" = '[]' ]
+    run "$TARE" compare --git repo "$one" "$two"
+    [ "$status" -eq 2 ]
+    [[ $output == *"two commits of a git repository are run and compared by 'bench --commits A..B COMMAND'"* ]]
 }

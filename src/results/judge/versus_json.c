@@ -100,9 +100,23 @@ static const struct record_field side_fields[] = {
     SIDE("of", text), SIDE("n", count), SIDE("compared", used_count), RECORD_IF(struct versus_side, setting, "settings", settings),
     SIDE("left_out", left_out), {0}};
 
-static json_t *side_json(const struct versus_side *side)
+static json_t *commits_json(const struct versus *versus, size_t side)
 {
+    size_t items[VERSUS_COMMITS], count = versus_commits(versus, side, items, VERSUS_COMMITS);
+    json_t *out = json_array();
+    for (size_t i = 0; i < count; i++) {
+        const struct dataset_experiment *experiment = &versus->dataset.items[items[i]];
+        json_array_append_new(out, json_pack("{s:s, s:s, s:b}", "repository", experiment->repo, "commit",
+                                             experiment->commit, "changed", experiment->commit_changed));
+    }
+    return out;
+}
+
+static json_t *side_json(const struct versus *versus, size_t which)
+{
+    const struct versus_side *side = &versus->sides[which];
     json_t *out = record_json(side_fields, side);
+    json_object_set_new(out, "commits", commits_json(versus, which));
     for (enum versus_condition i = 0; i < VERSUS_CONDITIONS; i++)
         json_set_reading(out, versus_condition_name(i), side->conditions[i]);
     return out;
@@ -136,8 +150,8 @@ static json_t *factors_json(const struct versus *versus)
 json_t *versus_json(const struct versus *versus, struct reading g_per_kwh)
 {
     json_t *out = json_object(), *quantities = json_array();
-    json_object_set_new(out, "a", side_json(&versus->sides[0]));
-    json_object_set_new(out, "b", side_json(&versus->sides[1]));
+    json_object_set_new(out, "a", side_json(versus, 0));
+    json_object_set_new(out, "b", side_json(versus, 1));
     for (size_t i = 0; i < versus->quantity_count; i++)
         json_array_append_new(quantities, quantity_json(versus, &versus->quantities[i], g_per_kwh));
     json_object_set_new(out, "quantities", quantities);
