@@ -71,8 +71,8 @@ static bool find_commit(const struct commits *commits, const char *given, struct
     AUTO_FREE char *wanted = mem_printf("%s^{commit}", given);
     const char *const ask[] = {"rev-parse", "--verify", wanted, NULL};
     *out = (struct commit){.given = mem_strdup(given)};
-    if (!git_ask(&commits->git, commits->repo, ask, &hash, NULL))
-        return err_set(err, "--commits: there is no commit '%s' in %s", given, commits->repo);
+    if (!git_ask(&commits->git, commits->repo, ask, &hash, err))
+        return err_wrap(err, "--commits: there is no commit '%s' in %s", given, commits->repo);
     out->hash = first_line(&hash);
     out->name = mem_strndup(out->hash, NAME_DIGITS);
     const char *const ask_subject[] = {"log",       "-1",   "--no-show-signature", "--no-notes", "--encoding=UTF-8",
@@ -121,8 +121,14 @@ static void say_uncommitted(const struct commits *commits)
 {
     static const char *const ask[] = {"status", "--porcelain", "--untracked-files=no", "--ignore-submodules=dirty",
                                       NULL};
+    static const char *const ask_tree[] = {"rev-parse", "--is-inside-work-tree", NULL};
     AUTO_TEXT struct text status = {0};
-    if (git_ask(&commits->git, commits->repo, ask, &status, NULL) && status.length > 0)
+    AUTO_TEXT struct text tree = {0};
+    if (git_ask(&commits->git, commits->repo, ask_tree, &tree, NULL) && strcmp(text_get(&tree), "false\n") == 0)
+        return;
+    if (!git_ask(&commits->git, commits->repo, ask, &status, NULL))
+        cli_warning("whether %s has changes that are not committed is not known: git does not say", commits->repo);
+    else if (status.length > 0)
         cli_warning("%s has changes that are not committed: they are in no commit, so they are not measured",
                     commits->repo);
 }
@@ -222,19 +228,20 @@ static void say_missing(const struct commits *commits, const struct commit *comm
     AUTO_TEXT struct text files = {0};
     AUTO_TEXT struct text stage = {0};
     AUTO_FREE char *top = mem_printf("%s/%s", commits->root, commit->name);
-    if (git_ask(&commits->git, top, ask_files, &files, NULL))
-        for (const char *at = text_get(&files); *at; at += strlen(at) + 1) {
-            AUTO_FREE char *path = mem_printf("%s/%s", top, at);
-            if (is_pointer(path))
-                add_missing(&pointers, at);
-        }
-    if (git_ask(&commits->git, top, ask_modules, &stage, NULL))
-        for (const char *at = text_get(&stage); *at; at += strlen(at) + 1) {
-            const char *name = strchr(at, '\t');
-            AUTO_FREE char *path = mem_printf("%s/%s", top, name ? name + 1 : "");
-            if (name && strncmp(at, "160000 ", 7) == 0 && is_empty_submodule(path))
-                add_missing(&modules, name + 1);
-        }
+    if (!git_ask(&commits->git, top, ask_files, &files, NULL) || !git_ask(&commits->git, top, ask_modules, &stage, NULL))
+        cli_warning("commit %s: whether submodules or files of Git LFS are missing is not known: git does not say",
+                    commit->name);
+    for (const char *at = text_get(&files); *at; at += strlen(at) + 1) {
+        AUTO_FREE char *path = mem_printf("%s/%s", top, at);
+        if (is_pointer(path))
+            add_missing(&pointers, at);
+    }
+    for (const char *at = text_get(&stage); *at; at += strlen(at) + 1) {
+        const char *name = strchr(at, '\t');
+        AUTO_FREE char *path = mem_printf("%s/%s", top, name ? name + 1 : "");
+        if (name && strncmp(at, "160000 ", 7) == 0 && is_empty_submodule(path))
+            add_missing(&modules, name + 1);
+    }
     if (pointers.count)
         cli_warning("commit %s: %s%s is a pointer of Git LFS, not the file itself: --setup 'git lfs pull' gets it",
                     commit->name, pointers.first, more(pointers.count));

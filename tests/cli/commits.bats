@@ -273,6 +273,9 @@ LOOK
     [[ $stderr == *"a killed bench left worktrees of $WORK/repo in $WORK/results/.commits-"*"clean --kill' removes them"* ]]
     [ "$(git -C repo worktree list | wc -l)" = 3 ]
     [ "$("$TARE" clean --json 2>err.clean | jq '.worktrees_left | length')" = 1 ]
+    # As one is whose making was interrupted, and one that somebody has removed.
+    git -C repo worktree lock "$(echo "$WORK"/results/.commits-*/"${FIRST:0:10}")"
+    rm -r results/.commits-*/"${SECOND:0:10}"
     run --separate-stderr "$TARE" clean --kill
     [[ $stderr == *"removed the worktrees of $WORK/repo that a killed bench left in $WORK/results/.commits-"* ]]
     nothing_left
@@ -316,6 +319,23 @@ LOOK
     [ -z "$(find results repo/.git ! -uid $user)" ]
     git config --global --add safe.directory "$WORK/repo"
     nothing_left
+    # What a killed one left is removed as the caller, too.
+    caller=(env SUDO_UID=$user SUDO_GID=$user SUDO_USER=nobody HOME=/root "$WORK/program")
+    "${caller[@]}" bench --pause 0 -o results --commits HEAD~1..HEAD --git repo "sh -c 'touch $WORK/started; exec sleep 60'" >out 2>err 3>&- &
+    pid=$!
+    wait_until test -e started
+    kill -KILL "$pid"
+    wait "$pid" || true
+    # Its lock goes with its last process.
+    is_told() {
+        run --separate-stderr "${caller[@]}" clean
+        [ "$status" -eq 1 ] && [[ $stderr == *"a killed bench left worktrees of $WORK/repo in $WORK/results/.commits-"* ]]
+    }
+    wait_until is_told
+    run --separate-stderr "${caller[@]}" clean --kill
+    [[ $stderr == *"removed the worktrees of $WORK/repo that a killed bench left in $WORK/results/.commits-"* ]]
+    nothing_left
+    [ -z "$(find results repo/.git ! -uid $user)" ]
 }
 
 @test "compare names the commits of two runs where they differ, and changes that were not committed" {
