@@ -62,6 +62,18 @@ void git_fini(struct git *git)
     *git = (struct git){.stop_fd = -1};
 }
 
+/* What to do where git's own words do not say it. */
+static const char *fix_of(const char *error)
+{
+    static const char *const fixes[][2] = {
+        {"could not fetch", "; nothing is fetched here: check that commit out once with git itself"},
+        {"dubious ownership", "; it belongs to another user: if you trust it, 'git config --global --add safe.directory FOLDER'"}};
+    for (size_t i = 0; i < sizeof fixes / sizeof *fixes; i++)
+        if (strstr(error, fixes[i][0]))
+            return fixes[i][1];
+    return "";
+}
+
 /* The last line that git calls fatal or an error; else all of it. */
 static void read_error(const struct text *said, struct err *err)
 {
@@ -76,7 +88,7 @@ static void read_error(const struct text *said, struct err *err)
     AUTO_TEXT struct text words = {0};
     utf8_add_words(line, strlen(line), &words);
     AUTO_FREE char *shown = utf8_quoted(text_get(&words), SAID_SHOWN);
-    err_set(err, "git: %s", shown);
+    err_set(err, "git: %s%s", shown, fix_of(shown));
 }
 
 static bool call(const struct git *git, const char *path, const char *const *words, struct job_question *question,
