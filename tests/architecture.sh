@@ -65,6 +65,9 @@ bad=$(
     grep -nE '(^|[^a-z_])(v?printf|puts|putchar)\(|\<(stdout|stderr)\>' -r src/cli src/doctor src/session src/report --include='*.c' |
         grep -vE '^src/(session/message|report/embed)\.c' | grep -vE '__attribute__|"[^"]*(stdout|stderr)[^"]*"|->(stdout|stderr)' |
         sed 's;$;: only session/message.c prints;'
+    # bash's set -e ignores a command behind '!': as a line of its own it fails no test, unless it is the last one.
+    grep -rnE '^[[:space:]]*! ' tests --include='*.bats' --include='*.bash' | grep -vE '\|\||&&' |
+        sed "s;\$;: this line fails no test: write 'if COMMAND\; then false\; fi', or 'run ! COMMAND';"
     # What is in no list is never called, and no compiler says so.
     sed -nE 's/^const struct observer (\w+) = .*/\1/p' src/run/*.c | while read -r observer; do
         grep -qE "^ +&$observer," src/run/observers.c || echo "src/run: $observer has no row in observers.c"

@@ -11,6 +11,14 @@ doubled=$(nm --defined-only $(find "$1"/src -name 'lib*.a') 2>/dev/null | awk 'N
     status=1
 }
 
+# 3. jansson's json_real gives NULL for what is not finite, and the key it was for is silently left out: json_finite (base/json.h) says null.
+reals=$(find "$1"/src -name '*.o' -path '*.p/*' ! -path "$1/src/base/*" -exec nm -A -u {} + 2>/dev/null | grep ' json_real$')
+[ -z "$reals" ] || {
+    echo "json_real outside of base/ (json_finite writes null for what is not finite):"
+    echo "$reals"
+    status=1
+}
+
 # For tests on purpose: the reference in docs/settings.md is compared with the tables; whom to kill; bytes in for the fuzzer. What the
 # dynamic loader or a host program calls has no caller here: main, and all of gpu_memory/preload/, whose own map says what it shows.
 allowed='settings_describe registry_describe guardian_pid governor_keeper_pid trace_parse main'

@@ -155,6 +155,11 @@ void json_doc_fini(struct json_doc *doc)
     *doc = (struct json_doc){0};
 }
 
+json_t *json_finite(double value)
+{
+    return isfinite(value) ? json_real(value) : json_null();
+}
+
 json_t *json_from_reading(double reading)
 {
     char text[32];

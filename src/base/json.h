@@ -72,6 +72,9 @@ struct json_place json_doc_place(const struct json_doc *doc, const char *path, b
 void json_print(const json_t *json, struct text *out);
 void json_print_pretty(const json_t *json, struct text *out);
 
+/* null for what is not finite: jansson's json_real gives NULL there, with which a key is silently left out. */
+json_t *json_finite(double value);
+
 /* Of what a program measured: a number, or the text "nan", "inf" or "-inf", which JSON has no numbers for. */
 json_t *json_from_reading(double reading);
 bool json_to_reading(const json_t *json, double *out); /* false: neither */

@@ -31,7 +31,7 @@ static json_t *field_json(const struct record_field *field, const char *record)
     case RECORD_INT64:
         return json_integer(*(const int64_t *)at);
     case RECORD_DOUBLE:
-        return json_real(*(const double *)at);
+        return json_finite(*(const double *)at);
     case RECORD_BYTES:
         return json_integer((json_int_t)(*(const double *)at));
     case RECORD_BYTES_READING: {

@@ -16,7 +16,7 @@ enum record_type {
     RECORD_SIZE,    /* size_t, uint64_t */
     RECORD_INT,
     RECORD_INT64,
-    RECORD_DOUBLE, /* as json_real: JSON has no key for what is not finite */
+    RECORD_DOUBLE, /* as json_finite: null for what is not finite */
     RECORD_BYTES,         /* a double that is whole: an integer in JSON and CSV */
     RECORD_BYTES_READING, /* the same of a reading */
     RECORD_BOOL,

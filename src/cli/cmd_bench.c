@@ -2,6 +2,7 @@
 #include "results/judge/bench.h"
 #include "base/mem.h"
 #include "base/rng.h"
+#include "base/shell_words.h"
 #include "base/value.h"
 #include "session/bench_input.h"
 #include "session/bench_watch.h"
@@ -29,6 +30,9 @@ enum {
     OPTION_UNTIL_DECIDED,
     OPTION_OF,
     OPTION_SCAN,
+    OPTION_COMMITS,
+    OPTION_GIT,
+    OPTION_SETUP,
     OPTION_WARMUP,
     OPTION_PREPARE,
     OPTION_CONCLUDE,
@@ -84,6 +88,23 @@ static const struct cli_option options[OPTION_COUNT] = {
                      .repeats = true,
                      .help = "batch=16,32,64: a command with {batch} runs with each of these values; given again: with "
                              "each combination"},
+    [OPTION_COMMITS] = {.long_name = "--commits",
+                        .argument = "COMMITS",
+                        .type = CLI_TEXT,
+                        .help = "A..B or A,B,C: the command runs in these commits of a git repository, each checked out "
+                                "into a worktree of its own"},
+    [OPTION_GIT] = {.long_name = "--git",
+                    .argument = "REPOSITORY",
+                    .type = CLI_FILE,
+                    .default_text = "the working folder's",
+                    .help = "the repository of --commits; a folder in it: the command runs in that folder of each "
+                            "commit"},
+    [OPTION_SETUP] = {.long_name = "--setup",
+                      .argument = "COMMAND",
+                      .type = CLI_TEXT,
+                      .repeats = true,
+                      .help = "run once in each commit before anything is measured: a build; given again: one after the "
+                              "other"},
     [OPTION_WARMUP] = {.short_name = "-w",
                        .long_name = "--warmup",
                        .argument = "RUNS",
@@ -213,11 +234,13 @@ static bool parse_until(const struct cli_value *values, size_t commands, struct 
     return true;
 }
 
-static struct bench_input_options make_options(const struct cli_call *call, const struct strv *commands)
+static struct bench_input_options make_options(const struct cli_call *call, const struct strv *commands,
+                                               const struct commits *commits)
 {
     const struct cli_value *values = call->values;
     return (struct bench_input_options){
         .commands = commands,
+        .commits = commits->count ? commits : NULL,
         .names = &values[OPTION_NAME].all,
         .prepare = &values[OPTION_PREPARE].all,
         .conclude = &values[OPTION_CONCLUDE].all,
@@ -249,7 +272,7 @@ static void say_start(const struct cli_call *call, const struct bench_input_opti
     if (call->values[OPTION_QUIET].given || call->values[OPTION_JSON].given)
         return;
     AUTO_TEXT struct text text = {0};
-    text_addf(&text, "%zu command%s, %s%" PRId64 " run%s each", how->commands->count,
+    text_addf(&text, "%zu %s%s, %s%" PRId64 " run%s each", how->commands->count, how->commits ? "commit" : "command",
               how->commands->count == 1 ? "" : "s", is_until(call->values) ? "at most " : "", how->runs,
               how->runs == 1 ? "" : "s");
     if (how->warmup)
@@ -280,7 +303,8 @@ static int run_session_of(const struct cli_call *call, struct run_means *means, 
 }
 
 static int run_and_show(const struct cli_call *call, struct run_means *means, const struct bench_input_options *how,
-                        const struct bench_input *input, const struct bench_until_options *until)
+                        const struct bench_input *input, const struct bench_until_options *until,
+                        struct commits *commits)
 {
     const struct cli_value *values = call->values;
     AUTO_FREE char *dir = NULL;
@@ -289,6 +313,7 @@ static int run_and_show(const struct cli_call *call, struct run_means *means, co
     if (until)
         bench_watch_init(&watch, input, values[OPTION_REFERENCE].text, values[OPTION_VERDICTS].text, until);
     int code = run_session_of(call, means, how, input, until ? &watch.listener : NULL, &dir);
+    commits_end(commits);
     struct bench_end end = {
         .options = how,
         .input = input,
@@ -313,11 +338,50 @@ static int run_and_show(const struct cli_call *call, struct run_means *means, co
     return code == CLI_OK ? shown : code;
 }
 
+/* The commands that are run: with --commits one command, as often as there are commits. 0, or the exit code. */
+static int find_commands(const struct cli_call *call, const struct run_means *means, struct commits *commits,
+                         struct strv *out)
+{
+    struct err err = {0};
+    const struct cli_value *values = call->values;
+    if (!values[OPTION_COMMITS].given) {
+        if (values[OPTION_GIT].given || values[OPTION_SETUP].given)
+            return cli_usage_error(call->command, "%s goes with --commits",
+                                   values[OPTION_GIT].given ? "--git" : "--setup");
+        return bench_input_scan(&call->operands, &values[OPTION_SCAN].all, out, &err)
+                   ? 0
+                   : cli_usage_error(call->command, "%s", err.text);
+    }
+    AUTO_STRV struct strv words = {0};
+    if (values[OPTION_SCAN].given)
+        return cli_usage_error(call->command, "--commits and --scan do not go together");
+    if (call->operands.count > 1) {
+        AUTO_FREE char *joined = strv_join(&call->operands, " ");
+        return cli_usage_error(call->command, "--commits takes one command: quote it, as in '%s'", joined);
+    }
+    if (!shell_words_split(call->operands.items[0], &words, &err))
+        return cli_usage_error(call->command, "%s", err.text);
+    struct commits_options what = {
+        .spec = values[OPTION_COMMITS].text,
+        .repo = values[OPTION_GIT].given ? values[OPTION_GIT].text : NULL,
+        .output = values[OPTION_OUTPUT].text,
+        .setup = &values[OPTION_SETUP].all,
+        .containment = values[OPTION_CONTAINMENT].text,
+        .environment = &means->caller.environment,
+        .quiet = values[OPTION_QUIET].given || values[OPTION_JSON].given,
+    };
+    int code = commits_begin(&what, commits);
+    for (size_t i = 0; i < commits->count; i++)
+        strv_add(out, call->operands.items[0]);
+    return code;
+}
+
 static int run(const struct cli_call *call)
 {
     struct err err = {0};
     AUTO(run_means_fini) struct run_means means = {0};
     AUTO(bench_input_fini) struct bench_input input = {0};
+    AUTO(commits_end) struct commits commits = {.record = -1, .git.stop_fd = -1};
     struct run_means_options means_options = {
         .will_run = true,
         .containment = call->values[OPTION_CONTAINMENT].text,
@@ -327,17 +391,19 @@ static int run(const struct cli_call *call)
     if (!run_means_begin(&means_options, &means, &err))
         return cli_failed(CLI_BROKEN, &err);
     AUTO_STRV struct strv commands = {0};
-    if (!bench_input_scan(&call->operands, &call->values[OPTION_SCAN].all, &commands, &err))
-        return cli_usage_error(call->command, "%s", err.text);
-    struct bench_input_options how = make_options(call, &commands);
+    int code = find_commands(call, &means, &commits, &commands);
+    if (code != 0)
+        return code;
+    struct bench_input_options how = make_options(call, &commands, &commits);
     struct bench_until_options until;
     if (!parse_until(call->values, commands.count, &until, &err) || !bench_input_make(&how, &input, &err) ||
         !check(call->values, &input, &err))
         return cli_usage_error(call->command, "%s", err.text);
-    return run_and_show(call, &means, &how, &input, is_until(call->values) ? &until : NULL);
+    return run_and_show(call, &means, &how, &input, is_until(call->values) ? &until : NULL, &commits);
 }
 
-static const char *const usage[] = {"bench COMMAND [COMMAND...] [options]", NULL};
+static const char *const usage[] = {"bench COMMAND [COMMAND...] [options]",
+                                    "bench --commits A..B [--git REPOSITORY] [--setup COMMAND] COMMAND", NULL};
 
 static const char *const description[] = {
     "Runs each command so many times and says how long it takes and how much energy it uses: mean, deviation, 95 % "
@@ -353,6 +419,8 @@ static const char *const description[] = {
     "Each run is held together, measured and judged as an experiment of 'run' is: before it the GPUs are checked, "
     "after it nothing of it is alive. Contaminated runs do not count, nor do failed ones; they are named. A "
     "command that fails ends the bench, unless --ignore-failure is given.",
+    "With --commits one command runs in two or more commits of a git repository, which are compared as commands are. Each "
+    "commit is in a worktree of its own below DIR, which is removed at the end; what is not committed is not measured.",
     "All of it is in DIR/bench_YYYYMMDD_HHMMSS, for audit, stats, compare, report and export.",
     NULL,
 };
@@ -371,6 +439,8 @@ static const char *const examples[] = {
     "compare two commands in 10 runs of each",
     "bench 'python3 train.py --batch {batch}' --scan batch=16,32,64",
     "compare three values of one argument",
+    "bench --commits main~1..main --setup 'make' './train --epochs 2'",
+    "compare a commit with the one before",
     NULL,
 };
 

@@ -60,7 +60,7 @@ static void answer_json(const struct versus *versus, const struct questions *que
         const struct versus_claim *claim = &questions->claims.items[i];
         json_t *row = json_object();
         json_object_set_new(row, "claim", json_text_or_null(claim->text));
-        json_object_set_new(row, "bound", json_real(claim->bound));
+        json_object_set_new(row, "bound", json_finite(claim->bound));
         json_object_set_new(row, "outcome", json_string(versus_outcome_name(versus_claim_check(versus, claim))));
         json_object_set_new(row, "needs", needs_json(versus_claim_needs(versus, claim)));
         json_array_append_new(claims, row);
@@ -228,6 +228,7 @@ const struct cli_command cmd_compare = {
     .operand_min = 2,
     .operand_max = 2,
     .operand_name = "DIR[:KEY=VALUE]",
+    .unknown_option_hint = "two commits of a git repository are run and compared by 'bench --commits A..B COMMAND'",
     .exits = exits,
     .examples = examples,
     .run = run,

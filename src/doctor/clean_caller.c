@@ -5,6 +5,7 @@
 #include "session/caller.h"
 #include "doctor/clean.h"
 #include "session/command.h"
+#include "session/commits.h"
 #include "session/message.h"
 #include "session/registration.h"
 #include "machine/contain/sys.h"
@@ -65,7 +66,7 @@ static void write_claims(const struct census_roots *roots, int out)
         json_object_set_new(json, "start_time", json_integer((json_int_t)leftover->process->stat.start_time));
         json_object_set_new(json, "exec", json_boolean(leftover->run == STATE_EXEC));
         json_object_set_new(json, "run_dir", leftover->run_dir ? json_string(leftover->run_dir) : json_null());
-        json_object_set_new(json, "age_s", json_real(leftover->run_age_s));
+        json_object_set_new(json, "age_s", json_finite(leftover->run_age_s));
         json_print(json, &line);
         json_decref(json);
         text_add_char(&line, '\n');
@@ -73,6 +74,18 @@ static void write_claims(const struct census_roots *roots, int out)
             break;
     }
     leftovers_fini(&leftovers);
+    AUTO_STRV struct strv worktrees = {0};
+    worktrees_left(state_folder(state), &worktrees);
+    for (size_t i = 0; i < worktrees.count; i++) {
+        AUTO_TEXT struct text line = {0};
+        json_t *json = json_object();
+        json_object_set_new(json, "worktrees", json_text_or_null(worktrees.items[i]));
+        json_print(json, &line);
+        json_decref(json);
+        text_add_char(&line, '\n');
+        if (write(out, text_get(&line), line.length) != (ssize_t)line.length)
+            break;
+    }
     state_close(state);
 }
 
@@ -80,6 +93,8 @@ static void recover(void)
 {
     struct err err = {0};
     struct state *state = state_open_user(&err);
+    if (state)
+        worktrees_recover(state_folder(state));
     if (!state || !state_recover(state, RECOVERY_S, registration_say, NULL, &err))
         cli_warning("what the caller's dead runs left is found by its tag only: %s", err.text);
     state_close(state);
@@ -225,7 +240,9 @@ void clean_caller_claims(struct clean_caller *caller, struct clean_view *view)
     const char *at = text_get(&found), *newline;
     for (; (newline = strchr(at, '\n')); at = newline + 1) {
         json_t *json = json_loadb(at, (size_t)(newline - at), JSON_REJECT_DUPLICATES, NULL);
-        if (json)
+        if (json_get_text(json, "worktrees"))
+            strv_add(&view->worktrees, json_get_text(json, "worktrees"));
+        else if (json)
             take_claim(json, caller->uid, view);
         json_decref(json);
     }

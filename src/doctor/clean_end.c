@@ -3,6 +3,7 @@
 #include "base/mem.h"
 #include "doctor/clean.h"
 #include "session/command.h"
+#include "session/commits.h"
 #include "session/run_means.h"
 #include "session/message.h"
 #include "session/registration.h"
@@ -103,6 +104,8 @@ bool clean_end_own(const struct clean *clean, struct err *err)
     struct err governor_err = {0};
     if (clean->state && !governing_recover(state_folder(clean->state), &governor_err))
         cli_warning("%s", governor_err.text);
+    if (clean->state)
+        worktrees_recover(state_folder(clean->state));
     return (!clean->state || state_recover(clean->state, RECOVERY_S, registration_say, NULL, err)) &&
            end_tagged(clean, err);
 }

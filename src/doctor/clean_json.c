@@ -6,7 +6,7 @@
 
 static json_t *seconds_json(double seconds)
 {
-    return seconds < 0 ? json_null() : json_real(number_round(seconds, 6));
+    return seconds < 0 ? json_null() : json_finite(number_round(seconds, 6));
 }
 
 /* One entry for each GPU on which the driver names the process. */
@@ -101,7 +101,9 @@ void clean_json(const struct clean_view *view, struct text *out)
 {
     const struct leftovers *leftovers = &view->leftovers;
     json_t *json = json_object(), *ours = json_array(), *others = json_array(), *kept = json_array(),
-           *tagged = json_array();
+           *tagged = json_array(), *worktrees = json_array();
+    for (size_t i = 0; i < view->worktrees.count; i++)
+        json_array_append_new(worktrees, json_string(view->worktrees.items[i]));
     for (size_t i = 0; i < leftovers->count; i++) {
         const struct leftover *leftover = &leftovers->items[i];
         if (leftover_is_ours(leftover))
@@ -120,6 +122,7 @@ void clean_json(const struct clean_view *view, struct text *out)
     json_object_set_new(json, "gpu_memory_known", json_boolean(view->has_memory));
     json_object_set_new(json, "gpu_memory_error", json_filled_or_null(view->memory_err.text));
     json_object_set_new(json, "governor_left", json_text_or_null(view->governor));
+    json_object_set_new(json, "worktrees_left", worktrees);
     json_object_set_new(json, "files_left_alone", kept);
     json_object_set_new(json, "not_looked_into", json_integer((json_int_t)leftovers->census.closed));
     json_print_pretty(json, out);

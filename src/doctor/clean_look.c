@@ -1,6 +1,7 @@
 #include "base/cleanup.h"
 #include "base/mem.h"
 #include "doctor/clean.h"
+#include "session/commits.h"
 #include "session/run_means.h"
 
 #include <unistd.h>
@@ -33,6 +34,8 @@ bool clean_look(const struct clean *clean, struct clean_view *out, struct err *e
     clean_caller_claims(clean->caller, out);
     if (clean->state)
         out->governor = governing_leftover_text(state_folder(clean->state));
+    if (clean->state)
+        worktrees_left(state_folder(clean->state), &out->worktrees);
     return true;
 }
 
@@ -41,4 +44,5 @@ void clean_view_fini(struct clean_view *view)
     leftovers_fini(&view->leftovers);
     gpu_memory_users_fini(&view->memory);
     free(view->governor);
+    strv_fini(&view->worktrees);
 }

@@ -16,7 +16,7 @@ enum { EDGES = 4, TAKES_MAX = 16 };
 
 static json_t *number(bool valid, double value)
 {
-    return valid ? json_real(value) : json_null();
+    return valid ? json_finite(value) : json_null();
 }
 
 static void take(struct doctor_look *look)
@@ -127,7 +127,7 @@ void doctor_look_readings(const struct doctor_look *look, const char *label, con
         const struct meter_group *group = &look->groups[i];
         json_t *row = json_object();
         json_object_set_new(row, "name", json_string(group->name));
-        json_object_set_new(row, "cost_ms", json_real(group->cost_us / 1000));
+        json_object_set_new(row, "cost_ms", json_finite(group->cost_us / 1000));
         json_object_set_new(row, "reason", json_text_or_null(group->why[0] ? group->why : NULL));
         json_array_append_new(rows, row);
         there += group->why[0] == '\0';

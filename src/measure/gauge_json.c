@@ -10,7 +10,7 @@ enum { DIGITS = 6 };
 
 static void set(json_t *json, const char *key, struct reading reading)
 {
-    json_object_set_new(json, key, reading.valid ? json_real(number_round(reading.value, DIGITS)) : json_null());
+    json_object_set_new(json, key, reading.valid ? json_finite(number_round(reading.value, DIGITS)) : json_null());
 }
 
 /* "inf" where it is infinite: JSON has no such number. */
@@ -150,8 +150,8 @@ static json_t *figures_json(const struct gauge_figures *figures)
                         json_string(figures->profile ? figures->profile->accuracy : "unknown"));
     json_object_set_new(json, "gross", json_true());
     json_object_set_new(json, "net_of_bare_idle_j", json_null());
-    json_object_set_new(json, "covered_share", json_real(number_round(window->covered_share, DIGITS)));
-    json_object_set_new(json, "longest_gap_s", json_real((double)window->longest_gap_ns / 1e9));
+    json_object_set_new(json, "covered_share", json_finite(number_round(window->covered_share, DIGITS)));
+    json_object_set_new(json, "longest_gap_s", json_finite((double)window->longest_gap_ns / 1e9));
     set(json, "power_mean_w", window->power_mean_w);
     set(json, "power_max_w", window->power_max_w);
     set(json, "power_min_w", window->power_min_w);
@@ -190,8 +190,8 @@ static json_t *host_json(const struct gauge_result *result)
     set(json, "own_share", result->host.own_share);
     set(json, "others_share", result->host.others_share);
     set(json, "stolen_share", result->host.stolen_share);
-    json_object_set_new(json, "suspended_s", json_real(number_round(result->host.suspended_s, DIGITS)));
-    json_object_set_new(json, "clock_set_s", json_real(number_round(result->host.clock_set_s, DIGITS)));
+    json_object_set_new(json, "suspended_s", json_finite(number_round(result->host.suspended_s, DIGITS)));
+    json_object_set_new(json, "clock_set_s", json_finite(number_round(result->host.clock_set_s, DIGITS)));
     return json;
 }
 

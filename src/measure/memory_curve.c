@@ -1,5 +1,7 @@
 #include "measure/memory_curve.h"
 
+#include "base/json.h"
+
 #include <math.h>
 
 static const double FIRST_STEP_S = 1;
@@ -46,7 +48,7 @@ json_t *memory_curve_json(const struct memory_curve *curve)
     for (size_t i = 0; i < curve->count; i++)
         json_array_append_new(points, curve->points[i] < 0 ? json_null() : json_integer((json_int_t)curve->points[i]));
     json_object_set_new(json, "peak_bytes", json_integer((json_int_t)curve->peak_bytes));
-    json_object_set_new(json, "step_s", json_real(curve->step_s));
+    json_object_set_new(json, "step_s", json_finite(curve->step_s));
     json_object_set_new(json, "bytes", points);
     return json;
 }

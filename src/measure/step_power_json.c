@@ -6,7 +6,7 @@
 
 static void set(json_t *json, const char *key, double value)
 {
-    json_object_set_new(json, key, json_real(number_round(value, 6)));
+    json_object_set_new(json, key, json_finite(number_round(value, 6)));
 }
 
 static json_t *phase_json(const struct step_phase *phase)

@@ -29,7 +29,7 @@ json_t *run_budget_to_json(const struct run_budget *budget)
     json_t *json = json_object();
     for (size_t i = 0; i < BUDGET_ROWS; i++) {
         double value = *(const double *)(const void *)((const char *)budget + budget_rows[i].offset);
-        json_object_set_new(json, budget_rows[i].key, value > 0 ? json_real(value) : json_null());
+        json_object_set_new(json, budget_rows[i].key, value > 0 ? json_finite(value) : json_null());
     }
     json_object_set_new(json, "carbon_source", json_text_or_null(budget->source));
     return json;

@@ -16,7 +16,7 @@ static json_t *texts_to_json(const struct strv *list)
 static void set_bound(json_t *json, const char *key, double bound)
 {
     if (isfinite(bound))
-        json_object_set_new(json, key, json_real(bound));
+        json_object_set_new(json, key, json_finite(bound));
 }
 
 static json_t *change_to_json(const struct registry_change *change)
@@ -27,7 +27,7 @@ static json_t *change_to_json(const struct registry_change *change)
         json_object_set_new(json, "value", value_to_json(&change->value));
         return json;
     }
-    json_object_set_new(json, "factor", json_real(change->factor));
+    json_object_set_new(json, "factor", json_finite(change->factor));
     set_bound(json, "low", change->low);
     set_bound(json, "high", change->high);
     return json;

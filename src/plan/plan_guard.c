@@ -35,7 +35,7 @@ json_t *plan_guard_to_json(const struct guard_settings *guard)
     json_object_set_new(json, "memory_bytes", json_integer((json_int_t)guard->preflight.memory_bytes));
     json_object_set_new(json, "cooldown", json_string(cooldown_modes[guard->cooldown.mode]));
     for (size_t i = 0; i < NUMBERS; i++)
-        json_object_set_new(json, numbers[i].key, json_real(number_get(guard, i)));
+        json_object_set_new(json, numbers[i].key, json_finite(number_get(guard, i)));
     return json;
 }
 

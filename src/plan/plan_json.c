@@ -89,7 +89,7 @@ static json_t *job_to_json(const struct plan_job *job)
     if (job->gpu_limit.bytes > 0)
         json_object_set_new(json, "gpu_memory_limit_bytes", json_integer((json_int_t)job->gpu_limit.bytes));
     if (job->gpu_limit.share > 0)
-        json_object_set_new(json, "gpu_memory_limit_share", json_real(job->gpu_limit.share));
+        json_object_set_new(json, "gpu_memory_limit_share", json_finite(job->gpu_limit.share));
     set_list(json, "success", &job->success);
     set_list(json, "errors", &job->errors);
     json_object_set_new(json, "exit_code_required", json_boolean(job->exit_code_required));
@@ -110,13 +110,13 @@ json_t *plan_experiment_to_json(const struct plan_experiment *experiment)
         json_object_set_new(json, "background", job_to_json(&experiment->background));
     json_object_set_new(json, "max_retries", json_integer(experiment->max_retries));
     set_text(json, "governor", experiment->governor);
-    json_object_set_new(json, "timeout_s", json_real(experiment->timeout_s));
+    json_object_set_new(json, "timeout_s", json_finite(experiment->timeout_s));
     if (experiment->expected_s.valid)
-        json_object_set_new(json, "expected_s", json_real(experiment->expected_s.value));
+        json_object_set_new(json, "expected_s", json_finite(experiment->expected_s.value));
     if (experiment->exclusive)
         json_object_set_new(json, "exclusive", json_true());
     if (experiment->start_after_s.valid)
-        json_object_set_new(json, "start_after_s", json_real(experiment->start_after_s.value));
+        json_object_set_new(json, "start_after_s", json_finite(experiment->start_after_s.value));
     return json;
 }
 
@@ -142,7 +142,7 @@ static json_t *parallel_to_json(struct parallel_timing timing)
 {
     json_t *json = json_object();
     for (size_t i = 0; i < PARALLEL_TIMES; i++)
-        json_object_set_new(json, parallel_times[i].key, json_real(*parallel_time(&timing, i)));
+        json_object_set_new(json, parallel_times[i].key, json_finite(*parallel_time(&timing, i)));
     return json;
 }
 
@@ -162,12 +162,12 @@ json_t *plan_head_to_json(const struct plan *plan)
     /* As a signed number: JSON's integers end at 2^63 here. Reading back undoes it. */
     json_object_set_new(json, "seed", json_integer((json_int_t)plan->seed));
     set_text(json, "order", plan_orders[plan->order]);
-    json_object_set_new(json, "between_runs_s", json_real(plan->timing.between_runs_s));
-    json_object_set_new(json, "between_configurations_s", json_real(plan->timing.between_configurations_s));
-    json_object_set_new(json, "before_retry_s", json_real(plan->timing.before_retry_s));
-    json_object_set_new(json, "stop_grace_s", json_real(plan->timing.stop_grace_s));
+    json_object_set_new(json, "between_runs_s", json_finite(plan->timing.between_runs_s));
+    json_object_set_new(json, "between_configurations_s", json_finite(plan->timing.between_configurations_s));
+    json_object_set_new(json, "before_retry_s", json_finite(plan->timing.before_retry_s));
+    json_object_set_new(json, "stop_grace_s", json_finite(plan->timing.stop_grace_s));
     json_object_set_new(json, "parallel", parallel_to_json(plan->parallel));
-    json_object_set_new(json, "cpu_time_s", json_real(plan->limits.cpu_time_s));
+    json_object_set_new(json, "cpu_time_s", json_finite(plan->limits.cpu_time_s));
     json_object_set_new(json, "memory_bytes", json_integer((json_int_t)plan->limits.memory_bytes));
     json_object_set_new(json, "log_bytes", json_integer((json_int_t)plan->limits.log_bytes));
     json_object_set_new(json, "private", private_to_json(&plan->limits));
@@ -178,7 +178,7 @@ json_t *plan_head_to_json(const struct plan *plan)
     if (plan->has_best)
         json_object_set_new(json, "best", json_true());
     if (plan->limits.hang_s > 0)
-        json_object_set_new(json, "hang_s", json_real(plan->limits.hang_s));
+        json_object_set_new(json, "hang_s", json_finite(plan->limits.hang_s));
     json_t *budget = run_budget_to_json(&plan->budget);
     if (budget)
         json_object_set_new(json, "budget", budget);

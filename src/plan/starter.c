@@ -68,7 +68,7 @@ static json_t *number_json(const char *word, enum script_type type)
 {
     double number = 0;
     number_parse(word, &number);
-    return type == SCRIPT_INT ? json_integer(strtoll(word, NULL, 10)) : json_real(number);
+    return type == SCRIPT_INT ? json_integer(strtoll(word, NULL, 10)) : json_finite(number);
 }
 
 /* Of a type that is settled; NULL for what is not of it. */
@@ -104,8 +104,8 @@ static void set_range(json_t *row, enum script_type type, const struct script_hi
         high = type == SCRIPT_INT ? own * 4 : number_round(own * 10, 6);
     }
     json_t *range = json_array();
-    json_array_append_new(range, type == SCRIPT_INT ? json_integer((json_int_t)low) : json_real(low));
-    json_array_append_new(range, type == SCRIPT_INT ? json_integer((json_int_t)high) : json_real(high));
+    json_array_append_new(range, type == SCRIPT_INT ? json_integer((json_int_t)low) : json_finite(low));
+    json_array_append_new(range, type == SCRIPT_INT ? json_integer((json_int_t)high) : json_finite(high));
     json_object_set_new(row, "range", range);
     set(row, "distribution", hint->log ? "log_uniform" : "uniform");
 }
@@ -258,8 +258,8 @@ static void propose(const struct starter *starter, json_t *values)
         json_t *list = json_array();
         if (hint && hint->high == 0.1 && option->type == SCRIPT_FLOAT) {
             bool has = option->initial && number_parse(option->initial, &own) && own > 0;
-            json_array_append_new(list, json_real(has ? own : 0.01));
-            json_array_append_new(list, json_real(has ? number_round(own / 10, 6) : 0.001));
+            json_array_append_new(list, json_finite(has ? own : 0.01));
+            json_array_append_new(list, json_finite(has ? number_round(own / 10, 6) : 0.001));
         }
         for (int seed = 1; script_is_seed(option->name) && option->type == SCRIPT_INT && seed <= PROPOSED_SEEDS; seed++)
             json_array_append_new(list, json_integer(seed));

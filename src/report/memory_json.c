@@ -31,7 +31,7 @@ static const struct record_field sum_fields[] = {
 static void add_sum(json_t *object, const struct usage_sum *sum)
 {
     record_set(object, sum_fields, sum);
-    set(object, "fragmentation", json_real(usage_fragmentation(sum)));
+    set(object, "fragmentation", json_finite(usage_fragmentation(sum)));
 }
 
 static json_t *pools_json(const struct memory_report *report)
@@ -136,7 +136,7 @@ static json_t *growth_json(const struct memory_report *report)
     json_t *json = json_object(), *suspects = json_array();
     set(json, "spans_are", json_text_or_null(sources[growth->source]));
     set(json, "grows", growth->span_count < 2 ? json_null() : json_boolean(growth->grows));
-    set(json, "bytes_per_span", growth->span_count < 2 ? json_null() : json_real(growth->slope_bytes));
+    set(json, "bytes_per_span", growth->span_count < 2 ? json_null() : json_finite(growth->slope_bytes));
     set(json, "warm_up_spans", json_integer((json_int_t)growth->warm_up));
     set(json, "spans", record_list_json(span_fields, growth->spans, growth->span_count, sizeof *growth->spans));
     for (size_t i = 0; i < growth->suspect_count && i < report->question->rows; i++) {

@@ -203,7 +203,7 @@ static json_t *start_json(const struct smoke *smoke)
     json_object_set_new(out, "state", json_string(smoke_state_name(smoke->state)));
     json_object_set_new(out, "good", json_boolean(smoke_is_good(smoke)));
     json_object_set_new(out, "sentence", json_text_or_null(sentence));
-    json_object_set_new(out, "seconds", json_real(smoke->seconds));
+    json_object_set_new(out, "seconds", json_finite(smoke->seconds));
     json_object_set_new(out, "exit_code", exited && !smoke->signalled ? json_integer(smoke->code) : json_null());
     json_object_set_new(out, "signal", exited && smoke->signalled ? json_integer(smoke->code) : json_null());
     json_object_set_new(out, "cause", json_text_or_null(smoke->cause));

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/json.h"
+#include "base/json.h"
 #include "base/mem.h"
 #include "base/strv.h"
 #include "base/utf8.h"
@@ -116,7 +117,7 @@ static void add_life(json_t *head, const struct page_options *options)
         return;
     json_object_set_new(head, "state", json_string(names[options->life]));
     json_object_set_new(head, "made_ms", json_integer(clock_realtime_ns() / NS_PER_MS));
-    json_object_set_new(head, "reload_s", json_real(options->life == RUN_LIFE_UNDER_WAY ? options->reload_s : 0));
+    json_object_set_new(head, "reload_s", json_finite(options->life == RUN_LIFE_UNDER_WAY ? options->reload_s : 0));
 }
 
 static json_t *head_json(const json_t *run, const struct page_options *options)
@@ -174,7 +175,7 @@ static json_t *compact_budget(const json_t *budget)
         for (size_t k = 0; k < sizeof keys / sizeof *keys; k++) {
             json_t *cell = json_object_get(component, keys[k]);
             if (json_is_real(cell))
-                json_array_append_new(row, json_real(number_round(json_real_value(cell), DIGITS)));
+                json_array_append_new(row, json_finite(number_round(json_real_value(cell), DIGITS)));
             else
                 json_array_append(row, cell ? cell : json_null());
         }

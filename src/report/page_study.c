@@ -132,8 +132,8 @@ static json_t *spans_json(const struct study *study, const struct dataset_experi
         return out;
     json_t *span = json_object();
     json_object_set_new(span, "attempt", json_integer(experiment->retries + 1));
-    json_object_set_new(span, "from_ms", json_real(stretch.from_ms));
-    json_object_set_new(span, "to_ms", json_real(stretch.to_ms));
+    json_object_set_new(span, "from_ms", json_finite(stretch.from_ms));
+    json_object_set_new(span, "to_ms", json_finite(stretch.to_ms));
     json_object_set_new(span, "outcome", outcome_json(experiment));
     json_array_append_new(out, span);
     return out;
@@ -179,16 +179,16 @@ static void add_between(const struct study *study, json_t *run)
     for (size_t i = 1; i < count; i++) {
         if (list[i].from_ms > end_ms) {
             json_t *pause = json_object();
-            json_object_set_new(pause, "from_ms", json_real(end_ms));
-            json_object_set_new(pause, "seconds", json_real((list[i].from_ms - end_ms) / MS_PER_S));
+            json_object_set_new(pause, "from_ms", json_finite(end_ms));
+            json_object_set_new(pause, "seconds", json_finite((list[i].from_ms - end_ms) / MS_PER_S));
             json_object_set_new(pause, "why", json_string("not_recorded"));
             json_array_append_new(pauses, pause);
         }
         end_ms = list[i].to_ms > end_ms ? list[i].to_ms : end_ms;
     }
     if (count) {
-        json_object_set_new(session, "started_ms", json_real(list[0].from_ms));
-        json_object_set_new(session, "ended_ms", json_real(end_ms));
+        json_object_set_new(session, "started_ms", json_finite(list[0].from_ms));
+        json_object_set_new(session, "ended_ms", json_finite(end_ms));
     }
     json_object_set_new(run, "pauses", pauses);
     json_object_set_new(run, "sessions", json_pack("[o]", session));

@@ -138,7 +138,7 @@ json_t *plan_text_json(const struct plan *plan, const struct plan_text_options *
     json_t *out = json_object();
     json_object_set_new(out, "settings", json_string(options->settings));
     json_object_set_new(out, "registry", json_string(options->registry));
-    json_object_set_new(out, "pauses_s", json_real(options->pauses_s));
+    json_object_set_new(out, "pauses_s", json_finite(options->pauses_s));
     json_object_set_new(out, "plan", plan_head_to_json(plan));
     json_object_set_new(out, "experiments", experiments);
     return out;

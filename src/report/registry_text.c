@@ -165,7 +165,7 @@ static json_t *param_json(const struct param *param)
     }
     json_object_set_new(out, "distribution", json_string(distribution_name(param)));
     if (param->zero_probability > 0)
-        json_object_set_new(out, "zero_probability", json_real(param->zero_probability));
+        json_object_set_new(out, "zero_probability", json_finite(param->zero_probability));
     return out;
 }
 

@@ -308,6 +308,36 @@ static void say_places(const struct versus *versus, struct text *out)
     versus_places_fini(&places);
 }
 
+enum { DIGITS_SHOWN = 10 };
+
+static void add_commits(const struct versus *versus, const size_t *items, size_t count, struct text *out)
+{
+    for (size_t i = 0; i < count; i++) {
+        const struct dataset_experiment *experiment = &versus->dataset.items[items[i]];
+        text_addf(out, "%s%.*s%s", i ? ", " : "", DIGITS_SHOWN, experiment->commit,
+                  experiment->commit_changed ? " with changes that are not committed" : "");
+    }
+}
+
+/* Where the sides ran from other states of their repositories. */
+static void say_commits(const struct versus *versus, struct text *out)
+{
+    size_t items[2][VERSUS_COMMITS], counts[2];
+    const struct dataset_experiment *all = versus->dataset.items;
+    for (size_t side = 0; side < 2; side++)
+        counts[side] = versus_commits(versus, side, items[side], VERSUS_COMMITS);
+    if (!counts[0] || !counts[1])
+        return;
+    bool alike = counts[0] == 1 && counts[1] == 1 && strcmp(all[items[0][0]].commit, all[items[1][0]].commit) == 0;
+    if (alike && !all[items[0][0]].commit_changed && !all[items[1][0]].commit_changed)
+        return;
+    text_add(out, "commits: A ran at ");
+    add_commits(versus, items[0], counts[0], out);
+    text_add(out, ", B at ");
+    add_commits(versus, items[1], counts[1], out);
+    text_add_char(out, '\n');
+}
+
 void versus_text(const struct versus *versus, struct reading g_per_kwh, bool colour, struct text *out)
 {
     say_side(&versus->sides[0], "A", out);
@@ -321,6 +351,7 @@ void versus_text(const struct versus *versus, struct reading g_per_kwh, bool col
     say_settings(versus, out);
     say_adjustment(versus, out);
     figures_text_spellings(&versus->dataset, out);
+    say_commits(versus, out);
     say_places(versus, out);
     if (versus->order_known && versus->order_confounded)
         text_add(out, "order confounded: the groups did not interleave in time, so a change of the machine or the room "

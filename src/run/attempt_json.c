@@ -96,7 +96,7 @@ json_t *attempt_exited_json(const struct attempt *attempt)
     json_t *json = json_object();
     json_object_set_new(json, "role", json_string(attempt_role(attempt)));
     attempt_add_exit(attempt, json);
-    json_object_set_new(json, "cpu_s", usage->has_cpu ? json_real(usage->cpu_s) : json_null());
+    json_object_set_new(json, "cpu_s", usage->has_cpu ? json_finite(usage->cpu_s) : json_null());
     json_object_set_new(json, "peak_memory_bytes",
                         usage->has_peak_memory ? json_integer((json_int_t)usage->peak_memory_bytes) : json_null());
     json_object_set_new(json, "processes",
@@ -130,7 +130,7 @@ json_t *attempt_proven_json(const struct attempt *attempt, double seconds)
     json_object_set_new(json, "role", json_string(attempt_role(attempt)));
     json_object_set_new(json, "leftovers", members_json(attempt->leftovers, attempt->leftover_count));
     json_object_set_new(json, "survivors", members_json(attempt->survivors, attempt->survivor_count));
-    json_object_set_new(json, "seconds", json_real(seconds));
+    json_object_set_new(json, "seconds", json_finite(seconds));
     return json;
 }
 
@@ -142,7 +142,7 @@ json_t *attempt_loop_json(const struct attempt *loop, enum outcome outcome, cons
     json_object_set_new(json, "number", json_integer(loop->loop));
     json_object_set_new(json, "outcome", json_string(stopped ? "stopped" : outcome_name(outcome)));
     json_object_set_new(json, "error", error && !stopped ? safe_text(error) : json_null());
-    json_object_set_new(json, "duration_s", valid ? json_real(duration_s) : json_null());
+    json_object_set_new(json, "duration_s", valid ? json_finite(duration_s) : json_null());
     json_object_set_new(json, "leftovers", members_json(loop->leftovers, loop->leftover_count));
     return json;
 }
@@ -173,7 +173,7 @@ static json_t *points_json(const struct metric_history *history, int64_t start_n
         any_epoch = any_epoch || point->has_epoch;
         json_array_append_new(steps, json_integer((json_int_t)point->step));
         json_array_append_new(epochs, point->has_epoch ? json_integer(point->epoch) : json_null());
-        json_array_append_new(seconds, json_real((double)us / 1e6));
+        json_array_append_new(seconds, json_finite((double)us / 1e6));
         json_array_append_new(values, json_from_reading(point->value));
     }
     json_t *json = json_object();
@@ -230,7 +230,7 @@ json_t *attempt_ended_json(const struct attempt *attempt, enum outcome outcome, 
     double duration_s = attempt_duration_s(attempt, &valid);
     json_t *json = json_object();
     json_object_set_new(json, "outcome", json_string(outcome_name(outcome)));
-    json_object_set_new(json, "duration_s", valid ? json_real(duration_s) : json_null());
+    json_object_set_new(json, "duration_s", valid ? json_finite(duration_s) : json_null());
     json_object_set_new(json, "end_ns", valid ? json_integer(attempt->end_ns) : json_null());
     attempt_add_exit(attempt, json);
     json_object_set_new(json, "reason", json_string(stop_reason_name(attempt->reason)));

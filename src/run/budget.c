@@ -211,9 +211,9 @@ static json_t *use_json(const struct use *use, const char *unit)
     if (use->budget <= 0)
         return json_null();
     json_t *json = json_object();
-    json_object_set_new(json, budget, json_real(use->budget));
-    json_object_set_new(json, used, json_real(number_round(use->used, 6)));
-    json_object_set_new(json, mean, use->mean > 0 ? json_real(number_round(use->mean, 6)) : json_null());
+    json_object_set_new(json, budget, json_finite(use->budget));
+    json_object_set_new(json, used, json_finite(number_round(use->used, 6)));
+    json_object_set_new(json, mean, use->mean > 0 ? json_finite(number_round(use->mean, 6)) : json_null());
     return json;
 }
 
@@ -244,7 +244,7 @@ json_t *budget_json(struct runner *runner)
     json_object_set_new(json, "energy", use_json(&uses[BUDGET_ENERGY], "j"));
     json_object_set_new(json, "time", use_json(&uses[BUDGET_TIME], "s"));
     if (json_is_object(carbon)) {
-        json_object_set_new(carbon, "g_per_kwh", json_real(budget->intensity_g_per_kwh));
+        json_object_set_new(carbon, "g_per_kwh", json_finite(budget->intensity_g_per_kwh));
         json_object_set_new(carbon, "source", json_text_or_null(budget->source));
     }
     json_object_set_new(json, "carbon", carbon);

@@ -15,7 +15,7 @@ enum { MACHINE_FAILURES_MAX = 4 };
 static json_t *pause_json(const struct lane *lane, double seconds, const char *why)
 {
     json_t *json = json_object();
-    json_object_set_new(json, "seconds", json_real(seconds * lane->runner->time_scale));
+    json_object_set_new(json, "seconds", json_finite(seconds * lane->runner->time_scale));
     if (why)
         json_object_set_new(json, "why", json_string(why));
     lane_add_number(lane, json);

@@ -120,7 +120,7 @@ void lane_say(struct lane *lane, char *text)
 
 static json_t *seconds_json(struct reading seconds)
 {
-    return seconds.valid ? json_real(round(seconds.value * 1000) / 1000) : json_null();
+    return seconds.valid ? json_finite(round(seconds.value * 1000) / 1000) : json_null();
 }
 
 void lane_evidence_at(struct lane *lane, struct lane_evidence_entry entry)

@@ -26,9 +26,9 @@ static void tell(struct lane *lane, double took_s, bool settled)
     json_object_set_new(data, "phase", json_string("cooldown"));
     json_object_set_new(data, "mode", json_string("adaptive"));
     json_object_set_new(data, "settled", json_boolean(settled));
-    json_object_set_new(data, "planned_s", json_real(planned_s));
-    json_object_set_new(data, "took_s", json_real(took_s));
-    json_object_set_new(data, "saved_s", json_real(saved_s));
+    json_object_set_new(data, "planned_s", json_finite(planned_s));
+    json_object_set_new(data, "took_s", json_finite(took_s));
+    json_object_set_new(data, "saved_s", json_finite(saved_s));
     json_object_set_new(data, "devices", devices);
     json_object_set_new(data, "text", json_string(text));
     guard_record(lane, guard->former.experiment, guard->former.attempt, data, lane_next);

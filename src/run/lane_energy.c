@@ -60,7 +60,7 @@ static void tell_reading(struct lane *lane, const char *sensor, struct reading r
         return;
     json_t *data = json_object();
     json_object_set_new(data, "sensor", json_string(sensor));
-    json_object_set_new(data, "value", json_real(reading.value));
+    json_object_set_new(data, "value", json_finite(reading.value));
     runner_tell(lane->runner, (struct runner_entry){.type = EVENT_METRIC,
                                                     .experiment = (int64_t)lane->experiment->number,
                                                     .attempt = lane->attempt.number,

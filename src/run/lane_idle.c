@@ -116,10 +116,10 @@ json_t *guard_idle_json(const struct idle_window *window)
         return json_null();
     json_t *json = json_object();
     json_object_set_new(json, "proven", json_boolean(window->proven));
-    json_object_set_new(json, "seconds", json_real(window->seconds));
-    json_object_set_new(json, "power_w", json_real(window->power_w));
-    json_object_set_new(json, "half_width_w", json_real(window->half_width_w));
-    json_object_set_new(json, "drift_w", json_real(window->drift_w));
+    json_object_set_new(json, "seconds", json_finite(window->seconds));
+    json_object_set_new(json, "power_w", json_finite(window->power_w));
+    json_object_set_new(json, "half_width_w", json_finite(window->half_width_w));
+    json_object_set_new(json, "drift_w", json_finite(window->drift_w));
     return json;
 }
 

@@ -52,8 +52,8 @@ static void tell_bars(struct lane *lane)
         json_t *bar = json_object();
         json_object_set_new(bar, "name", json_string(bars->items[i].name));
         json_object_set_new(bar, "first", json_string(bars->first[i]));
-        json_object_set_new(bar, "done", json_real(bars->items[i].done));
-        json_object_set_new(bar, "total", bars->items[i].total.valid ? json_real(bars->items[i].total.value) : json_null());
+        json_object_set_new(bar, "done", json_finite(bars->items[i].done));
+        json_object_set_new(bar, "total", bars->items[i].total.valid ? json_finite(bars->items[i].total.value) : json_null());
         json_object_set_new(bar, "restarts", json_integer((json_int_t)bars->restarts[i]));
         json_object_set_new(bar, "latest", json_boolean(i == bars->latest));
         json_array_append_new(list, bar);

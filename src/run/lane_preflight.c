@@ -117,7 +117,7 @@ static void finish(struct lane *lane, const struct guard_findings *findings)
     AUTO_FREE char *text = clear ? clear_text(guard) : NULL;
     json_object_set_new(data, "phase", json_string("preflight"));
     json_object_set_new(data, "clear", json_boolean(clear));
-    json_object_set_new(data, "waited_s", json_real(guard->waited_s));
+    json_object_set_new(data, "waited_s", json_finite(guard->waited_s));
     json_object_set_new(data, "findings", findings_json(findings));
     json_object_set_new(data, "devices", devices);
     json_object_set_new(data, "text", text ? json_string(text) : json_null());

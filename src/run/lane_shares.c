@@ -18,7 +18,7 @@ static double seconds_of(int64_t ns)
 
 static json_t *seconds_json(int64_t ns)
 {
-    return json_real(seconds_of(ns));
+    return json_finite(seconds_of(ns));
 }
 
 /* Times of the loops as seconds from the foreground's start, negative before it. */
@@ -50,7 +50,7 @@ static json_t *load_json(const struct lane_load *load)
     json_object_set_new(json, "alone_s",
                         load->alone_end_ns ? seconds_json(load->alone_end_ns - load->begun_ns) : json_null());
     json_object_set_new(json, "share_of_looks_beside",
-                        load_share(&load->beside_watch, &share) ? json_real(share) : json_null());
+                        load_share(&load->beside_watch, &share) ? json_finite(share) : json_null());
     return json;
 }
 
@@ -61,10 +61,10 @@ static json_t *alone_json(const struct lane_load *load)
         return json_null();
     json_t *json = json_object();
     json_object_set_new(json, "scope", json_string(gauge_scope_name(GAUGE_GPU)));
-    json_object_set_new(json, "seconds", json_real(alone->seconds));
-    json_object_set_new(json, "joules", json_real(alone->joules));
-    json_object_set_new(json, "power_w", json_real(alone->power_w));
-    json_object_set_new(json, "half_width_w", json_real(alone->half_width_w));
+    json_object_set_new(json, "seconds", json_finite(alone->seconds));
+    json_object_set_new(json, "joules", json_finite(alone->joules));
+    json_object_set_new(json, "power_w", json_finite(alone->power_w));
+    json_object_set_new(json, "half_width_w", json_finite(alone->half_width_w));
     return json;
 }
 
@@ -79,11 +79,11 @@ static json_t *marginal_json(const struct lane_load *load, const struct gauge_fi
     json_object_set_new(json, "estimate", json_true());
     json_object_set_new(json, "scope", json_string(gauge_scope_name(GAUGE_GPU)));
     json_object_set_new(json, "source", json_string(window->source));
-    json_object_set_new(json, "joules", json_real(marginal.joules));
-    json_object_set_new(json, "half_width_j", json_real(marginal.half_width_j));
-    json_object_set_new(json, "total_joules", json_real(window->energy_j.value));
-    json_object_set_new(json, "background_power_w", json_real(load->alone.power_w));
-    json_object_set_new(json, "seconds", json_real(seconds));
+    json_object_set_new(json, "joules", json_finite(marginal.joules));
+    json_object_set_new(json, "half_width_j", json_finite(marginal.half_width_j));
+    json_object_set_new(json, "total_joules", json_finite(window->energy_j.value));
+    json_object_set_new(json, "background_power_w", json_finite(load->alone.power_w));
+    json_object_set_new(json, "seconds", json_finite(seconds));
     return json;
 }
 
@@ -115,7 +115,7 @@ static json_t *split_json(const struct lane_load *load, const struct gauge_resul
     json_object_set_new(json, "foreground_mj", json_integer(sum.foreground_mj));
     json_object_set_new(json, "background_mj", json_integer(sum.background_mj));
     json_object_set_new(json, "unattributed_mj", json_integer(sum.unattributed_mj));
-    json_object_set_new(json, "covered_share", json_real(sum.covered_share));
+    json_object_set_new(json, "covered_share", json_finite(sum.covered_share));
     return json;
 }
 
@@ -136,7 +136,7 @@ static json_t *looks_json(const struct lane *lane)
     json_t *times = json_array(), *bytes[2] = {json_array(), json_array()}, *percent[2] = {json_array(), json_array()};
     for (size_t i = 0; i < trace->count; i++) {
         const struct colocated_look *look = &trace->looks[i];
-        json_array_append_new(times, json_real((double)((look->t_ns - lane->attempt.start_ns) / NS_PER_MS) / 1000));
+        json_array_append_new(times, json_finite((double)((look->t_ns - lane->attempt.start_ns) / NS_PER_MS) / 1000));
         json_array_append_new(bytes[0], json_integer((json_int_t)look->foreground_bytes));
         json_array_append_new(bytes[1], json_integer((json_int_t)look->background_bytes));
         json_array_append_new(percent[0], json_reading_or_null(look->foreground_percent));

@@ -128,7 +128,7 @@ static json_t *back_json(const struct guard_device *device)
     struct reading after = device->sample.readings.of[GPU_MEMORY_USED_BYTES];
     json_t *json = guard_device_json(device);
     json_object_set_new(json, "state", json_string(names[device->back]));
-    json_object_set_new(json, "seconds", json_real(device->back_s));
+    json_object_set_new(json, "seconds", json_finite(device->back_s));
     bool both = device->before_bytes.valid && after.valid;
     json_object_set_new(json, "before_bytes",
                         device->before_bytes.valid ? json_integer((json_int_t)device->before_bytes.value)

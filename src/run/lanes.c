@@ -100,9 +100,9 @@ static json_t *lane_json(const struct lane *lane, double seconds)
     json_t *json = json_object();
     lane_add_number(lane, json);
     json_object_set_new(json, "attempts", json_integer(tally_of(lane)->attempts));
-    json_object_set_new(json, "busy_s", json_real(tally_of(lane)->busy_s));
-    json_object_set_new(json, "busy_share", seconds > 0 ? json_real(tally_of(lane)->busy_s / seconds) : json_null());
-    json_object_set_new(json, "waited_s", json_real(lane->waited_s));
+    json_object_set_new(json, "busy_s", json_finite(tally_of(lane)->busy_s));
+    json_object_set_new(json, "busy_share", seconds > 0 ? json_finite(tally_of(lane)->busy_s / seconds) : json_null());
+    json_object_set_new(json, "waited_s", json_finite(lane->waited_s));
     json_object_set_new(json, "lost", lane->lost ? json_string(lane->lost) : json_null());
     json_object_set_new(json, "cpu_package_mj",
                         lane->runner->split.begun && lane->runner->split.whole ? json_integer(tally_of(lane)->attributed_mj)
@@ -135,7 +135,7 @@ json_t *lanes_json(struct runner *runner)
     if (runner->lane_count < 2)
         return json_null();
     json_t *json = json_object(), *lanes = json_array();
-    json_object_set_new(json, "seconds", json_real(seconds));
+    json_object_set_new(json, "seconds", json_finite(seconds));
     json_object_set_new(json, "cpu_package", split_json(runner));
     for (size_t i = 0; i < runner->lane_count; i++)
         json_array_append_new(lanes, lane_json(&runner->lanes[i], seconds));

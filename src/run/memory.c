@@ -431,7 +431,7 @@ static json_t *growth_in_time_json(const struct lane *lane, const struct memory_
         return json_null();
     json_t *json = json_object();
     json_object_set_new(json, "windows", json_integer((json_int_t)growth.windows));
-    json_object_set_new(json, "window_s", json_real(gpu->windows.step_s));
+    json_object_set_new(json, "window_s", json_finite(gpu->windows.step_s));
     json_object_set_new(json, "grows", json_boolean(growth.grows));
     json_object_set_new(json, "bytes_per_s", json_integer((json_int_t)growth.bytes_per_s));
     return json;
@@ -451,7 +451,7 @@ static json_t *gpu_json(const struct lane *lane, const struct memory_gpu *gpu)
     json_object_set_new(json, "sampled_ms", json_integer(gpu->every_ms ? gpu->every_ms : SAMPLE_MS));
     json_object_set_new(json, "curve", memory_curve_json(&gpu->curve));
     json_object_set_new(json, "load_at_peak_percent",
-                        gpu->load_looks ? json_real(gpu->load_percent / (double)gpu->load_looks) : json_null());
+                        gpu->load_looks ? json_finite(gpu->load_percent / (double)gpu->load_looks) : json_null());
     if (gpu->counted.any)
         json_object_set_new(json, "counted", counted_json(&gpu->counted));
     json_object_set_new(json, "growth", growth_json(lane, gpu));

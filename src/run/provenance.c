@@ -2,6 +2,7 @@
 
 #include "base/fs.h"
 #include "base/mem.h"
+#include "run/git.h"
 
 #include <dirent.h>
 #include <stdio.h>
@@ -9,119 +10,40 @@
 #include <string.h>
 
 #define QUERY_TIMEOUT_S 5
-#define GIT_ANSWER_MAX  (16 << 20)
 #define PACKAGES_MAX    5000
 
 struct gathering {
     const struct containment *containment;
     const struct strv *environment;
-    char *git;
     struct strv seen;
     json_t *found;
 };
 
-/* One more setting for git on its way through the environment, where a name may hold every character (git 2.31 and later). */
-static void add_git_setting(struct strv *env, const char *name, const char *value)
-{
-    const char *count = strv_env_get(env, "GIT_CONFIG_COUNT");
-    char number[24], key[48];
-    unsigned long long next = count ? strtoull(count, NULL, 10) : 0;
-    snprintf(key, sizeof key, "GIT_CONFIG_KEY_%llu", next);
-    strv_env_set(env, key, name);
-    snprintf(key, sizeof key, "GIT_CONFIG_VALUE_%llu", next);
-    strv_env_set(env, key, value);
-    snprintf(number, sizeof number, "%llu", next + 1);
-    strv_env_set(env, "GIT_CONFIG_COUNT", number);
-}
-
-/* A repository that was received may name programs in its own configuration: filters, monitors, hooks, ways to fetch. None of them
- * is asked here; that git runs as a job of its own (job_query) holds for those that a later git may know. */
-static void make_git_environment(const struct strv *environment, struct strv *env)
-{
-    static const char *const settings[][2] = {{"core.fsmonitor", "false"}, {"core.hooksPath", "/dev/null"}};
-    /* GIT_CONFIG_COUNT and its like too: what follows takes their place. */
-    for (size_t i = 0; i < environment->count; i++)
-        if (strncmp(environment->items[i], "GIT_", 4) != 0 ||
-            strncmp(environment->items[i], "GIT_CEILING_DIRECTORIES=", 24) == 0)
-            strv_add(env, environment->items[i]);
-    strv_env_set(env, "GIT_OPTIONAL_LOCKS", "0");
-    strv_env_set(env, "GIT_NO_LAZY_FETCH", "1");
-    strv_env_set(env, "GIT_ALLOW_PROTOCOL", "none");
-    strv_env_set(env, "LC_ALL", "C");
-    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
-        add_git_setting(env, settings[i][0], settings[i][1]);
-}
-
-/* git's answer, NULL when it has none. */
-static char *ask_git(const struct gathering *gathering, const char *path, const char *const *words,
-                     const struct strv *env, size_t *length)
-{
-    AUTO_STRV struct strv argv = {0};
-    AUTO_TEXT struct text answer = {0};
-    const char *const head[] = {gathering->git, "-C", path, NULL};
-    for (size_t i = 0; head[i]; i++)
-        strv_add(&argv, head[i]);
-    for (size_t i = 0; words[i]; i++)
-        strv_add(&argv, words[i]);
-    if (!job_query(gathering->containment, &argv, env, GIT_ANSWER_MAX, QUERY_TIMEOUT_S, &answer))
-        return NULL;
-    if (length)
-        *length = answer.length;
-    return text_take(&answer);
-}
-
-static bool ends_with(const char *text, const char *tail)
-{
-    size_t length = strlen(text), tail_length = strlen(tail);
-    return length > tail_length && strcmp(text + length - tail_length, tail) == 0;
-}
-
-/* Switches off the filters that the repository's own configuration names; those of the user and of the machine (git-lfs) stay.
- * names: "scope\0name\0" again and again (git-config(1), -z --show-scope --name-only). */
-static void switch_filters_off(const char *names, size_t length, struct strv *env)
-{
-    for (const char *scope = names; scope < names + length;) {
-        const char *name = scope + strlen(scope) + 1;
-        if (name >= names + length)
-            return;
-        bool trusted = strcmp(scope, "global") == 0 || strcmp(scope, "system") == 0;
-        if (!trusted && strncmp(name, "filter.", 7) == 0 && (ends_with(name, ".clean") || ends_with(name, ".process")))
-            add_git_setting(env, name, "");
-        scope = name + strlen(name) + 1;
-    }
-}
-
 /* json_true, json_false, or null where git does not say. Of submodules only the commit counts: what is in them is not looked into,
  * as they have configurations of their own. */
-static json_t *dirty_json(const struct gathering *gathering, const char *path, const struct strv *env)
+static json_t *dirty_json(struct git *git, const char *path)
 {
-    static const char *const ask_names[] = {"config", "--list", "-z", "--show-scope", "--name-only", NULL};
     static const char *const ask_status[] = {"status", "--porcelain", "--untracked-files=no",
                                              "--ignore-submodules=dirty", NULL};
-    AUTO_STRV struct strv without = {0};
-    strv_add_all(&without, env);
-    size_t length = 0;
-    AUTO_FREE char *names = ask_git(gathering, path, ask_names, env, &length);
-    if (!names)
+    AUTO_TEXT struct text status = {0};
+    if (!git_without_filters(git, path) || !git_ask(git, path, ask_status, &status, NULL))
         return json_null();
-    switch_filters_off(names, length, &without);
-    AUTO_FREE char *status = ask_git(gathering, path, ask_status, &without, NULL);
-    return status ? json_boolean(*status != '\0') : json_null();
+    return json_boolean(status.length > 0);
 }
 
 static json_t *repository_json(const struct gathering *gathering, const struct plan_job *job)
 {
     static const char *const ask_commit[] = {"rev-parse", "--verify", "HEAD", NULL};
-    AUTO_STRV struct strv env = {0};
+    AUTO(git_fini) struct git git;
+    AUTO_TEXT struct text commit = {0};
     json_t *json = json_object();
-    make_git_environment(gathering->environment, &env);
+    git_init(gathering->containment, gathering->environment, &git);
     json_object_set_new(json, "name", json_string(job->repo));
     json_object_set_new(json, "path", json_string(job->cwd));
-    AUTO_FREE char *commit = gathering->git ? ask_git(gathering, job->cwd, ask_commit, &env, NULL) : NULL;
-    if (commit)
-        commit[strcspn(commit, "\n")] = '\0';
-    json_object_set_new(json, "commit", commit && *commit ? json_string(commit) : json_null());
-    json_object_set_new(json, "dirty", commit ? dirty_json(gathering, job->cwd, &env) : json_null());
+    bool known = git_ask(&git, job->cwd, ask_commit, &commit, NULL);
+    size_t length = strcspn(text_get(&commit), "\n");
+    json_object_set_new(json, "commit", known && length ? json_stringn(text_get(&commit), length) : json_null());
+    json_object_set_new(json, "dirty", known ? dirty_json(&git, job->cwd) : json_null());
     return json;
 }
 
@@ -148,11 +70,8 @@ static void add_repository(void *context, const struct plan_job *job)
 json_t *provenance_repositories(const struct plan *plan, const struct containment *containment,
                                 const struct strv *environment)
 {
-    const char *path = strv_env_get(environment, "PATH");
     struct gathering gathering = {.containment = containment, .environment = environment, .found = json_array()};
-    gathering.git = path ? fs_find_executable("git", NULL, path) : NULL;
     each_job(plan, add_repository, &gathering);
-    free(gathering.git);
     strv_fini(&gathering.seen);
     return gathering.found;
 }

@@ -1,6 +1,7 @@
 #include "session/bench_input.h"
 
 #include "base/fs.h"
+#include "base/json.h"
 #include "base/mem.h"
 #include "base/shell_words.h"
 #include "base/utf8.h"
@@ -53,7 +54,9 @@ static bool take_names(const struct bench_input_options *how, struct strv *out, 
         return err_set(err, "there are %zu names for %zu command%s", how->names->count, how->commands->count,
                        how->commands->count == 1 ? "" : "s");
     for (size_t i = 0; i < how->commands->count; i++) {
-        AUTO_FREE char *name = i < how->names->count ? mem_strdup(how->names->items[i]) : default_name(i);
+        AUTO_FREE char *name = i < how->names->count ? mem_strdup(how->names->items[i])
+                               : how->commits        ? mem_strdup(how->commits->items[i].name)
+                                                     : default_name(i);
         if (!check_name(&all, name, err))
             return false;
         strv_add(out, name);
@@ -72,11 +75,18 @@ static bool is_of_shells(const char *name)
     return false;
 }
 
-/* A name means what PATH says, as in a shell: a file of that name in the working folder is not meant. */
-static char *find_program(const struct making *making, const char *name, struct err *err)
+/* In which the command with this place runs. */
+static const char *folder_of(const struct making *making, size_t i)
 {
-    AUTO_FREE char *path = strchr(name, '/') ? fs_resolve(making->cwd, name, NULL) : mem_strdup(name);
-    char *found = fs_find_executable(path, making->cwd, making->path);
+    return making->options->commits ? making->options->commits->items[i].folder : making->cwd;
+}
+
+/* A name means what PATH says, as in a shell: a file of that name in the working folder is not meant. */
+static char *find_program(const struct making *making, size_t i, const char *name, struct err *err)
+{
+    const char *cwd = folder_of(making, i);
+    AUTO_FREE char *path = strchr(name, '/') ? fs_resolve(cwd, name, NULL) : mem_strdup(name);
+    char *found = fs_find_executable(path, cwd, making->path);
     if (found)
         return found;
     if (is_of_shells(name))
@@ -88,20 +98,20 @@ static char *find_program(const struct making *making, const char *name, struct 
     return NULL;
 }
 
-/* One command's entry of the registry, or NULL. */
-static json_t *make_repo(const struct making *making, const char *command, struct err *err)
+/* The registry's entry of a command, or of what is run around the one with this place; or NULL. */
+static json_t *make_repo(const struct making *making, size_t i, const char *command, struct err *err)
 {
     AUTO_STRV struct strv words = {0};
     if (!shell_words_split(command, &words, err))
         return NULL;
-    AUTO_FREE char *program = find_program(making, words.items[0], err);
+    AUTO_FREE char *program = find_program(making, i, words.items[0], err);
     if (!program)
         return NULL;
     json_t *repo = json_object(), *args = json_array(), *required = json_object(), *models = json_array();
-    bool good = json_object_set_new(repo, "path", json_string(making->cwd)) == 0 &&
+    bool good = json_object_set_new(repo, "path", json_string(folder_of(making, i))) == 0 &&
                 json_object_set_new(repo, "train_script", json_string(program)) == 0;
-    for (size_t i = 1; i < words.count; i++)
-        good = json_array_append_new(args, json_string(words.items[i])) == 0 && good;
+    for (size_t k = 1; k < words.count; k++)
+        good = json_array_append_new(args, json_string(words.items[k])) == 0 && good;
     json_object_set_new(required, "words", args);
     json_object_set_new(repo, "required_args", required);
     json_array_append_new(models, json_string(BENCH_MODEL));
@@ -118,10 +128,13 @@ static json_t *make_repo(const struct making *making, const char *command, struc
     return NULL;
 }
 
-static void add_entry(const struct making *making, const char *name, const char *command, int64_t runs)
+static void add_entry(const struct making *making, size_t i, const char *name, const char *command, int64_t runs)
 {
     json_t *entry = json_object();
-    json_object_set_new(entry, "comment", json_string(command));
+    const struct commit *commit = making->options->commits ? &making->options->commits->items[i] : NULL;
+    AUTO_FREE char *comment =
+        commit ? mem_printf("%s (commit %s: %s)", command, commit->hash, commit->subject) : mem_strdup(command);
+    json_object_set_new(entry, "comment", json_string(comment));
     json_object_set_new(entry, "repo", json_string(name));
     json_object_set_new(entry, "model", json_string(BENCH_MODEL));
     json_object_set_new(entry, "mode", json_string("default"));
@@ -130,9 +143,9 @@ static void add_entry(const struct making *making, const char *name, const char 
 }
 
 /* Into the registry, and as an entry into the settings: NAME[-kind]. */
-static bool add_repo(const struct making *making, const char *name, const char *command, struct err *err)
+static bool add_repo(const struct making *making, size_t i, const char *name, const char *command, struct err *err)
 {
-    json_t *repo = make_repo(making, command, err);
+    json_t *repo = make_repo(making, i, command, err);
     if (repo && json_object_set_new(making->repos, name, repo) == 0)
         return true;
     if (repo)
@@ -156,9 +169,9 @@ static bool add_kind(const struct making *making, enum kind kind, const struct s
         AUTO_FREE char *name = mem_printf("%s%s", making->out->names.items[i], suffixes[kind]);
         if (!command)
             return true;
-        if (!add_repo(making, name, command, err))
+        if (!add_repo(making, i, name, command, err))
             return false;
-        add_entry(making, name, command, runs);
+        add_entry(making, i, name, command, runs);
     }
     return true;
 }
@@ -178,14 +191,14 @@ static bool add_commands(const struct making *making, struct err *err)
     if (!check_around(how, "--prepare", how->prepare, err) || !check_around(how, "--conclude", how->conclude, err))
         return false;
     for (size_t i = 0; i < how->commands->count; i++) {
-        if (!add_repo(making, making->out->names.items[i], how->commands->items[i], err))
+        if (!add_repo(making, i, making->out->names.items[i], how->commands->items[i], err))
             return false;
         strv_add(&making->out->commands, how->commands->items[i]);
     }
     if (!add_kind(making, WARMUP, how->commands, how->warmup, err))
         return false;
     for (size_t i = 0; i < how->commands->count; i++)
-        add_entry(making, making->out->names.items[i], how->commands->items[i], how->runs);
+        add_entry(making, i, making->out->names.items[i], how->commands->items[i], how->runs);
     return add_kind(making, PREPARE, how->prepare, 1, err) && add_kind(making, CONCLUDE, how->conclude, 1, err);
 }
 
@@ -207,8 +220,8 @@ static bool surround(const struct making *making, struct err *err)
 static json_t *tare_section(const struct bench_input_options *how)
 {
     json_t *tare = json_object(), *timing = json_object(), *preflight = json_object(), *cooldown = json_object();
-    json_object_set_new(timing, "between_runs", json_real(how->pause_s));
-    json_object_set_new(timing, "between_configurations", json_real(how->pause_s));
+    json_object_set_new(timing, "between_runs", json_finite(how->pause_s));
+    json_object_set_new(timing, "between_configurations", json_finite(how->pause_s));
     json_object_set_new(preflight, "policy", json_string(how->preflight));
     json_object_set_new(cooldown, "mode", json_string(how->cooldown));
     json_object_set_new(tare, "order", json_string("blocks"));
@@ -229,7 +242,7 @@ static void make_settings(const struct making *making, struct text *out)
     json_object_set_new(root, "experiment_name", json_string("bench"));
     json_object_set_new(root, "max_retries", json_integer(0));
     json_object_set_new(root, "seed", json_integer((json_int_t)how->seed));
-    json_object_set_new(root, "timeout", json_real(how->timeout_s));
+    json_object_set_new(root, "timeout", json_finite(how->timeout_s));
     if (how->governor)
         json_object_set_new(root, "governor", json_string(how->governor));
     json_object_set(root, "experiments", making->entries);
@@ -325,10 +338,10 @@ static void hint_quotes(const struct making *making, struct err *err)
 {
     const struct strv *commands = making->options->commands;
     struct err ignored = {0};
-    AUTO_FREE char *program = find_program(making, commands->items[0], &ignored);
+    AUTO_FREE char *program = find_program(making, 0, commands->items[0], &ignored);
     bool all = true;
     for (size_t i = 0; i < commands->count; i++) {
-        AUTO_FREE char *found = find_program(making, commands->items[i], &ignored);
+        AUTO_FREE char *found = find_program(making, i, commands->items[i], &ignored);
         all = all && found;
         if (strpbrk(commands->items[i], " \t\n'\""))
             return;
@@ -357,6 +370,10 @@ bool bench_input_make(const struct bench_input_options *how, struct bench_input 
         .path = path ? path : "/usr/local/bin:/usr/bin:/bin",
     };
     out->concludes = how->conclude->count > 0;
+    for (size_t i = 0; how->commits && i < how->commits->count; i++) {
+        strv_add(&out->commits, how->commits->items[i].hash);
+        strv_add(&out->subjects, how->commits->items[i].subject);
+    }
     bool ok = take_names(how, &out->names, err) && add_commands(&making, err) && make_plan(&making, err);
     if (!ok)
         hint_quotes(&making, err);
@@ -370,4 +387,6 @@ void bench_input_fini(struct bench_input *input)
     run_input_fini(&input->run);
     strv_fini(&input->names);
     strv_fini(&input->commands);
+    strv_fini(&input->commits);
+    strv_fini(&input->subjects);
 }

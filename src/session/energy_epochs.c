@@ -123,14 +123,14 @@ void energy_epochs_text(const struct measured *measured, struct text *out)
 
 static void set(json_t *json, const char *key, struct reading reading)
 {
-    json_object_set_new(json, key, reading.valid ? json_real(number_round(reading.value, DIGITS)) : json_null());
+    json_object_set_new(json, key, reading.valid ? json_finite(number_round(reading.value, DIGITS)) : json_null());
 }
 
 static void set_energy(json_t *json, const char *energy, const char *half_width, const struct gauge_figures *figures)
 {
     const struct window_energy *window = &figures->window;
     json_object_set_new(json, energy,
-                        window->energy_j.valid ? json_real((double)figures->energy_mj / 1000) : json_null());
+                        window->energy_j.valid ? json_finite((double)figures->energy_mj / 1000) : json_null());
     set(json, half_width, window->half_width_j);
 }
 
@@ -141,9 +141,9 @@ static json_t *epoch_json(const struct epoch *epoch, const struct gauge_epoch *f
     json_object_set_new(json, "name", json_string(epoch->name));
     json_object_set_new(json, "part", json_string(epoch_part_name(epoch->part)));
     json_object_set_new(json, "label", json_text_or_null(epoch->label));
-    json_object_set_new(json, "start_s", json_real((double)(epoch->start_ns - start_ns) / (double)NS_PER_S));
-    json_object_set_new(json, "end_s", json_real((double)(epoch->end_ns - start_ns) / (double)NS_PER_S));
-    json_object_set_new(json, "duration_s", json_real((double)(epoch->end_ns - epoch->start_ns) / (double)NS_PER_S));
+    json_object_set_new(json, "start_s", json_finite((double)(epoch->start_ns - start_ns) / (double)NS_PER_S));
+    json_object_set_new(json, "end_s", json_finite((double)(epoch->end_ns - start_ns) / (double)NS_PER_S));
+    json_object_set_new(json, "duration_s", json_finite((double)(epoch->end_ns - epoch->start_ns) / (double)NS_PER_S));
     json_object_set_new(json, "source", itself ? json_string(mark_source_name(epoch->source)) : json_null());
     set_energy(json, "gpu_energy_j", "gpu_half_width_j", &figures->of[GAUGE_GPU]);
     set(json, "gpu_power_w", figures->of[GAUGE_GPU].window.power_mean_w);

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/json.h"
+#include "base/json.h"
 #include "base/mem.h"
 #include "base/shell_words.h"
 #include "machine/sensors/time_scale.h"
@@ -44,12 +45,12 @@ static bool write_options(const struct study *study, struct err *err)
 {
     json_t *json = json_object();
     json_object_set_new(json, "registry", json_text_or_null(study->options.registry));
-    json_object_set_new(json, "gpu_bytes", json_real(study->options.gpu_bytes));
+    json_object_set_new(json, "gpu_bytes", json_finite(study->options.gpu_bytes));
     json_object_set_new(json, "repeats", json_integer(study->options.repeats));
     json_object_set_new(json, "all_pairs", json_boolean(study->options.all_pairs));
     json_object_set_new(json, "track_gpu_memory", json_boolean(study->options.track));
-    json_object_set_new(json, "overlap_s", json_real(study->options.overlap_s));
-    json_object_set_new(json, "pair_s", json_real(study->options.pair_s));
+    json_object_set_new(json, "overlap_s", json_finite(study->options.overlap_s));
+    json_object_set_new(json, "pair_s", json_finite(study->options.pair_s));
     return write_json(study, "study.json", json, err);
 }
 

@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "slurm/tasks.h"
 #include "session/command.h"
+#include "session/commits.h"
 #include "session/run_means.h"
 #include "session/gpu_hold.h"
 #include "session/gpus.h"
@@ -80,6 +81,10 @@ static bool open_earlier(struct session *session, struct err *err)
     session->store = store_open(session->dir, session->dir_path, err);
     if (!session->store)
         return false;
+    if (commits_are_gone(store_plan(session->store), err)) {
+        store_close(session->store, NULL);
+        return err_wrap(err, "%s", session->dir_path);
+    }
     if (!session->options->rerun || again_choose(session->store, session->options->rerun_which, &session->again, err))
         return true;
     store_close(session->store, NULL);

@@ -142,7 +142,7 @@ json_t *feasibility_json(const struct feasibility *study)
     json_object_set_new(gpu, "total_bytes", bytes_json(known, study->room.total_bytes));
     json_object_set_new(gpu, "available_bytes", bytes_json(known, study->room.available_bytes));
     json_object_set_new(json, "gpu", gpu);
-    json_object_set_new(json, "overlap_asked_s", json_real(study->overlap_s));
+    json_object_set_new(json, "overlap_asked_s", json_finite(study->overlap_s));
     json_object_set_new(json, "counts", counts_json(study));
     json_object_set_new(json, "models", models);
     json_object_set_new(json, "pairs", pairs);

@@ -88,8 +88,8 @@ void proof_take(const struct feasibility *study, const struct pairs_pair *pair, 
                         out->verdict == VERDICT_NONE ? json_null() : json_string(verdict_name(out->verdict)));
     json_object_set_new(run, "evidence", evidence_json(experiment));
     json_object_set_new(run, "seconds", json_reading_or_null(out->seconds));
-    json_object_set_new(run, "background_alone_s", json_real(alone_s));
-    json_object_set_new(run, "overlap_s", out->seen ? json_real(overlap.seconds) : json_null());
+    json_object_set_new(run, "background_alone_s", json_finite(alone_s));
+    json_object_set_new(run, "overlap_s", out->seen ? json_finite(overlap.seconds) : json_null());
     json_object_set_new(run, "looks_at_peaks", json_integer((json_int_t)overlap.at_peaks));
     json_object_set_new(run, "together_bytes", json_integer((json_int_t)overlap.together_bytes));
     out->runs = json_pack("[o]", run);

@@ -36,7 +36,7 @@ static void add_entry(json_t *settings, json_t *entry, const struct pairs_model 
         json_object_set_new(entry, "track_gpu_memory", json_boolean(track == SWITCH_ON));
     json_object_set_new(entry, "runs_per_config", json_integer(runs));
     if (model->timeout_s > 0)
-        json_object_set_new(entry, "timeout", json_real(model->timeout_s));
+        json_object_set_new(entry, "timeout", json_finite(model->timeout_s));
     if (model->governor)
         json_object_set_new(entry, "governor", json_string(model->governor));
     json_array_append_new(json_object_get(settings, "experiments"), entry);
@@ -93,7 +93,7 @@ static void add_pair(const struct feasibility *study, const struct pairs_pair *o
     json_t *entry = pair(study, of, false);
     double after_s;
     if (proof_is_aligned(study, of) && proof_start_after(study, of, &after_s))
-        json_object_set_new(entry, "start_after", json_real(after_s));
+        json_object_set_new(entry, "start_after", json_finite(after_s));
     enum setting_switch track =
         fore->track_gpu_memory > back->track_gpu_memory ? fore->track_gpu_memory : back->track_gpu_memory;
     add_entry(settings, entry, fore, runs, track);

@@ -54,7 +54,7 @@ bool submission_write(int dir, const struct submission *submission, struct err *
     AUTO_TEXT struct text text = {0};
     json_t *json = json_object(), *options = json_array(), *arrays = json_array();
     json_object_set_new(json, "name", json_string(submission->name));
-    json_object_set_new(json, "kill_wait_s", json_real(submission->kill_wait_s));
+    json_object_set_new(json, "kill_wait_s", json_finite(submission->kill_wait_s));
     json_object_set_new(json, "array_size", json_integer((json_int_t)submission->array_size));
     json_object_set_new(json, "sbatch_options", options);
     json_object_set_new(json, "arrays", arrays);

@@ -199,7 +199,7 @@ echo loss 0.5'
     log=$(echo "$DIR"/tasks/0001/1/*/training.log)
     cat "$log"
     grep -q 'Read-only file system' "$log"
-    ! grep -q 'wrote it' "$log"
+    if grep -q 'wrote it' "$log"; then false; fi
     [ ! -e "$DIR/tasks/0002/planted" ]
 }
 

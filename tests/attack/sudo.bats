@@ -116,8 +116,8 @@ for i in {1..30}; do
 done
 cat got
 grep -qx "met $NAME" got
-! grep secret-0123456789abcdef got
-! grep -E "(of|in|traced) $NAME\$" got
+if grep secret-0123456789abcdef got; then false; fi
+if grep -E "(of|in|traced) $NAME\$" got; then false; fi
 END_OF_SCRIPT
 }
 

@@ -109,7 +109,7 @@ grep -q "sleep (pid $foreign) carries the tag of a job but belongs to Slurm job 
 # The same in our own Slurm job is what a dead run left there.
 export SLURM_JOB_ID=4711
 clean --kill
-! lives $foreign
+if lives $foreign; then false; fi
 END_OF_SCRIPT
 }
 
@@ -134,7 +134,7 @@ for place in train.service run-r1.scope docker-1.scope slurm/job_4711; do
 done
 # One that is in none of them is ended.
 "$TARE" exec --containment sweep -- python3 submit.py socket orphan > pid
-! lives $(cat pid)
+if lives $(cat pid); then false; fi
 END_OF_SCRIPT
     find "$GROUPS_OF_TEST" -depth -type d -exec rmdir {} +
 }
@@ -158,7 +158,7 @@ lives $job
 grep -qE "sleep \(pid $job\) carries the tag of a job but belongs to o+-init \(pid [0-9]+\): left alone" err
 kill -TERM $runner
 wait $runner || true
-! lives $job
+if lives $job; then false; fi
 END_OF_SCRIPT
 }
 
@@ -214,8 +214,8 @@ lives $left
 lives $child
 clean --kill
 [ $CODE -eq 0 ]
-! lives $left
-! lives $child
+if lives $left; then false; fi
+if lives $child; then false; fi
 END_OF_SCRIPT
 }
 
@@ -251,7 +251,7 @@ CODE=0
 "$TARE" run settings.json --containment sweep -o results > out 2>&1 || CODE=$?
 cat out
 [ $CODE -eq 0 ]
-! grep -q unkillable results/run_*/toy_small_001/experiment.json
+if grep -q unkillable results/run_*/toy_small_001/experiment.json; then false; fi
 # It was there all the time, and is: with the tag of this very job.
 lives $attacker
 tag=$(grep -o '"tag": *"[^"]*"' results/run_*/events.jsonl | head -n 1 | grep -o '[^"]*"$' | tr -d '"')

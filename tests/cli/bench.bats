@@ -313,7 +313,7 @@ LOOK
     grep -q "^2 commands, at most 1000 runs each, in random blocks; seed 3$" out
     grep -q "^B against A, after each of $blocks blocks (95 % interval, valid after every block):$" out
     is "$(tail -n +2 "$(bench_dir)/summary.csv" | wc -l)" $((4 * blocks)) # the last one's conclusion is run, too
-    ! grep -q 'did not run' out
+    if grep -q 'did not run' out; then false; fi
     rm -r results
     bench --until 0.01% -n 3 --pause 0 true true >out 2>err
     grep -q '^--until 0.01%: not reached by 3 blocks$' out

@@ -128,7 +128,7 @@ cat out err
 is $CODE 0
 grep -qE "^$NAME: ended 1 process that a '$NAME exec' of .* ago left: sleep \(pid $LEFT\)$" err
 is "$(head -n 1 out)" "Nothing of $NAME is left behind."
-! lives $LEFT
+if lives $LEFT; then false; fi
 END
 }
 
@@ -159,7 +159,7 @@ grep -qE "^Left behind by a run of .* ago, $(cd results/run_* && pwd -P):$" out
 "$TARE" exec true 2> first
 cat first
 grep -qE "^$NAME: ended 1 process that a run of .* ago left \(.*/results/run_.*\): sleep \(pid $left\)$" first
-! lives $left
+if lives $left; then false; fi
 "$TARE" exec true 2> second
 is "$(cat second)" ""
 clean
@@ -184,7 +184,7 @@ clean --kill
 cat out err
 is $CODE 0
 grep -q "^$NAME: ended 1 process that a dead run left, which one is not known: sleep (pid $left)$" err
-! lives $left
+if lives $left; then false; fi
 END
 }
 
@@ -209,7 +209,7 @@ grep -q "belongs to a live run of $NAME" err
 lives $job
 kill -TERM $runner
 wait $runner || true
-! lives $job
+if lives $job; then false; fi
 END
 }
 
@@ -260,7 +260,7 @@ cat out err
 is $CODE 0
 grep -qE "^$NAME: process $HOLDER \(trainer 1000\) of user [^ ]+, .* old, an orphan, with .*/dev/nvidia0 open$" err
 grep -q "^$NAME: process $HOLDER is gone$" err
-! lives $HOLDER
+if lives $HOLDER; then false; fi
 lives $bystander
 END
 }
@@ -274,7 +274,7 @@ clean --pid $holder --yes
 cat err
 is $CODE 0
 grep -q "^$NAME: process $holder does not heed TERM: KILL$" err
-! lives $holder
+if lives $holder; then false; fi
 END
 }
 
@@ -313,7 +313,7 @@ code=0
 python3 answer.py "$TARE" "$WORK/dev" $HOLDER yes > out || code=$?
 cat out
 is $code 0
-! lives $HOLDER
+if lives $HOLDER; then false; fi
 END
 }
 
@@ -409,7 +409,7 @@ is "$(ls state/*/runs)" "$(cat before)"
 lives $LEFT
 clean --kill
 is $CODE 0
-! lives $LEFT
+if lives $LEFT; then false; fi
 END
 }
 
@@ -425,7 +425,7 @@ clean
 is $CODE 1
 "$TARE" exec true 2> err
 grep -qE "^$NAME: ended 1 process that a '$NAME exec' of .* ago left: sleep \(pid $LEFT\)$" err
-! lives $LEFT
+if lives $LEFT; then false; fi
 is "$(ls temporary/$NAME-0/runs)" ""
 END
 }
@@ -511,7 +511,7 @@ sudo_clean --kill
 cat out err
 is $CODE 0
 grep -qE "^$NAME: ended 1 process that a '$NAME exec' of .* ago left: sleep \(pid $LEFT\)$" err
-! lives $LEFT
+if lives $LEFT; then false; fi
 is "$(ls theirs/$NAME/runs)" ""
 END
 }
@@ -530,7 +530,7 @@ grep -q "^$NAME: left alone 1 process of other users: --all-users ends what thei
 lives $left
 clean --kill --all-users
 is $CODE 0
-! lives $left
+if lives $left; then false; fi
 END
 }
 

@@ -248,7 +248,7 @@ headline() { "$TARE" doctor 2>/dev/null | sed -n '/^The promise/q; p' | tr '\n' 
     headline >head
     cat head
     grep -qE "; not checked: ([a-z ]+, )*pressure[,.;]" head
-    ! grep -qE "fit to measure(\.|, with)" head
+    if grep -qE "fit to measure(\.|, with)" head; then false; fi
     "$TARE" doctor >page.txt || [ $? -eq 1 ]
     grep -qE "^  \?      pressure  *not checked: " page.txt
 }

@@ -153,7 +153,7 @@ dry_run() {
     shift 2
     "$TARE" run "$@" --dry-run > "$plan" 2> "$said" || code=$?
     if grep -q ': error: ' "$said"; then [ $code -eq 2 ]; else [ $code -eq 0 ]; fi || { echo "exit code $code"; return 1; }
-    ! grep ': error: ' "$said" | grep -v ' is not there'
+    if grep ': error: ' "$said" | grep -v ' is not there'; then false; fi
 }
 
 need_python() { command -v python3 > /dev/null || skip "python3 is not there"; }

@@ -384,7 +384,7 @@ start_of() { sed -n "s/^toy  *$1  *\(.*[^ ]\) *\$/\1/p" <<< "$output" | tail -n 
     grep -qx '  AttributeError: in1d' <<< "$output"
     [[ "$stderr" == *"starting toy good in $WORK/repo, for at most 1 s"* ]]
     # Nothing is left, not even what left its session, nor a folder.
-    ! grep -lz "^TARE_RUN_DIR=$WORK/tmp/" /proc/[0-9]*/environ 2> /dev/null
+    if grep -lz "^TARE_RUN_DIR=$WORK/tmp/" /proc/[0-9]*/environ 2> /dev/null; then false; fi
     [ -z "$(ls tmp)" ]
     [ ! -e results ]
 }
@@ -433,7 +433,7 @@ END
     [ "$CODE" -eq 130 ]
     grep -q '^toy  *good  *interrupted after ' out
     [ ! -e command.quiet ]
-    ! grep -lz "^TARE_RUN_DIR=$WORK/tmp/" /proc/[0-9]*/environ 2> /dev/null
+    if grep -lz "^TARE_RUN_DIR=$WORK/tmp/" /proc/[0-9]*/environ 2> /dev/null; then false; fi
     [ -z "$(ls tmp)" ]
 }
 

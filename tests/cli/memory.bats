@@ -168,7 +168,7 @@ END
     for name in oom capped; do
         make $name
         "$TARE" memory $name.pickle --recommend --html page.html > told
-        ! grep -qE 'it fits in|that it fits on|Keep the setting' told page.html
+        if grep -qE 'it fits in|that it fits on|Keep the setting' told page.html; then false; fi
         [[ "$(tr -s ' \n' ' ' < told)" == *"Memory ran out at event 7 of 8: what the training would have asked for after that is not \
 in the record. All this is what it needs at least, as far as the record goes; it promises no fit."* ]]
         grep -q 'Memory ran out at event 7 of 8' page.html
@@ -230,7 +230,7 @@ print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)' "$@"; }
     grep -q 'Map of the 3 segments' page.html
     grep -q '<title>awaited 12.0 MiB; in a segment of 12.0 MiB, stream 0, at 0x7efffe000000</title>' page.html
     grep -q '<title>allocated 12.0 MiB; in a segment of 12.0 MiB, stream 7' page.html
-    ! grep -qE 'src=|href=|<script|@import|url\(' page.html
+    if grep -qE 'src=|href=|<script|@import|url\(' page.html; then false; fi
     python3 - page.html <<'END'
 import sys
 from html.parser import HTMLParser

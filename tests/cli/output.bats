@@ -187,7 +187,7 @@ fails_with() {
             "$TARE" "$@" 2>err </dev/null | true
             code=${PIPESTATUS[0]}
             [ "$code" -eq 0 ] || { echo "$words: $code"; cat err; false; }
-            ! grep -q 'cannot write' err
+            if grep -q 'cannot write' err; then false; fi
         done <<<"$(forms "$command")"
     done
 }
@@ -288,6 +288,9 @@ exec -e -v -- true "$hostile"' ;;
     bench) echo 'bench "echo $hostile" -n 2 --pause 0 --preflight go-on
 bench "./$hostile" -n 2 --pause 0
 bench true --command-name "$hostile"
+bench true --commits "$hostile,HEAD"
+bench true --commits HEAD~1..HEAD --git "$hostile"
+bench true --commits HEAD~1..HEAD --setup "$hostile"
 bench true --export-json "none/$hostile"' ;;
     measure) echo 'measure --for 0.2
 measure --gpus "$hostile"
@@ -531,7 +534,7 @@ END
     [[ "$output" == *"tables/metrics.csv is there already"*"--force"* ]]
     [ "$(cat tables/* | cksum)" = "$before" ]
     "$TARE" export "$run_1" -o tables --force 2>/dev/null
-    ! grep -q mine tables/metrics.csv
+    if grep -q mine tables/metrics.csv; then false; fi
 }
 
 @test "an input is not overwritten by the output that is made of it" {
@@ -559,7 +562,7 @@ END
     [ "$(cat old/report.html)" = theirs ]
     "$TARE" report old --force
     "$TARE" report old
-    ! grep -q theirs old/report.html
+    if grep -q theirs old/report.html; then false; fi
     "$TARE" report "$run_1"
     [ ! -e "$run_1/.tare-written.json" ]
 }

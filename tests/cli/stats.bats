@@ -137,7 +137,7 @@ END
     "$TARE" stats results --json > two
     "$TARE" stats results --json --seed 2 > three
     cmp one two
-    ! cmp -s one three
+    if cmp -s one three; then false; fi
     diff one three | grep '^[<>]' | grep -v '"p"\|"p_corrected"\|"seed"' && return 1
     return 0
 }

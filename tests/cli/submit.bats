@@ -45,7 +45,7 @@ $(run_dir)/submit.sh"
     grep -qx -- "--chdir=$(run_dir)" sbatch.args
     grep -qx '#SBATCH --array=1-3' sbatch.script.0
     grep -qx '#SBATCH --requeue' sbatch.script.0
-    ! grep -q -- --time sbatch.script.0
+    if grep -q -- --time sbatch.script.0; then false; fi
     run collect
     [ "$status" -eq 1 ]
     [[ $output == *"0 of 3 experiments are done"*"missing: 3 never started (1-3)"* ]]
@@ -165,7 +165,7 @@ END
     "$TARE" submit --resume "$(run_dir)" -- -p all >out
     is "$(head -n 1 out)" "job 4711: 2 experiments (1-2)"
     grep -qx -- all sbatch.args
-    ! grep -qx -- nosuch sbatch.args
+    if grep -qx -- nosuch sbatch.args; then false; fi
 }
 
 @test "Slurm reads no pattern of its own in the folder's name" {
@@ -178,7 +178,7 @@ END
     is "$(grep -e --output sbatch.args)" "--output=/dev/null"
     settings 1
     submit >out
-    ! grep -q -e --output sbatch.args
+    if grep -q -e --output sbatch.args; then false; fi
 }
 
 @test "mistakes are told: two settings, a folder that was not submitted, an experiment that is not there, no Slurm" {
@@ -255,7 +255,7 @@ verdict_of() {
     task 2 >/dev/null
     printf '{"seq":99,"type":"evid' >>"$(event_file 1 1)"
     collect >out
-    ! grep -q lost out
+    if grep -q lost out; then false; fi
     is "$(summary verdict)" "clean
 clean"
     sed -i '/"type":"attempt_ended"/p' "$(event_file 2 1)"
@@ -374,15 +374,15 @@ job 4711: 2 experiments (2,4)"
 @test "where the cluster deals out GPUs a task asks for those of an experiment, unless the person asks" {
     settings 1 '"gpus_per_experiment": 2'
     submit --dry-run >out
-    ! grep -q -- --gres out
+    if grep -q -- --gres out; then false; fi
     export GRES=gpu,mps
     submit --dry-run >out
     grep -qx '#SBATCH --gres=gpu:2' out
     submit --dry-run -- --gpus=4 >out
-    ! grep -q -- --gres out
+    if grep -q -- --gres out; then false; fi
     settings 1 '"gpus": "none"'
     submit --dry-run >out
-    ! grep -q -- --gres out
+    if grep -q -- --gres out; then false; fi
     settings 1 '"gpus": "0,3"'
     run submit --dry-run
     [[ $output == *'"0,3" in the settings, which is ignored'* ]]
@@ -404,7 +404,7 @@ afterok:5
 --dependency=afterok:5,afterany:4711"
     rm -r results
     submit -- --dependency afterok:5 >out
-    ! grep -q afterany sbatch.args
+    if grep -q afterany sbatch.args; then false; fi
 }
 
 @test "a task of Slurm waits for a folder that its machine does not see yet, and a requeued one for the lock of a lost node" {

@@ -201,6 +201,6 @@ END
     is "$(cat "$(run_dir)"/*/gpus | sort -u)" "$(printf ' GPU-11111111-bbbb PCI_BUS_ID\nPLAY-0000  PCI_BUS_ID')"
     CUDA_VISIBLE_DEVICES=1 PLAYED_VISIBLE= hold
     CUDA_VISIBLE_DEVICES=0 PLAYED_VISIBLE=0 "$TARE" exec --gpu-lock refuse -- true 2>err
-    ! grep -q "is held by" err
+    if grep -q "is held by" err; then false; fi
     let_go
 }

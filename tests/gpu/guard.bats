@@ -79,7 +79,7 @@ assert "'"$PLANTED"'" in text and "MiB" in text, text
     end_program
     [ "$CODE" -eq 3 ]
     grep -q "$PLANTED" out err
-    ! epoch_seen
+    if epoch_seen; then false; fi
 }
 
 @test "an outside process that comes while the training runs contaminates it, with its time span" {
@@ -155,7 +155,7 @@ assert p["background"]["load"]["held"], p
 print("outcome %s, verdict %s; %s; %s" % (own["outcome"], own["verdict"], e["foreground"]["error_message"], text))
 assert own["outcome"] == "failed" and own["verdict"] == "contaminated"
 '
-    ! epoch_seen
+    if epoch_seen; then false; fi
 }
 
 # hungry WAY: three retries allowed.

@@ -130,7 +130,7 @@ END
     # With the settings' grace of 600 s Slurm would kill it after KillWait, 25 s, and nobody would record anything.
     scancel --user=root
     wait_for queue_is_empty
-    ! kill -0 "$(cat child)" 2>/dev/null
+    if kill -0 "$(cat child)" 2>/dev/null; then false; fi
     run "$TARE" collect "$odd"/run_*
     echo "$output"
     [ "$status" -eq 1 ]

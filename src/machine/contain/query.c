@@ -6,12 +6,23 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <string.h>
 #include <unistd.h>
 
 static const int WAIT_MS = 50;
 
+/* The newest limit bytes stay. */
+static void keep_tail(size_t limit, struct text *out)
+{
+    size_t over = out->length > limit ? out->length - limit : 0;
+    if (over == 0)
+        return;
+    memmove(out->data, out->data + over, limit + 1);
+    out->length = limit;
+}
+
 /* What the pipe holds now. False: at its end, or beyond limit. */
-static bool drain(int fd, size_t limit, struct text *out)
+static bool drain(int fd, const struct job_question *question, struct text *out)
 {
     char bytes[16384];
     for (;;) {
@@ -23,25 +34,34 @@ static bool drain(int fd, size_t limit, struct text *out)
         if (got == 0)
             return false;
         text_add_bytes(out, bytes, (size_t)got);
-        if (out->length > limit)
+        if (question->tail)
+            keep_tail(question->limit, out);
+        if (out->length > question->limit)
             return false;
     }
 }
 
 /* Until the command ends, whoever else has its output open. */
-static enum job_answer wait_for_answer(struct job *job, int fd, size_t limit, int64_t deadline_ns, struct text *out)
+static enum job_answer wait_for_answer(struct job *job, int fd, const struct job_question *question, int64_t start_ns,
+                                       struct text *out)
 {
     bool open = true;
     for (;;) {
-        int64_t left_ns = deadline_ns - clock_monotonic_ns();
+        int64_t left_ns = question->timeout_s > 0
+                              ? start_ns + (int64_t)(question->timeout_s * (double)NS_PER_S) - clock_monotonic_ns()
+                              : NS_PER_S;
         if (left_ns <= 0)
             return JOB_ANSWER_LATE;
-        struct pollfd wait[] = {{.fd = job_fd(job), .events = POLLIN}, {.fd = open ? fd : -1, .events = POLLIN}};
-        if (poll(wait, 2, (int)(left_ns / NS_PER_MS) + 1) <= 0)
+        struct pollfd wait[] = {{.fd = job_fd(job), .events = POLLIN},
+                                {.fd = open ? fd : -1, .events = POLLIN},
+                                {.fd = question->stop_fd, .events = POLLIN}};
+        if (poll(wait, 3, (int)(left_ns / NS_PER_MS) + 1) <= 0)
             continue;
+        if (wait[2].revents)
+            return JOB_ANSWER_LATE;
         if (open)
-            open = drain(fd, limit, out);
-        if (out->length > limit)
+            open = drain(fd, question, out);
+        if (out->length > question->limit)
             return JOB_ANSWER_LONG;
         if (wait[0].revents) {
             struct job_exit end = job_take_exit(job);
@@ -69,7 +89,7 @@ static bool end(struct job *job)
 enum job_answer job_ask(const struct job_question *question, struct text *out)
 {
     int ends[2];
-    int64_t deadline_ns = clock_monotonic_ns() + (int64_t)(question->timeout_s * (double)NS_PER_S);
+    int64_t start_ns = clock_monotonic_ns();
     if (pipe2(ends, O_CLOEXEC) != 0)
         return JOB_ANSWER_NONE;
     AUTO_CLOSE int answer = ends[0];
@@ -88,10 +108,9 @@ enum job_answer job_ask(const struct job_question *question, struct text *out)
     if (!job)
         return JOB_ANSWER_NONE;
     close(steal_fd(&write_end));
-    enum job_answer how = job_open_gate(job, NULL) ? wait_for_answer(job, answer, question->limit, deadline_ns, out) : JOB_ANSWER_NONE;
+    enum job_answer how = job_open_gate(job, NULL) ? wait_for_answer(job, answer, question, start_ns, out) : JOB_ANSWER_NONE;
     bool gone = end(job);
-    if ((how == JOB_ANSWER_GOOD || how == JOB_ANSWER_FAILED) && !drain(answer, question->limit, out) &&
-        out->length > question->limit)
+    if ((how == JOB_ANSWER_GOOD || how == JOB_ANSWER_FAILED) && !drain(answer, question, out) && out->length > question->limit)
         how = JOB_ANSWER_LONG;
     job_free(job);
     return gone ? how : JOB_ANSWER_ALIVE;
@@ -100,6 +119,11 @@ enum job_answer job_ask(const struct job_question *question, struct text *out)
 bool job_query(const struct containment *containment, const struct strv *argv, const struct strv *env, size_t limit,
                double timeout_s, struct text *out)
 {
-    struct job_question question = {.containment = containment, .argv = argv, .env = env, .limit = limit, .timeout_s = timeout_s};
-    return job_ask(&question, out) == JOB_ANSWER_GOOD;
+    return job_ask(&(struct job_question){.containment = containment,
+                                          .argv = argv,
+                                          .env = env,
+                                          .limit = limit,
+                                          .timeout_s = timeout_s,
+                                          .stop_fd = -1},
+                   out) == JOB_ANSWER_GOOD;
 }

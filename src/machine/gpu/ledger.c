@@ -1,6 +1,7 @@
 #include "machine/gpu/ledger.h"
 
 #include "base/gpu_ledger.h"
+#include "base/json.h"
 #include "base/mem.h"
 #include "base/text.h"
 #include "base/utf8.h"
@@ -339,7 +340,7 @@ json_t *ledger_json(const struct ledger *ledger)
     }
     const struct gpu_limit *limit = &ledger->limit;
     json_object_set_new(out, "limit_bytes", limit->bytes ? count_json(limit->bytes) : json_null());
-    json_object_set_new(out, "limit_share", limit->share > 0 ? json_real(limit->share) : json_null());
+    json_object_set_new(out, "limit_share", limit->share > 0 ? json_finite(limit->share) : json_null());
     json_object_set_new(out, "followed_processes", count_json(get(&table->attached)));
     json_object_set_new(out, "gpus", gpus);
     json_object_set_new(out, "processes", processes);

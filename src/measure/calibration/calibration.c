@@ -115,8 +115,8 @@ static json_t *figure_json(const struct learnt *figure, bool is_signed)
 {
     json_t *json = json_object();
     bool known = figure->known && within_bounds(figure, is_signed);
-    json_object_set_new(json, "value", known ? json_real(figure->value) : json_null());
-    json_object_set_new(json, "half_width", known ? json_real(figure->half_width) : json_null());
+    json_object_set_new(json, "value", known ? json_finite(figure->value) : json_null());
+    json_object_set_new(json, "half_width", known ? json_finite(figure->half_width) : json_null());
     json_object_set_new(json, "why",
                         json_text_or_null(known ? NULL : figure->known ? "no sensor has such a value" : figure->why));
     return json;
@@ -143,8 +143,8 @@ json_t *calibration_json(const struct calibration *calibration)
     json_object_set_new(json, "name", json_text_or_null(calibration->name));
     json_object_set_new(json, "driver", json_text_or_null(calibration->driver));
     json_object_set_new(json, "made", json_integer(calibration->made_s));
-    json_object_set_new(json, "seconds", json_real(calibration->seconds));
-    json_object_set_new(json, "load_times_half_width_s", json_real(calibration->uncertain_s));
+    json_object_set_new(json, "seconds", json_finite(calibration->seconds));
+    json_object_set_new(json, "load_times_half_width_s", json_finite(calibration->uncertain_s));
     for (int i = 0; i < CALIBRATION_TEMPERATURE; i++)
         json_object_set_new(sensors, calibration_series_names[i], sensor_json(&calibration->sensors[i]));
     json_object_set_new(json, "sensors", sensors);

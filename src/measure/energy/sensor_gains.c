@@ -106,7 +106,7 @@ bool sensor_gains_write(int dir, const struct sensor_gain_entry *entry, struct e
     json_t *json = json_object();
     json_object_set_new(json, "format", json_integer(FORMAT));
     json_object_set_new(json, "uuid", json_string(entry->uuid));
-    json_object_set_new(json, "bound", json_real(entry->bound));
+    json_object_set_new(json, "bound", json_finite(entry->bound));
     json_object_set_new(json, "source", json_text_or_null(entry->source));
     json_print_pretty(json, &text);
     json_decref(json);

@@ -3,6 +3,7 @@
 #include "results/judge/places.h"
 
 #include "base/json.h"
+#include "base/json.h"
 #include "base/record.h"
 #include "tare_build.h"
 
@@ -135,7 +136,7 @@ static json_t *split_json(const struct account_split *split)
     json_object_set_new(out, "at", time_json(split->found, split->at_local_ns));
     if (split->automatic) {
         json_object_set_new(out, "series", json_text_or_null(split->series));
-        json_object_set_new(out, "p", json_real(split->p));
+        json_object_set_new(out, "p", json_finite(split->p));
     }
     for (size_t i = 0; split->found && i < 3; i++)
         json_array_append_new(rows, row_json(&split->rows[i]));

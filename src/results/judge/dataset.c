@@ -124,6 +124,7 @@ static void experiment_fini(struct dataset_experiment *experiment)
     free(experiment->boards);
     free(experiment->id);
     free(experiment->repo);
+    free(experiment->commit);
     free(experiment->model);
     free(experiment->background);
     json_decref(experiment->background_job);

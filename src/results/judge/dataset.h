@@ -129,6 +129,8 @@ struct dataset_experiment {
     size_t line;   /* of summary.csv, from 1; 0: no row */
     char *id;
     char *repo, *model;     /* "" where unknown */
+    char *commit;           /* of repo, in each session of the run alike; NULL: not known, or not alike */
+    bool commit_changed;    /* with changes that are not committed */
     char *background;       /* "repo model" of a parallel one, or NULL */
     json_t *background_job; /* the same as an entry of settings has it, with hyperparameters; NULL: not known */
     bool parallel;

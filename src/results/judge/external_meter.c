@@ -241,7 +241,7 @@ static json_t *gain_json(const struct external_meter *meter)
         json_object_set_new(row, "source", json_string(component->source));
         json_array_append_new(components, row);
     }
-    json_object_set_new(out, "sensor_over_meter", json_real(meter->gain));
+    json_object_set_new(out, "sensor_over_meter", json_finite(meter->gain));
     json_set_reading(out, "u", (struct reading){meter->sum.u, known.valid});
     json_set_reading(out, "degrees_of_freedom", (struct reading){meter->sum.df, known.valid});
     json_set_reading(out, "k", (struct reading){meter->sum.k, known.valid});
@@ -253,9 +253,9 @@ static json_t *gain_json(const struct external_meter *meter)
 static json_t *fit_json(const struct external_meter *meter)
 {
     json_t *out = json_object();
-    json_object_set_new(out, "base_w", json_real(meter->base_w));
-    json_object_set_new(out, "slope", json_real(meter->slope));
-    json_object_set_new(out, "slope_half_width", json_real(meter->slope_half));
+    json_object_set_new(out, "base_w", json_finite(meter->base_w));
+    json_object_set_new(out, "slope", json_finite(meter->slope));
+    json_object_set_new(out, "slope_half_width", json_finite(meter->slope_half));
     return out;
 }
 

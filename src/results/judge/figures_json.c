@@ -3,6 +3,7 @@
 #include "results/judge/audit_json.h"
 #include "base/csv.h"
 #include "base/json.h"
+#include "base/json.h"
 #include "tare_build.h"
 
 const struct record_field figures_interval_fields[] = {
@@ -181,7 +182,7 @@ json_t *figures_json(const struct dataset *dataset, const struct figures *figure
                                     : options->clean_only ? "clean"
                                                           : "not contaminated"));
     json_object_set_new(out, "seed", json_integer((json_int_t)options->seed));
-    json_object_set_new(out, "precision", json_real(options->precision));
+    json_object_set_new(out, "precision", json_finite(options->precision));
     if (options->carbon_g_per_kwh.valid)
         json_set_reading(out, "carbon_g_per_kwh", options->carbon_g_per_kwh);
     for (size_t i = 0; i < figures->count; i++)

@@ -193,7 +193,7 @@ json_t *measurement_json(const struct measurement *measurement, bool ratio)
                        : !measurement->u_gain.valid ? "unknown"
                        : ratio                      ? "kept"
                                                     : "common";
-    json_object_set_new(out, "u_read_out", json_real(measurement->u_read));
+    json_object_set_new(out, "u_read_out", json_finite(measurement->u_read));
     json_object_set_new(out, "gain", json_string(gain));
     json_set_reading(out, "u_gain", measurement->u_gain);
     json_set_reading(out, "expanded", measurement->expanded);

@@ -77,6 +77,38 @@ static const json_t *machine_of(const struct facts_item *item, const struct own_
     return NULL;
 }
 
+/* 40 digits, or the 64 of SHA-256. */
+static bool is_hash(const char *text)
+{
+    size_t length = text ? strspn(text, "0123456789abcdef") : 0;
+    return (length == 40 || length == 64) && !text[length];
+}
+
+/* From which state of its repository an experiment ran: which session it ran in is not written down, so all must say the same. */
+static void take_commit(struct dataset_experiment *experiment, const struct own_machines *machines)
+{
+    for (size_t i = 0; i < machines->count; i++) {
+        size_t k;
+        json_t *repository;
+        const char *commit = NULL;
+        bool changed = false;
+        json_array_foreach(json_object_get(machines->items[i], "repositories"), k, repository)
+        {
+            if (!same(json_get_text(repository, "name"), experiment->repo))
+                continue;
+            commit = json_get_text(repository, "commit");
+            changed = json_is_true(json_object_get(repository, "dirty"));
+        }
+        if (!is_hash(commit) || (i > 0 && (!same(commit, experiment->commit) || changed != experiment->commit_changed))) {
+            free(steal_ptr(experiment->commit));
+            return;
+        }
+        free(experiment->commit);
+        experiment->commit = mem_strdup(commit);
+        experiment->commit_changed = changed;
+    }
+}
+
 /* The GPUs of the attempt whose figures these are. */
 static void take_boards(const json_t *energy, json_t *out)
 {
@@ -387,6 +419,7 @@ bool read_own(struct dataset *dataset, size_t folder, struct err *err)
                              : NULL;
         take_item(experiment, &facts.results.items[i], &facts.items[i], energy);
         take_goals(experiment, &facts.results.plan.experiments[i].foreground);
+        take_commit(experiment, &machines);
         own_facts_take(experiment, &facts.items[i], energy, &machines);
         json_decref(energy);
         dataset->folders[folder].folders++;

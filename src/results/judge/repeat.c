@@ -49,7 +49,7 @@ static json_t *entry_of(const struct dataset *dataset, const struct dataset_expe
         json_object_set_new(entry, "foreground", job_of(experiment));
         json_object_set(entry, "background", experiment->background_job);
         if (experiment->start_after_s.valid)
-            json_object_set_new(entry, "start_after", json_real(experiment->start_after_s.value));
+            json_object_set_new(entry, "start_after", json_finite(experiment->start_after_s.value));
     } else {
         json_t *job = job_of(experiment);
         json_object_update(entry, job);

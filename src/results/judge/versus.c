@@ -252,6 +252,30 @@ static void compare_quantity(const struct versus *versus, struct versus_quantity
     compare_per_epoch(versus, &rows, out);
 }
 
+static bool is_of_commit(const struct dataset_experiment *a, const struct dataset_experiment *b)
+{
+    return strcmp(a->commit, b->commit) == 0 && a->commit_changed == b->commit_changed;
+}
+
+size_t versus_commits(const struct versus *versus, size_t which, size_t *items, size_t max)
+{
+    const struct versus_side *side = &versus->sides[which];
+    const struct dataset_experiment *all = versus->dataset.items;
+    size_t count = 0;
+    for (size_t i = 0; i < side->count; i++) {
+        size_t k = 0;
+        if (side->stratum[i] == SIZE_MAX)
+            continue;
+        if (!all[side->items[i]].commit)
+            return 0;
+        while (k < count && !is_of_commit(&all[items[k]], &all[side->items[i]]))
+            k++;
+        if (k == count && count < max)
+            items[count++] = side->items[i];
+    }
+    return count;
+}
+
 const struct stats_effect *versus_effect(const struct versus_quantity *quantity)
 {
     return quantity->adjusted.valid && quantity->adjusted.has_error ? &quantity->adjusted : &quantity->raw;

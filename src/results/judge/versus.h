@@ -101,6 +101,11 @@ bool versus_parse(const char *text, struct versus_side *out, struct err *err);
 bool versus_make(struct versus *versus, struct err *err);
 void versus_fini(struct versus *versus);
 
+/* The states of repositories from which the experiments of a side that are compared ran, each once, in their order: indices into the
+ * dataset's items. Gives how many, at most max; 0: it is not known of each. */
+enum { VERSUS_COMMITS = 16 };
+size_t versus_commits(const struct versus *versus, size_t side, size_t *items, size_t max);
+
 /* The figure to go by: adjusted where there is one, else raw. */
 const struct stats_effect *versus_effect(const struct versus_quantity *quantity);
 

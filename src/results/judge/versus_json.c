@@ -13,8 +13,8 @@ static const double J_PER_KWH = 3.6e6;
 static void set_effect(json_t *out, const struct versus_quantity *quantity, const struct stats_effect *effect)
 {
     bool ratio = effect->valid && quantity->scale == VERSUS_LOG;
-    json_object_set_new(out, "ratio", ratio ? json_real(effect->ratio) : json_null());
-    json_object_set_new(out, "effect", effect->valid ? json_real(effect->ratio) : json_null());
+    json_object_set_new(out, "ratio", ratio ? json_finite(effect->ratio) : json_null());
+    json_object_set_new(out, "effect", effect->valid ? json_finite(effect->ratio) : json_null());
 }
 
 #define EFFECT_IF(known, key, member) RECORD_IF(struct stats_effect, known, key, member)
@@ -38,7 +38,7 @@ static json_t *effect_json(const struct versus *versus, const struct versus_quan
         if (versus->factors[f].role != VERSUS_COVARIATE)
             continue;
         json_object_set_new(slopes, versus->factors[f].name,
-                            effect->dropped[k] ? json_null() : json_real(effect->slopes[k]));
+                            effect->dropped[k] ? json_null() : json_finite(effect->slopes[k]));
         k++;
     }
     json_object_set_new(out, "slopes", slopes);
@@ -55,7 +55,7 @@ static json_t *heterogeneity_json(const struct versus_quantity *quantity)
     if (!effect->has_heterogeneity)
         return json_null();
     json_t *out = record_json(strata_test, effect);
-    json_object_set_new(out, "p_corrected", json_real(quantity->heterogeneity_p));
+    json_object_set_new(out, "p_corrected", json_finite(quantity->heterogeneity_p));
     record_set(out, strata_range, effect);
     return out;
 }
@@ -78,7 +78,7 @@ static json_t *quantity_json(const struct versus *versus, const struct versus_qu
     json_object_set_new(out, "interval", figures_interval_json(&effect->interval));
     json_object_set_new(out, "measurement", measurement_json(&quantity->measurement, true));
     json_object_set_new(out, "interval_with_measurement", figures_interval_json(&quantity->interval_measured));
-    json_object_set_new(out, "p_corrected", effect->has_error ? json_real(quantity->p) : json_null());
+    json_object_set_new(out, "p_corrected", effect->has_error ? json_finite(quantity->p) : json_null());
     json_object_set_new(out, "told_apart", json_boolean(!versus_cannot_tell(quantity)));
     json_object_set_new(out, "blocks", json_integer(effect->strata > 1 ? (json_int_t)effect->strata : 0));
     json_object_set_new(out, "raw", effect_json(versus, quantity, &quantity->raw, false));
@@ -100,9 +100,23 @@ static const struct record_field side_fields[] = {
     SIDE("of", text), SIDE("n", count), SIDE("compared", used_count), RECORD_IF(struct versus_side, setting, "settings", settings),
     SIDE("left_out", left_out), {0}};
 
-static json_t *side_json(const struct versus_side *side)
+static json_t *commits_json(const struct versus *versus, size_t side)
 {
+    size_t items[VERSUS_COMMITS], count = versus_commits(versus, side, items, VERSUS_COMMITS);
+    json_t *out = json_array();
+    for (size_t i = 0; i < count; i++) {
+        const struct dataset_experiment *experiment = &versus->dataset.items[items[i]];
+        json_array_append_new(out, json_pack("{s:s, s:s, s:b}", "repository", experiment->repo, "commit",
+                                             experiment->commit, "changed", experiment->commit_changed));
+    }
+    return out;
+}
+
+static json_t *side_json(const struct versus *versus, size_t which)
+{
+    const struct versus_side *side = &versus->sides[which];
     json_t *out = record_json(side_fields, side);
+    json_object_set_new(out, "commits", commits_json(versus, which));
     for (enum versus_condition i = 0; i < VERSUS_CONDITIONS; i++)
         json_set_reading(out, versus_condition_name(i), side->conditions[i]);
     return out;
@@ -136,8 +150,8 @@ static json_t *factors_json(const struct versus *versus)
 json_t *versus_json(const struct versus *versus, struct reading g_per_kwh)
 {
     json_t *out = json_object(), *quantities = json_array();
-    json_object_set_new(out, "a", side_json(&versus->sides[0]));
-    json_object_set_new(out, "b", side_json(&versus->sides[1]));
+    json_object_set_new(out, "a", side_json(versus, 0));
+    json_object_set_new(out, "b", side_json(versus, 1));
     for (size_t i = 0; i < versus->quantity_count; i++)
         json_array_append_new(quantities, quantity_json(versus, &versus->quantities[i], g_per_kwh));
     json_object_set_new(out, "quantities", quantities);
@@ -146,7 +160,7 @@ json_t *versus_json(const struct versus *versus, struct reading g_per_kwh)
     json_object_set_new(out, "factors", factors_json(versus));
     json_object_set_new(out, "spellings", figures_spellings_json(&versus->dataset));
     if (g_per_kwh.valid)
-        json_object_set_new(out, "carbon_g_per_kwh", json_real(g_per_kwh.value));
+        json_object_set_new(out, "carbon_g_per_kwh", json_finite(g_per_kwh.value));
     json_object_set_new(out, "order_confounded",
                         versus->order_known ? json_boolean(versus->order_confounded) : json_null());
     json_object_set_new(out, "places", versus_places_json(versus));

@@ -105,7 +105,7 @@ json_t *versus_places_json(const struct versus *versus)
         json_t *row = json_object();
         json_object_set_new(row, "fact", json_string(places_fact_name(place->fact)));
         json_object_set_new(row, "weight", json_string(evidence_weight_name(places_weight(place->fact))));
-        json_object_set_new(row, "apart", json_real(place->apart));
+        json_object_set_new(row, "apart", json_finite(place->apart));
         json_object_set_new(row, "confounded", json_boolean(place->confounded));
         json_object_set_new(row, "a", side_json(place, 0));
         json_object_set_new(row, "b", side_json(place, 1));

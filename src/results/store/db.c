@@ -362,7 +362,7 @@ json_t *db_cell(sqlite3_stmt *row, int column)
         json = json_integer(sqlite3_column_int64(row, column));
         break;
     case SQLITE_FLOAT:
-        json = json_real(sqlite3_column_double(row, column)); /* NULL for an infinity, which JSON does not know */
+        json = json_finite(sqlite3_column_double(row, column)); /* SQLite has infinities */
         break;
     case SQLITE_TEXT:
         json = json_string(db_text(row, column));

@@ -100,7 +100,7 @@ static bool load(sqlite3 *db, int64_t experiment, int64_t attempt, struct cut *o
 
 static json_t *seconds_json(int64_t ns)
 {
-    return json_real((double)ns / (double)NS_PER_S);
+    return json_finite((double)ns / (double)NS_PER_S);
 }
 
 static json_t *epoch_json(const struct epoch *epoch, const struct energy_epoch *energy, int64_t origin_ns)

@@ -13,7 +13,7 @@ static json_t *ms_cell(sqlite3_stmt *row, int column)
 {
     if (db_is_null(row, column))
         return json_null();
-    return json_real((double)sqlite3_column_int64(row, column) * MS_PER_NS);
+    return json_finite((double)sqlite3_column_int64(row, column) * MS_PER_NS);
 }
 
 static bool add_sessions(sqlite3 *db, json_t *out, struct err *err)

@@ -70,11 +70,11 @@ static json_t *lost_json(const struct usage *usage, const struct usage_lane *lan
 
 static void set_times(json_t *json, const double seconds[DOING_COUNT], double span_s)
 {
-    json_object_set_new(json, "busy_s", json_real(seconds[DOING_TRAINING]));
-    json_object_set_new(json, "overhead_s", json_real(seconds[DOING_GUARD] + seconds[DOING_PAUSE]));
-    json_object_set_new(json, "waiting_s", json_real(seconds[DOING_WAIT]));
-    json_object_set_new(json, "nothing_s", json_real(seconds[DOING_NOTHING]));
-    json_object_set_new(json, "utilisation", span_s > 0 ? json_real(seconds[DOING_TRAINING] / span_s) : json_null());
+    json_object_set_new(json, "busy_s", json_finite(seconds[DOING_TRAINING]));
+    json_object_set_new(json, "overhead_s", json_finite(seconds[DOING_GUARD] + seconds[DOING_PAUSE]));
+    json_object_set_new(json, "waiting_s", json_finite(seconds[DOING_WAIT]));
+    json_object_set_new(json, "nothing_s", json_finite(seconds[DOING_NOTHING]));
+    json_object_set_new(json, "utilisation", span_s > 0 ? json_finite(seconds[DOING_TRAINING] / span_s) : json_null());
 }
 
 static void set_results(json_t *json, size_t experiments, int64_t attempts, struct reading energy_j,
@@ -82,7 +82,7 @@ static void set_results(json_t *json, size_t experiments, int64_t attempts, stru
 {
     json_object_set_new(json, "experiments", json_integer((json_int_t)experiments));
     json_object_set_new(json, "attempts", json_integer(attempts));
-    json_object_set_new(json, "gpu_energy_j", energy_j.valid ? json_real(energy_j.value) : json_null());
+    json_object_set_new(json, "gpu_energy_j", energy_j.valid ? json_finite(energy_j.value) : json_null());
     for (enum verdict i = VERDICT_CLEAN; i < VERDICTS; i++)
         json_object_set_new(json, verdict_name(i), json_integer((json_int_t)verdicts[i]));
     json_object_set_new(json, "unjudged", json_integer((json_int_t)verdicts[VERDICT_NONE]));
@@ -131,7 +131,7 @@ static json_t *all_json(const struct usage *usage, json_t *disturbances)
 {
     json_t *json = json_object(), *list = json_array();
     json_object_set_new(json, "from_ms", json_integer((json_int_t)(usage->from_ns / (NS_PER_S / 1000))));
-    json_object_set_new(json, "seconds", json_real(usage->seconds));
+    json_object_set_new(json, "seconds", json_finite(usage->seconds));
     json_object_set_new(json, "total", total_json(usage));
     json_object_set(json, "disturbances", disturbances);
     int64_t least_ns = shortest_ns(usage);

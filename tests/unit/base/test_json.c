@@ -422,6 +422,21 @@ static void null_counts_as_not_there(void **state)
     json_doc_fini(&doc);
 }
 
+static void what_is_not_finite_is_null_and_keeps_its_key(void **state)
+{
+    (void)state;
+    AUTO_TEXT struct text out = {0};
+    json_t *object = json_object();
+    json_object_set_new(object, "none", json_finite(NAN));
+    json_object_set_new(object, "over", json_finite(INFINITY));
+    json_object_set_new(object, "under", json_finite(-INFINITY));
+    json_object_set_new(object, "some", json_finite(0.25));
+    json_object_set_new(object, "whole", json_finite(-3));
+    json_print(object, &out);
+    assert_string_equal(text_get(&out), "{\"none\":null,\"over\":null,\"under\":null,\"some\":0.25,\"whole\":-3.0}");
+    json_decref(object);
+}
+
 static void a_text_that_json_cannot_hold_is_null(void **state)
 {
     (void)state;
@@ -455,6 +470,7 @@ int main(void)
         cmocka_unit_test(members_are_given_only_in_their_own_kind),
         cmocka_unit_test(null_counts_as_not_there),
         cmocka_unit_test(a_text_that_json_cannot_hold_is_null),
+        cmocka_unit_test(what_is_not_finite_is_null_and_keeps_its_key),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

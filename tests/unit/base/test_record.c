@@ -98,6 +98,18 @@ static void json_has_every_type_in_the_tables_order(void **state)
                         "\"held_if_any\":25769803776,\"colour_of_good\":\"blue\",\"points\":[{\"x\":0.1,\"y\":1},{\"x\":-2.0,\"y\":-3}]}");
 }
 
+static void json_of_what_is_not_finite_is_null(void **state)
+{
+    (void)state;
+    static const struct record_field fields[] = {RECORD(struct thing, share), RECORD(struct thing, count), {0}};
+    struct thing thing = {.share = INFINITY, .count = 1};
+    AUTO_TEXT struct text out = {0};
+    json_t *json = record_json(fields, &thing);
+    json_print(json, &out);
+    json_decref(json);
+    assert_string_equal(text_get(&out), "{\"share\":null,\"count\":1}");
+}
+
 static void json_of_what_is_absent_is_null_and_an_empty_list(void **state)
 {
     (void)state;
@@ -148,6 +160,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(json_has_every_type_in_the_tables_order),
+        cmocka_unit_test(json_of_what_is_not_finite_is_null),
         cmocka_unit_test(json_of_what_is_absent_is_null_and_an_empty_list),
         cmocka_unit_test(json_goes_into_an_object_behind_what_it_has),
         cmocka_unit_test(csv_has_a_column_for_each_plain_field),
