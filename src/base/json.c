@@ -86,6 +86,55 @@ bool json_doc_read(const char *path, size_t limit, struct json_doc *out, struct 
     return parse_owned(path, text_take(&text), length, out, err);
 }
 
+static bool parse_yaml(const char *path, const struct text *yaml, struct json_doc *out, struct err *err)
+{
+    struct text json = {0};
+    struct json_mark *marks;
+    size_t count, length;
+    if (!yaml_to_json(path, text_get(yaml), yaml->length, &json, &marks, &count, err))
+        return false;
+    length = json.length;
+    if (!parse_owned(path, text_take(&json), length, out, err)) {
+        free(marks);
+        return false;
+    }
+    out->marks = marks;
+    out->mark_count = count;
+    return true;
+}
+
+static bool parse_jsonc(const char *path, const struct text *text, struct json_doc *out, struct err *err)
+{
+    char *blanked = mem_strndup(text_get(text), text->length);
+    const char *open = jsonc_blank(blanked, text->length);
+    if (open) {
+        const struct json_doc doc = {.text = blanked, .length = text->length};
+        struct json_place place = json_place_at(&doc, open);
+        free(blanked);
+        return err_set(err, "%s:%zu:%zu: this comment is not closed by */", path, place.line, place.column);
+    }
+    if (!parse_owned(path, blanked, text->length, out, err))
+        return false;
+    out->written = mem_strndup(text_get(text), text->length);
+    return true;
+}
+
+static bool ends_with(const char *path, const char *end)
+{
+    size_t length = strlen(path), tail = strlen(end);
+    return length > tail && strcmp(path + length - tail, end) == 0;
+}
+
+bool json_doc_read_config(const char *path, size_t limit, struct json_doc *out, struct err *err)
+{
+    bool yaml = ends_with(path, ".yaml") || ends_with(path, ".yml");
+    if (!yaml && !ends_with(path, ".jsonc"))
+        return json_doc_read(path, limit, out, err);
+    AUTO_TEXT struct text text = {0};
+    *out = (struct json_doc){0};
+    return fs_read(path, limit, &text, err) && (yaml ? parse_yaml : parse_jsonc)(path, &text, out, err);
+}
+
 bool json_doc_parse(const char *file, const char *text, size_t length, struct json_doc *out, struct err *err)
 {
     char *copy = mem_alloc(length + 1);
@@ -98,8 +147,11 @@ void json_doc_fini(struct json_doc *doc)
 {
     free(doc->file);
     free(doc->text);
+    free(doc->written);
+    free(doc->marks);
     json_decref(doc->root);
     json_decref(doc->repeats);
+    json_decref(doc->overrides);
     *doc = (struct json_doc){0};
 }
 

@@ -11,12 +11,27 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+struct json_place {
+    size_t line;   /* from 1; 0: unknown */
+    size_t column; /* from 1, in characters (UTF-8 code points) */
+};
+
+/* Where what a byte of the JSON begins stood in the file that the JSON was made of. */
+struct json_mark {
+    size_t offset;
+    struct json_place place;
+};
+
 struct json_doc {
     char *file; /* the name shown to people */
-    char *text;
+    char *text; /* JSON: what the file holds, or what was made of it */
     size_t length;
+    char *written;           /* JSON with comments: the file, byte for byte as long as text; else NULL */
+    struct json_mark *marks; /* YAML: of each value and key, by offset; else NULL */
+    size_t mark_count;
     json_t *root;
     json_t *repeats; /* path -> [byte of the first key, of the last]; NULL: no object has a key twice */
+    json_t *overrides; /* path -> true: set over what the text says; NULL: nothing is */
 };
 
 /* A value takes up to 250 bytes of memory where it has three of text: so many values may be as short as they like, each further one
@@ -24,20 +39,21 @@ struct json_doc {
 enum { JSON_VALUES_MAX = 1 << 20, JSON_BYTES_PER_VALUE = 16 };
 json_t *json_load_bounded(const char *text, size_t length, size_t flags, json_error_t *error);
 
-struct json_place {
-    size_t line;   /* from 1; 0: unknown */
-    size_t column; /* from 1, in characters (UTF-8 code points) */
-};
-
 /* Reads at most limit bytes of JSON (NULs are refused, depth is bounded by jansson, a UTF-8 byte order mark is skipped). Of
  * a key that an object has twice the last value counts, as in Python; json_doc_repeated tells. The error names
  * file:line:column. json_doc_parse copies text. */
 bool json_doc_read(const char *path, size_t limit, struct json_doc *out, struct err *err);
 bool json_doc_parse(const char *file, const char *text, size_t length, struct json_doc *out, struct err *err);
+/* By the file's name YAML (.yaml, .yml), JSON with comments and trailing commas (.jsonc), or JSON. */
+bool json_doc_read_config(const char *path, size_t limit, struct json_doc *out, struct err *err);
 void json_doc_fini(struct json_doc *doc);
 
 /* Whether the object that this path leads through has its last key more than once; where the first and the last are. */
 bool json_doc_repeated(const struct json_doc *doc, const char *path, struct json_place *first, struct json_place *last);
+
+/* Notes that the value at path was set over the text: it has no place. Is the one at path, or one that holds it? */
+void json_doc_override(struct json_doc *doc, const char *path);
+bool json_doc_overridden(const struct json_doc *doc, const char *path);
 
 /* For files of which every key counts: false when an object has a key twice; the error names both places. */
 bool json_doc_refuse_repeats(const struct json_doc *doc, struct err *err);

@@ -210,9 +210,24 @@ size_t json_mark_length(const struct json_doc *doc)
     return doc->length >= 3 && memcmp(doc->text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
 }
 
+/* The place of what begins here, or last before it. */
+static struct json_place marked_place(const struct json_doc *doc, size_t offset)
+{
+    size_t low = 0, high = doc->mark_count;
+    while (high - low > 1) {
+        size_t middle = low + (high - low) / 2;
+        *(doc->marks[middle].offset <= offset ? &low : &high) = middle;
+    }
+    return doc->marks[low].place;
+}
+
 struct json_place json_place_at(const struct json_doc *doc, const char *at)
 {
-    const char *line = doc->text + json_mark_length(doc);
+    if (doc->mark_count)
+        return marked_place(doc, (size_t)(at - doc->text));
+    if (doc->written)
+        at = doc->written + (at - doc->text);
+    const char *line = (doc->written ? doc->written : doc->text) + json_mark_length(doc);
     size_t number = 1;
     for (const char *c = line; c < at; c++) {
         if (*c == '\n') {
@@ -223,10 +238,30 @@ struct json_place json_place_at(const struct json_doc *doc, const char *at)
     return (struct json_place){number, 1 + (at > line ? utf8_count(line, (size_t)(at - line)) : 0)};
 }
 
+void json_doc_override(struct json_doc *doc, const char *path)
+{
+    if (!doc->overrides)
+        doc->overrides = json_object();
+    json_object_set_new(doc->overrides, path, json_true());
+}
+
+bool json_doc_overridden(const struct json_doc *doc, const char *path)
+{
+    const char *set;
+    json_t *value;
+    json_object_foreach(doc->overrides, set, value)
+    {
+        size_t length = strlen(set);
+        if (strncmp(path, set, length) == 0 && (!path[length] || path[length] == '.' || path[length] == '['))
+            return true;
+    }
+    return false;
+}
+
 struct json_place json_doc_place(const struct json_doc *doc, const char *path, bool at_key)
 {
     struct json_place nowhere = {0, 0};
-    if (!doc->root || *path++ != '$')
+    if (!doc->root || json_doc_overridden(doc, path) || *path++ != '$')
         return nowhere;
     struct scan scan = {doc->text + json_mark_length(doc), doc->text + doc->length};
     skip_blanks(&scan);
@@ -401,7 +436,7 @@ const char *json_hint(const char *text, size_t length, const json_error_t *error
         return "strings and keys need double quotes";
     case '/':
     case '#':
-        return "JSON has no comments; a key \"comment\" can hold one";
+        return "JSON has no comments; a key \"comment\" can hold one, and a file named .jsonc may have them";
     case '}':
     case ']':
         return before(text, (size_t)error->position - 1) == ',' ? "remove the comma before it" : NULL;

@@ -1,5 +1,5 @@
 /* Libraries that most commands do without, above all 'exec', are loaded when one of their functions is first called, not
- * with the program: SQLite, libsystemd (with the six libraries that it needs), libsmartcols and libmd are half of the time that
+ * with the program: SQLite, libsystemd (with the six libraries that it needs), libsmartcols, libmd and libyaml are half of the time that
  * an empty command would take. Functions are defined here under the names that the libraries' headers declare, so their
  * callers know nothing of it; a function that is missing from the tables below is an error of the linker. */
 #include <dlfcn.h>
@@ -12,11 +12,13 @@
 #include <stdlib.h>
 #include <systemd/sd-bus.h>
 #include <systemd/sd-event.h>
+#include <yaml.h>
 
 #define SQLITE  "libsqlite3.so.0"
 #define SYSTEMD "libsystemd.so.0"
 #define TABLES  "libsmartcols.so.1"
 #define MD      "libmd.so.0"
+#define YAML    "libyaml-0.so.2"
 
 /* Ends the program as the dynamic linker would have done at its start. */
 static void *symbol_find(const char *library, const char *name)
@@ -141,6 +143,12 @@ LAZY(TABLES, struct libscols_cell *, scols_line_get_cell, (struct libscols_line 
 LAZY(TABLES, int, scols_cell_set_data, (struct libscols_cell *cell, const char *data), (cell, data))
 LAZY(TABLES, int, scols_cell_set_color, (struct libscols_cell *cell, const char *color), (cell, color))
 LAZY(TABLES, int, scols_print_table_to_string, (struct libscols_table *table, char **out), (table, out))
+LAZY(YAML, int, yaml_parser_initialize, (yaml_parser_t *parser), (parser))
+LAZY(YAML, void, yaml_parser_delete, (yaml_parser_t *parser), (parser))
+LAZY(YAML, void, yaml_parser_set_input_string, (yaml_parser_t *parser, const unsigned char *text, size_t size),
+     (parser, text, size))
+LAZY(YAML, int, yaml_parser_parse, (yaml_parser_t *parser, yaml_event_t *event), (parser, event))
+LAZY(YAML, void, yaml_event_delete, (yaml_event_t *event), (event))
 /* clang-format on */
 
 int sd_bus_message_append(sd_bus_message *m, const char *types, ...)

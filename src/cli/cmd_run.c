@@ -26,6 +26,7 @@ enum {
     OPTION_MODEL,
     OPTION_MUTATE,
     OPTION_RUNS,
+    OPTION_SET,
     OPTION_GOVERNOR,
     OPTION_MAX_RETRIES,
     OPTION_CONFIG,
@@ -76,7 +77,9 @@ static const struct cli_option options[OPTION_COUNT] = {
                      .type = CLI_INT,
                      .low = 0,
                      .high = 1000000,
-                     .help = "without settings: how many experiments; 1 when not given"},
+                     .help = "how many experiments; 1 when not given; with settings: runs_per_config of the file and of "
+                             "each entry that does not say 0"},
+    [OPTION_SET] = OPTION_ROW_SET,
     [OPTION_GOVERNOR] = {.short_name = "-g",
                          .long_name = "--governor",
                          .argument = "GOVERNOR",
@@ -132,15 +135,15 @@ static const struct cli_option options[OPTION_COUNT] = {
 
 /* The options that say what to plan: none of them goes with those that go on with an earlier run. */
 static const int planning[] = {OPTION_SETTINGS, OPTION_REPO,        OPTION_MODEL,  OPTION_MUTATE, OPTION_RUNS,
-                               OPTION_GOVERNOR, OPTION_MAX_RETRIES, OPTION_CONFIG, OPTION_SEED,   OPTION_LIST,
+                               OPTION_SET,      OPTION_GOVERNOR, OPTION_MAX_RETRIES, OPTION_CONFIG, OPTION_SEED,   OPTION_LIST,
                                OPTION_STRICT,   OPTION_DRY_RUN,     OPTION_OUTPUT};
 
 /* Those that go on with an earlier run. */
 static const int going_on[] = {OPTION_RESUME, OPTION_RERUN, OPTION_RERUN_UNCLEAN};
 
-/* Those that stand for a settings file, and those of them that the study ignored beside one. */
+/* Those that stand for a settings file, and those of them that are ignored beside one. */
 static const int instead[] = {OPTION_REPO, OPTION_MODEL, OPTION_MUTATE};
-static const int ignored[] = {OPTION_RUNS, OPTION_GOVERNOR, OPTION_MAX_RETRIES};
+static const int ignored[] = {OPTION_GOVERNOR, OPTION_MAX_RETRIES};
 
 static const char *given_of(const struct cli_call *call, const int *which, size_t count)
 {
@@ -160,6 +163,7 @@ static bool make_options(const struct cli_call *call, struct run_options *out, s
         return err_set(err, "two settings files: %s and %s", operand, values[OPTION_SETTINGS].text);
     *out = (struct run_options){
         .settings_path = operand ? operand : values[OPTION_SETTINGS].text,
+        .sets = &values[OPTION_SET].all,
         .repo = values[OPTION_REPO].text,
         .model = values[OPTION_MODEL].text,
         .mutate = values[OPTION_MUTATE].text,
@@ -182,6 +186,8 @@ static bool make_options(const struct cli_call *call, struct run_options *out, s
                        "%s is the folder of a run: --resume %s finishes its plan, --rerun-contaminated %s repeats what "
                        "is not clean",
                        out->settings_path, typed, typed);
+    if (values[OPTION_SET].given && !out->settings_path)
+        return err_set(err, "--set changes a settings file, and none is given");
     const char *flag = GIVEN_OF(call, instead);
     if (out->settings_path && flag)
         return err_set(err, "%s does not go with a settings file", flag);
@@ -191,9 +197,12 @@ static bool make_options(const struct cli_call *call, struct run_options *out, s
                              : "what to run? Give a settings file, or --repo and --model");
 }
 
-/* The study took these beside a settings file and did not heed them: its scripts must go on working. */
-static void warn_of_ignored(const struct cli_call *call, const struct run_options *how)
+/* The study took these beside a settings file and ignored them: its scripts must go on working. */
+static void warn_of_ignored(const struct cli_call *call, const struct run_options *how, const struct settings *settings)
 {
+    if (how->settings_path && how->has_runs && settings->doc.root && !settings->own_format)
+        cli_warning("--runs is ignored: %s is in the study's format, without the key 'tare', and sets it",
+                    how->settings_path);
     for (size_t i = 0; how->settings_path && i < sizeof ignored / sizeof *ignored; i++)
         if (call->values[ignored[i]].given)
             cli_warning("%s is ignored: %s sets it", options[ignored[i]].long_name, how->settings_path);
@@ -389,7 +398,7 @@ static bool has_own_option(const struct cli_call *call)
 
 static int make_files(const struct cli_call *call, const struct caller *caller, struct made *made, struct run_options *how)
 {
-    static const int beside[] = {OPTION_SETTINGS, OPTION_REPO, OPTION_MODEL, OPTION_MUTATE, OPTION_CONFIG, OPTION_LIST};
+    static const int beside[] = {OPTION_SETTINGS, OPTION_SET, OPTION_REPO, OPTION_MODEL, OPTION_MUTATE, OPTION_CONFIG, OPTION_LIST};
     struct err err = {0};
     const struct cli_value *values = call->values;
     const char *flag = GIVEN_OF(call, beside);
@@ -453,9 +462,9 @@ static int run_as_caller(const struct cli_call *call, struct run_means *means)
     if (call->values[OPTION_LIST].given)
         return list_registry(how.settings_path ? how.settings_path : how.repo, how.registry_path,
                              call->values[OPTION_JSON].given);
-    warn_of_ignored(call, &how);
     struct run_input input;
     run_input_read(&how, &input);
+    warn_of_ignored(call, &how, &input.settings);
     int code = act_on_input(call, means, &how, &input);
     run_input_fini(&input);
     return code;
@@ -558,6 +567,8 @@ static const char *const examples[] = {
     "show the whole plan with every command line, and run nothing",
     "run train.py --lr 0.1,0.01 --seed 1..3",
     "a grid over a script that has no files yet: six experiments",
+    "run settings.json --set experiments.0.hyperparameters.epochs=3 -n 5",
+    "the same settings with one value changed, five runs of each",
     "run --resume results/run_20261121_093000",
     "finish a run that was interrupted",
     NULL,

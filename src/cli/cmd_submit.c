@@ -25,6 +25,7 @@ enum {
     OPTION_CONFIG,
     OPTION_SEED,
     OPTION_STRICT,
+    OPTION_SET,
     OPTION_OUTPUT,
     OPTION_AT_ONCE,
     OPTION_DRY_RUN,
@@ -39,6 +40,7 @@ static const struct cli_option options[OPTION_COUNT] = {
     [OPTION_CONFIG] = OPTION_ROW_REGISTRY(OPTION_REGISTRY_OF_PLAN),
     [OPTION_SEED] = OPTION_ROW_SEED(OPTION_SEED_OF_PLAN),
     [OPTION_STRICT] = OPTION_ROW_STRICT,
+    [OPTION_SET] = OPTION_ROW_SET,
     [OPTION_OUTPUT] = OPTION_ROW_RESULTS("the folder in which the run gets its own; every machine must see it"),
     [OPTION_AT_ONCE] = {.long_name = "--at-once",
                         .argument = "TASKS",
@@ -89,8 +91,7 @@ static bool make_run(const struct cli_call *call, const struct run_input *input,
     struct store_head head = {
         .plan = &input->plan,
         .settings_text = input->settings_text,
-        .settings_length = input->settings.doc.text && input->settings.file ? input->settings.doc.length
-                                                                            : strlen(input->settings_text),
+        .settings_length = strlen(input->settings_text),
         .registry_text = input->registry.doc.text,
         .registry_length = input->registry.doc.length,
     };
@@ -188,6 +189,7 @@ static int plan_and_submit(const struct cli_call *call, const struct strv *env)
     struct run_options how = {
         .for_other_machine = true,
         .settings_path = call->operands.items[0],
+        .sets = &values[OPTION_SET].all,
         .registry_path = values[OPTION_CONFIG].text,
         .has_seed = values[OPTION_SEED].given,
         .seed = (uint64_t)values[OPTION_SEED].integer,

@@ -32,7 +32,7 @@ static bool is_registry(const char *path)
 {
     struct json_doc doc = {0};
     struct err err = {0};
-    bool is = json_doc_read(path, LONGEST_FILE, &doc, &err) && json_get(doc.root, "models") &&
+    bool is = json_doc_read_config(path, LONGEST_FILE, &doc, &err) && json_get(doc.root, "models") &&
               !json_get(doc.root, "experiments");
     json_doc_fini(&doc);
     return is;

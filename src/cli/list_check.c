@@ -161,7 +161,9 @@ static bool make_plan(const struct registry *registry, const struct list_options
             json_array_append_new(entries, make_entry(how, needs->repos[i].repo, needs->repos[i].models.items[j]));
     json_object_set_new(root, "use_deduplication", json_false());
     json_object_set_new(root, "experiments", entries);
-    json_object_set_new(root, "tare", make_tare(how));
+    /* Without the key what the models do not have is left out, as 'run' does with such settings. */
+    if (how->has_settings && how->settings.own_format)
+        json_object_set_new(root, "tare", make_tare(how));
     json_print_pretty(root, &text);
     json_decref(root);
     bool good = settings_parse("the settings of the starts", text_get(&text), text.length, &settings, &problems) &&

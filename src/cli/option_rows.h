@@ -26,6 +26,11 @@ extern const char *const option_verdicts[];
 
 #define OPTION_SEED_OF_PLAN "the seed of the plan, over the settings'; not given anywhere: a fresh one, recorded"
 
+#define OPTION_ROW_SET                                                                                                 \
+    {.long_name = "--set", .argument = "PATH=VALUE", .type = CLI_TEXT, .repeats = true,                                \
+     .help = "over the settings file: keys and places in lists (from 0) with dots between, such as "                   \
+             "experiments.0.hyperparameters.epochs=3; VALUE is JSON, else a string; may be repeated"}
+
 #define OPTION_ROW_RESULTS(meaning)                                                                                    \
     {.short_name = "-o", .long_name = "--output", .argument = "DIR", .type = CLI_FOLDER, .default_text = RUN_FOLDER_RESULTS,    \
      .help = meaning}

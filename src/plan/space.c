@@ -78,7 +78,9 @@ static void drop(const struct space *space, const struct space_source *source, c
         return;
     strv_add(dropped, name);
     AUTO_FREE char *nearest = nearest_param(space, name);
-    if (source->strict || space->mode == MODE_GRID || space->mode == MODE_LIST)
+    const struct settings *settings = source->settings;
+    bool points = space->mode == MODE_GRID || space->mode == MODE_LIST; /* which the study's format does not have */
+    if (source->strict || settings->own_format || points || json_doc_overridden(&settings->doc, place))
         problems_add(source->problems, SEVERITY_ERROR, &source->settings->doc, place,
                      "'%s' has no hyperparameter '%s'%s", space->repo->name, name, nearest);
     else

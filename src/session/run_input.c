@@ -58,8 +58,15 @@ static void read_settings(const struct run_options *how, struct run_input *input
         settings_of_flags(how, input);
         return;
     }
-    settings_read(how->settings_path, &input->settings, &input->problems);
-    input->settings_text = mem_strdup(input->settings.doc.text ? input->settings.doc.text : "");
+    const struct settings_changes changes = {.sets = how->sets, .has_runs = how->has_runs, .runs = how->runs};
+    settings_read_changed(how->settings_path, &changes, &input->settings, &input->problems);
+    const struct json_doc *doc = &input->settings.doc;
+    struct text text = {0};
+    if (doc->overrides)
+        json_print_pretty(doc->root, &text);
+    else
+        text_add(&text, doc->text ? doc->text : "");
+    input->settings_text = text_take(&text);
 }
 
 static void read_registry(const struct run_options *how, struct run_input *input)

@@ -16,6 +16,7 @@
 /* What a person asked for; texts are borrowed, NULL: not given. */
 struct run_options {
     const char *settings_path; /* or the four below */
+    const struct strv *sets; /* --set, over the settings file; may be NULL */
     const char *repo, *model, *mutate;
     const char *made_settings, *made_registry; /* both texts of a script without files (session/script.h), or NULL */
     bool has_runs;

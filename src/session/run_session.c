@@ -59,8 +59,6 @@ static bool open_new(struct session *session, struct err *err)
         .registry_text = registry->text,
         .registry_length = registry->length,
     };
-    if (input->settings.doc.text && session->options->input->settings.file)
-        head.settings_length = input->settings.doc.length;
     session->dir = run_folder_new(session->options->output, session->options->kind ? session->options->kind : "run",
                                   clock_realtime_ns(), &session->dir_path, err);
     if (session->dir < 0)

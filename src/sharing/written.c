@@ -22,7 +22,10 @@ static json_t *head(const json_t *root, const char *what)
     if (json_get(root, "seed"))
         json_object_set(json, "seed", json_object_get(root, "seed"));
     json_object_set_new(json, "experiments", json_array());
-    json_object_set_new(json, "tare", own);
+    if (json_get(root, "tare"))
+        json_object_set_new(json, "tare", own);
+    else
+        json_decref(own);
     return json;
 }
 

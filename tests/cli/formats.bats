@@ -30,7 +30,7 @@ plans() {
 @test "a hyperparameter that the model does not have is a warning, and an error with --strict" {
     make_trainer default
     make_registry
-    make_settings '{"repo": "toy", "model": "small", "mode": "default", "hyperparameters": {"momentum": 0.9}}'
+    echo '{"experiments": [{"repo": "toy", "model": "small", "mode": "default", "hyperparameters": {"momentum": 0.9}}]}' > settings.json
     run --separate-stderr "$TARE" run settings.json --dry-run
     [ "$status" -eq 0 ]
     [[ "$stderr" == *"settings.json:"*"warning:"*"momentum"* ]]

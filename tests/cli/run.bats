@@ -89,11 +89,11 @@ two_runs() {
     [[ "$output" == *"--model big --epochs 10 --lr 0.001 --optimizer sgd"* ]]
 }
 
-@test "flags beside a settings file: those of the study are not heeded and say so, others are refused" {
+@test "flags beside a settings file: those of the study are ignored and say so, others are refused" {
     two_runs
-    run "$TARE" run settings.json -n 7 --dry-run
+    run "$TARE" run settings.json -mr 7 --dry-run
     [ "$status" -eq 0 ]
-    [[ "$output" == *"--runs is ignored: settings.json sets it"* ]]
+    [[ "$output" == *"--max-retries is ignored: settings.json sets it"* ]]
     [[ "$output" == *"[2/2]"* ]]
     run "$TARE" run settings.json -r toy --dry-run
     [ "$status" -eq 2 ]

@@ -55,6 +55,7 @@ struct field_table {
 struct source {
     const struct json_doc *doc;
     struct problems *problems;
+    bool strict; /* a key that looks misspelt is an error also where unknown ones are free */
 };
 
 /* Reads every row whose key is there (null counts as not there) into target; a wrong one is reported and leaves

@@ -85,17 +85,20 @@ size_t fields_check_keys(const struct source *source, const char *path, const js
         AUTO_FREE char *place = json_path_key(path, key);
         const char *text = find_misplaced(elsewhere, key);
         if (text) {
-            problems_add_at_key(source->problems, SEVERITY_WARNING, source->doc, place, "'%s' is not used here: %s",
+            problems_add_at_key(source->problems,
+                                json_doc_overridden(source->doc, place) ? SEVERITY_ERROR : SEVERITY_WARNING, source->doc, place, "'%s' is not used here: %s",
                                 key, text);
             continue;
         }
         const char *nearest = nearest_key(table, key);
+        bool set = json_doc_overridden(source->doc, place); /* by the command line, where no key is a note */
         misspelt += nearest != NULL;
-        if (unknown == UNKNOWN_ARE_FREE && !nearest)
+        if (unknown == UNKNOWN_ARE_FREE && !nearest && !set)
             continue;
         AUTO_FREE char *hint = nearest_hint(table, key);
-        problems_add_at_key(source->problems, unknown == UNKNOWN_ARE_ERRORS ? SEVERITY_ERROR : SEVERITY_WARNING,
-                            source->doc, place, "unknown key '%s'%s", key, hint);
+        bool error = unknown == UNKNOWN_ARE_ERRORS || (unknown == UNKNOWN_ARE_FREE && source->strict) || set;
+        problems_add_at_key(source->problems, error ? SEVERITY_ERROR : SEVERITY_WARNING, source->doc, place,
+                            "unknown key '%s'%s", key, hint);
     }
     return misspelt;
 }

@@ -53,7 +53,7 @@ static void read_root(const struct source *source, const char *folder, struct re
 static bool read_document(struct registry *registry, struct problems *problems)
 {
     size_t errors = problems->errors;
-    const struct source source = {&registry->doc, problems};
+    const struct source source = {.doc = &registry->doc, .problems = problems};
     AUTO_FREE char *folder = fs_dirname(registry->file);
     read_root(&source, folder, registry);
     return problems->errors == errors;
@@ -63,7 +63,7 @@ bool registry_read(const char *path, struct registry *out, struct problems *prob
 {
     *out = (struct registry){.file = mem_strdup(path)};
     struct err err = {0};
-    if (json_doc_read(path, LONGEST_FILE, &out->doc, &err))
+    if (json_doc_read_config(path, LONGEST_FILE, &out->doc, &err))
         return read_document(out, problems);
     problems_add_unreadable(problems, path, &err);
     return false;

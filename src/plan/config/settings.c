@@ -201,20 +201,33 @@ static void read_root(const struct source *source, const json_t *root, struct se
 static bool read_document(struct settings *settings, struct problems *problems)
 {
     size_t errors = problems->errors;
-    const struct source source = {&settings->doc, problems};
+    const struct source source = {&settings->doc, problems, settings->own_format};
     read_root(&source, settings->doc.root, settings);
     return problems->errors == errors;
 }
 
-bool settings_read(const char *path, struct settings *out, struct problems *problems)
+bool settings_read_changed(const char *path, const struct settings_changes *changes, struct settings *out,
+                           struct problems *problems)
 {
     settings_set_defaults(out);
     out->file = mem_strdup(path);
     struct err err = {0};
-    if (json_doc_read(path, LONGEST_FILE, &out->doc, &err))
-        return read_document(out, problems);
-    problems_add_unreadable(problems, path, &err);
-    return false;
+    if (!json_doc_read_config(path, LONGEST_FILE, &out->doc, &err)) {
+        problems_add_unreadable(problems, path, &err);
+        return false;
+    }
+    out->own_format = json_get(out->doc.root, "tare") != NULL;
+    bool good = true;
+    for (size_t i = 0; changes->sets && json_is_object(out->doc.root) && i < changes->sets->count; i++)
+        good = settings_set(&out->doc, changes->sets->items[i], problems) && good;
+    if (changes->has_runs && out->own_format)
+        settings_set_runs(&out->doc, changes->runs);
+    return read_document(out, problems) && good;
+}
+
+bool settings_read(const char *path, struct settings *out, struct problems *problems)
+{
+    return settings_read_changed(path, &(struct settings_changes){0}, out, problems);
 }
 
 bool settings_parse(const char *file, const char *text, size_t length, struct settings *out, struct problems *problems)
@@ -222,8 +235,10 @@ bool settings_parse(const char *file, const char *text, size_t length, struct se
     settings_set_defaults(out);
     out->file = mem_strdup(file);
     struct err err = {0};
-    if (json_doc_parse(file, text, length, &out->doc, &err))
+    if (json_doc_parse(file, text, length, &out->doc, &err)) {
+        out->own_format = json_get(out->doc.root, "tare") != NULL;
         return read_document(out, problems);
+    }
     problems_add_unreadable(problems, file, &err);
     return false;
 }

@@ -157,11 +157,29 @@ struct settings {
     struct guard_settings guard;
     struct pool_settings pool;
     struct strv environment; /* NAME=VALUE for every job */
+    bool own_format;         /* it has the key "tare": what is misspelt is an error; the study's own files keep their warnings */
     struct json_doc doc;
 };
 
+/* What the command line says over a file. */
+struct settings_changes {
+    const struct strv *sets; /* PATH=VALUE of --set; may be NULL */
+    bool has_runs;
+    int64_t runs; /* -n: in the study's own format it is ignored, as the study did */
+};
+
 bool settings_read(const char *path, struct settings *out, struct problems *problems);
+
+/* The same with changes, which doc.root then holds too. */
+bool settings_read_changed(const char *path, const struct settings_changes *changes, struct settings *out,
+                           struct problems *problems);
 bool settings_parse(const char *file, const char *text, size_t length, struct settings *out, struct problems *problems);
+
+/* One PATH=VALUE: keys and places in lists, from 0, with dots between; VALUE is JSON, else a string. False: told. */
+bool settings_set(struct json_doc *doc, const char *assignment, struct problems *problems);
+
+/* runs_per_config everywhere but in entries that say 0. */
+void settings_set_runs(struct json_doc *doc, int64_t runs);
 
 /* Settings made of flags: -r REPO -m MODEL -mt PARAMS -n RUNS ... : entry 0 only. mutate NULL: default mode. file is
  * NULL, doc holds the settings file that says the same (its file is NULL too: problems then name no place). */

@@ -9,6 +9,7 @@
     {.id = (char[]){name},                                                                                             \
      .number = (place),                                                                                                \
      .entry = (of_entry),                                                                                              \
+     .configuration = (of_entry),                                                                                      \
      .foreground = {.repo = (char[]){repository}, .model = (char[]){of_model}},                                        \
      .max_retries = (retries)}
 

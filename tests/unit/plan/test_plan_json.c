@@ -57,6 +57,7 @@ static struct plan_experiment sample(bool parallel)
         .id = mem_strdup("toy_big_net_012_parallel"),
         .number = 12,
         .entry = 4,
+        .configuration = 6,
         .parallel = parallel,
         .foreground = sample_job(),
         .max_retries = 2,

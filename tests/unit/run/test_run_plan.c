@@ -194,6 +194,7 @@ static void pauses_come_between_experiments_and_are_scaled(void **state)
     for (int i = 0; i < 3; i++)
         world_add(world, "exit 0");
     world->plan.experiments[2].entry = 1;
+    world->plan.experiments[2].configuration = 1;
     world->plan.timing.between_runs_s = 100;
     world->plan.timing.between_configurations_s = 200;
     strv_env_set(&world->environment, "TARE_TIME_SCALE", "0.001");

@@ -110,6 +110,7 @@ void plan_fill(struct plan *plan)
     for (size_t i = 0; i < 3; i++) {
         plan->experiments[i].number = i + 1;
         plan->experiments[i].entry = i;
+        plan->experiments[i].configuration = i;
         plan->experiments[i].max_retries = 2;
     }
 }
