@@ -445,7 +445,7 @@ static bool has_own_option(const struct cli_call *call)
 
 static int make_files(const struct cli_call *call, const struct caller *caller, struct made *made, struct run_options *how)
 {
-    static const int beside[] = {OPTION_SETTINGS, OPTION_REPO, OPTION_MODEL, OPTION_MUTATE, OPTION_CONFIG, OPTION_LIST};
+    static const int beside[] = {OPTION_SETTINGS, OPTION_SET, OPTION_REPO, OPTION_MODEL, OPTION_MUTATE, OPTION_CONFIG, OPTION_LIST};
     struct err err = {0};
     const struct cli_value *values = call->values;
     const char *flag = GIVEN_OF(call, beside);
