@@ -153,6 +153,9 @@ END
         refused a..b=1 "--set a..b: expected PATH=VALUE"
         refused experiments.0.hyperparameters.epochs=many "'epochs': expected an integer, not the string 'many'"
     done
+    run --separate-stderr "$TARE" submit settings.json --dry-run --set experiments.0.model=bg
+    [ "$status" -eq 2 ]
+    [[ "$stderr" == *"unknown model of 'toy': 'bg'; did you mean 'big'? (at \$.experiments[0].model)"* ]]
     run "$TARE" run -r toy -m small --set seed=1
     [ "$status" -eq 2 ]
     [[ "$output" == *"--set changes a settings file, and none is given"* ]]

@@ -1,0 +1,50 @@
+/* planner: a plan while it is made. Private to plan/. */
+#ifndef TARE_PLAN_PLANNER_H
+#define TARE_PLAN_PLANNER_H
+
+#include "plan/command.h"
+#include "plan/expected.h"
+#include "plan/plan.h"
+#include "plan/space.h"
+
+/* One entry while it is planned. */
+struct track {
+    const struct entry_settings *entry;
+    bool good; /* its names and values are known */
+    size_t configuration; /* of its first experiment */
+    struct space foreground;
+    struct space background;
+};
+
+/* One experiment before it has its place. */
+struct draft {
+    size_t track;
+    size_t configuration;
+    struct value *values; /* of the foreground's params; owned */
+    struct reading expected_s;
+    double weight_s; /* what it is placed by */
+    size_t place;    /* in the file's order */
+};
+
+struct planner {
+    const struct settings *settings;
+    const struct registry *registry;
+    const struct plan_options *options;
+    struct problems *problems;
+    uint64_t seed;
+    struct track *tracks;     /* one for each entry */
+    struct command *commands; /* one for each repository */
+    bool *has_command;
+    struct seen *seen;
+    struct expected expected; /* order longest-first: from earlier runs */
+    struct draft *drafts;
+    size_t draft_count, draft_capacity;
+};
+
+/* Block k holds run k of every configuration that has one; those of the entries that warm up come before all others. */
+void planner_order_in_blocks(struct planner *planner);
+
+/* By the time each is expected to take; what nothing is known of counts as the mean of the others. */
+void planner_order_by_length(struct planner *planner);
+
+#endif
