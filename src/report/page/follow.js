@@ -53,10 +53,11 @@ function putBackPlace(state) {
 }
 
 /* Not while somebody has a list open, holds the pointer down or marks text, nor where nobody looks. */
-let held = false;
-addEventListener("pointerdown", () => { held = true; });
+let held = false, picking = false;
+addEventListener("pointerdown", (event) => { held = true; picking = event.target.tagName === "SELECT"; });
+for (const name of ["change", "focusout"]) addEventListener(name, () => { picking = false; });
 for (const name of ["pointerup", "pointercancel"]) addEventListener(name, () => { held = false; });
-const isBusy = () => held || document.hidden || onPaper || document.activeElement?.tagName === "SELECT" || !getSelection().isCollapsed;
+const isBusy = () => held || document.hidden || onPaper || picking || !getSelection().isCollapsed;
 
 function showState() {
   if (!["under_way", "died", "elsewhere"].includes(head.state)) return;
