@@ -3,10 +3,10 @@
  * rows are never more than unverified. */
 #include "results/judge/read.h"
 
-#include "results/judge/figure.h"
 #include "base/csv.h"
 #include "base/fs.h"
 #include "base/mem.h"
+#include "results/judge/figure.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -101,11 +101,11 @@ static void take_energy(struct dataset_experiment *experiment, const struct row 
     double sum = gpu.value + cpu.value + ram.value;
     if (all.valid && gpu.valid && cpu.valid && ram.valid && fabs(all.value - sum) > 0.01 + 1e-3 * fabs(all.value))
         dataset_evidence(experiment, "values_differ", none, none,
-                         "energy_consumed in line %zu of emissions.csv is %.8g J, its parts add up to %.8g J", row->line,
-                         all.value, sum);
+                         "energy_consumed in line %zu of emissions.csv is %.8g J, its parts add up to %.8g J",
+                         row->line, all.value, sum);
     if (!all.valid)
-        dataset_evidence(experiment, "value_missing", none, none, "there is no energy_consumed in line %zu of emissions.csv",
-                         row->line);
+        dataset_evidence(experiment, "value_missing", none, none,
+                         "there is no energy_consumed in line %zu of emissions.csv", row->line);
     experiment->gpu.energy_j = part(gpu, row->cells[CELL_GPU_COUNT]);
     experiment->cpu_j = part(cpu, row->cells[CELL_CPU_MODEL]);
     experiment->dram_j = ram;
@@ -135,11 +135,12 @@ static void tell_unchecked(struct dataset_experiment *experiment, const struct r
         dataset_check(experiment, unchecked[i], CHECK_NOT_MADE, "CodeCarbon does not record it");
     dataset_check(experiment, CHECK_BASELINE, CHECK_NOT_NEEDED, "CodeCarbon does not record it");
     dataset_check(experiment, CHECK_BACKGROUND_LOAD, CHECK_NOT_NEEDED, "no background was planned");
-    dataset_check(experiment, CHECK_SAMPLING, CHECK_NOT_MADE,
-                  "CodeCarbon %s (tracking_mode %s) does not record its samples, nor whether the energies of CPU and RAM were "
-                  "measured or estimated",
-                  *row->cells[CELL_VERSION] ? row->cells[CELL_VERSION] : "of an unknown version",
-                  *row->cells[CELL_TRACKING_MODE] ? row->cells[CELL_TRACKING_MODE] : "unknown");
+    dataset_check(
+        experiment, CHECK_SAMPLING, CHECK_NOT_MADE,
+        "CodeCarbon %s (tracking_mode %s) does not record its samples, nor whether the energies of CPU and RAM were "
+        "measured or estimated",
+        *row->cells[CELL_VERSION] ? row->cells[CELL_VERSION] : "of an unknown version",
+        *row->cells[CELL_TRACKING_MODE] ? row->cells[CELL_TRACKING_MODE] : "unknown");
     dataset_check(experiment, CHECK_LENGTH, CHECK_NOT_MADE, "CodeCarbon does not record pauses; it took %.6g s",
                   experiment->duration_s.value);
     dataset_check(experiment, CHECK_METRIC_PLAUSIBLE, CHECK_NOT_MADE,
@@ -169,8 +170,8 @@ static void take_row(struct dataset_experiment *experiment, const struct row *ro
         dataset_evidence(experiment, "value_missing", none, none, "how long it took is not known");
     take_energy(experiment, row);
     if (row->shifted)
-        dataset_evidence(experiment, "file_damaged", none, none, "line %zu of emissions.csv has not as many cells as its header",
-                         row->line);
+        dataset_evidence(experiment, "file_damaged", none, none,
+                         "line %zu of emissions.csv has not as many cells as its header", row->line);
     experiment->facts[FACT_GPU_MODEL] = copy_filled(row->cells[CELL_GPU_MODEL]);
     experiment->facts[FACT_CPU] = copy_filled(row->cells[CELL_CPU_MODEL]);
     tell_unchecked(experiment, row);
@@ -254,8 +255,9 @@ bool codecarbon_take(struct dataset *dataset, size_t folder, const char *bytes, 
     struct row row;
     struct table table = {0};
     int step = -1;
-    bool ok = start(&table, bytes, count) ||
-              err_set(err, CODECARBON_FILE " is not CodeCarbon's: it has no columns run_id, duration and energy_consumed");
+    bool ok =
+        start(&table, bytes, count) ||
+        err_set(err, CODECARBON_FILE " is not CodeCarbon's: it has no columns run_id, duration and energy_consumed");
     json_t *lines = ok ? last_lines(bytes, count) : NULL;
     while (ok && (step = next_row(&table, &row, &reason)) > 0) {
         const json_t *last = json_object_get(lines, id_of(&row));

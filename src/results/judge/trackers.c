@@ -25,8 +25,8 @@ static bool is_letter(uint32_t code)
 {
     static const struct {
         uint32_t from, to;
-    } letters[] = {{0xc0, 0xd6},     {0xd8, 0xf6},     {0xf8, 0x24f},    {0x391, 0x3a1},   {0x3a3, 0x3f5},
-                   {0x400, 0x481},   {0x3041, 0x3096}, {0x30a1, 0x30fa}, {0x4e00, 0x9fff}, {0xac00, 0xd7a3}};
+    } letters[] = {{0xc0, 0xd6},   {0xd8, 0xf6},     {0xf8, 0x24f},    {0x391, 0x3a1},   {0x3a3, 0x3f5},
+                   {0x400, 0x481}, {0x3041, 0x3096}, {0x30a1, 0x30fa}, {0x4e00, 0x9fff}, {0xac00, 0xd7a3}};
     for (size_t i = 0; i < sizeof letters / sizeof *letters; i++)
         if (code >= letters[i].from && code <= letters[i].to)
             return true;
@@ -213,7 +213,8 @@ static void find_times(struct tracker_item *item)
 {
     const struct dataset_experiment *experiment = item->experiment;
     item->end_ns = experiment->has_end ? dataset_end_utc_ns(item->dataset, experiment) : 0;
-    bool counts = experiment->duration_s.valid && experiment->duration_s.value >= 0 && experiment->duration_s.value < 1e9;
+    bool counts =
+        experiment->duration_s.valid && experiment->duration_s.value >= 0 && experiment->duration_s.value < 1e9;
     item->start_ns = experiment->has_start ? experiment->start_utc_ns : item->end_ns;
     if (!experiment->has_start && counts && item->end_ns)
         item->start_ns -= (int64_t)(experiment->duration_s.value * (double)NS_PER_S);
@@ -264,8 +265,8 @@ struct writing {
     json_t *seen;
     bool *done; /* each experiment's */
     size_t written;
-    size_t first;   /* experiment of the folder */
-    size_t index;   /* of the experiment that the points are of; the dataset's count: of none */
+    size_t first; /* experiment of the folder */
+    size_t index; /* of the experiment that the points are of; the dataset's count: of none */
     struct tracker_point *points;
     size_t point_count, point_room;
 };

@@ -15,7 +15,8 @@
 /* Each writes all experiments that have ended below folder, which is made, and gives how many those are. The same dataset
  * gives the same files again. A folder with other things in it, or with another run of the same name, is refused unless
  * forced. No link in it is followed. */
-typedef bool tracker_fn(const struct dataset *dataset, const char *folder, bool force, size_t *written, struct err *err);
+typedef bool tracker_fn(const struct dataset *dataset, const char *folder, bool force, size_t *written,
+                        struct err *err);
 tracker_fn trackers_mlflow;
 tracker_fn trackers_tensorboard;
 
@@ -41,8 +42,8 @@ struct tracker_item {
     const struct dataset *dataset;
     const struct dataset_experiment *experiment;
     const struct tracker_run *run;
-    char *id;                  /* its own, with a number behind it where its folder has it twice */
-    int64_t start_ns, end_ns;  /* since 1970, UTC; 0: not known */
+    char *id;                           /* its own, with a number behind it where its folder has it twice */
+    int64_t start_ns, end_ns;           /* since 1970, UTC; 0: not known */
     const struct tracker_point *points; /* of its last attempt, by metric and step; none: they were not recorded */
     size_t point_count;
 };

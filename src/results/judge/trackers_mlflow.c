@@ -23,7 +23,7 @@ enum { VALUE_MAX_BYTES = 6000, RUN_ID_DIGITS = 32 };
 enum { STATUS_FINISHED = 3, STATUS_FAILED = 4, STATUS_KILLED = 5, SOURCE_LOCAL = 4 };
 
 struct ids {
-    char experiment[24];          /* 18 digits, as MLflow makes them */
+    char experiment[24]; /* 18 digits, as MLflow makes them */
     char run[RUN_ID_DIGITS + 1];
 };
 

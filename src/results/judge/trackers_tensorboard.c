@@ -136,7 +136,8 @@ static void put_event(struct text *out, int64_t time_ns, int64_t step, const str
     put_record(out, &event);
 }
 
-static void put_scalar(struct text *out, int64_t time_ns, int64_t step, const char *group, const char *name, double value)
+static void put_scalar(struct text *out, int64_t time_ns, int64_t step, const char *group, const char *name,
+                       double value)
 {
     AUTO_TEXT struct text message = {0};
     AUTO_FREE char *tag = mem_printf("%s/%s", group, name);
