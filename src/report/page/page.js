@@ -235,4 +235,4 @@ place("foot", make("p", {}, say(head.layout ? "foot_study" : "foot")));
 const worst = ["contaminated", "suspect", "unverified"].map((verdict) => rows.find((row) => row.verdict === verdict)).find(Boolean);
 if (rows.length) choose(worst || finished[0] || rows[0]);
 /* What can be worked with comes first; each of these when the one before was painted. */
-for (const [i, show] of [showTimeline, showLanes, showCurves, showEvidence, showSpread, showFront, showEffects].entries()) setTimeout(show, 20 * i);
+for (const [i, show] of [showTimeline, showLanes, showLearning, showEvidence, showSpread, showFront, showEffects].entries()) setTimeout(show, 20 * i);
