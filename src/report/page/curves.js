@@ -176,7 +176,7 @@ function addPanel(parent, metric, axisName, shades, param) {
   };
 }
 
-function showCurves() {
+function showLearning() {
   if (!curveMetrics.length) return;
   const known = AXES.filter((name) => curveMetrics.some((metric) => curveRows(metric).some((row) => finite(curveOf(row, metric)[name]).some((x) => x !== null))));
   const option = (value, text) => make("option", { value }, text), box = make("div", { class: "charts" }), legend = make("div", { class: "legend" });

@@ -214,6 +214,6 @@ const worst = ["contaminated", "suspect", "unverified"].map((verdict) => rows.fi
 if (rows.length) choose(worst || finished[0] || rows[0]);
 if (before) putBack(before);
 /* What can be worked with comes first; each of these when the one before was painted, or at once where somebody was reading already. */
-const later = [showTimeline, showLanes, showCurves, showRelations, showEvidence, showSpread, showFront, showEffects, showLeftOut];
+const later = [showTimeline, showLanes, showLearning, showRelations, showEvidence, showSpread, showFront, showEffects, showLeftOut];
 if (before) for (const show of [...later, () => putBackPlace(before)]) show();
 else for (const [i, show] of later.entries()) setTimeout(show, 20 * i);
