@@ -61,7 +61,8 @@ static void add_counted(const json_t *budget, struct text *out)
     text_add(out, "  counted: ");
     for (size_t i = 0; i < json_array_size(counted); i++) {
         const char *name = json_string_value(json_array_get(counted, i));
-        text_addf(out, "%s%ss", i ? " and " : "", name ? name : "?");
+        AUTO_FREE char *shown = utf8_line(name ? name : "?");
+        text_addf(out, "%s%ss", i ? " and " : "", shown);
     }
     text_addf(out, ", gross, of %lld attempt%s", (long long)attempts, attempts == 1 ? "" : "s");
     if (estimated)

@@ -220,7 +220,7 @@ static int on_dumped(sd_event_source *source, int fd, uint32_t events, void *con
     struct lane *lane = context;
     struct hang *hang = hang_of(lane);
     int code = end_dump(hang);
-    AUTO_FREE char *said = code == 0 ? NULL : mem_printf("py-spy ended with %d: without root, kernel.yama.ptrace_scope may forbid it\n", code);
+    AUTO_FREE char *said = code == 0 ? NULL : mem_printf("py-spy ended with %d (kernel.yama.ptrace_scope above 0 forbids it to look)\n", code);
     if (said)
         write_text(hang, said, strlen(said));
     next_dump(lane);

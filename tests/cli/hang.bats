@@ -55,14 +55,27 @@ import os, sys
 assert sys.argv[1:3] == ["dump", "--pid"] and len(sys.argv) == 4, sys.argv
 print("Thread (active): never_comes_back (train.py:3)")
 print("looked at", os.readlink("/proc/%s/exe" % sys.argv[3]), open("/proc/%s/cmdline" % sys.argv[3]).read().replace("\0", " "))
+def rights(pid):
+    return [x.split()[1] for x in open("/proc/%s/status" % pid) if x.startswith(("CapEff", "CapBnd"))]
+print("rights of the training", rights("self") == rights(sys.argv[3]))
+def may_write(path):
+    try:
+        open(path, "a").close()
+        return True
+    except OSError:
+        return False
+records = [os.path.join(d, f) for d, _, names in os.walk(os.environ["LOOK_IN"]) for f in names if f == "run.db"]
+print("writes records", len(records), any(map(may_write, records)))
 print("new privileges", [x.split()[1] for x in open("/proc/self/status") if x.startswith("NoNewPrivs")])
 END
     chmod +x bin/py-spy
     settings 1 '"hang_after": 2'
-    PATH=$PWD/bin:$PATH run tare_run
+    LOOK_IN=$PWD/results PATH=$PWD/bin:$PATH run tare_run
     [ "$status" -eq 1 ]
     stack | grep -q 'never_comes_back (train.py:3)'
     stack | grep -q '^looked at .*python3.* .*python3 train.py'
+    stack | grep -q 'rights of the training True'
+    stack | grep -q 'writes records 1 False'
     stack | grep -q "new privileges \['1'\]"
     stack | grep -q 'wchan: '
 }

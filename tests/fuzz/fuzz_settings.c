@@ -23,6 +23,17 @@ static void check_entry(const struct entry_settings *entry)
         abort();
 }
 
+/* Not set, or within what amount_parse takes. */
+static void check_budget(const struct run_budget *budget)
+{
+    const double amounts[] = {budget->energy_j, budget->carbon_g, budget->intensity_g_per_kwh};
+    for (size_t i = 0; i < sizeof amounts / sizeof *amounts; i++)
+        if (!(amounts[i] >= 0 && amounts[i] <= 1e15))
+            abort();
+    if (!(budget->time_s >= 0 && budget->time_s <= 366.0 * 86400))
+        abort();
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct settings settings;
@@ -31,6 +42,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     check_problems(&problems, good);
     for (size_t i = 0; i < settings.entry_count; i++)
         check_entry(&settings.entries[i]);
+    check_budget(&settings.budget);
     if (good && settings.entry_count == 0)
         abort();
     settings_fini(&settings);

@@ -1,12 +1,12 @@
 /* A program that looks at a job from within: in its namespaces, so that it sees what the job sees and can write no more than it. */
 #include "machine/contain/contain.h"
+#include "machine/contain/init.h"
 #include "machine/contain/sys.h"
 
 #include "base/mem.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/capability.h>
 #include <limits.h>
 #include <sched.h>
 #include <signal.h>
@@ -29,19 +29,6 @@ struct entry {
     char *const *argv, *const *env;
 };
 
-/* In the job's user namespace its owner has every capability; of these the one to look at the memory of its processes stays with the
- * program, whatever kernel.yama.ptrace_scope says. Where it cannot be had, the program may still be allowed to. */
-static void keep_ptrace(void)
-{
-    struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
-    struct __user_cap_data_struct data[2];
-    if (syscall(SYS_capget, &head, data) != 0)
-        return;
-    data[0].inheritable |= 1u << CAP_SYS_PTRACE;
-    if (syscall(SYS_capset, &head, data) == 0)
-        prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, CAP_SYS_PTRACE, 0, 0);
-}
-
 static void become(const struct entry *entry)
 {
     const struct rlimit size = {OUTPUT_BYTES, OUTPUT_BYTES};
@@ -49,8 +36,9 @@ static void become(const struct entry *entry)
     int null = open("/dev/null", O_RDONLY);
     if (null < 0 || dup2(null, 0) < 0 || dup2(entry->out, 1) < 0 || dup2(1, 2) < 0 || !sys_close_range(3, UINT_MAX))
         _exit(EXIT_NOT_ENTERED);
-    if (entry->namespaces & CLONE_NEWUSER)
-        keep_ptrace();
+    /* No more than the command itself has: the program may be the training's own. */
+    if (entry->namespaces && !init_rights_drop())
+        _exit(EXIT_NOT_ENTERED);
     prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
     if (setrlimit(RLIMIT_FSIZE, &size) != 0 || (entry->cwd && chdir(entry->cwd) != 0))
         _exit(EXIT_NOT_ENTERED);
@@ -66,6 +54,8 @@ static void enter(const struct entry *entry)
     int status = 0;
     setsid();
     prctl(PR_SET_PDEATHSIG, SIGKILL);
+    /* Until it executes the program it is a copy of the runner, into which no process of the job may look. */
+    prctl(PR_SET_DUMPABLE, 0);
     if (entry->namespaces && syscall(SYS_setns, entry->init, entry->namespaces) != 0)
         _exit(EXIT_NOT_ENTERED);
     pid_t pid = sys_clone(0, NULL);

@@ -88,6 +88,9 @@ _Noreturn void init_command(const struct init_plan *plan, int gate, int failure)
  * written all the same. INIT_STEP_NONE: done; else what failed, and errno. */
 int mounts_settle(const struct init_plan *plan, int32_t *records_error);
 
+/* Those fewer capabilities, for whatever this process executes. False: errno. */
+bool init_rights_drop(void);
+
 /* Takes the same capabilities from the init itself, once it needs them no more: then root's command may open its files (what is
  * shared), and trace it, to no gain. */
 void init_rights_lower(void);

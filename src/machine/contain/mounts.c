@@ -52,7 +52,7 @@ static bool lower(bool own)
 }
 
 /* The init itself keeps what it has, for it executes nothing; with more than the command it is nobody whom the command may trace. */
-static bool drop_rights(void)
+bool init_rights_drop(void)
 {
     /* EINVAL: the kernel knows no more of them. */
     for (unsigned cap = 0; cap < 64; cap++)
@@ -211,7 +211,7 @@ int mounts_settle(const struct init_plan *plan, int32_t *records_error)
         /* From here a path through the mounts below would lead around them. */
         (void)!chdir("/");
     }
-    bool dropped = drop_rights();
+    bool dropped = init_rights_drop();
     if (protected && !dropped)
         error = errno;
     *records_error = protected && dropped ? 0 : error ? error : EIO;

@@ -213,7 +213,7 @@ static void take_session(struct journal_replay *replay, const struct event *even
         }
     }
     if (event->monotonic_ns > replay->last_ns) {
-        replay->use.time_s += (double)(event->monotonic_ns - replay->last_ns) * 1e-9;
+        replay->use.time_s += ((double)event->monotonic_ns - (double)replay->last_ns) * 1e-9;
         replay->last_ns = event->monotonic_ns;
     }
 }
