@@ -13,7 +13,7 @@
 #include "session/reading_folders.h"
 #include "measure/energy/sensor_gains.h"
 #include "report/audit_text.h"
-#include "report/figures_text.h"
+#include "report/summary_stats_text.h"
 #include "machine/state/state.h"
 #include "tare_build.h"
 #include "report/live/width.h"

@@ -10,7 +10,7 @@
 #include "session/gpu_hold.h"
 #include "session/message.h"
 #include "cli/option_rows.h"
-#include "session/run_means.h"
+#include "session/run_resources.h"
 #include "session/run_session.h"
 
 #include <inttypes.h>
@@ -281,7 +281,7 @@ static void say_start(const struct cli_call *call, const struct bench_input_opti
     message_print(&text);
 }
 
-static int run_session_of(const struct cli_call *call, struct run_means *means, const struct bench_input_options *how,
+static int run_session_of(const struct cli_call *call, struct run_resources *means, const struct bench_input_options *how,
                           const struct bench_input *input, const struct run_listener *watch, char **run_dir)
 {
     const struct cli_value *values = call->values;
@@ -302,7 +302,7 @@ static int run_session_of(const struct cli_call *call, struct run_means *means, 
     return run_session(&session);
 }
 
-static int run_and_show(const struct cli_call *call, struct run_means *means, const struct bench_input_options *how,
+static int run_and_show(const struct cli_call *call, struct run_resources *means, const struct bench_input_options *how,
                         const struct bench_input *input, const struct bench_until_options *until,
                         struct commits *commits)
 {
@@ -339,7 +339,7 @@ static int run_and_show(const struct cli_call *call, struct run_means *means, co
 }
 
 /* The commands that are run: with --commits one command, as often as there are commits. 0, or the exit code. */
-static int find_commands(const struct cli_call *call, const struct run_means *means, struct commits *commits,
+static int find_commands(const struct cli_call *call, const struct run_resources *means, struct commits *commits,
                          struct strv *out)
 {
     struct err err = {0};
@@ -379,16 +379,16 @@ static int find_commands(const struct cli_call *call, const struct run_means *me
 static int run(const struct cli_call *call)
 {
     struct err err = {0};
-    AUTO(run_means_fini) struct run_means means = {0};
+    AUTO(run_resources_fini) struct run_resources means = {0};
     AUTO(bench_input_fini) struct bench_input input = {0};
     AUTO(commits_end) struct commits commits = {.record = -1, .git.stop_fd = -1};
-    struct run_means_options means_options = {
+    struct run_resources_options means_options = {
         .will_run = true,
         .containment = call->values[OPTION_CONTAINMENT].text,
         .as_root = call->values[OPTION_AS_ROOT].given,
         .quiet = call->values[OPTION_QUIET].given,
     };
-    if (!run_means_begin(&means_options, &means, &err))
+    if (!run_resources_begin(&means_options, &means, &err))
         return cli_failed(CLI_BROKEN, &err);
     AUTO_STRV struct strv commands = {0};
     int code = find_commands(call, &means, &commits, &commands);

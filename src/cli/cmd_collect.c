@@ -87,13 +87,13 @@ static int show(const struct collected *collected, const char *run_dir, json_t *
 }
 
 /* Why something is missing; without submit.json nobody knows which jobs to ask for. */
-static void find_fates(int dir, const struct strv *env, struct collected *collected)
+static void find_task_statuses(int dir, const struct strv *env, struct collected *collected)
 {
     struct err err = {0};
     AUTO_FREE char *note = NULL;
     AUTO(submission_fini) struct submission submission = {0};
     if (submission_read(dir, &submission, &err))
-        fates_find(dir, env, &submission, collected, &note);
+        task_statuses_find(dir, env, &submission, collected, &note);
     else
         note = mem_strdup(err.text);
     if (note && !is_complete(collected))
@@ -111,7 +111,7 @@ static int collect(const struct cli_call *call, const struct strv *env)
         return CLI_BROKEN;
     }
     json_t *lanes = write_page(dir, path);
-    find_fates(dir, env, &collected);
+    find_task_statuses(dir, env, &collected);
     int code = show(&collected, path, lanes, call->values[OPTION_JSON].given);
     json_decref(lanes);
     return code;

@@ -1,6 +1,6 @@
 /* compare: two groups of experiments against each other. */
 #include "results/judge/identical.h"
-#include "results/judge/versus.h"
+#include "results/judge/comparison.h"
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "base/mem.h"
@@ -11,7 +11,7 @@
 #include "session/reading_folders.h"
 #include "session/run_folder.h"
 #include "report/audit_text.h"
-#include "report/figures_text.h"
+#include "report/summary_stats_text.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -39,13 +39,13 @@ static const struct cli_option options[OPTION_COUNT] = {
 
 /* What --expect and --sample-size ask. */
 struct questions {
-    struct versus_claims claims;
+    struct comparison_claims claims;
     struct reading share;
 };
 
 static void questions_fini(struct questions *questions)
 {
-    versus_claims_fini(&questions->claims);
+    comparison_claims_fini(&questions->claims);
 }
 
 static json_t *needs_json(size_t needs)
@@ -53,21 +53,21 @@ static json_t *needs_json(size_t needs)
     return needs ? json_integer((json_int_t)needs) : json_null();
 }
 
-static void answer_json(const struct versus *versus, const struct questions *questions, json_t *out)
+static void answer_json(const struct comparison *comparison, const struct questions *questions, json_t *out)
 {
     json_t *claims = json_array(), *sizes = json_object();
     for (size_t i = 0; i < questions->claims.count; i++) {
-        const struct versus_claim *claim = &questions->claims.items[i];
+        const struct comparison_claim *claim = &questions->claims.items[i];
         json_t *row = json_object();
         json_object_set_new(row, "claim", json_text_or_null(claim->text));
         json_object_set_new(row, "bound", json_finite(claim->bound));
-        json_object_set_new(row, "outcome", json_string(versus_outcome_name(versus_claim_check(versus, claim))));
-        json_object_set_new(row, "needs", needs_json(versus_claim_needs(versus, claim)));
+        json_object_set_new(row, "outcome", json_string(comparison_outcome_name(comparison_claim_check(comparison, claim))));
+        json_object_set_new(row, "needs", needs_json(comparison_claim_needs(comparison, claim)));
         json_array_append_new(claims, row);
     }
-    for (size_t i = 0; questions->share.valid && i < versus->quantity_count; i++)
-        json_object_set_new(sizes, versus->quantities[i].name,
-                            needs_json(versus_sample_size(versus, &versus->quantities[i], questions->share.value)));
+    for (size_t i = 0; questions->share.valid && i < comparison->quantity_count; i++)
+        json_object_set_new(sizes, comparison->quantities[i].name,
+                            needs_json(comparison_sample_size(comparison, &comparison->quantities[i], questions->share.value)));
     if (questions->claims.count)
         json_object_set_new(out, "expectations", json_incref(claims));
     if (questions->share.valid)
@@ -76,23 +76,23 @@ static void answer_json(const struct versus *versus, const struct questions *que
     json_decref(sizes);
 }
 
-static void answer_text(const struct versus *versus, const struct questions *questions, struct text *out)
+static void answer_text(const struct comparison *comparison, const struct questions *questions, struct text *out)
 {
-    const char *what = versus->by_setting ? "settings" : "experiments";
+    const char *what = comparison->by_setting ? "settings" : "experiments";
     for (size_t i = 0; i < questions->claims.count; i++) {
-        const struct versus_claim *claim = &questions->claims.items[i];
-        enum versus_outcome outcome = versus_claim_check(versus, claim);
-        size_t needs = versus_claim_needs(versus, claim);
-        text_addf(out, "%s: %s", claim->text, versus_outcome_name(outcome));
-        if (outcome == VERSUS_OPEN && needs)
+        const struct comparison_claim *claim = &questions->claims.items[i];
+        enum comparison_outcome outcome = comparison_claim_check(comparison, claim);
+        size_t needs = comparison_claim_needs(comparison, claim);
+        text_addf(out, "%s: %s", claim->text, comparison_outcome_name(outcome));
+        if (outcome == COMPARISON_OPEN && needs)
             text_addf(out, "; were the ratio what it seems, %zu %s a side would decide (power 80 %%)", needs, what);
-        else if (outcome == VERSUS_OPEN)
+        else if (outcome == COMPARISON_OPEN)
             text_add(out, "; how many experiments would decide is not known");
         text_add_char(out, '\n');
     }
-    for (size_t i = 0; questions->share.valid && i < versus->quantity_count; i++) {
-        const struct versus_quantity *quantity = &versus->quantities[i];
-        size_t needs = versus_sample_size(versus, quantity, questions->share.value);
+    for (size_t i = 0; questions->share.valid && i < comparison->quantity_count; i++) {
+        const struct comparison_quantity *quantity = &comparison->quantities[i];
+        size_t needs = comparison_sample_size(comparison, quantity, questions->share.value);
         AUTO_FREE char *name = audit_text_fit(quantity->name, 0);
         if (needs)
             text_addf(out, "%s: %zu %s a side find a difference of %.4g %% (power 80 %%)\n", name, needs, what,
@@ -100,47 +100,47 @@ static void answer_text(const struct versus *versus, const struct questions *que
     }
 }
 
-static int outcome_code(const struct versus *versus, const struct versus_claims *claims)
+static int outcome_code(const struct comparison *comparison, const struct comparison_claims *claims)
 {
     int code = CLI_OK;
     for (size_t i = 0; i < claims->count; i++) {
-        enum versus_outcome outcome = versus_claim_check(versus, &claims->items[i]);
-        if (outcome == VERSUS_REFUTED)
+        enum comparison_outcome outcome = comparison_claim_check(comparison, &claims->items[i]);
+        if (outcome == COMPARISON_REFUTED)
             return CLI_SOME_FAILED;
-        code = outcome == VERSUS_OPEN ? EXIT_OPEN : code;
+        code = outcome == COMPARISON_OPEN ? EXIT_OPEN : code;
     }
     return code;
 }
 
-static int compare(const struct cli_value *values, struct versus *versus, const struct questions *questions,
+static int compare(const struct cli_value *values, struct comparison *comparison, const struct questions *questions,
                    struct reading g_per_kwh)
 {
     struct err err = {0};
     AUTO_TEXT struct text text = {0};
-    char *const paths[] = {versus->sides[0].path, versus->sides[1].path};
+    char *const paths[] = {comparison->sides[0].path, comparison->sides[1].path};
     size_t count = strcmp(paths[0], paths[1]) == 0 ? 1 : 2;
-    int code = reading_folders(paths, count, &versus->dataset);
+    int code = reading_folders(paths, count, &comparison->dataset);
     if (code != CLI_OK)
         return code;
-    audit_join_names(&versus->dataset);
-    if (!versus_make(versus, &err))
+    audit_join_names(&comparison->dataset);
+    if (!comparison_make(comparison, &err))
         return cli_failed(CLI_USAGE, &err);
     if (values[OPTION_JSON].given) {
-        json_t *json = versus_json(versus, g_per_kwh);
-        answer_json(versus, questions, json);
+        json_t *json = comparison_json(comparison, g_per_kwh);
+        answer_json(comparison, questions, json);
         json_print_pretty(json, &text);
         json_decref(json);
     } else {
-        versus_text(versus, g_per_kwh, message_colour(STDOUT_FILENO), &text);
-        answer_text(versus, questions, &text);
+        comparison_text(comparison, g_per_kwh, message_colour(STDOUT_FILENO), &text);
+        answer_text(comparison, questions, &text);
     }
-    return message_print(&text) ? outcome_code(versus, &questions->claims) : CLI_BROKEN;
+    return message_print(&text) ? outcome_code(comparison, &questions->claims) : CLI_BROKEN;
 }
 
 static bool read_questions(const struct cli_value *values, struct questions *out, struct err *err)
 {
     const char *expect = values[OPTION_EXPECT].text, *size = values[OPTION_SAMPLE_SIZE].text;
-    if (expect && !versus_claims_parse(expect, &out->claims, err))
+    if (expect && !comparison_claims_parse(expect, &out->claims, err))
         return false;
     if (!size)
         return true;
@@ -153,7 +153,7 @@ static bool read_questions(const struct cli_value *values, struct questions *out
 }
 
 /* What is printed says which folder "latest" was. */
-static bool name_folder(struct versus_side *side, struct err *err)
+static bool name_folder(struct comparison_side *side, struct err *err)
 {
     AUTO_FREE char *typed = steal_ptr(side->path);
     AUTO_FREE char *text = steal_ptr(side->text);
@@ -165,7 +165,7 @@ static bool name_folder(struct versus_side *side, struct err *err)
 static int run(const struct cli_call *call)
 {
     struct err err = {0};
-    struct versus versus = {0};
+    struct comparison comparison = {0};
     struct reading g_per_kwh = {0};
     AUTO(questions_fini) struct questions questions = {0};
     if (!read_questions(call->values, &questions, &err))
@@ -173,16 +173,16 @@ static int run(const struct cli_call *call)
     if (!reading_carbon(&call->values[OPTION_CARBON], &g_per_kwh, &err))
         return cli_usage_error(call->command, "%s", err.text);
     for (size_t i = 0; i < 2; i++)
-        if (!versus_parse(call->operands.items[i], &versus.sides[i], &err)) {
-            versus_fini(&versus);
+        if (!comparison_parse(call->operands.items[i], &comparison.sides[i], &err)) {
+            comparison_fini(&comparison);
             return cli_usage_error(call->command, "%s", err.text);
         }
-    if (!name_folder(&versus.sides[0], &err) || !name_folder(&versus.sides[1], &err)) {
-        versus_fini(&versus);
+    if (!name_folder(&comparison.sides[0], &err) || !name_folder(&comparison.sides[1], &err)) {
+        comparison_fini(&comparison);
         return cli_failed(CLI_BROKEN, &err);
     }
-    int code = compare(call->values, &versus, &questions, g_per_kwh);
-    versus_fini(&versus);
+    int code = compare(call->values, &comparison, &questions, g_per_kwh);
+    comparison_fini(&comparison);
     return code;
 }
 

@@ -133,11 +133,11 @@ static int run_guarded(const struct cli_call *call, struct job_request *request,
 
 /* The program is found, root given up. */
 static int run_program(const struct cli_call *call, enum containment_mode how, const struct strv *argv,
-                       struct strv *env, const struct gauge_options *gauge)
+                       struct strv *env, const struct energy_meters_options *energy_meters)
 {
     struct err err = {0};
     AUTO(exec_energy_fini)
-    struct exec_energy energy = {.gauge = gauge, .json_path = call->values[OPTION_JSON].text};
+    struct exec_energy energy = {.energy_meters = energy_meters, .json_path = call->values[OPTION_JSON].text};
     AUTO(exec_gpu_memory_fini) struct exec_gpu_memory gpu_memory = gpu_memory_options(call);
     if (!exec_energy_may_write(energy.json_path, &err) || !exec_gpu_memory_prepare(&gpu_memory, env, &err))
         return cli_failed(EXEC_OURS, &err);

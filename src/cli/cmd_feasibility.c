@@ -15,7 +15,7 @@
 #include "session/message.h"
 #include "session/preload.h"
 #include "session/run_folder.h"
-#include "session/run_means.h"
+#include "session/run_resources.h"
 #include "sharing/feasibility.h"
 #include "sharing/matching.h"
 #include "sharing/schedule.h"
@@ -145,7 +145,7 @@ static bool is_one_of(int option, const int *which, size_t count)
 
 #define IS_ONE_OF(option, which) is_one_of(option, which, sizeof(which) / sizeof *(which))
 
-static struct study_steps steps_of(const struct cli_call *call, struct run_means *means)
+static struct study_steps steps_of(const struct cli_call *call, struct run_resources *means)
 {
     struct study_steps steps = {
         .session = {.caller = &means->caller,
@@ -200,7 +200,7 @@ static bool make_options(const struct cli_call *call, struct study_options *out,
     return true;
 }
 
-static int run_new(const struct cli_call *call, struct run_means *means)
+static int run_new(const struct cli_call *call, struct run_resources *means)
 {
     struct err err = {0};
     struct study_options how;
@@ -238,7 +238,7 @@ static int run_new(const struct cli_call *call, struct run_means *means)
     return code;
 }
 
-static int resume(const struct cli_call *call, struct run_means *means)
+static int resume(const struct cli_call *call, struct run_resources *means)
 {
     struct err err = {0};
     struct study study;
@@ -399,12 +399,12 @@ static int run(const struct cli_call *call)
     if (resumes == (call->operands.count > 0))
         return cli_usage_error(call->command, resumes ? "--resume takes no settings: that study has its own"
                                                       : "of which settings? Give a file, or --resume");
-    const struct run_means_options how = {.will_run = true,
+    const struct run_resources_options how = {.will_run = true,
                                           .containment = call->values[OPTION_CONTAINMENT].text,
                                           .as_root = call->values[OPTION_AS_ROOT].given,
                                           .quiet = call->values[OPTION_QUIET].given || call->values[OPTION_JSON].given};
-    AUTO(run_means_fini) struct run_means means;
-    if (!run_means_begin(&how, &means, &err)) {
+    AUTO(run_resources_fini) struct run_resources means;
+    if (!run_resources_begin(&how, &means, &err)) {
         cli_error("%s", err.text);
         return CLI_BROKEN;
     }

@@ -196,8 +196,8 @@ static int measure(struct watch *watch, const struct meters *meters, bool as_jso
 static int measure_here(const struct cli_call *call, struct watch *watch, struct meters *meters)
 {
     struct err err = {0};
-    if (!gauge_useful(&meters->options) && !sees_process(watch)) {
-        AUTO_FREE char *missing = gauge_missing_text(&meters->options);
+    if (!energy_meters_useful(&meters->options) && !sees_process(watch)) {
+        AUTO_FREE char *missing = energy_meters_missing_text(&meters->options);
         cli_error("%s", missing ? missing : "there is nothing to measure");
         return CLI_BROKEN;
     }

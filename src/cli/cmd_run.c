@@ -8,7 +8,7 @@
 #include "session/message.h"
 #include "cli/option_rows.h"
 #include "session/run_input.h"
-#include "session/run_means.h"
+#include "session/run_resources.h"
 #include "session/run_session.h"
 #include "session/script.h"
 #include "session/submit.h"
@@ -292,7 +292,7 @@ static bool take_budget(const struct cli_call *call, struct run_budget *out, str
 }
 
 /* 0, or the exit code of a mistake in the options, which was told. */
-static int make_session(const struct cli_call *call, struct run_means *means, const struct run_input *input,
+static int make_session(const struct cli_call *call, struct run_resources *means, const struct run_input *input,
                         const char *resume_dir, struct session_options *out)
 {
     *out = (struct session_options){
@@ -330,7 +330,7 @@ static void say_again(const struct cli_call *call, const char *run_dir)
                        TARE_NAME, typed);
 }
 
-static int run_session_in(const struct cli_call *call, struct run_means *means, const struct run_input *input,
+static int run_session_in(const struct cli_call *call, struct run_resources *means, const struct run_input *input,
                           const char *resume_dir)
 {
     struct session_options how;
@@ -345,7 +345,7 @@ static int run_session_in(const struct cli_call *call, struct run_means *means, 
     return code;
 }
 
-static int run_session_of(const struct cli_call *call, struct run_means *means, const struct run_input *input)
+static int run_session_of(const struct cli_call *call, struct run_resources *means, const struct run_input *input)
 {
     const struct cli_value *values = call->values;
     const char *unclean = values[OPTION_RERUN_UNCLEAN].text, *resumed = unclean ? unclean : values[OPTION_RESUME].text;
@@ -353,7 +353,7 @@ static int run_session_of(const struct cli_call *call, struct run_means *means, 
 }
 
 /* The plan is shown also where this machine lacks something, as it may be run on another; the exit code is the run's. */
-static int dry_run(const struct cli_call *call, struct run_means *means, const struct run_options *how,
+static int dry_run(const struct cli_call *call, struct run_resources *means, const struct run_options *how,
                    const struct run_input *input)
 {
     struct session_options session;
@@ -369,7 +369,7 @@ static int dry_run(const struct cli_call *call, struct run_means *means, const s
     return !shown ? CLI_BROKEN : code ? code : refused;
 }
 
-static int act_on_input(const struct cli_call *call, struct run_means *means, const struct run_options *how,
+static int act_on_input(const struct cli_call *call, struct run_resources *means, const struct run_options *how,
                         const struct run_input *input)
 {
     say_input(call, input);
@@ -383,7 +383,7 @@ static int act_on_input(const struct cli_call *call, struct run_means *means, co
 }
 
 /* One experiment of a submitted run, in the folder of a new start. */
-static int run_task(const struct cli_call *call, struct run_means *means)
+static int run_task(const struct cli_call *call, struct run_resources *means)
 {
     const char *flag = GIVEN_OF(call, planning), *earlier = GIVEN_OF(call, going_on);
     AUTO(tasks_start_fini) struct tasks_start start = {.lock = -1};
@@ -401,7 +401,7 @@ static int run_task(const struct cli_call *call, struct run_means *means)
 }
 
 /* An earlier run, and nothing that says what to plan. earlier: the first option that names it. */
-static int go_on(const struct cli_call *call, struct run_means *means, const char *earlier)
+static int go_on(const struct cli_call *call, struct run_resources *means, const char *earlier)
 {
     const struct cli_value *values = call->values;
     bool operand_is_run = values[OPTION_RERUN].given;
@@ -479,7 +479,7 @@ static int make_files(const struct cli_call *call, const struct caller *caller, 
     return CLI_OK;
 }
 
-static int run_script(const struct cli_call *call, struct run_means *means)
+static int run_script(const struct cli_call *call, struct run_resources *means)
 {
     AUTO(made_fini) struct made made = {0};
     struct run_options how;
@@ -493,7 +493,7 @@ static int run_script(const struct cli_call *call, struct run_means *means)
     return code;
 }
 
-static int run_as_caller(const struct cli_call *call, struct run_means *means)
+static int run_as_caller(const struct cli_call *call, struct run_resources *means)
 {
     struct err err = {0};
     struct run_options how = {0};
@@ -525,14 +525,14 @@ static bool will_run(const struct cli_call *call)
 static int run(const struct cli_call *call)
 {
     struct err err = {0};
-    AUTO(run_means_fini) struct run_means means = {0};
-    struct run_means_options how = {
+    AUTO(run_resources_fini) struct run_resources means = {0};
+    struct run_resources_options how = {
         .will_run = will_run(call),
         .containment = call->values[OPTION_CONTAINMENT].text,
         .as_root = call->values[OPTION_AS_ROOT].given,
         .quiet = is_quiet(call),
     };
-    if (!run_means_begin(&how, &means, &err))
+    if (!run_resources_begin(&how, &means, &err))
         return cli_failed(CLI_BROKEN, &err);
     return run_as_caller(call, &means);
 }

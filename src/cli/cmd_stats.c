@@ -1,12 +1,12 @@
 /* stats: what the experiments of results folders say, with intervals. */
-#include "results/judge/figures.h"
+#include "results/judge/summary_stats.h"
 #include "results/judge/identical.h"
 #include "base/json.h"
 #include "session/command.h"
 #include "session/message.h"
 #include "cli/option_rows.h"
 #include "session/reading_folders.h"
-#include "report/figures_text.h"
+#include "report/summary_stats_text.h"
 #include "report/live/width.h"
 
 #include <string.h>
@@ -54,14 +54,14 @@ static int run(const struct cli_call *call)
 {
     const struct cli_value *values = call->values;
     struct dataset dataset;
-    struct figures figures;
+    struct summary_stats figures;
     AUTO_TEXT struct text text = {0};
-    struct figures_options how = {.clean_only = strcmp(values[OPTION_VERDICTS].text, "clean") == 0,
+    struct summary_stats_options how = {.clean_only = strcmp(values[OPTION_VERDICTS].text, "clean") == 0,
                                   .all_verdicts = strcmp(values[OPTION_VERDICTS].text, "all") == 0,
                                   .interactions = values[OPTION_INTERACTIONS].given,
                                   .seed = (uint64_t)values[OPTION_SEED].integer,
                                   .precision = (double)values[OPTION_PRECISION].integer / 100};
-    struct figures_text_options shown = {.width = isatty(STDOUT_FILENO) ? width_of_terminal(STDOUT_FILENO) : 0,
+    struct summary_stats_text_options shown = {.width = isatty(STDOUT_FILENO) ? width_of_terminal(STDOUT_FILENO) : 0,
                                          .colour = message_colour(STDOUT_FILENO),
                                          .precision = how.precision};
     struct err err = {0};
@@ -73,17 +73,17 @@ static int run(const struct cli_call *call)
     if (code != CLI_OK)
         return code;
     audit_join_names(&dataset);
-    figures_make(&dataset, &how, &figures);
+    summary_stats_make(&dataset, &how, &figures);
     if (values[OPTION_JSON].given) {
-        json_t *json = figures_json(&dataset, &figures, &how);
+        json_t *json = summary_stats_json(&dataset, &figures, &how);
         json_print_pretty(json, &text);
         json_decref(json);
     } else if (values[OPTION_CSV].given) {
-        figures_csv(&figures, &text);
+        summary_stats_csv(&figures, &text);
     } else {
-        figures_text(&dataset, &figures, &shown, &text);
+        summary_stats_text(&dataset, &figures, &shown, &text);
     }
-    figures_fini(&figures);
+    summary_stats_fini(&figures);
     dataset_fini(&dataset);
     return message_print(&text) ? CLI_OK : CLI_BROKEN;
 }

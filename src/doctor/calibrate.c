@@ -299,7 +299,7 @@ static int measure(const struct calibrate_options *options, struct calibration_o
     return message_print(&text) ? CLI_OK : CLI_BROKEN;
 }
 
-static int measure_locked(const struct calibrate_options *options, const struct gauge_options *gpus)
+static int measure_locked(const struct calibrate_options *options, const struct energy_meters_options *gpus)
 {
     const char *cuda = getenv("TARE_CUDA");
     const char *label = gpus->gpus[0].label;

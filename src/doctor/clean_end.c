@@ -4,7 +4,7 @@
 #include "doctor/clean.h"
 #include "session/command.h"
 #include "session/commits.h"
-#include "session/run_means.h"
+#include "session/run_resources.h"
 #include "session/message.h"
 #include "session/registration.h"
 #include "machine/contain/sys.h"

@@ -2,7 +2,7 @@
 #include "base/mem.h"
 #include "doctor/clean.h"
 #include "session/commits.h"
-#include "session/run_means.h"
+#include "session/run_resources.h"
 
 #include <unistd.h>
 

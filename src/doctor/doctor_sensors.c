@@ -15,7 +15,7 @@ static const char sensor_section[] = "Sensors";
 static const double PROOF_S = 0.2;
 static const double TRIED_S = 60;
 
-static void describe(const struct doctor_look *look, struct finding *finding, const struct gauge_gpu *gpu)
+static void describe(const struct doctor_look *look, struct finding *finding, const struct energy_meters_gpu *gpu)
 {
     const struct meter_description *about = meter_describe(look->meter);
     finding->data = json_object();
@@ -32,7 +32,7 @@ static void describe(const struct doctor_look *look, struct finding *finding, co
     finding->text = mem_printf("%s: %s, %s", gpu->label, counter, trace);
 }
 
-static char *library_mend(const struct doctor_machine *machine, const struct gauge_gpu *gpu)
+static char *library_mend(const struct doctor_machine *machine, const struct energy_meters_gpu *gpu)
 {
     AUTO_FREE char *driver = gpu->vendor->driver_version(machine->root);
     if (gpu->library)
@@ -44,7 +44,7 @@ static void add_gpu(const struct doctor_machine *machine, const struct meters *m
                     const struct doctor_look *look, const struct err *why, struct findings *out)
 {
     struct finding finding = {.section = sensor_section, .name = "gpu energy", .mark = FINDING_NO};
-    const struct gauge_gpu *gpu = &meters->gpus[place];
+    const struct energy_meters_gpu *gpu = &meters->gpus[place];
     AUTO_FREE char *not_loaded = mem_printf("load %s's library", gpu->vendor->name);
     const char *label = gpu->label;
     const struct meter *meter = look->meter;

@@ -28,7 +28,7 @@ enum event_type {
     EVENT_ATTEMPT_ENDED,    /* outcome, duration_s, end_ns (CLOCK_MONOTONIC, of the command), exit_code, signal, reason,
                                 * parallel (of a parallel experiment: docs/parallel.md),
                                 * error, metrics {name: value}, history {name: {matches, step, epoch, seconds, value: lists}}, marks {taken, repeated, limited, refused},
-                                * log {bytes, lines}, energy (measure/gauge.h; null: nothing was measured),
+                                * log {bytes, lines}, energy (measure/energy_meters.h; null: nothing was measured),
                                 * failure {cause, line, text, why} (null: it did not fail), memory, snapshot {file, bytes};
                                 * after an out-of-memory failure oom, ladder: docs/oom.md */
     EVENT_RETRY_PAUSE,      /* seconds */

@@ -1,4 +1,4 @@
-#include "report/figures_text.h"
+#include "report/summary_stats_text.h"
 
 #include "base/mem.h"
 #include "base/shell_words.h"
@@ -164,12 +164,12 @@ static void say_uses(const struct page *page, const struct bench_command *comman
 
 static void say_ratio(const struct page *page, const struct bench_command *command, size_t quantity)
 {
-    const struct versus_quantity *ratio = bench_ratio(command, bench_quantities[quantity]);
+    const struct comparison_quantity *ratio = bench_ratio(command, bench_quantities[quantity]);
     bool colour = page->options->colour;
     if (!ratio)
         return;
-    AUTO_FREE char *text = figures_text_interval(ratio->ratio.ratio, &ratio->ratio.interval);
-    bool same = versus_cannot_tell(ratio);
+    AUTO_FREE char *text = summary_stats_text_interval(ratio->ratio.ratio, &ratio->ratio.interval);
+    bool same = comparison_cannot_tell(ratio);
     text_addf(page->out, "  %-10s  %s%s%s times", shown[quantity].label, !same && colour ? "\x1b[1m" : "", text,
               !same && colour ? "\x1b[0m" : "");
     text_add(page->out, same ? ": no significant difference\n" : "\n");
@@ -180,7 +180,7 @@ static char *followed_text(const struct bench_until_ratio *ratio)
 {
     struct stats_interval interval = {ratio->low, ratio->high, STATS_ORDER};
     if (ratio->has_low && ratio->has_high)
-        return figures_text_interval(ratio->ratio, &interval);
+        return summary_stats_text_interval(ratio->ratio, &interval);
     if (ratio->has_low || ratio->has_high)
         return mem_printf("%.4g (%s %.4g)", ratio->ratio, ratio->has_low ? "over" : "under",
                           ratio->has_low ? ratio->low : ratio->high);
@@ -225,7 +225,7 @@ static void say_comparison(const struct page *page, const struct bench_command *
         say_sequences(page, command, name, reference);
         return;
     }
-    size_t blocks = command->compared ? versus_blocks(&command->versus) : 0;
+    size_t blocks = command->compared ? comparison_blocks(&command->comparison) : 0;
     if (!command->compared) {
         text_addf(page->out, "%s against %s: too few runs count\n", name, reference);
         return;
@@ -335,11 +335,11 @@ static void add_markdown_ratio(const struct bench *bench, size_t which, struct t
 {
     const struct bench_command *command = &bench->commands[which];
     const struct bench_until_ratio *followed = &command->sequences[0];
-    const struct versus_quantity *ratio = bench_ratio(command, bench_quantities[0]);
+    const struct comparison_quantity *ratio = bench_ratio(command, bench_quantities[0]);
     bool until = bench->until && followed->blocks;
     AUTO_FREE char *text = which == bench->reference ? mem_strdup("1")
                            : until                   ? followed_text(followed)
-                           : ratio                   ? figures_text_interval(ratio->ratio.ratio, &ratio->ratio.interval)
+                           : ratio                   ? summary_stats_text_interval(ratio->ratio.ratio, &ratio->ratio.interval)
                                                      : mem_strdup("");
     text_addf(out, " %s |", text);
 }

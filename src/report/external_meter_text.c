@@ -1,4 +1,4 @@
-#include "report/figures_text.h"
+#include "report/summary_stats_text.h"
 
 #include "base/mem.h"
 #include "report/table.h"

@@ -20,7 +20,7 @@ struct page_options {
     struct reading carbon_g_per_kwh;
     enum run_life life;
     double reload_s; /* of a run that is under way: somebody writes the page anew, about so often; 0: nobody does */
-    const json_t *effects; /* as figures_effects_json gives them, or NULL: not known */
+    const json_t *effects; /* as summary_stats_effects_json gives them, or NULL: not known */
 };
 
 /* run: as results_read_json or page_study_json gives it. What cannot be read of one experiment is said in its place. */

@@ -48,8 +48,8 @@ static bool counts_energy(const struct runner *runner)
 
 static const struct rapl *packages_of(const struct runner *runner)
 {
-    const struct gauge_options *gauge = runner->request->gauge;
-    return gauge && gauge->host ? host_meter_rapl(gauge->host) : NULL;
+    const struct energy_meters_options *energy_meters = runner->request->energy_meters;
+    return energy_meters && energy_meters->host ? host_meter_rapl(energy_meters->host) : NULL;
 }
 
 static bool is_package(const struct runner *runner, size_t domain)
@@ -61,7 +61,7 @@ static bool is_package(const struct runner *runner, size_t domain)
 static int64_t split_mj(const struct lane *lane)
 {
     const struct cpu_split *split = &lane->runner->split;
-    return lane->gauge && gauge_reader(lane->gauge) < split->count ? split->parts_mj[gauge_reader(lane->gauge)] : 0;
+    return lane->energy_meters && energy_meters_reader(lane->energy_meters) < split->count ? split->parts_mj[energy_meters_reader(lane->energy_meters)] : 0;
 }
 
 static double cpu_j(const struct lane *lane)
@@ -78,9 +78,9 @@ static double cpu_j(const struct lane *lane)
 static struct reading live_j(const struct lane *lane)
 {
     const struct lane_budget *own = budget_of(lane);
-    const struct gauge_options *gauge = lane->runner->request->gauge;
+    const struct energy_meters_options *energy_meters = lane->runner->request->energy_meters;
     double cpu = own->read_ns ? cpu_j(lane) : 0;
-    bool known = own->read_ns && (gauge->gpu_count == 0 ? cpu > 0 : own->power_w.valid);
+    bool known = own->read_ns && (energy_meters->gpu_count == 0 ? cpu > 0 : own->power_w.valid);
     return (struct reading){own->gpu_j + cpu, known};
 }
 
@@ -168,7 +168,7 @@ static bool is_blind(struct runner *runner)
         return false;
     for (size_t i = 0; i < runner->lane_count; i++) {
         const struct lane *lane = &runner->lanes[i];
-        const char *what = lane->gauge ? budget_of(lane)->unmeasured : "the meters could not be started";
+        const char *what = lane->energy_meters ? budget_of(lane)->unmeasured : "the meters could not be started";
         if (!what || lane->lost || lane->retired)
             continue;
         break_unmeasured(runner, what);
@@ -220,15 +220,15 @@ static json_t *use_json(const struct use *use, const char *unit)
 static json_t *counted_json(const struct runner *runner)
 {
     json_t *json = json_array();
-    const struct gauge_options *gauge = runner->request->gauge;
+    const struct energy_meters_options *energy_meters = runner->request->energy_meters;
     const struct rapl *rapl = packages_of(runner);
     bool packages = false;
     for (size_t i = 0; rapl && i < rapl->count; i++)
         packages = packages || (rapl->domains[i].scope == RAPL_PACKAGE && rapl->domains[i].available);
-    if (gauge && gauge->gpu_count > 0)
-        json_array_append_new(json, json_string(gauge_scope_name(GAUGE_GPU)));
+    if (energy_meters && energy_meters->gpu_count > 0)
+        json_array_append_new(json, json_string(energy_meters_scope_name(ENERGY_GPU)));
     if (packages)
-        json_array_append_new(json, json_string(gauge_scope_name(GAUGE_PACKAGE)));
+        json_array_append_new(json, json_string(energy_meters_scope_name(ENERGY_PACKAGE)));
     return json;
 }
 
@@ -267,7 +267,7 @@ static void begin(struct lane *lane)
 {
     struct lane_budget *own = budget_of(lane);
     const struct rapl *rapl = packages_of(lane->runner);
-    if (!counts_energy(lane->runner) || !lane->gauge)
+    if (!counts_energy(lane->runner) || !lane->energy_meters)
         return;
     own->counters = rapl ? rapl->count : 0;
     own->first_mj = mem_resize(own->first_mj, own->counters + 1, sizeof *own->first_mj);
@@ -276,7 +276,7 @@ static void begin(struct lane *lane)
         own->first_mj[i] = own->last_mj[i] = -1;
     own->split_mj = split_mj(lane);
     own->gpu_j = 0;
-    own->power_w = gauge_power_w(lane->gauge);
+    own->power_w = energy_meters_power_w(lane->energy_meters);
     own->read_ns = lane->attempt.start_ns;
 }
 
@@ -286,7 +286,7 @@ static void look(struct lane *lane)
     int64_t now_ns = clock_monotonic_ns();
     if (!own->read_ns || lane->edged)
         return;
-    struct reading power_w = gauge_power_w(lane->gauge);
+    struct reading power_w = energy_meters_power_w(lane->energy_meters);
     if (power_w.valid)
         own->power_w = power_w;
     own->gpu_j += own->power_w.valid ? own->power_w.value * (double)(now_ns - own->read_ns) / (double)NS_PER_S : 0;

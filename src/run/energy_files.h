@@ -4,7 +4,7 @@
 #define TARE_RUN_ENERGY_FILES_H
 
 #include "base/err.h"
-#include "measure/gauge.h"
+#include "measure/energy_meters.h"
 
 #include <stdbool.h>
 #include <stdint.h>

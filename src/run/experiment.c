@@ -293,8 +293,8 @@ static void finish(struct lane *lane)
 {
     struct runner *runner = lane->runner;
     lane->experiment = NULL;
-    if (lane->gauge)
-        gauge_rest(lane->gauge);
+    if (lane->energy_meters)
+        energy_meters_rest(lane->energy_meters);
     /* One that another lane gave back meanwhile. */
     if (!lane->retired && !runner_halted(runner) && runner_has_more(runner))
         lane_enter(lane, PHASE_TAKING);

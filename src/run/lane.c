@@ -146,12 +146,12 @@ void lane_evidence(struct lane *lane, const char *kind, char *text)
 void lane_add_number(const struct lane *lane, json_t *json)
 {
     const struct run_lane *means = lane->means;
-    const struct gauge_options *gauge = lane->runner->request->gauge;
+    const struct energy_meters_options *energy_meters = lane->runner->request->energy_meters;
     if (lane->runner->lane_count < 2)
         return;
     json_t *gpus = json_array();
-    for (size_t i = 0; means && gauge && i < means->gpu_count; i++)
-        json_array_append_new(gpus, json_string(gauge->gpus[means->gpu_first + i].label));
+    for (size_t i = 0; means && energy_meters && i < means->gpu_count; i++)
+        json_array_append_new(gpus, json_string(energy_meters->gpus[means->gpu_first + i].label));
     json_object_set_new(json, "lane", json_integer((json_int_t)lane->number));
     json_object_set_new(json, "gpus", gpus);
 }

@@ -15,9 +15,9 @@ struct lane {
     double waited_s;  /* for experiments of other lanes, in this session */
     int64_t waits_ns; /* since when it does; 0: it does not */
     char *lost;   /* which of its GPUs, and why; NULL: none is */
-    struct gauge *gauge; /* NULL: nothing is measured */
-    sd_event_source *gauge_source;
-    int64_t gauge_until_ns; /* so long its meters are waited for before the first job */
+    struct energy_meters *energy_meters; /* NULL: nothing is measured */
+    sd_event_source *energy_meters_source;
+    int64_t energy_meters_until_ns; /* so long its meters are waited for before the first job */
     const struct phase_row *phases; /* run/phases.h */
     enum phase phase;
     const struct plan_experiment *experiment; /* in work or, while pausing, the next; NULL: none */

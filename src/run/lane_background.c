@@ -188,8 +188,8 @@ static enum outcome close_loop(struct lane *lane, char **error)
     struct gpu_memory_told told = lane_load_told(lane);
     gpu_memory_judge(lane, loop, &told);
     say_held(lane);
-    if (loop->gate_open && lane->gauge)
-        gauge_beside_end(lane->gauge, background->gauge_number, &loop->usage);
+    if (loop->gate_open && lane->energy_meters)
+        energy_meters_beside_end(lane->energy_meters, background->energy_meters_number, &loop->usage);
     if (loop->log_failed && !failed_before)
         log_lost(lane, &loop->log_err);
     return outcome;
@@ -392,8 +392,8 @@ static void loop_born(struct lane *lane)
     }
     background->phase = BACKGROUND_RUNNING;
     runner_tick_soon(lane->runner);
-    if (lane->gauge)
-        background->gauge_number = gauge_beside(lane->gauge, job_identity(background->loop.job));
+    if (lane->energy_meters)
+        background->energy_meters_number = energy_meters_beside(lane->energy_meters, job_identity(background->loop.job));
     lane_load_begin(lane);
 }
 

@@ -5,7 +5,7 @@
 
 #include "base/rng.h"
 #include "measure/colocated.h"
-#include "measure/gauge.h"
+#include "measure/energy_meters.h"
 #include "run/attempt.h"
 #include "run/load.h"
 #include "run/runner.h"
@@ -39,7 +39,7 @@ struct lane_background {
     enum background_phase phase;
     bool halted;         /* the attempt is being stopped: nothing is started any more */
     struct attempt loop; /* the one that lives; without a job none does */
-    size_t gauge_number;
+    size_t energy_meters_number;
     struct background_tally tally;
     uint64_t first_start_time; /* of the first loop's init, in clock ticks; 0: none was born */
     double first_death_s; /* beside the foreground, from its start */

@@ -214,7 +214,7 @@ static void of_background(struct lane *lane)
 
 static void of_machine(struct lane *lane, const json_t *energy)
 {
-    bool watched = json_is_object(energy) && lane->runner->request->gauge && lane->runner->request->gauge->host;
+    bool watched = json_is_object(energy) && lane->runner->request->energy_meters && lane->runner->request->energy_meters->host;
     double share;
     if (!watched)
         note(checks_of(lane), CHECK_OTHER_CPU, CHECK_NOT_MADE, mem_strdup("nothing was measured of the machine"));

@@ -41,8 +41,8 @@ static void init(struct lane *lane)
 
 static void prepare(struct lane *lane)
 {
-    if (lane->gauge)
-        gauge_prepare(lane->gauge);
+    if (lane->energy_meters)
+        energy_meters_prepare(lane->energy_meters);
 }
 
 /* Now and then a counter is read in step with its own updates, when the pauses are all alike: then every reading would
@@ -71,13 +71,13 @@ static int on_tick(sd_event_source *source, uint64_t us, void *context)
 {
     (void)us;
     struct lane *lane = context;
-    tell_reading(lane, "gpu_power_w", gauge_power_w(lane->gauge));
-    tell_reading(lane, "gpu_utilisation_percent", gauge_utilisation_percent(lane->gauge));
-    gauge_tick(lane->gauge);
+    tell_reading(lane, "gpu_power_w", energy_meters_power_w(lane->energy_meters));
+    tell_reading(lane, "gpu_utilisation_percent", energy_meters_utilisation_percent(lane->energy_meters));
+    energy_meters_tick(lane->energy_meters);
     /* Once for all who want to know (guard, load, memory): it costs the driver milliseconds, and shares of the multiprocessors are
      * told to the first who asks. */
     if (!lane->edged)
-        gauge_users(lane->gauge);
+        energy_meters_users(lane->energy_meters);
     OBSERVE(lane, look);
     int code = sd_event_source_set_time_relative(source, next_us(lane));
     return code < 0 ? code : sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
@@ -87,15 +87,15 @@ static void begin(struct lane *lane)
 {
     struct lane_energy *energy = energy_of(lane);
     struct runner *runner = lane->runner;
-    if (!lane->gauge && runner->request->gauge)
+    if (!lane->energy_meters && runner->request->energy_meters)
         lane_evidence(lane, "cpu_unchecked", mem_strdup("the meters could not be started: nothing was watched"));
-    if (!lane->gauge)
+    if (!lane->energy_meters)
         return;
     lane->measured = true;
     lane->edged = false;
     energy->mark_count = energy->gaps = 0;
     rng_seed(&energy->rng, (uint64_t)lane->attempt.start_ns);
-    gauge_begin(lane->gauge, job_identity(lane->attempt.job));
+    energy_meters_begin(lane->energy_meters, job_identity(lane->attempt.job));
     int code = sd_event_add_time_relative(runner->loop, &energy->timer, CLOCK_MONOTONIC, TICK_US, TICK_ACCURACY_US,
                                           on_tick, lane);
     if (code < 0)
@@ -110,17 +110,17 @@ static void take_mark(struct lane *lane, const struct mark *mark)
         return;
     energy->marks = mem_room(energy->marks, energy->mark_count, &energy->mark_capacity, sizeof *energy->marks);
     energy->marks[energy->mark_count++] = *mark;
-    gauge_mark(lane->gauge);
+    energy_meters_mark(lane->energy_meters);
 }
 
 static void edge(struct lane *lane)
 {
-    gauge_edge(lane->gauge);
+    energy_meters_edge(lane->energy_meters);
 }
 
 static void answered(struct lane *lane)
 {
-    if (lane->phase != PHASE_READING || gauge_waiting(lane->gauge) > 0)
+    if (lane->phase != PHASE_READING || energy_meters_waiting(lane->energy_meters) > 0)
         return;
     lane_cancel_timer(lane);
     lane_next(lane);
@@ -136,7 +136,7 @@ void phase_reading(struct lane *lane)
         return;
     }
     lane_edge(lane);
-    gauge_end(lane->gauge, usage);
+    energy_meters_end(lane->energy_meters, usage);
     lane_after(lane, ANSWER_US, lane_next);
     answered(lane);
 }
@@ -190,7 +190,7 @@ static void take_counter(struct lane *lane, size_t domain, const char *name, con
     say_file(lane, failed_before);
 }
 
-static void tell_device(struct lane *lane, const struct gauge_figures *device)
+static void tell_device(struct lane *lane, const struct energy_meters_figures *device)
 {
     static const struct {
         unsigned flag;
@@ -214,14 +214,14 @@ static void tell_device(struct lane *lane, const struct gauge_figures *device)
                                  100 * window->covered_share));
 }
 
-static void tell_result(struct lane *lane, const struct gauge_result *result)
+static void tell_result(struct lane *lane, const struct energy_meters_result *result)
 {
     struct text text = {0};
     for (size_t i = 0; i < result->device_count; i++)
         tell_device(lane, &result->devices[i]);
     OBSERVE(lane, measured, result);
     enum host_use use = host_window_use(&result->host, &text);
-    if (lane->runner->request->gauge->host && use != HOST_ALONE)
+    if (lane->runner->request->energy_meters->host && use != HOST_ALONE)
         lane_evidence(lane, use == HOST_SHARED ? "cpu_shared" : "cpu_unchecked", mem_strdup(text_get(&text)));
     if (result->host.clock_set_s != 0)
         lane_say(lane,
@@ -235,8 +235,8 @@ static json_t *measure(struct lane *lane)
 {
     struct lane_energy *energy = energy_of(lane);
     const struct attempt *attempt = &lane->attempt;
-    struct gauge *gauge = lane->gauge;
-    struct gauge_result result;
+    struct energy_meters *energy_meters = lane->energy_meters;
+    struct energy_meters_result result;
     size_t count = 0;
     struct epoch *epochs =
         epochs_cut(energy->marks, energy->mark_count, attempt->start_ns, attempt->end_ns, true, &count);
@@ -245,15 +245,15 @@ static json_t *measure(struct lane *lane)
                                   count, EPOCHS_MAX));
         count = 0;
     }
-    if (gauge_waiting(gauge) > 0 && energy->gaps == 0)
+    if (energy_meters_waiting(energy_meters) > 0 && energy->gaps == 0)
         lane_evidence(
             lane, "sampling_gap",
-            mem_printf("%zu readings at the end did not come within %d s", gauge_waiting(gauge), ANSWER_US / 1000000));
-    gauge_measure(gauge, attempt->start_ns, attempt->end_ns, epochs, count, &result);
-    gauge_measure_steps(gauge, attempt->start_ns, attempt->end_ns, lane_step_marks(lane), &result);
+            mem_printf("%zu readings at the end did not come within %d s", energy_meters_waiting(energy_meters), ANSWER_US / 1000000));
+    energy_meters_measure(energy_meters, attempt->start_ns, attempt->end_ns, epochs, count, &result);
+    energy_meters_measure_steps(energy_meters, attempt->start_ns, attempt->end_ns, lane_step_marks(lane), &result);
     tell_result(lane, &result);
-    json_t *json = gauge_result_json(&result, epochs);
-    gauge_result_fini(&result);
+    json_t *json = energy_meters_result_json(&result, epochs);
+    energy_meters_result_fini(&result);
     free(epochs);
     return json;
 }

@@ -31,7 +31,7 @@ struct lane_guard *guard_of(const struct lane *lane)
     return guard->count > 0 ? guard : NULL;
 }
 
-static void take_meters(struct lane *lane, const struct gauge_options *options)
+static void take_meters(struct lane *lane, const struct energy_meters_options *options)
 {
     if (options->gpu_count == 0)
         return;
@@ -139,8 +139,8 @@ void guard_ask(struct lane *lane, lane_step *step)
     guard->asked_ns = clock_monotonic_ns();
     for (size_t i = 0; i < guard->count; i++)
         guard->devices[i].answered = false;
-    gauge_tick(lane->gauge);
-    gauge_users(lane->gauge);
+    energy_meters_tick(lane->energy_meters);
+    energy_meters_users(lane->energy_meters);
     /* The deaf are asked too; with nobody else they get a moment. */
     lane_after(lane, guard_blind(guard) ? ANSWER_US / 30 : ANSWER_US, end_round);
 }

@@ -1,4 +1,4 @@
-/* lane_guard: the guard of a lane's GPUs: asks them through the gauge, lets guard/ judge, and carries out what
+/* lane_guard: the guard of a lane's GPUs: asks them through the energy_meters, lets guard/ judge, and carries out what
  * follows. Nothing here waits: every answer and every pause comes back through the loop. Private to run/. */
 #ifndef TARE_RUN_LANE_GUARD_H
 #define TARE_RUN_LANE_GUARD_H
@@ -105,7 +105,7 @@ void lane_checks_before(struct lane *lane, const struct guard_findings *findings
 
 /* The idle window, then done; false: none is wanted. (lane_idle.c) */
 bool guard_idle_begin(struct lane *lane, lane_step *done);
-void guard_idle_look(struct lane *lane); /* the gauge has answered something */
+void guard_idle_look(struct lane *lane); /* the energy_meters has answered something */
 void guard_idle_settle_former(struct lane *lane); /* the attempt before has the baseline after it now, or never will */
 void guard_former_take(struct lane *lane, const json_t *energy);
 /* Evidence where the attempt, which succeeded and was to use a GPU, used none of its lane's. energy, memory: as they are recorded. */

@@ -22,20 +22,20 @@ static double window_s(const struct lane *lane)
 static struct reading power_of(const struct lane *lane, const char *label, int64_t from_ns, int64_t to_ns,
                                struct reading *half_width_w)
 {
-    struct gauge_result result;
+    struct energy_meters_result result;
     struct reading power = {0};
     double seconds = (double)(to_ns - from_ns) / (double)NS_PER_S;
-    gauge_measure(lane->gauge, from_ns, to_ns, NULL, 0, &result);
+    energy_meters_measure(lane->energy_meters, from_ns, to_ns, NULL, 0, &result);
     *half_width_w = (struct reading){0};
     for (size_t i = 0; i < result.device_count; i++) {
-        const struct gauge_figures *figures = &result.devices[i];
-        if (figures->scope != GAUGE_GPU || strcmp(figures->name, label) != 0 || !figures->window.energy_j.valid)
+        const struct energy_meters_figures *figures = &result.devices[i];
+        if (figures->scope != ENERGY_GPU || strcmp(figures->name, label) != 0 || !figures->window.energy_j.valid)
             continue;
         power = (struct reading){figures->window.energy_j.value / seconds, true};
         *half_width_w =
             (struct reading){figures->window.half_width_j.value / seconds, figures->window.half_width_j.valid};
     }
-    gauge_result_fini(&result);
+    energy_meters_result_fini(&result);
     return power;
 }
 
@@ -67,7 +67,7 @@ static void measured(struct lane *lane)
 
 void guard_idle_look(struct lane *lane)
 {
-    if (gauge_waiting(lane->gauge) > 0)
+    if (energy_meters_waiting(lane->energy_meters) > 0)
         return;
     lane_cancel_timer(lane);
     measured(lane);
@@ -77,7 +77,7 @@ static void end_window(struct lane *lane)
 {
     struct lane_guard *guard = guard_of(lane);
     guard->idle_to_ns = clock_monotonic_ns();
-    gauge_edge(lane->gauge);
+    energy_meters_edge(lane->energy_meters);
     guard->waiting_edges = true;
     lane_after(lane, ANSWER_US, measured);
     guard_look(lane);
@@ -92,7 +92,7 @@ static void tick(struct lane *lane)
         end_window(lane);
         return;
     }
-    gauge_tick(lane->gauge);
+    energy_meters_tick(lane->energy_meters);
     uint64_t left_us = (uint64_t)(left_s * 1e6);
     lane_after(lane, left_us < TICK_US ? left_us : TICK_US, tick);
 }
@@ -103,9 +103,9 @@ bool guard_idle_begin(struct lane *lane, lane_step *done)
     if (window_s(lane) <= 0)
         return false;
     guard->idle_done = done;
-    gauge_prepare(lane->gauge);
+    energy_meters_prepare(lane->energy_meters);
     guard->idle_from_ns = clock_monotonic_ns();
-    gauge_edge(lane->gauge);
+    energy_meters_edge(lane->energy_meters);
     tick(lane);
     return true;
 }

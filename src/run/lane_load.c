@@ -228,7 +228,7 @@ static void measure_alone(struct lane *lane)
     int64_t start_ns = alone_start_ns(load), length_ns = load->alone_end_ns - start_ns;
     struct epoch slices[COLOCATED_SLICES];
     double power_w[COLOCATED_SLICES];
-    struct gauge_result result;
+    struct energy_meters_result result;
     if (load->verdict == LOAD_NONE || load->verdict == LOAD_SET || length_ns <= 0)
         return;
     for (int i = 0; i < COLOCATED_SLICES; i++)
@@ -236,32 +236,32 @@ static void measure_alone(struct lane *lane)
                                    .start_ns = start_ns + length_ns * i / COLOCATED_SLICES,
                                    .end_ns = start_ns + length_ns * (i + 1) / COLOCATED_SLICES,
                                    .has_end = true};
-    gauge_measure(lane->gauge, start_ns, load->alone_end_ns, slices, COLOCATED_SLICES, &result);
-    const struct window_energy *window = &result.sums[GAUGE_GPU].window;
+    energy_meters_measure(lane->energy_meters, start_ns, load->alone_end_ns, slices, COLOCATED_SLICES, &result);
+    const struct window_energy *window = &result.sums[ENERGY_GPU].window;
     load->has_alone = window->energy_j.valid && window->half_width_j.valid;
     double seconds = (double)length_ns / (double)NS_PER_S;
     for (int i = 0; i < COLOCATED_SLICES; i++)
-        power_w[i] = result.epochs[i].of[GAUGE_GPU].window.energy_j.value * COLOCATED_SLICES / seconds;
+        power_w[i] = result.epochs[i].of[ENERGY_GPU].window.energy_j.value * COLOCATED_SLICES / seconds;
     if (load->has_alone)
         colocated_alone(window->energy_j.value, window->half_width_j.value, seconds, power_w, COLOCATED_SLICES,
                         &load->alone);
-    gauge_result_fini(&result);
+    energy_meters_result_fini(&result);
 }
 
 /* The time alone is over: its last readings are waited for, then the foreground comes. */
 static void end_alone(struct lane *lane)
 {
     struct lane_load *load = load_of(lane);
-    struct gauge *gauge = lane->gauge;
-    if (gauge && !load->waiting) {
+    struct energy_meters *energy_meters = lane->energy_meters;
+    if (energy_meters && !load->waiting) {
         load->waiting = true;
-        gauge_edge(gauge);
+        energy_meters_edge(energy_meters);
     }
-    if (gauge && gauge_waiting(gauge) > 0 && clock_monotonic_ns() - load->alone_end_ns < ANSWER_MAX_NS) {
+    if (energy_meters && energy_meters_waiting(energy_meters) > 0 && clock_monotonic_ns() - load->alone_end_ns < ANSWER_MAX_NS) {
         arm(lane, ANSWER_US);
         return;
     }
-    if (gauge)
+    if (energy_meters)
         measure_alone(lane);
     lane_next(lane);
 }
@@ -287,12 +287,12 @@ static void decide(struct lane *lane)
 
 static void order_look(struct lane *lane)
 {
-    struct gauge *gauge = lane->gauge;
+    struct energy_meters *energy_meters = lane->energy_meters;
     /* Beside the foreground lane_energy.c and lane_watch.c see to both. */
-    if (!gauge || load_of(lane)->beside)
+    if (!energy_meters || load_of(lane)->beside)
         return;
-    gauge_tick(gauge);
-    gauge_users(gauge);
+    energy_meters_tick(energy_meters);
+    energy_meters_users(energy_meters);
 }
 
 static int on_timer(sd_event_source *source, uint64_t us, void *context)
@@ -321,8 +321,8 @@ void lane_load_prepare(struct lane *lane)
 {
     load_of(lane)->on = true;
     rng_seed(&load_of(lane)->rng, (uint64_t)clock_monotonic_ns());
-    if (lane->gauge)
-        gauge_prepare(lane->gauge);
+    if (lane->energy_meters)
+        energy_meters_prepare(lane->energy_meters);
 }
 
 void lane_load_begin(struct lane *lane)
@@ -344,7 +344,7 @@ static void begin(struct lane *lane)
     load->waiting = false;
     for (size_t i = 0; i < load->gpu_count; i++)
         colocated_start(&load->gpus[i].shares, lane->attempt.start_ns);
-    if (lane->gauge)
+    if (lane->energy_meters)
         arm(lane, next_us(lane));
 }
 

@@ -62,8 +62,8 @@ void lane_marks_take(void *context, const struct mark *mark)
         return;
     if (mark->source == MARK_FIFO && attempt->log)
         joblog_note_mark(attempt->log, mark);
-    enum mark_fate fate = marks_take(&attempt->marks, mark, clock_monotonic_ns());
-    if (fate == MARK_TAKEN) {
+    enum mark_task_status task_status = marks_take(&attempt->marks, mark, clock_monotonic_ns());
+    if (task_status == MARK_TAKEN) {
         int64_t now_ns = clock_monotonic_ns();
         OBSERVE(lane, mark, mark);
         /* Most come alone, and a tick may be far; those of a burst wait for it. */
@@ -72,7 +72,7 @@ void lane_marks_take(void *context, const struct mark *mark)
             record(lane);
         }
     }
-    if (fate != MARK_LIMITED || attempt->marks_limit_said)
+    if (task_status != MARK_LIMITED || attempt->marks_limit_said)
         return;
     attempt->marks_limit_said = true;
     lane_say(lane,

@@ -60,7 +60,7 @@ static json_t *alone_json(const struct lane_load *load)
     if (!load->has_alone)
         return json_null();
     json_t *json = json_object();
-    json_object_set_new(json, "scope", json_string(gauge_scope_name(GAUGE_GPU)));
+    json_object_set_new(json, "scope", json_string(energy_meters_scope_name(ENERGY_GPU)));
     json_object_set_new(json, "seconds", json_finite(alone->seconds));
     json_object_set_new(json, "joules", json_finite(alone->joules));
     json_object_set_new(json, "power_w", json_finite(alone->power_w));
@@ -68,7 +68,7 @@ static json_t *alone_json(const struct lane_load *load)
     return json;
 }
 
-static json_t *marginal_json(const struct lane_load *load, const struct gauge_figures *total, double seconds)
+static json_t *marginal_json(const struct lane_load *load, const struct energy_meters_figures *total, double seconds)
 {
     const struct window_energy *window = &total->window;
     struct colocated_marginal marginal;
@@ -77,7 +77,7 @@ static json_t *marginal_json(const struct lane_load *load, const struct gauge_fi
     colocated_marginal(window->energy_j.value, window->half_width_j.value, seconds, &load->alone, &marginal);
     json_t *json = json_object();
     json_object_set_new(json, "estimate", json_true());
-    json_object_set_new(json, "scope", json_string(gauge_scope_name(GAUGE_GPU)));
+    json_object_set_new(json, "scope", json_string(energy_meters_scope_name(ENERGY_GPU)));
     json_object_set_new(json, "source", json_string(window->source));
     json_object_set_new(json, "joules", json_finite(marginal.joules));
     json_object_set_new(json, "half_width_j", json_finite(marginal.half_width_j));
@@ -88,18 +88,18 @@ static json_t *marginal_json(const struct lane_load *load, const struct gauge_fi
 }
 
 /* Of every GPU that was measured; null when of one nothing was seen. */
-static json_t *split_json(const struct lane_load *load, const struct gauge_result *result, double seconds)
+static json_t *split_json(const struct lane_load *load, const struct energy_meters_result *result, double seconds)
 {
     struct colocated_split sum = {0}, one;
     size_t gpus = 0;
-    bool all = result->sums[GAUGE_GPU].window.energy_j.valid;
+    bool all = result->sums[ENERGY_GPU].window.energy_j.valid;
     for (size_t i = 0; all && i < result->device_count; i++) {
-        const struct gauge_figures *device = &result->devices[i];
+        const struct energy_meters_figures *device = &result->devices[i];
         const struct load_gpu *gpu = NULL;
-        for (size_t k = 0; k < load->gpu_count && device->scope == GAUGE_GPU; k++)
+        for (size_t k = 0; k < load->gpu_count && device->scope == ENERGY_GPU; k++)
             if (strcmp(load->gpus[k].label, device->name) == 0)
                 gpu = &load->gpus[k];
-        if (device->scope != GAUGE_GPU)
+        if (device->scope != ENERGY_GPU)
             continue;
         all = gpu && colocated_split(&gpu->shares, device->energy_mj, seconds, &one);
         if (all)
@@ -110,7 +110,7 @@ static json_t *split_json(const struct lane_load *load, const struct gauge_resul
         return json_null();
     json_t *json = json_object();
     json_object_set_new(json, "estimate", json_true());
-    json_object_set_new(json, "scope", json_string(gauge_scope_name(GAUGE_GPU)));
+    json_object_set_new(json, "scope", json_string(energy_meters_scope_name(ENERGY_GPU)));
     json_object_set_new(json, "total_mj", json_integer(sum.total_mj));
     json_object_set_new(json, "foreground_mj", json_integer(sum.foreground_mj));
     json_object_set_new(json, "background_mj", json_integer(sum.background_mj));
@@ -174,8 +174,8 @@ static json_t *end(struct lane *lane, json_t *ended)
         return NULL;
     const struct attempt *attempt = &lane->attempt;
     const struct lane_load *load = lane_load(lane);
-    bool measured = attempt->gate_open && attempt->end_ns > 0 && lane->gauge && lane->measured;
-    struct gauge_result result = {0};
+    bool measured = attempt->gate_open && attempt->end_ns > 0 && lane->energy_meters && lane->measured;
+    struct energy_meters_result result = {0};
     json_t *json = json_object();
     json_t *background = lane_background_json(lane);
     make_relative(attempt, background);
@@ -186,12 +186,12 @@ static json_t *end(struct lane *lane, json_t *ended)
     if (attempt->gate_open)
         tell_stall(lane);
     if (measured)
-        gauge_measure(lane->gauge, attempt->start_ns, attempt->end_ns, NULL, 0, &result);
+        energy_meters_measure(lane->energy_meters, attempt->start_ns, attempt->end_ns, NULL, 0, &result);
     double seconds = seconds_of(attempt->end_ns - attempt->start_ns);
     json_object_set_new(json, "foreground_marginal",
-                        measured ? marginal_json(load, &result.sums[GAUGE_GPU], seconds) : json_null());
+                        measured ? marginal_json(load, &result.sums[ENERGY_GPU], seconds) : json_null());
     json_object_set_new(json, "sm_share", measured ? split_json(load, &result, seconds) : json_null());
-    gauge_result_fini(&result);
+    energy_meters_result_fini(&result);
     return json;
 }
 

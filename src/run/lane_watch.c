@@ -83,7 +83,7 @@ static void edge(struct lane *lane)
     guard->edge_ns = clock_monotonic_ns();
     for (size_t i = 0; i < guard->count; i++)
         guard->devices[i].before_bytes = guard->devices[i].sample.readings.of[GPU_MEMORY_USED_BYTES];
-    gauge_users(lane->gauge);
+    energy_meters_users(lane->energy_meters);
 }
 
 static json_t *end(struct lane *lane, json_t *ended)

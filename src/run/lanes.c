@@ -22,8 +22,8 @@ static struct lane_tally *tally_of(const struct lane *lane)
 
 static struct host_meter *host_of(const struct runner *runner)
 {
-    const struct gauge_options *gauge = runner->request->gauge;
-    return gauge && runner->lane_count > 1 ? gauge->host : NULL;
+    const struct energy_meters_options *energy_meters = runner->request->energy_meters;
+    return energy_meters && runner->lane_count > 1 ? energy_meters->host : NULL;
 }
 
 void lanes_begin(struct runner *runner)
@@ -56,12 +56,12 @@ static void look(struct lane *lane)
 static int64_t part_mj(const struct lane *lane)
 {
     const struct cpu_split *split = &lane->runner->split;
-    return lane->gauge && gauge_reader(lane->gauge) < split->count ? split->parts_mj[gauge_reader(lane->gauge)] : 0;
+    return lane->energy_meters && energy_meters_reader(lane->energy_meters) < split->count ? split->parts_mj[energy_meters_reader(lane->energy_meters)] : 0;
 }
 
 static void begin(struct lane *lane)
 {
-    if (!lane->gauge)
+    if (!lane->energy_meters)
         return;
     edge(lane->runner);
     tally_of(lane)->share_from_mj = part_mj(lane);
@@ -84,7 +84,7 @@ static json_t *end(struct lane *lane, json_t *ended)
     json_t *json = json_object();
     int64_t share_mj = part_mj(lane) - tally_of(lane)->share_from_mj;
     json_object_set_new(json, "estimate", json_true());
-    json_object_set_new(json, "scope", json_string(gauge_scope_name(GAUGE_PACKAGE)));
+    json_object_set_new(json, "scope", json_string(energy_meters_scope_name(ENERGY_PACKAGE)));
     json_object_set_new(json, "by", json_string("CPU time"));
     json_object_set_new(json, "attributed_mj", json_integer(share_mj));
     json_object_set_new(json, "total_mj", json_integer(runner->split.total_mj - tally_of(lane)->total_from_mj));

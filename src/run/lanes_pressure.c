@@ -167,12 +167,12 @@ static void judge_link(struct lane *lane, int64_t now_ns)
 static void take_sample(struct lane *lane, const char *label, const struct gpu_sample *sample)
 {
     struct links *links = &lane->runner->links;
-    const struct gauge_options *gauge = lane->runner->request->gauge;
+    const struct energy_meters_options *energy_meters = lane->runner->request->energy_meters;
     const struct run_lane *means = lane->means;
     if (links->count == 0 || sample->t_ns <= 0)
         return;
     for (size_t i = 0; i < means->gpu_count; i++)
-        if (strcmp(gauge->gpus[means->gpu_first + i].label, label) == 0)
+        if (strcmp(energy_meters->gpus[means->gpu_first + i].label, label) == 0)
             links_take(links, means->gpu_first + i, sample->t_ns, &sample->readings);
     if (lane->phase == PHASE_RUNNING && sample->t_ns > lane->attempt.start_ns)
         judge_link(lane, sample->t_ns);
@@ -186,7 +186,7 @@ static void forget(struct lane *lane)
 
 static void begin(struct lane *lane)
 {
-    if (lane->gauge)
+    if (lane->energy_meters)
         forget(lane);
 }
 
@@ -213,7 +213,7 @@ static void tell_link(struct lane *lane)
                                .to_s = {(double)(to_ns - attempt->start_ns) / (double)NS_PER_S, true}});
 }
 
-static void measured(struct lane *lane, const struct gauge_result *result)
+static void measured(struct lane *lane, const struct energy_meters_result *result)
 {
     tell_host(lane, &result->host);
     tell_processors(lane, &result->host, result->job.cpu_s);

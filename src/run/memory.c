@@ -26,7 +26,7 @@ static const double NEAR_PEAK = 0.9;
 static const char main_mark[] = "epoch";
 
 struct memory_gpu {
-    const char *label; /* of the gauge */
+    const char *label; /* of the energy_meters */
     const char *uuid;  /* NULL: not known */
     bool by_process;   /* the driver names the job's processes: the figures are the job's own */
     double own_bytes;  /* now; without by_process all that is in use, less what was before the job */
@@ -71,7 +71,7 @@ static double window_s(const struct lane *lane)
 
 static const char *uuid_of(const struct lane *lane, const char *label)
 {
-    const struct gauge_options *options = lane->runner->request->gauge;
+    const struct energy_meters_options *options = lane->runner->request->energy_meters;
     for (size_t i = 0; options && i < options->gpu_count; i++)
         if (strcmp(options->gpus[i].label, label) == 0)
             return options->gpus[i].device;
@@ -123,7 +123,7 @@ static void prepare(struct lane *lane)
 
 static void begin(struct lane *lane)
 {
-    memory_of(lane)->on = lane->gauge != NULL;
+    memory_of(lane)->on = lane->energy_meters != NULL;
     if (lane->attempt.ledger)
         ledger_watch(lane->attempt.ledger, job_identity(lane->attempt.job)->pid);
 }
@@ -133,7 +133,7 @@ static void look(struct lane *lane)
     struct lane_memory *memory = memory_of(lane);
     if (!memory->on)
         return;
-    struct reading host = gauge_job_memory(lane->gauge);
+    struct reading host = energy_meters_job_memory(lane->energy_meters);
     if (host.valid)
         memory_curve_add(&memory->host, since_start_s(lane, clock_monotonic_ns()), host.value);
 }

@@ -66,13 +66,13 @@ static void look_for_loss(struct lane *lane)
     lane_event(lane, LANE_LOST);
 }
 
-static int on_gauge(sd_event_source *source, int fd, uint32_t events, void *context)
+static int on_energy_meters(sd_event_source *source, int fd, uint32_t events, void *context)
 {
     (void)source;
     (void)fd;
     (void)events;
     struct lane *lane = context;
-    gauge_dispatch(lane->gauge);
+    energy_meters_dispatch(lane->energy_meters);
     OBSERVE(lane, answered);
     look_for_loss(lane);
     return 0;
@@ -80,14 +80,14 @@ static int on_gauge(sd_event_source *source, int fd, uint32_t events, void *cont
 
 static void stop(struct lane *lane)
 {
-    lane->gauge_source = sd_event_source_disable_unref(lane->gauge_source);
-    gauge_free(lane->gauge);
-    lane->gauge = NULL;
+    lane->energy_meters_source = sd_event_source_disable_unref(lane->energy_meters_source);
+    energy_meters_free(lane->energy_meters);
+    lane->energy_meters = NULL;
 }
 
-static void start(struct lane *lane, const struct gauge_options *options)
+static void start(struct lane *lane, const struct energy_meters_options *options)
 {
-    struct gauge_listener listener = {.gap = on_gap,
+    struct energy_meters_listener listener = {.gap = on_gap,
                                       .sample = on_sample,
                                       .counter = on_counter,
                                       .unavailable = on_unavailable,
@@ -96,29 +96,29 @@ static void start(struct lane *lane, const struct gauge_options *options)
                                       .data = lane};
     struct err err = {0};
     int code = 0;
-    lane->gauge = gauge_new(options, &listener, &err);
-    if (lane->gauge)
-        code = sd_event_add_io(lane->runner->loop, &lane->gauge_source, gauge_fd(lane->gauge), EPOLLIN, on_gauge, lane);
+    lane->energy_meters = energy_meters_new(options, &listener, &err);
+    if (lane->energy_meters)
+        code = sd_event_add_io(lane->runner->loop, &lane->energy_meters_source, energy_meters_fd(lane->energy_meters), EPOLLIN, on_energy_meters, lane);
     if (code < 0)
         err_set(&err, "cannot watch the meters (error %d)", -code);
-    if (!lane->gauge || code < 0) {
+    if (!lane->energy_meters || code < 0) {
         stop(lane);
         runner_say(lane->runner, mem_printf("energy is not measured: %s", err.text));
         return;
     }
-    lane->gauge_until_ns = clock_monotonic_ns() + START_NS;
+    lane->energy_meters_until_ns = clock_monotonic_ns() + START_NS;
     OBSERVE(lane, meters, options);
 }
 
 void meters_start(struct runner *runner)
 {
-    const struct gauge_options *options = runner->request->gauge;
+    const struct energy_meters_options *options = runner->request->energy_meters;
     /* Without any sensor there still is what the job uses of the host. */
-    if (!options || (!gauge_useful(options) && !options->host))
+    if (!options || (!energy_meters_useful(options) && !options->host))
         return;
     for (size_t i = 0; i < runner->lane_count; i++) {
         const struct run_lane *means = runner->lanes[i].means;
-        struct gauge_options own = *options;
+        struct energy_meters_options own = *options;
         own.time_scale = runner->time_scale;
         own.link = links_shared(&runner->links);
         own.shares_host = runner->lane_count > 1;
@@ -138,7 +138,7 @@ void meters_stop(struct runner *runner)
 void phase_meters(struct lane *lane)
 {
     struct runner *runner = lane->runner;
-    if (!lane->gauge || !gauge_starting(lane->gauge) || clock_monotonic_ns() > lane->gauge_until_ns ||
+    if (!lane->energy_meters || !energy_meters_starting(lane->energy_meters) || clock_monotonic_ns() > lane->energy_meters_until_ns ||
         runner_halted(runner)) {
         lane_next(lane);
         return;

@@ -5,7 +5,7 @@
 
 #include "base/mark.h"
 #include "measure/guard/evidence.h"
-#include "measure/gauge.h"
+#include "measure/energy_meters.h"
 #include "gpu_memory/oom/growth.h"
 
 #include <jansson.h>
@@ -28,7 +28,7 @@ struct observer {
 
     /* The lane's life. */
     void (*init)(struct lane *lane);
-    void (*meters)(struct lane *lane, const struct gauge_options *options); /* they were started; never without a gauge */
+    void (*meters)(struct lane *lane, const struct energy_meters_options *options); /* they were started; never without the energy_meters */
     void (*fini)(struct lane *lane);
 
     /* An attempt, from its preflight to its record. */
@@ -44,7 +44,7 @@ struct observer {
     void (*stop)(struct lane *lane);    /* it is being stopped */
     void (*edge)(struct lane *lane);    /* its command has ended, and it is measured */
     void (*evidence)(struct lane *lane, const struct lane_evidence_entry *entry); /* is about to be recorded */
-    void (*measured)(struct lane *lane, const struct gauge_result *result);       /* the whole of it */
+    void (*measured)(struct lane *lane, const struct energy_meters_result *result);       /* the whole of it */
     json_t *(*end)(struct lane *lane, json_t *ended); /* ended: what is recorded, so far; NULL: there is nothing to add */
     void (*over)(struct lane *lane);                  /* it was recorded */
 

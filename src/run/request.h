@@ -24,7 +24,7 @@ struct run_listener {
 
 struct again;           /* run/again.h */
 struct cpus;            /* base/cpus.h */
-struct gauge_options;   /* measure/gauge.h */
+struct energy_meters_options;   /* measure/energy_meters.h */
 struct governor_keeper; /* machine/governor/governor_keeper.h */
 struct gpu_locks;       /* machine/gpu/lock.h */
 struct guardian;        /* machine/contain/guardian.h */
@@ -46,7 +46,7 @@ struct run_gpu_locks {
 
 /* GPUs on which one experiment at a time runs. */
 struct run_lane {
-    size_t gpu_first, gpu_count; /* of those that gauge has */
+    size_t gpu_first, gpu_count; /* of those that energy_meters has */
     struct strv environment;     /* NAME=VALUE: how its jobs see these GPUs and no others; empty: as they are */
     const struct cpus *cpus;     /* on which its jobs run; NULL: on all */
     struct strv buses;           /* PCI addresses of these GPUs, where they are known */
@@ -68,7 +68,7 @@ struct run_request {
     struct run_listener listener;
     const struct census_roots *roots;  /* where processes and devices are looked for; NULL: the machine's own */
     const char *sysroot;               /* where the machine's /sys is; NULL: "" */
-    const struct gauge_options *gauge; /* what measures energy; NULL: nothing does */
+    const struct energy_meters_options *energy_meters; /* what measures energy; NULL: nothing does */
     const struct run_lane *lanes;      /* each runs an experiment at the same time as the others */
     size_t lane_count;                 /* 0: one, with all GPUs */
     struct run_gpu_locks gpu_locks;

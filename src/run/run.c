@@ -109,11 +109,11 @@ static bool watch(struct runner *runner, struct signals *signals, struct err *er
 
 static bool read_time_scale(const struct run_request *request, double *out, struct err *err)
 {
-    const struct gauge_options *gauge = request->gauge;
+    const struct energy_meters_options *energy_meters = request->energy_meters;
     if (!time_scale_read(strv_env_get(request->environment, TIME_SCALE_VARIABLE), out, err))
         return false;
-    for (size_t i = 0; gauge && i < gauge->gpu_count; i++)
-        if (!time_scale_permitted(*out, gauge->gpus[i].vendor->backend, gauge->gpus[i].library, err))
+    for (size_t i = 0; energy_meters && i < energy_meters->gpu_count; i++)
+        if (!time_scale_permitted(*out, energy_meters->gpus[i].vendor->backend, energy_meters->gpus[i].library, err))
             return false;
     return true;
 }

@@ -3,7 +3,7 @@
 #define TARE_RUN_RUNNER_H
 
 #include "machine/sensors/cpu_split.h"
-#include "measure/gauge.h"
+#include "measure/energy_meters.h"
 #include "plan/plan.h"
 #include "run/links.h"
 #include "run/request.h"

@@ -7,7 +7,7 @@
 #include "session/command.h"
 #include "session/message.h"
 #include "session/reading_folders.h"
-#include "report/figures_text.h"
+#include "report/summary_stats_text.h"
 #include "tare_build.h"
 #include "report/live/width.h"
 

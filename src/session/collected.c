@@ -81,9 +81,9 @@ static void add_story(const struct collect_item *item, struct text *out)
         add_legible(out, item->why);
         between = "; ";
     }
-    if (item->fate) {
+    if (item->task_status) {
         text_add(out, between);
-        add_legible(out, item->fate);
+        add_legible(out, item->task_status);
     }
 }
 
@@ -95,7 +95,7 @@ static void add_stories(const struct collected *collected, struct text *out)
         for (size_t i = 0; i < collected->plan.count; i++) {
             const struct collect_item *item = &collected->items[i];
             if (!collect_is_missing(item->state) || (item->state == COLLECT_WAITING) != waiting ||
-                (waiting && !item->fate))
+                (waiting && !item->task_status))
                 continue;
             if (named++ >= NAMED_MAX) {
                 left++;
@@ -184,7 +184,7 @@ json_t *collected_json(const struct collected *collected, const char *run_dir)
         json_object_set_new(entry, "starts", json_integer(item->start));
         json_object_set_new(entry, "host", json_text_or_null(item->host));
         json_object_set_new(entry, "error", json_text_or_null(item->why));
-        json_object_set_new(entry, "scheduler", json_text_or_null(item->fate));
+        json_object_set_new(entry, "scheduler", json_text_or_null(item->task_status));
         json_array_append_new(items, entry);
     }
     for (size_t i = 0; i < collected->node_count; i++) {

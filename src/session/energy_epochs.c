@@ -15,14 +15,14 @@ static const double BYTES_PER_MIB = 1 << 20;
 
 /* Which columns have anything in them. */
 struct columns {
-    bool of[GAUGE_SCOPES], gpu_memory, host_memory;
+    bool of[ENERGY_SCOPES], gpu_memory, host_memory;
     bool names; /* several names are marked */
 };
 
 static const struct {
-    enum gauge_scope scope;
+    enum energy_meters_scope scope;
     const char *energy, *power;
-} scopes[] = {{GAUGE_GPU, "GPU J", "GPU W"}, {GAUGE_PACKAGE, "CPU J", "CPU W"}, {GAUGE_DRAM, "DRAM J", NULL}};
+} scopes[] = {{ENERGY_GPU, "GPU J", "GPU W"}, {ENERGY_PACKAGE, "CPU J", "CPU W"}, {ENERGY_DRAM, "DRAM J", NULL}};
 
 enum { SCOPES = sizeof scopes / sizeof *scopes };
 
@@ -30,10 +30,10 @@ static struct columns find_columns(const struct measured *measured)
 {
     struct columns columns = {0};
     for (size_t i = 0; i < measured->result.epoch_count; i++) {
-        const struct gauge_epoch *epoch = &measured->result.epochs[i];
-        for (int scope = 0; scope < GAUGE_SCOPES; scope++)
+        const struct energy_meters_epoch *epoch = &measured->result.epochs[i];
+        for (int scope = 0; scope < ENERGY_SCOPES; scope++)
             columns.of[scope] |= epoch->of[scope].window.energy_j.valid;
-        columns.gpu_memory |= epoch->of[GAUGE_GPU].memory_peak_bytes.valid;
+        columns.gpu_memory |= epoch->of[ENERGY_GPU].memory_peak_bytes.valid;
         columns.host_memory |= epoch->host_memory_peak_bytes.valid;
         columns.names |= strcmp(measured->epochs[i].name, measured->epochs[0].name) != 0;
     }
@@ -80,7 +80,7 @@ static struct reading mib(struct reading bytes)
     return (struct reading){bytes.value / BYTES_PER_MIB, bytes.valid};
 }
 
-static void add_row(const struct epoch *epoch, const struct gauge_epoch *figures, const struct columns *columns,
+static void add_row(const struct epoch *epoch, const struct energy_meters_epoch *figures, const struct columns *columns,
                     struct table *table)
 {
     AUTO_FREE char *title = epoch_title(epoch, columns);
@@ -97,7 +97,7 @@ static void add_row(const struct epoch *epoch, const struct gauge_epoch *figures
             add_cell(table, window->power_mean_w, 1);
     }
     if (columns->gpu_memory)
-        add_cell(table, mib(figures->of[GAUGE_GPU].memory_peak_bytes), 0);
+        add_cell(table, mib(figures->of[ENERGY_GPU].memory_peak_bytes), 0);
     if (columns->host_memory)
         add_cell(table, mib(figures->host_memory_peak_bytes), 0);
     table_add_cell(table, title, NULL);
@@ -126,7 +126,7 @@ static void set(json_t *json, const char *key, struct reading reading)
     json_object_set_new(json, key, reading.valid ? json_finite(number_round(reading.value, DIGITS)) : json_null());
 }
 
-static void set_energy(json_t *json, const char *energy, const char *half_width, const struct gauge_figures *figures)
+static void set_energy(json_t *json, const char *energy, const char *half_width, const struct energy_meters_figures *figures)
 {
     const struct window_energy *window = &figures->window;
     json_object_set_new(json, energy,
@@ -134,7 +134,7 @@ static void set_energy(json_t *json, const char *energy, const char *half_width,
     set(json, half_width, window->half_width_j);
 }
 
-static json_t *epoch_json(const struct epoch *epoch, const struct gauge_epoch *figures, int64_t start_ns)
+static json_t *epoch_json(const struct epoch *epoch, const struct energy_meters_epoch *figures, int64_t start_ns)
 {
     bool itself = epoch->part == EPOCH_ITSELF;
     json_t *json = json_object();
@@ -145,11 +145,11 @@ static json_t *epoch_json(const struct epoch *epoch, const struct gauge_epoch *f
     json_object_set_new(json, "end_s", json_finite((double)(epoch->end_ns - start_ns) / (double)NS_PER_S));
     json_object_set_new(json, "duration_s", json_finite((double)(epoch->end_ns - epoch->start_ns) / (double)NS_PER_S));
     json_object_set_new(json, "source", itself ? json_string(mark_source_name(epoch->source)) : json_null());
-    set_energy(json, "gpu_energy_j", "gpu_half_width_j", &figures->of[GAUGE_GPU]);
-    set(json, "gpu_power_w", figures->of[GAUGE_GPU].window.power_mean_w);
-    set(json, "gpu_mem_peak_mib", mib(figures->of[GAUGE_GPU].memory_peak_bytes));
-    set_energy(json, "cpu_energy_j", "cpu_half_width_j", &figures->of[GAUGE_PACKAGE]);
-    set_energy(json, "dram_energy_j", "dram_half_width_j", &figures->of[GAUGE_DRAM]);
+    set_energy(json, "gpu_energy_j", "gpu_half_width_j", &figures->of[ENERGY_GPU]);
+    set(json, "gpu_power_w", figures->of[ENERGY_GPU].window.power_mean_w);
+    set(json, "gpu_mem_peak_mib", mib(figures->of[ENERGY_GPU].memory_peak_bytes));
+    set_energy(json, "cpu_energy_j", "cpu_half_width_j", &figures->of[ENERGY_PACKAGE]);
+    set_energy(json, "dram_energy_j", "dram_half_width_j", &figures->of[ENERGY_DRAM]);
     set(json, "host_mem_peak_mib", mib(figures->host_memory_peak_bytes));
     return json;
 }

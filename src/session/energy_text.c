@@ -17,14 +17,14 @@ static const double COVERED_ENOUGH = 0.99;
 
 bool energy_text_any(const struct measured *measured)
 {
-    const struct gauge_result *result = &measured->result;
+    const struct energy_meters_result *result = &measured->result;
     for (size_t i = 0; i < result->device_count; i++)
-        if (result->devices[i].scope != GAUGE_PLATFORM && result->devices[i].window.energy_j.valid)
+        if (result->devices[i].scope != ENERGY_PLATFORM && result->devices[i].window.energy_j.valid)
             return true;
     return false;
 }
 
-static bool has_scope(const struct gauge_result *result, enum gauge_scope scope)
+static bool has_scope(const struct energy_meters_result *result, enum energy_meters_scope scope)
 {
     for (size_t i = 0; i < result->device_count; i++)
         if (result->devices[i].scope == scope)
@@ -37,16 +37,16 @@ static void add_missing(struct text *out, const char *name, const char *reason)
     text_addf(out, "%s%s: %s", out->length > 0 ? "; " : "", name, reason);
 }
 
-static bool is_told(const struct gauge_missing *missing)
+static bool is_told(const struct energy_meters_missing *missing)
 {
-    return missing->scope == GAUGE_GPU || missing->scope == GAUGE_DRAM;
+    return missing->scope == ENERGY_GPU || missing->scope == ENERGY_DRAM;
 }
 
 /* Those that are missing for one reason are told together. */
-static void add_devices(struct text *out, const struct gauge_result *result)
+static void add_devices(struct text *out, const struct energy_meters_result *result)
 {
     for (size_t i = 0, next; i < result->missing_count; i = next) {
-        const struct gauge_missing *missing = result->missing;
+        const struct energy_meters_missing *missing = result->missing;
         AUTO_TEXT struct text names = {0};
         text_add(&names, missing[i].name);
         for (next = i + 1; next < result->missing_count && missing[next].scope == missing[i].scope &&
@@ -60,9 +60,9 @@ static void add_devices(struct text *out, const struct gauge_result *result)
 
 char *energy_text_missing(const struct energy_page *page)
 {
-    const struct gauge_result *result = &page->measured->result;
+    const struct energy_meters_result *result = &page->measured->result;
     const struct rapl *rapl = page->options->host ? host_meter_rapl(page->options->host) : NULL;
-    bool no_package = !has_scope(result, GAUGE_PACKAGE);
+    bool no_package = !has_scope(result, ENERGY_PACKAGE);
     struct text text = {0};
     if (page->options->gpu_count == 0)
         add_missing(&text, "GPU", "no NVIDIA GPU is seen here");
@@ -97,7 +97,7 @@ static void add_line(struct text *out, const struct text *line)
         text_addf(out, "%*s%s\n", INDENT + ENERGY_WIDTH, "", text_get(line));
 }
 
-static void add_power(const struct gauge_figures *figures, struct text *out)
+static void add_power(const struct energy_meters_figures *figures, struct text *out)
 {
     const struct window_energy *window = &figures->window;
     struct reading kwh = window_kwh(window->energy_j);
@@ -108,7 +108,7 @@ static void add_power(const struct gauge_figures *figures, struct text *out)
     add_line(out, &line);
 }
 
-static void add_state(const struct gauge_figures *figures, struct text *out)
+static void add_state(const struct energy_meters_figures *figures, struct text *out)
 {
     static const struct reading none = {0};
     AUTO_TEXT struct text line = {0};
@@ -120,7 +120,7 @@ static void add_state(const struct gauge_figures *figures, struct text *out)
     add_line(out, &line);
 }
 
-static void add_doubt(const struct gauge_figures *figures, struct text *out)
+static void add_doubt(const struct energy_meters_figures *figures, struct text *out)
 {
     const struct window_energy *window = &figures->window;
     AUTO_TEXT struct text line = {0};
@@ -134,7 +134,7 @@ static void add_doubt(const struct gauge_figures *figures, struct text *out)
     add_line(out, &line);
 }
 
-static void add_energy(const struct gauge_figures *figures, struct text *out)
+static void add_energy(const struct energy_meters_figures *figures, struct text *out)
 {
     const struct window_energy *window = &figures->window;
     AUTO_TEXT struct text energy = {0};
@@ -150,7 +150,7 @@ static void add_energy(const struct gauge_figures *figures, struct text *out)
 }
 
 /* Where somebody states the sensor's gain. */
-static void add_expanded(const struct gauge_figures *figures, struct text *out)
+static void add_expanded(const struct energy_meters_figures *figures, struct text *out)
 {
     struct energy_budget budget;
     AUTO_TEXT struct text line = {0};
@@ -163,11 +163,11 @@ static void add_expanded(const struct gauge_figures *figures, struct text *out)
     add_line(out, &line);
 }
 
-static void add_device(const struct gauge_figures *figures, struct text *out)
+static void add_device(const struct energy_meters_figures *figures, struct text *out)
 {
     const struct window_energy *window = &figures->window;
     add_energy(figures, out);
-    text_addf(out, "%s (%s", figures->name, gauge_scope_name(figures->scope));
+    text_addf(out, "%s (%s", figures->name, energy_meters_scope_name(figures->scope));
     if (window->energy_j.valid)
         text_addf(out, ", %s)\n", window->source);
     else
@@ -178,11 +178,11 @@ static void add_device(const struct gauge_figures *figures, struct text *out)
     add_doubt(figures, out);
 }
 
-static void add_sums(const struct gauge_result *result, struct text *out)
+static void add_sums(const struct energy_meters_result *result, struct text *out)
 {
-    static const char *const names[GAUGE_SCOPES] = {"all GPUs", "all CPU packages", "all DRAM", NULL};
-    for (int scope = 0; scope < GAUGE_SCOPES; scope++) {
-        const struct gauge_figures *sum = &result->sums[scope];
+    static const char *const names[ENERGY_SCOPES] = {"all GPUs", "all CPU packages", "all DRAM", NULL};
+    for (int scope = 0; scope < ENERGY_SCOPES; scope++) {
+        const struct energy_meters_figures *sum = &result->sums[scope];
         if (!names[scope] || sum->devices < 2 || !sum->window.energy_j.valid)
             continue;
         add_energy(sum, out);
@@ -209,7 +209,7 @@ static void add_edges(const struct measured *measured, struct text *out)
 }
 
 /* What a step's phases draw. */
-static void add_steps(const struct gauge_result *result, struct text *out)
+static void add_steps(const struct energy_meters_result *result, struct text *out)
 {
     for (size_t i = 0; i < result->step_count; i++) {
         const struct step_power *power = &result->steps[i].power;
@@ -230,7 +230,7 @@ static void add_steps(const struct gauge_result *result, struct text *out)
         text_add_char(out, '\n');
 }
 
-static bool gain_is_stated(const struct gauge_result *result)
+static bool gain_is_stated(const struct energy_meters_result *result)
 {
     for (size_t i = 0; i < result->device_count; i++)
         if (!(result->devices[i].gain.bound > 0))
@@ -241,7 +241,7 @@ static bool gain_is_stated(const struct gauge_result *result)
 void energy_text(const struct energy_page *page, struct text *out)
 {
     const struct measured *measured = page->measured;
-    const struct gauge_result *result = &measured->result;
+    const struct energy_meters_result *result = &measured->result;
     AUTO_FREE char *missing = energy_text_missing(page);
     double duration_s = (double)(measured->end_ns - measured->start_ns) / (double)NS_PER_S;
     text_addf(out, "%s %.3f s, %s:\n\n", result->device_count > 0 ? "Energy of" : "Measured for", duration_s,
@@ -270,7 +270,7 @@ json_t *energy_text_json(const struct energy_page *page)
                                           "written_bytes", "processes_peak",    "job_share"};
     const struct measured *measured = page->measured;
     AUTO_FREE char *missing = energy_text_missing(page);
-    json_t *json = gauge_result_json(&measured->result, measured->epochs), *notes = json_array();
+    json_t *json = energy_meters_result_json(&measured->result, measured->epochs), *notes = json_array();
     json_t *host = json_object_get(json, "host");
     json_object_set_new(json, "epochs", energy_epochs_json(measured));
     for (size_t i = 0; !measured->has_subject && i < sizeof of_jobs / sizeof *of_jobs; i++)
@@ -306,7 +306,7 @@ static void add_io(const struct host_job_figures *job, int indent, int width, st
     }
 }
 
-void energy_host_text(const struct gauge_result *result, double duration_s, int indent, int width, struct text *out)
+void energy_host_text(const struct energy_meters_result *result, double duration_s, int indent, int width, struct text *out)
 {
     const struct host_job_figures *job = &result->job;
     if (!job->cpu_s.valid && !job->memory_peak_bytes.valid)

@@ -3,14 +3,14 @@
 #define TARE_SESSION_ENERGY_TEXT_H
 
 #include "base/text.h"
-#include "measure/gauge.h"
+#include "measure/energy_meters.h"
 #include "session/measuring.h"
 
 #include <jansson.h>
 
 struct energy_page {
     const struct measured *measured;
-    const struct gauge_options *options; /* what was asked for: what is missing of it has its reason there */
+    const struct energy_meters_options *options; /* what was asked for: what is missing of it has its reason there */
     const char *until;                   /* "until process 12 (python3) ended" */
 };
 
@@ -36,6 +36,6 @@ json_t *energy_epochs_json(const struct measured *measured);
 /* What the processes that were measured used of the host, as rows of the table. Pure. */
 
 /* width: of the column of values, behind indent blanks. */
-void energy_host_text(const struct gauge_result *result, double duration_s, int indent, int width, struct text *out);
+void energy_host_text(const struct energy_meters_result *result, double duration_s, int indent, int width, struct text *out);
 
 #endif

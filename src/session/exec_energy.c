@@ -14,7 +14,7 @@
 void exec_energy_prepare(struct exec_energy *energy, struct strv *environment)
 {
     struct err err = {0};
-    if (!energy->gauge)
+    if (!energy->energy_meters)
         return;
     energy->marks = exec_marks_new(environment, &err);
     if (err.text[0])
@@ -24,9 +24,9 @@ void exec_energy_prepare(struct exec_energy *energy, struct strv *environment)
 void exec_energy_begin(struct exec_energy *energy, struct job *job)
 {
     struct err err = {0};
-    if (!energy->gauge)
+    if (!energy->energy_meters)
         return;
-    energy->measuring = measuring_new(energy->gauge, &err);
+    energy->measuring = measuring_new(energy->energy_meters, &err);
     if (energy->measuring)
         measuring_begin(energy->measuring, &(struct measuring_subject){.job = job_identity(job)});
     else
@@ -111,7 +111,7 @@ void exec_energy_show(struct exec_energy *energy, json_t *gpu_memory)
         return;
     }
     measuring_finish(energy->measuring, &measured);
-    struct energy_page page = {.measured = &measured, .options = energy->gauge, .until = "until the command ended"};
+    struct energy_page page = {.measured = &measured, .options = energy->energy_meters, .until = "until the command ended"};
     if (doubt)
         strv_add(&measured.notes, doubt);
     if (!energy->json_path)

@@ -13,7 +13,7 @@ struct exec_marks;
 
 /* All zero: energy is not asked for, and every function does nothing. */
 struct exec_energy {
-    const struct gauge_options *gauge;
+    const struct energy_meters_options *energy_meters;
     const char *json_path;       /* instead of the table; NULL: none */
     struct measuring *measuring; /* NULL: nothing is measured */
     struct exec_marks *marks;    /* NULL: there are none */

@@ -24,7 +24,7 @@ enum { EPOCHS_MAX = 10000 };
 enum { NOTES_MAX = 8, LOOK_MS = 20 };
 
 struct measuring {
-    struct gauge *gauge;
+    struct energy_meters *energy_meters;
     struct host_meter *host;
     struct rng rng;
     int64_t new_ns, tick_ns, ready_ns, start_ns, end_ns;
@@ -45,15 +45,15 @@ static void note_gap(void *data, const char *label, const struct meter_gap *gap)
                    mem_printf("%s: nothing was read from %.1f s on: %s", label, at_s > 0 ? at_s : 0, gap->reason));
 }
 
-struct measuring *measuring_new(const struct gauge_options *options, struct err *err)
+struct measuring *measuring_new(const struct energy_meters_options *options, struct err *err)
 {
     struct measuring *measuring = mem_alloc(sizeof *measuring);
-    struct gauge_listener listener = {.gap = note_gap, .data = measuring};
+    struct energy_meters_listener listener = {.gap = note_gap, .data = measuring};
     rng_seed(&measuring->rng, (uint64_t)clock_monotonic_ns());
     measuring->new_ns = clock_monotonic_ns();
     measuring->host = options->host;
-    measuring->gauge = gauge_new(options, &listener, err);
-    if (measuring->gauge)
+    measuring->energy_meters = energy_meters_new(options, &listener, err);
+    if (measuring->energy_meters)
         return measuring;
     free(measuring);
     return NULL;
@@ -63,7 +63,7 @@ void measuring_free(struct measuring *measuring)
 {
     if (!measuring)
         return;
-    gauge_free(measuring->gauge);
+    energy_meters_free(measuring->energy_meters);
     strv_fini(&measuring->notes);
     free(measuring->marks);
     step_marks_fini(&measuring->steps);
@@ -72,12 +72,12 @@ void measuring_free(struct measuring *measuring)
 
 int measuring_fd(const struct measuring *measuring)
 {
-    return gauge_fd(measuring->gauge);
+    return energy_meters_fd(measuring->energy_meters);
 }
 
 bool measuring_starting(const struct measuring *measuring)
 {
-    return gauge_starting(measuring->gauge) && clock_monotonic_ns() - measuring->new_ns < START_NS;
+    return energy_meters_starting(measuring->energy_meters) && clock_monotonic_ns() - measuring->new_ns < START_NS;
 }
 
 int measuring_wait_ms(const struct measuring *measuring)
@@ -97,12 +97,12 @@ static void set_tick(struct measuring *measuring, int64_t now_ns)
 void measuring_step(struct measuring *measuring)
 {
     int64_t now_ns = clock_monotonic_ns();
-    gauge_dispatch(measuring->gauge);
-    if (measuring->ready_ns == 0 && !gauge_starting(measuring->gauge))
+    energy_meters_dispatch(measuring->energy_meters);
+    if (measuring->ready_ns == 0 && !energy_meters_starting(measuring->energy_meters))
         measuring->ready_ns = now_ns;
     if (measuring->start_ns == 0 || measuring->end_ns != 0 || now_ns < measuring->tick_ns)
         return;
-    gauge_tick(measuring->gauge);
+    energy_meters_tick(measuring->energy_meters);
     set_tick(measuring, now_ns);
 }
 
@@ -111,17 +111,17 @@ void measuring_begin(struct measuring *measuring, const struct measuring_subject
     measuring->start_ns = clock_monotonic_ns();
     measuring->has_subject = subject->job || subject->pid != 0;
     if (subject->pid != 0)
-        gauge_begin_process(measuring->gauge, subject->pid, subject->start_time);
+        energy_meters_begin_process(measuring->energy_meters, subject->pid, subject->start_time);
     else
-        gauge_begin(measuring->gauge, subject->job);
+        energy_meters_begin(measuring->energy_meters, subject->job);
     set_tick(measuring, measuring->start_ns);
 }
 
 void measuring_end(struct measuring *measuring, const struct job_usage *usage, int64_t end_ns)
 {
     measuring->end_ns = end_ns > measuring->start_ns ? end_ns : clock_monotonic_ns();
-    gauge_edge(measuring->gauge);
-    gauge_end(measuring->gauge, usage);
+    energy_meters_edge(measuring->energy_meters);
+    energy_meters_end(measuring->energy_meters, usage);
 }
 
 bool measuring_has_ended(const struct measuring *measuring)
@@ -134,7 +134,7 @@ void measuring_mark(struct measuring *measuring, const struct mark *mark)
     measuring->marks =
         mem_room(measuring->marks, measuring->mark_count, &measuring->mark_capacity, sizeof *measuring->marks);
     measuring->marks[measuring->mark_count++] = *mark;
-    gauge_mark(measuring->gauge);
+    energy_meters_mark(measuring->energy_meters);
 }
 
 bool measuring_mark_step(struct measuring *measuring, const struct mark *mark)
@@ -145,10 +145,10 @@ bool measuring_mark_step(struct measuring *measuring, const struct mark *mark)
 /* The answers come with the meters' own times: reading them late costs nothing. */
 static void await_answers(struct measuring *measuring)
 {
-    struct pollfd wait = {.fd = gauge_fd(measuring->gauge), .events = POLLIN};
+    struct pollfd wait = {.fd = energy_meters_fd(measuring->energy_meters), .events = POLLIN};
     int64_t until_ns = clock_monotonic_ns() + ANSWER_NS;
     measuring_step(measuring);
-    while (gauge_waiting(measuring->gauge) > 0 && clock_monotonic_ns() < until_ns) {
+    while (energy_meters_waiting(measuring->energy_meters) > 0 && clock_monotonic_ns() < until_ns) {
         poll(&wait, 1, LOOK_MS);
         measuring_step(measuring);
     }
@@ -163,7 +163,7 @@ void measuring_finish(struct measuring *measuring, struct measured *out)
     *out = (struct measured){.start_ns = measuring->start_ns,
                              .end_ns = measuring->end_ns,
                              .ready_ns = measuring->ready_ns,
-                             .unanswered = gauge_waiting(measuring->gauge),
+                             .unanswered = energy_meters_waiting(measuring->energy_meters),
                              .notes = measuring->notes,
                              .has_subject = measuring->has_subject,
                              .marks = steal_ptr(measuring->marks)};
@@ -175,13 +175,13 @@ void measuring_finish(struct measuring *measuring, struct measured *out)
                        mem_printf("%zu epochs: more than %d are not measured one by one", count, EPOCHS_MAX));
         count = 0;
     }
-    gauge_measure(measuring->gauge, measuring->start_ns, measuring->end_ns, out->epochs, count, &out->result);
-    gauge_measure_steps(measuring->gauge, measuring->start_ns, measuring->end_ns, &measuring->steps, &out->result);
+    energy_meters_measure(measuring->energy_meters, measuring->start_ns, measuring->end_ns, out->epochs, count, &out->result);
+    energy_meters_measure_steps(measuring->energy_meters, measuring->start_ns, measuring->end_ns, &measuring->steps, &out->result);
 }
 
 void measured_fini(struct measured *measured)
 {
-    gauge_result_fini(&measured->result);
+    energy_meters_result_fini(&measured->result);
     strv_fini(&measured->notes);
     free(measured->epochs);
     free(measured->marks);
@@ -189,12 +189,12 @@ void measured_fini(struct measured *measured)
 
 bool measuring_useful(const struct measuring *measuring)
 {
-    struct gauge_result result;
+    struct energy_meters_result result;
     int64_t now_ns = clock_monotonic_ns();
     bool useful = false;
-    gauge_measure(measuring->gauge, now_ns - NS_PER_S, now_ns, NULL, 0, &result);
+    energy_meters_measure(measuring->energy_meters, now_ns - NS_PER_S, now_ns, NULL, 0, &result);
     for (size_t i = 0; i < result.device_count; i++)
-        useful |= result.devices[i].scope != GAUGE_PLATFORM;
-    gauge_result_fini(&result);
+        useful |= result.devices[i].scope != ENERGY_PLATFORM;
+    energy_meters_result_fini(&result);
     return useful;
 }

@@ -4,12 +4,12 @@
 #define TARE_SESSION_MEASURING_H
 
 #include "base/strv.h"
-#include "measure/gauge.h"
+#include "measure/energy_meters.h"
 
 struct measuring;
 
 /* Starts the meters. The options' host must live as long. NULL: they cannot be started (err). */
-struct measuring *measuring_new(const struct gauge_options *options, struct err *err);
+struct measuring *measuring_new(const struct energy_meters_options *options, struct err *err);
 void measuring_free(struct measuring *measuring); /* NULL: nothing */
 
 int measuring_fd(const struct measuring *measuring);         /* readable: measuring_step has something to do */
@@ -46,7 +46,7 @@ struct measured {
     bool has_subject;
     struct mark *marks;       /* of which the epochs are made */
     struct epoch *epochs;     /* as many as the result's; NULL: nothing was marked */
-    struct gauge_result result;
+    struct energy_meters_result result;
 };
 
 /* Waits for the last readings, 1.5 s at most. Names in it are borrowed from the measuring. */

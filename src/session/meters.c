@@ -30,7 +30,7 @@ static void add_gpus(const struct gpu_devices *devices, const bool *used, struct
         const struct gpu_device *device = &devices->items[i];
         if (!used[i] || device->excluded)
             continue;
-        out->gpus[out->options.gpu_count++] = (struct gauge_gpu){
+        out->gpus[out->options.gpu_count++] = (struct energy_meters_gpu){
             /* Without a UUID yet, by the driver's number. */
             .device = *device->uuid ? mem_strdup(device->uuid)
                                     : mem_printf("%zu", gpu_devices_number(devices, device->vendor, i)),
@@ -144,7 +144,7 @@ void meters_find(const struct strv *environment, const struct plan *plan, struct
 
 bool meters_scale(struct meters *meters, struct err *err)
 {
-    struct gauge_options *options = &meters->options;
+    struct energy_meters_options *options = &meters->options;
     if (!time_scale_read(getenv(TIME_SCALE_VARIABLE), &options->time_scale, err))
         return false;
     for (size_t i = 0; i < options->gpu_count; i++)

@@ -3,12 +3,12 @@
 #define TARE_SESSION_METERS_H
 
 #include "base/strv.h"
-#include "measure/gauge.h"
+#include "measure/energy_meters.h"
 #include "plan/plan.h"
 
 struct meters {
-    struct gauge_options options; /* for run_plan */
-    struct gauge_gpu *gpus;
+    struct energy_meters_options options; /* for run_plan */
+    struct energy_meters_gpu *gpus;
     struct calibration *calibrations; /* the user's that are not too old */
     struct sensor_gains *gains;       /* that outside meters told */
 };

@@ -1,6 +1,6 @@
 #include "session/report_page.h"
 
-#include "results/judge/figures.h"
+#include "results/judge/summary_stats.h"
 #include "results/judge/identical.h"
 #include "results/judge/judge.h"
 #include "base/cleanup.h"
@@ -73,11 +73,11 @@ static char *way_to(const char *run_dir, const char *file)
 /* As 'stats' says them without options. */
 static json_t *effects_of(const struct dataset *dataset)
 {
-    const struct figures_options how = {.seed = 1, .precision = 0.05};
-    struct figures figures;
-    figures_make(dataset, &how, &figures);
-    json_t *out = figures_effects_json(dataset, &figures);
-    figures_fini(&figures);
+    const struct summary_stats_options how = {.seed = 1, .precision = 0.05};
+    struct summary_stats figures;
+    summary_stats_make(dataset, &how, &figures);
+    json_t *out = summary_stats_effects_json(dataset, &figures);
+    summary_stats_fini(&figures);
     return out;
 }
 

@@ -6,7 +6,7 @@
 #include "slurm/tasks.h"
 #include "session/command.h"
 #include "session/commits.h"
-#include "session/run_means.h"
+#include "session/run_resources.h"
 #include "session/gpu_hold.h"
 #include "session/gpus.h"
 #include "session/message.h"
@@ -175,7 +175,7 @@ static void say_start(const struct session *session, size_t left)
 /* Once a session, and only where something is missing. */
 static void say_meters(const struct session *session)
 {
-    AUTO_FREE char *missing = gauge_missing_text(&session->meters.options);
+    AUTO_FREE char *missing = energy_meters_missing_text(&session->meters.options);
     if (missing && !session->options->quiet && !session->options->json)
         cli_note("%s", missing);
 }
@@ -265,7 +265,7 @@ static bool run_it(struct session *session, struct run_summary *summary, struct 
         .environment = &session->environment,
         .roots = &roots,
         .sysroot = gpus_root(),
-        .gauge = &session->meters.options,
+        .energy_meters = &session->meters.options,
         .lanes = session->pool.lanes,
         .lane_count = session->pool.lane_count,
         .governor = &session->options->governing->of_run,

@@ -48,7 +48,7 @@ void collected_fini(struct collected *collected)
     for (size_t i = 0; collected->items && i < collected->plan.count; i++) {
         free(collected->items[i].host);
         free(collected->items[i].why);
-        free(collected->items[i].fate);
+        free(collected->items[i].task_status);
     }
     for (size_t i = 0; i < collected->node_count; i++) {
         free(collected->nodes[i].host);

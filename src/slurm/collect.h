@@ -28,7 +28,7 @@ struct collect_item {
     char *host;   /* of the last start that looked around; NULL: not known */
     char *why;    /* of DAMAGED, and of one that is done although records of it are lost; NULL: all was read */
     bool changed; /* why says which record another program changed; none is lost */
-    char *fate;   /* what the scheduler says of it (fates_find), or NULL */
+    char *task_status;   /* what the scheduler says of it (task_statuses_find), or NULL */
 };
 
 struct collect_node {
@@ -54,14 +54,14 @@ const char *collect_state_name(enum collect_state state);
 /* What became of the experiments that are missing, as far as the scheduler tells: its queue, its accounting where
  * it keeps one, and what it wrote into the tasks' logs. */
 
-/* Of the missing experiment's items sets fate: one line, in plain words. dir: the run's folder, open. note: why the
+/* Of the missing experiment's items sets task_status: one line, in plain words. dir: the run's folder, open. note: why the
  * queue was not asked or did not answer; NULL: it was asked, or nothing is missing. The caller frees it. */
-void fates_find(int dir, const struct strv *env, const struct submission *submission, struct collected *collected,
+void task_statuses_find(int dir, const struct strv *env, const struct submission *submission, struct collected *collected,
                 char **note);
 
 /* The last thing that a task's log tells of its end: "ended by its time limit, on n1"; failing that its last line,
  * quoted. Nothing is added when the text says nothing. Pure. */
-void fate_of_log(const char *text, size_t length, struct text *out);
+void task_status_of_log(const char *text, size_t length, struct text *out);
 
 /* Folders of one run that become part of another on the same file system, without their bytes being copied. */
 

@@ -142,12 +142,12 @@ void block_to_free(struct model *model, uint32_t at)
     free_insert(model, at);
     if (!block->expandable) {
         /* What was taken in counted as split already. */
-        gauge_sub(&model->stats.inactive_split, taken);
+        energy_meters_sub(&model->stats.inactive_split, taken);
         if (is_split(block))
-            gauge_add(&model->stats.inactive_split, block->size);
+            energy_meters_add(&model->stats.inactive_split, block->size);
     }
-    gauge_sub(&model->stats.active, size);
-    gauge_sub(&model->stats.requested, block->requested);
+    energy_meters_sub(&model->stats.active, size);
+    energy_meters_sub(&model->stats.requested, block->requested);
 }
 
 void pending_add(struct model *model, uint32_t at)
@@ -162,7 +162,7 @@ void model_release(struct model *model, uint32_t at, bool still_used)
 {
     struct model_block *block = &model->blocks[at];
     block->allocated = false;
-    gauge_sub(&model->stats.allocated, block->size);
+    energy_meters_sub(&model->stats.allocated, block->size);
     model_emit(model, NAME_FREE_REQUESTED, block->addr, block->requested, block->stream);
     if (!still_used) {
         block_to_free(model, at);
@@ -220,13 +220,13 @@ static uint32_t add_piece(struct model *model, const struct model_block *like, c
     uint32_t at = block_new(model, like);
     if (like->prev != MODEL_NONE)
         model->blocks[like->prev].next = at;
-    gauge_add(&model->stats.reserved, piece->size);
+    energy_meters_add(&model->stats.reserved, piece->size);
     if (piece->allocated || piece->pending) {
-        gauge_add(&model->stats.active, piece->size);
-        gauge_add(&model->stats.requested, piece->requested);
+        energy_meters_add(&model->stats.active, piece->size);
+        energy_meters_add(&model->stats.requested, piece->requested);
     }
     if (piece->allocated)
-        gauge_add(&model->stats.allocated, piece->size);
+        energy_meters_add(&model->stats.allocated, piece->size);
     else if (piece->pending)
         pending_add(model, at);
     else
@@ -257,12 +257,12 @@ void model_preload(struct model *model, const struct model_early *early, const s
         prev = blocks[i] = add_piece(model, &like, &pieces[i]);
         addr += pieces[i].size;
         if (!expandable && count > 1 && !pieces[i].allocated && !pieces[i].pending)
-            gauge_add(&model->stats.inactive_split, pieces[i].size);
+            energy_meters_add(&model->stats.inactive_split, pieces[i].size);
     }
     if (prev != MODEL_NONE)
         model->blocks[prev].next = next;
     if (next != MODEL_NONE)
         model->blocks[next].prev = prev;
     if (!expandable)
-        gauge_add(&model->stats.segments, 1);
+        energy_meters_add(&model->stats.segments, 1);
 }

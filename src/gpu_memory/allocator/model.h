@@ -42,13 +42,13 @@ struct model_options {
     void *listener_context;
 };
 
-struct model_gauge {
+struct model_energy_meters {
     uint64_t now, peak;
 };
 
 struct model_stats {
-    struct model_gauge allocated, active, requested, reserved, inactive_split; /* bytes */
-    struct model_gauge segments; /* a number; expandable ones do not count */
+    struct model_energy_meters allocated, active, requested, reserved, inactive_split; /* bytes */
+    struct model_energy_meters segments; /* a number; expandable ones do not count */
     uint64_t retries, ooms;
 };
 

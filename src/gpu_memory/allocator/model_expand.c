@@ -145,7 +145,7 @@ static void map(struct model *model, uint32_t at, uint64_t size)
     merge(model, at, block->prev);
     merge(model, at, block->next);
     free_insert(model, at);
-    gauge_add(&model->stats.reserved, mapped);
+    energy_meters_add(&model->stats.reserved, mapped);
     model_emit(model, NAME_SEGMENT_MAP, addr, mapped, block->stream);
 }
 
@@ -217,7 +217,7 @@ void expandable_unmap(struct model *model, uint32_t at)
     merge(model, at, block->prev);
     merge(model, at, block->next);
     unmapped_insert(model, at);
-    gauge_sub(&model->stats.reserved, end - begin);
+    energy_meters_sub(&model->stats.reserved, end - begin);
     model_emit(model, NAME_SEGMENT_UNMAP, begin, end - begin, stream);
     if (!is_split(block)) { /* nothing of the segment is mapped any more */
         unmapped_remove(model, at);

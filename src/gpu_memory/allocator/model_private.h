@@ -51,16 +51,16 @@ static inline size_t queue_of(const struct model *model, uint16_t half, uint16_t
     return (size_t)half * model->options.stream_count + stream;
 }
 
-static inline void gauge_add(struct model_gauge *gauge, uint64_t amount)
+static inline void energy_meters_add(struct model_energy_meters *energy_meters, uint64_t amount)
 {
-    gauge->now += amount;
-    if (gauge->now > gauge->peak)
-        gauge->peak = gauge->now;
+    energy_meters->now += amount;
+    if (energy_meters->now > energy_meters->peak)
+        energy_meters->peak = energy_meters->now;
 }
 
-static inline void gauge_sub(struct model_gauge *gauge, uint64_t amount)
+static inline void energy_meters_sub(struct model_energy_meters *energy_meters, uint64_t amount)
 {
-    gauge->now -= amount;
+    energy_meters->now -= amount;
 }
 
 static inline bool is_split(const struct model_block *block)

@@ -13,8 +13,8 @@ static void release_segment(struct model *model, uint32_t at)
     const struct model_driver *driver = &model->options.driver;
     model_emit(model, NAME_SEGMENT_FREE, block->addr, block->size, block->stream);
     driver->give(driver->context, block->addr, block->size);
-    gauge_sub(&model->stats.segments, 1);
-    gauge_sub(&model->stats.reserved, block->size);
+    energy_meters_sub(&model->stats.segments, 1);
+    energy_meters_sub(&model->stats.reserved, block->size);
     free_take(model, at);
     block_drop(model, at);
 }

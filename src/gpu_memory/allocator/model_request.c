@@ -95,8 +95,8 @@ static uint32_t take_segment(struct model *model, const struct request *request)
                                .stream = request->stream,
                                .pool = request->half,
                                .mapped = true};
-    gauge_add(&model->stats.segments, 1);
-    gauge_add(&model->stats.reserved, size);
+    energy_meters_add(&model->stats.segments, 1);
+    energy_meters_add(&model->stats.reserved, size);
     model_emit(model, NAME_SEGMENT_ALLOC, addr, size, request->stream);
     return block_new(model, &like);
 }
@@ -151,9 +151,9 @@ static uint32_t split(struct model *model, uint32_t rest, uint64_t size)
     if (like.expandable)
         return front;
     if (was_split)
-        gauge_sub(&model->stats.inactive_split, size);
+        energy_meters_sub(&model->stats.inactive_split, size);
     else
-        gauge_add(&model->stats.inactive_split, behind->size);
+        energy_meters_add(&model->stats.inactive_split, behind->size);
     return front;
 }
 
@@ -169,14 +169,14 @@ uint32_t model_malloc(struct model *model, uint16_t pool, uint64_t requested, ui
     if (should_split(model, &request, model->blocks[at].size))
         at = split(model, at, request.size);
     else if (is_split(&model->blocks[at]) && !model->blocks[at].expandable)
-        gauge_sub(&model->stats.inactive_split, model->blocks[at].size);
+        energy_meters_sub(&model->stats.inactive_split, model->blocks[at].size);
     struct model_block *block = &model->blocks[at];
     block->allocated = true;
     block->requested = requested;
     model_emit(model, NAME_ALLOC, block->addr, requested, stream);
-    gauge_add(&model->stats.allocated, block->size);
-    gauge_add(&model->stats.active, block->size);
-    gauge_add(&model->stats.requested, requested);
+    energy_meters_add(&model->stats.allocated, block->size);
+    energy_meters_add(&model->stats.active, block->size);
+    energy_meters_add(&model->stats.requested, requested);
     return at;
 }
 

@@ -56,7 +56,7 @@ static void note(struct marks *marks, struct marks_name *name, const struct mark
     name->only_log_starts = name->only_log_starts && log_start;
 }
 
-enum mark_fate marks_take(struct marks *marks, const struct mark *mark, int64_t now_ns)
+enum mark_task_status marks_take(struct marks *marks, const struct mark *mark, int64_t now_ns)
 {
     struct marks_name *name = find(marks, mark->name);
     if (name && repeats(name, mark)) {

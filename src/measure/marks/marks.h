@@ -15,7 +15,7 @@
 #define MARKS_MOST      20000
 #define MARKS_NAMES_MAX 64
 
-enum mark_fate {
+enum mark_task_status {
     MARK_TAKEN,
     MARK_REPEATED, /* the same kind, name and label as the one before of that name: another rank's */
     MARK_LIMITED   /* over the rate, too many in all, or too many names */
@@ -50,7 +50,7 @@ struct marks {
 void marks_fini(struct marks *marks);
 
 /* now_ns: CLOCK_MONOTONIC, for the rate. What is taken is pending until marks_clear. */
-enum mark_fate marks_take(struct marks *marks, const struct mark *mark, int64_t now_ns);
+enum mark_task_status marks_take(struct marks *marks, const struct mark *mark, int64_t now_ns);
 void marks_clear(struct marks *marks);
 
 /* Whether the log's lines of this name (place in names), taken as beginnings, look as if they had been printed at

@@ -26,10 +26,10 @@ const struct figure *bench_figure(const struct bench_command *command, const cha
     return NULL;
 }
 
-const struct versus_quantity *bench_ratio(const struct bench_command *command, const char *quantity)
+const struct comparison_quantity *bench_ratio(const struct bench_command *command, const char *quantity)
 {
-    for (size_t i = 0; command->compared && i < VERSUS_MEASURED; i++) {
-        const struct versus_quantity *found = &command->versus.quantities[i];
+    for (size_t i = 0; command->compared && i < COMPARISON_MEASURED; i++) {
+        const struct comparison_quantity *found = &command->comparison.quantities[i];
         if (strcmp(found->name, quantity) == 0)
             return found->ratio.valid ? found : NULL;
     }
@@ -138,10 +138,10 @@ static bool choose_reference(struct bench *bench, const char *wanted, struct err
            err_set(err, "there is no command '%s' to compare with", wanted);
 }
 
-static void make_side(const struct bench *bench, size_t which, const char *dir, struct versus_side *out)
+static void make_side(const struct bench *bench, size_t which, const char *dir, struct comparison_side *out)
 {
     const char *name = bench->commands[which].name;
-    *out = (struct versus_side){.text = mem_strdup(name), .path = mem_strdup(dir)};
+    *out = (struct comparison_side){.text = mem_strdup(name), .path = mem_strdup(dir)};
     strv_add(&out->keys, "repo");
     strv_add(&out->values, name);
 }
@@ -149,15 +149,15 @@ static void make_side(const struct bench *bench, size_t which, const char *dir, 
 static void compare(struct bench *bench, size_t which, const struct bench_options *options)
 {
     struct bench_command *command = &bench->commands[which];
-    struct versus *versus = &command->versus;
+    struct comparison *comparison = &command->comparison;
     if (which == bench->reference)
         return;
-    make_side(bench, bench->reference, options->dir, &versus->sides[0]);
-    make_side(bench, which, options->dir, &versus->sides[1]);
-    versus->dataset = bench->dataset; /* lent */
-    versus->clean_only = options->clean_only;
-    versus->all_verdicts = options->all_verdicts;
-    command->compared = versus_make(versus, NULL);
+    make_side(bench, bench->reference, options->dir, &comparison->sides[0]);
+    make_side(bench, which, options->dir, &comparison->sides[1]);
+    comparison->dataset = bench->dataset; /* lent */
+    comparison->clean_only = options->clean_only;
+    comparison->all_verdicts = options->all_verdicts;
+    command->compared = comparison_make(comparison, NULL);
 }
 
 static size_t count_blocks(const struct bench *bench)
@@ -178,10 +178,10 @@ static double *make_blocks(const struct bench *bench, size_t blocks, const char 
     for (size_t i = 0; i < blocks * bench->count; i++)
         values[i] = NAN;
     for (size_t c = 0; c < bench->count; c++) {
-        const struct figures_group *group = bench->commands[c].group;
+        const struct summary_stats_group *group = bench->commands[c].group;
         for (size_t i = 0; group && i < group->count; i++) {
             const struct dataset_experiment *experiment = &bench->dataset.items[group->items[i]];
-            struct reading value = figures_value(experiment, quantity);
+            struct reading value = summary_stats_value(experiment, quantity);
             if (value.valid && experiment->block > 0 && experiment->block <= blocks)
                 values[(experiment->block - 1) * bench->count + c] = value.value;
         }
@@ -208,7 +208,7 @@ static void follow_sequence(struct bench *bench, size_t quantity, const struct b
 
 bool bench_read(const struct bench_options *options, struct bench *out, struct err *err)
 {
-    struct figures_options how = {.clean_only = options->clean_only,
+    struct summary_stats_options how = {.clean_only = options->clean_only,
                                   .all_verdicts = options->all_verdicts,
                                   .seed = options->seed,
                                   .precision = 0.05};
@@ -216,7 +216,7 @@ bool bench_read(const struct bench_options *options, struct bench *out, struct e
     if (!dataset_read(&out->dataset, options->dir, err))
         return false;
     audit_judge(&out->dataset);
-    figures_make(&out->dataset, &how, &out->figures);
+    summary_stats_make(&out->dataset, &how, &out->figures);
     out->count = options->names->count;
     out->commands = mem_array(out->count + 1, sizeof *out->commands);
     for (size_t i = 0; i < out->count; i++) {
@@ -240,11 +240,11 @@ bool bench_read(const struct bench_options *options, struct bench *out, struct e
 void bench_fini(struct bench *bench)
 {
     for (size_t i = 0; i < bench->count; i++) {
-        bench->commands[i].versus.dataset = (struct dataset){0}; /* was lent */
-        versus_fini(&bench->commands[i].versus);
+        bench->commands[i].comparison.dataset = (struct dataset){0}; /* was lent */
+        comparison_fini(&bench->commands[i].comparison);
     }
     free(bench->commands);
-    figures_fini(&bench->figures);
+    summary_stats_fini(&bench->figures);
     dataset_fini(&bench->dataset);
     *bench = (struct bench){0};
 }

@@ -5,8 +5,8 @@
 
 #include "base/text.h"
 #include "results/judge/bench_until.h"
-#include "results/judge/figures.h"
-#include "results/judge/versus.h"
+#include "results/judge/summary_stats.h"
+#include "results/judge/comparison.h"
 
 #include <jansson.h>
 
@@ -25,18 +25,18 @@ struct bench_command {
     const char *name;    /* its repository; borrowed from the options */
     const char *command; /* as typed; borrowed */
     const char *commit, *subject; /* it ran in this commit of a repository; borrowed, NULL: in none */
-    const struct figures_group *group; /* of those that count; NULL: it never ran */
+    const struct summary_stats_group *group; /* of those that count; NULL: it never ran */
     size_t planned, ran, failed, unverified, suspect, contaminated;
     struct reading gpu_half_width_j, cpu_half_width_j; /* of one run's read-out (95 %), mean of those that count */
     struct bench_use uses[BENCH_USES];
     bool compared;        /* else it is the one that the others are compared with, or too little is known */
-    struct versus versus; /* of it (b) to that one (a) */
+    struct comparison comparison; /* of it (b) to that one (a) */
     struct bench_until_ratio sequences[BENCH_QUANTITIES]; /* the same ratios, valid after every block; where the bench was to go on until */
 };
 
 struct bench {
     struct dataset dataset;
-    struct figures figures;
+    struct summary_stats figures;
     struct bench_command *commands;
     size_t count;
     size_t reference; /* index of the one that the others are compared with */
@@ -62,7 +62,7 @@ void bench_fini(struct bench *bench);
 
 /* Not known: NULL. */
 const struct figure *bench_figure(const struct bench_command *command, const char *quantity);
-const struct versus_quantity *bench_ratio(const struct bench_command *command, const char *quantity);
+const struct comparison_quantity *bench_ratio(const struct bench_command *command, const char *quantity);
 
 /* One of bench_uses, of one run. */
 struct reading bench_use_of(const struct dataset_experiment *experiment, size_t use);

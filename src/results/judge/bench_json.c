@@ -1,7 +1,7 @@
 #include "results/judge/bench.h"
 
 #include "results/judge/audit_json.h"
-#include "results/judge/figures.h"
+#include "results/judge/summary_stats.h"
 #include "base/json.h"
 #include "base/mem.h"
 
@@ -23,7 +23,7 @@ static json_t *run_json(const struct dataset_experiment *experiment)
     json_t *out = record_json(run_fields, experiment);
     for (size_t i = 0; i < BENCH_QUANTITIES; i++)
         json_object_set_new(out, bench_quantities[i],
-                            json_reading_or_null(figures_value(experiment, bench_quantities[i])));
+                            json_reading_or_null(summary_stats_value(experiment, bench_quantities[i])));
     for (size_t i = 0; i < BENCH_USES; i++)
         json_object_set_new(out, bench_uses[i], json_reading_or_null(bench_use_of(experiment, i)));
     record_set(out, run_evidence, experiment);
@@ -83,13 +83,13 @@ static json_t *command_json(const struct bench *bench, const struct bench_comman
     for (size_t i = 0; i < BENCH_QUANTITIES; i++) {
         const struct figure *figure = bench_figure(command, bench_quantities[i]);
         if (figure)
-            json_array_append_new(figures, figures_figure_json(figure));
+            json_array_append_new(figures, summary_stats_stat_json(figure));
     }
     json_object_set_new(out, "figures", figures);
     json_object_set_new(out, "uses", uses_json(command));
     record_set(out, command_widths, command);
     json_object_set_new(out, "against",
-                        command->compared ? versus_json(&command->versus, (struct reading){0}) : json_null());
+                        command->compared ? comparison_json(&command->comparison, (struct reading){0}) : json_null());
     if (bench->until)
         json_object_set_new(out, "until", command->sequences[0].blocks ? sequences_json(command) : json_null());
     for (size_t i = 0; i < bench->dataset.count; i++)
@@ -130,7 +130,7 @@ static const struct record_field ratio_columns[] = {
 
 static void add_row(const struct bench_command *command, const struct figure *figure, struct text *out)
 {
-    const struct versus_quantity *ratio = bench_ratio(command, figure->name);
+    const struct comparison_quantity *ratio = bench_ratio(command, figure->name);
     record_csv_row(name_columns, command, out);
     text_add_char(out, ',');
     record_csv_row(figure_columns, figure, out);

@@ -6,7 +6,7 @@
 #include "base/csv.h"
 #include "base/fs.h"
 #include "base/mem.h"
-#include "results/judge/figure.h"
+#include "results/judge/numeric_cell.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -67,7 +67,7 @@ static struct reading amount(struct dataset_experiment *experiment, const struct
 {
     struct reading out = {0};
     const char *text = row->cells[cell];
-    enum figure_kind kind = figure_read(text, text + strlen(text), &out.value);
+    enum numeric_cell_kind kind = numeric_cell_read(text, text + strlen(text), &out.value);
     out.valid = kind == FIGURE_IS && out.value >= 0;
     out.value *= unit;
     if (kind == FIGURE_BAD || (kind == FIGURE_IS && !out.valid))

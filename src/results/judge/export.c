@@ -7,7 +7,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "results/judge/audit_json.h"
-#include "results/judge/figure.h"
+#include "results/judge/numeric_cell.h"
 #include "results/judge/read.h"
 #include "results/judge/trace.h"
 
@@ -150,7 +150,7 @@ static void own_file(const struct export_file *file, int energy, const char *nam
         for (size_t i = 3; i < row.count && i < header.count; i++) {
             struct reading value = {0};
             const char *cell = row.items[i];
-            if (figure_read(cell, cell + strlen(cell), &value.value) == FIGURE_BAD)
+            if (numeric_cell_read(cell, cell + strlen(cell), &value.value) == FIGURE_BAD)
                 continue;
             value.valid = *cell != '\0';
             add_sample(file, json_string(row.items[0]), row.items[2], header.items[i], value);

@@ -1,7 +1,7 @@
 /* The study's layout: summary.csv, and a folder for each experiment. */
 #include "results/judge/read.h"
 
-#include "results/judge/figure.h"
+#include "results/judge/numeric_cell.h"
 #include "results/judge/trace.h"
 #include "base/clock.h"
 #include "base/csv.h"
@@ -50,7 +50,7 @@ const char *read_mode(const char *text)
 static struct reading number_cell(struct dataset_experiment *experiment, const char *name, const char *cell)
 {
     struct reading out = {0};
-    enum figure_kind kind = figure_read(cell, cell + strlen(cell), &out.value);
+    enum numeric_cell_kind kind = numeric_cell_read(cell, cell + strlen(cell), &out.value);
     out.valid = kind == FIGURE_IS;
     if (kind == FIGURE_BAD)
         dataset_evidence(experiment, "value_impossible", none, none, "%s in summary.csv is '%.60s'", name, cell);

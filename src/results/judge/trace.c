@@ -47,9 +47,9 @@ static const char *cell_end(const char **at, const char *end, const char **after
 static bool read_stamp(const char *at, const char *end, int64_t *out)
 {
     double seconds;
-    if (figure_read_whole(at, end, out))
+    if (numeric_cell_read_whole(at, end, out))
         return true;
-    if (figure_read(at, end, &seconds) != FIGURE_IS || seconds < 0 || seconds > 1e15)
+    if (numeric_cell_read(at, end, &seconds) != FIGURE_IS || seconds < 0 || seconds > 1e15)
         return false;
     *out = (int64_t)seconds;
     return true;
@@ -73,7 +73,7 @@ static bool read_row(struct reader *reader, const char *at, const char *end, int
             after = NULL;
         }
         struct trace_column *column = &reader->rows.columns[i];
-        enum figure_kind kind = figure_read(at, cell, &column->values[reader->rows.count]);
+        enum numeric_cell_kind kind = numeric_cell_read(at, cell, &column->values[reader->rows.count]);
         if (kind == FIGURE_BAD)
             return false;
         column->kinds[reader->rows.count] = kind;

@@ -3,7 +3,7 @@
 #ifndef TARE_RESULTS_JUDGE_TRACE_H
 #define TARE_RESULTS_JUDGE_TRACE_H
 
-#include "results/judge/figure.h"
+#include "results/judge/numeric_cell.h"
 
 #include "base/err.h"
 
@@ -16,7 +16,7 @@
 #define TRACE_ROWS 256
 
 struct trace_column {
-    enum figure_kind kinds[TRACE_ROWS];
+    enum numeric_cell_kind kinds[TRACE_ROWS];
     double values[TRACE_ROWS]; /* of those that are FIGURE_IS */
 };
 

@@ -20,10 +20,10 @@ const struct cli_command *const cli_commands[] = {NULL};
 enum { DEVICES_MAX = 4 };
 
 struct sheet {
-    struct gauge_figures devices[DEVICES_MAX];
-    struct gauge_missing missing[DEVICES_MAX];
+    struct energy_meters_figures devices[DEVICES_MAX];
+    struct energy_meters_missing missing[DEVICES_MAX];
     struct measured measured;
-    struct gauge_options options;
+    struct energy_meters_options options;
     struct energy_page page;
 };
 
@@ -45,10 +45,10 @@ static struct reading is(double value)
 }
 
 /* 36 kJ are 0.01 kWh, and in a minute 600 W. */
-static struct gauge_figures *add_gpu(struct sheet *sheet, const char *name)
+static struct energy_meters_figures *add_gpu(struct sheet *sheet, const char *name)
 {
-    struct gauge_figures *figures = &sheet->devices[sheet->measured.result.device_count++];
-    *figures = (struct gauge_figures){.scope = GAUGE_GPU, .name = name, .devices = 1};
+    struct energy_meters_figures *figures = &sheet->devices[sheet->measured.result.device_count++];
+    *figures = (struct energy_meters_figures){.scope = ENERGY_GPU, .name = name, .devices = 1};
     figures->window = (struct window_energy){.energy_j = is(36000),
                                              .half_width_j = is(3.14159),
                                              .power_mean_w = is(600),
@@ -66,8 +66,8 @@ static struct gauge_figures *add_gpu(struct sheet *sheet, const char *name)
 
 static void add_package(struct sheet *sheet)
 {
-    struct gauge_figures *figures = &sheet->devices[sheet->measured.result.device_count++];
-    *figures = (struct gauge_figures){.scope = GAUGE_PACKAGE, .name = "package-0", .devices = 1};
+    struct energy_meters_figures *figures = &sheet->devices[sheet->measured.result.device_count++];
+    *figures = (struct energy_meters_figures){.scope = ENERGY_PACKAGE, .name = "package-0", .devices = 1};
     figures->window = (struct window_energy){.energy_j = is(3000),
                                              .half_width_j = is(0.01),
                                              .power_mean_w = is(50),
@@ -75,9 +75,9 @@ static void add_package(struct sheet *sheet)
                                              .covered_share = 1};
 }
 
-static void add_missing(struct sheet *sheet, enum gauge_scope scope, const char *name, const char *reason)
+static void add_missing(struct sheet *sheet, enum energy_meters_scope scope, const char *name, const char *reason)
 {
-    sheet->missing[sheet->measured.result.missing_count++] = (struct gauge_missing){scope, name, reason};
+    sheet->missing[sheet->measured.result.missing_count++] = (struct energy_meters_missing){scope, name, reason};
 }
 
 static void expect_text(const struct sheet *sheet, const char *expected)
@@ -121,8 +121,8 @@ static void what_is_unknown_is_no_zero(void **state)
     (void)state;
     struct sheet sheet;
     begin(&sheet);
-    struct gauge_figures *gpu = add_gpu(&sheet, "GPU 0");
-    *gpu = (struct gauge_figures){.scope = GAUGE_GPU, .name = "GPU 0", .devices = 1};
+    struct energy_meters_figures *gpu = add_gpu(&sheet, "GPU 0");
+    *gpu = (struct energy_meters_figures){.scope = ENERGY_GPU, .name = "GPU 0", .devices = 1};
     gpu->window = (struct window_energy){.source = "none", .covered_share = 0.254};
     assert_false(energy_text_any(&sheet.measured));
     expect_text(&sheet, "Energy of 60.000 s, until the command ended:\n"
@@ -139,8 +139,8 @@ static void a_sum_of_two_is_told_and_one_alone_is_not(void **state)
     begin(&sheet);
     add_gpu(&sheet, "GPU 0");
     add_gpu(&sheet, "GPU 1");
-    struct gauge_figures *sum = &sheet.measured.result.sums[GAUGE_GPU];
-    *sum = (struct gauge_figures){.scope = GAUGE_GPU, .devices = 2};
+    struct energy_meters_figures *sum = &sheet.measured.result.sums[ENERGY_GPU];
+    *sum = (struct energy_meters_figures){.scope = ENERGY_GPU, .devices = 2};
     sum->window = (struct window_energy){
         .energy_j = is(72000), .half_width_j = is(4.443), .power_mean_w = is(1200), .source = "nvml-counter"};
     expect_part(&sheet, "\n         72000.00 J ± 4.44  all GPUs\n"
@@ -153,10 +153,10 @@ static void what_is_missing_for_one_reason_is_told_once(void **state)
     struct sheet sheet;
     begin(&sheet);
     sheet.options.gpu_count = 3;
-    add_missing(&sheet, GAUGE_GPU, "GPU 0", "no driver");
-    add_missing(&sheet, GAUGE_GPU, "GPU 1", "no driver");
-    add_missing(&sheet, GAUGE_GPU, "GPU 2", "it is lost");
-    add_missing(&sheet, GAUGE_PLATFORM, "psys", "not wanted");
+    add_missing(&sheet, ENERGY_GPU, "GPU 0", "no driver");
+    add_missing(&sheet, ENERGY_GPU, "GPU 1", "no driver");
+    add_missing(&sheet, ENERGY_GPU, "GPU 2", "it is lost");
+    add_missing(&sheet, ENERGY_PLATFORM, "psys", "not wanted");
     AUTO_FREE char *missing = energy_text_missing(&sheet.page);
     assert_string_equal(missing, "GPU 0, GPU 1: no driver; GPU 2: it is lost; CPU: its energy counters cannot be read");
 }
@@ -193,9 +193,9 @@ static void the_platform_alone_is_nothing_measured(void **state)
     (void)state;
     struct sheet sheet;
     begin(&sheet);
-    add_gpu(&sheet, "psys")->scope = GAUGE_PLATFORM;
+    add_gpu(&sheet, "psys")->scope = ENERGY_PLATFORM;
     assert_false(energy_text_any(&sheet.measured));
-    sheet.devices[0].scope = GAUGE_DRAM;
+    sheet.devices[0].scope = ENERGY_DRAM;
     assert_true(energy_text_any(&sheet.measured));
 }
 
@@ -225,15 +225,15 @@ static void the_json_has_the_two_moments_and_nothing_of_a_job(void **state)
 }
 
 /* Of a GPU that draws 100 W and a package of 20 W: an energy for so many seconds. */
-static struct gauge_epoch drawn(double seconds)
+static struct energy_meters_epoch drawn(double seconds)
 {
-    struct gauge_epoch epoch = {0};
-    epoch.of[GAUGE_GPU].window =
+    struct energy_meters_epoch epoch = {0};
+    epoch.of[ENERGY_GPU].window =
         (struct window_energy){.energy_j = is(100 * seconds), .half_width_j = is(0.125), .power_mean_w = is(100)};
-    epoch.of[GAUGE_GPU].energy_mj = (int64_t)(100000 * seconds);
-    epoch.of[GAUGE_PACKAGE].window =
+    epoch.of[ENERGY_GPU].energy_mj = (int64_t)(100000 * seconds);
+    epoch.of[ENERGY_PACKAGE].window =
         (struct window_energy){.energy_j = is(20 * seconds), .half_width_j = is(0.5), .power_mean_w = is(20)};
-    epoch.of[GAUGE_PACKAGE].energy_mj = (int64_t)(20000 * seconds);
+    epoch.of[ENERGY_PACKAGE].energy_mj = (int64_t)(20000 * seconds);
     return epoch;
 }
 
@@ -251,14 +251,14 @@ static void epochs_are_rows_as_far_as_anything_is_known_of_them(void **state)
          .has_end = true,
          .source = MARK_FIFO},
     };
-    struct gauge_epoch figures[] = {drawn(2), drawn(58)};
+    struct energy_meters_epoch figures[] = {drawn(2), drawn(58)};
     begin(&sheet);
     add_gpu(&sheet, "GPU 0");
     sheet.measured.epochs = epochs;
     sheet.measured.result.epochs = figures;
     sheet.measured.result.epoch_count = 2;
-    figures[0].of[GAUGE_GPU].window.half_width_j.valid = false; /* bridged over a gap */
-    figures[1].of[GAUGE_GPU].memory_peak_bytes = is(3 << 20);
+    figures[0].of[ENERGY_GPU].window.half_width_j.valid = false; /* bridged over a gap */
+    figures[1].of[ENERGY_GPU].memory_peak_bytes = is(3 << 20);
     expect_part(&sheet, "\n\n"
                         "   SECONDS    GPU J   +/-  GPU W    CPU J   +/-  CPU W  GPU MiB  EPOCH\n"
                         "     2.000   200.00     -  100.0    40.00  0.50   20.0        -  (startup)\n"

@@ -16,7 +16,7 @@
 
 struct seen_row {
     int64_t t_s;
-    enum figure_kind kinds[TRACE_COLUMNS];
+    enum numeric_cell_kind kinds[TRACE_COLUMNS];
     double values[TRACE_COLUMNS];
 };
 

@@ -34,7 +34,7 @@ static int tear_down(void **state)
     return 0;
 }
 
-static enum mark_fate take(struct marks *marks, const char *name, const char *label, bool is_end)
+static enum mark_task_status take(struct marks *marks, const char *name, const char *label, bool is_end)
 {
     struct mark mark = made(name, label, is_end);
     return marks_take(marks, &mark, NS_PER_S);

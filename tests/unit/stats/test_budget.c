@@ -32,7 +32,7 @@ static void add(struct budget *budget, double u, double sensitivity, double df)
 
 /* H.1.3.2: the comparison of two end gauges: 5.8 nm of 24, 3.9 nm of 5, 6.7 nm of 8 degrees of freedom make 9.7 nm of 25.6. The guide
  * rounds to 9.7 nm before it takes the fourth power: 25.4 without that. */
-static void gum_h1_difference_of_the_gauges(void **state)
+static void gum_h1_difference_of_the_energy_meters(void **state)
 {
     (void)state;
     struct budget budget = {0};
@@ -47,7 +47,7 @@ static void gum_h1_difference_of_the_gauges(void **state)
 /* Table H.1: standard 25 nm (18), difference 9.7 nm (25.6), expansion 0.58e-6 /°C (50) times -l·θ = 5.0e6 nm °C, which
  * is 2.9 nm, temperature 0.029 °C (2) times -l·α = 575 nm/°C, 16.6 nm; coefficients of 0 for the expansion itself and the
  * bed's temperature. u = 32 nm, ν = 16, t99(16) = 2.92, U99 = 93 nm. The guide multiplies rounded figures: 2.92 · 32 nm. */
-static void gum_h1_end_gauge(void **state)
+static void gum_h1_end_energy_meters(void **state)
 {
     (void)state;
     struct budget budget = {0};
@@ -151,8 +151,8 @@ static void very_large_and_very_small_figures_are_combined(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(gum_h1_difference_of_the_gauges),
-        cmocka_unit_test(gum_h1_end_gauge),
+        cmocka_unit_test(gum_h1_difference_of_the_energy_meters),
+        cmocka_unit_test(gum_h1_end_energy_meters),
         cmocka_unit_test(gum_g41_product_of_three),
         cmocka_unit_test(coverage_factors_are_students),
         cmocka_unit_test(exact_components_add_degrees_of_freedom),

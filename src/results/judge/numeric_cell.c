@@ -1,4 +1,4 @@
-#include "results/judge/figure.h"
+#include "results/judge/numeric_cell.h"
 
 #include "base/value.h"
 
@@ -118,7 +118,7 @@ static const char *before_unit(const char *at, const char *end)
 }
 
 /* All that is not plain. */
-static enum figure_kind read_slow(const char *at, const char *end, double *out)
+static enum numeric_cell_kind read_slow(const char *at, const char *end, double *out)
 {
     char text[LONGEST + 1];
     if (is_absent(at, end))
@@ -133,7 +133,7 @@ static enum figure_kind read_slow(const char *at, const char *end, double *out)
     return number_parse(text, out) && isfinite(*out) ? FIGURE_IS : FIGURE_BAD;
 }
 
-enum figure_kind figure_read(const char *at, const char *end, double *out)
+enum numeric_cell_kind numeric_cell_read(const char *at, const char *end, double *out)
 {
     if (read_plain(at, end, out))
         return FIGURE_IS;
@@ -144,7 +144,7 @@ enum figure_kind figure_read(const char *at, const char *end, double *out)
     return read_plain(at, end, out) ? FIGURE_IS : read_slow(at, end, out);
 }
 
-bool figure_read_whole(const char *at, const char *end, int64_t *out)
+bool numeric_cell_read_whole(const char *at, const char *end, int64_t *out)
 {
     if (at == end || end - at > MOST_DIGITS)
         return false;
@@ -193,7 +193,7 @@ static bool leading(const char *line, const char *unit, struct reading *out)
 {
     const char *at = line + strspn(line, " \t");
     const char *end = strstr(at, unit);
-    if (!end || figure_read(at, end, &out->value) != FIGURE_IS)
+    if (!end || numeric_cell_read(at, end, &out->value) != FIGURE_IS)
         return false;
     out->valid = true;
     return true;
@@ -203,7 +203,7 @@ static bool leading(const char *line, const char *unit, struct reading *out)
 static void trailing(const char *line, struct reading *out)
 {
     const char *colon = strchr(line, ':');
-    if (colon && figure_read(colon + 1, colon + strlen(colon), &out->value) == FIGURE_IS)
+    if (colon && numeric_cell_read(colon + 1, colon + strlen(colon), &out->value) == FIGURE_IS)
         out->valid = true;
 }
 

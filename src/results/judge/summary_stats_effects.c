@@ -1,4 +1,4 @@
-#include "results/judge/figures.h"
+#include "results/judge/summary_stats.h"
 
 #include "base/mem.h"
 #include "stats/describe.h"
@@ -12,7 +12,7 @@ enum { LEAST = 5, MOST_LEVELS = 8, LEVEL_POINTS = 6 };
 
 /* The one that most runs have, of those whose goal is known; of equal ones a score before a loss, then the first by
  * name. */
-static void choose_quality(struct figures_group *group)
+static void choose_quality(struct summary_stats_group *group)
 {
     size_t most = 0;
     for (size_t i = 0; i < group->figure_count; i++) {
@@ -39,7 +39,7 @@ static int compare_energy(const void *a, const void *b)
     return (left->index > right->index) - (left->index < right->index);
 }
 
-void figures_add_front(const struct dataset *dataset, struct figures_group *group)
+void summary_stats_add_front(const struct dataset *dataset, struct summary_stats_group *group)
 {
     choose_quality(group);
     if (!group->quality)
@@ -51,7 +51,7 @@ void figures_add_front(const struct dataset *dataset, struct figures_group *grou
     size_t n = 0;
     for (size_t i = 0; i < group->count; i++) {
         const struct dataset_experiment *experiment = &dataset->items[group->items[i]];
-        struct reading joules = dataset_energy(experiment), score = figures_value(experiment, group->quality);
+        struct reading joules = dataset_energy(experiment), score = summary_stats_value(experiment, group->quality);
         if (joules.valid && score.valid)
             points[n++] = (struct point){
                 joules.value, group->quality_goal == GOAL_MINIMIZE ? -score.value : score.value, group->items[i]};
@@ -88,7 +88,7 @@ static int compare_x(const void *a, const void *b)
 }
 
 /* Whether a hyperparameter differs among the runs that is neither this one nor a seed. */
-static bool others_differ(const struct dataset *dataset, const struct figures_group *group, const struct strv *params,
+static bool others_differ(const struct dataset *dataset, const struct summary_stats_group *group, const struct strv *params,
                           const char *param)
 {
     for (size_t p = 0; p < params->count; p++) {
@@ -132,14 +132,14 @@ static size_t join_repeats(struct effect_point *points, size_t n)
     return joined;
 }
 
-static size_t points_of(const struct dataset *dataset, const struct figures_group *group, const struct strv *params,
+static size_t points_of(const struct dataset *dataset, const struct summary_stats_group *group, const struct strv *params,
                         const char *param, const char *target, struct effect_point *out)
 {
     bool join = group->setting || others_differ(dataset, group, params, param);
     size_t n = 0;
     for (size_t i = 0; i < group->count; i++) {
         const struct dataset_experiment *experiment = &dataset->items[group->items[i]];
-        struct reading setting = dataset_param_number(experiment, param), value = figures_value(experiment, target);
+        struct reading setting = dataset_param_number(experiment, param), value = summary_stats_value(experiment, target);
         if (setting.valid && value.valid)
             out[n++] = (struct effect_point){join ? audit_params_key(experiment) : NULL, setting.value, value.value, 1};
     }
@@ -168,7 +168,7 @@ static void add_levels(struct figure_effect *effect, const struct effect_point *
     }
 }
 
-static void add_effect(const struct dataset *dataset, struct figures_group *group, const struct strv *params,
+static void add_effect(const struct dataset *dataset, struct summary_stats_group *group, const struct strv *params,
                        const char *param, const struct figure *figure, uint64_t seed)
 {
     AUTO_FREE struct effect_point *points = mem_array(group->count + 1, sizeof *points);
@@ -198,7 +198,7 @@ static void add_effect(const struct dataset *dataset, struct figures_group *grou
     group->effects[group->effect_count++] = effect;
 }
 
-void figures_add_effects(const struct dataset *dataset, struct figures_group *group, uint64_t seed)
+void summary_stats_add_effects(const struct dataset *dataset, struct summary_stats_group *group, uint64_t seed)
 {
     AUTO_STRV struct strv params = {0};
     for (size_t i = 0; i < group->count; i++) {
@@ -215,7 +215,7 @@ void figures_add_effects(const struct dataset *dataset, struct figures_group *gr
     }
 }
 
-void figures_fini_effects(struct figures_group *group)
+void summary_stats_fini_effects(struct summary_stats_group *group)
 {
     for (size_t i = 0; i < group->effect_count; i++) {
         free(group->effects[i].param);
@@ -225,7 +225,7 @@ void figures_fini_effects(struct figures_group *group)
 }
 
 /* One family: whoever looks at all of them is fooled once in twenty looks, not once in twenty lines. */
-void figures_adjust_effects(struct figures *figures)
+void summary_stats_adjust_effects(struct summary_stats *figures)
 {
     size_t count = 0, at = 0;
     for (size_t g = 0; g < figures->count; g++)

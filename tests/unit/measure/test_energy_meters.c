@@ -13,7 +13,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/rng.h"
-#include "measure/gauge.h"
+#include "measure/energy_meters.h"
 
 #include "rapl_tree.h"
 
@@ -26,7 +26,7 @@
 static const int64_t PATIENCE_NS = 40 * NS_PER_S;
 
 static struct bench bench;
-static struct gauge_gpu gpus[] = {{(char *)(uintptr_t) "0", (char *)(uintptr_t) "GPU 0", .library = FAKE_NVML},
+static struct energy_meters_gpu gpus[] = {{(char *)(uintptr_t) "0", (char *)(uintptr_t) "GPU 0", .library = FAKE_NVML},
                                   {(char *)(uintptr_t) "1", (char *)(uintptr_t) "GPU 1", .library = FAKE_NVML},
                                   {(char *)(uintptr_t) "2", (char *)(uintptr_t) "GPU 2", .library = FAKE_NVML}};
 
@@ -60,61 +60,61 @@ static void on_unavailable(void *data, const char *label, const char *reason)
     snprintf(told->reason, sizeof told->reason, "%s: %s", label, reason);
 }
 
-static struct gauge *begin_gauge(size_t count, struct host_meter *host, struct told *told)
+static struct energy_meters *begin_energy_meters(size_t count, struct host_meter *host, struct told *told)
 {
     struct err err = {0};
-    struct gauge_options options = {
+    struct energy_meters_options options = {
         .gpus = gpus, .gpu_count = count, .program = PROGRAM, .host = host};
-    struct gauge_listener listener = {
+    struct energy_meters_listener listener = {
         .sample = on_sample, .counter = on_counter, .unavailable = on_unavailable, .data = told};
-    struct gauge *gauge = gauge_new(&options, &listener, &err);
-    if (!gauge)
+    struct energy_meters *energy_meters = energy_meters_new(&options, &listener, &err);
+    if (!energy_meters)
         fail_msg("%s", err.text);
     int64_t until_ns = clock_monotonic_ns() + PATIENCE_NS;
-    while (gauge_starting(gauge)) {
+    while (energy_meters_starting(energy_meters)) {
         assert_true(clock_monotonic_ns() < until_ns);
-        poll(&(struct pollfd){.fd = gauge_fd(gauge), .events = POLLIN}, 1, 1000);
-        gauge_dispatch(gauge);
+        poll(&(struct pollfd){.fd = energy_meters_fd(energy_meters), .events = POLLIN}, 1, 1000);
+        energy_meters_dispatch(energy_meters);
     }
-    gauge_dispatch(gauge);
-    return gauge;
+    energy_meters_dispatch(energy_meters);
+    return energy_meters;
 }
 
-static void await_answers(struct gauge *gauge)
+static void await_answers(struct energy_meters *energy_meters)
 {
     int64_t until_ns = clock_monotonic_ns() + PATIENCE_NS;
-    while (gauge_waiting(gauge) > 0) {
+    while (energy_meters_waiting(energy_meters) > 0) {
         assert_true(clock_monotonic_ns() < until_ns);
-        poll(&(struct pollfd){.fd = gauge_fd(gauge), .events = POLLIN}, 1, 1000);
-        gauge_dispatch(gauge);
+        poll(&(struct pollfd){.fd = energy_meters_fd(energy_meters), .events = POLLIN}, 1, 1000);
+        energy_meters_dispatch(energy_meters);
     }
 }
 
 /* As a run does it: an edge, all about once a second, an edge. Gives the two moments. */
-static void live(struct gauge *gauge, double seconds, int64_t *start_ns, int64_t *end_ns)
+static void live(struct energy_meters *energy_meters, double seconds, int64_t *start_ns, int64_t *end_ns)
 {
     struct rng rng;
     rng_seed(&rng, 4);
-    gauge_prepare(gauge);
+    energy_meters_prepare(energy_meters);
     *start_ns = clock_monotonic_ns();
-    gauge_begin(gauge, NULL);
+    energy_meters_begin(energy_meters, NULL);
     int64_t until_ns = *start_ns + (int64_t)(seconds * 1e9), tick_ns = *start_ns + NS_PER_S;
     for (int64_t now_ns; (now_ns = clock_monotonic_ns()) < until_ns;) {
         int64_t next_ns = tick_ns < until_ns ? tick_ns : until_ns;
-        poll(&(struct pollfd){.fd = gauge_fd(gauge), .events = POLLIN}, 1, (int)((next_ns - now_ns) / NS_PER_MS) + 1);
-        gauge_dispatch(gauge);
+        poll(&(struct pollfd){.fd = energy_meters_fd(energy_meters), .events = POLLIN}, 1, (int)((next_ns - now_ns) / NS_PER_MS) + 1);
+        energy_meters_dispatch(energy_meters);
         if (clock_monotonic_ns() < tick_ns)
             continue;
-        gauge_tick(gauge);
+        energy_meters_tick(energy_meters);
         tick_ns = clock_monotonic_ns() + NS_PER_S + (int64_t)rng_below(&rng, (uint64_t)(120 * NS_PER_MS));
     }
     *end_ns = clock_monotonic_ns();
-    gauge_edge(gauge);
-    await_answers(gauge);
+    energy_meters_edge(energy_meters);
+    await_answers(energy_meters);
 }
 
 /* The half-width is of 95 %: ten deviations, so that no test fails by chance. */
-static void assert_is_truth(const struct gauge_figures *figures, double truth_j)
+static void assert_is_truth(const struct energy_meters_figures *figures, double truth_j)
 {
     assert_true(figures->window.energy_j.valid && figures->window.half_width_j.valid);
     double energy_j = figures->window.energy_j.value, half_j = figures->window.half_width_j.value;
@@ -134,8 +134,8 @@ static void mark_at(struct mark *mark, const char *name, int64_t t_ns)
 }
 
 /* Of each name, the epochs of one scope add up to the whole, to the millijoule. */
-static void assert_add_up(const struct gauge_result *result, const struct epoch *epochs, size_t count,
-                          enum gauge_scope scope)
+static void assert_add_up(const struct energy_meters_result *result, const struct epoch *epochs, size_t count,
+                          enum energy_meters_scope scope)
 {
     for (size_t i = 0, next; i < count; i = next) {
         int64_t sum_mj = 0;
@@ -148,25 +148,25 @@ static void assert_add_up(const struct gauge_result *result, const struct epoch 
 }
 
 /* Cuts at random moments, under two names; every epoch is the truth, and all add up. */
-static void check_cuts(const struct gauge *gauge, int64_t start_ns, int64_t end_ns, uint64_t seed)
+static void check_cuts(const struct energy_meters *energy_meters, int64_t start_ns, int64_t end_ns, uint64_t seed)
 {
     enum { MARKS = 12 };
     struct rng rng;
     struct mark marks[MARKS];
-    struct gauge_result result;
+    struct energy_meters_result result;
     size_t count = 0;
     rng_seed(&rng, seed);
     for (int i = 0; i < MARKS; i++)
         mark_at(&marks[i], rng_below(&rng, 3) == 0 ? "fold" : "epoch",
                 start_ns + (int64_t)rng_below(&rng, (uint64_t)(end_ns - start_ns)));
     struct epoch *epochs = epochs_cut(marks, MARKS, start_ns, end_ns, true, &count);
-    gauge_measure(gauge, start_ns, end_ns, epochs, count, &result);
+    energy_meters_measure(energy_meters, start_ns, end_ns, epochs, count, &result);
     assert_int_equal(result.epoch_count, count);
-    assert_add_up(&result, epochs, count, GAUGE_GPU);
+    assert_add_up(&result, epochs, count, ENERGY_GPU);
     for (size_t i = 0; i < count; i++)
-        assert_is_truth(&result.epochs[i].of[GAUGE_GPU], truth_j(0, epochs[i].start_ns, epochs[i].end_ns) +
+        assert_is_truth(&result.epochs[i].of[ENERGY_GPU], truth_j(0, epochs[i].start_ns, epochs[i].end_ns) +
                                                              truth_j(1, epochs[i].start_ns, epochs[i].end_ns));
-    gauge_result_fini(&result);
+    energy_meters_result_fini(&result);
     free(epochs);
 }
 
@@ -174,18 +174,18 @@ static void what_two_gpus_draw_is_the_truth_and_epochs_add_up_exactly(void **sta
 {
     (void)state;
     struct told told = {0};
-    struct gauge_result result;
+    struct energy_meters_result result;
     int64_t start_ns, end_ns;
     bench_begin(&bench, 5,
                 "gpus 2\nstep 0 150\ngpu 0\nstep 6200 600\nstep 7100 250\ngpu 1\nstep 6500 420\nstep 8000 90\n");
-    struct gauge *gauge = begin_gauge(2, NULL, &told);
-    live(gauge, 4, &start_ns, &end_ns);
-    gauge_measure(gauge, start_ns, end_ns, NULL, 0, &result);
+    struct energy_meters *energy_meters = begin_energy_meters(2, NULL, &told);
+    live(energy_meters, 4, &start_ns, &end_ns);
+    energy_meters_measure(energy_meters, start_ns, end_ns, NULL, 0, &result);
     assert_int_equal(result.device_count, 2);
     assert_int_equal(result.missing_count, 0);
     for (size_t i = 0; i < 2; i++) {
-        const struct gauge_figures *device = &result.devices[i];
-        assert_int_equal(device->scope, GAUGE_GPU);
+        const struct energy_meters_figures *device = &result.devices[i];
+        assert_int_equal(device->scope, ENERGY_GPU);
         assert_string_equal(device->name, gpus[i].label);
         assert_string_equal(device->window.source, "nvml-counter");
         assert_is_truth(device, truth_j(i, start_ns, end_ns));
@@ -193,7 +193,7 @@ static void what_two_gpus_draw_is_the_truth_and_epochs_add_up_exactly(void **sta
         assert_true(device->window.energy_j.value == (double)device->energy_mj / 1000);
         assert_true(device->window.covered_share > 0.9);
     }
-    const struct gauge_figures *sum = &result.sums[GAUGE_GPU], *one = &result.devices[0], *other = &result.devices[1];
+    const struct energy_meters_figures *sum = &result.sums[ENERGY_GPU], *one = &result.devices[0], *other = &result.devices[1];
     assert_int_equal(sum->devices, 2);
     assert_int_equal(sum->energy_mj, one->energy_mj + other->energy_mj);
     assert_near(sum->window.energy_j.value, (double)sum->energy_mj / 1000, 1e-6);
@@ -204,12 +204,12 @@ static void what_two_gpus_draw_is_the_truth_and_epochs_add_up_exactly(void **sta
                 1e-6);
     assert_false(sum->window.power_max_w.valid || sum->window.power_min_w.valid);
     assert_true(sum->temperature_max_c.value == fmax(one->temperature_max_c.value, other->temperature_max_c.value));
-    assert_false(result.sums[GAUGE_PACKAGE].devices || result.sums[GAUGE_PACKAGE].window.energy_j.valid);
-    gauge_result_fini(&result);
+    assert_false(result.sums[ENERGY_PACKAGE].devices || result.sums[ENERGY_PACKAGE].window.energy_j.valid);
+    energy_meters_result_fini(&result);
     for (uint64_t seed = 1; seed <= 20; seed++)
-        check_cuts(gauge, start_ns, end_ns, seed);
+        check_cuts(energy_meters, start_ns, end_ns, seed);
     assert_true(told.samples >= 2);
-    gauge_free(gauge);
+    energy_meters_free(energy_meters);
     bench_end(&bench);
 }
 
@@ -217,13 +217,13 @@ static void figures_of_a_gpu_are_those_of_its_readings_within_the_window(void **
 {
     (void)state;
     struct told told = {0};
-    struct gauge_result result;
+    struct energy_meters_result result;
     int64_t start_ns, end_ns;
     bench_begin(&bench, 30, "step 0 300\n");
-    struct gauge *gauge = begin_gauge(1, NULL, &told);
-    live(gauge, 2.5, &start_ns, &end_ns);
-    gauge_measure(gauge, start_ns, end_ns, NULL, 0, &result);
-    const struct gauge_figures *figures = &result.sums[GAUGE_GPU];
+    struct energy_meters *energy_meters = begin_energy_meters(1, NULL, &told);
+    live(energy_meters, 2.5, &start_ns, &end_ns);
+    energy_meters_measure(energy_meters, start_ns, end_ns, NULL, 0, &result);
+    const struct energy_meters_figures *figures = &result.sums[ENERGY_GPU];
     const struct fake_gpu *truth = &bench.truth.gpus[0];
     assert_int_equal(figures->devices, 1);
     assert_null(figures->name);
@@ -244,11 +244,11 @@ static void figures_of_a_gpu_are_those_of_its_readings_within_the_window(void **
     assert_true(figures->temperature_mean_c.value >= floor(first_c) - 1 &&
                 figures->temperature_mean_c.value <= ceil(last_c) + 1);
     assert_true(figures->temperature_max_c.value <= ceil(last_c) + 1);
-    struct reading power_w = gauge_power_w(gauge);
+    struct reading power_w = energy_meters_power_w(energy_meters);
     assert_true(power_w.valid);
     assert_near(power_w.value, 300, 0.01);
-    gauge_result_fini(&result);
-    gauge_free(gauge);
+    energy_meters_result_fini(&result);
+    energy_meters_free(energy_meters);
     bench_end(&bench);
 }
 
@@ -256,40 +256,40 @@ static void without_one_of_the_gpus_there_is_no_sum_and_the_reason_is_told_once(
 {
     (void)state;
     struct told told = {0};
-    struct gauge_result result;
+    struct energy_meters_result result;
     struct mark mark;
     int64_t start_ns, end_ns;
     size_t count = 0;
     bench_begin(&bench, 5, "gpus 2\nstep 0 200\n");
-    struct gauge *gauge = begin_gauge(3, NULL, &told); /* the machine has no third */
-    live(gauge, 1.2, &start_ns, &end_ns);
-    gauge_tick(gauge);
-    gauge_dispatch(gauge);
+    struct energy_meters *energy_meters = begin_energy_meters(3, NULL, &told); /* the machine has no third */
+    live(energy_meters, 1.2, &start_ns, &end_ns);
+    energy_meters_tick(energy_meters);
+    energy_meters_dispatch(energy_meters);
     assert_int_equal(told.unavailable, 1);
     assert_true(strncmp(told.reason, "GPU 2: ", 7) == 0);
     mark_at(&mark, "epoch", start_ns + NS_PER_S / 2);
     struct epoch *epochs = epochs_cut(&mark, 1, start_ns, end_ns, true, &count);
-    gauge_measure(gauge, start_ns, end_ns, epochs, count, &result);
+    energy_meters_measure(energy_meters, start_ns, end_ns, epochs, count, &result);
     assert_int_equal(result.device_count, 2);
     assert_is_truth(&result.devices[1], truth_j(1, start_ns, end_ns));
     assert_int_equal(result.missing_count, 1);
-    assert_int_equal(result.missing[0].scope, GAUGE_GPU);
+    assert_int_equal(result.missing[0].scope, ENERGY_GPU);
     assert_string_equal(result.missing[0].name, "GPU 2");
     assert_string_equal(result.missing[0].reason, told.reason + 7);
-    const struct gauge_figures *sum = &result.sums[GAUGE_GPU];
+    const struct energy_meters_figures *sum = &result.sums[ENERGY_GPU];
     assert_false(sum->window.energy_j.valid || sum->window.half_width_j.valid || sum->window.power_mean_w.valid);
     assert_string_equal(sum->window.source, "none");
     for (size_t i = 0; i < count; i++)
-        assert_false(result.epochs[i].of[GAUGE_GPU].window.energy_j.valid);
-    assert_false(gauge_power_w(gauge).valid);
-    json_t *json = gauge_result_json(&result, epochs);
+        assert_false(result.epochs[i].of[ENERGY_GPU].window.energy_j.valid);
+    assert_false(energy_meters_power_w(energy_meters).valid);
+    json_t *json = energy_meters_result_json(&result, epochs);
     assert_true(json_is_null(json_object_get(json_object_get(json, "gpu"), "joules")));
     assert_true(json_is_null(json_object_get(json_array_get(json_object_get(json, "epochs"), 0), "gpu_mj")));
     assert_int_equal(json_array_size(json_object_get(json, "devices")), 2);
     json_decref(json);
-    gauge_result_fini(&result);
+    energy_meters_result_fini(&result);
     free(epochs);
-    gauge_free(gauge);
+    energy_meters_free(energy_meters);
     bench_end(&bench);
 }
 
@@ -297,18 +297,18 @@ static void a_gpu_that_is_divided_is_named_and_not_measured_wrong(void **state)
 {
     (void)state;
     struct told told = {0};
-    struct gauge_result result;
+    struct energy_meters_result result;
     int64_t start_ns, end_ns;
     bench_begin(&bench, 5, "step 0 200\nmig 1\n");
-    struct gauge *gauge = begin_gauge(1, NULL, &told);
-    live(gauge, 0.3, &start_ns, &end_ns);
-    gauge_measure(gauge, start_ns, end_ns, NULL, 0, &result);
+    struct energy_meters *energy_meters = begin_energy_meters(1, NULL, &told);
+    live(energy_meters, 0.3, &start_ns, &end_ns);
+    energy_meters_measure(energy_meters, start_ns, end_ns, NULL, 0, &result);
     assert_int_equal(result.device_count, 0);
     assert_int_equal(result.missing_count, 1);
     assert_string_equal(result.missing[0].reason, "it is divided into parts (MIG), whose energy nobody can tell");
-    assert_false(result.sums[GAUGE_GPU].window.energy_j.valid);
-    gauge_result_fini(&result);
-    gauge_free(gauge);
+    assert_false(result.sums[ENERGY_GPU].window.energy_j.valid);
+    energy_meters_result_fini(&result);
+    energy_meters_free(energy_meters);
     bench_end(&bench);
 }
 
@@ -316,21 +316,21 @@ static void what_was_read_before_a_job_is_forgotten_but_for_the_last_seconds(voi
 {
     (void)state;
     struct told told = {0};
-    struct gauge_result result;
+    struct energy_meters_result result;
     int64_t start_ns, end_ns;
     bench_begin(&bench, 5, "step 0 200\n");
-    struct gauge *gauge = begin_gauge(1, NULL, &told);
-    live(gauge, 1.2, &start_ns, &end_ns);
+    struct energy_meters *energy_meters = begin_energy_meters(1, NULL, &told);
+    live(energy_meters, 1.2, &start_ns, &end_ns);
     poll(NULL, 0, 3500);
     int64_t again_ns, over_ns;
-    live(gauge, 1.2, &again_ns, &over_ns);
-    gauge_measure(gauge, again_ns, over_ns, NULL, 0, &result);
+    live(energy_meters, 1.2, &again_ns, &over_ns);
+    energy_meters_measure(energy_meters, again_ns, over_ns, NULL, 0, &result);
     assert_is_truth(&result.devices[0], truth_j(0, again_ns, over_ns));
-    gauge_result_fini(&result);
-    gauge_measure(gauge, start_ns, start_ns + NS_PER_S, NULL, 0, &result);
+    energy_meters_result_fini(&result);
+    energy_meters_measure(energy_meters, start_ns, start_ns + NS_PER_S, NULL, 0, &result);
     assert_false(result.devices[0].window.energy_j.valid);
-    gauge_result_fini(&result);
-    gauge_free(gauge);
+    energy_meters_result_fini(&result);
+    energy_meters_free(energy_meters);
     bench_end(&bench);
 }
 
@@ -342,16 +342,16 @@ static void at_a_mark_the_hosts_counters_are_read_once(void **state)
     sysroot_init(&root);
     zone(&root, "intel-rapl:0", "package-0", 1000000);
     struct host_meter *host = host_meter_new(&(struct rapl_places){.sysroot = root.top});
-    struct gauge *gauge = begin_gauge(0, host, &told);
+    struct energy_meters *energy_meters = begin_energy_meters(0, host, &told);
     const struct series *series = host_meter_series(host, 0);
-    gauge_begin(gauge, NULL);
+    energy_meters_begin(energy_meters, NULL);
     size_t before = series->counter_count;
     assert_true(before >= 1);
     for (size_t i = 1; i <= 5; i++) {
         poll(NULL, 0, 5);
         sysroot_number(&root, "/sys/class/powercap/intel-rapl:0/energy_uj", 1000000 + 250000 * i);
         int64_t at_ns = clock_monotonic_ns();
-        gauge_mark(gauge);
+        energy_meters_mark(energy_meters);
         assert_int_equal(series->counter_count, before + i);
         assert_int_equal(series->counter[before + i - 1].energy_mj, 1000 + 250 * i);
         assert_true(series->counter[before + i - 1].before_ns >= at_ns);
@@ -359,10 +359,10 @@ static void at_a_mark_the_hosts_counters_are_read_once(void **state)
     /* Of a thousand marks at once a handful are read: one a millisecond. */
     int64_t begin_ns = clock_monotonic_ns();
     for (int i = 0; i < 1000; i++)
-        gauge_mark(gauge);
+        energy_meters_mark(energy_meters);
     int64_t took_ms = (clock_monotonic_ns() - begin_ns) / NS_PER_MS;
     assert_true((int64_t)(series->counter_count - before - 5) <= took_ms + 1);
-    gauge_free(gauge);
+    energy_meters_free(energy_meters);
     host_meter_free(host);
     sysroot_fini(&root);
 }

@@ -12,7 +12,7 @@
 
 #include <jansson.h>
 
-struct figures_options {
+struct summary_stats_options {
     bool clean_only;                 /* else all that are not contaminated */
     bool all_verdicts;               /* contaminated ones too */
     bool interactions;               /* of each two hyperparameters, too */
@@ -67,7 +67,7 @@ struct figure_interaction {
     double df, p, p_adjusted; /* Holm, over all interactions of the dataset */
 };
 
-struct figures_group {
+struct summary_stats_group {
     const struct dataset_experiment *like; /* the first: repo, model, parallel */
     /* "default", "drawn"; NULL: nobody wrote down which, and the hyperparameters do not tell. */
     const char *hyperparameters;
@@ -97,51 +97,51 @@ struct figures_group {
     size_t front_count;
 };
 
-struct figures {
-    struct figures_group *groups;
+struct summary_stats {
+    struct summary_stats_group *groups;
     size_t count;
 };
 
 /* dataset: judged; must outlive out. */
-void figures_make(const struct dataset *dataset, const struct figures_options *options, struct figures *out);
-void figures_fini(struct figures *figures);
+void summary_stats_make(const struct dataset *dataset, const struct summary_stats_options *options, struct summary_stats *out);
+void summary_stats_fini(struct summary_stats *figures);
 
 /* What the values of a quantity can be, by its name (its goal, of a metric) and the least and greatest of them: energies, powers,
  * times and losses are over 0; a metric whose name says so is a share. */
-enum stats_scale figures_scale(const char *name, bool is_metric, enum goal goal, double lowest, double highest);
+enum stats_scale summary_stats_scale(const char *name, bool is_metric, enum goal goal, double lowest, double highest);
 
 /* A quantity by its name; not valid where it is not known, or is not finite. */
-struct reading figures_value(const struct dataset_experiment *experiment, const char *name);
+struct reading summary_stats_value(const struct dataset_experiment *experiment, const char *name);
 
-/* Which hyperparameter moves energy and quality, and the front of both. (figures_effects.c) */
+/* Which hyperparameter moves energy and quality, and the front of both. (summary_stats_effects.c) */
 
-void figures_add_front(const struct dataset *dataset, struct figures_group *group);
-void figures_add_effects(const struct dataset *dataset, struct figures_group *group, uint64_t seed);
-void figures_fini_effects(struct figures_group *group);
-void figures_adjust_effects(struct figures *figures);
+void summary_stats_add_front(const struct dataset *dataset, struct summary_stats_group *group);
+void summary_stats_add_effects(const struct dataset *dataset, struct summary_stats_group *group, uint64_t seed);
+void summary_stats_fini_effects(struct summary_stats_group *group);
+void summary_stats_adjust_effects(struct summary_stats *figures);
 
 /* Whether what one hyperparameter does to energy or a metric depends on another: linear models on logarithms.
- * (figures_interactions.c) */
+ * (summary_stats_interactions.c) */
 
-void figures_add_interactions(const struct dataset *dataset, struct figures_group *group);
-void figures_fini_interactions(struct figures_group *group);
-void figures_adjust_interactions(struct figures *figures); /* Holm, over all of the dataset */
+void summary_stats_add_interactions(const struct dataset *dataset, struct summary_stats_group *group);
+void summary_stats_fini_interactions(struct summary_stats_group *group);
+void summary_stats_adjust_interactions(struct summary_stats *figures); /* Holm, over all of the dataset */
 
-/* What stats and compare print for programs. (figures_json.c) */
+/* What stats and compare print for programs. (summary_stats_json.c) */
 
 /* A new reference; docs/stats.md says what is in it. */
-json_t *figures_json(const struct dataset *dataset, const struct figures *figures,
-                     const struct figures_options *options);
-json_t *figures_figure_json(const struct figure *figure);
-extern const struct record_field figures_interval_fields[];
+json_t *summary_stats_json(const struct dataset *dataset, const struct summary_stats *figures,
+                     const struct summary_stats_options *options);
+json_t *summary_stats_stat_json(const struct figure *figure);
+extern const struct record_field summary_stats_interval_fields[];
 /* A field that is an interval; absent where it is STATS_NONE. */
-#define FIGURES_INTERVAL(of, key, member) RECORD_STRUCT_IF(of, member.method, key, member, figures_interval_fields)
-json_t *figures_interval_json(const struct stats_interval *interval);
+#define FIGURES_INTERVAL(of, key, member) RECORD_STRUCT_IF(of, member.method, key, member, summary_stats_interval_fields)
+json_t *summary_stats_interval_json(const struct stats_interval *interval);
 /* Each group that has effects, with the names of its experiments. */
-json_t *figures_effects_json(const struct dataset *dataset, const struct figures *figures);
-json_t *figures_spellings_json(const struct dataset *dataset);
+json_t *summary_stats_effects_json(const struct dataset *dataset, const struct summary_stats *figures);
+json_t *summary_stats_spellings_json(const struct dataset *dataset);
 
 /* One row for each quantity of each group. */
-void figures_csv(const struct figures *figures, struct text *out);
+void summary_stats_csv(const struct summary_stats *figures, struct text *out);
 
 #endif

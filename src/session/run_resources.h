@@ -1,4 +1,4 @@
-/* run_means: what stands behind a call that runs experiments: what root's rights opened, and whom it then became. */
+/* run_resources: what stands behind a call that runs experiments: what root's rights opened, and whom it then became. */
 #ifndef TARE_SESSION_RUN_MEANS_H
 #define TARE_SESSION_RUN_MEANS_H
 
@@ -31,20 +31,20 @@ void governing_end(struct governing *governing);
 char *governing_leftover_text(int folder);
 bool governing_recover(int folder, struct err *err);
 
-struct run_means {
+struct run_resources {
     struct caller caller;
     struct host_meter *host; /* opened while there were root's rights; NULL: nothing will run */
     struct governing governing;
 };
 
-struct run_means_options {
+struct run_resources_options {
     bool will_run; /* else the caller is become, and that is all */
     const char *containment; /* the option's text */
     bool as_root, quiet;
 };
 
-/* Becomes the caller under sudo, and says so. out must be freed by run_means_fini in each case. */
-bool run_means_begin(const struct run_means_options *options, struct run_means *out, struct err *err);
-void run_means_fini(struct run_means *means);
+/* Becomes the caller under sudo, and says so. out must be freed by run_resources_fini in each case. */
+bool run_resources_begin(const struct run_resources_options *options, struct run_resources *out, struct err *err);
+void run_resources_fini(struct run_resources *means);
 
 #endif

@@ -2,7 +2,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "measure/energy/energy_budget.h"
-#include "measure/gauge_private.h"
+#include "measure/energy_meters_private.h"
 #include "measure/energy/sensor_gains.h"
 
 #include <math.h>
@@ -14,7 +14,7 @@ static const int64_t MARK_HALF_NS = 4 * NS_PER_MS;
 /* Boards draw more than their limit for moments; a counter that rose by more than this is wrong. */
 static const double LIMIT_MARGIN = 1.5;
 
-const char *gauge_scope_name(enum gauge_scope scope)
+const char *energy_meters_scope_name(enum energy_meters_scope scope)
 {
     static const char *const names[] = {"GPU board", "CPU package", "DRAM", "platform"};
     return names[scope];
@@ -46,7 +46,7 @@ static void mean_of(struct reading *sum, size_t count)
 }
 
 /* The figures that come once a second. */
-static void take_samples(const struct gpu_sample *samples, size_t count, struct gauge_figures *out)
+static void take_samples(const struct gpu_sample *samples, size_t count, struct energy_meters_figures *out)
 {
     size_t temperatures = 0, utilisations = 0, clocks = 0;
     for (size_t i = 0; i < count; i++) {
@@ -92,7 +92,7 @@ static const struct gpu_sample *samples_from(const struct gpu_sample *samples, s
     return samples + low;
 }
 
-static void fill_samples(const struct meter *meter, struct gauge_figures *out)
+static void fill_samples(const struct meter *meter, struct energy_meters_figures *out)
 {
     size_t count = 0;
     const struct gpu_sample *samples = meter ? meter_samples(meter, &count) : NULL;
@@ -102,11 +102,11 @@ static void fill_samples(const struct meter *meter, struct gauge_figures *out)
     take_samples(samples, count, out);
 }
 
-static const struct sensor_profile *find_profile(const struct gauge *gauge, const struct gpu_vendor *vendor,
+static const struct sensor_profile *find_profile(const struct energy_meters *energy_meters, const struct gpu_vendor *vendor,
                                                  const struct gpu_identity *identity)
 {
-    for (size_t i = 0; i < gauge->calibrated_count; i++) {
-        const struct calibration_profile *found = &gauge->calibrated[i];
+    for (size_t i = 0; i < energy_meters->calibrated_count; i++) {
+        const struct calibration_profile *found = &energy_meters->calibrated[i];
         if (strcmp(found->uuid, identity->uuid) == 0 && strcmp(found->driver, identity->driver) == 0)
             return &found->of;
     }
@@ -142,9 +142,9 @@ static struct window_sensor rapl_sensor(const struct rapl_domain *domain)
 }
 
 /* The sum of a scope's devices: of one alone, all it says. */
-static void add_up(struct gauge_figures *sum, const struct gauge_figures *device)
+static void add_up(struct energy_meters_figures *sum, const struct energy_meters_figures *device)
 {
-    struct gauge_figures before = *sum;
+    struct energy_meters_figures before = *sum;
     if (sum->devices++ == 0) {
         *sum = *device;
         sum->name = sum->uuid = NULL;
@@ -189,7 +189,7 @@ static void add_up(struct gauge_figures *sum, const struct gauge_figures *device
 
 /* One name's epochs follow each other without a gap: they are the pieces of one cut. */
 static void cut_name(const struct window_index *index, const struct stretch *stretch, size_t first, size_t count,
-                     const struct gauge_figures *device, const struct meter *meter, struct gauge_epoch *epochs)
+                     const struct energy_meters_figures *device, const struct meter *meter, struct energy_meters_epoch *epochs)
 {
     struct window_mark *marks = mem_array(count, sizeof *marks);
     struct window_piece *pieces = mem_array(count, sizeof *pieces);
@@ -197,7 +197,7 @@ static void cut_name(const struct window_index *index, const struct stretch *str
         marks[i] = (struct window_mark){stretch->epochs[first + i].end_ns, MARK_HALF_NS};
     window_cut(index, stretch->start_ns, stretch->end_ns, marks, count - 1, pieces);
     for (size_t i = 0; i < count; i++) {
-        struct gauge_figures part = {.scope = device->scope, .window = pieces[i].window};
+        struct energy_meters_figures part = {.scope = device->scope, .window = pieces[i].window};
         part.energy_mj = pieces[i].energy_mj;
         /* What was bridged has an energy, as all pieces add up, but nobody knows how wrong it is. */
         part.window.energy_j = (struct reading){(double)part.energy_mj / 1000, device->window.energy_j.valid};
@@ -209,7 +209,7 @@ static void cut_name(const struct window_index *index, const struct stretch *str
 }
 
 static void cut_epochs(const struct window_index *index, const struct stretch *stretch,
-                       const struct gauge_figures *device, const struct meter *meter, struct gauge_epoch *epochs)
+                       const struct energy_meters_figures *device, const struct meter *meter, struct energy_meters_epoch *epochs)
 {
     for (size_t first = 0, next; first < stretch->epoch_count; first = next) {
         next = first + 1;
@@ -220,8 +220,8 @@ static void cut_epochs(const struct window_index *index, const struct stretch *s
 }
 
 static void measure_device(const struct series *series, const struct window_sensor *sensor,
-                           const struct stretch *stretch, const struct meter *meter, struct gauge_figures *device,
-                           struct gauge_result *out)
+                           const struct stretch *stretch, const struct meter *meter, struct energy_meters_figures *device,
+                           struct energy_meters_result *out)
 {
     struct window_index *index = window_index_new(series, sensor);
     struct window_piece whole;
@@ -238,79 +238,79 @@ static void measure_device(const struct series *series, const struct window_sens
     add_up(&out->sums[device->scope], device);
 }
 
-static void add_missing(struct gauge_result *out, enum gauge_scope scope, const char *name, const char *reason)
+static void add_missing(struct energy_meters_result *out, enum energy_meters_scope scope, const char *name, const char *reason)
 {
-    out->missing[out->missing_count++] = (struct gauge_missing){scope, name, reason ? reason : "unknown"};
+    out->missing[out->missing_count++] = (struct energy_meters_missing){scope, name, reason ? reason : "unknown"};
 }
 
-static void measure_gpu(const struct gauge_meter *meter, const struct stretch *stretch, struct gauge_result *out)
+static void measure_gpu(const struct energy_meters_meter *meter, const struct stretch *stretch, struct energy_meters_result *out)
 {
     const struct meter_description *about = meter->meter ? meter_describe(meter->meter) : NULL;
     if (!about) {
         bool starts = meter->meter && meter_state(meter->meter) == METER_STARTING;
-        add_missing(out, GAUGE_GPU, meter->label,
+        add_missing(out, ENERGY_GPU, meter->label,
                     starts         ? "its driver has not answered yet"
                     : meter->meter ? meter_reason(meter->meter)
                                    : meter->why.text);
         return;
     }
     if (about->identity.mig == GPU_MIG_ON || about->identity.mig == GPU_MIG_PART) {
-        add_missing(out, GAUGE_GPU, meter->label, "it is divided into parts (MIG), whose energy nobody can tell");
+        add_missing(out, ENERGY_GPU, meter->label, "it is divided into parts (MIG), whose energy nobody can tell");
         return;
     }
-    const struct sensor_profile *profile = find_profile(meter->gauge, meter->vendor, &about->identity);
+    const struct sensor_profile *profile = find_profile(meter->energy_meters, meter->vendor, &about->identity);
     struct window_sensor sensor = gpu_sensor(meter->vendor, meter->meter, profile);
-    struct gauge_figures *device = &out->devices[out->device_count++];
-    *device = (struct gauge_figures){.scope = GAUGE_GPU,
+    struct energy_meters_figures *device = &out->devices[out->device_count++];
+    *device = (struct energy_meters_figures){.scope = ENERGY_GPU,
                                      .name = meter->label,
                                      .uuid = about->identity.uuid,
                                      .identity = &about->identity,
                                      .profile = profile,
                                      .gain = profile->gain};
     const struct sensor_gain_entry *told =
-        meter->gauge->gains ? sensor_gains_find(meter->gauge->gains, about->identity.uuid) : NULL;
+        meter->energy_meters->gains ? sensor_gains_find(meter->energy_meters->gains, about->identity.uuid) : NULL;
     if (told)
         device->gain = (struct sensor_gain){told->bound, told->source};
     measure_device(meter_series(meter->meter), &sensor, stretch, meter->meter, device, out);
 }
 
-static void measure_host(const struct host_meter *host, const struct stretch *stretch, struct gauge_result *out)
+static void measure_host(const struct host_meter *host, const struct stretch *stretch, struct energy_meters_result *out)
 {
-    static const enum gauge_scope scopes[] = {
-        [RAPL_PACKAGE] = GAUGE_PACKAGE, [RAPL_DRAM] = GAUGE_DRAM, [RAPL_PLATFORM] = GAUGE_PLATFORM};
+    static const enum energy_meters_scope scopes[] = {
+        [RAPL_PACKAGE] = ENERGY_PACKAGE, [RAPL_DRAM] = ENERGY_DRAM, [RAPL_PLATFORM] = ENERGY_PLATFORM};
     const struct rapl *rapl = host_meter_rapl(host);
     for (size_t i = 0; i < rapl->count; i++) {
         const struct rapl_domain *domain = &rapl->domains[i];
-        enum gauge_scope scope = scopes[domain->scope];
+        enum energy_meters_scope scope = scopes[domain->scope];
         if (!domain->available) {
             add_missing(out, scope, domain->name, domain->reason);
             continue;
         }
         struct window_sensor sensor = rapl_sensor(domain);
-        struct gauge_figures *device = &out->devices[out->device_count++];
-        *device = (struct gauge_figures){.scope = scope, .name = domain->name, .gain = sensor_gain_rapl};
+        struct energy_meters_figures *device = &out->devices[out->device_count++];
+        *device = (struct energy_meters_figures){.scope = scope, .name = domain->name, .gain = sensor_gain_rapl};
         measure_device(host_meter_series(host, i), &sensor, stretch, NULL, device, out);
     }
 }
 
-static void take_host_memory(const struct gauge *gauge, const struct stretch *stretch, struct gauge_result *out)
+static void take_host_memory(const struct energy_meters *energy_meters, const struct stretch *stretch, struct energy_meters_result *out)
 {
     for (size_t i = 0; i < stretch->epoch_count; i++) {
-        size_t low = 0, high = gauge->memory_count;
+        size_t low = 0, high = energy_meters->memory_count;
         while (low < high) {
             size_t middle = low + (high - low) / 2;
-            if (gauge->memory[middle].t_ns < stretch->epochs[i].start_ns)
+            if (energy_meters->memory[middle].t_ns < stretch->epochs[i].start_ns)
                 low = middle + 1;
             else
                 high = middle;
         }
-        for (; low < gauge->memory_count && gauge->memory[low].t_ns <= stretch->epochs[i].end_ns; low++)
-            keep_larger(&out->epochs[i].host_memory_peak_bytes, (struct reading){gauge->memory[low].bytes, true});
+        for (; low < energy_meters->memory_count && energy_meters->memory[low].t_ns <= stretch->epochs[i].end_ns; low++)
+            keep_larger(&out->epochs[i].host_memory_peak_bytes, (struct reading){energy_meters->memory[low].bytes, true});
     }
 }
 
 /* A sum without one of its parts is none. */
-static void spoil(struct gauge_figures *sum)
+static void spoil(struct energy_meters_figures *sum)
 {
     struct window_energy *window = &sum->window;
     window->energy_j.valid = window->half_width_j.valid = window->power_mean_w.valid = window->power_max_w.valid =
@@ -318,24 +318,24 @@ static void spoil(struct gauge_figures *sum)
     window->source = "none";
 }
 
-void gauge_measure(const struct gauge *gauge, int64_t start_ns, int64_t end_ns, const struct epoch *epochs,
-                   size_t epoch_count, struct gauge_result *out)
+void energy_meters_measure(const struct energy_meters *energy_meters, int64_t start_ns, int64_t end_ns, const struct epoch *epochs,
+                   size_t epoch_count, struct energy_meters_result *out)
 {
     struct stretch stretch = {start_ns, end_ns, epochs, epoch_count};
-    size_t most = gauge->count + (gauge->host ? host_meter_rapl(gauge->host)->count : 0) + 1;
-    *out = (struct gauge_result){
+    size_t most = energy_meters->count + (energy_meters->host ? host_meter_rapl(energy_meters->host)->count : 0) + 1;
+    *out = (struct energy_meters_result){
         .devices = mem_array(most, sizeof *out->devices),
         .missing = mem_array(most, sizeof *out->missing),
         .epochs = mem_array(epoch_count + 1, sizeof *out->epochs),
         .epoch_count = epoch_count,
     };
-    for (size_t i = 0; i < gauge->count; i++)
-        measure_gpu(&gauge->meters[i], &stretch, out);
-    if (gauge->host) {
-        measure_host(gauge->host, &stretch, out);
-        take_host_memory(gauge, &stretch, out);
-        host_window_between(&gauge->from, &gauge->to, &out->host);
-        const struct host_job_figures *job = host_meter_job(gauge->host, gauge->job);
+    for (size_t i = 0; i < energy_meters->count; i++)
+        measure_gpu(&energy_meters->meters[i], &stretch, out);
+    if (energy_meters->host) {
+        measure_host(energy_meters->host, &stretch, out);
+        take_host_memory(energy_meters, &stretch, out);
+        host_window_between(&energy_meters->from, &energy_meters->to, &out->host);
+        const struct host_job_figures *job = host_meter_job(energy_meters->host, energy_meters->job);
         if (job)
             out->job = *job;
     }
@@ -346,40 +346,40 @@ void gauge_measure(const struct gauge *gauge, int64_t start_ns, int64_t end_ns, 
     }
 }
 
-static bool is_calibrated(const struct gauge *gauge, const struct sensor_profile *profile)
+static bool is_calibrated(const struct energy_meters *energy_meters, const struct sensor_profile *profile)
 {
-    for (size_t i = 0; i < gauge->calibrated_count; i++)
-        if (profile == &gauge->calibrated[i].of)
+    for (size_t i = 0; i < energy_meters->calibrated_count; i++)
+        if (profile == &energy_meters->calibrated[i].of)
             return true;
     return false;
 }
 
-void gauge_measure_steps(const struct gauge *gauge, int64_t start_ns, int64_t end_ns, struct step_marks *marks,
-                         struct gauge_result *out)
+void energy_meters_measure_steps(const struct energy_meters *energy_meters, int64_t start_ns, int64_t end_ns, struct step_marks *marks,
+                         struct energy_meters_result *out)
 {
     struct step_fold fold;
     if (marks->count == 0)
         return;
     step_fold(marks, start_ns, end_ns, &fold);
-    out->steps = mem_array(gauge->count + 1, sizeof *out->steps);
-    for (size_t i = 0; i < gauge->count; i++)
+    out->steps = mem_array(energy_meters->count + 1, sizeof *out->steps);
+    for (size_t i = 0; i < energy_meters->count; i++)
         for (size_t k = 0; k < out->device_count; k++) {
-            const struct gauge_figures *device = &out->devices[k];
-            if (device->scope != GAUGE_GPU || device->name != gauge->meters[i].label)
+            const struct energy_meters_figures *device = &out->devices[k];
+            if (device->scope != ENERGY_GPU || device->name != energy_meters->meters[i].label)
                 continue;
             struct step_sensor sensor = {.behaviour = &device->profile->behaviour,
-                                         .calibrated = is_calibrated(gauge, device->profile),
+                                         .calibrated = is_calibrated(energy_meters, device->profile),
                                          .gain_bound = device->gain.bound,
                                          .mark_s = (double)MARK_HALF_NS / (double)NS_PER_S};
-            struct gauge_steps *steps = &out->steps[out->step_count++];
+            struct energy_meters_steps *steps = &out->steps[out->step_count++];
             steps->name = device->name;
             steps->uuid = device->uuid;
-            step_power_estimate(&fold, meter_series(gauge->meters[i].meter), &sensor, &steps->power);
+            step_power_estimate(&fold, meter_series(energy_meters->meters[i].meter), &sensor, &steps->power);
         }
     step_fold_fini(&fold);
 }
 
-void gauge_result_fini(struct gauge_result *result)
+void energy_meters_result_fini(struct energy_meters_result *result)
 {
     for (size_t i = 0; i < result->step_count; i++)
         step_power_fini(&result->steps[i].power);
@@ -387,5 +387,5 @@ void gauge_result_fini(struct gauge_result *result)
     free(result->devices);
     free(result->missing);
     free(result->epochs);
-    *result = (struct gauge_result){0};
+    *result = (struct energy_meters_result){0};
 }

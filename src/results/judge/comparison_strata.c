@@ -1,7 +1,7 @@
-/* versus_strata: within what the two sides of a comparison are compared, and what else they differ in. */
+/* comparison_strata: within what the two sides of a comparison are compared, and what else they differ in. */
 #include "results/judge/identical.h"
 #include "results/judge/places.h"
-#include "results/judge/versus.h"
+#include "results/judge/comparison.h"
 #include "base/mem.h"
 
 #include <math.h>
@@ -13,7 +13,7 @@ enum { LEAST_OF_A_PLACE = 4 };
 
 /* All experiments of both sides in one row, a's first; id: the stratum so far. */
 struct pool {
-    struct versus *versus;
+    struct comparison *comparison;
     size_t count, from_b;
     size_t *id;
     size_t ids;
@@ -30,9 +30,9 @@ struct column {
 
 static const struct dataset_experiment *at(const struct pool *pool, size_t i)
 {
-    const struct versus_side *sides = pool->versus->sides;
+    const struct comparison_side *sides = pool->comparison->sides;
     size_t item = i < pool->from_b ? sides[0].items[i] : sides[1].items[i - pool->from_b];
-    return &pool->versus->dataset.items[item];
+    return &pool->comparison->dataset.items[item];
 }
 
 static bool is_b(const struct pool *pool, size_t i)
@@ -54,51 +54,51 @@ static int compare_texts(const void *a, const void *b)
 }
 
 /* What is always compared within: "repo\nmodel\nmode", less what the sides were chosen by. */
-static char *base_of(const struct versus *versus, const struct dataset_experiment *experiment)
+static char *base_of(const struct comparison *comparison, const struct dataset_experiment *experiment)
 {
     return mem_printf("%s %s%s",
-                      versus_selected_by(versus, "repo") || versus_selected_by(versus, "repository") ? ""
+                      comparison_selected_by(comparison, "repo") || comparison_selected_by(comparison, "repository") ? ""
                                                                                                      : experiment->repo,
-                      versus_selected_by(versus, "model") ? "" : experiment->model,
-                      versus_selected_by(versus, "mode") || !experiment->parallel ? "" : " (parallel)");
+                      comparison_selected_by(comparison, "model") ? "" : experiment->model,
+                      comparison_selected_by(comparison, "mode") || !experiment->parallel ? "" : " (parallel)");
 }
 
-typedef char *value_of_fn(const struct versus *versus, const struct dataset_experiment *experiment,
+typedef char *value_of_fn(const struct comparison *comparison, const struct dataset_experiment *experiment,
                           const void *context);
 
-static char *fact_of(const struct versus *versus, const struct dataset_experiment *experiment, const void *fact)
+static char *fact_of(const struct comparison *comparison, const struct dataset_experiment *experiment, const void *fact)
 {
-    (void)versus;
+    (void)comparison;
     return mem_strdup(experiment->facts[*(const enum dataset_fact *)fact]);
 }
 
-static char *background_of(const struct versus *versus, const struct dataset_experiment *experiment,
+static char *background_of(const struct comparison *comparison, const struct dataset_experiment *experiment,
                            const void *context)
 {
-    (void)versus;
+    (void)comparison;
     (void)context;
     return mem_strdup(experiment->background);
 }
 
-static char *plan_block_of(const struct versus *versus, const struct dataset_experiment *experiment,
+static char *plan_block_of(const struct comparison *comparison, const struct dataset_experiment *experiment,
                            const void *context)
 {
-    (void)versus;
+    (void)comparison;
     (void)context;
     return experiment->block ? mem_printf("%zu", experiment->block) : NULL;
 }
 
-static char *param_of(const struct versus *versus, const struct dataset_experiment *experiment, const void *name)
+static char *param_of(const struct comparison *comparison, const struct dataset_experiment *experiment, const void *name)
 {
-    (void)versus;
+    (void)comparison;
     const struct value *value = dataset_param(experiment, name);
     return value && value->kind != VALUE_NULL ? value_key(value) : NULL;
 }
 
-static char *base_value(const struct versus *versus, const struct dataset_experiment *experiment, const void *context)
+static char *base_value(const struct comparison *comparison, const struct dataset_experiment *experiment, const void *context)
 {
     (void)context;
-    return base_of(versus, experiment);
+    return base_of(comparison, experiment);
 }
 
 static void column_make(const struct pool *pool, const char *name, value_of_fn *value_of, const void *context,
@@ -110,7 +110,7 @@ static void column_make(const struct pool *pool, const char *name, value_of_fn *
     size_t known = 0;
     *out = (struct column){.name = mem_strdup(name), .value = mem_array(pool->count + 1, sizeof *out->value)};
     for (size_t i = 0; i < pool->count; i++) {
-        char *text = value_of(pool->versus, at(pool, i), context);
+        char *text = value_of(pool->comparison, at(pool, i), context);
         has[i] = text;
         strv_add_owned(&texts, text ? text : mem_strdup(""));
         if (has[i])
@@ -196,11 +196,11 @@ static void take(struct pool *pool, const struct column *column)
     memcpy(pool->id, id, pool->count * sizeof *id);
 }
 
-static struct versus_factor *add_factor(struct versus *versus, const char *name, enum versus_role role)
+static struct comparison_factor *add_factor(struct comparison *comparison, const char *name, enum comparison_role role)
 {
-    versus->factors = mem_resize(versus->factors, versus->factor_count + 1, sizeof *versus->factors);
-    struct versus_factor *out = &versus->factors[versus->factor_count++];
-    *out = (struct versus_factor){.name = mem_strdup(name), .role = role};
+    comparison->factors = mem_resize(comparison->factors, comparison->factor_count + 1, sizeof *comparison->factors);
+    struct comparison_factor *out = &comparison->factors[comparison->factor_count++];
+    *out = (struct comparison_factor){.name = mem_strdup(name), .role = role};
     return out;
 }
 
@@ -241,9 +241,9 @@ static char *name_of_value(const struct column *column, size_t value)
     return mem_strdup(value ? column->values.items[value - 1] : "none");
 }
 
-static void set_confounded(struct versus *versus, const struct column *column, const struct spread *spread)
+static void set_confounded(struct comparison *comparison, const struct column *column, const struct spread *spread)
 {
-    struct versus_factor *factor = add_factor(versus, column->name, VERSUS_CONFOUNDED);
+    struct comparison_factor *factor = add_factor(comparison, column->name, COMPARISON_CONFOUNDED);
     for (size_t s = 0; s < 2; s++)
         factor->values[s] = name_of_value(column, spread->value[s]);
 }
@@ -283,7 +283,7 @@ static bool take_base(struct pool *pool, struct err *err)
     column_make(pool, "model", base_value, NULL, &column);
     if (column.values.count > 1) {
         take(pool, &column);
-        add_factor(pool->versus, "model", VERSUS_STRATUM);
+        add_factor(pool->comparison, "model", COMPARISON_STRATUM);
     }
     struct kept kept = kept_of(pool, pool->id, pool->ids, NULL);
     pool->base[0] = kept.of[0];
@@ -302,11 +302,11 @@ static bool take_names(struct pool *pool, const struct column *column, bool plac
                              2 * kept.of[0] >= pool->base[0] && 2 * kept.of[1] >= pool->base[1]);
     if (kept.strata > 0 && enough) {
         take(pool, column);
-        add_factor(pool->versus, column->name, VERSUS_STRATUM);
+        add_factor(pool->comparison, column->name, COMPARISON_STRATUM);
     } else if (place) {
-        return true; /* versus_places tells */
+        return true; /* comparison_places tells */
     } else if (spread.constant[0] && spread.constant[1]) {
-        set_confounded(pool->versus, column, &spread);
+        set_confounded(pool->comparison, column, &spread);
     } else {
         return refuse(pool, column, "choose what to compare by it, as in A:KEY=VALUE", err);
     }
@@ -344,14 +344,14 @@ static void take_numbers(struct pool *pool, const struct column *column)
     if (2 * kept.of[0] >= pool->base[0] && 2 * kept.of[1] >= pool->base[1] &&
         kept.of[0] + kept.of[1] > kept.strata + 1) {
         take(pool, column);
-        add_factor(pool->versus, column->name, VERSUS_STRATUM);
+        add_factor(pool->comparison, column->name, COMPARISON_STRATUM);
         return;
     }
     if (spread.constant[0] && spread.constant[1]) {
-        set_confounded(pool->versus, column, &spread);
+        set_confounded(pool->comparison, column, &spread);
         return;
     }
-    struct versus_factor *factor = add_factor(pool->versus, column->name, VERSUS_COVARIATE);
+    struct comparison_factor *factor = add_factor(pool->comparison, column->name, COMPARISON_COVARIATE);
     double low[2] = {INFINITY, INFINITY}, high[2] = {-INFINITY, -INFINITY};
     factor->logs = true;
     kept_of(pool, pool->id, pool->ids, common);
@@ -379,7 +379,7 @@ static bool take_params(struct pool *pool, struct err *err)
     for (size_t i = 0; i < pool->count; i++)
         for (size_t p = 0; p < at(pool, i)->param_count; p++) {
             const char *name = at(pool, i)->params[p].name;
-            if (!audit_is_seed(name) && !versus_selected_by(pool->versus, name))
+            if (!audit_is_seed(name) && !comparison_selected_by(pool->comparison, name))
                 strv_add_once(&names, name);
         }
     if (names.count)
@@ -424,8 +424,8 @@ static void take_plan(struct pool *pool)
         2 * kept.of[1] < pool->base[1])
         return;
     take(pool, &column);
-    add_factor(pool->versus, column.name, VERSUS_STRATUM);
-    pool->versus->by_plan = true;
+    add_factor(pool->comparison, column.name, COMPARISON_STRATUM);
+    pool->comparison->by_plan = true;
 }
 
 /* Settings of either side in each stratum that both have: repeats of one tell covariates no further apart. */
@@ -440,32 +440,32 @@ static size_t count_settings(const struct pool *pool)
     for (size_t i = 0; i < pool->count; i++) {
         if (!common[i])
             continue;
-        items[n] = (size_t)(at(pool, i) - pool->versus->dataset.items);
+        items[n] = (size_t)(at(pool, i) - pool->comparison->dataset.items);
         part[n++] = 2 * pool->id[i] + is_b(pool, i);
     }
-    return audit_settings(&pool->versus->dataset, items, part, n, setting);
+    return audit_settings(&pool->comparison->dataset, items, part, n, setting);
 }
 
 /* With too few experiments for all of them, none is adjusted for. What cannot be left as it is, is refused. */
 static bool limit_covariates(struct pool *pool, struct err *err)
 {
-    struct versus *versus = pool->versus;
+    struct comparison *comparison = pool->comparison;
     size_t covariates = 0, observations = count_settings(pool);
     struct kept kept = kept_of(pool, pool->id, pool->ids, NULL);
-    for (size_t f = 0; f < versus->factor_count; f++)
-        covariates += versus->factors[f].role == VERSUS_COVARIATE;
+    for (size_t f = 0; f < comparison->factor_count; f++)
+        covariates += comparison->factors[f].role == COMPARISON_COVARIATE;
     if (covariates <= STATS_EFFECT_COVARIATES && observations >= kept.strata + 1 + 2 * covariates + 2)
         return true;
-    for (size_t f = 0; f < versus->factor_count; f++) {
-        struct versus_factor *factor = &versus->factors[f];
-        if (factor->role != VERSUS_COVARIATE)
+    for (size_t f = 0; f < comparison->factor_count; f++) {
+        struct comparison_factor *factor = &comparison->factors[f];
+        if (factor->role != COMPARISON_COVARIATE)
             continue;
         AUTO(column_fini) struct column column;
         column_make(pool, factor->name, param_of, factor->name, &column);
         if (factor->apart)
             return refuse(pool, &column, "and there are too few experiments to adjust for it", err);
-        factor->role = VERSUS_MIXED;
-        versus->mixed = true;
+        factor->role = COMPARISON_MIXED;
+        comparison->mixed = true;
     }
     return true;
 }
@@ -473,24 +473,24 @@ static bool limit_covariates(struct pool *pool, struct err *err)
 /* Strata are numbered anew; those of one side alone get no number. */
 static void number_strata(struct pool *pool)
 {
-    struct versus *versus = pool->versus;
+    struct comparison *comparison = pool->comparison;
     AUTO_FREE bool *common = mem_array(pool->count + 1, sizeof *common);
     AUTO_FREE size_t *number = mem_array(pool->ids + 1, sizeof *number);
     kept_of(pool, pool->id, pool->ids, common);
     for (size_t i = 0; i < pool->count; i++) {
-        struct versus_side *side = &versus->sides[is_b(pool, i)];
+        struct comparison_side *side = &comparison->sides[is_b(pool, i)];
         size_t *stratum = &side->stratum[is_b(pool, i) ? i - pool->from_b : i];
         if (common[i] && !number[pool->id[i]])
-            number[pool->id[i]] = ++versus->strata;
+            number[pool->id[i]] = ++comparison->strata;
         *stratum = common[i] ? number[pool->id[i]] - 1 : SIZE_MAX;
         side->used_count += common[i];
     }
 }
 
-bool versus_strata_find(struct versus *versus, bool same_run, struct err *err)
+bool comparison_strata_find(struct comparison *comparison, bool same_run, struct err *err)
 {
-    struct versus_side *sides = versus->sides;
-    struct pool pool = {.versus = versus, .count = sides[0].count + sides[1].count, .from_b = sides[0].count, .ids = 1};
+    struct comparison_side *sides = comparison->sides;
+    struct pool pool = {.comparison = comparison, .count = sides[0].count + sides[1].count, .from_b = sides[0].count, .ids = 1};
     AUTO_FREE size_t *id = mem_array(pool.count + 1, sizeof *id);
     pool.id = id;
     for (size_t s = 0; s < 2; s++)

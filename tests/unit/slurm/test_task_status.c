@@ -10,33 +10,33 @@
 
 #include <cmocka.h>
 
-static void assert_fate(const char *log, const char *expected)
+static void assert_task_status(const char *log, const char *expected)
 {
     AUTO_TEXT struct text text = {0};
-    fate_of_log(log, strlen(log), &text);
+    task_status_of_log(log, strlen(log), &text);
     assert_string_equal(text_get(&text), expected);
 }
 
 static void slurm_says_why_a_task_was_ended(void **state)
 {
     (void)state;
-    assert_fate(
+    assert_task_status(
         "1 experiment\nslurmstepd: error: *** JOB 12 ON n1 CANCELLED AT 2026-11-21T12:00:00 DUE TO TIME LIMIT ***\n",
         "ended by its time limit, on n1");
-    assert_fate("slurmstepd: error: *** JOB 12 ON gpu-07 CANCELLED AT 2026-11-21T12:00:00 DUE TO PREEMPTION ***\n",
+    assert_task_status("slurmstepd: error: *** JOB 12 ON gpu-07 CANCELLED AT 2026-11-21T12:00:00 DUE TO PREEMPTION ***\n",
                 "preempted, on gpu-07");
-    assert_fate(
+    assert_task_status(
         "slurmstepd: error: *** JOB 12 ON n1 CANCELLED AT 2026-11-21T12:00:00 DUE TO NODE FAILURE, SEE SLURMCTLD LOG "
         "FOR DETAILS ***\n",
         "its node failed, on n1");
-    assert_fate("slurmstepd: error: *** JOB 12 ON n1 CANCELLED AT 2026-11-21T12:00:00 ***\nterminated\n",
+    assert_task_status("slurmstepd: error: *** JOB 12 ON n1 CANCELLED AT 2026-11-21T12:00:00 ***\nterminated\n",
                 "cancelled, on n1");
 }
 
 static void the_last_such_line_counts(void **state)
 {
     (void)state;
-    assert_fate("slurmstepd: error: *** JOB 12 ON n1 CANCELLED AT 2026-11-21T12:00:00 DUE TO NODE FAILURE, SEE ***\n"
+    assert_task_status("slurmstepd: error: *** JOB 12 ON n1 CANCELLED AT 2026-11-21T12:00:00 DUE TO NODE FAILURE, SEE ***\n"
                 "slurmstepd: error: *** JOB 12 ON n2 CANCELLED AT 2026-11-21T13:00:00 DUE TO TIME LIMIT ***\n",
                 "ended by its time limit, on n2");
 }
@@ -44,10 +44,10 @@ static void the_last_such_line_counts(void **state)
 static void without_one_the_last_words_are_quoted_fit_for_a_terminal(void **state)
 {
     (void)state;
-    assert_fate("", "");
-    assert_fate("\n\n", "");
-    assert_fate("one\n/opt/tare: not found\n\n", "the last that it said: /opt/tare: not found");
-    assert_fate("bell \a and \033[31mred", "the last that it said: bell ? and ?[31mred");
+    assert_task_status("", "");
+    assert_task_status("\n\n", "");
+    assert_task_status("one\n/opt/tare: not found\n\n", "the last that it said: /opt/tare: not found");
+    assert_task_status("bell \a and \033[31mred", "the last that it said: bell ? and ?[31mred");
 }
 
 int main(void)

@@ -1,4 +1,4 @@
-#include "results/judge/versus.h"
+#include "results/judge/comparison.h"
 
 #include "base/mem.h"
 #include "base/text.h"
@@ -16,10 +16,10 @@ static const char *selector_of(const char *text)
     return colon && strchr(colon, '=') && !strchr(colon, '/') ? colon + 1 : NULL;
 }
 
-bool versus_parse(const char *text, struct versus_side *out, struct err *err)
+bool comparison_parse(const char *text, struct comparison_side *out, struct err *err)
 {
     const char *selector = selector_of(text);
-    *out = (struct versus_side){.text = mem_strdup(text)};
+    *out = (struct comparison_side){.text = mem_strdup(text)};
     out->path = selector ? mem_strndup(text, (size_t)(selector - 1 - text)) : mem_strdup(text);
     AUTO_FREE char *copy = mem_strdup(selector ? selector : "");
     char *rest = NULL;
@@ -34,7 +34,7 @@ bool versus_parse(const char *text, struct versus_side *out, struct err *err)
     return *out->path || err_set(err, "'%s' names no folder", text);
 }
 
-bool versus_selects(const struct versus_side *side, const struct dataset_experiment *experiment)
+bool comparison_selects(const struct comparison_side *side, const struct dataset_experiment *experiment)
 {
     for (size_t i = 0; i < side->keys.count; i++) {
         const char *key = side->keys.items[i], *wanted = side->values.items[i];
@@ -84,7 +84,7 @@ static void collect_keys(const struct dataset *dataset, size_t folder, struct st
             strv_add_once(out, dataset->items[i].params[p].name);
 }
 
-static bool unknown_key(const struct dataset *dataset, const struct versus_side *side, size_t folder, const char *key,
+static bool unknown_key(const struct dataset *dataset, const struct comparison_side *side, size_t folder, const char *key,
                         struct err *err)
 {
     AUTO_STRV struct strv keys = {0};
@@ -96,19 +96,19 @@ static bool unknown_key(const struct dataset *dataset, const struct versus_side 
     return err_set(err, "%s: nothing there has a '%s' (there are %s)%s", side->text, key, text_get(&known), nearest);
 }
 
-bool versus_selects_nothing(const struct dataset *dataset, const struct versus_side *side, size_t folder,
+bool comparison_selects_nothing(const struct dataset *dataset, const struct comparison_side *side, size_t folder,
                             struct err *err)
 {
     for (size_t k = 0; k < side->keys.count; k++) {
         const char *key = side->keys.items[k];
-        const struct versus_side one = {.keys = {.items = &side->keys.items[k], .count = 1},
+        const struct comparison_side one = {.keys = {.items = &side->keys.items[k], .count = 1},
                                         .values = {.items = &side->values.items[k], .count = 1}};
         AUTO_STRV struct strv values = {0};
         AUTO_TEXT struct text shown = {0};
         bool has_value = false;
         for (size_t i = 0; i < dataset->count && !has_value; i++) {
             AUTO_FREE char *value = dataset->items[i].folder == folder ? value_under(&dataset->items[i], key) : NULL;
-            has_value = value && versus_selects(&one, &dataset->items[i]);
+            has_value = value && comparison_selects(&one, &dataset->items[i]);
             if (value)
                 strv_add_once(&values, value);
         }

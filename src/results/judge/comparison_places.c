@@ -1,4 +1,4 @@
-#include "results/judge/versus_places.h"
+#include "results/judge/comparison_places.h"
 
 #include "base/json.h"
 #include "base/mem.h"
@@ -10,18 +10,18 @@
 /* Shares that differ by less are what chance makes of a few experiments on a few lanes. */
 static const double apart_least = 0.5, rounding = 1e-9;
 
-static void take_side(const struct versus *versus, size_t which, enum dataset_fact fact, struct versus_place *out)
+static void take_side(const struct comparison *comparison, size_t which, enum dataset_fact fact, struct comparison_place *out)
 {
-    const struct versus_side *side = &versus->sides[which];
+    const struct comparison_side *side = &comparison->sides[which];
     AUTO_FREE size_t *items = mem_array(side->count + 1, sizeof *items);
     size_t count = 0;
     for (size_t i = 0; i < side->count; i++)
         if (side->stratum[i] != SIZE_MAX)
             items[count++] = side->items[i];
-    places_group_by(&versus->dataset, items, count, fact, &out->groups[which], &out->counts[which]);
+    places_group_by(&comparison->dataset, items, count, fact, &out->groups[which], &out->counts[which]);
 }
 
-static double share_of(const struct versus_place *place, size_t side, const char *value)
+static double share_of(const struct comparison_place *place, size_t side, const char *value)
 {
     double all = 0, mine = 0;
     for (size_t i = 0; i < place->counts[side]; i++) {
@@ -33,7 +33,7 @@ static double share_of(const struct versus_place *place, size_t side, const char
 }
 
 /* Half of the sum of how far the shares are from each other (total variation). */
-static double apart(const struct versus_place *place)
+static double apart(const struct comparison_place *place)
 {
     double sum = 0;
     for (size_t side = 0; side < 2; side++)
@@ -46,17 +46,17 @@ static double apart(const struct versus_place *place)
     return sum / 2;
 }
 
-static void free_groups(struct versus_place *place)
+static void free_groups(struct comparison_place *place)
 {
     for (size_t side = 0; side < 2; side++)
         places_groups_fini(place->groups[side], place->counts[side]);
 }
 
-static void look_at(const struct versus *versus, enum dataset_fact fact, struct versus_places *out)
+static void look_at(const struct comparison *comparison, enum dataset_fact fact, struct comparison_places *out)
 {
-    struct versus_place place = {.fact = fact};
-    take_side(versus, 0, fact, &place);
-    take_side(versus, 1, fact, &place);
+    struct comparison_place place = {.fact = fact};
+    take_side(comparison, 0, fact, &place);
+    take_side(comparison, 1, fact, &place);
     place.apart = place.counts[0] && place.counts[1] ? apart(&place) : 0;
     place.confounded = place.apart > 1 - rounding;
     if (place.apart < apart_least - rounding)
@@ -65,25 +65,25 @@ static void look_at(const struct versus *versus, enum dataset_fact fact, struct 
         out->items[out->count++] = place;
 }
 
-void versus_places_find(const struct versus *versus, struct versus_places *out)
+void comparison_places_find(const struct comparison *comparison, struct comparison_places *out)
 {
-    *out = (struct versus_places){0};
+    *out = (struct comparison_places){0};
     for (enum dataset_fact fact = FACT_GPU_MODEL; fact < DATASET_FACTS; fact++)
-        look_at(versus, fact, out);
+        look_at(comparison, fact, out);
     /* Two folders are two runs, which may have been alone on a lane each; within one the lanes tell. */
-    look_at(versus, FACT_NODE, out);
+    look_at(comparison, FACT_NODE, out);
     if (out->count == 0 || out->items[out->count - 1].fact != FACT_NODE)
-        look_at(versus, FACT_LANE, out);
+        look_at(comparison, FACT_LANE, out);
 }
 
-void versus_places_fini(struct versus_places *places)
+void comparison_places_fini(struct comparison_places *places)
 {
     for (size_t i = 0; i < places->count; i++)
         free_groups(&places->items[i]);
-    *places = (struct versus_places){0};
+    *places = (struct comparison_places){0};
 }
 
-static json_t *side_json(const struct versus_place *place, size_t side)
+static json_t *side_json(const struct comparison_place *place, size_t side)
 {
     json_t *out = json_array();
     for (size_t i = 0; i < place->counts[side]; i++) {
@@ -95,13 +95,13 @@ static json_t *side_json(const struct versus_place *place, size_t side)
     return out;
 }
 
-json_t *versus_places_json(const struct versus *versus)
+json_t *comparison_places_json(const struct comparison *comparison)
 {
-    struct versus_places places;
+    struct comparison_places places;
     json_t *out = json_array();
-    versus_places_find(versus, &places);
+    comparison_places_find(comparison, &places);
     for (size_t i = 0; i < places.count; i++) {
-        const struct versus_place *place = &places.items[i];
+        const struct comparison_place *place = &places.items[i];
         json_t *row = json_object();
         json_object_set_new(row, "fact", json_string(places_fact_name(place->fact)));
         json_object_set_new(row, "weight", json_string(evidence_weight_name(places_weight(place->fact))));
@@ -111,6 +111,6 @@ json_t *versus_places_json(const struct versus *versus)
         json_object_set_new(row, "b", side_json(place, 1));
         json_array_append_new(out, row);
     }
-    versus_places_fini(&places);
+    comparison_places_fini(&places);
     return out;
 }

@@ -1,4 +1,4 @@
-#include "results/judge/figures.h"
+#include "results/judge/summary_stats.h"
 
 #include "base/mem.h"
 #include "stats/effect.h"
@@ -28,7 +28,7 @@ static int compare_names(const void *a, const void *b)
 }
 
 /* Numbers that all runs of the group have, and that differ; no seeds. */
-static void find_params(const struct dataset *dataset, const struct figures_group *group, struct strv *out)
+static void find_params(const struct dataset *dataset, const struct summary_stats_group *group, struct strv *out)
 {
     const struct dataset_experiment *first = group->count ? &dataset->items[group->items[0]] : NULL;
     for (size_t p = 0; first && p < first->param_count; p++) {
@@ -63,20 +63,20 @@ static void scale_column(struct design *design, size_t k)
         design->x[i * design->params + k] -= mean;
 }
 
-static enum stats_scale scale_of(const struct dataset *dataset, const struct figures_group *group,
+static enum stats_scale scale_of(const struct dataset *dataset, const struct summary_stats_group *group,
                                  const struct figure *figure)
 {
     double lowest = INFINITY, highest = -INFINITY;
     for (size_t i = 0; i < group->count; i++) {
-        struct reading value = figures_value(&dataset->items[group->items[i]], figure->name);
+        struct reading value = summary_stats_value(&dataset->items[group->items[i]], figure->name);
         lowest = value.valid ? fmin(lowest, value.value) : lowest;
         highest = value.valid ? fmax(highest, value.value) : highest;
     }
-    enum stats_scale scale = figures_scale(figure->name, figure->is_metric, figure->goal, lowest, highest);
+    enum stats_scale scale = summary_stats_scale(figure->name, figure->is_metric, figure->goal, lowest, highest);
     return stats_scale_holds(scale, lowest, highest) ? scale : STATS_ANY;
 }
 
-static void design_make(const struct dataset *dataset, const struct figures_group *group, const struct strv *params,
+static void design_make(const struct dataset *dataset, const struct summary_stats_group *group, const struct strv *params,
                         const struct figure *figure, struct design *out)
 {
     enum stats_scale scale = scale_of(dataset, group, figure);
@@ -90,7 +90,7 @@ static void design_make(const struct dataset *dataset, const struct figures_grou
     audit_settings(dataset, group->items, NULL, group->count, setting);
     for (size_t i = 0; i < group->count; i++) {
         const struct dataset_experiment *experiment = &dataset->items[group->items[i]];
-        struct reading value = figures_value(experiment, figure->name);
+        struct reading value = summary_stats_value(experiment, figure->name);
         if (!value.valid)
             continue;
         if (!row[setting[i]]) {
@@ -108,7 +108,7 @@ static void design_make(const struct dataset *dataset, const struct figures_grou
         scale_column(out, k);
 }
 
-static void add_interaction(struct figures_group *group, const struct design *design, const struct strv *params,
+static void add_interaction(struct summary_stats_group *group, const struct design *design, const struct strv *params,
                             const size_t pair[2], const struct figure *figure)
 {
     AUTO_FREE double *product = mem_array(design->count + 1, sizeof *product);
@@ -141,7 +141,7 @@ static void add_interaction(struct figures_group *group, const struct design *de
 }
 
 /* All pairs, each with every hyperparameter's own effect beside it. Two settings for each parameter of the model at least. */
-static void add_of_figure(const struct dataset *dataset, struct figures_group *group, const struct strv *params,
+static void add_of_figure(const struct dataset *dataset, struct summary_stats_group *group, const struct strv *params,
                           const struct figure *figure)
 {
     AUTO(design_fini) struct design design;
@@ -156,7 +156,7 @@ static void add_of_figure(const struct dataset *dataset, struct figures_group *g
             add_interaction(group, &design, params, (const size_t[]){a, b}, figure);
 }
 
-void figures_add_interactions(const struct dataset *dataset, struct figures_group *group)
+void summary_stats_add_interactions(const struct dataset *dataset, struct summary_stats_group *group)
 {
     AUTO_STRV struct strv params = {0};
     find_params(dataset, group, &params);
@@ -169,7 +169,7 @@ void figures_add_interactions(const struct dataset *dataset, struct figures_grou
             add_of_figure(dataset, group, &params, &group->figures[f]);
 }
 
-void figures_fini_interactions(struct figures_group *group)
+void summary_stats_fini_interactions(struct summary_stats_group *group)
 {
     for (size_t i = 0; i < group->interaction_count; i++) {
         free(group->interactions[i].params[0]);
@@ -178,7 +178,7 @@ void figures_fini_interactions(struct figures_group *group)
     free(group->interactions);
 }
 
-void figures_adjust_interactions(struct figures *figures)
+void summary_stats_adjust_interactions(struct summary_stats *figures)
 {
     size_t count = 0, at = 0;
     for (size_t g = 0; g < figures->count; g++)

@@ -1,5 +1,5 @@
-/* versus_expect: claims about a comparison, and how many experiments would decide. */
-#include "results/judge/versus.h"
+/* comparison_expect: claims about a comparison, and how many experiments would decide. */
+#include "results/judge/comparison.h"
 #include "base/mem.h"
 #include "base/value.h"
 
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const quantities[VERSUS_MEASURED] = {"gpu_energy_j", "gpu_power_w", "duration_s", "cpu_energy_j"};
+static const char *const quantities[COMPARISON_MEASURED] = {"gpu_energy_j", "gpu_power_w", "duration_s", "cpu_energy_j"};
 static const char *const outcomes[] = {"held", "refuted", "open"};
 static const double power = 0.8;
 
@@ -25,18 +25,18 @@ static bool parse_bound(const char *text, double *out)
     return *out > 0 && isfinite(*out);
 }
 
-static bool parse_claim(const char *text, struct versus_claim *out, struct err *err)
+static bool parse_claim(const char *text, struct comparison_claim *out, struct err *err)
 {
     size_t name = strcspn(text, "<>");
     const char *bound = text + name + (text[name] != '\0');
-    *out = (struct versus_claim){.text = mem_strdup(text), .above = text[name] == '>', .quantity = VERSUS_MEASURED};
+    *out = (struct comparison_claim){.text = mem_strdup(text), .above = text[name] == '>', .quantity = COMPARISON_MEASURED};
     bound += *bound == '=';
-    for (size_t i = 0; i < VERSUS_MEASURED; i++)
+    for (size_t i = 0; i < COMPARISON_MEASURED; i++)
         if (strlen(quantities[i]) == name && strncmp(quantities[i], text, name) == 0)
             out->quantity = i;
     if (!text[name])
         return err_set(err, "'%s' is not a claim: write it as gpu_energy_j<0.95 or duration_s<+2%%", text);
-    if (out->quantity == VERSUS_MEASURED)
+    if (out->quantity == COMPARISON_MEASURED)
         return err_set(
             err, "--expect has no quantity '%.*s' (there are gpu_energy_j, gpu_power_w, duration_s, cpu_energy_j)",
             (int)name, text);
@@ -44,11 +44,11 @@ static bool parse_claim(const char *text, struct versus_claim *out, struct err *
            err_set(err, "'%s' is not a ratio: 0.95, or 95%%, or as a change -5%%", bound);
 }
 
-bool versus_claims_parse(const char *text, struct versus_claims *out, struct err *err)
+bool comparison_claims_parse(const char *text, struct comparison_claims *out, struct err *err)
 {
     AUTO_FREE char *copy = mem_strdup(text);
     char *rest = NULL;
-    *out = (struct versus_claims){0};
+    *out = (struct comparison_claims){0};
     for (char *part = strtok_r(copy, ",", &rest); part; part = strtok_r(NULL, ",", &rest)) {
         out->items = mem_resize(out->items, out->count + 1, sizeof *out->items);
         if (!parse_claim(part, &out->items[out->count++], err))
@@ -57,44 +57,44 @@ bool versus_claims_parse(const char *text, struct versus_claims *out, struct err
     return out->count > 0 || err_set(err, "--expect is empty");
 }
 
-void versus_claims_fini(struct versus_claims *claims)
+void comparison_claims_fini(struct comparison_claims *claims)
 {
     for (size_t i = 0; i < claims->count; i++)
         free(claims->items[i].text);
     free(claims->items);
-    *claims = (struct versus_claims){0};
+    *claims = (struct comparison_claims){0};
 }
 
-enum versus_outcome versus_claim_check(const struct versus *versus, const struct versus_claim *claim)
+enum comparison_outcome comparison_claim_check(const struct comparison *comparison, const struct comparison_claim *claim)
 {
-    const struct stats_effect *effect = versus_effect(&versus->quantities[claim->quantity]);
+    const struct stats_effect *effect = comparison_effect(&comparison->quantities[claim->quantity]);
     if (!effect->valid || !effect->has_error)
-        return VERSUS_OPEN;
+        return COMPARISON_OPEN;
     bool below = effect->interval.high<claim->bound, above = effect->interval.low> claim->bound;
     if (claim->above ? above : below)
-        return VERSUS_HELD;
-    return (claim->above ? below : above) ? VERSUS_REFUTED : VERSUS_OPEN;
+        return COMPARISON_HELD;
+    return (claim->above ? below : above) ? COMPARISON_REFUTED : COMPARISON_OPEN;
 }
 
-const char *versus_outcome_name(enum versus_outcome outcome)
+const char *comparison_outcome_name(enum comparison_outcome outcome)
 {
     return outcomes[outcome];
 }
 
-size_t versus_claim_needs(const struct versus *versus, const struct versus_claim *claim)
+size_t comparison_claim_needs(const struct comparison *comparison, const struct comparison_claim *claim)
 {
-    const struct stats_effect *effect = versus_effect(&versus->quantities[claim->quantity]);
+    const struct stats_effect *effect = comparison_effect(&comparison->quantities[claim->quantity]);
     return effect->has_error ? stats_effect_sample_size(effect->sigma, effect->log_ratio - log(claim->bound),
                                                         1 - STATS_CONFIDENCE, power)
                              : 0;
 }
 
-size_t versus_sample_size(const struct versus *versus, const struct versus_quantity *quantity, double share)
+size_t comparison_sample_size(const struct comparison *comparison, const struct comparison_quantity *quantity, double share)
 {
-    const struct stats_effect *effect = versus_effect(quantity);
+    const struct stats_effect *effect = comparison_effect(quantity);
     /* The first of Holm's steps: what the smallest p value has to stay below. */
-    double alpha = (1 - STATS_CONFIDENCE) / (double)(versus->tests ? versus->tests : 1);
-    return effect->has_error && quantity->scale == VERSUS_LOG
+    double alpha = (1 - STATS_CONFIDENCE) / (double)(comparison->tests ? comparison->tests : 1);
+    return effect->has_error && quantity->scale == COMPARISON_LOG
                ? stats_effect_sample_size(effect->sigma, log1p(share), alpha, power)
                : 0;
 }

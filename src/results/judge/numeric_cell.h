@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 /* What a cell holds. */
-enum figure_kind {
+enum numeric_cell_kind {
     FIGURE_IS,     /* a finite number */
     FIGURE_ABSENT, /* empty, "N/A", "[N/A]", "[Not Supported]", "[Unknown Error]", "nan" and the like */
     FIGURE_BAD     /* neither */
@@ -17,10 +17,10 @@ enum figure_kind {
 
 /* The bytes from at to end, blanks around them left out. Thousands may be parted by commas ("13,138.35"), one unit may
  * follow ("74.69 W"). Correctly rounded, as strtod is. */
-enum figure_kind figure_read(const char *at, const char *end, double *out);
+enum numeric_cell_kind numeric_cell_read(const char *at, const char *end, double *out);
 
 /* Decimal digits alone: whole seconds. False for all else, and for what does not fit. */
-bool figure_read_whole(const char *at, const char *end, int64_t *out);
+bool numeric_cell_read_whole(const char *at, const char *end, int64_t *out);
 
 /* What "perf stat" printed, as the study kept it (cpu_energy_raw.txt) and summed it up (cpu_energy.txt). Private
  * to judge/. */

@@ -1,4 +1,4 @@
-#include "report/figures_text.h"
+#include "report/summary_stats_text.h"
 
 #include "base/mem.h"
 #include "base/strv.h"
@@ -17,11 +17,11 @@ static const struct stats_interval none = {.method = STATS_NONE};
 
 struct page {
     const struct dataset *dataset;
-    const struct figures_text_options *options;
+    const struct summary_stats_text_options *options;
     struct text *out;
 };
 
-static char *group_name(const struct figures_group *group)
+static char *group_name(const struct summary_stats_group *group)
 {
     const struct dataset_experiment *like = group->like;
     bool said = like->parallel || like->mode;
@@ -40,7 +40,7 @@ static char *digits(double value, int count)
     return mem_strdup(text);
 }
 
-char *figures_text_interval(double value, const struct stats_interval *interval)
+char *summary_stats_text_interval(double value, const struct stats_interval *interval)
 {
     AUTO_FREE char *middle = digits(value, 4);
     if (interval->method == STATS_NONE)
@@ -50,7 +50,7 @@ char *figures_text_interval(double value, const struct stats_interval *interval)
     return mem_printf("%s (%s to %s)", middle, low, high);
 }
 
-static void heading(const struct page *page, const struct figures_group *group)
+static void heading(const struct page *page, const struct summary_stats_group *group)
 {
     AUTO_FREE char *name = group_name(group);
     AUTO_FREE char *safe = audit_text_fit(name, page->options->width);
@@ -68,7 +68,7 @@ static void heading(const struct page *page, const struct figures_group *group)
     text_add_char(page->out, '\n');
 }
 
-static bool any_not_finite(const struct figures_group *group)
+static bool any_not_finite(const struct summary_stats_group *group)
 {
     for (size_t i = 0; i < group->figure_count; i++)
         if (group->figures[i].not_finite)
@@ -78,10 +78,10 @@ static bool any_not_finite(const struct figures_group *group)
 
 static char *cell(struct reading value, const struct stats_interval *interval)
 {
-    return value.valid ? figures_text_interval(value.value, interval) : mem_strdup("");
+    return value.valid ? summary_stats_text_interval(value.value, interval) : mem_strdup("");
 }
 
-static void figure_table(const struct page *page, const struct figures_group *group)
+static void figure_table(const struct page *page, const struct summary_stats_group *group)
 {
     size_t width = page->options->width;
     bool wide = width == 0 || width >= WIDE, diverged = any_not_finite(group);
@@ -120,7 +120,7 @@ static const char *reason_of(const struct figure *figure, bool of_mean)
 
 /* Each reason once, with the quantities that have none for it: "no interval of the median of a, b: ..."; of all of them
  * "no interval of any median: ...". */
-static void say_missing(const struct page *page, const struct figures_group *group, bool of_mean)
+static void say_missing(const struct page *page, const struct summary_stats_group *group, bool of_mean)
 {
     AUTO_STRV struct strv reasons = {0};
     const char *what = of_mean ? "mean" : "median";
@@ -145,7 +145,7 @@ static void say_missing(const struct page *page, const struct figures_group *gro
 }
 
 /* What the meters themselves leave open of the mean energies: power has the same. */
-static void say_measurement(const struct page *page, const struct figures_group *group)
+static void say_measurement(const struct page *page, const struct summary_stats_group *group)
 {
     for (size_t i = 0; i < group->figure_count; i++) {
         const struct figure *figure = &group->figures[i];
@@ -162,7 +162,7 @@ static void say_measurement(const struct page *page, const struct figures_group 
     }
 }
 
-static void say_spread(const struct page *page, const struct figures_group *group)
+static void say_spread(const struct page *page, const struct summary_stats_group *group)
 {
     const struct audit_spread *spread = &group->power_cv_between;
     if (spread->cv.valid) {
@@ -189,12 +189,12 @@ static void say_curve(const struct page *page, const struct figure_effect *effec
         AUTO_FREE char *from = digits(level->from, 4);
         AUTO_FREE char *to = digits(level->to, 4);
         AUTO_FREE char *range = level->to > level->from ? mem_printf("%s to %s", from, to) : mem_strdup(from);
-        AUTO_FREE char *median = figures_text_interval(level->median, &level->interval);
+        AUTO_FREE char *median = summary_stats_text_interval(level->median, &level->interval);
         text_addf(page->out, "  %22s  n %-3zu  %s\n", range, level->n, median);
     }
 }
 
-static void say_effects(const struct page *page, const struct figures_group *group)
+static void say_effects(const struct page *page, const struct summary_stats_group *group)
 {
     bool colour = page->options->colour, any = false;
     for (size_t i = 0; i < group->effect_count; i++) {
@@ -216,7 +216,7 @@ static void say_effects(const struct page *page, const struct figures_group *gro
                   group->effect_count);
 }
 
-static void say_interactions(const struct page *page, const struct figures_group *group)
+static void say_interactions(const struct page *page, const struct summary_stats_group *group)
 {
     bool any = false;
     for (size_t i = 0; i < group->interaction_count; i++) {
@@ -226,7 +226,7 @@ static void say_interactions(const struct page *page, const struct figures_group
         AUTO_FREE char *first = audit_text_fit(found->params[0], 30);
         AUTO_FREE char *second = audit_text_fit(found->params[1], 30);
         AUTO_FREE char *target = audit_text_fit(found->target, 30);
-        AUTO_FREE char *slope = figures_text_interval(found->slope, &found->interval);
+        AUTO_FREE char *slope = summary_stats_text_interval(found->slope, &found->interval);
         text_addf(page->out, "the effect of %s on %s depends on %s: slope of the product %s, p %.2g corrected\n", first,
                   target, second, slope, found->p_adjusted);
         any = true;
@@ -240,7 +240,7 @@ static void say_interactions(const struct page *page, const struct figures_group
 }
 
 /* A front of a metric whose goal nobody said would be a guess. */
-static void say_unknown_goals(const struct page *page, const struct figures_group *group)
+static void say_unknown_goals(const struct page *page, const struct summary_stats_group *group)
 {
     size_t count = 0;
     for (size_t i = 0; i < group->figure_count; i++) {
@@ -254,7 +254,7 @@ static void say_unknown_goals(const struct page *page, const struct figures_grou
         text_add(page->out, " (\"goal\" in the registry says it)\n");
 }
 
-static void say_front(const struct page *page, const struct figures_group *group)
+static void say_front(const struct page *page, const struct summary_stats_group *group)
 {
     if (!group->quality)
         say_unknown_goals(page, group);
@@ -271,7 +271,7 @@ static void say_front(const struct page *page, const struct figures_group *group
     }
 }
 
-void figures_text_spellings(const struct dataset *dataset, struct text *out)
+void summary_stats_text_spellings(const struct dataset *dataset, struct text *out)
 {
     for (size_t i = 0; i < dataset->spelling_count; i++) {
         const struct dataset_spelling *spelling = &dataset->spellings[i];
@@ -285,13 +285,13 @@ void figures_text_spellings(const struct dataset *dataset, struct text *out)
     }
 }
 
-void figures_text(const struct dataset *dataset, const struct figures *figures,
-                  const struct figures_text_options *options, struct text *out)
+void summary_stats_text(const struct dataset *dataset, const struct summary_stats *figures,
+                  const struct summary_stats_text_options *options, struct text *out)
 {
     struct page page = {dataset, options, out};
-    figures_text_spellings(dataset, out);
+    summary_stats_text_spellings(dataset, out);
     for (size_t i = 0; i < figures->count; i++) {
-        const struct figures_group *group = &figures->groups[i];
+        const struct summary_stats_group *group = &figures->groups[i];
         heading(&page, group);
         if (group->count == 0)
             continue;

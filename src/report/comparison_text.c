@@ -1,6 +1,6 @@
-#include "report/figures_text.h"
+#include "report/summary_stats_text.h"
 
-#include "results/judge/versus_places.h"
+#include "results/judge/comparison_places.h"
 #include "base/mem.h"
 #include "base/value.h"
 #include "report/audit_text.h"
@@ -22,7 +22,7 @@ static char *digits(struct reading reading)
     return mem_strdup(text);
 }
 
-static void say_side(const struct versus_side *side, const char *name, struct text *out)
+static void say_side(const struct comparison_side *side, const char *name, struct text *out)
 {
     AUTO_FREE char *safe = audit_text_fit(side->text, 0);
     text_addf(out, "%s: %s, %zu experiment%s", name, safe, side->count, side->count == 1 ? "" : "s");
@@ -33,7 +33,7 @@ static void say_side(const struct versus_side *side, const char *name, struct te
 
 static char *ratio_text(const struct stats_effect *effect)
 {
-    return effect->valid ? figures_text_interval(effect->ratio, &effect->interval) : mem_strdup("");
+    return effect->valid ? summary_stats_text_interval(effect->ratio, &effect->interval) : mem_strdup("");
 }
 
 /* Which figures there are beside the raw one. */
@@ -41,26 +41,26 @@ struct shown {
     bool adjusted, per_epoch, measure;
 };
 
-static struct shown shown_of(const struct versus *versus)
+static struct shown shown_of(const struct comparison *comparison)
 {
     struct shown out = {false, false, false};
-    for (size_t i = 0; i < versus->quantity_count; i++) {
-        out.adjusted |= versus->quantities[i].adjusted.valid;
-        out.per_epoch |= versus->quantities[i].per_epoch.valid;
-        out.measure |= versus->quantities[i].is_metric;
+    for (size_t i = 0; i < comparison->quantity_count; i++) {
+        out.adjusted |= comparison->quantities[i].adjusted.valid;
+        out.per_epoch |= comparison->quantities[i].per_epoch.valid;
+        out.measure |= comparison->quantities[i].is_metric;
     }
     return out;
 }
 
-static const char *measure_word(const struct versus_quantity *quantity)
+static const char *measure_word(const struct comparison_quantity *quantity)
 {
     static const char *const measures[] = {
-        [VERSUS_LOG] = "ratio", [VERSUS_LOGIT] = "odds ratio", [VERSUS_PLAIN] = "difference"};
+        [COMPARISON_LOG] = "ratio", [COMPARISON_LOGIT] = "odds ratio", [COMPARISON_PLAIN] = "difference"};
     return measures[quantity->scale];
 }
 
 /* "odds ratio, higher is better" */
-static char *measure_text(const struct versus_quantity *quantity)
+static char *measure_text(const struct comparison_quantity *quantity)
 {
     return mem_printf("%s%s", measure_word(quantity),
                       quantity->goal == GOAL_MAXIMIZE   ? ", higher is better"
@@ -68,23 +68,23 @@ static char *measure_text(const struct versus_quantity *quantity)
                                                         : "");
 }
 
-static const char *outcome_text(const struct versus_quantity *quantity)
+static const char *outcome_text(const struct comparison_quantity *quantity)
 {
-    char better = versus_better(quantity);
+    char better = comparison_better(quantity);
     return better == 'a'                  ? "different: A is better"
            : better == 'b'                ? "different: B is better"
-           : versus_cannot_tell(quantity) ? "no significant difference"
+           : comparison_cannot_tell(quantity) ? "no significant difference"
                                           : "different";
 }
 
-static void add_row(struct table *table, const struct versus_quantity *quantity, struct shown shown)
+static void add_row(struct table *table, const struct comparison_quantity *quantity, struct shown shown)
 {
     AUTO_FREE char *a = digits(quantity->a_mean);
     AUTO_FREE char *b = digits(quantity->b_mean);
     AUTO_FREE char *raw = ratio_text(&quantity->raw);
     AUTO_FREE char *adjusted = ratio_text(&quantity->adjusted);
     AUTO_FREE char *per_epoch = ratio_text(&quantity->per_epoch);
-    AUTO_FREE char *p = versus_effect(quantity)->has_error ? mem_printf("%.2g", quantity->p) : mem_strdup("");
+    AUTO_FREE char *p = comparison_effect(quantity)->has_error ? mem_printf("%.2g", quantity->p) : mem_strdup("");
     AUTO_FREE char *name = audit_text_fit(quantity->name, MOST_NAME);
     AUTO_FREE char *measure = measure_text(quantity);
     table_add_row(table);
@@ -99,14 +99,14 @@ static void add_row(struct table *table, const struct versus_quantity *quantity,
     if (shown.per_epoch)
         table_add_cell(table, per_epoch, NULL);
     table_add_cell(table, p, NULL);
-    table_add_cell(table, outcome_text(quantity), versus_cannot_tell(quantity) ? NULL : "\x1b[1m");
+    table_add_cell(table, outcome_text(quantity), comparison_cannot_tell(quantity) ? NULL : "\x1b[1m");
 }
 
-static void say_figures(const struct versus *versus, bool colour, struct text *out)
+static void say_figures(const struct comparison *comparison, bool colour, struct text *out)
 {
     struct table *table = table_new(colour);
-    struct shown shown = shown_of(versus);
-    AUTO_FREE char *p = versus->tests > 1 ? mem_printf("p (Holm, of %zu)", versus->tests) : mem_strdup("p");
+    struct shown shown = shown_of(comparison);
+    AUTO_FREE char *p = comparison->tests > 1 ? mem_printf("p (Holm, of %zu)", comparison->tests) : mem_strdup("p");
     table_add_column(table, "quantity", false);
     table_add_column(table, "mean of A", true);
     table_add_column(table, "mean of B", true);
@@ -123,18 +123,18 @@ static void say_figures(const struct versus *versus, bool colour, struct text *o
         table_add_column(table, "per epoch (95 %)", true);
     table_add_column(table, p, true);
     table_add_column(table, "", false);
-    for (size_t i = 0; i < versus->quantity_count; i++)
-        if (versus->quantities[i].a_mean.valid || versus->quantities[i].b_mean.valid)
-            add_row(table, &versus->quantities[i], shown);
+    for (size_t i = 0; i < comparison->quantity_count; i++)
+        if (comparison->quantities[i].a_mean.valid || comparison->quantities[i].b_mean.valid)
+            add_row(table, &comparison->quantities[i], shown);
     table_print(table, out);
     table_free(table);
 }
 
 /* Of a training that diverged no mean is made, and a comparison of the others says nothing of it. */
-static void say_metrics(const struct versus *versus, struct text *out)
+static void say_metrics(const struct comparison *comparison, struct text *out)
 {
-    for (size_t i = 0; i < versus->quantity_count; i++) {
-        const struct versus_quantity *quantity = &versus->quantities[i];
+    for (size_t i = 0; i < comparison->quantity_count; i++) {
+        const struct comparison_quantity *quantity = &comparison->quantities[i];
         AUTO_FREE char *name = audit_text_fit(quantity->name, MOST_NAME);
         if (quantity->at_bound)
             text_addf(out, "%s: a value is 0, or 100 %% of a share, so it is compared as it is\n", name);
@@ -145,11 +145,11 @@ static void say_metrics(const struct versus *versus, struct text *out)
 }
 
 /* The names of the factors with one role, commas between: "batch_size, node". logs: "ln(epochs)" of a covariate. */
-static char *names_of(const struct versus *versus, enum versus_role role, bool logs)
+static char *names_of(const struct comparison *comparison, enum comparison_role role, bool logs)
 {
     struct text out = {0};
-    for (size_t f = 0; f < versus->factor_count; f++) {
-        const struct versus_factor *factor = &versus->factors[f];
+    for (size_t f = 0; f < comparison->factor_count; f++) {
+        const struct comparison_factor *factor = &comparison->factors[f];
         if (factor->role != role)
             continue;
         AUTO_FREE char *safe = audit_text_fit(factor->name, 0);
@@ -158,16 +158,16 @@ static char *names_of(const struct versus *versus, enum versus_role role, bool l
     return text_take(&out);
 }
 
-static void say_strata(const struct versus *versus, struct text *out)
+static void say_strata(const struct comparison *comparison, struct text *out)
 {
-    AUTO_FREE char *by = names_of(versus, VERSUS_STRATUM, false);
-    if (versus_blocks(versus) == 0)
+    AUTO_FREE char *by = names_of(comparison, COMPARISON_STRATUM, false);
+    if (comparison_blocks(comparison) == 0)
         return;
     text_addf(out, "compared within %zu strata of equal %s: %zu of A's and %zu of B's experiments\n",
-              versus_blocks(versus), by, versus->sides[0].used_count, versus->sides[1].used_count);
-    for (size_t i = 0; i < versus->quantity_count; i++) {
-        const struct versus_quantity *quantity = &versus->quantities[i];
-        const struct stats_effect *effect = versus_effect(quantity);
+              comparison_blocks(comparison), by, comparison->sides[0].used_count, comparison->sides[1].used_count);
+    for (size_t i = 0; i < comparison->quantity_count; i++) {
+        const struct comparison_quantity *quantity = &comparison->quantities[i];
+        const struct stats_effect *effect = comparison_effect(quantity);
         AUTO_FREE char *name = audit_text_fit(quantity->name, MOST_NAME);
         if (quantity->heterogeneous)
             text_addf(out,
@@ -179,32 +179,32 @@ static void say_strata(const struct versus *versus, struct text *out)
 }
 
 /* Where some settings were repeated, and count once. */
-static void say_settings(const struct versus *versus, struct text *out)
+static void say_settings(const struct comparison *comparison, struct text *out)
 {
-    const struct versus_side *a = &versus->sides[0], *b = &versus->sides[1];
-    if (versus->by_setting && a->settings + b->settings < a->used_count + b->used_count)
+    const struct comparison_side *a = &comparison->sides[0], *b = &comparison->sides[1];
+    if (comparison->by_setting && a->settings + b->settings < a->used_count + b->used_count)
         text_addf(out, "repeats of a setting count once, by their mean: %zu settings of A, %zu of B\n", a->settings,
                   b->settings);
 }
 
 /* What is adjusted for, and what could not be. */
-static void say_adjustment(const struct versus *versus, struct text *out)
+static void say_adjustment(const struct comparison *comparison, struct text *out)
 {
-    AUTO_FREE char *names = names_of(versus, VERSUS_COVARIATE, true);
-    AUTO_FREE char *mixed = names_of(versus, VERSUS_MIXED, false);
-    struct shown shown = shown_of(versus);
+    AUTO_FREE char *names = names_of(comparison, COMPARISON_COVARIATE, true);
+    AUTO_FREE char *mixed = names_of(comparison, COMPARISON_MIXED, false);
+    struct shown shown = shown_of(comparison);
     if (*names && shown.adjusted)
         text_addf(out, "adjusted: by the linear model %s = stratum + side + slopes * (%s); p is of the adjusted %s\n",
                   shown.measure ? "ln(quantity), or a metric on its scale," : "ln(quantity)", names,
                   shown.measure ? "figure" : "ratio");
     else if (*names)
         text_addf(out, "not adjusted for %s: it cannot be separated from the sides\n", names);
-    for (size_t f = 0; f < versus->factor_count; f++) {
-        const struct versus_factor *factor = &versus->factors[f];
+    for (size_t f = 0; f < comparison->factor_count; f++) {
+        const struct comparison_factor *factor = &comparison->factors[f];
         AUTO_FREE char *safe = audit_text_fit(factor->name, 0);
-        if (factor->role == VERSUS_COVARIATE && factor->apart)
+        if (factor->role == COMPARISON_COVARIATE && factor->apart)
             text_addf(out, "%s: the ranges of A and B do not overlap, so the adjustment extrapolates\n", safe);
-        if (factor->role != VERSUS_CONFOUNDED)
+        if (factor->role != COMPARISON_CONFOUNDED)
             continue;
         AUTO_FREE char *a = audit_text_fit(factor->values[0], 0);
         AUTO_FREE char *b = audit_text_fit(factor->values[1], 0);
@@ -218,14 +218,14 @@ static void say_adjustment(const struct versus *versus, struct text *out)
 }
 
 /* What the meters' own uncertainty makes of the ratios of energies: power has the same. */
-static void say_measurement(const struct versus *versus, struct text *out)
+static void say_measurement(const struct comparison *comparison, struct text *out)
 {
-    for (size_t i = 0; i < versus->quantity_count; i++) {
-        const struct versus_quantity *quantity = &versus->quantities[i];
+    for (size_t i = 0; i < comparison->quantity_count; i++) {
+        const struct comparison_quantity *quantity = &comparison->quantities[i];
         const struct measurement *measurement = &quantity->measurement;
-        if (!measurement->valid || !versus_effect(quantity)->valid || strcmp(quantity->name, "gpu_power_w") == 0)
+        if (!measurement->valid || !comparison_effect(quantity)->valid || strcmp(quantity->name, "gpu_power_w") == 0)
             continue;
-        AUTO_FREE char *with = figures_text_interval(versus_effect(quantity)->ratio, &quantity->interval_measured);
+        AUTO_FREE char *with = summary_stats_text_interval(comparison_effect(quantity)->ratio, &quantity->interval_measured);
         text_addf(out, "%s, measurement: ", quantity->name);
         if (!measurement->placed)
             text_add(out, "on which sensors is not recorded, so their gains may be part of the ratio\n");
@@ -244,21 +244,21 @@ static void say_measurement(const struct versus *versus, struct text *out)
 }
 
 /* What may explain a difference by itself; nothing where neither side knows any of it. */
-static void add_conditions(const struct versus *versus, bool colour, struct text *out)
+static void add_conditions(const struct comparison *comparison, bool colour, struct text *out)
 {
     struct table *table = table_new(colour);
     bool any = false;
     table_add_column(table, "beside it", false);
     for (size_t i = 0; i < 3; i++)
         table_add_column(table, i == 0 ? "mean of A" : i == 1 ? "mean of B" : "B - A", true);
-    for (enum versus_condition i = 0; i < VERSUS_CONDITIONS; i++) {
-        struct reading a = versus->sides[0].conditions[i], b = versus->sides[1].conditions[i];
+    for (enum comparison_condition i = 0; i < COMPARISON_CONDITIONS; i++) {
+        struct reading a = comparison->sides[0].conditions[i], b = comparison->sides[1].conditions[i];
         if (!a.valid && !b.valid)
             continue;
         AUTO_FREE char *left = digits(a);
         AUTO_FREE char *right = digits(b);
         AUTO_FREE char *apart = a.valid && b.valid ? mem_printf("%+.4g", b.value - a.value) : mem_strdup("");
-        const char *const cells[] = {versus_condition_name(i), left, right, apart};
+        const char *const cells[] = {comparison_condition_name(i), left, right, apart};
         any = true;
         table_add_row(table);
         for (size_t k = 0; k < 4; k++)
@@ -269,9 +269,9 @@ static void add_conditions(const struct versus *versus, bool colour, struct text
     table_free(table);
 }
 
-static void say_carbon(const struct versus *versus, struct reading g_per_kwh, struct text *out)
+static void say_carbon(const struct comparison *comparison, struct reading g_per_kwh, struct text *out)
 {
-    const struct versus_quantity *energy = &versus->quantities[0];
+    const struct comparison_quantity *energy = &comparison->quantities[0];
     if (!g_per_kwh.valid || !energy->a_mean.valid || !energy->b_mean.valid)
         return;
     text_addf(out, "CO2e of the mean GPU energy at %.6g g/kWh: A %.3g g, B %.3g g\n", g_per_kwh.value,
@@ -292,12 +292,12 @@ static void add_values(const struct places_group *groups, size_t count, struct t
 }
 
 /* Where the sides ran on other kinds of places, or on other lanes. */
-static void say_places(const struct versus *versus, struct text *out)
+static void say_places(const struct comparison *comparison, struct text *out)
 {
-    struct versus_places places;
-    versus_places_find(versus, &places);
+    struct comparison_places places;
+    comparison_places_find(comparison, &places);
     for (size_t i = 0; i < places.count; i++) {
-        const struct versus_place *place = &places.items[i];
+        const struct comparison_place *place = &places.items[i];
         text_addf(out, "%s %s: A ran on ", places_fact_name(place->fact), place->confounded ? "confounded" : "uneven");
         add_values(place->groups[0], place->counts[0], out);
         text_add(out, ", B on ");
@@ -305,55 +305,55 @@ static void say_places(const struct versus *versus, struct text *out)
         text_add(out, place->confounded ? "; what that makes of it looks the same as a difference between them\n"
                                         : "; part of a difference between them may be that\n");
     }
-    versus_places_fini(&places);
+    comparison_places_fini(&places);
 }
 
 enum { DIGITS_SHOWN = 10 };
 
-static void add_commits(const struct versus *versus, const size_t *items, size_t count, struct text *out)
+static void add_commits(const struct comparison *comparison, const size_t *items, size_t count, struct text *out)
 {
     for (size_t i = 0; i < count; i++) {
-        const struct dataset_experiment *experiment = &versus->dataset.items[items[i]];
+        const struct dataset_experiment *experiment = &comparison->dataset.items[items[i]];
         text_addf(out, "%s%.*s%s", i ? ", " : "", DIGITS_SHOWN, experiment->commit,
                   experiment->commit_changed ? " with changes that are not committed" : "");
     }
 }
 
 /* Where the sides ran from other states of their repositories. */
-static void say_commits(const struct versus *versus, struct text *out)
+static void say_commits(const struct comparison *comparison, struct text *out)
 {
-    size_t items[2][VERSUS_COMMITS], counts[2];
-    const struct dataset_experiment *all = versus->dataset.items;
+    size_t items[2][COMPARISON_COMMITS], counts[2];
+    const struct dataset_experiment *all = comparison->dataset.items;
     for (size_t side = 0; side < 2; side++)
-        counts[side] = versus_commits(versus, side, items[side], VERSUS_COMMITS);
+        counts[side] = comparison_commits(comparison, side, items[side], COMPARISON_COMMITS);
     if (!counts[0] || !counts[1])
         return;
     bool alike = counts[0] == 1 && counts[1] == 1 && strcmp(all[items[0][0]].commit, all[items[1][0]].commit) == 0;
     if (alike && !all[items[0][0]].commit_changed && !all[items[1][0]].commit_changed)
         return;
     text_add(out, "commits: A ran at ");
-    add_commits(versus, items[0], counts[0], out);
+    add_commits(comparison, items[0], counts[0], out);
     text_add(out, ", B at ");
-    add_commits(versus, items[1], counts[1], out);
+    add_commits(comparison, items[1], counts[1], out);
     text_add_char(out, '\n');
 }
 
-void versus_text(const struct versus *versus, struct reading g_per_kwh, bool colour, struct text *out)
+void comparison_text(const struct comparison *comparison, struct reading g_per_kwh, bool colour, struct text *out)
 {
-    say_side(&versus->sides[0], "A", out);
-    say_side(&versus->sides[1], "B", out);
-    say_figures(versus, colour, out);
-    say_measurement(versus, out);
-    say_metrics(versus, out);
-    add_conditions(versus, colour, out);
-    say_carbon(versus, g_per_kwh, out);
-    say_strata(versus, out);
-    say_settings(versus, out);
-    say_adjustment(versus, out);
-    figures_text_spellings(&versus->dataset, out);
-    say_commits(versus, out);
-    say_places(versus, out);
-    if (versus->order_known && versus->order_confounded)
+    say_side(&comparison->sides[0], "A", out);
+    say_side(&comparison->sides[1], "B", out);
+    say_figures(comparison, colour, out);
+    say_measurement(comparison, out);
+    say_metrics(comparison, out);
+    add_conditions(comparison, colour, out);
+    say_carbon(comparison, g_per_kwh, out);
+    say_strata(comparison, out);
+    say_settings(comparison, out);
+    say_adjustment(comparison, out);
+    summary_stats_text_spellings(&comparison->dataset, out);
+    say_commits(comparison, out);
+    say_places(comparison, out);
+    if (comparison->order_known && comparison->order_confounded)
         text_add(out, "order confounded: the groups did not interleave in time, so a change of the machine or the room "
                       "looks the same as a difference between them\n");
 }

@@ -1,4 +1,4 @@
-#include "session/run_means.h"
+#include "session/run_resources.h"
 
 #include "base/mem.h"
 #include "base/strv.h"
@@ -14,9 +14,9 @@
 #include <string.h>
 #include <unistd.h>
 
-bool run_means_begin(const struct run_means_options *options, struct run_means *out, struct err *err)
+bool run_resources_begin(const struct run_resources_options *options, struct run_resources *out, struct err *err)
 {
-    *out = (struct run_means){.host = options->will_run ? meters_open_host() : NULL};
+    *out = (struct run_resources){.host = options->will_run ? meters_open_host() : NULL};
     if (options->will_run)
         governing_begin(&out->governing);
     enum containment_mode containment = CONTAINMENT_AUTO;
@@ -29,7 +29,7 @@ bool run_means_begin(const struct run_means_options *options, struct run_means *
     return became;
 }
 
-void run_means_fini(struct run_means *means)
+void run_resources_fini(struct run_resources *means)
 {
     governing_end(&means->governing);
     host_meter_free(means->host);

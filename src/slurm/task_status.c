@@ -15,7 +15,7 @@
 enum { TAIL = 8192, QUOTED_MAX = 200 };
 
 /* A task of an experiment: of the last array that it was submitted with. */
-struct errand {
+struct submitted_task {
     const struct submission_array *array; /* NULL: it was never submitted */
     size_t index;
     const struct slurm_task *queued, *accounted; /* NULL: not told of */
@@ -49,20 +49,20 @@ static const char *words_for(const char *state)
     return NULL;
 }
 
-static void add_job(const struct errand *errand, struct text *out)
+static void add_job(const struct submitted_task *submitted_task, struct text *out)
 {
-    if (errand->array->job_id)
-        text_addf(out, "job %s_%zu", errand->array->job_id, errand->index);
+    if (submitted_task->array->job_id)
+        text_addf(out, "job %s_%zu", submitted_task->array->job_id, submitted_task->index);
     else
-        text_addf(out, "job %s, task %zu", errand->array->job_name, errand->index);
+        text_addf(out, "job %s, task %zu", submitted_task->array->job_name, submitted_task->index);
 }
 
 /* "job 12_3 waits (Priority)", "job 12_3 runs on n1" */
-static void add_queued(const struct errand *errand, struct text *out)
+static void add_queued(const struct submitted_task *submitted_task, struct text *out)
 {
-    const struct slurm_task *task = errand->queued;
+    const struct slurm_task *task = submitted_task->queued;
     bool waits = strcmp(task->state, "PENDING") == 0;
-    add_job(errand, out);
+    add_job(submitted_task, out);
     text_add(out, waits ? " waits" : strcmp(task->state, "RUNNING") == 0 ? " runs" : " is ");
     if (!waits && strcmp(task->state, "RUNNING") != 0)
         add_words(task->state, out);
@@ -78,11 +78,11 @@ static void add_queued(const struct errand *errand, struct text *out)
 }
 
 /* "job 12_3: its node failed, on n1" */
-static void add_accounted(const struct errand *errand, struct text *out)
+static void add_accounted(const struct submitted_task *submitted_task, struct text *out)
 {
-    const struct slurm_task *task = errand->accounted;
+    const struct slurm_task *task = submitted_task->accounted;
     const char *words = words_for(task->state);
-    add_job(errand, out);
+    add_job(submitted_task, out);
     text_add(out, ": ");
     if (words)
         text_add(out, words);
@@ -122,7 +122,7 @@ static bool add_slurm_line(const char *line, size_t length, struct text *out)
     return true;
 }
 
-void fate_of_log(const char *text, size_t length, struct text *out)
+void task_status_of_log(const char *text, size_t length, struct text *out)
 {
     const char *last = NULL;
     size_t last_length = 0;
@@ -145,38 +145,38 @@ void fate_of_log(const char *text, size_t length, struct text *out)
 }
 
 /* False: there is no log, or it says nothing. */
-static bool add_log(int dir, const struct errand *errand, struct text *out)
+static bool add_log(int dir, const struct submitted_task *submitted_task, struct text *out)
 {
     char bytes[TAIL];
     struct stat status;
     AUTO_TEXT struct text found = {0};
-    if (!errand->array->job_id || strspn(errand->array->job_id, "0123456789") != strlen(errand->array->job_id))
+    if (!submitted_task->array->job_id || strspn(submitted_task->array->job_id, "0123456789") != strlen(submitted_task->array->job_id))
         return false;
-    AUTO_FREE char *name = mem_printf("tasks/slurm-%s_%zu.log", errand->array->job_id, errand->index);
+    AUTO_FREE char *name = mem_printf("tasks/slurm-%s_%zu.log", submitted_task->array->job_id, submitted_task->index);
     AUTO_CLOSE int fd = fs_open_beneath(dir, name, O_RDONLY | O_NONBLOCK, 0);
     if (fd < 0 || fstat(fd, &status) != 0 || !S_ISREG(status.st_mode))
         return false;
     ssize_t count = pread(fd, bytes, sizeof bytes, status.st_size > TAIL ? status.st_size - TAIL : 0);
     if (count > 0)
-        fate_of_log(bytes, (size_t)count, &found);
+        task_status_of_log(bytes, (size_t)count, &found);
     if (found.length == 0)
         return false;
-    add_job(errand, out);
+    add_job(submitted_task, out);
     text_addf(out, ": %s", text_get(&found));
     return true;
 }
 
-static char *fate_text(int dir, const struct errand *errand, const struct collect_item *item, bool asked)
+static char *task_status_text(int dir, const struct submitted_task *submitted_task, const struct collect_item *item, bool asked)
 {
     struct text text = {0};
-    if (!errand->array)
+    if (!submitted_task->array)
         return mem_strdup("not submitted");
-    if (errand->queued)
-        add_queued(errand, &text);
-    else if (errand->accounted)
-        add_accounted(errand, &text);
-    else if (!add_log(dir, errand, &text)) {
-        add_job(errand, &text);
+    if (submitted_task->queued)
+        add_queued(submitted_task, &text);
+    else if (submitted_task->accounted)
+        add_accounted(submitted_task, &text);
+    else if (!add_log(dir, submitted_task, &text)) {
+        add_job(submitted_task, &text);
         text_add(&text, !asked             ? ": not known"
                         : item->start == 0 ? " is not in the queue any more, and never began"
                                            : " is not in the queue any more");
@@ -184,30 +184,30 @@ static char *fate_text(int dir, const struct errand *errand, const struct collec
     return text_take(&text);
 }
 
-static void find_errands(const struct submission *submission, const struct collected *collected, struct errand *errands)
+static void find_submitted_tasks(const struct submission *submission, const struct collected *collected, struct submitted_task *submitted_tasks)
 {
     for (size_t a = 0; a < submission->count; a++)
         for (size_t i = 0; i < collected->plan.count; i++)
             if (script_ranges_hold(submission->arrays[a].indices, i + 1) && i + 1 >= submission->arrays[a].offset)
-                errands[i] =
-                    (struct errand){.array = &submission->arrays[a], .index = i + 1 - submission->arrays[a].offset};
+                submitted_tasks[i] =
+                    (struct submitted_task){.array = &submission->arrays[a], .index = i + 1 - submission->arrays[a].offset};
 }
 
 static void match(const struct slurm_tasks *queue, const struct slurm_tasks *accounts,
-                  const struct collected *collected, struct errand *errands)
+                  const struct collected *collected, struct submitted_task *submitted_tasks)
 {
     for (size_t i = 0; i < collected->plan.count; i++) {
-        struct errand *errand = &errands[i];
-        if (!errand->array || !collect_is_missing(collected->items[i].state))
+        struct submitted_task *submitted_task = &submitted_tasks[i];
+        if (!submitted_task->array || !collect_is_missing(collected->items[i].state))
             continue;
-        for (size_t t = 0; t < queue->count && !errand->queued; t++)
-            if (queue->items[t].index == errand->index &&
-                strcmp(queue->items[t].job_name, errand->array->job_name) == 0)
-                errand->queued = &queue->items[t];
-        for (size_t t = 0; t < accounts->count && errand->array->job_id && !errand->accounted; t++)
-            if (accounts->items[t].index == errand->index &&
-                strcmp(accounts->items[t].job_id, errand->array->job_id) == 0)
-                errand->accounted = &accounts->items[t];
+        for (size_t t = 0; t < queue->count && !submitted_task->queued; t++)
+            if (queue->items[t].index == submitted_task->index &&
+                strcmp(queue->items[t].job_name, submitted_task->array->job_name) == 0)
+                submitted_task->queued = &queue->items[t];
+        for (size_t t = 0; t < accounts->count && submitted_task->array->job_id && !submitted_task->accounted; t++)
+            if (accounts->items[t].index == submitted_task->index &&
+                strcmp(accounts->items[t].job_id, submitted_task->array->job_id) == 0)
+                submitted_task->accounted = &accounts->items[t];
     }
 }
 
@@ -234,7 +234,7 @@ static bool ask(const struct strv *env, const struct submission *submission, str
     return true;
 }
 
-void fates_find(int dir, const struct strv *env, const struct submission *submission, struct collected *collected,
+void task_statuses_find(int dir, const struct strv *env, const struct submission *submission, struct collected *collected,
                 char **note)
 {
     struct slurm_tasks queue = {0}, accounts = {0};
@@ -244,13 +244,13 @@ void fates_find(int dir, const struct strv *env, const struct submission *submis
         missing += collect_is_missing(collected->items[i].state);
     if (missing == 0)
         return;
-    AUTO_FREE struct errand *errands = mem_array(collected->plan.count, sizeof *errands);
+    AUTO_FREE struct submitted_task *submitted_tasks = mem_array(collected->plan.count, sizeof *submitted_tasks);
     bool asked = ask(env, submission, &queue, &accounts, note);
-    find_errands(submission, collected, errands);
-    match(&queue, &accounts, collected, errands);
+    find_submitted_tasks(submission, collected, submitted_tasks);
+    match(&queue, &accounts, collected, submitted_tasks);
     for (size_t i = 0; i < collected->plan.count; i++)
         if (collect_is_missing(collected->items[i].state))
-            collected->items[i].fate = fate_text(dir, &errands[i], &collected->items[i], asked);
+            collected->items[i].task_status = task_status_text(dir, &submitted_tasks[i], &collected->items[i], asked);
     slurm_tasks_fini(&queue);
     slurm_tasks_fini(&accounts);
 }

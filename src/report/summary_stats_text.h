@@ -1,4 +1,4 @@
-/* figures_text: the figures of a dataset as a person reads them. */
+/* summary_stats_text: the figures of a dataset as a person reads them. */
 #ifndef TARE_REPORT_FIGURES_TEXT_H
 #define TARE_REPORT_FIGURES_TEXT_H
 
@@ -6,31 +6,31 @@
 #include "report/audit_text.h"
 #include "results/judge/bench.h"
 #include "results/judge/external_meter.h"
-#include "results/judge/figures.h"
-#include "results/judge/versus.h"
+#include "results/judge/summary_stats.h"
+#include "results/judge/comparison.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 
-struct figures_text_options {
+struct summary_stats_text_options {
     size_t width; /* columns at most; 0: as many as it takes */
     bool colour;
     double precision; /* what repeats are counted for */
 };
 
-void figures_text(const struct dataset *dataset, const struct figures *figures,
-                  const struct figures_text_options *options, struct text *out);
+void summary_stats_text(const struct dataset *dataset, const struct summary_stats *figures,
+                  const struct summary_stats_text_options *options, struct text *out);
 
 /* Hyperparameters whose names differ by case alone: what became of them. */
-void figures_text_spellings(const struct dataset *dataset, struct text *out);
+void summary_stats_text_spellings(const struct dataset *dataset, struct text *out);
 
 /* "200 (198 to 203)"; without an interval "200". The caller frees it. */
-char *figures_text_interval(double value, const struct stats_interval *interval);
+char *summary_stats_text_interval(double value, const struct stats_interval *interval);
 
-/* A comparison as a person reads it. (versus_text.c) */
+/* A comparison as a person reads it. (comparison_text.c) */
 
 /* g_per_kwh: carbon intensity, or not valid. */
-void versus_text(const struct versus *versus, struct reading g_per_kwh, bool colour, struct text *out);
+void comparison_text(const struct comparison *comparison, struct reading g_per_kwh, bool colour, struct text *out);
 
 /* What a bench found, as a person reads it: each command, then one against another, then what speaks against
  * runs. (bench_text.c) */

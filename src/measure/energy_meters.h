@@ -1,7 +1,7 @@
-/* gauge: all the energy meters of a run together: a meter process for each GPU, and the host's counters. One descriptor
+/* energy_meters: all the energy meters of a run together: a meter process for each GPU, and the host's counters. One descriptor
  * to poll; nothing here ever waits for a driver. What was drawn between two moments is asked for afterwards. */
-#ifndef TARE_MEASURE_GAUGE_H
-#define TARE_MEASURE_GAUGE_H
+#ifndef TARE_MEASURE_ENERGY_METERS_H
+#define TARE_MEASURE_ENERGY_METERS_H
 
 #include "machine/contain/contain.h"
 #include "measure/calibration/calibration.h"
@@ -14,30 +14,30 @@
 
 #include <jansson.h>
 
-struct gauge;
+struct energy_meters;
 
-struct gauge_gpu {
+struct energy_meters_gpu {
     char *device; /* UUID or the driver's number */
     char *label;  /* "GPU 0" */
     const struct gpu_vendor *vendor; /* NULL: the first of the list */
     const char *library;             /* of the driver; NULL: the usual one */
 };
 
-/* Called from gauge_dispatch and gauge_tick; each may be NULL. */
-struct gauge_listener {
+/* Called from energy_meters_dispatch and energy_meters_tick; each may be NULL. */
+struct energy_meters_listener {
     void (*gap)(void *data, const char *label, const struct meter_gap *gap); /* as meter.h has it */
     void (*sample)(void *data, const char *label, const struct gpu_sample *sample);
     /* domain: its place among the host's counters */
     void (*counter)(void *data, size_t domain, const char *name, const struct counter_reading *reading);
     void (*unavailable)(void *data, const char *label, const char *reason); /* once for each GPU */
     void (*lost)(void *data, const char *label, const char *reason); /* it was there before; at every sign of it */
-    /* After gauge_users; where the driver says nothing, an empty list that is not told. */
+    /* After energy_meters_users; where the driver says nothing, an empty list that is not told. */
     void (*users)(void *data, const char *label, int64_t t_ns, const struct gpu_users *users);
     void *data;
 };
 
-struct gauge_options {
-    const struct gauge_gpu *gpus;
+struct energy_meters_options {
+    const struct energy_meters_gpu *gpus;
     size_t gpu_count;
     const char *program;              /* of the meters; NULL: this one */
     struct host_meter *host;          /* stays the caller's */
@@ -46,73 +46,73 @@ struct gauge_options {
         *calibrations; /* each replaces what is known of the sensor of its GPU; the caller's, too */
     size_t calibration_count;
     bool watches_others; /* host: what other processes use is read at both edges (host_others) */
-    bool shares_host;    /* other gauges have the same: what they read in this second is not read again */
+    bool shares_host;    /* other energy_meters have the same: what they read in this second is not read again */
     bool link;           /* samples tell what goes over the GPUs' PCIe links */
     double time_scale;   /* 0: 1; of the meters' own timers (machine/sensors/time_scale.h) */
 };
 
 /* Whether there is anything to measure with these. */
-bool gauge_useful(const struct gauge_options *options);
+bool energy_meters_useful(const struct energy_meters_options *options);
 
 /* Starts the meters. Strings are copied. NULL: no descriptor could be had. */
-struct gauge *gauge_new(const struct gauge_options *options, const struct gauge_listener *listener, struct err *err);
-void gauge_free(struct gauge *gauge); /* NULL: nothing */
+struct energy_meters *energy_meters_new(const struct energy_meters_options *options, const struct energy_meters_listener *listener, struct err *err);
+void energy_meters_free(struct energy_meters *energy_meters); /* NULL: nothing */
 
-int gauge_fd(const struct gauge *gauge); /* readable when gauge_dispatch has something to do */
-void gauge_dispatch(struct gauge *gauge);
+int energy_meters_fd(const struct energy_meters *energy_meters); /* readable when energy_meters_dispatch has something to do */
+void energy_meters_dispatch(struct energy_meters *energy_meters);
 
 /* Some GPU's first meter has not answered yet. */
-bool gauge_starting(const struct gauge *gauge);
+bool energy_meters_starting(const struct energy_meters *energy_meters);
 
 /* About once a second while something is measured. */
-void gauge_tick(struct gauge *gauge);
+void energy_meters_tick(struct energy_meters *energy_meters);
 
 /* A job is about to begin: what was read before is forgotten, but for the last seconds. */
-void gauge_prepare(struct gauge *gauge);
+void energy_meters_prepare(struct energy_meters *energy_meters);
 
 /* Its number among those who read the host's meter. */
-size_t gauge_reader(const struct gauge *gauge);
+size_t energy_meters_reader(const struct energy_meters *energy_meters);
 
-/* Nothing is measured for a while: what was read of the host is not kept for this gauge. */
-void gauge_rest(struct gauge *gauge);
+/* Nothing is measured for a while: what was read of the host is not kept for this energy_meters. */
+void energy_meters_rest(struct energy_meters *energy_meters);
 
 /* It has begun, and has ended: the moment is read on all sensors. begin: from now on the job is watched (NULL: what is
  * measured is no job). end: usage as host_meter_end takes it. */
-void gauge_begin(struct gauge *gauge, const struct job_identity *job);
+void energy_meters_begin(struct energy_meters *energy_meters, const struct job_identity *job);
 /* of a process that is no job, and its descendants */
-void gauge_begin_process(struct gauge *gauge, pid_t pid, uint64_t start_time);
-void gauge_edge(struct gauge *gauge);
-void gauge_end(struct gauge *gauge, const struct job_usage *usage);
+void energy_meters_begin_process(struct energy_meters *energy_meters, pid_t pid, uint64_t start_time);
+void energy_meters_edge(struct energy_meters *energy_meters);
+void energy_meters_end(struct energy_meters *energy_meters, const struct job_usage *usage);
 
 /* Asks every GPU for the processes on it. */
-void gauge_users(struct gauge *gauge);
+void energy_meters_users(struct energy_meters *energy_meters);
 
 /* A job beside the one that is measured: what it uses of the host is not others'. Its number, for the end (usage as
  * host_meter_end takes it). */
-size_t gauge_beside(struct gauge *gauge, const struct job_identity *job);
-void gauge_beside_end(struct gauge *gauge, size_t number, const struct job_usage *usage);
+size_t energy_meters_beside(struct energy_meters *energy_meters, const struct job_identity *job);
+void energy_meters_beside_end(struct energy_meters *energy_meters, size_t number, const struct job_usage *usage);
 
 /* A mark came: the host's counters are read, which costs next to nothing, so that epochs have an edge of their own. GPUs' are not, as a
  * call takes milliseconds; their trace tells the course between two readings. */
-void gauge_mark(struct gauge *gauge);
+void energy_meters_mark(struct energy_meters *energy_meters);
 
 /* The job's host memory as it was read last. */
-struct reading gauge_job_memory(const struct gauge *gauge);
+struct reading energy_meters_job_memory(const struct energy_meters *energy_meters);
 
 /* What all GPUs draw now, by their last samples; not valid when one has none of the last seconds. */
-struct reading gauge_power_w(const struct gauge *gauge);
-struct reading gauge_utilisation_percent(const struct gauge *gauge); /* their mean */
+struct reading energy_meters_power_w(const struct energy_meters *energy_meters);
+struct reading energy_meters_utilisation_percent(const struct energy_meters *energy_meters); /* their mean */
 
-/* How many answers to gauge_begin and gauge_edge are outstanding; never more will come. */
-size_t gauge_waiting(const struct gauge *gauge);
+/* How many answers to energy_meters_begin and energy_meters_edge are outstanding; never more will come. */
+size_t energy_meters_waiting(const struct energy_meters *energy_meters);
 
-enum gauge_scope { GAUGE_GPU, GAUGE_PACKAGE, GAUGE_DRAM, GAUGE_PLATFORM, GAUGE_SCOPES };
-const char *gauge_scope_name(enum gauge_scope scope); /* "GPU board", "CPU package", "DRAM", "platform" */
+enum energy_meters_scope { ENERGY_GPU, ENERGY_PACKAGE, ENERGY_DRAM, ENERGY_PLATFORM, ENERGY_SCOPES };
+const char *energy_meters_scope_name(enum energy_meters_scope scope); /* "GPU board", "CPU package", "DRAM", "platform" */
 
 /* Of one device, or of all devices of a scope. Energies are gross. */
-struct gauge_figures {
-    enum gauge_scope scope;
-    const char *name;                     /* "GPU 0", "package-0"; NULL: a sum. Borrowed from the gauge */
+struct energy_meters_figures {
+    enum energy_meters_scope scope;
+    const char *name;                     /* "GPU 0", "package-0"; NULL: a sum. Borrowed from the energy_meters */
     const char *uuid;                     /* of a GPU, or NULL */
     const struct gpu_identity *identity;  /* of one GPU, or NULL; borrowed as name is */
     const struct sensor_profile *profile; /* of one GPU, or NULL: what is taken to be known of its sensor */
@@ -127,49 +127,49 @@ struct gauge_figures {
     unsigned clock_reasons; /* that were ever seen */
 };
 
-struct gauge_missing {
-    enum gauge_scope scope;
+struct energy_meters_missing {
+    enum energy_meters_scope scope;
     const char *name, *reason;
 };
 
 /* The part of an epoch (place in the list that was given) in each scope. */
-struct gauge_epoch {
-    struct gauge_figures of[GAUGE_SCOPES];
+struct energy_meters_epoch {
+    struct energy_meters_figures of[ENERGY_SCOPES];
     struct reading host_memory_peak_bytes; /* of the job */
 };
 
 /* The power within one of the job's steps, of each GPU. */
-struct gauge_steps {
+struct energy_meters_steps {
     const char *name, *uuid; /* of the GPU; borrowed as its figures' are */
     struct step_power power;
 };
 
-struct gauge_result {
-    struct gauge_figures *devices;
+struct energy_meters_result {
+    struct energy_meters_figures *devices;
     size_t device_count;
-    struct gauge_figures sums[GAUGE_SCOPES]; /* not valid when a device of that scope is missing, or there is none */
-    struct gauge_missing *missing;
+    struct energy_meters_figures sums[ENERGY_SCOPES]; /* not valid when a device of that scope is missing, or there is none */
+    struct energy_meters_missing *missing;
     size_t missing_count;
-    struct gauge_epoch *epochs; /* as many as were given */
+    struct energy_meters_epoch *epochs; /* as many as were given */
     size_t epoch_count;
-    struct gauge_steps *steps; /* none: no steps were marked */
+    struct energy_meters_steps *steps; /* none: no steps were marked */
     size_t step_count;
     struct host_window host;
     struct host_job_figures job;
 };
 
 /* Between two moments; epochs as epochs_cut gives them for these (may be NULL, 0). */
-void gauge_measure(const struct gauge *gauge, int64_t start_ns, int64_t end_ns, const struct epoch *epochs,
-                   size_t epoch_count, struct gauge_result *out);
+void energy_meters_measure(const struct energy_meters *energy_meters, int64_t start_ns, int64_t end_ns, const struct epoch *epochs,
+                   size_t epoch_count, struct energy_meters_result *out);
 /* Adds to a result of the same moments what the marks of steps show; the marks are sorted, and live as long. */
-void gauge_measure_steps(const struct gauge *gauge, int64_t start_ns, int64_t end_ns, struct step_marks *marks,
-                         struct gauge_result *out);
-void gauge_result_fini(struct gauge_result *result);
+void energy_meters_measure_steps(const struct energy_meters *energy_meters, int64_t start_ns, int64_t end_ns, struct step_marks *marks,
+                         struct energy_meters_result *out);
+void energy_meters_result_fini(struct energy_meters_result *result);
 
 /* As docs/energy.md describes it; absent is null. */
-json_t *gauge_result_json(const struct gauge_result *result, const struct epoch *epochs);
+json_t *energy_meters_result_json(const struct energy_meters_result *result, const struct epoch *epochs);
 
 /* One line: what is not measured here and why, with the command that mends it where there is one; NULL: all is. */
-char *gauge_missing_text(const struct gauge_options *options);
+char *energy_meters_missing_text(const struct energy_meters_options *options);
 
 #endif

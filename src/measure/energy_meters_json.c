@@ -2,7 +2,7 @@
 #include "base/json.h"
 #include "base/value.h"
 #include "measure/energy/energy_budget.h"
-#include "measure/gauge.h"
+#include "measure/energy_meters.h"
 #include "measure/energy/sensor_gains.h"
 
 /* More digits than these no sensor gives. */
@@ -53,7 +53,7 @@ static json_t *reasons_json(unsigned reasons)
     return json;
 }
 
-static void add_gpu(const struct gauge_figures *figures, json_t *json)
+static void add_gpu(const struct energy_meters_figures *figures, json_t *json)
 {
     set(json, "temperature_mean_c", figures->temperature_mean_c);
     set(json, "temperature_max_c", figures->temperature_max_c);
@@ -70,7 +70,7 @@ static void set_mhz(json_t *json, const char *key, uint32_t mhz)
 }
 
 /* What makes figures of one GPU comparable with those of another. */
-static void add_kind(const struct gauge_figures *figures, json_t *json)
+static void add_kind(const struct energy_meters_figures *figures, json_t *json)
 {
     const struct gpu_identity *identity = figures->identity;
     json_object_set_new(json, "model", json_filled_or_null(identity->name));
@@ -110,7 +110,7 @@ static json_t *sum_json(const struct budget_sum *sum)
     return json;
 }
 
-static void add_budget(const struct gauge_figures *figures, json_t *json)
+static void add_budget(const struct energy_meters_figures *figures, json_t *json)
 {
     const struct window_energy *window = &figures->window;
     struct energy_budget budget;
@@ -132,7 +132,7 @@ static void add_budget(const struct gauge_figures *figures, json_t *json)
     json_object_set_new(json, "budget", out);
 }
 
-static json_t *figures_json(const struct gauge_figures *figures)
+static json_t *figures_json(const struct energy_meters_figures *figures)
 {
     const struct window_energy *window = &figures->window;
     json_t *json = json_object();
@@ -140,7 +140,7 @@ static json_t *figures_json(const struct gauge_figures *figures)
         json_object_set_new(json, "device", json_text_or_null(figures->name));
     if (figures->uuid)
         json_object_set_new(json, "uuid", json_text_or_null(figures->uuid));
-    json_object_set_new(json, "scope", json_string(gauge_scope_name(figures->scope)));
+    json_object_set_new(json, "scope", json_string(energy_meters_scope_name(figures->scope)));
     json_object_set_new(json, "source", json_string(window->energy_j.valid ? window->source : "none"));
     json_set_reading(json, "joules", window->energy_j);
     json_set_reading(json, "kwh", window_kwh(window->energy_j));
@@ -159,23 +159,23 @@ static json_t *figures_json(const struct gauge_figures *figures)
     json_set_reading(json, "integral_j", window->integral_j);
     set(json, "integral_half_width_j", window->integral_half_width_j);
     json_object_set_new(json, "flags", flags_json(window));
-    if (figures->scope == GAUGE_GPU)
+    if (figures->scope == ENERGY_GPU)
         add_gpu(figures, json);
     if (figures->identity && figures->profile)
         add_kind(figures, json);
     return json;
 }
 
-static json_t *missing_json(const struct gauge_missing *missing)
+static json_t *missing_json(const struct energy_meters_missing *missing)
 {
     json_t *json = json_object();
-    json_object_set_new(json, "scope", json_string(gauge_scope_name(missing->scope)));
+    json_object_set_new(json, "scope", json_string(energy_meters_scope_name(missing->scope)));
     json_object_set_new(json, "device", json_text_or_null(missing->name));
     json_object_set_new(json, "reason", json_text_or_null(missing->reason));
     return json;
 }
 
-static json_t *host_json(const struct gauge_result *result)
+static json_t *host_json(const struct energy_meters_result *result)
 {
     json_t *json = json_object();
     set(json, "cpu_s", result->job.cpu_s);
@@ -195,7 +195,7 @@ static json_t *host_json(const struct gauge_result *result)
     return json;
 }
 
-static void set_epoch(json_t *json, const char *energy, const char *half_width, const struct gauge_figures *figures)
+static void set_epoch(json_t *json, const char *energy, const char *half_width, const struct energy_meters_figures *figures)
 {
     const struct window_energy *window = &figures->window;
     json_object_set_new(json, energy,
@@ -204,22 +204,22 @@ static void set_epoch(json_t *json, const char *energy, const char *half_width, 
 }
 
 /* Its name and times tell whose it is, when the marks are cut again from the journal. */
-static json_t *epoch_json(const struct epoch *epoch, const struct gauge_epoch *figures)
+static json_t *epoch_json(const struct epoch *epoch, const struct energy_meters_epoch *figures)
 {
     json_t *json = json_object();
     json_object_set_new(json, "name", json_string(epoch->name));
     json_object_set_new(json, "start_ns", json_integer(epoch->start_ns));
     json_object_set_new(json, "end_ns", json_integer(epoch->end_ns));
-    set_epoch(json, "gpu_mj", "gpu_half_width_j", &figures->of[GAUGE_GPU]);
-    set(json, "gpu_power_w", figures->of[GAUGE_GPU].window.power_mean_w);
-    set_bytes(json, "gpu_memory_peak_bytes", figures->of[GAUGE_GPU].memory_peak_bytes);
-    set_epoch(json, "cpu_mj", "cpu_half_width_j", &figures->of[GAUGE_PACKAGE]);
-    set_epoch(json, "dram_mj", "dram_half_width_j", &figures->of[GAUGE_DRAM]);
+    set_epoch(json, "gpu_mj", "gpu_half_width_j", &figures->of[ENERGY_GPU]);
+    set(json, "gpu_power_w", figures->of[ENERGY_GPU].window.power_mean_w);
+    set_bytes(json, "gpu_memory_peak_bytes", figures->of[ENERGY_GPU].memory_peak_bytes);
+    set_epoch(json, "cpu_mj", "cpu_half_width_j", &figures->of[ENERGY_PACKAGE]);
+    set_epoch(json, "dram_mj", "dram_half_width_j", &figures->of[ENERGY_DRAM]);
     set_bytes(json, "host_memory_peak_bytes", figures->host_memory_peak_bytes);
     return json;
 }
 
-static json_t *steps_json(const struct gauge_result *result)
+static json_t *steps_json(const struct energy_meters_result *result)
 {
     json_t *list = json_array();
     for (size_t i = 0; i < result->step_count; i++) {
@@ -231,12 +231,12 @@ static json_t *steps_json(const struct gauge_result *result)
     return list;
 }
 
-json_t *gauge_result_json(const struct gauge_result *result, const struct epoch *epochs)
+json_t *energy_meters_result_json(const struct energy_meters_result *result, const struct epoch *epochs)
 {
-    static const char *const keys[GAUGE_SCOPES] = {"gpu", "cpu_package", "dram", "platform"};
+    static const char *const keys[ENERGY_SCOPES] = {"gpu", "cpu_package", "dram", "platform"};
     json_t *json = json_object(), *devices = json_array(), *missing = json_array(), *parts = json_array();
-    for (int scope = 0; scope < GAUGE_SCOPES; scope++) {
-        const struct gauge_figures *sum = &result->sums[scope];
+    for (int scope = 0; scope < ENERGY_SCOPES; scope++) {
+        const struct energy_meters_figures *sum = &result->sums[scope];
         json_object_set_new(json, keys[scope], sum->devices ? figures_json(sum) : json_null());
     }
     for (size_t i = 0; i < result->device_count; i++)

@@ -1,4 +1,4 @@
-#include "results/judge/figures.h"
+#include "results/judge/summary_stats.h"
 
 #include "results/judge/audit_json.h"
 #include "base/csv.h"
@@ -6,16 +6,16 @@
 #include "base/json.h"
 #include "tare_build.h"
 
-const struct record_field figures_interval_fields[] = {
+const struct record_field summary_stats_interval_fields[] = {
     RECORD(struct stats_interval, low),
     RECORD(struct stats_interval, high),
     RECORD_ENUM(struct stats_interval, "method", method, stats_method_name),
     {0},
 };
 
-json_t *figures_interval_json(const struct stats_interval *interval)
+json_t *summary_stats_interval_json(const struct stats_interval *interval)
 {
-    return interval->method == STATS_NONE ? json_null() : record_json(figures_interval_fields, interval);
+    return interval->method == STATS_NONE ? json_null() : record_json(summary_stats_interval_fields, interval);
 }
 
 #define FIGURE(member) RECORD(struct figure, member)
@@ -26,7 +26,7 @@ static const struct record_field figure_means[] = {
 static const struct record_field figure_medians[] = {FIGURE(median), FIGURE_INTERVAL(median_interval), {0}};
 static const struct record_field figure_range[] = {FIGURE(deviation), FIGURE(lowest), FIGURE(highest), {0}};
 
-json_t *figures_figure_json(const struct figure *figure)
+json_t *summary_stats_stat_json(const struct figure *figure)
 {
     json_t *out = record_json(figure_means, figure);
     if (figure->mean_why)
@@ -34,7 +34,7 @@ json_t *figures_figure_json(const struct figure *figure)
     json_object_set_new(out, "measurement", measurement_json(&figure->measurement, false));
     struct stats_interval measured =
         measurement_mean_interval(&figure->measurement, figure->mean.value, &figure->mean_interval);
-    json_object_set_new(out, "mean_interval_with_measurement", figures_interval_json(&measured));
+    json_object_set_new(out, "mean_interval_with_measurement", summary_stats_interval_json(&measured));
     record_set(out, figure_medians, figure);
     if (figure->median_why)
         json_object_set_new(out, "median_interval_missing", json_string(figure->median_why));
@@ -63,7 +63,7 @@ static const struct record_field effect_fields[] = {
     RECORD_STRUCTS(struct figure_effect, "curve", levels, level_count, level_fields), {0}};
 
 static const struct record_field effects_of_group[] = {
-    RECORD_STRUCTS(struct figures_group, "effects", effects, effect_count, effect_fields), {0}};
+    RECORD_STRUCTS(struct summary_stats_group, "effects", effects, effect_count, effect_fields), {0}};
 
 #define INTERACTION(key, member) RECORD_AS(struct figure_interaction, key, member)
 static const struct record_field interaction_fields[] = {
@@ -81,7 +81,7 @@ static json_t *interaction_json(const struct figure_interaction *interaction)
     return out;
 }
 
-static void set_interactions(json_t *out, const struct figures_group *group)
+static void set_interactions(json_t *out, const struct summary_stats_group *group)
 {
     json_t *interactions = json_array();
     for (size_t i = 0; i < group->interaction_count; i++)
@@ -90,7 +90,7 @@ static void set_interactions(json_t *out, const struct figures_group *group)
     json_object_set_new(out, "interactions_missing", json_text_or_null(group->interactions_why));
 }
 
-static json_t *front_json(const struct dataset *dataset, const struct figures_group *group)
+static json_t *front_json(const struct dataset *dataset, const struct summary_stats_group *group)
 {
     json_t *out = json_array();
     for (size_t i = 0; i < group->front_count; i++) {
@@ -104,13 +104,13 @@ static json_t *front_json(const struct dataset *dataset, const struct figures_gr
     return out;
 }
 
-#define GROUP(member) RECORD(struct figures_group, member)
+#define GROUP(member) RECORD(struct summary_stats_group, member)
 static const struct record_field group_counts[] = {
-    GROUP(hyperparameters), RECORD_AS(struct figures_group, "experiments", total), GROUP(failed), GROUP(not_ended), GROUP(left_out),
-    RECORD_AS(struct figures_group, "n", count), RECORD_IF(struct figures_group, setting, "settings", settings), {0}};
+    GROUP(hyperparameters), RECORD_AS(struct summary_stats_group, "experiments", total), GROUP(failed), GROUP(not_ended), GROUP(left_out),
+    RECORD_AS(struct summary_stats_group, "n", count), RECORD_IF(struct summary_stats_group, setting, "settings", settings), {0}};
 
-static json_t *group_json(const struct dataset *dataset, const struct figures_group *group,
-                          const struct figures_options *options)
+static json_t *group_json(const struct dataset *dataset, const struct summary_stats_group *group,
+                          const struct summary_stats_options *options)
 {
     json_t *out = json_object(), *figures = json_array();
     json_object_set_new(out, "repository", json_text_or_null(group->like->repo));
@@ -118,10 +118,10 @@ static json_t *group_json(const struct dataset *dataset, const struct figures_gr
     json_object_set_new(out, "mode", json_string(dataset_mode(group->like)));
     record_set(out, group_counts, group);
     for (size_t i = 0; i < group->figure_count; i++)
-        json_array_append_new(figures, figures_figure_json(&group->figures[i]));
+        json_array_append_new(figures, summary_stats_stat_json(&group->figures[i]));
     json_object_set_new(out, "figures", figures);
     json_t *power = spread_json(&group->power_cv_between, group->mixed);
-    json_object_set_new(power, "interval", figures_interval_json(&group->power_cv_interval));
+    json_object_set_new(power, "interval", summary_stats_interval_json(&group->power_cv_interval));
     json_object_set_new(out, "power_cv_between", power);
     json_set_reading(out, "power_cv_within", group->power_cv_within);
     json_object_set_new(out, "energy_cv_between", spread_json(&group->energy_cv_between, group->energy_mixed));
@@ -137,11 +137,11 @@ static json_t *group_json(const struct dataset *dataset, const struct figures_gr
     return out;
 }
 
-json_t *figures_effects_json(const struct dataset *dataset, const struct figures *figures)
+json_t *summary_stats_effects_json(const struct dataset *dataset, const struct summary_stats *figures)
 {
     json_t *out = json_array();
     for (size_t g = 0; g < figures->count; g++) {
-        const struct figures_group *group = &figures->groups[g];
+        const struct summary_stats_group *group = &figures->groups[g];
         if (group->effect_count == 0)
             continue;
         json_t *row = json_object(), *experiments = json_array();
@@ -158,7 +158,7 @@ json_t *figures_effects_json(const struct dataset *dataset, const struct figures
     return out;
 }
 
-json_t *figures_spellings_json(const struct dataset *dataset)
+json_t *summary_stats_spellings_json(const struct dataset *dataset)
 {
     json_t *out = json_array();
     for (size_t i = 0; i < dataset->spelling_count; i++) {
@@ -172,8 +172,8 @@ json_t *figures_spellings_json(const struct dataset *dataset)
     return out;
 }
 
-json_t *figures_json(const struct dataset *dataset, const struct figures *figures,
-                     const struct figures_options *options)
+json_t *summary_stats_json(const struct dataset *dataset, const struct summary_stats *figures,
+                     const struct summary_stats_options *options)
 {
     json_t *out = json_object(), *groups = json_array();
     json_object_set_new(out, "version", json_string(TARE_VERSION));
@@ -188,7 +188,7 @@ json_t *figures_json(const struct dataset *dataset, const struct figures *figure
     for (size_t i = 0; i < figures->count; i++)
         json_array_append_new(groups, group_json(dataset, &figures->groups[i], options));
     json_object_set_new(out, "groups", groups);
-    json_object_set_new(out, "spellings", figures_spellings_json(dataset));
+    json_object_set_new(out, "spellings", summary_stats_spellings_json(dataset));
     return out;
 }
 
@@ -208,13 +208,13 @@ static const struct record_field figure_columns[] = {
     METHOD("median_method", median_interval.method), FIGURE(deviation), FIGURE(lowest), FIGURE(highest), FIGURE(not_finite),
     RECORD_ENUM(struct figure, "goal", goal, goal_name), FIGURE(runs), {0}};
 
-void figures_csv(const struct figures *figures, struct text *out)
+void summary_stats_csv(const struct summary_stats *figures, struct text *out)
 {
     text_add(out, "repository,model,mode,");
     record_csv_header(figure_columns, out);
     text_add(out, ",hyperparameters\n");
     for (size_t g = 0; g < figures->count; g++) {
-        const struct figures_group *group = &figures->groups[g];
+        const struct summary_stats_group *group = &figures->groups[g];
         for (size_t i = 0; i < group->figure_count; i++) {
             csv_add_cell(out, group->like->repo);
             add_cell(out, group->like->model);

@@ -1,11 +1,11 @@
-/* gauge_private: what gauge.c and gauge_measure.c share. */
-#ifndef TARE_MEASURE_GAUGE_PRIVATE_H
-#define TARE_MEASURE_GAUGE_PRIVATE_H
+/* energy_meters_private: what energy_meters.c and energy_meters_measure.c share. */
+#ifndef TARE_MEASURE_ENERGY_METERS_PRIVATE_H
+#define TARE_MEASURE_ENERGY_METERS_PRIVATE_H
 
-#include "measure/gauge.h"
+#include "measure/energy_meters.h"
 
-struct gauge_meter {
-    struct gauge *gauge;
+struct energy_meters_meter {
+    struct energy_meters *energy_meters;
     char *label;
     const struct gpu_vendor *vendor;
     struct meter *meter; /* NULL: could not be started */
@@ -15,28 +15,28 @@ struct gauge_meter {
     pid_t own_pid;       /* as the host's meter knows it */
 };
 
-struct gauge_memory {
+struct energy_meters_memory {
     int64_t t_ns;
     double bytes;
 };
 
-struct gauge {
+struct energy_meters {
     struct calibration_profile *calibrated;
     size_t calibrated_count;
-    struct gauge_meter *meters;
+    struct energy_meters_meter *meters;
     size_t count;
     struct host_meter *host;
     const struct sensor_gains *gains;
     size_t reader; /* of the host's series */
     bool shares_host;
-    struct gauge_listener listener;
+    struct energy_meters_listener listener;
     int epoll;
     size_t job; /* of the host's meter */
     bool has_job;
     int64_t mark_ns; /* when the host's counters were last read for a mark */
     struct host_edge from, to;
     struct host_others *others;
-    struct gauge_memory *memory; /* of the job */
+    struct energy_meters_memory *memory; /* of the job */
     size_t memory_count, memory_capacity;
 };
 

@@ -5,16 +5,16 @@
 
 #include <cmocka.h>
 
-#include "results/judge/figure.h"
+#include "results/judge/numeric_cell.h"
 #include "base/rng.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static enum figure_kind read_text(const char *text, double *out)
+static enum numeric_cell_kind read_text(const char *text, double *out)
 {
-    return figure_read(text, text + strlen(text), out);
+    return numeric_cell_read(text, text + strlen(text), out);
 }
 
 static void expect_number(const char *text, double expected)
@@ -86,10 +86,10 @@ static void whole_seconds_are_digits_alone(void **state)
     (void)state;
     int64_t value;
     const char *good = "1763455019", *bad[] = {"", "-1", "17.5", " 17", "1763455019x", "9999999999999999999"};
-    assert_true(figure_read_whole(good, good + 10, &value));
+    assert_true(numeric_cell_read_whole(good, good + 10, &value));
     assert_int_equal(value, 1763455019);
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
-        assert_false(figure_read_whole(bad[i], bad[i] + strlen(bad[i]), &value));
+        assert_false(numeric_cell_read_whole(bad[i], bad[i] + strlen(bad[i]), &value));
 }
 
 static void perfs_text_is_read_with_its_commas(void **state)

@@ -1,4 +1,4 @@
-#include "results/judge/figures.h"
+#include "results/judge/summary_stats.h"
 
 #include "results/judge/judge.h"
 #include "base/mem.h"
@@ -27,13 +27,13 @@ static struct reading value_of(const struct dataset_experiment *experiment, cons
     return dataset_metric(experiment, name);
 }
 
-struct reading figures_value(const struct dataset_experiment *experiment, const char *name)
+struct reading summary_stats_value(const struct dataset_experiment *experiment, const char *name)
 {
     struct reading value = value_of(experiment, name);
     return (struct reading){value.value, value.valid && isfinite(value.value)};
 }
 
-static bool counts(const struct dataset_experiment *experiment, const struct figures_options *options)
+static bool counts(const struct dataset_experiment *experiment, const struct summary_stats_options *options)
 {
     if (experiment->verdict == VERDICT_NONE)
         return false;
@@ -44,7 +44,7 @@ static bool counts(const struct dataset_experiment *experiment, const struct fig
 }
 
 static void take_members(const struct dataset *dataset, const size_t *order, size_t count,
-                         const struct figures_options *options, struct figures_group *group)
+                         const struct summary_stats_options *options, struct summary_stats_group *group)
 {
     group->like = &dataset->items[order[0]];
     group->items = mem_array(count, sizeof *group->items);
@@ -63,7 +63,7 @@ static void take_members(const struct dataset *dataset, const size_t *order, siz
 }
 
 /* Of drawn hyperparameters the mean of each setting: its repeats say nothing of other draws. */
-static void values_of(const struct dataset *dataset, const struct figures_group *group, const char *name, double *out,
+static void values_of(const struct dataset *dataset, const struct summary_stats_group *group, const char *name, double *out,
                       struct figure *figure)
 {
     AUTO_FREE double *sum = mem_array(group->count + 1, sizeof *sum);
@@ -82,7 +82,7 @@ static void values_of(const struct dataset *dataset, const struct figures_group 
             out[figure->n++] = sum[i] / (double)runs[i];
 }
 
-enum stats_scale figures_scale(const char *name, bool is_metric, enum goal goal, double lowest, double highest)
+enum stats_scale summary_stats_scale(const char *name, bool is_metric, enum goal goal, double lowest, double highest)
 {
     if (lowest < 0)
         return STATS_ANY;
@@ -98,7 +98,7 @@ static void describe(struct figure *figure, double *values)
 {
     stats_sort(values, figure->n);
     enum stats_scale scale = figure->scale =
-        figures_scale(figure->name, figure->is_metric, figure->goal, values[0], values[figure->n - 1]);
+        summary_stats_scale(figure->name, figure->is_metric, figure->goal, values[0], values[figure->n - 1]);
     figure->mean = stats_mean(values, figure->n);
     figure->median = stats_median(values, figure->n);
     figure->deviation = stats_deviation(values, figure->n);
@@ -109,19 +109,19 @@ static void describe(struct figure *figure, double *values)
 }
 
 /* Of those that have the quantity. */
-static void measure(const struct dataset *dataset, const struct figures_group *group, const char *name,
+static void measure(const struct dataset *dataset, const struct summary_stats_group *group, const char *name,
                     struct figure *out)
 {
     AUTO_FREE size_t *items = mem_array(group->count + 1, sizeof *items);
     size_t count = 0;
     for (size_t i = 0; i < group->count; i++)
-        if (figures_value(&dataset->items[group->items[i]], name).valid)
+        if (summary_stats_value(&dataset->items[group->items[i]], name).valid)
             items[count++] = group->items[i];
     measurement_of_mean(dataset, name, items, count, &out->measurement);
 }
 
 /* The values of a quantity, each times so much, under a name. */
-static void add_scaled(const struct dataset *dataset, struct figures_group *group, const char *name, const char *of,
+static void add_scaled(const struct dataset *dataset, struct summary_stats_group *group, const char *name, const char *of,
                        double times, bool is_metric)
 {
     AUTO_FREE double *values = mem_array(group->count + 1, sizeof *values);
@@ -139,7 +139,7 @@ static void add_scaled(const struct dataset *dataset, struct figures_group *grou
     group->figures[group->figure_count++] = figure;
 }
 
-static void add_figure(const struct dataset *dataset, struct figures_group *group, const char *name, bool is_metric)
+static void add_figure(const struct dataset *dataset, struct summary_stats_group *group, const char *name, bool is_metric)
 {
     add_scaled(dataset, group, name, name, 1, is_metric);
 }
@@ -149,8 +149,8 @@ static int compare_names(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-static void add_figures(const struct dataset *dataset, struct figures_group *group,
-                        const struct figures_options *options)
+static void add_figures(const struct dataset *dataset, struct summary_stats_group *group,
+                        const struct summary_stats_options *options)
 {
     AUTO_STRV struct strv metrics = {0};
     for (size_t i = 0; i < sizeof quantities / sizeof *quantities; i++) {
@@ -169,10 +169,10 @@ static void add_figures(const struct dataset *dataset, struct figures_group *gro
 
 static struct reading by_name(const struct dataset_experiment *experiment, const void *name)
 {
-    return figures_value(experiment, name);
+    return summary_stats_value(experiment, name);
 }
 
-static struct audit_spread spread_of(const struct dataset *dataset, const struct figures_group *group, const char *name,
+static struct audit_spread spread_of(const struct dataset *dataset, const struct summary_stats_group *group, const char *name,
                                      bool *mixed)
 {
     struct audit_spread identical = audit_spread_of(dataset, group->items, group->count, false, by_name, name);
@@ -180,7 +180,7 @@ static struct audit_spread spread_of(const struct dataset *dataset, const struct
     return *mixed ? audit_spread_of(dataset, group->items, group->count, true, by_name, name) : identical;
 }
 
-static void add_spreads(const struct dataset *dataset, struct figures_group *group, double precision)
+static void add_spreads(const struct dataset *dataset, struct summary_stats_group *group, double precision)
 {
     double sum = 0;
     size_t n = 0;
@@ -201,11 +201,11 @@ static void add_spreads(const struct dataset *dataset, struct figures_group *gro
 }
 
 static void make_group(const struct dataset *dataset, const size_t *order, size_t count, const char *hyperparameters,
-                       const struct figures_options *options, struct figures *out)
+                       const struct summary_stats_options *options, struct summary_stats *out)
 {
     out->groups = mem_resize(out->groups, out->count + 1, sizeof *out->groups);
-    struct figures_group *group = &out->groups[out->count++];
-    *group = (struct figures_group){.hyperparameters = hyperparameters};
+    struct summary_stats_group *group = &out->groups[out->count++];
+    *group = (struct summary_stats_group){.hyperparameters = hyperparameters};
     take_members(dataset, order, count, options, group);
     if (hyperparameters && strcmp(hyperparameters, "drawn") == 0) {
         group->setting = mem_array(group->count + 1, sizeof *group->setting);
@@ -213,10 +213,10 @@ static void make_group(const struct dataset *dataset, const size_t *order, size_
     }
     add_figures(dataset, group, options);
     add_spreads(dataset, group, options->precision);
-    figures_add_front(dataset, group);
-    figures_add_effects(dataset, group, options->seed);
+    summary_stats_add_front(dataset, group);
+    summary_stats_add_effects(dataset, group, options->seed);
     if (options->interactions)
-        figures_add_interactions(dataset, group);
+        summary_stats_add_interactions(dataset, group);
 }
 
 /* Of experiments whose mode nobody wrote down: the hyperparameters, seeds too, of the only set of several alike, where
@@ -257,7 +257,7 @@ static const char *hyperparameters_of(const struct dataset_experiment *experimen
 /* Defaults, which are alike, and random draws are two things: each mode of a model is a group, and of parallel ones, or
  * ones whose mode is not known, so are the two. */
 static void make_modes(const struct dataset *dataset, const size_t *order, size_t count,
-                       const struct figures_options *options, struct figures *out)
+                       const struct summary_stats_options *options, struct summary_stats *out)
 {
     static const char *const kinds[] = {NULL, "default", "drawn"};
     AUTO_STRV struct strv modes = {0};
@@ -281,31 +281,31 @@ static void make_modes(const struct dataset *dataset, const size_t *order, size_
         }
 }
 
-void figures_make(const struct dataset *dataset, const struct figures_options *options, struct figures *out)
+void summary_stats_make(const struct dataset *dataset, const struct summary_stats_options *options, struct summary_stats *out)
 {
     AUTO_FREE size_t *order = NULL;
     AUTO_FREE size_t *groups = NULL;
     size_t count = audit_group(dataset, &order, &groups);
-    *out = (struct figures){0};
+    *out = (struct summary_stats){0};
     for (size_t g = 0; g < count; g++)
         make_modes(dataset, order + groups[g], groups[g + 1] - groups[g], options, out);
-    figures_adjust_effects(out);
-    figures_adjust_interactions(out);
+    summary_stats_adjust_effects(out);
+    summary_stats_adjust_interactions(out);
 }
 
-void figures_fini(struct figures *figures)
+void summary_stats_fini(struct summary_stats *figures)
 {
     for (size_t g = 0; g < figures->count; g++) {
-        struct figures_group *group = &figures->groups[g];
+        struct summary_stats_group *group = &figures->groups[g];
         for (size_t i = 0; i < group->figure_count; i++)
             free(group->figures[i].name);
-        figures_fini_effects(group);
-        figures_fini_interactions(group);
+        summary_stats_fini_effects(group);
+        summary_stats_fini_interactions(group);
         free(group->figures);
         free(group->items);
         free(group->setting);
         free(group->front);
     }
     free(figures->groups);
-    *figures = (struct figures){0};
+    *figures = (struct summary_stats){0};
 }

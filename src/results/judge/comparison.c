@@ -1,0 +1,483 @@
+#include "results/judge/comparison.h"
+
+#include "results/judge/summary_stats.h"
+#include "results/judge/identical.h"
+#include "base/mem.h"
+#include "stats/describe.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const names[COMPARISON_MEASURED] = {"gpu_energy_j", "gpu_power_w", "duration_s", "cpu_energy_j"};
+
+static bool counts(const struct comparison *comparison, const struct dataset_experiment *experiment)
+{
+    if (!experiment->success || experiment->verdict == VERDICT_NONE)
+        return false;
+    if (comparison->all_verdicts)
+        return true;
+    return comparison->clean_only ? verdict_is_safe(experiment->verdict, true)
+                              : experiment->verdict != VERDICT_CONTAMINATED;
+}
+
+const char *comparison_condition_name(enum comparison_condition condition)
+{
+    static const char *const condition_names[COMPARISON_CONDITIONS] = {
+        [COMPARISON_TEMPERATURE_START_C] = "temperature_start_c",
+        [COMPARISON_SM_CLOCK_START_MHZ] = "sm_clock_start_mhz",
+        [COMPARISON_MEMORY_CLOCK_START_MHZ] = "memory_clock_start_mhz",
+        [COMPARISON_SM_CLOCK_MEAN_MHZ] = "sm_clock_mean_mhz",
+    };
+    return condition_names[condition];
+}
+
+static struct reading condition_of(const struct dataset_gpu *gpu, enum comparison_condition condition)
+{
+    const struct reading all[COMPARISON_CONDITIONS] = {
+        [COMPARISON_TEMPERATURE_START_C] = gpu->temperature_start_c,
+        [COMPARISON_SM_CLOCK_START_MHZ] = gpu->sm_clock_start_mhz,
+        [COMPARISON_MEMORY_CLOCK_START_MHZ] = gpu->memory_clock_start_mhz,
+        [COMPARISON_SM_CLOCK_MEAN_MHZ] = gpu->sm_clock_mean_mhz,
+    };
+    return all[condition];
+}
+
+static struct reading condition_mean(const struct comparison *comparison, const struct comparison_side *side,
+                                     enum comparison_condition condition)
+{
+    AUTO_FREE double *values = mem_array(side->count + 1, sizeof *values);
+    size_t n = 0;
+    for (size_t i = 0; i < side->count; i++) {
+        struct reading value = condition_of(&comparison->dataset.items[side->items[i]].gpu, condition);
+        if (value.valid && side->stratum[i] != SIZE_MAX)
+            values[n++] = value.value;
+    }
+    return stats_mean(values, n);
+}
+
+static void take_side(struct comparison *comparison, size_t which, size_t folder)
+{
+    struct comparison_side *side = &comparison->sides[which];
+    side->items = mem_array(comparison->dataset.count + 1, sizeof *side->items);
+    for (size_t i = 0; i < comparison->dataset.count; i++) {
+        const struct dataset_experiment *experiment = &comparison->dataset.items[i];
+        if (experiment->folder != folder || !comparison_selects(side, experiment))
+            continue;
+        if (!counts(comparison, experiment)) {
+            side->left_out++;
+            continue;
+        }
+        side->items[side->count++] = i;
+    }
+}
+
+bool comparison_selected_by(const struct comparison *comparison, const char *key)
+{
+    return strv_has(&comparison->sides[0].keys, key) || strv_has(&comparison->sides[1].keys, key);
+}
+
+/* The experiments of both sides that are compared and know one quantity, as the model takes them. */
+struct rows {
+    size_t count, covariates;
+    double *y, *x, *plain[2];
+    bool *is_b;
+    size_t *stratum, *item, *setting;
+    size_t side_count[2], not_finite[2];
+    double lowest, highest; /* of both sides */
+};
+
+static void rows_fini(struct rows *rows)
+{
+    free(rows->y);
+    free(rows->x);
+    free(rows->plain[0]);
+    free(rows->plain[1]);
+    free(rows->is_b);
+    free(rows->stratum);
+    free(rows->item);
+    free(rows->setting);
+}
+
+static void add_row(const struct comparison *comparison, struct rows *rows, size_t s, size_t i, double value)
+{
+    const struct comparison_side *side = &comparison->sides[s];
+    size_t at = rows->count++, column = 0;
+    rows->plain[s][rows->side_count[s]++] = value;
+    rows->lowest = fmin(rows->lowest, value);
+    rows->highest = fmax(rows->highest, value);
+    rows->y[at] = value;
+    rows->is_b[at] = s == 1;
+    rows->stratum[at] = side->stratum[i];
+    rows->item[at] = side->items[i];
+    rows->setting[at] = comparison->by_setting ? side->setting[i] + (s == 1 ? comparison->sides[0].count : 0) : at;
+    for (size_t f = 0; f < comparison->factor_count; f++) {
+        const struct comparison_factor *factor = &comparison->factors[f];
+        if (factor->role != COMPARISON_COVARIATE)
+            continue;
+        /* Where a whole stratum does not have it, it is alike within. */
+        struct reading x = dataset_param_number(&comparison->dataset.items[side->items[i]], factor->name);
+        rows->x[at * rows->covariates + column++] = !x.valid ? 0 : factor->logs ? log(x.value) : x.value;
+    }
+}
+
+static void rows_make(const struct comparison *comparison, const char *name, struct rows *out)
+{
+    size_t all = comparison->sides[0].count + comparison->sides[1].count + 1;
+    *out = (struct rows){.lowest = INFINITY, .highest = -INFINITY};
+    for (size_t f = 0; f < comparison->factor_count; f++)
+        out->covariates += comparison->factors[f].role == COMPARISON_COVARIATE;
+    out->y = mem_array(all, sizeof *out->y);
+    out->x = mem_array(all * (out->covariates + 1), sizeof *out->x);
+    out->is_b = mem_array(all, sizeof *out->is_b);
+    out->stratum = mem_array(all, sizeof *out->stratum);
+    out->item = mem_array(all, sizeof *out->item);
+    out->setting = mem_array(all, sizeof *out->setting);
+    for (size_t s = 0; s < 2; s++) {
+        const struct comparison_side *side = &comparison->sides[s];
+        out->plain[s] = mem_array(all, sizeof *out->plain[s]);
+        for (size_t i = 0; i < side->count; i++) {
+            const struct dataset_experiment *experiment = &comparison->dataset.items[side->items[i]];
+            struct reading value = summary_stats_value(experiment, name), metric = dataset_metric(experiment, name);
+            if (side->stratum[i] == SIZE_MAX)
+                continue;
+            if (value.valid)
+                add_row(comparison, out, s, i, value.value);
+            out->not_finite[s] += metric.valid && !isfinite(metric.value);
+        }
+    }
+}
+
+/* Power is no sum over epochs, and no metric is. */
+static void compare_per_epoch(const struct comparison *comparison, struct rows *rows, struct comparison_quantity *out)
+{
+    const char *epochs = NULL;
+    for (size_t f = 0; f < comparison->factor_count; f++)
+        if (comparison->factors[f].role != COMPARISON_STRATUM && audit_is_epochs(comparison->factors[f].name))
+            epochs = comparison->factors[f].name;
+    if (!epochs || out->is_metric || strcmp(out->name, "gpu_power_w") == 0)
+        return;
+    for (size_t i = 0; i < rows->count; i++) {
+        struct reading count = dataset_param_number(&comparison->dataset.items[rows->item[i]], epochs);
+        if (!count.valid || !(count.value > 0))
+            return;
+        rows->y[i] -= log(count.value);
+    }
+    stats_effect(
+        &(struct stats_effect_input){
+            .count = rows->count, .y = rows->y, .is_b = rows->is_b, .stratum = rows->stratum, .strata = comparison->strata},
+        &out->per_epoch);
+}
+
+static void measure(const struct comparison *comparison, const struct rows *rows, struct comparison_quantity *out)
+{
+    AUTO_FREE struct measurement_row *of = mem_array(rows->count + 1, sizeof *of);
+    for (size_t i = 0; i < rows->count; i++)
+        of[i] = (struct measurement_row){rows->item[i], rows->stratum[i], rows->is_b[i]};
+    measurement_of_ratio(&comparison->dataset, out->name, of, rows->count, comparison->strata, &out->measurement);
+}
+
+/* Of 0, and of 100 % of a share, there is no logarithm, or no logit. */
+static void choose_scale(const struct rows *rows, struct comparison_quantity *out)
+{
+    enum stats_scale scale =
+        out->is_metric ? summary_stats_scale(out->name, true, out->goal, rows->lowest, rows->highest) : STATS_POSITIVE;
+    bool holds = stats_scale_holds(scale, rows->lowest, rows->highest);
+    out->scale = scale == STATS_ANY ? COMPARISON_PLAIN : scale == STATS_POSITIVE ? COMPARISON_LOG : COMPARISON_LOGIT;
+    out->at_bound = out->is_metric && !holds;
+    if (out->at_bound)
+        out->scale = COMPARISON_PLAIN;
+    for (size_t i = 0; i < rows->count && holds; i++)
+        rows->y[i] = stats_to_scale(rows->y[i], scale);
+}
+
+/* Repeats of a setting become one row, their mean on the scale compared on. Their covariates and stratum are alike. */
+static void join_repeats(struct rows *rows, size_t settings)
+{
+    AUTO_FREE size_t *row = mem_array(settings, sizeof *row); /* of a setting, from 1 */
+    AUTO_FREE size_t *runs = mem_array(rows->count + 1, sizeof *runs);
+    size_t joined = 0;
+    for (size_t i = 0; i < rows->count; i++) {
+        size_t at = row[rows->setting[i]];
+        if (at) {
+            rows->y[at - 1] += rows->y[i];
+            runs[at - 1]++;
+            continue;
+        }
+        rows->y[joined] = rows->y[i];
+        rows->is_b[joined] = rows->is_b[i];
+        rows->stratum[joined] = rows->stratum[i];
+        rows->item[joined] = rows->item[i];
+        memmove(&rows->x[joined * rows->covariates], &rows->x[i * rows->covariates],
+                rows->covariates * sizeof *rows->x);
+        runs[joined++] = 1;
+        row[rows->setting[i]] = joined;
+    }
+    rows->count = joined;
+    for (size_t i = 0; i < joined; i++)
+        rows->y[i] /= (double)runs[i];
+}
+
+static void compare_quantity(const struct comparison *comparison, struct comparison_quantity *out)
+{
+    AUTO(rows_fini) struct rows rows;
+    rows_make(comparison, out->name, &rows);
+    out->a_count = rows.side_count[0];
+    out->b_count = rows.side_count[1];
+    out->a_mean = stats_mean(rows.plain[0], out->a_count);
+    out->b_mean = stats_mean(rows.plain[1], out->b_count);
+    memcpy(out->not_finite, rows.not_finite, sizeof out->not_finite);
+    if (rows.count)
+        choose_scale(&rows, out);
+    if (rows.count == 0 || (out->scale == COMPARISON_LOG && !(rows.lowest > 0)))
+        return;
+    if (!out->is_metric)
+        measure(comparison, &rows, out); /* of every run: before repeats are one */
+    if (comparison->by_setting)
+        join_repeats(&rows, comparison->sides[0].count + comparison->sides[1].count);
+    struct stats_effect_input in = {.count = rows.count,
+                                    .y = rows.y,
+                                    .plain = out->scale == COMPARISON_PLAIN,
+                                    .is_b = rows.is_b,
+                                    .stratum = rows.stratum,
+                                    .strata = comparison->strata};
+    stats_effect(&in, &out->raw);
+    if (rows.covariates) {
+        in.x = rows.x;
+        in.covariates = rows.covariates;
+        stats_effect(&in, &out->adjusted);
+    }
+    if (!out->is_metric)
+        out->interval_measured = measurement_interval(&out->measurement, comparison_effect(out));
+    compare_per_epoch(comparison, &rows, out);
+}
+
+static bool is_of_commit(const struct dataset_experiment *a, const struct dataset_experiment *b)
+{
+    return strcmp(a->commit, b->commit) == 0 && a->commit_changed == b->commit_changed;
+}
+
+size_t comparison_commits(const struct comparison *comparison, size_t which, size_t *items, size_t max)
+{
+    const struct comparison_side *side = &comparison->sides[which];
+    const struct dataset_experiment *all = comparison->dataset.items;
+    size_t count = 0;
+    for (size_t i = 0; i < side->count; i++) {
+        size_t k = 0;
+        if (side->stratum[i] == SIZE_MAX)
+            continue;
+        if (!all[side->items[i]].commit)
+            return 0;
+        while (k < count && !is_of_commit(&all[items[k]], &all[side->items[i]]))
+            k++;
+        if (k == count && count < max)
+            items[count++] = side->items[i];
+    }
+    return count;
+}
+
+const struct stats_effect *comparison_effect(const struct comparison_quantity *quantity)
+{
+    return quantity->adjusted.valid && quantity->adjusted.has_error ? &quantity->adjusted : &quantity->raw;
+}
+
+static int compare_metrics(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* Those measured, and each metric of the experiments that are compared once. */
+static void find_quantities(struct comparison *comparison)
+{
+    AUTO_FREE const char **metrics = NULL;
+    size_t count = 0;
+    for (size_t s = 0; s < 2; s++)
+        for (size_t i = 0; i < comparison->sides[s].count; i++) {
+            const struct dataset_experiment *experiment = &comparison->dataset.items[comparison->sides[s].items[i]];
+            if (comparison->sides[s].stratum[i] == SIZE_MAX)
+                continue;
+            metrics = mem_resize(metrics, count + experiment->metric_count + 1, sizeof *metrics);
+            for (size_t m = 0; m < experiment->metric_count; m++)
+                metrics[count++] = experiment->metrics[m].name;
+        }
+    if (count)
+        qsort(metrics, count, sizeof *metrics, compare_metrics);
+    comparison->quantities = mem_array(COMPARISON_MEASURED + count, sizeof *comparison->quantities);
+    for (size_t i = 0; i < COMPARISON_MEASURED; i++)
+        comparison->quantities[comparison->quantity_count++].name = names[i];
+    for (size_t i = 0; i < count; i++) {
+        bool known = i > 0 && strcmp(metrics[i], metrics[i - 1]) == 0;
+        for (size_t k = 0; k < COMPARISON_MEASURED; k++)
+            known |= strcmp(metrics[i], names[k]) == 0;
+        if (!known)
+            comparison->quantities[comparison->quantity_count++] = (struct comparison_quantity){
+                .name = metrics[i], .is_metric = true, .goal = dataset_goal(&comparison->dataset, metrics[i])};
+    }
+}
+
+/* Every quantity, and p values that allow for there being several. */
+static void compare_all(struct comparison *comparison)
+{
+    AUTO_FREE double *p = mem_array(comparison->quantity_count, sizeof *p);
+    AUTO_FREE size_t *of = mem_array(comparison->quantity_count, sizeof *of);
+    for (size_t i = 0; i < comparison->quantity_count; i++) {
+        struct comparison_quantity *quantity = &comparison->quantities[i];
+        quantity->p = 1;
+        compare_quantity(comparison, quantity);
+        const struct stats_effect *effect = comparison_effect(quantity);
+        quantity->ratio = (struct stats_ratio){effect->ratio, effect->interval, effect->valid};
+        if (!effect->has_error)
+            continue;
+        of[comparison->tests] = i;
+        p[comparison->tests++] = effect->p;
+    }
+    stats_adjust_holm(p, comparison->tests);
+    for (size_t i = 0; i < comparison->tests; i++)
+        comparison->quantities[of[i]].p = p[i];
+    size_t asked = 0;
+    for (size_t i = 0; i < comparison->quantity_count; i++)
+        if (comparison_effect(&comparison->quantities[i])->has_heterogeneity) {
+            of[asked] = i;
+            p[asked++] = comparison_effect(&comparison->quantities[i])->q_p;
+        }
+    stats_adjust_holm(p, asked);
+    for (size_t i = 0; i < asked; i++) {
+        comparison->quantities[of[i]].heterogeneity_p = p[i];
+        comparison->quantities[of[i]].heterogeneous = p[i] <= 1 - STATS_CONFIDENCE;
+    }
+}
+
+struct moment {
+    int64_t end_ns; /* UTC */
+    bool is_b;
+};
+
+static int compare_moments(const void *a, const void *b)
+{
+    const struct moment *left = a, *right = b;
+    return (left->end_ns > right->end_ns) - (left->end_ns < right->end_ns);
+}
+
+static void judge_order(struct comparison *comparison)
+{
+    size_t n = 0, all = comparison->sides[0].used_count + comparison->sides[1].used_count;
+    AUTO_FREE struct moment *moments = mem_array(all + 1, sizeof *moments);
+    AUTO_FREE bool *is_b = mem_array(all + 1, sizeof *is_b);
+    for (size_t s = 0; s < 2; s++)
+        for (size_t i = 0; i < comparison->sides[s].count; i++) {
+            const struct dataset_experiment *experiment = &comparison->dataset.items[comparison->sides[s].items[i]];
+            if (experiment->has_end && comparison->sides[s].stratum[i] != SIZE_MAX)
+                moments[n++] = (struct moment){dataset_end_utc_ns(&comparison->dataset, experiment), s == 1};
+        }
+    comparison->order_known = n == all;
+    qsort(moments, n, sizeof *moments, compare_moments);
+    for (size_t i = 0; i < n; i++)
+        is_b[i] = moments[i].is_b;
+    comparison->order_confounded = stats_order_confounded(is_b, n);
+}
+
+/* Where numbers differ within the strata, repeats of a setting say nothing of others. */
+static void find_settings(struct comparison *comparison)
+{
+    for (size_t f = 0; f < comparison->factor_count; f++)
+        comparison->by_setting |= comparison->factors[f].role == COMPARISON_COVARIATE || comparison->factors[f].role == COMPARISON_MIXED;
+    for (size_t s = 0; s < 2 && comparison->by_setting; s++) {
+        struct comparison_side *side = &comparison->sides[s];
+        AUTO_FREE bool *seen = mem_array(side->count + 1, sizeof *seen);
+        side->setting = mem_array(side->count + 1, sizeof *side->setting);
+        audit_settings(&comparison->dataset, side->items, side->stratum, side->count, side->setting);
+        for (size_t i = 0; i < side->count; i++) {
+            side->settings += side->stratum[i] != SIZE_MAX && !seen[side->setting[i]];
+            seen[side->setting[i]] |= side->stratum[i] != SIZE_MAX;
+        }
+    }
+}
+
+/* What the sides are chosen by, as the hyperparameters are called since names were joined. */
+static void rename_keys(struct comparison *comparison)
+{
+    for (size_t k = 0; k < comparison->dataset.spelling_count; k++) {
+        const struct dataset_spelling *spelling = &comparison->dataset.spellings[k];
+        for (size_t s = 0; s < 2; s++)
+            for (size_t i = 0; i < comparison->sides[s].keys.count; i++)
+                if (!spelling->apart && strcmp(comparison->sides[s].keys.items[i], spelling->other) == 0) {
+                    free(comparison->sides[s].keys.items[i]);
+                    comparison->sides[s].keys.items[i] = mem_strdup(spelling->name);
+                }
+    }
+}
+
+bool comparison_make(struct comparison *comparison, struct err *err)
+{
+    bool same = strcmp(comparison->sides[0].path, comparison->sides[1].path) == 0;
+    rename_keys(comparison);
+    take_side(comparison, 0, 0);
+    take_side(comparison, 1, same ? 0 : 1);
+    for (size_t s = 0; s < 2; s++)
+        if (comparison->sides[s].count == 0)
+            return comparison_selects_nothing(&comparison->dataset, &comparison->sides[s], same ? 0 : s, err);
+    if (!comparison_strata_find(comparison, same, err))
+        return false;
+    find_settings(comparison);
+    for (size_t s = 0; s < 2; s++)
+        for (enum comparison_condition i = 0; i < COMPARISON_CONDITIONS; i++)
+            comparison->sides[s].conditions[i] = condition_mean(comparison, &comparison->sides[s], i);
+    find_quantities(comparison);
+    compare_all(comparison);
+    judge_order(comparison);
+    return true;
+}
+
+void comparison_fini(struct comparison *comparison)
+{
+    for (size_t s = 0; s < 2; s++) {
+        free(comparison->sides[s].text);
+        free(comparison->sides[s].path);
+        strv_fini(&comparison->sides[s].keys);
+        strv_fini(&comparison->sides[s].values);
+        free(comparison->sides[s].items);
+        free(comparison->sides[s].stratum);
+        free(comparison->sides[s].setting);
+    }
+    for (size_t f = 0; f < comparison->factor_count; f++) {
+        free(comparison->factors[f].name);
+        free(comparison->factors[f].values[0]);
+        free(comparison->factors[f].values[1]);
+    }
+    free(comparison->factors);
+    free(comparison->quantities);
+    dataset_fini(&comparison->dataset);
+}
+
+size_t comparison_blocks(const struct comparison *comparison)
+{
+    size_t most = 0;
+    for (size_t i = 0; i < comparison->quantity_count; i++)
+        most = comparison->quantities[i].raw.strata > most ? comparison->quantities[i].raw.strata : most;
+    return most > 1 ? most : 0;
+}
+
+bool comparison_cannot_tell(const struct comparison_quantity *quantity)
+{
+    return !comparison_effect(quantity)->has_error || quantity->p > 1 - STATS_CONFIDENCE;
+}
+
+const char *comparison_scale_name(enum comparison_scale scale)
+{
+    static const char *const scale_names[] = {[COMPARISON_LOG] = "log", [COMPARISON_LOGIT] = "logit", [COMPARISON_PLAIN] = "plain"};
+    return scale_names[scale];
+}
+
+const char *comparison_measure_name(enum comparison_scale scale)
+{
+    static const char *const measures[] = {
+        [COMPARISON_LOG] = "ratio", [COMPARISON_LOGIT] = "odds_ratio", [COMPARISON_PLAIN] = "difference"};
+    return measures[scale];
+}
+
+char comparison_better(const struct comparison_quantity *quantity)
+{
+    if (quantity->goal == GOAL_UNKNOWN || comparison_cannot_tell(quantity))
+        return 0;
+    return (comparison_effect(quantity)->log_ratio > 0) == (quantity->goal == GOAL_MAXIMIZE) ? 'b' : 'a';
+}

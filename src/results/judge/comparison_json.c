@@ -1,0 +1,170 @@
+/* comparison_json: a comparison for programs. */
+#include "results/judge/audit_json.h"
+#include "results/judge/summary_stats.h"
+#include "results/judge/comparison.h"
+#include "results/judge/comparison_places.h"
+#include "base/json.h"
+
+#include <string.h>
+
+static const double J_PER_KWH = 3.6e6;
+
+/* The effect on the quantity's scale; "ratio" where it is one. */
+static void set_effect(json_t *out, const struct comparison_quantity *quantity, const struct stats_effect *effect)
+{
+    bool ratio = effect->valid && quantity->scale == COMPARISON_LOG;
+    json_object_set_new(out, "ratio", ratio ? json_finite(effect->ratio) : json_null());
+    json_object_set_new(out, "effect", effect->valid ? json_finite(effect->ratio) : json_null());
+}
+
+#define EFFECT_IF(known, key, member) RECORD_IF(struct stats_effect, known, key, member)
+static const struct record_field effect_fields[] = {
+    FIGURES_INTERVAL(struct stats_effect, "interval", interval), EFFECT_IF(has_error, "p", p), EFFECT_IF(has_error, "df", df),
+    EFFECT_IF(has_error, "sigma", sigma), {0}};
+
+/* Effect, interval, p before any correction; null where it cannot be told. */
+static json_t *effect_json(const struct comparison *comparison, const struct comparison_quantity *quantity,
+                           const struct stats_effect *effect, bool adjusted)
+{
+    if (!effect->valid)
+        return json_null();
+    json_t *out = json_object();
+    set_effect(out, quantity, effect);
+    record_set(out, effect_fields, effect);
+    if (!adjusted)
+        return out;
+    json_t *slopes = json_object();
+    for (size_t f = 0, k = 0; f < comparison->factor_count; f++) {
+        if (comparison->factors[f].role != COMPARISON_COVARIATE)
+            continue;
+        json_object_set_new(slopes, comparison->factors[f].name,
+                            effect->dropped[k] ? json_null() : json_finite(effect->slopes[k]));
+        k++;
+    }
+    json_object_set_new(out, "slopes", slopes);
+    return out;
+}
+
+#define STRATA(key, member) RECORD_AS(struct stats_effect, key, member)
+static const struct record_field strata_test[] = {STRATA("q", q), STRATA("df", q_df), STRATA("p", q_p), {0}};
+static const struct record_field strata_range[] = {STRATA("i2", i2), STRATA("lowest", lowest), STRATA("highest", highest), {0}};
+
+static json_t *heterogeneity_json(const struct comparison_quantity *quantity)
+{
+    const struct stats_effect *effect = comparison_effect(quantity);
+    if (!effect->has_heterogeneity)
+        return json_null();
+    json_t *out = record_json(strata_test, effect);
+    json_object_set_new(out, "p_corrected", json_finite(quantity->heterogeneity_p));
+    record_set(out, strata_range, effect);
+    return out;
+}
+
+#define QUANTITY(key, member) RECORD_AS(struct comparison_quantity, key, member)
+#define SCALE(key, function)  RECORD_ENUM(struct comparison_quantity, key, scale, function)
+static const struct record_field quantity_fields[] = {
+    QUANTITY("name", name), QUANTITY("a_n", a_count), QUANTITY("b_n", b_count), QUANTITY("a_mean", a_mean), QUANTITY("b_mean", b_mean),
+    QUANTITY("metric", is_metric), RECORD_ENUM(struct comparison_quantity, "goal", goal, goal_name), QUANTITY("a_not_finite", not_finite[0]),
+    QUANTITY("b_not_finite", not_finite[1]), SCALE("scale", comparison_scale_name), SCALE("measure", comparison_measure_name), {0}};
+
+static json_t *quantity_json(const struct comparison *comparison, const struct comparison_quantity *quantity,
+                             struct reading g_per_kwh)
+{
+    json_t *out = record_json(quantity_fields, quantity);
+    const struct stats_effect *effect = comparison_effect(quantity);
+    char better = comparison_better(quantity);
+    json_object_set_new(out, "better", better ? json_string(better == 'a' ? "a" : "b") : json_null());
+    set_effect(out, quantity, effect);
+    json_object_set_new(out, "interval", summary_stats_interval_json(&effect->interval));
+    json_object_set_new(out, "measurement", measurement_json(&quantity->measurement, true));
+    json_object_set_new(out, "interval_with_measurement", summary_stats_interval_json(&quantity->interval_measured));
+    json_object_set_new(out, "p_corrected", effect->has_error ? json_finite(quantity->p) : json_null());
+    json_object_set_new(out, "told_apart", json_boolean(!comparison_cannot_tell(quantity)));
+    json_object_set_new(out, "blocks", json_integer(effect->strata > 1 ? (json_int_t)effect->strata : 0));
+    json_object_set_new(out, "raw", effect_json(comparison, quantity, &quantity->raw, false));
+    json_object_set_new(out, "adjusted", effect_json(comparison, quantity, &quantity->adjusted, true));
+    json_object_set_new(out, "per_epoch", effect_json(comparison, quantity, &quantity->per_epoch, false));
+    json_object_set_new(out, "heterogeneity", heterogeneity_json(quantity));
+    if (g_per_kwh.valid && strstr(quantity->name, "energy_j")) {
+        const struct reading means[] = {quantity->a_mean, quantity->b_mean};
+        for (size_t i = 0; i < 2; i++)
+            json_object_set_new(
+                out, i ? "b_co2e_g" : "a_co2e_g",
+                json_reading_or_null((struct reading){means[i].value / J_PER_KWH * g_per_kwh.value, means[i].valid}));
+    }
+    return out;
+}
+
+#define SIDE(key, member) RECORD_AS(struct comparison_side, key, member)
+static const struct record_field side_fields[] = {
+    SIDE("of", text), SIDE("n", count), SIDE("compared", used_count), RECORD_IF(struct comparison_side, setting, "settings", settings),
+    SIDE("left_out", left_out), {0}};
+
+static json_t *commits_json(const struct comparison *comparison, size_t side)
+{
+    size_t items[COMPARISON_COMMITS], count = comparison_commits(comparison, side, items, COMPARISON_COMMITS);
+    json_t *out = json_array();
+    for (size_t i = 0; i < count; i++) {
+        const struct dataset_experiment *experiment = &comparison->dataset.items[items[i]];
+        json_array_append_new(out, json_pack("{s:s, s:s, s:b}", "repository", experiment->repo, "commit",
+                                             experiment->commit, "changed", experiment->commit_changed));
+    }
+    return out;
+}
+
+static json_t *side_json(const struct comparison *comparison, size_t which)
+{
+    const struct comparison_side *side = &comparison->sides[which];
+    json_t *out = record_json(side_fields, side);
+    json_object_set_new(out, "commits", commits_json(comparison, which));
+    for (enum comparison_condition i = 0; i < COMPARISON_CONDITIONS; i++)
+        json_set_reading(out, comparison_condition_name(i), side->conditions[i]);
+    return out;
+}
+
+static json_t *factors_json(const struct comparison *comparison)
+{
+    static const char *const roles[] = {[COMPARISON_STRATUM] = "stratum",
+                                        [COMPARISON_COVARIATE] = "covariate",
+                                        [COMPARISON_CONFOUNDED] = "confounded",
+                                        [COMPARISON_MIXED] = "mixed"};
+    json_t *out = json_array();
+    for (size_t f = 0; f < comparison->factor_count; f++) {
+        const struct comparison_factor *factor = &comparison->factors[f];
+        json_t *row = json_object();
+        json_object_set_new(row, "name", json_text_or_null(factor->name));
+        json_object_set_new(row, "role", json_string(roles[factor->role]));
+        if (factor->role == COMPARISON_COVARIATE) {
+            json_object_set_new(row, "logarithm", json_boolean(factor->logs));
+            json_object_set_new(row, "ranges_apart", json_boolean(factor->apart));
+        }
+        if (factor->role == COMPARISON_CONFOUNDED) {
+            json_object_set_new(row, "a", json_text_or_null(factor->values[0]));
+            json_object_set_new(row, "b", json_text_or_null(factor->values[1]));
+        }
+        json_array_append_new(out, row);
+    }
+    return out;
+}
+
+json_t *comparison_json(const struct comparison *comparison, struct reading g_per_kwh)
+{
+    json_t *out = json_object(), *quantities = json_array();
+    json_object_set_new(out, "a", side_json(comparison, 0));
+    json_object_set_new(out, "b", side_json(comparison, 1));
+    for (size_t i = 0; i < comparison->quantity_count; i++)
+        json_array_append_new(quantities, quantity_json(comparison, &comparison->quantities[i], g_per_kwh));
+    json_object_set_new(out, "quantities", quantities);
+    json_object_set_new(out, "corrected_for", json_integer((json_int_t)comparison->tests));
+    json_object_set_new(out, "strata", json_integer((json_int_t)comparison->strata));
+    json_object_set_new(out, "factors", factors_json(comparison));
+    json_object_set_new(out, "spellings", summary_stats_spellings_json(&comparison->dataset));
+    if (g_per_kwh.valid)
+        json_object_set_new(out, "carbon_g_per_kwh", json_finite(g_per_kwh.value));
+    json_object_set_new(out, "order_confounded",
+                        comparison->order_known ? json_boolean(comparison->order_confounded) : json_null());
+    json_object_set_new(out, "places", comparison_places_json(comparison));
+    json_object_set_new(out, "mixed", json_boolean(comparison->mixed));
+    json_object_set_new(out, "blocks_of_plan", json_boolean(comparison->by_plan));
+    return out;
+}
