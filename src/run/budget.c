@@ -14,6 +14,9 @@
 static const int64_t TELL_NS = 60 * NS_PER_S;
 static const double TELL_SHARE = 0.01;
 
+/* A reading that is missing at the end of a short attempt is no reason to end a run. */
+static const double UNMEASURED_S = 60;
+
 static const double J_PER_KWH = 3.6e6;
 
 /* Of one lane: the attempt under way. */
@@ -174,9 +177,10 @@ static bool is_blind(struct runner *runner)
         break_unmeasured(runner, what);
         return true;
     }
-    if (use->unmeasured > runner->budget.unmeasured_before)
-        break_unmeasured(runner, "an attempt of this session has no energy");
-    return use->unmeasured > runner->budget.unmeasured_before;
+    bool blind = use->unmeasured_s - runner->budget.unmeasured_before_s > UNMEASURED_S;
+    if (blind)
+        break_unmeasured(runner, "attempts of this session, of more than a minute together, have no energy");
+    return blind;
 }
 
 bool budget_refuses(struct runner *runner)
@@ -200,7 +204,7 @@ void budget_begin(struct runner *runner)
 {
     const struct store_use *use = store_use(runner->request->store);
     runner->budget = (struct runner_budget){
-        .begun_ns = clock_monotonic_ns(), .before_s = use->time_s, .unmeasured_before = use->unmeasured};
+        .begun_ns = clock_monotonic_ns(), .before_s = use->time_s, .unmeasured_before_s = use->unmeasured_s};
 }
 
 static json_t *use_json(const struct use *use, const char *unit)

@@ -29,7 +29,7 @@ struct runner_governor {
 struct runner_budget {
     int64_t begun_ns;
     double before_s;           /* of the sessions before this one */
-    int64_t unmeasured_before; /* attempts without energy, of those sessions */
+    double unmeasured_before_s; /* attempts without energy, of those sessions */
     int64_t told_ns;
     double told_share;
     char *reached; /* which budget, and why nothing more begins; NULL: none */

@@ -71,7 +71,7 @@ assert "is used up" in last["reached"], last'
     budget 'assert len(ended) == 1 and len(sessions) == 2 and sessions[-1]["outcome"] == "budget", sessions'
     job 'sleep 1; echo "loss 0.5"'
     run "$TARE" run --resume "$(run_dir)" --energy-budget '1 kWh'
-    [ "$status" -eq 0 ]
+    [ "$status" -eq 0 ] || { echo "$output"; events attempt_ended | cut -c1-300; return 1; }
     budget '
 assert [e["outcome"] for e in ended] == ["interrupted", "succeeded", "succeeded"], ended
 assert abs(last["energy"]["used_j"] / sum(map(joules, ended)) - 1) < 1e-4, last

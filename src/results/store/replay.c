@@ -257,6 +257,7 @@ static void take_use(struct store_use *use, struct store_experiment *item, const
     use->attempts++;
     use->estimated += !energy.valid && last.valid;
     use->unmeasured += !energy.valid && !last.valid;
+    use->unmeasured_s += !energy.valid && !last.valid && timed ? number : 0;
     use->energy_j += energy.valid ? energy.value : last.valid ? last.value : 0;
     if (!timed || event_outcome(event) != OUTCOME_SUCCEEDED)
         return;

@@ -109,6 +109,7 @@ struct store_use {
     int64_t attempts;     /* that ran and ended; of these: */
     int64_t estimated;    /* have the last reading while they ran, and no figures of their own */
     int64_t unmeasured;   /* have nothing: they are not in energy_j */
+    double unmeasured_s;  /* how long these took, as far as that is known */
     int64_t succeeded;    /* of these, for what the next one may need: */
     double succeeded_s;
     int64_t succeeded_measured;
