@@ -344,10 +344,14 @@ END
 
 # with_pauses FILE: the study's settings, and the pauses that its programs made, which its files do not state.
 with_pauses() {
-    python3 - "$DATA/$1" >settings.json <<'END'
+    python3 - "$DATA/$1" "$DATA/models_config.json" >settings.json <<'END'
 import json, sys
-settings = json.load(open(sys.argv[1]))
+settings, models = json.load(open(sys.argv[1])), json.load(open(sys.argv[2]))["models"]
 assert "tare" not in settings
+for entry in settings["experiments"]: # with the key tare a hyperparameter that the model does not have is an error
+    for job in (entry["foreground"], entry["background"]):
+        known = models[job["repo"]]["supported_hyperparams"]
+        job["hyperparameters"] = {name: value for name, value in job.get("hyperparameters", {}).items() if name in known}
 settings["tare"] = {"timing": {"between_runs": 60, "between_configurations": 60, "before_retry": 30}}
 json.dump(settings, sys.stdout)
 END

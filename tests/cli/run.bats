@@ -252,8 +252,8 @@ END
     run --separate-stderr "$TARE" run settings.json
     [ "$status" -eq 2 ]
     [[ "$stderr" == *"error: 'repo' is missing; is 'repository' meant? (at \$.experiments[0])"* ]]
-    [[ "$stderr" == *"no hyperparameter 'lr': it is left out; did you mean 'learning_rate'? "* ]]
-    [[ "$stderr" == *"no hyperparameter 'opt': it is left out; did you mean 'optimizer'? "* ]]
+    [[ "$stderr" == *"error: 'toy' has no hyperparameter 'lr'; did you mean 'learning_rate'? "* ]]
+    [[ "$stderr" == *"error: 'toy' has no hyperparameter 'opt'; did you mean 'optimizer'? "* ]]
 }
 
 @test "broken JSON is told with line and column" {

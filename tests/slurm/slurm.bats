@@ -119,18 +119,19 @@ END
 
 @test "a cancelled task ends its job's whole tree before Slurm would kill it, and records that, in a folder of any name" {
     # A job that ignores TERM, with a child in a session of its own.
-    job "trap '' TERM; setsid sleep 1000 & echo \$! >$WORK/child; touch $WORK/up; sleep 1000; sleep 1000"
+    job "trap '' TERM; setsid sleep 1000.0625 & touch $WORK/up; sleep 1000; sleep 1000"
     settings 1
     sed -i 's/"stop_grace": 20/"stop_grace": 600/' settings.json
     # Nothing of a name is read by a shell, nor as a pattern of Slurm's.
     odd="it's \$(touch $WORK/touched) %j"
     "$TARE" submit settings.json -c registry.json -o "$odd" -- --comment "two words; touch $WORK/touched" --cpus-per-task=1 >out
     wait_for test -e up
+    wait_for pgrep -fx 'sleep 1000.0625'
     is "$(squeue -h -o %k)" "two words; touch $WORK/touched"
     # With the settings' grace of 600 s Slurm would kill it after KillWait, 25 s, and nobody would record anything.
     scancel --user=root
     wait_for queue_is_empty
-    if kill -0 "$(cat child)" 2>/dev/null; then false; fi
+    if pgrep -fx 'sleep 1000.0625'; then false; fi
     run "$TARE" collect "$odd"/run_*
     echo "$output"
     [ "$status" -eq 1 ]

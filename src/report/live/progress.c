@@ -212,14 +212,17 @@ static void add_verdict(const struct progress *progress, struct text *out)
         text_addf(out, ", %s", verdict_name(verdict));
 }
 
-static void add_metrics(struct text *out, const json_t *metrics)
+static void add_metrics(const struct plan_experiment *experiment, struct text *out, const json_t *metrics)
 {
     void *at;
     for (at = json_object_iter((json_t *)(uintptr_t)metrics); at;
          at = json_object_iter_next((json_t *)(uintptr_t)metrics, at)) {
         double value;
+        bool found = json_to_reading(json_object_iter_value(at), &value);
+        if (!found && experiment->foreground.rules.metrics == METRICS_OPTIONAL)
+            continue;
         text_addf(out, ", %s ", json_object_iter_key(at));
-        if (json_to_reading(json_object_iter_value(at), &value))
+        if (found)
             progress_add_number(out, value);
         else
             text_add(out, "not found");
@@ -254,7 +257,7 @@ static void end_experiment(struct progress *progress, const struct event *event)
     drawn_add(&progress->lane->drawn_by, &line);
     add_verdict(progress, &line);
     if (succeeded)
-        add_metrics(&line, json_object_get(event->data, "metrics"));
+        add_metrics(experiment, &line, json_object_get(event->data, "metrics"));
     else if (error && !(outcome && strcmp(error, outcome) == 0))
         text_addf(&line, ": %s", error);
     progress_say(progress, &line, succeeded ? PROGRESS_GREEN : PROGRESS_RED, coloured_from);

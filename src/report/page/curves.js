@@ -184,7 +184,7 @@ function showLearning() {
     const shades = coloursOf(param.value);
     legend.replaceChildren(...shades.legend.map(([shade, text]) => make("span", {}, make("span", { class: "swatch", style: `background:${shade}` }), text)));
     box.replaceChildren();
-    for (const entry of [...drawn]) if (!entry.box.isConnected) draw(entry); // gives it up
+    for (const entry of [...drawn]) if (!entry.box.isConnected) redraw(entry); // gives it up
     for (const paint of curveMetrics.map((metric) => addPanel(box, metric, axisName.value, shades, param.value))) paint();
   };
   const axisName = make("select", { id: "curve-axis", "aria-label": say("curve_axis"), onchange: () => update() }, ...known.map((name) => option(name, say("axis_" + name))));

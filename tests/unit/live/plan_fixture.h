@@ -10,7 +10,7 @@
      .number = (place),                                                                                                \
      .entry = (of_entry),                                                                                              \
      .configuration = (of_entry),                                                                                      \
-     .foreground = {.repo = (char[]){repository}, .model = (char[]){of_model}},                                        \
+     .foreground = {.repo = (char[]){repository}, .model = (char[]){of_model}, .rules = {.metrics = METRICS_ANY}},     \
      .max_retries = (retries)}
 
 static struct plan fixture_plan(struct plan_experiment *experiments, size_t count)
