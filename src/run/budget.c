@@ -129,7 +129,7 @@ static void set_reached(struct runner *runner, char *text)
 /* Which one is used up; NULL: none. Fresh. */
 static char *used_up(const struct use uses[BUDGETS])
 {
-    for (int i = 0; i < BUDGETS; i++) {
+    for (enum budget_kind i = 0; i < BUDGETS; i++) {
         if (uses[i].budget <= 0 || uses[i].used < uses[i].budget)
             continue;
         AUTO_FREE char *budget = amount_of(uses[i].budget, i);
@@ -142,7 +142,7 @@ static char *used_up(const struct use uses[BUDGETS])
 /* Which one would not do for another experiment; NULL: none. Fresh. */
 static char *too_little(const struct use uses[BUDGETS])
 {
-    for (int i = 0; i < BUDGETS; i++) {
+    for (enum budget_kind i = 0; i < BUDGETS; i++) {
         double left = uses[i].budget - uses[i].used - uses[i].reserved;
         if (uses[i].budget <= 0 || left >= uses[i].mean)
             continue;
