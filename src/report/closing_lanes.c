@@ -117,7 +117,7 @@ static void add_row(struct table *table, const json_t *lane, const bool shown[LA
 /* With the pool as a whole as the last row. */
 static void make_table(const json_t *usage, const bool shown[LANE_COLUMNS], struct text *out)
 {
-    static const char *const titles[LANE_COLUMNS] = {"NODE",    "LANE",    "DONE", "TRAINING",   "OVERHEAD",
+    static const char *const titles[LANE_COLUMNS] = {"NODE",    "SLOT",    "DONE", "TRAINING",   "OVERHEAD",
                                                      "WAITING", "NO WORK", "USED", "GPU ENERGY", "VERDICTS"};
     struct table *table = table_new(false);
     const json_t *lanes = json_object_get(usage, "lanes");
@@ -168,7 +168,7 @@ static void add_table(const json_t *usage, size_t width, struct text *out)
     }
     text_add(out, text_get(&text));
     if (json_array_size(lanes) > LANES_SHOWN)
-        text_addf(out, "and %zu more lanes (all in report.html)\n", json_array_size(lanes) - LANES_SHOWN);
+        text_addf(out, "and %zu more slots (all in report.html)\n", json_array_size(lanes) - LANES_SHOWN);
 }
 
 /* "GPU 2", of several nodes "gpu07 GPU 2" */
@@ -252,7 +252,7 @@ static void add_use(const struct results *results, struct text *out)
     size_t nodes = node_count(lanes);
     char time[32];
     clock_format_duration(number_of(usage, "seconds"), time);
-    text_addf(out, "%zu lanes", json_array_size(lanes));
+    text_addf(out, "%zu slots", json_array_size(lanes));
     if (nodes > 1)
         text_addf(out, " on %zu nodes", nodes);
     text_addf(out, ", at work %.0f %% of %s", 100 * number_of(json_object_get(usage, "total"), "utilisation"), time);

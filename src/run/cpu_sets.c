@@ -163,7 +163,7 @@ static bool make(const char *root, const struct strv *buses, const struct cpus *
     struct cpus all = {0};
     for (size_t i = 0; i < out->count; i++) {
         if (buses[i].count == 0)
-            return err_set(&out->why, "it is not known which GPUs the lanes have");
+            return err_set(&out->why, "it is not known which GPUs the slots have");
         if (!near_lane(root, &buses[i], allowed, &near[i], &out->nodes[i], &out->why))
             return false;
         cpus_add_all(&all, &near[i]);
@@ -174,7 +174,7 @@ static bool make(const char *root, const struct strv *buses, const struct cpus *
     for (size_t cpu = 0; cpu < CPUS_MAX; cpu++)
         core_of[cpu] = (unsigned short)cpu;
     return cpu_sets_deal(near, out->count, core_of, out->lanes) ||
-           err_set(&out->why, "%zu processors near the GPUs are too few for %zu lanes", cpus_count(&all), out->count);
+           err_set(&out->why, "%zu processors near the GPUs are too few for %zu slots", cpus_count(&all), out->count);
 }
 
 void cpu_sets_make(const char *root, const struct strv *buses, size_t lane_count, const struct cpus *allowed,

@@ -203,7 +203,7 @@ static void say_cpus(struct lane *lane)
     if (job_cpus(lane->attempt.job, &code) != JOB_CPUS_REFUSED || runner->cpus_said)
         return;
     runner->cpus_said = true;
-    lane_say(lane, mem_printf("%s: the job cannot be kept on its lane's processors (%s); it runs on all",
+    lane_say(lane, mem_printf("%s: the job cannot be kept on its slot's processors (%s); it runs on all",
                               lane->experiment->id, strerror(code)));
 }
 

@@ -50,7 +50,7 @@ static json_t *add_others(const struct lane *lane, struct text *out)
             continue;
         json_array_append_new(numbers, json_integer((json_int_t)other->experiment->number));
         if (named++ < NAMED_MAX)
-            text_addf(out, "%s%s", named > 1 ? ", " : "; on other lanes: ", other->experiment->id);
+            text_addf(out, "%s%s", named > 1 ? ", " : "; on other slots: ", other->experiment->id);
     }
     if (named > NAMED_MAX)
         text_addf(out, " and %zu more", named - NAMED_MAX);
@@ -202,7 +202,7 @@ static void tell_link(struct lane *lane)
     int64_t to_ns = link->to_ns < attempt->end_ns ? link->to_ns : attempt->end_ns;
     char *text = mem_printf(
         "for %.0f s the PCIe link above bridge %s was full of transfers %s GPUs, up to %.0f %% of what it can "
-        "carry, up to %.0f %% by other lanes: %s",
+        "carry, up to %.0f %% by other slots: %s",
         contended_s, link->worst.bridge, directions[link->worst.direction], 100 * link->worst.share,
         100 * link->worst.others_share, *link->others ? link->others : "experiments that had not begun");
     lane_evidence_at(lane, (struct lane_evidence_entry){

@@ -62,7 +62,7 @@ static void look_for_loss(struct lane *lane)
     lane->retired = true;
     AUTO_FREE char *typed = shell_words_path(runner->run_dir);
     err_set(&runner->refused, "no GPU is left: %s; go on with --resume %s", lane->lost, typed);
-    runner_say(runner, mem_printf("%s; the other lanes go on", lane->lost));
+    runner_say(runner, mem_printf("%s; the other slots go on", lane->lost));
     lane_event(lane, LANE_LOST);
 }
 

@@ -169,7 +169,7 @@ static void say_start(const struct session *session, size_t left)
         text_addf(&text, "%s\n", lanes);
     message_print(&text);
     if (*session->pool.cpu_sets.why.text)
-        cli_note("the lanes share all CPUs: %s", session->pool.cpu_sets.why.text);
+        cli_note("the slots share all CPUs: %s", session->pool.cpu_sets.why.text);
 }
 
 /* Once a session, and only where something is missing. */

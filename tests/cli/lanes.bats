@@ -80,8 +80,8 @@ assert sorted(foreign[0]["experiments"]) == sorted(numbers[i] for i in mine[key]
 
 # The same in words.
 text = open("out").read()
-table = text[text.index("\nLANE "):].splitlines()[1:]
-assert table[0].split() == ["LANE", "DONE", "TRAINING", "OVERHEAD", "WAITING", "NO", "WORK", "USED", "GPU", "ENERGY", "VERDICTS"], table[0]
+table = text[text.index("\nSLOT "):].splitlines()[1:]
+assert table[0].split() == ["SLOT", "DONE", "TRAINING", "OVERHEAD", "WAITING", "NO", "WORK", "USED", "GPU", "ENERGY", "VERDICTS"], table[0]
 for line, name in zip(table[1:4], sorted(lanes)):
     assert line.startswith(name.split(" ", 1)[1] + " "), line
     assert int(line[len("GPU 0"):].split()[0]) == len(mine[name]["ids"]), line
@@ -101,7 +101,7 @@ assert "GPU 1 was disturbed by programs outside the run: foreign_process, in %d 
     job 'echo loss 0.5'
     settings 2
     tare_run >out
-    if grep -q LANE out; then false; fi
+    if grep -q SLOT out; then false; fi
     check 'assert head["lanes"] is None'
 }
 
@@ -146,7 +146,7 @@ for name, lane in lanes.items():
 text = open("out").read()
 table = text[text.index("\nNODE "):].splitlines()[1:]
 assert [line.split()[0] for line in table[1:4]] == sorted(lane["node"] for lane in lanes.values()) + ["all"], table
-assert "2 lanes on 2 nodes, at work " in text, text
+assert "2 slots on 2 nodes, at work " in text, text
 '
     "$TARE" collect "$(run_dir)" --json >collected.json
     "$TARE" audit "$(run_dir)" --json >audit.json

@@ -95,7 +95,7 @@ jq_of() { python3 -c 'import json, sys; d = json.load(open(sys.argv[1]))["cpu_se
     tare_run 2>messages
     all_processors 1
     all_processors 2
-    grep -q "the lanes share all CPUs: read /sys/bus/pci/devices/0000:02:00.0/local_cpulist: Invalid argument" messages
+    grep -q "the slots share all CPUs: read /sys/bus/pci/devices/0000:02:00.0/local_cpulist: Invalid argument" messages
     look '
 machine = json.load(open(sys.argv[1] + "/machine.json"))["cpu_sets"]
 assert machine["lanes"] is None and "0000:02:00.0/local_cpulist" in machine["why_none"], machine

@@ -54,13 +54,13 @@ import re
 found, = evidence(1, "cpu_contended")
 waited, others = [float(x) for x in re.findall(r"(\d+) %", found["text"])]
 duration = ended(1)[0]["duration_s"]
-assert found["text"].endswith("; on other lanes: repo_net_002"), found
+assert found["text"].endswith("; on other slots: repo_net_002"), found
 assert found["experiments"] == [2] and found["pids"] == [], found
 # Nine tenths of the time that the other one saw, which is within this one'"'"'s.
 assert 25 <= waited <= 91 and 5 <= others <= 101, found
 assert found["from_s"] == 0 and found["to_s"] >= duration - 0.001, (found, duration)
 memory, = evidence(1, "host_pressure")
-assert re.match(r"programs waited for memory \d+ % of the time, .*; on other lanes: repo_net_002$", memory["text"]), memory
+assert re.match(r"programs waited for memory \d+ % of the time, .*; on other slots: repo_net_002$", memory["text"]), memory
 assert memory["experiments"] == [2] and memory["pids"] == [], memory
 # The other one was in its way, and not the other way round.
 assert not evidence(2, "cpu_contended"), evidence(2)
@@ -112,7 +112,7 @@ for number, lane in lane_of.items():
         continue
     found, = found
     seconds, total, others = map(float, re.match(r"for (\d+) s the PCIe link above bridge 0000:00:01.0 was full of transfers to GPUs, "
-                        r"up to (\d+) % of what it can carry, up to (\d+) % by other lanes: ", found["text"]).groups())
+                        r"up to (\d+) % of what it can carry, up to (\d+) % by other slots: ", found["text"]).groups())
     # The fullest second counts, and on a busy machine a reading may be stamped a little early or late.
     assert 80 <= total <= 115 and (38 if lane == 1 else 41) <= others <= 65, found
     assert found["text"].endswith(": " + names[3 - lane]), found

@@ -57,14 +57,14 @@ static const struct field tare_rows[] = {
      .names = cpu_sets_modes,
      .initial = "near",
      .help =
-         "of several lanes: near: each gets as many CPUs near its GPUs, which no other lane uses; none: all share all"},
+         "of several slots: near: each gets as many CPUs near its GPUs, which no other slot uses; none: all share all"},
     {.key = "order",
      .kind = FIELD_NAME,
      .offset = offsetof(struct settings, order),
      .names = plan_orders,
      .initial = "file",
      .help = "file: entry by entry; blocks: each block holds one run of every entry, shuffled by the seed; "
-             "longest-first: by the time each is expected to take, so that no lane has a long one left at the end"},
+             "longest-first: by the time each is expected to take, so that no slot has a long one left at the end"},
     {.key = "warmup_entries",
      .kind = FIELD_INT,
      .offset = offsetof(struct settings, warmup_entries),

@@ -411,13 +411,13 @@ static void lanes_have_a_table_that_loses_columns_to_a_narrow_terminal(void **st
     add_experiment(&results, OUTCOME_SUCCEEDED);
     results.lanes = lanes_of(2);
     AUTO_FREE char *wide = closing_of(&results, 0);
-    assert_true(has_line(wide, "LANE   DONE    TRAINING  OVERHEAD  WAITING  NO WORK  USED  GPU ENERGY  VERDICTS"));
+    assert_true(has_line(wide, "SLOT   DONE    TRAINING  OVERHEAD  WAITING  NO WORK  USED  GPU ENERGY  VERDICTS"));
     assert_true(
         has_line(wide, "GPU 1     3  2 min 00 s    30.0 s   10.0 s   40.0 s  60 %      2.5 kJ  2 clean, 1 suspect"));
     assert_true(has_line(wide, "GPU 0 was disturbed by GPU 1: cpu_contended, in 2 experiments"));
-    assert_true(has_line(wide, "2 lanes, at work 60 % of 3 min 20 s"));
+    assert_true(has_line(wide, "2 slots, at work 60 % of 3 min 20 s"));
     AUTO_FREE char *narrow = closing_of(&results, 60); /* 88 columns less 9, 12 and 10 are 57 */
-    assert_true(has_line(narrow, "LANE   DONE    TRAINING  WAITING  USED  VERDICTS"));
+    assert_true(has_line(narrow, "SLOT   DONE    TRAINING  WAITING  USED  VERDICTS"));
     results_fini(&results);
 }
 
@@ -431,7 +431,7 @@ static void of_many_lanes_some_are_told_and_the_rest_is_counted(void **state)
     assert_non_null(strstr(text, "\nGPU 23 "));
     assert_null(strstr(text, "\nGPU 24 "));
     assert_non_null(strstr(text, "\nall 64 "));
-    assert_true(has_line(text, "and 40 more lanes (all in report.html)"));
+    assert_true(has_line(text, "and 40 more slots (all in report.html)"));
     assert_true(has_line(
         text, "GPU 0 was disturbed by GPU 1, GPU 2, GPU 3, GPU 4 and 59 more: cpu_contended, in 2 experiments"));
     results_fini(&results);

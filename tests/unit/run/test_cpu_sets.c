@@ -201,7 +201,7 @@ static void where_there_are_fewer_cores_than_lanes_threads_are_dealt_and_then_no
     cpu_sets_fini(&sets);
     make(*state, lanes, 5, "0-3", &sets);
     assert_null(sets.lanes);
-    assert_string_equal(sets.why.text, "4 processors near the GPUs are too few for 5 lanes");
+    assert_string_equal(sets.why.text, "4 processors near the GPUs are too few for 5 slots");
     cpu_sets_fini(&sets);
 }
 
