@@ -10,10 +10,7 @@
 enum { LONGEST_FILE = 64 << 20 };
 
 static const struct field top_rows[] = {
-    {.key = "models",
-     .kind = FIELD_OTHER,
-     .expected = "an object of repositories",
-     .initial = "needed",
+    {"models", FIELD_OTHER, .expected = "an object of repositories", .initial = "needed",
      .help = "a repository's name leads to what is known of it"},
 };
 

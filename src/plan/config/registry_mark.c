@@ -6,18 +6,11 @@
 #include <stdlib.h>
 
 static const struct field mark_rows[] = {
-    {.key = "start",
-     .kind = FIELD_OTHER,
-     .expected = "a regular expression",
-     .initial = "none",
+    {"start", FIELD_OTHER, .expected = "a regular expression", .initial = "none",
      .help = "of the line that is printed when one begins; its first group is the label"},
-    {.key = "end",
-     .kind = FIELD_OTHER,
-     .expected = "a regular expression",
-     .initial = "none",
-     .help =
-         "of the line that is printed when one has ended, such as the line with an epoch's results; its first group "
-         "is the label"},
+    {"end", FIELD_OTHER, .expected = "a regular expression", .initial = "none",
+     .help = "of the line that is printed when one has ended, such as the line with an epoch's results; its first "
+             "group is the label"},
 };
 
 const struct field_table registry_mark_table = FIELD_TABLE("A row of `marks`", mark_rows);

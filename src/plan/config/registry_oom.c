@@ -13,46 +13,23 @@ static const double LEAST_FACTOR = 0.001, MOST_FACTOR = 1000;
 static const double WHOLE_LIMIT = 9007199254740992.0;
 
 static const struct field step_rows[] = {
-    {.key = "scale",
-     .kind = FIELD_OTHER,
-     .expected = "an object of factors",
-     .initial = "none",
+    {"scale", FIELD_OTHER, .expected = "an object of factors", .initial = "none",
      .help = "a hyperparameter's name leads to the factor by which its value is multiplied, such as 0.5; integers "
              "are rounded down"},
-    {.key = "set",
-     .kind = FIELD_OTHER,
-     .expected = "an object of values",
-     .initial = "none",
+    {"set", FIELD_OTHER, .expected = "an object of values", .initial = "none",
      .help = "a hyperparameter's name leads to its new value"},
-    {.key = "bounds",
-     .kind = FIELD_OTHER,
-     .expected = "an object of [low, high]",
-     .initial = "the range of each hyperparameter",
+    {"bounds", FIELD_OTHER, .expected = "an object of [low, high]", .initial = "the range of each hyperparameter",
      .help = "what scaling may lead to; a step that would lead beyond is not taken"},
-    {.key = "args",
-     .kind = FIELD_LIST,
-     .offset = offsetof(struct registry_oom_step, args),
-     .initial = "none",
+    {"args", FIELD_LIST, offsetof(struct registry_oom_step, args), .initial = "none",
      .help = "words added to the command, such as [\"--amp\"]"},
-    {.key = "env",
-     .kind = FIELD_NAMES_TO_TEXTS,
-     .offset = offsetof(struct registry_oom_step, env),
-     .initial = "none",
+    {"env", FIELD_NAMES_TO_TEXTS, offsetof(struct registry_oom_step, env), .initial = "none",
      .help = "environment variables that are set"},
-    {.key = "times",
-     .kind = FIELD_INT,
-     .offset = offsetof(struct registry_oom_step, times),
-     .low = 1,
-     .high = MOST_TIMES,
-     .initial = "1",
+    {"times", FIELD_INT, offsetof(struct registry_oom_step, times), .low = 1, .high = MOST_TIMES, .initial = "1",
      .help = "how often the step may be taken, before the next one comes"},
 };
 
 static const struct field smoke_rows[] = {
-    {.key = "hyperparameters",
-     .kind = FIELD_OTHER,
-     .expected = "an object of values",
-     .initial = "the defaults",
+    {"hyperparameters", FIELD_OTHER, .expected = "an object of values", .initial = "the defaults",
      .help = "a hyperparameter's name leads to the value that makes a start short, such as 1 epoch"},
 };
 

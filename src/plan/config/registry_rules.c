@@ -16,30 +16,20 @@ static const struct {
 #define CAUSES (sizeof causes / sizeof *causes)
 
 static const struct field rows[] = {
-    {.key = "metrics",
-     .kind = FIELD_OTHER,
+    {"metrics", FIELD_OTHER,
      .expected = "\"any\", \"required\" or \"optional\", or an object that leads from models to one of these",
      .initial = "any",
-     .help =
-         "which of `log_patterns` must have matched for a success: any: at least one, where there are any; required: "
-         "all; optional: none"},
-    {.key = "fail_on",
-     .kind = FIELD_OTHER,
-     .expected = "a list of \"shell_message\", \"oom_kill\" and \"member_signal\"",
+     .help = "which of `log_patterns` must have matched for a success: any: at least one, where there are any; "
+             "required: all; optional: none"},
+    {"fail_on", FIELD_OTHER, .expected = "a list of \"shell_message\", \"oom_kill\" and \"member_signal\"",
      .initial = "all three",
-     .help = "what fails a training that exits with 0: a shell's line that a signal ended a program of it; a kill for "
-             "want of memory in its cgroup; an orphan of it that a signal ended"},
-    {.key = "cpu_models",
-     .kind = FIELD_LIST,
-     .offset = offsetof(struct repo, cpu_models),
-     .initial = "none",
+     .help = "what fails a training that exits with 0: a shell's line that a signal ended a program of it; a kill "
+             "for want of memory in its cgroup; an orphan of it that a signal ended"},
+    {"cpu_models", FIELD_LIST, offsetof(struct repo, cpu_models), .initial = "none",
      .help = "models that use no GPU: that they did not is no evidence"},
-    {.key = "reads_checkpoints",
-     .kind = FIELD_BOOL,
-     .offset = offsetof(struct repo, reads_checkpoints),
-     .initial = "false",
-     .help = "the training is meant to read checkpoints that are older than itself (pretrained weights): they are not "
-             "named"},
+    {"reads_checkpoints", FIELD_BOOL, offsetof(struct repo, reads_checkpoints), .initial = "false",
+     .help = "the training is meant to read checkpoints that are older than itself (pretrained weights): they are "
+             "not named"},
 };
 
 const struct field_table registry_rules_table = FIELD_TABLE("An entry of `models`: what else success is", rows);
