@@ -69,15 +69,6 @@ static bool is_whole(const json_t *json)
     return fabs(number) <= WHOLE_LIMIT && floor(number) == number;
 }
 
-static bool refuse(const struct source *source, const char *path, const char *key, const char *expected,
-                   const json_t *json)
-{
-    AUTO_FREE char *shown = field_shown(json);
-    problems_add(source->problems, SEVERITY_ERROR, source->doc, path, "'%s': expected %s, not %s", key, expected,
-                 shown);
-    return false;
-}
-
 static bool read_bound(const struct source *source, const char *path, const json_t *json, enum param_type type,
                        double *bound)
 {
@@ -87,7 +78,7 @@ static bool read_bound(const struct source *source, const char *path, const json
                                : "an integer (the type is int)";
     /* 2^53 + 1 as a double is 2^53: integers are judged as such. */
     if (!json_is_number(json) || (type == PARAM_INT && !is_whole(json)))
-        return refuse(source, path, "range", expected, json);
+        return field_refuse(source, path, "range", expected, json);
     *bound = json_number_value(json);
     return true;
 }
@@ -120,7 +111,7 @@ static bool read_range(const struct source *source, const char *path, const json
     AUTO_FREE char *place = json_path_key(path, "range");
     const json_t *range = json_object_get(row, "range");
     if (!json_is_array(range) || json_array_size(range) != 2)
-        return refuse(source, place, "range", "[low, high]", range);
+        return field_refuse(source, place, "range", "[low, high]", range);
     AUTO_FREE char *low_place = json_path_index(place, 0);
     AUTO_FREE char *high_place = json_path_index(place, 1);
     bool low = read_bound(source, low_place, json_array_get(range, 0), out->type, &out->low);
@@ -131,7 +122,7 @@ static bool read_range(const struct source *source, const char *path, const json
     return out->has_range;
 }
 
-static bool has_choice(const struct param *param, const struct value *value)
+bool registry_has_choice(const struct param *param, const struct value *value)
 {
     AUTO_FREE char *key = value_key(value);
     for (size_t i = 0; i < param->choice_count; i++) {
@@ -151,7 +142,7 @@ static bool read_choice(const struct source *source, const char *path, const jso
                      "'choices': expected a number, a string, true, false or null, not %s", shown);
         return false;
     }
-    if (has_choice(out, &value)) {
+    if (registry_has_choice(out, &value)) {
         problems_add(source->problems, SEVERITY_ERROR, source->doc, path, "'choices': duplicate value %s", shown);
         return false;
     }
@@ -167,7 +158,7 @@ static bool read_choices(const struct source *source, const char *path, const js
     AUTO_FREE char *place = json_path_key(path, "choices");
     const json_t *choices = json_object_get(row, "choices");
     if (!json_is_array(choices) || json_array_size(choices) == 0 || json_array_size(choices) > MOST_CHOICES)
-        return refuse(source, place, "choices", "a list of 1 to 1000 values", choices);
+        return field_refuse(source, place, "choices", "a list of 1 to 1000 values", choices);
     out->choices = mem_array(json_array_size(choices), sizeof *out->choices);
     bool good = true;
     for (size_t i = 0; i < json_array_size(choices); i++) {
@@ -180,7 +171,7 @@ static bool read_choices(const struct source *source, const char *path, const js
 /* A default that is no choice is allowed, but most likely a slip. */
 static void check_default_choice(const struct source *source, const char *path, const struct param *param)
 {
-    if (param->choice_count == 0 || has_choice(param, &param->default_value))
+    if (param->choice_count == 0 || registry_has_choice(param, &param->default_value))
         return;
     char **names = mem_array(param->choice_count, sizeof *names);
     for (size_t i = 0; i < param->choice_count; i++)
@@ -205,26 +196,26 @@ static bool read_default(const struct source *source, const char *path, const js
     switch (out->type) {
     case PARAM_INT:
         if (!json_is_integer(json))
-            return refuse(source, place, "default", "an integer (the type is int)", json);
+            return field_refuse(source, place, "default", "an integer (the type is int)", json);
         out->default_value = value_int(json_integer_value(json));
         return true;
     case PARAM_FLOAT:
         if (!json_is_number(json))
-            return refuse(source, place, "default", "a number (the type is float)", json);
+            return field_refuse(source, place, "default", "a number (the type is float)", json);
         out->default_value = value_float(json_number_value(json));
         return true;
     case PARAM_CHOICE:
         if (!value_from_json(json, &out->default_value))
-            return refuse(source, place, "default", "a number, a string, true, false or null", json);
+            return field_refuse(source, place, "default", "a number, a string, true, false or null", json);
         check_default_choice(source, place, out);
         return true;
     case PARAM_BOOL:
         if (!json_is_boolean(json))
-            return refuse(source, place, "default", "true, false or null (the type is bool)", json);
+            return field_refuse(source, place, "default", "true, false or null (the type is bool)", json);
         return value_from_json(json, &out->default_value);
     case PARAM_TEXT:
         if (!json_is_string(json))
-            return refuse(source, place, "default", "a string or null (the type is text)", json);
+            return field_refuse(source, place, "default", "a string or null (the type is text)", json);
         return value_from_json(json, &out->default_value);
     }
     return false;
@@ -250,7 +241,7 @@ static bool read_normal(const struct source *source, const char *path, const jso
     out->deviation = json_get(json, "std") ? row->std : has_deviation ? row->deviation : (out->high - out->low) / 4;
     if (has_deviation && !(out->deviation > 0)) {
         AUTO_FREE char *place = json_path_key(path, deviation_key);
-        return refuse(source, place, deviation_key, "a number above 0", json_object_get(json, deviation_key));
+        return field_refuse(source, place, deviation_key, "a number above 0", json_object_get(json, deviation_key));
     }
     if (out->has_range && !(out->mean >= out->low && out->mean <= out->high))
         return fail(source, path, "mean", "'mean': expected a number within the range");
@@ -292,12 +283,8 @@ bool registry_read_param(const struct source *source, const char *path, const ch
                                               NULL};
     size_t errors = source->problems->errors;
     *out = (struct param){.name = mem_strdup(name)};
-    if (!json_is_object(json)) {
-        AUTO_FREE char *shown = field_shown(json);
-        problems_add(source->problems, SEVERITY_ERROR, source->doc, path,
-                     "expected an object (a hyperparameter), not %s", shown);
-        return false;
-    }
+    if (!json_is_object(json))
+        return field_refuse(source, path, NULL, "an object (a hyperparameter)", json);
     struct row row = {.type = -1, .distribution = DISTRIBUTION_UNIFORM};
     fields_read(source, path, json, &registry_param_table, &row);
     fields_check_keys(source, path, json, &registry_param_table, UNKNOWN_ARE_WARNINGS, NULL);

@@ -182,14 +182,6 @@ static void find_folders(const char *registry_folder, const struct row *row, str
     }
 }
 
-static void refuse(const struct source *source, const char *path, const char *key, const char *expected,
-                   const json_t *json)
-{
-    AUTO_FREE char *shown = field_shown(json);
-    problems_add(source->problems, SEVERITY_ERROR, source->doc, path, "'%s': expected %s, not %s", key, expected,
-                 shown);
-}
-
 static void read_models(const struct source *source, const char *path, const json_t *json, struct strv *models)
 {
     const json_t *list = json_object_get(json, "models");
@@ -199,14 +191,14 @@ static void read_models(const struct source *source, const char *path, const jso
     }
     AUTO_FREE char *place = json_path_key(path, "models");
     if (!json_is_array(list) || json_array_size(list) == 0 || json_array_size(list) > MOST_MODELS) {
-        refuse(source, place, "models", "a list of 1 to 10000 names", list);
+        field_refuse(source, place, "models", "a list of 1 to 10000 names", list);
         return;
     }
     for (size_t i = 0; i < json_array_size(list); i++) {
         AUTO_FREE char *item = json_path_index(place, i);
         const json_t *name = json_array_get(list, i);
         if (!json_is_string(name))
-            refuse(source, item, "models", "a name", name);
+            field_refuse(source, item, "models", "a name", name);
         else if (strv_has(models, json_string_value(name)))
             problems_add(source->problems, SEVERITY_ERROR, source->doc, item, "'models': duplicate value '%s'",
                          json_string_value(name));
@@ -261,7 +253,7 @@ static void read_required_args(const struct source *source, const char *path, co
             const struct field row = {.key = name, .kind = FIELD_LIST};
             field_read(source, item, arg, &row, words);
         } else {
-            refuse(source, item, name, "a string or a list of strings", arg);
+            field_refuse(source, item, name, "a string or a list of strings", arg);
         }
     }
 }
@@ -280,7 +272,7 @@ static void read_metric(const struct source *source, const char *path, const cha
     } else if (json_is_string(json) && *json_string_value(json)) {
         row.pattern = mem_strdup(json_string_value(json));
     } else {
-        refuse(source, path, name, "a regular expression", json);
+        field_refuse(source, path, name, "a regular expression", json);
     }
     if (row.pattern && field_check_pattern(source, inside ? inside : path, name, row.pattern))
         out->metrics[out->metric_count++] =
@@ -366,9 +358,7 @@ void registry_read_repo(const struct source *source, const char *path, const cha
         registry_read_needs(source, path, json, out);
         registry_read_rules(source, path, json, out);
     } else {
-        AUTO_FREE char *shown = field_shown(json);
-        problems_add(source->problems, SEVERITY_ERROR, source->doc, path, "expected an object (a repository), not %s",
-                     shown);
+        field_refuse(source, path, NULL, "an object (a repository)", json);
         out->path = mem_strdup("");
     }
     if (!out->train_script)

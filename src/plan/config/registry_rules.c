@@ -34,16 +34,8 @@ static const struct field rows[] = {
 
 const struct field_table registry_rules_table = FIELD_TABLE("An entry of `models`: what else success is", rows);
 
-static void refuse(const struct source *source, const char *path, const char *key, const char *expected,
-                   const json_t *json)
-{
-    AUTO_FREE char *shown = field_shown(json);
-    problems_add(source->problems, SEVERITY_ERROR, source->doc, path, "'%s': expected %s, not %s", key, expected,
-                 shown);
-}
-
-static void check_model(const struct source *source, const char *path, const char *key, const char *model,
-                        const struct repo *repo)
+void registry_check_model(const struct source *source, const char *path, const char *key, const char *model,
+                          const struct repo *repo)
 {
     if (strv_has(&repo->models, model))
         return;
@@ -60,7 +52,7 @@ static void read_rule(const struct source *source, const char *path, const json_
             *out = (enum metrics_rule)i;
             return;
         }
-    refuse(source, path, "metrics", "\"any\", \"required\" or \"optional\"", json);
+    field_refuse(source, path, "metrics", "\"any\", \"required\" or \"optional\"", json);
 }
 
 static void read_metrics_rules(const struct source *source, const char *path, const json_t *json, struct repo *out)
@@ -81,7 +73,7 @@ static void read_metrics_rules(const struct source *source, const char *path, co
         AUTO_FREE char *item = json_path_key(place, model);
         struct registry_model_rule *to = &out->model_rules[out->model_rule_count++];
         *to = (struct registry_model_rule){.model = mem_strdup(model), .metrics = METRICS_ANY};
-        check_model(source, item, "metrics", model, out);
+        registry_check_model(source, item, "metrics", model, out);
         read_rule(source, item, rule, &to->metrics);
     }
 }
@@ -94,14 +86,14 @@ static void read_fail_on(const struct source *source, const char *path, const js
         return;
     out->fail_on = 0;
     if (!json_is_array(given))
-        refuse(source, place, "fail_on", rows[1].expected, given);
+        field_refuse(source, place, "fail_on", rows[1].expected, given);
     for (size_t i = 0; i < json_array_size(given); i++) {
         const char *name = json_string_value(json_array_get(given, i));
         unsigned flag = 0;
         for (size_t k = 0; name && k < CAUSES; k++)
             flag |= strcmp(causes[k].name, name) == 0 ? causes[k].flag : 0;
         if (!flag)
-            refuse(source, place, "fail_on", rows[1].expected, json_array_get(given, i));
+            field_refuse(source, place, "fail_on", rows[1].expected, json_array_get(given, i));
         out->fail_on |= flag;
     }
 }
@@ -115,7 +107,7 @@ void registry_read_rules(const struct source *source, const char *path, const js
     read_fail_on(source, path, json, out);
     AUTO_FREE char *place = json_path_key(path, "cpu_models");
     for (size_t i = 0; i < out->cpu_models.count; i++)
-        check_model(source, place, "cpu_models", out->cpu_models.items[i], out);
+        registry_check_model(source, place, "cpu_models", out->cpu_models.items[i], out);
 }
 
 void registry_rules_fini(struct repo *repo)

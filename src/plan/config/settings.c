@@ -54,25 +54,17 @@ static const struct field top_rows[] = {
 };
 
 static const struct field_table top_table = FIELD_TABLE("The top of the file", top_rows);
-#define IN_AN_ENTRY "it belongs into an entry of 'experiments'"
 
-static const struct misplaced not_at_top[] = {{"repo", IN_AN_ENTRY},
-                                              {"model", IN_AN_ENTRY},
-                                              {"mutate", IN_AN_ENTRY},
-                                              {"mutate_params", IN_AN_ENTRY},
-                                              {"hyperparameters", IN_AN_ENTRY},
-                                              {"foreground", IN_AN_ENTRY},
-                                              {"background", IN_AN_ENTRY},
-                                              {"timing", "it belongs under 'tare'"},
-                                              {"parallel", "it belongs under 'tare'"},
-                                              {"preflight", "it belongs under 'tare'"},
-                                              {"cooldown", "it belongs under 'tare'"},
-                                              {"environment", "it belongs under 'tare'"},
-                                              {"limits", "it belongs under 'tare'"},
-                                              {"gpus", "it belongs under 'tare'"},
-                                              {"gpus_per_experiment", "it belongs under 'tare'"},
-                                              {"log_cap", "it belongs under 'tare'"},
-                                              {NULL, NULL}};
+#define IN_AN_ENTRY "it belongs into an entry of 'experiments'"
+#define UNDER_TARE  "it belongs under 'tare'"
+
+static const struct misplaced not_at_top[] = {
+    {"repo", IN_AN_ENTRY}, {"model", IN_AN_ENTRY}, {"mutate", IN_AN_ENTRY}, {"mutate_params", IN_AN_ENTRY},
+    {"hyperparameters", IN_AN_ENTRY}, {"foreground", IN_AN_ENTRY}, {"background", IN_AN_ENTRY}, {"timing", UNDER_TARE},
+    {"parallel", UNDER_TARE}, {"preflight", UNDER_TARE}, {"cooldown", UNDER_TARE}, {"environment", UNDER_TARE},
+    {"limits", UNDER_TARE}, {"gpus", UNDER_TARE}, {"gpus_per_experiment", UNDER_TARE}, {"log_cap", UNDER_TARE},
+    {NULL, NULL},
+};
 
 static void read_entries(const struct source *source, const json_t *root, const struct level *global,
                          struct settings *settings)
@@ -84,9 +76,7 @@ static void read_entries(const struct source *source, const json_t *root, const 
         return;
     }
     if (!json_is_array(list)) {
-        AUTO_FREE char *shown = field_shown(list);
-        problems_add(source->problems, SEVERITY_ERROR, source->doc, "$.experiments",
-                     "'experiments': expected a list of objects, not %s", shown);
+        field_refuse(source, "$.experiments", "experiments", "a list of objects", list);
         return;
     }
     size_t count = json_array_size(list);
@@ -122,9 +112,7 @@ static void check_gpu_limit(const struct source *source, struct level *global)
 static void read_root(const struct source *source, const json_t *root, struct settings *settings)
 {
     if (!json_is_object(root)) {
-        AUTO_FREE char *shown = field_shown(root);
-        problems_add(source->problems, SEVERITY_ERROR, source->doc, "$", "expected an object (the settings), not %s",
-                     shown);
+        field_refuse(source, "$", NULL, "an object (the settings)", root);
         return;
     }
     if (json_is_object(json_object_get(root, "models")) && !json_object_get(root, "experiments")) {
