@@ -100,9 +100,10 @@ static void read_source(const struct source *source, const char *path, const jso
     AUTO_FREE char *commit = json_path_key(place, "commit");
     if (to->url && !is_address(to->url))
         field_refuse(source, url, "url", "an address that git clones (https://..., ssh://..., git@...)",
-               json_get(given, "url"));
+                     json_get(given, "url"));
     if (to->commit && !is_commit(to->commit))
-        field_refuse(source, commit, "commit", "the 40 (or 64) hexadecimal digits of a commit", json_get(given, "commit"));
+        field_refuse(source, commit, "commit", "the 40 (or 64) hexadecimal digits of a commit",
+                     json_get(given, "commit"));
 }
 
 /* Names of this repository's models. */

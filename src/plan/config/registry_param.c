@@ -173,16 +173,13 @@ static void check_default_choice(const struct source *source, const char *path, 
 {
     if (param->choice_count == 0 || registry_has_choice(param, &param->default_value))
         return;
-    char **names = mem_array(param->choice_count, sizeof *names);
+    AUTO_STRV struct strv names = {0};
     for (size_t i = 0; i < param->choice_count; i++)
-        names[i] = value_format(&param->choices[i]);
+        strv_add_owned(&names, value_format(&param->choices[i]));
     AUTO_FREE char *given = value_format(&param->default_value);
-    AUTO_FREE char *nearest = problem_nearest(given, (const char *const *)names, param->choice_count);
+    AUTO_FREE char *nearest = problem_nearest(given, (const char *const *)names.items, names.count);
     problems_add(source->problems, SEVERITY_WARNING, source->doc, path, "'default': '%s' is none of the choices%s",
                  given, nearest);
-    for (size_t i = 0; i < param->choice_count; i++)
-        free(names[i]);
-    free(names);
 }
 
 static bool read_default(const struct source *source, const char *path, const json_t *row, struct param *out)
