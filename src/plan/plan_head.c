@@ -210,7 +210,8 @@ static bool head_from_json(const json_t *json, struct plan *out, struct err *err
     out->pool.gpus = mem_strdup(json_get_text(json, "gpus"));
     out->pool.per_experiment = json_object_get(json, "gpus_per_experiment") ? 1 : 0;
     if (out->pool.per_experiment &&
-        (!plan_get_integer(json, "gpus_per_experiment", &out->pool.per_experiment, err) || out->pool.per_experiment < 0))
+        (!plan_get_integer(json, "gpus_per_experiment", &out->pool.per_experiment, err) ||
+         out->pool.per_experiment < 0))
         return err_set(err, "'gpus_per_experiment' is no number of GPUs");
     const char *cpu_sets = json_get_text(json, "cpu_sets");
     out->pool.cpu_sets =
