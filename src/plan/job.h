@@ -9,12 +9,20 @@
 
 void plan_job_fini(struct plan_job *job);
 
-/* The guard's settings on their way through run.db. (plan_guard.c) */
+/* A double of a struct, by its key in JSON. A table ends with {0}. (plan_head.c) */
+struct plan_number {
+    const char *key;
+    size_t offset;
+};
 
-json_t *plan_guard_to_json(const struct guard_settings *guard);
+void plan_numbers_to_json(json_t *json, const struct plan_number *rows, const void *of);
+bool plan_numbers_from_json(const json_t *json, const struct plan_number *rows, void *out, struct err *err);
 
-/* The key "guard" of a plan's head; one made before there was a guard says nothing of it and has the defaults. */
-bool plan_guard_from_json(const json_t *head, struct guard_settings *out, struct err *err);
+/* Members of a plan's JSON. (plan_json.c) */
+
+void plan_set_text(json_t *json, const char *key, const char *text); /* NULL: left out */
+void plan_set_list(json_t *json, const char *key, const struct strv *list);
+bool plan_get_integer(const json_t *json, const char *key, int64_t *out, struct err *err);
 
 /* The steps after an out-of-memory failure as run.db keeps them. (oom_json.c) */
 

@@ -4,14 +4,6 @@
 
 #include <math.h>
 
-static json_t *texts_to_json(const struct strv *list)
-{
-    json_t *json = json_array();
-    for (size_t i = 0; i < list->count; i++)
-        json_array_append_new(json, json_string(list->items[i]));
-    return json;
-}
-
 /* JSON has no infinity: a bound that is none is left out. */
 static void set_bound(json_t *json, const char *key, double bound)
 {
@@ -42,8 +34,8 @@ json_t *plan_oom_to_json(const struct plan_job *job)
         for (size_t k = 0; k < step->change_count; k++)
             json_array_append_new(changes, change_to_json(&step->changes[k]));
         json_object_set_new(json, "changes", changes);
-        json_object_set_new(json, "args", texts_to_json(&step->args));
-        json_object_set_new(json, "env", texts_to_json(&step->env));
+        plan_set_list(json, "args", &step->args);
+        plan_set_list(json, "env", &step->env);
         json_object_set_new(json, "times", json_integer(step->times));
         json_array_append_new(list, json);
     }

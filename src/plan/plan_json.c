@@ -1,4 +1,4 @@
-/* The plan as run.db keeps it. What is absent (NULL) is left out. */
+/* An experiment as run.db keeps it. What is absent (NULL) is left out. */
 #include "plan/plan.h"
 
 #include "base/fs.h"
@@ -8,13 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void set_text(json_t *json, const char *key, const char *text)
+void plan_set_text(json_t *json, const char *key, const char *text)
 {
     if (text)
         json_object_set_new(json, key, json_string(text));
 }
 
-static void set_list(json_t *json, const char *key, const struct strv *list)
+void plan_set_list(json_t *json, const char *key, const struct strv *list)
 {
     json_t *array = json_array();
     for (size_t i = 0; i < list->count; i++)
@@ -28,10 +28,10 @@ static json_t *params_to_json(const struct plan_job *job)
     for (size_t i = 0; i < job->param_count; i++) {
         const struct plan_param *param = &job->params[i];
         json_t *one = json_object();
-        set_text(one, "name", param->name);
+        plan_set_text(one, "name", param->name);
         json_object_set_new(one, "value", value_to_json(&param->value));
         json_object_set_new(one, "mutated", json_boolean(param->mutated));
-        set_text(one, "flag", param->flag);
+        plan_set_text(one, "flag", param->flag);
         if (param->place > 0)
             json_object_set_new(one, "place", json_integer((json_int_t)param->place));
         json_array_append_new(array, one);
@@ -44,10 +44,10 @@ static json_t *metrics_to_json(const struct plan_job *job)
     json_t *array = json_array();
     for (size_t i = 0; i < job->metric_count; i++) {
         json_t *one = json_object();
-        set_text(one, "name", job->metrics[i].name);
-        set_text(one, "pattern", job->metrics[i].pattern);
+        plan_set_text(one, "name", job->metrics[i].name);
+        plan_set_text(one, "pattern", job->metrics[i].pattern);
         if (job->metrics[i].goal != GOAL_UNKNOWN)
-            set_text(one, "goal", goal_name(job->metrics[i].goal));
+            plan_set_text(one, "goal", goal_name(job->metrics[i].goal));
         json_array_append_new(array, one);
     }
     return array;
@@ -58,9 +58,9 @@ static json_t *marks_to_json(const struct plan_job *job)
     json_t *array = json_array();
     for (size_t i = 0; i < job->mark_count; i++) {
         json_t *one = json_object();
-        set_text(one, "name", job->marks[i].name);
-        set_text(one, "start", job->marks[i].start);
-        set_text(one, "end", job->marks[i].end);
+        plan_set_text(one, "name", job->marks[i].name);
+        plan_set_text(one, "start", job->marks[i].start);
+        plan_set_text(one, "end", job->marks[i].end);
         json_array_append_new(array, one);
     }
     return array;
@@ -69,14 +69,14 @@ static json_t *marks_to_json(const struct plan_job *job)
 static json_t *job_to_json(const struct plan_job *job)
 {
     json_t *json = json_object();
-    set_text(json, "repository", job->repo);
-    set_text(json, "model", job->model);
-    set_text(json, "mode", mode_name(job->mode));
+    plan_set_text(json, "repository", job->repo);
+    plan_set_text(json, "model", job->model);
+    plan_set_text(json, "mode", mode_name(job->mode));
     json_object_set_new(json, "hyperparameters", params_to_json(job));
-    set_text(json, "cwd", job->cwd);
-    set_list(json, "argv", &job->argv);
-    set_list(json, "env", &job->env);
-    set_list(json, "path_prepend", &job->path_prepend);
+    plan_set_text(json, "cwd", job->cwd);
+    plan_set_list(json, "argv", &job->argv);
+    plan_set_list(json, "env", &job->env);
+    plan_set_list(json, "path_prepend", &job->path_prepend);
     json_object_set_new(json, "metrics", metrics_to_json(job));
     if (job->mark_count > 0)
         json_object_set_new(json, "marks", marks_to_json(job));
@@ -90,17 +90,19 @@ static json_t *job_to_json(const struct plan_job *job)
         json_object_set_new(json, "gpu_memory_limit_bytes", json_integer((json_int_t)job->gpu_limit.bytes));
     if (job->gpu_limit.share > 0)
         json_object_set_new(json, "gpu_memory_limit_share", json_finite(job->gpu_limit.share));
-    set_list(json, "success", &job->success);
-    set_list(json, "errors", &job->errors);
+    plan_set_list(json, "success", &job->success);
+    plan_set_list(json, "errors", &job->errors);
     json_object_set_new(json, "exit_code_required", json_boolean(job->exit_code_required));
     json_object_set_new(json, "rules", success_rules_to_json(&job->rules));
     return json;
 }
 
+static const struct plan_number timeout_number[] = {{"timeout_s", offsetof(struct plan_experiment, timeout_s)}, {0}};
+
 json_t *plan_experiment_to_json(const struct plan_experiment *experiment)
 {
     json_t *json = json_object();
-    set_text(json, "id", experiment->id);
+    plan_set_text(json, "id", experiment->id);
     json_object_set_new(json, "number", json_integer((json_int_t)experiment->number));
     json_object_set_new(json, "entry", json_integer((json_int_t)experiment->entry));
     if (experiment->configuration != experiment->entry)
@@ -109,79 +111,14 @@ json_t *plan_experiment_to_json(const struct plan_experiment *experiment)
     if (experiment->parallel)
         json_object_set_new(json, "background", job_to_json(&experiment->background));
     json_object_set_new(json, "max_retries", json_integer(experiment->max_retries));
-    set_text(json, "governor", experiment->governor);
-    json_object_set_new(json, "timeout_s", json_finite(experiment->timeout_s));
+    plan_set_text(json, "governor", experiment->governor);
+    plan_numbers_to_json(json, timeout_number, experiment);
     if (experiment->expected_s.valid)
         json_object_set_new(json, "expected_s", json_finite(experiment->expected_s.value));
     if (experiment->exclusive)
         json_object_set_new(json, "exclusive", json_true());
     if (experiment->start_after_s.valid)
         json_object_set_new(json, "start_after_s", json_finite(experiment->start_after_s.value));
-    return json;
-}
-
-/* Where each stands in struct parallel_timing. */
-static const struct {
-    const char *key;
-    size_t offset;
-} parallel_times[] = {
-    {"wait_s", offsetof(struct parallel_timing, wait_s)},
-    {"hold_s", offsetof(struct parallel_timing, hold_s)},
-    {"limit_s", offsetof(struct parallel_timing, limit_s)},
-    {"restart_delay_s", offsetof(struct parallel_timing, restart_delay_s)},
-};
-
-enum { PARALLEL_TIMES = sizeof parallel_times / sizeof *parallel_times };
-
-static double *parallel_time(struct parallel_timing *timing, size_t which)
-{
-    return (double *)(void *)((char *)timing + parallel_times[which].offset);
-}
-
-static json_t *parallel_to_json(struct parallel_timing timing)
-{
-    json_t *json = json_object();
-    for (size_t i = 0; i < PARALLEL_TIMES; i++)
-        json_object_set_new(json, parallel_times[i].key, json_finite(*parallel_time(&timing, i)));
-    return json;
-}
-
-static json_t *private_to_json(const struct limits *limits)
-{
-    json_t *json = json_object();
-    json_object_set_new(json, "shm", json_boolean(limits->own.shm));
-    json_object_set_new(json, "ipc", json_boolean(limits->own.ipc));
-    json_object_set_new(json, "tmp", json_boolean(limits->own.tmp));
-    return json;
-}
-
-json_t *plan_head_to_json(const struct plan *plan)
-{
-    json_t *json = json_object();
-    set_text(json, "name", plan->name);
-    /* As a signed number: JSON's integers end at 2^63 here. Reading back undoes it. */
-    json_object_set_new(json, "seed", json_integer((json_int_t)plan->seed));
-    set_text(json, "order", plan_orders[plan->order]);
-    json_object_set_new(json, "between_runs_s", json_finite(plan->timing.between_runs_s));
-    json_object_set_new(json, "between_configurations_s", json_finite(plan->timing.between_configurations_s));
-    json_object_set_new(json, "before_retry_s", json_finite(plan->timing.before_retry_s));
-    json_object_set_new(json, "stop_grace_s", json_finite(plan->timing.stop_grace_s));
-    json_object_set_new(json, "parallel", parallel_to_json(plan->parallel));
-    json_object_set_new(json, "cpu_time_s", json_finite(plan->limits.cpu_time_s));
-    json_object_set_new(json, "memory_bytes", json_integer((json_int_t)plan->limits.memory_bytes));
-    json_object_set_new(json, "log_bytes", json_integer((json_int_t)plan->limits.log_bytes));
-    json_object_set_new(json, "private", private_to_json(&plan->limits));
-    json_object_set_new(json, "guard", plan_guard_to_json(&plan->guard));
-    set_text(json, "gpus", plan->pool.gpus);
-    json_object_set_new(json, "gpus_per_experiment", json_integer(plan->pool.per_experiment));
-    set_text(json, "cpu_sets", cpu_sets_modes[plan->pool.cpu_sets]);
-    if (plan->has_best)
-        json_object_set_new(json, "best", json_true());
-    if (plan->limits.hang_s > 0)
-        json_object_set_new(json, "hang_s", json_finite(plan->limits.hang_s));
-    json_t *budget = run_budget_to_json(&plan->budget);
-    if (budget)
-        json_object_set_new(json, "budget", budget);
     return json;
 }
 
@@ -217,7 +154,7 @@ static bool get_bool(const json_t *json, const char *key, bool *out, struct err 
     return true;
 }
 
-static bool get_integer(const json_t *json, const char *key, int64_t *out, struct err *err)
+bool plan_get_integer(const json_t *json, const char *key, int64_t *out, struct err *err)
 {
     json_int_t number = 0;
     if (!json_get_int(json, key, &number))
@@ -229,18 +166,11 @@ static bool get_integer(const json_t *json, const char *key, int64_t *out, struc
 static bool get_count(const json_t *json, const char *key, size_t *out, struct err *err)
 {
     int64_t number = 0;
-    if (!get_integer(json, key, &number, err))
+    if (!plan_get_integer(json, key, &number, err))
         return false;
     if (number < 0)
         return err_set(err, "'%s' is negative", key);
     *out = (size_t)number;
-    return true;
-}
-
-static bool get_number(const json_t *json, const char *key, double *out, struct err *err)
-{
-    if (!json_get_number(json, key, out))
-        return err_set(err, "'%s' is missing or no number", key);
     return true;
 }
 
@@ -365,8 +295,8 @@ static bool experiment_from_json(const json_t *json, struct plan_experiment *out
     out->start_after_s.valid =
         json_get_number(json, "start_after_s", &out->start_after_s.value) && out->start_after_s.value >= 0;
     if (!get_id(json, &out->id, err) || !get_count(json, "number", &out->number, err) ||
-        !get_count(json, "entry", &out->entry, err) || !get_integer(json, "max_retries", &out->max_retries, err) ||
-        !get_number(json, "timeout_s", &out->timeout_s, err))
+        !get_count(json, "entry", &out->entry, err) || !plan_get_integer(json, "max_retries", &out->max_retries, err) ||
+        !plan_numbers_from_json(json, timeout_number, out, err))
         return false;
     out->configuration = out->entry;
     if (json_object_get(json, "configuration") && !get_count(json, "configuration", &out->configuration, err))
@@ -385,70 +315,4 @@ bool plan_experiment_from_json(const json_t *json, struct plan_experiment *out, 
         return true;
     plan_experiment_fini(out);
     return err_wrap(err, "experiment");
-}
-
-/* Plans made before parallel experiments could be run say nothing of them. */
-static bool parallel_from_json(const json_t *json, struct parallel_timing *out, struct err *err)
-{
-    *out = parallel_timing_default;
-    const json_t *object = json_object_get(json, "parallel");
-    for (size_t i = 0; object && i < PARALLEL_TIMES; i++)
-        if (!get_number(object, parallel_times[i].key, parallel_time(out, i), err))
-            return err_wrap(err, "parallel");
-    return true;
-}
-
-static bool order_from_json(const json_t *json, enum plan_order *out)
-{
-    const char *name = json_get_text(json, "order");
-    for (size_t i = 0; name && plan_orders[i]; i++)
-        if (strcmp(name, plan_orders[i]) == 0) {
-            *out = (enum plan_order)i;
-            return true;
-        }
-    return false;
-}
-
-static bool head_from_json(const json_t *json, struct plan *out, struct err *err)
-{
-    int64_t seed = 0, memory_bytes = 0, log_bytes = 0;
-    if (!order_from_json(json, &out->order))
-        return err_set(err, "'order' is missing or unknown");
-    if (!get_integer(json, "seed", &seed, err) ||
-        !get_number(json, "between_runs_s", &out->timing.between_runs_s, err) ||
-        !get_number(json, "between_configurations_s", &out->timing.between_configurations_s, err) ||
-        !get_number(json, "before_retry_s", &out->timing.before_retry_s, err) ||
-        !get_number(json, "stop_grace_s", &out->timing.stop_grace_s, err) ||
-        !parallel_from_json(json, &out->parallel, err) ||
-        !get_number(json, "cpu_time_s", &out->limits.cpu_time_s, err) ||
-        !get_integer(json, "memory_bytes", &memory_bytes, err) || !get_integer(json, "log_bytes", &log_bytes, err) ||
-        !plan_guard_from_json(json, &out->guard, err))
-        return false;
-    /* Plans made before there was such say nothing of it. */
-    const json_t *own = json_object_get(json, "private");
-    out->limits.own.shm = json_is_true(json_object_get(own, "shm"));
-    out->limits.own.ipc = json_is_true(json_object_get(own, "ipc"));
-    out->limits.own.tmp = json_is_true(json_object_get(own, "tmp"));
-    json_get_number(json, "hang_s", &out->limits.hang_s);
-    run_budget_from_json(json_object_get(json, "budget"), &out->budget);
-    out->pool.gpus = mem_strdup(json_get_text(json, "gpus"));
-    out->pool.per_experiment = json_object_get(json, "gpus_per_experiment") ? 1 : 0;
-    if (out->pool.per_experiment &&
-        (!get_integer(json, "gpus_per_experiment", &out->pool.per_experiment, err) || out->pool.per_experiment < 0))
-        return err_set(err, "'gpus_per_experiment' is no number of GPUs");
-    const char *cpu_sets = json_get_text(json, "cpu_sets");
-    out->pool.cpu_sets =
-        cpu_sets && strcmp(cpu_sets, cpu_sets_modes[CPU_SETS_NEAR]) == 0 ? CPU_SETS_NEAR : CPU_SETS_NONE;
-    out->has_best = json_is_true(json_object_get(json, "best"));
-    out->seed = (uint64_t)seed;
-    out->limits.memory_bytes = (uint64_t)memory_bytes;
-    out->limits.log_bytes = (uint64_t)log_bytes;
-    out->name = mem_strdup(json_get_text(json, "name"));
-    return true;
-}
-
-bool plan_head_from_json(const json_t *json, struct plan *out, struct err *err)
-{
-    *out = (struct plan){0};
-    return head_from_json(json, out, err) || err_wrap(err, "plan");
 }

@@ -20,11 +20,10 @@ static bool unknown(const struct space_source *source, const char *place, const 
 
 static bool find_repo(struct space *space, const struct space_source *source, const struct job_settings *job)
 {
+    const struct registry *registry = source->registry;
     if (!job->repo || !*job->repo)
         return false;
-    const struct registry *registry = source->registry;
-    space->repo = registry_find(registry, job->repo);
-    if (space->repo)
+    if ((space->repo = registry_find(registry, job->repo)))
         return true;
     AUTO_FREE const char **names = mem_array(registry->repo_count, sizeof *names);
     for (size_t i = 0; i < registry->repo_count; i++)
@@ -38,12 +37,11 @@ static bool find_model(struct space *space, const struct space_source *source, c
     if (!job->model || !*job->model)
         return false;
     const struct strv *models = &space->repo->models;
-    for (size_t i = 0; i < models->count; i++) {
-        if (strcmp(models->items[i], job->model) == 0) {
+    for (size_t i = 0; i < models->count && !space->model; i++)
+        if (strcmp(models->items[i], job->model) == 0)
             space->model = models->items[i];
-            return true;
-        }
-    }
+    if (space->model)
+        return true;
     AUTO_FREE char *place = json_path_key(job->json_path, "model");
     AUTO_FREE char *what = mem_printf("model of '%s':", space->repo->name);
     return unknown(source, place, what, job->model, (const char *const *)models->items, models->count);
@@ -80,12 +78,10 @@ static void drop(const struct space *space, const struct space_source *source, c
     AUTO_FREE char *nearest = nearest_param(space, name);
     const struct settings *settings = source->settings;
     bool points = space->mode == MODE_GRID || space->mode == MODE_LIST; /* which the study's format does not have */
-    if (source->strict || settings->own_format || points || json_doc_overridden(&settings->doc, place))
-        problems_add(source->problems, SEVERITY_ERROR, &source->settings->doc, place,
-                     "'%s' has no hyperparameter '%s'%s", space->repo->name, name, nearest);
-    else
-        problems_add(source->problems, SEVERITY_WARNING, &source->settings->doc, place,
-                     "'%s' has no hyperparameter '%s': it is left out%s", space->repo->name, name, nearest);
+    bool error = source->strict || settings->own_format || points || json_doc_overridden(&settings->doc, place);
+    problems_add(source->problems, error ? SEVERITY_ERROR : SEVERITY_WARNING, &settings->doc, place,
+                 "'%s' has no hyperparameter '%s'%s%s", space->repo->name, name, error ? "" : ": it is left out",
+                 nearest);
 }
 
 /* The place of the named parameter, or param_count. */
@@ -99,23 +95,18 @@ static size_t find_param(const struct space *space, const char *name)
 
 static bool fit_int(const struct value *given, struct value *out)
 {
-    if (given->kind == VALUE_INT)
-        *out = value_int(given->integer);
-    else if (given->kind == VALUE_FLOAT && floor(given->real) == given->real && fabs(given->real) <= LARGEST_EXACT)
-        *out = value_int((int64_t)given->real);
-    else
+    bool whole = given->kind == VALUE_FLOAT && floor(given->real) == given->real && fabs(given->real) <= LARGEST_EXACT;
+    if (given->kind != VALUE_INT && !whole)
         return false;
+    *out = value_int(whole ? (int64_t)given->real : given->integer);
     return true;
 }
 
 static bool fit_float(const struct value *given, struct value *out)
 {
-    if (given->kind == VALUE_INT)
-        *out = value_float((double)given->integer);
-    else if (given->kind == VALUE_FLOAT)
-        *out = value_float(given->real);
-    else
+    if (given->kind != VALUE_INT && given->kind != VALUE_FLOAT)
         return false;
+    *out = value_float(given->kind == VALUE_INT ? (double)given->integer : given->real);
     return true;
 }
 
@@ -148,19 +139,16 @@ static bool accept_foreign_choice(const struct space_source *source, const char 
                                   const struct value *given)
 {
     bool known_kind = false;
-    char **names = mem_array(param->choice_count, sizeof *names);
+    AUTO_STRV struct strv names = {0};
     for (size_t i = 0; i < param->choice_count; i++) {
         known_kind |= param->choices[i].kind == given->kind;
-        names[i] = value_format(&param->choices[i]);
+        strv_add_owned(&names, value_format(&param->choices[i]));
     }
     AUTO_FREE char *shown = describe(given);
     AUTO_FREE char *written = value_format(given);
-    AUTO_FREE char *nearest = problem_nearest(written, (const char *const *)names, param->choice_count);
+    AUTO_FREE char *nearest = problem_nearest(written, (const char *const *)names.items, names.count);
     problems_add(source->problems, known_kind ? SEVERITY_WARNING : SEVERITY_ERROR, &source->settings->doc, place,
                  "'%s': %s is none of the choices%s", param->name, shown, nearest);
-    for (size_t i = 0; i < param->choice_count; i++)
-        free(names[i]);
-    free(names);
     return known_kind;
 }
 
@@ -349,6 +337,8 @@ static void set_mutated(struct space *space, const struct space_source *source, 
                      "'%s' is given under 'hyperparameters' and mutated: it is mutated", space->params[at]->name);
 }
 
+#define NO_OTHER_VALUE "'%s' cannot be mutated: the registry gives no other value than its default"
+
 static bool mutate_all(struct space *space, const struct space_source *source, const char *place, const bool *given)
 {
     bool any = false;
@@ -357,8 +347,7 @@ static bool mutate_all(struct space *space, const struct space_source *source, c
             continue;
         if (param_size(space->params[at]) == 0) {
             problems_add(source->problems, SEVERITY_WARNING, &source->settings->doc, place,
-                         "'%s' cannot be mutated: the registry gives no other value than its default",
-                         space->params[at]->name);
+                         NO_OTHER_VALUE, space->params[at]->name);
             continue;
         }
         set_mutated(space, source, place, at, given);
@@ -385,8 +374,7 @@ static bool mutate_listed(struct space *space, const struct space_source *source
                          "'%s' is set by 'seeds', so it cannot be mutated", name);
             return false;
         } else if (param_size(space->params[at]) == 0) {
-            problems_add(source->problems, SEVERITY_ERROR, &source->settings->doc, place,
-                         "'%s' cannot be mutated: the registry gives no other value than its default", name);
+            problems_add(source->problems, SEVERITY_ERROR, &source->settings->doc, place, NO_OTHER_VALUE, name);
             return false;
         } else {
             set_mutated(space, source, place, at, given);

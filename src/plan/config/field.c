@@ -87,13 +87,19 @@ char *field_expected(const struct field *row)
     return mem_strdup("another value");
 }
 
+bool field_refuse(const struct source *source, const char *path, const char *key, const char *expected,
+                  const json_t *json)
+{
+    AUTO_FREE char *shown = field_shown(json);
+    problems_add(source->problems, SEVERITY_ERROR, source->doc, path, "%s%s%sexpected %s, not %s", key ? "'" : "",
+                 key ? key : "", key ? "': " : "", expected, shown);
+    return false;
+}
+
 static bool refuse(const struct source *source, const char *path, const json_t *json, const struct field *row)
 {
     AUTO_FREE char *expected = field_expected(row);
-    AUTO_FREE char *shown = field_shown(json);
-    problems_add(source->problems, SEVERITY_ERROR, source->doc, path, "'%s': expected %s, not %s", row->key, expected,
-                 shown);
-    return false;
+    return field_refuse(source, path, row->key, expected, json);
 }
 
 static bool read_name(const struct source *source, const char *path, const json_t *json, const struct field *row,
@@ -214,10 +220,7 @@ static bool read_environment(const struct source *source, const char *path, cons
                                 name);
             good = false;
         } else if (!json_is_string(value)) {
-            AUTO_FREE char *shown = field_shown(value);
-            problems_add(source->problems, SEVERITY_ERROR, source->doc, item, "'%s': expected a string, not %s", name,
-                         shown);
-            good = false;
+            good = field_refuse(source, item, name, "a string", value);
         } else {
             strv_env_set(env, name, json_string_value(value));
         }
@@ -298,9 +301,7 @@ const json_t *field_object(const struct source *source, const char *parent_path,
         return NULL;
     AUTO_FREE char *place = json_path_key(parent_path, key);
     if (!json_is_object(json)) {
-        AUTO_FREE char *shown = field_shown(json);
-        problems_add(source->problems, SEVERITY_ERROR, source->doc, place, "'%s': expected an object, not %s", key,
-                     shown);
+        field_refuse(source, place, key, "an object", json);
         return NULL;
     }
     *path = steal_ptr(place);

@@ -109,6 +109,10 @@ const json_t *field_object(const struct source *source, const char *parent_path,
 /* A pattern that PCRE2 takes? Else reported. */
 bool field_check_pattern(const struct source *source, const char *path, const char *key, const char *pattern);
 
+/* "'key': expected this, not that"; without a key what the value itself is. False. */
+bool field_refuse(const struct source *source, const char *path, const char *key, const char *expected,
+                  const json_t *json);
+
 /* A value as a message shows it: "adam", 12, a list of 3. The caller frees it. */
 char *field_shown(const json_t *json);
 

@@ -10,10 +10,7 @@
 enum { LONGEST_FILE = 64 << 20 };
 
 static const struct field top_rows[] = {
-    {.key = "models",
-     .kind = FIELD_OTHER,
-     .expected = "an object of repositories",
-     .initial = "needed",
+    {"models", FIELD_OTHER, .expected = "an object of repositories", .initial = "needed",
      .help = "a repository's name leads to what is known of it"},
 };
 
@@ -23,9 +20,7 @@ static void read_root(const struct source *source, const char *folder, struct re
 {
     const json_t *root = registry->doc.root;
     if (!json_is_object(root)) {
-        AUTO_FREE char *shown = field_shown(root);
-        problems_add(source->problems, SEVERITY_ERROR, source->doc, "$", "expected an object (the registry), not %s",
-                     shown);
+        field_refuse(source, "$", NULL, "an object (the registry)", root);
         return;
     }
     fields_check_keys(source, "$", root, &top_table, UNKNOWN_ARE_WARNINGS, NULL);

@@ -6,36 +6,21 @@
 #include <stdlib.h>
 
 static const struct field mark_rows[] = {
-    {.key = "start",
-     .kind = FIELD_OTHER,
-     .expected = "a regular expression",
-     .initial = "none",
+    {"start", FIELD_OTHER, .expected = "a regular expression", .initial = "none",
      .help = "of the line that is printed when one begins; its first group is the label"},
-    {.key = "end",
-     .kind = FIELD_OTHER,
-     .expected = "a regular expression",
-     .initial = "none",
-     .help =
-         "of the line that is printed when one has ended, such as the line with an epoch's results; its first group "
-         "is the label"},
+    {"end", FIELD_OTHER, .expected = "a regular expression", .initial = "none",
+     .help = "of the line that is printed when one has ended, such as the line with an epoch's results; its first "
+             "group is the label"},
 };
 
 const struct field_table registry_mark_table = FIELD_TABLE("A row of `marks`", mark_rows);
-
-static void refuse(const struct source *source, const char *path, const char *key, const char *expected,
-                   const json_t *json)
-{
-    AUTO_FREE char *shown = field_shown(json);
-    problems_add(source->problems, SEVERITY_ERROR, source->doc, path, "'%s': expected %s, not %s", key, expected,
-                 shown);
-}
 
 /* NULL when it is not there or wrong, which is told. */
 static char *read_pattern(const struct source *source, const char *path, const char *key, const json_t *json)
 {
     const char *pattern = json_string_value(json);
     if (!pattern || !*pattern) {
-        refuse(source, path, key, "a regular expression", json);
+        field_refuse(source, path, key, "a regular expression", json);
         return NULL;
     }
     return field_check_pattern(source, path, key, pattern) ? mem_strdup(pattern) : NULL;
@@ -75,7 +60,7 @@ static void read_mark(const struct source *source, const char *path, const char 
     else if (json_is_object(json))
         read_sides(source, path, name, json, &mark);
     else
-        refuse(source, path, name, "a regular expression or an object with 'start' and 'end'", json);
+        field_refuse(source, path, name, "a regular expression or an object with 'start' and 'end'", json);
     if (!good_name || (!mark.start && !mark.end)) {
         free(mark.start);
         free(mark.end);

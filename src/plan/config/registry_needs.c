@@ -11,86 +11,42 @@
 enum { MOST_ITEMS = 1000, LONGEST_MODULE = 200, SHA1_DIGITS = 40, SHA256_DIGITS = 64 };
 
 static const struct field source_rows[] = {
-    {.key = "url",
-     .kind = FIELD_TEXT,
-     .offset = offsetof(struct registry_source, url),
-     .initial = "needed",
+    {"url", FIELD_TEXT, offsetof(struct registry_source, url), .initial = "needed",
      .help = "what git clones: https://, http://, ssh://, git:// or git@"},
-    {.key = "commit",
-     .kind = FIELD_TEXT,
-     .offset = offsetof(struct registry_source, commit),
-     .initial = "any",
+    {"commit", FIELD_TEXT, offsetof(struct registry_source, commit), .initial = "any",
      .help = "the commit that the registry was written for: all its digits"},
-    {.key = "licence",
-     .kind = FIELD_TEXT,
-     .offset = offsetof(struct registry_source, licence),
-     .initial = "not said",
+    {"licence", FIELD_TEXT, offsetof(struct registry_source, licence), .initial = "not said",
      .help = "what its code may be used for, such as MIT"},
-    {.key = "size",
-     .kind = FIELD_SIZE,
-     .offset = offsetof(struct registry_source, size_bytes),
-     .initial = "not said",
+    {"size", FIELD_SIZE, offsetof(struct registry_source, size_bytes), .initial = "not said",
      .help = "what the clone takes on the disk"},
 };
 
 static const struct field data_rows[] = {
-    {.key = "path",
-     .kind = FIELD_TEXT,
-     .offset = offsetof(struct registry_data, path),
-     .initial = "needed",
+    {"path", FIELD_TEXT, offsetof(struct registry_data, path), .initial = "needed",
      .help = "a file or folder that is not empty, seen from the repository; ~/ is the home"},
-    {.key = "get",
-     .kind = FIELD_TEXT,
-     .offset = offsetof(struct registry_data, get),
-     .initial = "not said",
+    {"get", FIELD_TEXT, offsetof(struct registry_data, get), .initial = "not said",
      .help = "where it is found, or the command that makes it: told to the person, never run"},
-    {.key = "size",
-     .kind = FIELD_SIZE,
-     .offset = offsetof(struct registry_data, size_bytes),
-     .initial = "not said",
+    {"size", FIELD_SIZE, offsetof(struct registry_data, size_bytes), .initial = "not said",
      .help = "what it takes on the disk"},
-    {.key = "models",
-     .kind = FIELD_TEXTS,
-     .offset = offsetof(struct registry_data, models),
-     .initial = "all",
+    {"models", FIELD_TEXTS, offsetof(struct registry_data, models), .initial = "all",
      .help = "the models that need it"},
 };
 
 static const struct field modules_rows[] = {
-    {.key = "modules",
-     .kind = FIELD_TEXTS,
-     .offset = offsetof(struct registry_modules, names),
-     .initial = "needed, or `python`",
+    {"modules", FIELD_TEXTS, offsetof(struct registry_modules, names), .initial = "needed, or `python`",
      .help = "Python modules that the interpreter must be able to import, such as torch, with the version as pip "
              "writes it: torch>=2.6,<3"},
-    {.key = "python",
-     .kind = FIELD_TEXT,
-     .offset = offsetof(struct registry_modules, python),
-     .initial = "any",
+    {"python", FIELD_TEXT, offsetof(struct registry_modules, python), .initial = "any",
      .help = "the version that the interpreter must have, such as >=3.8"},
-    {.key = "get",
-     .kind = FIELD_TEXT,
-     .offset = offsetof(struct registry_modules, get),
-     .initial = "not said",
+    {"get", FIELD_TEXT, offsetof(struct registry_modules, get), .initial = "not said",
      .help = "how they are installed: told to the person, never run"},
-    {.key = "models",
-     .kind = FIELD_TEXTS,
-     .offset = offsetof(struct registry_modules, models),
-     .initial = "all",
+    {"models", FIELD_TEXTS, offsetof(struct registry_modules, models), .initial = "all",
      .help = "the models that need them"},
 };
 
 const struct field_table registry_source_table = FIELD_TABLE("`source`", source_rows);
 const struct field_table registry_data_table = FIELD_TABLE("A row of `data`", data_rows);
 const struct field_table registry_modules_table = FIELD_TABLE("A row of `requires`", modules_rows);
-
-static void refuse(const struct source *source, const char *path, const char *key, const char *expected,
-                   const json_t *json)
-{
-    AUTO_FREE char *shown = field_shown(json);
-    problems_add(source->problems, SEVERITY_ERROR, source->doc, path, "'%s': expected %s, not %s", key, expected,
-                 shown);
-}
 
 static void check_given(const struct source *source, const char *path, const json_t *json, const char *key,
                         const char *what)
@@ -105,7 +61,7 @@ static void check_plain(const struct source *source, const char *path, const jso
     if (!text || utf8_is_printable(text, strlen(text)))
         return;
     AUTO_FREE char *place = json_path_key(path, key);
-    refuse(source, place, key, "a string without control characters", json_get(json, key));
+    field_refuse(source, place, key, "a string without control characters", json_get(json, key));
 }
 
 /* git takes an address that begins with '-' for an option, and one with "::" for a program to run. */
@@ -143,10 +99,11 @@ static void read_source(const struct source *source, const char *path, const jso
     AUTO_FREE char *url = json_path_key(place, "url");
     AUTO_FREE char *commit = json_path_key(place, "commit");
     if (to->url && !is_address(to->url))
-        refuse(source, url, "url", "an address that git clones (https://..., ssh://..., git@...)",
-               json_get(given, "url"));
+        field_refuse(source, url, "url", "an address that git clones (https://..., ssh://..., git@...)",
+                     json_get(given, "url"));
     if (to->commit && !is_commit(to->commit))
-        refuse(source, commit, "commit", "the 40 (or 64) hexadecimal digits of a commit", json_get(given, "commit"));
+        field_refuse(source, commit, "commit", "the 40 (or 64) hexadecimal digits of a commit",
+                     json_get(given, "commit"));
 }
 
 /* Names of this repository's models. */
@@ -154,14 +111,8 @@ static void check_models(const struct source *source, const char *path, const st
                          const struct repo *repo)
 {
     AUTO_FREE char *place = json_path_key(path, "models");
-    for (size_t i = 0; i < models->count; i++) {
-        if (strv_has(&repo->models, models->items[i]))
-            continue;
-        AUTO_FREE char *nearest =
-            problem_nearest(models->items[i], (const char *const *)repo->models.items, repo->models.count);
-        problems_add(source->problems, SEVERITY_ERROR, source->doc, place,
-                     "'models': '%s' is none of the repository's models%s", models->items[i], nearest);
-    }
+    for (size_t i = 0; i < models->count; i++)
+        registry_check_model(source, place, "models", models->items[i], repo);
 }
 
 static void read_data_row(const struct source *source, const char *path, const json_t *json, struct repo *out)
@@ -226,7 +177,7 @@ static void read_modules_row(const struct source *source, const char *path, cons
     AUTO_FREE char *modules = json_path_key(path, "modules");
     AUTO_FREE char *python = json_path_key(path, "python");
     if (row->names.count > MOST_ITEMS)
-        refuse(source, modules, "modules", "at most 1000 names", json_get(json, "modules"));
+        field_refuse(source, modules, "modules", "at most 1000 names", json_get(json, "modules"));
     for (size_t i = 0; i < row->names.count; i++)
         split_module(source, modules, row, i);
     if (row->python)
@@ -243,7 +194,7 @@ static const json_t *find_list(const struct source *source, const char *path, co
     if (!list || (json_is_array(list) && json_array_size(list) <= MOST_ITEMS))
         return list;
     AUTO_FREE char *place = json_path_key(path, key);
-    refuse(source, place, key, "a list of at most 1000 objects", list);
+    field_refuse(source, place, key, "a list of at most 1000 objects", list);
     return NULL;
 }
 
@@ -257,7 +208,7 @@ static void read_list(const struct source *source, const char *path, const char 
         if (json_is_object(row))
             read(source, item, row, out);
         else
-            refuse(source, item, key, "an object", row);
+            field_refuse(source, item, key, "an object", row);
     }
 }
 

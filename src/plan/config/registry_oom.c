@@ -13,59 +13,28 @@ static const double LEAST_FACTOR = 0.001, MOST_FACTOR = 1000;
 static const double WHOLE_LIMIT = 9007199254740992.0;
 
 static const struct field step_rows[] = {
-    {.key = "scale",
-     .kind = FIELD_OTHER,
-     .expected = "an object of factors",
-     .initial = "none",
+    {"scale", FIELD_OTHER, .expected = "an object of factors", .initial = "none",
      .help = "a hyperparameter's name leads to the factor by which its value is multiplied, such as 0.5; integers "
              "are rounded down"},
-    {.key = "set",
-     .kind = FIELD_OTHER,
-     .expected = "an object of values",
-     .initial = "none",
+    {"set", FIELD_OTHER, .expected = "an object of values", .initial = "none",
      .help = "a hyperparameter's name leads to its new value"},
-    {.key = "bounds",
-     .kind = FIELD_OTHER,
-     .expected = "an object of [low, high]",
-     .initial = "the range of each hyperparameter",
+    {"bounds", FIELD_OTHER, .expected = "an object of [low, high]", .initial = "the range of each hyperparameter",
      .help = "what scaling may lead to; a step that would lead beyond is not taken"},
-    {.key = "args",
-     .kind = FIELD_LIST,
-     .offset = offsetof(struct registry_oom_step, args),
-     .initial = "none",
+    {"args", FIELD_LIST, offsetof(struct registry_oom_step, args), .initial = "none",
      .help = "words added to the command, such as [\"--amp\"]"},
-    {.key = "env",
-     .kind = FIELD_NAMES_TO_TEXTS,
-     .offset = offsetof(struct registry_oom_step, env),
-     .initial = "none",
+    {"env", FIELD_NAMES_TO_TEXTS, offsetof(struct registry_oom_step, env), .initial = "none",
      .help = "environment variables that are set"},
-    {.key = "times",
-     .kind = FIELD_INT,
-     .offset = offsetof(struct registry_oom_step, times),
-     .low = 1,
-     .high = MOST_TIMES,
-     .initial = "1",
+    {"times", FIELD_INT, offsetof(struct registry_oom_step, times), .low = 1, .high = MOST_TIMES, .initial = "1",
      .help = "how often the step may be taken, before the next one comes"},
 };
 
 static const struct field smoke_rows[] = {
-    {.key = "hyperparameters",
-     .kind = FIELD_OTHER,
-     .expected = "an object of values",
-     .initial = "the defaults",
+    {"hyperparameters", FIELD_OTHER, .expected = "an object of values", .initial = "the defaults",
      .help = "a hyperparameter's name leads to the value that makes a start short, such as 1 epoch"},
 };
 
 const struct field_table registry_smoke_table = FIELD_TABLE("`smoke`", smoke_rows);
 const struct field_table registry_oom_table = FIELD_TABLE("A step of `oom_steps`", step_rows);
-
-static void refuse(const struct source *source, const char *path, const char *key, const char *expected,
-                   const json_t *json)
-{
-    AUTO_FREE char *shown = field_shown(json);
-    problems_add(source->problems, SEVERITY_ERROR, source->doc, path, "'%s': expected %s, not %s", key, expected,
-                 shown);
-}
 
 /* The hyperparameter of this name; NULL: there is none, which is told. */
 static const struct param *find_param(const struct source *source, const char *path, const struct repo *repo,
@@ -103,7 +72,7 @@ static void read_factor(const struct source *source, const char *path, const str
         return;
     }
     if (!json_is_number(json) || factor < LEAST_FACTOR || factor > MOST_FACTOR || factor == 1) {
-        refuse(source, path, param->name, "a factor from 0.001 to 1000 other than 1", json);
+        field_refuse(source, path, param->name, "a factor from 0.001 to 1000 other than 1", json);
         return;
     }
     struct registry_change *change = add_change(step, param->name);
@@ -113,17 +82,6 @@ static void read_factor(const struct source *source, const char *path, const str
     change->high = param->has_range ? param->high : param->type == PARAM_INT ? WHOLE_LIMIT : HUGE_VAL;
     if (param->type == PARAM_INT && fabs(change->high) > WHOLE_LIMIT)
         change->high = WHOLE_LIMIT;
-}
-
-static bool is_choice(const struct param *param, const struct value *value)
-{
-    AUTO_FREE char *key = value_key(value);
-    bool found = false;
-    for (size_t i = 0; i < param->choice_count && !found; i++) {
-        AUTO_FREE char *choice = value_key(&param->choices[i]);
-        found = strcmp(key, choice) == 0;
-    }
-    return found;
 }
 
 static void read_value(const struct source *source, const char *path, const struct param *param, const json_t *json,
@@ -137,9 +95,9 @@ static void read_value(const struct source *source, const char *path, const stru
     bool fits = scalar && (param->type == PARAM_INT     ? value.kind == VALUE_INT
                            : param->type == PARAM_FLOAT ? value.kind == VALUE_INT || value.kind == VALUE_FLOAT
                            : param->type == PARAM_TEXT  ? value.kind == VALUE_TEXT
-                                                        : param->type == PARAM_CHOICE && is_choice(param, &value));
+                                                        : param->type == PARAM_CHOICE && registry_has_choice(param, &value));
     if (!fits) {
-        refuse(source, path, param->name, expected[param->type], json);
+        field_refuse(source, path, param->name, expected[param->type], json);
         value_fini(&value);
         return;
     }
@@ -178,7 +136,7 @@ static void set_bounds(const struct source *source, const char *path, const char
     const json_t *low = json_array_get(json, 0), *high = json_array_get(json, 1);
     if (json_array_size(json) != 2 || !json_is_number(low) || !json_is_number(high) ||
         json_number_value(low) > json_number_value(high)) {
-        refuse(source, path, name, "[low, high]", json);
+        field_refuse(source, path, name, "[low, high]", json);
         return;
     }
     for (size_t i = 0; i < step->change_count; i++) {
@@ -214,7 +172,7 @@ static void read_step(const struct source *source, const char *path, const json_
     size_t errors = source->problems->errors;
     *out = (struct registry_oom_step){.times = 1};
     if (!json_is_object(json)) {
-        refuse(source, path, "oom_steps", "an object (a step)", json);
+        field_refuse(source, path, "oom_steps", "an object (a step)", json);
         return;
     }
     fields_check_keys(source, path, json, &registry_oom_table, UNKNOWN_ARE_WARNINGS, NULL);
@@ -248,7 +206,7 @@ void registry_read_oom_steps(const struct source *source, const char *path, cons
     if (!steps)
         return;
     if (!json_is_array(steps) || json_array_size(steps) > MOST_STEPS) {
-        refuse(source, place, "oom_steps", "a list of at most 20 steps", steps);
+        field_refuse(source, place, "oom_steps", "a list of at most 20 steps", steps);
         return;
     }
     out->oom_steps = mem_array(json_array_size(steps) + 1, sizeof *out->oom_steps);

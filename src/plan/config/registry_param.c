@@ -26,70 +26,28 @@ struct row {
 };
 
 static const struct field param_rows[] = {
-    {.key = "flag",
-     .kind = FIELD_TEXT,
-     .offset = offsetof(struct row, flag),
-     .initial = "none",
+    {"flag", FIELD_TEXT, offsetof(struct row, flag), .initial = "none",
      .help = "the option that hands the value over, such as --epochs; without one the value comes as the environment "
              "variable TARE_PARAM_NAME, the name in capitals"},
-    {.key = "off_flag",
-     .kind = FIELD_TEXT,
-     .offset = offsetof(struct row, off_flag),
-     .initial = "none: false leaves flag out",
+    {"off_flag", FIELD_TEXT, offsetof(struct row, off_flag), .initial = "none: false leaves flag out",
      .help = "type bool: the option that says false, such as --no-amp"},
-    {.key = "type",
-     .kind = FIELD_NAME,
-     .offset = offsetof(struct row, type),
-     .names = types,
-     .initial = "needed",
+    {"type", FIELD_NAME, offsetof(struct row, type), .names = types, .initial = "needed",
      .help = "integers, numbers, one of choices; bool: flag is given or not, without a value; text: any string"},
-    {.key = "default",
-     .kind = FIELD_OTHER,
-     .expected = "a value of the type",
-     .initial = "needed",
+    {"default", FIELD_OTHER, .expected = "a value of the type", .initial = "needed",
      .help = "the value of mode default; a mutation never draws it; may lie outside range; null: flag is left out"},
-    {.key = "range",
-     .kind = FIELD_OTHER,
-     .expected = "[low, high]",
-     .initial = "needed for int and float",
+    {"range", FIELD_OTHER, .expected = "[low, high]", .initial = "needed for int and float",
      .help = "the least and the greatest value that is drawn; null: none is"},
-    {.key = "choices",
-     .kind = FIELD_OTHER,
-     .expected = "a list of different numbers, strings, true, false or null",
-     .initial = "needed for choice",
-     .help = "the values to draw from; null leaves the flag out"},
-    {.key = "distribution",
-     .kind = FIELD_NAME,
-     .offset = offsetof(struct row, distribution),
-     .names = distributions,
-     .initial = "uniform",
+    {"choices", FIELD_OTHER, .expected = "a list of different numbers, strings, true, false or null",
+     .initial = "needed for choice", .help = "the values to draw from; null leaves the flag out"},
+    {"distribution", FIELD_NAME, offsetof(struct row, distribution), .names = distributions, .initial = "uniform",
      .help = "how int and float are drawn; log_uniform needs a range above 0"},
-    {.key = "zero_probability",
-     .kind = FIELD_NUMBER,
-     .offset = offsetof(struct row, zero_probability),
-     .high = 1,
-     .initial = "0",
+    {"zero_probability", FIELD_NUMBER, offsetof(struct row, zero_probability), .high = 1, .initial = "0",
      .help = "the share of draws that are exactly 0, also where range does not hold it"},
-    {.key = "mean",
-     .kind = FIELD_NUMBER,
-     .offset = offsetof(struct row, mean),
-     .low = -1e300,
-     .high = 1e300,
-     .initial = "the middle of range",
+    {"mean", FIELD_NUMBER, offsetof(struct row, mean), .low = -1e300, .high = 1e300, .initial = "the middle of range",
      .help = "of the normal distribution; within range"},
-    {.key = "deviation",
-     .kind = FIELD_NUMBER,
-     .offset = offsetof(struct row, deviation),
-     .low = 0,
-     .high = 1e300,
-     .initial = "a quarter of range",
-     .help = "standard deviation of the normal distribution; above 0"},
-    {.key = "std",
-     .kind = FIELD_NUMBER,
-     .offset = offsetof(struct row, std),
-     .low = 0,
-     .high = 1e300,
-     .initial = "a quarter of range",
+    {"deviation", FIELD_NUMBER, offsetof(struct row, deviation), .low = 0, .high = 1e300,
+     .initial = "a quarter of range", .help = "standard deviation of the normal distribution; above 0"},
+    {"std", FIELD_NUMBER, offsetof(struct row, std), .low = 0, .high = 1e300, .initial = "a quarter of range",
      .help = "another name for deviation"},
 };
 
@@ -111,15 +69,6 @@ static bool is_whole(const json_t *json)
     return fabs(number) <= WHOLE_LIMIT && floor(number) == number;
 }
 
-static bool refuse(const struct source *source, const char *path, const char *key, const char *expected,
-                   const json_t *json)
-{
-    AUTO_FREE char *shown = field_shown(json);
-    problems_add(source->problems, SEVERITY_ERROR, source->doc, path, "'%s': expected %s, not %s", key, expected,
-                 shown);
-    return false;
-}
-
 static bool read_bound(const struct source *source, const char *path, const json_t *json, enum param_type type,
                        double *bound)
 {
@@ -129,7 +78,7 @@ static bool read_bound(const struct source *source, const char *path, const json
                                : "an integer (the type is int)";
     /* 2^53 + 1 as a double is 2^53: integers are judged as such. */
     if (!json_is_number(json) || (type == PARAM_INT && !is_whole(json)))
-        return refuse(source, path, "range", expected, json);
+        return field_refuse(source, path, "range", expected, json);
     *bound = json_number_value(json);
     return true;
 }
@@ -162,7 +111,7 @@ static bool read_range(const struct source *source, const char *path, const json
     AUTO_FREE char *place = json_path_key(path, "range");
     const json_t *range = json_object_get(row, "range");
     if (!json_is_array(range) || json_array_size(range) != 2)
-        return refuse(source, place, "range", "[low, high]", range);
+        return field_refuse(source, place, "range", "[low, high]", range);
     AUTO_FREE char *low_place = json_path_index(place, 0);
     AUTO_FREE char *high_place = json_path_index(place, 1);
     bool low = read_bound(source, low_place, json_array_get(range, 0), out->type, &out->low);
@@ -173,7 +122,7 @@ static bool read_range(const struct source *source, const char *path, const json
     return out->has_range;
 }
 
-static bool has_choice(const struct param *param, const struct value *value)
+bool registry_has_choice(const struct param *param, const struct value *value)
 {
     AUTO_FREE char *key = value_key(value);
     for (size_t i = 0; i < param->choice_count; i++) {
@@ -193,7 +142,7 @@ static bool read_choice(const struct source *source, const char *path, const jso
                      "'choices': expected a number, a string, true, false or null, not %s", shown);
         return false;
     }
-    if (has_choice(out, &value)) {
+    if (registry_has_choice(out, &value)) {
         problems_add(source->problems, SEVERITY_ERROR, source->doc, path, "'choices': duplicate value %s", shown);
         return false;
     }
@@ -209,7 +158,7 @@ static bool read_choices(const struct source *source, const char *path, const js
     AUTO_FREE char *place = json_path_key(path, "choices");
     const json_t *choices = json_object_get(row, "choices");
     if (!json_is_array(choices) || json_array_size(choices) == 0 || json_array_size(choices) > MOST_CHOICES)
-        return refuse(source, place, "choices", "a list of 1 to 1000 values", choices);
+        return field_refuse(source, place, "choices", "a list of 1 to 1000 values", choices);
     out->choices = mem_array(json_array_size(choices), sizeof *out->choices);
     bool good = true;
     for (size_t i = 0; i < json_array_size(choices); i++) {
@@ -222,18 +171,15 @@ static bool read_choices(const struct source *source, const char *path, const js
 /* A default that is no choice is allowed, but most likely a slip. */
 static void check_default_choice(const struct source *source, const char *path, const struct param *param)
 {
-    if (param->choice_count == 0 || has_choice(param, &param->default_value))
+    if (param->choice_count == 0 || registry_has_choice(param, &param->default_value))
         return;
-    char **names = mem_array(param->choice_count, sizeof *names);
+    AUTO_STRV struct strv names = {0};
     for (size_t i = 0; i < param->choice_count; i++)
-        names[i] = value_format(&param->choices[i]);
+        strv_add_owned(&names, value_format(&param->choices[i]));
     AUTO_FREE char *given = value_format(&param->default_value);
-    AUTO_FREE char *nearest = problem_nearest(given, (const char *const *)names, param->choice_count);
+    AUTO_FREE char *nearest = problem_nearest(given, (const char *const *)names.items, names.count);
     problems_add(source->problems, SEVERITY_WARNING, source->doc, path, "'default': '%s' is none of the choices%s",
                  given, nearest);
-    for (size_t i = 0; i < param->choice_count; i++)
-        free(names[i]);
-    free(names);
 }
 
 static bool read_default(const struct source *source, const char *path, const json_t *row, struct param *out)
@@ -247,26 +193,26 @@ static bool read_default(const struct source *source, const char *path, const js
     switch (out->type) {
     case PARAM_INT:
         if (!json_is_integer(json))
-            return refuse(source, place, "default", "an integer (the type is int)", json);
+            return field_refuse(source, place, "default", "an integer (the type is int)", json);
         out->default_value = value_int(json_integer_value(json));
         return true;
     case PARAM_FLOAT:
         if (!json_is_number(json))
-            return refuse(source, place, "default", "a number (the type is float)", json);
+            return field_refuse(source, place, "default", "a number (the type is float)", json);
         out->default_value = value_float(json_number_value(json));
         return true;
     case PARAM_CHOICE:
         if (!value_from_json(json, &out->default_value))
-            return refuse(source, place, "default", "a number, a string, true, false or null", json);
+            return field_refuse(source, place, "default", "a number, a string, true, false or null", json);
         check_default_choice(source, place, out);
         return true;
     case PARAM_BOOL:
         if (!json_is_boolean(json))
-            return refuse(source, place, "default", "true, false or null (the type is bool)", json);
+            return field_refuse(source, place, "default", "true, false or null (the type is bool)", json);
         return value_from_json(json, &out->default_value);
     case PARAM_TEXT:
         if (!json_is_string(json))
-            return refuse(source, place, "default", "a string or null (the type is text)", json);
+            return field_refuse(source, place, "default", "a string or null (the type is text)", json);
         return value_from_json(json, &out->default_value);
     }
     return false;
@@ -292,7 +238,7 @@ static bool read_normal(const struct source *source, const char *path, const jso
     out->deviation = json_get(json, "std") ? row->std : has_deviation ? row->deviation : (out->high - out->low) / 4;
     if (has_deviation && !(out->deviation > 0)) {
         AUTO_FREE char *place = json_path_key(path, deviation_key);
-        return refuse(source, place, deviation_key, "a number above 0", json_object_get(json, deviation_key));
+        return field_refuse(source, place, deviation_key, "a number above 0", json_object_get(json, deviation_key));
     }
     if (out->has_range && !(out->mean >= out->low && out->mean <= out->high))
         return fail(source, path, "mean", "'mean': expected a number within the range");
@@ -334,12 +280,8 @@ bool registry_read_param(const struct source *source, const char *path, const ch
                                               NULL};
     size_t errors = source->problems->errors;
     *out = (struct param){.name = mem_strdup(name)};
-    if (!json_is_object(json)) {
-        AUTO_FREE char *shown = field_shown(json);
-        problems_add(source->problems, SEVERITY_ERROR, source->doc, path,
-                     "expected an object (a hyperparameter), not %s", shown);
-        return false;
-    }
+    if (!json_is_object(json))
+        return field_refuse(source, path, NULL, "an object (a hyperparameter)", json);
     struct row row = {.type = -1, .distribution = DISTRIBUTION_UNIFORM};
     fields_read(source, path, json, &registry_param_table, &row);
     fields_check_keys(source, path, json, &registry_param_table, UNKNOWN_ARE_WARNINGS, NULL);

@@ -29,140 +29,66 @@ struct row {
 
 /* Read into struct row, and into struct repo: two tables, so that offsets belong to one struct each. */
 static const struct field row_rows[] = {
-    {.key = "path",
-     .kind = FIELD_TEXT,
-     .offset = offsetof(struct row, path),
-     .initial = "needed",
+    {"path", FIELD_TEXT, offsetof(struct row, path), .initial = "needed",
      .help = "the repository's folder: relative to the registry's folder, then to the working folder; ~/ is the home"},
-    {.key = "path_prepend",
-     .kind = FIELD_TEXTS,
-     .offset = offsetof(struct row, path_prepend),
-     .initial = "none",
+    {"path_prepend", FIELD_TEXTS, offsetof(struct row, path_prepend), .initial = "none",
      .help = "folders put before PATH: relative to the registry's folder, then to the repository"},
-    {.key = "exit_code",
-     .kind = FIELD_NAME,
-     .offset = offsetof(struct row, exit_code),
-     .names = exit_codes,
-     .initial = "required",
+    {"exit_code", FIELD_NAME, offsetof(struct row, exit_code), .names = exit_codes, .initial = "required",
      .help = "required: a training that exits with anything but 0 has failed; ignored: only the patterns decide"},
 };
 
 static const struct field repo_rows[] = {
-    {.key = "train_script",
-     .kind = FIELD_TEXT,
-     .offset = offsetof(struct repo, train_script),
-     .initial = "needed",
+    {"train_script", FIELD_TEXT, offsetof(struct repo, train_script), .initial = "needed",
      .help = "what is started: a path in the repository, or a name found on PATH"},
-    {.key = "model_flag",
-     .kind = FIELD_TEXT,
-     .offset = offsetof(struct repo, model_flag),
-     .initial = "none: the model's name is not passed",
+    {"model_flag", FIELD_TEXT, offsetof(struct repo, model_flag), .initial = "none: the model's name is not passed",
      .help = "the option before the model's name, such as -n"},
-    {.key = "python",
-     .kind = FIELD_TEXT,
-     .offset = offsetof(struct repo, python),
-     .initial = "none",
+    {"python", FIELD_TEXT, offsetof(struct repo, python), .initial = "none",
      .help = "interpreter that runs train_script: a path seen from the repository, or a name found on PATH"},
-    {.key = "venv",
-     .kind = FIELD_TEXT,
-     .offset = offsetof(struct repo, venv),
-     .initial = "none",
+    {"venv", FIELD_TEXT, offsetof(struct repo, venv), .initial = "none",
      .help = "folder of a Python virtual environment, seen from the repository; its interpreter runs train_script"},
-    {.key = "conda_env",
-     .kind = FIELD_TEXT,
-     .offset = offsetof(struct repo, conda_env),
-     .initial = "none",
+    {"conda_env", FIELD_TEXT, offsetof(struct repo, conda_env), .initial = "none",
      .help = "name or folder of a conda environment; its interpreter runs train_script"},
-    {.key = "command_prefix",
-     .kind = FIELD_LIST,
-     .offset = offsetof(struct repo, command_prefix),
-     .initial = "none",
+    {"command_prefix", FIELD_LIST, offsetof(struct repo, command_prefix), .initial = "none",
      .help = "words before the command, such as [\"nice\", \"-n\", \"5\"]"},
-    {.key = "env",
-     .kind = FIELD_NAMES_TO_TEXTS,
-     .offset = offsetof(struct repo, env),
-     .initial = "none",
+    {"env", FIELD_NAMES_TO_TEXTS, offsetof(struct repo, env), .initial = "none",
      .help = "environment variables of the training"},
-    {.key = "memory_snapshot",
-     .kind = FIELD_BOOL,
-     .offset = offsetof(struct repo, memory_snapshot),
-     .initial = "false",
+    {"memory_snapshot", FIELD_BOOL, offsetof(struct repo, memory_snapshot), .initial = "false",
      .help = "ask the training for a snapshot of its GPU memory when that runs out: its path is in "
              "TARE_MEMORY_SNAPSHOT; see docs/oom.md"},
-    {.key = "success",
-     .kind = FIELD_PATTERNS,
-     .offset = offsetof(struct repo, success),
-     .initial = "none",
+    {"success", FIELD_PATTERNS, offsetof(struct repo, success), .initial = "none",
      .help = "patterns that must all match a line of the output"},
-    {.key = "errors",
-     .kind = FIELD_PATTERNS,
-     .offset = offsetof(struct repo, errors),
-     .initial = "the head of a Python traceback",
+    {"errors", FIELD_PATTERNS, offsetof(struct repo, errors), .initial = "the head of a Python traceback",
      .help = "patterns none of which may match a line of the output; [] for none"},
 };
 
 static const struct field other_rows[] = {
-    {.key = "models",
-     .kind = FIELD_OTHER,
-     .expected = "a list of names",
-     .initial = "needed",
+    {"models", FIELD_OTHER, .expected = "a list of names", .initial = "needed",
      .help = "the models the repository trains"},
-    {.key = "supported_hyperparams",
-     .kind = FIELD_OTHER,
-     .expected = "an object of hyperparameters",
-     .initial = "none",
+    {"supported_hyperparams", FIELD_OTHER, .expected = "an object of hyperparameters", .initial = "none",
      .help = "what can be set and mutated, in the order of the command line"},
-    {.key = "required_args",
-     .kind = FIELD_OTHER,
-     .expected = "an object of strings or lists of strings",
-     .initial = "none",
+    {"required_args", FIELD_OTHER, .expected = "an object of strings or lists of strings", .initial = "none",
      .help = "words that every command gets; a string is split at blanks; the names are free"},
-    {.key = "performance_metrics",
-     .kind = FIELD_OTHER,
-     .expected = "an object",
-     .initial = "none",
+    {"performance_metrics", FIELD_OTHER, .expected = "an object", .initial = "none",
      .help = "numbers to take from the output"},
-    {.key = "marks",
-     .kind = FIELD_OTHER,
-     .expected = "an object of regular expressions or objects",
-     .initial = "none",
-     .help = "lines that part a training into epochs: a mark's name leads to the pattern of the line that begins one, "
-             "or to an object with start and end"},
-    {.key = "oom_steps",
-     .kind = FIELD_OTHER,
-     .expected = "a list of steps",
-     .initial = "none: no retry when the GPU is too small",
+    {"marks", FIELD_OTHER, .expected = "an object of regular expressions or objects", .initial = "none",
+     .help = "lines that part a training into epochs: a mark's name leads to the pattern of the line that begins "
+             "one, or to an object with start and end"},
+    {"oom_steps", FIELD_OTHER, .expected = "a list of steps", .initial = "none: no retry when the GPU is too small",
      .help = "what a retry may change after the GPU's memory ran out, in this order; see docs/oom.md"},
 };
 
 static const struct field needs_rows[] = {
-    {.key = "source",
-     .kind = FIELD_OTHER,
-     .expected = "an object",
-     .initial = "not said",
-     .help = "where the repository comes from"},
-    {.key = "data",
-     .kind = FIELD_OTHER,
-     .expected = "a list of objects",
-     .initial = "none",
+    {"source", FIELD_OTHER, .expected = "an object", .initial = "not said", .help = "where the repository comes from"},
+    {"data", FIELD_OTHER, .expected = "a list of objects", .initial = "none",
      .help = "files and folders that a training reads"},
-    {.key = "requires",
-     .kind = FIELD_OTHER,
-     .expected = "a list of objects",
-     .initial = "none",
+    {"requires", FIELD_OTHER, .expected = "a list of objects", .initial = "none",
      .help = "Python modules that a training imports"},
-    {.key = "smoke",
-     .kind = FIELD_OTHER,
-     .expected = "an object",
-     .initial = "none",
+    {"smoke", FIELD_OTHER, .expected = "an object", .initial = "none",
      .help = "what makes the short start of `list --check=run` short"},
 };
 
 static const struct field metrics_rows[] = {
-    {.key = "log_patterns",
-     .kind = FIELD_OTHER,
-     .expected = "an object of regular expressions",
-     .initial = "none",
+    {"log_patterns", FIELD_OTHER, .expected = "an object of regular expressions", .initial = "none",
      .help = "a metric's name leads to a pattern; the last match counts, its first group or else all of it"},
 };
 
@@ -173,16 +99,9 @@ struct metric_row {
 };
 
 static const struct field metric_rows[] = {
-    {.key = "pattern",
-     .kind = FIELD_TEXT,
-     .offset = offsetof(struct metric_row, pattern),
-     .initial = "required",
+    {"pattern", FIELD_TEXT, offsetof(struct metric_row, pattern), .initial = "required",
      .help = "the regular expression"},
-    {.key = "goal",
-     .kind = FIELD_NAME,
-     .offset = offsetof(struct metric_row, goal),
-     .names = goal_names,
-     .initial = "what its name says",
+    {"goal", FIELD_NAME, offsetof(struct metric_row, goal), .names = goal_names, .initial = "what its name says",
      .help = "whether less or more of the metric is better"},
 };
 
@@ -263,14 +182,6 @@ static void find_folders(const char *registry_folder, const struct row *row, str
     }
 }
 
-static void refuse(const struct source *source, const char *path, const char *key, const char *expected,
-                   const json_t *json)
-{
-    AUTO_FREE char *shown = field_shown(json);
-    problems_add(source->problems, SEVERITY_ERROR, source->doc, path, "'%s': expected %s, not %s", key, expected,
-                 shown);
-}
-
 static void read_models(const struct source *source, const char *path, const json_t *json, struct strv *models)
 {
     const json_t *list = json_object_get(json, "models");
@@ -280,14 +191,14 @@ static void read_models(const struct source *source, const char *path, const jso
     }
     AUTO_FREE char *place = json_path_key(path, "models");
     if (!json_is_array(list) || json_array_size(list) == 0 || json_array_size(list) > MOST_MODELS) {
-        refuse(source, place, "models", "a list of 1 to 10000 names", list);
+        field_refuse(source, place, "models", "a list of 1 to 10000 names", list);
         return;
     }
     for (size_t i = 0; i < json_array_size(list); i++) {
         AUTO_FREE char *item = json_path_index(place, i);
         const json_t *name = json_array_get(list, i);
         if (!json_is_string(name))
-            refuse(source, item, "models", "a name", name);
+            field_refuse(source, item, "models", "a name", name);
         else if (strv_has(models, json_string_value(name)))
             problems_add(source->problems, SEVERITY_ERROR, source->doc, item, "'models': duplicate value '%s'",
                          json_string_value(name));
@@ -342,7 +253,7 @@ static void read_required_args(const struct source *source, const char *path, co
             const struct field row = {.key = name, .kind = FIELD_LIST};
             field_read(source, item, arg, &row, words);
         } else {
-            refuse(source, item, name, "a string or a list of strings", arg);
+            field_refuse(source, item, name, "a string or a list of strings", arg);
         }
     }
 }
@@ -361,7 +272,7 @@ static void read_metric(const struct source *source, const char *path, const cha
     } else if (json_is_string(json) && *json_string_value(json)) {
         row.pattern = mem_strdup(json_string_value(json));
     } else {
-        refuse(source, path, name, "a regular expression", json);
+        field_refuse(source, path, name, "a regular expression", json);
     }
     if (row.pattern && field_check_pattern(source, inside ? inside : path, name, row.pattern))
         out->metrics[out->metric_count++] =
@@ -447,9 +358,7 @@ void registry_read_repo(const struct source *source, const char *path, const cha
         registry_read_needs(source, path, json, out);
         registry_read_rules(source, path, json, out);
     } else {
-        AUTO_FREE char *shown = field_shown(json);
-        problems_add(source->problems, SEVERITY_ERROR, source->doc, path, "expected an object (a repository), not %s",
-                     shown);
+        field_refuse(source, path, NULL, "an object (a repository)", json);
         out->path = mem_strdup("");
     }
     if (!out->train_script)

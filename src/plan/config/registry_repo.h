@@ -17,6 +17,10 @@ extern const struct field_table registry_rules_table;
 void registry_read_rules(const struct source *source, const char *path, const json_t *json, struct repo *out);
 void registry_rules_fini(struct repo *repo);
 
+/* A name that is none of the repository's models is reported. */
+void registry_check_model(const struct source *source, const char *path, const char *key, const char *model,
+                          const struct repo *repo);
+
 void registry_repo_describe(struct text *out);
 
 /* registry_mark: "marks" of a repository. (registry_mark.c) */
@@ -50,5 +54,7 @@ extern const struct field_table registry_param_table;
 /* Reads the row into out (which then holds a name, whatever else is wrong). False when a problem was an error. */
 bool registry_read_param(const struct source *source, const char *path, const char *name, const json_t *row,
                          struct param *out);
+
+bool registry_has_choice(const struct param *param, const struct value *value);
 
 #endif

@@ -16,44 +16,26 @@ static const struct {
 #define CAUSES (sizeof causes / sizeof *causes)
 
 static const struct field rows[] = {
-    {.key = "metrics",
-     .kind = FIELD_OTHER,
+    {"metrics", FIELD_OTHER,
      .expected = "\"any\", \"required\" or \"optional\", or an object that leads from models to one of these",
      .initial = "any",
-     .help =
-         "which of `log_patterns` must have matched for a success: any: at least one, where there are any; required: "
-         "all; optional: none"},
-    {.key = "fail_on",
-     .kind = FIELD_OTHER,
-     .expected = "a list of \"shell_message\", \"oom_kill\" and \"member_signal\"",
+     .help = "which of `log_patterns` must have matched for a success: any: at least one, where there are any; "
+             "required: all; optional: none"},
+    {"fail_on", FIELD_OTHER, .expected = "a list of \"shell_message\", \"oom_kill\" and \"member_signal\"",
      .initial = "all three",
-     .help = "what fails a training that exits with 0: a shell's line that a signal ended a program of it; a kill for "
-             "want of memory in its cgroup; an orphan of it that a signal ended"},
-    {.key = "cpu_models",
-     .kind = FIELD_LIST,
-     .offset = offsetof(struct repo, cpu_models),
-     .initial = "none",
+     .help = "what fails a training that exits with 0: a shell's line that a signal ended a program of it; a kill "
+             "for want of memory in its cgroup; an orphan of it that a signal ended"},
+    {"cpu_models", FIELD_LIST, offsetof(struct repo, cpu_models), .initial = "none",
      .help = "models that use no GPU: that they did not is no evidence"},
-    {.key = "reads_checkpoints",
-     .kind = FIELD_BOOL,
-     .offset = offsetof(struct repo, reads_checkpoints),
-     .initial = "false",
-     .help = "the training is meant to read checkpoints that are older than itself (pretrained weights): they are not "
-             "named"},
+    {"reads_checkpoints", FIELD_BOOL, offsetof(struct repo, reads_checkpoints), .initial = "false",
+     .help = "the training is meant to read checkpoints that are older than itself (pretrained weights): they are "
+             "not named"},
 };
 
 const struct field_table registry_rules_table = FIELD_TABLE("An entry of `models`: what else success is", rows);
 
-static void refuse(const struct source *source, const char *path, const char *key, const char *expected,
-                   const json_t *json)
-{
-    AUTO_FREE char *shown = field_shown(json);
-    problems_add(source->problems, SEVERITY_ERROR, source->doc, path, "'%s': expected %s, not %s", key, expected,
-                 shown);
-}
-
-static void check_model(const struct source *source, const char *path, const char *key, const char *model,
-                        const struct repo *repo)
+void registry_check_model(const struct source *source, const char *path, const char *key, const char *model,
+                          const struct repo *repo)
 {
     if (strv_has(&repo->models, model))
         return;
@@ -70,7 +52,7 @@ static void read_rule(const struct source *source, const char *path, const json_
             *out = (enum metrics_rule)i;
             return;
         }
-    refuse(source, path, "metrics", "\"any\", \"required\" or \"optional\"", json);
+    field_refuse(source, path, "metrics", "\"any\", \"required\" or \"optional\"", json);
 }
 
 static void read_metrics_rules(const struct source *source, const char *path, const json_t *json, struct repo *out)
@@ -91,7 +73,7 @@ static void read_metrics_rules(const struct source *source, const char *path, co
         AUTO_FREE char *item = json_path_key(place, model);
         struct registry_model_rule *to = &out->model_rules[out->model_rule_count++];
         *to = (struct registry_model_rule){.model = mem_strdup(model), .metrics = METRICS_ANY};
-        check_model(source, item, "metrics", model, out);
+        registry_check_model(source, item, "metrics", model, out);
         read_rule(source, item, rule, &to->metrics);
     }
 }
@@ -104,14 +86,14 @@ static void read_fail_on(const struct source *source, const char *path, const js
         return;
     out->fail_on = 0;
     if (!json_is_array(given))
-        refuse(source, place, "fail_on", rows[1].expected, given);
+        field_refuse(source, place, "fail_on", rows[1].expected, given);
     for (size_t i = 0; i < json_array_size(given); i++) {
         const char *name = json_string_value(json_array_get(given, i));
         unsigned flag = 0;
         for (size_t k = 0; name && k < CAUSES; k++)
             flag |= strcmp(causes[k].name, name) == 0 ? causes[k].flag : 0;
         if (!flag)
-            refuse(source, place, "fail_on", rows[1].expected, json_array_get(given, i));
+            field_refuse(source, place, "fail_on", rows[1].expected, json_array_get(given, i));
         out->fail_on |= flag;
     }
 }
@@ -125,7 +107,7 @@ void registry_read_rules(const struct source *source, const char *path, const js
     read_fail_on(source, path, json, out);
     AUTO_FREE char *place = json_path_key(path, "cpu_models");
     for (size_t i = 0; i < out->cpu_models.count; i++)
-        check_model(source, place, "cpu_models", out->cpu_models.items[i], out);
+        registry_check_model(source, place, "cpu_models", out->cpu_models.items[i], out);
 }
 
 void registry_rules_fini(struct repo *repo)

@@ -21,106 +21,50 @@ struct top {
 };
 
 static const struct field top_rows[] = {
-    {.key = "experiment_name",
-     .kind = FIELD_TEXT,
-     .offset = offsetof(struct top, name),
-     .initial = "none",
-     .help = "a name for the run"},
-    {.key = "mode",
-     .kind = FIELD_NAME,
-     .offset = offsetof(struct top, global.mode),
-     .names = global_modes,
-     .initial = "mutation",
+    {"experiment_name", FIELD_TEXT, offsetof(struct top, name), .initial = "none", .help = "a name for the run"},
+    {"mode", FIELD_NAME, offsetof(struct top, global.mode), .names = global_modes, .initial = "mutation",
      .help = "the mode of entries that say none; mixed: each entry says its own"},
-    {.key = "runs_per_config",
-     .kind = FIELD_INT,
-     .offset = offsetof(struct top, global.runs),
-     .high = 1000000,
-     .initial = "1",
+    {"runs_per_config", FIELD_INT, offsetof(struct top, global.runs), .high = 1000000, .initial = "1",
      .help = "how many experiments an entry makes that says none; 0: none"},
     SETTINGS_SEEDS_ROW("none"),
-    {.key = "max_retries",
-     .kind = FIELD_INT,
-     .offset = offsetof(struct top, global.max_retries),
-     .high = 1000,
-     .initial = "2",
+    {"max_retries", FIELD_INT, offsetof(struct top, global.max_retries), .high = 1000, .initial = "2",
      .help = "how often a failed experiment is tried again"},
-    {.key = "governor",
-     .kind = FIELD_TEXT,
-     .offset = offsetof(struct top, global.governor),
-     .initial = "left alone",
+    {"governor", FIELD_TEXT, offsetof(struct top, global.governor), .initial = "left alone",
      .help = "CPU frequency governor during an experiment, such as performance"},
-    {.key = "timeout",
-     .kind = FIELD_DURATION,
-     .offset = offsetof(struct top, global.timeout_s),
-     .initial = "0",
+    {"timeout", FIELD_DURATION, offsetof(struct top, global.timeout_s), .initial = "0",
      .help = "longest time of one attempt; 0: no limit"},
-    {.key = "gpu_memory_limit",
-     .kind = FIELD_TEXT,
-     .offset = offsetof(struct top, global.gpu_limit),
-     .initial = "none",
-     .help = "how much of each GPU's memory a training may hold, such as \"8GiB\" or \"50%\": the CUDA driver refuses "
-             "more, and shows a GPU of that size"},
-    {.key = "track_gpu_memory",
-     .kind = FIELD_SWITCH,
-     .offset = offsetof(struct top, global.track_gpu_memory),
-     .initial = "where it can be",
-     .help =
-         "count every byte that a training allocates on its GPUs: true demands it, false leaves the driver's samples; "
-         "a limit counts in any case"},
-    {.key = "seed",
-     .kind = FIELD_INT,
-     .offset = offsetof(struct top, seed),
-     .high = 9007199254740991.0,
-     .initial = "a fresh one, recorded",
+    {"gpu_memory_limit", FIELD_TEXT, offsetof(struct top, global.gpu_limit), .initial = "none",
+     .help = "how much of each GPU's memory a training may hold, such as \"8GiB\" or \"50%\": the CUDA driver "
+             "refuses more, and shows a GPU of that size"},
+    {"track_gpu_memory", FIELD_SWITCH, offsetof(struct top, global.track_gpu_memory), .initial = "where it can be",
+     .help = "count every byte that a training allocates on its GPUs: true demands it, false leaves the driver's "
+             "samples; a limit counts in any case"},
+    {"seed", FIELD_INT, offsetof(struct top, seed), .high = 9007199254740991.0, .initial = "a fresh one, recorded",
      .help = "the seed of all drawing: the same seed gives the same plan on every machine"},
-    {.key = "use_deduplication",
-     .kind = FIELD_BOOL,
-     .offset = offsetof(struct top, deduplicate),
-     .initial = "false",
+    {"use_deduplication", FIELD_BOOL, offsetof(struct top, deduplicate), .initial = "false",
      .help = "never draw what a row of historical_csvs has for the same repository, model and mode"},
-    {.key = "historical_csvs",
-     .kind = FIELD_TEXTS,
-     .offset = offsetof(struct top, historical_csvs),
-     .initial = "none",
+    {"historical_csvs", FIELD_TEXTS, offsetof(struct top, historical_csvs), .initial = "none",
      .help = "summary.csv files of earlier runs, relative to the settings file, then to the working folder"},
-    {.key = "registry",
-     .kind = FIELD_TEXT,
-     .offset = offsetof(struct top, registry),
+    {"registry", FIELD_TEXT, offsetof(struct top, registry),
      .initial = "`models_config.json` or `registry.json`, looked for as below",
      .help = "the registry, relative to the settings file, then to the working folder; --config goes over it"},
-    {.key = "experiments",
-     .kind = FIELD_OTHER,
-     .expected = "a list of objects",
-     .initial = "needed",
+    {"experiments", FIELD_OTHER, .expected = "a list of objects", .initial = "needed",
      .help = "what to run, in this order"},
-    {.key = "tare",
-     .kind = FIELD_OTHER,
-     .expected = "an object",
-     .initial = "none",
-     .help = "what the study's format does not have"},
+    {"tare", FIELD_OTHER, .expected = "an object", .initial = "none", .help = "what the study's format does not have"},
 };
 
 static const struct field_table top_table = FIELD_TABLE("The top of the file", top_rows);
-#define IN_AN_ENTRY "it belongs into an entry of 'experiments'"
 
-static const struct misplaced not_at_top[] = {{"repo", IN_AN_ENTRY},
-                                              {"model", IN_AN_ENTRY},
-                                              {"mutate", IN_AN_ENTRY},
-                                              {"mutate_params", IN_AN_ENTRY},
-                                              {"hyperparameters", IN_AN_ENTRY},
-                                              {"foreground", IN_AN_ENTRY},
-                                              {"background", IN_AN_ENTRY},
-                                              {"timing", "it belongs under 'tare'"},
-                                              {"parallel", "it belongs under 'tare'"},
-                                              {"preflight", "it belongs under 'tare'"},
-                                              {"cooldown", "it belongs under 'tare'"},
-                                              {"environment", "it belongs under 'tare'"},
-                                              {"limits", "it belongs under 'tare'"},
-                                              {"gpus", "it belongs under 'tare'"},
-                                              {"gpus_per_experiment", "it belongs under 'tare'"},
-                                              {"log_cap", "it belongs under 'tare'"},
-                                              {NULL, NULL}};
+#define IN_AN_ENTRY "it belongs into an entry of 'experiments'"
+#define UNDER_TARE  "it belongs under 'tare'"
+
+static const struct misplaced not_at_top[] = {
+    {"repo", IN_AN_ENTRY}, {"model", IN_AN_ENTRY}, {"mutate", IN_AN_ENTRY}, {"mutate_params", IN_AN_ENTRY},
+    {"hyperparameters", IN_AN_ENTRY}, {"foreground", IN_AN_ENTRY}, {"background", IN_AN_ENTRY}, {"timing", UNDER_TARE},
+    {"parallel", UNDER_TARE}, {"preflight", UNDER_TARE}, {"cooldown", UNDER_TARE}, {"environment", UNDER_TARE},
+    {"limits", UNDER_TARE}, {"gpus", UNDER_TARE}, {"gpus_per_experiment", UNDER_TARE}, {"log_cap", UNDER_TARE},
+    {NULL, NULL},
+};
 
 static void read_entries(const struct source *source, const json_t *root, const struct level *global,
                          struct settings *settings)
@@ -132,9 +76,7 @@ static void read_entries(const struct source *source, const json_t *root, const 
         return;
     }
     if (!json_is_array(list)) {
-        AUTO_FREE char *shown = field_shown(list);
-        problems_add(source->problems, SEVERITY_ERROR, source->doc, "$.experiments",
-                     "'experiments': expected a list of objects, not %s", shown);
+        field_refuse(source, "$.experiments", "experiments", "a list of objects", list);
         return;
     }
     size_t count = json_array_size(list);
@@ -170,9 +112,7 @@ static void check_gpu_limit(const struct source *source, struct level *global)
 static void read_root(const struct source *source, const json_t *root, struct settings *settings)
 {
     if (!json_is_object(root)) {
-        AUTO_FREE char *shown = field_shown(root);
-        problems_add(source->problems, SEVERITY_ERROR, source->doc, "$", "expected an object (the settings), not %s",
-                     shown);
+        field_refuse(source, "$", NULL, "an object (the settings)", root);
         return;
     }
     if (json_is_object(json_object_get(root, "models")) && !json_object_get(root, "experiments")) {

@@ -183,9 +183,7 @@ void settings_read_entry(const struct source *source, const char *path, const js
                          const struct level *global, struct settings *settings)
 {
     if (!json_is_object(json)) {
-        AUTO_FREE char *shown = field_shown(json);
-        problems_add(source->problems, SEVERITY_ERROR, source->doc, path, "expected an object (an experiment), not %s",
-                     shown);
+        field_refuse(source, path, NULL, "an object (an experiment)", json);
         return;
     }
     size_t misspelt =

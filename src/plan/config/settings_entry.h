@@ -35,12 +35,9 @@ struct level {
 enum { UNSAID = -1 };
 
 #define SETTINGS_SEEDS_ROW(fallback)                                                                                   \
-    {                                                                                                                  \
-        .key = "seeds", .kind = FIELD_OTHER, .expected = "an integer from 1 to 1000000, or a list of integers",        \
-        .initial = fallback,                                                                                           \
-        .help = "replicates: each combination is run with each of these values of the model's `seed` "                 \
-                "(or `random_seed`, `manual_seed`); 5: 1 to 5"                                                         \
-    }
+    {"seeds", FIELD_OTHER, .expected = "an integer from 1 to 1000000, or a list of integers", .initial = fallback,     \
+     .help = "replicates: each combination is run with each of these values of the model's `seed` "                    \
+             "(or `random_seed`, `manual_seed`); 5: 1 to 5"}
 
 extern const struct field_table settings_entry_table, settings_foreground_table, settings_background_table;
 

@@ -8,114 +8,63 @@ static const char *const job_modes[] = {"mutation", "nonparallel", "default", "g
 static const char *const entry_modes[] = {"mutation", "nonparallel", "default", "grid", "list", "parallel", NULL};
 
 #define JOB_ROWS                                                                                                       \
-    {.key = "repo",                                                                                                    \
-     .kind = FIELD_OTHER,                                                                                              \
-     .expected = "a string",                                                                                           \
-     .initial = "needed",                                                                                              \
-     .help = "a repository of the registry"},                                                                          \
-    {                                                                                                                  \
-        .key = "model", .kind = FIELD_OTHER, .expected = "a string", .initial = "needed",                              \
-        .help = "one of the repository's models"                                                                       \
-    }
+    {"repo", FIELD_OTHER, .expected = "a string", .initial = "needed", .help = "a repository of the registry"},        \
+    {"model", FIELD_OTHER, .expected = "a string", .initial = "needed", .help = "one of the repository's models"}
 
 #define FIXED_VALUES "fixed values; a hyperparameter not named here keeps its default, one that is also mutated is mutated"
 
 #define HYPERPARAMETERS_ROW(meaning)                                                                                   \
-    {                                                                                                                  \
-        .key = "hyperparameters", .kind = FIELD_OTHER, .expected = "an object of numbers, strings, true, false or null", \
-        .initial = "the registry's defaults", .help = meaning                                                          \
-    }
+    {"hyperparameters", FIELD_OTHER, .expected = "an object of numbers, strings, true, false or null",                 \
+     .initial = "the registry's defaults", .help = meaning}
 
 #define SPACE_HYPERPARAMETERS_ROW                                                                                      \
-    HYPERPARAMETERS_ROW(FIXED_VALUES "; mode grid: a list of values is an axis; " \
+    HYPERPARAMETERS_ROW(FIXED_VALUES "; mode grid: a list of values is an axis; "                                      \
                                      "mode list: a list of such objects, each a point")
 
 #define MUTATE_ROWS                                                                                                    \
-    {.key = "mutate",                                                                                                  \
-     .kind = FIELD_OTHER,                                                                                              \
-     .expected = "\"all\", a name, or a list of names",                                                                \
-     .initial = "all",                                                                                                 \
+    {"mutate", FIELD_OTHER, .expected = "\"all\", a name, or a list of names", .initial = "all",                       \
      .help = "mode mutation: the hyperparameters that get new values; \"a,b\" is two names"},                          \
-    {                                                                                                                  \
-        .key = "mutate_params", .kind = FIELD_OTHER, .expected = "as mutate", .initial = "all",                        \
-        .help = "another name for mutate"                                                                              \
-    }
+    {"mutate_params", FIELD_OTHER, .expected = "as mutate", .initial = "all", .help = "another name for mutate"}
 
 #define RUNS_ROW(fallback)                                                                                             \
-    {                                                                                                                  \
-        .key = "runs_per_config", .kind = FIELD_INT, .offset = offsetof(struct level, runs), .high = 1000000,          \
-        .initial = fallback, .help = "how many experiments this entry makes"                                           \
-    }
+    {"runs_per_config", FIELD_INT, offsetof(struct level, runs), .high = 1000000, .initial = fallback,                 \
+     .help = "how many experiments this entry makes"}
 
 #define GPU_LIMIT_ROW(fallback)                                                                                        \
-    {                                                                                                                  \
-        .key = "gpu_memory_limit", .kind = FIELD_TEXT, .offset = offsetof(struct level, gpu_limit),                    \
-        .initial = fallback,                                                                                           \
-        .help = "how much of each GPU's memory the training may hold, such as \"8GiB\" or \"50%\": the CUDA driver "   \
-                "refuses more, and shows a GPU of that size"                                                           \
-    }
+    {"gpu_memory_limit", FIELD_TEXT, offsetof(struct level, gpu_limit), .initial = fallback,                           \
+     .help = "how much of each GPU's memory the training may hold, such as \"8GiB\" or \"50%\": the CUDA driver "      \
+             "refuses more, and shows a GPU of that size"}
 
 #define MODE_ROW(modes, fallback, meaning)                                                                             \
-    {                                                                                                                  \
-        .key = "mode", .kind = FIELD_NAME, .offset = offsetof(struct level, mode), .names = modes,                     \
-        .initial = fallback, .help = meaning                                                                           \
-    }
+    {"mode", FIELD_NAME, offsetof(struct level, mode), .names = modes, .initial = fallback, .help = meaning}
 
 static const struct field entry_rows[] = {
     JOB_ROWS,
     MODE_ROW(entry_modes, "the file's mode", "what the entry does; nonparallel is another name for mutation"),
     MUTATE_ROWS,
     SPACE_HYPERPARAMETERS_ROW,
-    {.key = "foreground",
-     .kind = FIELD_OTHER,
-     .expected = "an object",
-     .initial = "needed in mode parallel",
+    {"foreground", FIELD_OTHER, .expected = "an object", .initial = "needed in mode parallel",
      .help = "the training that is measured"},
-    {.key = "background",
-     .kind = FIELD_OTHER,
-     .expected = "an object",
-     .initial = "needed in mode parallel",
+    {"background", FIELD_OTHER, .expected = "an object", .initial = "needed in mode parallel",
      .help = "the training that loads the GPU meanwhile, started again until the foreground is done"},
     RUNS_ROW("the foreground's, else the file's"),
     SETTINGS_SEEDS_ROW("the file's"),
-    {.key = "max_retries",
-     .kind = FIELD_INT,
-     .offset = offsetof(struct level, max_retries),
-     .high = 1000,
-     .initial = "the file's",
+    {"max_retries", FIELD_INT, offsetof(struct level, max_retries), .high = 1000, .initial = "the file's",
      .help = "how often a failed experiment is tried again"},
-    {.key = "governor",
-     .kind = FIELD_TEXT,
-     .offset = offsetof(struct level, governor),
-     .initial = "the file's",
+    {"governor", FIELD_TEXT, offsetof(struct level, governor), .initial = "the file's",
      .help = "CPU frequency governor during the experiment"},
-    {.key = "timeout",
-     .kind = FIELD_DURATION,
-     .offset = offsetof(struct level, timeout_s),
-     .initial = "the file's",
+    {"timeout", FIELD_DURATION, offsetof(struct level, timeout_s), .initial = "the file's",
      .help = "longest time of one attempt; 0: no limit"},
-    {.key = "expected_duration",
-     .kind = FIELD_DURATION,
-     .offset = offsetof(struct level, expected_s),
-     .initial = "from `historical_csvs`",
+    {"expected_duration", FIELD_DURATION, offsetof(struct level, expected_s), .initial = "from `historical_csvs`",
      .help = "how long one of its experiments will take, for order longest-first"},
-    {.key = "start_after",
-     .kind = FIELD_DURATION,
-     .offset = offsetof(struct level, start_after_s),
+    {"start_after", FIELD_DURATION, offsetof(struct level, start_after_s),
      .initial = "when the background's load has held",
      .help = "mode parallel: the foreground starts so long after the background, whether that loads the GPU or not; "
              "`wait`, `hold` and `limit` of `tare.parallel` are ignored"},
-    {.key = "isolation",
-     .kind = FIELD_NAME,
-     .offset = offsetof(struct level, isolation),
-     .names = isolations,
-     .initial = "that of `tare`",
+    {"isolation", FIELD_NAME, offsetof(struct level, isolation), .names = isolations, .initial = "that of `tare`",
      .help = "exclusive: while one of its experiments runs, no other of the run does"},
     GPU_LIMIT_ROW("the file's"),
-    {.key = "track_gpu_memory",
-     .kind = FIELD_SWITCH,
-     .offset = offsetof(struct level, track_gpu_memory),
-     .initial = "the file's",
+    {"track_gpu_memory", FIELD_SWITCH, offsetof(struct level, track_gpu_memory), .initial = "the file's",
      .help = "count every byte that the training allocates on its GPUs"},
 };
 

@@ -70,9 +70,7 @@ static void read_mutate(const struct source *source, const char *path, const jso
         return;
     }
     if (!json_is_array(json) || json_array_size(json) == 0) {
-        AUTO_FREE char *shown = field_shown(json);
-        problems_add(source->problems, SEVERITY_ERROR, source->doc, path,
-                     "'%s': expected \"all\", a name, or a list of names, not %s", key, shown);
+        field_refuse(source, path, key, "\"all\", a name, or a list of names", json);
         return;
     }
     for (size_t i = 0; i < json_array_size(json); i++) {
@@ -82,8 +80,7 @@ static void read_mutate(const struct source *source, const char *path, const jso
             add_name(source, item, key, json_string_value(name), names);
             continue;
         }
-        AUTO_FREE char *shown = field_shown(name);
-        problems_add(source->problems, SEVERITY_ERROR, source->doc, item, "'%s': expected a name, not %s", key, shown);
+        field_refuse(source, item, key, "a name", name);
     }
 }
 

@@ -98,9 +98,7 @@ static void read_points(const struct source *source, const char *path, const jso
         AUTO_FREE char *place = json_path_index(path, i);
         const json_t *json = json_array_get(list, i);
         if (!json_is_object(json)) {
-            AUTO_FREE char *shown = field_shown(json);
-            problems_add(source->problems, SEVERITY_ERROR, source->doc, place,
-                         "'hyperparameters': expected an object (a point), not %s", shown);
+            field_refuse(source, place, "hyperparameters", "an object (a point)", json);
             continue;
         }
         struct setting_point *point = &job->points[job->point_count++];
@@ -151,11 +149,8 @@ void settings_hyperparameters_fini(struct job_settings *job)
 
 static bool add_seed(const struct source *source, const char *path, const json_t *json, struct setting_seeds *out)
 {
-    if (!json_is_integer(json)) {
-        AUTO_FREE char *shown = field_shown(json);
-        problems_add(source->problems, SEVERITY_ERROR, source->doc, path, "'seeds': expected an integer, not %s", shown);
-        return false;
-    }
+    if (!json_is_integer(json))
+        return field_refuse(source, path, "seeds", "an integer", json);
     for (size_t i = 0; i < out->count; i++) {
         if (out->items[i] != json_integer_value(json))
             continue;
