@@ -40,52 +40,30 @@ enum {
 };
 
 static const struct cli_option options[OPTION_COUNT] = {
-    [OPTION_JSON] = {.long_name = "--json", .help = "as JSON: what audit.json holds"},
-    [OPTION_WRITE] = {.short_name = "-w",
-                      .long_name = "--write",
-                      .help = "write audit.json and, for each folder, " AUDIT_SAFE_CSV ""},
-    [OPTION_OUTPUT] = {.short_name = "-o",
-                       .long_name = "--output",
-                       .argument = "DIR",
-                       .type = CLI_FOLDER,
-                       .help = "with --write: there, instead of beside what was read"},
-    [OPTION_SPLIT] = {.long_name = "--split-at",
-                      .argument = "TIME",
-                      .type = CLI_TEXT,
-                      .help = "count before and after this local time (2025-11-25 01:20:48), or after the moment of "
-                              "change that the data itself shows (auto)"},
-    [OPTION_EXPECT] = {.long_name = "--expect",
-                       .argument = "CRITERIA",
-                       .type = CLI_TEXT,
-                       .help = "criteria with commas between, as power_cv_between<5%,contaminated=0: exit code 1 "
-                               "where one does not hold"},
-    [OPTION_REPEAT] = {.long_name = "--repeat",
-                       .argument = "FILE",
-                       .type = CLI_FILE,
-                       .help = "write settings for 'run' that do again what is not clean, with the same "
-                               "hyperparameters"},
-    [OPTION_FORCE] = {.long_name = "--force",
-                      .help = "with --write and --repeat: replace files that an audit did not write"},
-    [OPTION_ALL] = {.long_name = "--all", .help = "show every experiment, however many there are"},
-    [OPTION_METER] = {.long_name = "--external-meter",
-                      .argument = "FILE",
-                      .type = CLI_FILE,
-                      .help = "compare the energies with those of a meter outside of the GPUs: CSV with the columns "
-                              "time and watts"},
-    [OPTION_METER_OF] = {.long_name = "--external-meter-of",
-                         .argument = "WHAT",
-                         .type = CLI_TEXT,
-                         .help = "what that meter measures: machine (at the wall), or a GPU's supply: its UUID or how "
-                                 "that begins",
-                         .default_text = "machine"},
-    [OPTION_METER_ACCURACY] = {.long_name = "--external-meter-accuracy",
-                               .argument = "PERCENT",
-                               .type = CLI_TEXT,
-                               .help = "the meter's own accuracy, as its maker states it: 0.5%"},
-    [OPTION_SET_GAIN] = {.long_name = "--set-gain",
-                         .help = "with that meter of a GPU and its accuracy: budgets of later runs take the GPU's "
-                                 "sensor to be off by no more than this comparison leaves open"},
-    [OPTION_AS_ROOT] = {.long_name = "--as-root", .help = "under sudo, stay root"},
+    [OPTION_JSON] = FLAG_ROW(NULL, "--json", "as JSON: what audit.json holds"),
+    [OPTION_WRITE] = FLAG_ROW("-w", "--write", "write audit.json and, for each folder, " AUDIT_SAFE_CSV ""),
+    [OPTION_OUTPUT] = VALUE_ROW("-o", "--output", "DIR", CLI_FOLDER,
+        "with --write: there, instead of beside what was read"),
+    [OPTION_SPLIT] = VALUE_ROW(NULL, "--split-at", "TIME", CLI_TEXT,
+        "count before and after this local time (2025-11-25 01:20:48), or after the moment of change that the data "
+        "itself shows (auto)"),
+    [OPTION_EXPECT] = VALUE_ROW(NULL, "--expect", "CRITERIA", CLI_TEXT,
+        "criteria with commas between, as power_cv_between<5%,contaminated=0: exit code 1 where one does not hold"),
+    [OPTION_REPEAT] = VALUE_ROW(NULL, "--repeat", "FILE", CLI_FILE,
+        "write settings for 'run' that do again what is not clean, with the same hyperparameters"),
+    [OPTION_FORCE] = FLAG_ROW(NULL, "--force", "with --write and --repeat: replace files that an audit did not write"),
+    [OPTION_ALL] = FLAG_ROW(NULL, "--all", "show every experiment, however many there are"),
+    [OPTION_METER] = VALUE_ROW(NULL, "--external-meter", "FILE", CLI_FILE,
+        "compare the energies with those of a meter outside of the GPUs: CSV with the columns time and watts"),
+    [OPTION_METER_OF] = VALUE_ROW(NULL, "--external-meter-of", "WHAT", CLI_TEXT,
+        "what that meter measures: machine (at the wall), or a GPU's supply: its UUID or how that begins",
+        .default_text = "machine"),
+    [OPTION_METER_ACCURACY] = VALUE_ROW(NULL, "--external-meter-accuracy", "PERCENT", CLI_TEXT,
+        "the meter's own accuracy, as its maker states it: 0.5%"),
+    [OPTION_SET_GAIN] = FLAG_ROW(NULL, "--set-gain",
+        "with that meter of a GPU and its accuracy: budgets of later runs take the GPU's sensor to be off by no more "
+        "than this comparison leaves open"),
+    [OPTION_AS_ROOT] = FLAG_ROW(NULL, "--as-root", "under sudo, stay root"),
 };
 
 /* A file of --write: where it goes and what it holds. */
@@ -363,19 +341,16 @@ static int run(const struct cli_call *call)
 static const char *const usage[] = {"audit DIR... [options]", NULL};
 
 static const char *const description[] = {
-    "Reads results folders, of this program or in the study's layout, and gives each experiment a verdict: "
-    "clean, unverified, suspect or contaminated, with the evidence. GPU energy is "
-    "computed anew from "
-    "the time-stamps of the samples, with its uncertainty, beside the recorded sum.",
+    "Reads results folders, of this program or in the study's layout, and gives each experiment a verdict: clean, "
+    "unverified, suspect or contaminated, with the evidence. GPU energy is computed anew from the time-stamps of the "
+    "samples, with its uncertainty, beside the recorded sum.",
     "Nothing in a folder is changed, but for the files of --write. What the verdicts rest on is in docs/audit.md.",
     "What is not clean is repeated by 'run --rerun-contaminated' in a run of this program; --repeat writes settings "
-    "that do "
-    "it for other results, whose registry 'run' then needs.",
+    "that do it for other results, whose registry 'run' then needs.",
     "Criteria: power_cv_between, energy_cv_between, duration_cv_between (of runs with identical hyperparameters, the "
     "greatest of all kinds), clean, unverified, suspect, contaminated (experiments), clean_share, success_rate, "
-    "sampled_share (the "
-    "smallest), differences (of GPUs and nodes, that make figures not comparable); each with <, <=, >, >= or = and a "
-    "number or a percentage.",
+    "sampled_share (the smallest), differences (of GPUs and nodes, that make figures not comparable); each with <, "
+    "<=, >, >= or = and a number or a percentage.",
     NULL};
 
 static const char *const exits[] = {"0", "audited, whatever was found",
@@ -396,14 +371,8 @@ const struct cli_command cmd_audit = {
     .name = "audit",
     .group = CLI_GROUP_JUDGE,
     .summary = "judge the experiments of a results folder",
-    .usage = usage,
-    .description = description,
-    .options = options,
-    .option_count = OPTION_COUNT,
     .operand_min = 1,
     .operand_max = SIZE_MAX,
     .operand_name = "DIR",
-    .exits = exits,
-    .examples = examples,
-    .run = run,
+    COMMAND_TABLES,
 };

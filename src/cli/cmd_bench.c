@@ -7,7 +7,6 @@
 #include "session/bench_input.h"
 #include "session/bench_watch.h"
 #include "session/command.h"
-#include "session/gpu_hold.h"
 #include "session/message.h"
 #include "cli/option_rows.h"
 #include "session/run_resources.h"
@@ -59,139 +58,65 @@ enum {
 };
 
 static const struct cli_option options[OPTION_COUNT] = {
-    [OPTION_RUNS] = {.short_name = "-n",
-                     .long_name = "--runs",
-                     .argument = "RUNS",
-                     .type = CLI_INT,
-                     .low = 1,
-                     .high = 100000,
-                     .default_text = "10",
-                     .help = "how often each command runs: once in each block"},
-    [OPTION_UNTIL] =
-        {.long_name = "--until",
-         .argument = "PERCENT",
-         .type = CLI_TEXT,
-         .help = "more blocks until each ratio (of times; --of) is known to ± so much: 1%; --runs is then the most, "
-                 "1000 where it is not given"},
-    [OPTION_UNTIL_DECIDED] = {.long_name = "--until-decided",
-                              .help = "more blocks until it is known which command is faster; with --until: whichever "
-                                      "comes first"},
-    [OPTION_OF] = {.long_name = "--of",
-                   .argument = "QUANTITY",
-                   .type = CLI_CHOICE,
-                   .choices = until_quantities,
-                   .default_text = "time",
-                   .help = "whose ratios --until and --until-decided go by"},
-    [OPTION_SCAN] = {.long_name = "--scan",
-                     .argument = "NAME=VALUES",
-                     .type = CLI_TEXT,
-                     .repeats = true,
-                     .help = "batch=16,32,64: a command with {batch} runs with each of these values; given again: with "
-                             "each combination"},
-    [OPTION_COMMITS] = {.long_name = "--commits",
-                        .argument = "COMMITS",
-                        .type = CLI_TEXT,
-                        .help = "A..B or A,B,C: the command runs in these commits of a git repository, each checked out "
-                                "into a worktree of its own"},
-    [OPTION_GIT] = {.long_name = "--git",
-                    .argument = "REPOSITORY",
-                    .type = CLI_FILE,
-                    .default_text = "the working folder's",
-                    .help = "the repository of --commits; a folder in it: the command runs in that folder of each "
-                            "commit"},
-    [OPTION_SETUP] = {.long_name = "--setup",
-                      .argument = "COMMAND",
-                      .type = CLI_TEXT,
-                      .repeats = true,
-                      .help = "run once in each commit before anything is measured: a build; given again: one after the "
-                              "other"},
-    [OPTION_WARMUP] = {.short_name = "-w",
-                       .long_name = "--warmup",
-                       .argument = "RUNS",
-                       .type = CLI_INT,
-                       .low = 0,
-                       .high = 100000,
-                       .default_text = "0",
-                       .help = "runs of each command before all others, which do not count"},
-    [OPTION_PREPARE] = {.short_name = "-p",
-                        .long_name = "--prepare",
-                        .argument = "COMMAND",
-                        .type = CLI_TEXT,
-                        .repeats = true,
-                        .help = "run before each run, and not counted: given once for all commands, or once for each"},
-    [OPTION_CONCLUDE] = {.long_name = "--conclude",
-                         .argument = "COMMAND",
-                         .type = CLI_TEXT,
-                         .repeats = true,
-                         .help = "the same behind each run"},
-    [OPTION_NAME] = {.long_name = "--command-name",
-                     .argument = "NAME",
-                     .type = CLI_TEXT,
-                     .repeats = true,
-                     .help = "a name for the first command, given again for the second, ...; else they are A, B, C"},
-    [OPTION_REFERENCE] = {.long_name = "--reference",
-                          .argument = "NAME",
-                          .type = CLI_TEXT,
-                          .default_text = "first",
-                          .help = "what the others are compared with: a command's name, first or fastest"},
-    [OPTION_IGNORE_FAILURE] = {.short_name = "-i",
-                               .long_name = "--ignore-failure",
-                               .help = "go on when a command fails; runs with any exit code count"},
-    [OPTION_PAUSE] = {.long_name = "--pause",
-                      .argument = "TIME",
-                      .type = CLI_DURATION,
-                      .low = 0,
-                      .high = 86400,
-                      .default_text = "1",
-                      .unit = "seconds",
-                      .help = "the pause between two runs"},
-    [OPTION_COOLDOWN] = {.long_name = "--cooldown",
-                         .argument = "MODE",
-                         .type = CLI_CHOICE,
-                         .choices = cooldown_modes,
-                         .default_text = "fixed",
-                         .help = "adaptive: on GPUs the pause lasts until they are idle and cool, 5 seconds to 5 "
-                                 "minutes"},
-    [OPTION_PREFLIGHT] = {.long_name = "--preflight",
-                          .argument = "POLICY",
-                          .type = CLI_CHOICE,
-                          .choices = preflight_policies,
-                          .default_text = "wait",
-                          .help = "when a GPU is not free, empty, idle and cool before a run"},
-    [OPTION_TIMEOUT] = {.long_name = "--timeout",
-                        .argument = "TIME",
-                        .type = CLI_DURATION,
-                        .low = 0,
-                        .high = 31622400,
-                        .default_text = "0",
-                        .unit = "seconds",
-                        .help = "the longest time of one run, which then has failed; 0: no limit"},
-    [OPTION_GOVERNOR] = {.short_name = "-g",
-                         .long_name = "--governor",
-                         .argument = "GOVERNOR",
-                         .type = CLI_TEXT,
-                         .help = "the CPU frequency governor that is set meanwhile"},
+    [OPTION_RUNS] = VALUE_ROW("-n", "--runs", "RUNS", CLI_INT,
+        "how often each command runs: once in each block", .low = 1, .high = 100000, .default_text = "10"),
+    [OPTION_UNTIL] = VALUE_ROW(NULL, "--until", "PERCENT", CLI_TEXT,
+        "more blocks until each ratio (of times; --of) is known to ± so much: 1%; --runs is then the most, 1000 "
+        "where it is not given"),
+    [OPTION_UNTIL_DECIDED] = FLAG_ROW(NULL, "--until-decided",
+        "more blocks until it is known which command is faster; with --until: whichever comes first"),
+    [OPTION_OF] = VALUE_ROW(NULL, "--of", "QUANTITY", CLI_CHOICE,
+        "whose ratios --until and --until-decided go by", .choices = until_quantities, .default_text = "time"),
+    [OPTION_SCAN] = VALUE_ROW(NULL, "--scan", "NAME=VALUES", CLI_TEXT,
+        "batch=16,32,64: a command with {batch} runs with each of these values; given again: with each combination",
+        .repeats = true),
+    [OPTION_COMMITS] = VALUE_ROW(NULL, "--commits", "COMMITS", CLI_TEXT,
+        "A..B or A,B,C: the command runs in these commits of a git repository, each checked out into a worktree of "
+        "its own"),
+    [OPTION_GIT] = VALUE_ROW(NULL, "--git", "REPOSITORY", CLI_FILE,
+        "the repository of --commits; a folder in it: the command runs in that folder of each commit",
+        .default_text = "the working folder's"),
+    [OPTION_SETUP] = VALUE_ROW(NULL, "--setup", "COMMAND", CLI_TEXT,
+        "run once in each commit before anything is measured: a build; given again: one after the other",
+        .repeats = true),
+    [OPTION_WARMUP] = VALUE_ROW("-w", "--warmup", "RUNS", CLI_INT,
+        "runs of each command before all others, which do not count", .low = 0, .high = 100000, .default_text = "0"),
+    [OPTION_PREPARE] = VALUE_ROW("-p", "--prepare", "COMMAND", CLI_TEXT,
+        "run before each run, and not counted: given once for all commands, or once for each", .repeats = true),
+    [OPTION_CONCLUDE] = VALUE_ROW(NULL, "--conclude", "COMMAND", CLI_TEXT, "the same behind each run", .repeats = true),
+    [OPTION_NAME] = VALUE_ROW(NULL, "--command-name", "NAME", CLI_TEXT,
+        "a name for the first command, given again for the second, ...; else they are A, B, C", .repeats = true),
+    [OPTION_REFERENCE] = VALUE_ROW(NULL, "--reference", "NAME", CLI_TEXT,
+        "what the others are compared with: a command's name, first or fastest", .default_text = "first"),
+    [OPTION_IGNORE_FAILURE] = FLAG_ROW("-i", "--ignore-failure",
+        "go on when a command fails; runs with any exit code count"),
+    [OPTION_PAUSE] = VALUE_ROW(NULL, "--pause", "TIME", CLI_DURATION,
+        "the pause between two runs", .low = 0, .high = 86400, .default_text = "1", .unit = "seconds"),
+    [OPTION_COOLDOWN] = VALUE_ROW(NULL, "--cooldown", "MODE", CLI_CHOICE,
+        "adaptive: on GPUs the pause lasts until they are idle and cool, 5 seconds to 5 minutes",
+        .choices = cooldown_modes, .default_text = "fixed"),
+    [OPTION_PREFLIGHT] = VALUE_ROW(NULL, "--preflight", "POLICY", CLI_CHOICE,
+        "when a GPU is not free, empty, idle and cool before a run",
+        .choices = preflight_policies, .default_text = "wait"),
+    [OPTION_TIMEOUT] = VALUE_ROW(NULL, "--timeout", "TIME", CLI_DURATION,
+        "the longest time of one run, which then has failed; 0: no limit",
+        .low = 0, .high = 31622400, .default_text = "0", .unit = "seconds"),
+    [OPTION_GOVERNOR] = VALUE_ROW("-g", "--governor", "GOVERNOR", CLI_TEXT,
+        "the CPU frequency governor that is set meanwhile"),
     [OPTION_SEED] = OPTION_ROW_SEED("the seed of the order within the blocks; not given: a fresh one, which is said"),
     [OPTION_VERDICTS] =
         OPTION_ROW_VERDICTS("which runs count: those with a clean verdict, those not contaminated, or all"),
     [OPTION_OUTPUT] = OPTION_ROW_RESULTS("the folder in which the bench gets its own"),
-    [OPTION_EXPORT_JSON] = {.long_name = "--export-json",
-                            .argument = "FILE",
-                            .type = CLI_FILE,
-                            .help = "what --json prints, into a file"},
-    [OPTION_EXPORT_CSV] = {.long_name = "--export-csv",
-                           .argument = "FILE",
-                           .type = CLI_FILE,
-                           .help = "a row for each quantity of each command, into a file"},
-    [OPTION_EXPORT_MARKDOWN] = {.long_name = "--export-markdown",
-                                .argument = "FILE",
-                                .type = CLI_FILE,
-                                .help = "a table of the commands, as a README or a comment takes it, into a file"},
-    [OPTION_QUIET] = {.short_name = "-q", .long_name = "--quiet", .help = "only the tables at the end, and errors"},
-    [OPTION_JSON] = {.long_name = "--json", .help = "all of it as JSON on standard output, and nothing else there"},
+    [OPTION_EXPORT_JSON] = VALUE_ROW(NULL, "--export-json", "FILE", CLI_FILE, "what --json prints, into a file"),
+    [OPTION_EXPORT_CSV] = VALUE_ROW(NULL, "--export-csv", "FILE", CLI_FILE,
+        "a row for each quantity of each command, into a file"),
+    [OPTION_EXPORT_MARKDOWN] = VALUE_ROW(NULL, "--export-markdown", "FILE", CLI_FILE,
+        "a table of the commands, as a README or a comment takes it, into a file"),
+    [OPTION_QUIET] = FLAG_ROW("-q", "--quiet", "only the tables at the end, and errors"),
+    [OPTION_JSON] = FLAG_ROW(NULL, "--json", "all of it as JSON on standard output, and nothing else there"),
     [OPTION_CONTAINMENT] = OPTION_ROW_CONTAINMENT("LAYER", "what holds a command's processes together"),
     [OPTION_GPU_LOCK] = OPTION_ROW_GPU_LOCK("wait", "when another run holds a GPU that the commands will see"),
-    [OPTION_AS_ROOT] = {.long_name = "--as-root", .help = "under sudo: stay root instead of becoming the caller"},
+    [OPTION_AS_ROOT] = FLAG_ROW(NULL, "--as-root", "under sudo: stay root instead of becoming the caller"),
 };
 
 static bool is_until(const struct cli_value *values)
@@ -407,23 +332,22 @@ static const char *const usage[] = {"bench COMMAND [COMMAND...] [options]",
 
 static const char *const description[] = {
     "Runs each command so many times and says how long it takes and how much energy it uses: mean, deviation, 95 % "
-    "interval of the mean, median and range of time, GPU energy, GPU power and CPU energy; of several commands also the ratio of each "
-    "to "
-    "the first (--reference), with its interval, or that there is no significant difference. No settings file is "
-    "needed.",
+    "interval of the mean, median and range of time, GPU energy, GPU power and CPU energy; of several commands also "
+    "the ratio of each to the first (--reference), with its interval, or that there is no significant difference. No "
+    "settings file is needed.",
     "The runs are made in blocks: each block runs every command once, in an order drawn by the seed, and the commands "
     "are compared block by block. What warms up or slows down meanwhile then meets all of them alike.",
     "A command is one operand, in quotes, split into words as a shell does; but no shell is run, so that none is "
-    "measured. Pipes, redirections, variables and patterns for file names are refused; where they are needed, write sh "
-    "-c '...' around the command.",
+    "measured. Pipes, redirections, variables and patterns for file names are refused; where they are needed, write "
+    "sh -c '...' around the command.",
     "Each run is held together, measured and judged as an experiment of 'run' is: before it the GPUs are checked, "
-    "after it nothing of it is alive. Contaminated runs do not count, nor do failed ones; they are named. A "
-    "command that fails ends the bench, unless --ignore-failure is given.",
-    "With --commits one command runs in two or more commits of a git repository, which are compared as commands are. Each "
-    "commit is in a worktree of its own below DIR, which is removed at the end; what is not committed is not measured.",
+    "after it nothing of it is alive. Contaminated runs do not count, nor do failed ones; they are named. A command "
+    "that fails ends the bench, unless --ignore-failure is given.",
+    "With --commits one command runs in two or more commits of a git repository, which are compared as commands are. "
+    "Each commit is in a worktree of its own below DIR, which is removed at the end; what is not committed is not "
+    "measured.",
     "All of it is in DIR/bench_YYYYMMDD_HHMMSS, for audit, stats, compare, report and export.",
-    NULL,
-};
+    NULL};
 
 static const char *const exits[] = {
     "0",   "every run succeeded",
@@ -448,16 +372,10 @@ const struct cli_command cmd_bench = {
     .name = "bench",
     .group = CLI_GROUP_MEASURE,
     .summary = "time and energy of commands, side by side",
-    .usage = usage,
-    .description = description,
-    .options = options,
-    .option_count = OPTION_COUNT,
     .operand_min = 1,
     .operand_max = SIZE_MAX,
     .operand_name = "COMMAND",
     .unknown_option_hint = "a command is one operand: quote it with its own options, as in 'python3 train.py --lr 0.1'",
-    .exits = exits,
-    .examples = examples,
     .keeps_root = true,
-    .run = run,
+    COMMAND_TABLES,
 };

@@ -9,25 +9,16 @@ enum { OPTION_GPU, OPTION_SECONDS, OPTION_YES, OPTION_SHOW, OPTION_HTML, OPTION_
 
 static const struct cli_option options[OPTION_COUNT] = {
     [OPTION_GPU] = OPTION_ROW_CALIBRATED_GPU,
-    [OPTION_SECONDS] = {.long_name = "--seconds",
-                        .argument = "DURATION",
-                        .type = CLI_DURATION,
-                        .low = SCHEDULE_SECONDS_MIN,
-                        .high = SCHEDULE_SECONDS_MAX,
-                        .default_text = "60",
-                        .unit = "seconds",
-                        .help = "so long in all; longer makes the figures more certain"},
+    [OPTION_SECONDS] = VALUE_ROW(NULL, "--seconds", "DURATION", CLI_DURATION,
+        "so long in all; longer makes the figures more certain",
+        .low = SCHEDULE_SECONDS_MIN, .high = SCHEDULE_SECONDS_MAX, .default_text = "60", .unit = "seconds"),
     [OPTION_YES] = OPTION_ROW_AGREED,
-    [OPTION_SHOW] = {.long_name = "--show", .help = "show what was learnt before, and load nothing"},
-    [OPTION_HTML] = {.long_name = "--html",
-                     .argument = "FILE",
-                     .type = CLI_FILE,
-                     .help = "also write a page with what was commanded and what was read, as pictures"},
-    [OPTION_READINGS] = {.long_name = "--readings",
-                         .argument = "FILE",
-                         .type = CLI_FILE,
-                         .help = "also write what was commanded and each value that was read, as CSV"},
-    [OPTION_JSON] = {.long_name = "--json", .help = "as JSON"},
+    [OPTION_SHOW] = FLAG_ROW(NULL, "--show", "show what was learnt before, and load nothing"),
+    [OPTION_HTML] = VALUE_ROW(NULL, "--html", "FILE", CLI_FILE,
+        "also write a page with what was commanded and what was read, as pictures"),
+    [OPTION_READINGS] = VALUE_ROW(NULL, "--readings", "FILE", CLI_FILE,
+        "also write what was commanded and each value that was read, as CSV"),
+    [OPTION_JSON] = FLAG_ROW(NULL, "--json", "as JSON"),
 };
 
 static int run(const struct cli_call *call)
@@ -49,14 +40,12 @@ static const char *const usage[] = {
 
 static const char *const description[] = {
     "Loads one idle GPU for about a minute, in steps and square waves whose times the GPU's own timer tells, and "
-    "learns "
-    "how its power sensors behave: how often they update, how long they average, with what delay, which share of the "
-    "time they sample, their step and noise, whether counter and samples agree, and how long power and temperature "
-    "take to be back. Each figure has its 95 % half-width, or is unknown with the reason.",
+    "learns how its power sensors behave: how often they update, how long they average, with what delay, which share "
+    "of the time they sample, their step and noise, whether counter and samples agree, and how long power and "
+    "temperature take to be back. Each figure has its 95 % half-width, or is unknown with the reason.",
     "Asks first, or wants --yes. Only on a GPU that nobody else uses, which is locked meanwhile. Needs no root, and "
-    "changes no clock and no limit. The result is a file for each GPU and driver in the state folder; --show shows it, "
-    "and "
-    "says when it is stale: of another driver, or older than 30 days.",
+    "changes no clock and no limit. The result is a file for each GPU and driver in the state folder; --show shows "
+    "it, and says when it is stale: of another driver, or older than 30 days.",
     NULL};
 
 static const char *const exits[] = {"0", "calibrated, or shown",
@@ -77,11 +66,5 @@ const struct cli_command cmd_calibrate = {
     .name = "calibrate",
     .group = CLI_GROUP_MACHINE,
     .summary = "learn how this GPU's power sensors behave",
-    .usage = usage,
-    .description = description,
-    .options = options,
-    .option_count = OPTION_COUNT,
-    .exits = exits,
-    .examples = examples,
-    .run = run,
+    COMMAND_TABLES,
 };

@@ -1,5 +1,4 @@
 /* clean: what is left of dead runs, and who else has a GPU open; ends it when asked to. */
-#include "base/cleanup.h"
 #include "doctor/clean.h"
 #include "session/command.h"
 #include "session/message.h"
@@ -7,7 +6,6 @@
 #include "report/live/width.h"
 
 #include <limits.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -23,29 +21,16 @@ enum {
 };
 
 static const struct cli_option options[OPTION_COUNT] = {
-    [OPTION_KILL] = {.short_name = "-k", .long_name = "--kill", .help = "end what " TARE_NAME " left behind"},
-    [OPTION_ALL_USERS] = {.long_name = "--all-users",
-                          .help = "with --kill, as root: what the dead runs of all users left"},
-    [OPTION_PID] = {.long_name = "--pid",
-                    .argument = "PID",
-                    .type = CLI_INT,
-                    .low = 1,
-                    .high = INT_MAX,
-                    .help = "end this one of the processes listed, after a question"},
-    [OPTION_START_TIME] = {.long_name = "--start-time",
-                           .argument = "TICKS",
-                           .type = CLI_INT,
-                           .low = 1,
-                           .high = 9007199254740991.0,
-                           .help = "with --pid: only if its start time is this, as --json gave it"},
-    [OPTION_YES] = {.short_name = "-y", .long_name = "--yes", .help = "with --pid: do not ask"},
-    [OPTION_JSON] = {.long_name = "--json", .help = "as JSON"},
+    [OPTION_KILL] = FLAG_ROW("-k", "--kill", "end what " TARE_NAME " left behind"),
+    [OPTION_ALL_USERS] = FLAG_ROW(NULL, "--all-users", "with --kill, as root: what the dead runs of all users left"),
+    [OPTION_PID] = VALUE_ROW(NULL, "--pid", "PID", CLI_INT,
+        "end this one of the processes listed, after a question", .low = 1, .high = INT_MAX),
+    [OPTION_START_TIME] = VALUE_ROW(NULL, "--start-time", "TICKS", CLI_INT,
+        "with --pid: only if its start time is this, as --json gave it", .low = 1, .high = 9007199254740991.0),
+    [OPTION_YES] = FLAG_ROW("-y", "--yes", "with --pid: do not ask"),
+    [OPTION_JSON] = FLAG_ROW(NULL, "--json", "as JSON"),
     /* Where GPUs' device files are looked for; the tests have their own. */
-    [OPTION_DEV] = {.long_name = "--dev",
-                    .argument = "DIR",
-                    .type = CLI_FOLDER,
-                    .help = "folder of the device files",
-                    .hidden = true},
+    [OPTION_DEV] = VALUE_ROW(NULL, "--dev", "DIR", CLI_FOLDER, "folder of the device files", .hidden = true),
 };
 
 /* Without it, dead runs are not known, but tags and GPUs are. */
@@ -155,15 +140,14 @@ static const char *const usage[] = {"clean [--kill [--all-users]] [--json]",
 
 static const char *const description[] = {
     "Lists what dead runs of this user left behind: processes of their jobs that still live, and processes that carry "
-    "the tag of a job (TARE_JOB in the environment) of no live run and are nobody else's; who only carries it is named "
-    "and left alone. Then all other processes that have a GPU open or "
-    "hold its memory: whose they are, how old, who started them, how much they hold.",
+    "the tag of a job (TARE_JOB in the environment) of no live run and are nobody else's; who only carries it is "
+    "named and left alone. Then all other processes that have a GPU open or hold its memory: whose they are, how old, "
+    "who started them, how much they hold.",
     "Nothing is ended without --kill, which ends what is listed first, and nothing else. Any other process of the "
     "list is ended only by its --pid, after a question: TERM, and KILL after ten seconds.",
     "Commands that run jobs end what dead runs left before they start; this command is there to look, and for what is "
     "left when nothing more is to be run. Root sees the processes of all users, and ends what root's own dead runs "
-    "and, "
-    "under sudo, the caller's left; those of others with --all-users.",
+    "and, under sudo, the caller's left; those of others with --all-users.",
     NULL};
 
 static const char *const exits[] = {"0", "nothing of this program's is left",
@@ -184,12 +168,6 @@ const struct cli_command cmd_clean = {
     .name = "clean",
     .group = CLI_GROUP_MACHINE,
     .summary = "list, and end, what dead runs left behind",
-    .usage = usage,
-    .description = description,
-    .options = options,
-    .option_count = OPTION_COUNT,
-    .exits = exits,
-    .examples = examples,
     .keeps_root = true,
-    .run = run,
+    COMMAND_TABLES,
 };

@@ -13,15 +13,14 @@
 #include "results/store/store.h"
 #include "report/live/width.h"
 
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 enum { OPTION_JSON, OPTION_AS_ROOT, OPTION_COUNT };
 
 static const struct cli_option options[OPTION_COUNT] = {
-    [OPTION_JSON] = {.long_name = "--json", .help = "as JSON"},
-    [OPTION_AS_ROOT] = {.long_name = "--as-root", .help = "under sudo: stay root instead of becoming the caller"},
+    [OPTION_JSON] = FLAG_ROW(NULL, "--json", "as JSON"),
+    [OPTION_AS_ROOT] = FLAG_ROW(NULL, "--as-root", "under sudo: stay root instead of becoming the caller"),
 };
 
 static bool is_complete(const struct collected *collected)
@@ -124,13 +123,12 @@ static int run(const struct cli_call *call)
 
 static const char *const usage[] = {"collect RUN_DIR [options]", NULL};
 
-static const char *const description[] = {"Makes run.db, summary.csv, events.jsonl, the experiments' folders and "
-                                          "report.html of a run that was submitted, from "
-                                          "what its tasks recorded so far, and names what is missing, why (as far as "
-                                          "Slurm's queue, its accounting or the tasks' logs tell), and the machines "
-                                          "that took part. It may be done while tasks "
-                                          "run, and again: the result is the same.",
-                                          NULL};
+static const char *const description[] = {
+    "Makes run.db, summary.csv, events.jsonl, the experiments' folders and report.html of a run that was submitted, "
+    "from what its tasks recorded so far, and names what is missing, why (as far as Slurm's queue, its accounting or "
+    "the tasks' logs tell), and the machines that took part. It may be done while tasks run, and again: the result is "
+    "the same.",
+    NULL};
 
 static const char *const exits[] = {
     "0", "every experiment is done",      "1", "something is missing",
@@ -149,14 +147,8 @@ const struct cli_command cmd_collect = {
     .name = "collect",
     .group = CLI_GROUP_CLUSTER,
     .summary = "put together what a submitted run's tasks recorded",
-    .usage = usage,
-    .description = description,
-    .options = options,
-    .option_count = OPTION_COUNT,
     .operand_min = 1,
     .operand_max = 1,
     .operand_name = "RUN_DIR",
-    .exits = exits,
-    .examples = examples,
-    .run = run,
+    COMMAND_TABLES,
 };

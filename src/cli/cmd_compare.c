@@ -22,19 +22,14 @@ enum { OPTION_JSON, OPTION_EXPECT, OPTION_SAMPLE_SIZE, OPTION_CARBON, OPTION_AS_
 enum { EXIT_OPEN = 4 };
 
 static const struct cli_option options[OPTION_COUNT] = {
-    [OPTION_JSON] = {.long_name = "--json", .help = "as JSON"},
-    [OPTION_EXPECT] = {.long_name = "--expect",
-                       .argument = "CLAIMS",
-                       .type = CLI_TEXT,
-                       .help =
-                           "claims about B / A with commas between, as gpu_energy_j<0.95,duration_s<+2%: each is held, "
-                           "refuted or open by its interval; exit code 0, 1 or 4"},
-    [OPTION_SAMPLE_SIZE] = {.long_name = "--sample-size",
-                            .argument = "PERCENT",
-                            .type = CLI_TEXT,
-                            .help = "say how many experiments a side needs to find a difference of so many percent"},
+    [OPTION_JSON] = FLAG_ROW(NULL, "--json", "as JSON"),
+    [OPTION_EXPECT] = VALUE_ROW(NULL, "--expect", "CLAIMS", CLI_TEXT,
+        "claims about B / A with commas between, as gpu_energy_j<0.95,duration_s<+2%: each is held, refuted or open "
+        "by its interval; exit code 0, 1 or 4"),
+    [OPTION_SAMPLE_SIZE] = VALUE_ROW(NULL, "--sample-size", "PERCENT", CLI_TEXT,
+        "say how many experiments a side needs to find a difference of so many percent"),
     [OPTION_CARBON] = OPTION_ROW_CARBON("grams of CO2e per kWh where this ran: adds what the mean energies are worth"),
-    [OPTION_AS_ROOT] = {.long_name = "--as-root", .help = "under sudo, stay root"},
+    [OPTION_AS_ROOT] = FLAG_ROW(NULL, "--as-root", "under sudo, stay root"),
 };
 
 /* What --expect and --sample-size ask. */
@@ -189,19 +184,15 @@ static int run(const struct cli_call *call)
 static const char *const usage[] = {"compare A B [options]", NULL};
 
 static const char *const description[] = {
-    "Compares two groups of experiments: the ratio of B to A for energy, power and duration, with a 95 % interval, and "
-    "of each metric a ratio, a ratio of odds (shares) or a difference. A and B are results folders, of this program or "
-    "in the study's layout; behind a colon, what to take of them: "
-    "results:model=resnet20, results:batch_size=32,mode=parallel.",
+    "Compares two groups of experiments: the ratio of B to A for energy, power and duration, with a 95 % interval, "
+    "and of each metric a ratio, a ratio of odds (shares) or a difference. A and B are results folders, of this "
+    "program or in the study's layout; behind a colon, what to take of them: results:model=resnet20, "
+    "results:batch_size=32,mode=parallel.",
     "Experiments are compared within strata: the same repository, model and mode, the same hyperparameters and GPU as "
-    "far as "
-    "both sides share them (but those that A and B are chosen by). Hyperparameters whose values differ too much for "
-    "that "
-    "are adjusted for by a linear model on logarithms; the raw ratio is beside the adjusted one. What is mixed in "
-    "different "
-    "ways and shares nothing is refused. Contaminated and failed experiments are left out. p values are corrected for "
-    "the "
-    "number of quantities (Holm).",
+    "far as both sides share them (but those that A and B are chosen by). Hyperparameters whose values differ too "
+    "much for that are adjusted for by a linear model on logarithms; the raw ratio is beside the adjusted one. What "
+    "is mixed in different ways and shares nothing is refused. Contaminated and failed experiments are left out. p "
+    "values are corrected for the number of quantities (Holm).",
     NULL};
 
 static const char *const exits[] = {
@@ -221,15 +212,9 @@ const struct cli_command cmd_compare = {
     .name = "compare",
     .group = CLI_GROUP_JUDGE,
     .summary = "compare two groups of experiments",
-    .usage = usage,
-    .description = description,
-    .options = options,
-    .option_count = OPTION_COUNT,
     .operand_min = 2,
     .operand_max = 2,
     .operand_name = "DIR[:KEY=VALUE]",
     .unknown_option_hint = "two commits of a git repository are run and compared by 'bench --commits A..B COMMAND'",
-    .exits = exits,
-    .examples = examples,
-    .run = run,
+    COMMAND_TABLES,
 };

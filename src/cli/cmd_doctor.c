@@ -12,7 +12,6 @@
 #include "report/live/width.h"
 
 #include <pwd.h>
-#include <stdio.h>
 #include <unistd.h>
 
 enum { OPTION_OUTPUT, OPTION_JSON, OPTION_CALIBRATE, OPTION_GPU, OPTION_YES, OPTION_AS_ROOT, OPTION_COUNT };
@@ -22,12 +21,12 @@ enum { WIDTH_MIN = 60, WIDTH_MAX = 100 };
 
 static const struct cli_option options[OPTION_COUNT] = {
     [OPTION_OUTPUT] = OPTION_ROW_RESULTS("the folder in which runs will put their results"),
-    [OPTION_JSON] = {.long_name = "--json", .help = "as JSON"},
-    [OPTION_CALIBRATE] = {.long_name = "--calibrate",
-                          .help = "instead: learn how the GPU's sensors behave, as the command calibrate does"},
+    [OPTION_JSON] = FLAG_ROW(NULL, "--json", "as JSON"),
+    [OPTION_CALIBRATE] = FLAG_ROW(NULL, "--calibrate",
+        "instead: learn how the GPU's sensors behave, as the command calibrate does"),
     [OPTION_GPU] = OPTION_ROW_CALIBRATED_GPU,
     [OPTION_YES] = OPTION_ROW_AGREED,
-    [OPTION_AS_ROOT] = {.long_name = "--as-root", .help = "under sudo: check as root instead of as the caller"},
+    [OPTION_AS_ROOT] = FLAG_ROW(NULL, "--as-root", "under sudo: check as root instead of as the caller"),
 };
 
 static size_t page_width(void)
@@ -120,20 +119,17 @@ static const char *const usage[] = {"doctor [--output DIR] [--json]", "doctor --
 static const char *const description[] = {
     "Tells on one page whether this machine is fit to measure: which layers hold a job's processes together, and so "
     "whether the promise that nothing outlives an experiment is kernel-backed or best effort; whether memory limits "
-    "are "
-    "held; where the state folder is and whether dead runs left something; the GPUs, who holds them, and whether each "
-    "is "
-    "idle, empty and not slowed down now; the energy sensors of GPUs, CPU and DRAM, with source, rate and cost, which "
-    "are "
-    "tried for some seconds; kernel, clock, governor, turbo, pressure, and the disk of the results.",
-    "Each check is ok, a warning (figures may wander, or something is missing that a run can do without) or a failure: "
-    "then the machine is not fit to measure now. What has no mark is told for information.",
+    "are held; where the state folder is and whether dead runs left something; the GPUs, who holds them, and whether "
+    "each is idle, empty and not slowed down now; the energy sensors of GPUs, CPU and DRAM, with source, rate and "
+    "cost, which are tried for some seconds; kernel, clock, governor, turbo, pressure, and the disk of the results.",
+    "Each check is ok, a warning (figures may wander, or something is missing that a run can do without) or a "
+    "failure: then the machine is not fit to measure now. What has no mark is told for information.",
     "What is missing has its reason, and the command that fixes it where one is known. Layers are found by doing: a "
-    "job "
-    "is started up to its gate and ended there. On a machine with GPUs the folder of their locks is made when it is "
-    "not "
-    "there; under sudo it becomes root's, so that nobody can take another's locks away. Nothing else is changed.",
-    "Under sudo it checks as the user who called sudo, as a run does; --as-root checks as root.", NULL};
+    "job is started up to its gate and ended there. On a machine with GPUs the folder of their locks is made when it "
+    "is not there; under sudo it becomes root's, so that nobody can take another's locks away. Nothing else is "
+    "changed.",
+    "Under sudo it checks as the user who called sudo, as a run does; --as-root checks as root.",
+    NULL};
 
 static const char *const exits[] = {
     "0", "fit to measure: no check fails (there may be warnings), and the promise is kernel-backed",
@@ -154,12 +150,6 @@ const struct cli_command cmd_doctor = {
     .name = "doctor",
     .group = CLI_GROUP_MACHINE,
     .summary = "is this machine fit to measure, and how to fix what is not",
-    .usage = usage,
-    .description = description,
-    .options = options,
-    .option_count = OPTION_COUNT,
-    .exits = exits,
-    .examples = examples,
     .keeps_root = true,
-    .run = run,
+    COMMAND_TABLES,
 };

@@ -1,7 +1,6 @@
 /* exec: one command under containment: tini, timeout and systemd-run in one. */
 #include "base/clock.h"
 #include "base/fs.h"
-#include "base/mem.h"
 #include "session/caller.h"
 #include "session/command.h"
 #include "session/exec_energy.h"
@@ -213,50 +212,27 @@ static int run(const struct cli_call *call)
 
 /* A year bounds both durations. */
 static const struct cli_option options[OPTION_COUNT] = {
-    [OPTION_TIMEOUT] = {.short_name = "-t",
-                        .long_name = "--timeout",
-                        .argument = "DURATION",
-                        .type = CLI_DURATION,
-                        .low = 0,
-                        .high = 31536000,
-                        .help = "end the command after this time; the exit code is then 124; 0: never"},
-    [OPTION_GRACE] = {.short_name = "-g",
-                      .long_name = "--grace",
-                      .argument = "DURATION",
-                      .type = CLI_DURATION,
-                      .low = 0,
-                      .high = 31536000,
-                      .default_text = "10s",
-                      .help = "from the request to end (TERM) to the end by force (KILL)"},
+    [OPTION_TIMEOUT] = VALUE_ROW("-t", "--timeout", "DURATION", CLI_DURATION,
+        "end the command after this time; the exit code is then 124; 0: never", .low = 0, .high = 31536000),
+    [OPTION_GRACE] = VALUE_ROW("-g", "--grace", "DURATION", CLI_DURATION,
+        "from the request to end (TERM) to the end by force (KILL)", .low = 0, .high = 31536000, .default_text = "10s"),
     [OPTION_CONTAINMENT] = OPTION_ROW_CONTAINMENT("MODE", "how to hold the processes together"),
     [OPTION_GPU_LOCK] =
         OPTION_ROW_GPU_LOCK("off", "take the locks of the GPUs that the command will see, as a run does"),
-    [OPTION_ENERGY] = {.short_name = "-e",
-                       .long_name = "--energy",
-                       .type = CLI_FLAG,
-                       .help = "print at the end the energy it used: GPUs that it can see, CPU packages, DRAM"},
-    [OPTION_GPU_MEMORY_LIMIT] = {.long_name = "--gpu-memory-limit",
-                                 .argument = "SIZE",
-                                 .type = CLI_TEXT,
-                                 .help = "how much of each GPU's memory the command may hold (8GiB, 50%): the CUDA "
-                                         "driver refuses more, and shows a GPU of that size"},
-    [OPTION_TRACK_GPU_MEMORY] = {.long_name = "--track-gpu-memory",
-                                 .type = CLI_FLAG,
-                                 .help = "count every byte that it allocates on its GPUs through the CUDA driver"},
-    [OPTION_GPU_MEMORY_TRACE] = {.long_name = "--gpu-memory-trace",
-                                 .argument = "FILE",
-                                 .type = CLI_FILE,
-                                 .help = "append every allocation and every free to this file"},
-    [OPTION_JSON] = {.short_name = "-j",
-                     .long_name = "--json",
-                     .argument = "FILE",
-                     .type = CLI_FILE,
-                     .help = "the same (energy, GPU memory) as JSON into this file, and no table"},
-    [OPTION_AS_ROOT] = {.long_name = "--as-root", .type = CLI_FLAG, .help = "under sudo, stay root"},
-    [OPTION_VERBOSE] = {.short_name = "-v",
-                        .long_name = "--verbose",
-                        .type = CLI_FLAG,
-                        .help = "say at the end which layers held and what was left behind"},
+    [OPTION_ENERGY] = FLAG_ROW("-e", "--energy",
+        "print at the end the energy it used: GPUs that it can see, CPU packages, DRAM", .type = CLI_FLAG),
+    [OPTION_GPU_MEMORY_LIMIT] = VALUE_ROW(NULL, "--gpu-memory-limit", "SIZE", CLI_TEXT,
+        "how much of each GPU's memory the command may hold (8GiB, 50%): the CUDA driver refuses more, and shows a "
+        "GPU of that size"),
+    [OPTION_TRACK_GPU_MEMORY] = FLAG_ROW(NULL, "--track-gpu-memory",
+        "count every byte that it allocates on its GPUs through the CUDA driver", .type = CLI_FLAG),
+    [OPTION_GPU_MEMORY_TRACE] = VALUE_ROW(NULL, "--gpu-memory-trace", "FILE", CLI_FILE,
+        "append every allocation and every free to this file"),
+    [OPTION_JSON] = VALUE_ROW("-j", "--json", "FILE", CLI_FILE,
+        "the same (energy, GPU memory) as JSON into this file, and no table"),
+    [OPTION_AS_ROOT] = FLAG_ROW(NULL, "--as-root", "under sudo, stay root", .type = CLI_FLAG),
+    [OPTION_VERBOSE] = FLAG_ROW("-v", "--verbose",
+        "say at the end which layers held and what was left behind", .type = CLI_FLAG),
 };
 
 static const char *const usage[] = {"exec [options] [--] COMMAND [ARGUMENT ...]", NULL};
@@ -310,17 +286,11 @@ const struct cli_command cmd_exec = {
     .name = "exec",
     .group = CLI_GROUP_RUN,
     .summary = "run one command and leave nothing of it behind",
-    .usage = usage,
-    .description = description,
-    .options = options,
-    .option_count = OPTION_COUNT,
     .operand_min = 1,
     .operand_max = SIZE_MAX,
     .operand_name = "COMMAND",
     .stops_at_operand = true,
     .usage_code = EXEC_OURS,
-    .exits = exits,
-    .examples = examples,
     .keeps_root = true,
-    .run = run,
+    COMMAND_TABLES,
 };

@@ -30,39 +30,24 @@ static const char *const formats[] = {"csv", "jsonl", NULL};
 #define NO_PARQUET "Parquet is not written: Debian 12 has no C library for it; docs/export.md converts the CSV"
 
 static const struct cli_option options[OPTION_COUNT] = {
-    [OPTION_OUTPUT] = {.short_name = "-o",
-                       .long_name = "--output",
-                       .argument = "DIR",
-                       .type = CLI_FOLDER,
-                       .help = "write every table into this folder, each a file of its own"},
-    [OPTION_TABLE] = {.long_name = "--table",
-                      .argument = "TABLE",
-                      .type = CLI_CHOICE,
-                      .choices = tables,
-                      .default_text = "experiments",
-                      .help = "without --output: the table to print"},
-    [OPTION_HISTORY] = {.long_name = "--history", .help = "as --table history: every match of the metrics' patterns that is kept"},
-    [OPTION_FORMAT] = {.long_name = "--format",
-                       .argument = "FORMAT",
-                       .type = CLI_CHOICE,
-                       .choices = formats,
-                       .choice_hint = NO_PARQUET,
-                       .default_text = "csv",
-                       .help = "CSV, or JSON Lines: an object a line"},
-    [OPTION_EXACT] = {.long_name = "--exact",
-                      .help = "CSV for programs: cells that a spreadsheet takes for a formula get no apostrophe"},
-    [OPTION_MLFLOW] = {.long_name = "--mlflow",
-                       .argument = "DIR",
-                       .type = CLI_FOLDER,
-                       .help = "write an MLflow file store: params, metrics and tags of each experiment"},
-    [OPTION_TENSORBOARD] = {.long_name = "--tensorboard",
-                            .argument = "DIR",
-                            .type = CLI_FOLDER,
-                            .help = "write TensorBoard's event files: scalars and hyperparameters"},
-    [OPTION_PARQUET] = {.long_name = "--parquet", .hidden = true, .help = "refused, with what to do instead"},
-    [OPTION_FORCE] = {.long_name = "--force",
-                      .help = "replace files that this program did not write, or write into a folder of others"},
-    [OPTION_AS_ROOT] = {.long_name = "--as-root", .help = "under sudo, stay root"},
+    [OPTION_OUTPUT] = VALUE_ROW("-o", "--output", "DIR", CLI_FOLDER,
+        "write every table into this folder, each a file of its own"),
+    [OPTION_TABLE] = VALUE_ROW(NULL, "--table", "TABLE", CLI_CHOICE,
+        "without --output: the table to print", .choices = tables, .default_text = "experiments"),
+    [OPTION_HISTORY] = FLAG_ROW(NULL, "--history",
+        "as --table history: every match of the metrics' patterns that is kept"),
+    [OPTION_FORMAT] = VALUE_ROW(NULL, "--format", "FORMAT", CLI_CHOICE,
+        "CSV, or JSON Lines: an object a line", .choices = formats, .choice_hint = NO_PARQUET, .default_text = "csv"),
+    [OPTION_EXACT] = FLAG_ROW(NULL, "--exact",
+        "CSV for programs: cells that a spreadsheet takes for a formula get no apostrophe"),
+    [OPTION_MLFLOW] = VALUE_ROW(NULL, "--mlflow", "DIR", CLI_FOLDER,
+        "write an MLflow file store: params, metrics and tags of each experiment"),
+    [OPTION_TENSORBOARD] = VALUE_ROW(NULL, "--tensorboard", "DIR", CLI_FOLDER,
+        "write TensorBoard's event files: scalars and hyperparameters"),
+    [OPTION_PARQUET] = FLAG_ROW(NULL, "--parquet", "refused, with what to do instead", .hidden = true),
+    [OPTION_FORCE] = FLAG_ROW(NULL, "--force",
+        "replace files that this program did not write, or write into a folder of others"),
+    [OPTION_AS_ROOT] = FLAG_ROW(NULL, "--as-root", "under sudo, stay root"),
 };
 
 static bool flush_to_file(void *context, struct text *text, struct err *err)
@@ -187,15 +172,14 @@ static int run(const struct cli_call *call)
 
 static const char *const usage[] = {"export DIR... [options]", NULL};
 
-static const char *const description[] = {"Prints or writes the tables of results folders, of this program or in the "
-                                          "study's layout, for pandas, R and others: "
-                                          "one row for each experiment, hyperparameter, metric or piece of evidence, "
-                                          "to be joined by folder and experiment_id, or all of an experiment in one row (wide). "
-                                          "What is absent is an empty cell, or null. docs/stats.md lists the columns.",
-                                          "--mlflow and --tensorboard write all experiments that have ended for these "
-                                          "programs; the same experiments give the same files again. docs/export.md "
-                                          "says what goes where, and reads the tables with pandas and R.",
-                                          NULL};
+static const char *const description[] = {
+    "Prints or writes the tables of results folders, of this program or in the study's layout, for pandas, R and "
+    "others: one row for each experiment, hyperparameter, metric or piece of evidence, to be joined by folder and "
+    "experiment_id, or all of an experiment in one row (wide). What is absent is an empty cell, or null. "
+    "docs/stats.md lists the columns.",
+    "--mlflow and --tensorboard write all experiments that have ended for these programs; the same experiments give "
+    "the same files again. docs/export.md says what goes where, and reads the tables with pandas and R.",
+    NULL};
 
 static const char *const exits[] = {
     "0", "done", "2", "a mistake in the options", "3", "a folder cannot be read, or a file not be written", NULL};
@@ -220,14 +204,8 @@ const struct cli_command cmd_export = {
     .name = "export",
     .group = CLI_GROUP_JUDGE,
     .summary = "a results folder as tidy tables",
-    .usage = usage,
-    .description = description,
-    .options = options,
-    .option_count = OPTION_COUNT,
     .operand_min = 1,
     .operand_max = SIZE_MAX,
     .operand_name = "DIR",
-    .exits = exits,
-    .examples = examples,
-    .run = run,
+    COMMAND_TABLES,
 };

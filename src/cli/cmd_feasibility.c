@@ -52,80 +52,43 @@ enum {
 
 static const struct cli_option options[OPTION_COUNT] = {
     [OPTION_CONFIG] = OPTION_ROW_REGISTRY(OPTION_REGISTRY_OF_PLAN),
-    [OPTION_PREDICT_ONLY] = {.long_name = "--predict-only",
-                             .help =
-                                 "run each model alone and predict the pairs, but run no pair; --resume does later"},
-    [OPTION_ALL_PAIRS] = {.long_name = "--all-pairs",
-                          .help = "every pair of the models, instead of those that the settings list"},
-    [OPTION_REPEATS] = {.short_name = "-n",
-                        .long_name = "--repeats",
-                        .argument = "RUNS",
-                        .type = CLI_INT,
-                        .low = 1,
-                        .high = 100,
-                        .default_text = "1",
-                        .help = "how often each model runs alone: how far its peaks lie apart goes into the margin"},
-    [OPTION_OVERLAP] = {.long_name = "--overlap",
-                        .argument = "TIME",
-                        .type = CLI_DURATION,
-                        .low = 1,
-                        .high = 86400,
-                        .default_text = "10s",
-                        .help = "a pair is proven when both were seen training at the same time for so long"},
-    [OPTION_PAIR_TIME] = {.long_name = "--pair-time",
-                          .argument = "TIME",
-                          .type = CLI_DURATION,
-                          .low = 0,
-                          .high = 864000,
-                          .default_text = "10m",
-                          .help =
-                              "a pair that is not proven is run again until its experiments took so long (0: never)"},
-    [OPTION_GPU_MEMORY] = {.long_name = "--gpu-memory",
-                           .argument = "SIZE",
-                           .type = CLI_TEXT,
-                           .help = "predict for a GPU with so much for trainings (8GiB), instead of for this one; --plan "
-                                   "needs it"},
-    [OPTION_ALONE] = {.long_name = "--alone",
-                      .argument = "DIR",
-                      .type = CLI_FOLDER,
-                      .repeats = true,
-                      .help = "an earlier study's folder: models that it measured are not measured again"},
-    [OPTION_NO_TRACK] = {.long_name = "--no-track-gpu-memory",
-                         .help = "alone, too, go by the driver's samples: do not load libtare-cuda into the models"},
-    [OPTION_OUTPUT] = {.short_name = "-o",
-                       .long_name = "--output",
-                       .argument = "PATH",
-                       .type = CLI_FILE,
-                       .default_text = "results",
-                       .help = "the folder in which the study gets its own; with --plan: the file for the settings, "
-                               "instead of standard output"},
-    [OPTION_RESUME] = {.long_name = "--resume",
-                       .argument = "DIR",
-                       .type = CLI_FOLDER,
-                       .help = "go on with a study that was interrupted, or only predicted"},
-    [OPTION_PLAN] = {.long_name = "--plan",
-                     .help = "run nothing: of all models of a registry that studies have measured, plan which to run "
-                             "in pairs"},
-    [OPTION_CURVES] = {.long_name = "--curves",
-                       .argument = "DIR",
-                       .type = CLI_FOLDER,
-                       .repeats = true,
-                       .help = "with --plan: a study's folder, more than once for more; not given: the newest in "
-                               "./results"},
-    [OPTION_SLOWDOWN] = {.long_name = "--slowdown",
-                         .argument = "PERCENT",
-                         .type = CLI_INT,
-                         .low = 100,
-                         .high = 1000,
-                         .default_text = "150",
-                         .help = "with --plan: how long each of two takes beside the other, of its time alone, where "
-                                 "neither the pair nor the GPU's utilisation was measured"},
+    [OPTION_PREDICT_ONLY] = FLAG_ROW(NULL, "--predict-only",
+        "run each model alone and predict the pairs, but run no pair; --resume does later"),
+    [OPTION_ALL_PAIRS] = FLAG_ROW(NULL, "--all-pairs",
+        "every pair of the models, instead of those that the settings list"),
+    [OPTION_REPEATS] = VALUE_ROW("-n", "--repeats", "RUNS", CLI_INT,
+        "how often each model runs alone: how far its peaks lie apart goes into the margin",
+        .low = 1, .high = 100, .default_text = "1"),
+    [OPTION_OVERLAP] = VALUE_ROW(NULL, "--overlap", "TIME", CLI_DURATION,
+        "a pair is proven when both were seen training at the same time for so long",
+        .low = 1, .high = 86400, .default_text = "10s"),
+    [OPTION_PAIR_TIME] = VALUE_ROW(NULL, "--pair-time", "TIME", CLI_DURATION,
+        "a pair that is not proven is run again until its experiments took so long (0: never)",
+        .low = 0, .high = 864000, .default_text = "10m"),
+    [OPTION_GPU_MEMORY] = VALUE_ROW(NULL, "--gpu-memory", "SIZE", CLI_TEXT,
+        "predict for a GPU with so much for trainings (8GiB), instead of for this one; --plan needs it"),
+    [OPTION_ALONE] = VALUE_ROW(NULL, "--alone", "DIR", CLI_FOLDER,
+        "an earlier study's folder: models that it measured are not measured again", .repeats = true),
+    [OPTION_NO_TRACK] = FLAG_ROW(NULL, "--no-track-gpu-memory",
+        "alone, too, go by the driver's samples: do not load libtare-cuda into the models"),
+    [OPTION_OUTPUT] = VALUE_ROW("-o", "--output", "PATH", CLI_FILE,
+        "the folder in which the study gets its own; with --plan: the file for the settings, instead of standard output",
+        .default_text = "results"),
+    [OPTION_RESUME] = VALUE_ROW(NULL, "--resume", "DIR", CLI_FOLDER,
+        "go on with a study that was interrupted, or only predicted"),
+    [OPTION_PLAN] = FLAG_ROW(NULL, "--plan",
+        "run nothing: of all models of a registry that studies have measured, plan which to run in pairs"),
+    [OPTION_CURVES] = VALUE_ROW(NULL, "--curves", "DIR", CLI_FOLDER,
+        "with --plan: a study's folder, more than once for more; not given: the newest in ./results", .repeats = true),
+    [OPTION_SLOWDOWN] = VALUE_ROW(NULL, "--slowdown", "PERCENT", CLI_INT,
+        "with --plan: how long each of two takes beside the other, of its time alone, where neither the pair nor the "
+        "GPU's utilisation was measured", .low = 100, .high = 1000, .default_text = "150"),
     [OPTION_STRICT] = OPTION_ROW_STRICT,
-    [OPTION_QUIET] = {.short_name = "-q", .long_name = "--quiet", .help = "only the report at the end, and errors"},
-    [OPTION_JSON] = {.long_name = "--json", .help = "what feasibility.json holds, and nothing else on standard output"},
+    [OPTION_QUIET] = FLAG_ROW("-q", "--quiet", "only the report at the end, and errors"),
+    [OPTION_JSON] = FLAG_ROW(NULL, "--json", "what feasibility.json holds, and nothing else on standard output"),
     [OPTION_CONTAINMENT] = OPTION_ROW_CONTAINMENT("LAYER", "what holds a job's processes together"),
     [OPTION_GPU_LOCK] = OPTION_ROW_GPU_LOCK("wait", "when another run holds a GPU that the jobs will see"),
-    [OPTION_AS_ROOT] = {.long_name = "--as-root", .help = "under sudo: stay root instead of becoming the caller"},
+    [OPTION_AS_ROOT] = FLAG_ROW(NULL, "--as-root", "under sudo: stay root instead of becoming the caller"),
 };
 
 /* What a study in progress has asked for already. */
@@ -420,24 +383,18 @@ static const char *const usage[] = {
 
 static const char *const description[] = {
     "Says which trainings fit on one GPU together. Each model of the settings, foreground or background, first runs "
-    "alone "
-    "for one epoch, and the memory it had is kept. From that every pair is predicted: the highest sum of both at any "
-    "time "
-    "that can come together, and the sum of the peaks, which is safe whatever happens. Then the pairs really run, "
-    "those with "
-    "the least risk first, and what was predicted is set beside what was.",
-    "A pair is stable when the sum of the peaks stays below 94 % of the GPU, usable when the highest sum in the course "
-    "of "
-    "time does, and of high risk otherwise. The margin is what the runs alone differ by, or what comes and goes "
-    "between "
-    "two samples, and at least a hundredth of the peak and 16 MiB for each.",
-    "All is in one folder, DIR/feasibility_YYYYMMDD_HHMMSS: feasibility.csv, .json, .txt and .html, "
-    "recommended.json (settings with the pairs for the real experiments), and two runs as 'run' makes them, alone/ and "
-    "pairs/. Nothing is tried again within a study: an out of memory is its result.",
-    "A pair is proven when experiments whose verdict is clean showed both training at the same time for --overlap, and "
-    "at "
-    "their peaks. One that did not fail and is not proven runs again, with starts that are aligned, until it is or its "
-    "experiments took --pair-time. Only proven pairs are recommended.",
+    "alone for one epoch, and the memory it had is kept. From that every pair is predicted: the highest sum of both "
+    "at any time that can come together, and the sum of the peaks, which is safe whatever happens. Then the pairs "
+    "really run, those with the least risk first, and what was predicted is set beside what was.",
+    "A pair is stable when the sum of the peaks stays below 94 % of the GPU, usable when the highest sum in the "
+    "course of time does, and of high risk otherwise. The margin is what the runs alone differ by, or what comes and "
+    "goes between two samples, and at least a hundredth of the peak and 16 MiB for each.",
+    "All is in one folder, DIR/feasibility_YYYYMMDD_HHMMSS: feasibility.csv, .json, .txt and .html, recommended.json "
+    "(settings with the pairs for the real experiments), and two runs as 'run' makes them, alone/ and pairs/. Nothing "
+    "is tried again within a study: an out of memory is its result.",
+    "A pair is proven when experiments whose verdict is clean showed both training at the same time for --overlap, "
+    "and at their peaks. One that did not fail and is not proven runs again, with starts that are aligned, until it "
+    "is or its experiments took --pair-time. Only proven pairs are recommended.",
     "An interrupted study is finished by --resume; one that was only predicted then runs its pairs.",
     "--plan runs nothing. Of all models of the registry that a study has measured it says which to run two at a time, "
     "so that all are done in the fewest hours and nothing is at risk: only pairs whose peaks together, with the "
@@ -447,10 +404,9 @@ static const char *const description[] = {
     "as the longer of them, which is in front, slowed down as the pair was when it ran; where it did not, each is "
     "assumed to slow down by the sum of both utilisations of the GPU, or by --slowdown where that is not known. The "
     "table says which.",
-    "With --plan the registry is found as 'run' finds it where REGISTRY.json is not given. The settings go to standard "
-    "output, the table to standard error; with -o the table goes to standard output.",
-    NULL,
-};
+    "With --plan the registry is found as 'run' finds it where REGISTRY.json is not given. The settings go to "
+    "standard output, the table to standard error; with -o the table goes to standard output.",
+    NULL};
 
 static const char *const exits[] = {
     "0",
@@ -478,14 +434,8 @@ const struct cli_command cmd_feasibility = {
     .name = "feasibility",
     .group = CLI_GROUP_MEMORY,
     .summary = "find out which trainings fit on one GPU together",
-    .usage = usage,
-    .description = description,
-    .options = options,
-    .option_count = OPTION_COUNT,
     .operand_max = 1,
     .operand_name = "SETTINGS.json",
-    .exits = exits,
-    .examples = examples,
     .keeps_root = true,
-    .run = run,
+    COMMAND_TABLES,
 };

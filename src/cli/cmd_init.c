@@ -2,7 +2,6 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/shell_words.h"
-#include "base/utf8.h"
 #include "session/caller.h"
 #include "session/command.h"
 #include "session/message.h"
@@ -25,14 +24,10 @@ enum { SCRIPTS_SHOWN = 20, ANSWER_BYTES = 4096 };
 enum { OPTION_OUTPUT, OPTION_FORCE, OPTION_AS_ROOT, OPTION_COUNT };
 
 static const struct cli_option options[OPTION_COUNT] = {
-    [OPTION_OUTPUT] = {.short_name = "-o",
-                       .long_name = "--output",
-                       .argument = "DIR",
-                       .type = CLI_FOLDER,
-                       .default_text = ".",
-                       .help = "the folder for " REGISTRY " and " SETTINGS},
-    [OPTION_FORCE] = {.long_name = "--force", .help = "replace these two files where they are there"},
-    [OPTION_AS_ROOT] = {.long_name = "--as-root", .help = "under sudo: stay root instead of becoming the caller"},
+    [OPTION_OUTPUT] = VALUE_ROW("-o", "--output", "DIR", CLI_FOLDER,
+        "the folder for " REGISTRY " and " SETTINGS, .default_text = "."),
+    [OPTION_FORCE] = FLAG_ROW(NULL, "--force", "replace these two files where they are there"),
+    [OPTION_AS_ROOT] = FLAG_ROW(NULL, "--as-root", "under sudo: stay root instead of becoming the caller"),
 };
 
 /* ---- Questions, on a terminal. */
@@ -260,14 +255,8 @@ const struct cli_command cmd_init = {
     .name = "init",
     .group = CLI_GROUP_RUN,
     .summary = "write a registry and settings for a training script",
-    .usage = usage,
-    .description = description,
-    .options = options,
-    .option_count = OPTION_COUNT,
     .operand_max = SIZE_MAX,
     .operand_name = "SCRIPT",
     .stops_at_operand = true,
-    .exits = exits,
-    .examples = examples,
-    .run = run,
+    COMMAND_TABLES,
 };

@@ -8,20 +8,14 @@ static const char *const check_choices[] = {"run", NULL};
 
 static const struct cli_option options[OPTION_COUNT] = {
     [OPTION_CONFIG] = OPTION_ROW_REGISTRY("the registry to show, instead of the one that is found"),
-    [OPTION_CHECK] = {.long_name = "--check",
-                      .type = CLI_FLAG,
-                      .choices = check_choices,
-                      .help = "tell what is still missing on this machine, and how to get it; =run: start each model "
-                              "for a moment as well"},
-    [OPTION_SECONDS] = {.long_name = "--seconds",
-                        .argument = "DURATION",
-                        .type = CLI_DURATION,
-                        .low = 1,
-                        .high = 3600,
-                        .default_text = "20s",
-                        .help = "with --check=run: how long each model may run before it is ended"},
-    [OPTION_JSON] = {.long_name = "--json", .help = "as JSON"},
-    [OPTION_AS_ROOT] = {.long_name = "--as-root", .help = "under sudo, stay root"},
+    [OPTION_CHECK] = FLAG_ROW(NULL, "--check",
+        "tell what is still missing on this machine, and how to get it; =run: start each model for a moment as well",
+        .type = CLI_FLAG, .choices = check_choices),
+    [OPTION_SECONDS] = VALUE_ROW(NULL, "--seconds", "DURATION", CLI_DURATION,
+        "with --check=run: how long each model may run before it is ended",
+        .low = 1, .high = 3600, .default_text = "20s"),
+    [OPTION_JSON] = FLAG_ROW(NULL, "--json", "as JSON"),
+    [OPTION_AS_ROOT] = FLAG_ROW(NULL, "--as-root", "under sudo, stay root"),
 };
 
 static int run(const struct cli_call *call)
@@ -79,13 +73,7 @@ const struct cli_command cmd_list = {
     .name = "list",
     .group = CLI_GROUP_RUN,
     .summary = "show repositories, models and hyperparameters",
-    .usage = usage,
-    .description = description,
-    .options = options,
-    .option_count = OPTION_COUNT,
     .operand_max = 1,
     .operand_name = "REPO",
-    .exits = exits,
-    .examples = examples,
-    .run = run,
+    COMMAND_TABLES,
 };

@@ -15,7 +15,7 @@
 enum { OPTION_END, OPTION_COUNT };
 
 static const struct cli_option options[OPTION_COUNT] = {
-    [OPTION_END] = {.short_name = "-e", .long_name = "--end", .help = "it ends now; without this it begins"},
+    [OPTION_END] = FLAG_ROW("-e", "--end", "it ends now; without this it begins"),
 };
 
 static int nobody(const char *path, const char *why)
@@ -99,14 +99,8 @@ const struct cli_command cmd_mark = {
     .name = "mark",
     .group = CLI_GROUP_RUN,
     .summary = "say, from inside of a run, where an epoch begins",
-    .usage = usage,
-    .description = description,
-    .options = options,
-    .option_count = OPTION_COUNT,
     .operand_min = 1,
     .operand_max = 2,
     .operand_name = "NAME",
-    .exits = exits,
-    .examples = examples,
-    .run = run,
+    COMMAND_TABLES,
 };

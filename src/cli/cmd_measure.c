@@ -245,24 +245,13 @@ static int run(const struct cli_call *call)
 }
 
 static const struct cli_option options[OPTION_COUNT] = {
-    [OPTION_GPUS] = {.long_name = "--gpus",
-                     .argument = "LIST",
-                     .type = CLI_TEXT,
-                     .help = "these: numbers or UUIDs, by commas, or all; else those that CUDA_VISIBLE_DEVICES shows"},
-    [OPTION_PID] = {.short_name = "-p",
-                    .long_name = "--pid",
-                    .argument = "PID",
-                    .type = CLI_INT,
-                    .low = 1,
-                    .high = INT_MAX,
-                    .help = "until this process has ended; it may be anybody's, and is not touched"},
-    [OPTION_FOR] = {.long_name = "--for",
-                    .argument = "DURATION",
-                    .type = CLI_DURATION,
-                    .low = 0.1,
-                    .high = 31536000,
-                    .help = "so long at most: 60s, 10m, 2h"},
-    [OPTION_JSON] = {.long_name = "--json", .help = "as JSON"},
+    [OPTION_GPUS] = VALUE_ROW(NULL, "--gpus", "LIST", CLI_TEXT,
+        "these: numbers or UUIDs, by commas, or all; else those that CUDA_VISIBLE_DEVICES shows"),
+    [OPTION_PID] = VALUE_ROW("-p", "--pid", "PID", CLI_INT,
+        "until this process has ended; it may be anybody's, and is not touched", .low = 1, .high = INT_MAX),
+    [OPTION_FOR] = VALUE_ROW(NULL, "--for", "DURATION", CLI_DURATION,
+        "so long at most: 60s, 10m, 2h", .low = 0.1, .high = 31536000),
+    [OPTION_JSON] = FLAG_ROW(NULL, "--json", "as JSON"),
 };
 
 static const char *const usage[] = {"measure [--gpus LIST] [--pid PID] [--for DURATION] [--json]", NULL};
@@ -293,12 +282,6 @@ const struct cli_command cmd_measure = {
     .name = "measure",
     .group = CLI_GROUP_MEASURE,
     .summary = "the energy of what runs here already",
-    .usage = usage,
-    .description = description,
-    .options = options,
-    .option_count = OPTION_COUNT,
-    .exits = exits,
-    .examples = examples,
     .keeps_root = true,
-    .run = run,
+    COMMAND_TABLES,
 };

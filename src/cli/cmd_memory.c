@@ -1,13 +1,11 @@
 /* memory: a PyTorch memory snapshot explained, and replayed under other settings. */
 #include "base/fs.h"
 #include "base/json.h"
-#include "base/mem.h"
 #include "session/command.h"
 #include "report/memory.h"
 #include "session/message.h"
 #include "plan/config/size.h"
 
-#include <fcntl.h>
 #include <string.h>
 
 enum {
@@ -134,55 +132,32 @@ static int run(const struct cli_call *call)
 }
 
 static const struct cli_option options[OPTION_COUNT] = {
-    [OPTION_WHAT_IF] = {.short_name = "-w",
-                        .long_name = "--what-if",
-                        .argument = "CONF",
-                        .type = CLI_TEXT,
-                        .repeats = true,
-                        .help = "replay under this PYTORCH_CUDA_ALLOC_CONF; can be given several times"},
-    [OPTION_CAP] = {.long_name = "--cap",
-                    .argument = "SIZE",
-                    .type = CLI_TEXT,
-                    .help = "replay with so much for PyTorch at most: 10GiB, 23000 MiB"},
-    [OPTION_RECOMMEND] = {.long_name = "--recommend",
-                          .help = "search the settings, and the smallest GPU that is enough"},
-    [OPTION_RECORDED_CAP] = {.long_name = "--recorded-cap",
-                             .argument = "SIZE",
-                             .type = CLI_TEXT,
-                             .help = "the cap that the training itself ran under; the snapshot does not say"},
-    [OPTION_DEVICE] = {.short_name = "-d",
-                       .long_name = "--device",
-                       .argument = "GPU",
-                       .type = CLI_INT,
-                       .low = 0,
-                       .high = 4095,
-                       .help = "this GPU of the snapshot; else the one with most in it"},
-    [OPTION_ROWS] = {.long_name = "--rows",
-                     .argument = "N",
-                     .type = CLI_INT,
-                     .low = 1,
-                     .high = 1000000,
-                     .default_text = "8",
-                     .help = "rows of each list"},
-    [OPTION_HTML] = {.long_name = "--html",
-                     .argument = "FILE",
-                     .type = CLI_FILE,
-                     .help = "also write a page with a map of the segments"},
-    [OPTION_JSON] = {.long_name = "--json", .help = "as JSON"},
+    [OPTION_WHAT_IF] = VALUE_ROW("-w", "--what-if", "CONF", CLI_TEXT,
+        "replay under this PYTORCH_CUDA_ALLOC_CONF; can be given several times", .repeats = true),
+    [OPTION_CAP] = VALUE_ROW(NULL, "--cap", "SIZE", CLI_TEXT,
+        "replay with so much for PyTorch at most: 10GiB, 23000 MiB"),
+    [OPTION_RECOMMEND] = FLAG_ROW(NULL, "--recommend", "search the settings, and the smallest GPU that is enough"),
+    [OPTION_RECORDED_CAP] = VALUE_ROW(NULL, "--recorded-cap", "SIZE", CLI_TEXT,
+        "the cap that the training itself ran under; the snapshot does not say"),
+    [OPTION_DEVICE] = VALUE_ROW("-d", "--device", "GPU", CLI_INT,
+        "this GPU of the snapshot; else the one with most in it", .low = 0, .high = 4095),
+    [OPTION_ROWS] = VALUE_ROW(NULL, "--rows", "N", CLI_INT,
+        "rows of each list", .low = 1, .high = 1000000, .default_text = "8"),
+    [OPTION_HTML] = VALUE_ROW(NULL, "--html", "FILE", CLI_FILE, "also write a page with a map of the segments"),
+    [OPTION_JSON] = FLAG_ROW(NULL, "--json", "as JSON"),
 };
 
 static const char *const usage[] = {"memory SNAPSHOT.pickle [--what-if CONF]... [--cap SIZE] [--recommend]",
                                     "memory SNAPSHOT.pickle --html FILE", NULL};
 
 static const char *const description[] = {
-    "Explains a PyTorch memory snapshot (torch.cuda.memory._dump_snapshot()): what is allocated, reserved, fragmented, "
-    "what was alive at the peak and at the end, and whether memory grows. Nothing of the file is executed.",
-    "With --what-if and --cap it replays the recorded requests through a model of PyTorch's allocator: the memory they "
-    "would have reserved, and whether and where they would have run out. Before that it replays the record itself and "
-    "says whether the model gave every recorded event.",
+    "Explains a PyTorch memory snapshot (torch.cuda.memory._dump_snapshot()): what is allocated, reserved, "
+    "fragmented, what was alive at the peak and at the end, and whether memory grows. Nothing of the file is executed.",
+    "With --what-if and --cap it replays the recorded requests through a model of PyTorch's allocator: the memory "
+    "they would have reserved, and whether and where they would have run out. Before that it replays the record "
+    "itself and says whether the model gave every recorded event.",
     "A record that begins with the training (torch.cuda.memory._record_memory_history() at its start) is replayed "
-    "best. "
-    "Compressed files must be unpacked first.",
+    "best. Compressed files must be unpacked first.",
     NULL};
 
 static const char *const exits[] = {"0", "told; whatever was tried fits, or may",
@@ -203,14 +178,8 @@ const struct cli_command cmd_memory = {
     .name = "memory",
     .group = CLI_GROUP_MEMORY,
     .summary = "where a training's GPU memory went, and what would have helped",
-    .usage = usage,
-    .description = description,
-    .options = options,
-    .option_count = OPTION_COUNT,
     .operand_min = 1,
     .operand_max = 1,
     .operand_name = "SNAPSHOT.pickle",
-    .exits = exits,
-    .examples = examples,
-    .run = run,
+    COMMAND_TABLES,
 };

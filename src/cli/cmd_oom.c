@@ -1,5 +1,4 @@
 /* oom: finds out-of-memory messages in logs and says why, and what would help. */
-#include "base/cleanup.h"
 #include "base/json.h"
 #include "session/command.h"
 #include "session/message.h"
@@ -14,11 +13,9 @@ enum { OPTION_CONF, OPTION_JSON, OPTION_COUNT };
 enum { NARROWEST = 60, WIDEST = 100 };
 
 static const struct cli_option options[OPTION_COUNT] = {
-    [OPTION_CONF] = {.long_name = "--alloc-conf",
-                     .argument = "CONF",
-                     .type = CLI_TEXT,
-                     .help = "PYTORCH_CUDA_ALLOC_CONF that the program ran with"},
-    [OPTION_JSON] = {.long_name = "--json", .help = "as JSON"},
+    [OPTION_CONF] = VALUE_ROW(NULL, "--alloc-conf", "CONF", CLI_TEXT,
+        "PYTORCH_CUDA_ALLOC_CONF that the program ran with"),
+    [OPTION_JSON] = FLAG_ROW(NULL, "--json", "as JSON"),
 };
 
 static size_t width_here(void)
@@ -75,11 +72,10 @@ static const char *const usage[] = {"oom [FILE|FOLDER|-] [--alloc-conf CONF] [--
 static const char *const description[] = {
     "Finds out-of-memory messages of GPUs in a log of any size: of PyTorch (all versions), TensorFlow, JAX, CuPy and "
     "CUDA itself; broken over lines, as a list, from several ranks, among progress bars and colours. Says for each "
-    "what "
-    "had the memory, why there was not enough, with the numbers, and what would help, at which cost.",
+    "what had the memory, why there was not enough, with the numbers, and what would help, at which cost.",
     "FOLDER is an experiment's folder or a run's: each attempt's training.log is read, and with it what "
-    "experiment.json "
-    "knows of allocator setting and memory per epoch. Without an argument, or with -, standard input is read.",
+    "experiment.json knows of allocator setting and memory per epoch. Without an argument, or with -, standard input "
+    "is read.",
     NULL};
 
 static const char *const exits[] = {"0", "found at least one message", "1", "found none",
@@ -98,13 +94,7 @@ const struct cli_command cmd_oom = {
     .name = "oom",
     .group = CLI_GROUP_MEMORY,
     .summary = "say why a GPU's memory ran out, from a log",
-    .usage = usage,
-    .description = description,
-    .options = options,
-    .option_count = OPTION_COUNT,
     .operand_max = 1,
     .operand_name = "FILE",
-    .exits = exits,
-    .examples = examples,
-    .run = run,
+    COMMAND_TABLES,
 };

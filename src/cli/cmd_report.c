@@ -36,32 +36,21 @@ enum {
 static const char *const languages[] = {"en", "zh", NULL};
 
 static const struct cli_option options[OPTION_COUNT] = {
-    [OPTION_OUTPUT] = {.short_name = "-o",
-                       .long_name = "--output",
-                       .argument = "FILE",
-                       .type = CLI_FILE,
-                       .help = "where the page is written, instead of report.html in the folder"},
-    [OPTION_LANG] = {.long_name = "--lang",
-                     .argument = "LANGUAGE",
-                     .type = CLI_CHOICE,
-                     .choices = languages,
-                     .help = "of the page: en or zh, instead of what LANG asks for"},
+    [OPTION_OUTPUT] = VALUE_ROW("-o", "--output", "FILE", CLI_FILE,
+        "where the page is written, instead of report.html in the folder"),
+    [OPTION_LANG] = VALUE_ROW(NULL, "--lang", "LANGUAGE", CLI_CHOICE,
+        "of the page: en or zh, instead of what LANG asks for", .choices = languages),
     [OPTION_CARBON] = OPTION_ROW_CARBON("grams of CO2e per kWh where this ran: adds what the GPU energies are worth"),
-    [OPTION_SNAPSHOTS] = {.long_name = "--snapshots",
-                          .help =
-                              "also write the analysis of each memory snapshot beside it, which the page then links"},
-    [OPTION_FOLLOW] = {.long_name = "--follow",
-                       .help = "write the page anew as long as the run goes on; in the browser it reloads itself"},
-    [OPTION_EVERY] = {.long_name = "--every",
-                      .argument = "DURATION",
-                      .type = CLI_DURATION,
-                      .low = 0.5,
-                      .high = 3600,
-                      .default_text = "5s",
-                      .help = "with --follow: how long between two pages; more where writing one takes long"},
-    [OPTION_FORCE] = {.long_name = "--force",
-                      .help = "in a folder that is no run's: replace a report.html that this program did not write"},
-    [OPTION_AS_ROOT] = {.long_name = "--as-root", .help = "under sudo, stay root"},
+    [OPTION_SNAPSHOTS] = FLAG_ROW(NULL, "--snapshots",
+        "also write the analysis of each memory snapshot beside it, which the page then links"),
+    [OPTION_FOLLOW] = FLAG_ROW(NULL, "--follow",
+        "write the page anew as long as the run goes on; in the browser it reloads itself"),
+    [OPTION_EVERY] = VALUE_ROW(NULL, "--every", "DURATION", CLI_DURATION,
+        "with --follow: how long between two pages; more where writing one takes long",
+        .low = 0.5, .high = 3600, .default_text = "5s"),
+    [OPTION_FORCE] = FLAG_ROW(NULL, "--force",
+        "in a folder that is no run's: replace a report.html that this program did not write"),
+    [OPTION_AS_ROOT] = FLAG_ROW(NULL, "--as-root", "under sudo, stay root"),
 };
 
 static json_t *read_study(const char *dir, struct dataset *dataset, struct err *err)
@@ -168,15 +157,13 @@ static const char *const usage[] = {"report DIR [-o FILE] [options]",
 static const char *const description[] = {
     "Writes a run as one HTML file that needs no network and no other file: how many experiments passed all checks, "
     "the run in time with its power and memory, metrics against hyperparameters, a table to sort and filter, the "
-    "curves, epochs and log's end of "
-    "each experiment, the spread among runs of a model, energy against quality, and what each hyperparameter does to "
-    "both. DIR is a run of this "
-    "program, also a live one, or a results "
-    "folder in the study's layout, which is judged as 'audit' does. Nothing is changed but that file (and, with "
-    "--snapshots, the analyses of memory snapshots, each made by a process of its own with limits).",
+    "curves, epochs and log's end of each experiment, the spread among runs of a model, energy against quality, and "
+    "what each hyperparameter does to both. DIR is a run of this program, also a live one, or a results folder in the "
+    "study's layout, which is judged as 'audit' does. Nothing is changed but that file (and, with --snapshots, the "
+    "analyses of memory snapshots, each made by a process of its own with limits).",
     "'run' writes it when it ends. With --follow the page of a run that is under way is written anew every 5 s "
-    "(--every) until the run ends or "
-    "Ctrl-C is pressed, and reloads itself in the browser; where the run's program has died, that is said.",
+    "(--every) until the run ends or Ctrl-C is pressed, and reloads itself in the browser; where the run's program "
+    "has died, that is said.",
     NULL};
 
 static const char *const exits[] = {"0",   "written",
@@ -200,14 +187,8 @@ const struct cli_command cmd_report = {
     .name = "report",
     .group = CLI_GROUP_JUDGE,
     .summary = "write a run as a page for the browser",
-    .usage = usage,
-    .description = description,
-    .options = options,
-    .option_count = OPTION_COUNT,
     .operand_min = 1,
     .operand_max = 1,
     .operand_name = "DIR",
-    .exits = exits,
-    .examples = examples,
-    .run = run,
+    COMMAND_TABLES,
 };

@@ -55,111 +55,56 @@ enum {
 };
 
 static const struct cli_option options[OPTION_COUNT] = {
-    [OPTION_SETTINGS] = {.short_name = "-ec",
-                         .long_name = "--experiment-config",
-                         .argument = "FILE",
-                         .type = CLI_FILE,
-                         .help = "the settings: what to run"},
-    [OPTION_REPO] = {.short_name = "-r",
-                     .long_name = "--repo",
-                     .argument = "REPO",
-                     .type = CLI_TEXT,
-                     .help = "without settings: the repository to train"},
-    [OPTION_MODEL] = {.short_name = "-m",
-                      .long_name = "--model",
-                      .argument = "MODEL",
-                      .type = CLI_TEXT,
-                      .help = "without settings: its model"},
-    [OPTION_MUTATE] = {.short_name = "-mt",
-                       .long_name = "--mutate",
-                       .argument = "NAMES",
-                       .type = CLI_TEXT,
-                       .help =
-                           "without settings: the hyperparameters to mutate, as a,b,c or all; not given: none, each "
-                           "run takes the defaults"},
-    [OPTION_RUNS] = {.short_name = "-n",
-                     .long_name = "--runs",
-                     .argument = "RUNS",
-                     .type = CLI_INT,
-                     .low = 0,
-                     .high = 1000000,
-                     .help = "how many experiments; 1 when not given; with settings: runs_per_config of the file and of "
-                             "each entry that does not say 0"},
+    [OPTION_SETTINGS] = VALUE_ROW("-ec", "--experiment-config", "FILE", CLI_FILE, "the settings: what to run"),
+    [OPTION_REPO] = VALUE_ROW("-r", "--repo", "REPO", CLI_TEXT, "without settings: the repository to train"),
+    [OPTION_MODEL] = VALUE_ROW("-m", "--model", "MODEL", CLI_TEXT, "without settings: its model"),
+    [OPTION_MUTATE] = VALUE_ROW("-mt", "--mutate", "NAMES", CLI_TEXT,
+        "without settings: the hyperparameters to mutate, as a,b,c or all; not given: none, each run takes the "
+        "defaults"),
+    [OPTION_RUNS] = VALUE_ROW("-n", "--runs", "RUNS", CLI_INT,
+        "how many experiments; 1 when not given; with settings: runs_per_config of the file and of each entry that "
+        "does not say 0", .low = 0, .high = 1000000),
     [OPTION_SET] = OPTION_ROW_SET,
-    [OPTION_GOVERNOR] = {.short_name = "-g",
-                         .long_name = "--governor",
-                         .argument = "GOVERNOR",
-                         .type = CLI_TEXT,
-                         .help = "without settings: the CPU frequency governor that is set meanwhile"},
-    [OPTION_MAX_RETRIES] = {.short_name = "-mr",
-                            .long_name = "--max-retries",
-                            .argument = "MAX_RETRIES",
-                            .type = CLI_INT,
-                            .low = 0,
-                            .high = 1000,
-                            .help = "without settings: how often a failed experiment is tried again; 2 when not given"},
+    [OPTION_GOVERNOR] = VALUE_ROW("-g", "--governor", "GOVERNOR", CLI_TEXT,
+        "without settings: the CPU frequency governor that is set meanwhile"),
+    [OPTION_MAX_RETRIES] = VALUE_ROW("-mr", "--max-retries", "MAX_RETRIES", CLI_INT,
+        "without settings: how often a failed experiment is tried again; 2 when not given", .low = 0, .high = 1000),
     [OPTION_CONFIG] = OPTION_ROW_REGISTRY(OPTION_REGISTRY_OF_PLAN),
     [OPTION_SEED] = OPTION_ROW_SEED(OPTION_SEED_OF_PLAN),
-    [OPTION_LIST] = {.short_name = "-l",
-                     .long_name = "--list",
-                     .help = "show what the registry offers, and run nothing"},
+    [OPTION_LIST] = FLAG_ROW("-l", "--list", "show what the registry offers, and run nothing"),
     [OPTION_STRICT] = OPTION_ROW_STRICT,
-    [OPTION_DRY_RUN] = {.long_name = "--dry-run",
-                        .help = "show the whole plan with every command line, make every check that a run makes before "
-                                "it begins, and run nothing"},
+    [OPTION_DRY_RUN] = FLAG_ROW(NULL, "--dry-run",
+        "show the whole plan with every command line, make every check that a run makes before it begins, and run "
+        "nothing"),
     [OPTION_OUTPUT] = OPTION_ROW_RESULTS("the folder in which the run gets its own"),
-    [OPTION_RESUME] = {.long_name = "--resume",
-                       .argument = "RUN_DIR",
-                       .type = CLI_FOLDER,
-                       .help = "finish the plan of a run that was interrupted"},
-    [OPTION_RERUN] = {.long_name = "--rerun",
-                      .argument = "WHICH",
-                      .type = CLI_TEXT,
-                      .help = "do again what of a run is failed, unverified, suspect or contaminated, or experiments by their ids, with "
-                              "commas between, and no others"},
-    [OPTION_RERUN_UNCLEAN] = {.long_name = "--rerun-contaminated",
-                      .argument = "RUN_DIR",
-                      .type = CLI_FOLDER,
-                      .help = "repeat the experiments of a run whose verdict is not clean, and no others"},
-    [OPTION_TASK] = {.long_name = "--task",
-                     .argument = "NUMBER",
-                     .type = CLI_INT,
-                     .low = 1,
-                     .high = 1000000,
-                     .help = "do this experiment of a run that 'submit' made, as a task of Slurm does"},
-    [OPTION_QUIET] = {.short_name = "-q", .long_name = "--quiet", .help = "only the closing table, and errors"},
-    [OPTION_VERBOSE] = {.short_name = "-v",
-                        .long_name = "--verbose",
-                        .help = "on a terminal: say each time that a GPU was free, that its memory came back and how long it cooled, not "
-                                "only the first time"},
-    [OPTION_JSON] = {.long_name = "--json",
-                     .help = "each event as a line of JSON on standard output, and nothing else there"},
+    [OPTION_RESUME] = VALUE_ROW(NULL, "--resume", "RUN_DIR", CLI_FOLDER,
+        "finish the plan of a run that was interrupted"),
+    [OPTION_RERUN] = VALUE_ROW(NULL, "--rerun", "WHICH", CLI_TEXT,
+        "do again what of a run is failed, unverified, suspect or contaminated, or experiments by their ids, with "
+        "commas between, and no others"),
+    [OPTION_RERUN_UNCLEAN] = VALUE_ROW(NULL, "--rerun-contaminated", "RUN_DIR", CLI_FOLDER,
+        "repeat the experiments of a run whose verdict is not clean, and no others"),
+    [OPTION_TASK] = VALUE_ROW(NULL, "--task", "NUMBER", CLI_INT,
+        "do this experiment of a run that 'submit' made, as a task of Slurm does", .low = 1, .high = 1000000),
+    [OPTION_QUIET] = FLAG_ROW("-q", "--quiet", "only the closing table, and errors"),
+    [OPTION_VERBOSE] = FLAG_ROW("-v", "--verbose",
+        "on a terminal: say each time that a GPU was free, that its memory came back and how long it cooled, not "
+        "only the first time"),
+    [OPTION_JSON] = FLAG_ROW(NULL, "--json", "each event as a line of JSON on standard output, and nothing else there"),
     [OPTION_CONTAINMENT] = OPTION_ROW_CONTAINMENT("LAYER", "what holds a job's processes together"),
     [OPTION_GPU_LOCK] = OPTION_ROW_GPU_LOCK("wait", "when another run holds a GPU that the jobs will see"),
-    [OPTION_GPUS] = {.long_name = "--gpus",
-                     .argument = "GPUS",
-                     .type = CLI_TEXT,
-                     .help = "the GPUs of the run: all, none, or numbers and UUIDs as 0,2; over what the settings say"},
-    [OPTION_ENERGY_BUDGET] = {.long_name = "--energy-budget",
-                              .argument = "ENERGY",
-                              .type = CLI_TEXT,
-                              .help = "what all trainings of the run may use together, as '20 kWh'; over what the settings say"},
-    [OPTION_TIME_BUDGET] = {.long_name = "--time-budget",
-                            .argument = "DURATION",
-                            .type = CLI_DURATION,
-                            .low = 1,
-                            .high = 31622400,
-                            .unit = "seconds",
-                            .help = "how long all sessions of the run may take together, as 8h; over what the settings say"},
-    [OPTION_CARBON_BUDGET] = {.long_name = "--carbon-budget",
-                              .argument = "MASS",
-                              .type = CLI_TEXT,
-                              .help = "an energy budget by its CO2, as '5 kg'; over what the settings say"},
-    [OPTION_CARBON_INTENSITY] = {.long_name = "--carbon-intensity",
-                                 .argument = "INTENSITY",
-                                 .type = CLI_TEXT,
-                                 .help = "of the electricity, for a carbon budget, as '380 g/kWh'; over what the settings say"},
-    [OPTION_AS_ROOT] = {.long_name = "--as-root", .help = "under sudo: stay root instead of becoming the caller"},
+    [OPTION_GPUS] = VALUE_ROW(NULL, "--gpus", "GPUS", CLI_TEXT,
+        "the GPUs of the run: all, none, or numbers and UUIDs as 0,2; over what the settings say"),
+    [OPTION_ENERGY_BUDGET] = VALUE_ROW(NULL, "--energy-budget", "ENERGY", CLI_TEXT,
+        "what all trainings of the run may use together, as '20 kWh'; over what the settings say"),
+    [OPTION_TIME_BUDGET] = VALUE_ROW(NULL, "--time-budget", "DURATION", CLI_DURATION,
+        "how long all sessions of the run may take together, as 8h; over what the settings say",
+        .low = 1, .high = 31622400, .unit = "seconds"),
+    [OPTION_CARBON_BUDGET] = VALUE_ROW(NULL, "--carbon-budget", "MASS", CLI_TEXT,
+        "an energy budget by its CO2, as '5 kg'; over what the settings say"),
+    [OPTION_CARBON_INTENSITY] = VALUE_ROW(NULL, "--carbon-intensity", "INTENSITY", CLI_TEXT,
+        "of the electricity, for a carbon budget, as '380 g/kWh'; over what the settings say"),
+    [OPTION_AS_ROOT] = FLAG_ROW(NULL, "--as-root", "under sudo: stay root instead of becoming the caller"),
 };
 
 /* The options that say what to plan: none of them goes with those that go on with an earlier run. */
@@ -550,52 +495,47 @@ static const char *const usage[] = {
 
 static const char *const description[] = {
     "Plans the experiments that the settings describe, checks everything, then runs them one after the other, each "
-    "with its retries and pauses. Each run gets its own folder, DIR/run_YYYYMMDD_HHMMSS, with summary.csv, one "
-    "folder per experiment, and the journal run.db.",
+    "with its retries and pauses. Each run gets its own folder, DIR/run_YYYYMMDD_HHMMSS, with summary.csv, one folder "
+    "per experiment, and the journal run.db.",
     "All mistakes in settings and registry are told at once, before anything runs. The registry is the one given by "
     "--config, or named by the key \"registry\" of the settings, or models_config.json or registry.json beside the "
     "settings, in ./mutation, in the working folder, in ./config, or the one that came with the program.",
-    "A training script in place of the settings needs no files: run train.py --lr 0.1,0.01 --seed 1..3 runs every combination. Options "
-    "of run come before the script; those behind it are the script's: values with commas between, integers as 1..3, or one value, and "
-    "switches without a value. The script is started once with --help (see init) to know them. The run's folder keeps the registry "
-    "and settings that were made; run DIR/settings.json repeats it.",
+    "A training script in place of the settings needs no files: run train.py --lr 0.1,0.01 --seed 1..3 runs every "
+    "combination. Options of run come before the script; those behind it are the script's: values with commas "
+    "between, integers as 1..3, or one value, and switches without a value. The script is started once with --help "
+    "(see init) to know them. The run's folder keeps the registry and settings that were made; run DIR/settings.json "
+    "repeats it.",
     "--dry-run shows the plan and ends with the code with which the run would be refused: mistakes, scripts and "
-    "interpreters that are not there, GPUs, containment, the folder of the results. What only doing it can tell is not "
-    "checked: room on the disk, the CPU frequency governor, what each GPU does before an experiment, and with "
-    "--gpu-lock "
-    "wait, who holds it.",
+    "interpreters that are not there, GPUs, containment, the folder of the results. What only doing it can tell is "
+    "not checked: room on the disk, the CPU frequency governor, what each GPU does before an experiment, and with "
+    "--gpu-lock wait, who holds it.",
     "Ctrl-C ends the job, records the experiment as interrupted and stops; a second Ctrl-C stops at once. A lost "
     "terminal does not stop a run. An interrupted run is finished by --resume.",
     "Each result gets a verdict from the evidence that was found: clean, unverified, suspect or contaminated; "
-    "summary_safe.csv "
-    "holds the "
-    "clean rows. --rerun-contaminated repeats the others in the same run: each keeps its row until its new result has "
-    "come, "
-    "and what it was before stays in its folder as an earlier attempt. Interrupted, it is finished by --resume, or by "
-    "--rerun-contaminated again. --rerun WHICH repeats in the same way what is failed, unverified, suspect or contaminated, or the "
-    "experiments with these ids: --rerun failed,suspect or --rerun repo_model_003.",
-    "Where a run's folder is asked for, latest is the newest run_* in ./results; a folder that is called latest is ./latest.",
-    "A run may have budgets (energy_budget, time_budget, carbon_budget in the settings, or the options): no experiment begins that what "
-    "is left does not suffice for by the mean of those that succeeded, and when a budget is used up, what is under way is ended as "
-    "interrupted. The exit code is 4; --resume counts what earlier sessions used, and takes a larger budget.",
+    "summary_safe.csv holds the clean rows. --rerun-contaminated repeats the others in the same run: each keeps its "
+    "row until its new result has come, and what it was before stays in its folder as an earlier attempt. "
+    "Interrupted, it is finished by --resume, or by --rerun-contaminated again. --rerun WHICH repeats in the same way "
+    "what is failed, unverified, suspect or contaminated, or the experiments with these ids: --rerun failed,suspect "
+    "or --rerun repo_model_003.",
+    "Where a run's folder is asked for, latest is the newest run_* in ./results; a folder that is called latest is "
+    "./latest.",
+    "A run may have budgets (energy_budget, time_budget, carbon_budget in the settings, or the options): no "
+    "experiment begins that what is left does not suffice for by the mean of those that succeeded, and when a budget "
+    "is used up, what is under way is ended as interrupted. The exit code is 4; --resume counts what earlier sessions "
+    "used, and takes a larger budget.",
     "On several GPUs as many experiments run at the same time, each on a GPU of its own, which is all that its jobs "
-    "see "
-    "(gpus_per_experiment in the settings: how many each gets, or \"all\"). --gpus says which GPUs the run takes; "
-    "never more "
-    "than CUDA_VISIBLE_DEVICES or the Slurm allocation allow. Each of them has processors of its own, near its GPU "
-    "(cpu_sets in the settings).",
+    "see (gpus_per_experiment in the settings: how many each gets, or \"all\"). --gpus says which GPUs the run takes; "
+    "never more than CUDA_VISIBLE_DEVICES or the Slurm allocation allow. Each of them has processors of its own, near "
+    "its GPU (cpu_sets in the settings).",
     "Two runs never use one GPU at once: a run takes the locks of the GPUs that its jobs will see "
-    "(CUDA_VISIBLE_DEVICES; "
-    "all when that is not set) and keeps them to its end. When somebody else has one, it says who, and waits (for a "
-    "run "
-    "7 days at most, for anything else 10 minutes; then it ends with 3); with "
-    "--gpu-lock refuse it ends with 3. Without NVIDIA GPUs there is nothing to lock.",
+    "(CUDA_VISIBLE_DEVICES; all when that is not set) and keeps them to its end. When somebody else has one, it says "
+    "who, and waits (for a run 7 days at most, for anything else 10 minutes; then it ends with 3); with --gpu-lock "
+    "refuse it ends with 3. Without NVIDIA GPUs there is nothing to lock.",
     "Under sudo, the program and all jobs run as the user who called sudo, with that user's groups, home, environment "
     "and PATH (sudo's own record of them, else those of the calling shell, else a safe default), so that all files "
     "are theirs. --as-root opts out.",
     "Options may be shortened as long as they stay unambiguous, and values may be attached: --runs=5, -n5.",
-    NULL,
-};
+    NULL};
 
 static const char *const exits[] = {
     "0",
@@ -632,15 +572,9 @@ const struct cli_command cmd_run = {
     .name = "run",
     .group = CLI_GROUP_RUN,
     .summary = "run the experiments of a settings file, or of a script",
-    .usage = usage,
-    .description = description,
-    .options = options,
-    .option_count = OPTION_COUNT,
     .operand_max = 1,
     .operand_name = "SETTINGS.json",
     .ends_options = script_is_one,
-    .exits = exits,
-    .examples = examples,
     .keeps_root = true,
-    .run = run,
+    COMMAND_TABLES,
 };

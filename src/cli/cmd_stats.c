@@ -25,29 +25,20 @@ enum {
 };
 
 static const struct cli_option options[OPTION_COUNT] = {
-    [OPTION_JSON] = {.long_name = "--json", .help = "as JSON"},
-    [OPTION_CSV] = {.long_name = "--csv", .help = "as CSV, a row for each quantity of each model and mode"},
+    [OPTION_JSON] = FLAG_ROW(NULL, "--json", "as JSON"),
+    [OPTION_CSV] = FLAG_ROW(NULL, "--csv", "as CSV, a row for each quantity of each model and mode"),
     [OPTION_VERDICTS] =
         OPTION_ROW_VERDICTS("which experiments count: those with a clean verdict, those not contaminated, or all"),
-    [OPTION_PRECISION] = {.long_name = "--precision",
-                          .argument = "PERCENT",
-                          .type = CLI_INT,
-                          .low = 1,
-                          .high = 100,
-                          .default_text = "5",
-                          .help = "half-width wanted of the mean energy, for the number of repeats"},
-    [OPTION_INTERACTIONS] = {.long_name = "--interactions",
-                             .help = "whether the effect of a hyperparameter depends on another, of each two"},
-    [OPTION_SEED] = {.long_name = "--seed",
-                     .argument = "N",
-                     .type = CLI_INT,
-                     .low = 0,
-                     .high = 9007199254740991.0,
-                     .default_text = "1",
-                     .help = "of the random orders that p values above 9 runs are of"},
+    [OPTION_PRECISION] = VALUE_ROW(NULL, "--precision", "PERCENT", CLI_INT,
+        "half-width wanted of the mean energy, for the number of repeats", .low = 1, .high = 100, .default_text = "5"),
+    [OPTION_INTERACTIONS] = FLAG_ROW(NULL, "--interactions",
+        "whether the effect of a hyperparameter depends on another, of each two"),
+    [OPTION_SEED] = VALUE_ROW(NULL, "--seed", "N", CLI_INT,
+        "of the random orders that p values above 9 runs are of",
+        .low = 0, .high = 9007199254740991.0, .default_text = "1"),
     [OPTION_CARBON] =
         OPTION_ROW_CARBON("grams of CO2e per kWh where this ran: adds gpu_co2e_g, what the GPU energies are worth"),
-    [OPTION_AS_ROOT] = {.long_name = "--as-root", .help = "under sudo, stay root"},
+    [OPTION_AS_ROOT] = FLAG_ROW(NULL, "--as-root", "under sudo, stay root"),
 };
 
 static int run(const struct cli_call *call)
@@ -114,14 +105,8 @@ const struct cli_command cmd_stats = {
     .name = "stats",
     .group = CLI_GROUP_JUDGE,
     .summary = "figures of a results folder, with intervals",
-    .usage = usage,
-    .description = description,
-    .options = options,
-    .option_count = OPTION_COUNT,
     .operand_min = 1,
     .operand_max = SIZE_MAX,
     .operand_name = "DIR",
-    .exits = exits,
-    .examples = examples,
-    .run = run,
+    COMMAND_TABLES,
 };

@@ -16,7 +16,6 @@
 
 #include <ctype.h>
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -42,21 +41,15 @@ static const struct cli_option options[OPTION_COUNT] = {
     [OPTION_STRICT] = OPTION_ROW_STRICT,
     [OPTION_SET] = OPTION_ROW_SET,
     [OPTION_OUTPUT] = OPTION_ROW_RESULTS("the folder in which the run gets its own; every machine must see it"),
-    [OPTION_AT_ONCE] = {.long_name = "--at-once",
-                        .argument = "TASKS",
-                        .type = CLI_INT,
-                        .low = 1,
-                        .high = 1000000,
-                        .help = "so many tasks at the same time at most"},
-    [OPTION_DRY_RUN] = {.long_name = "--dry-run", .help = "print the script for sbatch, and submit nothing"},
-    [OPTION_RESUME] = {.long_name = "--resume",
-                       .argument = "RUN_DIR",
-                       .type = CLI_FOLDER,
-                       .help = "submit what is missing of a submitted run, and no more"},
-    [OPTION_RERUN] = {.long_name = "--rerun-contaminated",
-                      .help = "with --resume: submit the experiments anew whose verdict is not clean, and no others"},
-    [OPTION_JSON] = {.long_name = "--json", .help = "each submitted array as a line of JSON"},
-    [OPTION_AS_ROOT] = {.long_name = "--as-root", .help = "under sudo: stay root instead of becoming the caller"},
+    [OPTION_AT_ONCE] = VALUE_ROW(NULL, "--at-once", "TASKS", CLI_INT,
+        "so many tasks at the same time at most", .low = 1, .high = 1000000),
+    [OPTION_DRY_RUN] = FLAG_ROW(NULL, "--dry-run", "print the script for sbatch, and submit nothing"),
+    [OPTION_RESUME] = VALUE_ROW(NULL, "--resume", "RUN_DIR", CLI_FOLDER,
+        "submit what is missing of a submitted run, and no more"),
+    [OPTION_RERUN] = FLAG_ROW(NULL, "--rerun-contaminated",
+        "with --resume: submit the experiments anew whose verdict is not clean, and no others"),
+    [OPTION_JSON] = FLAG_ROW(NULL, "--json", "each submitted array as a line of JSON"),
+    [OPTION_AS_ROOT] = FLAG_ROW(NULL, "--as-root", "under sudo: stay root instead of becoming the caller"),
 };
 
 static char *absolute_of(const char *path)
@@ -263,14 +256,12 @@ static const char *const usage[] = {
 
 static const char *const description[] = {
     "Plans the experiments as 'run' does, writes the run's folder, and hands them to Slurm as one array job with a "
-    "task "
-    "for each. Each task checks its GPU before and after, keeps its own journal, and proves that nothing is left. "
-    "The "
-    "folder must be on a file system that all machines see.",
+    "task for each. Each task checks its GPU before and after, keeps its own journal, and proves that nothing is "
+    "left. The folder must be on a file system that all machines see.",
     "What follows -- is for sbatch, and counts over the script's own lines: a partition, GPUs, a dependency, a time "
     "limit. Without one the time limit comes from the timeouts of the settings, and where the cluster deals out GPUs "
-    "a task asks for as many as 'gpus_per_experiment' says. After a node's failure, a preemption or 'scontrol requeue' "
-    "a task begins again and goes on with what it had recorded.",
+    "a task asks for as many as 'gpus_per_experiment' says. After a node's failure, a preemption or 'scontrol "
+    "requeue' a task begins again and goes on with what it had recorded.",
     "'collect' makes run.db, summary.csv and all that other commands read of a run, at any time. --resume collects, "
     "then submits what neither is done nor in the queue. With --rerun-contaminated it submits the experiments anew "
     "whose verdict is not clean, and no others; the result of each stands until its new one has come.",
@@ -293,15 +284,9 @@ const struct cli_command cmd_submit = {
     .name = "submit",
     .group = CLI_GROUP_CLUSTER,
     .summary = "hand a run to Slurm, one task an experiment",
-    .usage = usage,
-    .description = description,
-    .options = options,
-    .option_count = OPTION_COUNT,
     .foreign_options = "sbatch",
     .operand_min = 0,
     .operand_max = SIZE_MAX,
     .operand_name = "SETTINGS.json",
-    .exits = exits,
-    .examples = examples,
-    .run = run,
+    COMMAND_TABLES,
 };

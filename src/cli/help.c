@@ -1,9 +1,7 @@
-#include "base/mem.h"
 #include "base/utf8.h"
 #include "cli/texts.h"
 #include "tare_build.h"
 
-#include <stdio.h>
 #include <string.h>
 
 enum { WIDTH = 80, OPTION_COLUMN = 34, EXIT_COLUMN = 10, EXAMPLE_COLUMN = 6 };

@@ -7,7 +7,6 @@
 #include "plan/config/registry.h"
 #include "report/registry_text.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

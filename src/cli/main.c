@@ -12,7 +12,6 @@
 #include <langinfo.h>
 #include <locale.h>
 #include <signal.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 

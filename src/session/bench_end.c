@@ -1,17 +1,13 @@
 #include "session/bench_input.h"
 
 #include "results/judge/bench.h"
-#include "base/cleanup.h"
 #include "base/fs.h"
-#include "base/mem.h"
 #include "session/command.h"
 #include "session/message.h"
-#include "session/reading_folders.h"
 #include "report/summary_stats_text.h"
 #include "tare_build.h"
 #include "report/live/width.h"
 
-#include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
 

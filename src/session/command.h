@@ -41,6 +41,11 @@ struct cli_option {
     bool repeats;               /* may be given more than once; all values are kept */
 };
 
+/* A row of one that takes no value, and of one that does; short_: or NULL. Behind the help, what else the row says: .low = 1. */
+#define FLAG_ROW(short_, long_, help_, ...) {.short_name = short_, .long_name = long_, .help = help_, ##__VA_ARGS__}
+#define VALUE_ROW(short_, long_, argument_, type_, help_, ...)                                                         \
+    {.short_name = short_, .long_name = long_, .argument = argument_, .type = type_, .help = help_, ##__VA_ARGS__}
+
 struct cli_value {
     bool given;       /* on the command line; a default fills the rest but not this */
     const char *text; /* as given, or the default; NULL: neither. Borrowed from argv or the row */
@@ -90,6 +95,11 @@ struct cli_command {
     const char *const *examples; /* pairs, two at least: a command line without the program's name, what it does; NULL-terminated */
     int (*run)(const struct cli_call *call); /* gives the program's exit code */
 };
+
+/* What is in each command's file under these names. */
+#define COMMAND_TABLES                                                                                                 \
+    .usage = usage, .description = description, .options = options, .option_count = OPTION_COUNT, .exits = exits,      \
+    .examples = examples, .run = run
 
 /* The commands, each in its cmd_NAME.c. */
 extern const struct cli_command cmd_run;

@@ -4,8 +4,6 @@
 #include "base/mem.h"
 #include "base/shell_words.h"
 #include "base/utf8.h"
-#include "machine/state/state.h"
-#include "plan/plan.h"
 #include "session/command.h"
 #include "session/message.h"
 #include "tare_build.h"

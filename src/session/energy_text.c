@@ -2,7 +2,6 @@
 
 #include "base/clock.h"
 #include "base/json.h"
-#include "base/mem.h"
 #include "measure/energy/energy_budget.h"
 
 #include <string.h>

@@ -2,13 +2,10 @@
 
 #include "base/fs.h"
 #include "base/json.h"
-#include "base/mem.h"
 #include "session/command.h"
 #include "session/energy_text.h"
 #include "session/message.h"
 
-#include <fcntl.h>
-#include <stdio.h>
 #include <unistd.h>
 
 void exec_energy_prepare(struct exec_energy *energy, struct strv *environment)

@@ -8,7 +8,6 @@
 #include "machine/gpu/ledger.h"
 
 #include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 

@@ -2,7 +2,6 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/mem.h"
 #include "machine/contain/contain.h"
 #include "session/command.h"
 #include "tare_build.h"

@@ -8,7 +8,6 @@
 #include "machine/contain/contain.h"
 #include "machine/sensors/time_scale.h"
 
-#include <errno.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>

@@ -1,7 +1,6 @@
 #include "session/run_resources.h"
 
 #include "base/mem.h"
-#include "base/strv.h"
 #include "base/text.h"
 #include "machine/contain/contain.h"
 #include "machine/state/state.h"

@@ -26,9 +26,7 @@
 #include "report/live/progress.h"
 #include "report/live/width.h"
 
-#include <errno.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

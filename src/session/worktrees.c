@@ -16,7 +16,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 /* The folder of the worktrees is OUTPUT/.commits-XXXXXX, its record commits-XXXXXX.json in the state folder. */

@@ -3,14 +3,12 @@
 #include "gpu_memory/allocator/snapshot_private.h"
 #include "base/mem.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 /* Nearly always at the same place as in the pickle, which the streams were copied from. */
 static bool place_stream(struct reading_snapshot *reading, const struct pickle_event *event, uint16_t *out)

@@ -4,7 +4,6 @@
 
 #include <dlfcn.h>
 #include <stddef.h>
-#include <string.h>
 
 static const char *const names[REAL_COUNT] = {
 #define X(name, ...) #name,

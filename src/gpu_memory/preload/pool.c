@@ -1,7 +1,6 @@
 #include "gpu_memory/preload/pool.h"
 
 #include "gpu_memory/preload/driver.h"
-#include "gpu_memory/preload/request.h"
 
 /* A pool grows in steps of this size, or of the request's where that is larger. */
 static const uint64_t STEP = UINT64_C(32) << 20, ALIGNMENT = 512, PLENTY = UINT64_C(1) << 30;

@@ -3,7 +3,6 @@
 #include "gpu_memory/preload/ledger.h"
 #include "gpu_memory/preload/pool.h"
 
-#include <limits.h>
 
 static void show(uint64_t *free_bytes, uint64_t *total)
 {
