@@ -67,67 +67,44 @@ static void wrap(const struct page *page, const char *words, size_t indent)
     text_add_char(page->out, '\n');
 }
 
-static void add_count(struct table *table, size_t count)
+static char *count_cell(size_t count)
 {
-    AUTO_FREE char *cell = mem_printf("%zu", count);
-    table_add_cell(table, cell, NULL);
+    return mem_printf("%zu", count);
 }
 
-static void add_share(struct table *table, struct reading share)
+static char *share_cell(struct reading share)
 {
-    AUTO_FREE char *cell = share.valid ? mem_printf("%.1f %%", 100 * share.value) : mem_strdup("");
-    table_add_cell(table, cell, NULL);
+    return share.valid ? mem_printf("%.1f %%", 100 * share.value) : NULL;
 }
 
-static void add_verdict_count(struct table *table, size_t count, enum verdict verdict)
-{
-    AUTO_FREE char *cell = mem_printf("%zu", count);
-    table_add_cell(table, cell, count ? colours[verdict] : NULL);
-}
+enum { FIRST_VERDICT = 4 };
 
-/* Tables leave the column out where everything could be checked; the headline always has all four counts. */
-static bool shows(const struct page *page, enum verdict verdict)
+static void add_account_row(struct table *table, const struct account_row *row, size_t name_columns)
 {
-    return verdict != VERDICT_UNVERIFIED || page->account->all.verdicts[verdict] > 0;
-}
-
-static void add_account_row(const struct page *page, struct table *table, const struct account_row *row,
-                            size_t name_columns)
-{
-    AUTO_FREE char *name = audit_text_fit(*row->name ? row->name : "(none)", name_columns);
-    AUTO_FREE char *energy =
-        columns_energy_cell((struct reading){row->energy_j, row->with_energy > 0}, (struct reading){0});
-    table_add_row(table);
-    table_add_cell(table, name, NULL);
-    add_count(table, row->total);
-    add_count(table, row->succeeded);
-    add_share(table, account_success_rate(row));
-    for (enum verdict verdict = VERDICT_CLEAN; verdict < VERDICTS; verdict++)
-        if (shows(page, verdict))
-            add_verdict_count(table, row->verdicts[verdict], verdict);
-    table_add_cell(table, energy, NULL);
+    table_row(table, audit_text_fit(*row->name ? row->name : "(none)", name_columns), count_cell(row->total),
+              count_cell(row->succeeded), share_cell(account_success_rate(row)),
+              count_cell(row->verdicts[VERDICT_CLEAN]), count_cell(row->verdicts[VERDICT_UNVERIFIED]),
+              count_cell(row->verdicts[VERDICT_SUSPECT]), count_cell(row->verdicts[VERDICT_CONTAMINATED]),
+              columns_energy_cell((struct reading){row->energy_j, row->with_energy > 0}, (struct reading){0}));
+    for (size_t i = VERDICT_CLEAN; i < VERDICTS; i++)
+        table_tint(table, FIRST_VERDICT + i - VERDICT_CLEAN, row->verdicts[i] ? colours[i] : NULL);
 }
 
 /* What the other columns of such a table take. */
-enum { ACCOUNT_COLUMNS = 62, UNVERIFIED_TITLE = 4, UNVERIFIED_COLUMNS = 12 };
+enum { ACCOUNT_COLUMNS = 62, UNVERIFIED_COLUMNS = 12 };
 
+/* Leaves a column out where everything could be checked; the headline always has all four counts. */
 static void account_table(const struct page *page, const char *first, const struct account_row *rows, size_t count)
 {
-    struct table *table = table_new(page->options->colour);
-    size_t width = page->options->width,
-           others = ACCOUNT_COLUMNS + (shows(page, VERDICT_UNVERIFIED) ? UNVERIFIED_COLUMNS : 0),
+    bool unverified = page->account->all.verdicts[VERDICT_UNVERIFIED] > 0;
+    size_t width = page->options->width, others = ACCOUNT_COLUMNS + (unverified ? UNVERIFIED_COLUMNS : 0),
            shown = page->options->all || count <= AUDIT_TEXT_ROWS ? count : AUDIT_TEXT_ROWS;
     size_t name = width == 0 ? 0 : width > others + NARROW_NAME ? width - others : NARROW_NAME;
-    static const char *const titles[] = {"total",      "ok",      "ok rate", "clean",
-                                         "unverified", "suspect", "contam.", "energy"};
-    table_add_column(table, first, false);
-    for (size_t i = 0; i < sizeof titles / sizeof *titles; i++)
-        if (i != UNVERIFIED_TITLE || shows(page, VERDICT_UNVERIFIED))
-            table_add_column(table, titles[i], true);
+    struct table *table = table_of(page->options->colour, first, ">total", ">ok", ">ok rate", ">clean",
+                                   unverified ? ">unverified" : NULL, ">suspect", ">contam.", ">energy");
     for (size_t i = 0; i < shown; i++)
-        add_account_row(page, table, &rows[i], name);
-    table_print(table, page->out);
-    table_free(table);
+        add_account_row(table, &rows[i], name);
+    table_end(table, page->out);
     if (shown < count)
         text_addf(page->out, "... and %zu more (--all shows them)\n", count - shown);
 }
@@ -238,30 +215,20 @@ static void say_meanings(const struct page *page)
 static char *half_width_cell(const struct dataset_gpu *gpu)
 {
     if (!gpu->energy_j.valid || !gpu->half_width_j.valid || gpu->energy_j.value <= 0)
-        return mem_strdup("");
+        return NULL;
     return mem_printf("± %.2g %%", number_round(100 * gpu->half_width_j.value / gpu->energy_j.value, 2));
 }
 
-static void add_energy_row(const struct page *page, struct table *table, const struct dataset_experiment *experiment,
-                           size_t name_columns)
+static void add_energy_row(struct table *table, const struct dataset_experiment *experiment, size_t name_columns)
 {
     static const struct reading none = {0};
-    AUTO_FREE char *name = audit_text_fit(experiment->id, name_columns);
-    AUTO_FREE char *recorded = columns_energy_cell(experiment->recorded[RECORDED_GPU_TOTAL], none);
-    AUTO_FREE char *energy = columns_energy_cell(experiment->gpu.energy_j, none);
-    AUTO_FREE char *half_width = half_width_cell(&experiment->gpu);
-    AUTO_FREE char *seconds =
-        experiment->duration_s.valid ? mem_printf("%.1f", experiment->duration_s.value) : mem_strdup("");
-    table_add_row(table);
-    table_add_cell(table, name, NULL);
-    table_add_cell(table, seconds, NULL);
-    add_share(table, experiment->gpu.sampled_share);
-    table_add_cell(table, recorded, NULL);
-    table_add_cell(table, energy, NULL);
-    table_add_cell(table, half_width, NULL);
-    table_add_cell(table, experiment->verdict == VERDICT_NONE ? "not judged" : verdict_name(experiment->verdict),
-                   colours[experiment->verdict]);
-    (void)page;
+    table_row(table, audit_text_fit(experiment->id, name_columns),
+              experiment->duration_s.valid ? mem_printf("%.1f", experiment->duration_s.value) : NULL,
+              share_cell(experiment->gpu.sampled_share),
+              columns_energy_cell(experiment->recorded[RECORDED_GPU_TOTAL], none),
+              columns_energy_cell(experiment->gpu.energy_j, none), half_width_cell(&experiment->gpu),
+              mem_strdup(experiment->verdict == VERDICT_NONE ? "not judged" : verdict_name(experiment->verdict)));
+    table_tint(table, 6, colours[experiment->verdict]);
 }
 
 enum { ENERGY_COLUMNS_WIDTH = 62 };
@@ -319,19 +286,12 @@ static void say_energies(const struct page *page)
     size_t name = width == 0                                   ? 0
                   : width > ENERGY_COLUMNS_WIDTH + NARROW_NAME ? width - ENERGY_COLUMNS_WIDTH
                                                                : NARROW_NAME;
-    struct table *table = table_new(page->options->colour);
     heading(page, "GPU energy: recorded, and from the time-stamps");
-    table_add_column(table, "experiment", false);
-    table_add_column(table, "seconds", true);
-    table_add_column(table, "sampled", true);
-    table_add_column(table, "recorded", true);
-    table_add_column(table, "energy", true);
-    table_add_column(table, "95 %", false);
-    table_add_column(table, "verdict", false);
+    struct table *table = table_of(page->options->colour, "experiment", ">seconds", ">sampled", ">recorded", ">energy",
+                                   "95 %", "verdict");
     for (size_t i = 0; i < shown; i++)
-        add_energy_row(page, table, &page->dataset->items[i], name);
-    table_print(table, page->out);
-    table_free(table);
+        add_energy_row(table, &page->dataset->items[i], name);
+    table_end(table, page->out);
     if (shown < count)
         text_addf(page->out, "... and %zu more (--all shows them)\n", count - shown);
 }

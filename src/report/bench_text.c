@@ -56,27 +56,19 @@ static void add_figure_row(const struct page *page, struct table *table, const s
     bool small = is_small(page->bench, quantity);
     double times = small ? shown[quantity].small_times : 1;
     int decimals = decimals_of(figure, times);
-    AUTO_FREE char *name = audit_text_fit(*named ? "" : command->name, page->options->width ? MOST_NAME : 0);
-    AUTO_FREE char *n = mem_printf("%zu", figure->n);
-    AUTO_FREE char *mean = figure->deviation.valid ? mem_printf("%.*f ± %.*f", decimals, figure->mean.value * times,
-                                                                decimals, figure->deviation.value * times)
-                                                   : mem_printf("%.*f", decimals, figure->mean.value * times);
-    AUTO_FREE char *interval = figure->median_interval.method == STATS_NONE
-                                   ? mem_strdup("")
-                                   : mem_printf("%.*f–%.*f", decimals, figure->median_interval.low * times, decimals,
-                                                figure->median_interval.high * times);
-    AUTO_FREE char *median = mem_printf("%.*f", decimals, figure->median.value * times);
-    AUTO_FREE char *range =
-        mem_printf("%.*f–%.*f", decimals, figure->lowest.value * times, decimals, figure->highest.value * times);
-    table_add_row(table);
-    table_add_cell(table, name, "\x1b[1m");
-    table_add_cell(table, shown[quantity].label, NULL);
-    table_add_cell(table, small ? shown[quantity].small_unit : shown[quantity].unit, NULL);
-    table_add_cell(table, n, NULL);
-    table_add_cell(table, mean, NULL);
-    table_add_cell(table, median, NULL);
-    table_add_cell(table, interval, NULL);
-    table_add_cell(table, range, NULL);
+    char *mean = figure->deviation.valid ? mem_printf("%.*f ± %.*f", decimals, figure->mean.value * times, decimals,
+                                                      figure->deviation.value * times)
+                                         : mem_printf("%.*f", decimals, figure->mean.value * times);
+    char *interval = figure->median_interval.method == STATS_NONE
+                         ? NULL
+                         : mem_printf("%.*f–%.*f", decimals, figure->median_interval.low * times, decimals,
+                                      figure->median_interval.high * times);
+    table_row(table, audit_text_fit(*named ? "" : command->name, page->options->width ? MOST_NAME : 0),
+              mem_strdup(shown[quantity].label), mem_strdup(small ? shown[quantity].small_unit : shown[quantity].unit),
+              mem_printf("%zu", figure->n), mean, mem_printf("%.*f", decimals, figure->median.value * times), interval,
+              mem_printf("%.*f–%.*f", decimals, figure->lowest.value * times, decimals,
+                         figure->highest.value * times));
+    table_tint(table, 0, "\x1b[1m");
     *named = true;
 }
 
@@ -105,25 +97,16 @@ static void say_commands(const struct page *page)
 
 static void say_figures(const struct page *page)
 {
-    static const char *const titles[] = {"n", "mean ± sd", "median", "95 % of median", "range"};
-    struct table *table = table_new(page->options->colour);
-    bool any = false;
-    table_add_column(table, "", false);
-    table_add_column(table, "quantity", false);
-    table_add_column(table, "", false);
-    for (size_t i = 0; i < sizeof titles / sizeof *titles; i++)
-        table_add_column(table, titles[i], true);
+    struct table *table = table_of(page->options->colour, "", "quantity", "", ">n", ">mean ± sd", ">median",
+                                   ">95 % of median", ">range");
     for (size_t i = 0; i < page->bench->count; i++) {
         bool named = false;
         for (size_t k = 0; k < BENCH_QUANTITIES; k++)
             add_figure_row(page, table, &page->bench->commands[i], k, &named);
-        any |= named;
     }
-    if (any)
-        table_print(table, page->out);
-    else
+    if (table_rows(table) == 0)
         text_add(page->out, "no run counts, so there are no figures\n");
-    table_free(table);
+    table_end(table, page->out);
 }
 
 static void say_half_width(const struct page *page, const struct bench_command *command, const char *what,

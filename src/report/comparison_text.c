@@ -77,57 +77,30 @@ static const char *outcome_text(const struct comparison_quantity *quantity)
                                           : "different";
 }
 
-static void add_row(struct table *table, const struct comparison_quantity *quantity, struct shown shown)
+static void add_row(struct table *table, const struct comparison_quantity *quantity)
 {
-    AUTO_FREE char *a = digits(quantity->a_mean);
-    AUTO_FREE char *b = digits(quantity->b_mean);
-    AUTO_FREE char *raw = ratio_text(&quantity->raw);
-    AUTO_FREE char *adjusted = ratio_text(&quantity->adjusted);
-    AUTO_FREE char *per_epoch = ratio_text(&quantity->per_epoch);
-    AUTO_FREE char *p = comparison_effect(quantity)->has_error ? mem_printf("%.2g", quantity->p) : mem_strdup("");
-    AUTO_FREE char *name = audit_text_fit(quantity->name, MOST_NAME);
-    AUTO_FREE char *measure = measure_text(quantity);
-    table_add_row(table);
-    table_add_cell(table, name, NULL);
-    table_add_cell(table, a, NULL);
-    table_add_cell(table, b, NULL);
-    if (shown.measure)
-        table_add_cell(table, measure, NULL);
-    table_add_cell(table, raw, NULL);
-    if (shown.adjusted)
-        table_add_cell(table, adjusted, NULL);
-    if (shown.per_epoch)
-        table_add_cell(table, per_epoch, NULL);
-    table_add_cell(table, p, NULL);
-    table_add_cell(table, outcome_text(quantity), comparison_cannot_tell(quantity) ? NULL : "\x1b[1m");
+    table_row(table, audit_text_fit(quantity->name, MOST_NAME), digits(quantity->a_mean), digits(quantity->b_mean),
+              measure_text(quantity), ratio_text(&quantity->raw), ratio_text(&quantity->adjusted),
+              ratio_text(&quantity->per_epoch),
+              comparison_effect(quantity)->has_error ? mem_printf("%.2g", quantity->p) : NULL,
+              mem_strdup(outcome_text(quantity)));
+    table_tint(table, 8, comparison_cannot_tell(quantity) ? NULL : "\x1b[1m");
 }
 
 static void say_figures(const struct comparison *comparison, bool colour, struct text *out)
 {
-    struct table *table = table_new(colour);
     struct shown shown = shown_of(comparison);
-    AUTO_FREE char *p = comparison->tests > 1 ? mem_printf("p (Holm, of %zu)", comparison->tests) : mem_strdup("p");
-    table_add_column(table, "quantity", false);
-    table_add_column(table, "mean of A", true);
-    table_add_column(table, "mean of B", true);
-    if (shown.measure)
-        table_add_column(table, "B against A by", false);
-    table_add_column(table,
-                     shown.measure    ? shown.adjusted ? "raw (95 %)" : "(95 % interval)"
-                     : shown.adjusted ? "B / A, raw (95 %)"
-                                      : "B / A (95 % interval)",
-                     true);
-    if (shown.adjusted)
-        table_add_column(table, "adjusted (95 %)", true);
-    if (shown.per_epoch)
-        table_add_column(table, "per epoch (95 %)", true);
-    table_add_column(table, p, true);
-    table_add_column(table, "", false);
+    AUTO_FREE char *p = comparison->tests > 1 ? mem_printf(">p (Holm, of %zu)", comparison->tests) : mem_strdup(">p");
+    struct table *table =
+        table_of(colour, "quantity", ">mean of A", ">mean of B", shown.measure ? "B against A by" : NULL,
+                 shown.measure    ? shown.adjusted ? ">raw (95 %)" : ">(95 % interval)"
+                 : shown.adjusted ? ">B / A, raw (95 %)"
+                                  : ">B / A (95 % interval)",
+                 shown.adjusted ? ">adjusted (95 %)" : NULL, shown.per_epoch ? ">per epoch (95 %)" : NULL, p, "");
     for (size_t i = 0; i < comparison->quantity_count; i++)
         if (comparison->quantities[i].a_mean.valid || comparison->quantities[i].b_mean.valid)
-            add_row(table, &comparison->quantities[i], shown);
-    table_print(table, out);
-    table_free(table);
+            add_row(table, &comparison->quantities[i]);
+    table_end(table, out);
 }
 
 /* Of a training that diverged no mean is made, and a comparison of the others says nothing of it. */
@@ -246,27 +219,14 @@ static void say_measurement(const struct comparison *comparison, struct text *ou
 /* What may explain a difference by itself; nothing where neither side knows any of it. */
 static void add_conditions(const struct comparison *comparison, bool colour, struct text *out)
 {
-    struct table *table = table_new(colour);
-    bool any = false;
-    table_add_column(table, "beside it", false);
-    for (size_t i = 0; i < 3; i++)
-        table_add_column(table, i == 0 ? "mean of A" : i == 1 ? "mean of B" : "B - A", true);
+    struct table *table = table_of(colour, "beside it", ">mean of A", ">mean of B", ">B - A");
     for (enum comparison_condition i = 0; i < COMPARISON_CONDITIONS; i++) {
         struct reading a = comparison->sides[0].conditions[i], b = comparison->sides[1].conditions[i];
-        if (!a.valid && !b.valid)
-            continue;
-        AUTO_FREE char *left = digits(a);
-        AUTO_FREE char *right = digits(b);
-        AUTO_FREE char *apart = a.valid && b.valid ? mem_printf("%+.4g", b.value - a.value) : mem_strdup("");
-        const char *const cells[] = {comparison_condition_name(i), left, right, apart};
-        any = true;
-        table_add_row(table);
-        for (size_t k = 0; k < 4; k++)
-            table_add_cell(table, cells[k], NULL);
+        if (a.valid || b.valid)
+            table_row(table, mem_strdup(comparison_condition_name(i)), digits(a), digits(b),
+                      a.valid && b.valid ? mem_printf("%+.4g", b.value - a.value) : NULL);
     }
-    if (any)
-        table_print(table, out);
-    table_free(table);
+    table_end(table, out);
 }
 
 static void say_carbon(const struct comparison *comparison, struct reading g_per_kwh, struct text *out)

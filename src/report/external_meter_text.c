@@ -8,16 +8,10 @@
 
 static void add_row(struct table *table, const struct dataset *dataset, const struct external_meter_row *row)
 {
-    AUTO_FREE char *id = audit_text_fit(dataset->items[row->item].id, 0);
-    AUTO_FREE char *gpu = mem_printf("%.6g", row->gpu_j.value);
-    AUTO_FREE char *meter = row->why ? mem_strdup("") : mem_printf("%.6g", row->meter_j.value);
-    AUTO_FREE char *ratio = row->why ? mem_strdup("") : mem_printf("%.4f", row->gpu_j.value / row->meter_j.value);
-    table_add_row(table);
-    table_add_cell(table, id, NULL);
-    table_add_cell(table, gpu, NULL);
-    table_add_cell(table, meter, NULL);
-    table_add_cell(table, ratio, NULL);
-    table_add_cell(table, row->why ? row->why : "", NULL);
+    table_row(table, audit_text_fit(dataset->items[row->item].id, 0), mem_printf("%.6g", row->gpu_j.value),
+              row->why ? NULL : mem_printf("%.6g", row->meter_j.value),
+              row->why ? NULL : mem_printf("%.4f", row->gpu_j.value / row->meter_j.value),
+              mem_strdup(row->why ? row->why : ""));
 }
 
 static void say_gain(const struct external_meter *meter, struct text *out)
@@ -58,20 +52,14 @@ void external_meter_text(const struct dataset *dataset, const struct external_me
                          const struct audit_text_options *options, struct text *out)
 {
     AUTO_FREE char *file = audit_text_fit(meter->options.file, 0);
-    struct table *table = table_new(options->colour);
+    struct table *table =
+        table_of(options->colour, "experiment", ">GPU J", ">meter J", ">GPU / meter", "not compared");
     size_t shown = 0;
     text_addf(out, "\nexternal meter %s, of %s: %zu readings, %zu of %zu experiments compared\n", file,
               meter->uuid ? meter->uuid : "the machine", meter->readings, meter->compared, meter->count);
-    table_add_column(table, "experiment", false);
-    table_add_column(table, "GPU J", true);
-    table_add_column(table, "meter J", true);
-    table_add_column(table, "GPU / meter", true);
-    table_add_column(table, "not compared", false);
     for (; shown < meter->count && (options->all || shown < AUDIT_TEXT_ROWS); shown++)
         add_row(table, dataset, &meter->rows[shown]);
-    if (shown > 0)
-        table_print(table, out);
-    table_free(table);
+    table_end(table, out);
     if (shown < meter->count)
         text_addf(out, "and %zu more (--all)\n", meter->count - shown);
     if (meter->has_gain)

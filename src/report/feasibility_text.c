@@ -21,14 +21,9 @@ struct view {
     size_t name; /* columns of a name at most */
 };
 
-static void add_size(struct table *table, struct reading bytes)
+static char *known_size(bool known, double bytes)
 {
-    amounts_add(table, amounts_size(bytes), NULL);
-}
-
-static void add_known_size(struct table *table, bool known, double bytes)
-{
-    add_size(table, (struct reading){bytes, known});
+    return amounts_size((struct reading){bytes, known});
 }
 
 /* The widest line, colours not counted. */
@@ -65,9 +60,9 @@ static void fit(struct view *view, void (*render)(const struct view *view, struc
     }
 }
 
-static void add_name(const struct view *view, struct table *table, size_t model)
+static char *name_text(const struct view *view, size_t model)
 {
-    amounts_add(table, audit_text_fit(view->study->models[model].name, view->name), NULL);
+    return audit_text_fit(view->study->models[model].name, view->name);
 }
 
 static char *context_text(const struct pairs_model *model)
@@ -97,39 +92,21 @@ static void add_sources(const struct feasibility *study, struct text *out)
 
 static void render_models(const struct view *view, struct text *out)
 {
-    struct table *table = table_new(view->options->colour);
-    table_add_column(table, "MODEL ALONE", false);
-    table_add_column(table, "PEAK", true);
-    table_add_column(table, "STEADY", true);
-    if (view->drop < 1)
-        table_add_column(table, "START-UP", true);
-    if (view->drop < 2)
-        table_add_column(table, "CONTEXT", true);
-    table_add_column(table, "MARGIN", true);
-    table_add_column(table, "KNOWN BY", false);
-    table_add_column(table, "EPOCH", true);
-    if (view->drop < 3)
-        table_add_column(table, "ENERGY", true);
-    table_add_column(table, "", false);
+    struct table *table =
+        table_of(view->options->colour, "MODEL ALONE", ">PEAK", ">STEADY", view->drop < 1 ? ">START-UP" : NULL,
+                 view->drop < 2 ? ">CONTEXT" : NULL, ">MARGIN", "KNOWN BY", ">EPOCH",
+                 view->drop < 3 ? ">ENERGY" : NULL, "");
     for (size_t i = 0; i < view->study->model_count; i++) {
         const struct pairs_model *model = &view->study->models[i];
-        table_add_row(table);
-        add_name(view, table, i);
-        add_size(table, model->shape.peak);
-        add_size(table, model->shape.steady);
-        if (view->drop < 1)
-            amounts_add(table, amounts_duration(model->shape.startup_s), NULL);
-        if (view->drop < 2)
-            amounts_add(table, context_text(model), NULL);
-        add_known_size(table, model->curve.any, model->margin_bytes);
-        table_add_cell(table, model->curve.any ? pairs_source_name(model->source) : "-", NULL);
-        amounts_add(table, amounts_duration(model->seconds), NULL);
-        if (view->drop < 3)
-            amounts_add(table, amounts_joules(model->joules), NULL);
-        table_add_cell(table, !model->ran ? "not run" : model->succeeded ? "" : "failed", red);
+        table_row(table, name_text(view, i), amounts_size(model->shape.peak), amounts_size(model->shape.steady),
+                  amounts_duration(model->shape.startup_s), context_text(model),
+                  known_size(model->curve.any, model->margin_bytes),
+                  mem_strdup(model->curve.any ? pairs_source_name(model->source) : "-"),
+                  amounts_duration(model->seconds), amounts_joules(model->joules),
+                  mem_strdup(!model->ran ? "not run" : model->succeeded ? "" : "failed"));
+        table_tint(table, 9, red);
     }
-    table_print(table, out);
-    table_free(table);
+    table_end(table, out);
 }
 
 static const char *told_text(const struct pairs_prediction *told)
@@ -192,64 +169,29 @@ static void add_pair(const struct view *view, struct table *table, const struct 
     const struct pairs_prediction *told = &pair->prediction;
     const struct pairs_outcome *real = &pair->outcome;
     static const char *const colours[] = {"\x1b[32m", "\x1b[33m", "\x1b[31m"};
-    table_add_row(table);
-    add_name(view, table, pair->foreground);
-    add_name(view, table, pair->background);
-    if (view->drop < 1)
-        table_add_cell(table, told->known ? pairs_tier_name(told->tier) : "-", NULL);
-    add_known_size(table, told->known, told->aligned_bytes);
-    if (view->drop < 4)
-        add_known_size(table, told->known, told->safe_bytes);
-    table_add_cell(table, told->known ? pairs_risk_name(told->risk) : "-", told->known ? colours[told->risk] : NULL);
-    table_add_cell(table, told_text(told), NULL);
-    table_add_cell(table, real_text(real), real_colour(real));
-    if (view->drop < 3)
-        table_add_cell(table, verdict_text(real), verdict_colour(real));
-    if (view->drop < 4)
-        amounts_add(table, amounts_duration((struct reading){real->overlap_s, real->seen}), NULL);
-    if (view->drop < 1)
-        amounts_add(table, loops_text(real), NULL);
-    if (view->drop < 4)
-        add_size(table, real->peak_bytes);
-    if (view->drop < 3)
-        amounts_add(table, ratios_text(real->slowdown, real->background_slowdown), NULL);
-    if (view->drop < 1)
-        amounts_add(table, ratios_text(real->joules_ratio, real->background_joules_ratio), NULL);
-    if (view->drop < 2)
-        amounts_add(table, saving_text(real), NULL);
+    table_row(table, name_text(view, pair->foreground), name_text(view, pair->background),
+              mem_strdup(told->known ? pairs_tier_name(told->tier) : "-"),
+              known_size(told->known, told->aligned_bytes), known_size(told->known, told->safe_bytes),
+              mem_strdup(told->known ? pairs_risk_name(told->risk) : "-"), mem_strdup(told_text(told)),
+              mem_strdup(real_text(real)), mem_strdup(verdict_text(real)),
+              amounts_duration((struct reading){real->overlap_s, real->seen}), loops_text(real),
+              amounts_size(real->peak_bytes), ratios_text(real->slowdown, real->background_slowdown),
+              ratios_text(real->joules_ratio, real->background_joules_ratio), saving_text(real));
+    table_tint(table, 5, told->known ? colours[told->risk] : NULL);
+    table_tint(table, 7, real_colour(real));
+    table_tint(table, 8, verdict_colour(real));
 }
 
 static void render_pairs(const struct view *view, struct text *out)
 {
-    struct table *table = table_new(view->options->colour);
-    table_add_column(table, "FOREGROUND", false);
-    table_add_column(table, "BACKGROUND", false);
-    if (view->drop < 1)
-        table_add_column(table, "TIER", false);
-    table_add_column(table, "TOGETHER", true);
-    if (view->drop < 4)
-        table_add_column(table, "BOUND", true);
-    table_add_column(table, "CLASS", false);
-    table_add_column(table, "PREDICTED", false);
-    table_add_column(table, "REAL", false);
-    if (view->drop < 3)
-        table_add_column(table, "VERDICT", false);
-    if (view->drop < 4)
-        table_add_column(table, "OVERLAP", true);
-    if (view->drop < 1)
-        table_add_column(table, "LOOPS", true);
-    if (view->drop < 4)
-        table_add_column(table, "PEAK", true);
-    if (view->drop < 3)
-        table_add_column(table, "SLOWER", true);
-    if (view->drop < 1)
-        table_add_column(table, "JOULES", true);
-    if (view->drop < 2)
-        table_add_column(table, "ENERGY", true);
+    bool some = view->drop < 4, more = view->drop < 3, most = view->drop < 2, all = view->drop < 1;
+    struct table *table = table_of(
+        view->options->colour, "FOREGROUND", "BACKGROUND", all ? "TIER" : NULL, ">TOGETHER", some ? ">BOUND" : NULL,
+        "CLASS", "PREDICTED", "REAL", more ? "VERDICT" : NULL, some ? ">OVERLAP" : NULL, all ? ">LOOPS" : NULL,
+        some ? ">PEAK" : NULL, more ? ">SLOWER" : NULL, all ? ">JOULES" : NULL, most ? ">ENERGY" : NULL);
     for (size_t i = 0; i < view->study->pair_count; i++)
         add_pair(view, table, &view->study->pairs[i]);
-    table_print(table, out);
-    table_free(table);
+    table_end(table, out);
 }
 
 static const struct pairs_pair *pair_of(const struct feasibility *study, size_t foreground, size_t background)

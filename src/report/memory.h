@@ -10,8 +10,6 @@
 
 #include <jansson.h>
 
-struct table;
-
 /* What is asked for. */
 struct memory_question {
     const char *path;
@@ -66,8 +64,6 @@ void memory_page(const struct memory_report *report, struct text *out);
 
 /* Pieces of text. Sizes: "1.53 GiB", "21.3 MiB", "512 B". */
 char *memory_size_text(uint64_t bytes);
-void memory_size_cell(struct table *table, uint64_t bytes);
-void memory_count_cell(struct table *table, uint64_t count);
 char *memory_conf_text(const struct alloc_settings *settings); /* "default" when nothing is set */
 
 /* Where an allocation was made: the innermost frame in a Python file of the user's own, past the allocator's C++, and the

@@ -85,44 +85,21 @@ static char *stream_name(const struct memory_report *report, uint16_t stream)
     return number < 1000 ? mem_printf("%" PRIu64, number) : mem_printf("#%u", (unsigned)stream);
 }
 
-void memory_size_cell(struct table *table, uint64_t bytes)
-{
-    AUTO_FREE char *size = memory_size_text(bytes);
-    table_add_cell(table, size, NULL);
-}
-
-void memory_count_cell(struct table *table, uint64_t count)
-{
-    AUTO_FREE char *text = mem_printf("%" PRIu64, count);
-    table_add_cell(table, text, NULL);
-}
-
 static void add_pools(const struct memory_report *report, struct text *out)
 {
-    static const char *const titles[] = {"RESERVED", "ALLOCATED", "SPLIT", "WHOLE", "LARGEST"};
     if (report->layout.pool_count == 0)
         return;
     text_add(out, "\nBy pool and stream\n");
-    struct table *table = table_new(false);
-    table_add_column(table, "POOL", false);
-    table_add_column(table, "STREAM", true);
-    for (size_t i = 0; i < sizeof titles / sizeof *titles; i++)
-        table_add_column(table, titles[i], true);
+    struct table *table =
+        table_of(false, "POOL", ">STREAM", ">RESERVED", ">ALLOCATED", ">SPLIT", ">WHOLE", ">LARGEST");
     for (size_t i = 0; i < report->layout.pool_count && i < report->question->rows; i++) {
         const struct usage_pool *pool = &report->layout.pools[i];
-        AUTO_FREE char *name = pool_name(pool);
-        table_add_row(table);
-        table_add_cell(table, name, NULL);
-        AUTO_FREE char *stream = stream_name(report, pool->stream);
-        table_add_cell(table, stream, NULL);
-        memory_size_cell(table, pool->sum.reserved);
-        memory_size_cell(table, pool->sum.allocated);
-        memory_size_cell(table, pool->sum.inactive_split);
-        memory_size_cell(table, pool->sum.inactive_whole);
-        memory_size_cell(table, pool->sum.largest_free);
+        const struct usage_sum *sum = &pool->sum;
+        table_row(table, pool_name(pool), stream_name(report, pool->stream), memory_size_text(sum->reserved),
+                  memory_size_text(sum->allocated), memory_size_text(sum->inactive_split),
+                  memory_size_text(sum->inactive_whole), memory_size_text(sum->largest_free));
     }
-    table_print(table, out);
-    table_free(table);
+    table_end(table, out);
 }
 
 static char *stack_cell(const struct memory_report *report, uint32_t stack)
@@ -144,22 +121,13 @@ static void add_groups(const struct memory_report *report, const char *title, co
     }
     AUTO_FREE char *sum = memory_size_text(bytes);
     text_addf(out, "\n%s: %s in %zu allocations\n", title, sum, allocations);
-    struct table *table = table_new(false);
-    table_add_column(table, "BYTES", true);
-    table_add_column(table, "COUNT", true);
-    table_add_column(table, "EACH", true);
-    table_add_column(table, "FROM", false);
-    for (size_t i = 0; i < count && i < report->question->rows; i++) {
-        AUTO_FREE char *stack = stack_cell(report, groups[i].stack);
-        table_add_row(table);
-        memory_size_cell(table, groups[i].bytes);
-        memory_count_cell(table, groups[i].count);
-        memory_size_cell(table, groups[i].size_bytes);
-        table_add_cell(table, stack, NULL);
-    }
-    if (count > 0)
-        table_print(table, out);
-    table_free(table);
+    if (count == 0)
+        return;
+    struct table *table = table_of(false, ">BYTES", ">COUNT", ">EACH", "FROM");
+    for (size_t i = 0; i < count && i < report->question->rows; i++)
+        table_row(table, memory_size_text(groups[i].bytes), mem_printf("%zu", groups[i].count),
+                  memory_size_text(groups[i].size_bytes), stack_cell(report, groups[i].stack));
+    table_end(table, out);
 }
 
 static bool has_stacks(const struct memory_report *report)
@@ -185,24 +153,14 @@ static void add_suspects(const struct memory_report *report, struct text *out)
     if (growth->suspect_count == 0)
         return;
     text_add(out, "What stays behind, span after span\n");
-    struct table *table = table_new(false);
-    static const char *const titles[] = {"BYTES", "COUNT", "SPANS", "FROM SIZE", "TO SIZE"};
-    for (size_t i = 0; i < sizeof titles / sizeof *titles; i++)
-        table_add_column(table, titles[i], true);
-    table_add_column(table, "FROM", false);
+    struct table *table = table_of(false, ">BYTES", ">COUNT", ">SPANS", ">FROM SIZE", ">TO SIZE", "FROM");
     for (size_t i = 0; i < growth->suspect_count && i < report->question->rows; i++) {
         const struct growth_suspect *suspect = &growth->suspects[i];
-        AUTO_FREE char *stack = stack_cell(report, suspect->stack);
-        table_add_row(table);
-        memory_size_cell(table, suspect->bytes);
-        memory_count_cell(table, suspect->count);
-        memory_count_cell(table, suspect->spans);
-        memory_size_cell(table, suspect->size_low);
-        memory_size_cell(table, suspect->size_high);
-        table_add_cell(table, stack, NULL);
+        table_row(table, memory_size_text(suspect->bytes), mem_printf("%zu", suspect->count),
+                  mem_printf("%zu", suspect->spans), memory_size_text(suspect->size_low),
+                  memory_size_text(suspect->size_high), stack_cell(report, suspect->stack));
     }
-    table_print(table, out);
-    table_free(table);
+    table_end(table, out);
 }
 
 static void add_growth(const struct memory_report *report, struct text *out)

@@ -3,6 +3,7 @@
 #include "report/memory.h"
 #include "report/table.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #define SHOWN_CONF 40
@@ -19,23 +20,15 @@ static char *try_name(const struct memory_try *try)
     return short_text(*name ? name : "default", SHOWN_CONF);
 }
 
-static struct table *tries_table(const struct memory_report *report)
+static void add_tries_table(const struct memory_report *report, struct text *out)
 {
-    struct table *table = table_new(false);
-    table_add_column(table, "SETTING", false);
-    table_add_column(table, "PEAK", true);
-    table_add_column(table, "RETRIES", true);
-    table_add_column(table, "OUTCOME", false);
+    struct table *table = table_of(false, "SETTING", ">PEAK", ">RETRIES", "OUTCOME");
     for (size_t i = 0; i < report->try_count; i++) {
-        const struct memory_try *try = &report->tries[i];
-        AUTO_FREE char *name = try_name(try);
-        table_add_row(table);
-        table_add_cell(table, name, NULL);
-        memory_size_cell(table, try->replay.stats.reserved.peak);
-        memory_count_cell(table, try->replay.stats.retries);
-        table_add_cell(table, replay_outcome_text(try->replay.outcome), NULL);
+        const struct replay *replay = &report->tries[i].replay;
+        table_row(table, try_name(&report->tries[i]), memory_size_text(replay->stats.reserved.peak),
+                  mem_printf("%" PRIu64, replay->stats.retries), mem_strdup(replay_outcome_text(replay->outcome)));
     }
-    return table;
+    table_end(table, out);
 }
 
 /* What the table has no room for. */
@@ -74,36 +67,23 @@ void memory_text_tries(const struct memory_report *report, struct text *out)
         text_add(out, "\nWhat if\n");
     else
         text_addf(out, "\nWhat if, with at most %s for PyTorch\n", cap);
-    struct table *table = tries_table(report);
-    table_print(table, out);
-    table_free(table);
+    add_tries_table(report, out);
     add_notes(report, out);
 }
 
-static struct table *advice_table(const struct memory_report *report)
+static void add_advice_table(const struct memory_report *report, struct text *out)
 {
-    struct table *table = table_new(false);
-    table_add_column(table, "SETTING", false);
-    table_add_column(table, "NEEDS", true);
-    table_add_column(table, "RETRIES", true);
-    table_add_column(table, "UNBOUNDED", true);
-    table_add_column(table, "GPU", true);
+    struct table *table = table_of(false, "SETTING", ">NEEDS", ">RETRIES", ">UNBOUNDED", ">GPU");
     for (size_t i = 0; i < report->recommendation.count; i++) {
         const struct advice *advice = &report->recommendation.advices[i];
         const struct gpu_size *gpu = gpu_size_for(advice->least_bytes);
         AUTO_FREE char *conf = memory_conf_text(&advice->settings);
         AUTO_FREE char *name = short_text(conf, SHOWN_CONF - 4);
-        AUTO_FREE char *shown = mem_printf("%s%s", name, advice->recorded ? " *" : "");
-        AUTO_FREE char *size =
-            gpu ? mem_printf("%u GB%s", gpu->gib, report->oom_count > 0 ? "+" : "") : mem_strdup("none");
-        table_add_row(table);
-        table_add_cell(table, shown, NULL);
-        memory_size_cell(table, advice->least_bytes);
-        memory_count_cell(table, advice->retries);
-        memory_size_cell(table, advice->free_run.stats.reserved.peak);
-        table_add_cell(table, size, NULL);
+        table_row(table, mem_printf("%s%s", name, advice->recorded ? " *" : ""), memory_size_text(advice->least_bytes),
+                  mem_printf("%" PRIu64, advice->retries), memory_size_text(advice->free_run.stats.reserved.peak),
+                  gpu ? mem_printf("%u GB%s", gpu->gib, report->oom_count > 0 ? "+" : "") : mem_strdup("none"));
     }
-    return table;
+    table_end(table, out);
 }
 
 /* The first that is no garbage collection: that works only where the program bounds itself. */
@@ -169,9 +149,7 @@ void memory_text_advice(const struct memory_report *report, struct text *out)
     text_add(out, "\nRecommended\n");
     add_verdict(report, out);
     text_add_char(out, '\n');
-    struct table *table = advice_table(report);
-    table_print(table, out);
-    table_free(table);
+    add_advice_table(report, out);
     text_wrap(
         out,
         "NEEDS: the smallest cap that it fits under; RETRIES: how often the cache must be emptied for that, each a "

@@ -17,24 +17,18 @@ static bool is_good(const struct need *need)
 static void add_model(struct table *table, const struct repo_needs *needs, const char *model)
 {
     size_t missing = repo_needs_missing(needs, model);
-    AUTO_FREE char *state = missing ? mem_printf("%zu missing", missing) : mem_strdup("ready");
-    table_add_row(table);
-    table_add_cell(table, needs->repo->name, NULL);
-    table_add_cell(table, model, NULL);
-    table_add_cell(table, state, missing ? RED : GREEN);
+    table_row(table, mem_strdup(needs->repo->name), mem_strdup(model),
+              missing ? mem_printf("%zu missing", missing) : mem_strdup("ready"));
+    table_tint(table, 2, missing ? RED : GREEN);
 }
 
 static void add_models(const struct needs *needs, bool colour, struct text *out)
 {
-    static const char *const titles[] = {"REPOSITORY", "MODEL", "STATE"};
-    struct table *table = table_new(colour);
-    for (size_t i = 0; i < sizeof titles / sizeof *titles; i++)
-        table_add_column(table, titles[i], false);
+    struct table *table = table_of(colour, "REPOSITORY", "MODEL", "STATE");
     for (size_t i = 0; i < needs->count; i++)
         for (size_t j = 0; j < needs->repos[i].models.count; j++)
             add_model(table, &needs->repos[i], needs->repos[i].models.items[j]);
-    table_print(table, out);
-    table_free(table);
+    table_end(table, out);
 }
 
 static bool are_same(const char *one, const char *other)
@@ -60,39 +54,26 @@ static size_t add_row(struct table *table, const struct repo_needs *needs, size_
     do
         strv_add(&names, needs->items[next++].name);
     while (next < needs->count && are_alike(need, &needs->items[next]));
-    AUTO_FREE char *models = strv_join(&need->models, ", ");
-    AUTO_FREE char *name = strv_join(&names, ", ");
-    table_add_row(table);
-    table_add_cell(table, needs->repo->name, NULL);
-    table_add_cell(table, need->models.count ? models : "all", NULL);
-    table_add_cell(table, need_kind_name(need->kind), NULL);
-    table_add_cell(table, need_state_name(need->state), is_good(need) ? NULL : RED);
-    table_add_cell(table, name, NULL);
-    table_add_cell(table, need->detail ? need->detail : "", NULL);
+    table_row(table, mem_strdup(needs->repo->name),
+              need->models.count ? strv_join(&need->models, ", ") : mem_strdup("all"),
+              mem_strdup(need_kind_name(need->kind)), mem_strdup(need_state_name(need->state)), strv_join(&names, ", "),
+              mem_strdup(need->detail ? need->detail : ""));
+    table_tint(table, 3, is_good(need) ? NULL : RED);
     return next;
 }
 
 /* What is there needs no line. */
 static void add_needs(const struct needs *needs, bool colour, struct text *out)
 {
-    static const char *const titles[] = {"REPOSITORY", "MODELS", "NEEDS", "STATE", "NAME", "WHY"};
-    size_t rows = 0;
-    struct table *table = table_new(colour);
-    for (size_t i = 0; i < sizeof titles / sizeof *titles; i++)
-        table_add_column(table, titles[i], false);
+    struct table *table = table_of(colour, "REPOSITORY", "MODELS", "NEEDS", "STATE", "NAME", "WHY");
     for (size_t i = 0; i < needs->count; i++) {
         const struct repo_needs *repo = &needs->repos[i];
-        for (size_t j = 0; j < repo->count;) {
-            bool told = repo->items[j].state != NEED_THERE;
-            j = told ? add_row(table, repo, j) : j + 1;
-            rows += told;
-        }
+        for (size_t j = 0; j < repo->count;)
+            j = repo->items[j].state != NEED_THERE ? add_row(table, repo, j) : j + 1;
     }
-    if (rows) {
+    if (table_rows(table))
         text_add_char(out, '\n');
-        table_print(table, out);
-    }
-    table_free(table);
+    table_end(table, out);
 }
 
 /* Each command once, in the order in which they help: folder, interpreter, modules, data. */
@@ -159,22 +140,15 @@ static char *start_sentence(const struct smoke *smoke)
 
 void needs_text_starts(const struct smoke *starts, size_t count, bool colour, struct text *out)
 {
-    static const char *const titles[] = {"REPOSITORY", "MODEL", "START"};
     if (count == 0)
         return;
-    struct table *table = table_new(colour);
-    for (size_t i = 0; i < sizeof titles / sizeof *titles; i++)
-        table_add_column(table, titles[i], false);
+    struct table *table = table_of(colour, "REPOSITORY", "MODEL", "START");
     for (size_t i = 0; i < count; i++) {
-        AUTO_FREE char *sentence = start_sentence(&starts[i]);
-        table_add_row(table);
-        table_add_cell(table, starts[i].repo, NULL);
-        table_add_cell(table, starts[i].model, NULL);
-        table_add_cell(table, sentence, smoke_is_good(&starts[i]) ? GREEN : RED);
+        table_row(table, mem_strdup(starts[i].repo), mem_strdup(starts[i].model), start_sentence(&starts[i]));
+        table_tint(table, 2, smoke_is_good(&starts[i]) ? GREEN : RED);
     }
     text_add_char(out, '\n');
-    table_print(table, out);
-    table_free(table);
+    table_end(table, out);
     for (size_t i = 0; i < count; i++) {
         if (smoke_is_good(&starts[i]) || !starts[i].command)
             continue;

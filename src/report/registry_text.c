@@ -73,32 +73,20 @@ static char *distribution_text(const struct param *param)
 
 static void add_param(struct table *table, const struct param *param)
 {
-    AUTO_FREE char *range = range_text(param);
-    AUTO_FREE char *distribution = distribution_text(param);
-    AUTO_FREE char *default_value = value_format(&param->default_value);
-    table_add_row(table);
-    table_add_cell(table, param->name, NULL);
-    table_add_cell(table, param->flag ? param->flag : "", NULL);
-    table_add_cell(table, type_name(param), NULL);
-    table_add_cell(table, range, NULL);
-    table_add_cell(table, default_value, NULL);
-    table_add_cell(table, distribution, NULL);
+    table_row(table, mem_strdup(param->name), mem_strdup(param->flag ? param->flag : ""), mem_strdup(type_name(param)),
+              range_text(param), value_format(&param->default_value), distribution_text(param));
 }
 
 static void add_params(const struct repo *repo, bool colour, struct text *out)
 {
-    static const char *const titles[] = {"HYPERPARAMETER", "FLAG", "TYPE", "RANGE", "DEFAULT", "DISTRIBUTION"};
     if (repo->param_count == 0) {
         text_add(out, "no hyperparameters\n");
         return;
     }
-    struct table *table = table_new(colour);
-    for (size_t i = 0; i < sizeof titles / sizeof *titles; i++)
-        table_add_column(table, titles[i], false);
+    struct table *table = table_of(colour, "HYPERPARAMETER", "FLAG", "TYPE", "RANGE", "DEFAULT", "DISTRIBUTION");
     for (size_t i = 0; i < repo->param_count; i++)
         add_param(table, &repo->params[i]);
-    table_print(table, out);
-    table_free(table);
+    table_end(table, out);
 }
 
 /* "score (minimize)" where the registry says so. */

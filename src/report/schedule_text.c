@@ -9,30 +9,20 @@ enum { NAME_WIDTH = 18 };
 void schedule_text(const struct feasibility *study, const struct schedule *schedule,
                    const struct feasibility_text_options *options, struct text *out)
 {
-    struct table *table = table_new(options->colour);
-    static const char *const titles[] = {"TIME", "SAVED", "PEAKS"};
+    struct table *table = table_of(options->colour, "FOREGROUND", "BACKGROUND", ">TIME", ">SAVED", ">PEAKS", "SLOWDOWN");
     char all[32], alone[32];
-    table_add_column(table, "FOREGROUND", false);
-    table_add_column(table, "BACKGROUND", false);
-    for (size_t i = 0; i < 3; i++)
-        table_add_column(table, titles[i], true);
-    table_add_column(table, "SLOWDOWN", false);
     for (size_t i = 0; i < schedule->count; i++) {
         const struct schedule_step *step = &schedule->steps[i];
         bool pair = step->foreground != step->background;
-        table_add_row(table);
-        amounts_add(table, audit_text_fit(study->models[step->foreground].name, NAME_WIDTH), NULL);
-        amounts_add(table, audit_text_fit(pair ? study->models[step->background].name : "alone", NAME_WIDTH), NULL);
-        amounts_add(table, amounts_duration((struct reading){step->seconds, true}), NULL);
-        amounts_add(table, amounts_duration((struct reading){step->saved_s, pair}), NULL);
-        amounts_add(table, amounts_size((struct reading){step->prediction.safe_bytes, pair}), NULL);
-        amounts_add(table,
-                    pair ? mem_printf("%.2f, %s", step->slowdown, step->measured ? "measured" : "assumed")
-                         : mem_strdup("-"),
-                    NULL);
+        table_row(table, audit_text_fit(study->models[step->foreground].name, NAME_WIDTH),
+                  audit_text_fit(pair ? study->models[step->background].name : "alone", NAME_WIDTH),
+                  amounts_duration((struct reading){step->seconds, true}),
+                  amounts_duration((struct reading){step->saved_s, pair}),
+                  amounts_size((struct reading){step->prediction.safe_bytes, pair}),
+                  pair ? mem_printf("%.2f, %s", step->slowdown, step->measured ? "measured" : "assumed")
+                       : mem_strdup("-"));
     }
-    table_print(table, out);
-    table_free(table);
+    table_end(table, out);
     clock_format_duration(schedule->seconds, all);
     clock_format_duration(schedule->alone_seconds, alone);
     text_addf(out, "%s in all, %s one after the other; %zu pair%s, slowdown measured for %zu\n", all, alone,

@@ -78,7 +78,7 @@ static bool any_not_finite(const struct summary_stats_group *group)
 
 static char *cell(struct reading value, const struct stats_interval *interval)
 {
-    return value.valid ? summary_stats_text_interval(value.value, interval) : mem_strdup("");
+    return value.valid ? summary_stats_text_interval(value.value, interval) : NULL;
 }
 
 static void figure_table(const struct page *page, const struct summary_stats_group *group)
@@ -87,30 +87,16 @@ static void figure_table(const struct page *page, const struct summary_stats_gro
     bool wide = width == 0 || width >= WIDE, diverged = any_not_finite(group);
     size_t others = (size_t)(wide ? OTHERS_WIDE : OTHERS) + (diverged ? (size_t)NOT_FINITE : 0);
     size_t name_columns = width == 0 ? 0 : width > others + FEWEST_NAME ? width - others : FEWEST_NAME;
-    struct table *table = table_new(page->options->colour);
-    table_add_column(table, "quantity", false);
-    table_add_column(table, "n", true);
-    if (diverged)
-        table_add_column(table, "not finite", true);
-    table_add_column(table, wide ? "mean (95 % interval)" : "mean", true);
-    table_add_column(table, "median (95 % interval)", true);
+    struct table *table = table_of(page->options->colour, "quantity", ">n", diverged ? ">not finite" : NULL,
+                                   wide ? ">mean (95 % interval)" : ">mean", ">median (95 % interval)");
     for (size_t i = 0; i < group->figure_count; i++) {
         const struct figure *figure = &group->figures[i];
-        AUTO_FREE char *name = audit_text_fit(figure->name, name_columns);
-        AUTO_FREE char *n = mem_printf("%zu", figure->n);
-        AUTO_FREE char *not_finite = mem_printf("%zu", figure->not_finite);
-        AUTO_FREE char *mean = cell(figure->mean, wide ? &figure->mean_interval : &none);
-        AUTO_FREE char *median = cell(figure->median, &figure->median_interval);
-        table_add_row(table);
-        table_add_cell(table, name, NULL);
-        table_add_cell(table, n, NULL);
-        if (diverged)
-            table_add_cell(table, figure->not_finite ? not_finite : "", NULL);
-        table_add_cell(table, mean, NULL);
-        table_add_cell(table, median, NULL);
+        table_row(table, audit_text_fit(figure->name, name_columns), mem_printf("%zu", figure->n),
+                  figure->not_finite ? mem_printf("%zu", figure->not_finite) : NULL,
+                  cell(figure->mean, wide ? &figure->mean_interval : &none),
+                  cell(figure->median, &figure->median_interval));
     }
-    table_print(table, page->out);
-    table_free(table);
+    table_end(table, page->out);
 }
 
 static const char *reason_of(const struct figure *figure, bool of_mean)

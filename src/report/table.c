@@ -9,7 +9,9 @@
 struct table {
     struct libscols_table *scols;
     struct libscols_line *row;
-    size_t cell;
+    size_t cell, rows;
+    size_t count; /* of the columns given to table_with */
+    bool *shown;  /* which of them */
 };
 
 static void *must(void *made)
@@ -34,6 +36,7 @@ void table_free(struct table *table)
     if (!table)
         return;
     scols_unref_table(table->scols);
+    free(table->shown);
     free(table);
 }
 
@@ -46,6 +49,7 @@ void table_add_row(struct table *table)
 {
     table->row = must(scols_table_new_line(table->scols, NULL));
     table->cell = 0;
+    table->rows++;
 }
 
 void table_add_cell(struct table *table, const char *text, const char *colour)
@@ -56,6 +60,52 @@ void table_add_cell(struct table *table, const char *text, const char *colour)
         abort();
     if (colour && scols_table_colors_wanted(table->scols))
         scols_cell_set_color(cell, colour);
+}
+
+struct table *table_with(bool colour, const char *const *titles, size_t count)
+{
+    struct table *table = table_new(colour);
+    table->count = count;
+    table->shown = mem_array(count, sizeof *table->shown);
+    for (size_t i = 0; i < count; i++) {
+        bool right = titles[i] && *titles[i] == '>';
+        table->shown[i] = titles[i] != NULL;
+        if (titles[i])
+            table_add_column(table, titles[i] + right, right);
+    }
+    return table;
+}
+
+void table_take_row(struct table *table, char *const *texts, size_t count)
+{
+    if (count != table->count)
+        abort();
+    table_add_row(table);
+    for (size_t i = 0; i < count; i++) {
+        AUTO_FREE char *text = texts[i];
+        if (table->shown[i])
+            table_add_cell(table, text ? text : "", NULL);
+    }
+}
+
+void table_tint(struct table *table, size_t column, const char *colour)
+{
+    size_t at = 0;
+    for (size_t i = 0; i < column; i++)
+        at += table->shown[i];
+    if (table->shown[column] && colour && scols_table_colors_wanted(table->scols))
+        scols_cell_set_color(must(scols_line_get_cell(table->row, at)), colour);
+}
+
+size_t table_rows(const struct table *table)
+{
+    return table->rows;
+}
+
+void table_end(struct table *table, struct text *out)
+{
+    table_print(table, out);
+    table_free(table);
 }
 
 /* The last column's padding is of no use, and in the way of whoever copies the table. */
