@@ -19,17 +19,9 @@ static json_t *safe_text(const char *text)
     return json_string(printable);
 }
 
-static json_t *layers_json(const struct job *job)
+static json_t *integer_or_null(bool known, json_int_t value)
 {
-    const struct containment *layers = job_layers(job);
-    json_t *json = json_object();
-    json_object_set_new(json, "pidns", json_boolean(layers->pidns));
-    json_object_set_new(json, "userns", json_boolean(layers->userns));
-    json_object_set_new(json, "cgroup", json_boolean(layers->cgroup));
-    json_object_set_new(json, "sweep", json_true());
-    json_object_set_new(json, "kernel_backed", json_boolean(containment_kernel_backed(layers)));
-    json_object_set_new(json, "run_folder_read_only", json_boolean(job_records_errno(job) == 0));
-    return json;
+    return known ? json_integer(value) : json_null();
 }
 
 /* On which processors the job was kept, and by what. */
@@ -42,12 +34,9 @@ static json_t *cpus_json(const struct attempt *attempt)
     int code = 0;
     enum job_cpus held = job_cpus(attempt->job, &code);
     AUTO_TEXT struct text list = {0};
-    json_t *json = json_object();
     cpus_print(attempt->cpus, &list);
-    json_object_set_new(json, "cpus", json_string(text_get(&list)));
-    json_object_set_new(json, "by", json_string(by[held]));
-    json_object_set_new(json, "error", held == JOB_CPUS_REFUSED ? json_string(strerror(code)) : json_null());
-    return json;
+    return json_pack("{s:s, s:s, s:o*}", "cpus", text_get(&list), "by", by[held],
+                     "error", held == JOB_CPUS_REFUSED ? json_string(strerror(code)) : json_null());
 }
 
 static const char *attempt_role(const struct attempt *attempt)
@@ -55,65 +44,55 @@ static const char *attempt_role(const struct attempt *attempt)
     return attempt->loop ? "background" : "foreground";
 }
 
+static json_t *layers_json(const struct attempt *attempt)
+{
+    const struct job *job = attempt->job;
+    const struct containment *layers = job_layers(job);
+    return json_pack("{s:b, s:b, s:b, s:b, s:b, s:b, s:o*}", "pidns", layers->pidns, "userns", layers->userns,
+                     "cgroup", layers->cgroup, "sweep", true, "kernel_backed", containment_kernel_backed(layers),
+                     "run_folder_read_only", job_records_errno(job) == 0,
+                     "cpu_set", attempt->cpus ? cpus_json(attempt) : NULL);
+}
+
 json_t *attempt_born_json(const struct attempt *attempt)
 {
     const struct job_identity *identity = job_identity(attempt->job);
-    json_t *json = json_object();
-    json_object_set_new(json, "role", json_string(attempt_role(attempt)));
-    if (attempt->loop)
-        json_object_set_new(json, "number", json_integer(attempt->loop));
-    json_object_set_new(json, "pid", json_integer(identity->pid));
-    json_object_set_new(json, "start_time", json_integer((json_int_t)identity->start_time));
-    json_object_set_new(json, "boot_id", json_string(identity->boot_id));
-    json_object_set_new(json, "cgroup", json_text_or_null(identity->cgroup));
-    json_object_set_new(json, "tag", json_text_or_null(identity->tag));
-    json_t *layers = layers_json(attempt->job);
-    if (attempt->cpus)
-        json_object_set_new(layers, "cpu_set", cpus_json(attempt));
-    json_object_set_new(json, "layers", layers);
-    return json;
+    return json_pack("{s:s, s:o*, s:i, s:I, s:s, s:o, s:o, s:o}", "role", attempt_role(attempt),
+                     "number", attempt->loop ? json_integer(attempt->loop) : NULL, "pid", (int)identity->pid,
+                     "start_time", (json_int_t)identity->start_time, "boot_id", identity->boot_id,
+                     "cgroup", json_text_or_null(identity->cgroup), "tag", json_text_or_null(identity->tag),
+                     "layers", layers_json(attempt));
 }
 
 json_t *attempt_started_json(const struct attempt *attempt)
 {
-    json_t *json = json_object();
-    json_object_set_new(json, "start_ns", json_integer(attempt->start_ns));
-    return json;
+    return json_pack("{s:I}", "start_ns", (json_int_t)attempt->start_ns);
 }
 
 void attempt_add_exit(const struct attempt *attempt, json_t *json)
 {
     const struct job_exit *exit = &attempt->exit;
-    bool code = exit->ended && !exit->signalled;
-    bool signal = exit->ended && exit->signalled;
-    json_object_set_new(json, "exit_code", code ? json_integer(exit->code) : json_null());
-    json_object_set_new(json, "signal", signal ? json_integer(exit->code) : json_null());
+    json_object_set_new(json, "exit_code", integer_or_null(exit->ended && !exit->signalled, exit->code));
+    json_object_set_new(json, "signal", integer_or_null(exit->ended && exit->signalled, exit->code));
 }
 
 json_t *attempt_exited_json(const struct attempt *attempt)
 {
     const struct job_usage *usage = &attempt->usage;
-    json_t *json = json_object();
-    json_object_set_new(json, "role", json_string(attempt_role(attempt)));
+    json_t *json = json_pack("{s:s}", "role", attempt_role(attempt));
     attempt_add_exit(attempt, json);
     json_object_set_new(json, "cpu_s", usage->has_cpu ? json_finite(usage->cpu_s) : json_null());
     json_object_set_new(json, "peak_memory_bytes",
-                        usage->has_peak_memory ? json_integer((json_int_t)usage->peak_memory_bytes) : json_null());
-    json_object_set_new(json, "processes",
-                        usage->has_processes ? json_integer((json_int_t)usage->processes) : json_null());
+                        integer_or_null(usage->has_peak_memory, (json_int_t)usage->peak_memory_bytes));
+    json_object_set_new(json, "processes", integer_or_null(usage->has_processes, (json_int_t)usage->processes));
     return json;
 }
 
 static json_t *member_json(const struct job_member *member)
 {
-    json_t *json = json_object();
     char state[2] = {member->state ? member->state : '?', 0};
-    json_object_set_new(json, "pid", json_integer(member->pid));
-    json_object_set_new(json, "command", safe_text(member->command));
-    json_object_set_new(json, "state", safe_text(state));
-    if (member->wchan[0])
-        json_object_set_new(json, "wchan", safe_text(member->wchan));
-    return json;
+    return json_pack("{s:i, s:o, s:o, s:o*}", "pid", (int)member->pid, "command", safe_text(member->command),
+                     "state", safe_text(state), "wchan", member->wchan[0] ? safe_text(member->wchan) : NULL);
 }
 
 static json_t *members_json(const struct job_member *members, size_t count)
@@ -126,12 +105,10 @@ static json_t *members_json(const struct job_member *members, size_t count)
 
 json_t *attempt_proven_json(const struct attempt *attempt, double seconds)
 {
-    json_t *json = json_object();
-    json_object_set_new(json, "role", json_string(attempt_role(attempt)));
-    json_object_set_new(json, "leftovers", members_json(attempt->leftovers, attempt->leftover_count));
-    json_object_set_new(json, "survivors", members_json(attempt->survivors, attempt->survivor_count));
-    json_object_set_new(json, "seconds", json_finite(seconds));
-    return json;
+    return json_pack("{s:s, s:o, s:o, s:o}", "role", attempt_role(attempt),
+                     "leftovers", members_json(attempt->leftovers, attempt->leftover_count),
+                     "survivors", members_json(attempt->survivors, attempt->survivor_count),
+                     "seconds", json_finite(seconds));
 }
 
 json_t *attempt_loop_json(const struct attempt *loop, enum outcome outcome, const char *error)
@@ -176,13 +153,8 @@ static json_t *points_json(const struct metric_history *history, int64_t start_n
         json_array_append_new(seconds, json_finite((double)us / 1e6));
         json_array_append_new(values, json_from_reading(point->value));
     }
-    json_t *json = json_object();
-    json_object_set_new(json, "matches", json_integer((json_int_t)history->matches));
-    json_object_set_new(json, "step", steps);
-    if (any_epoch)
-        json_object_set(json, "epoch", epochs);
-    json_object_set_new(json, "seconds", seconds);
-    json_object_set_new(json, "value", values);
+    json_t *json = json_pack("{s:I, s:o, s:O*, s:o, s:o}", "matches", (json_int_t)history->matches, "step", steps,
+                             "epoch", any_epoch ? epochs : NULL, "seconds", seconds, "value", values);
     json_decref(epochs);
     return json;
 }
@@ -204,34 +176,26 @@ static json_t *history_json(const struct attempt *attempt)
 static json_t *marks_json(const struct attempt *attempt)
 {
     const struct marks_counts *counts = &attempt->marks.counts;
-    json_t *json = json_object();
-    json_object_set_new(json, "taken", json_integer((json_int_t)counts->taken));
-    json_object_set_new(json, "repeated", json_integer((json_int_t)counts->repeated));
-    json_object_set_new(json, "limited", json_integer((json_int_t)counts->limited));
-    json_object_set_new(json, "refused", json_integer((json_int_t)attempt->marks_refused));
-    return json;
+    return json_pack("{s:I, s:I, s:I, s:I}", "taken", (json_int_t)counts->taken,
+                     "repeated", (json_int_t)counts->repeated, "limited", (json_int_t)counts->limited,
+                     "refused", (json_int_t)attempt->marks_refused);
 }
 
 static json_t *log_json(const struct joblog *log)
 {
     struct joblog_totals totals = joblog_totals(log);
-    json_t *json = json_object();
-    json_object_set_new(json, "bytes", json_integer((json_int_t)totals.bytes));
-    json_object_set_new(json, "kept", json_integer((json_int_t)totals.kept));
-    json_object_set_new(json, "lines", json_integer((json_int_t)totals.lines));
-    json_object_set_new(json, "limited_lines", json_integer((json_int_t)totals.limited_lines));
-    json_object_set_new(json, "capped", json_boolean(totals.capped));
-    return json;
+    return json_pack("{s:I, s:I, s:I, s:I, s:b}", "bytes", (json_int_t)totals.bytes, "kept", (json_int_t)totals.kept,
+                     "lines", (json_int_t)totals.lines, "limited_lines", (json_int_t)totals.limited_lines,
+                     "capped", totals.capped);
 }
 
 json_t *attempt_ended_json(const struct attempt *attempt, enum outcome outcome, const char *error)
 {
     bool valid;
     double duration_s = attempt_duration_s(attempt, &valid);
-    json_t *json = json_object();
-    json_object_set_new(json, "outcome", json_string(outcome_name(outcome)));
-    json_object_set_new(json, "duration_s", valid ? json_finite(duration_s) : json_null());
-    json_object_set_new(json, "end_ns", valid ? json_integer(attempt->end_ns) : json_null());
+    json_t *json = json_pack("{s:s, s:o, s:o}", "outcome", outcome_name(outcome),
+                             "duration_s", valid ? json_finite(duration_s) : json_null(),
+                             "end_ns", integer_or_null(valid, attempt->end_ns));
     attempt_add_exit(attempt, json);
     json_object_set_new(json, "reason", json_string(stop_reason_name(attempt->reason)));
     json_object_set_new(json, "error", error ? safe_text(error) : json_null());
@@ -242,21 +206,12 @@ json_t *attempt_ended_json(const struct attempt *attempt, enum outcome outcome, 
     return json;
 }
 
-static void copy_key(const json_t *from, const char *key, json_t *to)
-{
-    json_t *value = json_object_get(from, key);
-    json_object_set_new(to, key, value ? json_incref(value) : json_null());
-}
-
 json_t *experiment_ended_json(enum outcome outcome, int64_t retries, const json_t *last_attempt)
 {
-    json_t *json = json_object();
-    json_object_set_new(json, "outcome", json_string(outcome_name(outcome)));
-    json_object_set_new(json, "retries", json_integer(retries));
-    copy_key(last_attempt, "duration_s", json);
-    copy_key(last_attempt, "metrics", json);
-    copy_key(last_attempt, "error", json);
-    return json;
+    return json_pack("{s:s, s:I, s:O?, s:O?, s:O?}", "outcome", outcome_name(outcome), "retries", (json_int_t)retries,
+                     "duration_s", json_object_get(last_attempt, "duration_s"),
+                     "metrics", json_object_get(last_attempt, "metrics"),
+                     "error", json_object_get(last_attempt, "error"));
 }
 
 char *attempt_members_text(const struct job_member *members, size_t count)

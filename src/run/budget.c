@@ -214,11 +214,8 @@ static json_t *use_json(const struct use *use, const char *unit)
     AUTO_FREE char *mean = mem_printf("mean_%s", unit);
     if (use->budget <= 0)
         return json_null();
-    json_t *json = json_object();
-    json_object_set_new(json, budget, json_finite(use->budget));
-    json_object_set_new(json, used, json_finite(number_round(use->used, 6)));
-    json_object_set_new(json, mean, use->mean > 0 ? json_finite(number_round(use->mean, 6)) : json_null());
-    return json;
+    return json_pack("{s:o, s:o, s:o}", budget, json_finite(use->budget), used, json_finite(number_round(use->used, 6)),
+                     mean, use->mean > 0 ? json_finite(number_round(use->mean, 6)) : json_null());
 }
 
 static json_t *counted_json(const struct runner *runner)
@@ -244,20 +241,17 @@ json_t *budget_json(struct runner *runner)
         return NULL;
     uses_of(runner, uses);
     const struct store_use *use = store_use(runner->request->store);
-    json_t *json = json_object(), *carbon = use_json(&uses[BUDGET_CARBON], "g");
-    json_object_set_new(json, "energy", use_json(&uses[BUDGET_ENERGY], "j"));
-    json_object_set_new(json, "time", use_json(&uses[BUDGET_TIME], "s"));
+    json_t *carbon = use_json(&uses[BUDGET_CARBON], "g");
     if (json_is_object(carbon)) {
         json_object_set_new(carbon, "g_per_kwh", json_finite(budget->intensity_g_per_kwh));
         json_object_set_new(carbon, "source", json_text_or_null(budget->source));
     }
-    json_object_set_new(json, "carbon", carbon);
-    json_object_set_new(json, "counted", counts_energy(runner) ? counted_json(runner) : json_array());
-    json_object_set_new(json, "attempts", json_integer(use->attempts));
-    json_object_set_new(json, "estimated", json_integer(use->estimated));
-    json_object_set_new(json, "unmeasured", json_integer(use->unmeasured));
-    json_object_set_new(json, "reached", budget_is_reached(runner) ? json_string(runner->budget.reached) : json_null());
-    return json;
+    return json_pack("{s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:o*}", "energy", use_json(&uses[BUDGET_ENERGY], "j"),
+                     "time", use_json(&uses[BUDGET_TIME], "s"), "carbon", carbon,
+                     "counted", counts_energy(runner) ? counted_json(runner) : json_array(),
+                     "attempts", (json_int_t)use->attempts, "estimated", (json_int_t)use->estimated,
+                     "unmeasured", (json_int_t)use->unmeasured,
+                     "reached", budget_is_reached(runner) ? json_string(runner->budget.reached) : json_null());
 }
 
 void budget_fini(struct runner *runner)

@@ -40,20 +40,21 @@ void counted_compare(struct counted *counted, int64_t t_ns, double bytes)
         counted->context_bytes = context > 0 ? context : counted->context_bytes;
 }
 
+json_t *bytes_json(bool known, double bytes)
+{
+    return known ? json_integer((json_int_t)bytes) : json_null();
+}
+
 json_t *counted_json(const struct counted *counted)
 {
     if (!counted->any)
         return json_null();
     bool known = counted->context_bytes >= 0;
     double held = (double)counted->last.peak, peak = held + counted->context_bytes;
-    json_t *json = json_object();
-    json_object_set_new(json, "processes", json_integer((json_int_t)counted->last.processes));
     /* How many contexts were alive together when several held most, nobody tells. */
-    json_object_set_new(json, "peak_bytes",
-                        known && counted->last.processes == 1 ? json_integer((json_int_t)peak) : json_null());
-    json_object_set_new(json, "held_peak_bytes", json_integer((json_int_t)held));
-    json_object_set_new(json, "sum_peak_bytes", json_integer((json_int_t)counted->last.sum_peak));
-    json_object_set_new(json, "context_bytes", known ? json_integer((json_int_t)counted->context_bytes) : json_null());
-    json_object_set_new(json, "curve", memory_curve_json(&counted->curve));
-    return json;
+    return json_pack("{s:I, s:o, s:I, s:I, s:o, s:o}", "processes", (json_int_t)counted->last.processes,
+                     "peak_bytes", bytes_json(known && counted->last.processes == 1, peak),
+                     "held_peak_bytes", (json_int_t)held, "sum_peak_bytes", (json_int_t)counted->last.sum_peak,
+                     "context_bytes", bytes_json(known, counted->context_bytes),
+                     "curve", memory_curve_json(&counted->curve));
 }

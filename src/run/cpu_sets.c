@@ -202,19 +202,16 @@ json_t *cpu_sets_json(const struct cpu_sets *sets)
 {
     if (sets->count < 2)
         return json_null();
-    json_t *json = json_object(), *lanes = sets->lanes ? json_array() : json_null();
+    json_t *lanes = sets->lanes ? json_array() : json_null();
     for (size_t i = 0; sets->lanes && i < sets->count; i++) {
         AUTO_TEXT struct text cpus = {0};
         cpus_print(&sets->lanes[i], &cpus);
-        json_t *lane = json_object();
-        json_object_set_new(lane, "lane", json_integer((json_int_t)i + 1));
-        json_object_set_new(lane, "node", sets->nodes[i] >= 0 ? json_integer(sets->nodes[i]) : json_null());
-        json_object_set_new(lane, "cpus", json_string(text_get(&cpus)));
+        json_t *lane = json_pack("{s:I, s:o, s:s}", "lane", (json_int_t)i + 1,
+                                 "node", sets->nodes[i] >= 0 ? json_integer(sets->nodes[i]) : json_null(),
+                                 "cpus", text_get(&cpus));
         json_array_append_new(lanes, lane);
     }
-    json_object_set_new(json, "lanes", lanes);
-    json_object_set_new(json, "why_none", *sets->why.text ? json_string(sets->why.text) : json_null());
-    return json;
+    return json_pack("{s:o, s:s?}", "lanes", lanes, "why_none", *sets->why.text ? sets->why.text : NULL);
 }
 
 char *cpu_sets_text(const struct cpu_sets *sets)

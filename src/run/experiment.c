@@ -14,10 +14,7 @@ enum { MACHINE_FAILURES_MAX = 4 };
 
 static json_t *pause_json(const struct lane *lane, double seconds, const char *why)
 {
-    json_t *json = json_object();
-    json_object_set_new(json, "seconds", json_finite(seconds * lane->runner->time_scale));
-    if (why)
-        json_object_set_new(json, "why", json_string(why));
+    json_t *json = json_pack("{s:o, s:s*}", "seconds", json_finite(seconds * lane->runner->time_scale), "why", why);
     lane_add_number(lane, json);
     return json;
 }
@@ -111,8 +108,7 @@ static void begin_experiment(struct lane *lane)
     json_decref(lane->last_attempt);
     lane->last_attempt = json_incref(before->last_ended);
     ladder_begin(lane, before->ladder);
-    json_t *data = json_object();
-    json_object_set_new(data, "id", json_string(lane->experiment->id));
+    json_t *data = json_pack("{s:s}", "id", lane->experiment->id);
     lane_add_number(lane, data);
     lane_record(lane, EVENT_EXPERIMENT_STARTED, data, lane_next);
 }
@@ -151,8 +147,7 @@ static void make_attempt(struct lane *lane)
         give_up(lane);
         return;
     }
-    json_t *data = json_object();
-    json_object_set_new(data, "folder", json_string(lane->experiment->id));
+    json_t *data = json_pack("{s:s}", "folder", lane->experiment->id);
     ladder_prepared(lane, data);
     lane_record(lane, EVENT_ATTEMPT_PREPARED, data, lane_next);
 }

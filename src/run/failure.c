@@ -376,10 +376,7 @@ json_t *failure_json(const struct failure *failure)
 {
     if (failure->cause == FAILURE_NONE)
         return json_null();
-    json_t *json = json_object();
-    json_object_set_new(json, "cause", json_string(failure_cause_name(failure->cause)));
-    json_object_set_new(json, "line", failure->line ? json_integer((json_int_t)failure->line) : json_null());
-    json_object_set_new(json, "text", json_filled_or_null(failure->text));
-    json_object_set_new(json, "why", json_filled_or_null(failure->why));
-    return json;
+    return json_pack("{s:s, s:o, s:o, s:o}", "cause", failure_cause_name(failure->cause),
+                     "line", failure->line ? json_integer((json_int_t)failure->line) : json_null(),
+                     "text", json_filled_or_null(failure->text), "why", json_filled_or_null(failure->why));
 }

@@ -156,12 +156,10 @@ bool ladder_gave_up(const json_t *state)
 
 static json_t *state_json(const struct ladder *ladder)
 {
-    json_t *json = json_object(), *steps = json_array();
+    json_t *steps = json_array();
     for (size_t i = 0; i < ladder->step_count; i++)
         json_array_append_new(steps, json_integer(ladder->steps[i]));
-    json_object_set_new(json, "expandable_segments", json_boolean(ladder->expandable));
-    json_object_set_new(json, "steps", steps);
-    return json;
+    return json_pack("{s:b, s:o}", "expandable_segments", ladder->expandable, "steps", steps);
 }
 
 void ladder_prepared(const struct lane *lane, json_t *data)

@@ -102,9 +102,9 @@ void lane_record(struct lane *lane, enum event_type type, json_t *data, lane_ste
                                 });
 }
 
-void lane_tell(struct lane *lane, json_t *data)
+void lane_tell(struct lane *lane, enum event_type type, json_t *data)
 {
-    runner_tell(lane->runner, (struct runner_entry){.type = EVENT_NOTE,
+    runner_tell(lane->runner, (struct runner_entry){.type = type,
                                                     .experiment = (int64_t)lane->experiment->number,
                                                     .attempt = lane->attempt.number,
                                                     .data = data});
@@ -112,10 +112,9 @@ void lane_tell(struct lane *lane, json_t *data)
 
 void lane_say(struct lane *lane, char *text)
 {
-    json_t *data = json_object();
-    json_object_set_new(data, "text", json_string(text));
+    json_t *data = json_pack("{s:o*}", "text", json_string(text));
     free(text);
-    lane_tell(lane, data);
+    lane_tell(lane, EVENT_NOTE, data);
 }
 
 static json_t *seconds_json(struct reading seconds)
@@ -125,15 +124,11 @@ static json_t *seconds_json(struct reading seconds)
 
 void lane_evidence_at(struct lane *lane, struct lane_evidence_entry entry)
 {
-    json_t *data = json_object();
     OBSERVE(lane, evidence, &entry);
-    json_object_set_new(data, "kind", json_string(entry.kind));
-    json_object_set_new(data, "text", json_string(entry.text));
-    json_object_set_new(data, "experiments", entry.experiments ? entry.experiments : json_array());
-    json_object_set_new(data, "pids", entry.pids ? entry.pids : json_array());
-    json_object_set_new(data, "device", entry.device ? json_string(entry.device) : json_null());
-    json_object_set_new(data, "from_s", seconds_json(entry.from_s));
-    json_object_set_new(data, "to_s", seconds_json(entry.to_s));
+    json_t *data = json_pack("{s:s, s:o*, s:o, s:o, s:s?, s:o, s:o}", "kind", entry.kind, "text", json_string(entry.text),
+                             "experiments", entry.experiments ? entry.experiments : json_array(),
+                             "pids", entry.pids ? entry.pids : json_array(), "device", entry.device,
+                             "from_s", seconds_json(entry.from_s), "to_s", seconds_json(entry.to_s));
     lane_record(lane, EVENT_EVIDENCE, data, NULL);
     free(entry.text);
 }
@@ -152,7 +147,7 @@ void lane_add_number(const struct lane *lane, json_t *json)
     json_t *gpus = json_array();
     for (size_t i = 0; means && energy_meters && i < means->gpu_count; i++)
         json_array_append_new(gpus, json_string(energy_meters->gpus[means->gpu_first + i].label));
-    json_object_set_new(json, "lane", json_integer((json_int_t)lane->number));
+    json_set_count(json, "lane", lane->number);
     json_object_set_new(json, "gpus", gpus);
 }
 

@@ -64,7 +64,7 @@ void lane_edge(struct lane *lane); /* the command has ended: all that measure it
 
 void lane_record(struct lane *lane, enum event_type type, json_t *data, lane_step *next);
 void lane_say(struct lane *lane, char *text);    /* EVENT_NOTE; takes text */
-void lane_tell(struct lane *lane, json_t *data); /* EVENT_NOTE with more than a text; takes data */
+void lane_tell(struct lane *lane, enum event_type type, json_t *data); /* the listener only: never journaled; takes data */
 void lane_evidence_at(struct lane *lane, struct lane_evidence_entry entry); /* EVENT_EVIDENCE; takes its text and lists */
 void lane_evidence(struct lane *lane, const char *kind, char *text); /* without a span; takes text */
 void lane_add_number(const struct lane *lane, json_t *json); /* where there are several: which one, and its GPUs */

@@ -109,10 +109,8 @@ static void keep_loop(struct lane *lane, enum outcome outcome, const char *error
         return;
     }
     AUTO_FREE char *log = attempt_log_name(loop);
-    json_t *json = json_object();
-    json_object_set_new(json, "number", json_integer(loop->loop));
-    json_object_set_new(json, "outcome",
-                        json_string(outcome == OUTCOME_INTERRUPTED ? "stopped" : outcome_name(outcome)));
+    json_t *json = json_pack("{s:I, s:s}", "number", (json_int_t)loop->loop,
+                             "outcome", outcome == OUTCOME_INTERRUPTED ? "stopped" : outcome_name(outcome));
     attempt_add_exit(loop, json);
     json_object_set_new(json, "error", outcome == OUTCOME_FAILED ? json_text_or_null(error) : json_null());
     json_object_set_new(json, "start_ns", loop->gate_open ? json_integer(loop->start_ns) : json_null());
@@ -126,15 +124,11 @@ json_t *lane_background_json(const struct lane *lane)
 {
     const struct lane_background *background = &lane->background;
     const struct background_tally *tally = &background->tally;
-    json_t *json = json_object();
-    json_object_set_new(json, "started", json_integer((json_int_t)tally->started));
-    json_object_set_new(json, "succeeded", json_integer((json_int_t)tally->succeeded));
-    json_object_set_new(json, "failed", json_integer((json_int_t)tally->failed));
-    json_object_set_new(json, "failed_beside_foreground", json_integer((json_int_t)tally->failed_beside));
-    json_object_set_new(json, "gave_up", json_boolean(tally->gave_up));
-    json_object_set_new(json, "loops", background->loops ? json_deep_copy(background->loops) : json_array());
-    json_object_set_new(json, "loops_not_listed", json_integer((json_int_t)background->loops_more));
-    return json;
+    return json_pack("{s:I, s:I, s:I, s:I, s:b, s:o, s:I}", "started", (json_int_t)tally->started,
+                     "succeeded", (json_int_t)tally->succeeded, "failed", (json_int_t)tally->failed,
+                     "failed_beside_foreground", (json_int_t)tally->failed_beside, "gave_up", tally->gave_up,
+                     "loops", background->loops ? json_deep_copy(background->loops) : json_array(),
+                     "loops_not_listed", (json_int_t)background->loops_more);
 }
 
 static void say_held(struct lane *lane)

@@ -341,12 +341,10 @@ static json_t *end(struct lane *lane, json_t *ended)
         const struct check_kind *kind = check_kind((enum check)i);
         if (!kind->required)
             continue;
-        json_t *item = json_object();
         AUTO_FREE char *remedied =
             result->outcome == CHECK_NOT_MADE ? mem_printf("%s. %s", result->text, kind->remedy) : NULL;
-        json_object_set_new(item, "check", json_string(kind->name));
-        json_object_set_new(item, "outcome", json_string(check_outcome_name(result->outcome)));
-        json_object_set_new(item, "text", json_text_or_null(remedied ? remedied : result->text));
+        json_t *item = json_pack("{s:s, s:s, s:o}", "check", kind->name, "outcome", check_outcome_name(result->outcome),
+                                 "text", json_text_or_null(remedied ? remedied : result->text));
         json_array_append_new(list, item);
     }
     return list;

@@ -16,21 +16,16 @@ static void tell(struct lane *lane, double took_s, bool settled)
 {
     struct lane_guard *guard = guard_of(lane);
     double planned_s = guard->planned_s * lane->runner->time_scale, saved_s = planned_s - took_s;
-    json_t *data = json_object(), *devices = json_array();
+    json_t *devices = json_array();
     for (size_t i = 0; i < guard->count; i++)
         json_array_append_new(devices, guard_device_json(&guard->devices[i]));
     AUTO_FREE char *text =
         mem_printf("paused %.1f s, %s: %.1f s %s than the fixed %g s", took_s,
                    settled ? "until the GPUs were idle and cool" : "the longest pause, and the GPUs are still not idle and cool",
                    saved_s < 0 ? -saved_s : saved_s, saved_s < 0 ? "more" : "less", planned_s);
-    json_object_set_new(data, "phase", json_string("cooldown"));
-    json_object_set_new(data, "mode", json_string("adaptive"));
-    json_object_set_new(data, "settled", json_boolean(settled));
-    json_object_set_new(data, "planned_s", json_finite(planned_s));
-    json_object_set_new(data, "took_s", json_finite(took_s));
-    json_object_set_new(data, "saved_s", json_finite(saved_s));
-    json_object_set_new(data, "devices", devices);
-    json_object_set_new(data, "text", json_string(text));
+    json_t *data = json_pack("{s:s, s:s, s:b, s:o, s:o, s:o, s:o, s:o*}", "phase", "cooldown", "mode", "adaptive",
+                             "settled", settled, "planned_s", json_finite(planned_s), "took_s", json_finite(took_s),
+                             "saved_s", json_finite(saved_s), "devices", devices, "text", json_string(text));
     guard_record(lane, guard->former.experiment, guard->former.attempt, data, lane_next);
 }
 

@@ -53,18 +53,10 @@ static uint64_t next_us(struct lane *lane)
     return TICK_US + (uint64_t)(rng_unit(&energy->rng) * SPREAD_US);
 }
 
-/* For whoever watches: never journaled. */
 static void tell_reading(struct lane *lane, const char *sensor, struct reading reading)
 {
-    if (!reading.valid)
-        return;
-    json_t *data = json_object();
-    json_object_set_new(data, "sensor", json_string(sensor));
-    json_object_set_new(data, "value", json_finite(reading.value));
-    runner_tell(lane->runner, (struct runner_entry){.type = EVENT_METRIC,
-                                                    .experiment = (int64_t)lane->experiment->number,
-                                                    .attempt = lane->attempt.number,
-                                                    .data = data});
+    if (reading.valid)
+        lane_tell(lane, EVENT_METRIC, json_pack("{s:s, s:o}", "sensor", sensor, "value", json_finite(reading.value)));
 }
 
 static int on_tick(sd_event_source *source, uint64_t us, void *context)

@@ -1,5 +1,6 @@
 /* The guard of a lane: its life, its rounds of questions, and what it writes down. */
 #include "run/lane_guard.h"
+#include "run/counted.h"
 
 #include "base/clock.h"
 #include "base/json.h"
@@ -209,25 +210,18 @@ void guard_record(struct lane *lane, int64_t experiment, int64_t attempt, json_t
                                                       .next = next});
 }
 
-static json_t *bytes_json(struct reading reading)
-{
-    return reading.valid ? json_integer((json_int_t)reading.value) : json_null();
-}
-
 json_t *guard_device_json(const struct guard_device *device)
 {
     const struct gpu_readings *readings = &device->sample.readings;
     const struct reading *of = readings->of;
-    json_t *json = json_object();
-    json_object_set_new(json, "device", json_string(device->label));
-    json_object_set_new(json, "memory_bytes", bytes_json(of[GPU_MEMORY_USED_BYTES]));
-    json_object_set_new(json, "empty_bytes", bytes_json(device->known.empty_bytes));
-    json_object_set_new(json, "power_w", json_reading_or_null(gpu_readings_power_w(readings)));
-    json_object_set_new(json, "utilisation_percent", json_reading_or_null(of[GPU_UTILISATION_PERCENT]));
-    json_object_set_new(json, "temperature_c", json_reading_or_null(of[GPU_TEMPERATURE_C]));
-    json_object_set_new(json, "sm_clock_mhz", json_reading_or_null(of[GPU_SM_CLOCK_MHZ]));
-    json_object_set_new(json, "memory_clock_mhz", json_reading_or_null(of[GPU_MEMORY_CLOCK_MHZ]));
-    return json;
+    return json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "device", device->label,
+                     "memory_bytes", bytes_json(of[GPU_MEMORY_USED_BYTES].valid, of[GPU_MEMORY_USED_BYTES].value),
+                     "empty_bytes", bytes_json(device->known.empty_bytes.valid, device->known.empty_bytes.value),
+                     "power_w", json_reading_or_null(gpu_readings_power_w(readings)),
+                     "utilisation_percent", json_reading_or_null(of[GPU_UTILISATION_PERCENT]),
+                     "temperature_c", json_reading_or_null(of[GPU_TEMPERATURE_C]),
+                     "sm_clock_mhz", json_reading_or_null(of[GPU_SM_CLOCK_MHZ]),
+                     "memory_clock_mhz", json_reading_or_null(of[GPU_MEMORY_CLOCK_MHZ]));
 }
 
 const struct observer guard_observer = {

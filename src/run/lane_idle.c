@@ -114,13 +114,9 @@ json_t *guard_idle_json(const struct idle_window *window)
 {
     if (window->seconds <= 0)
         return json_null();
-    json_t *json = json_object();
-    json_object_set_new(json, "proven", json_boolean(window->proven));
-    json_object_set_new(json, "seconds", json_finite(window->seconds));
-    json_object_set_new(json, "power_w", json_finite(window->power_w));
-    json_object_set_new(json, "half_width_w", json_finite(window->half_width_w));
-    json_object_set_new(json, "drift_w", json_finite(window->drift_w));
-    return json;
+    return json_pack("{s:b, s:o, s:o, s:o, s:o}", "proven", window->proven, "seconds", json_finite(window->seconds),
+                     "power_w", json_finite(window->power_w), "half_width_w", json_finite(window->half_width_w),
+                     "drift_w", json_finite(window->drift_w));
 }
 
 /* Of the attempt that is about to be recorded. */
@@ -203,28 +199,25 @@ static json_t *net_json(struct lane_guard *guard, bool *any)
 {
     const struct guard_former *former = &guard->former;
     struct reading sum = {0, true}, variance = {0, true};
-    json_t *data = json_object(), *devices = json_array();
+    json_t *devices = json_array();
     for (size_t i = 0; i < guard->count; i++) {
         const struct former_device *device = &former->devices[i];
         struct idle_net net = idle_net_of(&device->before, &guard->devices[i].idle, device->energy_j,
                                           device->half_width_j, former->duration_s);
-        json_t *json = json_object();
-        json_object_set_new(json, "device", json_string(guard->devices[i].label));
-        json_object_set_new(json, "net_of_bare_idle_j", json_reading_or_null(net.energy_j));
-        json_object_set_new(json, "half_width_j", json_reading_or_null(net.half_width_j));
-        json_object_set_new(json, "before", guard_idle_json(&device->before));
-        json_object_set_new(json, "after", guard_idle_json(&guard->devices[i].idle));
+        json_t *json = json_pack("{s:s, s:o, s:o, s:o, s:o}", "device", guard->devices[i].label,
+                                 "net_of_bare_idle_j", json_reading_or_null(net.energy_j),
+                                 "half_width_j", json_reading_or_null(net.half_width_j),
+                                 "before", guard_idle_json(&device->before),
+                                 "after", guard_idle_json(&guard->devices[i].idle));
         json_array_append_new(devices, json);
         *any = *any || net.energy_j.valid;
         sum = (struct reading){sum.value + net.energy_j.value, sum.valid && net.energy_j.valid};
         variance = (struct reading){variance.value + net.half_width_j.value * net.half_width_j.value,
                                     variance.valid && net.half_width_j.valid};
     }
-    json_object_set_new(data, "phase", json_string("net"));
-    json_object_set_new(data, "net_of_bare_idle_j", json_reading_or_null(sum));
-    json_object_set_new(data, "half_width_j", json_reading_or_null((struct reading){sqrt(variance.value), variance.valid}));
-    json_object_set_new(data, "devices", devices);
-    return data;
+    return json_pack("{s:s, s:o, s:o, s:o}", "phase", "net", "net_of_bare_idle_j", json_reading_or_null(sum),
+                     "half_width_j", json_reading_or_null((struct reading){sqrt(variance.value), variance.valid}),
+                     "devices", devices);
 }
 
 void guard_idle_settle_former(struct lane *lane)

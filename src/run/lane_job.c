@@ -29,17 +29,9 @@ void lane_job_sources_fini(struct lane *lane)
 
 static void on_metric(void *context, const char *name, double number)
 {
-    struct lane *lane = context;
-    json_t *data = json_object();
-    json_object_set_new(data, "name", json_string(name));
-    json_object_set_new(data, "value", json_from_reading(number));
-    runner_tell(lane->runner, (struct runner_entry){.type = EVENT_METRIC,
-                                                    .experiment = (int64_t)lane->experiment->number,
-                                                    .attempt = lane->attempt.number,
-                                                    .data = data});
+    lane_tell(context, EVENT_METRIC, json_pack("{s:s, s:o}", "name", name, "value", json_from_reading(number)));
 }
 
-/* For whoever watches: never journaled. */
 static void tell_bars(struct lane *lane)
 {
     uint64_t *told = lane_state(lane, &output_observer);
@@ -47,23 +39,16 @@ static void tell_bars(struct lane *lane)
     if (lane->phase != PHASE_RUNNING || !bars || bars->changes == *told)
         return;
     *told = bars->changes;
-    json_t *list = json_array(), *data = json_object();
+    json_t *list = json_array();
     for (size_t i = 0; i < bars->count; i++) {
-        json_t *bar = json_object();
-        json_object_set_new(bar, "name", json_string(bars->items[i].name));
-        json_object_set_new(bar, "first", json_string(bars->first[i]));
-        json_object_set_new(bar, "done", json_finite(bars->items[i].done));
-        json_object_set_new(bar, "total", bars->items[i].total.valid ? json_finite(bars->items[i].total.value) : json_null());
-        json_object_set_new(bar, "restarts", json_integer((json_int_t)bars->restarts[i]));
-        json_object_set_new(bar, "latest", json_boolean(i == bars->latest));
+        struct reading total = bars->items[i].total;
+        json_t *bar = json_pack("{s:o*, s:o*, s:o, s:o, s:I, s:b}", "name", json_string(bars->items[i].name),
+                                "first", json_string(bars->first[i]), "done", json_finite(bars->items[i].done),
+                                "total", total.valid ? json_finite(total.value) : json_null(),
+                                "restarts", (json_int_t)bars->restarts[i], "latest", i == bars->latest);
         json_array_append_new(list, bar);
     }
-    json_object_set_new(data, "sensor", json_string("bars"));
-    json_object_set_new(data, "bars", list);
-    runner_tell(lane->runner, (struct runner_entry){.type = EVENT_METRIC,
-                                                    .experiment = (int64_t)lane->experiment->number,
-                                                    .attempt = lane->attempt.number,
-                                                    .data = data});
+    lane_tell(lane, EVENT_METRIC, json_pack("{s:s, s:o}", "sensor", "bars", "bars", list));
 }
 
 static void begin_output(struct lane *lane)

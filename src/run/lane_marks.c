@@ -37,13 +37,10 @@ static void prepare(struct lane *lane)
 
 static json_t *mark_json(const struct mark *mark)
 {
-    json_t *json = json_object();
-    json_object_set_new(json, "name", json_string(mark->name));
-    json_object_set_new(json, "label", mark->label[0] ? json_string(mark->label) : json_null());
-    json_object_set_new(json, "at", json_string(mark->is_end ? "end" : "start"));
-    json_object_set_new(json, "t_ns", json_integer(mark->t_ns));
-    json_object_set_new(json, "source", json_string(mark_source_name(mark->source)));
-    return json;
+    return json_pack("{s:s, s:o*, s:s, s:I, s:s}", "name", mark->name,
+                     "label", mark->label[0] ? json_string(mark->label) : json_null(),
+                     "at", mark->is_end ? "end" : "start", "t_ns", (json_int_t)mark->t_ns,
+                     "source", mark_source_name(mark->source));
 }
 
 static void record(struct lane *lane)

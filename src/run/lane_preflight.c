@@ -98,7 +98,7 @@ static void finish(struct lane *lane, const struct guard_findings *findings)
 {
     struct lane_guard *guard = guard_of(lane);
     bool clear = !guard_findings_block(findings);
-    json_t *data = json_object(), *devices = json_array();
+    json_t *devices = json_array();
     guard_findings_fini(&guard->pending);
     guard->pending_ns = guard->begun_ns;
     preflight_evidence(settings_of(lane), findings, guard->waited_s, &guard->pending);
@@ -115,12 +115,9 @@ static void finish(struct lane *lane, const struct guard_findings *findings)
     if (!clear)
         guard_users_know(guard);
     AUTO_FREE char *text = clear ? clear_text(guard) : NULL;
-    json_object_set_new(data, "phase", json_string("preflight"));
-    json_object_set_new(data, "clear", json_boolean(clear));
-    json_object_set_new(data, "waited_s", json_finite(guard->waited_s));
-    json_object_set_new(data, "findings", findings_json(findings));
-    json_object_set_new(data, "devices", devices);
-    json_object_set_new(data, "text", text ? json_string(text) : json_null());
+    json_t *data = json_pack("{s:s, s:b, s:o, s:o, s:o, s:o*}", "phase", "preflight", "clear", clear,
+                             "waited_s", json_finite(guard->waited_s), "findings", findings_json(findings),
+                             "devices", devices, "text", text ? json_string(text) : json_null());
     int64_t number = (int64_t)lane->experiment->number;
     int64_t before = store_experiment(lane->runner->request->store, lane->experiment->number)->attempts;
     guard->at_work = false;

@@ -96,7 +96,7 @@ static void close_log(struct lane *lane)
 static void say_missing(struct lane *lane, const char *metric)
 {
     AUTO_FREE char *text = mem_printf("%s: metric '%s' was on no line of the log", lane->experiment->id, metric);
-    lane_tell(lane, json_pack("{s:s, s:s}", "text", text, "metric", metric));
+    lane_tell(lane, EVENT_NOTE, json_pack("{s:s, s:s}", "text", text, "metric", metric));
 }
 
 /* What a person would otherwise wonder about next morning. */
@@ -239,9 +239,7 @@ void phase_stopping(struct lane *lane)
     }
     lane->timeout_source = sd_event_source_disable_unref(lane->timeout_source);
     lane_edge(lane);
-    json_t *data = json_object();
-    json_object_set_new(data, "reason", json_string(stop_reason_name(lane->attempt.reason)));
-    lane_record(lane, EVENT_ATTEMPT_STOPPING, data, end_job);
+    lane_record(lane, EVENT_ATTEMPT_STOPPING, json_pack("{s:s}", "reason", stop_reason_name(lane->attempt.reason)), end_job);
 }
 
 void phase_stopping_event(struct lane *lane, enum lane_event event)

@@ -2,6 +2,7 @@
  * again. */
 #include "base/shell_words.h"
 #include "run/lane_guard.h"
+#include "run/counted.h"
 
 #include "base/clock.h"
 #include "base/mem.h"
@@ -126,16 +127,13 @@ static json_t *back_json(const struct guard_device *device)
                                         [POSTFLIGHT_LEAKED] = "leaked",
                                         [POSTFLIGHT_UNKNOWN] = "unknown"};
     struct reading after = device->sample.readings.of[GPU_MEMORY_USED_BYTES];
+    struct reading before = device->before_bytes;
     json_t *json = guard_device_json(device);
     json_object_set_new(json, "state", json_string(names[device->back]));
     json_object_set_new(json, "seconds", json_finite(device->back_s));
-    bool both = device->before_bytes.valid && after.valid;
-    json_object_set_new(json, "before_bytes",
-                        device->before_bytes.valid ? json_integer((json_int_t)device->before_bytes.value)
-                                                   : json_null());
-    json_object_set_new(json, "after_bytes", after.valid ? json_integer((json_int_t)after.value) : json_null());
-    json_object_set_new(json, "freed_bytes",
-                        both ? json_integer((json_int_t)(device->before_bytes.value - after.value)) : json_null());
+    json_object_set_new(json, "before_bytes", bytes_json(before.valid, before.value));
+    json_object_set_new(json, "after_bytes", bytes_json(after.valid, after.value));
+    json_object_set_new(json, "freed_bytes", bytes_json(before.valid && after.valid, before.value - after.value));
     return json;
 }
 
@@ -153,15 +151,14 @@ static void add_cleanup(struct text *text, const struct guard_device *device)
 static void tell_postflight(struct lane *lane)
 {
     struct lane_guard *guard = guard_of(lane);
-    json_t *data = json_object(), *devices = json_array();
+    json_t *devices = json_array();
     struct text text = {0};
     for (size_t i = 0; i < guard->count; i++) {
         json_array_append_new(devices, back_json(&guard->devices[i]));
         add_cleanup(&text, &guard->devices[i]);
     }
-    json_object_set_new(data, "phase", json_string("postflight"));
-    json_object_set_new(data, "devices", devices);
-    json_object_set_new(data, "text", text.length ? json_string(text_get(&text)) : json_null());
+    json_t *data = json_pack("{s:s, s:o, s:o*}", "phase", "postflight", "devices", devices,
+                             "text", text.length ? json_string(text_get(&text)) : json_null());
     text_fini(&text);
     guard_record(lane, (int64_t)lane->experiment->number, lane->attempt.number, data, NULL);
 }

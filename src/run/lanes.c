@@ -81,13 +81,11 @@ static json_t *end(struct lane *lane, json_t *ended)
     if (!runner->split.begun)
         return NULL;
     edge(runner);
-    json_t *json = json_object();
     int64_t share_mj = part_mj(lane) - tally_of(lane)->share_from_mj;
-    json_object_set_new(json, "estimate", json_true());
-    json_object_set_new(json, "scope", json_string(energy_meters_scope_name(ENERGY_PACKAGE)));
-    json_object_set_new(json, "by", json_string("CPU time"));
-    json_object_set_new(json, "attributed_mj", json_integer(share_mj));
-    json_object_set_new(json, "total_mj", json_integer(runner->split.total_mj - tally_of(lane)->total_from_mj));
+    json_t *json = json_pack("{s:b, s:s, s:s, s:I, s:I}", "estimate", true,
+                             "scope", energy_meters_scope_name(ENERGY_PACKAGE), "by", "CPU time",
+                             "attributed_mj", (json_int_t)share_mj,
+                             "total_mj", (json_int_t)(runner->split.total_mj - tally_of(lane)->total_from_mj));
     tally_of(lane)->attributed_mj += share_mj;
     json_object_set_new(energy, "cpu_package_share", runner->split.whole ? json : json_null());
     if (!runner->split.whole)
@@ -99,14 +97,14 @@ static json_t *lane_json(const struct lane *lane, double seconds)
 {
     json_t *json = json_object();
     lane_add_number(lane, json);
-    json_object_set_new(json, "attempts", json_integer(tally_of(lane)->attempts));
-    json_object_set_new(json, "busy_s", json_finite(tally_of(lane)->busy_s));
-    json_object_set_new(json, "busy_share", seconds > 0 ? json_finite(tally_of(lane)->busy_s / seconds) : json_null());
-    json_object_set_new(json, "waited_s", json_finite(lane->waited_s));
-    json_object_set_new(json, "lost", lane->lost ? json_string(lane->lost) : json_null());
-    json_object_set_new(json, "cpu_package_mj",
-                        lane->runner->split.begun && lane->runner->split.whole ? json_integer(tally_of(lane)->attributed_mj)
-                                                                               : json_null());
+    const struct lane_tally *tally = tally_of(lane);
+    bool split = lane->runner->split.begun && lane->runner->split.whole;
+    json_object_update_new(
+        json, json_pack("{s:I, s:o, s:o, s:o, s:o*, s:o}", "attempts", (json_int_t)tally->attempts,
+                        "busy_s", json_finite(tally->busy_s),
+                        "busy_share", seconds > 0 ? json_finite(tally->busy_s / seconds) : json_null(),
+                        "waited_s", json_finite(lane->waited_s), "lost", lane->lost ? json_string(lane->lost) : json_null(),
+                        "cpu_package_mj", split ? json_integer(tally->attributed_mj) : json_null()));
     return json;
 }
 
@@ -119,14 +117,10 @@ static json_t *split_json(struct runner *runner)
     int64_t attributed_mj = 0;
     for (size_t i = 0; i < runner->lane_count; i++)
         attributed_mj += tally_of(&runner->lanes[i])->attributed_mj;
-    json_t *json = json_object();
-    json_object_set_new(json, "estimate", json_true());
-    json_object_set_new(json, "by", json_string("CPU time"));
-    json_object_set_new(json, "total_mj", json_integer(split->total_mj));
-    json_object_set_new(json, "attributed_mj", json_integer(attributed_mj));
-    /* With it what a job used between the attempts that have figures: it adds up to the total. */
-    json_object_set_new(json, "unattributed_mj", json_integer(split->total_mj - attributed_mj));
-    return json;
+    /* Unattributed: with what a job used between the attempts that have figures: it adds up to the total. */
+    return json_pack("{s:b, s:s, s:I, s:I, s:I}", "estimate", true, "by", "CPU time",
+                     "total_mj", (json_int_t)split->total_mj, "attributed_mj", (json_int_t)attributed_mj,
+                     "unattributed_mj", (json_int_t)(split->total_mj - attributed_mj));
 }
 
 json_t *lanes_json(struct runner *runner)
@@ -134,13 +128,11 @@ json_t *lanes_json(struct runner *runner)
     double seconds = (double)(clock_monotonic_ns() - runner->begun_ns) / (double)NS_PER_S;
     if (runner->lane_count < 2)
         return json_null();
-    json_t *json = json_object(), *lanes = json_array();
-    json_object_set_new(json, "seconds", json_finite(seconds));
-    json_object_set_new(json, "cpu_package", split_json(runner));
+    json_t *lanes = json_array();
+    json_t *split = split_json(runner); /* before the lanes: their parts are of the same moment */
     for (size_t i = 0; i < runner->lane_count; i++)
         json_array_append_new(lanes, lane_json(&runner->lanes[i], seconds));
-    json_object_set_new(json, "lanes", lanes);
-    return json;
+    return json_pack("{s:o, s:o, s:o}", "seconds", json_finite(seconds), "cpu_package", split, "lanes", lanes);
 }
 
 const struct observer split_observer = {.size = sizeof(struct lane_tally), .begin = begin, .look = look, .end = end};

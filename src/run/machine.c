@@ -48,16 +48,13 @@ static json_t *value_or_null(const char *text, const char *key)
 static json_t *cpu_json(void)
 {
     AUTO_TEXT struct text info = {0};
-    json_t *json = json_object();
     long count = sysconf(_SC_NPROCESSORS_ONLN);
     fs_read_kernel(AT_FDCWD, "/proc/cpuinfo", KERNEL_FILE_MAX, &info, NULL);
     json_t *model = value_or_null(text_get(&info), "model name");
     /* On arm64 there is no name, only numbers. */
     if (json_is_null(model))
         model = value_or_null(text_get(&info), "CPU part");
-    json_object_set_new(json, "model", model);
-    json_object_set_new(json, "count", count > 0 ? json_integer(count) : json_null());
-    return json;
+    return json_pack("{s:o, s:o}", "model", model, "count", count > 0 ? json_integer(count) : json_null());
 }
 
 static json_t *memory_json(void)
@@ -78,11 +75,10 @@ static json_t *gpus_json(void)
     json_t *json = json_array();
     gpu_devices_read("", &devices, NULL);
     for (size_t i = 0; i < devices.count; i++) {
-        json_t *gpu = json_object();
-        json_object_set_new(gpu, "bus", json_filled_or_null(devices.items[i].bus));
-        json_object_set_new(gpu, "model", json_filled_or_null(devices.items[i].model));
-        json_object_set_new(gpu, "uuid", json_filled_or_null(devices.items[i].uuid));
-        json_object_set_new(gpu, "firmware", json_filled_or_null(devices.items[i].firmware));
+        json_t *gpu = json_pack("{s:o, s:o, s:o, s:o}", "bus", json_filled_or_null(devices.items[i].bus),
+                                "model", json_filled_or_null(devices.items[i].model),
+                                "uuid", json_filled_or_null(devices.items[i].uuid),
+                                "firmware", json_filled_or_null(devices.items[i].firmware));
         json_array_append_new(json, gpu);
     }
     gpu_devices_fini(&devices);
@@ -120,14 +116,10 @@ static json_t *driver_json(const struct gpu_vendor *vendor)
 static json_t *containment_json(const struct containment *containment)
 {
     AUTO_FREE char *layers = containment_describe(containment);
-    json_t *json = json_object();
-    json_object_set_new(json, "layers", json_string(layers));
-    json_object_set_new(json, "kernel_backed", json_boolean(containment_kernel_backed(containment)));
-    json_object_set_new(json, "no_pidns",
-                        containment->pidns_reason ? json_string(containment->pidns_reason) : json_null());
-    json_object_set_new(json, "no_cgroup",
-                        containment->cgroup_reason ? json_string(containment->cgroup_reason) : json_null());
-    return json;
+    return json_pack("{s:o*, s:b, s:o*, s:o*}", "layers", json_string(layers),
+                     "kernel_backed", containment_kernel_backed(containment),
+                     "no_pidns", containment->pidns_reason ? json_string(containment->pidns_reason) : json_null(),
+                     "no_cgroup", containment->cgroup_reason ? json_string(containment->cgroup_reason) : json_null());
 }
 
 static json_t *machine_json(const struct plan *plan, const struct containment *containment, const struct cpu_sets *sets,
@@ -139,19 +131,14 @@ static json_t *machine_json(const struct plan *plan, const struct containment *c
     AUTO_STRV struct strv environment = {0};
     for (char **entry = environ; entry && *entry; entry++)
         strv_add(&environment, *entry);
-    json_t *json = json_object();
     uname(&host);
     clock_format_iso(clock_realtime_ns(), time);
-    json_object_set_new(json, "time", json_string(time));
     clock_zone_here(clock_realtime_ns(), &zone);
-    json_object_set_new(json, "zone", json_from_zone(&zone));
-    json_object_set_new(json, "version", json_string(TARE_VERSION));
-    json_object_set_new(json, "host", json_string(host.nodename));
-    json_object_set_new(json, "boot_id", boot_id_read(boot_id, NULL) ? json_string(boot_id) : json_null());
-    json_object_set_new(json, "kernel", json_string(host.release));
-    json_object_set_new(json, "architecture", json_string(host.machine));
-    json_object_set_new(json, "cpu", cpu_json());
-    json_object_set_new(json, "memory_bytes", memory_json());
+    json_t *json = json_pack("{s:s, s:o, s:s, s:o*, s:o*, s:s, s:s, s:o, s:o}", "time", time,
+                             "zone", json_from_zone(&zone), "version", TARE_VERSION, "host", json_string(host.nodename),
+                             "boot_id", boot_id_read(boot_id, NULL) ? json_string(boot_id) : json_null(),
+                             "kernel", host.release, "architecture", host.machine, "cpu", cpu_json(),
+                             "memory_bytes", memory_json());
     for (size_t i = 0; gpu_vendors[i]; i++)
         json_object_set_new(json, gpu_vendors[i]->driver_key, driver_json(gpu_vendors[i]));
     json_object_set_new(json, "gpus", gpus_json());

@@ -417,11 +417,8 @@ static json_t *growth_json(const struct lane *lane, const struct memory_gpu *gpu
     struct growth growth = growth_of(gpu->peaks, gpu->peak_count, limit_of(lane, gpu));
     if (growth.epochs < 3)
         return json_null();
-    json_t *json = json_object();
-    json_object_set_new(json, "epochs", json_integer((json_int_t)growth.epochs));
-    json_object_set_new(json, "grows", json_boolean(growth.grows));
-    json_object_set_new(json, "bytes_per_epoch", json_integer((json_int_t)growth.bytes_per_epoch));
-    return json;
+    return json_pack("{s:I, s:b, s:I}", "epochs", (json_int_t)growth.epochs, "grows", growth.grows,
+                     "bytes_per_epoch", (json_int_t)growth.bytes_per_epoch);
 }
 
 static json_t *growth_in_time_json(const struct lane *lane, const struct memory_gpu *gpu)
@@ -429,34 +426,24 @@ static json_t *growth_in_time_json(const struct lane *lane, const struct memory_
     struct growth_in_time growth = growth_in_time(&gpu->windows, limit_of(lane, gpu));
     if (growth.windows < GROWTH_WINDOWS_LEAST)
         return json_null();
-    json_t *json = json_object();
-    json_object_set_new(json, "windows", json_integer((json_int_t)growth.windows));
-    json_object_set_new(json, "window_s", json_finite(gpu->windows.step_s));
-    json_object_set_new(json, "grows", json_boolean(growth.grows));
-    json_object_set_new(json, "bytes_per_s", json_integer((json_int_t)growth.bytes_per_s));
-    return json;
+    return json_pack("{s:I, s:o, s:b, s:I}", "windows", (json_int_t)growth.windows,
+                     "window_s", json_finite(gpu->windows.step_s), "grows", growth.grows,
+                     "bytes_per_s", (json_int_t)growth.bytes_per_s);
 }
 
 static json_t *gpu_json(const struct lane *lane, const struct memory_gpu *gpu)
 {
-    json_t *json = json_object();
-    json_object_set_new(json, "device", json_string(gpu->label));
-    json_object_set_new(json, "of", json_string(gpu->by_process ? "job" : "device"));
-    json_object_set_new(json, "total_bytes",
-                        gpu->total_bytes > 0 ? json_integer((json_int_t)gpu->total_bytes) : json_null());
-    json_object_set_new(json, "before_bytes",
-                        gpu->before_bytes >= 0 ? json_integer((json_int_t)gpu->before_bytes) : json_null());
-    json_object_set_new(json, "reserved_bytes",
-                        gpu->reserved_bytes.valid ? json_integer((json_int_t)gpu->reserved_bytes.value) : json_null());
-    json_object_set_new(json, "sampled_ms", json_integer(gpu->every_ms ? gpu->every_ms : SAMPLE_MS));
-    json_object_set_new(json, "curve", memory_curve_json(&gpu->curve));
-    json_object_set_new(json, "load_at_peak_percent",
-                        gpu->load_looks ? json_finite(gpu->load_percent / (double)gpu->load_looks) : json_null());
-    if (gpu->counted.any)
-        json_object_set_new(json, "counted", counted_json(&gpu->counted));
-    json_object_set_new(json, "growth", growth_json(lane, gpu));
-    json_object_set_new(json, "growth_in_time", growth_in_time_json(lane, gpu));
-    return json;
+    struct reading load = {gpu->load_looks ? gpu->load_percent / (double)gpu->load_looks : 0, gpu->load_looks > 0};
+    return json_pack("{s:s, s:s, s:o, s:o, s:o, s:I, s:o, s:o, s:o*, s:o, s:o}", "device", gpu->label,
+                     "of", gpu->by_process ? "job" : "device",
+                     "total_bytes", bytes_json(gpu->total_bytes > 0, gpu->total_bytes),
+                     "before_bytes", bytes_json(gpu->before_bytes >= 0, gpu->before_bytes),
+                     "reserved_bytes", bytes_json(gpu->reserved_bytes.valid, gpu->reserved_bytes.value),
+                     "sampled_ms", (json_int_t)(gpu->every_ms ? gpu->every_ms : SAMPLE_MS),
+                     "curve", memory_curve_json(&gpu->curve),
+                     "load_at_peak_percent", json_reading_or_null(load),
+                     "counted", gpu->counted.any ? counted_json(&gpu->counted) : NULL,
+                     "growth", growth_json(lane, gpu), "growth_in_time", growth_in_time_json(lane, gpu));
 }
 
 static json_t *end(struct lane *lane, json_t *ended)
@@ -465,7 +452,7 @@ static json_t *end(struct lane *lane, json_t *ended)
     struct lane_memory *memory = memory_of(lane);
     if (!memory->on)
         return json_null();
-    json_t *json = json_object(), *gpus = json_array();
+    json_t *gpus = json_array();
     for (size_t i = 0; i < memory->gpu_count; i++) {
         struct memory_gpu *gpu = &memory->gpus[i];
         look_at_books(lane, gpu);
@@ -475,9 +462,7 @@ static json_t *end(struct lane *lane, json_t *ended)
     memory->on = false;
     for (size_t i = 0; i < memory->gpu_count; i++)
         json_array_append_new(gpus, gpu_json(lane, &memory->gpus[i]));
-    json_object_set_new(json, "gpus", gpus);
-    json_object_set_new(json, "host", memory_curve_json(&memory->host));
-    return json;
+    return json_pack("{s:o, s:o}", "gpus", gpus, "host", memory_curve_json(&memory->host));
 }
 
 static void fini(struct lane *lane)

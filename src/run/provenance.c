@@ -36,15 +36,12 @@ static json_t *repository_json(const struct gathering *gathering, const struct p
     static const char *const ask_commit[] = {"rev-parse", "--verify", "HEAD", NULL};
     AUTO(git_fini) struct git git;
     AUTO_TEXT struct text commit = {0};
-    json_t *json = json_object();
     git_init(gathering->containment, gathering->environment, &git);
-    json_object_set_new(json, "name", json_string(job->repo));
-    json_object_set_new(json, "path", json_string(job->cwd));
     bool known = git_ask(&git, job->cwd, ask_commit, &commit, NULL);
     size_t length = strcspn(text_get(&commit), "\n");
-    json_object_set_new(json, "commit", known && length ? json_stringn(text_get(&commit), length) : json_null());
-    json_object_set_new(json, "dirty", known ? dirty_json(&git, job->cwd) : json_null());
-    return json;
+    return json_pack("{s:o*, s:o*, s:o*, s:o}", "name", json_string(job->repo), "path", json_string(job->cwd),
+                     "commit", known && length ? json_stringn(text_get(&commit), length) : json_null(),
+                     "dirty", known ? dirty_json(&git, job->cwd) : json_null());
 }
 
 typedef void each_job_fn(void *context, const struct plan_job *job);
@@ -178,10 +175,9 @@ static void add_interpreter(void *context, const struct plan_job *job)
     strv_add(&gathering->seen, path);
     /* Only a Python is asked: any other program might take the question for an order to train. */
     AUTO_FREE char *version = is_python(path) && *path == '/' ? python_version(gathering, path) : NULL;
-    json_t *json = json_object();
-    json_object_set_new(json, "path", json_string(path));
-    json_object_set_new(json, "version", version ? json_string(version) : json_null());
-    json_object_set_new(json, "packages", version ? packages_json(path, version) : json_null());
+    json_t *json = json_pack("{s:o*, s:o*, s:o}", "path", json_string(path),
+                             "version", version ? json_string(version) : json_null(),
+                             "packages", version ? packages_json(path, version) : json_null());
     json_array_append_new(gathering->found, json);
 }
 

@@ -37,29 +37,18 @@ static bool end_job(struct runner *runner, size_t number, const struct store_att
     /* Where the way is at its end already, the processes were all that was left to settle. */
     if (!state_next(store_experiment(runner->request->store, number)->state, EVENT_JOB_PROVEN, &after))
         return true;
-    json_t *data = json_object();
-    json_object_set_new(data, "role", json_string(role));
-    json_object_set_new(data, "leftovers", json_array());
-    json_object_set_new(data, "survivors", json_array());
-    json_object_set_new(data, "recovered", json_integer((json_int_t)killed));
-    json_object_set_new(data, "seconds", json_null());
+    json_t *data = json_pack("{s:s, s:[], s:[], s:I, s:n}", "role", role, "leftovers", "survivors",
+                             "recovered", (json_int_t)killed, "seconds");
     record(runner, number, attempt, EVENT_JOB_PROVEN, data);
     return true;
 }
 
 static void close_attempt(struct runner *runner, size_t number, const struct store_attempt *attempt)
 {
-    json_t *data = json_object();
-    json_object_set_new(data, "outcome", json_string(outcome_name(OUTCOME_INTERRUPTED)));
-    json_object_set_new(data, "duration_s", json_null());
-    json_object_set_new(data, "end_ns", json_null());
-    json_object_set_new(data, "exit_code", json_null());
-    json_object_set_new(data, "signal", json_null());
-    json_object_set_new(data, "reason", json_string("interrupted"));
-    json_object_set_new(data, "error", json_string("the session died"));
-    json_object_set_new(data, "metrics", json_object());
-    json_object_set_new(data, "log", json_null());
-    json_object_set_new(data, "failure", json_null());
+    json_t *data = json_pack("{s:s, s:n, s:n, s:n, s:n, s:s, s:s, s:{}, s:n, s:n}",
+                             "outcome", outcome_name(OUTCOME_INTERRUPTED), "duration_s", "end_ns", "exit_code",
+                             "signal", "reason", "interrupted", "error", "the session died", "metrics", "log",
+                             "failure");
     record(runner, number, attempt, EVENT_ATTEMPT_ENDED, data);
 }
 

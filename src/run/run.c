@@ -83,9 +83,7 @@ static void on_suspend(void *context)
 
 static void on_hangup(void *context)
 {
-    json_t *data = json_object();
-    json_object_set_new(data, "text", json_string("detached"));
-    runner_tell(context, (struct runner_entry){.type = EVENT_NOTE, .data = data});
+    runner_say(context, mem_strdup("detached"));
 }
 
 static bool watch(struct runner *runner, struct signals *signals, struct err *err)
@@ -125,23 +123,16 @@ static json_t *session_json(const struct run_request *request)
     char boot_id[40] = "";
     struct clock_zone zone;
     AUTO_FREE char *containment = containment_describe(request->containment);
-    json_t *json = json_object();
     uname(&host);
     bool has_start = process_start_time(getpid(), &start_time);
     bool has_boot = boot_id_read(boot_id, NULL);
-    json_object_set_new(json, "pid", json_integer(getpid()));
-    json_object_set_new(json, "start_time", has_start ? json_integer((json_int_t)start_time) : json_null());
-    json_object_set_new(json, "host", json_string(host.nodename));
-    json_object_set_new(json, "boot_id", has_boot ? json_string(boot_id) : json_null());
-    json_object_set_new(json, "version", json_string(TARE_VERSION));
-    json_object_set_new(json, "containment", json_string(containment));
-    json_object_set_new(json, "kernel_backed", json_boolean(containment_kernel_backed(request->containment)));
-    json_object_set_new(json, "resumed", json_boolean(request->resumed));
     clock_zone_here(clock_realtime_ns(), &zone);
-    json_object_set_new(json, "zone", json_from_zone(&zone));
-    if (request->budget)
-        json_object_set_new(json, "budget", run_budget_to_json(request->budget));
-    return json;
+    return json_pack("{s:I, s:o, s:o*, s:s?, s:s, s:o*, s:b, s:b, s:o, s:o*}", "pid", (json_int_t)getpid(),
+                     "start_time", has_start ? json_integer((json_int_t)start_time) : json_null(),
+                     "host", json_string(host.nodename), "boot_id", has_boot ? boot_id : NULL, "version", TARE_VERSION,
+                     "containment", json_string(containment),
+                     "kernel_backed", containment_kernel_backed(request->containment), "resumed", request->resumed,
+                     "zone", json_from_zone(&zone), "budget", request->budget ? run_budget_to_json(request->budget) : NULL);
 }
 
 /* Takes what the lanes come to. */
@@ -172,8 +163,7 @@ static bool plan_again(struct runner *runner, struct err *err)
     for (size_t number = 1; again && number <= runner->plan->count; number++) {
         if (!again->items[number - 1] || !runner_experiment_ended(runner, number))
             continue;
-        json_t *data = json_object();
-        json_object_set_new(data, "verdict", json_string(verdict_name(again->verdicts[number - 1])));
+        json_t *data = json_pack("{s:s}", "verdict", verdict_name(again->verdicts[number - 1]));
         runner_record(
             runner, (struct runner_entry){.type = EVENT_EXPERIMENT_AGAIN, .experiment = (int64_t)number, .data = data});
     }

@@ -94,8 +94,7 @@ void runner_write_results(struct runner *runner, size_t number, struct lane *lan
 
 void runner_say(struct runner *runner, char *text)
 {
-    json_t *data = json_object();
-    json_object_set_new(data, "text", json_string(text));
+    json_t *data = json_pack("{s:o*}", "text", json_string(text));
     free(text);
     runner_tell(runner, (struct runner_entry){.type = EVENT_NOTE, .data = data});
 }

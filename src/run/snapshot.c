@@ -22,10 +22,7 @@ static json_t *end(struct lane *lane, json_t *ended)
     if (!attempt->experiment->foreground.memory_snapshot || attempt->folder < 0 ||
         fstatat(attempt->folder, SNAPSHOT_NAME, &status, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(status.st_mode))
         return json_null();
-    json_t *json = json_object();
-    json_object_set_new(json, "file", json_string(SNAPSHOT_NAME));
-    json_object_set_new(json, "bytes", json_integer(status.st_size));
-    return json;
+    return json_pack("{s:s, s:I}", "file", SNAPSHOT_NAME, "bytes", (json_int_t)status.st_size);
 }
 
 const struct observer snapshot_observer = {.key = "snapshot", .end = end};

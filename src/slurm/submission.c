@@ -40,24 +40,19 @@ void submission_fini(struct submission *submission)
 
 static json_t *array_to_json(const struct submission_array *array)
 {
-    json_t *json = json_object();
-    json_object_set_new(json, "job_id", json_text_or_null(array->job_id));
-    json_object_set_new(json, "job_name", json_string(array->job_name));
-    json_object_set_new(json, "indices", json_string(array->indices));
-    json_object_set_new(json, "offset", json_integer((json_int_t)array->offset));
-    json_object_set_new(json, "realtime_ns", json_integer(array->realtime_ns));
-    return json;
+    return json_pack("{s:o, s:o*, s:o*, s:I, s:I}", "job_id", json_text_or_null(array->job_id),
+                     "job_name", json_string(array->job_name), "indices", json_string(array->indices),
+                     "offset", (json_int_t)array->offset, "realtime_ns", (json_int_t)array->realtime_ns);
 }
 
 bool submission_write(int dir, const struct submission *submission, struct err *err)
 {
     AUTO_TEXT struct text text = {0};
-    json_t *json = json_object(), *options = json_array(), *arrays = json_array();
-    json_object_set_new(json, "name", json_string(submission->name));
-    json_object_set_new(json, "kill_wait_s", json_finite(submission->kill_wait_s));
-    json_object_set_new(json, "array_size", json_integer((json_int_t)submission->array_size));
-    json_object_set_new(json, "sbatch_options", options);
-    json_object_set_new(json, "arrays", arrays);
+    json_t *options = json_array(), *arrays = json_array();
+    json_t *json = json_pack("{s:o*, s:o, s:I, s:o, s:o}", "name", json_string(submission->name),
+                             "kill_wait_s", json_finite(submission->kill_wait_s),
+                             "array_size", (json_int_t)submission->array_size, "sbatch_options", options,
+                             "arrays", arrays);
     for (size_t i = 0; i < submission->options.count; i++)
         json_array_append_new(options, json_text_or_null(submission->options.items[i]));
     for (size_t i = 0; i < submission->count; i++)

@@ -28,10 +28,9 @@ static const size_t TEXT_MAX = (size_t)256 << 20; /* 400,000 experiments */
 static bool write_plan(int dir, const struct plan *plan, struct err *err)
 {
     AUTO_TEXT struct text text = {0};
-    json_t *json = json_object(), *experiments = json_array();
-    json_object_set_new(json, "format", json_integer(PLAN_FORMAT));
-    json_object_set_new(json, "head", plan_head_to_json(plan));
-    json_object_set_new(json, "experiments", experiments);
+    json_t *experiments = json_array();
+    json_t *json = json_pack("{s:I, s:o, s:o}", "format", (json_int_t)PLAN_FORMAT, "head", plan_head_to_json(plan),
+                             "experiments", experiments);
     for (size_t i = 0; i < plan->count; i++)
         json_array_append_new(experiments, plan_experiment_to_json(&plan->experiments[i]));
     json_print(json, &text);
@@ -227,19 +226,14 @@ static void add(struct store *store, enum event_type type, int64_t experiment, j
 static void plan_again(struct store *store, const char *verdict)
 {
     char host[HOST_NAME_MAX + 1] = "", boot_id[40] = "";
-    json_t *started = json_object(), *again = json_object(), *ended = json_object();
     gethostname(host, sizeof host - 1);
-    json_object_set_new(started, "pid", json_integer(getpid()));
-    json_object_set_new(started, "host", json_text_or_null(host));
-    if (boot_id_read(boot_id, NULL))
-        json_object_set_new(started, "boot_id", json_string(boot_id));
-    json_object_set_new(started, "version", json_string(TARE_VERSION));
-    json_object_set_new(started, "resumed", json_true());
     struct clock_zone zone;
     clock_zone_here(clock_realtime_ns(), &zone);
-    json_object_set_new(started, "zone", json_from_zone(&zone));
-    json_object_set_new(again, "verdict", json_string(verdict));
-    json_object_set_new(ended, "outcome", json_string("finished"));
+    json_t *started = json_pack("{s:i, s:o, s:o*, s:s, s:b, s:o}", "pid", (int)getpid(), "host", json_text_or_null(host),
+                                "boot_id", boot_id_read(boot_id, NULL) ? json_string(boot_id) : NULL,
+                                "version", TARE_VERSION, "resumed", true, "zone", json_from_zone(&zone));
+    json_t *again = json_pack("{s:s}", "verdict", verdict);
+    json_t *ended = json_pack("{s:s}", "outcome", "finished");
     add(store, EVENT_SESSION_STARTED, 0, started);
     add(store, EVENT_EXPERIMENT_AGAIN, 1, again);
     add(store, EVENT_SESSION_ENDED, 0, ended);
