@@ -3,7 +3,6 @@
 #include "results/judge/places.h"
 
 #include "base/json.h"
-#include "base/json.h"
 #include "base/record.h"
 #include "tare_build.h"
 
@@ -19,15 +18,10 @@ static json_t *time_json(bool known, int64_t local_ns)
 static json_t *evidence_json(const struct dataset_evidence *evidence)
 {
     const struct evidence_kind *kind = evidence_find(evidence->kind);
-    json_t *out = json_object();
-    json_object_set_new(out, "kind", json_text_or_null(evidence->kind));
-    json_object_set_new(out, "weight", json_string(evidence_weight_name(evidence_weight(evidence->kind))));
-    json_object_set_new(out, "text", json_text_or_null(evidence->text));
-    json_object_set_new(out, "meaning", json_text_or_null(kind ? kind->meaning : NULL));
-    json_object_set_new(out, "remedy", json_text_or_null(kind ? kind->remedy : NULL));
-    json_set_reading(out, "from_s", evidence->from_s);
-    json_set_reading(out, "to_s", evidence->to_s);
-    return out;
+    return json_pack("{s:o, s:s, s:o, s:s?, s:s?, s:o, s:o}", "kind", json_text_or_null(evidence->kind), "weight",
+                     evidence_weight_name(evidence_weight(evidence->kind)), "text", json_text_or_null(evidence->text), "meaning",
+                     kind ? kind->meaning : NULL, "remedy", kind ? kind->remedy : NULL, "from_s",
+                     json_reading_or_null(evidence->from_s), "to_s", json_reading_or_null(evidence->to_s));
 }
 
 #define GPU(member) RECORD(struct dataset_gpu, member)
@@ -60,11 +54,8 @@ json_t *audit_checks_json(const struct dataset_experiment *experiment)
     json_t *out = json_array();
     for (size_t i = 0; i < experiment->check_count; i++) {
         const struct check_result *result = &experiment->checks[i];
-        json_t *row = json_object();
-        json_object_set_new(row, "check", json_string(check_kind(result->check)->name));
-        json_object_set_new(row, "outcome", json_string(check_outcome_name(result->outcome)));
-        json_object_set_new(row, "text", json_text_or_null(result->text));
-        json_array_append_new(out, row);
+        json_array_append_new(out, json_pack("{s:s, s:s, s:o}", "check", check_kind(result->check)->name, "outcome",
+                                             check_outcome_name(result->outcome), "text", json_text_or_null(result->text)));
     }
     return out;
 }
@@ -76,14 +67,12 @@ static const struct record_field outcome_fields[] = {
 
 static json_t *experiment_json(const struct dataset *dataset, const struct dataset_experiment *experiment)
 {
-    json_t *out = json_object(), *evidence = json_array(), *params = json_object(), *metrics = json_object();
-    json_object_set_new(out, "experiment_id", json_text_or_null(experiment->id));
-    json_object_set_new(out, "folder", json_text_or_null(dataset->folders[experiment->folder].path));
-    json_object_set_new(out, "repository", json_text_or_null(experiment->repo));
-    json_object_set_new(out, "model", json_text_or_null(experiment->model));
-    json_object_set_new(out, "mode", json_string(dataset_mode(experiment)));
-    json_object_set_new(out, "background", json_text_or_null(experiment->background));
-    json_object_set_new(out, "ended", time_json(experiment->has_end, experiment->end_local_ns));
+    json_t *evidence = json_array(), *params = json_object(), *metrics = json_object();
+    json_t *out = json_pack("{s:o, s:o, s:o, s:o, s:s, s:o, s:o}", "experiment_id", json_text_or_null(experiment->id), "folder",
+                            json_text_or_null(dataset->folders[experiment->folder].path), "repository",
+                            json_text_or_null(experiment->repo), "model", json_text_or_null(experiment->model), "mode",
+                            dataset_mode(experiment), "background", json_text_or_null(experiment->background), "ended",
+                            time_json(experiment->has_end, experiment->end_local_ns));
     record_set(out, outcome_fields, experiment);
     for (size_t i = 0; i < experiment->param_count; i++)
         json_object_set_new(params, experiment->params[i].name, value_to_json(&experiment->params[i].value));
@@ -156,10 +145,9 @@ static json_t *integrity_json(const struct dataset *dataset, const struct accoun
 {
     json_t *out = record_json(integrity_fields, integrity), *problems = json_array();
     for (size_t i = 0; i < dataset->problem_count; i++) {
-        json_t *problem = json_object();
-        json_object_set_new(problem, "folder", json_text_or_null(dataset->folders[dataset->problems[i].folder].path));
-        json_object_set_new(problem, "text", json_text_or_null(dataset->problems[i].text));
-        json_array_append_new(problems, problem);
+        const char *folder = dataset->folders[dataset->problems[i].folder].path;
+        json_array_append_new(problems, json_pack("{s:o, s:o}", "folder", json_text_or_null(folder), "text",
+                                                  json_text_or_null(dataset->problems[i].text)));
     }
     json_object_set_new(out, "problems", problems);
     return out;
@@ -186,12 +174,11 @@ static json_t *folders_json(const struct dataset *dataset)
     json_t *out = json_array();
     for (size_t i = 0; i < dataset->folder_count; i++) {
         const struct dataset_folder *folder = &dataset->folders[i];
-        json_t *row = json_object();
-        json_object_set_new(row, "path", json_text_or_null(folder->path));
-        json_object_set_new(row, "layout", json_string(dataset_layout_name(folder->layout)));
-        json_object_set_new(row, "utc_offset_s", folder->has_zone ? json_integer(folder->zone_s) : json_null());
-        json_object_set_new(row, "records", folder->records ? records_json(folder->records) : json_null());
-        json_array_append_new(out, row);
+        json_array_append_new(
+            out, json_pack("{s:o, s:s, s:o, s:o}", "path", json_text_or_null(folder->path), "layout",
+                           dataset_layout_name(folder->layout), "utc_offset_s",
+                           folder->has_zone ? json_integer(folder->zone_s) : json_null(), "records",
+                           folder->records ? records_json(folder->records) : json_null()));
     }
     return out;
 }
@@ -221,21 +208,15 @@ static json_t *not_finite_json(const struct dataset *dataset)
 
 json_t *audit_json(const struct dataset *dataset, const struct account *account)
 {
-    json_t *out = json_object(), *experiments = json_array();
-    json_object_set_new(out, "version", json_string(TARE_VERSION));
-    json_object_set_new(out, "folders", folders_json(dataset));
-    json_object_set_new(out, "totals", row_json(&account->all));
-    json_object_set_new(out, "split", account->split.asked ? split_json(&account->split) : json_null());
-    json_object_set_new(out, "repositories", table_json(&account->repositories));
-    json_object_set_new(out, "models", table_json(&account->models));
-    json_object_set_new(out, "failures", table_json(&account->failures));
-    json_object_set_new(out, "evidence", table_json(&account->evidence));
-    json_object_set_new(out, "differences", differences_json(dataset));
-    json_object_set_new(out, "timeline", table_json(&account->timeline));
-    json_object_set_new(out, "not_finite", not_finite_json(dataset));
-    json_object_set_new(out, "integrity", integrity_json(dataset, &account->integrity));
+    json_t *experiments = json_array();
     for (size_t i = 0; i < dataset->count; i++)
         json_array_append_new(experiments, experiment_json(dataset, &dataset->items[i]));
-    json_object_set_new(out, "experiments", experiments);
-    return out;
+    return json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "version", TARE_VERSION, "folders",
+                     folders_json(dataset), "totals", row_json(&account->all), "split",
+                     account->split.asked ? split_json(&account->split) : json_null(), "repositories",
+                     table_json(&account->repositories), "models", table_json(&account->models), "failures",
+                     table_json(&account->failures), "evidence", table_json(&account->evidence), "differences",
+                     differences_json(dataset), "timeline", table_json(&account->timeline), "not_finite",
+                     not_finite_json(dataset), "integrity", integrity_json(dataset, &account->integrity), "experiments",
+                     experiments);
 }

@@ -149,22 +149,14 @@ static json_t *factors_json(const struct comparison *comparison)
 
 json_t *comparison_json(const struct comparison *comparison, struct reading g_per_kwh)
 {
-    json_t *out = json_object(), *quantities = json_array();
-    json_object_set_new(out, "a", side_json(comparison, 0));
-    json_object_set_new(out, "b", side_json(comparison, 1));
+    json_t *quantities = json_array();
     for (size_t i = 0; i < comparison->quantity_count; i++)
         json_array_append_new(quantities, quantity_json(comparison, &comparison->quantities[i], g_per_kwh));
-    json_object_set_new(out, "quantities", quantities);
-    json_object_set_new(out, "corrected_for", json_integer((json_int_t)comparison->tests));
-    json_object_set_new(out, "strata", json_integer((json_int_t)comparison->strata));
-    json_object_set_new(out, "factors", factors_json(comparison));
-    json_object_set_new(out, "spellings", summary_stats_spellings_json(&comparison->dataset));
-    if (g_per_kwh.valid)
-        json_object_set_new(out, "carbon_g_per_kwh", json_finite(g_per_kwh.value));
-    json_object_set_new(out, "order_confounded",
-                        comparison->order_known ? json_boolean(comparison->order_confounded) : json_null());
-    json_object_set_new(out, "places", comparison_places_json(comparison));
-    json_object_set_new(out, "mixed", json_boolean(comparison->mixed));
-    json_object_set_new(out, "blocks_of_plan", json_boolean(comparison->by_plan));
-    return out;
+    return json_pack("{s:o, s:o, s:o, s:I, s:I, s:o, s:o, s:o*, s:o, s:o, s:b, s:b}", "a", side_json(comparison, 0), "b",
+                     side_json(comparison, 1), "quantities", quantities, "corrected_for", (json_int_t)comparison->tests, "strata",
+                     (json_int_t)comparison->strata, "factors", factors_json(comparison), "spellings",
+                     summary_stats_spellings_json(&comparison->dataset), "carbon_g_per_kwh",
+                     g_per_kwh.valid ? json_finite(g_per_kwh.value) : NULL, "order_confounded",
+                     comparison->order_known ? json_boolean(comparison->order_confounded) : json_null(), "places",
+                     comparison_places_json(comparison), "mixed", comparison->mixed, "blocks_of_plan", comparison->by_plan);
 }

@@ -87,10 +87,8 @@ static json_t *side_json(const struct comparison_place *place, size_t side)
 {
     json_t *out = json_array();
     for (size_t i = 0; i < place->counts[side]; i++) {
-        json_t *row = json_object();
-        json_object_set_new(row, "value", json_text_or_null(place->groups[side][i].value));
-        json_object_set_new(row, "n", json_integer((json_int_t)place->groups[side][i].count));
-        json_array_append_new(out, row);
+        const struct places_group *group = &place->groups[side][i];
+        json_array_append_new(out, json_pack("{s:o, s:I}", "value", json_text_or_null(group->value), "n", (json_int_t)group->count));
     }
     return out;
 }
@@ -102,14 +100,10 @@ json_t *comparison_places_json(const struct comparison *comparison)
     comparison_places_find(comparison, &places);
     for (size_t i = 0; i < places.count; i++) {
         const struct comparison_place *place = &places.items[i];
-        json_t *row = json_object();
-        json_object_set_new(row, "fact", json_string(places_fact_name(place->fact)));
-        json_object_set_new(row, "weight", json_string(evidence_weight_name(places_weight(place->fact))));
-        json_object_set_new(row, "apart", json_finite(place->apart));
-        json_object_set_new(row, "confounded", json_boolean(place->confounded));
-        json_object_set_new(row, "a", side_json(place, 0));
-        json_object_set_new(row, "b", side_json(place, 1));
-        json_array_append_new(out, row);
+        json_array_append_new(
+            out, json_pack("{s:s, s:s, s:o, s:b, s:o, s:o}", "fact", places_fact_name(place->fact), "weight",
+                           evidence_weight_name(places_weight(place->fact)), "apart", json_finite(place->apart), "confounded",
+                           place->confounded, "a", side_json(place, 0), "b", side_json(place, 1)));
     }
     comparison_places_fini(&places);
     return out;

@@ -6,6 +6,7 @@
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/mem.h"
+#include "base/record.h"
 #include "results/judge/audit_json.h"
 #include "results/judge/numeric_cell.h"
 #include "results/judge/read.h"
@@ -95,10 +96,8 @@ static void export_row(struct export_writer *writer, json_t *row)
 /* What every table's rows begin with, to be joined by. A new reference. */
 static json_t *export_row_of(const struct dataset *dataset, const struct dataset_experiment *experiment)
 {
-    json_t *row = json_object();
-    json_object_set_new(row, "folder", json_text_or_null(dataset->folders[experiment->folder].path));
-    json_object_set_new(row, "experiment_id", json_text_or_null(experiment->id));
-    return row;
+    return json_pack("{s:o, s:o}", "folder", json_text_or_null(dataset->folders[experiment->folder].path), "experiment_id",
+                     json_text_or_null(experiment->id));
 }
 
 static const size_t file_limit = (size_t)256 << 20; /* tare's: a row a second and device */
@@ -242,6 +241,18 @@ static void add_metrics(json_t *row, const struct export_writer *writer, const s
     }
 }
 
+#define COLUMN(key, member) RECORD_AS(struct dataset_experiment, key, member)
+#define GPU(member)         COLUMN("gpu_" #member, gpu.member)
+static const struct record_field measured_columns[] = {
+    COLUMN("duration_s", duration_s), COLUMN("retries", retries), COLUMN("gpu_energy_j", gpu.energy_j),
+    COLUMN("gpu_energy_half_width_j", gpu.half_width_j), COLUMN("gpu_energy_recorded_j", recorded[RECORDED_GPU_TOTAL]),
+    GPU(power_mean_w), GPU(power_min_w), GPU(power_max_w), GPU(power_cv_within), GPU(utilisation_mean_percent),
+    GPU(utilisation_max_percent), GPU(temperature_start_c), GPU(temperature_mean_c), GPU(temperature_max_c),
+    GPU(sm_clock_start_mhz), GPU(memory_clock_start_mhz), GPU(sm_clock_mean_mhz), COLUMN("sampled_share", gpu.sampled_share),
+    COLUMN("longest_gap_s", gpu.longest_gap_s), COLUMN("window_s", gpu.window_s), COLUMN("cpu_energy_j", cpu_j),
+    COLUMN("dram_energy_j", dram_j), COLUMN("gpu_energy_net_j", gpu.net_j),
+    COLUMN("gpu_energy_net_half_width_j", gpu.net_half_width_j), COLUMN("error", error), {0}};
+
 static void add_experiment(json_t *row, const struct dataset_experiment *experiment)
 {
     char ended[40], offset[16];
@@ -254,31 +265,7 @@ static void add_experiment(json_t *row, const struct dataset_experiment *experim
     json_object_set_new(row, "training_success",
                         experiment->has_success ? json_boolean(experiment->success) : json_null());
     json_object_set_new(row, "verdict", json_string(verdict_name(experiment->verdict)));
-    json_set_reading(row, "duration_s", experiment->duration_s);
-    json_object_set_new(row, "retries", json_integer(experiment->retries));
-    json_set_reading(row, "gpu_energy_j", experiment->gpu.energy_j);
-    json_set_reading(row, "gpu_energy_half_width_j", experiment->gpu.half_width_j);
-    json_set_reading(row, "gpu_energy_recorded_j", experiment->recorded[RECORDED_GPU_TOTAL]);
-    json_set_reading(row, "gpu_power_mean_w", experiment->gpu.power_mean_w);
-    json_set_reading(row, "gpu_power_min_w", experiment->gpu.power_min_w);
-    json_set_reading(row, "gpu_power_max_w", experiment->gpu.power_max_w);
-    json_set_reading(row, "gpu_power_cv_within", experiment->gpu.power_cv_within);
-    json_set_reading(row, "gpu_utilisation_mean_percent", experiment->gpu.utilisation_mean_percent);
-    json_set_reading(row, "gpu_utilisation_max_percent", experiment->gpu.utilisation_max_percent);
-    json_set_reading(row, "gpu_temperature_start_c", experiment->gpu.temperature_start_c);
-    json_set_reading(row, "gpu_temperature_mean_c", experiment->gpu.temperature_mean_c);
-    json_set_reading(row, "gpu_temperature_max_c", experiment->gpu.temperature_max_c);
-    json_set_reading(row, "gpu_sm_clock_start_mhz", experiment->gpu.sm_clock_start_mhz);
-    json_set_reading(row, "gpu_memory_clock_start_mhz", experiment->gpu.memory_clock_start_mhz);
-    json_set_reading(row, "gpu_sm_clock_mean_mhz", experiment->gpu.sm_clock_mean_mhz);
-    json_set_reading(row, "sampled_share", experiment->gpu.sampled_share);
-    json_set_reading(row, "longest_gap_s", experiment->gpu.longest_gap_s);
-    json_set_reading(row, "window_s", experiment->gpu.window_s);
-    json_set_reading(row, "cpu_energy_j", experiment->cpu_j);
-    json_set_reading(row, "dram_energy_j", experiment->dram_j);
-    json_set_reading(row, "gpu_energy_net_j", experiment->gpu.net_j);
-    json_set_reading(row, "gpu_energy_net_half_width_j", experiment->gpu.net_half_width_j);
-    json_object_set_new(row, "error", json_text_or_null(experiment->error));
+    record_set(row, measured_columns, experiment);
     json_object_set_new(row, "utc_offset", json_text_or_null(experiment->has_utc_offset ? offset : NULL));
     add_verdicts(row, experiment);
 }
@@ -297,10 +284,8 @@ static void write_wide(struct export_writer *writer, const struct dataset *datas
                        const struct dataset_experiment *experiment)
 {
     AUTO_FREE char *run = fs_basename(dataset->folders[experiment->folder].path);
-    json_t *row = json_object();
-    json_object_set_new(row, "run", json_text_or_null(run));
-    json_object_set_new(row, "experiment_id", json_text_or_null(experiment->id));
-    json_object_set_new(row, "folder", json_text_or_null(dataset->folders[experiment->folder].path));
+    json_t *row = json_pack("{s:o, s:o, s:o}", "run", json_text_or_null(run), "experiment_id", json_text_or_null(experiment->id),
+                            "folder", json_text_or_null(dataset->folders[experiment->folder].path));
     add_experiment(row, experiment);
     for (size_t i = 0; i < writer->params.count; i++) {
         const struct value *value = dataset_param(experiment, writer->params.items[i]);
@@ -346,17 +331,13 @@ struct history_rows {
 static bool add_point(void *context, const struct history_point *point, struct err *err)
 {
     const struct history_rows *rows = context;
-    json_t *row = json_object();
     (void)err;
-    json_object_set_new(row, "run", json_text_or_null(rows->folder));
-    json_object_set_new(row, "id", json_text_or_null(point->id));
-    json_object_set_new(row, "attempt", json_integer(point->attempt));
-    json_object_set_new(row, "metric", json_text_or_null(point->metric));
-    json_object_set_new(row, "epoch", point->has_epoch ? json_integer(point->epoch) : json_null());
-    json_object_set_new(row, "step", json_integer(point->step));
-    json_set_reading(row, "seconds", point->seconds);
-    json_object_set_new(row, "value", json_from_reading(point->value));
-    export_row(rows->writer, row);
+    export_row(rows->writer,
+               json_pack("{s:o, s:o, s:I, s:o, s:o, s:I, s:o, s:o}", "run", json_text_or_null(rows->folder), "id",
+                         json_text_or_null(point->id), "attempt", (json_int_t)point->attempt, "metric",
+                         json_text_or_null(point->metric), "epoch", point->has_epoch ? json_integer(point->epoch) : json_null(),
+                         "step", (json_int_t)point->step, "seconds", json_reading_or_null(point->seconds), "value",
+                         json_from_reading(point->value)));
     return !rows->writer->broken;
 }
 
@@ -400,23 +381,9 @@ static void write_list(struct export_writer *writer, const struct dataset *datas
 
 static const char *const attempt_keys[] = {"attempt",   "outcome", "reason", "duration_s",
                                            "exit_code", "signal",  "error",  NULL};
-static const char *const epoch_keys[] = {"name",
-                                         "part",
-                                         "label",
-                                         "start_s",
-                                         "end_s",
-                                         "duration_s",
-                                         "source",
-                                         "gpu_energy_j",
-                                         "gpu_half_width_j",
-                                         "gpu_power_w",
-                                         "gpu_mem_peak_mib",
-                                         "cpu_energy_j",
-                                         "cpu_half_width_j",
-                                         "dram_energy_j",
-                                         "dram_half_width_j",
-                                         "host_mem_peak_mib",
-                                         NULL};
+static const char *const epoch_keys[] = {
+    "name", "part", "label", "start_s", "end_s", "duration_s", "source", "gpu_energy_j", "gpu_half_width_j", "gpu_power_w",
+    "gpu_mem_peak_mib", "cpu_energy_j", "cpu_half_width_j", "dram_energy_j", "dram_half_width_j", "host_mem_peak_mib", NULL};
 
 /* The study kept its last attempt alone. */
 static void write_attempts(struct export_writer *writer, const struct dataset *dataset,

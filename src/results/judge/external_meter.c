@@ -215,16 +215,13 @@ void external_meter_fini(struct external_meter *meter)
 
 static json_t *row_json(const struct dataset *dataset, const struct external_meter_row *row)
 {
-    json_t *out = json_object();
     const struct dataset_experiment *experiment = &dataset->items[row->item];
-    json_object_set_new(out, "folder", json_text_or_null(dataset->folders[experiment->folder].path));
-    json_object_set_new(out, "experiment_id", json_text_or_null(experiment->id));
-    json_set_reading(out, "gpu_energy_j", row->gpu_j);
-    json_set_reading(out, "gpu_u_j", row->gpu_u_j);
-    json_set_reading(out, "meter_energy_j", row->meter_j);
-    json_set_reading(out, "meter_u_j", (struct reading){row->meter_u_j, row->meter_j.valid});
-    json_object_set_new(out, "left_out", json_text_or_null(row->why));
-    return out;
+    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "folder",
+                     json_text_or_null(dataset->folders[experiment->folder].path), "experiment_id",
+                     json_text_or_null(experiment->id), "gpu_energy_j", json_reading_or_null(row->gpu_j), "gpu_u_j",
+                     json_reading_or_null(row->gpu_u_j), "meter_energy_j", json_reading_or_null(row->meter_j), "meter_u_j",
+                     json_reading_or_null((struct reading){row->meter_u_j, row->meter_j.valid}), "left_out",
+                     json_text_or_null(row->why));
 }
 
 static json_t *gain_json(const struct external_meter *meter)
@@ -252,11 +249,8 @@ static json_t *gain_json(const struct external_meter *meter)
 
 static json_t *fit_json(const struct external_meter *meter)
 {
-    json_t *out = json_object();
-    json_object_set_new(out, "base_w", json_finite(meter->base_w));
-    json_object_set_new(out, "slope", json_finite(meter->slope));
-    json_object_set_new(out, "slope_half_width", json_finite(meter->slope_half));
-    return out;
+    return json_pack("{s:o, s:o, s:o}", "base_w", json_finite(meter->base_w), "slope", json_finite(meter->slope),
+                     "slope_half_width", json_finite(meter->slope_half));
 }
 
 json_t *external_meter_json(const struct dataset *dataset, const struct external_meter *meter)

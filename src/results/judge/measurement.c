@@ -187,15 +187,11 @@ json_t *measurement_json(const struct measurement *measurement, bool ratio)
 {
     if (!measurement->valid)
         return json_null();
-    json_t *out = json_object();
     const char *gain = !measurement->placed         ? "not_placed"
                        : measurement->cancels       ? "cancels"
                        : !measurement->u_gain.valid ? "unknown"
                        : ratio                      ? "kept"
                                                     : "common";
-    json_object_set_new(out, "u_read_out", json_finite(measurement->u_read));
-    json_object_set_new(out, "gain", json_string(gain));
-    json_set_reading(out, "u_gain", measurement->u_gain);
-    json_set_reading(out, "expanded", measurement->expanded);
-    return out;
+    return json_pack("{s:o, s:s, s:o, s:o}", "u_read_out", json_finite(measurement->u_read), "gain", gain, "u_gain",
+                     json_reading_or_null(measurement->u_gain), "expanded", json_reading_or_null(measurement->expanded));
 }

@@ -307,13 +307,11 @@ static void take_energy(struct dataset_experiment *experiment, const json_t *ene
 
 static json_t *background_of(const struct plan_job *job)
 {
-    json_t *out = json_object(), *params = json_object();
+    json_t *params = json_object();
     for (size_t i = 0; i < job->param_count; i++)
         json_object_set_new(params, job->params[i].name, value_to_json(&job->params[i].value));
-    json_object_set_new(out, "repo", json_text_or_null(job->repo));
-    json_object_set_new(out, "model", json_text_or_null(job->model));
-    json_object_set_new(out, "hyperparameters", params);
-    return out;
+    return json_pack("{s:o, s:o, s:o}", "repo", json_text_or_null(job->repo), "model", json_text_or_null(job->model),
+                     "hyperparameters", params);
 }
 
 static void take_job(struct dataset_experiment *experiment, const struct plan_experiment *planned)

@@ -122,13 +122,10 @@ void places_fini(struct places *places)
 
 static json_t *group_json(const struct dataset *dataset, const struct places_group *group)
 {
-    json_t *out = json_object(), *ids = json_array();
-    json_object_set_new(out, "value", json_text_or_null(group->value));
-    json_object_set_new(out, "n", json_integer((json_int_t)group->count));
+    json_t *ids = json_array();
     for (size_t i = 0; i < group->count; i++)
         json_array_append_new(ids, json_text_or_null(dataset->items[group->items[i]].id));
-    json_object_set_new(out, "experiments", ids);
-    return out;
+    return json_pack("{s:o, s:I, s:o}", "value", json_text_or_null(group->value), "n", (json_int_t)group->count, "experiments", ids);
 }
 
 json_t *places_json(const struct dataset *dataset, const struct places *places)
@@ -136,18 +133,16 @@ json_t *places_json(const struct dataset *dataset, const struct places *places)
     json_t *out = json_array();
     for (size_t i = 0; i < places->count; i++) {
         const struct places_difference *difference = &places->items[i];
-        json_t *row = json_object(), *figures = json_array(), *groups = json_array();
+        json_t *figures = json_array(), *groups = json_array();
         for (const char *const *figure = places_figures(difference->fact); *figure; figure++)
             json_array_append_new(figures, json_string(*figure));
         for (size_t k = 0; k < difference->count; k++)
             json_array_append_new(groups, group_json(dataset, &difference->groups[k]));
-        json_object_set_new(row, "folder", json_text_or_null(dataset->folders[difference->folder].path));
-        json_object_set_new(row, "fact", json_string(places_fact_name(difference->fact)));
-        json_object_set_new(row, "weight", json_string(evidence_weight_name(places_weight(difference->fact))));
-        json_object_set_new(row, "figures", figures);
-        json_object_set_new(row, "groups", groups);
-        json_object_set_new(row, "not_known", json_integer((json_int_t)difference->unknown));
-        json_array_append_new(out, row);
+        json_array_append_new(
+            out, json_pack("{s:o, s:s, s:s, s:o, s:o, s:I}", "folder",
+                           json_text_or_null(dataset->folders[difference->folder].path), "fact",
+                           places_fact_name(difference->fact), "weight", evidence_weight_name(places_weight(difference->fact)),
+                           "figures", figures, "groups", groups, "not_known", (json_int_t)difference->unknown));
     }
     return out;
 }

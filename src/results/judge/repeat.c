@@ -14,12 +14,8 @@ static json_t *params_of(const struct dataset_experiment *experiment)
 
 static json_t *job_of(const struct dataset_experiment *experiment)
 {
-    json_t *out = json_object();
-    json_object_set_new(out, "repo", json_text_or_null(experiment->repo));
-    json_object_set_new(out, "model", json_text_or_null(experiment->model));
-    json_object_set_new(out, "mode", json_string("default"));
-    json_object_set_new(out, "hyperparameters", params_of(experiment));
-    return out;
+    return json_pack("{s:o, s:o, s:s, s:o}", "repo", json_text_or_null(experiment->repo), "model",
+                     json_text_or_null(experiment->model), "mode", "default", "hyperparameters", params_of(experiment));
 }
 
 /* What it was, and which evidence made it so: that of the verdict's own weight. */
@@ -61,7 +57,7 @@ static json_t *entry_of(const struct dataset *dataset, const struct dataset_expe
 
 json_t *repeat_settings(const struct dataset *dataset, size_t *count, struct strv *left_out)
 {
-    json_t *settings = json_object(), *entries = json_array();
+    json_t *entries = json_array();
     for (size_t i = 0; i < dataset->count; i++) {
         const struct dataset_experiment *experiment = &dataset->items[i];
         if (experiment->verdict <= VERDICT_CLEAN)
@@ -72,7 +68,5 @@ json_t *repeat_settings(const struct dataset *dataset, size_t *count, struct str
             strv_add(left_out, experiment->id);
     }
     *count = json_array_size(entries);
-    json_object_set_new(settings, "experiment_name", json_string("repeated"));
-    json_object_set_new(settings, "experiments", entries);
-    return settings;
+    return json_pack("{s:s, s:o}", "experiment_name", "repeated", "experiments", entries);
 }

@@ -136,11 +136,8 @@ static void take_background(struct dataset_experiment *experiment, const json_t 
     if (!repo || !model || experiment->background_job)
         return;
     const json_t *params = json_get(background, "hyperparameters");
-    experiment->background_job = json_object();
-    json_object_set_new(experiment->background_job, "repo", json_string(repo));
-    json_object_set_new(experiment->background_job, "model", json_string(model));
-    json_object_set_new(experiment->background_job, "hyperparameters",
-                        json_is_object(params) ? json_deep_copy(params) : json_object());
+    experiment->background_job = json_pack("{s:s, s:s, s:o}", "repo", repo, "model", model, "hyperparameters",
+                                           json_is_object(params) ? json_deep_copy(params) : json_object());
 }
 
 static void compare_duration(struct dataset_experiment *experiment, struct reading written)

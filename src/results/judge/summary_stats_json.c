@@ -3,7 +3,6 @@
 #include "results/judge/audit_json.h"
 #include "base/csv.h"
 #include "base/json.h"
-#include "base/json.h"
 #include "tare_build.h"
 
 const struct record_field summary_stats_interval_fields[] = {
@@ -44,12 +43,8 @@ json_t *summary_stats_stat_json(const struct figure *figure)
 
 static json_t *spread_json(const struct audit_spread *spread, bool mixed)
 {
-    json_t *out = json_object();
-    json_set_reading(out, "value", spread->cv);
-    json_object_set_new(out, "of", json_string(mixed ? "mixed" : "identical"));
-    json_set_count(out, "runs", spread->values);
-    json_set_count(out, "sets", spread->sets);
-    return out;
+    return json_pack("{s:o, s:s, s:I, s:I}", "value", json_reading_or_null(spread->cv), "of", mixed ? "mixed" : "identical", "runs",
+                     (json_int_t)spread->values, "sets", (json_int_t)spread->sets);
 }
 
 #define LEVEL(member) RECORD(struct figure_level, member)
@@ -95,11 +90,9 @@ static json_t *front_json(const struct dataset *dataset, const struct summary_st
     json_t *out = json_array();
     for (size_t i = 0; i < group->front_count; i++) {
         const struct dataset_experiment *experiment = &dataset->items[group->front[i]];
-        json_t *row = json_object();
-        json_object_set_new(row, "experiment_id", json_text_or_null(experiment->id));
-        json_set_reading(row, "gpu_energy_j", dataset_energy(experiment));
-        json_set_reading(row, "quality", dataset_metric(experiment, group->quality));
-        json_array_append_new(out, row);
+        json_array_append_new(out, json_pack("{s:o, s:o, s:o}", "experiment_id", json_text_or_null(experiment->id), "gpu_energy_j",
+                                             json_reading_or_null(dataset_energy(experiment)), "quality",
+                                             json_reading_or_null(dataset_metric(experiment, group->quality))));
     }
     return out;
 }
@@ -163,11 +156,8 @@ json_t *summary_stats_spellings_json(const struct dataset *dataset)
     json_t *out = json_array();
     for (size_t i = 0; i < dataset->spelling_count; i++) {
         const struct dataset_spelling *spelling = &dataset->spellings[i];
-        json_t *row = json_object();
-        json_object_set_new(row, "name", json_text_or_null(spelling->name));
-        json_object_set_new(row, "other", json_text_or_null(spelling->other));
-        json_object_set_new(row, "joined", json_boolean(!spelling->apart));
-        json_array_append_new(out, row);
+        json_array_append_new(out, json_pack("{s:o, s:o, s:b}", "name", json_text_or_null(spelling->name), "other",
+                                             json_text_or_null(spelling->other), "joined", !spelling->apart));
     }
     return out;
 }
@@ -175,21 +165,15 @@ json_t *summary_stats_spellings_json(const struct dataset *dataset)
 json_t *summary_stats_json(const struct dataset *dataset, const struct summary_stats *figures,
                      const struct summary_stats_options *options)
 {
-    json_t *out = json_object(), *groups = json_array();
-    json_object_set_new(out, "version", json_string(TARE_VERSION));
-    json_object_set_new(out, "verdicts",
-                        json_string(options->all_verdicts ? "all"
-                                    : options->clean_only ? "clean"
-                                                          : "not contaminated"));
-    json_object_set_new(out, "seed", json_integer((json_int_t)options->seed));
-    json_object_set_new(out, "precision", json_finite(options->precision));
+    const char *verdicts = options->all_verdicts ? "all" : options->clean_only ? "clean" : "not contaminated";
+    json_t *groups = json_array(), *carbon = NULL;
     if (options->carbon_g_per_kwh.valid)
-        json_set_reading(out, "carbon_g_per_kwh", options->carbon_g_per_kwh);
+        carbon = json_reading_or_null(options->carbon_g_per_kwh);
     for (size_t i = 0; i < figures->count; i++)
         json_array_append_new(groups, group_json(dataset, &figures->groups[i], options));
-    json_object_set_new(out, "groups", groups);
-    json_object_set_new(out, "spellings", summary_stats_spellings_json(dataset));
-    return out;
+    return json_pack("{s:s, s:s, s:I, s:o, s:o*, s:o, s:o}", "version", TARE_VERSION, "verdicts", verdicts, "seed",
+                     (json_int_t)options->seed, "precision", json_finite(options->precision), "carbon_g_per_kwh", carbon,
+                     "groups", groups, "spellings", summary_stats_spellings_json(dataset));
 }
 
 static void add_cell(struct text *out, const char *cell)

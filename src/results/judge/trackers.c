@@ -153,12 +153,8 @@ static json_t *read_record(int dir, const char *kind)
 
 static json_t *new_record(const char *kind)
 {
-    json_t *record = json_object();
-    json_object_set_new(record, "comment",
-                        json_string("what the export of tare wrote here and may replace: runs, and who they are"));
-    json_object_set_new(record, "kind", json_string(kind));
-    json_object_set_new(record, "runs", json_object());
-    return record;
+    return json_pack("{s:s, s:s, s:{}}", "comment", "what the export of tare wrote here and may replace: runs, and who they are",
+                     "kind", kind, "runs");
 }
 
 /* Each run's name once: it is the name of a folder or an experiment there. */

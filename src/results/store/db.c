@@ -379,6 +379,12 @@ json_t *db_json_or_text(sqlite3_stmt *row, int column)
     return json ? json : db_cell(row, column);
 }
 
+void db_set_cells(json_t *object, const char *const *keys, int count, sqlite3_stmt *row, int first)
+{
+    for (int i = 0; i < count; i++)
+        json_object_set_new(object, keys[i], db_cell(row, first + i));
+}
+
 bool db_use_wal(sqlite3 *db, struct err *err)
 {
     AUTO_QUERY sqlite3_stmt *query = db_query(db, err, "PRAGMA journal_mode=WAL", "");

@@ -61,6 +61,9 @@ bool db_is_null(sqlite3_stmt *row, int column);
 json_t *db_cell(sqlite3_stmt *row, int column);
 json_t *db_json_or_text(sqlite3_stmt *row, int column);
 
+/* Into an object: the cells from column first on under these keys. */
+void db_set_cells(json_t *object, const char *const *keys, int count, sqlite3_stmt *row, int first);
+
 /* Begins at once as a writer, so that a commit never has to wait for one. A commit that fails is undone. */
 bool db_begin(sqlite3 *db, struct err *err);
 bool db_commit(sqlite3 *db, struct err *err);

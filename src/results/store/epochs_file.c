@@ -106,15 +106,12 @@ static json_t *seconds_json(int64_t ns)
 static json_t *epoch_json(const struct epoch *epoch, const struct energy_epoch *energy, int64_t origin_ns)
 {
     bool itself = epoch->part == EPOCH_ITSELF;
-    json_t *json = json_object();
-    json_object_set_new(json, "name", json_string(epoch->name));
-    json_object_set_new(json, "part", json_string(epoch_part_name(epoch->part)));
-    json_object_set_new(json, "label", epoch->label ? json_string(epoch->label) : json_null());
-    json_object_set_new(json, "start_s", seconds_json(epoch->start_ns - origin_ns));
-    json_object_set_new(json, "end_s", epoch->has_end ? seconds_json(epoch->end_ns - origin_ns) : json_null());
-    json_object_set_new(json, "duration_s",
-                        epoch->has_end ? seconds_json(epoch->end_ns - epoch->start_ns) : json_null());
-    json_object_set_new(json, "source", itself ? json_string(mark_source_name(epoch->source)) : json_null());
+    json_t *json = json_pack(
+        "{s:o*, s:s, s:o*, s:o, s:o, s:o, s:s?}", "name", json_string(epoch->name), "part", epoch_part_name(epoch->part),
+        "label", epoch->label ? json_string(epoch->label) : json_null(), "start_s", seconds_json(epoch->start_ns - origin_ns),
+        "end_s", epoch->has_end ? seconds_json(epoch->end_ns - origin_ns) : json_null(), "duration_s",
+        epoch->has_end ? seconds_json(epoch->end_ns - epoch->start_ns) : json_null(), "source",
+        itself ? mark_source_name(epoch->source) : NULL);
     energy_epoch_json(energy, json);
     return json;
 }

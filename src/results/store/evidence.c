@@ -230,8 +230,7 @@ bool evidence_add(sqlite3 *db, int64_t experiment, json_t *out, struct err *err)
     int step = query ? 0 : -1;
     while (query && (step = db_step(query, err)) > 0) {
         json_t *item = json_object();
-        for (int i = 0; i < (int)(sizeof keys / sizeof *keys); i++)
-            json_object_set_new(item, keys[i], db_cell(query, i));
+        db_set_cells(item, keys, sizeof keys / sizeof *keys, query, 0);
         json_array_append_new(out, item);
     }
     return step == 0;

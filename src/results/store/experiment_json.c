@@ -96,24 +96,6 @@ static bool load_energy(sqlite3 *db, int64_t number, json_t **out, struct err *e
     return step >= 0;
 }
 
-static json_t *usage_json(sqlite3_stmt *row, int first)
-{
-    json_t *usage = json_object();
-    json_object_set_new(usage, "cpu_seconds", db_cell(row, first));
-    json_object_set_new(usage, "peak_memory_bytes", db_cell(row, first + 1));
-    json_object_set_new(usage, "processes", db_cell(row, first + 2));
-    return usage;
-}
-
-static json_t *marks_json(sqlite3_stmt *row, int first)
-{
-    static const char *const keys[] = {"taken", "repeated", "limited", "refused"};
-    json_t *marks = json_object();
-    for (int i = 0; i < 4; i++)
-        json_object_set_new(marks, keys[i], db_cell(row, first + i));
-    return marks;
-}
-
 static json_t *verdict_json(sqlite3_stmt *row, int verdict, int outcome)
 {
     enum verdict of_end = evidence_verdict(db_text(row, verdict), db_text(row, outcome));
@@ -122,22 +104,18 @@ static json_t *verdict_json(sqlite3_stmt *row, int verdict, int outcome)
 
 static json_t *attempt_json(sqlite3_stmt *row)
 {
-    json_t *attempt = json_object();
-    json_object_set_new(attempt, "number", db_cell(row, 0));
-    json_object_set_new(attempt, "outcome", db_cell(row, 1));
-    json_object_set_new(attempt, "duration_seconds", db_cell(row, 2));
-    json_object_set_new(attempt, "exit_code", db_cell(row, 3));
-    json_object_set_new(attempt, "signal", db_cell(row, 4));
-    json_object_set_new(attempt, "reason", db_cell(row, 5));
-    json_object_set_new(attempt, "error", db_cell(row, 6));
-    json_object_set_new(attempt, "started", time_cell(row, 7, 19));
-    json_object_set_new(attempt, "ended", time_cell(row, 8, 19));
-    json_object_set_new(attempt, "usage", usage_json(row, 9));
-    json_object_set_new(attempt, "marks", marks_json(row, 12));
-    json_t *energy = db_json(row, 16);
-    json_object_set_new(attempt, "energy", energy ? energy : json_null());
-    json_object_set_new(attempt, "verdict", verdict_json(row, 17, 1));
-    json_object_set_new(attempt, "failure", db_json_or_text(row, 18));
+    static const char *const keys[] = {"number", "outcome", "duration_seconds", "exit_code", "signal", "reason", "error"};
+    static const char *const of_usage[] = {"cpu_seconds", "peak_memory_bytes", "processes"};
+    static const char *const of_marks[] = {"taken", "repeated", "limited", "refused"};
+    json_t *attempt = json_object(), *usage = json_object(), *marks = json_object(), *rest;
+    db_set_cells(attempt, keys, 7, row, 0);
+    db_set_cells(usage, of_usage, 3, row, 9);
+    db_set_cells(marks, of_marks, 4, row, 12);
+    rest = json_pack("{s:o, s:o, s:o, s:o, s:o?, s:o, s:o}", "started", time_cell(row, 7, 19), "ended", time_cell(row, 8, 19),
+                     "usage", usage, "marks", marks, "energy", db_json(row, 16), "verdict", verdict_json(row, 17, 1),
+                     "failure", db_json_or_text(row, 18));
+    json_object_update(attempt, rest);
+    json_decref(rest);
     return attempt;
 }
 
@@ -179,8 +157,7 @@ static json_t *promise(const json_t *layers, sqlite3_stmt *row)
 /* What was found and what was left, of all jobs; layers and promise, of the last foreground job. */
 static bool add_containment(sqlite3 *db, int64_t number, json_t *out, struct err *err)
 {
-    json_t *leftovers = json_array();
-    json_t *survivors = json_array();
+    json_t *leftovers = json_array(), *survivors = json_array();
     json_object_set_new(out, "layers", json_null());
     json_object_set_new(out, "kernel_backed", json_null());
     json_object_set_new(out, "leftovers", leftovers);
@@ -240,13 +217,8 @@ static bool add_tare(sqlite3 *db, const struct plan *plan, const struct plan_exp
 {
     const struct plan_job *job = &experiment->foreground;
     int64_t number = (int64_t)experiment->number;
-    json_t *attempts = json_array();
-    json_t *epochs = json_array();
-    json_t *containment = json_object();
-    json_t *evidence = json_array();
-    json_t *guard = json_array();
-    json_t *best = json_object();
-    json_t *energy = NULL;
+    json_t *attempts = json_array(), *epochs = json_array(), *evidence = json_array(), *guard = json_array();
+    json_t *containment = json_object(), *best = json_object(), *energy = NULL;
     bool loaded = load_energy(db, number, &energy, err);
     json_object_set_new(out, "outcome", outcome);
     loaded = add_verdict(db, number, out, err) && add_checks(db, number, out, err) &&
@@ -297,16 +269,12 @@ static bool add_measured(sqlite3 *db, sqlite3_stmt *row, const struct plan_exper
 static json_t *background_json(const struct plan_experiment *experiment)
 {
     const struct plan_job *job = &experiment->background;
-    json_t *json = json_object();
     AUTO_FREE char *logs = mem_printf("%s/background_logs", experiment->id);
-    json_object_set_new(json, "repository", json_text_or_null(job->repo));
-    json_object_set_new(json, "model", json_text_or_null(job->model));
-    json_object_set_new(json, "hyperparameters", params_json(job));
-    json_object_set_new(json, "log_directory", json_string(logs));
-    json_object_set_new(json, "note",
-                        json_string("The background training is load on the GPU only. Energies are those of the "
-                                    "devices, so of both trainings; tare.parallel holds estimates of their parts"));
-    return json;
+    return json_pack("{s:o, s:o, s:o, s:o*, s:s}", "repository", json_text_or_null(job->repo), "model",
+                     json_text_or_null(job->model), "hyperparameters", params_json(job), "log_directory", json_string(logs),
+                     "note",
+                     "The background training is load on the GPU only. Energies are those of the "
+                     "devices, so of both trainings; tare.parallel holds estimates of their parts");
 }
 
 static bool fill(sqlite3 *db, const struct plan *plan, const struct plan_experiment *experiment, json_t *out,

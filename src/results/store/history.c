@@ -123,13 +123,8 @@ bool history_write_file(int folder, sqlite3 *db, int64_t experiment, fs_write_fn
 
 static json_t *best_json(sqlite3_stmt *row, enum goal goal)
 {
-    json_t *best = json_object();
-    json_object_set_new(best, "value", db_cell(row, 0));
-    json_object_set_new(best, "goal", json_string(goal_name(goal)));
-    json_object_set_new(best, "epoch", db_cell(row, 1));
-    json_object_set_new(best, "step", db_cell(row, 2));
-    json_object_set_new(best, "seconds", db_cell(row, 3));
-    return best;
+    return json_pack("{s:o, s:s*, s:o, s:o, s:o}", "value", db_cell(row, 0), "goal", goal_name(goal), "epoch", db_cell(row, 1),
+                     "step", db_cell(row, 2), "seconds", db_cell(row, 3));
 }
 
 bool history_add_best(sqlite3 *db, const struct plan_experiment *experiment, json_t *out, struct err *err)

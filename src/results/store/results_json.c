@@ -26,17 +26,11 @@ static bool add_sessions(sqlite3 *db, json_t *out, struct err *err)
         "");
     int step = query ? 0 : -1;
     while (query && (step = db_step(query, err)) > 0) {
-        json_t *session = json_object();
-        json_object_set_new(session, "number", db_cell(query, 0));
-        json_object_set_new(session, "host", db_cell(query, 1));
-        json_object_set_new(session, "version", db_cell(query, 2));
-        json_object_set_new(session, "started_ms", ms_cell(query, 3));
-        json_object_set_new(session, "ended_ms", ms_cell(query, 4));
-        json_object_set_new(session, "outcome", db_cell(query, 5));
-        json_object_set_new(session, "error", db_cell(query, 6));
-        json_t *zone = db_json(query, 7);
-        json_object_set_new(session, "zone", zone ? zone : json_null());
-        json_array_append_new(out, session);
+        json_array_append_new(
+            out, json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o?}", "number", db_cell(query, 0), "host",
+                           db_cell(query, 1), "version", db_cell(query, 2), "started_ms", ms_cell(query, 3), "ended_ms",
+                           ms_cell(query, 4), "outcome", db_cell(query, 5), "error", db_cell(query, 6), "zone",
+                           db_json(query, 7)));
     }
     return step == 0;
 }
@@ -49,12 +43,9 @@ static bool add_pauses(sqlite3 *db, json_t *out, struct err *err)
     int step = query ? 0 : -1;
     while (query && (step = db_step(query, err)) > 0) {
         json_t *data = db_json(query, 2);
-        json_t *pause = json_object();
         const char *why = json_get_text(data, "why");
-        json_object_set_new(pause, "from_ms", ms_cell(query, 1));
-        json_object_set(pause, "seconds", json_object_get(data, "seconds"));
-        json_object_set_new(pause, "why", json_string(why ? why : "before_retry"));
-        json_array_append_new(out, pause);
+        json_array_append_new(out, json_pack("{s:o, s:O*, s:s}", "from_ms", ms_cell(query, 1), "seconds",
+                                             json_object_get(data, "seconds"), "why", why ? why : "before_retry"));
         json_decref(data);
     }
     return step == 0;
@@ -68,14 +59,9 @@ static bool add_spans(sqlite3 *db, size_t number, json_t *out, struct err *err)
                  " WHERE experiment=? AND started_realtime_ns IS NOT NULL ORDER BY number",
                  "i", (int64_t)number);
     int step = query ? 0 : -1;
-    while (query && (step = db_step(query, err)) > 0) {
-        json_t *span = json_object();
-        json_object_set_new(span, "attempt", db_cell(query, 0));
-        json_object_set_new(span, "from_ms", ms_cell(query, 1));
-        json_object_set_new(span, "to_ms", ms_cell(query, 2));
-        json_object_set_new(span, "outcome", db_cell(query, 3));
-        json_array_append_new(out, span);
-    }
+    while (query && (step = db_step(query, err)) > 0)
+        json_array_append_new(out, json_pack("{s:o, s:o, s:o, s:o}", "attempt", db_cell(query, 0), "from_ms",
+                                             ms_cell(query, 1), "to_ms", ms_cell(query, 2), "outcome", db_cell(query, 3)));
     return step == 0;
 }
 
@@ -191,12 +177,9 @@ static bool add_budget(sqlite3 *db, json_t *out, struct err *err)
 
 static bool fill(sqlite3 *db, const struct plan *plan, json_t *out, struct err *err)
 {
-    json_t *sessions = json_array();
-    json_t *pauses = json_array();
-    json_t *experiments = json_array();
-    json_object_set_new(out, "goals", goals_json(plan));
-    json_t *counts = json_object();
+    json_t *sessions = json_array(), *pauses = json_array(), *experiments = json_array(), *counts = json_object();
     bool thinned = false;
+    json_object_set_new(out, "goals", goals_json(plan));
     json_object_set_new(out, "name", json_text_or_null(plan->name));
     json_object_set_new(out, "seed", json_integer((json_int_t)plan->seed));
     json_object_set_new(out, "sessions", sessions);

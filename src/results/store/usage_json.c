@@ -23,12 +23,8 @@ static json_int_t ms_since(int64_t t_ns, int64_t from_ns)
 
 static json_t *span_json(const struct usage *usage, const struct way_span *span, int64_t to_ns)
 {
-    json_t *item = json_array();
-    const json_int_t numbers[] = {ms_since(span->from_ns, usage->from_ns), ms_since(to_ns, usage->from_ns),
-                                  (json_int_t)span->doing, span->experiment, span->attempt};
-    for (size_t n = 0; n < sizeof numbers / sizeof *numbers; n++)
-        json_array_append_new(item, json_integer(numbers[n]));
-    return item;
+    return json_pack("[I, I, I, I, I]", ms_since(span->from_ns, usage->from_ns), ms_since(to_ns, usage->from_ns),
+                     (json_int_t)span->doing, (json_int_t)span->experiment, (json_int_t)span->attempt);
 }
 
 /* Of a run with so many spans that none of them could be seen, what is shorter than this takes in what follows. */
@@ -80,22 +76,19 @@ static void set_times(json_t *json, const double seconds[DOING_COUNT], double sp
 static void set_results(json_t *json, size_t experiments, int64_t attempts, struct reading energy_j,
                         const size_t verdicts[VERDICTS])
 {
-    json_object_set_new(json, "experiments", json_integer((json_int_t)experiments));
+    json_set_count(json, "experiments", experiments);
     json_object_set_new(json, "attempts", json_integer(attempts));
     json_object_set_new(json, "gpu_energy_j", energy_j.valid ? json_finite(energy_j.value) : json_null());
     for (enum verdict i = VERDICT_CLEAN; i < VERDICTS; i++)
-        json_object_set_new(json, verdict_name(i), json_integer((json_int_t)verdicts[i]));
-    json_object_set_new(json, "unjudged", json_integer((json_int_t)verdicts[VERDICT_NONE]));
+        json_set_count(json, verdict_name(i), verdicts[i]);
+    json_set_count(json, "unjudged", verdicts[VERDICT_NONE]);
 }
 
 static json_t *lane_json(const struct usage *usage, const struct usage_lane *lane, int64_t least_ns)
 {
     const struct way *way = &usage->ways.items[lane->ways[lane->way_count - 1]];
-    json_t *json = json_object();
-    json_object_set_new(json, "node", json_text_or_null(lane->node));
-    json_object_set_new(json, "name", json_text_or_null(lane->name));
-    json_object_set_new(json, "gpus", texts_json(&way->labels));
-    json_object_set_new(json, "uuids", texts_json(&way->uuids));
+    json_t *json = json_pack("{s:o, s:o, s:o, s:o}", "node", json_text_or_null(lane->node), "name", json_text_or_null(lane->name),
+                             "gpus", texts_json(&way->labels), "uuids", texts_json(&way->uuids));
     set_results(json, lane->experiments, lane->attempts, lane->energy_j, lane->verdicts);
     set_times(json, lane->seconds, usage->seconds);
     json_object_set_new(json, "lost", lost_json(usage, lane));
@@ -129,16 +122,12 @@ static json_t *total_json(const struct usage *usage)
 
 static json_t *all_json(const struct usage *usage, json_t *disturbances)
 {
-    json_t *json = json_object(), *list = json_array();
-    json_object_set_new(json, "from_ms", json_integer((json_int_t)(usage->from_ns / (NS_PER_S / 1000))));
-    json_object_set_new(json, "seconds", json_finite(usage->seconds));
-    json_object_set_new(json, "total", total_json(usage));
-    json_object_set(json, "disturbances", disturbances);
+    json_t *list = json_array();
     int64_t least_ns = shortest_ns(usage);
     for (size_t i = 0; i < usage->count; i++)
         json_array_append_new(list, lane_json(usage, &usage->items[i], least_ns));
-    json_object_set_new(json, "lanes", list);
-    return json;
+    return json_pack("{s:I, s:o, s:o, s:O, s:o}", "from_ms", (json_int_t)(usage->from_ns / (NS_PER_S / 1000)), "seconds",
+                     json_finite(usage->seconds), "total", total_json(usage), "disturbances", disturbances, "lanes", list);
 }
 
 bool usage_json(sqlite3 *db, const struct plan *plan, json_t **out, struct err *err)

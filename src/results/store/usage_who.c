@@ -175,22 +175,17 @@ static void count(const struct knowledge *known, const struct tally *tally, cons
 static void tell_lane(const struct knowledge *known, const struct tally *tally, size_t lane, const char *kind)
 {
     size_t lanes = known->usage->count;
-    json_t *entry = json_object(), *by = json_array();
+    json_t *by = json_array();
     for (size_t i = 0; i <= lanes; i++) {
         const struct cell *cell = &tally->cells[lane * (lanes + 1) + i];
         if (cell->count == 0)
             continue;
-        json_t *item = json_object();
-        json_object_set_new(item, "lane", i < lanes ? json_integer((json_int_t)i) : json_null());
-        json_object_set_new(item, "experiments", json_integer(cell->count));
-        json_array_append_new(by, item);
+        json_array_append_new(by, json_pack("{s:o, s:I}", "lane", i < lanes ? json_integer((json_int_t)i) : json_null(),
+                                            "experiments", (json_int_t)cell->count));
     }
-    json_object_set_new(entry, "lane", json_integer((json_int_t)lane));
-    json_object_set_new(entry, "kind", json_text_or_null(kind));
-    json_object_set_new(entry, "weight", json_string(evidence_weight_name(evidence_weight(kind))));
-    json_object_set_new(entry, "by", by);
-    json_object_set(entry, "experiments", tally->experiments[lane]);
-    json_array_append_new(known->out, entry);
+    json_array_append_new(known->out, json_pack("{s:I, s:o, s:s, s:o, s:O*}", "lane", (json_int_t)lane, "kind",
+                                                json_text_or_null(kind), "weight", evidence_weight_name(evidence_weight(kind)),
+                                                "by", by, "experiments", tally->experiments[lane]));
 }
 
 static void tally_begin(const struct knowledge *known, struct tally *tally)
