@@ -163,7 +163,7 @@ static double running_energy(const struct window_index *index, size_t segment, d
     const struct segment *part = &index->knots.segments[segment];
     struct shape_sum sum = shape_at(&index->shape, t, NULL);
     struct smooth_place place = smooth_place(&index->knots, part, smooth_clock(&index->smooth, &sum));
-    double energy = part->offset_j + (1 + index->smooth.gain) * sum.energy_j + place.ahead_j;
+    double energy = part->energy_before_j + (1 + index->smooth.gain) * sum.energy_j + place.offset_j;
     if (out)
         *out = (struct index_moment){t, energy, segment, sum, place};
     return energy;
@@ -189,7 +189,7 @@ static void join_segments(struct window_index *index)
         struct segment *segment = &index->knots.segments[s];
         struct index_moment from = {0}, to;
         double end = running_energy(index, s - 1, segment->from, &to);
-        segment->offset_j = end - running_energy(index, s, segment->from, NULL);
+        segment->energy_before_j = end - running_energy(index, s, segment->from, NULL);
         segment->var_before = segment[-1].var_before;
         if (s > 1) {
             running_energy(index, s - 1, segment[-1].from, &from);
@@ -308,8 +308,8 @@ static void edge_parts(const struct window_index *index, const struct index_mome
                unseen_variance(index, edges[i]);
     /* a second of delay adds the power at an edge, a gain its energy; the counter takes back what it saw of that at its
      * knots */
-    double delayed_w = (to->sum.power_w - to->place.ahead_w) - (from->sum.power_w - from->place.ahead_w);
-    double gained_j = (to->sum.energy_j - to->place.ahead_traced_j) - (from->sum.energy_j - from->place.ahead_traced_j);
+    double delayed_w = (to->sum.power_w - to->place.offset_w) - (from->sum.power_w - from->place.offset_w);
+    double gained_j = (to->sum.energy_j - to->place.offset_traced_j) - (from->sum.energy_j - from->place.offset_traced_j);
     if (index->sensor.lag_ns > 0) /* the counter's own lag, which nothing takes back */
         delayed_w = hypot(delayed_w, to->sum.power_w - from->sum.power_w);
     out->j[WINDOW_PART_EDGES] = sqrt(sum);

@@ -155,7 +155,7 @@ static void locate_by_successor(const struct reader *reader, const struct group 
     knot->lo_b = next->lo_b - period_s;
     knot->hi_a = next->hi_a - period_s;
     knot->hi_b = next->hi_b - period_s + late_s;
-    knot->echo = true;
+    knot->inferred = true;
 }
 
 static void close_group(struct reader *reader, const struct group *group)

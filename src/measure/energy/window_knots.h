@@ -12,14 +12,14 @@ struct knot {
     double lo_a, lo_b, hi_a, hi_b;
     double at;      /* mean of the instant */
     double value_j; /* since the segment's first knot */
-    bool echo;      /* located by its successor alone: its error is not another one */
-    /* Filled by window_smooth.h: by how much the counter is ahead of the trace's integral here. */
+    bool inferred;  /* located by its successor alone: its error is not another one */
+    /* Filled by window_smooth.h: the offset of the counter from the trace's integral here. */
     double sampled_j2, gap_j2;      /* the shape's variances at the instant */
     double clock;                   /* both, in the right proportion */
-    double seen_j, seen_var;        /* from this knot alone */
+    double observed_j, observed_var; /* from this knot alone */
     double power_w, traced_j;       /* of the shape, in the mean over the stretch */
-    double ahead_j, ahead_var;      /* best estimate from all knots of the segment, and its variance */
-    double ahead_w, ahead_traced_j; /* by how much ahead_j falls for a second of delay, for a gain of 1 */
+    double offset_j, offset_var;     /* best estimate from all knots of the segment, and its variance */
+    double offset_w, offset_traced_j; /* by how much offset_j falls for a second of delay, for a gain of 1 */
     double log_link;                /* sum of the links' logarithms: exp of a difference is what two knots share */
 };
 
@@ -28,7 +28,7 @@ struct segment {
     double from;                 /* the segment reaches from here to the next one's from */
     double fault_from, fault_to; /* in which that was seen */
     size_t backwards_before, jumped_before, stood_before; /* faults of each kind up to and with this one */
-    double offset_j;             /* of the index's running energy */
+    double energy_before_j;      /* of the index's running energy */
     double var_before;           /* of the whole segments before this one */
 };
 

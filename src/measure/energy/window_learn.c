@@ -5,8 +5,8 @@
 enum { SEEN_POINTS = 8, DELAY_STEPS = 16, DELAY_KNOTS = 2000 };
 
 /* A knot that is located by its successor repeats it: it must add no certainty. */
-static const double echo_penalty = 9;
-/* What is held of the ratio before any knot is seen, and as how many misses that counts. A little more than one: a load can
+static const double inferred_penalty = 9;
+/* What is held of the ratio before any knot is seen, and as how many innovations that counts. A little more than one: a load can
  * vary in step with the sampling. */
 static const double ratio_prior = 1.2311444133449163, ratio_prior_df = 3; /* 2 to the power of 0.3 */
 /* One ratio stands for all places of a series, which are not alike: it is not surer than this. */
@@ -26,7 +26,7 @@ double smooth_mean_variance(const struct shape *shape, double span_s, double t, 
 }
 
 /* What the trace's integral was at the update instant, over all places where that may have been. */
-static void see(struct knot *knot, const struct shape *shape, const struct window_sensor *sensor, size_t *hint)
+static void observe(struct knot *knot, const struct shape *shape, const struct window_sensor *sensor, size_t *hint)
 {
     double mean = 0, square = 0, weights = 0, mean_s, var_s;
     double width = knot->hi_b - knot->lo_a;
@@ -55,29 +55,29 @@ static void see(struct knot *knot, const struct shape *shape, const struct windo
     knot->gap_j2 = here.gap_j2;
     knot->power_w = width > 0 ? (last - first) / width : here.power_w;
     knot->traced_j = here.energy_j + mean;
-    knot->seen_j = knot->value_j - knot->traced_j;
-    knot->seen_var = fmax(square - mean * mean, 0) * (knot->echo ? echo_penalty : 1) +
+    knot->observed_j = knot->value_j - knot->traced_j;
+    knot->observed_var = fmax(square - mean * mean, 0) * (knot->inferred ? inferred_penalty : 1) +
                      smooth_mean_variance(shape, 2 * shape->delay_s, mean_s, hint) + quantum_j * quantum_j / 12 + 1e-12;
 }
 
-/* Birge's ratio: the mean square of what the knots missed, each by its predicted variance, over all gains
+/* Birge's ratio: the mean square of the innovations, each by its variance, over all gains
  * that the trace may have. Gives how badly the knots are explained with it: twice the negative logarithm of their
  * likelihood. */
 static double find_ratio(const struct knots *knots, double gain_sd, struct smooth *out)
 {
-    double misses = 0;
+    double innovations = 0;
     for (size_t s = 0; s < knots->segment_count; s++)
-        misses += knots->segments[s].count > 0 ? (double)knots->segments[s].count - 1 : 0;
+        innovations += knots->segments[s].count > 0 ? (double)knots->segments[s].count - 1 : 0;
     struct smooth_fit fit = smooth_filter(knots, 1);
     if (gain_sd > 0) {
         double sharpness = fit.traced2 + 1 / (gain_sd * gain_sd);
-        fit.logarithms += log(sharpness * gain_sd * gain_sd);
-        fit.miss2 -= fit.miss_traced * fit.miss_traced / sharpness;
+        fit.log_variances += log(sharpness * gain_sd * gain_sd);
+        fit.innovation2 -= fit.innovation_traced * fit.innovation_traced / sharpness;
     }
-    out->ratio = (ratio_prior_df * ratio_prior + fit.miss2) / (ratio_prior_df + misses);
+    out->ratio = (ratio_prior_df * ratio_prior + fit.innovation2) / (ratio_prior_df + innovations);
     out->scale = fmax(out->ratio, 1);
-    out->df = fmin(ratio_prior_df + misses, df_most);
-    return fit.logarithms + misses * log(out->scale) + fit.miss2 / out->scale;
+    out->df = fmin(ratio_prior_df + innovations, df_most);
+    return fit.log_variances + innovations * log(out->scale) + fit.innovation2 / out->scale;
 }
 
 /* By how much the counter rises faster than the trace's integral, as a share; it is taken out of what was seen at the
@@ -88,17 +88,17 @@ static void find_gain(struct knots *knots, double gain_sd, struct smooth *out)
         return;
     struct smooth_fit fit = smooth_filter(knots, out->scale);
     double sharpness = fit.traced2 + 1 / (gain_sd * gain_sd);
-    out->gain = fit.miss_traced / sharpness;
+    out->gain = fit.innovation_traced / sharpness;
     out->gain_sd = 1 / sqrt(sharpness);
     for (size_t i = 0; i < knots->count; i++)
-        knots->items[i].seen_j -= out->gain * knots->items[i].traced_j;
+        knots->items[i].observed_j -= out->gain * knots->items[i].traced_j;
 }
 
-static void see_all(struct knots *knots, const struct shape *shape, const struct window_sensor *sensor)
+static void observe_all(struct knots *knots, const struct shape *shape, const struct window_sensor *sensor)
 {
     size_t hint = 0;
     for (size_t i = 0; i < knots->count; i++)
-        see(&knots->items[i], shape, sensor, &hint);
+        observe(&knots->items[i], shape, sensor, &hint);
     for (size_t i = 1; i < knots->count; i++) { /* the stretches of neighbours can overlap; their order is known */
         knots->items[i].sampled_j2 = fmax(knots->items[i].sampled_j2, knots->items[i - 1].sampled_j2);
         knots->items[i].gap_j2 = fmax(knots->items[i].gap_j2, knots->items[i - 1].gap_j2);
@@ -117,23 +117,24 @@ static struct knots beginning(const struct knots *knots)
     return part;
 }
 
-/* Tries the delays between their bounds, each as likely before the knots are seen; gives mean and deviation. */
+/* Tries the delays between their bounds, each as likely before the knots are seen; gives mean and deviation. deviance: twice the
+ * negative log-likelihood. */
 static void find_delay(struct knots *knots, struct shape *shape, const struct window_sensor *sensor, double *mean,
                        double *deviation)
 {
     double first = shape_seconds(sensor->span_min_ns, 0) / 2, last = shape_seconds(sensor->span_max_ns, 0) / 2;
-    double step = (last - first) / DELAY_STEPS, surprise[DELAY_STEPS + 1], least = INFINITY;
+    double step = (last - first) / DELAY_STEPS, deviance[DELAY_STEPS + 1], least = INFINITY;
     double weights = 0, square = 0;
     struct smooth tried;
     for (int i = 0; i <= DELAY_STEPS; i++) {
         shape->delay_s = first + i * step;
-        see_all(knots, shape, sensor);
-        surprise[i] = find_ratio(knots, sensor->agreement_share / 2, &tried);
-        least = fmin(least, surprise[i]);
+        observe_all(knots, shape, sensor);
+        deviance[i] = find_ratio(knots, sensor->agreement_share / 2, &tried);
+        least = fmin(least, deviance[i]);
     }
     *mean = 0;
     for (int i = 0; i <= DELAY_STEPS; i++) {
-        double weight = exp((least - surprise[i]) / 2), delay = first + i * step;
+        double weight = exp((least - deviance[i]) / 2), delay = first + i * step;
         weights += weight;
         *mean += weight * delay;
         square += weight * delay * delay;
@@ -168,7 +169,7 @@ struct smooth smooth_knots(struct knots *knots, struct shape *shape, const struc
     double gain_sd = shape->real ? sensor->agreement_share / 2 : 0;
     if (sensor->span_max_ns > 0 && shape->real)
         learn_sensor(knots, shape, sensor, &out);
-    see_all(knots, shape, sensor);
+    observe_all(knots, shape, sensor);
     find_ratio(knots, gain_sd, &out);
     find_gain(knots, gain_sd, &out);
     smooth_filter(knots, out.scale);

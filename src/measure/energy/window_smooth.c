@@ -11,29 +11,29 @@ static double lost(const struct knot *from, const struct knot *to, double scale)
 static void filter(struct knot *knots, size_t count, double scale, struct smooth_fit *fit)
 {
     double product = 1;
-    knots[0].ahead_j = knots[0].seen_j;
-    knots[0].ahead_w = knots[0].power_w;
-    knots[0].ahead_traced_j = knots[0].traced_j;
-    knots[0].ahead_var = knots[0].seen_var;
+    knots[0].offset_j = knots[0].observed_j;
+    knots[0].offset_w = knots[0].power_w;
+    knots[0].offset_traced_j = knots[0].traced_j;
+    knots[0].offset_var = knots[0].observed_var;
     for (size_t i = 1; i < count; i++) {
         const struct knot *last = &knots[i - 1];
-        double foretold = last->ahead_var + lost(last, &knots[i], scale);
-        double spread = foretold + knots[i].seen_var, gain = foretold / spread;
-        double miss = knots[i].seen_j - last->ahead_j, traced = knots[i].traced_j - last->ahead_traced_j;
-        knots[i].ahead_j = last->ahead_j + gain * miss;
-        knots[i].ahead_w = last->ahead_w + gain * (knots[i].power_w - last->ahead_w);
-        knots[i].ahead_traced_j = last->ahead_traced_j + gain * traced;
-        knots[i].ahead_var = foretold * knots[i].seen_var / spread;
-        fit->miss2 += miss * miss / spread;
-        fit->miss_traced += miss * traced / spread;
-        fit->traced2 += traced * traced / spread;
-        product *= spread;
+        double predicted_var = last->offset_var + lost(last, &knots[i], scale);
+        double innovation_var = predicted_var + knots[i].observed_var, kalman_gain = predicted_var / innovation_var;
+        double innovation = knots[i].observed_j - last->offset_j, traced = knots[i].traced_j - last->offset_traced_j;
+        knots[i].offset_j = last->offset_j + kalman_gain * innovation;
+        knots[i].offset_w = last->offset_w + kalman_gain * (knots[i].power_w - last->offset_w);
+        knots[i].offset_traced_j = last->offset_traced_j + kalman_gain * traced;
+        knots[i].offset_var = predicted_var * knots[i].observed_var / innovation_var;
+        fit->innovation2 += innovation * innovation / innovation_var;
+        fit->innovation_traced += innovation * traced / innovation_var;
+        fit->traced2 += traced * traced / innovation_var;
+        product *= innovation_var;
         if (i % 4 == 0) { /* a logarithm costs more than all the rest */
-            fit->logarithms += log(product);
+            fit->log_variances += log(product);
             product = 1;
         }
     }
-    fit->logarithms += log(product);
+    fit->log_variances += log(product);
 }
 
 struct smooth_fit smooth_filter(const struct knots *knots, double scale)
@@ -45,17 +45,17 @@ struct smooth_fit smooth_filter(const struct knots *knots, double scale)
     return fit;
 }
 
-static void look_back(struct knot *knots, size_t count, double scale)
+static void backward_pass(struct knot *knots, size_t count, double scale)
 {
     for (size_t i = 0; i < count; i++)
         knots[i].clock = scale * knots[i].sampled_j2 + knots[i].gap_j2;
     for (size_t i = count - 1; i-- > 0;) {
-        double foretold = knots[i].ahead_var + lost(&knots[i], &knots[i + 1], scale);
-        double link = knots[i].ahead_var / foretold;
-        knots[i].ahead_j += link * (knots[i + 1].ahead_j - knots[i].ahead_j);
-        knots[i].ahead_w += link * (knots[i + 1].ahead_w - knots[i].ahead_w);
-        knots[i].ahead_traced_j += link * (knots[i + 1].ahead_traced_j - knots[i].ahead_traced_j);
-        knots[i].ahead_var += link * link * (knots[i + 1].ahead_var - foretold);
+        double predicted_var = knots[i].offset_var + lost(&knots[i], &knots[i + 1], scale);
+        double link = knots[i].offset_var / predicted_var;
+        knots[i].offset_j += link * (knots[i + 1].offset_j - knots[i].offset_j);
+        knots[i].offset_w += link * (knots[i + 1].offset_w - knots[i].offset_w);
+        knots[i].offset_traced_j += link * (knots[i + 1].offset_traced_j - knots[i].offset_traced_j);
+        knots[i].offset_var += link * link * (knots[i + 1].offset_var - predicted_var);
         knots[i + 1].log_link = log(link);
     }
     knots[0].log_link = 0;
@@ -67,7 +67,7 @@ void smooth_back(struct knots *knots, double scale)
 {
     for (size_t s = 0; s < knots->segment_count; s++)
         if (knots->segments[s].count > 0)
-            look_back(knots->items + knots->segments[s].first, knots->segments[s].count, scale);
+            backward_pass(knots->items + knots->segments[s].first, knots->segments[s].count, scale);
 }
 
 double smooth_clock(const struct smooth *smooth, const struct shape_sum *sum)
@@ -92,9 +92,9 @@ struct smooth_place smooth_place(const struct knots *knots, const struct segment
     if (low == segment->first || low == segment->first + segment->count) {
         place.side = low == segment->first ? -1 : 1;
         place.a = place.b = low == segment->first ? low : low - 1;
-        place.ahead_j = items[place.a].ahead_j;
-        place.ahead_w = items[place.a].ahead_w;
-        place.ahead_traced_j = items[place.a].ahead_traced_j;
+        place.offset_j = items[place.a].offset_j;
+        place.offset_w = items[place.a].offset_w;
+        place.offset_traced_j = items[place.a].offset_traced_j;
         place.own = fabs(clock - items[place.a].clock);
         return place;
     }
@@ -103,16 +103,16 @@ struct smooth_place smooth_place(const struct knots *knots, const struct segment
     place.length = items[low].clock - items[low - 1].clock;
     place.share_b = (clock - items[low - 1].clock) / place.length;
     const struct knot *a = &items[low - 1], *b = &items[low];
-    place.ahead_j = a->ahead_j + place.share_b * (b->ahead_j - a->ahead_j);
-    place.ahead_w = a->ahead_w + place.share_b * (b->ahead_w - a->ahead_w);
-    place.ahead_traced_j = a->ahead_traced_j + place.share_b * (b->ahead_traced_j - a->ahead_traced_j);
+    place.offset_j = a->offset_j + place.share_b * (b->offset_j - a->offset_j);
+    place.offset_w = a->offset_w + place.share_b * (b->offset_w - a->offset_w);
+    place.offset_traced_j = a->offset_traced_j + place.share_b * (b->offset_traced_j - a->offset_traced_j);
     place.own = place.share_b * (1 - place.share_b) * place.length;
     return place;
 }
 
 static double knot_covariance(const struct knot *items, size_t first, size_t second)
 {
-    return exp(items[second].log_link - items[first].log_link) * items[second].ahead_var;
+    return exp(items[second].log_link - items[first].log_link) * items[second].offset_var;
 }
 
 static double covariance(const struct knots *knots, const struct smooth_place *first, const struct smooth_place *second)

@@ -1,6 +1,6 @@
 /* window_smooth: how much the counter is ahead of the trace's integral, from all knots of a segment together. Both
  * count the same joules, so the difference changes only by what the trace did not see: a random walk by the clock of
- * the shape's variance, seen at the knots with the error of their instants (a Kalman filter and its smoother). How much
+ * the shape's variance, observed at the knots with the error of their instants (a Kalman filter and its smoother). How much
  * the trace misses, how late it is and by which share it is off comes from the same knots, by their likelihood
  * (window_learn.c). */
 #ifndef TARE_MEASURE_ENERGY_WINDOW_SMOOTH_H
@@ -22,12 +22,12 @@ struct smooth {
 /* Learns all of that from the knots, then fills what they hold for it; sets the shape's delay. */
 struct smooth smooth_knots(struct knots *knots, struct shape *shape, const struct window_sensor *sensor);
 
-/* How the knots fit: sums over them of the logarithm of the variance with which each was foretold, and of the squares
- * and products, by that variance, of what it missed by and what the trace's integral would miss by in its place. */
+/* How the knots fit: sums over them of the logarithm of each innovation's variance, and of the squares and products, by that variance,
+ * of the innovation and of that of the trace's integral in its place. */
 struct smooth_fit {
-    double logarithms, miss2, miss_traced, traced2;
+    double log_variances, innovation2, innovation_traced, traced2;
 };
-struct smooth_fit smooth_filter(const struct knots *knots, double scale); /* forward: ahead_* know the knots before */
+struct smooth_fit smooth_filter(const struct knots *knots, double scale); /* forward: offset_* know the knots before */
 void smooth_back(struct knots *knots, double scale);                      /* backward: they know all */
 
 /* Variance of the integral at t because a sample is a mean over span_s: a change is bent, what was within is hidden. */
@@ -36,7 +36,7 @@ double smooth_mean_variance(const struct shape *shape, double span_s, double t, 
 /* The shape's variance, in the proportion of the knots' clock. */
 double smooth_clock(const struct smooth *smooth, const struct shape_sum *sum);
 
-/* The place of a moment among the knots of a segment: ahead(t) = share_a·ahead[a] + share_b·ahead[b] + something with
+/* The place of a moment among the knots of a segment: offset(t) = share_a·offset[a] + share_b·offset[b] + something with
  * variance own. */
 struct smooth_place {
     size_t a, b;
@@ -44,10 +44,10 @@ struct smooth_place {
     double length; /* of the clock between a and b; 0 beyond the last knot on one side */
     int side;      /* -1 before the first knot, 1 after the last, 0 between */
     double clock;
-    double ahead_j, ahead_w, ahead_traced_j;
+    double offset_j, offset_w, offset_traced_j;
 };
 struct smooth_place smooth_place(const struct knots *knots, const struct segment *segment, double clock);
-/* Variance of ahead(second) - ahead(first), both in the same segment, first not later. */
+/* Variance of offset(second) - offset(first), both in the same segment, first not later. */
 double smooth_variance(const struct knots *knots, const struct segment *segment, const struct smooth_place *first,
                        const struct smooth_place *second);
 

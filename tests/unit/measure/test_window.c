@@ -437,7 +437,7 @@ static void readings_bound_the_update_between_them(void **state)
     near(knots.items[0].hi_b, 0.004, 1e-12);
     /* the second value is first seen at 1000 ms, but the next update is known to come about 1008: it came 100 ms before
      * that */
-    assert_true(knots.items[1].echo);
+    assert_true(knots.items[1].inferred);
     near(knots.items[1].lo_a, 0.904, 1e-12);
     near(knots.items[1].hi_b, 0.912, 1e-12);
     /* the change is between the two calls */
