@@ -212,16 +212,20 @@ static void add_verdict(const struct progress *progress, struct text *out)
         text_addf(out, ", %s", verdict_name(verdict));
 }
 
+/* Optional ones that were not found are left out beside those that were. */
 static void add_metrics(const struct plan_experiment *experiment, struct text *out, const json_t *metrics)
 {
-    void *at;
-    for (at = json_object_iter((json_t *)(uintptr_t)metrics); at;
-         at = json_object_iter_next((json_t *)(uintptr_t)metrics, at)) {
-        double value;
-        bool found = json_to_reading(json_object_iter_value(at), &value);
-        if (!found && experiment->foreground.rules.metrics == METRICS_OPTIONAL)
+    const char *name;
+    json_t *metric;
+    double value;
+    bool optional = experiment->foreground.rules.metrics == METRICS_OPTIONAL, none = true;
+    json_object_foreach ((json_t *)(uintptr_t)metrics, name, metric)
+        none &= !json_to_reading(metric, &value);
+    json_object_foreach ((json_t *)(uintptr_t)metrics, name, metric) {
+        bool found = json_to_reading(metric, &value);
+        if (!found && optional && !none)
             continue;
-        text_addf(out, ", %s ", json_object_iter_key(at));
+        text_addf(out, ", %s ", name);
         if (found)
             progress_add_number(out, value);
         else
