@@ -258,7 +258,8 @@ static void add_failures(const struct view *view, struct text *out)
         if (study->models[i].ran && !study->models[i].succeeded) {
             AUTO_FREE char *error = audit_text_fit(study->models[i].error, 0);
             text_addf(out, "%s%s alone: %s\n", any ? "" : "\nWhat failed\n", study->models[i].name, error);
-            text_addf(out, "  try: %s\n", study->models[i].proposal);
+            if (study->models[i].proposal)
+                text_addf(out, "  try: %s\n", study->models[i].proposal);
             any = true;
         }
     for (size_t i = 0; i < study->pair_count; i++) {
