@@ -144,6 +144,24 @@ static void tables_fit_windows_of_80_and_100_columns_in_colour_and_without(void 
     feasibility_fini(&study);
 }
 
+/* What failed for a reason that nobody knows has no line "try". */
+static void a_model_that_failed_without_a_proposal_has_no_line_of_one(void **state)
+{
+    (void)state;
+    struct feasibility study;
+    struct feasibility_text_options options = {0};
+    AUTO_TEXT struct text text = {0};
+    begin(&study);
+    study.models[2].succeeded = false;
+    study.models[2].error = mem_strdup("exit code 1");
+    feasibility_text(&study, &options, &text);
+    const char *failed = strstr(text_get(&text), "c alone: exit code 1\n");
+    assert_non_null(failed);
+    assert_true(strncmp(failed + strlen("c alone: exit code 1\n"), "  try:", 6) != 0);
+    assert_null(strstr(text_get(&text), "(null)"));
+    feasibility_fini(&study);
+}
+
 int main(void)
 {
     /* As the program does: names are cut with a character that the C locale does not have. */
@@ -152,6 +170,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(as_wide_as_it_takes_everything_is_there),
         cmocka_unit_test(tables_fit_windows_of_80_and_100_columns_in_colour_and_without),
+        cmocka_unit_test(a_model_that_failed_without_a_proposal_has_no_line_of_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
