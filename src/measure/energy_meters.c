@@ -20,7 +20,7 @@ static const int64_t SHARED_NS = 900 * NS_PER_MS;
 
 enum { ORDERS_MAX = 8, TAKES_MAX = 64 };
 
-/* Orders are told apart by their number: those that somebody waits for, and the others. */
+/* Orders are distinguished by their number: those that somebody waits for, and the others. */
 enum { ORDER_TICK = 1, ORDER_EDGE = 2, ORDER_USERS = 3 };
 
 static bool counts(const struct rapl_domain *domain)
