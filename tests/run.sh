@@ -22,14 +22,20 @@ if [ -z "${CHECK_TMP:-}" ] && [ -z "${TMPDIR:-}" ] && [[ ${BUILD:-build} != /* ]
     unshare --mount --propagation private mount -t tmpfs tmpfs /tmp 2>/dev/null; then
     in_memory tests/run.sh
 fi
+# On a machine that nobody watches, what hangs is ended in time to say what it was (timeout has a process group of its own, so on a
+# terminal Ctrl-C would not reach what it runs).
+if [ "${CI:-}" = true ] && [ -z "${CHECK_TIMED:-}" ]; then
+    CHECK_TIMED=1 exec timeout --kill-after=60 "${CHECK_SECONDS:-4200}" tests/run.sh
+fi
 build=$(realpath -m "${BUILD:-build}")
 stages=${CHECK_STAGES:-"lint unit cli asan fuzz"}
 fuzz_seconds=${CHECK_FUZZ_SECONDS:-10}
 logs=$(mktemp -d "${TMPDIR:-/tmp}/check.XXXXXX")
 trap 'rm -rf "$logs"' EXIT
+trap out_of_time TERM
 lanes=$((4 * $(nproc))) # they mostly wait
 [ "$lanes" -le 8 ] || lanes=8
-file_seconds=1200 # a file of tests that takes longer hangs
+file_seconds=600 # a file of tests that takes longer hangs
 passed=0 failed=0 skipped=0
 failures=() flaky=()
 # What takes longest begins first, so that nothing long is left alone at the end.
@@ -50,6 +56,21 @@ PATH=/usr/bin:$PATH
 say() { printf '\n== %s (after %d s)\n' "$*" "$SECONDS"; }
 
 wanted() { [[ " $stages " == *" $1 "* ]]; }
+
+# out_of_time: what has not ended, and what failed until then.
+out_of_time() {
+    local tap
+    trap '' TERM
+    for tap in "$logs"/*.tap; do
+        if [ -e "$tap" ] && [ ! -e "${tap%.tap}.status" ]; then failures+=("still running: $(basename "$tap" .tap), after: $(tail -n 1 "$tap")"); fi
+    done
+    echo "The time is over. What failed, or had not ended:"
+    printf '  %s\n' "${failures[@]}"
+    echo "after $SECONDS s:"
+    echo "$passed passed, $((failed + 1)) failed, $skipped skipped, ended after the time for all tests was over"
+    rm -rf "$logs"
+    exit 1
+}
 
 # count NAME FILE STATUS: counts the TAP lines of FILE; a runner that failed without naming a test counts as one failure.
 count() {
@@ -111,12 +132,13 @@ ahead() {
         setup_log=$logs/ahead.$name/setup build_jobs=1 "$@"
         touch "$logs/ahead.$name/done"
     ) &
+    echo $! >"$logs/ahead.$name/pid"
     disown $!
 }
 
 # joined NAME: it is done, if it was begun.
 joined() {
-    [ ! -d "$logs/ahead.$1" ] || until [ -e "$logs/ahead.$1/done" ]; do sleep 1; done
+    [ ! -d "$logs/ahead.$1" ] || while [ ! -e "$logs/ahead.$1/done" ] && kill -0 "$(cat "$logs/ahead.$1/pid")" 2>/dev/null; do sleep 1; done
 }
 
 # Optimized little, and with line numbers only: it takes half the time to compile. Warnings are gcc's build's, where all is optimized.
@@ -243,14 +265,18 @@ bats_files() {
     for file in "$@"; do
         # Beside others a machine may be too slow for what is timed: what failed then is tried once more, alone, and that counts;
         # the last line names it.
-        if [ "$(cat "$(log_of "$file").status")" -ne 0 ]; then
+        case $(cat "$(log_of "$file").status") in
+        0) ;;
+        124 | 137) failures+=("${file#tests/} ($name): ended after $file_seconds s: it hangs") ;;
+        *)
             echo "${file#tests/} ($name): once more, alone, after:"
             grep -E '^not ok|^#' "$(log_of "$file").tap" | sed 's/^/    /'
             joined asan
             joined fuzz
             bats_again "$dir" "$file"
             [ "$(cat "$(log_of "$file").status")" -ne 0 ] || flaky+=("${file#tests/}")
-        fi
+            ;;
+        esac
         bats_end "$name" "$file"
     done
 }

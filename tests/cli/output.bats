@@ -110,9 +110,9 @@ fails_with() {
     for sort in full closed; do
         code=0
         if [ $sort = full ]; then
-            "$TARE" "$@" >/dev/full 2>err </dev/null || code=$?
+            timeout -k 5 60 "$TARE" "$@" >/dev/full 2>err </dev/null || code=$?
         else
-            "$TARE" "$@" >&- 2>err </dev/null || code=$?
+            timeout -k 5 60 "$TARE" "$@" >&- 2>err </dev/null || code=$?
         fi
         [ $code -eq "$expected" ] || { echo "$* ($sort): $code"; cat err; return 1; }
         [ "$expected" -ne 3 ] || [ "$(grep -c 'error: cannot write to standard output: ' err)" -eq 1 ] ||
@@ -184,7 +184,7 @@ fails_with() {
             case $words in *-check* | doctor* | clean* | oom* | *expect* | feasibility\ pair* | collect* | measure*) continue ;; esac
             eval "set -- $words"
             code=0
-            "$TARE" "$@" 2>err </dev/null | true
+            timeout -k 5 60 "$TARE" "$@" 2>err </dev/null | true
             code=${PIPESTATUS[0]}
             [ "$code" -eq 0 ] || { echo "$words: $code"; cat err; false; }
             if grep -q 'cannot write' err; then false; fi
@@ -393,7 +393,8 @@ END
         while read -r words; do
             eval "set -- $words"
             code=0
-            "$TARE" "$@" >"$WORK/out" 2>"$WORK/err" </dev/null || code=$?
+            timeout -k 5 60 "$TARE" "$@" >"$WORK/out" 2>"$WORK/err" </dev/null || code=$?
+            [ "$code" -ne 124 ] || { echo "$words does not end"; false; }
             [ "$code" -lt 128 ] || { echo "$words: $code"; false; }
             [ -s "$WORK/out" ] || [ -s "$WORK/err" ] || [ "$command" = run ] || { echo "$words says nothing"; false; }
             python3 "$WORK/said.py" plain "$WORK/out" "$WORK/err" || { echo "$words"; false; }
