@@ -268,7 +268,7 @@ static bool set_gain(const struct external_meter *meter, struct err *err)
     bool good = sensor_gains_write(state_folder(state), &entry, err);
     state_close(state);
     if (good)
-        cli_note("budgets of later runs take %s to be off by at most %.2g %%", meter->uuid, 100 * entry.bound);
+        cli_note("budgets of later runs take %s to be off by at most %.10g %%", meter->uuid, number_round(100 * entry.bound, 2));
     return good;
 }
 

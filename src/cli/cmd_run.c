@@ -179,7 +179,7 @@ static void warn_of_ignored(const struct cli_call *call, const struct run_option
                     how->settings_path);
     for (size_t i = 0; how->settings_path && i < sizeof ignored / sizeof *ignored; i++)
         if (call->values[ignored[i]].given)
-            cli_warning("%s is ignored: %s sets it", options[ignored[i]].long_name, how->settings_path);
+            cli_warning("%s is ignored beside a settings file: set it in %s", options[ignored[i]].long_name, how->settings_path);
 }
 
 static bool is_quiet(const struct cli_call *call)

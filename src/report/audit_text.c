@@ -216,7 +216,7 @@ static char *half_width_cell(const struct dataset_gpu *gpu)
 {
     if (!gpu->energy_j.valid || !gpu->half_width_j.valid || gpu->energy_j.value <= 0)
         return NULL;
-    return mem_printf("± %.2g %%", number_round(100 * gpu->half_width_j.value / gpu->energy_j.value, 2));
+    return mem_printf("± %.10g %%", number_round(100 * gpu->half_width_j.value / gpu->energy_j.value, 2));
 }
 
 static void add_energy_row(struct table *table, const struct dataset_experiment *experiment, size_t name_columns)

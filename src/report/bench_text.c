@@ -2,6 +2,7 @@
 
 #include "base/mem.h"
 #include "base/shell_words.h"
+#include "base/value.h"
 #include "base/utf8.h"
 #include "report/audit_text.h"
 #include "report/table.h"
@@ -116,8 +117,8 @@ static void say_half_width(const struct page *page, const struct bench_command *
     if (!half_width.valid || !figure || figure->mean.value <= 0)
         return;
     AUTO_FREE char *name = audit_text_fit(command->name, page->options->width ? MOST_NAME : 0);
-    text_addf(page->out, "%s: the %s energy of one run is read to ± %.2g J (%.2g %%)\n", name, what, half_width.value,
-              100 * half_width.value / figure->mean.value);
+    text_addf(page->out, "%s: the %s energy of one run is read to ± %.10g J (%.10g %%)\n", name, what,
+              number_round(half_width.value, 2), number_round(100 * half_width.value / figure->mean.value, 2));
 }
 
 static void add_seconds(struct text *out, const char *label, const struct bench_use *use)

@@ -352,6 +352,15 @@ static void print_changed(struct closing *closing)
 }
 
 /* Whether this metric of this model (NULL: of any of the repository's) was looked for in ended experiments and found in none. */
+/* Metrics that are only guessed: where one of them was found, the others are not missed. */
+static bool misses_none(const struct result *result, const struct plan_job *job)
+{
+    for (size_t m = 0; job->rules.metrics == METRICS_OPTIONAL && m < result->metric_count; m++)
+        if (result->metrics[m].valid)
+            return true;
+    return false;
+}
+
 static bool never_matched(const struct results *results, const char *repo, const char *model, const char *metric)
 {
     bool looked_for = false;
@@ -365,7 +374,7 @@ static bool never_matched(const struct results *results, const char *repo, const
                 continue;
             if (result->metrics[m].valid)
                 return false;
-            looked_for = true;
+            looked_for = looked_for || !misses_none(result, job);
         }
     }
     return looked_for;

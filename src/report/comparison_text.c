@@ -207,10 +207,10 @@ static void say_measurement(const struct comparison *comparison, struct text *ou
                      "A and B were measured by different sensors whose gains nobody states: the ratio may be off by "
                      "what they differ by\n");
         else
-            text_addf(out, "%s; that is ± %.2g %% (95 %%)%s%s\n",
+            text_addf(out, "%s; that is ± %.10g %% (95 %%)%s%s\n",
                       measurement->cancels ? "the same sensors measured A and B, so their gains cancel"
                                            : "different sensors measured A and B, so their gains count",
-                      100 * measurement->expanded.value,
+                      number_round(100 * measurement->expanded.value, 2),
                       quantity->interval_measured.method == STATS_NONE ? "" : ", with it the ratio is ",
                       quantity->interval_measured.method == STATS_NONE ? "" : with);
     }

@@ -1,6 +1,7 @@
 #include "report/summary_stats_text.h"
 
 #include "base/mem.h"
+#include "base/value.h"
 #include "report/table.h"
 
 #include <math.h>
@@ -30,7 +31,7 @@ static void say_gain(const struct external_meter *meter, struct text *out)
     if (fabs(meter->gain - 1) <= sum->expanded)
         text_add(out, ": its gain does not differ from 1 beyond that\n");
     else
-        text_addf(out, ": it shows %.2g %% too %s\n", 100 * fabs(meter->gain - 1), meter->gain > 1 ? "much" : "little");
+        text_addf(out, ": it shows %.10g %% too %s\n", number_round(100 * fabs(meter->gain - 1), 2), meter->gain > 1 ? "much" : "little");
 }
 
 static void say_fit(const struct external_meter *meter, struct text *out)

@@ -140,11 +140,11 @@ static void say_measurement(const struct page *page, const struct summary_stats_
         if (!energy || !measurement->valid)
             continue;
         if (measurement->expanded.valid)
-            text_addf(page->out, "%s, mean: measured to ± %.2g %% (95 %%), the sensors' gain included\n", figure->name,
-                      100 * measurement->expanded.value);
+            text_addf(page->out, "%s, mean: measured to ± %.10g %% (95 %%), the sensors' gain included\n", figure->name,
+                      number_round(100 * measurement->expanded.value, 2));
         else
-            text_addf(page->out, "%s, mean: read to ± %.2g %% (95 %%); the sensors' gain is unknown and comes on top\n",
-                      figure->name, 100 * HALF_WIDTH_DEVIATIONS * measurement->u_read);
+            text_addf(page->out, "%s, mean: read to ± %.10g %% (95 %%); the sensors' gain is unknown and comes on top\n",
+                      figure->name, number_round(100 * HALF_WIDTH_DEVIATIONS * measurement->u_read, 2));
     }
 }
 

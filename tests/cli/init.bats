@@ -302,6 +302,17 @@ END
     [[ "$output" == *"registry.json beside it says how the script is started and which metrics are looked for"* ]]
 }
 
+@test "where one of the guessed metrics was found, the others are not missed" {
+    helping <<'END'
+import sys
+print("options:\n  --lr LR  rate" if "--help" in sys.argv else "loss: 5")
+END
+    run --separate-stderr "$TARE" run train.py --lr 1
+    [ "$status" -eq 0 ]
+    [[ "$output" == *" loss 5"* ]]
+    [[ "$output" != *"never matched"* ]]
+}
+
 @test "the guessed metrics are found in the forms in which trainings print them" {
     helping <<'END'
 import sys

@@ -93,7 +93,7 @@ two_runs() {
     two_runs
     run "$TARE" run settings.json -mr 7 --dry-run
     [ "$status" -eq 0 ]
-    [[ "$output" == *"--max-retries is ignored: settings.json sets it"* ]]
+    [[ "$output" == *"--max-retries is ignored beside a settings file: set it in settings.json"* ]]
     [[ "$output" == *"[2/2]"* ]]
     run "$TARE" run settings.json -r toy --dry-run
     [ "$status" -eq 2 ]

@@ -2,6 +2,7 @@
 
 #include "results/judge/judge_private.h"
 #include "base/mem.h"
+#include "base/value.h"
 #include "stats/describe.h"
 
 #include <math.h>
@@ -37,8 +38,8 @@ static void judge_sampling(struct dataset_experiment *experiment)
     bool known = gpu->energy_j.valid && gpu->energy_j.value > 0 &&
                  gpu->half_width_j.value <= LIMIT_HALF_WIDTH * gpu->energy_j.value;
     dataset_check(experiment, CHECK_SAMPLING, known ? CHECK_PASSED : CHECK_NOT_MADE,
-                  "%.3g %% of the seconds sampled, GPU energy ± %.2g %%", 100 * gpu->sampled_share.value,
-                  100 * gpu->half_width_j.value / gpu->energy_j.value);
+                  "%.3g %% of the seconds sampled, GPU energy ± %.10g %%", 100 * gpu->sampled_share.value,
+                  number_round(100 * gpu->half_width_j.value / gpu->energy_j.value, 2));
     if (share < LIMIT_SAMPLED && !known)
         dataset_evidence(experiment, "sampling_short", none, none,
                          "%.3g %% of the %.6g s were sampled, so the sum of the samples, %.6g J, is not the energy: "

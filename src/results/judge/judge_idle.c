@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/value.h"
 #include "stats/describe.h"
 
 #include <math.h>
@@ -143,9 +144,9 @@ static void judge_rest(struct dataset_experiment *experiment, const struct level
     double above = gpu->idle_share.value * fmax(0, gpu->early_power_w.value - rest_w) / gpu->power_mean_w.value;
     if (above > LIMIT_UNCERTAIN)
         dataset_check(experiment, CHECK_LIKE_ENERGY, CHECK_NOT_MADE,
-                      "it began at %.4g W, where the GPU rests at %.4g W: %.2g %% of its energy may be another "
+                      "it began at %.4g W, where the GPU rests at %.4g W: %.10g %% of its energy may be another "
                       "program's that holds the GPU",
-                      gpu->early_power_w.value, rest_w, 100 * above);
+                      gpu->early_power_w.value, rest_w, number_round(100 * above, 2));
 }
 
 /* Heat: a GPU that is warmer draws more and may lower its clocks. The study recorded no clocks. */
