@@ -87,6 +87,8 @@ static void take_memory(struct pairs_model *model, const json_t *attempt)
     bool exact = curve_count(counted, &curve);
     double hidden = exact ? 0 : hidden_bytes(counted, &curve);
     double peak = curve.peak_bytes += hidden;
+    if (!(peak > 0)) /* too short to be seen, or it used no GPU: neither says that it needs none */
+        return;
     model->peak_low = !model->curve.any || peak < model->peak_low ? peak : model->peak_low;
     struct reading total = number_of(gpu, "total_bytes"), before = number_of(gpu, "before_bytes");
     struct reading reserved = number_of(gpu, "reserved_bytes");

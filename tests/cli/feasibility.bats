@@ -373,6 +373,20 @@ assert (row["outcome"], row["recommended"], row["why"]) == ("not proven", "False
     [ ! -e "$(study_dir)/recommended.json" ]
 }
 
+@test "a model that was never seen to use GPU memory is not predicted to need none" {
+    gpu 8
+    TRAINING='[ "$2" = small ] || has $mib
+read_times 4' toy
+    pairs small big
+    run study --predict-only
+    told '
+pair = pair("small", "big")
+assert model("small")["peak_bytes"] is None and model("big")["peak_bytes"] == 4 * GIB, s["models"]
+assert pair["predicted"] is None and not pair["recommended"], pair
+'
+    grep -q 'not known' "$(study_dir)/feasibility.txt"
+}
+
 @test "a background that never loads the GPU beside the foreground proves nothing, and its evidence is in every output" {
     gpu 8
     TRAINING='load=30
