@@ -74,6 +74,12 @@ for package in $missing; do
     [ "$package" != libclang-rt-dev ] || package=libclang-rt-$(apt-cache depends clang | sed -n 's/.*Depends: clang-\([0-9]*\)$/\1/p' | head -n 1)-dev
     packages="$packages $package"
 done
+# Into a file: a service that a package starts would keep this program's own output open for as long as it runs.
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
 # shellcheck disable=SC2086 # the list is meant to be split
-$root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $packages >/dev/null
+$root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $packages >"$log" 2>&1 </dev/null || {
+    cat "$log" >&2
+    exit 1
+}
 packages_of_npm "$@"
