@@ -13,8 +13,10 @@ static void set_paused(struct runner *runner, bool paused)
     if (runner->paused == paused)
         return;
     runner->paused = paused;
-    json_t *data = json_pack("{s:s, s:b}", "text", paused ? "paused on request: nothing more begins until it is to continue" : "continues on request",
-                             "paused", paused);
+    json_t *data =
+        json_pack("{s:s, s:b}", "text",
+                  paused ? "paused on request: nothing more begins until it is to continue" : "continues on request",
+                  "paused", paused);
     runner_tell(runner, (struct runner_entry){.type = EVENT_NOTE, .data = data});
     if (!paused)
         runner_wake(runner);
@@ -25,7 +27,8 @@ static void skip(struct runner *runner, size_t number)
 {
     for (size_t i = 0; i < runner->lane_count; i++) {
         struct lane *lane = &runner->lanes[i];
-        if (lane->experiment && lane->experiment->number == number && (lane->phase == PHASE_RUNNING || lane->phase == PHASE_LOADING)) {
+        if (lane->experiment && lane->experiment->number == number &&
+            (lane->phase == PHASE_RUNNING || lane->phase == PHASE_LOADING)) {
             lane_say(lane, mem_printf("%s: skipped on request: --resume runs it", lane->experiment->id));
             lane_stop(lane, STOP_SKIPPED);
             return;
@@ -56,5 +59,6 @@ static int on_look(sd_event_source *source, uint64_t us, void *context)
 
 int control_watch(struct runner *runner)
 {
-    return sd_event_add_time_relative(runner->loop, &runner->control_source, CLOCK_MONOTONIC, LOOK_US, LOOK_ACCURACY_US, on_look, runner);
+    return sd_event_add_time_relative(runner->loop, &runner->control_source, CLOCK_MONOTONIC, LOOK_US, LOOK_ACCURACY_US,
+                                      on_look, runner);
 }

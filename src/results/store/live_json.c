@@ -102,7 +102,8 @@ void live_read_slots(struct live_run *run)
         forget_slots(run);
         return;
     }
-    bool same = st.st_ino == reader->live_inode && st.st_mtim.tv_sec == reader->live_time.tv_sec && st.st_mtim.tv_nsec == reader->live_time.tv_nsec;
+    bool same = st.st_ino == reader->live_inode && st.st_mtim.tv_sec == reader->live_time.tv_sec &&
+                st.st_mtim.tv_nsec == reader->live_time.tv_nsec;
     if ((same && !reader->reload) || !fs_read_at(reader->dir, LIVE_FILE, LIVE_BYTES, &text, NULL))
         return;
     json_t *json = json_load_bounded(text_get(&text), text.length, 0, &error);
@@ -135,18 +136,17 @@ static json_t *borrowed_or_null(const json_t *json)
 static json_t *slot_json(const struct live_run *run, const struct live_slot *slot)
 {
     const char *id = slot->experiment ? run->plan.experiments[slot->experiment - 1].id : NULL;
-    return json_pack("{s:I, s:o, s:o, s:s?, s:I, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
-                     "slot", (json_int_t)slot->number, "gpus", borrowed_or_null(slot->gpus),
-                     "experiment", slot->experiment ? json_integer((json_int_t)slot->experiment) : json_null(), "id", id,
-                     "attempt", (json_int_t)slot->attempt, "phase", slot->phase, "since_ms", ms_or_null(slot->since_ns),
-                     "started_ms", ms_or_null(slot->started_ns),
-                     "pause_s", slot->pause_s > 0 ? json_finite(slot->pause_s) : json_null(),
-                     "power_w", json_reading_or_null(slot->power_w),
-                     "utilisation_percent", json_reading_or_null(slot->utilisation_percent),
-                     "memory_bytes", json_reading_or_null(slot->memory_bytes),
-                     "memory_total_bytes", json_reading_or_null(slot->memory_total_bytes),
-                     "temperature_c", json_reading_or_null(slot->temperature_c), "bars", borrowed_or_null(slot->bars),
-                     "metrics", borrowed_or_null(slot->metrics), "points", borrowed_or_null(slot->points));
+    return json_pack(
+        "{s:I, s:o, s:o, s:s?, s:I, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "slot",
+        (json_int_t)slot->number, "gpus", borrowed_or_null(slot->gpus), "experiment",
+        slot->experiment ? json_integer((json_int_t)slot->experiment) : json_null(), "id", id, "attempt",
+        (json_int_t)slot->attempt, "phase", slot->phase, "since_ms", ms_or_null(slot->since_ns), "started_ms",
+        ms_or_null(slot->started_ns), "pause_s", slot->pause_s > 0 ? json_finite(slot->pause_s) : json_null(),
+        "power_w", json_reading_or_null(slot->power_w), "utilisation_percent",
+        json_reading_or_null(slot->utilisation_percent), "memory_bytes", json_reading_or_null(slot->memory_bytes),
+        "memory_total_bytes", json_reading_or_null(slot->memory_total_bytes), "temperature_c",
+        json_reading_or_null(slot->temperature_c), "bars", borrowed_or_null(slot->bars), "metrics",
+        borrowed_or_null(slot->metrics), "points", borrowed_or_null(slot->points));
 }
 
 static json_t *row_json(const struct live_experiment *row)
@@ -154,17 +154,16 @@ static json_t *row_json(const struct live_experiment *row)
     return json_pack("{s:I, s:s, s:s, s:o, s:s, s:s, s:o, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
                      "number", (json_int_t)row->plan->number, "id", row->plan->id, "state", state_name(row->state),
                      "outcome", row->outcome == OUTCOME_NONE ? json_null() : json_string(outcome_name(row->outcome)),
-                     "verdict", verdict_name(row->verdict), "verdict_text", live_verdict_text(row),
-                     "evidence", json_text_or_null(row->evidence), "attempts", (json_int_t)row->attempts,
-                     "slot", row->slot ? json_integer((json_int_t)row->slot) : json_null(),
-                     "started_ms", ms_or_null(row->started_ns), "ended_ms", ms_or_null(row->ended_ns),
-                     "duration_s", row->duration_s > 0 ? json_finite(row->duration_s) : json_null(),
-                     "gpu_j", json_reading_or_null(row->energy.gpu_j),
-                     "gpu_half_width_j", json_reading_or_null(row->energy.gpu_half_width_j),
-                     "cpu_j", json_reading_or_null(row->energy.cpu_j),
-                     "cpu_half_width_j", json_reading_or_null(row->energy.cpu_half_width_j),
-                     "failure", json_text_or_null(row->failure), "error", json_text_or_null(row->error),
-                     "metrics", borrowed_or_null(row->metrics));
+                     "verdict", verdict_name(row->verdict), "verdict_text", live_verdict_text(row), "evidence",
+                     json_text_or_null(row->evidence), "attempts", (json_int_t)row->attempts, "slot",
+                     row->slot ? json_integer((json_int_t)row->slot) : json_null(), "started_ms",
+                     ms_or_null(row->started_ns), "ended_ms", ms_or_null(row->ended_ns), "duration_s",
+                     row->duration_s > 0 ? json_finite(row->duration_s) : json_null(), "gpu_j",
+                     json_reading_or_null(row->energy.gpu_j), "gpu_half_width_j",
+                     json_reading_or_null(row->energy.gpu_half_width_j), "cpu_j",
+                     json_reading_or_null(row->energy.cpu_j), "cpu_half_width_j",
+                     json_reading_or_null(row->energy.cpu_half_width_j), "failure", json_text_or_null(row->failure),
+                     "error", json_text_or_null(row->error), "metrics", borrowed_or_null(row->metrics));
 }
 
 static json_t *counts_json(const struct live_run *run)
@@ -193,16 +192,14 @@ json_t *live_run_json(const struct live_run *run, uint64_t since)
     for (i = 0; i < run->plan.count; i++)
         if (run->experiments[i].version > since)
             json_array_append_new(rows, row_json(&run->experiments[i]));
-    json_array_foreach(run->events, i, event)
-        if (since == 0 || (uint64_t)integer_of(event, "version") > since)
-            json_array_append(events, event);
-    return json_pack("{s:i, s:I, s:o, s:o, s:s, s:s?, s:I, s:o, s:b, s:o, s:o, s:o, s:o, s:o}", "format", 1,
-                     "version", (json_int_t)run->version, "run", json_text_or_null(run->name),
-                     "name", json_text_or_null(run->plan.name), "state", live_state_name(run->state),
-                     "outcome", run->outcome, "session", (json_int_t)run->session,
-                     "session_started_ms", ms_or_null(run->session_started_ns), "paused", run->paused,
-                     "live_ms", ms_or_null(run->live_ns), "counts", counts_json(run), "slots", slots,
-                     "experiments", rows, "events", events);
+    json_array_foreach(run->events, i, event) if (since == 0 || (uint64_t)integer_of(event, "version") > since)
+        json_array_append(events, event);
+    return json_pack("{s:i, s:I, s:o, s:o, s:s, s:s?, s:I, s:o, s:b, s:o, s:o, s:o, s:o, s:o}", "format", 1, "version",
+                     (json_int_t)run->version, "run", json_text_or_null(run->name), "name",
+                     json_text_or_null(run->plan.name), "state", live_state_name(run->state), "outcome", run->outcome,
+                     "session", (json_int_t)run->session, "session_started_ms", ms_or_null(run->session_started_ns),
+                     "paused", run->paused, "live_ms", ms_or_null(run->live_ns), "counts", counts_json(run), "slots",
+                     slots, "experiments", rows, "events", events);
 }
 
 static const char *const request_names[LIVE_REQUESTS] = {"pause", "continue", "skip", "stop"};
@@ -252,7 +249,8 @@ bool live_ask(const struct live_run *run, enum live_request request, size_t expe
     AUTO_TEXT struct text text = {0};
     json_print(json, &text);
     json_decref(json);
-    return fs_write_unsynced(dir, LIVE_CONTROL_FILE, text_get(&text), text.length, err) || err_wrap(err, "%s", run->dir);
+    return fs_write_unsynced(dir, LIVE_CONTROL_FILE, text_get(&text), text.length, err) ||
+           err_wrap(err, "%s", run->dir);
 }
 
 /* Whoever may change the folder may ask. */

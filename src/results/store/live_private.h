@@ -8,13 +8,13 @@
 
 /* Where the reader of a run is. */
 struct live_reader {
-    int dir;            /* the run's folder, open */
-    int events_fd;      /* events.jsonl, open */
-    int64_t offset;     /* in events.jsonl: behind the last whole line that was taken */
-    bool in_long_line;  /* what is at offset belongs to a line that is left out */
-    bool reload;        /* the session has ended: all rows are to be read anew */
-    char *outcome;      /* of the session that ended last; NULL: none has, or one is under way */
-    json_t *live;       /* live.json as it was read last; slots borrow from it */
+    int dir;           /* the run's folder, open */
+    int events_fd;     /* events.jsonl, open */
+    int64_t offset;    /* in events.jsonl: behind the last whole line that was taken */
+    bool in_long_line; /* what is at offset belongs to a line that is left out */
+    bool reload;       /* the session has ended: all rows are to be read anew */
+    char *outcome;     /* of the session that ended last; NULL: none has, or one is under way */
+    json_t *live;      /* live.json as it was read last; slots borrow from it */
     struct timespec live_time;
     ino_t live_inode;
     int64_t replaced_ns; /* CLOCK_MONOTONIC: when live.json was seen to be a new one; 0: not since it was opened */

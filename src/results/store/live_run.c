@@ -286,7 +286,10 @@ static void look_for_life(struct live_run *run)
 {
     enum lock_seen seen = lock_look(run->dir);
     bool ended = run->reader->outcome != NULL || run->session == 0;
-    enum live_state state = seen == LOCK_HELD ? LIVE_UNDER_WAY : ended ? LIVE_ENDED : seen == LOCK_FREE ? LIVE_DIED : LIVE_ELSEWHERE;
+    enum live_state state = seen == LOCK_HELD   ? LIVE_UNDER_WAY
+                            : ended             ? LIVE_ENDED
+                            : seen == LOCK_FREE ? LIVE_DIED
+                                                : LIVE_ELSEWHERE;
     if (state == LIVE_ELSEWHERE && run->reader->replaced_ns &&
         clock_monotonic_ns() - run->reader->replaced_ns < ELSEWHERE_NS)
         state = LIVE_UNDER_WAY;

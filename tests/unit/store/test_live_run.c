@@ -155,7 +155,8 @@ static void lines_that_are_no_events_are_counted_and_left_out(void **state)
     struct live_run live;
     struct store *store = begin(&run);
     open_run(&run, &live);
-    append(&run, "nonsense\n{}\n[1]\n{\"type\":\"evidence\",\"realtime_ns\":1,\"monotonic_ns\":1,\"session\":1,\"experiment\":99999999,"
+    append(&run, "nonsense\n{}\n[1]\n{\"type\":\"evidence\",\"realtime_ns\":1,\"monotonic_ns\":1,\"session\":1,"
+                 "\"experiment\":99999999,"
                  "\"attempt\":1,\"data\":{}}\n{\"type\": \"evid");
     updated(&live);
     assert_int_equal(live.skipped_lines, 3);
@@ -165,10 +166,11 @@ static void lines_that_are_no_events_are_counted_and_left_out(void **state)
     run_remove(&run);
 }
 
-static const char slots_text[] =
-    "{\"format\": 1, \"written_ns\": 5000000000, \"paused\": true, \"slots\": [{\"gpus\": [\"GPU 0\"], \"phase\": \"running\", \"experiment\": 3,"
-    " \"attempt\": 1, \"started_ns\": 4000000000, \"power_w\": 301.5, \"points\": {\"power_w\": [[1, 2]], \"metrics\": {}}},"
-    " {\"gpus\": 7, \"phase\": 5, \"experiment\": 4000000000, \"power_w\": \"x\"}]}";
+static const char slots_text[] = "{\"format\": 1, \"written_ns\": 5000000000, \"paused\": true, \"slots\": [{\"gpus\": "
+                                 "[\"GPU 0\"], \"phase\": \"running\", \"experiment\": 3,"
+                                 " \"attempt\": 1, \"started_ns\": 4000000000, \"power_w\": 301.5, \"points\": "
+                                 "{\"power_w\": [[1, 2]], \"metrics\": {}}},"
+                                 " {\"gpus\": 7, \"phase\": 5, \"experiment\": 4000000000, \"power_w\": \"x\"}]}";
 
 static void readings_of_slots_are_those_of_live_json_and_absent_is_not_zero(void **state)
 {
@@ -239,7 +241,8 @@ static void what_is_no_request_is_removed_and_links_are_not_followed(void **stat
     struct err err = {0};
     enum live_request request;
     size_t experiment;
-    static const char *const bad[] = {"", "{}", "{\"request\": \"dance\"}", "{\"request\": \"skip\", \"experiment\": -1}", "[]"};
+    static const char *const bad[] = {"", "{}", "{\"request\": \"dance\"}",
+                                      "{\"request\": \"skip\", \"experiment\": -1}", "[]"};
     struct store *store = begin(&run);
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         put(&run, LIVE_CONTROL_FILE, bad[i]);
