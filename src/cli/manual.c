@@ -92,7 +92,7 @@ static void command_page(const struct cli_command *command, struct text *out)
     text_addf(out, ".SH SEE ALSO\n.BR %s (1)\n", TARE_NAME);
 }
 
-/* docs/commands.md has all of it. */
+/* docs/reference/exit-codes.md has all of it. */
 static const struct {
     const char *name, *meaning;
 } environment[] = {
