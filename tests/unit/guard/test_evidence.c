@@ -1,6 +1,5 @@
 #include "measure/guard/evidence.h"
 
-#include "base/fs.h"
 #include "base/text.h"
 
 #include <ctype.h>
