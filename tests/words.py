@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Words that a person does not read in this program: in the string literals of src (comments and keys of JSON are not read there), in
-docs/*.md and README.md. Prints FILE:LINE: the word, and what to say instead; ends with 1 where there is one. tests/words.py --self-test
+docs/ and README.md. Prints FILE:LINE: the word, and what to say instead; ends with 1 where there is one. tests/words.py --self-test
 shows that each is found."""
 import os
 import re
@@ -101,7 +101,9 @@ def main():
     os.chdir(root)
     if sys.argv[1:] == ["--self-test"]:
         return self_test()
-    files = ["README.md"] + [os.path.join("docs", name) for name in sorted(os.listdir("docs")) if name.endswith(".md")]
+    files = ["README.md"]
+    for folder, _, names in os.walk("docs"):
+        files += [os.path.join(folder, name) for name in sorted(names) if name.endswith(".md")]
     for folder, _, names in os.walk("src"):
         files += [os.path.join(folder, name) for name in sorted(names) if name.endswith((".c", ".h", ".js", ".html"))]
     count = 0

@@ -3,7 +3,7 @@
 
 load helpers
 
-pages() { (cd "$ROOT" && ls -- *.md docs/*.md examples/*/README.md); }
+pages() { (cd "$ROOT" && ls -- *.md docs/*.md docs/*/*.md examples/*/README.md); }
 
 @test "every link between the documents leads to a file and a heading that are there" {
     pages | python3 -c '
@@ -100,7 +100,7 @@ for file in os.listdir(os.path.join(root, "tests/attack")):
     if file.endswith(".bats") and f"`attack/{file[:-5]}`" not in table:
         wrong.append(f"docs/threats.md does not name tests/attack/{file}")
 print(*wrong, sep="\n")
-sys.exit(bool(wrong) or any(pages.get(page + ".md", 0) < 20 for page in ("containment", "clean", "gpus", "results", "slurm")))
+sys.exit(bool(wrong) or any(pages.get(page + ".md", 0) < 20 for page in ("containment", "clean", "gpus", "reference/files", "reference/running")))
 END
 }
 

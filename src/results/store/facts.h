@@ -37,7 +37,7 @@ struct facts {
     struct facts_item *items; /* one for each of results.items */
 };
 
-/* Whether the records of a run are those that its runner wrote, as far as their chain says (docs/results.md). */
+/* Whether the records of a run are those that its runner wrote, as far as their chain says (docs/reference/files.md). */
 enum records_state {
     RECORDS_UNREADABLE,
     RECORDS_NOT_CHAINED, /* an older version made it */
@@ -64,7 +64,7 @@ struct history_point {
     const char *metric;
     int64_t step; /* the number of the match among those of the metric in the attempt, from 1 */
     bool has_epoch;
-    int64_t epoch;          /* that was marked last; docs/results.md */
+    int64_t epoch;          /* that was marked last; docs/reference/files.md */
     struct reading seconds; /* since the attempt's start */
     double value;           /* nan and infinities too */
 };
