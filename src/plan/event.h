@@ -30,7 +30,7 @@ enum event_type {
                                 * error, metrics {name: value}, history {name: {matches, step, epoch, seconds, value: lists}}, marks {taken, repeated, limited, refused},
                                 * log {bytes, lines}, energy (measure/energy_meters.h; null: nothing was measured),
                                 * failure {cause, line, text, why} (null: it did not fail), memory, snapshot {file, bytes};
-                                * after an out-of-memory failure oom, ladder: docs/oom.md */
+                                * after an out-of-memory failure oom, ladder: docs/reference/memory.md */
     EVENT_RETRY_PAUSE,      /* seconds */
     EVENT_EXPERIMENT_ENDED, /* outcome, retries, duration_s, metrics, error: done */
     EVENT_PAUSE,            /* seconds, why: between_runs, between_configurations; lane and gpus as above */

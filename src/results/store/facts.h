@@ -20,7 +20,7 @@ struct facts_start {
 };
 
 struct facts_item {
-    char *energy; /* of the last attempt, as JSON (docs/energy.md), or NULL: parsed it takes ten times the memory */
+    char *energy; /* of the last attempt, as JSON (docs/reference/measuring.md), or NULL: parsed it takes ten times the memory */
     json_t *all_attempts; /* a list: {attempt, outcome, reason, duration_s, exit_code, signal, error} */
     json_t *epochs;       /* a list: those of the last attempt, as in experiment.json */
     int64_t attempt;      /* the one whose figures these are; 0: none */

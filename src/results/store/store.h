@@ -139,7 +139,7 @@ struct result_metric {
     struct reading best; /* of the same attempt, by its goal; absent: the goal is unknown, or an older version made the run */
 };
 
-/* Gross, of the last attempt (docs/energy.md). */
+/* Gross, of the last attempt (docs/reference/measuring.md). */
 struct result_energy {
     struct reading gpu_j, gpu_half_width_j;
     struct reading cpu_j, cpu_half_width_j; /* of the packages; of several lanes the share by CPU time, an estimate */
