@@ -65,7 +65,7 @@ END
     python3 - "$ROOT/docs/reference/running.md" <<'END'
 import re, sys
 section = open(sys.argv[1]).read().split("## The study's command line")[1].split("\n## ")[0]
-flags = re.findall(r"`(-\w+)` \(`(--[\w-]+)`\)", section)
+flags = re.findall(r"`(-\w+)`\s\(`(--[\w-]+)`\)", section)
 assert [short for short, _ in flags] == ["-ec", "-r", "-m", "-mt", "-n", "-g", "-mr", "-c", "-s", "-l", "-S"], flags
 for short, name in flags:
     assert re.search(rf"^  {short}, {name}\b", open("help").read(), re.M), (short, name)
@@ -158,7 +158,8 @@ for manual in open("manuals").read().split(".TH ")[1:]:
 documented = {}
 section = open(sys.argv[1]).read().split("## Exit codes")[1].split("##")[0]
 # Of 2 it speaks once, for all.
-assert "**2** is a mistake" in section and "Every command but `exec` has it." in section
+said = " ".join(section.split())
+assert "**2** is a mistake" in said and "Every command but `exec` has it." in said
 for line in section.splitlines():
     cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
     if not re.fullmatch(r"`[a-z-]+`", cells[0]):
