@@ -5,7 +5,7 @@ MESON_FLAGS ?=
 # Warnings are errors in continuous integration, not on a user's newer compiler.
 WERROR ?= $(if $(CI),true,false)
 
-.PHONY: all setup build demo check check-gpu bench lint install uninstall clean
+.PHONY: all setup build reference docs demo check check-gpu bench lint install uninstall clean
 
 all: build
 
@@ -21,6 +21,12 @@ $(BUILD)/build.ninja: meson.build meson_options.txt
 # Where nothing is to be done, ninja would say so even when it is quiet.
 build: $(BUILD)/build.ninja
 	@ninja -C $(BUILD) -n | grep -q 'no work to do' || ninja -C $(BUILD) --quiet
+
+# The pages of the reference that are made from the program's own tables.
+reference: build
+	@mkdir -p docs/reference
+	@for page in options settings-keys registry-keys evidence-kinds; do \
+	  $(BUILD)/src/cli/tare --reference $$page > docs/reference/$$page.md || exit 1; done
 
 demo: build
 	@BUILD=$(BUILD) tools/demo.sh

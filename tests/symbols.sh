@@ -19,9 +19,9 @@ reals=$(find "$1"/src -name '*.o' -path '*.p/*' ! -path "$1/src/base/*" -exec nm
     status=1
 }
 
-# For tests on purpose: the reference in docs/settings.md is compared with the tables; whom to kill; bytes in for the fuzzer. What the
+# For tests on purpose: whom to kill; bytes in for the fuzzer. What the
 # dynamic loader or a host program calls has no caller here: main, and all of gpu_memory/preload/, whose own map says what it shows.
-allowed='settings_describe registry_describe guardian_pid governor_keeper_pid trace_parse main'
+allowed='guardian_pid governor_keeper_pid trace_parse main'
 # clang calls a function of its own file without naming it: only gcc's objects tell.
 if find "$1"/src/base -name '*.o' -exec readelf -p .comment {} + 2>/dev/null | grep -q 'clang version'; then exit $status; fi
 objects=$(find "$1"/src -name '*.o' -path '*.p/*' ! -path "$1/src/gpu_memory/preload/*")

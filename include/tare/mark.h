@@ -10,7 +10,7 @@
  *     }
  *
  * Nothing is linked. It never waits, and where no tare runs the program it does nothing. Each call writes one line to
- * the FIFO that $TARE_MARKS names, which is opened by the first call; docs/epochs.md says what a line looks like.
+ * the FIFO that $TARE_MARKS names, which is opened by the first call; docs/reference/measuring.md says what a line looks like.
  *
  * name: 1 to 64 letters, digits, '_', '-', '.'; label: NULL or at most 100 bytes of UTF-8 without control characters.
  * Each gives

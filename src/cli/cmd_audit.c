@@ -344,7 +344,7 @@ static const char *const description[] = {
     "Reads results folders, of this program or in the study's layout, and gives each experiment a verdict: clean, "
     "unverified, suspect or contaminated, with the evidence. GPU energy is computed anew from the time-stamps of the "
     "samples, with its uncertainty, beside the recorded sum.",
-    "Nothing in a folder is changed, but for the files of --write. What the verdicts rest on is in docs/audit.md.",
+    "Nothing in a folder is changed, but for the files of --write. What the verdicts rest on is in docs/reference/judging.md.",
     "What is not clean is repeated by 'run --rerun-contaminated' in a run of this program; --repeat writes settings "
     "that do it for other results, whose registry 'run' then needs.",
     "Criteria: power_cv_between, energy_cv_between, duration_cv_between (of runs with identical hyperparameters, the "

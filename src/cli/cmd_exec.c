@@ -252,7 +252,7 @@ static const char *const description[] = {
     "--gpu-memory-limit and --track-gpu-memory load libtare-cuda.so into the command's processes (LD_PRELOAD): what "
     "they "
     "allocate through the CUDA driver is counted byte for byte, with their contexts and what their pools keep. The "
-    "limit holds for all of them together, on each GPU. docs/gpu-memory.md says what is counted and what is not.",
+    "limit holds for all of them together, on each GPU. docs/reference/memory.md says what is counted and what is not.",
     "TERM ends all of the command's processes: TERM to each, KILL after the grace, at once by a second TERM. Other "
     "signals (INT, HUP, QUIT, USR1, USR2, WINCH, ALRM) are passed to the command.",
     "Under sudo the command runs as the user who called sudo, with that user's groups and environment, as the jobs of "

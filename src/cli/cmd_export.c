@@ -27,7 +27,7 @@ static const char *const tables[] = {"experiments", "attempts", "epochs",  "hype
                                      "history",     "evidence", "samples", "wide",            NULL};
 static const char *const formats[] = {"csv", "jsonl", NULL};
 
-#define NO_PARQUET "Parquet is not written: Debian 12 has no C library for it; docs/export.md converts the CSV"
+#define NO_PARQUET "Parquet is not written: Debian 12 has no C library for it; docs/reference/judging.md converts the CSV"
 
 static const struct cli_option options[OPTION_COUNT] = {
     [OPTION_OUTPUT] = VALUE_ROW("-o", "--output", "DIR", CLI_FOLDER,
@@ -176,9 +176,9 @@ static const char *const description[] = {
     "Prints or writes the tables of results folders, of this program or in the study's layout, for pandas, R and "
     "others: one row for each experiment, hyperparameter, metric or piece of evidence, to be joined by folder and "
     "experiment_id, or all of an experiment in one row (wide). What is absent is an empty cell, or null. "
-    "docs/stats.md lists the columns.",
+    "docs/reference/judging.md lists the columns.",
     "--mlflow and --tensorboard write all experiments that have ended for these programs; the same experiments give "
-    "the same files again. docs/export.md says what goes where, and reads the tables with pandas and R.",
+    "the same files again. docs/reference/judging.md says what goes where, and reads the tables with pandas and R.",
     NULL};
 
 static const char *const exits[] = {

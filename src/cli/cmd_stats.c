@@ -86,7 +86,7 @@ static const char *const description[] = {
     "power, duration and each metric with 95 % intervals; how far identical runs differ; which hyperparameter moves "
     "energy or a metric, with the median and its interval at each of its values; the runs that no other beats in both; "
     "how many repeats would do. Defaults and random draws are kept apart.",
-    "Only successful trainings count, and none whose measurement is contaminated ('audit' says which). docs/stats.md "
+    "Only successful trainings count, and none whose measurement is contaminated ('audit' says which). docs/reference/judging.md "
     "says how each figure is made.",
     NULL};
 

@@ -6,15 +6,12 @@
 
 static void add_words(struct text *out, const struct cli_command *command)
 {
-    for (size_t i = 0; i < command->option_count; i++) {
-        const struct cli_option *option = &command->options[i];
-        if (option->hidden)
-            continue;
+    size_t at = 0;
+    for (const struct cli_option *option; (option = option_next(command, &at));) {
         text_addf(out, "%s ", option->long_name);
         if (option->short_name)
             text_addf(out, "%s ", option->short_name);
     }
-    text_add(out, "--help");
 }
 
 /* What follows an option that takes a value; "" asks for nothing. */
@@ -49,12 +46,12 @@ static void add_value_case(struct text *out, const struct cli_command *command, 
 
 static void add_value_cases(struct text *out)
 {
-    for (size_t i = 0; cli_commands[i]; i++)
-        for (size_t o = 0; o < cli_commands[i]->option_count; o++) {
-            const struct cli_option *option = &cli_commands[i]->options[o];
-            if (option->type != CLI_FLAG && !option->hidden)
+    for (size_t i = 0; cli_commands[i]; i++) {
+        size_t at = 0;
+        for (const struct cli_option *option; (option = option_next(cli_commands[i], &at));)
+            if (option->type != CLI_FLAG)
                 add_value_case(out, cli_commands[i], option);
-        }
+    }
 }
 
 void completion_bash(struct text *out)

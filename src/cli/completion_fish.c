@@ -66,7 +66,6 @@ static void add_option(struct text *out, const struct cli_command *command, cons
 
 void completion_fish(struct text *out)
 {
-    static const struct cli_option help = {.short_name = "-h", .long_name = "--help", .help = "show this help"};
     text_addf(out, "# fish completion for %s\n", TARE_NAME);
     for (size_t i = 0; cli_commands[i]; i++) {
         text_addf(out, "complete -c %s -n __fish_use_subcommand -f -a %s -d '", TARE_NAME, cli_commands[i]->name);
@@ -76,10 +75,9 @@ void completion_fish(struct text *out)
     text_addf(out, "complete -c %s -n __fish_use_subcommand -l version -d 'show the version'\n", TARE_NAME);
     for (size_t i = 0; cli_commands[i]; i++) {
         const struct cli_command *command = cli_commands[i];
-        for (size_t o = 0; o < command->option_count; o++)
-            if (!command->options[o].hidden)
-                add_option(out, command, &command->options[o]);
-        add_option(out, command, &help);
+        size_t at = 0;
+        for (const struct cli_option *option; (option = option_next(command, &at));)
+            add_option(out, command, option);
         if (!command->stops_at_operand)
             continue;
         add_condition(out, command);

@@ -62,12 +62,9 @@ static void add_spelling(struct text *out, const struct cli_option *option, cons
 
 static void add_command(struct text *out, const struct cli_command *command)
 {
-    static const struct cli_option help = {.short_name = "-h", .long_name = "--help", .help = "show this help"};
     text_addf(out, "        (%s)\n            _arguments -S", command->name);
-    for (size_t i = 0; i <= command->option_count; i++) {
-        const struct cli_option *option = i < command->option_count ? &command->options[i] : &help;
-        if (option->hidden)
-            continue;
+    size_t at = 0;
+    for (const struct cli_option *option; (option = option_next(command, &at));) {
         if (option->short_name)
             add_spelling(out, option, option->short_name, false);
         add_spelling(out, option, option->long_name, true);

@@ -91,10 +91,9 @@ void help_command(const struct cli_command *command, struct text *out)
         text_wrap(out, command->description[i], 0, WIDTH);
     }
     text_add(out, "\nOptions:\n");
-    for (size_t i = 0; i < command->option_count; i++)
-        if (!command->options[i].hidden)
-            add_option(out, &command->options[i]);
-    add_row(out, "-h, --help", "show this help", OPTION_COLUMN);
+    size_t at = 0;
+    for (const struct cli_option *option; (option = option_next(command, &at));)
+        add_option(out, option);
     if (command->exits)
         text_add(out, "\nExit codes:\n");
     for (size_t i = 0; command->exits && command->exits[i] && command->exits[i + 1]; i += 2)

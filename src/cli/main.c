@@ -135,11 +135,18 @@ static int print_generated(const char *what, const char *which)
     }
     if (strcmp(what, "--completion") == 0 && which && completion_of(which, &text))
         return print(&text);
-    if (strcmp(what, "--man") == 0)
-        cli_error("--man takes a command, not '%s'", which);
-    else
-        cli_error("--completion takes bash, zsh or fish%s%s", which ? ", not " : "", which ? which : "");
+    if (strcmp(what, "--reference") == 0 && which && reference_page(which, &text))
+        return print(&text);
+    const char *takes = strcmp(what, "--man") == 0          ? "a command"
+                        : strcmp(what, "--completion") == 0 ? "bash, zsh or fish"
+                                                            : reference_names;
+    cli_error("%s takes %s%s%s", what, takes, which ? ", not " : "", which ? which : "");
     return CLI_USAGE;
+}
+
+static bool asks_generated(const char *word)
+{
+    return strcmp(word, "--man") == 0 || strcmp(word, "--completion") == 0 || strcmp(word, "--reference") == 0;
 }
 
 static int dispatch(size_t count, char **args)
@@ -154,7 +161,7 @@ static int dispatch(size_t count, char **args)
         text_addf(&text, "%s %s\n", TARE_NAME, TARE_VERSION);
         return print(&text);
     }
-    if (strcmp(args[0], "--man") == 0 || strcmp(args[0], "--completion") == 0)
+    if (asks_generated(args[0]))
         return print_generated(args[0], count > 1 ? args[1] : NULL);
     if (strcmp(args[0], "help") == 0 && count > 1) {
         if (!cli_command_find(args[1]))

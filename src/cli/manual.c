@@ -53,17 +53,15 @@ static void add_option(struct text *out, const char *head, const char *body)
 static void add_options(struct text *out, const struct cli_command *command)
 {
     text_add(out, ".SH OPTIONS\n");
-    for (size_t i = 0; i < command->option_count; i++) {
-        if (command->options[i].hidden)
-            continue;
+    size_t at = 0;
+    for (const struct cli_option *option; (option = option_next(command, &at));) {
         AUTO_TEXT struct text head = {0};
         AUTO_TEXT struct text body = {0};
-        option_head(&command->options[i], &head);
-        option_body(&command->options[i], &body);
+        option_head(option, &head);
+        option_body(option, &body);
         text_add_char(&body, '.');
         add_option(out, text_get(&head), text_get(&body));
     }
-    add_option(out, "-h, --help", "show a short help.");
 }
 
 static void command_page(const struct cli_command *command, struct text *out)
@@ -92,7 +90,7 @@ static void command_page(const struct cli_command *command, struct text *out)
     text_addf(out, ".SH SEE ALSO\n.BR %s (1)\n", TARE_NAME);
 }
 
-/* docs/commands.md has all of it. */
+/* docs/reference/exit-codes.md has all of it. */
 static const struct {
     const char *name, *meaning;
 } environment[] = {
@@ -121,6 +119,11 @@ static void program_page(struct text *out)
     text_add(out, ".SH OPTIONS\n");
     add_option(out, "--version", "show the version.");
     add_option(out, "-h, --help", "show a short help.");
+    add_option(out, "--man [COMMAND]", "print this page, or a command's, in roff.");
+    add_option(out, "--completion SHELL", "print the completion for bash, zsh or fish.");
+    add_option(out, "--reference PAGE",
+               "print a page of the reference in Markdown, made from the rows by which the program reads what it is given: "
+               "options, settings-keys, registry-keys or evidence-kinds.");
     text_add(out, ".SH ENVIRONMENT\n");
     for (size_t i = 0; i < sizeof environment / sizeof *environment; i++)
         add_option(out, environment[i].name, environment[i].meaning);

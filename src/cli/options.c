@@ -37,6 +37,16 @@ static const struct cli_option *option_at(const struct cli_command *command, siz
     return index < command->option_count ? &command->options[index] : &help_option;
 }
 
+const struct cli_option *option_next(const struct cli_command *command, size_t *at)
+{
+    while (*at <= command->option_count) {
+        const struct cli_option *option = option_at(command, (*at)++);
+        if (!option->hidden)
+            return option;
+    }
+    return NULL;
+}
+
 static const char *option_spelling(const struct cli_option *option, size_t which)
 {
     return which == 0 ? option->short_name : option->long_name;

@@ -13,10 +13,17 @@ void help_command(const struct cli_command *command, struct text *out);
 /* Pages in man(7) roff: the program's (command NULL), or one command's. */
 void manual_page(const struct cli_command *command, struct text *out);
 
+/* A page of docs/reference in Markdown: "options", "settings-keys", "registry-keys", "evidence-kinds". False: there is no such page. */
+bool reference_page(const char *name, struct text *out);
+extern const char reference_names[]; /* as an error says them */
+
 /* What the shell is to source, or to find in its folder of completions. */
 void completion_bash(struct text *out);
 void completion_zsh(struct text *out);
 void completion_fish(struct text *out);
+
+/* The rows that are shown, one after the other, --help last; *at begins at 0. NULL: there are no more. */
+const struct cli_option *option_next(const struct cli_command *command, size_t *at);
 
 /* "-ec, --experiment-config FILE" */
 void option_head(const struct cli_option *option, struct text *out);

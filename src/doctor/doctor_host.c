@@ -26,7 +26,7 @@ static const uint64_t FILES_FAIL = 1000;
 
 /* Of the last minute. */
 static const double PRESSURE_WARN_PERCENT = 10;
-/* As much as makes an experiment beside others suspect: docs/guard.md. */
+/* As much as makes an experiment beside others suspect: docs/reference/evidence.md. */
 static const double PRESSURE_FAIL_PERCENT = 25;
 
 static void add_governor(const struct doctor_machine *machine, struct findings *out)

@@ -19,7 +19,7 @@ static const double TRIED_S = 60;
 
 static const double MIB = 1048576;
 
-/* As the guard has them before an attempt: docs/settings.md, preflight. */
+/* As the guard has them before an attempt: docs/reference/settings-keys.md, preflight. */
 static const double BUSY_PERCENT = 5, EMPTY_BYTES = 64.0 * 1048576;
 /* Where the driver counts its own memory with the rest, an empty GPU of today has some hundred MiB in use. */
 static const double EMPTY_WITH_DRIVER_BYTES = 1024.0 * 1048576;

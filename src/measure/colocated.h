@@ -1,5 +1,5 @@
 /* colocated: whose energy is it when two jobs share a GPU? Nobody can measure that; these are estimates, named so, in
- * whole millijoules that add up exactly. docs/parallel.md says what they assume. Pure. */
+ * whole millijoules that add up exactly. docs/reference/running.md says what they assume. Pure. */
 #ifndef TARE_MEASURE_COLOCATED_H
 #define TARE_MEASURE_COLOCATED_H
 

@@ -169,7 +169,7 @@ void energy_meters_measure_steps(const struct energy_meters *energy_meters, int6
                          struct energy_meters_result *out);
 void energy_meters_result_fini(struct energy_meters_result *result);
 
-/* As docs/energy.md describes it; absent is null. */
+/* As docs/reference/measuring.md describes it; absent is null. */
 json_t *energy_meters_result_json(const struct energy_meters_result *result, const struct epoch *epochs);
 
 /* One line: what is not measured here and why, with the command that mends it where there is one; NULL: all is. */

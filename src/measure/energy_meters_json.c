@@ -1,4 +1,4 @@
-/* The figures of a stretch of time as JSON: docs/energy.md. */
+/* The figures of a stretch of time as JSON: docs/reference/measuring.md. */
 #include "base/json.h"
 #include "base/value.h"
 #include "measure/energy/energy_budget.h"

@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-/* A mark counts when it arrives: so late at most (docs/epochs.md). */
+/* A mark counts when it arrives: so late at most (docs/reference/measuring.md). */
 static const int64_t MARK_HALF_NS = 4 * NS_PER_MS;
 
 /* Boards draw more than their limit for moments; a counter that rose by more than this is wrong. */

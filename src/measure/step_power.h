@@ -1,6 +1,6 @@
 /* step_power: the power within one training step. A job marks where its steps and their phases begin; samples of many
  * steps are folded into one. A sample is a mean over a known stretch of time, a known delay ago, so it is a linear
- * function of one step's curve: a regularised least squares problem (docs/energy.md). Pure. */
+ * function of one step's curve: a regularised least squares problem (docs/explanation/uncertainty.md). Pure. */
 #ifndef TARE_METER_STEP_POWER_H
 #define TARE_METER_STEP_POWER_H
 

@@ -27,21 +27,21 @@ enum event_type {
     EVENT_JOB_PROVEN,       /* role, leftovers [{pid, command}], survivors [{pid, state, wchan}], seconds:
                                 * verifying */
     EVENT_ATTEMPT_ENDED,    /* outcome, duration_s, end_ns (CLOCK_MONOTONIC, of the command), exit_code, signal, reason,
-                                * parallel (of a parallel experiment: docs/parallel.md),
+                                * parallel (of a parallel experiment: docs/reference/running.md),
                                 * error, metrics {name: value}, history {name: {matches, step, epoch, seconds, value: lists}}, marks {taken, repeated, limited, refused},
                                 * log {bytes, lines}, energy (measure/energy_meters.h; null: nothing was measured),
                                 * failure {cause, line, text, why} (null: it did not fail), memory, snapshot {file, bytes};
-                                * after an out-of-memory failure oom, ladder: docs/oom.md */
+                                * after an out-of-memory failure oom, ladder: docs/reference/memory.md */
     EVENT_RETRY_PAUSE,      /* seconds */
     EVENT_EXPERIMENT_ENDED, /* outcome, retries, duration_s, metrics, error: done */
     EVENT_PAUSE,            /* seconds, why: between_runs, between_configurations; lane and gpus as above */
     EVENT_EVIDENCE, /* kind (measure/guard/evidence.h), text, experiments (of other lanes) and pids (on a GPU): lists of their numbers, device
                                 * (null: none), from_s, to_s (from the attempt's start, below 0 before it; null: not known, or no span) */
-    EVENT_GUARD,    /* phase (preflight, postflight, cooldown, net), devices [...], more by phase: docs/guard.md */
+    EVENT_GUARD,    /* phase (preflight, postflight, cooldown, net), devices [...], more by phase: docs/reference/files.md */
     EVENT_NOTE,     /* text: told, not journaled; paused (true, false): the run was asked to begin nothing more, or to go on */
     EVENT_BUDGET,   /* of an attempt under way, about once a minute where the run has a budget: energy_j (used so far; null: not known),
-                                * budget (docs/results.md) */
-    EVENT_SESSION_ENDED,    /* outcome: finished, interrupted, failed, budget; error; budget, if any; of several lanes pool (docs/results.md) */
+                                * budget (docs/reference/files.md) */
+    EVENT_SESSION_ENDED,    /* outcome: finished, interrupted, failed, budget; error; budget, if any; of several lanes pool (docs/reference/files.md) */
     EVENT_EXPERIMENT_AGAIN, /* verdict: an experiment that is done is to be done again; until it is, its result stands */
     EVENT_FILES_WRITTEN,    /* "experiment.json": SHA-256 of what the store wrote there; by the store itself */
     EVENT_RECORDS_CLOSED, /* by the store itself, last: SHA-256 of run.db's tables, summary.csv and summary_safe.csv */

@@ -210,7 +210,7 @@ json_t *starter_registry(const struct starter *starter)
     AUTO_FREE char *name = starter_repo_name(starter->script);
     AUTO_FREE char *missing = left_out(starter);
     AUTO_FREE char *source = mem_printf("Made from %s", starter->help ? "what the script lists by --help" : "the command line: the script's help could not be read");
-    const char *lines[] = {source, "What can be trained, and how it is started. Every key is explained in docs/settings.md.",
+    const char *lines[] = {source, "What can be trained, and how it is started. Every key is explained in docs/reference/registry-keys.md.",
                            "A default of null leaves the option out: the script then takes its own. A range of null is never drawn from.",
                            missing, NULL};
     json_t *repo = json_object(), *repos = json_object(), *out = json_object(), *models = json_array();
@@ -301,7 +301,7 @@ static json_t *entry(const struct starter *starter)
 json_t *starter_settings(const struct starter *starter)
 {
     static const char *const lines[] = {"What to run. Hyperparameters that are not named keep the default of the registry.",
-                                        "The key tare has pauses, limits and more: docs/settings.md.", NULL};
+                                        "The key tare has pauses, limits and more: docs/reference/settings-keys.md.", NULL};
     AUTO_FREE char *name = starter_repo_name(starter->script);
     json_t *out = json_object(), *entries = json_array();
     comment(out, lines);

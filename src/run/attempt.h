@@ -87,7 +87,7 @@ bool attempt_make_fifo(struct attempt *attempt, const struct run_request *reques
 bool gpu_memory_prepare(struct attempt *attempt, const struct run_request *request, struct err *err);
 json_t *gpu_memory_json(const struct attempt *attempt); /* of what the journal keeps; NULL: not asked for */
 
-/* Sets TARE_MEMORY_SNAPSHOT where the registry asks for one of GPU memory when that runs out (docs/oom.md; snapshot.c). */
+/* Sets TARE_MEMORY_SNAPSHOT where the registry asks for one of GPU memory when that runs out (docs/reference/memory.md; snapshot.c). */
 void snapshot_ask(const struct attempt *attempt, const char *run_dir, struct strv *env);
 #define HANG_STACK_NAME "hang_stack.txt" /* there too: hang.c */
 #define SNAPSHOT_NAME "memory_snapshot.pickle" /* in the experiment's folder */

@@ -1,5 +1,5 @@
 /* The budgets of a run: energy, time, carbon. No experiment begins that what is left is not enough for, and attempts under way are
- * ended when a budget is used up (docs/limits.md). */
+ * ended when a budget is used up (docs/reference/running.md). */
 #include "run/lane.h"
 
 #include "base/clock.h"

@@ -1,4 +1,4 @@
-/* A training without a sign of life: its stack is kept in hang_stack.txt, and it is ended (docs/limits.md). */
+/* A training without a sign of life: its stack is kept in hang_stack.txt, and it is ended (docs/reference/running.md). */
 #include "run/lane.h"
 
 #include "base/clock.h"

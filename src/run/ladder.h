@@ -1,4 +1,4 @@
-/* ladder: what a retry does otherwise after a GPU's memory ran out: the cause decides (docs/oom.md). A failure of another kind is
+/* ladder: what a retry does otherwise after a GPU's memory ran out: the cause decides (docs/reference/running.md). A failure of another kind is
  * tried again as it was. Private to run/. */
 #ifndef TARE_RUN_LADDER_H
 #define TARE_RUN_LADDER_H

@@ -46,7 +46,7 @@ static void prepare(struct lane *lane)
 }
 
 /* Now and then a counter is read in step with its own updates, when the pauses are all alike: then every reading would
- * err to the same side (docs/energy.md). */
+ * err to the same side (docs/explanation/uncertainty.md). */
 static uint64_t next_us(struct lane *lane)
 {
     struct lane_energy *energy = energy_of(lane);

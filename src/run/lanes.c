@@ -68,7 +68,7 @@ static void begin(struct lane *lane)
     tally_of(lane)->total_from_mj = lane->runner->split.total_mj;
 }
 
-/* Adds "cpu_package_share" to the energy that was measured (docs/energy.md). */
+/* Adds "cpu_package_share" to the energy that was measured (docs/reference/measuring.md). */
 static json_t *end(struct lane *lane, json_t *ended)
 {
     struct runner *runner = lane->runner;

@@ -149,7 +149,7 @@ void meters_stop(struct runner *runner);
 /* PCIe links that GPUs of several lanes share: before the meters are started. */
 void lanes_links_begin(struct runner *runner);
 
-/* For EVENT_SESSION_ENDED, or null: docs/results.md. */
+/* For EVENT_SESSION_ENDED, or null: docs/reference/files.md. */
 json_t *lanes_json(struct runner *runner);
 
 void lane_governor_fini(struct runner *runner);
@@ -160,7 +160,7 @@ void budget_fini(struct runner *runner);
 void budget_check(struct runner *runner);         /* one that is used up halts the run */
 bool budget_refuses(struct runner *runner);       /* what is left is not enough for another experiment */
 bool budget_is_reached(const struct runner *runner); /* and experiments are left for that reason */
-json_t *budget_json(struct runner *runner);       /* docs/results.md; NULL: there is none */
+json_t *budget_json(struct runner *runner);       /* docs/reference/files.md; NULL: there is none */
 
 /* What the run's owner asks for while it is under way (results/store/live.h): begin nothing more, go on, skip an experiment, stop. As sd-event
  * says it. (control.c) */

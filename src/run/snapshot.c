@@ -1,4 +1,4 @@
-/* A training is asked for a snapshot of its GPU memory when that runs out (docs/oom.md), and what it wrote is picked up. */
+/* A training is asked for a snapshot of its GPU memory when that runs out (docs/reference/memory.md), and what it wrote is picked up. */
 #include "run/lane.h"
 
 #include "base/mem.h"

@@ -22,7 +22,7 @@ char *energy_text_missing(const struct energy_page *page);
 
 void energy_text(const struct energy_page *page, struct text *out);
 
-/* As docs/measure.md describes it. */
+/* As docs/reference/measuring.md describes it. */
 json_t *energy_text_json(const struct energy_page *page);
 
 /* The epochs of what was measured, as rows for people and as JSON. Pure. (energy_epochs.c) */
@@ -30,7 +30,7 @@ json_t *energy_text_json(const struct energy_page *page);
 /* Nothing where nothing was marked. Of very many the first and the last are shown. */
 void energy_epochs_text(const struct measured *measured, struct text *out);
 
-/* A list like tare.epochs of experiment.json (docs/epochs.md). */
+/* A list like tare.epochs of experiment.json (docs/reference/measuring.md). */
 json_t *energy_epochs_json(const struct measured *measured);
 
 /* What the processes that were measured used of the host, as rows of the table. Pure. */

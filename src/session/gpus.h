@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Where /proc and /sys of the machine are: "", or $TARE_SYSROOT, with which tests play another machine (docs/gpus.md). */
+/* Where /proc and /sys of the machine are: "", or $TARE_SYSROOT, with which tests play another machine (docs/reference/machine.md). */
 const char *gpus_root(void);
 
 /* The library that the vendor's variable names; NULL: the usual one. */

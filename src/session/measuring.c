@@ -6,7 +6,7 @@
 
 #include <poll.h>
 
-/* Readings in step with the counter's updates would all err to one side (docs/energy.md): each wait differs. */
+/* Readings in step with the counter's updates would all err to one side (docs/explanation/uncertainty.md): each wait differs. */
 static const int64_t TICK_NS = NS_PER_S, TICK_SPREAD_NS = 100 * NS_PER_MS;
 
 /* A driver may have to wake its GPUs first. */

@@ -26,7 +26,7 @@ bool stats_scale_holds(enum stats_scale scale, double lowest, double highest);
 double stats_to_scale(double x, enum stats_scale scale);
 
 /* An interval is given where it holds the truth in at least 93 % of the samples of each of five distributions
- * (tests/unit/stats/coverage.c, docs/stats.md). Else `why`, if not NULL, becomes the reason, a string constant; it
+ * (tests/unit/stats/coverage.c, docs/reference/judging.md). Else `why`, if not NULL, becomes the reason, a string constant; it
  * becomes NULL where there is an interval. */
 
 /* From this many values on the mean has an interval: of fewer, more than 1 sample in 20 (0.9^n) holds none of the

@@ -274,7 +274,7 @@ way = lambda name, column: [row[column] for row in csv.DictReader(open(name, new
 exact = way("exact.csv", "value")
 assert exact == [str(json.loads(line)["value"]) for line in open("exact.jsonl")], exact
 assert "=HYPERLINK(A1)" in exact and len(exact) >= 2, exact
-# The rule of docs/results.md, written a second time.
+# The rule of docs/reference/files.md, written a second time.
 def escaped(cell):
     rest = cell.lstrip("'")
     def number(text):

@@ -36,7 +36,7 @@ db.commit()
 db.close()'"
 }
 
-# The chain as docs/results.md describes it, checked by another program; prints the last hash.
+# The chain as docs/reference/files.md describes it, checked by another program; prints the last hash.
 chain() {
     python3 - "$DIR" <<'END'
 import hashlib, json, sys
@@ -254,7 +254,7 @@ kill -KILL \$PPID \$(sed -n 's/^\([0-9]*\) .*/\1/p' \$RUN/run.lock)
     run -0 "$TARE" run --resume "$DIR"
 }
 
-# All of it by somebody who has read docs/results.md: events, run.db and the files, and every hash anew.
+# All of it by somebody who has read docs/reference/files.md: events, run.db and the files, and every hash anew.
 @test "a chain that was rewritten as a whole holds; only the hash that was noted elsewhere tells" {
     attack auto true
     noted=$(chain)

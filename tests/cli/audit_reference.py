@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A second computation of what `audit --json` says of a folder in the study's layout, from docs/audit.md, with Python's
+"""A second computation of what `audit --json` says of a folder in the study's layout, from docs/reference/judging.md, with Python's
 standard library alone. audit_reference.py AUDIT.json FOLDER [SPLIT]: exit 1 and a line for each figure that differs."""
 import csv
 import datetime

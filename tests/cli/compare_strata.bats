@@ -338,7 +338,7 @@ END
     for wrong in 0 -1 x '' 5%% nan 5x; do run -2 "$TARE" compare one two --sample-size "$wrong"; done
 }
 
-# The published table is of more: docs/stats.md.
+# The published table is of more: docs/reference/judging.md.
 @test "null comparisons claim a difference in at most 5 %, and intervals hold the ratio in at least 93 %" {
     TARE=$TARE python3 "$ROOT/tests/statistics/compare_rates.py" --count 40 --seed 7 --most 0.05 --least 0.93
 }

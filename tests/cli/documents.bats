@@ -3,7 +3,7 @@
 
 load helpers
 
-pages() { (cd "$ROOT" && ls -- *.md docs/*.md examples/*/README.md); }
+pages() { (cd "$ROOT" && ls -- *.md docs/*.md docs/*/*.md examples/*/README.md); }
 
 @test "every link between the documents leads to a file and a heading that are there" {
     pages | python3 -c '
@@ -95,12 +95,12 @@ for line in read("tests/promises.txt").splitlines():
     elif f'@test "{name[0]}"' not in read(file) and f"static void {name[0]}(void **" not in read(file):
         wrong.append(f"{file} has no test: {name[0]}")
 # The table of threats names every file of attacks.
-table = read("docs/threats.md")
+table = read("docs/explanation/containment.md")
 for file in os.listdir(os.path.join(root, "tests/attack")):
     if file.endswith(".bats") and f"`attack/{file[:-5]}`" not in table:
-        wrong.append(f"docs/threats.md does not name tests/attack/{file}")
+        wrong.append(f"docs/explanation/containment.md does not name tests/attack/{file}")
 print(*wrong, sep="\n")
-sys.exit(bool(wrong) or any(pages.get(page + ".md", 0) < 20 for page in ("containment", "clean", "gpus", "results", "slurm")))
+sys.exit(bool(wrong) or any(pages.get(page + ".md", 0) < 20 for page in ("explanation/containment", "reference/machine", "reference/files", "reference/running")))
 END
 }
 

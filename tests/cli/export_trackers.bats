@@ -75,7 +75,7 @@ END
 }
 
 # block LANGUAGE: the document's example in it.
-block() { sed -n "/^\`\`\`$1\$/,/^\`\`\`\$/p" "$ROOT/docs/export.md" | sed '1d;$d'; }
+block() { sed -n "/^\`\`\`$1\$/,/^\`\`\`\$/p" "$ROOT/docs/reference/judging.md" | sed '1d;$d'; }
 
 @test "the document's lines for pandas read it: numeric columns are numeric, and the means are those of the rows" {
     /usr/bin/python3 -c 'import pandas' 2>/dev/null || skip "python3-pandas is missing"
@@ -288,7 +288,7 @@ for path in logs:
     [[ "$output" == *"write no tables"* ]]
     run -2 "$TARE" export one --tensorboard logs -o tables
     run -2 "$TARE" export one --format parquet
-    [[ "$output" == *"Debian 12 has no C library"*"docs/export.md"* ]]
+    [[ "$output" == *"Debian 12 has no C library"*"docs/reference/judging.md"* ]]
     run -2 "$TARE" export one --parquet
     [[ "$output" == *"Debian 12 has no C library"* ]]
     [ ! -e store ]

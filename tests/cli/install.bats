@@ -41,7 +41,7 @@ print(next(o["value"] for o in json.load(sys.stdin) if o["name"] == "prefix"))')
 @test "the pages that the help names are installed, and their links lead somewhere" {
     setup_installed
     documents=$PLACE/share/doc/$NAME
-    for page in $(cd "$ROOT" && grep -rhoE 'docs/[a-z-]+\.md' src | sort -u); do
+    for page in $(cd "$ROOT" && grep -rhoE 'docs/[a-z/-]+\.md' src | sort -u); do
         [ -s "$documents/$page" ] || { echo "$page is not installed"; false; }
     done
     python3 - "$documents" <<'END'

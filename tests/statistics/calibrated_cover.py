@@ -25,7 +25,7 @@ SECONDS, REST_S, PHASES = 60, 2, 16
 
 
 def schedule(period):
-    """Begin and end of each load: steps of 1.5 to 2.3 s, then square waves of the update's period in 16 phases (docs/calibrate.md)."""
+    """Begin and end of each load: steps of 1.5 to 2.3 s, then square waves of the update's period in 16 phases (docs/explanation/appendix-energy.md)."""
     out, at = [], REST_S
     for i in range(SECONDS):
         on, off = 1.5 + i * 0.317 % 0.8, REST_S + i * 0.1373 % 0.1

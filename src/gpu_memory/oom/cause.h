@@ -59,11 +59,11 @@ struct oom_diagnosis {
     size_t remedy_count;
 };
 
-/* Where the boundaries are: docs/oom.md. */
+/* Where the boundaries are: docs/explanation/allocator-replay.md. */
 void oom_diagnose(const struct oom *message, const struct oom_circumstances *known, struct oom_diagnosis *out);
 void oom_diagnosis_fini(struct oom_diagnosis *diagnosis);
 
-/* A message and why it came, as JSON: docs/oom.md. */
+/* A message and why it came, as JSON: docs/reference/memory.md. */
 
 json_t *oom_message_json(const struct oom *message, const struct oom_diagnosis *diagnosis);
 

@@ -63,7 +63,7 @@ enum { TAG_OWNER_MAX = 160 };
 bool tag_is_carried(int proc, const struct proc_stat *stat, const char *tag);
 
 /* Whether a process that carries the tag, and that nothing else ties to the job, belongs to somebody else: the one rule
- * of the sweep, of recovery and of clean (docs/containment.md has it as a table). uid: the job's user. root: the job's init as long
+ * of the sweep, of recovery and of clean (docs/explanation/containment.md has it as a table). uid: the job's user. root: the job's init as long
  * as it lives, else 0. True: owner (TAG_OWNER_MAX) says whose it is: "slurmstepd (pid 17)". */
 bool tag_is_foreign(int proc, const struct proc_stat *stat, const char *tag, uid_t uid, pid_t root, char *owner);
 

@@ -58,7 +58,7 @@ struct ledger_gpu {
 /* uuid: as the driver writes it, "GPU-..."; false: no process has used that GPU. */
 bool ledger_look(const struct ledger *ledger, const char *uuid, struct ledger_gpu *out);
 
-/* As docs/results.md describes gpu_memory. */
+/* As docs/reference/files.md describes gpu_memory. */
 json_t *ledger_json(const struct ledger *ledger);
 
 #endif

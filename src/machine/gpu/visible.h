@@ -1,5 +1,5 @@
 /* visible: which of a machine's GPUs a program sees when the vendor's variable (CUDA_VISIBLE_DEVICES) has this value. Pure. The rules
- * are those of the CUDA driver, as docs/gpus.md tells them. */
+ * are those of the CUDA driver, as docs/reference/machine.md tells them. */
 #ifndef TARE_MACHINE_GPU_VISIBLE_H
 #define TARE_MACHINE_GPU_VISIBLE_H
 

@@ -1,5 +1,5 @@
 /* state: which runs of this user live on this machine, so that what a dead one left is always found. One file a run, in a folder
- * of the user's own; a run is dead when the kernel lock of its file can be taken. docs/clean.md describes the files. */
+ * of the user's own; a run is dead when the kernel lock of its file can be taken. docs/reference/machine.md describes the files. */
 #ifndef TARE_MACHINE_STATE_STATE_H
 #define TARE_MACHINE_STATE_STATE_H
 

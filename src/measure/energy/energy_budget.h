@@ -1,5 +1,5 @@
 /* energy_budget: how uncertain a measured energy is, component by component: what its read-out may have missed, and the
- * sensor's gain. docs/energy.md describes each of them. */
+ * sensor's gain. docs/explanation/uncertainty.md describes each of them. */
 #ifndef TARE_MEASURE_ENERGY_ENERGY_BUDGET_H
 #define TARE_MEASURE_ENERGY_ENERGY_BUDGET_H
 

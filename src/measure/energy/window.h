@@ -1,5 +1,5 @@
 /* window: the energy of a time span, worked out from what a meter has read, and how wrong it may be. Pure: no clock, no
- * I/O. docs/energy.md derives every term. Energies are gross: all that the device drew by its own sensor, whose gain
+ * I/O. docs/explanation/appendix-energy.md derives every term. Energies are gross: all that the device drew by its own sensor, whose gain
  * nobody here knows. */
 #ifndef TARE_MEASURE_ENERGY_WINDOW_H
 #define TARE_MEASURE_ENERGY_WINDOW_H

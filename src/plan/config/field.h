@@ -1,5 +1,5 @@
 /* field: JSON objects read by table. A row says a key's type, bounds, default and meaning; reading, the text of an
- * error and the reference in docs/settings.md all come from the row. Private to config/. */
+ * error and the reference in docs/reference all come from the row. Private to config/. */
 #ifndef TARE_PLAN_CONFIG_FIELD_H
 #define TARE_PLAN_CONFIG_FIELD_H
 

@@ -124,7 +124,7 @@ static void add_cell(struct text *out, const char *text)
 
 void fields_describe(const struct field_table *table, struct text *out)
 {
-    text_addf(out, "### %s\n\n| key | value | default | meaning |\n| --- | --- | --- | --- |\n", table->title);
+    text_addf(out, "## %s\n\n| key | value | default | meaning |\n| --- | --- | --- | --- |\n", table->title);
     for (size_t i = 0; i < table->count; i++) {
         const struct field *row = &table->rows[i];
         AUTO_FREE char *expected = field_expected(row);

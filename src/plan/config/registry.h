@@ -157,7 +157,7 @@ struct registry_oom_step registry_oom_step_copy(const struct registry_oom_step *
 void registry_oom_step_fini(struct registry_oom_step *step);
 void registry_oom_steps_fini(struct registry_oom_step *steps, size_t count); /* frees the array too */
 
-/* The reference of every key in Markdown; docs/settings.md holds it word for word. */
+/* The reference of every key in Markdown. */
 void registry_describe(struct text *out);
 
 const struct repo *registry_find(const struct registry *registry, const char *name);

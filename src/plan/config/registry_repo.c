@@ -54,7 +54,7 @@ static const struct field repo_rows[] = {
      .help = "environment variables of the training"},
     {"memory_snapshot", FIELD_BOOL, offsetof(struct repo, memory_snapshot), .initial = "false",
      .help = "ask the training for a snapshot of its GPU memory when that runs out: its path is in "
-             "TARE_MEMORY_SNAPSHOT; see docs/oom.md"},
+             "TARE_MEMORY_SNAPSHOT; see docs/reference/memory.md"},
     {"success", FIELD_PATTERNS, offsetof(struct repo, success), .initial = "none",
      .help = "patterns that must all match a line of the output"},
     {"errors", FIELD_PATTERNS, offsetof(struct repo, errors), .initial = "the head of a Python traceback",
@@ -74,7 +74,7 @@ static const struct field other_rows[] = {
      .help = "lines that part a training into epochs: a mark's name leads to the pattern of the line that begins "
              "one, or to an object with start and end"},
     {"oom_steps", FIELD_OTHER, .expected = "a list of steps", .initial = "none: no retry when the GPU is too small",
-     .help = "what a retry may change after the GPU's memory ran out, in this order; see docs/oom.md"},
+     .help = "what a retry may change after the GPU's memory ran out, in this order; see docs/reference/running.md"},
 };
 
 static const struct field needs_rows[] = {

@@ -46,7 +46,7 @@ static const struct field top_rows[] = {
     {"historical_csvs", FIELD_TEXTS, offsetof(struct top, historical_csvs), .initial = "none",
      .help = "summary.csv files of earlier runs, relative to the settings file, then to the working folder"},
     {"registry", FIELD_TEXT, offsetof(struct top, registry),
-     .initial = "`models_config.json` or `registry.json`, looked for as below",
+     .initial = "`models_config.json` or `registry.json`, where one is found",
      .help = "the registry, relative to the settings file, then to the working folder; --config goes over it"},
     {"experiments", FIELD_OTHER, .expected = "a list of objects", .initial = "needed",
      .help = "what to run, in this order"},

@@ -198,7 +198,7 @@ void settings_set_runs(struct json_doc *doc, int64_t runs);
 void settings_from_flags(const char *repo, const char *model, const char *mutate, int64_t runs, struct settings *out);
 void settings_fini(struct settings *settings);
 
-/* The reference of every key in Markdown: a heading and a table an object. docs/settings.md holds it word for word. */
+/* The reference of every key in Markdown: a heading and a table an object. */
 void settings_describe(struct text *out);
 
 /* What holds where nothing is said of it. */

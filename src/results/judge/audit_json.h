@@ -7,7 +7,7 @@
 
 #include <jansson.h>
 
-/* A new reference; what it holds is in docs/audit.md. */
+/* A new reference; what it holds is in docs/reference/judging.md. */
 json_t *audit_json(const struct dataset *dataset, const struct account *account);
 
 /* New references: {"time": "clean", ...} of the quantities that a row has; [{"check", "outcome", "text"}, ...]. */

@@ -81,7 +81,7 @@ struct bench_frame {
     const struct bench_until_options *until; /* NULL: the number of runs was fixed */
 };
 
-/* A new reference; docs/bench.md says what is in it. */
+/* A new reference; docs/reference/measuring.md says what is in it. */
 json_t *bench_json(const struct bench *bench, const struct bench_frame *frame);
 
 /* A row for each quantity of each command. */

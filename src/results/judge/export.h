@@ -35,7 +35,7 @@ const char *export_table_name(enum export_table table); /* "experiments" */
 /* Takes what was written so far, and empties it. False: it cannot be written (err). */
 typedef bool export_flush_fn(void *context, struct text *text, struct err *err);
 
-/* The whole table, handed on in pieces: memory does not depend on the number of samples. docs/stats.md lists the
+/* The whole table, handed on in pieces: memory does not depend on the number of samples. docs/reference/judging.md lists the
  * columns. */
 bool export_make(const struct dataset *dataset, enum export_table table, enum export_format format, export_flush_fn *flush,
                  void *context, struct err *err);

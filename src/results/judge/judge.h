@@ -1,5 +1,5 @@
 /* judge: what speaks against each experiment of a dataset, and its verdict; criteria over all of them, and settings that do
- * again what cannot be believed. Rules and thresholds: docs/audit.md. */
+ * again what cannot be believed. Rules and thresholds: docs/reference/judging.md. */
 #ifndef TARE_RESULTS_JUDGE_JUDGE_H
 #define TARE_RESULTS_JUDGE_JUDGE_H
 

@@ -5,7 +5,7 @@
 #include "results/judge/judge.h"
 #include "stats/fit.h"
 
-/* Every threshold of the judge; docs/audit.md gives the reason for each and what moves with it. A build for developers
+/* Every threshold of the judge; docs/explanation/appendix-verdicts.md gives the reason for each and what moves with it. A build for developers
  * scales them one by one (tests/verdicts/thresholds.py): -DJUDGE_SCALE(name)=... */
 #ifndef JUDGE_SCALE
 #define JUDGE_SCALE(name) 1

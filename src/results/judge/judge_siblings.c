@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-/* docs/audit.md gives the reason for each. */
+/* docs/explanation/appendix-verdicts.md gives the reason for each. */
 enum { OTHERS_LEAST = 2, OUTLIERS_SHARE = 5 };
 static const double far_share = 0.1, false_share = 0.005, step_explained = 0.5, step_power_share = 0.25,
                     step_power_least_w = 20, step_utilisation_points = 20, step_share = 0.05;

@@ -36,7 +36,7 @@ static inline double line_within(const struct power *power, double from_s, doubl
     return (high - low) * 0.5 * (at_low + at_high);
 }
 
-/* What the last step between samples may hide, now that the change behind it is known (docs/energy.md, "The shape"). */
+/* What the last step between samples may hide, now that the change behind it is known (docs/explanation/appendix-energy.md, "Shape"). */
 static inline void settle_step(struct power *power, double next_step)
 {
     double change = power->step, span = (double)power->span;

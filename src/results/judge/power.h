@@ -1,4 +1,4 @@
-/* power: a trace of power samples as an energy, in one pass. docs/audit.md derives the figures. Private to judge/. */
+/* power: a trace of power samples as an energy, in one pass. docs/reference/judging.md derives the figures. Private to judge/. */
 #ifndef TARE_RESULTS_JUDGE_POWER_H
 #define TARE_RESULTS_JUDGE_POWER_H
 

@@ -129,7 +129,7 @@ void summary_stats_adjust_interactions(struct summary_stats *figures); /* Holm, 
 
 /* What stats and compare print for programs. (summary_stats_json.c) */
 
-/* A new reference; docs/stats.md says what is in it. */
+/* A new reference; docs/reference/judging.md says what is in it. */
 json_t *summary_stats_json(const struct dataset *dataset, const struct summary_stats *figures,
                      const struct summary_stats_options *options);
 json_t *summary_stats_stat_json(const struct figure *figure);

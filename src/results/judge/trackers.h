@@ -1,5 +1,5 @@
 /* trackers: experiments written as other programs that keep experiments have them: an MLflow file store, TensorBoard's event
- * files. docs/export.md says what goes where. */
+ * files. docs/reference/judging.md says what goes where. */
 #ifndef TARE_RESULTS_JUDGE_TRACKERS_H
 #define TARE_RESULTS_JUDGE_TRACKERS_H
 

@@ -20,7 +20,7 @@ struct facts_start {
 };
 
 struct facts_item {
-    char *energy; /* of the last attempt, as JSON (docs/energy.md), or NULL: parsed it takes ten times the memory */
+    char *energy; /* of the last attempt, as JSON (docs/reference/measuring.md), or NULL: parsed it takes ten times the memory */
     json_t *all_attempts; /* a list: {attempt, outcome, reason, duration_s, exit_code, signal, error} */
     json_t *epochs;       /* a list: those of the last attempt, as in experiment.json */
     int64_t attempt;      /* the one whose figures these are; 0: none */
@@ -37,7 +37,7 @@ struct facts {
     struct facts_item *items; /* one for each of results.items */
 };
 
-/* Whether the records of a run are those that its runner wrote, as far as their chain says (docs/results.md). */
+/* Whether the records of a run are those that its runner wrote, as far as their chain says (docs/reference/files.md). */
 enum records_state {
     RECORDS_UNREADABLE,
     RECORDS_NOT_CHAINED, /* an older version made it */
@@ -64,7 +64,7 @@ struct history_point {
     const char *metric;
     int64_t step; /* the number of the match among those of the metric in the attempt, from 1 */
     bool has_epoch;
-    int64_t epoch;          /* that was marked last; docs/results.md */
+    int64_t epoch;          /* that was marked last; docs/reference/files.md */
     struct reading seconds; /* since the attempt's start */
     double value;           /* nan and infinities too */
 };

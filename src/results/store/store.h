@@ -139,7 +139,7 @@ struct result_metric {
     struct reading best; /* of the same attempt, by its goal; absent: the goal is unknown, or an older version made the run */
 };
 
-/* Gross, of the last attempt (docs/energy.md). */
+/* Gross, of the last attempt (docs/reference/measuring.md). */
 struct result_energy {
     struct reading gpu_j, gpu_half_width_j;
     struct reading cpu_j, cpu_half_width_j; /* of the packages; of several lanes the share by CPU time, an estimate */
@@ -188,9 +188,9 @@ struct results {
     struct result *items;
     size_t count;
     json_t *
-        lanes; /* how the lanes spent the time of all sessions ("lanes" of results_read_json: docs/results.md); NULL: one lane */
-    json_t *pool; /* what the last session says of its lanes ("pool" of its end: docs/results.md), or NULL */
-    json_t *budget; /* what the last session said of its budget ("budget" of docs/results.md), or NULL: it had none */
+        lanes; /* how the lanes spent the time of all sessions ("lanes" of results_read_json: docs/reference/files.md); NULL: one lane */
+    json_t *pool; /* what the last session says of its lanes ("pool" of its end: docs/reference/files.md), or NULL */
+    json_t *budget; /* what the last session said of its budget ("budget" of docs/reference/files.md), or NULL: it had none */
 };
 
 bool results_read(const char *run_dir, struct results *out, struct err *err);
@@ -198,7 +198,7 @@ bool results_from_store(struct store *store, struct results *out, struct err *er
 void results_fini(struct results *results);
 
 /* All of it as JSON, for a page: {"name", "seed", "sessions": [...], "pauses": [{"from_ms", "seconds", "why"}], "lanes":
- * {...} (docs/results.md), or null where there is one, "budget": {...} (docs/results.md), or null, "counts": {"experiments", "succeeded", "failed", "clean", "suspect",
+ * {...} (docs/reference/files.md), or null where there is one, "budget": {...} (docs/reference/files.md), or null, "counts": {"experiments", "succeeded", "failed", "clean", "suspect",
  * "contaminated", "unjudged"}, "experiments": at most 2000 of them, those that failed or are not clean first, then the latest: [what
  * experiment.json holds, and "number", "mode", "spans": [{"attempt", "from_ms", "to_ms", "outcome"}]]}; _ms: since 1970. Reads as
  * results_read does. A new reference; NULL: err says why. */

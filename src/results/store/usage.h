@@ -33,7 +33,7 @@ struct usage {
 bool usage_read(sqlite3 *db, const struct plan *plan, struct usage *out, struct err *err);
 void usage_fini(struct usage *usage);
 
-/* docs/results.md describes it; null: there is but one lane. */
+/* docs/reference/files.md describes it; null: there is but one lane. */
 bool usage_json(sqlite3 *db, const struct plan *plan, json_t **out, struct err *err);
 
 /* (old_evidence.c) What evidence of runs written by the tree of 2026-11-22 names. */

@@ -1,4 +1,4 @@
-/* The lanes as JSON: docs/results.md. */
+/* The lanes as JSON: docs/reference/files.md. */
 #include "results/store/usage.h"
 
 #include "base/clock.h"

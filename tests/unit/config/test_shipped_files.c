@@ -2,7 +2,6 @@
 #include "expect.h"
 
 #include "base/cleanup.h"
-#include "base/fs.h"
 #include "plan/config/registry.h"
 #include "plan/config/settings.h"
 
@@ -28,32 +27,10 @@ static void the_shipped_registry_is_without_a_problem(void **state)
     assert_string_equal(pytorch->python, "python3");
 }
 
-/* The tables of the reference are made from the rows that read the files: nobody can change one and forget the other.
- * */
-static void the_reference_holds_every_table_word_for_word(void **state)
-{
-    (void)state;
-    AUTO_TEXT struct text reference = {0};
-    struct err err = {0};
-    if (!fs_read(PROJECT_ROOT "/docs/settings.md", 1 << 20, &reference, &err))
-        fail_msg("%s", err.text);
-    AUTO_TEXT struct text tables = {0};
-    settings_describe(&tables);
-    registry_describe(&tables);
-    size_t rows = 0;
-    for (char *line = strtok(tables.data, "\n"); line; line = strtok(NULL, "\n")) {
-        if (!strstr(reference.data, line))
-            fail_msg("docs/settings.md lacks: %s", line);
-        rows += strncmp(line, "| `", 3) == 0;
-    }
-    assert_true(rows > 60);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_shipped_registry_is_without_a_problem),
-        cmocka_unit_test(the_reference_holds_every_table_word_for_word),
     };
     return cmocka_run_group_tests_name("shipped files", tests, NULL, NULL);
 }

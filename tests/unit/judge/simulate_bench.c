@@ -1,7 +1,7 @@
 /* simulate_bench: simulated benches through the decision of bench --until-decided and --until: how often it claims a
  * difference that is none, and how many runs it takes for one of 1 %, against Student's paired t at a number of blocks
  * that was fixed before. The machines below were written from what machines do, not from what the method assumes.
- * usage: simulate_bench [BENCHES [SEED]]: the tables of docs/bench.md; with --check: exit code 1 where a promise of that
+ * usage: simulate_bench [BENCHES [SEED]]: the tables of docs/measurements.md; with --check: exit code 1 where a promise of that
  * page is not kept. */
 #include "results/judge/bench_until.h"
 #include "base/rng.h"

@@ -1,5 +1,5 @@
 /* Windows worked out by hand. Where a half-width is expected, its derivation stands beside it (formulae:
- * docs/energy.md). */
+ * docs/explanation/uncertainty.md). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -94,7 +94,7 @@ static void rapl_needs_no_trace(void **state)
 }
 
 /* Readings that keep step with the counter all err to the same side. This is why the meter spreads them
- * (docs/energy.md). */
+ * (docs/explanation/uncertainty.md). */
 static void reading_in_step_with_the_counter_costs_coverage(void **state)
 {
     (void)state;

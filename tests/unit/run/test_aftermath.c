@@ -83,7 +83,7 @@ static void what_cannot_be_killed_breaks_the_run_and_a_resume_goes_on_later(void
     assert_memory_equal(
         text, "still alive 15 s after SIGKILL: 4711 python (state D, in nvidia_ioctl), 4712 python (state D),",
         strlen("still alive 15 s after SIGKILL: 4711 python (state D, in nvidia_ioctl), 4712 python (state D),"));
-    /* 32 of the 40 are named, as docs/results.md says of lists of processes. */
+    /* 32 of the 40 are named, as docs/reference/files.md says of lists of processes. */
     assert_non_null(strstr(text, "4742 python (state D), and 8 more"));
     assert_null(strstr(text, "4743"));
     const json_t *survivors = json_object_get(world_last(world, "job_proven", 1), "survivors");

@@ -1,6 +1,6 @@
 /* How often the intervals of mean and median hold the truth: coverage [SAMPLES]. One row for each number of values, and
  * for each distribution a column: per cent of the samples, "-" where no interval is given. It fails where a cell is
- * below 93 % by more than chance. docs/stats.md has its table. */
+ * below 93 % by more than chance. docs/reference/judging.md has its table. */
 #include "base/rng.h"
 #include "stats/describe.h"
 #include "stats/interval.h"
