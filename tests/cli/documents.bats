@@ -193,3 +193,35 @@ for key in english:
     assert english[key] == chinese[key], (key, english[key], chinese[key])
 END
 }
+
+@test "the documents build as a website that loads nothing from elsewhere" {
+    command -v mkdocs > /dev/null || skip "mkdocs is not installed (tools/setup.sh docs)"
+    (cd "$ROOT" && timeout 120 mkdocs build --strict --quiet --site-dir "$WORK/site") > said 2>&1 || { cat said; return 1; }
+    python3 - "$ROOT" site <<'END_OF_CHECK'
+import glob, os, re, sys
+root, site = sys.argv[1:]
+html = {os.path.relpath(path, site): open(path, encoding="utf-8").read() for path in glob.glob(site + "/**/*.html", recursive=True)}
+# Every page, and in the menu.
+for page in glob.glob(root + "/docs/**/*.md", recursive=True) + [root + "/README.md"]:
+    made = re.sub(r"(?:README|index)\.md$", "index.md", os.path.relpath(page, root))[:-3] + ".html"
+    assert made in html, made
+    assert re.search(rf"href=\"(?:{re.escape(made)}|\.)\"", html["index.html"]), f"{made} is not in the menu"
+for path, text in html.items():
+    for tag in re.findall(r"<(?:script|link|img|iframe)\b[^>]*>", text):
+        assert not re.search(r"(?:src|href)=\"(?:https?:)?//", tag), (path, tag)
+    # What is a list or a table on GitHub is one here.
+    assert not re.search(r"<p>\| [^<]*\|\n", text), path
+    assert "&lt;!--" not in text, path
+# Anchors too, which --strict leaves alone.
+anchors = {path: set(re.findall(r"\bid=\"([^\"]+)\"", text)) for path, text in html.items()}
+seen = 0
+for path, text in html.items():
+    for target, anchor in re.findall(r"href=\"([^\"#:]*)#([^\"]+)\"", text):
+        to = os.path.normpath(os.path.join(os.path.dirname(path), target)) if target else path
+        if to in anchors and target != "#":
+            seen += 1
+            assert anchor in anchors[to], (path, target, anchor)
+assert seen > 50, seen
+assert os.path.exists(site + "/search/search_index.json")
+END_OF_CHECK
+}
