@@ -28,6 +28,12 @@ reference: build
 	@for page in options settings-keys registry-keys evidence-kinds; do \
 	  $(BUILD)/src/cli/tare --reference $$page > docs/reference/$$page.md || exit 1; done
 
+# A website of the documents; it loads nothing from elsewhere.
+docs:
+	@tools/setup.sh docs
+	@mkdocs build --strict --quiet --site-dir $(abspath $(BUILD))/site
+	@echo "$(BUILD)/site/index.html"
+
 demo: build
 	@BUILD=$(BUILD) tools/demo.sh
 

@@ -1,18 +1,20 @@
 #!/bin/sh
-# Installs what is missing, and only that: tools/setup.sh build | check | lint. Debian and Ubuntu by apt; elsewhere it names what to
+# Installs what is missing, and only that: tools/setup.sh build | check | lint | docs. Debian and Ubuntu by apt; elsewhere it names what to
 # install. Asks sudo when not root.
 set -eu
 
 build='build-essential:cc meson:meson ninja-build:ninja pkg-config:pkg-config libjansson-dev:=jansson libpcre2-dev:=libpcre2-8
 libsqlite3-dev:=sqlite3 libsystemd-dev:=libsystemd libsmartcols-dev:=smartcols libmd-dev:=libmd libyaml-dev:=yaml-0.1 npm:npm'
-check="$build libcmocka-dev:=cmocka bats:bats slurm-wlm:slurmctld munge:munged clang:clang python3:python3 python3-numpy:@/usr/lib/python3/dist-packages/numpy python3-scipy:@/usr/lib/python3/dist-packages/scipy python3-pandas:@/usr/lib/python3/dist-packages/pandas python3-statsmodels:@/usr/lib/python3/dist-packages/statsmodels git:git r-base-core:Rscript sqlite3:sqlite3 strace:strace libclang-rt-dev:+fuzzer chromium:chromium"
+check="$build libcmocka-dev:=cmocka bats:bats slurm-wlm:slurmctld munge:munged clang:clang python3:python3 python3-numpy:@/usr/lib/python3/dist-packages/numpy python3-scipy:@/usr/lib/python3/dist-packages/scipy python3-pandas:@/usr/lib/python3/dist-packages/pandas python3-statsmodels:@/usr/lib/python3/dist-packages/statsmodels git:git r-base-core:Rscript sqlite3:sqlite3 strace:strace libclang-rt-dev:+fuzzer chromium:chromium python3-jsonschema:@/usr/lib/python3/dist-packages/jsonschema"
 lint="$check clang-format:clang-format clang-tidy:clang-tidy shellcheck:shellcheck"
+docs='mkdocs:mkdocs'
 
 case "${1:-build}" in
 build) wanted=$build ;;
 check) wanted=$check ;;
 lint) wanted=$lint ;;
-*) echo "usage: tools/setup.sh build|check|lint" >&2; exit 2 ;;
+docs) wanted=$docs ;;
+*) echo "usage: tools/setup.sh build|check|lint|docs" >&2; exit 2 ;;
 esac
 
 # clang with its sanitizers and fuzzer: the runtime is a package of its own, named after clang's version.
@@ -40,6 +42,7 @@ done
 # Charts of the report, and for the tests what drives a browser. Without a network the rest is built all the same.
 packages_of_npm()
 {
+    [ "${1:-build}" != docs ] || return 0
     cd "$(dirname "$0")/.."
     omit=--omit=dev
     [ "${1:-build}" = build ] || omit=

@@ -2,6 +2,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "cli/option_rows.h"
+#include "report/methods.h"
 #include "report/page.h"
 #include "results/judge/identical.h"
 #include "results/judge/judge.h"
@@ -18,6 +19,8 @@
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 
@@ -29,6 +32,7 @@ enum {
     OPTION_FOLLOW,
     OPTION_EVERY,
     OPTION_FORCE,
+    OPTION_METHODS,
     OPTION_AS_ROOT,
     OPTION_COUNT
 };
@@ -50,6 +54,8 @@ static const struct cli_option options[OPTION_COUNT] = {
         .low = 0.5, .high = 3600, .default_text = "5s"),
     [OPTION_FORCE] = FLAG_ROW(NULL, "--force",
         "in a folder that is no run's: replace a report.html that this program did not write"),
+    [OPTION_METHODS] = FLAG_ROW(NULL, "--methods",
+        "instead of a page print paragraphs for the methods section of a paper: what the run recorded of how it measured"),
     [OPTION_AS_ROOT] = FLAG_ROW(NULL, "--as-root", "under sudo, stay root"),
 };
 
@@ -127,6 +133,44 @@ static int follow(const struct cli_call *call, const char *dir, struct report_op
     return number ? 128 + number : how->life == RUN_LIFE_DIED ? CLI_SOME_FAILED : CLI_OK;
 }
 
+static int print_methods(const char *dir)
+{
+    struct err err = {0};
+    AUTO(results_fini) struct results results = {0};
+    struct records_report records = {0};
+    enum lock_seen seen = lock_look(dir);
+    AUTO_CLOSE int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    struct stat st;
+    if (fd < 0 || fstatat(fd, "run.db", &st, AT_SYMLINK_NOFOLLOW) != 0)
+        return cli_failed(CLI_BROKEN, (err_set(&err, "%s: --methods takes a run of this program: there is no run.db", dir), &err));
+    json_t *json = results_read_json(dir, &err);
+    if (!json || !results_read(dir, &results, &err)) {
+        json_decref(json);
+        return cli_failed(CLI_BROKEN, &err);
+    }
+    records_verify(dir, &records, NULL); /* the state says it */
+    AUTO_FREE char *folder = realpath(dir, NULL);
+    const char *name = folder ? strrchr(folder, '/') : NULL;
+    json_t *machine = report_machine_read(fd);
+    struct methods_input input = {.results = &results, .run = json, .machine = machine, .records = &records,
+                                  .folder = name ? name + 1 : dir, .life = run_life_of(json, seen)};
+    AUTO_TEXT struct text text = {0};
+    methods_text(&input, &text);
+    text_fini(&records.changed);
+    json_decref(machine);
+    json_decref(json);
+    return message_print(&text) ? CLI_OK : CLI_BROKEN;
+}
+
+/* The first option that is given and is for a page; NULL: none. */
+static const char *page_option(const struct cli_value *values)
+{
+    for (size_t i = 0; i < OPTION_METHODS; i++)
+        if (values[i].given)
+            return options[i].long_name;
+    return NULL;
+}
+
 static int run(const struct cli_call *call)
 {
     struct err err = {0};
@@ -144,7 +188,11 @@ static int run(const struct cli_call *call)
         return cli_usage_error(call->command, "--snapshots does not go with --follow: it is for a run that has ended");
     if (!reading_carbon(&values[OPTION_CARBON], &how.carbon_g_per_kwh, &err))
         return cli_usage_error(call->command, "%s", err.text);
+    if (values[OPTION_METHODS].given && page_option(values))
+        return cli_usage_error(call->command, "%s does not go with --methods, which writes no page", page_option(values));
     AUTO_FREE char *dir = run_folder_named(call->operands.items[0], &err);
+    if (dir && values[OPTION_METHODS].given)
+        return print_methods(dir);
     if (!dir || !write_once(call, dir, &how, &err))
         return cli_failed(CLI_BROKEN, &err);
     message_printf("%s%s\n", how.file ? how.file : dir, how.file ? "" : "/report.html");
@@ -152,7 +200,7 @@ static int run(const struct cli_call *call)
 }
 
 static const char *const usage[] = {"report DIR [-o FILE] [options]",
-                                    "report --follow DIR [--every DURATION] [options]", NULL};
+                                    "report --follow DIR [--every DURATION] [options]", "report --methods DIR", NULL};
 
 static const char *const description[] = {
     "Writes a run as one HTML file that needs no network and no other file: how many experiments passed all checks, "
@@ -164,9 +212,11 @@ static const char *const description[] = {
     "'run' writes it when it ends. With --follow the page of a run that is under way is written anew every 5 s "
     "(--every) until the run ends or Ctrl-C is pressed, and reloads itself in the browser; where the run's program "
     "has died, that is said.",
+    "--methods prints the run in words for a paper: hardware, sensors, uncertainty, containment, checks, pauses, outcomes, verdicts and "
+    "energies, each as the run recorded it. A paragraph is one line. What is not recorded is said to be so.",
     NULL};
 
-static const char *const exits[] = {"0",   "written",
+static const char *const exits[] = {"0",   "written, or printed",
                                     "1",   "with --follow: the run is not finished, and its program has died",
                                     "2",   "a mistake on the command line",
                                     "3",   "the folder cannot be read, or the page cannot be written",
@@ -180,6 +230,8 @@ static const char *const examples[] = {
     "write the page in Chinese to another file",
     "report --follow latest",
     "keep the page of the run that is under way up to date",
+    "report --methods latest",
+    "print the paragraphs for a paper",
     NULL,
 };
 

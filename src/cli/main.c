@@ -5,6 +5,8 @@
 #include "session/message.h"
 #include "cli/texts.h"
 #include "plan/config/problem.h"
+#include "plan/config/registry.h"
+#include "plan/config/settings.h"
 #include "tare_build.h"
 
 #include <errno.h>
@@ -124,7 +126,16 @@ static bool completion_of(const char *shell, struct text *out)
     return false;
 }
 
-/* What packages and the build ask for. */
+static bool schema_of(const char *file, struct text *out)
+{
+    json_t *schema = strcmp(file, "settings") == 0 ? settings_schema() : strcmp(file, "registry") == 0 ? registry_schema() : NULL;
+    if (schema)
+        json_print_pretty(schema, out);
+    json_decref(schema);
+    return schema;
+}
+
+/* What packages, editors and the build ask for. */
 static int print_generated(const char *what, const char *which)
 {
     AUTO_TEXT struct text text = {0};
@@ -137,8 +148,11 @@ static int print_generated(const char *what, const char *which)
         return print(&text);
     if (strcmp(what, "--reference") == 0 && which && reference_page(which, &text))
         return print(&text);
+    if (strcmp(what, "--schema") == 0 && which && schema_of(which, &text))
+        return message_print_exact(&text) ? CLI_OK : CLI_BROKEN;
     const char *takes = strcmp(what, "--man") == 0          ? "a command"
                         : strcmp(what, "--completion") == 0 ? "bash, zsh or fish"
+                        : strcmp(what, "--schema") == 0     ? "settings or registry"
                                                             : reference_names;
     cli_error("%s takes %s%s%s", what, takes, which ? ", not " : "", which ? which : "");
     return CLI_USAGE;
@@ -146,7 +160,8 @@ static int print_generated(const char *what, const char *which)
 
 static bool asks_generated(const char *word)
 {
-    return strcmp(word, "--man") == 0 || strcmp(word, "--completion") == 0 || strcmp(word, "--reference") == 0;
+    return strcmp(word, "--man") == 0 || strcmp(word, "--completion") == 0 || strcmp(word, "--reference") == 0 ||
+           strcmp(word, "--schema") == 0;
 }
 
 static int dispatch(size_t count, char **args)

@@ -124,6 +124,7 @@ static void program_page(struct text *out)
     add_option(out, "--reference PAGE",
                "print a page of the reference in Markdown, made from the rows by which the program reads what it is given: "
                "options, settings-keys, registry-keys or evidence-kinds.");
+    add_option(out, "--schema FILE", "print the JSON Schema (draft 2020-12) of the settings or of the registry, for editors.");
     text_add(out, ".SH ENVIRONMENT\n");
     for (size_t i = 0; i < sizeof environment / sizeof *environment; i++)
         add_option(out, environment[i].name, environment[i].meaning);

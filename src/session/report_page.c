@@ -15,8 +15,7 @@
 
 enum { MACHINE_MAX_BYTES = 16 << 20 };
 
-/* Without it the page lacks a line. */
-static json_t *read_machine(int dir)
+json_t *report_machine_read(int dir)
 {
     struct err err = {0};
     struct json_doc doc = {0};
@@ -104,7 +103,7 @@ bool report_page_write(const json_t *run, const char *run_dir, const struct repo
         openat(how->dir ? *how->dir : AT_FDCWD, how->dir ? "." : run_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (dir < 0)
         return err_sys(err, "open %s", run_dir);
-    json_t *machine = read_machine(dir), *effects = how->dataset ? effects_of(how->dataset) : read_effects(dir);
+    json_t *machine = report_machine_read(dir), *effects = how->dataset ? effects_of(how->dataset) : read_effects(dir);
     struct page_options options = {.language = how->language,
                                    .folder = name,
                                    .way = way,

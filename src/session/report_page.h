@@ -26,6 +26,9 @@ struct report_options {
  * run's other files stay as they are. */
 bool report_page_write(const json_t *run, const char *run_dir, const struct report_options *how, struct err *err);
 
+/* machine.json in the run's folder, open; a new reference. NULL: there is none that can be read; the page then lacks a line. */
+json_t *report_machine_read(int dir);
+
 /* What LC_ALL, LC_MESSAGES or LANG ask for, as far as there is a page in it: "zh" or "en". */
 const char *report_page_language(void);
 

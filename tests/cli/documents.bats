@@ -11,17 +11,30 @@ import os, re, sys
 root = sys.argv[1]
 def anchors(path):
     text = re.sub(r"```.*?```", "", open(path, encoding="utf-8").read(), flags=re.S)
-    found = set()
+    found = set(re.findall(r"<a (?:id|name)=.([\w-]+)", text))
     for heading in re.findall(r"^#+ (.*)$", text, re.M):
         plain = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading).replace("`", "").replace("*", "")
-        found.add(re.sub(r"[^\w\- ]", "", plain.lower()).replace(" ", "-"))
+        anchor = name = re.sub(r"[^\w\- ]", "", plain.lower()).replace(" ", "-")
+        count = 0
+        while anchor in found:  # as GitHub numbers headings of the same name
+            count += 1
+            anchor = f"{name}-{count}"
+        found.add(anchor)
     return found
-wrong = []
+wrong, seen = [], 0
 for page in sys.stdin.read().split():
     text = open(os.path.join(root, page), encoding="utf-8").read()
     text = re.sub(r"```.*?```", "", text, flags=re.S)
-    for target in re.findall(r"\]\(([^)\s]+)\)", text):
-        if "://" in target:
+    text = re.sub(r"`[^`\n]*`", "", text)
+    # [text](target), [text](target "title"), [name]: target, and what is written in HTML.
+    targets = re.findall(r"\]\(<?([^)\s>]+)>?(?:\s+\"[^\"]*\")?\)", text) + re.findall(r"^\[[^\]]+\]:\s*(\S+)", text, re.M)
+    targets += re.findall(r"(?:href|src)=\"([^\"]+)\"", text)
+    seen += len(targets)
+    for target in targets:
+        if "://" in target or target.startswith("mailto:"):
+            continue
+        if target.startswith("/"):
+            wrong.append((page, target, "not relative"))
             continue
         name, _, anchor = target.partition("#")
         path = os.path.normpath(os.path.join(root, os.path.dirname(page), name)) if name else os.path.join(root, page)
@@ -30,7 +43,7 @@ for page in sys.stdin.read().split():
         elif anchor and path.endswith(".md") and anchor not in anchors(path):
             wrong.append((page, target, "no such heading"))
 print(*wrong, sep="\n")
-sys.exit(bool(wrong))' "$ROOT"
+sys.exit(bool(wrong) or seen < 30)' "$ROOT"
 }
 
 @test "every file that a comment or a document names is there" {
@@ -121,7 +134,7 @@ for page in sys.stdin.read().split():
         continue  # of older versions too
     text = open(os.path.join(root, page), encoding="utf-8").read()
     # Lines of blocks, with or without a prompt, and what stands in backticks.
-    blocks = re.findall(r"```(?:sh)?\n(.*?)```", text, re.S)
+    blocks = re.findall(r"```(?:sh|console)?\n(.*?)```", text, re.S)
     lines = [line.split(" #")[0] for block in blocks for line in block.splitlines()]
     lines += re.findall(r"`([^`\n]+)`", re.sub(r"```.*?```", "", text, flags=re.S))
     for line in lines:
@@ -179,4 +192,36 @@ english, chinese = parts("README.md"), parts("README.zh.md")
 for key in english:
     assert english[key] == chinese[key], (key, english[key], chinese[key])
 END
+}
+
+@test "the documents build as a website that loads nothing from elsewhere" {
+    command -v mkdocs > /dev/null || skip "mkdocs is not installed (tools/setup.sh docs)"
+    (cd "$ROOT" && timeout 120 mkdocs build --strict --quiet --site-dir "$WORK/site") > said 2>&1 || { cat said; return 1; }
+    python3 - "$ROOT" site <<'END_OF_CHECK'
+import glob, os, re, sys
+root, site = sys.argv[1:]
+html = {os.path.relpath(path, site): open(path, encoding="utf-8").read() for path in glob.glob(site + "/**/*.html", recursive=True)}
+# Every page, and in the menu.
+for page in glob.glob(root + "/docs/**/*.md", recursive=True) + [root + "/README.md"]:
+    made = re.sub(r"(?:README|index)\.md$", "index.md", os.path.relpath(page, root))[:-3] + ".html"
+    assert made in html, made
+    assert re.search(rf"href=\"(?:{re.escape(made)}|\.)\"", html["index.html"]), f"{made} is not in the menu"
+for path, text in html.items():
+    for tag in re.findall(r"<(?:script|link|img|iframe)\b[^>]*>", text):
+        assert not re.search(r"(?:src|href)=\"(?:https?:)?//", tag), (path, tag)
+    # What is a list or a table on GitHub is one here.
+    assert not re.search(r"<p>\| [^<]*\|\n", text), path
+    assert "&lt;!--" not in text, path
+# Anchors too, which --strict leaves alone.
+anchors = {path: set(re.findall(r"\bid=\"([^\"]+)\"", text)) for path, text in html.items()}
+seen = 0
+for path, text in html.items():
+    for target, anchor in re.findall(r"href=\"([^\"#:]*)#([^\"]+)\"", text):
+        to = os.path.normpath(os.path.join(os.path.dirname(path), target)) if target else path
+        if to in anchors and target != "#":
+            seen += 1
+            assert anchor in anchors[to], (path, target, anchor)
+assert seen > 50, seen
+assert os.path.exists(site + "/search/search_index.json")
+END_OF_CHECK
 }

@@ -41,6 +41,7 @@ struct field {
     double low, high;
     const char *const *names; /* NULL-terminated */
     const char *expected;     /* FIELD_OTHER */
+    const char *schema;       /* FIELD_OTHER: the same as JSON Schema, with ' for " */
 };
 
 struct field_table {
@@ -72,6 +73,11 @@ bool field_read(const struct source *source, const char *path, const json_t *jso
 
 /* The row of this key, or NULL. */
 const struct field *fields_find(const struct field_table *table, const char *key);
+
+/* Scalars of JSON, and an object of them: for schema. */
+#define FIELD_SCALAR  "{'type': ['number', 'string', 'boolean', 'null']}"
+#define FIELD_SCALARS "{'type': 'object', 'additionalProperties': " FIELD_SCALAR "}"
+#define FIELD_STRING  "{'type': 'string', 'minLength': 1}"
 
 enum unknown_keys {
     UNKNOWN_ARE_ERRORS,
@@ -121,5 +127,19 @@ char *field_expected(const struct field *row);
 
 /* The table in Markdown, a row a line. */
 void fields_describe(const struct field_table *table, struct text *out);
+
+enum { FIELD_OBJECT_TABLES = 5 };
+
+/* An object of a file, whose keys are in one table or in several. */
+struct field_object {
+    const char *name; /* in $defs of the schema; the root's is not used */
+    enum unknown_keys unknown;
+    bool complete; /* a row whose default is "needed" must be there */
+    const struct field_table *tables[FIELD_OBJECT_TABLES]; /* the rest are NULL */
+};
+
+/* All objects of a file, the root first. A schema (draft 2020-12), which is closed but where unknown keys are free; a new reference. */
+json_t *fields_schema(const char *title, const struct field_object *objects, size_t count);
+void fields_describe_all(const struct field_object *objects, size_t count, struct text *out);
 
 #endif

@@ -3,6 +3,7 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "plan/config/registry_repo.h"
+#include "tare_build.h"
 
 #include <string.h>
 #include <strings.h>
@@ -10,7 +11,8 @@
 enum { LONGEST_FILE = 64 << 20 };
 
 static const struct field top_rows[] = {
-    {"models", FIELD_OTHER, .expected = "an object of repositories", .initial = "needed",
+    {"models", FIELD_OTHER, .expected = "an object of repositories",
+     .schema = "{'type': 'object', 'minProperties': 1, 'additionalProperties': {'$ref': '#/$defs/repository'}}", .initial = "needed",
      .help = "a repository's name leads to what is known of it"},
 };
 
@@ -117,8 +119,27 @@ const struct param *repo_seed(const struct repo *repo)
     return NULL;
 }
 
+static const struct field_object objects[] = {
+    {"registry", UNKNOWN_ARE_WARNINGS, true, {&top_table}},
+    {"repository", UNKNOWN_ARE_WARNINGS, true,
+     {&registry_trains_table, &registry_where_table, &registry_rules_table, &registry_command_table, &registry_needs_table}},
+    {"hyperparameter", UNKNOWN_ARE_WARNINGS, true, {&registry_param_table}},
+    {"performance_metrics", UNKNOWN_ARE_WARNINGS, true, {&registry_metrics_table}},
+    {"metric", UNKNOWN_ARE_WARNINGS, true, {&registry_metric_table}},
+    {"mark", UNKNOWN_ARE_WARNINGS, true, {&registry_mark_table}},
+    {"oom_step", UNKNOWN_ARE_WARNINGS, true, {&registry_oom_table}},
+    {"source", UNKNOWN_ARE_WARNINGS, true, {&registry_source_table}},
+    {"data", UNKNOWN_ARE_WARNINGS, true, {&registry_data_table}},
+    {"requires", UNKNOWN_ARE_WARNINGS, true, {&registry_modules_table}},
+    {"smoke", UNKNOWN_ARE_WARNINGS, true, {&registry_smoke_table}},
+};
+
 void registry_describe(struct text *out)
 {
-    fields_describe(&top_table, out);
-    registry_repo_describe(out);
+    fields_describe_all(objects, sizeof objects / sizeof *objects, out);
+}
+
+json_t *registry_schema(void)
+{
+    return fields_schema("Registry of " TARE_NAME, objects, sizeof objects / sizeof *objects);
 }

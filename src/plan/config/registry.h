@@ -159,6 +159,7 @@ void registry_oom_steps_fini(struct registry_oom_step *steps, size_t count); /* 
 
 /* The reference of every key in Markdown. */
 void registry_describe(struct text *out);
+json_t *registry_schema(void); /* JSON Schema of it; a new reference */
 
 const struct repo *registry_find(const struct registry *registry, const char *name);
 const struct param *repo_param(const struct repo *repo, const char *name);

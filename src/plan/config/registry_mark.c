@@ -6,9 +6,13 @@
 #include <stdlib.h>
 
 static const struct field mark_rows[] = {
-    {"start", FIELD_OTHER, .expected = "a regular expression", .initial = "none",
+    {"start", FIELD_OTHER, .expected = "a regular expression",
+     .schema = FIELD_STRING,
+     .initial = "none",
      .help = "of the line that is printed when one begins; its first group is the label"},
-    {"end", FIELD_OTHER, .expected = "a regular expression", .initial = "none",
+    {"end", FIELD_OTHER, .expected = "a regular expression",
+     .schema = FIELD_STRING,
+     .initial = "none",
      .help = "of the line that is printed when one has ended, such as the line with an epoch's results; its first "
              "group is the label"},
 };

@@ -13,12 +13,18 @@ static const double LEAST_FACTOR = 0.001, MOST_FACTOR = 1000;
 static const double WHOLE_LIMIT = 9007199254740992.0;
 
 static const struct field step_rows[] = {
-    {"scale", FIELD_OTHER, .expected = "an object of factors", .initial = "none",
+    {"scale", FIELD_OTHER, .expected = "an object of factors",
+     .schema = "{'type': 'object', 'additionalProperties': {'type': 'number', 'minimum': 0.001, 'maximum': 1000, 'not': {'const': 1}}}",
+     .initial = "none",
      .help = "a hyperparameter's name leads to the factor by which its value is multiplied, such as 0.5; integers "
              "are rounded down"},
-    {"set", FIELD_OTHER, .expected = "an object of values", .initial = "none",
+    {"set", FIELD_OTHER, .expected = "an object of values",
+     .schema = FIELD_SCALARS,
+     .initial = "none",
      .help = "a hyperparameter's name leads to its new value"},
-    {"bounds", FIELD_OTHER, .expected = "an object of [low, high]", .initial = "the range of each hyperparameter",
+    {"bounds", FIELD_OTHER, .expected = "an object of [low, high]",
+     .schema = "{'type': 'object', 'additionalProperties': {'type': 'array', 'minItems': 2, 'maxItems': 2, 'items': {'type': 'number'}}}",
+     .initial = "the range of each hyperparameter",
      .help = "what scaling may lead to; a step that would lead beyond is not taken"},
     {"args", FIELD_LIST, offsetof(struct registry_oom_step, args), .initial = "none",
      .help = "words added to the command, such as [\"--amp\"]"},
@@ -29,7 +35,9 @@ static const struct field step_rows[] = {
 };
 
 static const struct field smoke_rows[] = {
-    {"hyperparameters", FIELD_OTHER, .expected = "an object of values", .initial = "the defaults",
+    {"hyperparameters", FIELD_OTHER, .expected = "an object of values",
+     .schema = FIELD_SCALARS,
+     .initial = "the defaults",
      .help = "a hyperparameter's name leads to the value that makes a start short, such as 1 epoch"},
 };
 

@@ -62,33 +62,55 @@ static const struct field repo_rows[] = {
 };
 
 static const struct field other_rows[] = {
-    {"models", FIELD_OTHER, .expected = "a list of names", .initial = "needed",
+    {"models", FIELD_OTHER, .expected = "a list of names",
+     .schema = "{'type': 'array', 'minItems': 1, 'maxItems': 10000, 'uniqueItems': true, 'items': " FIELD_STRING "}",
+     .initial = "needed",
      .help = "the models the repository trains"},
-    {"supported_hyperparams", FIELD_OTHER, .expected = "an object of hyperparameters", .initial = "none",
+    {"supported_hyperparams", FIELD_OTHER, .expected = "an object of hyperparameters",
+     .schema = "{'type': 'object', 'additionalProperties': {'$ref': '#/$defs/hyperparameter'}}",
+     .initial = "none",
      .help = "what can be set and mutated, in the order of the command line"},
-    {"required_args", FIELD_OTHER, .expected = "an object of strings or lists of strings", .initial = "none",
+    {"required_args", FIELD_OTHER, .expected = "an object of strings or lists of strings",
+     .schema = "{'type': 'object', 'additionalProperties': {'anyOf': [{'type': 'string'}, {'type': 'array', 'items': {'type': 'string'}}]}}",
+     .initial = "none",
      .help = "words that every command gets; a string is split at blanks; the names are free"},
-    {"performance_metrics", FIELD_OTHER, .expected = "an object", .initial = "none",
+    {"performance_metrics", FIELD_OTHER, .expected = "an object",
+     .schema = "{'$ref': '#/$defs/performance_metrics'}",
+     .initial = "none",
      .help = "numbers to take from the output"},
-    {"marks", FIELD_OTHER, .expected = "an object of regular expressions or objects", .initial = "none",
+    {"marks", FIELD_OTHER, .expected = "an object of regular expressions or objects",
+     .schema = "{'type': 'object', 'additionalProperties': {'anyOf': [" FIELD_STRING ", {'$ref': '#/$defs/mark'}]}}",
+     .initial = "none",
      .help = "lines that part a training into epochs: a mark's name leads to the pattern of the line that begins "
              "one, or to an object with start and end"},
-    {"oom_steps", FIELD_OTHER, .expected = "a list of steps", .initial = "none: no retry when the GPU is too small",
+    {"oom_steps", FIELD_OTHER, .expected = "a list of steps",
+     .schema = "{'type': 'array', 'maxItems': 20, 'items': {'$ref': '#/$defs/oom_step'}}",
+     .initial = "none: no retry when the GPU is too small",
      .help = "what a retry may change after the GPU's memory ran out, in this order; see docs/reference/running.md"},
 };
 
 static const struct field needs_rows[] = {
-    {"source", FIELD_OTHER, .expected = "an object", .initial = "not said", .help = "where the repository comes from"},
-    {"data", FIELD_OTHER, .expected = "a list of objects", .initial = "none",
+    {"source", FIELD_OTHER, .expected = "an object",
+     .schema = "{'$ref': '#/$defs/source'}",
+     .initial = "not said", .help = "where the repository comes from"},
+    {"data", FIELD_OTHER, .expected = "a list of objects",
+     .schema = "{'type': 'array', 'maxItems': 1000, 'items': {'$ref': '#/$defs/data'}}",
+     .initial = "none",
      .help = "files and folders that a training reads"},
-    {"requires", FIELD_OTHER, .expected = "a list of objects", .initial = "none",
+    {"requires", FIELD_OTHER, .expected = "a list of objects",
+     .schema = "{'type': 'array', 'maxItems': 1000, 'items': {'$ref': '#/$defs/requires'}}",
+     .initial = "none",
      .help = "Python modules that a training imports"},
-    {"smoke", FIELD_OTHER, .expected = "an object", .initial = "none",
+    {"smoke", FIELD_OTHER, .expected = "an object",
+     .schema = "{'$ref': '#/$defs/smoke'}",
+     .initial = "none",
      .help = "what makes the short start of `list --check=run` short"},
 };
 
 static const struct field metrics_rows[] = {
-    {"log_patterns", FIELD_OTHER, .expected = "an object of regular expressions", .initial = "none",
+    {"log_patterns", FIELD_OTHER, .expected = "an object of regular expressions",
+     .schema = "{'type': 'object', 'additionalProperties': {'anyOf': [" FIELD_STRING ", {'$ref': '#/$defs/metric'}]}}",
+     .initial = "none",
      .help = "a metric's name leads to a pattern; the last match counts, its first group or else all of it"},
 };
 
@@ -99,18 +121,18 @@ struct metric_row {
 };
 
 static const struct field metric_rows[] = {
-    {"pattern", FIELD_TEXT, offsetof(struct metric_row, pattern), .initial = "required",
+    {"pattern", FIELD_TEXT, offsetof(struct metric_row, pattern), .initial = "needed",
      .help = "the regular expression"},
     {"goal", FIELD_NAME, offsetof(struct metric_row, goal), .names = goal_names, .initial = "what its name says",
      .help = "whether less or more of the metric is better"},
 };
 
-static const struct field_table row_table = FIELD_TABLE("An entry of `models`: where, and what success is", row_rows);
-static const struct field_table repo_table = FIELD_TABLE("An entry of `models`: the command", repo_rows);
-static const struct field_table other_table = FIELD_TABLE("An entry of `models`: what it trains", other_rows);
-static const struct field_table needs_table = FIELD_TABLE("An entry of `models`: what a machine must have", needs_rows);
-static const struct field_table metrics_table = FIELD_TABLE("`performance_metrics`", metrics_rows);
-static const struct field_table metric_table = FIELD_TABLE("A metric of `log_patterns`", metric_rows);
+const struct field_table registry_where_table = FIELD_TABLE("An entry of `models`: where, and what success is", row_rows);
+const struct field_table registry_command_table = FIELD_TABLE("An entry of `models`: the command", repo_rows);
+const struct field_table registry_trains_table = FIELD_TABLE("An entry of `models`: what it trains", other_rows);
+const struct field_table registry_needs_table = FIELD_TABLE("An entry of `models`: what a machine must have", needs_rows);
+const struct field_table registry_metrics_table = FIELD_TABLE("`performance_metrics`", metrics_rows);
+const struct field_table registry_metric_table = FIELD_TABLE("A metric of `log_patterns`", metric_rows);
 
 enum {
     ROW_ROWS = sizeof row_rows / sizeof *row_rows,
@@ -264,8 +286,8 @@ static void read_metric(const struct source *source, const char *path, const cha
     struct metric_row row = {.goal = -1};
     AUTO_FREE char *inside = NULL;
     if (json_is_object(json)) {
-        fields_check_keys(source, path, json, &metric_table, UNKNOWN_ARE_WARNINGS, NULL);
-        fields_read(source, path, json, &metric_table, &row);
+        fields_check_keys(source, path, json, &registry_metric_table, UNKNOWN_ARE_WARNINGS, NULL);
+        fields_read(source, path, json, &registry_metric_table, &row);
         inside = json_path_key(path, "pattern");
         if (!json_get(json, "pattern"))
             problems_add(source->problems, SEVERITY_ERROR, source->doc, path, "'%s': 'pattern' is missing", name);
@@ -288,7 +310,7 @@ static void read_metrics(const struct source *source, const char *path, const js
     const json_t *metrics = field_object(source, path, json, "performance_metrics", &metrics_path);
     if (!metrics)
         return;
-    fields_check_keys(source, metrics_path, metrics, &metrics_table, UNKNOWN_ARE_WARNINGS, NULL);
+    fields_check_keys(source, metrics_path, metrics, &registry_metrics_table, UNKNOWN_ARE_WARNINGS, NULL);
     AUTO_FREE char *patterns_path = NULL;
     const json_t *patterns = field_object(source, metrics_path, metrics, "log_patterns", &patterns_path);
     if (!patterns)
@@ -325,8 +347,8 @@ static void read_rows(const struct source *source, const char *path, const char 
                       struct repo *out)
 {
     struct row row = {0};
-    fields_read(source, path, json, &row_table, &row);
-    fields_read(source, path, json, &repo_table, out);
+    fields_read(source, path, json, &registry_where_table, &row);
+    fields_read(source, path, json, &registry_command_table, out);
     out->exit_code_required = row.exit_code == 0;
     find_folders(folder, &row, out);
     out->located = row.path && out->train_script;
@@ -389,14 +411,4 @@ void registry_repo_fini(struct repo *repo)
     registry_oom_step_fini(&repo->smoke);
     registry_needs_fini(repo);
     registry_rules_fini(repo);
-}
-
-void registry_repo_describe(struct text *out)
-{
-    const struct field_table *const tables[] = {
-        &other_table,           &row_table,           &registry_rules_table,  &repo_table,          &needs_table,
-        &registry_param_table,  &metrics_table,       &metric_table,          &registry_mark_table, &registry_oom_table,
-        &registry_source_table, &registry_data_table, &registry_modules_table, &registry_smoke_table};
-    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
-        fields_describe(tables[i], out);
 }

@@ -21,7 +21,8 @@ void registry_rules_fini(struct repo *repo);
 void registry_check_model(const struct source *source, const char *path, const char *key, const char *model,
                           const struct repo *repo);
 
-void registry_repo_describe(struct text *out);
+extern const struct field_table registry_trains_table, registry_where_table, registry_command_table, registry_needs_table,
+    registry_metrics_table, registry_metric_table;
 
 /* registry_mark: "marks" of a repository. (registry_mark.c) */
 

@@ -18,10 +18,12 @@ static const struct {
 static const struct field rows[] = {
     {"metrics", FIELD_OTHER,
      .expected = "\"any\", \"required\" or \"optional\", or an object that leads from models to one of these",
+     .schema = "{'anyOf': [{'enum': ['any', 'required', 'optional']}, {'type': 'object', 'additionalProperties': {'enum': ['any', 'required', 'optional']}}]}",
      .initial = "any",
      .help = "which of `log_patterns` must have matched for a success: any: at least one, where there are any; "
              "required: all; optional: none"},
     {"fail_on", FIELD_OTHER, .expected = "a list of \"shell_message\", \"oom_kill\" and \"member_signal\"",
+     .schema = "{'type': 'array', 'items': {'enum': ['shell_message', 'oom_kill', 'member_signal']}}",
      .initial = "all three",
      .help = "what fails a training that exits with 0: a shell's line that a signal ended a program of it; a kill "
              "for want of memory in its cgroup; an orphan of it that a signal ended"},

@@ -2,6 +2,7 @@
 
 #include "base/mem.h"
 #include "plan/config/settings_entry.h"
+#include "tare_build.h"
 
 #include <string.h>
 
@@ -49,8 +50,10 @@ static const struct field top_rows[] = {
      .initial = "`models_config.json` or `registry.json`, where one is found",
      .help = "the registry, relative to the settings file, then to the working folder; --config goes over it"},
     {"experiments", FIELD_OTHER, .expected = "a list of objects", .initial = "needed",
+     .schema = "{'type': 'array', 'minItems': 1, 'items': {'$ref': '#/$defs/entry'}}",
      .help = "what to run, in this order"},
-    {"tare", FIELD_OTHER, .expected = "an object", .initial = "none", .help = "what the study's format does not have"},
+    {"tare", FIELD_OTHER, .expected = "an object", .schema = "{'$ref': '#/$defs/tare'}", .initial = "none",
+     .help = "what the study's format does not have"},
 };
 
 static const struct field_table top_table = FIELD_TABLE("The top of the file", top_rows);
@@ -219,13 +222,29 @@ bool mode_from_name(const char *name, enum mode *out)
     return name && mode < MODE_PARALLEL;
 }
 
+/* An entry may be a comment, and one of mode parallel names no model: none of its keys is needed always. */
+static const struct field_object objects[] = {
+    {"settings", UNKNOWN_ARE_FREE, true, {&top_table}},
+    {"entry", UNKNOWN_ARE_FREE, false, {&settings_entry_table}},
+    {"foreground", UNKNOWN_ARE_FREE, true, {&settings_foreground_table}},
+    {"background", UNKNOWN_ARE_FREE, true, {&settings_background_table}},
+    {"tare", UNKNOWN_ARE_ERRORS, true, {&settings_tare_table}},
+    {"timing", UNKNOWN_ARE_ERRORS, true, {&settings_timing_table}},
+    {"parallel", UNKNOWN_ARE_ERRORS, true, {&settings_parallel_table}},
+    {"preflight", UNKNOWN_ARE_ERRORS, true, {&settings_preflight_table}},
+    {"cooldown", UNKNOWN_ARE_ERRORS, true, {&settings_cooldown_table}},
+    {"limits", UNKNOWN_ARE_ERRORS, true, {&settings_limits_table}},
+    {"private", UNKNOWN_ARE_ERRORS, true, {&settings_private_table}},
+};
+
 void settings_describe(struct text *out)
 {
-    const struct field_table *const tables[] = {&top_table, &settings_entry_table, &settings_foreground_table,
-                                                &settings_background_table};
-    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
-        fields_describe(tables[i], out);
-    settings_tare_describe(out);
+    fields_describe_all(objects, sizeof objects / sizeof *objects, out);
+}
+
+json_t *settings_schema(void)
+{
+    return fields_schema("Settings of " TARE_NAME, objects, sizeof objects / sizeof *objects);
 }
 
 /* The settings file that says the same as the flags. A flag that is no UTF-8 cannot stand in JSON: it is left out here.

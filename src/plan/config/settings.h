@@ -200,6 +200,7 @@ void settings_fini(struct settings *settings);
 
 /* The reference of every key in Markdown: a heading and a table an object. */
 void settings_describe(struct text *out);
+json_t *settings_schema(void); /* JSON Schema of it; a new reference */
 
 /* What holds where nothing is said of it. */
 extern const struct parallel_timing parallel_timing_default;

@@ -36,6 +36,8 @@ enum { UNSAID = -1 };
 
 #define SETTINGS_SEEDS_ROW(fallback)                                                                                   \
     {"seeds", FIELD_OTHER, .expected = "an integer from 1 to 1000000, or a list of integers", .initial = fallback,     \
+     .schema = "{'anyOf': [{'type': 'integer', 'minimum': 1, 'maximum': 1000000}, "                                    \
+               "{'type': 'array', 'items': {'type': 'integer'}, 'minItems': 1, 'maxItems': 10000}]}",                  \
      .help = "replicates: each combination is run with each of these values of the model's `seed` "                    \
              "(or `random_seed`, `manual_seed`); 5: 1 to 5"}
 
@@ -91,7 +93,7 @@ void settings_set_defaults(struct settings *settings);
 /* root: the settings' object, with the key "tare" or without. */
 void settings_read_tare(const struct source *source, const json_t *root, struct settings *settings);
 
-/* Its part of the reference. */
-void settings_tare_describe(struct text *out);
+extern const struct field_table settings_tare_table, settings_timing_table, settings_parallel_table, settings_preflight_table,
+    settings_cooldown_table, settings_limits_table, settings_private_table;
 
 #endif

@@ -8,23 +8,33 @@ static const char *const job_modes[] = {"mutation", "nonparallel", "default", "g
 static const char *const entry_modes[] = {"mutation", "nonparallel", "default", "grid", "list", "parallel", NULL};
 
 #define JOB_ROWS                                                                                                       \
-    {"repo", FIELD_OTHER, .expected = "a string", .initial = "needed", .help = "a repository of the registry"},        \
-    {"model", FIELD_OTHER, .expected = "a string", .initial = "needed", .help = "one of the repository's models"}
+    {"repo", FIELD_OTHER, .expected = "a string", .schema = FIELD_STRING, .initial = "needed",                         \
+     .help = "a repository of the registry"},                                                                          \
+    {"model", FIELD_OTHER, .expected = "a string", .schema = FIELD_STRING, .initial = "needed",                        \
+     .help = "one of the repository's models"}
 
 #define FIXED_VALUES "fixed values; a hyperparameter not named here keeps its default, one that is also mutated is mutated"
 
-#define HYPERPARAMETERS_ROW(meaning)                                                                                   \
-    {"hyperparameters", FIELD_OTHER, .expected = "an object of numbers, strings, true, false or null",                 \
+/* A list of values is an axis, a list of objects the points. */
+#define SPACE_SCHEMA                                                                                                   \
+    "{'anyOf': [{'type': 'object', 'additionalProperties': {'anyOf': [" FIELD_SCALAR ", "                              \
+    "{'type': 'array', 'minItems': 1, 'items': " FIELD_SCALAR "}]}}, "                                                 \
+    "{'type': 'array', 'minItems': 1, 'items': " FIELD_SCALARS "}]}"
+#define NAMES_SCHEMA "{'anyOf': [" FIELD_STRING ", {'type': 'array', 'minItems': 1, 'items': " FIELD_STRING "}]}"
+
+#define HYPERPARAMETERS_ROW(form, meaning)                                                                             \
+    {"hyperparameters", FIELD_OTHER, .expected = "an object of numbers, strings, true, false or null", .schema = form, \
      .initial = "the registry's defaults", .help = meaning}
 
 #define SPACE_HYPERPARAMETERS_ROW                                                                                      \
-    HYPERPARAMETERS_ROW(FIXED_VALUES "; mode grid: a list of values is an axis; "                                      \
+    HYPERPARAMETERS_ROW(SPACE_SCHEMA, FIXED_VALUES "; mode grid: a list of values is an axis; "                                      \
                                      "mode list: a list of such objects, each a point")
 
 #define MUTATE_ROWS                                                                                                    \
-    {"mutate", FIELD_OTHER, .expected = "\"all\", a name, or a list of names", .initial = "all",                       \
+    {"mutate", FIELD_OTHER, .expected = "\"all\", a name, or a list of names", .schema = NAMES_SCHEMA, .initial = "all",                       \
      .help = "mode mutation: the hyperparameters that get new values; \"a,b\" is two names"},                          \
-    {"mutate_params", FIELD_OTHER, .expected = "as mutate", .initial = "all", .help = "another name for mutate"}
+    {"mutate_params", FIELD_OTHER, .expected = "as mutate", .schema = NAMES_SCHEMA, .initial = "all",                  \
+     .help = "another name for mutate"}
 
 #define RUNS_ROW(fallback)                                                                                             \
     {"runs_per_config", FIELD_INT, offsetof(struct level, runs), .high = 1000000, .initial = fallback,                 \
@@ -43,9 +53,11 @@ static const struct field entry_rows[] = {
     MODE_ROW(entry_modes, "the file's mode", "what the entry does; nonparallel is another name for mutation"),
     MUTATE_ROWS,
     SPACE_HYPERPARAMETERS_ROW,
-    {"foreground", FIELD_OTHER, .expected = "an object", .initial = "needed in mode parallel",
+    {"foreground", FIELD_OTHER, .expected = "an object", .schema = "{'$ref': '#/$defs/foreground'}",
+     .initial = "needed in mode parallel",
      .help = "the training that is measured"},
-    {"background", FIELD_OTHER, .expected = "an object", .initial = "needed in mode parallel",
+    {"background", FIELD_OTHER, .expected = "an object", .schema = "{'$ref': '#/$defs/background'}",
+     .initial = "needed in mode parallel",
      .help = "the training that loads the GPU meanwhile, started again until the foreground is done"},
     RUNS_ROW("the foreground's, else the file's"),
     SETTINGS_SEEDS_ROW("the file's"),
@@ -81,7 +93,7 @@ static const struct field background_rows[] = {
     JOB_ROWS,
     MODE_ROW(background_modes, "default",
              "a background is never mutated: anything but default is ignored with a warning"),
-    HYPERPARAMETERS_ROW(FIXED_VALUES),
+    HYPERPARAMETERS_ROW(FIELD_SCALARS, FIXED_VALUES),
     GPU_LIMIT_ROW("the entry's"),
 };
 

@@ -15,16 +15,17 @@ const char *const isolations[] = {[ISOLATION_SHARED] = "shared", [ISOLATION_EXCL
 const char *const cpu_sets_modes[] = {[CPU_SETS_NEAR] = "near", [CPU_SETS_NONE] = "none", NULL};
 
 static const struct field tare_rows[] = {
-    {"timing", FIELD_OTHER, .expected = "an object", .initial = "see below", .help = "pauses between trainings"},
-    {"parallel", FIELD_OTHER, .expected = "an object", .initial = "see below",
+    {"timing", FIELD_OTHER, .expected = "an object", .schema = "{'$ref': '#/$defs/timing'}", .initial = "see below", .help = "pauses between trainings"},
+    {"parallel", FIELD_OTHER, .expected = "an object", .schema = "{'$ref': '#/$defs/parallel'}", .initial = "see below",
      .help = "the background of parallel experiments"},
-    {"preflight", FIELD_OTHER, .expected = "an object", .initial = "see below",
+    {"preflight", FIELD_OTHER, .expected = "an object", .schema = "{'$ref': '#/$defs/preflight'}", .initial = "see below",
      .help = "what a GPU must be like before a training begins"},
-    {"cooldown", FIELD_OTHER, .expected = "an object", .initial = "see below",
+    {"cooldown", FIELD_OTHER, .expected = "an object", .schema = "{'$ref': '#/$defs/cooldown'}", .initial = "see below",
      .help = "how long the pauses are on a GPU"},
     {"gpus", FIELD_TEXT, offsetof(struct settings, pool.gpus), .initial = "those that the trainings would see",
      .help = "the GPUs of the run: all, none, or numbers and UUIDs by commas; --gpus goes over it"},
-    {"gpus_per_experiment", FIELD_OTHER, .expected = "an integer from 1, or \"all\"", .initial = "1",
+    {"gpus_per_experiment", FIELD_OTHER, .expected = "an integer from 1, or \"all\"",
+     .schema = "{'anyOf': [{'type': 'integer', 'minimum': 1, 'maximum': 1024}, {'const': 'all'}]}", .initial = "1",
      .help = "how many GPUs an experiment gets; with more of them several experiments run at the same time"},
     {"isolation", FIELD_NAME, offsetof(struct settings, pool.isolation), .names = isolations, .initial = "shared",
      .help = "shared: experiments on other GPUs go on meanwhile; exclusive: each is alone on the machine"},
@@ -52,8 +53,8 @@ static const struct field tare_rows[] = {
     {"hang_after", FIELD_DURATION, offsetof(struct settings, limits.hang_s), .initial = "0",
      .help = "a training that for so long prints no line and uses neither GPU nor CPU is hung: its stack is kept, "
              "and it is ended; 0: never"},
-    {"limits", FIELD_OTHER, .expected = "an object", .initial = "none", .help = "what one training may use"},
-    {"private", FIELD_OTHER, .expected = "an object", .initial = "none",
+    {"limits", FIELD_OTHER, .expected = "an object", .schema = "{'$ref': '#/$defs/limits'}", .initial = "none", .help = "what one training may use"},
+    {"private", FIELD_OTHER, .expected = "an object", .schema = "{'$ref': '#/$defs/private'}", .initial = "none",
      .help = "what a training does not share with the machine, and what is gone with it; needs a pid namespace"},
     {"environment", FIELD_NAMES_TO_TEXTS, offsetof(struct settings, environment), .initial = "none",
      .help = "environment variables of every training"},
@@ -126,13 +127,13 @@ static const struct field private_rows[] = {
      .help = "an empty /tmp of its own, in memory; not where the run's folder or the training's is below /tmp"},
 };
 
-static const struct field_table tare_table = FIELD_TABLE("`tare`", tare_rows);
-static const struct field_table timing_table = FIELD_TABLE("`tare.timing`", timing_rows);
-static const struct field_table parallel_table = FIELD_TABLE("`tare.parallel`", parallel_rows);
-static const struct field_table preflight_table = FIELD_TABLE("`tare.preflight`", preflight_rows);
-static const struct field_table cooldown_table = FIELD_TABLE("`tare.cooldown`", cooldown_rows);
-static const struct field_table limits_table = FIELD_TABLE("`tare.limits`", limits_rows);
-static const struct field_table private_table = FIELD_TABLE("`tare.private`", private_rows);
+const struct field_table settings_tare_table = FIELD_TABLE("`tare`", tare_rows);
+const struct field_table settings_timing_table = FIELD_TABLE("`tare.timing`", timing_rows);
+const struct field_table settings_parallel_table = FIELD_TABLE("`tare.parallel`", parallel_rows);
+const struct field_table settings_preflight_table = FIELD_TABLE("`tare.preflight`", preflight_rows);
+const struct field_table settings_cooldown_table = FIELD_TABLE("`tare.cooldown`", cooldown_rows);
+const struct field_table settings_limits_table = FIELD_TABLE("`tare.limits`", limits_rows);
+const struct field_table settings_private_table = FIELD_TABLE("`tare.private`", private_rows);
 
 const struct parallel_timing parallel_timing_default = {
     .wait_s = 30, .hold_s = 5, .limit_s = 120, .restart_delay_s = 2};
@@ -230,23 +231,15 @@ static void read_pool(const struct source *source, const json_t *tare, struct po
 
 void settings_read_tare(const struct source *source, const json_t *root, struct settings *settings)
 {
-    read_section(source, "$", root, "tare", &tare_table, settings);
+    read_section(source, "$", root, "tare", &settings_tare_table, settings);
     const json_t *tare = json_object_get(root, "tare");
     read_pool(source, tare, &settings->pool);
     check_budget(source, &settings->budget);
-    read_section(source, "$.tare", tare, "timing", &timing_table, &settings->timing);
-    read_section(source, "$.tare", tare, "parallel", &parallel_table, &settings->parallel);
-    read_section(source, "$.tare", tare, "preflight", &preflight_table, &settings->guard.preflight);
-    read_section(source, "$.tare", tare, "cooldown", &cooldown_table, &settings->guard.cooldown);
+    read_section(source, "$.tare", tare, "timing", &settings_timing_table, &settings->timing);
+    read_section(source, "$.tare", tare, "parallel", &settings_parallel_table, &settings->parallel);
+    read_section(source, "$.tare", tare, "preflight", &settings_preflight_table, &settings->guard.preflight);
+    read_section(source, "$.tare", tare, "cooldown", &settings_cooldown_table, &settings->guard.cooldown);
     check_cooldown(source, &settings->guard.cooldown);
-    read_section(source, "$.tare", tare, "limits", &limits_table, &settings->limits);
-    read_section(source, "$.tare", tare, "private", &private_table, &settings->limits);
-}
-
-void settings_tare_describe(struct text *out)
-{
-    const struct field_table *const tables[] = {&tare_table,     &timing_table, &parallel_table, &preflight_table,
-                                                &cooldown_table, &limits_table, &private_table};
-    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
-        fields_describe(tables[i], out);
+    read_section(source, "$.tare", tare, "limits", &settings_limits_table, &settings->limits);
+    read_section(source, "$.tare", tare, "private", &settings_private_table, &settings->limits);
 }

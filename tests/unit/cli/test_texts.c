@@ -133,7 +133,7 @@ static void the_completion_offers_options_and_choices(void **state)
     AUTO_TEXT struct text out = {0};
     completion_bash(&out);
     assert_non_null(
-        strstr(text_get(&out), "demo) COMPREPLY=($(compgen -W \"--grace -g --level --help\" -- \"$cur\")) ;;"));
+        strstr(text_get(&out), "demo) COMPREPLY=($(compgen -W \"--grace -g --level --help -h\" -- \"$cur\")) ;;"));
     assert_non_null(
         strstr(text_get(&out), "demo:--level) COMPREPLY=($(compgen -W \"low high\" -- \"$cur\")); return ;;"));
     assert_null(strstr(text_get(&out), "secret"));

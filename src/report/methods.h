@@ -1,0 +1,30 @@
+/* methods: what a run did, as paragraphs for the methods section of a paper. Each sentence says what the run recorded; what it did not
+ * record is said to be so. */
+#ifndef TARE_REPORT_METHODS_H
+#define TARE_REPORT_METHODS_H
+
+#include "base/text.h"
+#include "results/store/facts.h"
+
+#include <jansson.h>
+
+struct methods_input {
+    const struct results *results;        /* all experiments */
+    const json_t *run;                    /* the same run, as results_read_json gives it: at most 2000 experiments in detail */
+    const json_t *machine;                /* machine.json of the last session; NULL: there is none that can be read */
+    const struct records_report *records; /* whether the run's records are as they were written */
+    const char *folder;                   /* the name of the run's folder, without its path */
+    enum run_life life;
+};
+
+/* Paragraphs without line breaks inside, an empty line between. */
+void methods_text(const struct methods_input *input, struct text *out);
+
+/* The paragraphs on how it was measured; each ends with a newline. (methods_measured.c) */
+void methods_add_sensors(const struct methods_input *input, struct text *out);
+void methods_add_uncertainty(const struct methods_input *input, struct text *out);
+
+/* "a, b and c"; "" for none. The caller frees it. */
+char *methods_list(const struct strv *items);
+
+#endif
