@@ -121,7 +121,7 @@ for page in sys.stdin.read().split():
         continue  # of older versions too
     text = open(os.path.join(root, page), encoding="utf-8").read()
     # Lines of blocks, with or without a prompt, and what stands in backticks.
-    blocks = re.findall(r"```(?:sh)?\n(.*?)```", text, re.S)
+    blocks = re.findall(r"```(?:sh|console)?\n(.*?)```", text, re.S)
     lines = [line.split(" #")[0] for block in blocks for line in block.splitlines()]
     lines += re.findall(r"`([^`\n]+)`", re.sub(r"```.*?```", "", text, flags=re.S))
     for line in lines:
