@@ -27,4 +27,4 @@ hint "$name audit $run" "which rows passed all checks, and why others did not"
 hint "$name doctor" "what this machine can measure"
 hint "$name exec --energy -- sleep 2" "what one command draws and uses"
 hint "$name bench -n 5 'sleep 0.1' 'sleep 0.11'" "one command against another"
-echo 'Then your own trainings: README.md, "Your own trainings".'
+echo 'Then your own trainings: docs/tutorial.md.'

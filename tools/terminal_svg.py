@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Draws what a command printed as a picture for the README: terminal_svg.py 'COMMAND LINE SHOWN' <output.txt >picture.svg
 
-Plain text in (the words succeeded, failed, suspect and the table's head are coloured), SVG out.
+Plain text in (the words of outcomes and verdicts and the table's head are coloured), SVG out.
 """
 import html
 import re
@@ -10,7 +10,7 @@ import sys
 NO_BREAK_SPACE = "&#160;"  # renderers collapse plain ones
 CELL_W, CELL_H, MARGIN = 7.8, 18, 16
 COLOURS = [(r"\bsucceeded\b", "#7ec699"),
-           (r"\bfailed\b", "#f08d8d"), (r"\bsuspect\b", "#e5c07b"), (r"^EXPERIMENT.*$", "#8ab4f8"), (r"^\$ .*$", "#ffffff")]
+           (r"(?<!-)\b(failed|contaminated)\b", "#f08d8d"), (r"\bsuspect\b", "#e5c07b"), (r"^(EXPERIMENT|SLOT).*$", "#8ab4f8"), (r"^\$ .*$", "#ffffff")]
 
 
 def spans(line):

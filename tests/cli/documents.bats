@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# What stands in the documents is true of this program: links, commands, options, the README's example.
+# What stands in the documents is true of this program: links, commands, options.
 
 load helpers
 
@@ -159,22 +159,6 @@ for page in sys.stdin.read().split():
 print(*wrong, sep="\n")
 print(seen, file=sys.stderr)
 sys.exit(bool(wrong) or seen < 100)' "$ROOT" "$NAME"
-}
-
-@test "the README's registry and settings are a plan" {
-    python3 - "$ROOT/README.md" <<'END'
-import re, sys
-registry, settings = re.findall(r"```json\n(.*?)```", open(sys.argv[1], encoding="utf-8").read(), re.S)
-open("registry.json", "w").write(registry)
-open("settings.json", "w").write(settings)
-END
-    mkdir -p src/mnist venvs/torch/bin
-    echo 'print("Test accuracy: 0.5")' > src/mnist/train.py
-    ln -s "$(command -v python3)" venvs/torch/bin/python
-    HOME=$WORK run --separate-stderr "$TARE" run settings.json --dry-run
-    [ "$status" -eq 0 ]
-    [[ "$output" == *"experiments  20: 20 mutation"* ]]
-    [[ "$output" == *"$WORK/venvs/torch/bin/python $WORK/src/mnist/train.py --lr 0."* ]]
 }
 
 @test "the README in Chinese has the same sections, points, commands and examples" {
