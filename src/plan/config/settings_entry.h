@@ -91,6 +91,9 @@ void settings_set_defaults(struct settings *settings);
 /* root: the settings' object, with the key "tare" or without. */
 void settings_read_tare(const struct source *source, const json_t *root, struct settings *settings);
 
+/* Reports what is wrong with its keys "notify", "notify_wait" and "otlp", which are read when they are needed: notify.h. */
+void settings_check_notify(const struct source *source, const json_t *tare);
+
 /* Its part of the reference. */
 void settings_tare_describe(struct text *out);
 
