@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -39,7 +40,7 @@ struct delivery {
 
 struct notifier {
     struct notify_settings settings;
-    double wait_s;
+    double wait_s, waited_s;
     int dir; /* of the run, borrowed; -1: a test */
     char *run; /* absolute */
     unsigned told;
@@ -304,19 +305,21 @@ static void reap(struct delivery *delivery)
     delivery->ended = true;
 }
 
-static size_t wait_once(struct notifier *notifier, int64_t left_ns)
+/* signals: ends the wait where it can be read; -1: none does. Gives how many are under way. */
+static size_t wait_once(struct notifier *notifier, int64_t left_ns, int signals, bool *ended)
 {
     AUTO_FREE struct pollfd *polled = mem_array(notifier->count + 1, sizeof *polled);
     size_t open = 0;
+    polled[0] = (struct pollfd){.fd = signals, .events = POLLIN};
     for (size_t i = 0; i < notifier->count; i++) {
         struct delivery *delivery = &notifier->deliveries[i];
         if (!delivery->ended && take_answer(delivery))
             reap(delivery);
         if (!delivery->ended)
-            polled[open++] = (struct pollfd){.fd = delivery->answer, .events = POLLIN};
+            polled[++open] = (struct pollfd){.fd = delivery->answer, .events = POLLIN};
     }
-    if (open > 0 && left_ns > 0)
-        poll(polled, open, left_ns > NS_PER_S ? 1000 : (int)(left_ns / NS_PER_MS) + 1);
+    if (open > 0 && left_ns > 0 && poll(polled, open + 1, left_ns > NS_PER_S ? 1000 : (int)(left_ns / NS_PER_MS) + 1) > 0)
+        *ended = polled[0].revents != 0;
     return open;
 }
 
@@ -327,7 +330,8 @@ static void end_rest(struct notifier *notifier)
     for (size_t i = 0; i < notifier->count; i++)
         if (!notifier->deliveries[i].ended)
             kill(notifier->deliveries[i].pid, SIGTERM); /* not reaped */
-    while ((left = deadline - clock_monotonic_ns()) > 0 && wait_once(notifier, left) > 0)
+    bool ended;
+    while ((left = deadline - clock_monotonic_ns()) > 0 && wait_once(notifier, left, -1, &ended) > 0)
         continue;
     for (size_t i = 0; i < notifier->count; i++)
         if (!notifier->deliveries[i].ended) {
@@ -336,22 +340,37 @@ static void end_rest(struct notifier *notifier)
         }
 }
 
+/* A person who is tired of waiting has nothing else to end: the run is over. */
 static void wait_for_all(struct notifier *notifier, double wait_s)
 {
-    int64_t deadline = clock_monotonic_ns() + (int64_t)(wait_s * (double)NS_PER_S), left;
-    do {
-        left = deadline - clock_monotonic_ns();
-    } while (wait_once(notifier, left) > 0 && left > 0);
+    int64_t start = clock_monotonic_ns(), waited = 0, most = (int64_t)(wait_s * (double)NS_PER_S);
+    bool ended = false, said = false;
+    sigset_t ends, before;
+    sigemptyset(&ends);
+    sigaddset(&ends, SIGINT);
+    sigaddset(&ends, SIGTERM);
+    sigprocmask(SIG_BLOCK, &ends, &before);
+    AUTO_CLOSE int signals = signalfd(-1, &ends, SFD_CLOEXEC | SFD_NONBLOCK);
+    while (wait_once(notifier, most - waited, signals, &ended) > 0 && !ended && waited < most) {
+        waited = clock_monotonic_ns() - start;
+        if (!said && waited > 2 * NS_PER_S && (said = true))
+            cli_note("waiting for messages to be delivered, at most %g s (notify_wait); Ctrl-C ends the wait", wait_s);
+    }
+    notifier->waited_s = (double)(clock_monotonic_ns() - start) / (double)NS_PER_S;
     end_rest(notifier);
+    struct signalfd_siginfo taken;
+    while (signals >= 0 && read(signals, &taken, sizeof taken) == (ssize_t)sizeof taken)
+        continue;
+    sigprocmask(SIG_SETMASK, &before, NULL);
 }
 
 /* "2 why not": tries, and nothing behind them where it was delivered. */
-static bool read_answer(const struct delivery *delivery, double wait_s, long *tries, char **why)
+static bool read_answer(const struct delivery *delivery, double waited_s, long *tries, char **why)
 {
     char *end;
     *tries = strtol(text_get(&delivery->said), &end, 10);
     bool said = *end == ' ' && delivery->said.length > 0;
-    *why = !said ? mem_printf("not delivered within %g s (notify_wait); it was ended", wait_s) : end[1] ? utf8_line(end + 1) : NULL;
+    *why = !said ? mem_printf("not delivered when the run had ended and %.3g s had gone by (notify_wait): given up", waited_s) : end[1] ? utf8_line(end + 1) : NULL;
     return !*why;
 }
 
@@ -389,7 +408,7 @@ void notifier_finish(struct notifier *notifier)
         struct delivery *delivery = &notifier->deliveries[i];
         long tries;
         AUTO_FREE char *why = NULL;
-        bool delivered = read_answer(delivery, notifier->wait_s, &tries, &why);
+        bool delivered = read_answer(delivery, notifier->waited_s, &tries, &why);
         json_t *record = record_of(delivery, delivered, tries, why);
         json_print(record, &lines);
         text_add_char(&lines, '\n');
@@ -422,7 +441,7 @@ size_t notifier_test(struct notifier *notifier)
     for (size_t i = 0; i < notifier->count; i++) {
         long tries;
         AUTO_FREE char *why = NULL;
-        bool delivered = read_answer(&notifier->deliveries[i], notifier->wait_s, &tries, &why);
+        bool delivered = read_answer(&notifier->deliveries[i], notifier->waited_s, &tries, &why);
         message_printf("%s: %s%s\n", notifier->deliveries[i].target->name, delivered ? "delivered" : "not delivered: ", why ? why : "");
         failed += !delivered;
     }

@@ -66,7 +66,10 @@ static const struct field_table otlp_table = FIELD_TABLE("`tare.otlp`", otlp_row
 
 #define NO_SECRET "a secret may not be written here, as the settings are kept with the results: "
 
-static const struct misplaced secrets[] = {
+/* Keys that people look for, each an error: what is only ignored would be kept with the results. */
+static const struct {
+    const char *key, *text;
+} secrets[] = {
     {"token", NO_SECRET "give token_file or token_env"},
     {"api_key", NO_SECRET "give token_file or token_env"},
     {"access_token", NO_SECRET "give token_file or token_env"},
@@ -74,7 +77,6 @@ static const struct misplaced secrets[] = {
     {"password", NO_SECRET "give token_file or token_env"},
     {"secret", NO_SECRET "give token_file or token_env"},
     {"headers", NO_SECRET "give token_file or token_env (of otlp: headers_file or headers_env)"},
-    {NULL, NULL},
 };
 
 /* Hosts whose webhooks are known by whoever knows the URL. */
@@ -113,6 +115,14 @@ static void refuse(const struct source *source, const char *path, const char *ke
 {
     AUTO_FREE char *place = json_path_key(path, key);
     problems_add_at_key(source->problems, SEVERITY_ERROR, source->doc, place, "'%s': %s", key, text);
+}
+
+static void check_keys(const struct source *source, const char *path, const json_t *object, const struct field_table *table)
+{
+    for (size_t i = 0; i < sizeof secrets / sizeof *secrets; i++)
+        if (json_object_get(object, secrets[i].key))
+            refuse(source, path, secrets[i].key, secrets[i].text);
+    fields_check_keys(source, path, object, table, UNKNOWN_ARE_ERRORS, NULL);
 }
 
 static void check_url(const struct source *source, const char *path, const char *key, const struct notify_target *target)
@@ -255,7 +265,7 @@ static void read_target(const struct source *source, const char *path, const jso
     size_t errors = source->problems->errors;
     struct notify_target *target = add(out, -1, json, of);
     fields_read(source, path, json, &target_table, target);
-    fields_check_keys(source, path, json, &target_table, UNKNOWN_ARE_ERRORS, secrets);
+    check_keys(source, path, json, &target_table);
     target->on = read_events(source, path, json);
     if (target->type < 0 && source->problems->errors == errors)
         problems_add(source->problems, SEVERITY_ERROR, source->doc, path, "'type' is missing: command, webhook, ntfy, slack or mail");
@@ -277,7 +287,7 @@ static void read_otlp(const struct source *source, const char *path, const json_
     struct notify_target *target = add(out, NOTIFY_OTLP, object, of);
     target->on = 1U << NOTIFY_END;
     fields_read(source, place, object, &otlp_table, target);
-    fields_check_keys(source, place, object, &otlp_table, UNKNOWN_ARE_ERRORS, secrets);
+    check_keys(source, place, object, &otlp_table);
     check_url(source, place, "endpoint", target);
     check_texts(source, place, target);
     if (!!target->url + target->environment != 1)

@@ -60,7 +60,7 @@ static void add_json(json_t *attributes, const char *key, const json_t *value)
     else if (json_is_integer(value))
         add_integer(attributes, key, json_integer_value(value));
     else if (json_is_real(value) && isfinite(json_real_value(value)))
-        add_value(attributes, key, "doubleValue", json_real(json_real_value(value)));
+        add_value(attributes, key, "doubleValue", json_finite(json_real_value(value)));
     else if (json_is_boolean(value))
         add_value(attributes, key, "boolValue", json_boolean(json_is_true(value)));
 }
@@ -68,7 +68,7 @@ static void add_json(json_t *attributes, const char *key, const json_t *value)
 static void add_double(json_t *attributes, const char *key, const json_t *value)
 {
     if (json_is_number(value))
-        add_value(attributes, key, "doubleValue", json_real(json_number_value(value)));
+        add_value(attributes, key, "doubleValue", json_finite(json_number_value(value)));
 }
 
 static void add_all(json_t *attributes, const char *prefix, const json_t *object)
