@@ -21,6 +21,7 @@ struct trace {
     const char *key; /* of the run */
     char id[TRACE_HEX + 1];
     json_t *spans; /* a list */
+    double last_ms; /* the latest end */
     size_t left_out;
 };
 
@@ -103,10 +104,11 @@ static json_t *time_text(double ms)
     return json_string(text);
 }
 
-/* A span of what, below parent ("": none). Gives its attributes, borrowed; NULL: there are too many. outcome: NULL: it has none. */
+/* A span of what, below parent (NULL: none). Gives its attributes, borrowed; NULL: there are too many. outcome: NULL: it has none. */
 static json_t *add_span(struct trace *trace, const char *what, const char *parent, const char *name, double from_ms, double to_ms,
                         const char *outcome, const char *error)
 {
+    to_ms = to_ms < from_ms ? from_ms : to_ms;
     char id[SPAN_HEX + 1], parent_id[SPAN_HEX + 1];
     if (json_array_size(trace->spans) >= SPANS_MAX) {
         trace->left_out++;
@@ -116,7 +118,8 @@ static json_t *add_span(struct trace *trace, const char *what, const char *paren
     json_t *attributes = json_array();
     json_t *span = json_pack("{s:s, s:s, s:s, s:i, s:o, s:o, s:o}", "traceId", trace->id, "spanId", id, "name", name, "kind",
                              KIND_INTERNAL, "startTimeUnixNano", time_text(from_ms), "endTimeUnixNano",
-                             time_text(to_ms < from_ms ? from_ms : to_ms), "attributes", attributes);
+                             time_text(to_ms), "attributes", attributes);
+    trace->last_ms = to_ms > trace->last_ms ? to_ms : trace->last_ms;
     if (parent) {
         span_id(trace, parent, parent_id);
         json_object_set_new(span, "parentSpanId", json_string(parent_id));
@@ -277,6 +280,8 @@ json_t *trackers_otlp(const char *run_dir, struct err *err)
     for (size_t i = 0; i < json_array_size(experiments); i++)
         add_experiment(&trace, json_array_get(experiments, i));
     json_int_t all = 0;
+    /* A run that broke off has no end of its own. */
+    json_object_set_new(json_array_get(trace.spans, 0), "endTimeUnixNano", time_text(trace.last_ms));
     json_get_int(json_get(run, "counts"), "experiments", &all);
     json_t *attributes = json_object_get(json_array_get(trace.spans, 0), "attributes");
     if (trace.left_out > 0)
