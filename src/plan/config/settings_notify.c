@@ -163,6 +163,8 @@ static void check_texts(const struct source *source, const char *path, const str
                  {"ca_file", target->ca_file},   {"sendmail", target->sendmail}};
     for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
         check_path(source, path, paths[i].key, paths[i].value);
+    if (target->timeout_s < 0.1 || target->timeout_s > 600)
+        refuse(source, path, "timeout", "expected a duration from 0.1 s to 10m");
     for (size_t i = 0; i < target->to.count; i++)
         if (!is_address(target->to.items[i]))
             refuse(source, path, "to", "expected plain addresses, as me@example.org");
