@@ -370,7 +370,7 @@ static bool read_answer(const struct delivery *delivery, double waited_s, long *
     char *end;
     *tries = strtol(text_get(&delivery->said), &end, 10);
     bool said = *end == ' ' && delivery->said.length > 0;
-    *why = !said ? mem_printf("not delivered when the run had ended and %.3g s had gone by (notify_wait): given up", waited_s) : end[1] ? utf8_line(end + 1) : NULL;
+    *why = !said ? mem_printf("not delivered within %.3g s of the run's end (notify_wait); given up", waited_s) : end[1] ? utf8_line(end + 1) : NULL;
     return !*why;
 }
 
