@@ -134,6 +134,15 @@ assert r[1]["time"] - r[0]["time"] >= 1 and r[2]["time"] - r[1]["time"] >= 4, r'
     delivered 'assert [(x["delivered"], x["tries"]) for x in d] == [(True, 3)], d'
 }
 
+@test "a try that gets no answer in its time is followed by another" {
+    ok_job
+    serve hook --hang
+    targets "{\"type\": \"webhook\", \"url\": \"http://127.0.0.1:$PORT/\", \"timeout\": 1}"
+    sed -i 's/"notify":/"notify_wait": 6, "notify":/' settings.json
+    tare_run
+    got hook 'assert len(r) >= 2 and r[1]["time"] - r[0]["time"] > 1.9, r'
+}
+
 @test "targets that never answer delay neither the run nor its end by more than notify_wait, and are warnings" {
     without_gpus
     job 'echo "loss 0.5"; exit 3'
