@@ -41,10 +41,10 @@ struct delivery {
 struct notifier {
     struct notify_settings settings;
     double wait_s, waited_s;
-    int dir; /* of the run, borrowed; -1: a test */
+    int dir;   /* of the run, borrowed; -1: a test */
     char *run; /* absolute */
     unsigned told;
-    char *outcome; /* of the session */
+    char *outcome;  /* of the session */
     json_t *causes; /* of the last attempt that failed, by experiment */
     json_t *ids;    /* of experiments */
     struct delivery *deliveries;
@@ -71,7 +71,9 @@ static bool read_config(struct notify_settings *out, struct err *err)
     if (fd < 0 || fstat(fd, &status) != 0)
         return err_sys(err, "open %s", path);
     if (status.st_uid != geteuid() || (status.st_mode & 022))
-        return err_set(err, "%s: it names programs to start, so it must be your own and not writable by others: chmod go-w %s", path, path);
+        return err_set(
+            err, "%s: it names programs to start, so it must be your own and not writable by others: chmod go-w %s",
+            path, path);
     AUTO_FREE char *own = mem_printf("/proc/self/fd/%d", fd);
     if (!S_ISREG(status.st_mode) || !fs_read_kernel(AT_FDCWD, own, CONFIG_MAX, &text, err))
         return err_set(err, "%s: it is not a regular file of at most %d bytes", path, CONFIG_MAX);
@@ -83,7 +85,8 @@ bool notifier_new(const char *settings_text, struct notifier **out, struct err *
 {
     struct notify_settings all = {.wait_s = -1};
     *out = NULL;
-    bool ok = !settings_text || notify_parse("settings.json", settings_text, strlen(settings_text), true, "", &all, err);
+    bool ok =
+        !settings_text || notify_parse("settings.json", settings_text, strlen(settings_text), true, "", &all, err);
     double wait_s = all.wait_s; /* of the settings, over the configuration's */
     ok = ok && read_config(&all, err);
     if (!ok || all.count == 0) {
@@ -110,7 +113,8 @@ void notifier_begin(struct notifier *notifier, int dir, const char *dir_path)
 }
 
 /* What the process needs to know; it reads the run itself for a trace. */
-static void write_input(const struct notifier *notifier, const struct delivery *delivery, const json_t *message, struct text *out)
+static void write_input(const struct notifier *notifier, const struct delivery *delivery, const json_t *message,
+                        struct text *out)
 {
     json_t *input = json_object(), *settings = json_object();
     if (delivery->target->type == NOTIFY_OTLP) {
@@ -156,7 +160,8 @@ static bool start(const struct notifier *notifier, struct delivery *delivery, co
     AUTO_TEXT struct text input = {0};
     AUTO_CLOSE int fd = memfd_create("message", MFD_CLOEXEC);
     write_input(notifier, delivery, message, &input);
-    if (fd < 0 || !fs_write_all(fd, text_get(&input), input.length, NULL) || lseek(fd, 0, SEEK_SET) != 0 || pipe2(ends, O_CLOEXEC) != 0)
+    if (fd < 0 || !fs_write_all(fd, text_get(&input), input.length, NULL) || lseek(fd, 0, SEEK_SET) != 0 ||
+        pipe2(ends, O_CLOEXEC) != 0)
         return err_sys(err, "prepare the message");
     fcntl(ends[0], F_SETFL, O_NONBLOCK);
     int code = spawn(fd, ends[1], &delivery->pid);
@@ -174,7 +179,8 @@ static void send_all(struct notifier *notifier, enum notify_event event, const j
         /* A trace is of a whole run. */
         if (event == NOTIFY_TEST ? target->type == NOTIFY_OTLP : !(target->on & 1U << event))
             continue;
-        notifier->deliveries = mem_room(notifier->deliveries, notifier->count, &notifier->room, sizeof *notifier->deliveries);
+        notifier->deliveries =
+            mem_room(notifier->deliveries, notifier->count, &notifier->room, sizeof *notifier->deliveries);
         struct delivery *delivery = &notifier->deliveries[notifier->count++];
         *delivery = (struct delivery){.target = target, .event = event, .sent_ns = clock_realtime_ns(), .answer = -1};
         if (start(notifier, delivery, message, &err))
@@ -207,7 +213,8 @@ static void keep(json_t *object, int64_t number, const char *text)
         json_object_set_new(object, key, json_string(text));
 }
 
-static void tell(struct notifier *notifier, enum notify_event event, int64_t number, const char *what, const char *cause, const char *todo)
+static void tell(struct notifier *notifier, enum notify_event event, int64_t number, const char *what,
+                 const char *cause, const char *todo)
 {
     AUTO_TEXT struct text text = {0};
     const char *id = by_number(notifier->ids, number), *name = strrchr(notifier->run, '/');
@@ -233,48 +240,45 @@ static void tell_evidence(struct notifier *notifier, const struct event *event)
     if (!known)
         return;
     if (strcmp(kind, "memory_growth") == 0)
-        tell(notifier, NOTIFY_OOM_PREDICTED, event->experiment, "is predicted to run out of GPU memory", text, known->remedy);
+        tell(notifier, NOTIFY_OOM_PREDICTED, event->experiment, "is predicted to run out of GPU memory", text,
+             known->remedy);
     else if (known->weight == EVIDENCE_CONTAMINATED)
-        tell(notifier, NOTIFY_CONTAMINATED, event->experiment, "is contaminated", text ? text : known->meaning, known->remedy);
+        tell(notifier, NOTIFY_CONTAMINATED, event->experiment, "is contaminated", text ? text : known->meaning,
+             known->remedy);
+}
+
+static void tell_failure(struct notifier *notifier, const struct event *event)
+{
+    const char *cause = by_number(notifier->causes, event->experiment), *error = json_get_text(event->data, "error");
+    AUTO_FREE char *both = cause && error ? mem_printf("%s: %s", cause, error) : NULL;
+    tell(notifier, NOTIFY_FIRST_FAILURE, event->experiment, "failed",
+         both    ? both
+         : error ? error
+                 : cause,
+         "look at the end of its log; the others are tried all the same");
 }
 
 void notifier_event(struct notifier *notifier, const struct event *event)
 {
-    const json_t *data = event->data;
     if (!notifier)
         return;
+    const json_t *data = event->data;
     const char *reason = json_get_text(data, "reason"), *outcome = json_get_text(data, "outcome");
-    bool failed = outcome && strcmp(outcome, "failed") == 0;
-    switch (event->type) {
-    case EVENT_EXPERIMENT_STARTED:
+    if (event->type == EVENT_EXPERIMENT_STARTED) {
         keep(notifier->ids, event->experiment, json_get_text(data, "id"));
-        break;
-    case EVENT_EVIDENCE:
+    } else if (event->type == EVENT_EVIDENCE) {
         tell_evidence(notifier, event);
-        break;
-    case EVENT_ATTEMPT_STOPPING:
-        if (reason && strcmp(reason, "hung") == 0)
-            tell(notifier, NOTIFY_STUCK, event->experiment, "hung and is being ended",
-                 "it printed no line and used neither GPU nor CPU for as long as hang_after says",
-                 "look at its stack, which is kept in its folder");
-        break;
-    case EVENT_ATTEMPT_ENDED:
+    } else if (event->type == EVENT_ATTEMPT_STOPPING && reason && strcmp(reason, "hung") == 0) {
+        tell(notifier, NOTIFY_STUCK, event->experiment, "hung and is being ended",
+             "it printed no line and used neither GPU nor CPU for as long as hang_after says",
+             "look at its stack, which is kept in its folder");
+    } else if (event->type == EVENT_ATTEMPT_ENDED) {
         keep(notifier->causes, event->experiment, json_get_text(json_get(data, "failure"), "cause"));
-        break;
-    case EVENT_EXPERIMENT_ENDED: {
-        const char *cause = by_number(notifier->causes, event->experiment), *error = json_get_text(data, "error");
-        AUTO_FREE char *both = cause && error ? mem_printf("%s: %s", cause, error) : NULL;
-        if (failed)
-            tell(notifier, NOTIFY_FIRST_FAILURE, event->experiment, "failed", both ? both : error ? error : cause,
-                 "look at the end of its log; the others are tried all the same");
-        break;
-    }
-    case EVENT_SESSION_ENDED:
+    } else if (event->type == EVENT_EXPERIMENT_ENDED && outcome && strcmp(outcome, "failed") == 0) {
+        tell_failure(notifier, event);
+    } else if (event->type == EVENT_SESSION_ENDED) {
         free(notifier->outcome);
         notifier->outcome = mem_strdup(outcome);
-        break;
-    default:
-        break;
     }
 }
 
@@ -282,7 +286,8 @@ void notifier_end(struct notifier *notifier, const struct results *results, cons
 {
     if (!notifier)
         return;
-    json_t *message = notify_message_end(notifier->run, notifier->outcome ? notifier->outcome : "broke off", results, error);
+    json_t *message =
+        notify_message_end(notifier->run, notifier->outcome ? notifier->outcome : "broke off", results, error);
     send_all(notifier, NOTIFY_END, message);
     json_decref(message);
 }
@@ -318,7 +323,8 @@ static size_t wait_once(struct notifier *notifier, int64_t left_ns, int signals,
         if (!delivery->ended)
             polled[++open] = (struct pollfd){.fd = delivery->answer, .events = POLLIN};
     }
-    if (open > 0 && left_ns > 0 && poll(polled, open + 1, left_ns > NS_PER_S ? 1000 : (int)(left_ns / NS_PER_MS) + 1) > 0)
+    if (open > 0 && left_ns > 0 &&
+        poll(polled, open + 1, left_ns > NS_PER_S ? 1000 : (int)(left_ns / NS_PER_MS) + 1) > 0)
         *ended = polled[0].revents != 0;
     return open;
 }
@@ -370,7 +376,9 @@ static bool read_answer(const struct delivery *delivery, double waited_s, long *
     char *end;
     *tries = strtol(text_get(&delivery->said), &end, 10);
     bool said = *end == ' ' && delivery->said.length > 0;
-    *why = !said ? mem_printf("not delivered within %.3g s of the run's end (notify_wait); given up", waited_s) : end[1] ? utf8_line(end + 1) : NULL;
+    *why = !said    ? mem_printf("not delivered within %.3g s of the run's end (notify_wait); given up", waited_s)
+           : end[1] ? utf8_line(end + 1)
+                    : NULL;
     return !*why;
 }
 
@@ -379,8 +387,8 @@ static json_t *record_of(const struct delivery *delivery, bool delivered, long t
     char sent[40];
     clock_format_iso_offset(delivery->sent_ns, clock_local_offset_s(delivery->sent_ns), sent);
     return json_pack("{s:s, s:s, s:s, s:b, s:o, s:o}", "time", sent, "event", notify_events[delivery->event], "target",
-                     delivery->target->name, "delivered", delivered, "tries", tries > 0 ? json_integer(tries) : json_null(), "error",
-                     json_text_or_null(why));
+                     delivery->target->name, "delivered", delivered, "tries",
+                     tries > 0 ? json_integer(tries) : json_null(), "error", json_text_or_null(why));
 }
 
 /* By who holds the run's lock: one who resumes it meanwhile has it, and this is not worth a wait. */
@@ -442,7 +450,8 @@ size_t notifier_test(struct notifier *notifier)
         long tries;
         AUTO_FREE char *why = NULL;
         bool delivered = read_answer(&notifier->deliveries[i], notifier->waited_s, &tries, &why);
-        message_printf("%s: %s%s\n", notifier->deliveries[i].target->name, delivered ? "delivered" : "not delivered: ", why ? why : "");
+        message_printf("%s: %s%s\n", notifier->deliveries[i].target->name,
+                       delivered ? "delivered" : "not delivered: ", why ? why : "");
         failed += !delivered;
     }
     return failed;

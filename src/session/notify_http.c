@@ -63,7 +63,8 @@ static bool judge(long status, bool *again, struct err *err)
     if (status >= 200 && status < 300)
         return true;
     if (status >= 300 && status < 400)
-        return err_set(err, "the server answered %ld: it redirects, which is not followed; give the URL that it leads to", status);
+        return err_set(
+            err, "the server answered %ld: it redirects, which is not followed; give the URL that it leads to", status);
     return err_set(err, "the server answered %ld%s", status,
                    status == 401 || status == 403 ? " (not allowed: look at the token)"
                    : status == 404                ? " (there is nothing at this URL)"

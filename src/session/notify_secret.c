@@ -26,7 +26,8 @@ static bool read_file(const char *file, struct text *out, struct err *err)
     if (status.st_uid != geteuid())
         return err_set(err, "%s holds a secret and belongs to another user: chown it, or use a file of your own", file);
     if (status.st_mode & 077)
-        return err_set(err, "%s holds a secret and others may read it (mode %04o): chmod 600 %s", file, status.st_mode & 07777, file);
+        return err_set(err, "%s holds a secret and others may read it (mode %04o): chmod 600 %s", file,
+                       status.st_mode & 07777, file);
     while (out->length < SECRET_MAX && (count = read(fd, bytes, sizeof bytes)) > 0)
         text_add_bytes(out, bytes, (size_t)count);
     return count == 0 || err_set(err, "%s: cannot be read, or is longer than %d bytes", file, SECRET_MAX);
@@ -37,7 +38,8 @@ char *notify_secret(const char *file, const char *variable, struct err *err)
 {
     AUTO_TEXT struct text text = {0};
     const char *value = variable ? getenv(variable) : NULL;
-    if (file ? !read_file(file, &text, err) : !value && !err_set(err, "the environment variable %s is not set", variable))
+    if (file ? !read_file(file, &text, err)
+             : !value && !err_set(err, "the environment variable %s is not set", variable))
         return NULL;
     if (!file)
         text_add(&text, value);
@@ -52,7 +54,8 @@ char *notify_secret(const char *file, const char *variable, struct err *err)
     if (text.data)
         explicit_bzero(text.data, text.length);
     if (!good)
-        err_set(err, "%s %s: expected one line of printable ASCII", file ? "file" : "the environment variable", file ? file : variable);
+        err_set(err, "%s %s: expected one line of printable ASCII", file ? "file" : "the environment variable",
+                file ? file : variable);
     return secret;
 }
 
@@ -111,7 +114,8 @@ bool notify_secrets_read(const struct notify_target *target, struct notify_secre
         out->url = target->url ? mem_strdup(target->url) : notify_secret(target->url_file, target->url_env, err);
         if (!out->url)
             return false;
-        if ((target->token_file || target->token_env) && !(out->token = notify_secret(target->token_file, target->token_env, err)))
+        if ((target->token_file || target->token_env) &&
+            !(out->token = notify_secret(target->token_file, target->token_env, err)))
             return false;
     }
     if (!notify_check_url(out->url, false, &reason))

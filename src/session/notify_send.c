@@ -111,7 +111,8 @@ static void add_header_words(const char *words, const char *between, struct text
         text_addf(out, "%s=?UTF-8?B?", at ? between : "");
         for (size_t i = 0; i < count; i += 3) {
             size_t left = count - i;
-            unsigned block = (unsigned)bytes[i] << 16 | (left > 1 ? (unsigned)bytes[i + 1] << 8 : 0) | (left > 2 ? bytes[i + 2] : 0);
+            unsigned block =
+                (unsigned)bytes[i] << 16 | (left > 1 ? (unsigned)bytes[i + 1] << 8 : 0) | (left > 2 ? bytes[i + 2] : 0);
             text_add_char(out, digits[block >> 18]);
             text_add_char(out, digits[block >> 12 & 63]);
             text_add_char(out, left > 1 ? digits[block >> 6 & 63] : '=');
@@ -139,7 +140,8 @@ static bool send_mail(const struct notify_target *target, const json_t *message,
 {
     AUTO_STRV struct strv argv = {0};
     AUTO_TEXT struct text mail = {0};
-    AUTO_FREE char *program = fs_resolve(NULL, target->sendmail ? target->sendmail : "/usr/sbin/sendmail", getenv("HOME"));
+    AUTO_FREE char *program =
+        fs_resolve(NULL, target->sendmail ? target->sendmail : "/usr/sbin/sendmail", getenv("HOME"));
     AUTO_FREE char *to = strv_join(&target->to, ", ");
     strv_add(&argv, program);
     strv_add(&argv, "-i");
@@ -218,7 +220,8 @@ static bool add_otlp_headers(const char *headers, struct strv *out, struct err *
             unsigned code;
             if (i == name)
                 text_add(&line, ": ");
-            else if (i > name && headers[i] == '%' && sscanf(headers + i + 1, "%2x", &code) == 1 && code >= ' ' && code < 127)
+            else if (i > name && headers[i] == '%' && sscanf(headers + i + 1, "%2x", &code) == 1 && code >= ' ' &&
+                     code < 127)
                 text_add_char(&line, (char)code), i += 2;
             else
                 text_add_char(&line, headers[i]);
@@ -230,7 +233,8 @@ static bool add_otlp_headers(const char *headers, struct strv *out, struct err *
     return true;
 }
 
-static bool post_it(const struct notify_target *target, const json_t *message, const struct text *trace, bool *again, struct err *err)
+static bool post_it(const struct notify_target *target, const json_t *message, const struct text *trace, bool *again,
+                    struct err *err)
 {
     AUTO(notify_secrets_fini) struct notify_secrets secrets = {0};
     AUTO_TEXT struct text body = {0};
@@ -254,7 +258,8 @@ static bool post_it(const struct notify_target *target, const json_t *message, c
     return ok;
 }
 
-static bool deliver(const struct notify_target *target, const json_t *message, const struct text *trace, bool *again, struct err *err)
+static bool deliver(const struct notify_target *target, const json_t *message, const struct text *trace, bool *again,
+                    struct err *err)
 {
     *again = true;
     if (target->type == NOTIFY_COMMAND)
@@ -266,8 +271,8 @@ static bool deliver(const struct notify_target *target, const json_t *message, c
 }
 
 /* As the first try is made, the run may go on: nothing waits for this process. */
-static bool deliver_with_tries(const struct notify_target *target, const json_t *message, const struct text *trace, int tries_max,
-                               int *tries, struct err *err)
+static bool deliver_with_tries(const struct notify_target *target, const json_t *message, const struct text *trace,
+                               int tries_max, int *tries, struct err *err)
 {
     bool again = true;
     for (*tries = 1;; ++*tries) {
@@ -311,7 +316,8 @@ static bool send_input(const json_t *input, int *tries, struct err *err)
     if (settings.count != 1)
         return err_set(err, "one target is expected");
     bool is_trace = settings.targets[0].type == NOTIFY_OTLP;
-    if (is_trace ? !make_trace(input, &trace, err) : !json_get_text(message, "title") || !json_get_text(message, "text"))
+    if (is_trace ? !make_trace(input, &trace, err)
+                 : !json_get_text(message, "title") || !json_get_text(message, "text"))
         return is_trace ? false : err_set(err, "there is no message");
     alarm((unsigned)(TRIES * settings.targets[0].timeout_s) + 100); /* whatever happens, it is not there for ever */
     return deliver_with_tries(&settings.targets[0], message, &trace, (int)tries_max, tries, err);

@@ -26,8 +26,9 @@ json_t *notify_message(const char *event, const char *run, const char *title, co
 {
     char host[HOST_SIZE] = "";
     gethostname(host, sizeof host - 1);
-    return json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:o}", "program", TARE_NAME, "version", TARE_VERSION, "event", event, "host",
-                     shown(host, ""), "run", run ? shown(run, "") : json_null(), "title", shown(title, ""), "text", shown(text, "\n"));
+    return json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:o}", "program", TARE_NAME, "version", TARE_VERSION, "event",
+                     event, "host", shown(host, ""), "run", run ? shown(run, "") : json_null(), "title",
+                     shown(title, ""), "text", shown(text, "\n"));
 }
 
 /* Of all experiments that were measured. The ± are added as they are: the errors of one sensor are not independent. */
@@ -82,7 +83,8 @@ static json_t *energy_json(const struct sum *gpu, const struct sum *cpu)
 {
     return json_pack("{s:o, s:o, s:o, s:o, s:i, s:i}", "gpu_j", json_reading_or_null(gpu->j), "gpu_half_width_j",
                      json_reading_or_null(gpu->half_width_j), "cpu_j", json_reading_or_null(cpu->j), "cpu_half_width_j",
-                     json_reading_or_null(cpu->half_width_j), "gpu_measured", (int)gpu->measured, "cpu_measured", (int)cpu->measured);
+                     json_reading_or_null(cpu->half_width_j), "gpu_measured", (int)gpu->measured, "cpu_measured",
+                     (int)cpu->measured);
 }
 
 struct counts {

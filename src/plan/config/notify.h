@@ -50,8 +50,8 @@ struct notify_settings {
 
 /* JSON; tare: it is a settings file's text, whose key "tare" holds the keys; else they are at the top, and nothing else is
  * there. of: what the names of the targets end with, or "". Adds to out. */
-bool notify_parse(const char *file, const char *text, size_t length, bool tare, const char *of, struct notify_settings *out,
-                  struct err *err);
+bool notify_parse(const char *file, const char *text, size_t length, bool tare, const char *of,
+                  struct notify_settings *out, struct err *err);
 void notify_settings_fini(struct notify_settings *settings);
 
 /* Whether a URL can be sent to; literal: it is written in a settings file, so it may hold no secret. reason: what is wrong. */

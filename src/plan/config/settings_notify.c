@@ -17,13 +17,14 @@ static const char *const target_events[] = {"end", "first_failure", "contaminate
 
 static const struct field target_rows[] = {
     {"type", FIELD_NAME, offsetof(struct notify_target, type), .names = target_types, .initial = "needed",
-     .help = "command: a program gets JSON on its standard input; webhook: the same JSON is posted; ntfy: a topic of ntfy; slack: an "
-             "incoming webhook of Slack, Mattermost or Discord (/slack); mail: by sendmail"},
-    {"on", FIELD_OTHER, .expected = "a list of \"end\", \"first_failure\", \"contaminated\", \"oom_predicted\", \"stuck\"",
+     .help = "command: a program gets JSON on its standard input; webhook: the same JSON is posted; ntfy: a topic of "
+             "ntfy; slack: an incoming webhook of Slack, Mattermost or Discord (/slack); mail: by sendmail"},
+    {"on", FIELD_OTHER,
+     .expected = "a list of \"end\", \"first_failure\", \"contaminated\", \"oom_predicted\", \"stuck\"",
      .initial = "[\"end\"]",
-     .help = "end: the run or a session of it ended; first_failure: an experiment failed; contaminated: something else took part in "
-             "figures; oom_predicted: the GPU memory of a training grows so that it would run out; stuck: a training hung. Each is told "
-             "once a session"},
+     .help = "end: the run or a session of it ended; first_failure: an experiment failed; contaminated: something else "
+             "took part in figures; oom_predicted: the GPU memory of a training grows so that it would run out; "
+             "stuck: a training hung. Each is told once a session"},
     {"command", FIELD_LIST, offsetof(struct notify_target, command), .initial = "none",
      .help = "of type command: the program and its arguments; no shell reads them"},
     {"url", FIELD_TEXT, offsetof(struct notify_target, url), .initial = "none",
@@ -49,7 +50,8 @@ static const struct field otlp_rows[] = {
     {"endpoint", FIELD_TEXT, offsetof(struct notify_target, url), .initial = "none",
      .help = "the collector, as http://localhost:4318; /v1/traces comes behind it"},
     {"headers_file", FIELD_TEXT, offsetof(struct notify_target, headers_file), .initial = "none",
-     .help = "a file of mode 0600 with headers, name=value with commas between, as OTEL_EXPORTER_OTLP_HEADERS has them"},
+     .help =
+         "a file of mode 0600 with headers, name=value with commas between, as OTEL_EXPORTER_OTLP_HEADERS has them"},
     {"headers_env", FIELD_TEXT, offsetof(struct notify_target, headers_env), .initial = "none",
      .help = "the environment variable with the headers"},
     {"environment", FIELD_BOOL, offsetof(struct notify_target, environment), .initial = "false",
@@ -117,7 +119,8 @@ static void refuse(const struct source *source, const char *path, const char *ke
     problems_add_at_key(source->problems, SEVERITY_ERROR, source->doc, place, "'%s': %s", key, text);
 }
 
-static void check_keys(const struct source *source, const char *path, const json_t *object, const struct field_table *table)
+static void check_keys(const struct source *source, const char *path, const json_t *object,
+                       const struct field_table *table)
 {
     for (size_t i = 0; i < sizeof secrets / sizeof *secrets; i++)
         if (json_object_get(object, secrets[i].key))
@@ -125,19 +128,22 @@ static void check_keys(const struct source *source, const char *path, const json
     fields_check_keys(source, path, object, table, UNKNOWN_ARE_ERRORS, NULL);
 }
 
-static void check_url(const struct source *source, const char *path, const char *key, const struct notify_target *target)
+static void check_url(const struct source *source, const char *path, const char *key,
+                      const struct notify_target *target)
 {
     const char *reason;
     if (!target->url)
         return;
     if (target->type == NOTIFY_SLACK) {
-        refuse(source, path, key, "an incoming webhook is a secret: write it into a file of mode 0600 and name that as url_file, "
-                                  "or into an environment variable and name that as url_env");
+        refuse(source, path, key,
+               "an incoming webhook is a secret: write it into a file of mode 0600 and name that as url_file, "
+               "or into an environment variable and name that as url_env");
     } else if (!notify_check_url(target->url, true, &reason)) {
         bool is_url = strncmp(target->url, "http", 4) == 0;
-        const char *what = target->type == NOTIFY_OTLP ? "give headers_file or headers_env for what a collector asks for"
-                                                       : "write it into a file of mode 0600 and name that as url_file, or into an "
-                                                         "environment variable and name that as url_env";
+        const char *what = target->type == NOTIFY_OTLP
+                               ? "give headers_file or headers_env for what a collector asks for"
+                               : "write it into a file of mode 0600 and name that as url_file, or into an "
+                                 "environment variable and name that as url_env";
         AUTO_FREE char *text = is_url ? mem_printf("%s: %s", reason, what) : mem_strdup(reason);
         refuse(source, path, key, text);
     }
@@ -152,15 +158,19 @@ static void check_path(const struct source *source, const char *path, const char
 
 static bool is_address(const char *address)
 {
-    return *address != '-' && strlen(address) < 255 && !strpbrk(address, " \t\r\n,;<>\"\\") && utf8_is_printable(address, strlen(address));
+    return *address != '-' && strlen(address) < 255 && !strpbrk(address, " \t\r\n,;<>\"\\") &&
+           utf8_is_printable(address, strlen(address));
 }
 
 static void check_texts(const struct source *source, const char *path, const struct notify_target *target)
 {
     const struct {
         const char *key, *value;
-    } paths[] = {{"url_file", target->url_file}, {"token_file", target->token_file}, {"headers_file", target->headers_file},
-                 {"ca_file", target->ca_file},   {"sendmail", target->sendmail}};
+    } paths[] = {{"url_file", target->url_file},
+                 {"token_file", target->token_file},
+                 {"headers_file", target->headers_file},
+                 {"ca_file", target->ca_file},
+                 {"sendmail", target->sendmail}};
     for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
         check_path(source, path, paths[i].key, paths[i].value);
     if (target->timeout_s < 0.1 || target->timeout_s > 600)
@@ -230,8 +240,8 @@ static unsigned read_events(const struct source *source, const char *path, const
 
 static void target_fini(struct notify_target *target)
 {
-    char *texts[] = {target->url,         target->url_file,     target->url_env,     target->token_file, target->token_env,
-                     target->ca_file,     target->headers_file, target->headers_env, target->sendmail,   target->name};
+    char *texts[] = {target->url,     target->url_file,     target->url_env,     target->token_file, target->token_env,
+                     target->ca_file, target->headers_file, target->headers_env, target->sendmail,   target->name};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         free(texts[i]);
     strv_fini(&target->command);
@@ -246,19 +256,21 @@ static struct notify_target *add(struct notify_settings *out, int type, const js
 {
     out->targets = out->targets ? out->targets : mem_array(ROOM, sizeof *out->targets);
     struct notify_target *target = &out->targets[out->count++];
-    *target = (struct notify_target){.type = type, .timeout_s = 30, .json = json_incref((json_t *)json), .name = mem_strdup(of)};
+    *target = (struct notify_target){
+        .type = type, .timeout_s = 30, .json = json_incref((json_t *)json), .name = mem_strdup(of)};
     return target;
 }
 
 static void set_name(struct notify_target *target, size_t number)
 {
     AUTO_FREE char *of = target->name;
-    target->name = target->type == NOTIFY_OTLP ? mem_printf("otlp%s", of)
-                                               : mem_printf("target %zu (%s)%s", number, notify_types[target->type], of);
+    target->name = target->type == NOTIFY_OTLP
+                       ? mem_printf("otlp%s", of)
+                       : mem_printf("target %zu (%s)%s", number, notify_types[target->type], of);
 }
 
-static void read_target(const struct source *source, const char *path, const json_t *json, size_t number, const char *of,
-                        struct notify_settings *out)
+static void read_target(const struct source *source, const char *path, const json_t *json, size_t number,
+                        const char *of, struct notify_settings *out)
 {
     if (!json_is_object(json)) {
         field_refuse(source, path, NULL, "an object (a target)", json);
@@ -270,7 +282,8 @@ static void read_target(const struct source *source, const char *path, const jso
     check_keys(source, path, json, &target_table);
     target->on = read_events(source, path, json);
     if (target->type < 0 && source->problems->errors == errors)
-        problems_add(source->problems, SEVERITY_ERROR, source->doc, path, "'type' is missing: command, webhook, ntfy, slack or mail");
+        problems_add(source->problems, SEVERITY_ERROR, source->doc, path,
+                     "'type' is missing: command, webhook, ntfy, slack or mail");
     if (target->type >= 0) {
         check_url(source, path, "url", target);
         check_parts(source, path, target);
@@ -280,7 +293,8 @@ static void read_target(const struct source *source, const char *path, const jso
     set_name(target, number);
 }
 
-static void read_otlp(const struct source *source, const char *path, const json_t *parent, const char *of, struct notify_settings *out)
+static void read_otlp(const struct source *source, const char *path, const json_t *parent, const char *of,
+                      struct notify_settings *out)
 {
     AUTO_FREE char *place = NULL;
     const json_t *object = field_object(source, path, parent, "otlp", &place);
@@ -299,7 +313,8 @@ static void read_otlp(const struct source *source, const char *path, const json_
 }
 
 /* The three keys of an object. */
-static void read_keys(const struct source *source, const char *path, const json_t *object, const char *of, struct notify_settings *out)
+static void read_keys(const struct source *source, const char *path, const json_t *object, const char *of,
+                      struct notify_settings *out)
 {
     const json_t *list = json_get(object, "notify"), *wait = json_get(object, "notify_wait");
     const struct field wait_row = {.key = "notify_wait", .kind = FIELD_DURATION};
@@ -334,8 +349,8 @@ static void check_only(const struct source *source, const json_t *root)
         field_refuse(source, "$", NULL, "an object (the configuration)", root);
 }
 
-bool notify_parse(const char *file, const char *text, size_t length, bool tare, const char *of, struct notify_settings *out,
-                  struct err *err)
+bool notify_parse(const char *file, const char *text, size_t length, bool tare, const char *of,
+                  struct notify_settings *out, struct err *err)
 {
     AUTO(json_doc_fini) struct json_doc doc = {0};
     AUTO(problems_fini) struct problems problems = {0};

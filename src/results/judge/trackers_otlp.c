@@ -20,7 +20,7 @@ enum { TRACE_HEX = 32, SPAN_HEX = 16, SPANS_MAX = 50000, STATUS_OK = 1, STATUS_E
 struct trace {
     const char *key; /* of the run */
     char id[TRACE_HEX + 1];
-    json_t *spans; /* a list */
+    json_t *spans;  /* a list */
     double last_ms; /* the latest end */
     size_t left_out;
 };
@@ -105,8 +105,8 @@ static json_t *time_text(double ms)
 }
 
 /* A span of what, below parent (NULL: none). Gives its attributes, borrowed; NULL: there are too many. outcome: NULL: it has none. */
-static json_t *add_span(struct trace *trace, const char *what, const char *parent, const char *name, double from_ms, double to_ms,
-                        const char *outcome, const char *error)
+static json_t *add_span(struct trace *trace, const char *what, const char *parent, const char *name, double from_ms,
+                        double to_ms, const char *outcome, const char *error)
 {
     to_ms = to_ms < from_ms ? from_ms : to_ms;
     char id[SPAN_HEX + 1], parent_id[SPAN_HEX + 1];
@@ -116,8 +116,8 @@ static json_t *add_span(struct trace *trace, const char *what, const char *paren
     }
     span_id(trace, what, id);
     json_t *attributes = json_array();
-    json_t *span = json_pack("{s:s, s:s, s:s, s:i, s:o, s:o, s:o}", "traceId", trace->id, "spanId", id, "name", name, "kind",
-                             KIND_INTERNAL, "startTimeUnixNano", time_text(from_ms), "endTimeUnixNano",
+    json_t *span = json_pack("{s:s, s:s, s:s, s:i, s:o, s:o, s:o}", "traceId", trace->id, "spanId", id, "name", name,
+                             "kind", KIND_INTERNAL, "startTimeUnixNano", time_text(from_ms), "endTimeUnixNano",
                              time_text(to_ms), "attributes", attributes);
     trace->last_ms = to_ms > trace->last_ms ? to_ms : trace->last_ms;
     if (parent) {
@@ -142,12 +142,15 @@ static void add_epochs(struct trace *trace, const json_t *epochs, const char *at
     for (size_t i = 0; i < json_array_size(epochs); i++) {
         const json_t *epoch = json_array_get(epochs, i);
         double start_s = 0, end_s = 0;
-        const char *part = json_get_text(epoch, "part"), *mark = json_get_text(epoch, "name"), *label = json_get_text(epoch, "label");
+        const char *part = json_get_text(epoch, "part"), *mark = json_get_text(epoch, "name"),
+                   *label = json_get_text(epoch, "label");
         if (!part || !mark || !json_get_number(epoch, "start_s", &start_s) || !json_get_number(epoch, "end_s", &end_s))
             continue;
         AUTO_FREE char *what = mem_printf("%s/part/%zu", attempt, i + 1);
-        AUTO_FREE char *name = strcmp(part, "epoch") == 0 && label ? mem_printf("%s %s", mark, label) : mem_strdup(part);
-        json_t *attributes = add_span(trace, what, attempt, name, from_ms + 1000 * start_s, from_ms + 1000 * end_s, NULL, NULL);
+        AUTO_FREE char *name =
+            strcmp(part, "epoch") == 0 && label ? mem_printf("%s %s", mark, label) : mem_strdup(part);
+        json_t *attributes =
+            add_span(trace, what, attempt, name, from_ms + 1000 * start_s, from_ms + 1000 * end_s, NULL, NULL);
         if (!attributes)
             continue;
         add_text(attributes, "tare.mark.name", mark);
@@ -180,8 +183,10 @@ static void add_attempt(struct trace *trace, const json_t *own, const json_t *sp
         return;
     bool ended = json_get_number(span, "to_ms", &to_ms);
     const json_t *attempt = attempt_numbered(own, number), *failure = json_get(attempt, "failure");
-    AUTO_FREE char *what = mem_printf("%s/%lld", experiment, (long long)number), *name = mem_printf("attempt %lld", (long long)number);
-    json_t *attributes = add_span(trace, what, experiment, name, from_ms, ended ? to_ms : from_ms, outcome, json_get_text(attempt, "error"));
+    AUTO_FREE char *what = mem_printf("%s/%lld", experiment, (long long)number),
+                   *name = mem_printf("attempt %lld", (long long)number);
+    json_t *attributes = add_span(trace, what, experiment, name, from_ms, ended ? to_ms : from_ms, outcome,
+                                  json_get_text(attempt, "error"));
     if (!attributes)
         return;
     add_integer(attributes, "tare.attempt", number);
@@ -217,7 +222,8 @@ static void add_experiment(struct trace *trace, const json_t *experiment)
     size_t count = json_array_size(spans);
     double from_ms, to_ms = 0;
     json_int_t number = 0;
-    if (!id || !json_get_int(experiment, "number", &number) || !json_get_number(json_array_get(spans, 0), "from_ms", &from_ms))
+    if (!id || !json_get_int(experiment, "number", &number) ||
+        !json_get_number(json_array_get(spans, 0), "from_ms", &from_ms))
         return;
     for (size_t i = 0; i < count; i++) {
         double end_ms;
@@ -243,7 +249,8 @@ static void add_run(struct trace *trace, const json_t *run, const char *name)
     for (size_t i = 0; i < json_array_size(sessions); i++)
         if (json_get_number(json_array_get(sessions, i), "ended_ms", &ms) && ms > to_ms)
             to_ms = ms;
-    json_t *attributes = add_span(trace, "run", NULL, name, from_ms, to_ms, json_get_text(last, "outcome"), json_get_text(last, "error"));
+    json_t *attributes = add_span(trace, "run", NULL, name, from_ms, to_ms, json_get_text(last, "outcome"),
+                                  json_get_text(last, "error"));
     if (!json_get_number(last, "ended_ms", &ms))
         add_value(attributes, "tare.incomplete", "boolValue", json_true()); /* it is under way, or broke off */
     add_text(attributes, "tare.run", name);
@@ -260,8 +267,8 @@ static json_t *request_of(const json_t *run, const char *name, json_t *spans)
     add_text(resource, "service.version", json_get_text(last, "version"));
     add_text(resource, "service.instance.id", name);
     add_text(resource, "host.name", json_get_text(last, "host"));
-    return json_pack("{s:[{s:{s:o}, s:[{s:{s:s, s:s}, s:o}]}]}", "resourceSpans", "resource", "attributes", resource, "scopeSpans", "scope",
-                     "name", TARE_NAME, "version", TARE_VERSION, "spans", spans);
+    return json_pack("{s:[{s:{s:o}, s:[{s:{s:s, s:s}, s:o}]}]}", "resourceSpans", "resource", "attributes", resource,
+                     "scopeSpans", "scope", "name", TARE_NAME, "version", TARE_VERSION, "spans", spans);
 }
 
 json_t *trackers_otlp(const char *run_dir, struct err *err)
@@ -271,7 +278,8 @@ json_t *trackers_otlp(const char *run_dir, struct err *err)
     json_t *run = results_read_json(run_dir, err);
     if (!run)
         return NULL;
-    AUTO_FREE char *real = realpath(run_dir, NULL), *base = fs_basename(real ? real : run_dir), *name = tracker_name(base);
+    AUTO_FREE char *real = realpath(run_dir, NULL), *base = fs_basename(real ? real : run_dir),
+                   *name = tracker_name(base);
     tracker_run_key(run_dir, true, key);
     snprintf(trace.id, sizeof trace.id, "%.*s", TRACE_HEX, key);
     trace.spans = json_array();
