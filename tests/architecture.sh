@@ -54,6 +54,7 @@ bad=$(
     owner 'systemd/sd-bus\.h' machine/contain
     owner 'pcre2\.h' base/pattern
     owner 'yaml\.h' base
+    owner 'curl/curl\.h' session
     # A number may be another process's by now; a pidfd, and a child that was not reaped, stay what they were.
     grep -nE '\<kill(pg)?\(' -r src --include='*.[ch]' | grep -vE 'kill\([^()]*(\([^()]*\))?[^()]*, 0\)|not reaped|everybody in the namespace but its init' |
         sed 's;$;: signal a pidfd, or say on the line that the child is "not reaped";'

@@ -1,7 +1,10 @@
 /* Libraries that most commands do without, above all 'exec', are loaded when one of their functions is first called, not
- * with the program: SQLite, libsystemd (with the six libraries that it needs), libsmartcols, libmd and libyaml are half of the time that
+ * with the program: SQLite, libsystemd (with the six libraries that it needs), libsmartcols, libmd, libyaml and libcurl are half of the time that
  * an empty command would take. Functions are defined here under the names that the libraries' headers declare, so their
  * callers know nothing of it; a function that is missing from the tables below is an error of the linker. */
+#define CURL_DISABLE_TYPECHECK /* functions, not macros */
+
+#include <curl/curl.h>
 #include <dlfcn.h>
 #include <libsmartcols.h>
 #include <sha2.h>
@@ -19,6 +22,7 @@
 #define TABLES  "libsmartcols.so.1"
 #define MD      "libmd.so.0"
 #define YAML    "libyaml-0.so.2"
+#define CURL_SO "libcurl.so.4"
 
 /* Ends the program as the dynamic linker would have done at its start. */
 static void *symbol_find(const char *library, const char *name)
@@ -149,7 +153,43 @@ LAZY(YAML, void, yaml_parser_set_input_string, (yaml_parser_t *parser, const uns
      (parser, text, size))
 LAZY(YAML, int, yaml_parser_parse, (yaml_parser_t *parser, yaml_event_t *event), (parser, event))
 LAZY(YAML, void, yaml_event_delete, (yaml_event_t *event), (event))
+
+LAZY(CURL_SO, CURL *, curl_easy_init, (void), ())
+LAZY(CURL_SO, CURLcode, curl_easy_perform, (CURL *curl), (curl))
+LAZY(CURL_SO, void, curl_easy_cleanup, (CURL *curl), (curl))
+LAZY(CURL_SO, const char *, curl_easy_strerror, (CURLcode code), (code))
+LAZY(CURL_SO, struct curl_slist *, curl_slist_append, (struct curl_slist *list, const char *text), (list, text))
+LAZY(CURL_SO, void, curl_slist_free_all, (struct curl_slist *list), (list))
 /* clang-format on */
+
+/* The third argument is what the option's number says (curl/curl.h, CURLOPTTYPE_*); no option of ours takes a size. */
+#undef curl_easy_setopt
+CURLcode curl_easy_setopt(CURL *curl, CURLoption option, ...)
+{
+    static _Atomic(void *) symbol;
+    va_list values;
+    if (!symbol)
+        symbol = symbol_find(CURL_SO, "curl_easy_setopt");
+    __typeof__(&curl_easy_setopt) set = symbol;
+    va_start(values, option);
+    CURLcode code = option < CURLOPTTYPE_OBJECTPOINT ? set(curl, option, va_arg(values, long))
+                                                     : set(curl, option, va_arg(values, void *));
+    va_end(values);
+    return code;
+}
+
+#undef curl_easy_getinfo
+CURLcode curl_easy_getinfo(CURL *curl, CURLINFO info, ...)
+{
+    static _Atomic(void *) symbol;
+    va_list values;
+    if (!symbol)
+        symbol = symbol_find(CURL_SO, "curl_easy_getinfo");
+    va_start(values, info);
+    CURLcode code = ((__typeof__(&curl_easy_getinfo))symbol)(curl, info, va_arg(values, void *));
+    va_end(values);
+    return code;
+}
 
 int sd_bus_message_append(sd_bus_message *m, const char *types, ...)
 {

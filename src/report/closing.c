@@ -492,34 +492,33 @@ static char *run_command(const struct closing_options *options, const char *opti
     return plan_job_shell(&job);
 }
 
-static void print_where(struct closing *closing)
+void closing_add_where(const struct results *results, const struct closing_options *options, struct text *out)
 {
-    const struct closing_options *options = closing->options;
     AUTO_FREE char *run_dir = utf8_line(options->run_dir);
     if (options->last_hash)
-        text_addf(closing->out, "records: last hash %s\n", options->last_hash);
-    text_addf(closing->out, "results: %s\n", run_dir);
+        text_addf(out, "records: last hash %s\n", options->last_hash);
+    text_addf(out, "results: %s\n", run_dir);
     size_t left = 0, failed = 0;
-    for (size_t i = 0; i < closing->results->count; i++) {
-        const struct result *result = &closing->results->items[i];
+    for (size_t i = 0; i < results->count; i++) {
+        const struct result *result = &results->items[i];
         left += is_left(result);
         failed += result->outcome == OUTCOME_FAILED && !result->again;
     }
     if (left > 0) {
         AUTO_STRV struct strv budgets = {0};
-        closing_budget_options(closing->results, left, &budgets);
+        closing_budget_options(results, left, &budgets);
         AUTO_FREE char *resume = run_command(options, "--resume", NULL, &budgets);
-        text_addf(closing->out, "to run the %zu left: %s\n", left, resume);
+        text_addf(out, "to run the %zu left: %s\n", left, resume);
     }
-    size_t unclean = closing_count_to_repeat(closing->results);
+    size_t unclean = closing_count_to_repeat(results);
     if (unclean > 0) {
         AUTO_FREE char *repeat = run_command(options, "--rerun-contaminated", NULL, NULL);
-        text_addf(closing->out, "to repeat the %zu that %s not clean: %s\n", unclean, unclean == 1 ? "is" : "are",
+        text_addf(out, "to repeat the %zu that %s not clean: %s\n", unclean, unclean == 1 ? "is" : "are",
                   repeat);
     }
     if (failed > 0) {
         AUTO_FREE char *repeat = run_command(options, "--rerun", "failed", NULL);
-        text_addf(closing->out, "to repeat the %zu that failed: %s\n", failed, repeat);
+        text_addf(out, "to repeat the %zu that failed: %s\n", failed, repeat);
     }
 }
 
@@ -543,7 +542,7 @@ void closing_text(const struct results *results, const struct closing_options *o
     print_saved(&closing);
     closing_add_lanes(results, options, out);
     closing_add_budget(results, out);
-    print_where(&closing);
+    closing_add_where(results, options, out);
     strv_fini(&closing.varied);
     strv_fini(&closing.metrics);
     for (size_t i = 0; i < closing.column_count; i++)

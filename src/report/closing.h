@@ -21,6 +21,9 @@ struct closing_options {
 #define CLOSING_ROWS 100
 void closing_text(const struct results *results, const struct closing_options *options, struct text *out);
 
+/* Below the closing table: where the results are, and the commands that go on with the run or repeat some of it. */
+void closing_add_where(const struct results *results, const struct closing_options *options, struct text *out);
+
 /* Below the closing table: why experiments failed, which of them can be relied on, and what disturbed the
  * others. (closing_verdict.c) */
 

@@ -12,6 +12,7 @@
 #include "session/live_file.h"
 #include "session/message.h"
 #include "session/meters.h"
+#include "session/notify.h"
 #include "session/preload.h"
 #include "session/registration.h"
 #include "session/report_page.h"
@@ -32,6 +33,8 @@
 #include <string.h>
 #include <unistd.h>
 
+enum { SETTINGS_MAX = 64 << 20 };
+
 struct session {
     const struct session_options *options;
     struct containment containment;
@@ -47,6 +50,7 @@ struct session {
     int dir;
     char *dir_path;
     bool detached; /* the terminal is gone */
+    struct notifier *notifier; /* NULL: nobody is told */
 };
 
 static bool open_new(struct session *session, struct err *err)
@@ -209,6 +213,7 @@ struct listeners {
     struct progress *progress;
     struct live_file *live;
     const struct run_listener *watch; /* or NULL */
+    struct notifier *notifier;        /* or NULL */
 };
 
 static void tell_event(void *context, const struct event *event)
@@ -218,6 +223,7 @@ static void tell_event(void *context, const struct event *event)
     live_file_event(listeners->live, event);
     if (listeners->watch)
         listeners->watch->event(listeners->watch->context, event);
+    notifier_event(listeners->notifier, event);
 }
 
 static bool tell_tick(void *context)
@@ -259,7 +265,7 @@ static bool run_it(struct session *session, struct run_summary *summary, struct 
     if (!find_preload(&session->environment, store_plan(session->store), &preload, err))
         return false;
     struct progress *progress = make_progress(session);
-    struct listeners listeners = {.progress = progress, .watch = session->options->watch};
+    struct listeners listeners = {.progress = progress, .watch = session->options->watch, .notifier = session->notifier};
     size_t left = skip_done(session, progress);
     say_start(session, left);
     meters_find(&session->environment, store_plan(session->store), session->options->host, &session->meters);
@@ -377,6 +383,7 @@ static int run_and_close(struct session *session)
         print_closing(session, &results, finished ? hash : NULL);
     if (read)
         write_page(session);
+    notifier_end(session->notifier, read ? &results : NULL, code == CLI_OK ? NULL : err.text);
     if (!read && code == CLI_OK)
         code = broken(session, &later);
     if (code == CLI_OK)
@@ -518,9 +525,29 @@ static int nothing_to_repeat(struct session *session)
     return store_close(session->store, &err) ? CLI_OK : cli_failed(CLI_BROKEN, &err);
 }
 
+/* A part of a greater whole, as a task of Slurm, tells nobody. False: said. */
+static bool open_notifier(struct session *session)
+{
+    struct err err = {0};
+    AUTO_TEXT struct text text = {0};
+    const struct session_options *options = session->options;
+    if (options->task || options->part)
+        return true;
+    if (!options->input && !fs_read_at(session->dir, "settings.json", SETTINGS_MAX, &text, &err))
+        return true; /* its records say what is wrong with it */
+    if (!notifier_new(options->input ? options->input->settings_text : text_get(&text), &session->notifier, &err)) {
+        cli_error("%s; nothing was run", err.text);
+        return false;
+    }
+    notifier_check(session->notifier);
+    return true;
+}
+
 static int open_and_run(struct session *session)
 {
     struct err err = {0};
+    if (session->options->input && !open_notifier(session))
+        return CLI_USAGE;
     session->state = registration_open();
     if (!containment_probe(session->options->containment, &session->containment, &err))
         return cli_failed(CLI_USAGE, &err);
@@ -533,6 +560,11 @@ static int open_and_run(struct session *session)
         return code;
     if (session->options->rerun && session->again.count == 0)
         return nothing_to_repeat(session);
+    if (!session->options->input && !open_notifier(session)) {
+        store_close(session->store, NULL);
+        return CLI_USAGE;
+    }
+    notifier_begin(session->notifier, session->dir, session->dir_path);
     session->state = registration_begin(session->state, STATE_RUN, session->dir_path);
     code = run_and_close(session);
     if (!store_close(session->store, &err))
@@ -573,6 +605,9 @@ int run_session_check(const struct session_options *options)
     code = first_code(code, check_gpus(&session, plan));
     if (!take_budget(&session, plan, &plan->budget))
         code = first_code(code, CLI_USAGE);
+    if (!open_notifier(&session))
+        code = first_code(code, CLI_USAGE);
+    notifier_finish(session.notifier);
     if (!fs_can_make_path(options->output, &err))
         code = first_code(code, cli_failed(CLI_BROKEN, &err));
     AUTO_FREE char *preload = NULL;
@@ -604,6 +639,7 @@ int run_session(const struct session_options *options)
     guardian_stop(session.guardian);
     registration_end(session.state);
     containment_fini(&session.containment);
+    notifier_finish(session.notifier); /* last: nothing of the machine is held meanwhile */
     if (session.dir >= 0)
         close(session.dir);
     if (options->run_dir)

@@ -7,7 +7,7 @@ GIB=1073741824 MIB=1048576
 
 setup() {
     WORK=$(mktemp -d "${TMPDIR:-/tmp}/gpu-memory.XXXXXX")
-    export XDG_STATE_HOME=$WORK/state TARE_LOCK_DIR=$WORK/locks TERM=dumb
+    export XDG_STATE_HOME=$WORK/state XDG_CONFIG_HOME=$WORK/config TARE_LOCK_DIR=$WORK/locks TERM=dumb
     unset SUDO_UID SUDO_GID SUDO_USER SUDO_COMMAND TARE_TIME_SCALE LD_PRELOAD
     BUILT=$(cd "$(dirname "$TARE")/../.." && pwd)
     PROGRAM=$BUILT/tests/preload/preload_program

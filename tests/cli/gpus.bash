@@ -8,7 +8,7 @@ setup() {
     unset CUDA_VISIBLE_DEVICES CUDA_DEVICE_ORDER TARE_GPU_HOLDER
     export TERM=dumb
     WORK=$(mktemp -d "${TMPDIR:-/tmp}/gpu-test.XXXXXX")
-    export XDG_STATE_HOME=$WORK/state TARE_SYSROOT=$WORK/machine TARE_LOCK_DIR=$WORK/locks
+    export XDG_STATE_HOME=$WORK/state XDG_CONFIG_HOME=$WORK/config TARE_SYSROOT=$WORK/machine TARE_LOCK_DIR=$WORK/locks
     cd "$WORK" || return 1
     idle_machine
 }

@@ -18,7 +18,7 @@ setup() {
     export TERM=dumb
     WORK=$(mktemp -d "${TMPDIR:-/tmp}/cli-test.XXXXXX")
     # Not the tester's own state: runs of other tests are none of this one's business.
-    export XDG_STATE_HOME=$WORK/state
+    export XDG_STATE_HOME=$WORK/state XDG_CONFIG_HOME=$WORK/config
     # Nor a real run on the GPU of this machine.
     export TARE_LOCK_DIR=$WORK/locks
     unset TARE_SYSROOT TARE_GPU_HOLDER

@@ -11,7 +11,7 @@ setup() {
     done
     WORK=$(mktemp -d "${TMPDIR:-/tmp}/slurm-test.XXXXXX")
     chmod 755 "$WORK"
-    export XDG_STATE_HOME=$WORK/state TARE_LOCK_DIR=$WORK/locks TERM=dumb
+    export XDG_STATE_HOME=$WORK/state XDG_CONFIG_HOME=$WORK/config TARE_LOCK_DIR=$WORK/locks TERM=dumb
     cd "$WORK" || return 1
     cluster_up || { tail -n 20 "$CLUSTER"/*.log; return 1; }
 }

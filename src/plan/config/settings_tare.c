@@ -1,3 +1,4 @@
+#include "plan/config/notify.h"
 #include "plan/config/settings_entry.h"
 
 #include "machine/gpu/vendor.h"
@@ -58,6 +59,13 @@ static const struct field tare_rows[] = {
      .help = "what a training does not share with the machine, and what is gone with it; needs a pid namespace"},
     {"environment", FIELD_NAMES_TO_TEXTS, offsetof(struct settings, environment), .initial = "none",
      .help = "environment variables of every training"},
+    {"notify", FIELD_OTHER, .expected = "a list of at most 16 targets",
+     .schema = "{'type': 'array', 'maxItems': 16, 'items': {'$ref': '#/$defs/notify'}}", .initial = "none",
+     .help = "who is told of the run, as below; beside those of the user's configuration"},
+    {"notify_wait", FIELD_OTHER, .expected = "a duration", .schema = "{'type': ['number', 'string']}", .initial = "60",
+     .help = "at the end of the run the longest wait for messages that are not delivered yet"},
+    {"otlp", FIELD_OTHER, .expected = "an object", .schema = "{'$ref': '#/$defs/otlp'}", .initial = "none",
+     .help = "the OpenTelemetry collector that gets the run as a trace when a session ends"},
 };
 
 static const struct field timing_rows[] = {
@@ -242,4 +250,5 @@ void settings_read_tare(const struct source *source, const json_t *root, struct 
     check_cooldown(source, &settings->guard.cooldown);
     read_section(source, "$.tare", tare, "limits", &settings_limits_table, &settings->limits);
     read_section(source, "$.tare", tare, "private", &settings_private_table, &settings->limits);
+    settings_check_notify(source, tare);
 }

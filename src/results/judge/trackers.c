@@ -105,13 +105,12 @@ bool tracker_curve(const struct tracker_item *item, size_t metric, tracker_point
     return found || !last.valid || each(context, 0, item->end_ns, last.value);
 }
 
-/* A run of ours is who its first event says, wherever its folder lies; other folders have nothing but their place. */
-static void find_key(const struct dataset_folder *folder, char out[DIGEST_HEX + 1])
+void tracker_run_key(const char *path, bool own, char out[DIGEST_HEX + 1])
 {
     AUTO_TEXT struct text line = {0};
-    AUTO_FREE char *real = realpath(folder->path, NULL);
-    AUTO_CLOSE int dir = open(folder->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    AUTO_CLOSE int fd = dir < 0 || folder->layout != DATASET_TARE ? -1 : fs_open_at(dir, "events.jsonl", NULL);
+    AUTO_FREE char *real = realpath(path, NULL);
+    AUTO_CLOSE int dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    AUTO_CLOSE int fd = dir < 0 || !own ? -1 : fs_open_at(dir, "events.jsonl", NULL);
     FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
     if (file) {
         steal_fd(&fd);
@@ -120,7 +119,7 @@ static void find_key(const struct dataset_folder *folder, char out[DIGEST_HEX + 
         fclose(file);
     }
     if (line.length == 0)
-        text_add(&line, real ? real : folder->path);
+        text_add(&line, real ? real : path);
     struct digest digest = digest_of(text_get(&line), line.length);
     digest_print(&digest, out);
 }
@@ -231,7 +230,7 @@ static struct tracker_run *find_runs(const struct dataset *dataset)
     for (size_t i = 0; i < dataset->folder_count; i++) {
         AUTO_FREE char *base = fs_basename(dataset->folders[i].path);
         runs[i].name = tracker_name(base);
-        find_key(&dataset->folders[i], runs[i].key);
+        tracker_run_key(dataset->folders[i].path, dataset->folders[i].layout == DATASET_TARE, runs[i].key);
     }
     for (size_t i = 0; i < dataset->count; i++) {
         const struct dataset_experiment *experiment = &dataset->items[i];
