@@ -367,20 +367,19 @@ static const struct metric metrics[] = {
     {"tare_slot_temperature_celsius", METRIC_GAUGE, "celsius", "Temperature of the slot's GPUs.", add_slot_temperature},
 };
 
-static void add_component(struct sums *sums, enum component component, struct reading energy_j)
+static void add_used(struct sums *sums, enum component component, double energy_j, uint64_t attempts)
 {
-    if (!energy_j.valid || !isfinite(energy_j.value) || energy_j.value < 0)
-        return;
-    sums->energy_j[component] += energy_j.value;
-    sums->measured[component]++;
+    sums->energy_j[component] += energy_j;
+    sums->measured[component] += attempts;
 }
 
 static void add_to_sums(struct sums *sums, const struct live_experiment *experiment)
 {
+    const struct live_used *used = &experiment->used;
     if ((unsigned)experiment->outcome <= OUTCOME_INTERRUPTED)
         sums->outcomes[experiment->outcome]++;
-    add_component(sums, COMPONENT_GPU, experiment->energy.gpu_j);
-    add_component(sums, COMPONENT_CPU, experiment->energy.cpu_j);
+    add_used(sums, COMPONENT_GPU, used->gpu_j, used->gpu_attempts);
+    add_used(sums, COMPONENT_CPU, used->cpu_j, used->cpu_attempts);
 }
 
 /* By its labels: names that differ in what no label can hold are one. */
