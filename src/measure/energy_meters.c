@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "measure/energy_meters_private.h"
 
+#include <math.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <unistd.h>
@@ -389,16 +390,40 @@ struct reading energy_meters_power_w(const struct energy_meters *energy_meters)
     return sum;
 }
 
-struct reading energy_meters_utilisation_percent(const struct energy_meters *energy_meters)
+/* Of the last samples; not valid where one GPU has none. */
+static struct reading sum_of(const struct energy_meters *energy_meters, enum gpu_reading which, bool highest)
 {
-    struct reading mean = {0, energy_meters->count > 0};
+    struct reading out = {0, energy_meters->count > 0};
     for (size_t i = 0; i < energy_meters->count; i++) {
         const struct reading *of = last_readings(energy_meters->meters[i].meter);
-        mean.valid = mean.valid && of && of[GPU_UTILISATION_PERCENT].valid;
-        if (mean.valid)
-            mean.value += of[GPU_UTILISATION_PERCENT].value / (double)energy_meters->count;
+        if (!of || !of[which].valid)
+            return (struct reading){0};
+        out.value = highest && i > 0 ? fmax(out.value, of[which].value) : highest ? of[which].value : out.value + of[which].value;
     }
+    return out;
+}
+
+struct reading energy_meters_utilisation_percent(const struct energy_meters *energy_meters)
+{
+    struct reading mean = sum_of(energy_meters, GPU_UTILISATION_PERCENT, false);
+    if (mean.valid)
+        mean.value /= (double)energy_meters->count;
     return mean;
+}
+
+struct reading energy_meters_memory_bytes(const struct energy_meters *energy_meters)
+{
+    return sum_of(energy_meters, GPU_MEMORY_USED_BYTES, false);
+}
+
+struct reading energy_meters_memory_total_bytes(const struct energy_meters *energy_meters)
+{
+    return sum_of(energy_meters, GPU_MEMORY_TOTAL_BYTES, false);
+}
+
+struct reading energy_meters_temperature_c(const struct energy_meters *energy_meters)
+{
+    return sum_of(energy_meters, GPU_TEMPERATURE_C, true);
 }
 
 size_t energy_meters_waiting(const struct energy_meters *energy_meters)

@@ -102,6 +102,9 @@ struct reading energy_meters_job_memory(const struct energy_meters *energy_meter
 /* What all GPUs draw now, by their last samples; not valid when one has none of the last seconds. */
 struct reading energy_meters_power_w(const struct energy_meters *energy_meters);
 struct reading energy_meters_utilisation_percent(const struct energy_meters *energy_meters); /* their mean */
+struct reading energy_meters_memory_bytes(const struct energy_meters *energy_meters);        /* in use, their sum */
+struct reading energy_meters_memory_total_bytes(const struct energy_meters *energy_meters);  /* their sum */
+struct reading energy_meters_temperature_c(const struct energy_meters *energy_meters);       /* the highest */
 
 /* How many answers to energy_meters_begin and energy_meters_edge are outstanding; never more will come. */
 size_t energy_meters_waiting(const struct energy_meters *energy_meters);

@@ -14,12 +14,13 @@ enum event_type {
                                 * (run/ladder.h): preparing; no process yet */
     EVENT_JOB_BORN,           /* role, pid, start_time, boot_id, cgroup, tag, layers: the init waits at its gate */
     EVENT_ATTEMPT_STARTED,    /* start_ns (CLOCK_MONOTONIC, when the gate was opened): running */
-    EVENT_METRIC, /* name, value: told, not journaled; or, about once a second, sensor ("gpu_power_w", "gpu_utilisation_percent") and value, or
+    EVENT_METRIC, /* name, value: told, not journaled; or, about once a second, sensor ("gpu_power_w", "gpu_utilisation_percent",
+                * "gpu_memory_bytes", "gpu_memory_total_bytes", "gpu_temperature_c") and value, or
                                 * sensor "bars" and bars [{name, first, done, total, restarts, latest}]: progress bars (run/log/bar.h) */
     EVENT_MARK,   /* name, label (null: none), at (start, end), t_ns (CLOCK_MONOTONIC), source (log, fifo):
                                 * written about once a second */
     EVENT_ATTEMPT_STOPPING, /* reason: exited, timeout, interrupted, limit, log_error, gpu_lost, machine, hung,
-                              * budget */
+                              * budget, skipped */
     EVENT_JOB_EXITED,       /* role, exit_code or signal, cpu_s, peak_memory_bytes, processes; of a background's loop
                                 * number (in JOB_BORN too), outcome (succeeded, failed, stopped), error, duration_s,
                                 * leftovers */
@@ -37,7 +38,7 @@ enum event_type {
     EVENT_EVIDENCE, /* kind (measure/guard/evidence.h), text, experiments (of other lanes) and pids (on a GPU): lists of their numbers, device
                                 * (null: none), from_s, to_s (from the attempt's start, below 0 before it; null: not known, or no span) */
     EVENT_GUARD,    /* phase (preflight, postflight, cooldown, net), devices [...], more by phase: docs/guard.md */
-    EVENT_NOTE,     /* text: told, not journaled */
+    EVENT_NOTE,     /* text: told, not journaled; paused (true, false): the run was asked to begin nothing more, or to go on */
     EVENT_BUDGET,   /* of an attempt under way, about once a minute where the run has a budget: energy_j (used so far; null: not known),
                                 * budget (docs/results.md) */
     EVENT_SESSION_ENDED,    /* outcome: finished, interrupted, failed, budget; error; budget, if any; of several lanes pool (docs/results.md) */

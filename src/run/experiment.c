@@ -101,6 +101,13 @@ static void begin_experiment(struct lane *lane)
         give_back(lane);
         return;
     }
+    if (lane->runner->paused) { /* it was taken before that was asked for */
+        const struct plan_experiment *experiment = lane->experiment;
+        lane->experiment = NULL;
+        runner_return(lane->runner, experiment);
+        lane_enter(lane, PHASE_TAKING);
+        return;
+    }
     const struct store_history *before =
         &store_experiment(lane->runner->request->store, lane->experiment->number)->history;
     lane->failed = before->failed;

@@ -65,6 +65,9 @@ static int on_tick(sd_event_source *source, uint64_t us, void *context)
     struct lane *lane = context;
     tell_reading(lane, "gpu_power_w", energy_meters_power_w(lane->energy_meters));
     tell_reading(lane, "gpu_utilisation_percent", energy_meters_utilisation_percent(lane->energy_meters));
+    tell_reading(lane, "gpu_memory_bytes", energy_meters_memory_bytes(lane->energy_meters));
+    tell_reading(lane, "gpu_memory_total_bytes", energy_meters_memory_total_bytes(lane->energy_meters));
+    tell_reading(lane, "gpu_temperature_c", energy_meters_temperature_c(lane->energy_meters));
     energy_meters_tick(lane->energy_meters);
     /* Once for all who want to know (guard, load, memory): it costs the driver milliseconds, and shares of the multiprocessors are
      * told to the first who asks. */

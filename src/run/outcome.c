@@ -24,6 +24,7 @@ static const char *const reason_names[STOP_REASONS] = {
     [STOP_MACHINE] = "machine",
     [STOP_HUNG] = "hung",
     [STOP_BUDGET] = "budget",
+    [STOP_SKIPPED] = "skipped",
 };
 
 const char *stop_reason_name(enum stop_reason reason)
@@ -277,6 +278,10 @@ enum outcome outcome_judge(const struct plan_job *job, const struct outcome_fact
     case STOP_BUDGET:
         outcome = OUTCOME_INTERRUPTED;
         text_add(&why, facts->detail ? facts->detail : "a budget of the run is used up");
+        break;
+    case STOP_SKIPPED:
+        outcome = OUTCOME_INTERRUPTED;
+        text_add(&why, "skipped on request: --resume runs it");
         break;
     case STOP_EXITED:
         judge_exit(job, facts, &why);

@@ -25,6 +25,7 @@ enum stop_reason {
     STOP_MACHINE,     /* none of its own doing: what it takes to start it was not to be had, or its init was killed */
     STOP_HUNG,        /* no sign of life for as long as the settings say */
     STOP_BUDGET,      /* of the run, used up */
+    STOP_SKIPPED,     /* its owner asked for it: a resume runs it again */
     STOP_REASONS
 };
 

@@ -64,14 +64,18 @@ static int on_store(sd_event_source *source, int fd, uint32_t events, void *cont
     return 0;
 }
 
-static void on_signal(void *context, int signal_number)
+void runner_stop(struct runner *runner, int signal_number)
 {
-    struct runner *runner = context;
     if (runner->signal_number != 0)
         runner->kill_now = true;
     else
         runner->signal_number = signal_number;
     runner_halt_lanes(runner);
+}
+
+static void on_signal(void *context, int signal_number)
+{
+    runner_stop(context, signal_number);
 }
 
 static void on_suspend(void *context)
@@ -100,6 +104,8 @@ static bool watch(struct runner *runner, struct signals *signals, struct err *er
         code = sd_event_source_set_priority(runner->tick_source, SD_EVENT_PRIORITY_IMPORTANT);
     if (code >= 0)
         runner_watch_guardian(runner);
+    if (code >= 0)
+        code = control_watch(runner);
     if (code >= 0)
         code = signals_watch(signals, runner->loop, on_signal, on_hangup, on_suspend, runner);
     return code >= 0 || err_set(err, "cannot set up the event loop: %s", strerror(-code));
@@ -274,6 +280,7 @@ bool run_plan(const struct run_request *request, struct run_summary *out, struct
     free(runner.run_dir);
     sd_event_source_disable_unref(runner.tick_source);
     sd_event_source_disable_unref(runner.guardian_source);
+    sd_event_source_disable_unref(runner.control_source);
     sd_event_unref(runner.loop);
     return !runner.broken;
 }

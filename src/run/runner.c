@@ -170,7 +170,7 @@ static bool may_begin(const struct runner *runner, const struct plan_experiment 
 const struct plan_experiment *runner_take(struct runner *runner, bool *waits)
 {
     const struct plan_experiment *experiment = next_one(runner);
-    *waits = experiment && !may_begin(runner, experiment);
+    *waits = experiment && (runner->paused || !may_begin(runner, experiment));
     if (!experiment || *waits)
         return NULL;
     runner->taken[experiment->number - 1] = true;

@@ -47,6 +47,7 @@ struct runner {
     size_t lane_count;
     size_t next;       /* place in the plan before which nothing is left to take */
     bool *taken;       /* for each experiment of the plan: a lane has it, or had it */
+    bool paused;        /* on request: nothing more begins until it is to go on (control.c) */
     bool stopped;       /* one has failed, and nothing is to begin after that */
     struct err refused; /* why a lane takes nothing any more */
     int signal_number; /* the first SIGINT or SIGTERM; 0: none */
@@ -57,7 +58,7 @@ struct runner {
     struct links links;     /* that GPUs of several lanes share; none: count 0 */
     struct cpu_split split; /* of the packages' energy among the lanes */
     int64_t begun_ns;       /* when the lanes were */
-    sd_event_source *tick_source, *guardian_source;
+    sd_event_source *tick_source, *guardian_source, *control_source;
     int64_t unguarded_ns;   /* since when there may have been no guardian; 0: there is one */
     int64_t ticked_ns;      /* when the loop last had time for it */
     bool memory_said;  /* that the memory limit is not held */
@@ -160,6 +161,13 @@ void budget_check(struct runner *runner);         /* one that is used up halts t
 bool budget_refuses(struct runner *runner);       /* what is left is not enough for another experiment */
 bool budget_is_reached(const struct runner *runner); /* and experiments are left for that reason */
 json_t *budget_json(struct runner *runner);       /* docs/results.md; NULL: there is none */
+
+/* What the run's owner asks for while it is under way (results/store/live.h): begin nothing more, go on, skip an experiment, stop. As sd-event
+ * says it. (control.c) */
+int control_watch(struct runner *runner);
+
+/* As a first SIGINT: what runs is ended, recorded, and the run returns. A second one: at once. */
+void runner_stop(struct runner *runner, int signal_number);
 
 /* Those that the loop takes care of, kept from their default effect while a run lives. Private to run/. */
 

@@ -9,6 +9,7 @@
 #include "session/run_resources.h"
 #include "session/gpu_hold.h"
 #include "session/gpus.h"
+#include "session/live_file.h"
 #include "session/message.h"
 #include "session/meters.h"
 #include "session/preload.h"
@@ -206,6 +207,7 @@ static bool find_preload(const struct strv *environment, const struct plan *plan
 
 struct listeners {
     struct progress *progress;
+    struct live_file *live;
     const struct run_listener *watch; /* or NULL */
 };
 
@@ -213,6 +215,7 @@ static void tell_event(void *context, const struct event *event)
 {
     const struct listeners *listeners = context;
     progress_event(listeners->progress, event);
+    live_file_event(listeners->live, event);
     if (listeners->watch)
         listeners->watch->event(listeners->watch->context, event);
 }
@@ -220,6 +223,7 @@ static void tell_event(void *context, const struct event *event)
 static bool tell_tick(void *context)
 {
     const struct listeners *listeners = context;
+    live_file_tick(listeners->live);
     return progress_tick(listeners->progress);
 }
 
@@ -234,13 +238,28 @@ static bool ask_enough(void *context)
     return has_enough(listeners->watch);
 }
 
+static struct live_file *make_live_file(const struct session *session)
+{
+    const struct pool *pool = &session->pool;
+    const struct energy_meters_options *meters = &session->meters.options;
+    size_t count = pool->lane_count ? pool->lane_count : 1;
+    struct live_file *file = live_file_new(session->dir, count);
+    for (size_t i = 0; i < count; i++) {
+        size_t first = pool->lane_count ? pool->lanes[i].gpu_first : 0;
+        size_t gpus = pool->lane_count ? pool->lanes[i].gpu_count : meters->gpu_count;
+        for (size_t gpu = first; gpu < first + gpus && gpu < meters->gpu_count; gpu++)
+            live_file_add_gpu(file, i + 1, meters->gpus[gpu].label);
+    }
+    return file;
+}
+
 static bool run_it(struct session *session, struct run_summary *summary, struct err *err)
 {
     AUTO_FREE char *preload = NULL;
     if (!find_preload(&session->environment, store_plan(session->store), &preload, err))
         return false;
     struct progress *progress = make_progress(session);
-    struct listeners listeners = {progress, session->options->watch};
+    struct listeners listeners = {.progress = progress, .watch = session->options->watch};
     size_t left = skip_done(session, progress);
     say_start(session, left);
     meters_find(&session->environment, store_plan(session->store), session->options->host, &session->meters);
@@ -248,6 +267,7 @@ static bool run_it(struct session *session, struct run_summary *summary, struct 
         plan_says_of_gpu_memory(store_plan(session->store), SWITCH_UNSAID))
         preload = preload_library(&(struct err){0}); /* without it the driver's samples stand */
     say_meters(session);
+    listeners.live = make_live_file(session);
     governing_settle(session->options->governing, store_plan(session->store));
     /* The GPUs of a machine that is played have no device files. */
     AUTO_FREE char *dev = mem_printf("%s/dev", gpus_root());
@@ -280,6 +300,7 @@ static bool run_it(struct session *session, struct run_summary *summary, struct 
               run_plan(&request, summary, err);
     if (!session->options->part)
         governing_end(session->options->governing);
+    live_file_free(listeners.live);
     session->detached = progress_detached(progress);
     int failed = progress_free(progress);
     if (failed)

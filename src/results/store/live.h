@@ -1,8 +1,8 @@
 /* live: a run as it is now, for whoever watches it from outside: its plan and results, kept current from events.jsonl, and the readings of
  * live.json, which the runner replaces about once a second. Reads the folder only, so it works from any node that sees it; nothing of it is
  * trusted: links are not followed, sizes are limited, and a line that is no event is counted and left out. */
-#ifndef TARE_RESULTS_LIVE_H
-#define TARE_RESULTS_LIVE_H
+#ifndef TARE_RESULTS_STORE_LIVE_H
+#define TARE_RESULTS_STORE_LIVE_H
 
 #include "base/err.h"
 #include "base/reading.h"

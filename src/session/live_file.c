@@ -1,0 +1,216 @@
+#include "session/live_file.h"
+
+#include "base/clock.h"
+#include "base/fs.h"
+#include "base/json.h"
+#include "base/mem.h"
+#include "results/store/live.h"
+
+#include <string.h>
+#include <unistd.h>
+
+static const int64_t EVERY_NS = NS_PER_S * 9 / 10;
+
+/* Of a training that tells more metrics than that the first ones have points. */
+enum { METRICS_KEPT = 8 };
+
+struct slot {
+    json_t *json; /* as in the file, without points */
+    json_t *power, *metrics;
+    int64_t experiment;
+};
+
+struct live_file {
+    int dir;
+    struct slot *slots;
+    size_t count;
+    bool paused, changed;
+    int64_t written_ns; /* CLOCK_MONOTONIC */
+};
+
+static void clear(struct slot *slot)
+{
+    json_t *gpus = json_incref(json_object_get(slot->json, "gpus"));
+    json_decref(slot->json);
+    slot->json = json_pack("{s:o, s:s}", "gpus", gpus ? gpus : json_array(), "phase", "idle");
+    json_object_clear(slot->metrics);
+    slot->experiment = 0;
+}
+
+struct live_file *live_file_new(int dir, size_t slots)
+{
+    struct live_file *file = mem_alloc(sizeof *file);
+    *file = (struct live_file){.dir = dir, .count = slots, .changed = true};
+    file->slots = mem_array(slots, sizeof *file->slots);
+    for (size_t i = 0; i < slots; i++) {
+        file->slots[i] = (struct slot){.power = json_array(), .metrics = json_object()};
+        clear(&file->slots[i]);
+    }
+    return file;
+}
+
+void live_file_add_gpu(struct live_file *file, size_t slot, const char *label)
+{
+    json_array_append_new(json_object_get(file->slots[slot - 1].json, "gpus"), json_string(label));
+}
+
+/* The slot that an event is about: it names it where there are several, or its experiment has one already. NULL: none. */
+static struct slot *slot_of(struct live_file *file, const struct event *event)
+{
+    json_int_t number = 1;
+    for (size_t i = 0; event->experiment && i < file->count; i++)
+        if (file->slots[i].experiment == event->experiment)
+            return &file->slots[i];
+    if (event->type != EVENT_EXPERIMENT_STARTED && event->type != EVENT_PAUSE)
+        return NULL;
+    json_get_int(event->data, "lane", &number);
+    return number >= 1 && (size_t)number <= file->count ? &file->slots[number - 1] : NULL;
+}
+
+static void add_point(json_t *list, const struct event *event, double value)
+{
+    json_array_append_new(list, json_pack("[f, o]", (double)event->realtime_ns / (double)NS_PER_S, json_finite(value)));
+    if (json_array_size(list) > LIVE_POINTS)
+        json_array_remove(list, 0);
+}
+
+static void take_sensor(struct slot *slot, const struct event *event, const char *sensor)
+{
+    static const char *const names[][2] = {{"gpu_power_w", "power_w"},
+                                           {"gpu_utilisation_percent", "utilisation_percent"},
+                                           {"gpu_memory_bytes", "memory_bytes"},
+                                           {"gpu_memory_total_bytes", "memory_total_bytes"},
+                                           {"gpu_temperature_c", "temperature_c"}};
+    json_t *value = json_object_get(event->data, "value");
+    if (strcmp(sensor, "bars") == 0)
+        json_object_set(slot->json, "bars", json_object_get(event->data, "bars"));
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (value && strcmp(sensor, names[i][0]) == 0)
+            json_object_set(slot->json, names[i][1], value);
+    if (json_is_number(value) && strcmp(sensor, "gpu_power_w") == 0)
+        add_point(slot->power, event, json_number_value(value));
+}
+
+static void take_metric(struct slot *slot, const struct event *event)
+{
+    const char *name = json_get_text(event->data, "name"), *sensor = json_get_text(event->data, "sensor");
+    double value;
+    if (sensor)
+        take_sensor(slot, event, sensor);
+    if (sensor || !name || !json_to_reading(json_object_get(event->data, "value"), &value))
+        return;
+    json_t *metrics = json_object_get(slot->json, "metrics"), *points = json_object_get(slot->metrics, name);
+    if (!metrics)
+        json_object_set_new(slot->json, "metrics", metrics = json_object());
+    json_object_set_new(metrics, name, json_finite(value));
+    if (!points && json_object_size(slot->metrics) < METRICS_KEPT)
+        json_object_set_new(slot->metrics, name, points = json_array());
+    if (points)
+        add_point(points, event, value);
+}
+
+static void set_phase(struct slot *slot, const struct event *event, const char *phase)
+{
+    json_object_set_new(slot->json, "phase", json_string(phase));
+    json_object_set_new(slot->json, "since_ns", json_integer(event->realtime_ns));
+    json_object_del(slot->json, "pause_s");
+    json_t *seconds = json_object_get(event->data, "seconds");
+    if (strcmp(phase, "pause") == 0 && seconds)
+        json_object_set(slot->json, "pause_s", seconds);
+}
+
+/* What it is called in the file; NULL: the phase stays. */
+static const char *phase_of(const struct event *event)
+{
+    switch (event->type) {
+    case EVENT_EXPERIMENT_STARTED:
+    case EVENT_ATTEMPT_PREPARED:
+        return "preparing";
+    case EVENT_ATTEMPT_STARTED:
+        return "running";
+    case EVENT_ATTEMPT_STOPPING:
+        return "stopping";
+    case EVENT_ATTEMPT_ENDED:
+        return "verifying";
+    case EVENT_PAUSE:
+    case EVENT_RETRY_PAUSE:
+        return "pause";
+    default:
+        return NULL;
+    }
+}
+
+static void take(struct slot *slot, const struct event *event)
+{
+    const char *phase = phase_of(event);
+    if (event->type == EVENT_EXPERIMENT_STARTED || event->type == EVENT_EXPERIMENT_ENDED || event->type == EVENT_PAUSE)
+        clear(slot);
+    if (event->type == EVENT_EXPERIMENT_STARTED)
+        slot->experiment = event->experiment;
+    if (event->type == EVENT_ATTEMPT_PREPARED) {
+        json_object_set_new(slot->json, "attempt", json_integer(event->attempt));
+        json_object_del(slot->json, "started_ns");
+        json_object_del(slot->json, "bars");
+        json_object_del(slot->json, "metrics");
+        json_object_clear(slot->metrics);
+    }
+    if (event->type == EVENT_ATTEMPT_STARTED)
+        json_object_set_new(slot->json, "started_ns", json_integer(event->realtime_ns));
+    if (event->type == EVENT_METRIC)
+        take_metric(slot, event);
+    if (slot->experiment)
+        json_object_set_new(slot->json, "experiment", json_integer(slot->experiment));
+    if (phase)
+        set_phase(slot, event, phase);
+}
+
+static void write_file(struct live_file *file)
+{
+    AUTO_TEXT struct text text = {0};
+    json_t *slots = json_array();
+    for (size_t i = 0; i < file->count; i++) {
+        const struct slot *slot = &file->slots[i];
+        json_t *json = json_copy(slot->json);
+        json_object_set_new(json, "points", json_pack("{s:O, s:O}", "power_w", slot->power, "metrics", slot->metrics));
+        json_array_append_new(slots, json);
+    }
+    json_t *json = json_pack("{s:i, s:I, s:b, s:o}", "format", 1, "written_ns", (json_int_t)clock_realtime_ns(),
+                             "paused", file->paused, "slots", slots);
+    json_print(json, &text);
+    json_decref(json);
+    fs_write_unsynced(file->dir, LIVE_FILE, text_get(&text), text.length, NULL);
+    file->written_ns = clock_monotonic_ns();
+    file->changed = false;
+}
+
+void live_file_event(struct live_file *file, const struct event *event)
+{
+    const json_t *paused = json_object_get(event->data, "paused");
+    struct slot *slot = slot_of(file, event);
+    if (event->type == EVENT_NOTE && json_is_boolean(paused))
+        file->paused = json_is_true(paused);
+    if (slot)
+        take(slot, event);
+    file->changed = true;
+    bool moves = phase_of(event) || event->type == EVENT_EXPERIMENT_ENDED || paused;
+    if (moves || clock_monotonic_ns() - file->written_ns >= EVERY_NS)
+        write_file(file);
+}
+
+void live_file_tick(struct live_file *file)
+{
+    if (file->changed && clock_monotonic_ns() - file->written_ns >= EVERY_NS)
+        write_file(file);
+}
+
+void live_file_free(struct live_file *file)
+{
+    unlinkat(file->dir, LIVE_FILE, 0);
+    for (size_t i = 0; i < file->count; i++) {
+        json_decref(file->slots[i].json);
+        json_decref(file->slots[i].power);
+        json_decref(file->slots[i].metrics);
+    }
+    free(file->slots);
+    free(file);
+}
