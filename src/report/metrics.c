@@ -375,7 +375,7 @@ static void add_used(struct sums *sums, enum component component, double energy_
 
 static void add_to_sums(struct sums *sums, const struct live_experiment *experiment)
 {
-    const struct live_used *used = &experiment->used;
+    const struct result_used *used = &experiment->used;
     if ((unsigned)experiment->outcome <= OUTCOME_INTERRUPTED)
         sums->outcomes[experiment->outcome]++;
     add_used(sums, COMPONENT_GPU, used->gpu_j, used->gpu_attempts);

@@ -12,7 +12,7 @@
 #define TARE_REPORT_METRICS_H
 
 #include "base/text.h"
-#include "results/live.h"
+#include "results/store/live.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -19,12 +19,6 @@
 
 enum { LIVE_POINTS = 120, LIVE_SLOTS_MAX = 256, LIVE_EVENTS_KEPT = 200 };
 
-/* What attempts that ended used, gross, as far as it was measured: it only grows. */
-struct live_used {
-    double gpu_j, cpu_j;
-    uint64_t gpu_attempts, cpu_attempts; /* that these sums are of */
-};
-
 /* Of an experiment: its row. Text is owned by the run, and valid until the next live_run_update. */
 struct live_experiment {
     const struct plan_experiment *plan;
@@ -40,7 +34,7 @@ struct live_experiment {
     int64_t started_ns, ended_ns; /* CLOCK_REALTIME, of the last attempt's start and of the end; 0: not yet */
     double duration_s;            /* of the last attempt; 0: it has not ended */
     struct result_energy energy;  /* of the result */
-    struct live_used used;        /* by all its attempts, with failed ones and those before it was planned again */
+    struct result_used used;      /* by all its attempts */
     char *failure, *error;        /* NULL: none */
     json_t *metrics;              /* {name: number or null} of the result; NULL: none */
     uint64_t version;             /* of the run's, when this row changed last */

@@ -4,9 +4,10 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "results/live.h"
+#include "results/store/live.h"
 
 #include <jansson.h>
+#include <string.h>
 
 /* Under way, read just now, all experiments planned: of repository "repo" and in turn of model_0, model_1, … */
 static inline struct live_run *fixture_run(const char *name, size_t experiments, size_t models)
@@ -38,7 +39,7 @@ static inline void fixture_end(struct live_run *run, size_t place, enum outcome 
     experiment->outcome = outcome;
     experiment->verdict = outcome == OUTCOME_SUCCEEDED ? VERDICT_CLEAN : VERDICT_NONE;
     experiment->attempts = 1;
-    experiment->used = (struct live_used){.gpu_j = gpu_j, .gpu_attempts = 1};
+    experiment->used = (struct result_used){.gpu_j = gpu_j, .gpu_attempts = 1};
 }
 
 /* The next slot, with all readings but that of the temperature: experiment from 1. */
