@@ -353,7 +353,7 @@ static const struct metric metrics[] = {
     {"tare_run_measured_attempts", METRIC_COUNTER, "", "Attempts that ended and whose energy was measured.", add_measured},
     {"tare_run_energy_joules", METRIC_COUNTER, "joules", "Energy of all measured attempts that ended, gross, with retries and repetitions.",
      add_energy},
-    {"tare_run_unreadable_lines", METRIC_COUNTER, "", "Lines of events.jsonl that are no events, and were left out.", add_unreadable},
+    {"tare_run_unreadable_lines", METRIC_COUNTER, "", "Lines of events.jsonl that are no events, since its reader started.", add_unreadable},
     {"tare_model_experiments", METRIC_GAUGE, "", "Experiments that ended, by model and outcome.", add_model_experiments},
     {"tare_model_energy_joules", METRIC_COUNTER, "joules", "As tare_run_energy_joules_total, by the model of the foreground.", add_model_energy},
     {"tare_slot", METRIC_INFO, "", "A GPU slot of a run under way, and its GPUs.", add_slots},
