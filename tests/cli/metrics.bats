@@ -222,6 +222,19 @@ step 0 150'
     is "$(ls taken.prom; find . -maxdepth 1 -name '.writing-*')" ""
 }
 
+@test "a disk that hangs under the file delays neither the experiments nor, by more than seconds, the end" {
+    local preload=${BUILD_DIR:-$ROOT/build}/tests/fault/libhung_disk.so
+    [ -e "$preload" ] || skip "the library that hangs the disk is not built ($preload)"
+    job 'echo "loss 0.5"'
+    settings 2
+    SECONDS=0
+    LD_PRELOAD=$preload HUNG_DISK=.prom timeout 50 "$TARE" run settings.json -c registry.json -o results --metrics-textfile run.prom >out 2>err
+    [ "$SECONDS" -lt 40 ]
+    is "$(summary outcome | sort -u)" succeeded
+    is "$(grep -c 'run.prom is not written after 5 s' err)" 1
+    [ ! -e run.prom ]
+}
+
 @test "a name that node_exporter would not read is refused before anything runs" {
     job 'echo "loss 0.5"'
     settings 1
