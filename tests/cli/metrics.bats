@@ -224,6 +224,7 @@ step 0 150'
 
 @test "a disk that hangs under the file delays neither the experiments nor, by more than seconds, the end" {
     local preload=${BUILD_DIR:-$ROOT/build}/tests/fault/libhung_disk.so
+    [ -z "${TARE_SANITIZED:-}" ] || skip "a sanitizer has to be preloaded first"
     [ -e "$preload" ] || skip "the library that hangs the disk is not built ($preload)"
     job 'echo "loss 0.5"'
     settings 2
