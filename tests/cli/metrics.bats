@@ -15,8 +15,13 @@ setup() {
 
 teardown() {
     local pid
-    for pid in ${PID:-} "${SERVERS[@]}"; do kill -KILL "$pid" 2>/dev/null || true; done
+    [ -z "${PID:-}" ] || kill -KILL "$PID" 2>/dev/null || true
+    # TERM: timeout passes it on, waits, and kills a second later; KILL to it alone would leave the server.
+    for pid in "${SERVERS[@]}"; do kill -TERM "$pid" 2>/dev/null || true; done
     for pid in "${SERVERS[@]}"; do wait "$pid" 2>/dev/null || true; done
+    for pid in "${SERVERS[@]}"; do
+        if pgrep -r D,R,S,T -g "$pid" >/dev/null; then echo "left running: $(pgrep -ag "$pid")"; return 1; fi
+    done
     cd /
     [ -z "$WORK" ] || rm -rf "$WORK"
 }
