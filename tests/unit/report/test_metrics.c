@@ -57,14 +57,18 @@ static void a_run_is_told_by_outcome_verdict_and_energy(void **state)
     run->experiments[2].verdict = VERDICT_CONTAMINATED;
     run->experiments[3].state = STATE_RUNNING;
     run->experiments[3].attempts = 2;
+    /* It is being repeated: its result is none of those that ended, and what it used stays. */
+    fixture_end(run, 4, OUTCOME_FAILED, 0.5);
+    run->experiments[4].state = STATE_PREPARING;
+    run->experiments[4].outcome = OUTCOME_NONE;
     char *text = text_of(run);
     assert_line(text, "# TYPE tare_run info");
     assert_line(text, "tare_run_info{run=\"run_1\",experiment_name=\"night\",outcome=\"\"} 1.0");
     assert_line(text, "tare_run_state{run=\"run_1\",state=\"under_way\"} 1.0");
     assert_line(text, "tare_run_state{run=\"run_1\",state=\"died\"} 0.0");
     assert_line(text, "tare_run_session_start_timestamp_seconds{run=\"run_1\"} 1700000000.5");
-    assert_line(text, "tare_run_experiments{run=\"run_1\",state=\"planned\"} 1.0");
-    assert_line(text, "tare_run_experiments{run=\"run_1\",state=\"running\"} 1.0");
+    assert_line(text, "tare_run_experiments{run=\"run_1\",state=\"planned\"} 0.0");
+    assert_line(text, "tare_run_experiments{run=\"run_1\",state=\"running\"} 2.0");
     assert_line(text, "tare_run_experiments{run=\"run_1\",state=\"succeeded\"} 2.0");
     assert_line(text, "tare_run_experiments{run=\"run_1\",state=\"failed\"} 1.0");
     assert_line(text, "tare_run_verdicts{run=\"run_1\",verdict=\"clean\"} 1.0");
@@ -72,12 +76,12 @@ static void a_run_is_told_by_outcome_verdict_and_energy(void **state)
     assert_line(text, "tare_run_verdicts{run=\"run_1\",verdict=\"none\"} 1.0");
     assert_line(text, "tare_run_failures{run=\"run_1\",cause=\"out_of_memory\"} 1.0");
     assert_line(text, "# TYPE tare_run_attempts counter");
-    assert_line(text, "tare_run_attempts_total{run=\"run_1\"} 5.0");
+    assert_line(text, "tare_run_attempts_total{run=\"run_1\"} 6.0");
     assert_line(text, "# TYPE tare_run_energy_joules counter");
     assert_line(text, "# UNIT tare_run_energy_joules joules");
-    assert_line(text, "tare_run_energy_joules_total{run=\"run_1\",component=\"gpu\"} 160.25");
-    assert_line(text, "tare_run_measured_attempts_total{run=\"run_1\",component=\"gpu\"} 3.0");
-    assert_line(text, "tare_model_energy_joules_total{run=\"run_1\",repository=\"repo\",model=\"model_0\",component=\"gpu\"} 110.25");
+    assert_line(text, "tare_run_energy_joules_total{run=\"run_1\",component=\"gpu\"} 160.75");
+    assert_line(text, "tare_run_measured_attempts_total{run=\"run_1\",component=\"gpu\"} 4.0");
+    assert_line(text, "tare_model_energy_joules_total{run=\"run_1\",repository=\"repo\",model=\"model_0\",component=\"gpu\"} 110.75");
     assert_line(text, "tare_model_experiments{run=\"run_1\",repository=\"repo\",model=\"model_1\",outcome=\"failed\"} 1.0");
     assert_string_equal(text + strlen(text) - 6, "# EOF\n");
     free(text);
