@@ -5,7 +5,7 @@ set -eu
 
 build='build-essential:cc meson:meson ninja-build:ninja pkg-config:pkg-config libjansson-dev:=jansson libpcre2-dev:=libpcre2-8
 libsqlite3-dev:=sqlite3 libsystemd-dev:=libsystemd libsmartcols-dev:=smartcols libmd-dev:=libmd libyaml-dev:=yaml-0.1 libcurl4-openssl-dev:=libcurl npm:npm'
-check="$build libcmocka-dev:=cmocka bats:bats slurm-wlm:slurmctld munge:munged clang:clang python3:python3 python3-numpy:@/usr/lib/python3/dist-packages/numpy python3-scipy:@/usr/lib/python3/dist-packages/scipy python3-pandas:@/usr/lib/python3/dist-packages/pandas python3-statsmodels:@/usr/lib/python3/dist-packages/statsmodels git:git r-base-core:Rscript sqlite3:sqlite3 strace:strace libclang-rt-dev:+fuzzer chromium:chromium python3-jsonschema:@/usr/lib/python3/dist-packages/jsonschema"
+check="$build libcmocka-dev:=cmocka bats:bats slurm-wlm:slurmctld munge:munged clang:clang python3:python3 python3-numpy:@/usr/lib/python3/dist-packages/numpy python3-scipy:@/usr/lib/python3/dist-packages/scipy python3-pandas:@/usr/lib/python3/dist-packages/pandas python3-statsmodels:@/usr/lib/python3/dist-packages/statsmodels git:git r-base-core:Rscript sqlite3:sqlite3 strace:strace libclang-rt-dev:+fuzzer chromium:chromium python3-jsonschema:@/usr/lib/python3/dist-packages/jsonschema prometheus:prometheus prometheus-node-exporter:prometheus-node-exporter python3-prometheus-client:@/usr/lib/python3/dist-packages/prometheus_client"
 lint="$check clang-format:clang-format clang-tidy:clang-tidy shellcheck:shellcheck"
 docs='mkdocs:mkdocs'
 
@@ -78,11 +78,25 @@ for package in $missing; do
     packages="$packages $package"
 done
 # Into a file: a service that a package starts would keep this program's own output open for as long as it runs.
-log=$(mktemp)
-trap 'rm -f "$log"' EXIT
+log=$(mktemp) policy=
+trap 'rm -f "$log"; [ -z "$policy" ] || $root rm -f "$policy"' EXIT
+# The tests start servers of their own: Prometheus' services do not begin now (Debian policy, invoke-rc.d), nor later.
+case "$packages" in
+*prometheus*)
+    [ -e /usr/sbin/policy-rc.d ] || {
+        policy=/usr/sbin/policy-rc.d
+        printf '#!/bin/sh\nexit 101\n' | $root sh -c "cat >$policy && chmod 755 $policy"
+    }
+    ;;
+esac
 # shellcheck disable=SC2086 # the list is meant to be split
 $root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $packages >"$log" 2>&1 </dev/null || {
     cat "$log" >&2
     exit 1
 }
+for package in $packages; do
+    case "$package" in
+    prometheus | prometheus-node-exporter) [ ! -d /run/systemd/system ] || $root systemctl --quiet disable "$package" ;;
+    esac
+done
 packages_of_npm "$@"

@@ -13,6 +13,7 @@
 #include "session/message.h"
 #include "session/meters.h"
 #include "session/notify.h"
+#include "session/metrics_file.h"
 #include "session/preload.h"
 #include "session/registration.h"
 #include "session/report_page.h"
@@ -566,10 +567,11 @@ static int open_and_run(struct session *session)
     }
     notifier_begin(session->notifier, session->dir, session->dir_path);
     session->state = registration_begin(session->state, STATE_RUN, session->dir_path);
+    struct metrics_file *metrics = metrics_file_start(session->options->metrics_textfile, session->dir_path);
     code = run_and_close(session);
-    if (!store_close(session->store, &err))
-        return cli_failed(CLI_BROKEN, &err);
-    return code;
+    bool closed = store_close(session->store, &err);
+    metrics_file_end(metrics);
+    return closed ? code : cli_failed(CLI_BROKEN, &err);
 }
 
 static int first_code(int before, int code)
