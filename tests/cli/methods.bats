@@ -18,7 +18,7 @@ run_of_three() {
     job 'n=$(($(cat count 2>/dev/null || echo 0) + 1)); echo $n >count; sleep 1.5
 case $n in 2 | 4 | 5) exit 7 ;; esac
 echo "loss 0.5"'
-    settings 3 "${1:-}" '' '"max_retries": 1'
+    settings 3 '' '' '"max_retries": 1'
     tare_run >out 2>err.run || [ $? -eq 1 ]
 }
 
