@@ -8,9 +8,9 @@ static void add_words(struct text *out, const struct cli_command *command)
 {
     size_t at = 0;
     for (const struct cli_option *option; (option = option_next(command, &at));) {
-        text_addf(out, "%s ", option->long_name);
+        text_addf(out, "%s%s", at > 1 ? " " : "", option->long_name);
         if (option->short_name)
-            text_addf(out, "%s ", option->short_name);
+            text_addf(out, " %s", option->short_name);
     }
 }
 

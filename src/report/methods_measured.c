@@ -12,22 +12,27 @@ static const json_t *energy_of(const json_t *experiment)
     return json_get(json_get(experiment, "tare"), "energy");
 }
 
+/* By how the name of a source ends: what is before it is the vendor's library. */
 static const struct {
-    const char *source, *meaning;
+    const char *end, *meaning;
 } sources[] = {
-    {"nvml-counter", "the energy counter of NVML, checked against its power samples"},
-    {"nvml-power", "the power samples of NVML, integrated over time"},
+    {"-counter", "the driver's energy counter, checked against its power samples"},
+    {"-power", "the driver's power samples, integrated over time"},
     {"rapl-perf", "RAPL, read by perf_event"},
     {"rapl-powercap", "RAPL, read by powercap"},
     {"mixed", "the energy counter for a part of the time and the power samples for the rest"},
 };
 
-static const char *source_meaning(const char *source)
+/* "the driver's energy counter, ... (nvml-counter)". The caller frees it. */
+static char *source_meaning(const char *source)
 {
-    for (size_t i = 0; i < sizeof sources / sizeof *sources; i++)
-        if (strcmp(sources[i].source, source) == 0)
-            return sources[i].meaning;
-    return source;
+    size_t length = strlen(source);
+    for (size_t i = 0; i < sizeof sources / sizeof *sources; i++) {
+        size_t end = strlen(sources[i].end);
+        if (length >= end && strcmp(source + length - end, sources[i].end) == 0)
+            return mem_printf("%s (%s)", sources[i].meaning, source);
+    }
+    return mem_strdup(source);
 }
 
 /* What the experiments' energies of one scope have in common. */
@@ -52,8 +57,9 @@ static void scope_add(struct scope *scope, const json_t *figures)
     if (!json_get_number(figures, "joules", &value))
         return;
     scope->measured++;
-    if (source)
-        strv_add_once(&scope->sources, source_meaning(source));
+    AUTO_FREE char *meaning = source ? source_meaning(source) : NULL;
+    if (meaning)
+        strv_add_once(&scope->sources, meaning);
     if (json_get_number(figures, "covered_share", &value)) {
         scope->covered_least = scope->has_covered ? fmin(scope->covered_least, value) : value;
         scope->has_covered = true;

@@ -26,6 +26,7 @@ files() { find "$XDG_STATE_HOME" -name 'calibration-*'; }
     echo "$stderr"
     [ "$status" -eq 0 ]
     echo "$output" >page.json
+    follows calibrate page.json
     # The scenario: updates every 100 ms (its jitter is +-3 ms of each), samples every 17 ms, all instant; 77 W, 500 W more.
     python3 - <<'END'
 import json

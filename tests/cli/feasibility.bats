@@ -177,6 +177,7 @@ assert len(planned) == 3 and all(a[a.index("--epochs") + 1] == "20" for a in arg
     toy
     pairs small big
     study --predict-only --json >told.json 2>err || { cat err; return 1; }
+    follows feasibility told.json
     python3 -c '
 import json
 s = json.load(open("told.json"))

@@ -125,6 +125,7 @@ END
     "$TARE" --man > program.1
     grep -qF "$NAME-run(1)" <(sed 's/\\-/-/g' program.1)
     command -v groff > /dev/null || skip "groff is not there to read the manual"
+    grep -q '^\.SH EXAMPLES' program.1
     for page in run.1 program.1; do
         [ -z "$(groff -man -Tascii -ww -z "$page" 2>&1)" ]
     done

@@ -156,5 +156,14 @@ dry_run() {
     if grep ': error: ' "$said" | grep -v ' is not there'; then false; fi
 }
 
+# follows NAME FILE...: each is as share/schema/NAME.json says, and broken copies of the first are not. Without python3-jsonschema nothing is
+# checked, which is said.
+SCHEMAS=$ROOT/share/schema
+follows() {
+    python3 -c 'import jsonschema' 2> /dev/null || { echo "python3-jsonschema is missing: $2 is not checked"; return 0; }
+    python3 "$ROOT/tests/cli/follows_schema.py" "$SCHEMAS/$1.json" "${@:2}" &&
+        python3 "$ROOT/tests/cli/follows_schema.py" --broken "$SCHEMAS/$1.json" "$2"
+}
+
 need_python() { command -v python3 > /dev/null || skip "python3 is not there"; }
 need_root() { [ "$(id -u)" -eq 0 ] || skip "only root can stand in for sudo"; }

@@ -1,5 +1,6 @@
 /* The tables of a file as a JSON Schema (https://json-schema.org/draft/2020-12): for editors, and for whoever checks a file before it
  * gets here. It says what each key may be; what one key asks of another only the reader knows. */
+#include "base/json.h"
 #include "base/mem.h"
 #include "plan/config/field.h"
 #include "tare_build.h"
@@ -41,8 +42,8 @@ static json_t *bounded(const char *type, const struct field *row)
 {
     bool whole = row->kind == FIELD_INT;
     json_t *schema = json_pack("{s:s}", "type", type);
-    json_object_set_new(schema, "minimum", whole ? json_integer((json_int_t)row->low) : json_real(row->low));
-    json_object_set_new(schema, "maximum", whole ? json_integer((json_int_t)row->high) : json_real(row->high));
+    json_object_set_new(schema, "minimum", whole ? json_integer((json_int_t)row->low) : json_finite(row->low));
+    json_object_set_new(schema, "maximum", whole ? json_integer((json_int_t)row->high) : json_finite(row->high));
     return schema;
 }
 
