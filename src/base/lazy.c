@@ -1,7 +1,9 @@
 /* Libraries that most commands do without, above all 'exec', are loaded when one of their functions is first called, not
- * with the program: SQLite, libsystemd (with the six libraries that it needs), libsmartcols, libmd and libyaml are half of the time that
- * an empty command would take. Functions are defined here under the names that the libraries' headers declare, so their
+ * with the program: SQLite, libsystemd (with the six libraries that it needs), libsmartcols, libmd, libyaml and ncurses are half of the time
+ * that an empty command would take. Functions are defined here under the names that the libraries' headers declare, so their
  * callers know nothing of it; a function that is missing from the tables below is an error of the linker. */
+#define NCURSES_NOMACROS
+#include <curses.h>
 #include <dlfcn.h>
 #include <libsmartcols.h>
 #include <sha2.h>
@@ -19,6 +21,7 @@
 #define TABLES  "libsmartcols.so.1"
 #define MD      "libmd.so.0"
 #define YAML    "libyaml-0.so.2"
+#define NCURSES "libncursesw.so.6"
 
 /* Ends the program as the dynamic linker would have done at its start. */
 static void *symbol_find(const char *library, const char *name)
@@ -149,6 +152,32 @@ LAZY(YAML, void, yaml_parser_set_input_string, (yaml_parser_t *parser, const uns
      (parser, text, size))
 LAZY(YAML, int, yaml_parser_parse, (yaml_parser_t *parser, yaml_event_t *event), (parser, event))
 LAZY(YAML, void, yaml_event_delete, (yaml_event_t *event), (event))
+
+LAZY(NCURSES, SCREEN *, newterm, (const char *type, FILE *out, FILE *in), (type, out, in))
+LAZY(NCURSES, void, delscreen, (SCREEN *screen), (screen))
+LAZY(NCURSES, int, endwin, (void), ())
+LAZY(NCURSES, int, cbreak, (void), ())
+LAZY(NCURSES, int, noecho, (void), ())
+LAZY(NCURSES, int, nonl, (void), ())
+LAZY(NCURSES, int, curs_set, (int visible), (visible))
+LAZY(NCURSES, int, set_escdelay, (int ms), (ms))
+LAZY(NCURSES, int, start_color, (void), ())
+LAZY(NCURSES, bool, has_colors, (void), ())
+LAZY(NCURSES, int, use_default_colors, (void), ())
+LAZY(NCURSES, int, init_pair, (short pair, short foreground, short background), (pair, foreground, background))
+LAZY(NCURSES, int, resizeterm, (int rows, int columns), (rows, columns))
+LAZY(NCURSES, WINDOW *, newwin, (int rows, int columns, int row, int column), (rows, columns, row, column))
+LAZY(NCURSES, int, delwin, (WINDOW *window), (window))
+LAZY(NCURSES, int, keypad, (WINDOW *window, bool on), (window, on))
+LAZY(NCURSES, int, nodelay, (WINDOW *window, bool on), (window, on))
+LAZY(NCURSES, int, clearok, (WINDOW *window, bool on), (window, on))
+LAZY(NCURSES, int, wresize, (WINDOW *window, int rows, int columns), (window, rows, columns))
+LAZY(NCURSES, int, wattr_set, (WINDOW *window, attr_t attributes, short pair, void *options), (window, attributes, pair, options))
+LAZY(NCURSES, int, wmove, (WINDOW *window, int row, int column), (window, row, column))
+LAZY(NCURSES, int, waddnstr, (WINDOW *window, const char *text, int bytes), (window, text, bytes))
+LAZY(NCURSES, int, werase, (WINDOW *window), (window))
+LAZY(NCURSES, int, wrefresh, (WINDOW *window), (window))
+LAZY(NCURSES, int, wgetch, (WINDOW *window), (window))
 /* clang-format on */
 
 int sd_bus_message_append(sd_bus_message *m, const char *types, ...)
