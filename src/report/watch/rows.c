@@ -5,11 +5,12 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "report/columns.h"
+#include "report/live/parts.h"
 
 #include <stdio.h>
 #include <string.h>
 
-enum { ID_MIN = 12, GAP = 1, COLUMNS_MAX = 6 };
+enum { ID_MIN = 12, GAP = 1, COLUMNS_MAX = 6, DETAIL_ROWS_FROM = 5 };
 
 struct row {
     const struct live_experiment *experiment;
@@ -84,7 +85,7 @@ static const struct column {
     char *(*cell)(const struct row *row, enum grid_style *style);
 } columns[COLUMNS_MAX] = {
     {"STATE", 12, false, true, state_cell},   {"VERDICT", 17, false, false, verdict_cell}, {"TIME", 6, true, false, time_cell},
-    {"METRIC", 9, true, false, metric_cell},  {"GPU", 8, true, false, energy_cell},
+    {"METRIC", 9, true, false, metric_cell},  {"ENERGY", 8, true, false, energy_cell},
 };
 
 /* Which columns have room, and how wide the id is. */
@@ -160,9 +161,33 @@ void watch_draw_plan(struct watch_view *view, const struct watch_scene *scene, c
     }
 }
 
+/* What there is to say of the chosen experiment, above its log: its rows are taken from the area. */
+static void draw_details(const struct watch_view *view, const struct live_run *run, struct grid_area *area)
+{
+    const struct live_experiment *experiment = watch_chosen(view, run);
+    AUTO_TEXT struct text params = {0};
+    if (!experiment)
+        return;
+    params_add(&run->plan, experiment->plan, &params);
+    const struct {
+        const char *text;
+        enum grid_style style;
+    } rows[] = {{params.length ? text_get(&params) : NULL, GRID_DIM}, {experiment->error, GRID_BAD}, {experiment->evidence, watch_verdict_style(experiment)}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (rows[i].text) {
+            grid_put(area, 0, 0, rows[i].style, rows[i].text);
+            area->row++;
+            area->rows--;
+        }
+}
+
 void watch_draw_log(struct watch_view *view, const struct watch_scene *scene, const struct grid_area *area)
 {
     const struct watch_log *log = scene->log;
+    struct grid_area below = *area;
+    area = &below;
+    if (area->rows >= DETAIL_ROWS_FROM)
+        draw_details(view, scene->run, &below);
     view->page[PANE_LOG] = area->rows ? area->rows : 1;
     if (!log || log->fault || log->lines.count == 0) {
         grid_put(area, 0, 0, GRID_DIM, log && log->fault ? log->fault : "the log is empty");

@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { FIELDS_MAX = 7, FIELD_BYTES = 160, GAP = 2, INDENT = 2, NARROW = 60, VERDICT_COLUMNS = 17, ID_MIN = 14, ID_MAX = 40, METRIC_COLUMNS = 20 };
+enum { FIELDS_MAX = 7, FIELD_BYTES = 160, GAP = 2, INDENT = 2, NARROW = 60, WIDE = 98, VERDICT_COLUMNS = 17, ID_MIN = 14, ID_MAX = 40, METRIC_COLUMNS = 20 };
 static const double GIB = 1024.0 * 1024 * 1024;
 
 struct field {
@@ -26,11 +26,13 @@ struct field {
 /* Columns of a row, which are those of all slots. */
 struct columns {
     size_t number, gpus, id, whole;
-    bool narrow, one_row;
+    const size_t *fields;
+    bool narrow, wide, one_row;
 };
 
 /* Of the fields, in their order; the last, the metrics, takes what is left of its row. */
-static const size_t wide_fields[FIELDS_MAX] = {16, 28, 6, 9, 15, 6, METRIC_COLUMNS}, narrow_fields[FIELDS_MAX] = {15, 19, 6, 5, 13, 5, METRIC_COLUMNS};
+static const size_t wide_fields[FIELDS_MAX] = {16, 28, 6, 9, 13, 5, METRIC_COLUMNS}, medium_fields[FIELDS_MAX] = {16, 25, 6, 5, 13, 5, METRIC_COLUMNS},
+                    narrow_fields[FIELDS_MAX] = {15, 19, 6, 5, 13, 5, METRIC_COLUMNS};
 
 static size_t all_fields(const size_t *widths)
 {
@@ -42,12 +44,13 @@ static size_t all_fields(const size_t *widths)
 
 static struct columns columns_of(const struct live_run *run, size_t whole)
 {
-    struct columns out = {.number = run->slot_count >= 100 ? 3 : run->slot_count >= 10 ? 2 : 1, .id = ID_MIN, .whole = whole, .narrow = whole < NARROW};
+    struct columns out = {.number = run->slot_count >= 100 ? 3 : run->slot_count >= 10 ? 2 : 1, .id = ID_MIN, .whole = whole, .narrow = whole < NARROW, .wide = whole >= WIDE};
     for (size_t i = 0; i < run->slot_count; i++) {
         size_t number = run->slots[i].experiment;
         size_t id = number && number <= run->plan.count ? strlen(run->plan.experiments[number - 1].id) : 0;
         out.id = id > out.id ? id : out.id;
     }
+    out.fields = out.narrow ? narrow_fields : out.wide ? wide_fields : medium_fields;
     size_t fixed = out.number + 1 + GAP + VERDICT_COLUMNS;
     out.id = out.id > ID_MAX ? ID_MAX : out.id;
     if (fixed + out.id > whole)
@@ -104,7 +107,7 @@ static void put_progress(struct field *field, const struct live_run *run, const 
         snprintf(label, sizeof label, "%s%.10g%s", columns->narrow ? "" : "epoch ", state->epoch, of);
     else if (bar)
         snprintf(label, sizeof label, "%.10g%s", bar->done, of);
-    size_t label_columns = columns->narrow ? 7 : 12, width = columns->narrow ? 5 : 9;
+    size_t label_columns = columns->narrow ? 7 : columns->wide ? 12 : 11, width = columns->narrow ? 5 : columns->wide ? 9 : 7;
     utf8_fit(label, label_columns, &text);
     for (size_t i = utf8_columns(label); i < label_columns + 1; i++)
         text_add_char(&text, ' ');
@@ -150,16 +153,15 @@ static bool has_experiment(const struct live_run *run, const struct live_slot *s
 
 static size_t fields_of(const struct watch_scene *scene, const struct live_slot *slot, const struct columns *columns, bool ascii, struct field *out)
 {
-    const size_t *widths = columns->narrow ? narrow_fields : wide_fields;
     memset(out, 0, FIELDS_MAX * sizeof *out);
     for (size_t i = 0; i < FIELDS_MAX; i++)
-        out[i].width = widths[i];
+        out[i].width = columns->fields[i];
     put_phase(&out[0], slot, scene->now_ns);
     if (has_experiment(scene->run, slot))
         put_progress(&out[1], scene->run, slot, columns, ascii);
     put_reading(&out[2], "", slot->power_w, "W");
     out[2].style = GRID_POWER;
-    put_reading(&out[3], columns->narrow ? "" : "GPU ", slot->utilisation_percent, "%");
+    put_reading(&out[3], columns->wide ? "GPU " : "", slot->utilisation_percent, "%");
     put_memory(&out[4], slot);
     put_reading(&out[5], "", slot->temperature_c, "°C");
     if (has_experiment(scene->run, slot))
@@ -220,7 +222,7 @@ static void draw_slot(const struct watch_scene *scene, const struct live_slot *s
 /* Rows that a slot fills at this width. */
 static size_t rows_of_one(const struct columns *columns)
 {
-    const size_t *widths = columns->narrow ? narrow_fields : wide_fields;
+    const size_t *widths = columns->fields;
     size_t rows = 2, begin = INDENT + columns->number, column = begin;
     if (columns->one_row)
         return 1;
