@@ -20,6 +20,9 @@
 /* So often in a row a terminal may say that there is input and have none before it counts as gone. */
 enum { EMPTY_READS = 3 };
 
+/* So long it is told that a request was made. */
+static const int64_t SAID_NS = 5 * NS_PER_S;
+
 struct watcher {
     const struct watch_options *options;
     struct strv dirs;
@@ -33,6 +36,7 @@ struct watcher {
     struct watch_log log;
     struct grid grid;
     struct watch_screen *screen;
+    int64_t said_ns; /* CLOCK_MONOTONIC: when the view's message was set */
     int64_t next_ns; /* CLOCK_MONOTONIC: when the run is read again */
     size_t empty_reads;
 };
@@ -101,6 +105,7 @@ static void say(struct watcher *watcher, bool bad, const char *text)
 {
     snprintf(watcher->view.said, sizeof watcher->view.said, "%s", text);
     watcher->view.said_bad = bad;
+    watcher->said_ns = clock_monotonic_ns();
 }
 
 /* Runs that began meanwhile are in the list, too. */
@@ -183,6 +188,8 @@ static void draw(struct watcher *watcher)
 static void look(struct watcher *watcher)
 {
     watcher->is_faulty = !live_run_update(&watcher->run, NULL, &watcher->fault);
+    if (!watcher->view.said_bad && clock_monotonic_ns() - watcher->said_ns > SAID_NS)
+        watcher->view.said[0] = '\0';
     watcher->next_ns = clock_monotonic_ns() + (int64_t)(watcher->options->every_s * (double)NS_PER_S);
 }
 

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { CURVE_ROWS_MIN = 4 };
+
 /* Names of metrics as they are chosen one after the other: those of the registry first. at: place from 0; NULL: no more. */
 static const char *metric_at(const struct live_run *run, const struct watch_view *view, size_t at)
 {
@@ -47,7 +49,7 @@ static void draw_curve(struct grid_area area, const char *title, const json_t *j
         plot.to_s = last->t_s;
         plot_number(last->value, value);
         watch_time(plot.to_s - plot.from_s, span);
-        text_addf(&text, " %s%s, %s", value, unit, span);
+        text_addf(&text, ": %s%s (%s)", value, unit, span);
     }
     struct grid_area inside = grid_frame(area, text_get(&text), false);
     plot_draw(&inside, &plot);
@@ -60,23 +62,26 @@ void watch_draw_curves(const struct watch_view *view, const struct watch_scene *
     const char *metric = watch_metric(view, scene->run, false);
     const struct live_experiment *experiment = watch_chosen(view, scene->run);
     struct grid_area power = area, other = area;
-    if (beside) {
-        power.columns = area.columns / 2;
-        other.column += power.columns;
-        other.columns -= power.columns;
-    } else {
-        power.rows = area.rows / 2;
-        other.row += power.rows;
-        other.rows -= power.rows;
-    }
     if (!slot) {
         bool ended = experiment && experiment->state == STATE_DONE;
         struct grid_area inside = grid_frame(area, "Curves", false);
         grid_put(&inside, 0, 1, GRID_DIM, ended ? "it has ended: tare report draws its curves" : "nothing of it is under way here");
         return;
     }
-    AUTO_FREE char *title = mem_printf("Power of slot %zu", slot->number);
-    draw_curve(metric ? power : area, title, json_object_get(slot->points, "power_w"), " W", &(struct plot){.from_zero = true, .style = GRID_POWER});
-    if (metric)
+    bool both = metric && (beside || area.rows >= 2 * CURVE_ROWS_MIN);
+    if (both && beside) {
+        power.columns = area.columns / 2;
+        other.column += power.columns;
+        other.columns -= power.columns;
+    } else if (both) {
+        power.rows = area.rows / 2;
+        other.row += power.rows;
+        other.rows -= power.rows;
+    }
+    AUTO_FREE char *title = mem_printf("Power, slot %zu", slot->number);
+    /* Where there is room for one, a metric that was asked for is what is wanted. */
+    if (both || !metric || !*view->metric)
+        draw_curve(power, title, json_object_get(slot->points, "power_w"), " W", &(struct plot){.from_zero = true, .style = GRID_POWER});
+    if (both || (metric && *view->metric))
         draw_curve(other, metric, json_object_get(json_object_get(slot->points, "metrics"), metric), "", &(struct plot){.style = GRID_METRIC});
 }

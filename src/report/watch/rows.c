@@ -21,7 +21,7 @@ struct row {
 static const char *mark_of(const struct live_experiment *experiment, enum grid_style *style)
 {
     bool done = experiment->state == STATE_DONE;
-    *style = done && experiment->outcome == OUTCOME_SUCCEEDED ? GRID_GOOD : done ? GRID_BAD : experiment->state == STATE_PLANNED ? GRID_DIM : GRID_STRONG;
+    *style = done && experiment->outcome == OUTCOME_SUCCEEDED ? GRID_GOOD : done ? (experiment->outcome == OUTCOME_FAILED ? GRID_BAD : GRID_WARN) : experiment->state == STATE_PLANNED ? GRID_DIM : GRID_STRONG;
     if (experiment->again && (done || experiment->state == STATE_PLANNED))
         return "↻";
     return done && experiment->outcome == OUTCOME_SUCCEEDED ? "✓" : done ? "✗" : experiment->state == STATE_PLANNED ? "·" : "▶";
@@ -84,8 +84,8 @@ static const struct column {
     bool right, wide; /* wide: only where the mark does not say it in less */
     char *(*cell)(const struct row *row, enum grid_style *style);
 } columns[COLUMNS_MAX] = {
-    {"STATE", 12, false, true, state_cell},   {"VERDICT", 17, false, false, verdict_cell}, {"TIME", 6, true, false, time_cell},
-    {"METRIC", 9, true, false, metric_cell},  {"ENERGY", 8, true, false, energy_cell},
+    {"STATE", 11, false, true, state_cell},   {"VERDICT", 14, false, false, verdict_cell}, {"TIME", 6, true, false, time_cell},
+    {"METRIC", 8, true, false, metric_cell},  {"ENERGY", 8, true, false, energy_cell},
 };
 
 /* Which columns have room, and how wide the id is. */

@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { FIELDS_MAX = 7, FIELD_BYTES = 160, GAP = 2, INDENT = 2, NARROW = 60, WIDE = 98, VERDICT_COLUMNS = 17, ID_MIN = 14, ID_MAX = 40, METRIC_COLUMNS = 20 };
+enum { FIELDS_MAX = 7, FIELD_BYTES = 160, GAP = 2, INDENT = 2, NARROW = 60, WIDE = 98, VERDICT_COLUMNS = 17, ID_MIN = 14, ID_MAX = 40, GPUS_MAX = 12, METRIC_COLUMNS = 20 };
 static const double GIB = 1024.0 * 1024 * 1024;
 
 struct field {
@@ -42,6 +42,28 @@ static size_t all_fields(const size_t *widths)
     return all;
 }
 
+/* "GPU 0,GPU 1" */
+static void add_gpus(const struct live_slot *slot, struct text *out)
+{
+    const json_t *item;
+    size_t i;
+    json_array_foreach(slot->gpus, i, item)
+        text_addf(out, "%s%s", i ? "," : "", json_string_value(item) ? json_string_value(item) : "?");
+}
+
+/* None where there is one slot. */
+static size_t gpus_columns(const struct live_run *run)
+{
+    size_t most = 0;
+    for (size_t i = 0; run->slot_count > 1 && i < run->slot_count; i++) {
+        AUTO_TEXT struct text text = {0};
+        add_gpus(&run->slots[i], &text);
+        size_t columns = utf8_columns(text_get(&text));
+        most = columns > most ? columns : most;
+    }
+    return most > GPUS_MAX ? GPUS_MAX : most;
+}
+
 static struct columns columns_of(const struct live_run *run, size_t whole)
 {
     struct columns out = {.number = run->slot_count >= 100 ? 3 : run->slot_count >= 10 ? 2 : 1, .id = ID_MIN, .whole = whole, .narrow = whole < NARROW, .wide = whole >= WIDE};
@@ -56,8 +78,9 @@ static struct columns columns_of(const struct live_run *run, size_t whole)
     if (fixed + out.id > whole)
         out.id = whole > fixed + ID_MIN ? whole - fixed : ID_MIN;
     out.one_row = fixed + out.id + all_fields(wide_fields) <= whole;
-    if (run->slot_count > 1 && fixed + out.id + 12 + GAP + (out.one_row ? all_fields(wide_fields) : 0) <= whole)
-        out.gpus = 12;
+    size_t gpus = gpus_columns(run);
+    if (fixed + out.id + gpus + GAP + (out.one_row ? all_fields(wide_fields) : 0) <= whole)
+        out.gpus = gpus;
     return out;
 }
 
@@ -163,7 +186,7 @@ static size_t fields_of(const struct watch_scene *scene, const struct live_slot 
     out[2].style = GRID_POWER;
     put_reading(&out[3], columns->wide ? "GPU " : "", slot->utilisation_percent, "%");
     put_memory(&out[4], slot);
-    put_reading(&out[5], "", slot->temperature_c, "°C");
+    put_reading(&out[5], "", slot->temperature_c, ascii ? "C" : "°C");
     if (has_experiment(scene->run, slot))
         put_metrics(&out[6], scene->run, slot);
     return *out[6].text ? FIELDS_MAX : FIELDS_MAX - 1;
@@ -187,14 +210,11 @@ static void flow(const struct grid_area *area, const struct columns *columns, si
     }
 }
 
-static void put_gpus(const struct grid_area *area, size_t column, const struct live_slot *slot)
+static void put_gpus(const struct grid_area *area, size_t column, size_t width, const struct live_slot *slot)
 {
     AUTO_TEXT struct text text = {0};
-    const json_t *item;
-    size_t i;
-    json_array_foreach(slot->gpus, i, item)
-        text_addf(&text, "%s%s", i ? "," : "", json_string_value(item) ? json_string_value(item) : "?");
-    grid_field(area, 0, column, 12, false, GRID_DIM, text_get(&text));
+    add_gpus(slot, &text);
+    grid_field(area, 0, column, width, false, GRID_DIM, text_get(&text));
 }
 
 /* area: of this slot alone. */
@@ -206,7 +226,7 @@ static void draw_slot(const struct watch_scene *scene, const struct live_slot *s
     grid_putf(area, 0, 0, GRID_STRONG, "%*zu", (int)columns->number, slot->number);
     size_t column = columns->number + 1;
     if (columns->gpus) {
-        put_gpus(area, column, slot);
+        put_gpus(area, column, columns->gpus, slot);
         column += columns->gpus + GAP;
     }
     bool room = column + columns->id + GAP + VERDICT_COLUMNS <= end;

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { WIDE = 100, BESIDE = 70, CURVE_ROWS = 7, PLAN_ROWS_MIN = 5, LOG_ROWS = 6, ONCE_PLAN_ROWS = 20, STALE_S = 10 };
+enum { WIDE = 100, BESIDE = 70, CURVE_ROWS = 7, PLAN_ROWS_MIN = 5, LOG_ROWS = 6, ROWS_FOR_TWO = 34, HINT_ROWS = 3, ONCE_PLAN_ROWS = 20, STALE_S = 10 };
 
 void watch_time(double seconds, char out[WATCH_TIME_BYTES])
 {
@@ -158,7 +158,7 @@ static void draw_counts(const struct live_run *run, const struct grid_area *area
     } parts[] = {{counts.running, "under way", GRID_STRONG}, {counts.failed, "failed", GRID_BAD}, {counts.interrupted, "interrupted", GRID_WARN},
                  {counts.clean, "clean", GRID_GOOD}, {counts.unverified, "unverified", GRID_WARN}, {counts.suspect, "suspect", GRID_WARN},
                  {counts.contaminated, "contaminated", GRID_BAD}};
-    size_t done = counts.succeeded + counts.failed + counts.interrupted, width = area->columns >= WIDE ? 20 : area->columns >= BESIDE ? 10 : 5;
+    size_t done = counts.succeeded + counts.failed, width = area->columns >= WIDE ? 20 : area->columns >= BESIDE ? 10 : 5;
     AUTO_TEXT struct text bar = {0};
     bar_draw(run->plan.count ? (double)done / (double)run->plan.count : 0, width, area->grid->ascii, &bar);
     size_t column = grid_put(area, 1, 0, GRID_GOOD, text_get(&bar)) + 1;
@@ -232,7 +232,7 @@ static void draw_panes(struct watch_view *view, const struct watch_scene *scene,
     draw_pane(view, scene, PANE_SLOTS, take_rows(&body, needed < most ? needed : most < 3 ? 3 : most));
     if (wide && body.rows >= 10) {
         struct grid_area right = body;
-        size_t left = body.columns * 11 / 20;
+        size_t left = body.columns * 3 / 5;
         body.columns = left;
         right.column += left;
         right.columns -= left;
@@ -248,7 +248,7 @@ static void draw_panes(struct watch_view *view, const struct watch_scene *scene,
         struct grid_area rest = body;
         struct grid_area curves = {0};
         if (body.rows >= PLAN_ROWS_MIN + CURVE_ROWS + LOG_ROWS || scene->plain)
-            curves = take_rows(&rest, beside ? CURVE_ROWS : CURVE_ROWS + CURVE_ROWS - 2);
+            curves = take_rows(&rest, beside || (body.rows < ROWS_FOR_TWO && !scene->plain) ? CURVE_ROWS : 2 * CURVE_ROWS - 2);
         plan = rest.rows * 3 / 5 < PLAN_ROWS_MIN ? PLAN_ROWS_MIN : rest.rows * 3 / 5;
         of_plan = take_rows(&rest, plan);
         if (curves.rows)
@@ -256,6 +256,19 @@ static void draw_panes(struct watch_view *view, const struct watch_scene *scene,
         draw_pane(view, scene, PANE_LOG, rest);
     }
     draw_pane(view, scene, PANE_PLAN, of_plan);
+}
+
+/* A command in it is to be read whole: on as many rows as it needs, three at most. */
+static void draw_hint(const struct watch_scene *scene, const char *hint, struct grid_area *left)
+{
+    AUTO_TEXT struct text rows = {0};
+    enum grid_style style = scene->fault || scene->run->state == LIVE_DIED ? GRID_BAD : GRID_WARN;
+    text_wrap(&rows, hint, 0, left->columns);
+    char *rest = rows.data;
+    for (size_t i = 0; i < HINT_ROWS && rest && *rest; i++) {
+        struct grid_area row = take_rows(left, 1);
+        grid_put(&row, 0, 0, style, strsep(&rest, "\n"));
+    }
 }
 
 void watch_draw(struct watch_view *view, const struct watch_scene *scene, struct grid *grid)
@@ -266,11 +279,8 @@ void watch_draw(struct watch_view *view, const struct watch_scene *scene, struct
     draw_counts(scene->run, &all);
     add_hint(scene, &hint);
     take_rows(&all, 2);
-    if (hint.length) {
-        bool bad = scene->fault || scene->run->state == LIVE_DIED;
-        struct grid_area row = take_rows(&all, 1);
-        grid_put(&row, 0, 0, bad ? GRID_BAD : GRID_WARN, text_get(&hint));
-    }
+    if (hint.length)
+        draw_hint(scene, text_get(&hint), &all);
     struct grid_area body = take_rows(&all, all.rows - (!scene->plain && all.rows > 0));
     draw_panes(view, scene, body);
     if (view->listing)
