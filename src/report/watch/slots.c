@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { FIELDS_MAX = 7, FIELD_BYTES = 160, GAP = 2, INDENT = 2, NARROW = 60, WIDE = 98, VERDICT_COLUMNS = 17, ID_MIN = 14, ID_MAX = 40, GPUS_MAX = 12, METRIC_COLUMNS = 20 };
+enum { FIELDS_MAX = 7, FIELD_BYTES = 160, GAP = 2, INDENT = 2, NARROW = 60, WIDE = 98, VERDICT_COLUMNS = 17, VERDICT_SHORT = 14, ID_MIN = 14, ID_MAX = 40, GPUS_MAX = 12, METRIC_COLUMNS = 20 };
 static const double GIB = 1024.0 * 1024 * 1024;
 
 struct field {
@@ -192,22 +192,38 @@ static size_t fields_of(const struct watch_scene *scene, const struct live_slot 
     return *out[6].text ? FIELDS_MAX : FIELDS_MAX - 1;
 }
 
-/* Fields one after the other from column on, in rows of their own where there is no room; not below the last row. Where a slot has one row
- * they end before the verdict. */
-static void flow(const struct grid_area *area, const struct columns *columns, size_t column, size_t end, const struct field *fields, size_t count)
+static size_t put_field(const struct grid_area *area, size_t row, size_t column, size_t width, const struct field *field)
 {
-    size_t row = column == INDENT + columns->number ? 1 : 0, begin = column;
+    return grid_field(area, row, column, width, field->right, field->style, field->text) + GAP;
+}
+
+/* Fields in rows below the first, as far as there are rows. */
+static void flow(const struct grid_area *area, size_t begin, const struct field *fields, size_t count)
+{
+    size_t row = 1, column = begin;
     for (size_t i = 0; i < count; i++) {
-        size_t least = fields[i].width;
-        if (column + least > end && row > 0 && column > begin) {
+        if (column + fields[i].width > area->columns && column > begin) {
             row++;
             column = begin;
         }
-        if (row >= area->rows || (row == 0 && column + least > end))
-            return;
-        size_t width = i == FIELDS_MAX - 1 ? end - column : least;
-        column = grid_field(area, row, column, width, fields[i].right, fields[i].style, fields[i].text) + GAP;
+        column = put_field(area, row, column, i == FIELDS_MAX - 1 && column < area->columns ? area->columns - column : fields[i].width, &fields[i]);
     }
+}
+
+/* In one row: those for which there is room, the more telling ones first, but in their order. */
+static void put_in_row(const struct grid_area *area, size_t column, size_t end, const struct field *fields, size_t count)
+{
+    static const size_t telling[FIELDS_MAX] = {1, 2, 5, 3, 0, 4, 6};
+    bool shown[FIELDS_MAX] = {0};
+    size_t used = column;
+    for (size_t i = 0; i < FIELDS_MAX; i++)
+        if (telling[i] < count && used + fields[telling[i]].width <= end) {
+            shown[telling[i]] = true;
+            used += fields[telling[i]].width + GAP;
+        }
+    for (size_t i = 0; i < count; i++)
+        if (shown[i])
+            column = put_field(area, 0, column, i == FIELDS_MAX - 1 ? end - column : fields[i].width, &fields[i]);
 }
 
 static void put_gpus(const struct grid_area *area, size_t column, size_t width, const struct live_slot *slot)
@@ -229,14 +245,15 @@ static void draw_slot(const struct watch_scene *scene, const struct live_slot *s
         put_gpus(area, column, columns->gpus, slot);
         column += columns->gpus + GAP;
     }
-    bool room = column + columns->id + GAP + VERDICT_COLUMNS <= end;
+    size_t verdict = area->rows > 1 || columns->one_row ? VERDICT_COLUMNS : VERDICT_SHORT;
+    bool room = column + columns->id + GAP + verdict <= end;
     column = grid_field(area, 0, column, room ? columns->id : end - column, false, GRID_PLAIN, experiment ? experiment->plan->id : WATCH_ABSENT) + GAP;
     if (room && experiment)
-        grid_field(area, 0, end - VERDICT_COLUMNS, VERDICT_COLUMNS, true, watch_verdict_style(experiment), live_verdict_text(experiment));
+        grid_field(area, 0, end - verdict, verdict, true, watch_verdict_style(experiment), live_verdict_text(experiment));
     if (area->rows == 1 && room)
-        flow(area, columns, column, end - VERDICT_COLUMNS - GAP, fields, count);
+        put_in_row(area, column, end - verdict - GAP, fields, count);
     else
-        flow(area, columns, INDENT + columns->number, end, fields, count);
+        flow(area, INDENT + columns->number, fields, count);
 }
 
 /* Rows that a slot fills at this width. */
