@@ -93,8 +93,14 @@ static void put_reading(struct field *field, const char *before, struct reading 
     field->right = true;
 }
 
-static void put_phase(struct field *field, const struct live_slot *slot, int64_t now_ns)
+/* live.json stays as it was when its program died. */
+static void put_phase(struct field *field, const struct live_run *run, const struct live_slot *slot, int64_t now_ns)
 {
+    if (run->state == LIVE_DIED) {
+        snprintf(field->text, sizeof field->text, "died");
+        field->style = GRID_BAD;
+        return;
+    }
     char time[WATCH_TIME_BYTES];
     int64_t since_ns = strcmp(slot->phase, "running") == 0 && slot->started_ns ? slot->started_ns : slot->since_ns;
     double seconds = (double)(now_ns - since_ns) / (double)NS_PER_S;
@@ -179,7 +185,7 @@ static size_t fields_of(const struct watch_scene *scene, const struct live_slot 
     memset(out, 0, FIELDS_MAX * sizeof *out);
     for (size_t i = 0; i < FIELDS_MAX; i++)
         out[i].width = columns->fields[i];
-    put_phase(&out[0], slot, scene->now_ns);
+    put_phase(&out[0], scene->run, slot, scene->now_ns);
     if (has_experiment(scene->run, slot))
         put_progress(&out[1], scene->run, slot, columns, ascii);
     put_reading(&out[2], "", slot->power_w, "W");
@@ -281,7 +287,7 @@ size_t watch_slots_rows(const struct live_run *run, size_t columns)
 
 static const char *why_none(const struct live_run *run)
 {
-    return run->state == LIVE_ENDED ? "the run has ended: nothing is under way" : "no readings: its program writes none, or has not begun";
+    return run->state == LIVE_ENDED ? "the run has ended: nothing runs any more" : run->state == LIVE_DIED ? "nothing runs any more" : "no readings: none were written yet";
 }
 
 void watch_draw_slots(struct watch_view *view, const struct watch_scene *scene, const struct grid_area *area)

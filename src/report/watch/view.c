@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { WIDE = 100, BESIDE = 70, CURVE_ROWS = 7, PLAN_ROWS_MIN = 5, LOG_ROWS = 6, ROWS_FOR_TWO = 34, HINT_ROWS = 3, ONCE_PLAN_ROWS = 20, STALE_S = 10 };
+enum { WIDE = 100, BESIDE = 70, CURVE_ROWS = 7, PLAN_ROWS_MIN = 5, LOG_ROWS = 6, ROWS_FOR_TWO = 28, HINT_ROWS = 3, ONCE_PLAN_ROWS = 20, STALE_S = 10 };
 
 void watch_time(double seconds, char out[WATCH_TIME_BYTES])
 {
