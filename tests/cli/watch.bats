@@ -17,7 +17,9 @@ setup() {
 teardown() {
     [ -z "$PLAYED" ] || kill -KILL "$PLAYED" 2>/dev/null || true
     tmux kill-server 2>/dev/null || true
-    watched_teardown
+    watched_teardown 2>/dev/null || true
+    # What a killed run had started ends a moment later.
+    [ ! -e "$WORK" ] || { pause 1; rm -rf "$WORK"; }
 }
 
 # watch COLUMNSxROWS [ARGUMENT...]: on a terminal of that size; when it ends its exit status goes to the file rc and the terminal's modes to
@@ -411,7 +413,6 @@ END
     watch 120x40 latest
     shows '64 slots'
     shows ' 1 GPU 0 .*300 W'
-    key Tab
     key G
     shows 'Plan 10000/10000'
     local pid before after
