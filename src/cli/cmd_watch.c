@@ -9,7 +9,7 @@ enum { OPTION_ONCE, OPTION_JSON, OPTION_EVERY, OPTION_AS_ROOT, OPTION_COUNT };
 static const struct cli_option options[OPTION_COUNT] = {
     [OPTION_ONCE] = FLAG_ROW("-1", "--once", "print one view as plain text and return"),
     [OPTION_JSON] = FLAG_ROW(NULL, "--json", "with --once: as JSON, a line for each run"),
-    [OPTION_EVERY] = VALUE_ROW(NULL, "--every", "DURATION", CLI_DURATION, "how long between two looks at the run",
+    [OPTION_EVERY] = VALUE_ROW(NULL, "--every", "DURATION", CLI_DURATION, "how long between two readings of the run's folder",
         .low = 0.2, .high = 3600, .default_text = "1s"),
     [OPTION_AS_ROOT] = FLAG_ROW(NULL, "--as-root", "under sudo, stay root"),
 };
