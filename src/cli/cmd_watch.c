@@ -49,7 +49,8 @@ static const char *const exits[] = {"0",   "shown",
                                     "1",   "with --once: a run is not finished, and its program has died",
                                     "2",   "a mistake on the command line, or no terminal",
                                     "3",   "a run cannot be read, or the terminal cannot be drawn on",
-                                    "130", "Ctrl-C (143: TERM, 129: the terminal is gone); the run goes on",
+                                    "129", "the terminal is gone; the run goes on",
+                                    "130", "Ctrl-C (143: TERM); the run goes on",
                                     NULL};
 
 static const char *const examples[] = {
