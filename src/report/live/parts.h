@@ -54,6 +54,10 @@ bool training_left(const struct training *training, int64_t now_ns, double *out)
 /* "epoch 3/20 ━━━╸────── 17 %", with a bar of width columns; nothing where nothing is known. */
 void training_add(const struct training *training, size_t width, bool ascii, struct text *out);
 
+/* {"name", "at", "of", "share"}: epoch at (from 1) of so many, or what a bar that tells no epochs counts; share, from 0 to 1: of the whole
+ * training, else of that bar. What is not known is null. A new reference; NULL: nothing is known. */
+json_t *training_json(const struct training *training);
+
 /* width columns, of which share is filled; ascii: in brackets. (layout.c) */
 void bar_draw(double share, size_t width, bool ascii, struct text *out);
 
