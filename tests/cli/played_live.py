@@ -25,7 +25,7 @@ def slot(i):
     return {"gpus": ["GPU %d" % i], "phase": "running", "experiment": i + 1, "attempt": 1, "since_ns": int(begin * 1e9), "started_ns": int(begin * 1e9),
             "metrics": {"loss": 0.5 + i, "accuracy": None}, "power_w": 300.0 + i, "utilisation_percent": 97.0, "memory_bytes": 20.0 * 2**30,
             "memory_total_bytes": 80.0 * 2**30, "temperature_c": 60.0,
-            "bars": [{"name": "Epoch 1", "first": "Epoch 0", "done": 28.0, "total": 100.0, "restarts": 1, "latest": True}],
+            "training": {"name": "epoch", "at": 2, "of": 4, "share": 0.32},
             "points": {"power_w": [[t, 300 + 50 * math.sin(t / 9 + i)] for t in at], "metrics": {"loss": [[t, math.exp((begin - t) / 60)] for t in at]}}}
 
 

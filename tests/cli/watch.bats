@@ -114,6 +114,18 @@ played() {
     kill -0 "$PID"
 }
 
+@test "epochs that the log's marks tell are shown without a progress bar" {
+    scenario 1
+    idle_machine
+    job 'echo Epoch 0; echo Epoch 1; echo Epoch 2; until [ -e go ]; do sleep 0.05; done'
+    registry '"marks": {"epoch": "^Epoch ([0-9]+)"}'
+    settings 1
+    start_run
+    wait_until has_live_file
+    watch 100x24 latest
+    shows 'epoch 3 '
+}
+
 @test "at 40, 80 and 200 columns every reading is there, and frames are whole" {
     patient
     local columns

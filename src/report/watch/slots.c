@@ -6,7 +6,6 @@
 #include "base/json.h"
 #include "base/utf8.h"
 #include "base/value.h"
-#include "report/live/estimate.h"
 #include "report/live/parts.h"
 
 #include <math.h>
@@ -110,40 +109,25 @@ static void put_phase(struct field *field, const struct live_run *run, const str
     field->style = GRID_PLAIN;
 }
 
-static struct training training_of(const struct live_run *run, const struct live_slot *slot)
-{
-    struct training training;
-    const struct plan_experiment *experiment = &run->plan.experiments[slot->experiment - 1];
-    json_t *data = json_is_array(slot->bars) ? json_pack("{s:O}", "bars", slot->bars) : NULL;
-    training_begin(&training, estimate_epochs(experiment));
-    if (data)
-        training_bars(&training, data, 0);
-    json_decref(data);
-    return training;
-}
-
 /* "epoch 3/20 ━━━╸──── 17 %": label and bar have places of their own, so that those of all slots are below each other. */
-static void put_progress(struct field *field, const struct live_run *run, const struct live_slot *slot, const struct columns *columns, bool ascii)
+static void put_progress(struct field *field, const struct live_slot *slot, const struct columns *columns, bool ascii)
 {
-    char label[64] = WATCH_ABSENT, of[32] = "";
-    struct training training = training_of(run, slot);
-    const struct training_state *state = &training.state;
-    const struct training_bar *bar = state->bar ? &training.bars[state->bar - 1] : NULL;
+    double at, of, share;
+    AUTO_TEXT struct text label = {0};
     AUTO_TEXT struct text text = {0};
-    if (state->epoch > 0 ? state->epochs > 0 : bar && bar->total.valid)
-        snprintf(of, sizeof of, "/%.10g", state->epoch > 0 ? state->epochs : bar->total.value);
-    if (state->epoch > 0)
-        snprintf(label, sizeof label, "%s%.10g%s", columns->narrow ? "" : "epoch ", state->epoch, of);
-    else if (bar)
-        snprintf(label, sizeof label, "%.10g%s", bar->done, of);
+    const char *name = json_get_text(slot->training, "name");
     size_t label_columns = columns->narrow ? 7 : columns->wide ? 12 : 11, width = columns->narrow ? 5 : columns->wide ? 9 : 7;
-    utf8_fit(label, label_columns, &text);
-    for (size_t i = utf8_columns(label); i < label_columns + 1; i++)
+    if (json_get_number(slot->training, "at", &at))
+        text_addf(&label, "%s%.10g", name && strcmp(name, "epoch") == 0 && !columns->narrow ? "epoch " : "", at);
+    else
+        text_add(&label, WATCH_ABSENT);
+    if (label.length && json_get_number(slot->training, "of", &of))
+        text_addf(&label, "/%.10g", of);
+    for (size_t i = utf8_fit(text_get(&label), label_columns, &text); i < label_columns + 1; i++)
         text_add_char(&text, ' ');
-    struct reading share = state->share.valid ? state->share : state->inner;
-    if (share.valid) {
-        bar_draw(share.value, ascii ? width - 2 : width, ascii, &text);
-        text_addf(&text, " %3.0f %%", floor(100 * share.value + 1e-9));
+    if (json_get_number(slot->training, "share", &share)) {
+        bar_draw(share, ascii ? width - 2 : width, ascii, &text);
+        text_addf(&text, " %3.0f %%", floor(100 * fmin(fmax(share, 0), 1) + 1e-9));
     }
     snprintf(field->text, sizeof field->text, "%s", text_get(&text));
     field->style = GRID_PLAIN;
@@ -187,7 +171,7 @@ static size_t fields_of(const struct watch_scene *scene, const struct live_slot 
         out[i].width = columns->fields[i];
     put_phase(&out[0], scene->run, slot, scene->now_ns);
     if (has_experiment(scene->run, slot))
-        put_progress(&out[1], scene->run, slot, columns, ascii);
+        put_progress(&out[1], slot, columns, ascii);
     put_reading(&out[2], "", slot->power_w, "W");
     out[2].style = GRID_POWER;
     put_reading(&out[3], columns->wide ? "GPU " : "", slot->utilisation_percent, "%");

@@ -27,14 +27,14 @@ struct made {
     struct live_slot slots[SLOTS_MAX];
     char ids[EXPERIMENTS_MAX][24];
     struct registry_metric metrics[2];
-    json_t *gpus, *bars, *values, *points;
+    json_t *gpus, *training, *values, *points;
 };
 
 static struct made *make(size_t experiments, size_t slots)
 {
     struct made *made = mem_alloc(sizeof *made);
     made->gpus = json_pack("[s]", "GPU 0");
-    made->bars = json_pack("[{s:s, s:f, s:f, s:b}]", "name", "Epoch 3/4", "done", 50.0, "total", 100.0, "latest", 1);
+    made->training = json_pack("{s:s, s:f, s:f, s:f}", "name", "epoch", "at", 3.0, "of", 4.0, "share", 0.625);
     made->values = json_pack("{s:f, s:f}", "loss", 0.25, "accuracy", 0.75);
     made->points = json_pack("{s:[[f,f],[f,f]], s:{s:[[f,f],[f,f]]}}", "power_w", 900.0, 300.0, 999.0, 310.0, "metrics", "loss", 900.0, 0.5, 999.0, 0.25);
     made->metrics[0].name = loss;
@@ -59,14 +59,14 @@ static struct made *make(size_t experiments, size_t slots)
         made->slots[i] = (struct live_slot){.number = i + 1, .gpus = made->gpus, .experiment = i + 2, .attempt = 1, .phase = "running",
                                             .since_ns = 940 * NS_PER_S, .started_ns = 940 * NS_PER_S, .power_w = {310, true}, .utilisation_percent = {97, true},
                                             .memory_bytes = {20.0 * (1 << 30), true}, .memory_total_bytes = {80.0 * (1 << 30), true},
-                                            .temperature_c = {61, true}, .bars = made->bars, .metrics = made->values, .points = made->points};
+                                            .temperature_c = {61, true}, .training = made->training, .metrics = made->values, .points = made->points};
     return made;
 }
 
 static void made_free(struct made *made)
 {
     json_decref(made->gpus);
-    json_decref(made->bars);
+    json_decref(made->training);
     json_decref(made->values);
     json_decref(made->points);
     free(made);
@@ -108,7 +108,7 @@ static void shows_all(const struct made *made, size_t rows, size_t columns, bool
     watch_view_begin(&view);
     struct watch_scene scene = scene_of(made);
     char *out = drawn(&view, &scene, rows, columns, ascii);
-    static const char *const parts[] = {"repo_net_002", "310 W", "97 %", "20.0/80.0 GiB", "no evidence", "62 %", "loss 0.25", "1m00s", "under way", "clean"};
+    static const char *const parts[] = {"repo_net_002", "310 W", "97 %", "20.0/80.0 GiB", "no evidence", "3/4", "62 %", "loss 0.25", "1m00s", "under way", "clean"};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         has(out, parts[i]);
     has(out, ascii ? "61 C" : "61 °C");
@@ -161,7 +161,7 @@ static void what_was_not_read_is_a_dash_and_never_zero(void **state)
     struct made *made = make(3, 1);
     struct live_slot *slot = &made->slots[0];
     slot->power_w = slot->utilisation_percent = slot->memory_bytes = slot->memory_total_bytes = slot->temperature_c = (struct reading){0};
-    slot->bars = slot->metrics = slot->points = NULL;
+    slot->training = slot->metrics = slot->points = NULL;
     struct watch_view view;
     watch_view_begin(&view);
     struct watch_scene scene = scene_of(made);
