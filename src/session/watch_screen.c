@@ -104,6 +104,9 @@ void watch_screen_free(struct watch_screen *screen)
     if (!screen)
         return;
     if (screen->terminal) {
+        /* tmux keeps rows of a screen that has grown when the main one comes back: blank ones. */
+        werase(screen->window);
+        wrefresh(screen->window);
         endwin();
         catch_faults(false);
         delwin(screen->window);
@@ -133,8 +136,8 @@ void watch_screen_size(const struct watch_screen *screen, size_t *rows, size_t *
 
 static void set_style(struct watch_screen *screen, const struct grid_cell *cell)
 {
-    attr_t attributes = styles[cell->style].attributes | (cell->chosen ? A_REVERSE : A_NORMAL);
-    wattr_set(screen->window, attributes, screen->colour ? styles[cell->style].pair : 0, NULL);
+    attr_t attributes = cell->chosen ? A_REVERSE : styles[cell->style].attributes;
+    wattr_set(screen->window, attributes, screen->colour && !cell->chosen ? styles[cell->style].pair : 0, NULL);
 }
 
 void watch_screen_show(struct watch_screen *screen, const struct grid *grid)

@@ -61,26 +61,36 @@ static void set_between(struct dots *dots, size_t x, size_t from, size_t to)
         set_dot(dots, x, y);
 }
 
-/* A straight line from point to point, column by column; filled: and all below it. */
+/* A straight line without gaps, column by column. */
+static void join(struct dots *dots, size_t x0, size_t y0, size_t x1, size_t y1, bool filled)
+{
+    size_t last = y0;
+    for (size_t x = x0; x <= x1; x++) {
+        double share = x1 > x0 ? (double)(x - x0) / (double)(x1 - x0) : 1;
+        size_t y = (size_t)lround((double)y0 + share * ((double)y1 - (double)y0));
+        size_t from = y > last + 1 ? last + 1 : y + 1 < last ? last - 1 : y; /* a steep part: up to beside the column before */
+        set_between(dots, x, from, y);
+        if (filled)
+            set_between(dots, x, y, dots->high - 1);
+        last = y;
+    }
+}
+
+/* From point to point, those before and behind the time that is shown left out. */
 static void set_line(struct dots *dots, const struct plot *plot, double low, double high)
 {
     double span_s = plot->to_s > plot->from_s ? plot->to_s - plot->from_s : 1;
     size_t last_x = 0, last_y = 0;
+    bool first = true;
     for (size_t i = 0; i < plot->count; i++) {
         double at = (plot->points[i].t_s - plot->from_s) / span_s;
         if (at < 0 || at > 1)
             continue;
         size_t x = (size_t)lround(at * (double)(dots->across - 1)), y = height_of(dots, plot->points[i].value, low, high);
-        bool first = i == 0 || plot->points[i - 1].t_s < plot->from_s;
-        for (size_t column = first ? x : last_x; column <= x; column++) {
-            double share = x > last_x && !first ? (double)(column - last_x) / (double)(x - last_x) : 1;
-            size_t here = first ? y : (size_t)lround((double)last_y + share * ((double)y - (double)last_y));
-            set_between(dots, column, here, plot->from_zero ? dots->high - 1 : here);
-            if (x == last_x && !first)
-                set_between(dots, column, last_y, y);
-        }
+        join(dots, first ? x : last_x, first ? y : last_y, x, y, plot->from_zero);
         last_x = x;
         last_y = y;
+        first = false;
     }
 }
 

@@ -40,6 +40,21 @@ static void a_line_goes_from_the_lower_left_dot_to_the_upper_right_one(void **st
     free(out);
 }
 
+static void a_steep_line_has_no_gap(void **state)
+{
+    (void)state;
+    /* From the bottom to the top of 8 dots within two columns: each column has its half. */
+    struct plot_point points[] = {{0, 0}, {1, 1}, {7, 1}};
+    char *out = plotted(2, 13, false, (struct plot){.points = points, .count = 3, .from_s = 0, .to_s = 7});
+    assert_string_equal(out, "       1 ⢸⠉⠉⠉\n       0 ⡸\n");
+    free(out);
+    /* Two points of one column are joined in it. */
+    struct plot_point same[] = {{0, 0}, {0, 1}, {7, 1}};
+    out = plotted(2, 13, false, (struct plot){.points = same, .count = 3, .from_s = 0, .to_s = 7});
+    assert_string_equal(out, "       1 ⡏⠉⠉⠉\n       0 ⡇\n");
+    free(out);
+}
+
 static void what_is_below_a_curve_from_zero_is_filled(void **state)
 {
     (void)state;
@@ -139,6 +154,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_line_goes_from_the_lower_left_dot_to_the_upper_right_one),
+        cmocka_unit_test(a_steep_line_has_no_gap),
         cmocka_unit_test(what_is_below_a_curve_from_zero_is_filled),
         cmocka_unit_test(a_constant_is_drawn_in_the_middle_with_one_label),
         cmocka_unit_test(without_a_point_it_says_so_and_one_point_is_a_dot),
