@@ -30,9 +30,10 @@ slurm 7
 sharing 7
 report/live 8
 report 8
-session 9
-doctor 10
-cli 11
+report/watch 9
+session 10
+doctor 11
+cli 12
 '
 # shellcheck disable=SC2086
 set -- $floors
@@ -53,6 +54,7 @@ bad=$(
     owner 'systemd/sd-event\.h' 'run|session|cli'
     owner 'systemd/sd-bus\.h' machine/contain
     owner 'pcre2\.h' base/pattern
+    owner 'curses\.h' session
     owner 'yaml\.h' base
     owner 'curl/curl\.h' session
     # A number may be another process's by now; a pidfd, and a child that was not reaped, stay what they were.

@@ -1,10 +1,12 @@
 /* Libraries that most commands do without, above all 'exec', are loaded when one of their functions is first called, not
- * with the program: SQLite, libsystemd (with the six libraries that it needs), libsmartcols, libmd, libyaml and libcurl are half of the time that
+ * with the program: SQLite, libsystemd (with the six libraries that it needs), libsmartcols, libmd, libyaml, libcurl and ncurses are half of the time that
  * an empty command would take. Functions are defined here under the names that the libraries' headers declare, so their
  * callers know nothing of it; a function that is missing from the tables below is an error of the linker. */
 #define CURL_DISABLE_TYPECHECK /* functions, not macros */
 
 #include <curl/curl.h>
+#define NCURSES_NOMACROS
+#include <curses.h>
 #include <dlfcn.h>
 #include <libsmartcols.h>
 #include <sha2.h>
@@ -23,6 +25,7 @@
 #define MD      "libmd.so.0"
 #define YAML    "libyaml-0.so.2"
 #define CURL_SO "libcurl.so.4"
+#define NCURSES "libncursesw.so.6"
 
 /* Ends the program as the dynamic linker would have done at its start. */
 static void *symbol_find(const char *library, const char *name)
@@ -160,6 +163,31 @@ LAZY(CURL_SO, void, curl_easy_cleanup, (CURL *curl), (curl))
 LAZY(CURL_SO, const char *, curl_easy_strerror, (CURLcode code), (code))
 LAZY(CURL_SO, struct curl_slist *, curl_slist_append, (struct curl_slist *list, const char *text), (list, text))
 LAZY(CURL_SO, void, curl_slist_free_all, (struct curl_slist *list), (list))
+LAZY(NCURSES, SCREEN *, newterm, (const char *type, FILE *out, FILE *in), (type, out, in))
+LAZY(NCURSES, void, delscreen, (SCREEN *screen), (screen))
+LAZY(NCURSES, int, endwin, (void), ())
+LAZY(NCURSES, int, cbreak, (void), ())
+LAZY(NCURSES, int, noecho, (void), ())
+LAZY(NCURSES, int, nonl, (void), ())
+LAZY(NCURSES, int, curs_set, (int visible), (visible))
+LAZY(NCURSES, int, set_escdelay, (int ms), (ms))
+LAZY(NCURSES, int, start_color, (void), ())
+LAZY(NCURSES, bool, has_colors, (void), ())
+LAZY(NCURSES, int, use_default_colors, (void), ())
+LAZY(NCURSES, int, init_pair, (short pair, short foreground, short background), (pair, foreground, background))
+LAZY(NCURSES, int, resizeterm, (int rows, int columns), (rows, columns))
+LAZY(NCURSES, WINDOW *, newwin, (int rows, int columns, int row, int column), (rows, columns, row, column))
+LAZY(NCURSES, int, delwin, (WINDOW *window), (window))
+LAZY(NCURSES, int, keypad, (WINDOW *window, bool on), (window, on))
+LAZY(NCURSES, int, nodelay, (WINDOW *window, bool on), (window, on))
+LAZY(NCURSES, int, clearok, (WINDOW *window, bool on), (window, on))
+LAZY(NCURSES, int, wresize, (WINDOW *window, int rows, int columns), (window, rows, columns))
+LAZY(NCURSES, int, wattr_set, (WINDOW *window, attr_t attributes, short pair, void *options), (window, attributes, pair, options))
+LAZY(NCURSES, int, wmove, (WINDOW *window, int row, int column), (window, row, column))
+LAZY(NCURSES, int, waddnstr, (WINDOW *window, const char *text, int bytes), (window, text, bytes))
+LAZY(NCURSES, int, werase, (WINDOW *window), (window))
+LAZY(NCURSES, int, wrefresh, (WINDOW *window), (window))
+LAZY(NCURSES, int, wgetch, (WINDOW *window), (window))
 /* clang-format on */
 
 /* The third argument is what the option's number says (curl/curl.h, CURLOPTTYPE_*); no option of ours takes a size. */

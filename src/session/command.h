@@ -118,6 +118,7 @@ extern const struct cli_command cmd_compare;
 extern const struct cli_command cmd_export;
 extern const struct cli_command cmd_feasibility;
 extern const struct cli_command cmd_mark;
+extern const struct cli_command cmd_watch;
 extern const struct cli_command cmd_memory;
 extern const struct cli_command cmd_meter;
 extern const struct cli_command cmd_notify;

@@ -4,6 +4,8 @@
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/mem.h"
+#include "report/live/estimate.h"
+#include "report/live/parts.h"
 #include "results/store/live.h"
 
 #include <string.h>
@@ -17,11 +19,13 @@ enum { METRICS_KEPT = 8 };
 struct slot {
     json_t *json; /* as in the file, without points */
     json_t *power, *metrics;
+    struct training training;
     int64_t experiment;
 };
 
 struct live_file {
     int dir;
+    const struct plan *plan;
     struct slot *slots;
     size_t count;
     bool paused, changed;
@@ -37,10 +41,10 @@ static void clear(struct slot *slot)
     slot->experiment = 0;
 }
 
-struct live_file *live_file_new(int dir, size_t slots)
+struct live_file *live_file_new(int dir, const struct plan *plan, size_t slots)
 {
     struct live_file *file = mem_alloc(sizeof *file);
-    *file = (struct live_file){.dir = dir, .count = slots, .changed = true};
+    *file = (struct live_file){.dir = dir, .plan = plan, .count = slots, .changed = true};
     file->slots = mem_array(slots, sizeof *file->slots);
     for (size_t i = 0; i < slots; i++) {
         file->slots[i] = (struct slot){.power = json_array(), .metrics = json_object()};
@@ -74,6 +78,13 @@ static void add_point(json_t *list, const struct event *event, double value)
         json_array_remove(list, 0);
 }
 
+/* How far the training is, by its marks and its bars, as the display of the run has it. */
+static void put_training(struct slot *slot)
+{
+    json_t *json = training_json(&slot->training);
+    json_object_set_new(slot->json, "training", json ? json : json_null());
+}
+
 static void take_sensor(struct slot *slot, const struct event *event, const char *sensor)
 {
     static const char *const names[][2] = {{"gpu_power_w", "power_w"},
@@ -82,8 +93,11 @@ static void take_sensor(struct slot *slot, const struct event *event, const char
                                            {"gpu_memory_total_bytes", "memory_total_bytes"},
                                            {"gpu_temperature_c", "temperature_c"}};
     json_t *value = json_object_get(event->data, "value");
-    if (strcmp(sensor, "bars") == 0)
+    if (strcmp(sensor, "bars") == 0) {
         json_object_set(slot->json, "bars", json_object_get(event->data, "bars"));
+        training_bars(&slot->training, event->data, event->monotonic_ns);
+        put_training(slot);
+    }
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (value && strcmp(sensor, names[i][0]) == 0)
             json_object_set(slot->json, names[i][1], value);
@@ -140,7 +154,14 @@ static const char *phase_of(const struct event *event)
     }
 }
 
-static void take(struct slot *slot, const struct event *event)
+static void begin_training(const struct live_file *file, struct slot *slot)
+{
+    bool known = slot->experiment > 0 && (uint64_t)slot->experiment <= file->plan->count;
+    training_begin(&slot->training, known ? estimate_epochs(&file->plan->experiments[slot->experiment - 1]) : (struct reading){0});
+    json_object_del(slot->json, "training");
+}
+
+static void take(const struct live_file *file, struct slot *slot, const struct event *event)
 {
     const char *phase = phase_of(event);
     if (event->type == EVENT_EXPERIMENT_STARTED || event->type == EVENT_EXPERIMENT_ENDED || event->type == EVENT_PAUSE)
@@ -153,6 +174,11 @@ static void take(struct slot *slot, const struct event *event)
         json_object_del(slot->json, "bars");
         json_object_del(slot->json, "metrics");
         json_object_clear(slot->metrics);
+        begin_training(file, slot);
+    }
+    if (event->type == EVENT_MARK) {
+        training_mark(&slot->training, event->data, event->monotonic_ns);
+        put_training(slot);
     }
     if (event->type == EVENT_ATTEMPT_STARTED)
         json_object_set_new(slot->json, "started_ns", json_integer(event->realtime_ns));
@@ -190,7 +216,7 @@ void live_file_event(struct live_file *file, const struct event *event)
     if (event->type == EVENT_NOTE && json_is_boolean(paused))
         file->paused = json_is_true(paused);
     if (slot)
-        take(slot, event);
+        take(file, slot, event);
     file->changed = true;
     bool moves = phase_of(event) || event->type == EVENT_EXPERIMENT_ENDED || paused;
     if (moves || clock_monotonic_ns() - file->written_ns >= EVERY_NS)

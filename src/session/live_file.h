@@ -4,13 +4,14 @@
 #define TARE_SESSION_LIVE_FILE_H
 
 #include "plan/event.h"
+#include "plan/plan.h"
 
 #include <stddef.h>
 
 struct live_file;
 
-/* Of so many slots (at least one). dir: the run's folder, open; stays the caller's. */
-struct live_file *live_file_new(int dir, size_t slots);
+/* Of so many slots (at least one). dir: the run's folder, open; it and plan stay the caller's. */
+struct live_file *live_file_new(int dir, const struct plan *plan, size_t slots);
 
 /* The label of a GPU of a slot (from 1). */
 void live_file_add_gpu(struct live_file *file, size_t slot, const char *label);

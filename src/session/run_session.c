@@ -250,7 +250,7 @@ static struct live_file *make_live_file(const struct session *session)
     const struct pool *pool = &session->pool;
     const struct energy_meters_options *meters = &session->meters.options;
     size_t count = pool->lane_count ? pool->lane_count : 1;
-    struct live_file *file = live_file_new(session->dir, count);
+    struct live_file *file = live_file_new(session->dir, store_plan(session->store), count);
     for (size_t i = 0; i < count; i++) {
         size_t first = pool->lane_count ? pool->lanes[i].gpu_first : 0;
         size_t gpus = pool->lane_count ? pool->lanes[i].gpu_count : meters->gpu_count;

@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "measure/guard/evidence.h"
 #include "report/live/estimate.h"
+#include "report/live/parts.h"
 #include "report/live/progress.h"
 
 #include <jansson.h>
@@ -50,48 +51,6 @@ void drawn_add_energy(struct reading energy_j, struct reading half_width_j, stru
 #define PROGRESS_RED    "\033[31m"
 #define PROGRESS_YELLOW "\033[33m"
 
-/* How far a training is, by its marks and its progress bars. (training.c) */
-
-enum { TRAINING_BARS = 4, TRAINING_TEXT = 72 };
-
-struct training_bar {
-    char name[TRAINING_TEXT]; /* "Epoch 3" */
-    double done, restarts;
-    struct reading total;
-};
-
-struct training_state {
-    double epoch, epochs; /* from 1; 0: not known */
-    size_t bar;           /* where nothing tells epochs, place of the bar from 1; 0: there is none */
-    struct reading inner; /* share of the epoch, or of that bar */
-    struct reading share; /* of the whole training */
-    int source;
-};
-
-struct training {
-    struct reading epochs; /* by its hyperparameters */
-    char mark[TRAINING_TEXT];
-    double marked, marked_of; /* number of the epoch, and of how many; 0: not known */
-    bool marked_ended, from_zero;
-    struct training_bar bars[TRAINING_BARS];
-    size_t bar_count, latest;
-    struct training_state state;
-    char of[TRAINING_TEXT];    /* the state's bar */
-    int64_t first_ns, last_ns; /* when its share was first known, and when it last rose */
-    double first;
-};
-
-void training_begin(struct training *training, struct reading epochs); /* an attempt does */
-void training_mark(struct training *training, const json_t *data, int64_t now_ns); /* EVENT_MARK */
-void training_bars(struct training *training, const json_t *data, int64_t now_ns); /* EVENT_METRIC of the sensor "bars" */
-void training_look(struct training *training, int64_t now_ns);
-
-/* Seconds until it ends, if it goes on as it did. False: nothing tells. */
-bool training_left(const struct training *training, int64_t now_ns, double *out);
-
-/* "epoch 3/20 ━━━╸────── 17 %", with a bar of width columns; nothing where nothing is known. */
-void training_add(const struct training *training, size_t width, bool ascii, struct text *out);
-
 /* Rows of the live display: parts are kept whole, groups together where they fit. Pure. (layout.c) */
 
 #define LAYOUT_PART  "\x1e" /* between two parts */
@@ -103,9 +62,6 @@ void layout_rows(const char *words, size_t width, size_t most, bool ascii, struc
 
 /* In ASCII alone: "+-" for "±", "?" for what has no like. */
 void layout_ascii(const char *words, struct text *out);
-
-/* width columns, of which share is filled; ascii: in brackets. */
-void bar_draw(double share, size_t width, bool ascii, struct text *out);
 
 enum { METRICS_SHOWN = 3 };
 struct shown_metric {
@@ -172,9 +128,6 @@ double progress_seconds_since(const struct progress *progress, int64_t start_ns)
 
 /* NULL: the plan has no such experiment. */
 const struct plan_experiment *progress_experiment_at(const struct progress *progress, int64_t number);
-
-/* "lr=0.01 batch_size=32": those that were drawn, and those in which experiments of this repository and model differ. (params.c) */
-void params_add(const struct plan *plan, const struct plan_experiment *experiment, struct text *out);
 
 /* "about 20 to 50 min left", or "about 35 min left" where that is one. (progress_line.c) */
 void progress_add_left(struct text *out, const struct estimate_left *left);

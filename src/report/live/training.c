@@ -235,6 +235,18 @@ bool training_left(const struct training *training, int64_t now_ns, double *out)
     return true;
 }
 
+json_t *training_json(const struct training *training)
+{
+    const struct training_state *state = &training->state;
+    const struct training_bar *bar = state->bar ? &training->bars[state->bar - 1] : NULL;
+    if (state->epoch <= 0 && !bar)
+        return NULL;
+    const char *name = state->epoch <= 0 ? bar->name : state->source == SOURCE_MARKS ? training->mark : "epoch";
+    struct reading of = state->epoch <= 0 ? bar->total : (struct reading){state->epochs, state->epochs > 0};
+    return json_pack("{s:o, s:o, s:o, s:o}", "name", json_text_or_null(name), "at", json_finite(state->epoch > 0 ? state->epoch : bar->done), "of",
+                     json_reading_or_null(of), "share", json_reading_or_null(state->share.valid ? state->share : state->inner));
+}
+
 /* "epoch 3/20 ━━━╸────── 28 %" */
 void training_add(const struct training *training, size_t width, bool ascii, struct text *out)
 {

@@ -53,6 +53,7 @@ struct live_slot {
     double pause_s;        /* how long the pause is to take at most; 0: none */
     struct reading power_w, utilisation_percent, memory_bytes, memory_total_bytes, temperature_c;
     const json_t *bars;    /* as EVENT_METRIC has them, or NULL; borrowed */
+    const json_t *training; /* {"name": "epoch", "at": 3, "of": 20 or null, "share": 0 to 1 of the whole training, or null}, NULL: not known; borrowed */
     const json_t *metrics; /* {name: number}; borrowed */
     const json_t *points;  /* {"power_w": [[s since 1970, W]], "metrics": {name: [[s, value]]}}, at most LIVE_POINTS each; borrowed */
 };
@@ -103,7 +104,7 @@ const char *live_verdict_text(const struct live_experiment *experiment);
 /* Everything as JSON (docs/reference/json.md), with the experiments whose version is above since (0: all): {"format": 1, "version", "run",
  * "name", "state", "outcome", "session", "session_started_ms", "paused", "live_ms", "counts": {...}, "slots": [{"slot", "gpus",
  * "experiment", "id", "attempt", "phase", "since_ms", "started_ms", "pause_s", "power_w", "utilisation_percent", "memory_bytes",
- * "memory_total_bytes", "temperature_c", "bars", "metrics", "points"}], "experiments": [{"number", "id", "state", "outcome", "verdict",
+ * "memory_total_bytes", "temperature_c", "bars", "training", "metrics", "points"}], "experiments": [{"number", "id", "state", "outcome", "verdict",
  * "verdict_text", "evidence", "attempts", "slot", "started_ms", "ended_ms", "duration_s", "gpu_j", "gpu_half_width_j", "cpu_j",
  * "cpu_half_width_j", "failure", "error", "metrics"}], "events": [those after since, as in events.jsonl]}; _ms: since 1970; what is not known
  * is null. A new reference. */

@@ -5,6 +5,7 @@
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/mem.h"
+#include "base/utf8.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -53,10 +54,12 @@ static void take_slot(struct live_run *run, const json_t *json, size_t place)
         .memory_total_bytes = number_of(json, "memory_total_bytes"),
         .temperature_c = number_of(json, "temperature_c"),
         .bars = object_of(json, "bars", JSON_ARRAY),
+        .training = object_of(json, "training", JSON_OBJECT),
         .metrics = object_of(json, "metrics", JSON_OBJECT),
         .points = object_of(json, "points", JSON_OBJECT),
     };
-    snprintf(slot->phase, sizeof slot->phase, "%s", phase ? phase : "idle");
+    phase = phase ? phase : "idle";
+    snprintf(slot->phase, sizeof slot->phase, "%.*s", (int)utf8_cut(phase, strlen(phase), sizeof slot->phase - 1), phase);
     if (!slot->experiment)
         return;
     struct live_experiment *row = &run->experiments[slot->experiment - 1];
@@ -137,7 +140,7 @@ static json_t *slot_json(const struct live_run *run, const struct live_slot *slo
 {
     const char *id = slot->experiment ? run->plan.experiments[slot->experiment - 1].id : NULL;
     return json_pack(
-        "{s:I, s:o, s:o, s:s?, s:I, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "slot",
+        "{s:I, s:o, s:o, s:s?, s:I, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "slot",
         (json_int_t)slot->number, "gpus", borrowed_or_null(slot->gpus), "experiment",
         slot->experiment ? json_integer((json_int_t)slot->experiment) : json_null(), "id", id, "attempt",
         (json_int_t)slot->attempt, "phase", slot->phase, "since_ms", ms_or_null(slot->since_ns), "started_ms",
@@ -145,7 +148,8 @@ static json_t *slot_json(const struct live_run *run, const struct live_slot *slo
         "power_w", json_reading_or_null(slot->power_w), "utilisation_percent",
         json_reading_or_null(slot->utilisation_percent), "memory_bytes", json_reading_or_null(slot->memory_bytes),
         "memory_total_bytes", json_reading_or_null(slot->memory_total_bytes), "temperature_c",
-        json_reading_or_null(slot->temperature_c), "bars", borrowed_or_null(slot->bars), "metrics",
+        json_reading_or_null(slot->temperature_c), "bars", borrowed_or_null(slot->bars), "training",
+        borrowed_or_null(slot->training), "metrics",
         borrowed_or_null(slot->metrics), "points", borrowed_or_null(slot->points));
 }
 

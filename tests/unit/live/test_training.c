@@ -10,6 +10,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const struct reading NONE = {0};
@@ -47,6 +48,31 @@ static void assert_shows(const struct training *training, const char *expected)
     AUTO_TEXT struct text text = {0};
     training_add(training, 10, true, &text);
     assert_string_equal(text_get(&text), expected);
+}
+
+static void assert_json(const struct training *training, const char *expected)
+{
+    json_t *json = training_json(training);
+    char *text = json ? json_dumps(json, JSON_REAL_PRECISION(6)) : NULL;
+    assert_string_equal(text ? text : "nothing", expected);
+    free(text);
+    json_decref(json);
+}
+
+static void a_training_is_told_as_json_too(void **state)
+{
+    (void)state;
+    struct training training;
+    training_begin(&training, (struct reading){4, true});
+    assert_json(&training, "nothing");
+    marks(&training, "epoch", "0", "start", 0);
+    marks(&training, "epoch", "2", "start", 1);
+    assert_json(&training, "{\"name\": \"epoch\", \"at\": 3.0, \"of\": 4.0, \"share\": 0.5}");
+    training_begin(&training, NONE);
+    draws(&training, "[\"Train\", 25, 100, 0]", 2);
+    assert_json(&training, "{\"name\": \"Train\", \"at\": 25.0, \"of\": 100.0, \"share\": 0.25}");
+    draws(&training, "[\"Steps\", 7, 0, 0]", 3);
+    assert_json(&training, "{\"name\": \"Steps\", \"at\": 7.0, \"of\": null, \"share\": null}");
 }
 
 static void assert_left(const struct training *training, double now_s, double expected_s)
@@ -283,6 +309,7 @@ static void no_row_is_wider_than_its_terminal(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_training_is_told_as_json_too),
         cmocka_unit_test(marks_count_epochs_of_what_the_hyperparameter_says),
         cmocka_unit_test(labels_number_epochs_from_one_or_from_zero),
         cmocka_unit_test(a_bar_of_one_epoch_is_part_of_the_whole),

@@ -1,0 +1,162 @@
+#include "report/watch/plot.h"
+
+#include "base/mem.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { ACROSS = 2, HIGH = 4, POINTS_MAX = 10000, LABEL_COLUMNS = 9 };
+
+struct plot_point *plot_points_read(const json_t *json, size_t *count)
+{
+    size_t size = json_array_size(json), i;
+    struct plot_point *out = mem_array(size ? size : 1, sizeof *out);
+    const json_t *pair;
+    *count = 0;
+    json_array_foreach(json, i, pair)
+    {
+        const json_t *time = json_array_get(pair, 0), *value = json_array_get(pair, 1);
+        struct plot_point point = {json_number_value(time), json_number_value(value)};
+        bool later = *count == 0 || point.t_s >= out[*count - 1].t_s;
+        if (json_is_number(time) && json_is_number(value) && later && isfinite(point.t_s) && isfinite(point.value) && *count < POINTS_MAX)
+            out[(*count)++] = point;
+    }
+    return out;
+}
+
+void plot_number(double value, char out[32])
+{
+    double size = fabs(value);
+    if (size >= 1e6 || (size > 0 && size < 1e-3))
+        snprintf(out, 32, "%.2e", value);
+    else if (size >= 100)
+        snprintf(out, 32, "%.0f", value);
+    else
+        snprintf(out, 32, "%.3g", value);
+}
+
+/* Where dots are, across and high. */
+struct dots {
+    size_t across, high;
+    bool *set; /* column by column, from the top */
+};
+
+static void set_dot(struct dots *dots, size_t x, size_t y)
+{
+    if (x < dots->across && y < dots->high)
+        dots->set[x * dots->high + y] = true;
+}
+
+static size_t height_of(const struct dots *dots, double value, double low, double high)
+{
+    double share = high > low ? (value - low) / (high - low) : 0.5;
+    return (size_t)lround((1 - fmin(fmax(share, 0), 1)) * (double)(dots->high - 1));
+}
+
+/* What is between two heights in one column. */
+static void set_between(struct dots *dots, size_t x, size_t from, size_t to)
+{
+    for (size_t y = from < to ? from : to; y <= (from < to ? to : from); y++)
+        set_dot(dots, x, y);
+}
+
+/* A straight line without gaps, column by column. */
+static void join(struct dots *dots, size_t x0, size_t y0, size_t x1, size_t y1, bool filled)
+{
+    size_t last = y0;
+    for (size_t x = x0; x <= x1; x++) {
+        double share = x1 > x0 ? (double)(x - x0) / (double)(x1 - x0) : 1;
+        size_t y = (size_t)lround((double)y0 + share * ((double)y1 - (double)y0));
+        size_t from = y > last + 1 ? last + 1 : y + 1 < last ? last - 1 : y; /* a steep part: up to beside the column before */
+        set_between(dots, x, from, y);
+        if (filled)
+            set_between(dots, x, y, dots->high - 1);
+        last = y;
+    }
+}
+
+/* From point to point, those before and behind the time that is shown left out. */
+static void set_line(struct dots *dots, const struct plot *plot, double low, double high)
+{
+    double span_s = plot->to_s > plot->from_s ? plot->to_s - plot->from_s : 1;
+    size_t last_x = 0, last_y = 0;
+    bool first = true;
+    for (size_t i = 0; i < plot->count; i++) {
+        double at = (plot->points[i].t_s - plot->from_s) / span_s;
+        if (at < 0 || at > 1)
+            continue;
+        size_t x = (size_t)lround(at * (double)(dots->across - 1)), y = height_of(dots, plot->points[i].value, low, high);
+        join(dots, first ? x : last_x, first ? y : last_y, x, y, plot->from_zero);
+        last_x = x;
+        last_y = y;
+        first = false;
+    }
+}
+
+/* U+2800 and a bit for each dot (Unicode 15, chapter 21.1). */
+static void put_braille(const struct grid_area *area, const struct dots *dots, enum grid_style style)
+{
+    static const unsigned bits[ACROSS][HIGH] = {{0x01, 0x02, 0x04, 0x40}, {0x08, 0x10, 0x20, 0x80}};
+    for (size_t row = 0; row < area->rows; row++)
+        for (size_t column = 0; column < area->columns; column++) {
+            unsigned pattern = 0;
+            for (size_t x = 0; x < ACROSS; x++)
+                for (size_t y = 0; y < HIGH; y++)
+                    if (dots->set[(column * ACROSS + x) * dots->high + row * HIGH + y])
+                        pattern |= bits[x][y];
+            char text[4] = {(char)0xe2, (char)(0xa0 | (pattern >> 6)), (char)(0x80 | (pattern & 0x3f)), '\0'};
+            if (pattern)
+                grid_put(area, row, column, style, text);
+        }
+}
+
+/* The highest dot of a cell says which character it is. */
+static void put_ascii(const struct grid_area *area, const struct dots *dots, bool filled, enum grid_style style)
+{
+    static const char *const line[HIGH] = {"'", "-", ".", "_"}, *const fill[HIGH] = {"#", "*", ":", "."};
+    for (size_t row = 0; row < area->rows; row++)
+        for (size_t column = 0; column < area->columns; column++)
+            for (size_t y = 0; y < HIGH; y++)
+                if (dots->set[column * ACROSS * dots->high + row * HIGH + y] || dots->set[(column * ACROSS + 1) * dots->high + row * HIGH + y]) {
+                    grid_put(area, row, column, style, (filled ? fill : line)[y]);
+                    break;
+                }
+}
+
+static void find_range(const struct plot *plot, double *low, double *high)
+{
+    *low = plot->from_zero ? 0 : INFINITY;
+    *high = -INFINITY;
+    for (size_t i = 0; i < plot->count; i++) {
+        *low = fmin(*low, plot->points[i].value);
+        *high = fmax(*high, plot->points[i].value);
+    }
+}
+
+void plot_draw(const struct grid_area *area, const struct plot *plot)
+{
+    char label[32];
+    double low, high;
+    if (area->rows == 0 || area->columns < LABEL_COLUMNS + 4)
+        return;
+    if (plot->count == 0) {
+        grid_put(area, area->rows / 2, 1, GRID_DIM, "no readings yet");
+        return;
+    }
+    find_range(plot, &low, &high);
+    plot_number(high, label);
+    grid_field(area, 0, 0, LABEL_COLUMNS - 1, true, GRID_DIM, label);
+    plot_number(low, label);
+    if (area->rows > 1 && high > low)
+        grid_field(area, area->rows - 1, 0, LABEL_COLUMNS - 1, true, GRID_DIM, label);
+    struct grid_area inside = {area->grid, area->row, area->column + LABEL_COLUMNS, area->rows, area->columns - LABEL_COLUMNS};
+    struct dots dots = {.across = inside.columns * ACROSS, .high = inside.rows * HIGH};
+    dots.set = mem_array(dots.across * dots.high, sizeof *dots.set);
+    set_line(&dots, plot, low, high);
+    if (area->grid->ascii)
+        put_ascii(&inside, &dots, plot->from_zero, plot->style);
+    else
+        put_braille(&inside, &dots, plot->style);
+    free(dots.set);
+}

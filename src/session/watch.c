@@ -1,0 +1,320 @@
+/* The loop of tare watch: the run is read, the grid drawn and shown, keys are taken, its runner is asked. */
+#include "session/watch.h"
+
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/mem.h"
+#include "report/live/width.h"
+#include "session/command.h"
+#include "session/message.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+/* So often in a row a terminal may say that there is input and have none before it counts as gone. */
+enum { EMPTY_READS = 3 };
+
+/* So long it is told that a request was made. */
+static const int64_t SAID_NS = 5 * NS_PER_S;
+
+struct watcher {
+    const struct watch_options *options;
+    struct strv dirs;
+    struct watch_item *items; /* of dirs, while the list is shown */
+    size_t at;
+    struct live_run run;
+    int dir; /* of the run; -1: not open */
+    struct err fault;
+    bool is_faulty;
+    struct watch_view view;
+    struct watch_log log;
+    struct grid grid;
+    struct watch_screen *screen;
+    int64_t said_ns; /* CLOCK_MONOTONIC: when the view's message was set */
+    int64_t next_ns; /* CLOCK_MONOTONIC: when the run is read again */
+    size_t empty_reads;
+};
+
+static void close_run(struct watcher *watcher)
+{
+    live_run_close(&watcher->run);
+    watch_log_fini(&watcher->log);
+    if (watcher->dir >= 0)
+        close(watcher->dir);
+    watcher->dir = -1;
+}
+
+/* The run that was open stays where the other cannot be. */
+static bool open_run(struct watcher *watcher, size_t at, struct err *err)
+{
+    struct live_run run;
+    const char *path = watcher->dirs.items[at];
+    int dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (dir < 0)
+        return err_sys(err, "open %s", path);
+    if (!live_run_open(path, &run, err)) {
+        close(dir);
+        return false;
+    }
+    close_run(watcher);
+    watcher->run = run;
+    watcher->dir = dir;
+    watcher->at = at;
+    watcher->is_faulty = false;
+    watch_view_begin(&watcher->view);
+    return true;
+}
+
+static void fini(struct watcher *watcher)
+{
+    close_run(watcher);
+    grid_fini(&watcher->grid);
+    strv_fini(&watcher->dirs);
+    free(watcher->items);
+}
+
+static struct watch_scene scene_of(const struct watcher *watcher)
+{
+    return (struct watch_scene){
+        .run = &watcher->run,
+        .fault = watcher->is_faulty ? watcher->fault.text : NULL,
+        .log = &watcher->log,
+        .runs = watcher->items,
+        .run_count = watcher->dirs.count,
+        .run_at = watcher->at,
+        .now_ns = clock_realtime_ns(),
+        .plain = watcher->options->once,
+    };
+}
+
+static void read_log(struct watcher *watcher)
+{
+    watch_view_settle(&watcher->view, &watcher->run);
+    const struct live_experiment *experiment = watch_chosen(&watcher->view, &watcher->run);
+    if (experiment)
+        watch_log_read(watcher->dir, experiment->plan->id, &watcher->log);
+}
+
+static void say(struct watcher *watcher, bool bad, const char *text)
+{
+    snprintf(watcher->view.said, sizeof watcher->view.said, "%s", text);
+    watcher->view.said_bad = bad;
+    watcher->said_ns = clock_monotonic_ns();
+}
+
+/* Runs that began meanwhile are in the list, too. */
+static void read_list(struct watcher *watcher)
+{
+    AUTO_STRV struct strv dirs = {0};
+    if (watch_runs_find(watcher->options->operands, &dirs, &(struct err){0}) && strv_has(&dirs, watcher->dirs.items[watcher->at])) {
+        for (size_t i = 0; i < dirs.count; i++)
+            if (strcmp(dirs.items[i], watcher->run.dir) == 0)
+                watcher->at = watcher->view.run = i;
+        struct strv before = watcher->dirs;
+        watcher->dirs = dirs;
+        dirs = before;
+    }
+    free(watcher->items);
+    watcher->items = mem_array(watcher->dirs.count, sizeof *watcher->items);
+    for (size_t i = 0; i < watcher->dirs.count; i++)
+        watcher->items[i] = (struct watch_item){watcher->dirs.items[i], watch_run_state(watcher->dirs.items[i])};
+}
+
+static void ask(struct watcher *watcher)
+{
+    const struct watch_view *view = &watcher->view;
+    struct err err = {0};
+    if (!live_ask(&watcher->run, view->request, view->request_experiment, &err)) {
+        say(watcher, true, err.text);
+        return;
+    }
+    AUTO_FREE char *said = mem_printf("asked to %s: its runner takes it within about a second", live_request_name(view->request));
+    say(watcher, false, said);
+}
+
+static void switch_run(struct watcher *watcher, size_t to)
+{
+    struct err err = {0};
+    if (to != watcher->at && to < watcher->dirs.count && !open_run(watcher, to, &err))
+        say(watcher, true, err.text);
+}
+
+/* False: the user quits. */
+static bool take_key(struct watcher *watcher, int key)
+{
+    struct watch_scene scene = scene_of(watcher);
+    size_t count = watcher->dirs.count;
+    switch (watch_key(&watcher->view, &scene, key)) {
+    case WATCH_QUIT:
+        return false;
+    case WATCH_ASK:
+        ask(watcher);
+        break;
+    case WATCH_PREVIOUS:
+        switch_run(watcher, (watcher->at + count - 1) % count);
+        break;
+    case WATCH_NEXT:
+        switch_run(watcher, (watcher->at + 1) % count);
+        break;
+    case WATCH_LIST:
+        read_list(watcher);
+        break;
+    case WATCH_OPEN:
+        switch_run(watcher, watcher->view.run);
+        break;
+    default:
+        break;
+    }
+    return true;
+}
+
+static void draw(struct watcher *watcher)
+{
+    size_t rows, columns;
+    read_log(watcher);
+    struct watch_scene scene = scene_of(watcher);
+    watch_screen_size(watcher->screen, &rows, &columns);
+    grid_resize(&watcher->grid, rows, columns);
+    watch_draw(&watcher->view, &scene, &watcher->grid);
+    watch_screen_show(watcher->screen, &watcher->grid);
+}
+
+static void look(struct watcher *watcher)
+{
+    watcher->is_faulty = !live_run_update(&watcher->run, NULL, &watcher->fault);
+    if (!watcher->view.said_bad && clock_monotonic_ns() - watcher->said_ns > SAID_NS)
+        watcher->view.said[0] = '\0';
+    watcher->next_ns = clock_monotonic_ns() + (int64_t)(watcher->options->every_s * (double)NS_PER_S);
+}
+
+/* The signal that ends it, or 0. */
+static int take_signals(struct watcher *watcher, int signals)
+{
+    struct signalfd_siginfo info;
+    while (read(signals, &info, sizeof info) == (ssize_t)sizeof info) {
+        if (info.ssi_signo != SIGWINCH)
+            return (int)info.ssi_signo;
+        watch_screen_fit(watcher->screen);
+    }
+    return 0;
+}
+
+/* Every key that waits. False: the user quits. */
+static bool take_keys(struct watcher *watcher)
+{
+    int key = watch_screen_key(watcher->screen);
+    watcher->empty_reads = key < 0 ? watcher->empty_reads + 1 : 0;
+    for (; key >= 0; key = watch_screen_key(watcher->screen))
+        if (!take_key(watcher, key))
+            return false;
+    return true;
+}
+
+/* Gives the signal that ended it; 0: the user did. */
+static int loop(struct watcher *watcher, int signals)
+{
+    struct pollfd fds[] = {{.fd = STDIN_FILENO, .events = POLLIN}, {.fd = signals, .events = POLLIN}};
+    look(watcher);
+    for (;;) {
+        draw(watcher);
+        int64_t left_ms = (watcher->next_ns - clock_monotonic_ns()) / NS_PER_MS + 1;
+        fds[0].revents = fds[1].revents = 0;
+        if (poll(fds, 2, left_ms > 0 ? (int)left_ms : 0) < 0 && errno != EINTR)
+            return SIGHUP;
+        int number = fds[1].revents ? take_signals(watcher, signals) : 0;
+        if (number)
+            return number;
+        if (fds[0].revents & POLLIN && !take_keys(watcher))
+            return 0;
+        if (watcher->empty_reads >= EMPTY_READS || (fds[0].revents && !(fds[0].revents & POLLIN)))
+            return SIGHUP;
+        if (clock_monotonic_ns() >= watcher->next_ns)
+            look(watcher);
+    }
+}
+
+static int show(struct watcher *watcher)
+{
+    static const int taken[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGWINCH};
+    struct err err = {0};
+    sigset_t set, before;
+    sigemptyset(&set);
+    for (size_t i = 0; i < sizeof taken / sizeof *taken; i++)
+        sigaddset(&set, taken[i]);
+    sigprocmask(SIG_BLOCK, &set, &before);
+    AUTO_CLOSE int signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (signals < 0)
+        return cli_failed(CLI_BROKEN, (err_sys(&err, "signalfd"), &err));
+    watcher->screen = watch_screen_new(message_colour(STDOUT_FILENO), &err);
+    if (!watcher->screen)
+        return cli_failed(CLI_BROKEN, &err);
+    int number = loop(watcher, signals);
+    watch_screen_free(watcher->screen);
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    return number ? 128 + number : CLI_OK;
+}
+
+static void print_text(struct watcher *watcher)
+{
+    AUTO_TEXT struct text text = {0};
+    size_t columns = width_of_terminal(STDOUT_FILENO);
+    read_log(watcher);
+    struct watch_scene scene = scene_of(watcher);
+    grid_resize(&watcher->grid, watch_rows_needed(&scene, columns), columns);
+    watch_draw(&watcher->view, &scene, &watcher->grid);
+    grid_print(&watcher->grid, &text);
+    message_print(&text);
+}
+
+static void print_json(const struct watcher *watcher)
+{
+    AUTO_TEXT struct text text = {0};
+    json_t *json = live_run_json(&watcher->run, 0);
+    json_print(json, &text);
+    json_decref(json);
+    text_add_char(&text, '\n');
+    message_print_exact(&text);
+}
+
+/* Of a folder of runs that which may be under way, else the latest; of several operands each of them. */
+static int print_once(struct watcher *watcher)
+{
+    size_t only = watch_runs_first(&watcher->dirs);
+    bool all = watcher->options->operands->count > 1, died = false;
+    for (size_t i = 0; i < watcher->dirs.count; i++) {
+        struct err err = {0};
+        if (!all && i != only)
+            continue;
+        if (!open_run(watcher, i, &err))
+            return cli_failed(CLI_BROKEN, &err);
+        if (watcher->options->json)
+            print_json(watcher);
+        else
+            print_text(watcher);
+        died = died || watcher->run.state == LIVE_DIED;
+    }
+    return died ? CLI_SOME_FAILED : CLI_OK;
+}
+
+int watch(const struct watch_options *options)
+{
+    struct err err = {0};
+    AUTO(fini) struct watcher watcher = {.options = options, .dir = -1, .grid = {.ascii = !width_is_utf8()}};
+    if (!watch_runs_find(options->operands, &watcher.dirs, &err))
+        return cli_failed(CLI_BROKEN, &err);
+    if (options->once)
+        return print_once(&watcher);
+    if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO)) {
+        cli_error("watch draws on a terminal, and there is none: --once prints plain text, --once --json for a program");
+        return CLI_USAGE;
+    }
+    if (!open_run(&watcher, watch_runs_first(&watcher.dirs), &err))
+        return cli_failed(CLI_BROKEN, &err);
+    return show(&watcher);
+}

@@ -1,0 +1,41 @@
+/* watch: runs as tare watch shows them, on the terminal (report/watch/) or once as text or JSON. */
+#ifndef TARE_SESSION_WATCH_H
+#define TARE_SESSION_WATCH_H
+
+#include "base/err.h"
+#include "base/strv.h"
+#include "report/watch/view.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct watch_options {
+    const struct strv *operands; /* runs, "latest", folders of runs; none: the runs in results */
+    double every_s;              /* between two looks */
+    bool once, json;             /* json: only with once */
+};
+
+/* Until the user quits. Gives the program's exit code. */
+int watch(const struct watch_options *options);
+
+/* The rest is private to watch*.c. */
+
+/* The folders of runs that the operands name, of a folder of runs the latest first; at most 1000. False: there is none. (watch_runs.c) */
+bool watch_runs_find(const struct strv *operands, struct strv *out, struct err *err);
+
+/* "under way", "not running", "not known": by its lock, without reading the run. */
+const char *watch_run_state(const char *dir);
+
+/* The first that may be under way, else the first. */
+size_t watch_runs_first(const struct strv *runs);
+
+/* A terminal in the hands of ncurses. One at a time. (watch_screen.c) */
+struct watch_screen;
+struct watch_screen *watch_screen_new(bool colour, struct err *err);
+void watch_screen_free(struct watch_screen *screen); /* gives the terminal back as it was; NULL: nothing */
+void watch_screen_fit(struct watch_screen *screen);  /* after SIGWINCH */
+void watch_screen_size(const struct watch_screen *screen, size_t *rows, size_t *columns);
+void watch_screen_show(struct watch_screen *screen, const struct grid *grid);
+int watch_screen_key(struct watch_screen *screen); /* as watch_key takes it; -1: none waits */
+
+#endif
