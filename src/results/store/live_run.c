@@ -17,13 +17,16 @@ enum { TAIL_BYTES = 1 << 20, STEP_BYTES = 8 << 20, LINE_BYTES = 64 << 20 };
 /* A runner on another host is known to live while it replaces live.json. */
 static const int64_t ELSEWHERE_NS = 90 * NS_PER_S;
 
-static void experiment_clear(struct live_experiment *row)
+static void drop_rows(struct live_run *run)
 {
-    free(row->evidence);
-    free(row->failure);
-    free(row->error);
-    json_decref(row->metrics);
-    *row = (struct live_experiment){.plan = row->plan};
+    for (size_t i = 0; i < run->plan.count; i++) {
+        free(run->experiments[i].evidence);
+        free(run->experiments[i].failure);
+        free(run->experiments[i].error);
+        json_decref(run->experiments[i].metrics);
+    }
+    free(run->experiments);
+    plan_fini(&run->plan);
 }
 
 static void put_text(char **at, const char *text)
@@ -81,21 +84,21 @@ static bool load(struct live_run *run, struct err *err)
     struct results results;
     if (!results_read(run->dir, &results, err))
         return false;
-    for (size_t i = 0; i < run->plan.count; i++)
-        experiment_clear(&run->experiments[i]);
-    free(run->experiments);
-    plan_fini(&run->plan);
+    struct live_experiment *rows = mem_array(results.plan.count ? results.plan.count : 1, sizeof *rows);
+    run->version++;
+    for (size_t i = 0; i < results.plan.count; i++) {
+        rows[i] = (struct live_experiment){.plan = &results.plan.experiments[i], .version = run->version};
+        if (i < run->plan.count) { /* what run.db does not tell */
+            rows[i].attempts = run->experiments[i].attempts;
+            rows[i].started_ns = run->experiments[i].started_ns;
+        }
+        if (i < results.count)
+            take_result(&rows[i], &results.items[i]);
+    }
+    drop_rows(run);
+    run->experiments = rows;
     run->plan = results.plan;
     results.plan = (struct plan){0};
-    run->experiments = mem_array(run->plan.count ? run->plan.count : 1, sizeof *run->experiments);
-    run->version++;
-    for (size_t i = 0; i < run->plan.count; i++) {
-        struct live_experiment *row = &run->experiments[i];
-        row->plan = &run->plan.experiments[i];
-        row->version = run->version;
-        if (i < results.count)
-            take_result(row, &results.items[i]);
-    }
     results_fini(&results);
     return true;
 }
@@ -309,10 +312,7 @@ bool live_run_open(const char *dir, struct live_run *out, struct err *err)
 
 void live_run_close(struct live_run *run)
 {
-    for (size_t i = 0; i < run->plan.count && run->experiments; i++)
-        experiment_clear(&run->experiments[i]);
-    free(run->experiments);
-    plan_fini(&run->plan);
+    drop_rows(run);
     json_decref(run->events);
     if (run->reader) {
         json_decref(run->reader->live);
