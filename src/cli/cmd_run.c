@@ -4,6 +4,7 @@
 #include "base/shell_words.h"
 #include "session/command.h"
 #include "cli/list.h"
+#include "session/metrics_file.h"
 #include "plan/config/size.h"
 #include "session/message.h"
 #include "cli/option_rows.h"
@@ -50,6 +51,7 @@ enum {
     OPTION_TIME_BUDGET,
     OPTION_CARBON_BUDGET,
     OPTION_CARBON_INTENSITY,
+    OPTION_METRICS_TEXTFILE,
     OPTION_AS_ROOT,
     OPTION_COUNT
 };
@@ -104,6 +106,9 @@ static const struct cli_option options[OPTION_COUNT] = {
         "an energy budget by its CO2, as '5 kg'; over what the settings say"),
     [OPTION_CARBON_INTENSITY] = VALUE_ROW(NULL, "--carbon-intensity", "INTENSITY", CLI_TEXT,
         "of the electricity, for a carbon budget, as '380 g/kWh'; over what the settings say"),
+    [OPTION_METRICS_TEXTFILE] = VALUE_ROW(NULL, "--metrics-textfile", "FILE", CLI_FILE,
+        "keep the run's state and energy in FILE, which ends in .prom, for the textfile collector of Prometheus' "
+        "node_exporter"),
     [OPTION_AS_ROOT] = FLAG_ROW(NULL, "--as-root", "under sudo: stay root instead of becoming the caller"),
 };
 
@@ -251,6 +256,7 @@ static int make_session(const struct cli_call *call, struct run_resources *means
         .host = means->host,
         .governing = &means->governing,
         .gpus = call->values[OPTION_GPUS].text,
+        .metrics_textfile = call->values[OPTION_METRICS_TEXTFILE].text,
         .quiet = is_quiet(call),
         .verbose = call->values[OPTION_VERBOSE].given,
         .json = call->values[OPTION_JSON].given,
@@ -258,6 +264,8 @@ static int make_session(const struct cli_call *call, struct run_resources *means
     struct err err = {0};
     if (!take_budget(call, &out->budget, &err))
         return cli_usage_error(call->command, "%s", err.text);
+    if (out->metrics_textfile && !metrics_file_check_name(out->metrics_textfile, &err))
+        return cli_usage_error(call->command, "--metrics-textfile: %s", err.text);
     if (out->gpus && !settings_gpus_are_list(out->gpus))
         return cli_usage_error(call->command, "--gpus takes all, none, or numbers and UUIDs as 0,2, not '%s'",
                                out->gpus);

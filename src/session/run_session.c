@@ -12,6 +12,7 @@
 #include "session/live_file.h"
 #include "session/message.h"
 #include "session/meters.h"
+#include "session/metrics_file.h"
 #include "session/preload.h"
 #include "session/registration.h"
 #include "session/report_page.h"
@@ -534,10 +535,11 @@ static int open_and_run(struct session *session)
     if (session->options->rerun && session->again.count == 0)
         return nothing_to_repeat(session);
     session->state = registration_begin(session->state, STATE_RUN, session->dir_path);
+    struct metrics_file *metrics = metrics_file_start(session->options->metrics_textfile, session->dir_path);
     code = run_and_close(session);
-    if (!store_close(session->store, &err))
-        return cli_failed(CLI_BROKEN, &err);
-    return code;
+    bool closed = store_close(session->store, &err);
+    metrics_file_end(metrics);
+    return closed ? code : cli_failed(CLI_BROKEN, &err);
 }
 
 static int first_code(int before, int code)

@@ -29,6 +29,7 @@ struct session_options {
     bool gpu_lock_asked; /* by a person */
     const char *gpus;    /* over what the plan says; NULL: as it says */
     struct run_budget budget; /* over what the run has: what is 0 is not said */
+    const char *metrics_textfile; /* for node_exporter; NULL: none */
     bool quiet, json;
     bool verbose;        /* what is normal is told each time, on a terminal too */
     const char *kind;        /* of a new run: what its folder's name begins with; NULL: "run" */

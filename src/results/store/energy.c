@@ -3,6 +3,7 @@
 #include "base/json.h"
 #include "base/value.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -84,6 +85,42 @@ struct reading energy_number(const json_t *block, const char *scope, const char 
     struct reading reading = {0};
     reading.valid = json_get_number(json_get(block, scope), key, &reading.value);
     return reading;
+}
+
+struct result_energy energy_result(const json_t *block)
+{
+    struct result_energy out = {
+        .gpu_j = energy_number(block, "gpu", "joules"),
+        .gpu_half_width_j = energy_number(block, "gpu", "half_width_j"),
+        .cpu_j = energy_number(block, "cpu_package", "joules"),
+        .cpu_half_width_j = energy_number(block, "cpu_package", "half_width_j"),
+    };
+    /* Where several ran at the same time, what the packages drew is not this one's alone. */
+    struct reading share_mj = energy_number(block, "cpu_package_share", "attributed_mj");
+    if (share_mj.valid) {
+        out.cpu_j = (struct reading){share_mj.value / 1000, true};
+        out.cpu_half_width_j = (struct reading){0};
+    }
+    return out;
+}
+
+static void add_used(double *sum, uint64_t *attempts, struct reading energy_j)
+{
+    if (!energy_j.valid || !isfinite(energy_j.value) || energy_j.value < 0)
+        return;
+    *sum += energy_j.value;
+    ++*attempts;
+}
+
+void energy_use(struct result_used *used, int64_t attempt, const json_t *block)
+{
+    struct result_energy energy = energy_result(block);
+    if (attempt <= used->ended)
+        return;
+    used->ended = attempt;
+    used->attempts = attempt > used->attempts ? attempt : used->attempts;
+    add_used(&used->gpu_j, &used->gpu_attempts, energy.gpu_j);
+    add_used(&used->cpu_j, &used->cpu_attempts, energy.cpu_j);
 }
 
 static const struct {

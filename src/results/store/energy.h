@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "plan/event.h"
 #include "results/store/db.h"
+#include "results/store/store.h"
 
 /* Of EVENT_ATTEMPT_ENDED: its "energy" into the tables. */
 bool energy_write(sqlite3 *db, const struct event *event, struct err *err);
@@ -23,6 +24,12 @@ struct reading energy_gpu_memory_mib(const json_t *block);
 
 /* A number of the block: energy_number(block, "gpu", "joules"). */
 struct reading energy_number(const json_t *block, const char *scope, const char *key);
+
+/* Where several ran at the same time, the CPU's is the attempt's share. */
+struct result_energy energy_result(const json_t *block);
+
+/* Adds an attempt that ended; one that is in the sums already is not added again. */
+void energy_use(struct result_used *used, int64_t attempt, const json_t *block);
 
 /* What one epoch drew; energies in whole millijoules, so that they add up. */
 struct energy_epoch {

@@ -34,6 +34,7 @@ struct live_experiment {
     int64_t started_ns, ended_ns; /* CLOCK_REALTIME, of the last attempt's start and of the end; 0: not yet */
     double duration_s;            /* of the last attempt; 0: it has not ended */
     struct result_energy energy;  /* of the result */
+    struct result_used used;      /* by all its attempts */
     char *failure, *error;        /* NULL: none */
     json_t *metrics;              /* {name: number or null} of the result; NULL: none */
     uint64_t version;             /* of the run's, when this row changed last */

@@ -1,4 +1,5 @@
 /* A run as it is now (results/store/live.h): what run.db says when it is opened, and what events.jsonl adds from then on. */
+#include "results/store/energy.h"
 #include "results/store/live_private.h"
 
 #include "base/clock.h"
@@ -70,6 +71,8 @@ static void take_result(struct live_experiment *row, const struct result *item)
     row->ended_ns = item->ended_realtime_ns;
     row->duration_s = item->duration_s;
     row->energy = item->energy;
+    row->used = item->used;
+    row->attempts = item->used.attempts;
     put_text(&row->failure, item->failure);
     put_text(&row->error, item->error);
     json_decref(row->metrics);
@@ -118,21 +121,12 @@ static void read_verdict(const struct live_run *run, struct live_experiment *row
     json_decref(json);
 }
 
-static void take_attempt_end(struct live_experiment *row, const json_t *data)
+static void take_attempt_end(struct live_experiment *row, const struct event *event)
 {
-    const json_t *energy = json_get(data, "energy"), *share = json_get(energy, "cpu_package_share");
-    const json_t *gpu = json_get(energy, "gpu"), *cpu = json_get(energy, "cpu_package");
-    double mj;
-    row->energy = (struct result_energy){0};
+    const json_t *data = event->data, *energy = json_get(data, "energy");
     json_get_number(data, "duration_s", &row->duration_s);
-    row->energy.gpu_j.valid = json_get_number(gpu, "joules", &row->energy.gpu_j.value);
-    row->energy.gpu_half_width_j.valid = json_get_number(gpu, "half_width_j", &row->energy.gpu_half_width_j.value);
-    row->energy.cpu_j.valid = json_get_number(cpu, "joules", &row->energy.cpu_j.value);
-    row->energy.cpu_half_width_j.valid = json_get_number(cpu, "half_width_j", &row->energy.cpu_half_width_j.value);
-    if (json_get_number(share, "attributed_mj", &mj)) {
-        row->energy.cpu_j = (struct reading){mj / 1000, true};
-        row->energy.cpu_half_width_j = (struct reading){0};
-    }
+    row->energy = energy_result(energy);
+    energy_use(&row->used, event->attempt, energy);
     put_text(&row->error, json_get_text(data, "error"));
     put_text(&row->failure, json_get_text(json_get(data, "failure"), "cause"));
     json_decref(row->metrics);
@@ -160,7 +154,7 @@ static void take_experiment_event(struct live_run *run, struct live_experiment *
         row->started_ns = event->realtime_ns;
         break;
     case EVENT_ATTEMPT_ENDED:
-        take_attempt_end(row, event->data);
+        take_attempt_end(row, event);
         break;
     case EVENT_EXPERIMENT_ENDED:
         name = json_get_text(event->data, "outcome");

@@ -135,18 +135,16 @@ static void take_best(sqlite3_stmt *row, struct result *item)
 static void take_energy(sqlite3_stmt *row, struct result *item)
 {
     json_t *block = db_json(row, 1);
-    item->energy = (struct result_energy){
-        .gpu_j = energy_number(block, "gpu", "joules"),
-        .gpu_half_width_j = energy_number(block, "gpu", "half_width_j"),
-        .cpu_j = energy_number(block, "cpu_package", "joules"),
-        .cpu_half_width_j = energy_number(block, "cpu_package", "half_width_j"),
-    };
-    /* Where several ran at the same time, what the packages drew is not this one's alone. */
-    struct reading share_mj = energy_number(block, "cpu_package_share", "attributed_mj");
-    if (share_mj.valid) {
-        item->energy.cpu_j = (struct reading){share_mj.value / 1000, true};
-        item->energy.cpu_half_width_j = (struct reading){0};
-    }
+    item->energy = energy_result(block);
+    json_decref(block);
+}
+
+static void take_used(sqlite3_stmt *row, struct result *item)
+{
+    json_t *block = db_json(row, 2);
+    item->used.attempts = sqlite3_column_int64(row, 1);
+    if (sqlite3_column_int(row, 3))
+        energy_use(&item->used, item->used.attempts, block);
     json_decref(block);
 }
 
@@ -211,6 +209,8 @@ static const struct items_query items_queries[] = {
     {take_energy, "SELECT e.number, a.energy FROM experiments e JOIN attempts a ON a.experiment = e.number"
                   " AND a.number = coalesce(e.result_attempt, e.attempts)"
                   " WHERE e.number BETWEEN ?1 AND ?2 AND a.energy IS NOT NULL"},
+    {take_used, "SELECT experiment, number, energy, outcome IS NOT NULL FROM attempts WHERE experiment BETWEEN ?1 AND ?2"
+                " ORDER BY experiment, number"},
     {take_changed, "SELECT e.number, m.changed FROM experiments e JOIN attempt_memory m ON m.experiment = e.number"
                    " AND m.attempt = coalesce(e.result_attempt, e.attempts)"
                    " WHERE e.number BETWEEN ?1 AND ?2 AND m.changed IS NOT NULL"},

@@ -145,6 +145,14 @@ struct result_energy {
     struct reading cpu_j, cpu_half_width_j; /* of the packages; of several lanes the share by CPU time, an estimate */
 };
 
+/* Of all attempts of an experiment, with those that failed and those before it was planned again, so that it only grows: gross, as far as it
+ * was measured. */
+struct result_used {
+    double gpu_j, cpu_j;
+    uint64_t gpu_attempts, cpu_attempts; /* that ended, of which these sums are */
+    int64_t attempts, ended;             /* number of the last one that began, and of the last one in the sums; 0: none */
+};
+
 /* What was seen that speaks against the figures of a result. */
 struct result_evidence {
     char *kind, *text;
@@ -176,6 +184,7 @@ struct result {
     struct result_metric *metrics;
     size_t metric_count;
     struct result_energy energy;
+    struct result_used used;
     struct reading
         pause_saved_s; /* by the adaptive pauses after its attempts, against those of the settings; below 0: lost */
     json_t *layers;    /* containment of the last job, or NULL */

@@ -1,0 +1,515 @@
+#include "report/metrics.h"
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/utf8.h"
+#include "base/value.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef char label_text[METRICS_LABEL_BYTES + 1];
+
+enum component { COMPONENT_GPU, COMPONENT_CPU, COMPONENTS };
+static const char *const component_names[COMPONENTS] = {"gpu", "cpu"};
+
+/* Sums of some experiments. */
+struct sums {
+    size_t outcomes[OUTCOME_INTERRUPTED + 1];
+    double energy_j[COMPONENTS];
+    uint64_t measured[COMPONENTS]; /* attempts in energy_j */
+};
+
+struct model_sums {
+    label_text repository, model;
+    struct sums sums;
+    bool used;
+};
+
+/* A run, counted once for all metrics. */
+struct view {
+    const struct live_run *run;
+    label_text label;
+    struct live_counts counts;
+    uint64_t attempts;
+    struct sums sums;
+    size_t without_verdict;
+    struct model_sums models[METRICS_MODELS + 1]; /* the first: "other" */
+    size_t model_count;
+    struct {
+        label_text cause;
+        size_t count;
+    } failures[METRICS_CAUSES + 1]; /* the first: "other" */
+    size_t failure_count;
+    bool fresh;                         /* the slots' readings are of now */
+    bool hidden[LIVE_SLOTS_MAX];        /* a slot whose number an earlier one has */
+};
+
+struct writer {
+    struct text *out;
+    const struct metric *metric;
+    const struct view *view;
+    bool openmetrics;
+};
+
+enum metric_type { METRIC_GAUGE, METRIC_COUNTER, METRIC_INFO };
+
+struct metric {
+    const char *name; /* without "_total" and "_info" */
+    enum metric_type type;
+    const char *unit; /* "": none */
+    const char *help;
+    void (*add)(struct writer *writer, const struct view *view);
+};
+
+static void make_label(const char *text, label_text out)
+{
+    utf8_copy_legible(text ? text : "", text ? strlen(text) : 0, out, sizeof(label_text));
+}
+
+/* In a label's value a backslash, a quotation mark and a line end are escaped. */
+static void add_escaped(struct text *out, const char *text)
+{
+    for (const char *c = text; *c; c++)
+        if (*c == '\n')
+            text_add(out, "\\n");
+        else if (*c == '\\' || *c == '"')
+            text_addf(out, "\\%c", *c);
+        else
+            text_add_char(out, *c);
+}
+
+static void add_name(const struct writer *writer, bool sample)
+{
+    static const char *const suffixes[] = {[METRIC_GAUGE] = "", [METRIC_COUNTER] = "_total", [METRIC_INFO] = "_info"};
+    text_add(writer->out, writer->metric->name);
+    if (sample || !writer->openmetrics)
+        text_add(writer->out, suffixes[writer->metric->type]);
+}
+
+static void add_head_line(const struct writer *writer, const char *keyword, const char *words)
+{
+    text_addf(writer->out, "# %s ", keyword);
+    add_name(writer, false);
+    text_add_char(writer->out, ' ');
+    text_add(writer->out, words);
+    text_add_char(writer->out, '\n');
+}
+
+static void add_head(const struct writer *writer)
+{
+    static const char *const types[] = {[METRIC_GAUGE] = "gauge", [METRIC_COUNTER] = "counter", [METRIC_INFO] = "info"};
+    const struct metric *metric = writer->metric;
+    bool plain = metric->type == METRIC_INFO && !writer->openmetrics;
+    add_head_line(writer, "HELP", metric->help);
+    add_head_line(writer, "TYPE", plain ? "gauge" : types[metric->type]);
+    if (writer->openmetrics && *metric->unit)
+        add_head_line(writer, "UNIT", metric->unit);
+}
+
+/* Behind value: names and values of labels in turn, and NULL. Nothing for what is no number. */
+static void __attribute__((sentinel)) add_sample(struct writer *writer, double value, ...)
+{
+    char number[32];
+    va_list labels;
+    if (!isfinite(value))
+        return;
+    add_name(writer, true);
+    text_add(writer->out, "{run=\"");
+    add_escaped(writer->out, writer->view->label);
+    va_start(labels, value);
+    for (const char *name = va_arg(labels, const char *); name; name = va_arg(labels, const char *)) {
+        text_addf(writer->out, "\",%s=\"", name);
+        add_escaped(writer->out, va_arg(labels, const char *));
+    }
+    va_end(labels);
+    number_shortest(value, number);
+    text_addf(writer->out, "\"} %s\n", number);
+}
+
+static void add_time(struct writer *writer, int64_t realtime_ns)
+{
+    if (realtime_ns > 0)
+        add_sample(writer, (double)(realtime_ns / NS_PER_MS) / 1e3, NULL);
+}
+
+static void add_run(struct writer *writer, const struct view *view)
+{
+    label_text name, outcome;
+    make_label(view->run->plan.name, name);
+    make_label(view->run->outcome, outcome);
+    add_sample(writer, 1, "experiment_name", name, "outcome", outcome, NULL);
+}
+
+static void add_state(struct writer *writer, const struct view *view)
+{
+    for (enum live_state state = LIVE_UNDER_WAY; state <= LIVE_ELSEWHERE; state++)
+        add_sample(writer, view->run->state == state, "state", live_state_name(state), NULL);
+}
+
+static void add_paused(struct writer *writer, const struct view *view)
+{
+    add_sample(writer, view->run->paused, NULL);
+}
+
+static void add_session_start(struct writer *writer, const struct view *view)
+{
+    add_time(writer, view->run->session_started_ns);
+}
+
+static void add_update(struct writer *writer, const struct view *view)
+{
+    add_time(writer, view->run->live_ns);
+}
+
+static void add_experiments(struct writer *writer, const struct view *view)
+{
+    const struct live_counts *counts = &view->counts;
+    add_sample(writer, (double)counts->planned, "state", "planned", NULL);
+    add_sample(writer, (double)counts->running, "state", "running", NULL);
+    add_sample(writer, (double)counts->succeeded, "state", "succeeded", NULL);
+    add_sample(writer, (double)counts->failed, "state", "failed", NULL);
+    add_sample(writer, (double)counts->interrupted, "state", "interrupted", NULL);
+}
+
+static void add_verdicts(struct writer *writer, const struct view *view)
+{
+    const struct live_counts *counts = &view->counts;
+    add_sample(writer, (double)counts->clean, "verdict", verdict_name(VERDICT_CLEAN), NULL);
+    add_sample(writer, (double)counts->unverified, "verdict", verdict_name(VERDICT_UNVERIFIED), NULL);
+    add_sample(writer, (double)counts->suspect, "verdict", verdict_name(VERDICT_SUSPECT), NULL);
+    add_sample(writer, (double)counts->contaminated, "verdict", verdict_name(VERDICT_CONTAMINATED), NULL);
+    add_sample(writer, (double)view->without_verdict, "verdict", verdict_name(VERDICT_NONE), NULL);
+}
+
+static void add_failures(struct writer *writer, const struct view *view)
+{
+    for (size_t i = 0; i < view->failure_count; i++)
+        if (view->failures[i].count > 0)
+            add_sample(writer, (double)view->failures[i].count, "cause", view->failures[i].cause, NULL);
+}
+
+static void add_attempts(struct writer *writer, const struct view *view)
+{
+    add_sample(writer, (double)view->attempts, NULL);
+}
+
+static void add_measured(struct writer *writer, const struct view *view)
+{
+    for (size_t i = 0; i < COMPONENTS; i++)
+        add_sample(writer, (double)view->sums.measured[i], "component", component_names[i], NULL);
+}
+
+static void add_energy(struct writer *writer, const struct view *view)
+{
+    for (size_t i = 0; i < COMPONENTS; i++)
+        if (view->sums.measured[i] > 0)
+            add_sample(writer, view->sums.energy_j[i], "component", component_names[i], NULL);
+}
+
+static void add_unreadable(struct writer *writer, const struct view *view)
+{
+    add_sample(writer, (double)view->run->skipped_lines, NULL);
+}
+
+static void add_model_experiments(struct writer *writer, const struct view *view)
+{
+    for (size_t i = 0; i < view->model_count; i++) {
+        const struct model_sums *model = &view->models[i];
+        for (enum outcome outcome = OUTCOME_SUCCEEDED; model->used && outcome <= OUTCOME_INTERRUPTED; outcome++)
+            add_sample(writer, (double)model->sums.outcomes[outcome], "repository", model->repository, "model", model->model,
+                       "outcome", outcome_name(outcome), NULL);
+    }
+}
+
+static void add_model_energy(struct writer *writer, const struct view *view)
+{
+    for (size_t i = 0; i < view->model_count; i++) {
+        const struct model_sums *model = &view->models[i];
+        for (size_t c = 0; c < COMPONENTS; c++)
+            if (model->sums.measured[c] > 0)
+                add_sample(writer, model->sums.energy_j[c], "repository", model->repository, "model", model->model, "component",
+                           component_names[c], NULL);
+    }
+}
+
+/* The next slot that is to be told behind slot (NULL: the first); NULL: none. */
+static const struct live_slot *next_slot(const struct view *view, const struct live_slot *slot)
+{
+    size_t i = slot ? (size_t)(slot - view->run->slots) + 1 : 0;
+    while (view->fresh && i < view->run->slot_count && i < LIVE_SLOTS_MAX && view->hidden[i])
+        i++;
+    return view->fresh && i < view->run->slot_count && i < LIVE_SLOTS_MAX ? view->run->slots + i : NULL;
+}
+
+#define EACH_SLOT(slot, view) const struct live_slot *slot = next_slot(view, NULL); slot; slot = next_slot(view, slot)
+
+static const char *slot_label(const struct live_slot *slot, char out[24])
+{
+    snprintf(out, 24, "%zu", slot->number);
+    return out;
+}
+
+static void add_slots(struct writer *writer, const struct view *view)
+{
+    char number[24];
+    for (EACH_SLOT(slot, view)) {
+        AUTO_TEXT struct text names = {0};
+        label_text gpus;
+        for (size_t i = 0; i < json_array_size(slot->gpus); i++) {
+            const char *gpu = json_string_value(json_array_get(slot->gpus, i));
+            text_addf(&names, "%s%s", i ? "," : "", gpu ? gpu : "");
+        }
+        make_label(text_get(&names), gpus);
+        add_sample(writer, 1, "slot", slot_label(slot, number), "gpus", gpus, NULL);
+    }
+}
+
+static void add_slot_experiment(struct writer *writer, const struct view *view)
+{
+    char number[24];
+    for (EACH_SLOT(slot, view)) {
+        if (slot->experiment == 0 || slot->experiment > view->run->plan.count)
+            continue;
+        const struct plan_experiment *experiment = &view->run->plan.experiments[slot->experiment - 1];
+        label_text id, repository, model;
+        make_label(experiment->id, id);
+        make_label(experiment->foreground.repo, repository);
+        make_label(experiment->foreground.model, model);
+        add_sample(writer, 1, "slot", slot_label(slot, number), "experiment", id, "repository", repository, "model", model, NULL);
+    }
+}
+
+static void add_slot_phase(struct writer *writer, const struct view *view)
+{
+    static const char *const phases[] = {"idle", "preparing", "running", "stopping", "verifying", "pause"};
+    char number[24];
+    for (EACH_SLOT(slot, view))
+        for (size_t i = 0; i < sizeof phases / sizeof *phases; i++)
+            add_sample(writer, strcmp(slot->phase, phases[i]) == 0, "slot", slot_label(slot, number), "phase", phases[i], NULL);
+}
+
+static void add_slot_pause(struct writer *writer, const struct view *view)
+{
+    char number[24];
+    for (EACH_SLOT(slot, view))
+        if (slot->pause_s > 0)
+            add_sample(writer, slot->pause_s, "slot", slot_label(slot, number), NULL);
+}
+
+static void add_slot_reading(struct writer *writer, const struct live_slot *slot, struct reading reading, double factor)
+{
+    char number[24];
+    if (reading.valid)
+        add_sample(writer, reading.value * factor, "slot", slot_label(slot, number), NULL);
+}
+
+static void add_slot_power(struct writer *writer, const struct view *view)
+{
+    for (EACH_SLOT(slot, view))
+        add_slot_reading(writer, slot, slot->power_w, 1);
+}
+
+static void add_slot_utilisation(struct writer *writer, const struct view *view)
+{
+    for (EACH_SLOT(slot, view))
+        add_slot_reading(writer, slot, slot->utilisation_percent, 0.01);
+}
+
+static void add_slot_memory(struct writer *writer, const struct view *view)
+{
+    for (EACH_SLOT(slot, view))
+        add_slot_reading(writer, slot, slot->memory_bytes, 1);
+}
+
+static void add_slot_memory_size(struct writer *writer, const struct view *view)
+{
+    for (EACH_SLOT(slot, view))
+        add_slot_reading(writer, slot, slot->memory_total_bytes, 1);
+}
+
+static void add_slot_temperature(struct writer *writer, const struct view *view)
+{
+    for (EACH_SLOT(slot, view))
+        add_slot_reading(writer, slot, slot->temperature_c, 1);
+}
+
+static const struct metric metrics[] = {
+    {"tare_run", METRIC_INFO, "", "A run: the name in its settings, and how its last session ended, if one did.", add_run},
+    {"tare_run_state", METRIC_GAUGE, "", "1 for the state that the run is in; elsewhere: its host is another, so it may have died.",
+     add_state},
+    {"tare_run_paused", METRIC_GAUGE, "", "1 while no experiment begins because somebody paused the run.", add_paused},
+    {"tare_run_session_start_timestamp_seconds", METRIC_GAUGE, "seconds", "When the run's last session began.", add_session_start},
+    {"tare_run_update_timestamp_seconds", METRIC_GAUGE, "seconds", "When the runner last wrote its readings; its age is time() minus this.",
+     add_update},
+    {"tare_run_experiments", METRIC_GAUGE, "", "Experiments of the plan by their state or outcome.", add_experiments},
+    {"tare_run_verdicts", METRIC_GAUGE, "", "Experiments that ended, by the verdict on their figures; none: a failure that nothing speaks against.",
+     add_verdicts},
+    {"tare_run_failures", METRIC_GAUGE, "", "Experiments whose result is a failure, by its cause.", add_failures},
+    {"tare_run_attempts", METRIC_COUNTER, "", "Attempts begun, with retries and repetitions.", add_attempts},
+    {"tare_run_measured_attempts", METRIC_COUNTER, "", "Attempts that ended and whose energy was measured.", add_measured},
+    {"tare_run_energy_joules", METRIC_COUNTER, "joules", "Energy of all measured attempts that ended, gross, with retries and repetitions.",
+     add_energy},
+    {"tare_run_unreadable_lines", METRIC_COUNTER, "", "Lines of events.jsonl that are no events, and were left out.", add_unreadable},
+    {"tare_model_experiments", METRIC_GAUGE, "", "Experiments that ended, by model and outcome.", add_model_experiments},
+    {"tare_model_energy_joules", METRIC_COUNTER, "joules", "As tare_run_energy_joules_total, by the model of the foreground.", add_model_energy},
+    {"tare_slot", METRIC_INFO, "", "A GPU slot of a run under way, and its GPUs.", add_slots},
+    {"tare_slot_experiment", METRIC_INFO, "", "The experiment under way in a slot.", add_slot_experiment},
+    {"tare_slot_phase", METRIC_GAUGE, "", "1 for the phase that the slot is in.", add_slot_phase},
+    {"tare_slot_pause_seconds", METRIC_GAUGE, "seconds", "How long the pause that a slot is in takes at most.", add_slot_pause},
+    {"tare_slot_power_watts", METRIC_GAUGE, "watts", "Power of the slot's GPUs.", add_slot_power},
+    {"tare_slot_utilisation_ratio", METRIC_GAUGE, "ratio", "Utilisation of the slot's GPUs, from 0 to 1.", add_slot_utilisation},
+    {"tare_slot_memory_bytes", METRIC_GAUGE, "bytes", "Memory in use on the slot's GPUs.", add_slot_memory},
+    {"tare_slot_memory_size_bytes", METRIC_GAUGE, "bytes", "Memory that the slot's GPUs have.", add_slot_memory_size},
+    {"tare_slot_temperature_celsius", METRIC_GAUGE, "celsius", "Temperature of the slot's GPUs.", add_slot_temperature},
+};
+
+static void add_used(struct sums *sums, enum component component, double energy_j, uint64_t attempts)
+{
+    sums->energy_j[component] += energy_j;
+    sums->measured[component] += attempts;
+}
+
+static void add_to_sums(struct sums *sums, const struct live_experiment *experiment)
+{
+    const struct result_used *used = &experiment->used;
+    if ((unsigned)experiment->outcome <= OUTCOME_INTERRUPTED)
+        sums->outcomes[experiment->outcome]++;
+    add_used(sums, COMPONENT_GPU, used->gpu_j, used->gpu_attempts);
+    add_used(sums, COMPONENT_CPU, used->cpu_j, used->cpu_attempts);
+}
+
+/* By its labels: names that differ in what no label can hold are one. */
+static struct model_sums *find_model(struct view *view, const struct plan_experiment *experiment)
+{
+    label_text repository, model;
+    make_label(experiment->foreground.repo, repository);
+    make_label(experiment->foreground.model, model);
+    for (size_t i = view->model_count; i-- > 0;)
+        if (strcmp(view->models[i].model, model) == 0 && strcmp(view->models[i].repository, repository) == 0)
+            return &view->models[i];
+    if (view->model_count == sizeof view->models / sizeof *view->models)
+        return &view->models[0];
+    struct model_sums *made = &view->models[view->model_count++];
+    memcpy(made->repository, repository, sizeof repository);
+    memcpy(made->model, model, sizeof model);
+    return made;
+}
+
+static void count_failure(struct view *view, const char *failure)
+{
+    label_text cause;
+    size_t i = 0;
+    make_label(failure ? failure : "unknown", cause);
+    while (i < view->failure_count && strcmp(view->failures[i].cause, cause) != 0)
+        i++;
+    if (i == sizeof view->failures / sizeof *view->failures)
+        i = 0;
+    else if (i == view->failure_count)
+        memcpy(view->failures[view->failure_count++].cause, cause, sizeof cause);
+    view->failures[i].count++;
+}
+
+static void count_experiment(struct view *view, size_t place)
+{
+    const struct live_experiment *experiment = &view->run->experiments[place];
+    struct model_sums *model = find_model(view, &view->run->plan.experiments[place]);
+    model->used = true;
+    add_to_sums(&model->sums, experiment);
+    add_to_sums(&view->sums, experiment);
+    view->attempts += experiment->attempts > 0 ? (uint64_t)experiment->attempts : 0;
+    view->without_verdict += experiment->outcome != OUTCOME_NONE && experiment->verdict == VERDICT_NONE;
+    if (experiment->outcome == OUTCOME_FAILED)
+        count_failure(view, experiment->failure);
+}
+
+/* The first that has a number keeps it: two series with the same labels would spoil all. */
+static void hide_doubled_slots(struct view *view)
+{
+    for (size_t i = 0; i < view->run->slot_count && i < LIVE_SLOTS_MAX; i++)
+        for (size_t j = 0; j < i && !view->hidden[i]; j++)
+            view->hidden[i] = view->run->slots[i].number == view->run->slots[j].number;
+}
+
+static struct view *make_view(const struct live_run *run)
+{
+    struct view *view = mem_alloc(sizeof *view);
+    view->run = run;
+    view->counts = live_run_counts(run);
+    make_label(run->name, view->label);
+    make_label("other", view->models[0].repository);
+    make_label("other", view->models[0].model);
+    make_label("other", view->failures[0].cause);
+    view->model_count = view->failure_count = 1;
+    for (size_t i = 0; i < run->plan.count; i++)
+        count_experiment(view, i);
+    view->fresh = (run->state == LIVE_UNDER_WAY || run->state == LIVE_ELSEWHERE) && run->live_ns > 0 &&
+                  clock_realtime_ns() - run->live_ns < METRICS_FRESH_S * NS_PER_S;
+    hide_doubled_slots(view);
+    return view;
+}
+
+static bool label_is_shared(struct view *const *views, size_t count, size_t place)
+{
+    for (size_t i = 0; i < count; i++)
+        if (i != place && strcmp(views[i]->label, views[place]->label) == 0)
+            return true;
+    return false;
+}
+
+/* By name, else by folder; folders that differ in what no label can hold by number. */
+static void make_labels_unique(struct view *const *views, size_t count)
+{
+    bool *shared = mem_array(count + 1, sizeof *shared);
+    for (size_t i = 0; i < count; i++)
+        shared[i] = label_is_shared(views, count, i);
+    for (size_t i = 0; i < count; i++)
+        if (shared[i])
+            make_label(views[i]->run->dir, views[i]->label);
+    for (size_t i = 0; i < count; i++)
+        for (size_t n = 2; label_is_shared(views, count, i); n++) {
+            label_text name;
+            make_label(views[i]->run->name, name);
+            name[utf8_cut(name, strlen(name), METRICS_LABEL_BYTES - 24)] = '\0';
+            snprintf(views[i]->label, sizeof(label_text), "%s (%zu)", name, n);
+        }
+    free(shared);
+}
+
+static void add_metrics(struct view *const *views, size_t count, bool openmetrics, struct text *out)
+{
+    struct writer writer = {.out = out, .openmetrics = openmetrics};
+    for (size_t m = 0; m < sizeof metrics / sizeof *metrics; m++) {
+        writer.metric = &metrics[m];
+        add_head(&writer);
+        for (size_t i = 0; i < count; i++) {
+            writer.view = views[i];
+            metrics[m].add(&writer, views[i]);
+        }
+    }
+}
+
+bool metrics_text(const struct live_run *const *runs, size_t count, struct text *out)
+{
+    size_t shown = count < METRICS_RUNS ? count : METRICS_RUNS;
+    struct view **views = mem_array(shown + 1, sizeof *views);
+    for (size_t i = 0; i < shown; i++)
+        views[i] = make_view(runs[i]);
+    make_labels_unique(views, shown);
+    add_metrics(views, shown, true, out);
+    text_add(out, "# EOF\n");
+    for (size_t i = 0; i < shown; i++)
+        free(views[i]);
+    free(views);
+    return shown == count;
+}
+
+void metrics_textfile(const struct live_run *run, struct text *out)
+{
+    struct view *view = make_view(run);
+    add_metrics(&view, 1, false, out);
+    free(view);
+}

@@ -1,0 +1,288 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/utf8.h"
+#include "report/metrics.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "metrics_fixture.h"
+
+static char *text_of(const struct live_run *run)
+{
+    struct text out = {0};
+    assert_true(metrics_text(&run, 1, &out));
+    return text_take(&out);
+}
+
+/* A whole line. */
+static bool has_line(const char *text, const char *line)
+{
+    size_t length = strlen(line);
+    for (const char *at = text; (at = strstr(at, line)); at++)
+        if ((at == text || at[-1] == '\n') && at[length] == '\n')
+            return true;
+    return false;
+}
+
+static size_t lines_with(const char *text, const char *words)
+{
+    size_t count = 0;
+    for (const char *at = text; (at = strstr(at, words)); at++)
+        count++;
+    return count;
+}
+
+static void assert_line(const char *text, const char *line)
+{
+    if (!has_line(text, line))
+        fail_msg("there is no line '%s' in:\n%s", line, text);
+}
+
+static void a_run_is_told_by_outcome_verdict_and_energy(void **state)
+{
+    (void)state;
+    struct live_run *run = fixture_run("run_1", 5, 2);
+    run->plan.name = mem_strdup("night");
+    run->session_started_ns = INT64_C(1700000000500000000);
+    fixture_end(run, 0, OUTCOME_SUCCEEDED, 100.25);
+    fixture_end(run, 1, OUTCOME_FAILED, 50);
+    run->experiments[1].failure = mem_strdup("out_of_memory");
+    fixture_end(run, 2, OUTCOME_SUCCEEDED, 10);
+    run->experiments[2].verdict = VERDICT_CONTAMINATED;
+    run->experiments[3].state = STATE_RUNNING;
+    run->experiments[3].attempts = 2;
+    char *text = text_of(run);
+    assert_line(text, "# TYPE tare_run info");
+    assert_line(text, "tare_run_info{run=\"run_1\",experiment_name=\"night\",outcome=\"\"} 1.0");
+    assert_line(text, "tare_run_state{run=\"run_1\",state=\"under_way\"} 1.0");
+    assert_line(text, "tare_run_state{run=\"run_1\",state=\"died\"} 0.0");
+    assert_line(text, "tare_run_session_start_timestamp_seconds{run=\"run_1\"} 1700000000.5");
+    assert_line(text, "tare_run_experiments{run=\"run_1\",state=\"planned\"} 1.0");
+    assert_line(text, "tare_run_experiments{run=\"run_1\",state=\"running\"} 1.0");
+    assert_line(text, "tare_run_experiments{run=\"run_1\",state=\"succeeded\"} 2.0");
+    assert_line(text, "tare_run_experiments{run=\"run_1\",state=\"failed\"} 1.0");
+    assert_line(text, "tare_run_verdicts{run=\"run_1\",verdict=\"clean\"} 1.0");
+    assert_line(text, "tare_run_verdicts{run=\"run_1\",verdict=\"contaminated\"} 1.0");
+    assert_line(text, "tare_run_verdicts{run=\"run_1\",verdict=\"none\"} 1.0");
+    assert_line(text, "tare_run_failures{run=\"run_1\",cause=\"out_of_memory\"} 1.0");
+    assert_line(text, "# TYPE tare_run_attempts counter");
+    assert_line(text, "tare_run_attempts_total{run=\"run_1\"} 5.0");
+    assert_line(text, "# TYPE tare_run_energy_joules counter");
+    assert_line(text, "# UNIT tare_run_energy_joules joules");
+    assert_line(text, "tare_run_energy_joules_total{run=\"run_1\",component=\"gpu\"} 160.25");
+    assert_line(text, "tare_run_measured_attempts_total{run=\"run_1\",component=\"gpu\"} 3.0");
+    assert_line(text, "tare_model_energy_joules_total{run=\"run_1\",repository=\"repo\",model=\"model_0\",component=\"gpu\"} 110.25");
+    assert_line(text, "tare_model_experiments{run=\"run_1\",repository=\"repo\",model=\"model_1\",outcome=\"failed\"} 1.0");
+    assert_string_equal(text + strlen(text) - 6, "# EOF\n");
+    free(text);
+}
+
+static void what_was_not_measured_has_no_sample_and_is_not_zero(void **state)
+{
+    (void)state;
+    struct live_run *run = fixture_run("run_1", 1, 1);
+    fixture_slot(run, 1, 1);
+    char *text = text_of(run);
+    assert_null(strstr(text, "tare_run_energy_joules_total{"));
+    assert_null(strstr(text, "tare_model_energy_joules_total{"));
+    assert_null(strstr(text, "tare_slot_temperature_celsius{"));
+    assert_null(strstr(text, "tare_slot_pause_seconds{"));
+    assert_null(strstr(text, "tare_run_session_start_timestamp_seconds{"));
+    assert_line(text, "tare_run_measured_attempts_total{run=\"run_1\",component=\"gpu\"} 0.0");
+    free(text);
+}
+
+static void a_slot_has_its_readings_in_base_units(void **state)
+{
+    (void)state;
+    struct live_run *run = fixture_run("run_1", 3, 3);
+    struct live_slot *slot = fixture_slot(run, 2, 3);
+    slot->temperature_c = (struct reading){61, true};
+    char *text = text_of(run);
+    assert_line(text, "tare_slot_info{run=\"run_1\",slot=\"2\",gpus=\"GPU-1\"} 1.0");
+    assert_line(text, "tare_slot_experiment_info{run=\"run_1\",slot=\"2\",experiment=\"repo_model_2_3\",repository=\"repo\",model=\"model_2\"} 1.0");
+    assert_line(text, "tare_slot_phase{run=\"run_1\",slot=\"2\",phase=\"running\"} 1.0");
+    assert_line(text, "tare_slot_phase{run=\"run_1\",slot=\"2\",phase=\"pause\"} 0.0");
+    assert_line(text, "tare_slot_power_watts{run=\"run_1\",slot=\"2\"} 250.5");
+    assert_line(text, "tare_slot_utilisation_ratio{run=\"run_1\",slot=\"2\"} 0.5");
+    assert_line(text, "tare_slot_memory_bytes{run=\"run_1\",slot=\"2\"} 1073741824.0");
+    assert_line(text, "tare_slot_memory_size_bytes{run=\"run_1\",slot=\"2\"} 85899345920.0");
+    assert_line(text, "tare_slot_temperature_celsius{run=\"run_1\",slot=\"2\"} 61.0");
+    free(text);
+}
+
+static void readings_of_a_run_that_ended_or_fell_silent_are_left_out(void **state)
+{
+    (void)state;
+    struct live_run *run = fixture_run("run_1", 1, 1);
+    fixture_slot(run, 1, 1);
+    char *text = text_of(run);
+    assert_non_null(strstr(text, "tare_slot_power_watts{"));
+    free(text);
+    run->live_ns -= 2 * METRICS_FRESH_S * NS_PER_S;
+    text = text_of(run);
+    assert_null(strstr(text, "tare_slot_power_watts{"));
+    assert_non_null(strstr(text, "tare_run_update_timestamp_seconds{"));
+    free(text);
+    run->live_ns = clock_realtime_ns();
+    run->state = LIVE_DIED;
+    text = text_of(run);
+    assert_null(strstr(text, "tare_slot_power_watts{"));
+    assert_line(text, "tare_run_state{run=\"run_1\",state=\"died\"} 1.0");
+    free(text);
+}
+
+static void models_beyond_the_bound_are_summed_as_other(void **state)
+{
+    (void)state;
+    struct live_run *run = fixture_run("run_1", 10000, 300);
+    for (size_t i = 0; i < 10000; i++)
+        fixture_end(run, i, OUTCOME_SUCCEEDED, 2);
+    char *text = text_of(run);
+    assert_int_equal(lines_with(text, "tare_model_energy_joules_total{"), METRICS_MODELS + 1);
+    /* 10,000 = 33 * 300 + 100: models 0 to 99 are there 34 times, and 200 others 33 times. */
+    assert_line(text, "tare_model_energy_joules_total{run=\"run_1\",repository=\"repo\",model=\"model_49\",component=\"gpu\"} 68.0");
+    assert_line(text, "tare_model_energy_joules_total{run=\"run_1\",repository=\"other\",model=\"other\",component=\"gpu\"} 16600.0");
+    assert_line(text, "tare_run_energy_joules_total{run=\"run_1\",component=\"gpu\"} 20000.0");
+    free(text);
+}
+
+static void a_model_that_is_called_other_makes_no_second_series(void **state)
+{
+    (void)state;
+    struct live_run *run = fixture_run("run_1", 60, 60);
+    run->plan.experiments[3].foreground.repo = mem_strdup("other");
+    run->plan.experiments[3].foreground.model = mem_strdup("other");
+    for (size_t i = 0; i < 60; i++)
+        fixture_end(run, i, OUTCOME_FAILED, 1);
+    for (size_t i = 0; i < 40; i++)
+        run->experiments[i].failure = i == 5 ? mem_strdup("other") : mem_printf("cause_%zu", i);
+    char *text = text_of(run);
+    assert_int_equal(lines_with(text, "model=\"other\",component=\"gpu\"}"), 1);
+    assert_line(text, "tare_model_energy_joules_total{run=\"run_1\",repository=\"other\",model=\"other\",component=\"gpu\"} 10.0");
+    assert_int_equal(lines_with(text, "cause=\"other\"}"), 1);
+    assert_int_equal(lines_with(text, "tare_run_failures{"), METRICS_CAUSES + 1);
+    free(text);
+}
+
+static void hostile_names_are_escaped_and_made_utf8(void **state)
+{
+    (void)state;
+    struct live_run *run = fixture_run("a\"b\\c\nd\xff\xe2\x80\xae", 1, 1);
+    run->plan.name = mem_strdup("x\"} 1\ntare_run_info{run=\"forged");
+    struct live_slot *slot = fixture_slot(run, 1, 1);
+    json_array_append_new(slot->gpus, json_integer(7));
+    char *text = text_of(run);
+    /* Control characters, bytes that are no UTF-8 and the mark that turns the direction of writing are U+FFFD. */
+    assert_non_null(strstr(text, "{run=\"a\\\"b\\\\c\xef\xbf\xbd" "d\xef\xbf\xbd\xef\xbf\xbd\""));
+    assert_int_equal(lines_with(text, "\ntare_run_info{"), 1);
+    assert_true(utf8_is_valid(text, strlen(text)));
+    free(text);
+}
+
+static void a_long_name_is_cut_and_what_then_is_equal_is_one_model(void **state)
+{
+    (void)state;
+    struct live_run *run = fixture_run("run_1", 2, 1);
+    for (size_t i = 0; i < 2; i++) {
+        char *name = mem_alloc(100002);
+        memset(name, 'm', 100000);
+        name[100000] = (char)('a' + (char)i);
+        run->plan.experiments[i].foreground.model = name;
+        fixture_end(run, i, OUTCOME_SUCCEEDED, 1);
+    }
+    char *text = text_of(run);
+    assert_int_equal(lines_with(text, "tare_model_energy_joules_total{"), 1);
+    assert_true(strlen(text) < 20000);
+    free(text);
+}
+
+static void runs_of_one_name_are_told_apart(void **state)
+{
+    (void)state;
+    struct live_run *runs[] = {fixture_run("run_1", 1, 1), fixture_run("run_1", 1, 1), fixture_run("run_1", 1, 1), fixture_run("run_2", 1, 1)};
+    runs[0]->dir = mem_strdup("a/run_1");
+    runs[1]->dir = mem_strdup("b\xff/run_1");
+    runs[2]->dir = mem_strdup("b\xfe/run_1");
+    struct text out = {0};
+    assert_true(metrics_text((const struct live_run *const *)runs, 4, &out));
+    assert_int_equal(lines_with(text_get(&out), "tare_run_paused{"), 4);
+    assert_line(text_get(&out), "tare_run_paused{run=\"a/run_1\"} 0.0");
+    assert_line(text_get(&out), "tare_run_paused{run=\"run_1 (2)\"} 0.0");
+    assert_line(text_get(&out), "tare_run_paused{run=\"b\xef\xbf\xbd/run_1\"} 0.0");
+    assert_line(text_get(&out), "tare_run_paused{run=\"run_2\"} 0.0");
+    text_fini(&out);
+}
+
+static void a_slot_number_that_is_there_twice_is_told_once(void **state)
+{
+    (void)state;
+    struct live_run *run = fixture_run("run_1", 1, 1);
+    fixture_slot(run, 1, 1);
+    fixture_slot(run, 1, 0)->power_w.value = 9;
+    fixture_slot(run, 2, 77); /* the plan has no such experiment */
+    char *text = text_of(run);
+    assert_int_equal(lines_with(text, "tare_slot_power_watts{"), 2);
+    assert_line(text, "tare_slot_power_watts{run=\"run_1\",slot=\"1\"} 250.5");
+    assert_int_equal(lines_with(text, "tare_slot_experiment_info{"), 1);
+    free(text);
+}
+
+static void runs_beyond_the_bound_are_left_out_and_that_is_told(void **state)
+{
+    (void)state;
+    const struct live_run *runs[METRICS_RUNS + 1];
+    for (size_t i = 0; i <= METRICS_RUNS; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "run_%zu", i);
+        runs[i] = fixture_run(name, 1, 1);
+    }
+    struct text out = {0};
+    assert_false(metrics_text(runs, METRICS_RUNS + 1, &out));
+    assert_int_equal(lines_with(text_get(&out), "tare_run_paused{"), METRICS_RUNS);
+    text_fini(&out);
+    assert_true(metrics_text(NULL, 0, &out));
+    assert_string_equal(text_get(&out) + out.length - 6, "# EOF\n");
+    text_fini(&out);
+}
+
+static void a_textfile_has_the_types_of_the_older_format(void **state)
+{
+    (void)state;
+    struct live_run *run = fixture_run("run_1", 1, 1);
+    struct text out = {0};
+    fixture_end(run, 0, OUTCOME_SUCCEEDED, 3);
+    metrics_textfile(run, &out);
+    assert_line(text_get(&out), "# TYPE tare_run_energy_joules_total counter");
+    assert_line(text_get(&out), "# TYPE tare_run_info gauge");
+    assert_line(text_get(&out), "tare_run_energy_joules_total{run=\"run_1\",component=\"gpu\"} 3.0");
+    assert_null(strstr(text_get(&out), "# UNIT"));
+    assert_null(strstr(text_get(&out), "# EOF"));
+    assert_null(strstr(text_get(&out), " info\n"));
+    text_fini(&out);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_run_is_told_by_outcome_verdict_and_energy),
+        cmocka_unit_test(what_was_not_measured_has_no_sample_and_is_not_zero),
+        cmocka_unit_test(a_slot_has_its_readings_in_base_units),
+        cmocka_unit_test(readings_of_a_run_that_ended_or_fell_silent_are_left_out),
+        cmocka_unit_test(models_beyond_the_bound_are_summed_as_other),
+        cmocka_unit_test(a_model_that_is_called_other_makes_no_second_series),
+        cmocka_unit_test(hostile_names_are_escaped_and_made_utf8),
+        cmocka_unit_test(a_long_name_is_cut_and_what_then_is_equal_is_one_model),
+        cmocka_unit_test(runs_of_one_name_are_told_apart),
+        cmocka_unit_test(a_slot_number_that_is_there_twice_is_told_once),
+        cmocka_unit_test(runs_beyond_the_bound_are_left_out_and_that_is_told),
+        cmocka_unit_test(a_textfile_has_the_types_of_the_older_format),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
