@@ -108,6 +108,7 @@ enum MHD_Result reply(const struct serve *serve, struct MHD_Connection *connecti
 enum MHD_Result reply_json(const struct serve *serve, struct MHD_Connection *connection, unsigned status, json_t *json);
 enum MHD_Result reply_error(const struct serve *serve, struct MHD_Connection *connection, unsigned status,
                             const char *text);
+enum MHD_Result reply_metrics(struct serve *serve, struct MHD_Connection *connection);
 enum MHD_Result reply_page(const struct serve *serve, struct MHD_Connection *connection, const struct serve_run *run);
 enum MHD_Result reply_asset(const struct serve *serve, struct MHD_Connection *connection, enum route route);
 enum MHD_Result reply_report(const struct serve *serve, struct MHD_Connection *connection, const struct serve_run *run);
