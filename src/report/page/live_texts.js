@@ -1,1 +1,37 @@
-/* */
+/* Every word of the live pages. */
+Object.assign(TEXTS.en, {
+  live_runs: "Runs", live_no_runs: "There is no run in these folders yet. What begins is shown here.", live_left_out: ["1 more run is not shown: the newest are.", "{n} more runs are not shown: the newest are."],
+  live_reading: "being read", live_unreadable: "cannot be read", live_state_under_way: "under way", live_state_ended: "ended", live_state_died: "died", live_state_elsewhere: "on another host", live_paused: "paused",
+  live_link_connecting: "connecting", live_link_live: "live", live_link_lost: "connection lost, trying again", live_link_hidden: "paused while hidden",
+  live_link_denied: "access ended: open the address that the server printed", live_link_gone: "the run is no longer there",
+  live_of: "{done} of {all}", live_done: "experiments ended", live_left: "about {time} left, if the rest takes as long", live_power_now: "GPU power now", live_energy: "GPU energy of results", live_energy_of: "GPU energy of {n} of {all} results; the others are not measured",
+  live_session: "this session since", live_all: "All runs", live_report: "report.html", live_filter_runs: "find a run", live_not_measured: "not measured",
+  live_says_paused: "Paused on request: what runs goes on to its end, nothing more begins.", live_says_died: "This run is not finished, and nothing runs it any more. It goes on with: {command}",
+  live_says_elsewhere: "The runner is on another host, and whether it lives cannot be seen from here.", live_says_stale: "The runner has written nothing for {time}.", live_says_ended: "The last session ended: {outcome}.",
+  live_slots: "GPU slots", live_slot: "GPU slot {n}", live_phase_idle: "idle", live_phase_preparing: "preparing", live_phase_running: "running", live_phase_stopping: "stopping", live_phase_verifying: "verifying", live_phase_pause: "pause",
+  live_attempt: "attempt {n}", live_since: "for {time}", live_pause_most: "at most {time}", live_verdict: "Verdict so far", live_utilisation: "Utilisation", live_memory: "GPU memory", live_temperature: "Temperature", live_power: "Power", live_metrics: "Metrics",
+  live_charts: "Power and metrics now", live_few_slots: "The first {n} of {all} slots are drawn.", live_no_readings: "No reading yet.",
+  live_no_evidence: "no evidence", live_evidence_recorded: "evidence recorded", live_not_judged: "not judged", live_none: "–",
+  live_experiments: "Experiments", live_find: "find (id, state, verdict, error)", live_every_state: "all states", live_state_planned: "planned", live_state_running: "under way", live_attempts: "attempts", live_seen: "error or evidence", live_keys: "Arrow keys walk the rows, Enter opens one.",
+  live_events: "Last events", live_events_none: "Nothing has happened yet.", live_detail_failed: "The experiment's files could not be read: {why}",
+  live_ask_pause: "Pause", live_ask_continue: "Continue", live_ask_skip: "Skip", live_ask_stop: "Stop the run", live_sure_stop: "Stop the run? What runs is ended and recorded; run --resume goes on with it.", live_sure_skip: "End {id} now? A resume runs it again.",
+  live_asked: "Asked: {what}. The runner takes it within about a second.", live_refused: "Refused: {why}", live_foot: "Read from the run's folder. A dash means that nothing was read; it is never 0.",
+});
+Object.assign(TEXTS.zh, {
+  live_runs: "运行", live_no_runs: "这些文件夹里还没有运行。开始后会显示在这里。", live_left_out: "另有 {n} 个运行未显示：只显示最新的。",
+  live_reading: "正在读取", live_unreadable: "无法读取", live_state_under_way: "进行中", live_state_ended: "已结束", live_state_died: "已中断", live_state_elsewhere: "在另一台主机上", live_paused: "已暂停",
+  live_link_connecting: "正在连接", live_link_live: "实时", live_link_lost: "连接中断，正在重试", live_link_hidden: "隐藏时暂停",
+  live_link_denied: "访问已失效：请打开服务器输出的地址", live_link_gone: "该运行已不存在",
+  live_of: "{done} / {all}", live_done: "已结束的实验", live_left: "若其余用时相同，约剩 {time}", live_power_now: "当前 GPU 功率", live_energy: "结果的 GPU 能耗", live_energy_of: "{all} 个结果中 {n} 个的 GPU 能耗；其余未测量",
+  live_session: "本次会话开始于", live_all: "全部运行", live_report: "report.html", live_filter_runs: "查找运行", live_not_measured: "未测量",
+  live_says_paused: "应要求暂停：正在运行的会继续到结束，不再开始新的。", live_says_died: "该运行未完成，且没有程序在运行它。继续运行：{command}",
+  live_says_elsewhere: "运行程序在另一台主机上，从这里看不到它是否还在。", live_says_stale: "运行程序已有 {time} 没有写入。", live_says_ended: "上一次会话已结束：{outcome}。",
+  live_slots: "GPU 通道", live_slot: "GPU 通道 {n}", live_phase_idle: "空闲", live_phase_preparing: "准备中", live_phase_running: "运行中", live_phase_stopping: "正在停止", live_phase_verifying: "验证中", live_phase_pause: "停顿",
+  live_attempt: "第 {n} 次尝试", live_since: "已 {time}", live_pause_most: "最多 {time}", live_verdict: "目前的判定", live_utilisation: "利用率", live_memory: "GPU 显存", live_temperature: "温度", live_power: "功率", live_metrics: "指标",
+  live_charts: "当前功率与指标", live_few_slots: "{all} 个通道中画出前 {n} 个。", live_no_readings: "还没有读数。",
+  live_no_evidence: "无证据", live_evidence_recorded: "已记录证据", live_not_judged: "未判定", live_none: "–",
+  live_experiments: "实验", live_find: "查找（编号、状态、判定、错误）", live_every_state: "所有状态", live_state_planned: "未运行", live_state_running: "进行中", live_attempts: "尝试次数", live_seen: "错误或证据", live_keys: "方向键选择行，回车键打开。",
+  live_events: "最近事件", live_events_none: "还没有事件。", live_detail_failed: "无法读取该实验的文件：{why}",
+  live_ask_pause: "暂停", live_ask_continue: "继续", live_ask_skip: "跳过", live_ask_stop: "停止运行", live_sure_stop: "停止该运行？正在运行的会被结束并记录；run --resume 可继续。", live_sure_skip: "现在结束 {id}？恢复运行时会重新执行。",
+  live_asked: "已请求：{what}。运行程序约一秒内处理。", live_refused: "被拒绝：{why}", live_foot: "读自运行的文件夹。短横表示没有读数，绝不是 0。",
+});
