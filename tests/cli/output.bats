@@ -96,6 +96,7 @@ forms() {
 3 collect $submitted --json" ;;
     clean) echo "3 clean
 3 clean --json" ;;
+    serve) echo "3 serve $run_1 --port 0" ;;
     doctor) echo "3 doctor
 3 doctor --json
 2 doctor --calibrate --gpu 7 --yes" ;;
@@ -103,16 +104,17 @@ forms() {
     esac
 }
 
-# fails_with CODE WORDS: with standard output full, and closed.
+# fails_with CODE WORDS: with standard output full, and closed. A server ends by itself only where nobody learns its address.
 fails_with() {
-    local expected=$1 code sort
+    local expected=$1 code sort bounded=
     shift
+    [ "$1" != serve ] || bounded='timeout --preserve-status 20'
     for sort in full closed; do
         code=0
         if [ $sort = full ]; then
-            "$TARE" "$@" >/dev/full 2>err </dev/null || code=$?
+            $bounded "$TARE" "$@" >/dev/full 2>err </dev/null || code=$?
         else
-            "$TARE" "$@" >&- 2>err </dev/null || code=$?
+            $bounded "$TARE" "$@" >&- 2>err </dev/null || code=$?
         fi
         [ $code -eq "$expected" ] || { echo "$* ($sort): $code"; cat err; return 1; }
         [ "$expected" -ne 3 ] || [ "$(grep -c 'error: cannot write to standard output: ' err)" -eq 1 ] ||
@@ -181,7 +183,7 @@ fails_with() {
     for command in $(commands); do
         while read -r code words; do
             [ "$code" = 3 ] || continue
-            case $words in *-check* | doctor* | clean* | oom* | *expect* | feasibility\ pair* | collect* | measure*) continue ;; esac
+            case $words in *-check* | doctor* | clean* | oom* | *expect* | feasibility\ pair* | collect* | measure* | serve*) continue ;; esac # serve goes on: serve.bats
             eval "set -- $words"
             code=0
             "$TARE" "$@" 2>err </dev/null | true
@@ -356,6 +358,11 @@ collect "$hostile"' ;;
     clean) echo 'clean
 clean --json
 clean --pid "$hostile"' ;;
+    serve) echo 'serve "$hostile"
+serve latest "$hostile"
+serve --socket "none/$hostile" "$run_1"
+serve --tls-cert "$hostile" --tls-key "$hostile" --port 0 "$run_1"
+serve "--$hostile"' ;;
     doctor) echo 'doctor
 doctor --json
 doctor --calibrate --yes --gpu "$hostile"
@@ -393,7 +400,7 @@ END
         while read -r words; do
             eval "set -- $words"
             code=0
-            "$TARE" "$@" >"$WORK/out" 2>"$WORK/err" </dev/null || code=$?
+            timeout --preserve-status 120 "$TARE" "$@" >"$WORK/out" 2>"$WORK/err" </dev/null || code=$?
             [ "$code" -lt 128 ] || { echo "$words: $code"; false; }
             [ -s "$WORK/out" ] || [ -s "$WORK/err" ] || [ "$command" = run ] || { echo "$words says nothing"; false; }
             python3 "$WORK/said.py" plain "$WORK/out" "$WORK/err" || { echo "$words"; false; }

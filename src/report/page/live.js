@@ -185,7 +185,7 @@ function takeRun(data) {
 
 function startRun() {
   const asks = head.control ? make("p", { class: "asks", id: "asks", hidden: true }, ...["pause", "continue"].map((name) => { const button = askButton(name, () => name); button.id = "ask-" + name; return button; }), askButton("stop", () => "stop", () => say("live_sure_stop"))) : null;
-  showTop(head.run, make("p", { class: "facts", id: "facts" }), asks, make("p", { id: "asked", class: "hint", role: "status" }));
+  showTop(head.run, make("p", { class: "facts", id: "facts" }), ...(asks ? [asks] : []), make("p", { id: "asked", class: "hint", role: "status" }));
   place("summary", make("div", { class: "tiles", id: "summary-tiles" }));
   listen(pathOf("run", head.run, "events"), pathOf("api", "run", head.run), takeRun);
 }
