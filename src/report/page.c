@@ -65,7 +65,7 @@ void page_add_data(struct text *out, const char *id, const json_t *json)
     text_add(out, "</script>\n");
 }
 
-static json_t *kinds_json(void)
+json_t *page_kinds_json(void)
 {
     size_t count;
     const struct evidence_kind *kinds = evidence_kinds(&count);
@@ -145,7 +145,7 @@ static json_t *head_json(const json_t *run, const struct page_options *options)
     json_object_set_new(head, "files", page_files_of_run(options->dir));
     json_set_reading(head, "carbon_g_per_kwh", options->carbon_g_per_kwh);
     json_object_set_new(head, "machine", options->machine ? json_incref((json_t *)options->machine) : json_null());
-    json_object_set_new(head, "kinds", kinds_json());
+    json_object_set_new(head, "kinds", page_kinds_json());
     add_life(head, options);
     json_object_set_new(head, "effects", options->effects ? json_incref((json_t *)options->effects) : json_null());
     return head;

@@ -42,7 +42,7 @@ struct page_part {
 };
 const struct page_part *page_live_parts(bool style, size_t *count);
 
-/* One experiment as the page's script takes it: what experiment.json holds (nothing where there is none), "trace", "log_end", "files", or why
+/* One experiment as the page's script takes it: what experiment.json holds (nothing where there is none), "trace", "log_end", "files", "metric_points" ({metric: [[seconds, value]]}), or why
  * there is none ("trace_error"). _log: "log_end" alone. dir: the run's folder, open; id: the experiment's. A new reference. */
 json_t *page_experiment_json(int dir, const char *id);
 json_t *page_log_json(int dir, const char *id);

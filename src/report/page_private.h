@@ -46,6 +46,9 @@ extern const size_t page_head_length, page_style_length, page_body_length, page_
 json_t *page_without_bulk(const json_t *experiment);
 void page_add_contents(json_t *json, int folder, size_t points, size_t log_bytes);
 
+/* What each kind of evidence weighs and means, and its remedy. (page.c) */
+json_t *page_kinds_json(void);
+
 /* JSON within a document: no "<", nothing but ASCII. (page.c) */
 void page_add_data(struct text *out, const char *id, const json_t *json);
 

@@ -89,10 +89,9 @@ enum MHD_Result reply_page(const struct serve *serve, struct MHD_Connection *con
 {
     struct text body = {0};
     int64_t now_ns = clock_realtime_ns();
-    json_t *head = json_pack("{s:s, s:s, s:s, s:s?, s:s, s:b, s:[[i, I]], s:n, s:[], s:{}}", "program", TARE_NAME, "version",
+    json_t *head = json_pack("{s:s, s:s, s:s, s:s?, s:s, s:b, s:[[i, I]], s:n, s:[]}", "program", TARE_NAME, "version",
                              TARE_VERSION, "language", serve->language, "run", run ? run->name : NULL, "state", "under_way",
-                             "control", serve->control, "offsets", 0, (json_int_t)clock_local_offset_s(now_ns), "way", "sessions",
-                             "kinds");
+                             "control", serve->control, "offsets", 0, (json_int_t)clock_local_offset_s(now_ns), "way", "sessions");
     page_live_write(head, serve->language, serve->script_tag, serve->style_tag, &body);
     json_decref(head);
     return reply(serve, connection, MHD_HTTP_OK, REPLY_HTML, &body);

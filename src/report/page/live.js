@@ -83,7 +83,7 @@ function showSummary() {
     tile("", measured.length ? withUnit(sum(measured.map((row) => row.gpu_j)), "J") : DASH, measured.length === rows.length ? say("live_energy") : measured.length ? say("live_energy_of", { n: measured.length, all: rows.length }) : `${say("live_energy")}: ${say("live_not_measured")}`),
     ...(isFollowed() ? [tile("", watts.length ? withUnit(sum(watts), "W", 4) : DASH, say("live_power_now"))] : []));
   setNodes(document.getElementById("facts"), stateLabel(live.data.state, live.data.paused), " ", ...[live.data.name ? head.run : null, isNumber(live.data.session_started_ms) ? `${say("live_session")} ${moment(live.data.session_started_ms)}` : null, zoneName(0, 0)].filter(Boolean).map((text) => make("span", {}, text)),
-    make("a", { href: pathOf("run", head.run, "report.html") }, say("live_report")));
+    ...(live.data.state === "ended" ? [make("a", { href: pathOf("run", head.run, "report.html") }, say("live_report"))] : []));
   if (head.control) document.getElementById("asks").hidden = !isFollowed();
   if (head.control) { document.getElementById("ask-pause").hidden = live.data.paused; document.getElementById("ask-continue").hidden = !live.data.paused; }
 }
@@ -107,6 +107,21 @@ async function fetchJson(path) {
   return answer.json();
 }
 
+/* What the training told in its log, where that is a curve. */
+function showMetricCurves(section, curves) {
+  const drawnCurves = Object.entries(curves ?? {}).filter(([, points]) => points.filter((point) => isNumber(point[1])).length > 1);
+  if (!drawnCurves.length || typeof uPlot === "undefined") return;
+  const box = make("div", { class: "charts metric-curves" });
+  (section.querySelector(".charts") ?? section.querySelector(".columns")).before(box);
+  for (const [name, points] of drawnCurves) {
+    const entry = chart(box, 190, () => ({ data: [points.map((point) => point[0]), points.map((point) => point[1])], options: {
+      scales: { x: { time: false } }, axes: [axis({ size: 32 }), axis({})],
+      series: [{ label: say("seconds"), value: (plot, value) => (isNumber(value) ? plain(value) : DASH) },
+        { label: name, stroke: () => colour("accent"), width: 1.5, value: (plot, value) => (isNumber(value) ? plain(value, 5) : DASH), points: { show: points.length < 60, size: 5 } }] } }));
+    entry.box.prepend(make("h3", {}, name));
+  }
+}
+
 async function showExperiment(number) {
   const row = live.rows.get(number), section = document.getElementById("detail");
   Object.assign(detail, { number, state: stateOf(row), asked: Date.now(), logAsked: Date.now() });
@@ -115,7 +130,8 @@ async function showExperiment(number) {
     if (detail.number !== number) return;
     const open = [...section.querySelectorAll("details")].map((one) => one.open), at = section.querySelector(".log")?.scrollTop;
     /* What experiment.json says is an attempt's that has ended; of one under way nothing is judged yet. */
-    showDetail(rowOf({ ...data, ...dataOf(row), ...(stateOf(row) === "under_way" || stateOf(row) === "planned" ? {} : { tare: data.tare, mode: data.mode ?? "" }) }));
+    showDetail(rowOf({ ...data, ...dataOf(row), ...(row.state !== "done" ? {} : { tare: data.tare, mode: data.mode ?? "" }) }));
+    showMetricCurves(section, data.metric_points);
     [...section.querySelectorAll("details")].forEach((one, i) => { one.open = open[i] ?? one.open; });
     if (detail.row === number && at !== undefined && section.querySelector(".log")) section.querySelector(".log").scrollTop = at;
     detail.row = number;

@@ -11,8 +11,9 @@ function verdictBadge(row) {
   const key = "live_" + text.replace(" ", "_");
   return make("span", { class: "badge " + (VERDICT_CLASS[text] ?? text), title: row.evidence ?? null }, words[key] || TEXTS.en[key] ? say(key) : say(text));
 }
-const stateOf = (row) => (row.state === "done" ? row.outcome ?? "unknown" : row.state === "planned" ? "planned" : "under_way");
-const stateBadge = (row) => make("span", { class: `badge ${stateOf(row)}` }, stateOf(row) === "planned" ? say("live_state_planned") : say(stateOf(row)));
+/* What a runner that died, or stopped, left in the middle is not under way. */
+const stateOf = (row) => (row.state === "done" ? row.outcome ?? "unknown" : row.state === "planned" ? "planned" : isFollowed() ? "under_way" : "unfinished");
+const stateBadge = (row) => make("span", { class: `badge ${stateOf(row) === "unfinished" ? "interrupted" : stateOf(row)}` }, stateOf(row) === "planned" ? say("live_state_planned") : say(stateOf(row)));
 
 /* Changes an element only where it says something else: a reader's place and focus stay. */
 function setText(element, text) { if (element.textContent !== text) element.textContent = text; }

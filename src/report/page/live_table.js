@@ -7,7 +7,7 @@ const gridColumns = () => [
   { key: "state", title: say("outcome"), of: (row) => say(stateOf(row)), show: stateBadge },
   { key: "verdict", title: say("verdict"), of: (row) => ["", "none", "clean", "no evidence", "not judged", "evidence recorded", "unverified", "suspect", "contaminated"].indexOf(row.verdict_text ?? ""), show: verdictBadge },
   ...live.metricNames.map((name) => ({ key: "m:" + name, title: name, number: true, of: (row) => row.metrics?.[name] ?? null, text: (v) => (isNumber(v) ? plain(v, 5) : v) })),
-  { key: "duration", title: say("duration"), number: true, of: (row) => (stateOf(row) === "under_way" || row.state === "planned" ? null : numberOr(row.duration_s)), text: duration },
+  { key: "duration", title: say("duration"), number: true, of: (row) => (row.state !== "done" ? null : numberOr(row.duration_s)), text: duration },
   { key: "energy", title: say("energy"), number: true, of: (row) => numberOr(row.gpu_j), text: (v) => withUnit(v, "J") },
   { key: "half", title: say("half_width"), number: true, of: (row) => numberOr(row.gpu_half_width_j), text: (v) => withUnit(v, "J", 2) },
   { key: "attempts", title: say("live_attempts"), number: true, of: (row) => row.attempts || null },
@@ -87,7 +87,7 @@ function showGrid() {
     make("div", { class: "controls" },
       make("input", { type: "search", id: "filter", "aria-label": say("live_find"), placeholder: say("live_find"), value: grid.find, autocomplete: "off", spellcheck: "false", oninput: (event) => { grid.find = event.target.value.toLowerCase(); refreshGrid(); } }),
       make("select", { id: "pick-state", "aria-label": say("outcome"), onchange: (event) => { grid.state = event.target.value; refreshGrid(); } },
-        option("", say("live_every_state")), ...["under_way", "succeeded", "failed", "interrupted"].map((name) => option(name, say(name))), option("planned", say("live_state_planned"))),
+        option("", say("live_every_state")), ...["under_way", "succeeded", "failed", "interrupted", "unfinished"].map((name) => option(name, say(name))), option("planned", say("live_state_planned"))),
       make("span", { id: "shown", class: "hint", role: "status" })),
     make("div", { class: "scroll", onscroll: (event) => { const box = event.currentTarget; if (box.scrollTop + 2 * box.clientHeight > box.scrollHeight) fillGrid(grid.body.childElementCount + CHUNK_OF_GRID); } },
       make("table", { id: "table", "aria-label": say("live_experiments") }, make("thead", {}, make("tr", {}, ...columnsNow.map((column) =>
