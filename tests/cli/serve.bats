@@ -104,9 +104,10 @@ def see(data): # what a session that ends says of all is not asked for here
         assert not data["full"]
         seen.extend(row["number"] for row in data["experiments"])
     return data["counts"]["succeeded"] == 3
-stream.until(see, 60)
+done = stream.until(see, 60)
 assert 2 in seen and 1 not in seen, seen
-last = stream.until(lambda data: data["state"] == "ended", 60)
+if done[2]["state"] != "ended":
+    stream.until(lambda data: data["state"] == "ended", 60)
 stream.close()
 # With the id of what was seen: only what is behind it. With that of another server, or nonsense: everything.
 again = Stream("/run/%s/events?since=%s" % (RUN, first[0])).next()[2]
@@ -468,4 +469,19 @@ assert status("/run/run_broken") == 500
     port=$(port_of url)
     run -3 timeout 20 "$TARE" serve results --port "$port"
     [[ "$output" == *"port $port"* ]]
+}
+
+@test "on a terminal the address is a QR code as well, where it is for other machines" {
+    command -v qrencode >/dev/null || skip "qrencode is missing"
+    mkdir results
+    TERM=xterm-256color timeout --kill-after 5 60 python3 "$BATS_TEST_DIRNAME/on_pty.py" 100 "$WORK/screen" "$(command -v timeout)" --preserve-status 4 "$TARE" serve results --port 0 --listen 0.0.0.0 --insecure || true
+    tr -d '\r' <screen >plain
+    url=$(grep -o 'http://.*token=[0-9a-f]*' plain | head -n 1)
+    qrencode -8 -t UTF8 -m 2 -l L "$url" >expected
+    [ "$(wc -l <expected)" -gt 10 ]
+    grep '[▄▀█]' plain >drawn
+    is "$(cat drawn)" "$(cat expected)"
+    TERM=xterm-256color timeout --kill-after 5 60 python3 "$BATS_TEST_DIRNAME/on_pty.py" 100 "$WORK/screen" "$(command -v timeout)" --preserve-status 2 "$TARE" serve results --port 0 || true
+    grep -q 'http://127' screen
+    run ! grep -q '▄' screen
 }
