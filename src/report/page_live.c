@@ -10,23 +10,35 @@
 
 #include <string.h>
 
-enum { EXPERIMENT_BYTES = 32 << 20, HISTORY_BYTES = 32 << 20, HISTORY_CELLS = 6, METRICS = 8, POINTS = 1000, LOG_BYTES = 16384 };
+enum {
+    EXPERIMENT_BYTES = 32 << 20,
+    HISTORY_BYTES = 32 << 20,
+    HISTORY_CELLS = 6,
+    METRICS = 8,
+    POINTS = 1000,
+    LOG_BYTES = 16384
+};
 
-void page_live_write(const json_t *head, const char *language, const char *script_tag, const char *style_tag, struct text *out)
+void page_live_write(const json_t *head, const char *language, const char *script_tag, const char *style_tag,
+                     struct text *out)
 {
     bool chinese = strcmp(language, "zh") == 0;
+    text_addf(
+        out,
+        "<!DOCTYPE html>\n<html lang=\"%s\">\n<head>\n<meta charset=\"utf-8\">\n"
+        "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+        "<meta name=\"color-scheme\" content=\"light dark\">\n<link rel=\"icon\" href=\"data:,\">\n<title>%s</title>\n"
+        "<link rel=\"stylesheet\" href=\"/assets/page.css?%s\">\n<script defer "
+        "src=\"/assets/page.js?%s\"></script>\n</head>\n",
+        chinese ? "zh-Hans" : "en", json_get_text(head, "program"), style_tag, script_tag);
     text_addf(out,
-              "<!DOCTYPE html>\n<html lang=\"%s\">\n<head>\n<meta charset=\"utf-8\">\n"
-              "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-              "<meta name=\"color-scheme\" content=\"light dark\">\n<link rel=\"icon\" href=\"data:,\">\n<title>%s</title>\n"
-              "<link rel=\"stylesheet\" href=\"/assets/page.css?%s\">\n<script defer src=\"/assets/page.js?%s\"></script>\n</head>\n",
-              chinese ? "zh-Hans" : "en", json_get_text(head, "program"), style_tag, script_tag);
-    text_addf(out,
-              "<body class=\"live\">\n<header id=\"top\"></header>\n<main>\n<section id=\"state\" aria-live=\"polite\"></section>\n"
+              "<body class=\"live\">\n<header id=\"top\"></header>\n<main>\n<section id=\"state\" "
+              "aria-live=\"polite\"></section>\n"
               "<section id=\"summary\"></section>\n<section id=\"slots\"></section>\n<section id=\"power\"></section>\n"
               "<section id=\"experiments\"></section>\n<section id=\"detail\" tabindex=\"-1\"></section>\n"
               "<section id=\"events\"></section>\n</main>\n<footer id=\"foot\"></footer>\n<noscript>%s</noscript>\n",
-              chinese ? "本页由 JavaScript 绘制；同样的数据见 /api/runs。" : "This page draws itself with JavaScript. The same figures are at /api/runs.");
+              chinese ? "本页由 JavaScript 绘制；同样的数据见 /api/runs。"
+                      : "This page draws itself with JavaScript. The same figures are at /api/runs.");
     json_t *whole = json_copy((json_t *)head);
     json_object_set_new(whole, "kinds", page_kinds_json());
     page_add_data(out, "head", whole);
@@ -69,7 +81,8 @@ static json_t *read_experiment(int folder)
 static void take_match(json_t *curves, const struct strv *cells, double *attempt)
 {
     double number, seconds, value;
-    if (cells->count < HISTORY_CELLS || !number_parse(cells->items[0], &number) || !number_parse(cells->items[4], &seconds))
+    if (cells->count < HISTORY_CELLS || !number_parse(cells->items[0], &number) ||
+        !number_parse(cells->items[4], &seconds))
         return;
     if (number > *attempt) {
         json_object_clear(curves);
@@ -80,8 +93,9 @@ static void take_match(json_t *curves, const struct strv *cells, double *attempt
     if (!curve && json_object_size(curves) < METRICS)
         json_object_set_new(curves, name, curve = json_array());
     if (json_is_array(curve))
-        json_array_append_new(curve, json_pack("[o, o]", json_finite(seconds),
-                                               number_parse(cells->items[5], &value) ? json_finite(value) : json_null()));
+        json_array_append_new(curve,
+                              json_pack("[o, o]", json_finite(seconds),
+                                        number_parse(cells->items[5], &value) ? json_finite(value) : json_null()));
 }
 
 /* Evenly so many of the points, and the last one. */

@@ -16,7 +16,7 @@ struct stream {
     struct channel *channel; /* NULL: it has ended */
     struct chunk *chunk;     /* what is being sent; NULL: nothing */
     size_t sent;
-    uint64_t next;           /* number of the chunk after it */
+    uint64_t next; /* number of the chunk after it */
     bool suspended;
     struct stream *before, *after;
 };
@@ -54,7 +54,8 @@ static void resume(struct stream *stream)
 /* A viewer whose connection takes nothing: libmicrohttpd finds it closed, and frees the stream. */
 static void cut_off(struct stream *stream)
 {
-    const union MHD_ConnectionInfo *info = MHD_get_connection_info(stream->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(stream->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
     if (info)
         shutdown(info->connect_fd, SHUT_RDWR);
 }
@@ -153,8 +154,11 @@ struct MHD_Response *channel_stream(struct channel *channel, struct MHD_Connecti
 {
     enum { BLOCK = 16384 };
     struct stream *stream = mem_alloc(sizeof *stream);
-    *stream = (struct stream){.connection = connection, .channel = channel, .chunk = chunk_new(first),
-                              .next = channel->next, .after = channel->streams};
+    *stream = (struct stream){.connection = connection,
+                              .channel = channel,
+                              .chunk = chunk_new(first),
+                              .next = channel->next,
+                              .after = channel->streams};
     if (channel->streams)
         channel->streams->before = stream;
     channel->streams = stream;

@@ -22,7 +22,8 @@ static bool is_loopback(const struct sockaddr *address)
 {
     if (address->sa_family == AF_INET)
         return ntohl(((const struct sockaddr_in *)(const void *)address)->sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
-    return address->sa_family == AF_INET6 && IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)(const void *)address)->sin6_addr);
+    return address->sa_family == AF_INET6 &&
+           IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)(const void *)address)->sin6_addr);
 }
 
 static bool is_any(const struct sockaddr *address)
@@ -62,7 +63,8 @@ static void add_interfaces(struct place *place, int family)
             if (!address || address->sa_family != families[i] || (family == AF_INET && families[i] == AF_INET6) ||
                 !(at->ifa_flags & IFF_UP) || is_loopback(address))
                 continue;
-            if (families[i] == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(&((const struct sockaddr_in6 *)(const void *)address)->sin6_addr))
+            if (families[i] == AF_INET6 &&
+                IN6_IS_ADDR_LINKLOCAL(&((const struct sockaddr_in6 *)(const void *)address)->sin6_addr))
                 continue;
             host_text(address, host);
             add_url(place, host);
@@ -122,11 +124,14 @@ static bool open_address(const struct serve_options *options, struct place *plac
     int number = errno;
     freeaddrinfo(found);
     if (refused)
-        return err_set(err, "--listen %s: others on the network could read the token and what is shown: give --tls-cert and "
-                            "--tls-key, or say --insecure", address);
+        return err_set(err,
+                       "--listen %s: others on the network could read the token and what is shown: give --tls-cert and "
+                       "--tls-key, or say --insecure",
+                       address);
     errno = number;
     if (place->fd < 0)
-        return err_sys(err, "listen on %s, port %lld", address, (long long)(options->port < 0 ? SERVE_PORT : options->port));
+        return err_sys(err, "listen on %s, port %lld", address,
+                       (long long)(options->port < 0 ? SERVE_PORT : options->port));
     return name_place(place, err);
 }
 
@@ -150,7 +155,8 @@ static bool open_socket(const struct serve_options *options, struct place *place
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     struct stat st;
     if (strlen(options->socket) >= sizeof address.sun_path)
-        return err_set(err, "--socket %s: a socket's path has at most %zu bytes", options->socket, sizeof address.sun_path - 1);
+        return err_set(err, "--socket %s: a socket's path has at most %zu bytes", options->socket,
+                       sizeof address.sun_path - 1);
     strcpy(address.sun_path, options->socket);
     if (!clear_old_socket(&address, err))
         return false;

@@ -21,8 +21,9 @@ static const char page_policy[] =
     "form-action 'none'; frame-ancestors 'none'";
 
 /* report.html is a file of the run: whoever may write there chose what is in it. It runs in an origin of its own. */
-static const char report_policy[] = "sandbox allow-scripts; default-src 'none'; style-src 'unsafe-inline'; script-src "
-                                    "'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+static const char report_policy[] =
+    "sandbox allow-scripts; default-src 'none'; style-src 'unsafe-inline'; script-src "
+    "'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 static const char *const types[] = {"text/plain; charset=utf-8", "text/html; charset=utf-8", "application/json"};
 
@@ -51,30 +52,29 @@ static struct MHD_Response *body_response(struct text *body)
     return MHD_create_response_from_buffer(length, text_take(body), MHD_RESPMEM_MUST_FREE);
 }
 
-static enum MHD_Result reply_typed(struct MHD_Connection *connection, unsigned status, const char *type, struct text *body)
+static enum MHD_Result reply_typed(struct MHD_Connection *connection, unsigned status, const char *type,
+                                   struct text *body)
 {
     return send_response(connection, status, body_response(body), type, page_policy, "no-store");
 }
 
-enum MHD_Result reply(const struct serve *serve, struct MHD_Connection *connection, unsigned status, int type,
-                      struct text *body)
+enum MHD_Result reply(struct MHD_Connection *connection, unsigned status, int type, struct text *body)
 {
-    (void)serve;
     return reply_typed(connection, status, types[type], body);
 }
 
-enum MHD_Result reply_json(const struct serve *serve, struct MHD_Connection *connection, unsigned status, json_t *json)
+enum MHD_Result reply_json(struct MHD_Connection *connection, unsigned status, json_t *json)
 {
     struct text body = {0};
     json_print(json, &body);
     text_add(&body, "\n");
     json_decref(json);
-    return reply(serve, connection, status, REPLY_JSON, &body);
+    return reply(connection, status, REPLY_JSON, &body);
 }
 
-enum MHD_Result reply_error(const struct serve *serve, struct MHD_Connection *connection, unsigned status, const char *text)
+enum MHD_Result reply_error(struct MHD_Connection *connection, unsigned status, const char *text)
 {
-    return reply_json(serve, connection, status, json_pack("{s:o}", "error", json_text_or_null(text)));
+    return reply_json(connection, status, json_pack("{s:o}", "error", json_text_or_null(text)));
 }
 
 enum MHD_Result reply_metrics(struct serve *serve, struct MHD_Connection *connection)
@@ -89,12 +89,13 @@ enum MHD_Result reply_page(const struct serve *serve, struct MHD_Connection *con
 {
     struct text body = {0};
     int64_t now_ns = clock_realtime_ns();
-    json_t *head = json_pack("{s:s, s:s, s:s, s:s?, s:s, s:b, s:[[i, I]], s:n, s:[]}", "program", TARE_NAME, "version",
-                             TARE_VERSION, "language", serve->language, "run", run ? run->name : NULL, "state", "under_way",
-                             "control", serve->control, "offsets", 0, (json_int_t)clock_local_offset_s(now_ns), "way", "sessions");
+    json_t *head =
+        json_pack("{s:s, s:s, s:s, s:s?, s:s, s:b, s:[[i, I]], s:n, s:[]}", "program", TARE_NAME, "version",
+                  TARE_VERSION, "language", serve->language, "run", run ? run->name : NULL, "state", "under_way",
+                  "control", serve->control, "offsets", 0, (json_int_t)clock_local_offset_s(now_ns), "way", "sessions");
     page_live_write(head, serve->language, serve->script_tag, serve->style_tag, &body);
     json_decref(head);
-    return reply(serve, connection, MHD_HTTP_OK, REPLY_HTML, &body);
+    return reply(connection, MHD_HTTP_OK, REPLY_HTML, &body);
 }
 
 enum MHD_Result reply_cookie(const struct serve *serve, struct MHD_Connection *connection, const char *path)
@@ -106,7 +107,8 @@ enum MHD_Result reply_cookie(const struct serve *serve, struct MHD_Connection *c
               "<!DOCTYPE html>\n<meta charset=\"utf-8\">\n<meta http-equiv=\"refresh\" content=\"0; url=%s\">\n"
               "<title>%s</title>\n<p><a href=\"%s\">%s</a></p>\n",
               path, TARE_NAME, path, TARE_NAME);
-    text_addf(&cookie, "%s=%s; Path=/; HttpOnly; SameSite=Strict%s", serve->cookie, serve->token, serve->place.tls ? "; Secure" : "");
+    text_addf(&cookie, "%s=%s; Path=/; HttpOnly; SameSite=Strict%s", serve->cookie, serve->token,
+              serve->place.tls ? "; Secure" : "");
     struct MHD_Response *response = body_response(&body);
     if (response)
         MHD_add_response_header(response, "Set-Cookie", text_get(&cookie));
@@ -130,12 +132,11 @@ void assets_tag(char script[17], char style[17])
     }
 }
 
-enum MHD_Result reply_asset(const struct serve *serve, struct MHD_Connection *connection, enum route route)
+enum MHD_Result reply_asset(struct MHD_Connection *connection, enum route route)
 {
     struct text body = {0};
     size_t count;
     bool style = route == ROUTE_STYLE;
-    (void)serve;
     const struct page_part *parts = page_live_parts(style, &count);
     for (size_t i = 0; i < count; i++)
         text_add_bytes(&body, parts[i].bytes, parts[i].length);
@@ -144,23 +145,21 @@ enum MHD_Result reply_asset(const struct serve *serve, struct MHD_Connection *co
                          "private, max-age=86400, immutable");
 }
 
-enum MHD_Result reply_report(const struct serve *serve, struct MHD_Connection *connection, const struct serve_run *run)
+enum MHD_Result reply_report(struct MHD_Connection *connection, const struct serve_run *run)
 {
     struct stat st;
     AUTO_CLOSE int dir = open(run->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     AUTO_CLOSE int fd = dir < 0 ? -1 : fs_open_at(dir, "report.html", NULL);
     if (fd < 0 || fstat(fd, &st) != 0 || st.st_size > REPORT_BYTES)
-        return reply_error(serve, connection, MHD_HTTP_NOT_FOUND, "the run has no report.html");
+        return reply_error(connection, MHD_HTTP_NOT_FOUND, "the run has no report.html");
     struct MHD_Response *response = MHD_create_response_from_fd64((uint64_t)st.st_size, fd);
     if (response)
         steal_fd(&fd);
     return send_response(connection, MHD_HTTP_OK, response, types[REPLY_HTML], report_policy, "no-store");
 }
 
-enum MHD_Result reply_stream(const struct serve *serve, struct MHD_Connection *connection, struct channel *channel,
-                             struct text *first)
+enum MHD_Result reply_stream(struct MHD_Connection *connection, struct channel *channel, struct text *first)
 {
-    (void)serve;
     struct MHD_Response *response = channel_stream(channel, connection, first);
     if (response)
         MHD_add_response_header(response, "X-Accel-Buffering", "no"); /* nginx before it keeps nothing back */

@@ -28,8 +28,8 @@ enum route {
 
 struct request_target {
     enum route route;
-    char run[256];      /* a name that fs_check_name takes; "" where the route has none */
-    size_t experiment;  /* from 1; 0: none */
+    char run[256];     /* a name that fs_check_name takes; "" where the route has none */
+    size_t experiment; /* from 1; 0: none */
     enum live_request ask;
 };
 

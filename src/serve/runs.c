@@ -1,8 +1,8 @@
 /* The runs that are shown: found in folders, read once for all viewers, and let go of when nobody looks at them. */
 #include "serve/serve_private.h"
 
-#include "base/clock.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/mem.h"
@@ -18,7 +18,8 @@
 /* Of a folder with more the newest by name are shown; so many are held open beside those under way. */
 enum { RUNS_MAX = 500, OPEN_MAX = 32 };
 
-static const int64_t SCAN_NS = 2 * NS_PER_S, FRESH_NS = NS_PER_S / 2, UNWATCHED_NS = 60 * NS_PER_S, READ_AT_ONCE_NS = NS_PER_S / 2;
+static const int64_t SCAN_NS = 2 * NS_PER_S, FRESH_NS = NS_PER_S / 2, UNWATCHED_NS = 60 * NS_PER_S,
+                     READ_AT_ONCE_NS = NS_PER_S / 2;
 
 static bool name_taken(const struct serve_runs *runs, const char *name)
 {
@@ -169,7 +170,8 @@ static json_t *summary_of(const struct serve_run *run)
 {
     const struct live_run *live = &run->live;
     json_t *all = live_run_json(live, UINT64_MAX), *out = json_object();
-    static const char *const keys[] = {"name", "state", "outcome", "paused", "session", "session_started_ms", "live_ms", "counts"};
+    static const char *const keys[] = {"name",    "state", "outcome", "paused", "session", "session_started_ms",
+                                       "live_ms", "counts"};
     json_object_set_new(out, "run", json_string(run->name));
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         json_object_set(out, keys[i], json_object_get(all, keys[i]));
@@ -199,7 +201,9 @@ static void fail_run(struct serve_runs *runs, struct serve_run *run, const struc
     close_run(run);
     run->readable = false;
     AUTO_FREE char *line = utf8_line(err->text);
-    set_summary(runs, run, json_pack("{s:s, s:s, s:o}", "run", run->name, "state", "unreadable", "error", json_text_or_null(line)));
+    set_summary(
+        runs, run,
+        json_pack("{s:s, s:s, s:o}", "run", run->name, "state", "unreadable", "error", json_text_or_null(line)));
 }
 
 static struct timespec events_changed(const struct serve_run *run)
@@ -260,8 +264,9 @@ static void thin_points(json_t *json, double since_s, double *last_s)
         json_object_foreach(json_object_get(all, "metrics"), name, points)
             json_object_set_new(metrics, name, new_points(points, since_s, last_s));
         json_object_set_new(slot, "points",
-                            json_pack("{s:o, s:o}", "power_w", new_points(json_object_get(all, "power_w"), since_s, last_s),
-                                      "metrics", metrics));
+                            json_pack("{s:o, s:o}", "power_w",
+                                      new_points(json_object_get(all, "power_w"), since_s, last_s), "metrics",
+                                      metrics));
     }
 }
 
@@ -434,14 +439,14 @@ static json_t *rows_json(const struct serve_runs *runs, uint64_t since)
 json_t *serve_runs_json(struct serve_runs *runs)
 {
     serve_runs_look(runs);
-    return json_pack("{s:i, s:o, s:I, s:I}", "format", 1, "runs", rows_json(runs, 0), "left_out", (json_int_t)runs->left_out,
-                     "now_ms", (json_int_t)now_ms());
+    return json_pack("{s:i, s:o, s:I, s:I}", "format", 1, "runs", rows_json(runs, 0), "left_out",
+                     (json_int_t)runs->left_out, "now_ms", (json_int_t)now_ms());
 }
 
 void serve_runs_event(struct serve_runs *runs, uint64_t since, struct text *out)
 {
-    json_t *json = json_pack("{s:b, s:o, s:O, s:I, s:I}", "full", since == 0, "runs", rows_json(runs, since), "gone", runs->gone,
-                             "left_out", (json_int_t)runs->left_out, "now_ms", (json_int_t)now_ms());
+    json_t *json = json_pack("{s:b, s:o, s:O, s:I, s:I}", "full", since == 0, "runs", rows_json(runs, since), "gone",
+                             runs->gone, "left_out", (json_int_t)runs->left_out, "now_ms", (json_int_t)now_ms());
     text_add(out, "event: runs\ndata: ");
     json_print(json, out);
     text_add(out, "\n\n");

@@ -26,7 +26,7 @@ enum {
 };
 
 /* libmicrohttpd's own words of what is wrong, for the one error that its start gives. */
-static void keep_log(void *context, const char *format, va_list values)
+__attribute__((format(printf, 2, 0))) static void keep_log(void *context, const char *format, va_list values)
 {
     struct serve *serve = context;
     char line[sizeof serve->log.text];
@@ -87,10 +87,12 @@ static bool start_daemon(struct serve *serve, struct err *err)
         flags |= MHD_USE_TLS;
         options[count++] = (struct MHD_OptionItem){MHD_OPTION_HTTPS_MEM_CERT, 0, serve->cert};
         options[count++] = (struct MHD_OptionItem){MHD_OPTION_HTTPS_MEM_KEY, 0, serve->key};
-        options[count++] = (struct MHD_OptionItem){MHD_OPTION_HTTPS_PRIORITIES, 0, (void *)(uintptr_t)"NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2"};
+        options[count++] = (struct MHD_OptionItem){MHD_OPTION_HTTPS_PRIORITIES, 0,
+                                                   (void *)(uintptr_t) "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2"};
     }
     options[count] = (struct MHD_OptionItem){MHD_OPTION_END, 0, NULL};
-    serve->daemon = MHD_start_daemon(flags, 0, NULL, NULL, serve_handle, serve, MHD_OPTION_ARRAY, options, MHD_OPTION_END);
+    serve->daemon =
+        MHD_start_daemon(flags, 0, NULL, NULL, serve_handle, serve, MHD_OPTION_ARRAY, options, MHD_OPTION_END);
     if (serve->daemon)
         return true;
     return err_set(err, "the server does not start%s%s%s", serve->place.tls ? " with this certificate and key" : "",
@@ -105,10 +107,12 @@ struct serve *serve_start(const struct serve_options *options, struct err *err)
     serve->language = options->language;
     serve_runs_init(&serve->runs, options);
     assets_tag(serve->script_tag, serve->style_tag);
-    bool good = (!options->cert || (read_pem(options->cert, &serve->cert, err) && read_pem(options->key, &serve->key, err))) &&
-                place_open(options, &serve->place, err);
+    bool good =
+        (!options->cert || (read_pem(options->cert, &serve->cert, err) && read_pem(options->key, &serve->key, err))) &&
+        place_open(options, &serve->place, err);
     bool needs_token = options->token || options->control || !serve->place.loopback;
-    snprintf(serve->cookie, sizeof serve->cookie, "tare_%d", serve->place.port); /* cookies are shared by a host's ports */
+    snprintf(serve->cookie, sizeof serve->cookie, "tare_%d",
+             serve->place.port); /* cookies are shared by a host's ports */
     good = good && (!needs_token || make_token(serve, err)) && start_daemon(serve, err);
     if (!good) {
         serve_stop(serve);

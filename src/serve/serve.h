@@ -18,16 +18,16 @@
 enum { SERVE_STREAMS = 256, SERVE_PORT = 8273 };
 
 struct serve_options {
-    char *const *paths;       /* runs, or folders of runs */
+    char *const *paths; /* runs, or folders of runs */
     size_t count;
-    const char *address;      /* an address or a name to listen on; NULL: 127.0.0.1 */
-    int64_t port;             /* 0: a free one; -1: SERVE_PORT, or a free one where that is taken */
-    const char *socket;       /* a Unix socket instead; NULL: none */
-    const char *cert, *key;   /* PEM files for TLS; both or NULL */
-    const char *language;     /* of the pages: "en" or "zh" */
-    bool insecure;            /* beyond loopback without TLS all the same */
-    bool control;             /* requests to runs are taken (with the token) */
-    bool token;               /* asks for the token everywhere */
+    const char *address;    /* an address or a name to listen on; NULL: 127.0.0.1 */
+    int64_t port;           /* 0: a free one; -1: SERVE_PORT, or a free one where that is taken */
+    const char *socket;     /* a Unix socket instead; NULL: none */
+    const char *cert, *key; /* PEM files for TLS; both or NULL */
+    const char *language;   /* of the pages: "en" or "zh" */
+    bool insecure;          /* beyond loopback without TLS all the same */
+    bool control;           /* requests to runs are taken (with the token) */
+    bool token;             /* asks for the token everywhere */
 };
 
 struct serve;

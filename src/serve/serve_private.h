@@ -15,9 +15,9 @@
 struct place {
     int fd;
     bool loopback, tls;
-    int port;         /* 0: a Unix socket */
-    char *own_host;   /* what a Host header may say besides the loopback's names; NULL: nothing */
-    char *socket;     /* the path of a Unix socket that was made, to be removed; NULL: none */
+    int port;       /* 0: a Unix socket */
+    char *own_host; /* what a Host header may say besides the loopback's names; NULL: nothing */
+    char *socket;   /* the path of a Unix socket that was made, to be removed; NULL: none */
     ino_t socket_ino;
     struct strv urls; /* without a token */
 };
@@ -34,14 +34,14 @@ struct serve_run {
     bool named;        /* a person named it; not: it was found in a folder */
     bool found;        /* in the last look */
     bool open, readable;
-    struct live_run live; /* while it is open */
+    struct live_run live;        /* while it is open */
     char nonce[SERVE_NONCE + 1]; /* of this opening: versions of another one mean nothing */
     struct channel channel;
-    struct timespec changed;     /* of events.jsonl, when it was last read */
+    struct timespec changed;       /* of events.jsonl, when it was last read */
     int64_t updated_ns, wanted_ns; /* CLOCK_MONOTONIC; when somebody last asked for it */
-    double sent_s;               /* points up to here were published */
-    json_t *summary;             /* its row of the overview; NULL: it was not read yet */
-    uint64_t summary_version;    /* of the overview's, when the row changed last */
+    double sent_s;                 /* points up to here were published */
+    json_t *summary;               /* its row of the overview; NULL: it was not read yet */
+    uint64_t summary_version;      /* of the overview's, when the row changed last */
 };
 
 struct serve_runs {
@@ -103,17 +103,14 @@ enum MHD_Result serve_handle(void *context, struct MHD_Connection *connection, c
 
 /* Answers. (reply.c) The body is taken, and empty afterwards. */
 enum { REPLY_TEXT, REPLY_HTML, REPLY_JSON };
-enum MHD_Result reply(const struct serve *serve, struct MHD_Connection *connection, unsigned status, int type,
-                      struct text *body);
-enum MHD_Result reply_json(const struct serve *serve, struct MHD_Connection *connection, unsigned status, json_t *json);
-enum MHD_Result reply_error(const struct serve *serve, struct MHD_Connection *connection, unsigned status,
-                            const char *text);
+enum MHD_Result reply(struct MHD_Connection *connection, unsigned status, int type, struct text *body);
+enum MHD_Result reply_json(struct MHD_Connection *connection, unsigned status, json_t *json);
+enum MHD_Result reply_error(struct MHD_Connection *connection, unsigned status, const char *text);
 enum MHD_Result reply_metrics(struct serve *serve, struct MHD_Connection *connection);
 enum MHD_Result reply_page(const struct serve *serve, struct MHD_Connection *connection, const struct serve_run *run);
-enum MHD_Result reply_asset(const struct serve *serve, struct MHD_Connection *connection, enum route route);
-enum MHD_Result reply_report(const struct serve *serve, struct MHD_Connection *connection, const struct serve_run *run);
-enum MHD_Result reply_stream(const struct serve *serve, struct MHD_Connection *connection, struct channel *channel,
-                             struct text *first);
+enum MHD_Result reply_asset(struct MHD_Connection *connection, enum route route);
+enum MHD_Result reply_report(struct MHD_Connection *connection, const struct serve_run *run);
+enum MHD_Result reply_stream(struct MHD_Connection *connection, struct channel *channel, struct text *first);
 
 /* Gives the browser the token as a cookie, and sends it to path. */
 enum MHD_Result reply_cookie(const struct serve *serve, struct MHD_Connection *connection, const char *path);
