@@ -32,6 +32,7 @@ report/live 8
 report 8
 report/watch 9
 session 10
+serve 10
 doctor 11
 cli 12
 '
@@ -57,6 +58,7 @@ bad=$(
     owner 'curses\.h' session
     owner 'yaml\.h' base
     owner 'curl/curl\.h' session
+    owner '(microhttpd|qrencode)\.h' serve
     # A number may be another process's by now; a pidfd, and a child that was not reaped, stay what they were.
     grep -nE '\<kill(pg)?\(' -r src --include='*.[ch]' | grep -vE 'kill\([^()]*(\([^()]*\))?[^()]*, 0\)|not reaped|everybody in the namespace but its init' |
         sed 's;$;: signal a pidfd, or say on the line that the child is "not reaped";'
@@ -65,7 +67,7 @@ bad=$(
         grep -vE '^src/(gpu_memory/preload/|machine/gpu/(nvidia|nvml|vendor|cuda_load|sensor\.h)|cli/manual\.c)' |
         sed 's;$;: what vendors differ in is in machine/gpu/vendor.h, and in one file a vendor;'
     # Text from outside reaches a terminal, and an output that fails is overlooked, where another place than this one prints.
-    grep -nE '(^|[^a-z_])(v?printf|puts|putchar)\(|\<(stdout|stderr)\>' -r src/cli src/doctor src/session src/report --include='*.c' |
+    grep -nE '(^|[^a-z_])(v?printf|puts|putchar)\(|\<(stdout|stderr)\>' -r src/cli src/doctor src/session src/serve src/report --include='*.c' |
         grep -vE '^src/(session/message|report/embed)\.c' | grep -vE '__attribute__|"[^"]*(stdout|stderr)[^"]*"|->(stdout|stderr)' |
         sed 's;$;: only session/message.c prints;'
     # bash's set -e ignores a command behind '!': as a line of its own it fails no test, unless it is the last one.

@@ -1,6 +1,6 @@
 /* Libraries that most commands do without, above all 'exec', are loaded when one of their functions is first called, not
  * with the program: SQLite, libsystemd (with the six libraries that it needs), libsmartcols, libmd, libyaml, libcurl and ncurses are half of the time that
- * an empty command would take. Functions are defined here under the names that the libraries' headers declare, so their
+ * an empty command would take; libmicrohttpd and libqrencode are for 'serve' alone. Functions are defined here under the names that the libraries' headers declare, so their
  * callers know nothing of it; a function that is missing from the tables below is an error of the linker. */
 #define CURL_DISABLE_TYPECHECK /* functions, not macros */
 
@@ -9,6 +9,8 @@
 #include <curses.h>
 #include <dlfcn.h>
 #include <libsmartcols.h>
+#include <microhttpd.h>
+#include <qrencode.h>
 #include <sha2.h>
 #include <sqlite3.h>
 #include <stdarg.h>
@@ -26,6 +28,8 @@
 #define YAML    "libyaml-0.so.2"
 #define CURL_SO "libcurl.so.4"
 #define NCURSES "libncursesw.so.6"
+#define HTTP    "libmicrohttpd.so.12"
+#define QR      "libqrencode.so.4"
 
 /* Ends the program as the dynamic linker would have done at its start. */
 static void *symbol_find(const char *library, const char *name)
@@ -188,6 +192,31 @@ LAZY(NCURSES, int, waddnstr, (WINDOW *window, const char *text, int bytes), (win
 LAZY(NCURSES, int, werase, (WINDOW *window), (window))
 LAZY(NCURSES, int, wrefresh, (WINDOW *window), (window))
 LAZY(NCURSES, int, wgetch, (WINDOW *window), (window))
+LAZY(HTTP, void, MHD_stop_daemon, (struct MHD_Daemon *daemon), (daemon))
+LAZY(HTTP, enum MHD_Result, MHD_run, (struct MHD_Daemon *daemon), (daemon))
+LAZY(HTTP, enum MHD_Result, MHD_get_timeout, (struct MHD_Daemon *daemon, MHD_UNSIGNED_LONG_LONG *ms), (daemon, ms))
+LAZY(HTTP, struct MHD_Daemon *, MHD_start_daemon_va,
+     (unsigned flags, uint16_t port, MHD_AcceptPolicyCallback accept, void *of_accept, MHD_AccessHandlerCallback handler,
+      void *of_handler, va_list options),
+     (flags, port, accept, of_accept, handler, of_handler, options))
+LAZY(HTTP, struct MHD_Response *, MHD_create_response_from_buffer,
+     (size_t size, void *bytes, enum MHD_ResponseMemoryMode mode), (size, bytes, mode))
+LAZY(HTTP, struct MHD_Response *, MHD_create_response_from_callback,
+     (uint64_t size, size_t block, MHD_ContentReaderCallback read, void *of_read, MHD_ContentReaderFreeCallback done),
+     (size, block, read, of_read, done))
+LAZY(HTTP, struct MHD_Response *, MHD_create_response_from_fd64, (uint64_t size, int fd), (size, fd))
+LAZY(HTTP, enum MHD_Result, MHD_add_response_header, (struct MHD_Response *r, const char *name, const char *text),
+     (r, name, text))
+LAZY(HTTP, enum MHD_Result, MHD_queue_response, (struct MHD_Connection *c, unsigned status, struct MHD_Response *r),
+     (c, status, r))
+LAZY(HTTP, void, MHD_destroy_response, (struct MHD_Response *r), (r))
+LAZY(HTTP, const char *, MHD_lookup_connection_value,
+     (struct MHD_Connection *c, enum MHD_ValueKind kind, const char *key), (c, kind, key))
+LAZY(HTTP, void, MHD_suspend_connection, (struct MHD_Connection *c), (c))
+LAZY(HTTP, void, MHD_resume_connection, (struct MHD_Connection *c), (c))
+
+LAZY(QR, QRcode *, QRcode_encodeString8bit, (const char *text, int version, QRecLevel level), (text, version, level))
+LAZY(QR, void, QRcode_free, (QRcode *code), (code))
 /* clang-format on */
 
 /* The third argument is what the option's number says (curl/curl.h, CURLOPTTYPE_*); no option of ours takes a size. */
@@ -217,6 +246,34 @@ CURLcode curl_easy_getinfo(CURL *curl, CURLINFO info, ...)
     CURLcode code = ((__typeof__(&curl_easy_getinfo))symbol)(curl, info, va_arg(values, void *));
     va_end(values);
     return code;
+}
+
+struct MHD_Daemon *MHD_start_daemon(unsigned flags, uint16_t port, MHD_AcceptPolicyCallback accept, void *of_accept,
+                                    MHD_AccessHandlerCallback handler, void *of_handler, ...)
+{
+    va_list options;
+    va_start(options, of_handler);
+    struct MHD_Daemon *daemon = MHD_start_daemon_va(flags, port, accept, of_accept, handler, of_handler, options);
+    va_end(options);
+    return daemon;
+}
+
+/* Both take more only for what nobody asks here. */
+const union MHD_DaemonInfo *MHD_get_daemon_info(struct MHD_Daemon *daemon, enum MHD_DaemonInfoType what, ...)
+{
+    static _Atomic(void *) symbol;
+    if (!symbol)
+        symbol = symbol_find(HTTP, "MHD_get_daemon_info");
+    return ((__typeof__(&MHD_get_daemon_info))symbol)(daemon, what);
+}
+
+const union MHD_ConnectionInfo *MHD_get_connection_info(struct MHD_Connection *connection,
+                                                        enum MHD_ConnectionInfoType what, ...)
+{
+    static _Atomic(void *) symbol;
+    if (!symbol)
+        symbol = symbol_find(HTTP, "MHD_get_connection_info");
+    return ((__typeof__(&MHD_get_connection_info))symbol)(connection, what);
 }
 
 int sd_bus_message_append(sd_bus_message *m, const char *types, ...)

@@ -4,7 +4,7 @@
 #include <string.h>
 
 const struct cli_command *const cli_commands[] = {
-    &cmd_run,    &cmd_init,    &cmd_list,   &cmd_exec,    &cmd_mark, &cmd_notify, &cmd_watch, /* run */
+    &cmd_run,    &cmd_init,    &cmd_list,   &cmd_exec,    &cmd_mark, &cmd_notify, &cmd_watch, &cmd_serve, /* run */
     &cmd_bench,  &cmd_measure,                                            /* measure */
     &cmd_audit,  &cmd_stats,   &cmd_compare, &cmd_export, &cmd_report,    /* judge */
     &cmd_memory, &cmd_oom,     &cmd_feasibility,                          /* memory */

@@ -58,14 +58,14 @@ static void add_json(struct text *out, const json_t *json)
     }
 }
 
-static void add_data(struct text *out, const char *id, const json_t *json)
+void page_add_data(struct text *out, const char *id, const json_t *json)
 {
     text_addf(out, "<script type=\"application/json\" id=\"%s\">", id);
     add_json(out, json);
     text_add(out, "</script>\n");
 }
 
-static json_t *kinds_json(void)
+json_t *page_kinds_json(void)
 {
     size_t count;
     const struct evidence_kind *kinds = evidence_kinds(&count);
@@ -145,7 +145,7 @@ static json_t *head_json(const json_t *run, const struct page_options *options)
     json_object_set_new(head, "files", page_files_of_run(options->dir));
     json_set_reading(head, "carbon_g_per_kwh", options->carbon_g_per_kwh);
     json_object_set_new(head, "machine", options->machine ? json_incref((json_t *)options->machine) : json_null());
-    json_object_set_new(head, "kinds", kinds_json());
+    json_object_set_new(head, "kinds", page_kinds_json());
     add_life(head, options);
     json_object_set_new(head, "effects", options->effects ? json_incref((json_t *)options->effects) : json_null());
     return head;
@@ -202,7 +202,7 @@ static void shrink_budgets(json_t *energy)
 
 /* Energies of attempts and devices, and the looks at two trainings, are in experiment.json; a page that held them all would
  * be mostly that. */
-static json_t *without_bulk(const json_t *experiment)
+json_t *page_without_bulk(const json_t *experiment)
 {
     json_t *out = json_deep_copy(experiment);
     json_t *own = json_object_get(out, "tare");
@@ -230,24 +230,35 @@ static double start_s(const json_t *experiment)
                                                                                                    : NAN;
 }
 
+static void set_trace(json_t *json, json_t *trace, const struct err *err)
+{
+    json_object_set_new(json, "trace", trace ? trace : json_array());
+    if (!trace)
+        json_object_set_new(json, "trace_error", json_text_or_null(err->text));
+}
+
+void page_add_contents(json_t *json, int folder, size_t points, size_t log_bytes)
+{
+    struct err err = {0};
+    if (!json_object_get(json, "trace"))
+        set_trace(json, page_trace_read(folder, points, &err), &err);
+    json_object_set_new(json, "log_end", page_trace_log_end(folder, log_bytes));
+    json_object_set_new(json, "files", page_files_of_experiment(folder));
+}
+
 static void add_contents(json_t *json, const json_t *experiment, int folder, bool of_study, size_t count)
 {
     struct err err = {0};
     size_t points = share(POINTS_ALL, count, POINTS_MIN, POINTS_MAX);
-    json_t *trace =
-        of_study ? page_trace_study(folder, start_s(experiment), points, &err) : page_trace_read(folder, points, &err);
-    json_object_set_new(json, "trace", trace ? trace : json_array());
-    if (!trace)
-        json_object_set_new(json, "trace_error", json_text_or_null(err.text));
-    json_object_set_new(json, "log_end",
-                        page_trace_log_end(folder, share(LOG_ALL_BYTES, count, LOG_MIN_BYTES, LOG_MAX_BYTES)));
-    json_object_set_new(json, "files", page_files_of_experiment(folder));
+    if (of_study)
+        set_trace(json, page_trace_study(folder, start_s(experiment), points, &err), &err);
+    page_add_contents(json, folder, points, share(LOG_ALL_BYTES, count, LOG_MIN_BYTES, LOG_MAX_BYTES));
 }
 
 static void add_experiment(struct text *out, const json_t *experiment, size_t count, bool of_study,
                            const struct page_options *options)
 {
-    json_t *json = without_bulk(experiment);
+    json_t *json = page_without_bulk(experiment);
     const char *id = json_get_text(experiment, "experiment_id");
     json_int_t number = 0;
     json_get_int(experiment, "number", &number);
@@ -255,7 +266,7 @@ static void add_experiment(struct text *out, const json_t *experiment, size_t co
     if (folder >= 0)
         add_contents(json, experiment, folder, of_study, count);
     AUTO_FREE char *name = mem_printf("x%lld", (long long)number);
-    add_data(out, name, json);
+    page_add_data(out, name, json);
     json_decref(json);
 }
 
@@ -271,11 +282,12 @@ void page_write(const json_t *run, const struct page_options *options, struct te
     text_add(out, "</style>\n</head>\n");
     text_add_bytes(out, page_body, page_body_length);
     json_t *head = head_json(run, options);
-    add_data(out, "head", head);
+    page_add_data(out, "head", head);
     json_decref(head);
     for (i = 0; i < count; i++)
         add_experiment(out, json_array_get(experiments, i), count, of_study, options);
     text_add(out, "<script>\n");
+    text_add_bytes(out, page_charts, page_charts_length);
     text_add_bytes(out, page_script, page_script_length);
     text_add(out, "</script>\n</body>\n</html>\n");
 }

@@ -30,4 +30,21 @@ void page_write(const json_t *run, const struct page_options *options, struct te
  * the dataset is judged. Parts that the study did not know are not there. A new reference. */
 json_t *page_study_json(const struct dataset *dataset, size_t folder);
 
+/* The live pages (serve/), of the same parts. (page_live.c) */
+
+/* The whole document; head: what its script reads. The tags, of letters and digits alone, make a browser keep an asset until it changes. */
+void page_live_write(const json_t *head, const char *language, const char *script_tag, const char *style_tag, struct text *out);
+
+/* Of its script or its style, in order. */
+struct page_part {
+    const char *bytes;
+    size_t length;
+};
+const struct page_part *page_live_parts(bool style, size_t *count);
+
+/* One experiment as the page's script takes it: what experiment.json holds (nothing where there is none), "trace", "log_end", "files", "metric_points" ({metric: [[seconds, value]]}), or why
+ * there is none ("trace_error"). _log: "log_end" alone. dir: the run's folder, open; id: the experiment's. A new reference. */
+json_t *page_experiment_json(int dir, const char *id);
+json_t *page_log_json(int dir, const char *id);
+
 #endif

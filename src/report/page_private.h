@@ -4,6 +4,7 @@
 #define TARE_REPORT_PAGE_PRIVATE_H
 
 #include "base/err.h"
+#include "base/text.h"
 
 #include <jansson.h>
 #include <stddef.h>
@@ -36,7 +37,19 @@ json_t *page_files_of_experiment(int folder);
 
 /* The page's parts, from page/ and from uPlot, as they were when the program was built. */
 
-extern const char page_head[], page_style[], page_body[], page_script[];
-extern const size_t page_head_length, page_style_length, page_body_length, page_script_length;
+extern const char page_head[], page_style[], page_body[], page_charts[], page_script[], page_live_script[], page_live_style[];
+extern const size_t page_head_length, page_style_length, page_body_length, page_charts_length, page_script_length,
+    page_live_script_length, page_live_style_length;
+
+/* What a page says of one experiment besides what experiment says: its sensors' readings (about so many points), log's end and files, of its
+ * open folder; budgets and large numbers as the script takes them. (page.c) */
+json_t *page_without_bulk(const json_t *experiment);
+void page_add_contents(json_t *json, int folder, size_t points, size_t log_bytes);
+
+/* What each kind of evidence weighs and means, and its remedy. (page.c) */
+json_t *page_kinds_json(void);
+
+/* JSON within a document: no "<", nothing but ASCII. (page.c) */
+void page_add_data(struct text *out, const char *id, const json_t *json);
 
 #endif

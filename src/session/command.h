@@ -107,6 +107,7 @@ extern const struct cli_command cmd_init;
 extern const struct cli_command cmd_list;
 extern const struct cli_command cmd_exec;
 extern const struct cli_command cmd_report;
+extern const struct cli_command cmd_serve;
 extern const struct cli_command cmd_clean;
 extern const struct cli_command cmd_doctor;
 extern const struct cli_command cmd_bench;

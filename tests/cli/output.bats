@@ -96,6 +96,7 @@ forms() {
 3 collect $submitted --json" ;;
     clean) echo "3 clean
 3 clean --json" ;;
+    serve) echo "3 serve $run_1 --port 0" ;;
     doctor) echo "3 doctor
 3 doctor --json
 2 doctor --calibrate --gpu 7 --yes" ;;
@@ -103,7 +104,7 @@ forms() {
     esac
 }
 
-# fails_with CODE WORDS: with standard output full, and closed.
+# fails_with CODE WORDS: with standard output full, and closed. A server ends by itself only where nobody learns its address.
 fails_with() {
     local expected=$1 code sort
     shift
@@ -181,7 +182,7 @@ fails_with() {
     for command in $(commands); do
         while read -r code words; do
             [ "$code" = 3 ] || continue
-            case $words in *-check* | doctor* | clean* | oom* | *expect* | feasibility\ pair* | collect* | measure*) continue ;; esac
+            case $words in *-check* | doctor* | clean* | oom* | *expect* | feasibility\ pair* | collect* | measure* | serve*) continue ;; esac # serve goes on: serve.bats
             eval "set -- $words"
             code=0
             timeout -k 5 60 "$TARE" "$@" 2>err </dev/null | true
@@ -356,6 +357,11 @@ collect "$hostile"' ;;
     clean) echo 'clean
 clean --json
 clean --pid "$hostile"' ;;
+    serve) echo 'serve "$hostile"
+serve latest "$hostile"
+serve --socket "none/$hostile" "$run_1"
+serve --tls-cert "$hostile" --tls-key "$hostile" --port 0 "$run_1"
+serve "--$hostile"' ;;
     doctor) echo 'doctor
 doctor --json
 doctor --calibrate --yes --gpu "$hostile"

@@ -1,0 +1,137 @@
+#include "serve/request.h"
+
+#include "base/fs.h"
+#include "base/utf8.h"
+
+#include <string.h>
+#include <strings.h>
+
+/* At most nine digits, no sign, no leading zero; 0: it is no such number. */
+static size_t read_number(const char *text)
+{
+    size_t number = 0, digits = 0;
+    if (*text == '0')
+        return 0;
+    for (; text[digits] >= '0' && text[digits] <= '9' && digits < 9; digits++)
+        number = number * 10 + (size_t)(text[digits] - '0');
+    return text[digits] ? 0 : number;
+}
+
+/* What is behind the step where path begins with it; NULL: it does not. */
+static const char *behind(const char *path, const char *step)
+{
+    size_t length = strlen(step);
+    return strncmp(path, step, length) == 0 ? path + length : NULL;
+}
+
+/* A run's name, up to a slash or the end; what follows goes to rest. */
+static bool take_name(const char *path, struct request_target *out, const char **rest)
+{
+    size_t length = strcspn(path, "/");
+    if (length == 0 || length >= sizeof out->run)
+        return false;
+    memcpy(out->run, path, length);
+    out->run[length] = '\0';
+    *rest = path + length;
+    return fs_check_name(out->run, NULL) && utf8_is_valid(out->run, length);
+}
+
+static enum route ask_of(const char *text, struct request_target *out)
+{
+    char name[16];
+    size_t length = strcspn(text, "/");
+    if (length >= sizeof name)
+        return ROUTE_NONE;
+    memcpy(name, text, length);
+    name[length] = '\0';
+    if (!live_request_parse(name, &out->ask))
+        return ROUTE_NONE;
+    out->experiment = text[length] == '/' ? read_number(text + length + 1) : 0;
+    bool complete = out->ask == LIVE_SKIP ? out->experiment > 0 : text[length] == '\0';
+    return complete ? ROUTE_ASK : ROUTE_NONE;
+}
+
+static enum route route_below_run(const char *rest, struct request_target *out)
+{
+    static const struct {
+        const char *path;
+        enum route route;
+    } fixed[] = {{"", ROUTE_RUN}, {"/", ROUTE_RUN}, {"/events", ROUTE_RUN_EVENTS}, {"/report.html", ROUTE_REPORT}};
+    const char *more;
+    for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++)
+        if (strcmp(rest, fixed[i].path) == 0)
+            return fixed[i].route;
+    if ((more = behind(rest, "/experiment/")) && (out->experiment = read_number(more)))
+        return ROUTE_EXPERIMENT;
+    if ((more = behind(rest, "/log/")) && (out->experiment = read_number(more)))
+        return ROUTE_LOG;
+    if ((more = behind(rest, "/ask/")))
+        return ask_of(more, out);
+    return ROUTE_NONE;
+}
+
+struct request_target request_target_parse(const char *path)
+{
+    static const struct {
+        const char *path;
+        enum route route;
+    } fixed[] = {{"/", ROUTE_OVERVIEW},       {"/events", ROUTE_EVENTS},         {"/api/runs", ROUTE_RUNS},
+                 {"/metrics", ROUTE_METRICS}, {"/assets/page.js", ROUTE_SCRIPT}, {"/assets/page.css", ROUTE_STYLE}};
+    struct request_target out = {0};
+    const char *rest, *more;
+    for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++)
+        if (strcmp(path, fixed[i].path) == 0)
+            out.route = fixed[i].route;
+    if ((more = behind(path, "/run/")) && take_name(more, &out, &rest))
+        out.route = route_below_run(rest, &out);
+    else if ((more = behind(path, "/api/run/")) && take_name(more, &out, &rest))
+        out.route = *rest == '\0' ? ROUTE_RUN_JSON : ROUTE_NONE;
+    return out;
+}
+
+bool request_host_is_local(const char *host, const char *own)
+{
+    const char *const names[] = {"localhost", "127.0.0.1", "[::1]", own};
+    for (size_t i = 0; host && i < sizeof names / sizeof *names; i++) {
+        size_t length = names[i] ? strlen(names[i]) : 0;
+        if (length == 0 || strncasecmp(host, names[i], length) != 0)
+            continue;
+        const char *port = host + length;
+        if (*port == '\0' || (*port == ':' && port[1 + strspn(port + 1, "0123456789")] == '\0'))
+            return true;
+    }
+    return false;
+}
+
+uint64_t request_since_parse(const char *text, const char *nonce)
+{
+    size_t length = strlen(nonce);
+    if (!text || strncmp(text, nonce, length) != 0 || text[length] != '-')
+        return 0;
+    return read_number(text + length + 1);
+}
+
+const char *request_bearer(const char *authorization)
+{
+    static const char scheme[] = "Bearer ";
+    return authorization && strncasecmp(authorization, scheme, sizeof scheme - 1) == 0
+               ? authorization + sizeof scheme - 1
+               : NULL;
+}
+
+bool request_token_equal(const char *given, const char *token)
+{
+    size_t length = strlen(token), own = given ? strlen(given) : 0;
+    unsigned char differs = own != length;
+    for (size_t i = 0; i < own; i++)
+        differs |= (unsigned char)(given[i] ^ token[i % length]);
+    return !differs;
+}
+
+bool request_is_same_origin(const char *fetch_site, const char *origin, const char *host)
+{
+    if (fetch_site)
+        return strcmp(fetch_site, "same-origin") == 0;
+    const char *place = origin ? strstr(origin, "://") : NULL;
+    return place && host && strcasecmp(place + 3, host) == 0;
+}

@@ -1,0 +1,56 @@
+/* request: what a request names, read from its path and headers. Private to serve/. All of it is bytes of strangers: each function takes
+ * text and fills a struct, without looking at anything else. */
+#ifndef TARE_SERVE_REQUEST_H
+#define TARE_SERVE_REQUEST_H
+
+#include "results/store/live.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum route {
+    ROUTE_NONE,       /* 404 */
+    ROUTE_OVERVIEW,   /* / */
+    ROUTE_EVENTS,     /* /events: of the overview */
+    ROUTE_RUNS,       /* /api/runs */
+    ROUTE_METRICS,    /* /metrics */
+    ROUTE_SCRIPT,     /* /assets/page.js */
+    ROUTE_STYLE,      /* /assets/page.css */
+    ROUTE_RUN,        /* /run/NAME */
+    ROUTE_RUN_EVENTS, /* /run/NAME/events */
+    ROUTE_RUN_JSON,   /* /api/run/NAME */
+    ROUTE_REPORT,     /* /run/NAME/report.html */
+    ROUTE_EXPERIMENT, /* /run/NAME/experiment/N: what experiment.json says of it, its sensors' readings and its log's end */
+    ROUTE_LOG,        /* /run/NAME/log/N: its log's end */
+    ROUTE_ASK         /* /run/NAME/ask/REQUEST and /run/NAME/ask/skip/N */
+};
+
+struct request_target {
+    enum route route;
+    char run[256];     /* a name that fs_check_name takes; "" where the route has none */
+    size_t experiment; /* from 1; 0: none */
+    enum live_request ask;
+};
+
+/* path: as libmicrohttpd gives it, without the query and with its escapes undone. */
+struct request_target request_target_parse(const char *path);
+
+/* Whether a Host header (NULL: there is none) is a name of this machine's loopback, or own (an address, "[...]" about IPv6; NULL: none),
+ * with any port: a tunnel has another one than the server. */
+bool request_host_is_local(const char *host, const char *own);
+
+/* "NONCE-VERSION", as the events' ids are: the version, where the nonce is this one; else 0. NULL: 0. */
+uint64_t request_since_parse(const char *text, const char *nonce);
+
+/* The token of "Bearer TOKEN", or NULL. Borrowed from the header. */
+const char *request_bearer(const char *authorization);
+
+/* Compares in a time that depends on the length of given alone. given may be NULL. */
+bool request_token_equal(const char *given, const char *token);
+
+/* Whether a browser says that the request comes from a page of this server: by Sec-Fetch-Site, else by an Origin whose host and port are
+ * those of Host. Any may be NULL; without the first two it is not known, and false. */
+bool request_is_same_origin(const char *fetch_site, const char *origin, const char *host);
+
+#endif

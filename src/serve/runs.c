@@ -1,0 +1,483 @@
+/* The runs that are shown: found in folders, read once for all viewers, and let go of when nobody looks at them. */
+#include "serve/serve_private.h"
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/fs.h"
+#include "base/json.h"
+#include "base/mem.h"
+#include "base/utf8.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <math.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+/* Of a folder with more the newest by name are shown; so many are held open beside those under way. */
+enum { RUNS_MAX = 500, OPEN_MAX = 32 };
+
+static const int64_t SCAN_NS = 2 * NS_PER_S, FRESH_NS = NS_PER_S / 2, UNWATCHED_NS = 60 * NS_PER_S,
+                     READ_AT_ONCE_NS = NS_PER_S / 2;
+
+static bool name_taken(const struct serve_runs *runs, const char *name)
+{
+    for (size_t i = 0; i < runs->count; i++)
+        if (strcmp(runs->items[i]->name, name) == 0)
+            return true;
+    return false;
+}
+
+static void add_run(struct serve_runs *runs, const char *path, bool named)
+{
+    for (size_t i = 0; i < runs->count; i++)
+        if (strcmp(runs->items[i]->path, path) == 0) {
+            runs->items[i]->found = true;
+            return;
+        }
+    AUTO_FREE char *full = realpath(path, NULL);
+    AUTO_FREE char *last = fs_basename(full ? full : path);
+    if (runs->count == RUNS_MAX || !fs_check_name(last, NULL) || !utf8_is_valid(last, strlen(last))) {
+        runs->left_out++;
+        return;
+    }
+    struct serve_run *run = mem_alloc(sizeof *run);
+    *run = (struct serve_run){.path = mem_strdup(path), .name = mem_strdup(last), .named = named, .found = true};
+    for (size_t n = 2; name_taken(runs, run->name); n++) {
+        free(run->name);
+        run->name = mem_printf("%s~%zu", last, n);
+    }
+    runs->items = mem_room(runs->items, runs->count, &runs->capacity, sizeof *runs->items);
+    runs->items[runs->count++] = run;
+}
+
+/* A folder with a regular events.jsonl in it is a run's. */
+static bool has_events(int dir, const char *name)
+{
+    struct stat st;
+    AUTO_CLOSE int folder = openat(dir, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    return folder >= 0 && fstatat(folder, "events.jsonl", &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode);
+}
+
+static int compare_newest_first(const void *a, const void *b)
+{
+    return -strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static void scan_folder(struct serve_runs *runs, const char *path)
+{
+    AUTO_STRV struct strv names = {0};
+    DIR *list = opendir(path);
+    for (struct dirent *entry; list && (entry = readdir(list));)
+        if (fs_check_name(entry->d_name, NULL) && has_events(dirfd(list), entry->d_name))
+            strv_add(&names, entry->d_name);
+    if (list)
+        closedir(list);
+    if (names.count)
+        qsort(names.items, names.count, sizeof *names.items, compare_newest_first);
+    for (size_t i = 0; i < names.count; i++) {
+        AUTO_FREE char *run = mem_printf("%s/%s", path, names.items[i]);
+        add_run(runs, run, false);
+    }
+}
+
+static void close_run(struct serve_run *run)
+{
+    if (run->open)
+        live_run_close(&run->live);
+    run->open = false;
+}
+
+static void remove_run(struct serve_runs *runs, size_t at)
+{
+    struct serve_run *run = runs->items[at];
+    json_array_append_new(runs->gone, json_string(run->name));
+    runs->version++;
+    channel_end(&run->channel);
+    close_run(run);
+    json_decref(run->summary);
+    free(run->path);
+    free(run->name);
+    free(run);
+    memmove(&runs->items[at], &runs->items[at + 1], (runs->count - at - 1) * sizeof *runs->items);
+    runs->count--;
+}
+
+static void scan(struct serve_runs *runs)
+{
+    runs->scanned_ns = clock_monotonic_ns();
+    runs->left_out = 0;
+    for (size_t i = 0; i < runs->count; i++)
+        runs->items[i]->found = false;
+    for (size_t i = 0; i < runs->paths.count; i++) {
+        const char *path = runs->paths.items[i];
+        AUTO_FREE char *events = mem_printf("%s/events.jsonl", path);
+        if (fs_is_file(events))
+            add_run(runs, path, true);
+        else
+            scan_folder(runs, path);
+    }
+    for (size_t i = runs->count; i-- > 0;)
+        if (!runs->items[i]->found)
+            remove_run(runs, i);
+}
+
+/* Adds up what is known; absent where nothing is. */
+static json_t *energy_json(const struct live_run *live)
+{
+    double joules = 0;
+    size_t measured = 0, ended = 0;
+    for (size_t i = 0; i < live->plan.count; i++) {
+        const struct live_experiment *row = &live->experiments[i];
+        if (row->state != STATE_DONE)
+            continue;
+        ended++;
+        measured += row->energy.gpu_j.valid;
+        joules += row->energy.gpu_j.valid ? row->energy.gpu_j.value : 0;
+    }
+    return json_pack("{s:o, s:I, s:I}", "gpu_j", measured ? json_finite(joules) : json_null(), "measured",
+                     (json_int_t)measured, "ended", (json_int_t)ended);
+}
+
+static json_t *power_json(const struct live_run *live)
+{
+    double watts = 0;
+    bool known = false;
+    for (size_t i = 0; live->state == LIVE_UNDER_WAY && i < live->slot_count; i++)
+        if (live->slots[i].power_w.valid) {
+            known = true;
+            watts += live->slots[i].power_w.value;
+        }
+    return known ? json_finite(watts) : json_null();
+}
+
+static int64_t last_ended_ns(const struct live_run *live)
+{
+    int64_t last = 0;
+    for (size_t i = 0; i < live->plan.count; i++)
+        if (live->experiments[i].ended_ns > last)
+            last = live->experiments[i].ended_ns;
+    return last;
+}
+
+static json_t *milliseconds(int64_t ns)
+{
+    return ns ? json_integer(ns / NS_PER_MS) : json_null();
+}
+
+static json_t *summary_of(const struct serve_run *run)
+{
+    const struct live_run *live = &run->live;
+    json_t *all = live_run_json(live, UINT64_MAX), *out = json_object();
+    static const char *const keys[] = {"name",    "state", "outcome", "paused", "session", "session_started_ms",
+                                       "live_ms", "counts"};
+    json_object_set_new(out, "run", json_string(run->name));
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        json_object_set(out, keys[i], json_object_get(all, keys[i]));
+    json_object_set_new(out, "energy", energy_json(live));
+    json_object_set_new(out, "power_w", power_json(live));
+    json_object_set_new(out, "slots", json_integer((json_int_t)live->slot_count));
+    json_object_set_new(out, "last_ended_ms", milliseconds(last_ended_ns(live)));
+    json_decref(all);
+    return out;
+}
+
+/* Takes the row; it is a new one only where it says something else. */
+static void set_summary(struct serve_runs *runs, struct serve_run *run, json_t *summary)
+{
+    if (run->summary && json_equal(run->summary, summary)) {
+        json_decref(summary);
+        return;
+    }
+    json_decref(run->summary);
+    run->summary = summary;
+    run->summary_version = ++runs->version;
+}
+
+static void fail_run(struct serve_runs *runs, struct serve_run *run, const struct err *err)
+{
+    channel_end(&run->channel);
+    close_run(run);
+    run->readable = false;
+    AUTO_FREE char *line = utf8_line(err->text);
+    set_summary(
+        runs, run,
+        json_pack("{s:s, s:s, s:o}", "run", run->name, "state", "unreadable", "error", json_text_or_null(line)));
+}
+
+static struct timespec events_changed(const struct serve_run *run)
+{
+    AUTO_FREE char *path = mem_printf("%s/events.jsonl", run->path);
+    struct stat st;
+    return lstat(path, &st) == 0 ? st.st_mtim : (struct timespec){0};
+}
+
+static bool open_run(struct serve_runs *runs, struct serve_run *run, struct err *err)
+{
+    unsigned char bytes[SERVE_NONCE / 2] = {0};
+    run->changed = events_changed(run);
+    run->updated_ns = clock_monotonic_ns();
+    if (!live_run_open(run->path, &run->live, err)) {
+        fail_run(runs, run, err);
+        return false;
+    }
+    run->open = run->readable = true;
+    run->sent_s = 0;
+    if (getrandom(bytes, sizeof bytes, 0) != sizeof bytes)
+        memcpy(bytes, &run->updated_ns, sizeof bytes);
+    for (size_t i = 0; i < sizeof bytes; i++)
+        snprintf(run->nonce + 2 * i, 3, "%02x", bytes[i]);
+    set_summary(runs, run, summary_of(run));
+    return true;
+}
+
+static int64_t now_ms(void)
+{
+    return clock_realtime_ns() / NS_PER_MS;
+}
+
+/* Of the points [[s, value]] those that were not published before, but for two seconds: readings come out of order within one. */
+static json_t *new_points(const json_t *points, double since_s, double *last_s)
+{
+    json_t *out = json_array(), *point;
+    size_t i;
+    json_array_foreach(points, i, point)
+    {
+        double second = json_number_value(json_array_get(point, 0));
+        *last_s = fmax(*last_s, second);
+        if (second > since_s - 2)
+            json_array_append(out, point);
+    }
+    return out;
+}
+
+static void thin_points(json_t *json, double since_s, double *last_s)
+{
+    size_t i;
+    json_t *slot, *points;
+    const char *name;
+    json_array_foreach(json_object_get(json, "slots"), i, slot)
+    {
+        const json_t *all = json_object_get(slot, "points");
+        json_t *metrics = json_object();
+        json_object_foreach(json_object_get(all, "metrics"), name, points)
+            json_object_set_new(metrics, name, new_points(points, since_s, last_s));
+        json_object_set_new(slot, "points",
+                            json_pack("{s:o, s:o}", "power_w",
+                                      new_points(json_object_get(all, "power_w"), since_s, last_s), "metrics",
+                                      metrics));
+    }
+}
+
+static json_t *event_json(const struct serve_run *run, uint64_t since)
+{
+    bool whole = since == 0 || since > run->live.version;
+    json_t *json = live_run_json(&run->live, whole ? 0 : since);
+    json_object_set_new(json, "full", json_boolean(whole));
+    json_object_set_new(json, "now_ms", json_integer((json_int_t)now_ms()));
+    return json;
+}
+
+static void print_event(const struct serve_run *run, json_t *json, struct text *out)
+{
+    text_addf(out, "id: %s-%llu\nevent: run\ndata: ", run->nonce, (unsigned long long)run->live.version);
+    json_print(json, out);
+    text_add(out, "\n\n");
+    json_decref(json);
+}
+
+void serve_run_event(const struct serve_run *run, uint64_t since, struct text *out)
+{
+    print_event(run, event_json(run, since), out);
+}
+
+static void publish(struct serve_run *run, uint64_t since)
+{
+    double last_s = run->sent_s;
+    struct text text = {0};
+    json_t *json = event_json(run, since);
+    thin_points(json, run->sent_s, &last_s);
+    run->sent_s = last_s;
+    print_event(run, json, &text);
+    channel_publish(&run->channel, &text);
+}
+
+/* As it is now, at most half a second old. */
+static bool update_run(struct serve_runs *runs, struct serve_run *run, struct err *err)
+{
+    int64_t now_ns = clock_monotonic_ns();
+    bool changed = false;
+    if (!run->open)
+        return open_run(runs, run, err);
+    if (now_ns - run->updated_ns < FRESH_NS)
+        return true;
+    run->updated_ns = now_ns;
+    uint64_t before = run->live.version;
+    if (!live_run_update(&run->live, &changed, err)) {
+        fail_run(runs, run, err);
+        return false;
+    }
+    if (!changed)
+        return true;
+    set_summary(runs, run, summary_of(run));
+    if (run->channel.count)
+        publish(run, before);
+    return true;
+}
+
+static bool is_kept_open(const struct serve_run *run)
+{
+    return run->channel.count || run->live.state == LIVE_UNDER_WAY || run->live.state == LIVE_ELSEWHERE ||
+           clock_monotonic_ns() - run->wanted_ns < UNWATCHED_NS;
+}
+
+/* Those that were read and went on since, and those that nobody needs. */
+static void look_at_closed(struct serve_runs *runs)
+{
+    size_t open = 0;
+    for (size_t i = 0; i < runs->count; i++) {
+        struct serve_run *run = runs->items[i];
+        if (!run->open && run->summary) {
+            struct timespec changed = events_changed(run);
+            if (changed.tv_sec != run->changed.tv_sec || changed.tv_nsec != run->changed.tv_nsec) {
+                json_decref(run->summary);
+                run->summary = NULL;
+            }
+        }
+        if (run->open && !is_kept_open(run) && (!run->named || ++open > OPEN_MAX))
+            close_run(run);
+    }
+}
+
+bool serve_runs_read_next(struct serve_runs *runs)
+{
+    struct err err = {0};
+    for (size_t i = 0; i < runs->count; i++)
+        if (!runs->items[i]->summary) {
+            open_run(runs, runs->items[i], &err);
+            return true;
+        }
+    return false;
+}
+
+void serve_runs_look(struct serve_runs *runs)
+{
+    int64_t begin_ns = clock_monotonic_ns();
+    if (begin_ns - runs->scanned_ns >= SCAN_NS) {
+        scan(runs);
+        look_at_closed(runs);
+    }
+    while (clock_monotonic_ns() - begin_ns < READ_AT_ONCE_NS && serve_runs_read_next(runs))
+        ;
+    struct err err = {0};
+    for (size_t i = 0; i < runs->count; i++)
+        if (runs->items[i]->open)
+            update_run(runs, runs->items[i], &err);
+}
+
+void serve_runs_tick(struct serve_runs *runs)
+{
+    struct err err = {0};
+    if (runs->channel.count)
+        serve_runs_look(runs);
+    for (size_t i = 0; i < runs->count; i++)
+        if (runs->items[i]->channel.count)
+            update_run(runs, runs->items[i], &err);
+    if (runs->channel.count && (runs->version != runs->published || json_array_size(runs->gone))) {
+        struct text text = {0};
+        serve_runs_event(runs, runs->published, &text);
+        channel_publish(&runs->channel, &text);
+    }
+    runs->published = runs->version;
+    json_array_clear(runs->gone);
+}
+
+static void beat(struct channel *channel)
+{
+    struct text text = {0};
+    text_add(&text, "event: beat\ndata: {}\n\n");
+    channel_publish(channel, &text);
+}
+
+void serve_runs_beat(struct serve_runs *runs)
+{
+    beat(&runs->channel);
+    for (size_t i = 0; i < runs->count; i++)
+        beat(&runs->items[i]->channel);
+}
+
+struct serve_run *serve_runs_get(struct serve_runs *runs, const char *name, struct err *err)
+{
+    if (clock_monotonic_ns() - runs->scanned_ns >= SCAN_NS) {
+        scan(runs);
+        look_at_closed(runs);
+    }
+    for (size_t i = 0; i < runs->count; i++) {
+        struct serve_run *run = runs->items[i];
+        if (strcmp(run->name, name) != 0)
+            continue;
+        run->wanted_ns = clock_monotonic_ns();
+        return update_run(runs, run, err) ? run : NULL;
+    }
+    return NULL;
+}
+
+static json_t *rows_json(const struct serve_runs *runs, uint64_t since)
+{
+    json_t *rows = json_array();
+    for (size_t i = 0; i < runs->count; i++) {
+        const struct serve_run *run = runs->items[i];
+        if (!run->summary && since == 0)
+            json_array_append_new(rows, json_pack("{s:s, s:s}", "run", run->name, "state", "reading"));
+        else if (run->summary && run->summary_version > since)
+            json_array_append(rows, run->summary);
+    }
+    return rows;
+}
+
+json_t *serve_runs_json(struct serve_runs *runs)
+{
+    serve_runs_look(runs);
+    return json_pack("{s:i, s:o, s:I, s:I}", "format", 1, "runs", rows_json(runs, 0), "left_out",
+                     (json_int_t)runs->left_out, "now_ms", (json_int_t)now_ms());
+}
+
+void serve_runs_event(struct serve_runs *runs, uint64_t since, struct text *out)
+{
+    json_t *json = json_pack("{s:b, s:o, s:O, s:I, s:I}", "full", since == 0, "runs", rows_json(runs, since), "gone",
+                             runs->gone, "left_out", (json_int_t)runs->left_out, "now_ms", (json_int_t)now_ms());
+    text_add(out, "event: runs\ndata: ");
+    json_print(json, out);
+    text_add(out, "\n\n");
+    json_decref(json);
+}
+
+size_t serve_runs_live(struct serve_runs *runs, const struct live_run **out, size_t most)
+{
+    size_t count = 0;
+    serve_runs_look(runs);
+    for (size_t i = 0; i < runs->count && count < most; i++) {
+        struct serve_run *run = runs->items[i];
+        if (run->open && (run->named || run->live.state != LIVE_ENDED))
+            out[count++] = &run->live;
+    }
+    return count;
+}
+
+void serve_runs_init(struct serve_runs *runs, const struct serve_options *options)
+{
+    *runs = (struct serve_runs){.gone = json_array(), .version = 1, .published = 1, .scanned_ns = -SCAN_NS};
+    for (size_t i = 0; i < options->count; i++)
+        strv_add_once(&runs->paths, options->paths[i]);
+}
+
+void serve_runs_fini(struct serve_runs *runs)
+{
+    channel_end(&runs->channel);
+    while (runs->count)
+        remove_run(runs, runs->count - 1);
+    free(runs->items);
+    strv_fini(&runs->paths);
+    json_decref(runs->gone);
+}

@@ -1,0 +1,121 @@
+/* serve_private: what the parts of the server share. */
+#ifndef TARE_SERVE_PRIVATE_H
+#define TARE_SERVE_PRIVATE_H
+
+#include "base/text.h"
+#include "results/store/live.h"
+#include "serve/channel.h"
+#include "serve/request.h"
+#include "serve/serve.h"
+
+#include <microhttpd.h>
+#include <sys/stat.h>
+
+/* Where it listens. */
+struct place {
+    int fd;
+    bool loopback, tls;
+    int port;       /* 0: a Unix socket */
+    char *own_host; /* what a Host header may say besides the loopback's names; NULL: nothing */
+    char *socket;   /* the path of a Unix socket that was made, to be removed; NULL: none */
+    ino_t socket_ino;
+    struct strv urls; /* without a token */
+};
+
+/* Opens the socket and names its addresses. False: err says why, and there is nothing to close. (listen.c) */
+bool place_open(const struct serve_options *options, struct place *out, struct err *err);
+void place_close(struct place *place);
+
+enum { SERVE_NONCE = 16 };
+
+/* A run that can be watched. (runs.c) */
+struct serve_run {
+    char *path, *name; /* name: of its addresses; no other run has it */
+    bool named;        /* a person named it; not: it was found in a folder */
+    bool found;        /* in the last look */
+    bool open, readable;
+    struct live_run live;        /* while it is open */
+    char nonce[SERVE_NONCE + 1]; /* of this opening: versions of another one mean nothing */
+    struct channel channel;
+    struct timespec changed;       /* of events.jsonl, when it was last read */
+    int64_t updated_ns, wanted_ns; /* CLOCK_MONOTONIC; when somebody last asked for it */
+    double sent_s;                 /* points up to here were published */
+    json_t *summary;               /* its row of the overview; NULL: it was not read yet */
+    uint64_t summary_version;      /* of the overview's, when the row changed last */
+};
+
+struct serve_runs {
+    struct strv paths;
+    struct serve_run **items;
+    size_t count, capacity, left_out;
+    int64_t scanned_ns;
+    struct channel channel; /* of the overview */
+    uint64_t version, published;
+    json_t *gone; /* names, since the overview was published last */
+};
+
+void serve_runs_init(struct serve_runs *runs, const struct serve_options *options);
+void serve_runs_fini(struct serve_runs *runs);
+
+/* Looks for runs that came or went, at most once in two seconds, and reads some of those that nobody has read yet. */
+void serve_runs_look(struct serve_runs *runs);
+
+/* Whether there are runs that nobody has read yet; reads the next one. */
+bool serve_runs_read_next(struct serve_runs *runs);
+
+/* Reads what is new for those who watch, and publishes it. */
+void serve_runs_tick(struct serve_runs *runs);
+
+/* For all viewers: that the server is there. */
+void serve_runs_beat(struct serve_runs *runs);
+
+/* By its name, open and as it is now; NULL: there is none, or (err not empty) it cannot be read. */
+struct serve_run *serve_runs_get(struct serve_runs *runs, const char *name, struct err *err);
+
+/* {"runs": [...], "left_out": n, "now_ms": ...}; a new reference. */
+json_t *serve_runs_json(struct serve_runs *runs);
+
+/* An event of the stream: all of it, or what is behind the version. */
+void serve_run_event(const struct serve_run *run, uint64_t since, struct text *out);
+void serve_runs_event(struct serve_runs *runs, uint64_t since, struct text *out);
+
+/* The runs under way and those that a person named, for metrics: at most so many. */
+size_t serve_runs_live(struct serve_runs *runs, const struct live_run **out, size_t most);
+
+/* The server. */
+struct serve {
+    struct place place;
+    struct serve_runs runs;
+    struct MHD_Daemon *daemon;
+    bool control;
+    const char *language;
+    char *cert, *key;
+    char token[41]; /* "": none is needed */
+    char script_tag[17], style_tag[17];
+    char cookie[24];
+    struct strv urls;
+    struct err log; /* what libmicrohttpd said last */
+};
+
+/* For libmicrohttpd: answers a request; context: the struct serve. (handle.c) */
+enum MHD_Result serve_handle(void *context, struct MHD_Connection *connection, const char *url, const char *method,
+                             const char *version, const char *upload, size_t *upload_size, void **state);
+
+/* Answers. (reply.c) The body is taken, and empty afterwards. */
+enum { REPLY_TEXT, REPLY_HTML, REPLY_JSON };
+enum MHD_Result reply(struct MHD_Connection *connection, unsigned status, int type, struct text *body);
+enum MHD_Result reply_json(struct MHD_Connection *connection, unsigned status, json_t *json);
+enum MHD_Result reply_error(struct MHD_Connection *connection, unsigned status, const char *text);
+enum MHD_Result reply_metrics(struct serve *serve, struct MHD_Connection *connection);
+enum MHD_Result reply_page(const struct serve *serve, struct MHD_Connection *connection, const struct serve_run *run);
+enum MHD_Result reply_asset(struct MHD_Connection *connection, enum route route);
+enum MHD_Result reply_report(struct MHD_Connection *connection, const struct serve_run *run);
+enum MHD_Result reply_stream(struct MHD_Connection *connection, struct channel *channel, struct text *first);
+
+/* Gives the browser the token as a cookie, and sends it to path. */
+enum MHD_Result reply_cookie(const struct serve *serve, struct MHD_Connection *connection, const char *path);
+
+/* The pages' script and style, as they were built in, and a tag that changes with them. */
+void assets_tag(char script[17], char style[17]);
+
+#endif

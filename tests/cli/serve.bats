@@ -1,0 +1,487 @@
+#!/usr/bin/env bats
+# Runs as live pages over HTTP: who may look and who may not, what is answered, the streams of events, and that it only reads.
+load serve
+load page
+
+# What is in the runs' folders, but for what the runner itself writes.
+files() { find results ! -name live.json ! -name '.writing-*' ! -name 'run.db*' ! -path '*/energy*' ! -name '*.log' ! -name '*.csv' | sort; }
+
+@test "the overview, a run, its JSON and its metrics are answered, and nothing else; the folders stay as they were" {
+    under_way
+    serve results
+    before=$(files)
+    client '
+for path in ("/", "/run/" + RUN, "/assets/page.js", "/assets/page.css", "/api/runs", "/api/run/" + RUN, "/metrics", "/run/%s/experiment/1" % RUN, "/run/%s/log/2" % RUN):
+    assert status(path) == 200, path
+    assert status(path, "HEAD") == 200 and ask(path, "HEAD").body == b"", path
+assert status("/events", "HEAD") == 200 and status("/run/%s/events" % RUN, "HEAD") == 200
+for path in ("/run", "/run/", "/api", "/api/run/", "/api/run/none", "/run/none", "/run/none/events", "/run/%s/run.db" % RUN, "/run/%s/settings.json" % RUN, "/run/%s/experiment/0" % RUN,
+             "/run/%s/experiment/4" % RUN, "/run/%s/experiment/1x" % RUN, "/run/%s/log/99999999999999999999" % RUN, "/favicon.ico", "/" + "a" * 5000):
+    assert status(path) == 404, path
+for method in ("POST", "PUT", "DELETE", "PATCH", "OPTIONS"):
+    assert status("/", method) == 405 and status("/api/runs", method) == 405, method
+runs = ask("/api/runs").json()["runs"]
+assert [run["run"] for run in runs] == [RUN] and runs[0]["state"] == "under_way" and runs[0]["counts"]["experiments"] == 3, runs
+run = ask("/api/run/" + RUN).json()
+assert [row["number"] for row in run["experiments"]] == [1, 2, 3] and run["counts"]["succeeded"] == 1, run
+end = time.monotonic() + 20
+while "the second waits" not in (ask("/run/%s/log/2" % RUN).json()["log_end"] or ""):
+    assert time.monotonic() < end
+    time.sleep(0.2)
+assert ask("/run/%s/experiment/1" % RUN).json()["experiment_id"] == "repo_net_001"
+metrics = ask("/metrics")
+assert metrics.headers["Content-Type"].startswith("application/openmetrics-text") and metrics.body.endswith(b"# EOF\n") and RUN in metrics.text()
+'
+    is "$(files)" "$before"
+}
+
+@test "what is under way is never called clean, and what was not read is null, not 0" {
+    unset TARE_NVML
+    job 'echo "loss 0.5"; timeout 120 sh -c "until [ -e '"$WORK"'/go ]; do sleep 0.1; done"'
+    settings 1
+    start_run
+    wait_until made_up_is_started
+    serve results
+    client '
+row, = ask("/api/run/" + RUN).json()["experiments"]
+assert row["verdict"] != "clean" and row["verdict_text"] in ("no evidence", "evidence recorded", "suspect", "unverified"), row
+assert row["gpu_j"] is None and row["duration_s"] is None, row
+summary, = ask("/api/runs").json()["runs"]
+assert summary["energy"] == {"gpu_j": None, "measured": 0, "ended": 0} and summary["power_w"] is None and summary["counts"]["clean"] == 0, summary
+for slot in ask("/api/run/" + RUN).json()["slots"]:
+    assert slot["power_w"] is None and slot["temperature_c"] is None and slot["memory_bytes"] is None, slot
+'
+}
+
+@test "every answer has the headers that keep a page from more than it should, and names nothing from elsewhere" {
+    under_way
+    serve results
+    client '
+import re
+for path in ("/", "/run/" + RUN, "/api/runs", "/assets/page.js", "/none", "/metrics"):
+    answer = ask(path)
+    policy = answer.headers["Content-Security-Policy"]
+    assert "default-src \u0027none\u0027" in policy and "unsafe" not in policy and "frame-ancestors \u0027none\u0027" in policy, policy
+    assert answer.headers["X-Content-Type-Options"] == "nosniff" and answer.headers["Referrer-Policy"] == "no-referrer"
+    assert "Access-Control-Allow-Origin" not in answer.headers and "Set-Cookie" not in answer.headers
+for path in ("/", "/run/" + RUN):
+    html = ask(path).text()
+    assert not re.search(r"(src|href)=.(https?:)?//", html) and not re.search(r"<script(?![^>]*(src=|application/json))", html), html
+    assets = re.findall(r"(?:src|href)=.(/assets/[^\"]*)", html)
+    assert len(assets) == 2 and all(status(asset) == 200 and "immutable" in ask(asset).headers["Cache-Control"] for asset in assets), assets
+assert ask("/").headers["Cache-Control"] == "no-store"
+'
+}
+
+@test "on loopback a request for another host is refused, so that no page can reach it by rebinding its name" {
+    under_way
+    serve results
+    client '
+port = str(parts.port)
+for host in ("localhost", "localhost:" + port, "127.0.0.1:" + port, "[::1]:1234", "LOCALHOST:9000"):
+    assert status("/api/runs", Host=host) == 200, host
+for host in ("evil.example", "evil.example:" + port, "localhost.evil.example", "127.0.0.1.evil.example", "localhost:80@evil.example", "127.0.0.2", "localhost:x"):
+    for path in ("/", "/api/runs", "/events", "/metrics", "/none"):
+        assert status(path, Host=host) == 403, (host, path)
+raw = socket.create_connection((parts.hostname, parts.port), 10)
+raw.sendall(b"GET /api/runs HTTP/1.0\r\n\r\n")
+assert b" 403 " in raw.recv(100)
+'
+}
+
+@test "a stream begins with everything, goes on with what is new, and takes up where a viewer was" {
+    under_way
+    serve results
+    client '
+stream = Stream("/run/%s/events" % RUN)
+assert stream.status == 200 and stream.headers["Content-Type"] == "text/event-stream"
+first = stream.next()
+assert first[1] == "run" and first[2]["full"] and [row["number"] for row in first[2]["experiments"]] == [1, 2, 3], first
+open("go", "w").close()
+seen = []
+def see(data): # what a session that ends says of all is not asked for here
+    if data["state"] == "under_way" and data["counts"]["succeeded"] < 3:
+        assert not data["full"]
+        seen.extend(row["number"] for row in data["experiments"])
+    return data["counts"]["succeeded"] == 3
+done = stream.until(see, 60)
+assert 2 in seen and 1 not in seen, seen
+if done[2]["state"] != "ended":
+    stream.until(lambda data: data["state"] == "ended", 60)
+stream.close()
+# With the id of what was seen: only what is behind it. With that of another server, or nonsense: everything.
+again = Stream("/run/%s/events?since=%s" % (RUN, first[0])).next()[2]
+assert not again["full"] and {row["number"] for row in again["experiments"]} >= {2, 3}, again
+time.sleep(1)
+last = Stream("/run/%s/events" % RUN).next()
+nothing = Stream("/run/%s/events?since=%s" % (RUN, last[0])).next()[2]
+assert nothing["experiments"] == [] and nothing["events"] == [] and nothing["state"] == "ended", nothing
+for since in ("0123456789abcdef-3", "x", "-1", last[0].split("-")[0] + "-99999", last[0] + "9" * 30, "%00", "%0a"):
+    assert Stream("/run/%s/events?since=%s" % (RUN, since)).next()[2]["full"], since
+assert Stream("/events").next()[2]["runs"][0]["state"] == "ended"
+'
+    end_program
+}
+
+@test "the overview's stream tells of a run that begins, goes on and goes away" {
+    mkdir results
+    serve results
+    scenario 1
+    job 'echo loss 0.5'
+    settings 2
+    cat >watch.py <<'PY'
+from serve_client import *
+import glob, shutil
+stream = Stream("/events")
+assert stream.next()[2]["runs"] == []
+open("watching", "w").close()
+stream.until(lambda data: any(run.get("counts", {}).get("succeeded") == 2 and run["state"] == "ended" for run in data["runs"]), 60)
+name = os.path.basename(glob.glob("results/run_*")[0])
+shutil.rmtree("results/" + name)
+gone = stream.until(lambda data: data["gone"], 30)
+assert gone[2]["gone"] == [name], gone
+assert status("/run/" + name) == 404
+PY
+    PYTHONPATH=$ROOT/tests/cli URL=$URL PYTHONDONTWRITEBYTECODE=1 timeout 120 python3 watch.py >watch.out 2>&1 </dev/null 3>&- &
+    watcher=$!
+    wait_until test -e watching
+    tare_run -q >/dev/null 2>&1
+    wait "$watcher" || { cat watch.out; false; }
+}
+
+@test "fifty viewers get the same text, and cost little; each further stream is refused beyond the limit" {
+    under_way
+    serve results
+    client '
+path = "/run/%s/events" % RUN
+viewers = [Stream(path) for n in range(50)]
+for viewer in viewers:
+    assert viewer.next()[2]["full"]
+pid = int(os.environ["SERVER"])
+got = [viewer.next() for viewer in viewers]
+before, begin = cpu_seconds(pid), time.monotonic()
+got = [[viewer.until(lambda data: True) for n in range(8)] for viewer in viewers]
+took, used = time.monotonic() - begin, cpu_seconds(pid) - before
+told = "%.2f %% of a core" % (100 * used / took)
+print(told)
+assert used / took < 0.05, told # on an idle machine below 1 %
+ids = [{event[0] for event in one} for one in got]
+assert len(set.intersection(*ids)) >= 5, "the viewers saw different things"
+for number in set.intersection(*ids):
+    assert len({json.dumps(event[2]) for one in got for event in one if event[0] == number}) == 1
+more = []
+while len(more) < 300:
+    stream = Stream(path)
+    if stream.status != 200:
+        break
+    more.append(stream)
+assert stream.status == 503 and len(viewers) + len(more) == 256, len(more)
+assert status("/api/runs") == 200
+'
+}
+
+@test "a viewer that takes nothing costs no memory without bound, and the others go on" {
+    made_up 3000
+    serve results
+    client '
+slow = []
+for n in range(20):
+    link = socket.socket()
+    link.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    link.settimeout(10)
+    link.connect((parts.hostname, parts.port))
+    link.sendall(("GET /run/%s/events HTTP/1.1\r\nHost: localhost\r\n\r\n" % RUN).encode())
+    slow.append(link)
+pid = int(os.environ["SERVER"])
+begin = time.monotonic()
+assert status("/api/runs") == 200 and time.monotonic() - begin < 10
+assert Stream("/run/%s/events" % RUN).next()[2]["full"]
+resident = int(next(line for line in open("/proc/%d/status" % pid) if line.startswith("VmRSS")).split()[1]) / 1024
+assert resident < 300, resident
+for link in slow:
+    link.close()
+assert status("/api/runs") == 200
+'
+}
+
+@test "SIGINT and SIGTERM end it at once, with streams open, and the socket's file goes" {
+    under_way
+    for signal in INT TERM; do
+        serve results --socket here.sock
+        rm -f watching
+        URL=$WORK/here.sock RUN=$(basename "$(run_dir)") PYTHONPATH=$ROOT/tests/cli PYTHONDONTWRITEBYTECODE=1 timeout 60 python3 -c '
+from serve_client import *
+streams = [Stream("/events"), Stream("/run/%s/events" % RUN)]
+for stream in streams:
+    stream.next()
+open("watching", "w").close()
+while streams[0].next():
+    pass
+' </dev/null >/dev/null 2>&1 3>&- &
+        watcher=$!
+        wait_until test -e watching
+        begin=$SECONDS code=0
+        kill -"$signal" "$(children_of "$SERVER" "$NAME" | head -n 1)"
+        wait "$SERVER" || code=$?
+        [ $((SECONDS - begin)) -lt 5 ]
+        is "$code" $([ $signal = INT ] && echo 130 || echo 143)
+        [ ! -e here.sock ]
+        wait "$watcher" || true
+    done
+}
+
+@test "a Unix socket is for its owner alone, answers like the rest, and takes the place of one that a killed server left" {
+    under_way
+    serve results --socket here.sock
+    URL=$WORK/here.sock
+    is "$(stat -c %a here.sock)" 600
+    client 'assert status("/api/runs") == 200 and status("/api/runs", Host="evil.example") == 403'
+    run -3 timeout 20 "$TARE" serve results --socket here.sock
+    [[ "$output" == *"somebody listens there"* ]]
+    kill -KILL "$(children_of "$SERVER" "$NAME" | head -n 1)"
+    wait "$SERVER" || true
+    [ -S here.sock ]
+    serve results --socket here.sock
+    URL=$WORK/here.sock
+    client 'assert status("/api/runs") == 200'
+    echo precious >file.sock
+    run -3 timeout 20 "$TARE" serve results --socket file.sock
+    is "$(cat file.sock)" precious
+}
+
+@test "with a token nothing is answered without it; the address gives a cookie that scripts and other sites do not get" {
+    under_way
+    serve results --token
+    [[ "$TOKEN" =~ ^[0-9a-f]{40}$ ]]
+    client '
+paths = ("/", "/run/" + RUN, "/api/runs", "/api/run/" + RUN, "/events", "/metrics", "/assets/page.js", "/run/%s/log/1" % RUN, "/none")
+for path in paths:
+    assert status(path) == 401, path
+    for wrong in ("x", TOKEN[:-1], TOKEN + "0", TOKEN[:-1] + ("0" if TOKEN[-1] != "0" else "1"), "", TOKEN * 100):
+        assert status(path, Authorization="Bearer " + wrong) == 401, wrong
+        assert status(path + "?token=" + wrong) == 401, wrong
+    assert TOKEN not in ask(path).text()
+assert status("/api/runs", **with_token()) == 200
+assert status("/api/runs", Authorization="Basic " + TOKEN) == 401
+first = ask("/run/%s?token=%s" % (RUN, TOKEN))
+cookie = first.headers["Set-Cookie"]
+assert first.status == 200 and "HttpOnly" in cookie and "SameSite=Strict" in cookie and "Secure" not in cookie, cookie
+assert TOKEN not in first.text() and "url=/run/%s\"" % RUN in first.text(), first.text()
+name = cookie.split(";")[0]
+assert status("/api/runs", Cookie=name) == 200 and status("/api/runs", Cookie="other=1; " + name) == 200
+assert status("/api/runs", Cookie=name[:-1]) == 401
+assert "url=/\"" in ask("/api/runs?token=" + TOKEN).text()
+'
+    # Another start has another one.
+    first=$TOKEN
+    serve results --token
+    [ "$first" != "$TOKEN" ]
+    if grep -q "$first" url url.err; then false; fi
+}
+
+@test "beyond loopback there is always a token, and without TLS only with --insecure, which is said" {
+    under_way
+    run -3 timeout 20 "$TARE" serve results --listen 0.0.0.0 --port 0
+    [[ "$output" == *"--insecure"* ]]
+    serve results --listen 0.0.0.0 --insecure
+    grep -q 'warning: without TLS' url.err
+    [ -n "$TOKEN" ]
+    URL=http://127.0.0.1:$(port_of url)/
+    client '
+assert status("/api/runs") == 401 and status("/api/runs", **with_token()) == 200
+assert status("/api/runs", Host="gpu7.example:8273", **with_token()) == 200
+'
+}
+port_of() { head -n 1 "$1" | sed 's/.*:\([0-9]*\)\/.*/\1/'; }
+
+@test "TLS with a certificate of one's own: it is spoken, plain HTTP is not, and the cookie is for TLS alone" {
+    command -v openssl >/dev/null || skip "openssl is missing"
+    under_way
+    openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=localhost -keyout key.pem -out cert.pem 2>/dev/null
+    serve results --listen 0.0.0.0 --tls-cert cert.pem --tls-key key.pem
+    [[ "$URL" == https://* ]]
+    URL=https://127.0.0.1:$(port_of url)/
+    client '
+assert status("/api/runs") == 401 and status("/api/runs", **with_token()) == 200
+assert "Secure" in ask("/?token=" + TOKEN).headers["Set-Cookie"]
+stream = Stream("/run/%s/events" % RUN)
+assert stream.next()[2]["full"] and stream.next()
+raw = socket.create_connection((parts.hostname, parts.port), 10)
+raw.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+assert b"HTTP/1.1 200" not in raw.recv(100)
+import warnings
+warnings.simplefilter("ignore")
+old = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+old.check_hostname, old.verify_mode = False, ssl.CERT_NONE
+old.set_ciphers("ALL:@SECLEVEL=0")
+old.minimum_version = old.maximum_version = ssl.TLSVersion.TLSv1_1
+try:
+    old.wrap_socket(socket.create_connection((parts.hostname, parts.port), 10))
+    raise SystemExit("TLS 1.1 was spoken")
+except OSError:
+    pass
+'
+    echo nonsense >bad.pem
+    run -3 timeout 20 "$TARE" serve results --port 0 --tls-cert bad.pem --tls-key key.pem
+    [[ "$output" == *"certificate and key"* ]]
+    run -3 timeout 20 "$TARE" serve results --port 0 --tls-cert none.pem --tls-key key.pem
+    [[ "$output" == *"none.pem"* ]]
+}
+
+@test "without --control no request changes anything" {
+    under_way
+    serve results
+    client '
+for what in ("pause", "continue", "stop", "skip/2"):
+    path = "/run/%s/ask/%s" % (RUN, what)
+    assert status(path, "POST") == 403 and status(path, "POST", Sec_Fetch_Site="same-origin") == 403, what
+    assert status(path) == 405, what
+assert not os.path.exists("results/%s/control.json" % RUN)
+'
+}
+
+@test "with --control only requests with the token that come from its own page, or bring the token themselves, are taken" {
+    under_way
+    serve results --control
+    [ -n "$TOKEN" ]
+    client '
+path, cookie = "/run/%s/ask/" % RUN, ask("/?token=" + TOKEN).headers["Set-Cookie"].split(";")[0]
+host = "127.0.0.1:%d" % parts.port
+for headers in ({}, {"Sec_Fetch_Site": "cross-site"}, {"Sec_Fetch_Site": "same-site"}, {"Sec_Fetch_Site": "none"}, {"Origin": "http://evil.example"}, {"Origin": "null"},
+                {"Origin": "http://%s.evil.example" % host}, {"Sec_Fetch_Site": "cross-site", "Origin": "http://" + host}):
+    assert status(path + "pause", "POST", Cookie=cookie, **headers) == 403, headers
+assert status(path + "pause", "POST", Sec_Fetch_Site="same-origin") == 401
+assert status(path + "pause", "POST", Authorization="Bearer x") == 401
+assert status(path + "pause", **with_token()) == 405 and status(path + "pause?token=" + TOKEN, "POST") == 401
+assert not os.path.exists("results/%s/control.json" % RUN)
+def wait(holds):
+    end = time.monotonic() + 40
+    while not holds(ask("/api/run/" + RUN, **with_token()).json()):
+        assert time.monotonic() < end
+        time.sleep(0.3)
+assert status(path + "pause", "POST", Cookie=cookie, Origin="http://" + host) == 202
+wait(lambda run: run["paused"])
+assert status(path + "continue", "POST", Cookie=cookie, Sec_Fetch_Site="same-origin") == 202
+wait(lambda run: not run["paused"])
+assert status(path + "skip/3", "POST", **with_token()) == 409
+for wrong in ("skip", "skip/0", "skip/2x", "stop/2", "delete", ""):
+    assert status(path + wrong, "POST", **with_token()) in (404, 405), wrong
+try: # a body is part of no request
+    assert status(path + "stop", "POST", body=b"x" * 100000, **with_token()) != 202
+except OSError:
+    pass
+assert status(path + "skip/2", "POST", **with_token()) == 202
+wait(lambda run: run["experiments"][1]["outcome"] == "interrupted")
+'
+}
+
+@test "no link in the folders is followed, and no path leads out of a run" {
+    under_way
+    touch go
+    end_program
+    mkdir elsewhere
+    echo secret >elsewhere/secret.txt
+    echo secret >elsewhere/training.log
+    cp -r "$(run_dir)" elsewhere/run_copy
+    ln -sf "$WORK/elsewhere/secret.txt" "$(run_dir)/report.html"
+    ln -sf "$WORK/elsewhere/secret.txt" "$(run_dir)/repo_net_001/training.log"
+    rm -rf "$(run_dir)/repo_net_002"
+    ln -s "$WORK/elsewhere" "$(run_dir)/repo_net_002"
+    real=$(basename "$(run_dir)")
+    ln -s "$WORK/elsewhere" results/run_link
+    ln -s "$WORK/elsewhere/run_copy" results/run_linked
+    serve results
+    RUN=$real
+    client '
+assert [run["run"] for run in ask("/api/runs").json()["runs"]] == [RUN]
+for path in ("report.html", "log/1", "log/2", "experiment/1", "experiment/2"):
+    assert b"secret" not in ask("/run/%s/%s" % (RUN, path)).body, path
+assert status("/run/%s/report.html" % RUN) == 404
+for path in ("/run/..", "/run/../elsewhere", "/run/%2e%2e/events", "/run/%2e%2e%2felsewhere", "/run/..%2f..%2fetc%2fpasswd", "/run/{0}/../../elsewhere/secret.txt", "/run/{0}/%2e%2e/secret.txt", "/run/{0}/report.html/../../x",
+             "//etc/passwd", "/run/run_link", "/run/run_linked", "/run/%00", "/run/.", "/run/{0}/log/../1", "/assets/../../etc/passwd", "/run/%ff", "/run/a%0ab"):
+    answer = ask(path.format(RUN))
+    assert answer.status == 404, (path, answer.status)
+    assert b"secret" not in answer.body and b"root:" not in answer.body, path
+'
+}
+
+@test "the report of a run is shown in an origin of its own, since whoever wrote there chose what it does" {
+    under_way
+    touch go
+    end_program
+    serve results
+    client '
+answer = ask("/run/%s/report.html" % RUN)
+policy = answer.headers["Content-Security-Policy"]
+assert answer.status == 200 and policy.startswith("sandbox allow-scripts;") and "allow-same-origin" not in policy and "connect-src" not in policy, policy
+assert answer.body == open("results/%s/report.html" % RUN, "rb").read()
+'
+}
+
+@test "a run that cannot be read is said, by name, and the others are shown" {
+    under_way
+    touch go
+    end_program
+    mkdir results/run_broken results/run_torn
+    echo '{"no": "event"}' >results/run_broken/events.jsonl
+    cp "$WORK"/results/run_2*/events.jsonl results/run_torn/
+    head -c 4000 /dev/urandom >results/run_torn/run.db
+    serve results
+    client '
+runs = {run["run"]: run for run in ask("/api/runs").json()["runs"]}
+assert len(runs) == 3, runs
+assert runs["run_broken"]["state"] == "unreadable" and runs["run_broken"]["error"], runs
+assert runs["run_torn"]["state"] == "unreadable"
+assert [run["state"] for name, run in runs.items() if name.startswith("run_2")] == ["ended"]
+assert status("/run/run_broken") == 500
+'
+}
+
+@test "it goes on when the reader of its output is gone, and not where nobody learns the address" {
+    mkdir results
+    mkfifo said
+    timeout --preserve-status --kill-after 5 60 "$TARE" serve results --port 0 >said 2>/dev/null </dev/null 3>&- &
+    SERVERS=$!
+    head -n 1 said >url
+    URL=$(cat url)
+    TOKEN='' PYTHONPATH=$ROOT/tests/cli URL=$URL PYTHONDONTWRITEBYTECODE=1 timeout 20 python3 -c 'from serve_client import *; assert status("/api/runs") == 200'
+    code=0
+    timeout --preserve-status 20 "$TARE" serve results --port 0 >/dev/full 2>err </dev/null || code=$?
+    is "$code" 3
+}
+
+@test "options that do not go together, and folders that are not there, are mistakes" {
+    mkdir results
+    for words in "--tls-cert a" "--tls-key a" "--socket s --port 1" "--socket s --listen ::1" "--insecure" "--port 70000" "--port -1" "--lang fr"; do
+        # shellcheck disable=SC2086
+        run -2 timeout 20 "$TARE" serve results $words
+    done
+    run -3 timeout 20 "$TARE" serve nowhere --port 0
+    [[ "$output" == *nowhere* ]]
+    run -3 timeout 20 "$TARE" serve results --listen 203.0.113.1 --insecure --port 0
+    [[ "$output" == *"203.0.113.1"* ]]
+    run -3 timeout 20 "$TARE" serve results --socket "$(printf 'x%.0s' {1..200})"
+}
+
+@test "a port that is taken is an error where it was asked for, and else another one is taken" {
+    mkdir results
+    serve results
+    port=$(port_of url)
+    run -3 timeout 20 "$TARE" serve results --port "$port"
+    [[ "$output" == *"port $port"* ]]
+}
+
+@test "on a terminal the address is a QR code as well, where it is for other machines" {
+    command -v qrencode >/dev/null || skip "qrencode is missing"
+    mkdir results
+    TERM=xterm-256color timeout --kill-after 5 60 python3 "$BATS_TEST_DIRNAME/on_pty.py" 100 "$WORK/screen" "$(command -v timeout)" --preserve-status 4 "$TARE" serve results --port 0 --listen 0.0.0.0 --insecure || true
+    tr -d '\r' <screen >plain
+    url=$(grep -o 'http://.*token=[0-9a-f]*' plain | head -n 1)
+    qrencode -8 -t UTF8 -m 2 -l L "$url" >expected
+    [ "$(wc -l <expected)" -gt 10 ]
+    grep '[▄▀█]' plain >drawn
+    is "$(cat drawn)" "$(cat expected)"
+    TERM=xterm-256color timeout --kill-after 5 60 python3 "$BATS_TEST_DIRNAME/on_pty.py" 100 "$WORK/screen" "$(command -v timeout)" --preserve-status 2 "$TARE" serve results --port 0 || true
+    grep -q 'http://127' screen
+    run ! grep -q '▄' screen
+}
