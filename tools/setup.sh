@@ -6,7 +6,7 @@ set -eu
 build='build-essential:cc meson:meson ninja-build:ninja pkg-config:pkg-config libjansson-dev:=jansson libpcre2-dev:=libpcre2-8
 libsqlite3-dev:=sqlite3 libsystemd-dev:=libsystemd libsmartcols-dev:=smartcols libmd-dev:=libmd libyaml-dev:=yaml-0.1 libmicrohttpd-dev:=libmicrohttpd
 libqrencode-dev:=libqrencode npm:npm'
-check="$build libcmocka-dev:=cmocka bats:bats slurm-wlm:slurmctld munge:munged clang:clang python3:python3 python3-numpy:@/usr/lib/python3/dist-packages/numpy python3-scipy:@/usr/lib/python3/dist-packages/scipy python3-pandas:@/usr/lib/python3/dist-packages/pandas python3-statsmodels:@/usr/lib/python3/dist-packages/statsmodels git:git r-base-core:Rscript sqlite3:sqlite3 strace:strace libclang-rt-dev:+fuzzer chromium:chromium"
+check="$build libcmocka-dev:=cmocka bats:bats slurm-wlm:slurmctld munge:munged clang:clang python3:python3 python3-numpy:@/usr/lib/python3/dist-packages/numpy python3-scipy:@/usr/lib/python3/dist-packages/scipy python3-pandas:@/usr/lib/python3/dist-packages/pandas python3-statsmodels:@/usr/lib/python3/dist-packages/statsmodels git:git r-base-core:Rscript sqlite3:sqlite3 strace:strace libclang-rt-dev:+fuzzer chromium:chromium qrencode:qrencode openssl:openssl"
 lint="$check clang-format:clang-format clang-tidy:clang-tidy shellcheck:shellcheck"
 
 case "${1:-build}" in
