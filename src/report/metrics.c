@@ -44,8 +44,8 @@ struct view {
         size_t count;
     } failures[METRICS_CAUSES + 1]; /* the first: "other" */
     size_t failure_count;
-    bool fresh;                         /* the slots' readings are of now */
-    bool hidden[LIVE_SLOTS_MAX];        /* a slot whose number an earlier one has */
+    bool fresh;                  /* the slots' readings are of now */
+    bool hidden[LIVE_SLOTS_MAX]; /* a slot whose number an earlier one has */
 };
 
 struct writer {
@@ -63,6 +63,8 @@ struct metric {
     const char *unit; /* "": none */
     const char *help;
     void (*add)(struct writer *writer, const struct view *view);
+    size_t reading; /* of add_slot_reading: the member of struct live_slot, and what makes its unit of it */
+    double factor;
 };
 
 static void make_label(const char *text, label_text out)
@@ -300,71 +302,46 @@ static void add_slot_pause(struct writer *writer, const struct view *view)
             add_sample(writer, slot->pause_s, "slot", slot_label(slot, number), NULL);
 }
 
-static void add_slot_reading(struct writer *writer, const struct live_slot *slot, struct reading reading, double factor)
+static void add_slot_reading(struct writer *writer, const struct view *view)
 {
     char number[24];
-    if (reading.valid)
-        add_sample(writer, reading.value * factor, "slot", slot_label(slot, number), NULL);
+    for (EACH_SLOT(slot, view)) {
+        const struct reading *reading = (const struct reading *)(const void *)((const char *)slot + writer->metric->reading);
+        if (reading->valid)
+            add_sample(writer, reading->value * writer->metric->factor, "slot", slot_label(slot, number), NULL);
+    }
 }
 
-static void add_slot_power(struct writer *writer, const struct view *view)
-{
-    for (EACH_SLOT(slot, view))
-        add_slot_reading(writer, slot, slot->power_w, 1);
-}
-
-static void add_slot_utilisation(struct writer *writer, const struct view *view)
-{
-    for (EACH_SLOT(slot, view))
-        add_slot_reading(writer, slot, slot->utilisation_percent, 0.01);
-}
-
-static void add_slot_memory(struct writer *writer, const struct view *view)
-{
-    for (EACH_SLOT(slot, view))
-        add_slot_reading(writer, slot, slot->memory_bytes, 1);
-}
-
-static void add_slot_memory_size(struct writer *writer, const struct view *view)
-{
-    for (EACH_SLOT(slot, view))
-        add_slot_reading(writer, slot, slot->memory_total_bytes, 1);
-}
-
-static void add_slot_temperature(struct writer *writer, const struct view *view)
-{
-    for (EACH_SLOT(slot, view))
-        add_slot_reading(writer, slot, slot->temperature_c, 1);
-}
+#define SLOT_READING(member, times) .add = add_slot_reading, .reading = offsetof(struct live_slot, member), .factor = (times)
 
 static const struct metric metrics[] = {
-    {"tare_run", METRIC_INFO, "", "A run: the name in its settings, and how its last session ended, if one did.", add_run},
+    {"tare_run", METRIC_INFO, "", "A run: the name in its settings, and how its last session ended, if one did.", .add = add_run},
     {"tare_run_state", METRIC_GAUGE, "", "1 for the state that the run is in; elsewhere: its host is another, so it may have died.",
-     add_state},
-    {"tare_run_paused", METRIC_GAUGE, "", "1 while no experiment begins because somebody paused the run.", add_paused},
-    {"tare_run_session_start_timestamp_seconds", METRIC_GAUGE, "seconds", "When the run's last session began.", add_session_start},
+     .add = add_state},
+    {"tare_run_paused", METRIC_GAUGE, "", "1 while no experiment begins because somebody paused the run.", .add = add_paused},
+    {"tare_run_session_start_timestamp_seconds", METRIC_GAUGE, "seconds", "When the run's last session began.", .add = add_session_start},
     {"tare_run_update_timestamp_seconds", METRIC_GAUGE, "seconds", "When the runner last wrote its readings; its age is time() minus this.",
-     add_update},
-    {"tare_run_experiments", METRIC_GAUGE, "", "Experiments of the plan by their state or outcome.", add_experiments},
-    {"tare_run_verdicts", METRIC_GAUGE, "", "Experiments that ended, by the verdict on their figures; none: a failure that nothing speaks against.",
-     add_verdicts},
-    {"tare_run_failures", METRIC_GAUGE, "", "Experiments whose result is a failure, by its cause.", add_failures},
-    {"tare_run_attempts", METRIC_COUNTER, "", "Attempts begun, with retries and repetitions.", add_attempts},
-    {"tare_run_measured_attempts", METRIC_COUNTER, "", "Attempts that ended and whose energy was measured.", add_measured},
+     .add = add_update},
+    {"tare_run_experiments", METRIC_GAUGE, "", "Experiments of the plan by their state or outcome.", .add = add_experiments},
+    {"tare_run_verdicts", METRIC_GAUGE, "", "Experiments that ended, by the verdict on their figures; none: no result that could be judged.",
+     .add = add_verdicts},
+    {"tare_run_failures", METRIC_GAUGE, "", "Experiments whose result is a failure, by its cause.", .add = add_failures},
+    {"tare_run_attempts", METRIC_COUNTER, "", "Attempts begun, with retries and repetitions.", .add = add_attempts},
+    {"tare_run_measured_attempts", METRIC_COUNTER, "", "Attempts that ended and whose energy was measured.", .add = add_measured},
     {"tare_run_energy_joules", METRIC_COUNTER, "joules", "Energy of all measured attempts that ended, gross, with retries and repetitions.",
-     add_energy},
-    {"tare_run_unreadable_lines", METRIC_COUNTER, "", "Lines of events.jsonl that are no events, and were left out.", add_unreadable},
-    {"tare_model_experiments", METRIC_GAUGE, "", "Experiments that ended, by model and outcome.", add_model_experiments},
-    {"tare_model_energy_joules", METRIC_COUNTER, "joules", "As tare_run_energy_joules_total, by the model of the foreground.", add_model_energy},
-    {"tare_slot", METRIC_INFO, "", "A GPU slot of a run under way, and its GPUs.", add_slots},
-    {"tare_slot_experiment", METRIC_INFO, "", "The experiment under way in a slot.", add_slot_experiment},
-    {"tare_slot_phase", METRIC_GAUGE, "", "1 for the phase that the slot is in.", add_slot_phase},
-    {"tare_slot_pause_seconds", METRIC_GAUGE, "seconds", "How long the pause that a slot is in takes at most.", add_slot_pause},
-    {"tare_slot_power_watts", METRIC_GAUGE, "watts", "Power of the slot's GPUs.", add_slot_power},
-    {"tare_slot_utilisation_ratio", METRIC_GAUGE, "ratio", "Utilisation of the slot's GPUs, from 0 to 1.", add_slot_utilisation},
-    {"tare_slot_memory_bytes", METRIC_GAUGE, "bytes", "Memory in use on the slot's GPUs.", add_slot_memory},
-    {"tare_slot_memory_size_bytes", METRIC_GAUGE, "bytes", "Memory that the slot's GPUs have.", add_slot_memory_size},
-    {"tare_slot_temperature_celsius", METRIC_GAUGE, "celsius", "Temperature of the slot's GPUs.", add_slot_temperature},
+     .add = add_energy},
+    {"tare_run_unreadable_lines", METRIC_COUNTER, "", "Lines of events.jsonl that are no events, since its reader started.", .add = add_unreadable},
+    {"tare_model_experiments", METRIC_GAUGE, "", "Experiments that ended, by model and outcome.", .add = add_model_experiments},
+    {"tare_model_energy_joules", METRIC_COUNTER, "joules", "As tare_run_energy_joules_total, by the model of the foreground.", .add = add_model_energy},
+    {"tare_slot", METRIC_INFO, "", "A GPU slot of a run under way, and its GPUs.", .add = add_slots},
+    {"tare_slot_experiment", METRIC_INFO, "", "The experiment under way in a slot.", .add = add_slot_experiment},
+    {"tare_slot_phase", METRIC_GAUGE, "", "1 for the phase that the slot is in.", .add = add_slot_phase},
+    {"tare_slot_pause_seconds", METRIC_GAUGE, "seconds", "How long the pause that a slot is in takes at most.", .add = add_slot_pause},
+    {"tare_slot_power_watts", METRIC_GAUGE, "watts", "Power of the slot's GPUs.", SLOT_READING(power_w, 1)},
+    {"tare_slot_utilisation_ratio", METRIC_GAUGE, "ratio", "Utilisation of the slot's GPUs, from 0 to 1.", SLOT_READING(utilisation_percent, 0.01)},
+    {"tare_slot_memory_bytes", METRIC_GAUGE, "bytes", "Memory in use on the slot's GPUs.", SLOT_READING(memory_bytes, 1)},
+    {"tare_slot_memory_size_bytes", METRIC_GAUGE, "bytes", "Memory that the slot's GPUs have.", SLOT_READING(memory_total_bytes, 1)},
+    {"tare_slot_temperature_celsius", METRIC_GAUGE, "celsius", "Temperature of the slot's GPUs.", SLOT_READING(temperature_c, 1)},
 };
 
 static void add_used(struct sums *sums, enum component component, double energy_j, uint64_t attempts)
@@ -376,7 +353,7 @@ static void add_used(struct sums *sums, enum component component, double energy_
 static void add_to_sums(struct sums *sums, const struct live_experiment *experiment)
 {
     const struct result_used *used = &experiment->used;
-    if ((unsigned)experiment->outcome <= OUTCOME_INTERRUPTED)
+    if (experiment->state == STATE_DONE && (unsigned)experiment->outcome <= OUTCOME_INTERRUPTED)
         sums->outcomes[experiment->outcome]++;
     add_used(sums, COMPONENT_GPU, used->gpu_j, used->gpu_attempts);
     add_used(sums, COMPONENT_CPU, used->cpu_j, used->cpu_attempts);
@@ -421,8 +398,8 @@ static void count_experiment(struct view *view, size_t place)
     add_to_sums(&model->sums, experiment);
     add_to_sums(&view->sums, experiment);
     view->attempts += experiment->attempts > 0 ? (uint64_t)experiment->attempts : 0;
-    view->without_verdict += experiment->outcome != OUTCOME_NONE && experiment->verdict == VERDICT_NONE;
-    if (experiment->outcome == OUTCOME_FAILED)
+    view->without_verdict += experiment->state == STATE_DONE && experiment->verdict == VERDICT_NONE;
+    if (experiment->state == STATE_DONE && experiment->outcome == OUTCOME_FAILED)
         count_failure(view, experiment->failure);
 }
 

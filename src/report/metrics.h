@@ -6,6 +6,8 @@
  * a repeated experiment adds to it and takes nothing back. What a repeated experiment changes (how many succeeded, how many are clean) is a
  * gauge.
  *
+ * Whoever serves runs keeps one that has ended in them for some minutes, so that its last values are scraped, too.
+ *
  * A label's value is UTF-8 of at most METRICS_LABEL_BYTES bytes, with U+FFFD for what is no character or steers a terminal. Two runs never
  * have the same label "run": it is the name of the run's folder, or the folder's path where several runs have that name. */
 #ifndef TARE_REPORT_METRICS_H

@@ -33,6 +33,7 @@ print(next(o["value"] for o in json.load(sys.stdin) if o["name"] == "prefix"))')
     [ -s "$PLACE/share/bash-completion/completions/$NAME.bash" ]
     [ -s "$PLACE/share/zsh/site-functions/_$NAME" ]
     [ -s "$PLACE/share/fish/vendor_completions.d/$NAME.fish" ]
+    python3 -m json.tool "$PLACE/share/$NAME/grafana/tare.json" >/dev/null
     run --separate-stderr "$PLACE/bin/$NAME" list
     [ "$status" -eq 0 ]
     [[ "$stderr" == *"share/$NAME/models_config.json (came with the program)"* ]]

@@ -1,4 +1,4 @@
-/* Runs made by hand, for the tests of metrics: nothing of them is freed. */
+/* Runs made by hand, for the tests of metrics. */
 #ifndef TARE_TESTS_METRICS_FIXTURE_H
 #define TARE_TESTS_METRICS_FIXTURE_H
 
@@ -7,6 +7,7 @@
 #include "results/store/live.h"
 
 #include <jansson.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Under way, read just now, all experiments planned: of repository "repo" and in turn of model_0, model_1, … */
@@ -58,6 +59,21 @@ static inline struct live_slot *fixture_slot(struct live_run *run, size_t number
     slot->memory_bytes = (struct reading){1073741824, true};
     slot->memory_total_bytes = (struct reading){85899345920, true};
     return slot;
+}
+
+/* Another text of the run's own. */
+static inline void fixture_put(char **at, const char *text)
+{
+    free(*at);
+    *at = mem_strdup(text);
+}
+
+static inline void fixture_free(struct live_run *run)
+{
+    for (size_t i = 0; i < run->slot_count; i++)
+        json_decref(run->slots[i].gpus);
+    live_run_close(run);
+    free(run);
 }
 
 #endif

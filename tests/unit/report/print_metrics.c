@@ -27,14 +27,14 @@ static struct live_run *hostile(void)
 {
     static const char forged[] = "x\"} 1\ntare_run_paused{run=\"forged\"} 1\n# EOF\n";
     struct live_run *run = fixture_run(forged, 4, 2);
-    run->plan.name = mem_strdup("\xff\xfe\x1b[31m\\\"\n");
-    run->plan.experiments[0].foreground.repo = mem_strdup("\\");
-    run->plan.experiments[0].foreground.model = mem_strdup("\"");
-    run->plan.experiments[1].foreground.model = mem_strdup("\xed\xa0\x80\t{}=,");
-    run->plan.experiments[2].id = mem_strdup("a\r\nb");
+    fixture_put(&run->plan.name, "\xff\xfe\x1b[31m\\\"\n");
+    fixture_put(&run->plan.experiments[0].foreground.repo, "\\");
+    fixture_put(&run->plan.experiments[0].foreground.model, "\"");
+    fixture_put(&run->plan.experiments[1].foreground.model, "\xed\xa0\x80\t{}=,");
+    fixture_put(&run->plan.experiments[2].id, "a\r\nb");
     for (size_t i = 0; i < 3; i++) {
         fixture_end(run, i, OUTCOME_FAILED, 1e300);
-        run->experiments[i].failure = mem_strdup(forged);
+        fixture_put(&run->experiments[i].failure, forged);
     }
     fixture_slot(run, 1, 3)->power_w.value = __builtin_nan("");
     json_array_append_new(run->slots[0].gpus, json_string(forged));
@@ -73,5 +73,11 @@ int main(int argc, char **argv)
         metrics_text((const struct live_run *const *)runs, count, &out);
     fwrite(text_get(&out), 1, out.length, stdout);
     text_fini(&out);
+    if (strcmp(of[1], "run") != 0)
+        fixture_free(runs[0]);
+    for (size_t i = 0; strcmp(of[1], "run") == 0 && i < count; i++) {
+        live_run_close(runs[i]);
+        free(runs[i]);
+    }
     return 0;
 }

@@ -48,23 +48,27 @@ static void a_run_is_told_by_outcome_verdict_and_energy(void **state)
 {
     (void)state;
     struct live_run *run = fixture_run("run_1", 5, 2);
-    run->plan.name = mem_strdup("night");
+    fixture_put(&run->plan.name, "night");
     run->session_started_ns = INT64_C(1700000000500000000);
     fixture_end(run, 0, OUTCOME_SUCCEEDED, 100.25);
     fixture_end(run, 1, OUTCOME_FAILED, 50);
-    run->experiments[1].failure = mem_strdup("out_of_memory");
+    fixture_put(&run->experiments[1].failure, "out_of_memory");
     fixture_end(run, 2, OUTCOME_SUCCEEDED, 10);
     run->experiments[2].verdict = VERDICT_CONTAMINATED;
     run->experiments[3].state = STATE_RUNNING;
     run->experiments[3].attempts = 2;
+    /* It is being repeated: its result is none of those that ended, and what it used stays. */
+    fixture_end(run, 4, OUTCOME_FAILED, 0.5);
+    run->experiments[4].state = STATE_PREPARING;
+    run->experiments[4].outcome = OUTCOME_NONE;
     char *text = text_of(run);
     assert_line(text, "# TYPE tare_run info");
     assert_line(text, "tare_run_info{run=\"run_1\",experiment_name=\"night\",outcome=\"\"} 1.0");
     assert_line(text, "tare_run_state{run=\"run_1\",state=\"under_way\"} 1.0");
     assert_line(text, "tare_run_state{run=\"run_1\",state=\"died\"} 0.0");
     assert_line(text, "tare_run_session_start_timestamp_seconds{run=\"run_1\"} 1700000000.5");
-    assert_line(text, "tare_run_experiments{run=\"run_1\",state=\"planned\"} 1.0");
-    assert_line(text, "tare_run_experiments{run=\"run_1\",state=\"running\"} 1.0");
+    assert_line(text, "tare_run_experiments{run=\"run_1\",state=\"planned\"} 0.0");
+    assert_line(text, "tare_run_experiments{run=\"run_1\",state=\"running\"} 2.0");
     assert_line(text, "tare_run_experiments{run=\"run_1\",state=\"succeeded\"} 2.0");
     assert_line(text, "tare_run_experiments{run=\"run_1\",state=\"failed\"} 1.0");
     assert_line(text, "tare_run_verdicts{run=\"run_1\",verdict=\"clean\"} 1.0");
@@ -72,15 +76,16 @@ static void a_run_is_told_by_outcome_verdict_and_energy(void **state)
     assert_line(text, "tare_run_verdicts{run=\"run_1\",verdict=\"none\"} 1.0");
     assert_line(text, "tare_run_failures{run=\"run_1\",cause=\"out_of_memory\"} 1.0");
     assert_line(text, "# TYPE tare_run_attempts counter");
-    assert_line(text, "tare_run_attempts_total{run=\"run_1\"} 5.0");
+    assert_line(text, "tare_run_attempts_total{run=\"run_1\"} 6.0");
     assert_line(text, "# TYPE tare_run_energy_joules counter");
     assert_line(text, "# UNIT tare_run_energy_joules joules");
-    assert_line(text, "tare_run_energy_joules_total{run=\"run_1\",component=\"gpu\"} 160.25");
-    assert_line(text, "tare_run_measured_attempts_total{run=\"run_1\",component=\"gpu\"} 3.0");
-    assert_line(text, "tare_model_energy_joules_total{run=\"run_1\",repository=\"repo\",model=\"model_0\",component=\"gpu\"} 110.25");
+    assert_line(text, "tare_run_energy_joules_total{run=\"run_1\",component=\"gpu\"} 160.75");
+    assert_line(text, "tare_run_measured_attempts_total{run=\"run_1\",component=\"gpu\"} 4.0");
+    assert_line(text, "tare_model_energy_joules_total{run=\"run_1\",repository=\"repo\",model=\"model_0\",component=\"gpu\"} 110.75");
     assert_line(text, "tare_model_experiments{run=\"run_1\",repository=\"repo\",model=\"model_1\",outcome=\"failed\"} 1.0");
     assert_string_equal(text + strlen(text) - 6, "# EOF\n");
     free(text);
+    fixture_free(run);
 }
 
 static void what_was_not_measured_has_no_sample_and_is_not_zero(void **state)
@@ -96,6 +101,7 @@ static void what_was_not_measured_has_no_sample_and_is_not_zero(void **state)
     assert_null(strstr(text, "tare_run_session_start_timestamp_seconds{"));
     assert_line(text, "tare_run_measured_attempts_total{run=\"run_1\",component=\"gpu\"} 0.0");
     free(text);
+    fixture_free(run);
 }
 
 static void a_slot_has_its_readings_in_base_units(void **state)
@@ -115,6 +121,7 @@ static void a_slot_has_its_readings_in_base_units(void **state)
     assert_line(text, "tare_slot_memory_size_bytes{run=\"run_1\",slot=\"2\"} 85899345920.0");
     assert_line(text, "tare_slot_temperature_celsius{run=\"run_1\",slot=\"2\"} 61.0");
     free(text);
+    fixture_free(run);
 }
 
 static void readings_of_a_run_that_ended_or_fell_silent_are_left_out(void **state)
@@ -136,6 +143,7 @@ static void readings_of_a_run_that_ended_or_fell_silent_are_left_out(void **stat
     assert_null(strstr(text, "tare_slot_power_watts{"));
     assert_line(text, "tare_run_state{run=\"run_1\",state=\"died\"} 1.0");
     free(text);
+    fixture_free(run);
 }
 
 static void models_beyond_the_bound_are_summed_as_other(void **state)
@@ -151,14 +159,15 @@ static void models_beyond_the_bound_are_summed_as_other(void **state)
     assert_line(text, "tare_model_energy_joules_total{run=\"run_1\",repository=\"other\",model=\"other\",component=\"gpu\"} 16600.0");
     assert_line(text, "tare_run_energy_joules_total{run=\"run_1\",component=\"gpu\"} 20000.0");
     free(text);
+    fixture_free(run);
 }
 
 static void a_model_that_is_called_other_makes_no_second_series(void **state)
 {
     (void)state;
     struct live_run *run = fixture_run("run_1", 60, 60);
-    run->plan.experiments[3].foreground.repo = mem_strdup("other");
-    run->plan.experiments[3].foreground.model = mem_strdup("other");
+    fixture_put(&run->plan.experiments[3].foreground.repo, "other");
+    fixture_put(&run->plan.experiments[3].foreground.model, "other");
     for (size_t i = 0; i < 60; i++)
         fixture_end(run, i, OUTCOME_FAILED, 1);
     for (size_t i = 0; i < 40; i++)
@@ -169,13 +178,14 @@ static void a_model_that_is_called_other_makes_no_second_series(void **state)
     assert_int_equal(lines_with(text, "cause=\"other\"}"), 1);
     assert_int_equal(lines_with(text, "tare_run_failures{"), METRICS_CAUSES + 1);
     free(text);
+    fixture_free(run);
 }
 
 static void hostile_names_are_escaped_and_made_utf8(void **state)
 {
     (void)state;
     struct live_run *run = fixture_run("a\"b\\c\nd\xff\xe2\x80\xae", 1, 1);
-    run->plan.name = mem_strdup("x\"} 1\ntare_run_info{run=\"forged");
+    fixture_put(&run->plan.name, "x\"} 1\ntare_run_info{run=\"forged");
     struct live_slot *slot = fixture_slot(run, 1, 1);
     json_array_append_new(slot->gpus, json_integer(7));
     char *text = text_of(run);
@@ -184,6 +194,7 @@ static void hostile_names_are_escaped_and_made_utf8(void **state)
     assert_int_equal(lines_with(text, "\ntare_run_info{"), 1);
     assert_true(utf8_is_valid(text, strlen(text)));
     free(text);
+    fixture_free(run);
 }
 
 static void a_long_name_is_cut_and_what_then_is_equal_is_one_model(void **state)
@@ -194,6 +205,7 @@ static void a_long_name_is_cut_and_what_then_is_equal_is_one_model(void **state)
         char *name = mem_alloc(100002);
         memset(name, 'm', 100000);
         name[100000] = (char)('a' + (char)i);
+        free(run->plan.experiments[i].foreground.model);
         run->plan.experiments[i].foreground.model = name;
         fixture_end(run, i, OUTCOME_SUCCEEDED, 1);
     }
@@ -201,15 +213,16 @@ static void a_long_name_is_cut_and_what_then_is_equal_is_one_model(void **state)
     assert_int_equal(lines_with(text, "tare_model_energy_joules_total{"), 1);
     assert_true(strlen(text) < 20000);
     free(text);
+    fixture_free(run);
 }
 
 static void runs_of_one_name_are_told_apart(void **state)
 {
     (void)state;
     struct live_run *runs[] = {fixture_run("run_1", 1, 1), fixture_run("run_1", 1, 1), fixture_run("run_1", 1, 1), fixture_run("run_2", 1, 1)};
-    runs[0]->dir = mem_strdup("a/run_1");
-    runs[1]->dir = mem_strdup("b\xff/run_1");
-    runs[2]->dir = mem_strdup("b\xfe/run_1");
+    fixture_put(&runs[0]->dir, "a/run_1");
+    fixture_put(&runs[1]->dir, "b\xff/run_1");
+    fixture_put(&runs[2]->dir, "b\xfe/run_1");
     struct text out = {0};
     assert_true(metrics_text((const struct live_run *const *)runs, 4, &out));
     assert_int_equal(lines_with(text_get(&out), "tare_run_paused{"), 4);
@@ -218,6 +231,8 @@ static void runs_of_one_name_are_told_apart(void **state)
     assert_line(text_get(&out), "tare_run_paused{run=\"b\xef\xbf\xbd/run_1\"} 0.0");
     assert_line(text_get(&out), "tare_run_paused{run=\"run_2\"} 0.0");
     text_fini(&out);
+    for (size_t i = 0; i < 4; i++)
+        fixture_free(runs[i]);
 }
 
 static void a_slot_number_that_is_there_twice_is_told_once(void **state)
@@ -232,24 +247,27 @@ static void a_slot_number_that_is_there_twice_is_told_once(void **state)
     assert_line(text, "tare_slot_power_watts{run=\"run_1\",slot=\"1\"} 250.5");
     assert_int_equal(lines_with(text, "tare_slot_experiment_info{"), 1);
     free(text);
+    fixture_free(run);
 }
 
 static void runs_beyond_the_bound_are_left_out_and_that_is_told(void **state)
 {
     (void)state;
-    const struct live_run *runs[METRICS_RUNS + 1];
+    struct live_run *runs[METRICS_RUNS + 1];
     for (size_t i = 0; i <= METRICS_RUNS; i++) {
         char name[32];
         snprintf(name, sizeof name, "run_%zu", i);
         runs[i] = fixture_run(name, 1, 1);
     }
     struct text out = {0};
-    assert_false(metrics_text(runs, METRICS_RUNS + 1, &out));
+    assert_false(metrics_text((const struct live_run *const *)runs, METRICS_RUNS + 1, &out));
     assert_int_equal(lines_with(text_get(&out), "tare_run_paused{"), METRICS_RUNS);
     text_fini(&out);
     assert_true(metrics_text(NULL, 0, &out));
     assert_string_equal(text_get(&out) + out.length - 6, "# EOF\n");
     text_fini(&out);
+    for (size_t i = 0; i <= METRICS_RUNS; i++)
+        fixture_free(runs[i]);
 }
 
 static void a_textfile_has_the_types_of_the_older_format(void **state)
@@ -266,6 +284,7 @@ static void a_textfile_has_the_types_of_the_older_format(void **state)
     assert_null(strstr(text_get(&out), "# EOF"));
     assert_null(strstr(text_get(&out), " info\n"));
     text_fini(&out);
+    fixture_free(run);
 }
 
 int main(void)

@@ -136,6 +136,47 @@ static void a_run_that_ended_says_how(void **state)
     run_remove(&run);
 }
 
+/* With what its GPU used, and what its CPU did where that is known. */
+static void measured_attempt(struct store *store, int64_t number, const char *energy)
+{
+    char data[512];
+    snprintf(data, sizeof data, "{'outcome': 'failed', 'duration_s': 1.0, 'reason': 'exited', 'metrics': {}, 'energy': %s}", energy);
+    add(store, EVENT_ATTEMPT_PREPARED, 1, number, "{'folder': 'demo_net_001'}");
+    add(store, EVENT_ATTEMPT_ENDED, 1, number, data);
+    assert_true(store_flush(store, NULL));
+}
+
+static void what_all_attempts_used_is_the_same_for_who_watched_and_who_came_later(void **state)
+{
+    (void)state;
+    struct run run;
+    struct live_run watched, later;
+    struct store *store = begin(&run);
+    open_run(&run, &watched);
+    add(store, EVENT_EXPERIMENT_STARTED, 1, 0, "{'id': 'demo_net_001'}");
+    measured_attempt(store, 1, "{'gpu': {'joules': 100.5}, 'cpu_package': {'joules': 8}}");
+    assert_true(updated(&watched));
+    assert_true(watched.experiments[0].used.gpu_j == 100.5 && watched.experiments[0].used.cpu_j == 8);
+    measured_attempt(store, 2, "{'gpu': {'joules': 50}, 'cpu_package': {'joules': 90}, 'cpu_package_share': {'attributed_mj': 2000}}");
+    measured_attempt(store, 3, "null");
+    assert_true(updated(&watched));
+    open_run(&run, &later);
+    const struct live_run *both[] = {&watched, &later};
+    for (size_t i = 0; i < 2; i++) {
+        const struct result_used *used = &both[i]->experiments[0].used;
+        assert_true(used->gpu_j == 150.5 && used->cpu_j == 10);
+        assert_int_equal(used->gpu_attempts, 2);
+        assert_int_equal(used->cpu_attempts, 2);
+        assert_int_equal(used->ended, 3);
+        assert_int_equal(both[i]->experiments[0].attempts, 3);
+        assert_false(both[i]->experiments[0].energy.gpu_j.valid); /* of the last one nothing is known */
+    }
+    live_run_close(&watched);
+    live_run_close(&later);
+    fixture_close(store);
+    run_remove(&run);
+}
+
 static void a_run_whose_runner_is_gone_has_died(void **state)
 {
     (void)state;
@@ -268,6 +309,7 @@ int main(void)
         cmocka_unit_test(what_happens_after_a_watcher_came_is_seen_as_it_happens),
         cmocka_unit_test(evidence_from_before_a_watcher_came_is_not_forgotten),
         cmocka_unit_test(a_run_that_ended_says_how),
+        cmocka_unit_test(what_all_attempts_used_is_the_same_for_who_watched_and_who_came_later),
         cmocka_unit_test(a_run_whose_runner_is_gone_has_died),
         cmocka_unit_test(lines_that_are_no_events_are_counted_and_left_out),
         cmocka_unit_test(readings_of_slots_are_those_of_live_json_and_absent_is_not_zero),
