@@ -112,6 +112,19 @@ schema = json.load(open(sys.argv[1])); Draft202012Validator.check_schema(schema)
     follows experiment "$(run_dir)"/repo_net_*/experiment.json
 }
 
+@test "a run that is watched follows its schema, under way and when it has ended" {
+    scenario 1
+    job "echo 'loss 0.5'; until [ -e '$WORK/go' ]; do sleep 0.1; done"
+    settings 2
+    start_run
+    wait_until runs_now
+    says watch timeout 20 "$TARE" watch --once --json "$(run_dir)"
+    touch go
+    end_program
+    says watch timeout 20 "$TARE" watch --once --json "$(run_dir)"
+}
+runs_now() { grep -q '"power_w":[0-9]' "$(run_dir)/live.json"; }
+
 @test "what audit, stats, compare and list print follows their schemas" {
     scenario 1
     job 'sleep 0.3; echo "loss 0.$(($2 % 10))"'
