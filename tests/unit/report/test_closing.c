@@ -22,6 +22,7 @@ static void add_experiment(struct results *results, enum outcome outcome)
     experiment->id = mem_printf("digits_mlp_%03zu", i + 1);
     experiment->foreground.repo = mem_strdup("digits");
     experiment->foreground.model = mem_strdup("mlp");
+    experiment->foreground.rules.metrics = METRICS_ANY; /* as a registry has it where it says nothing */
     experiment->foreground.params = mem_array(2, sizeof(struct plan_param));
     experiment->foreground.param_count = 2;
     experiment->foreground.params[0] =
