@@ -1,5 +1,6 @@
 #include "serve/channel.h"
 
+#include "base/clock.h"
 #include "base/mem.h"
 
 #include <string.h>
@@ -92,6 +93,8 @@ static void forget_first(struct channel *channel)
 
 void channel_publish(struct channel *channel, struct text *text)
 {
+    chunk_drop(channel->whole); /* what begins now is newer */
+    channel->whole = NULL;
     while (channel->next > channel->first && (channel->count == 0 || channel->next - channel->first == CHANNEL_KEPT ||
                                               channel->bytes + text->length > CHANNEL_BYTES))
         forget_first(channel);
@@ -150,13 +153,34 @@ static void free_stream(void *context)
     streams--;
 }
 
-struct MHD_Response *channel_stream(struct channel *channel, struct MHD_Connection *connection, struct text *first)
+bool channel_has_whole(const struct channel *channel, uint64_t version)
+{
+    return channel->whole && channel->whole_version == version &&
+           clock_monotonic_ns() - channel->whole_ns < 2 * NS_PER_S;
+}
+
+static struct chunk *first_chunk(struct channel *channel, struct text *first, uint64_t version)
+{
+    if (version == 0)
+        return chunk_new(first);
+    if (first->length) {
+        chunk_drop(channel->whole);
+        channel->whole = chunk_new(first);
+        channel->whole_version = version;
+        channel->whole_ns = clock_monotonic_ns();
+    }
+    channel->whole->users++;
+    return channel->whole;
+}
+
+struct MHD_Response *channel_stream(struct channel *channel, struct MHD_Connection *connection, struct text *first,
+                                    uint64_t version)
 {
     enum { BLOCK = 16384 };
     struct stream *stream = mem_alloc(sizeof *stream);
     *stream = (struct stream){.connection = connection,
                               .channel = channel,
-                              .chunk = chunk_new(first),
+                              .chunk = first_chunk(channel, first, version),
                               .next = channel->next,
                               .after = channel->streams};
     if (channel->streams)
@@ -180,4 +204,6 @@ void channel_end(struct channel *channel)
     }
     while (channel->next > channel->first)
         forget_first(channel);
+    chunk_drop(channel->whole);
+    channel->whole = NULL;
 }

@@ -49,10 +49,11 @@ static bool may_see(struct call *call)
                                serve->token);
 }
 
-static enum MHD_Result give_events(const struct call *call, struct channel *channel, struct text *first)
+static enum MHD_Result give_events(const struct call *call, struct channel *channel, struct text *first,
+                                   uint64_t version)
 {
     if (strcmp(call->method, MHD_HTTP_METHOD_HEAD) != 0)
-        return reply_stream(call->connection, channel, first);
+        return reply_stream(call->connection, channel, first, version);
     text_clear(first);
     return reply(call->connection, MHD_HTTP_OK, REPLY_TEXT, first);
 }
@@ -86,10 +87,19 @@ static enum MHD_Result ask(const struct call *call, const struct serve_run *run)
                       json_pack("{s:s}", "asked", live_request_name(call->target.ask)));
 }
 
+static enum MHD_Result give_run_events(const struct call *call, struct serve_run *run)
+{
+    struct text text = {0};
+    uint64_t version = run->live.version, since = request_since_parse(argument(call, "since"), run->nonce);
+    bool whole = since == 0 || since > version;
+    if (!whole || !channel_has_whole(&run->channel, version))
+        serve_run_event(run, since, &text);
+    return give_events(call, &run->channel, &text, whole ? version : 0);
+}
+
 static enum MHD_Result give_of_run(const struct call *call)
 {
     struct err err = {0};
-    struct text text = {0};
     struct serve_run *run = serve_runs_get(&call->serve->runs, call->target.run, &err);
     if (!run)
         return refuse(call, *err.text ? MHD_HTTP_INTERNAL_SERVER_ERROR : MHD_HTTP_NOT_FOUND,
@@ -101,8 +111,7 @@ static enum MHD_Result give_of_run(const struct call *call)
         return reply_json(call->connection, MHD_HTTP_OK,
                           live_run_json(&run->live, request_since_parse(argument(call, "since"), run->nonce)));
     case ROUTE_RUN_EVENTS:
-        serve_run_event(run, request_since_parse(argument(call, "since"), run->nonce), &text);
-        return give_events(call, &run->channel, &text);
+        return give_run_events(call, run);
     case ROUTE_REPORT:
         return reply_report(call->connection, run);
     case ROUTE_ASK:
@@ -124,7 +133,7 @@ static enum MHD_Result give(const struct call *call)
     case ROUTE_EVENTS:
         serve_runs_look(&serve->runs);
         serve_runs_event(&serve->runs, 0, &text);
-        return give_events(call, &serve->runs.channel, &text);
+        return give_events(call, &serve->runs.channel, &text, serve->runs.version);
     case ROUTE_RUNS:
         return reply_json(call->connection, MHD_HTTP_OK, serve_runs_json(&serve->runs));
     case ROUTE_METRICS:

@@ -158,9 +158,10 @@ enum MHD_Result reply_report(struct MHD_Connection *connection, const struct ser
     return send_response(connection, MHD_HTTP_OK, response, types[REPLY_HTML], report_policy, "no-store");
 }
 
-enum MHD_Result reply_stream(struct MHD_Connection *connection, struct channel *channel, struct text *first)
+enum MHD_Result reply_stream(struct MHD_Connection *connection, struct channel *channel, struct text *first,
+                             uint64_t version)
 {
-    struct MHD_Response *response = channel_stream(channel, connection, first);
+    struct MHD_Response *response = channel_stream(channel, connection, first, version);
     if (response)
         MHD_add_response_header(response, "X-Accel-Buffering", "no"); /* nginx before it keeps nothing back */
     return send_response(connection, MHD_HTTP_OK, response, "text/event-stream", page_policy, "no-store");

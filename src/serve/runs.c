@@ -84,6 +84,7 @@ static void scan_folder(struct serve_runs *runs, const char *path)
 
 static void close_run(struct serve_run *run)
 {
+    channel_end(&run->channel);
     if (run->open)
         live_run_close(&run->live);
     run->open = false;
@@ -94,7 +95,6 @@ static void remove_run(struct serve_runs *runs, size_t at)
     struct serve_run *run = runs->items[at];
     json_array_append_new(runs->gone, json_string(run->name));
     runs->version++;
-    channel_end(&run->channel);
     close_run(run);
     json_decref(run->summary);
     free(run->path);
@@ -197,7 +197,6 @@ static void set_summary(struct serve_runs *runs, struct serve_run *run, json_t *
 
 static void fail_run(struct serve_runs *runs, struct serve_run *run, const struct err *err)
 {
-    channel_end(&run->channel);
     close_run(run);
     run->readable = false;
     AUTO_FREE char *line = utf8_line(err->text);

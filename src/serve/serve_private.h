@@ -110,7 +110,8 @@ enum MHD_Result reply_metrics(struct serve *serve, struct MHD_Connection *connec
 enum MHD_Result reply_page(const struct serve *serve, struct MHD_Connection *connection, const struct serve_run *run);
 enum MHD_Result reply_asset(struct MHD_Connection *connection, enum route route);
 enum MHD_Result reply_report(struct MHD_Connection *connection, const struct serve_run *run);
-enum MHD_Result reply_stream(struct MHD_Connection *connection, struct channel *channel, struct text *first);
+enum MHD_Result reply_stream(struct MHD_Connection *connection, struct channel *channel, struct text *first,
+                             uint64_t version);
 
 /* Gives the browser the token as a cookie, and sends it to path. */
 enum MHD_Result reply_cookie(const struct serve *serve, struct MHD_Connection *connection, const char *path);
