@@ -39,6 +39,7 @@ struct serve_run {
     struct channel channel;
     struct timespec changed;       /* of events.jsonl, when it was last read */
     int64_t updated_ns, wanted_ns; /* CLOCK_MONOTONIC; when somebody last asked for it */
+    int64_t under_way_ns;          /* CLOCK_MONOTONIC: when it was last seen under way; 0: never */
     double sent_s;                 /* points up to here were published */
     json_t *summary;               /* its row of the overview; NULL: it was not read yet */
     uint64_t summary_version;      /* of the overview's, when the row changed last */

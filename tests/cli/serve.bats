@@ -35,6 +35,20 @@ assert metrics.headers["Content-Type"].startswith("application/openmetrics-text"
     is "$(files)" "$before"
 }
 
+@test "the metrics of a run that has just ended are there to be scraped once more" {
+    under_way
+    serve results
+    client 'assert "tare_run_state{run=\"%s\",state=\"under_way\"} 1" % RUN in ask("/metrics").text()'
+    touch go
+    end_program
+    client '
+time.sleep(1)
+text = ask("/metrics").text()
+assert "tare_run_state{run=\"%s\",state=\"ended\"} 1" % RUN in text, text
+assert "outcome=\"succeeded\"} 3" in text, text
+'
+}
+
 @test "what is under way is never called clean, and what was not read is null, not 0" {
     unset TARE_NVML
     job 'echo "loss 0.5"; timeout 120 sh -c "until [ -e '"$WORK"'/go ]; do sleep 0.1; done"'
