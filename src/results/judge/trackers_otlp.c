@@ -137,7 +137,8 @@ static json_t *add_span(struct trace *trace, const char *what, const char *paren
 }
 
 /* Of an attempt that began from_ms: its parts, by their marks. */
-static void add_epochs(struct trace *trace, const json_t *epochs, const char *attempt, double from_ms)
+/* to_ms: no span ends behind its parent, though the last mark may have been read when the command had ended. */
+static void add_epochs(struct trace *trace, const json_t *epochs, const char *attempt, double from_ms, double to_ms)
 {
     for (size_t i = 0; i < json_array_size(epochs); i++) {
         const json_t *epoch = json_array_get(epochs, i);
@@ -150,7 +151,7 @@ static void add_epochs(struct trace *trace, const json_t *epochs, const char *at
         AUTO_FREE char *name =
             strcmp(part, "epoch") == 0 && label ? mem_printf("%s %s", mark, label) : mem_strdup(part);
         json_t *attributes =
-            add_span(trace, what, attempt, name, from_ms + 1000 * start_s, from_ms + 1000 * end_s, NULL, NULL);
+            add_span(trace, what, attempt, name, fmin(from_ms + 1000 * start_s, to_ms), fmin(from_ms + 1000 * end_s, to_ms), NULL, NULL);
         if (!attributes)
             continue;
         add_text(attributes, "tare.mark.name", mark);
@@ -198,7 +199,7 @@ static void add_attempt(struct trace *trace, const json_t *own, const json_t *sp
     if (!ended)
         add_value(attributes, "tare.incomplete", "boolValue", json_true());
     if (json_get_int(own, "result_attempt", &counts) && counts == number)
-        add_epochs(trace, json_get(own, "epochs"), what, from_ms);
+        add_epochs(trace, json_get(own, "epochs"), what, from_ms, ended ? to_ms : INFINITY);
 }
 
 static void add_facts(json_t *attributes, const json_t *experiment, const json_t *own, const char *id)
