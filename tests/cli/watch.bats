@@ -28,9 +28,27 @@ watch() {
     local size=$1
     shift
     rm -f rc modes
-    printf '%s\n' "cd '$WORK'" "trap : INT HUP" "timeout --foreground -k 5 120 $PREFIX '$TARE' watch $*; echo \$? >rc.new; stty -a >modes; mv rc.new rc; exec sleep 120" >watch.sh
+    cat >watch.py <<'END'
+import os, signal, subprocess, sys, time
+for number in (signal.SIGINT, signal.SIGHUP):
+    signal.signal(number, lambda *_: None)  # a handler: the program has the default
+program = subprocess.Popen(sys.argv[1:])
+try:
+    code = program.wait(timeout=120)
+except subprocess.TimeoutExpired:
+    program.kill()
+    code = program.wait()
+with open("modes", "w") as modes:
+    subprocess.run(["stty", "-a"], stdout=modes)
+with open("rc.new", "w") as rc:
+    print(code if code >= 0 else 128 - code, file=rc)
+os.rename("rc.new", "rc")
+time.sleep(120)
+END
+    printf 'set -g exit-empty off\n' >tmux.conf
     tmux kill-session -t watch 2>/dev/null || true
-    tmux -f /dev/null new-session -d -s watch -x "${size%x*}" -y "${size#*x}" "exec sh watch.sh" 3>&-
+    # shellcheck disable=SC2086 # a list of words
+    tmux -f tmux.conf new-session -d -s watch -x "${size%x*}" -y "${size#*x}" -c "$WORK" /usr/bin/python3 watch.py $PREFIX "$TARE" watch "$@" 3>&-
 }
 PREFIX=
 
@@ -38,7 +56,7 @@ screen() { tmux capture-pane -t watch -p; }
 on_screen() { screen >screen.now && grep -qE -- "$1" screen.now; }
 shows() { wait_until on_screen "$1" || { cat screen.now; return 1; }; }
 key() { tmux send-keys -t watch "$@"; }
-watch_pid() { pgrep -P "$(pgrep -P "$(tmux display -t watch -p '#{pane_pid}')" -x timeout)"; }
+watch_pid() { pgrep -P "$(tmux display -t watch -p '#{pane_pid}')"; }
 ended() { [ -e rc ]; }
 
 # A bar as tqdm writes it, for printf.

@@ -1,0 +1,180 @@
+#!/usr/bin/env python3
+"""What watching costs a training: its step time beside `tare serve` with viewers and a scrape each second, in pairs of blocks, against the
+same training without them. usage: serve_cost.py TARE FOLDER [--seconds 120] [--viewers 50] [--block 5] [--cpu]
+Prints a line of JSON: the ratio of the blocks' median step times (1: it costs nothing), its 95 % interval over the pairs, and what the
+viewers saw. Ends with 1 where the interval's upper end is above 1.002, or where the viewers saw too little to have cost anything."""
+import argparse
+import bisect
+import json
+import math
+import os
+import random
+import socket
+import statistics
+import struct
+import subprocess
+import sys
+import threading
+import time
+import urllib.request
+
+TRAIN = '''
+import argparse, struct, sys, time
+parser = argparse.ArgumentParser()
+parser.add_argument("--seed", type=int, default=1)
+parser.parse_args()
+end = time.monotonic() + %(seconds)g
+out = open(%(steps)r, "wb")
+if %(cpu)r:
+    def step():
+        return sum(i * i for i in range(20000))
+else:
+    import torch
+    a = torch.randn(4096, 4096, device="cuda")
+    def step():
+        global a
+        for _ in range(4):
+            a = torch.tanh(a @ a)
+        torch.cuda.synchronize()
+for _ in range(20):
+    step()
+said = 0.0
+while (now := time.monotonic()) < end:
+    step()
+    out.write(struct.pack("d", time.monotonic()))
+    if now - said > 1:
+        said = now
+        print(f"loss: {1 / (1 + now %% 10):.4f}", flush=True)
+out.close()
+print("loss: 0.1")
+'''
+
+
+class Viewer(threading.Thread):
+    """Reads the stream of a run until it is stopped."""
+
+    def __init__(self, port, run):
+        super().__init__(daemon=True)
+        self.port, self.run_name, self.bytes, self.stopped = port, run, 0, False
+
+    def run(self):
+        with socket.create_connection(("127.0.0.1", self.port), timeout=5) as connection:
+            connection.sendall(f"GET /run/{self.run_name}/events HTTP/1.1\r\nHost: 127.0.0.1:{self.port}\r\n\r\n".encode())
+            connection.settimeout(0.5)
+            while not self.stopped:
+                try:
+                    data = connection.recv(1 << 16)
+                except socket.timeout:
+                    continue
+                if not data:
+                    return
+                self.bytes += len(data)
+
+
+class Scraper(threading.Thread):
+    def __init__(self, port):
+        super().__init__(daemon=True)
+        self.port, self.count, self.stopped = port, 0, False
+
+    def run(self):
+        while not self.stopped:
+            with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/metrics", timeout=5) as answer:
+                self.count += b"tare_run_state" in answer.read()
+            time.sleep(1)
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def watched_block(tare, results, run, viewers, seconds):
+    """Serves, is watched, and gives when that was and what was seen of it."""
+    port = free_port()
+    server = subprocess.Popen([tare, "serve", results, "--port", str(port)], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                              stderr=subprocess.DEVNULL)
+    try:
+        deadline = time.monotonic() + 10
+        while True:
+            try:
+                urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=2).close()
+                break
+            except OSError:
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(0.1)
+        threads = [Viewer(port, run) for _ in range(viewers)] + [Scraper(port)]
+        for thread in threads:
+            thread.start()
+        time.sleep(1)
+        begin = time.monotonic()
+        time.sleep(seconds)
+        end = time.monotonic()
+        for thread in threads:
+            thread.stopped = True
+        for thread in threads:
+            thread.join(timeout=10)
+        return begin, end, min(thread.bytes for thread in threads[:-1]), threads[-1].count
+    finally:
+        server.terminate()
+        server.wait(timeout=10)
+
+
+def median_step(times, begin, end):
+    inside = times[bisect.bisect_left(times, begin):bisect.bisect_right(times, end)]
+    steps = [b - a for a, b in zip(inside, inside[1:])]
+    return statistics.median(steps) if len(steps) > 20 else math.nan
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("tare")
+    parser.add_argument("folder")
+    parser.add_argument("--seconds", type=float, default=120)
+    parser.add_argument("--viewers", type=int, default=50)
+    parser.add_argument("--block", type=float, default=5)
+    parser.add_argument("--cpu", action="store_true")
+    arguments = parser.parse_args()
+    os.makedirs(arguments.folder)
+    os.chdir(arguments.folder)
+    steps = os.path.abspath("steps")
+    with open("train.py", "w", encoding="utf-8") as file:
+        file.write(TRAIN % {"seconds": arguments.seconds, "steps": steps, "cpu": arguments.cpu})
+    training = subprocess.Popen([arguments.tare, "run", "train.py", "--seed", "1", "-o", "results"], stdin=subprocess.DEVNULL,
+                                stdout=open("said", "w", encoding="utf-8"), stderr=subprocess.STDOUT)
+    while not (os.path.exists(steps) and os.path.getsize(steps)):
+        assert training.poll() is None, open("said", encoding="utf-8").read()
+        time.sleep(0.2)
+    time.sleep(2)
+    run, = os.listdir("results")
+    end = time.monotonic() + arguments.seconds - 6
+    pairs, least, scrapes = [], math.inf, 0
+    while time.monotonic() + 2 * arguments.block + 4 < end:
+        quiet = watched = None
+        for kind in random.sample(("quiet", "watched"), 2):
+            if kind == "quiet":
+                begin = time.monotonic()
+                time.sleep(arguments.block)
+                quiet = begin, time.monotonic()
+            else:
+                *watched, bytes_seen, scraped = watched_block(arguments.tare, "results", run, arguments.viewers, arguments.block)
+                least, scrapes = min(least, bytes_seen), scrapes + scraped
+        pairs.append((quiet, watched))
+    training.wait(timeout=arguments.seconds + 120)
+    data = open(steps, "rb").read()
+    times = [value for value, in struct.iter_unpack("d", data[:len(data) // 8 * 8])]
+    ratios = [median_step(times, *watched) / median_step(times, *quiet) for quiet, watched in pairs]
+    ratios = [ratio for ratio in ratios if math.isfinite(ratio)]
+    if len(ratios) < 3:
+        sys.exit(f"only {len(ratios)} pairs of blocks have enough steps: --seconds must be longer")
+    from scipy import stats  # the quantile of t alone
+    mean, spread = statistics.mean(ratios), statistics.stdev(ratios) / math.sqrt(len(ratios))
+    half = float(stats.t.ppf(0.975, len(ratios) - 1)) * spread
+    print(json.dumps({"ratio": mean, "low": mean - half, "high": mean + half, "pairs": len(ratios), "steps": len(times), "viewers": arguments.viewers,
+                      "least_bytes_of_a_viewer": least, "scrapes": scrapes}))
+    saw_enough = least > 500 and scrapes >= len(pairs) * (arguments.block - 1)
+    sys.exit(0 if mean + half < 1.002 and saw_enough else 1)
+
+
+main()
