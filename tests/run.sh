@@ -40,10 +40,10 @@ passed=0 failed=0 skipped=0
 failures=() flaky=()
 # What takes longest begins first, so that nothing long is left alone at the end.
 longest="feasibility name report journal guard parallel guardian machine hostile_data meter report_study job_memory slurm output bench measure rounds"
-longest+=" crash_points survivors lanes submit run resume study stats verdict compare_strata"
+longest+=" crash_points survivors lanes submit run resume study stats verdict compare_strata schemas serve serve_page docs_run watch notify metrics"
 # Under sanitizers: what reads what others wrote, and each command's way through the program once.
 sanitized="cli/run cli/exec cli/stats cli/audit cli/export cli/formats cli/output cli/list cli/mistakes cli/digits cli/energy cli/oom
-cli/memory cli/gpu_memory cli/marks cli/meter cli/repeat cli/compare cli/verdict cli/submit attack/hostile_data attack/received
+cli/memory cli/gpu_memory cli/marks cli/meter cli/repeat cli/compare cli/verdict cli/submit cli/serve cli/notify cli/otlp attack/hostile_data attack/received
 attack/records fault/resume"
 
 # A shared folder of real data lies beside the project; tests that need it skip when it is missing.
