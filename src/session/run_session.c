@@ -1,4 +1,4 @@
-#include "session/run_session.h"
+#include "session/run_session_private.h"
 
 #include "base/clock.h"
 #include "base/fs.h"
@@ -6,28 +6,21 @@
 #include "slurm/tasks.h"
 #include "session/command.h"
 #include "session/commits.h"
-#include "session/run_resources.h"
 #include "session/gpu_hold.h"
+#include "session/run_resources.h"
 #include "session/gpus.h"
-#include "session/live_file.h"
 #include "session/message.h"
 #include "session/meters.h"
 #include "session/notify.h"
 #include "session/metrics_file.h"
 #include "session/preload.h"
 #include "session/registration.h"
-#include "session/report_page.h"
 #include "session/run_folder.h"
 #include "machine/contain/guardian.h"
-#include "report/closing.h"
-#include "run/again.h"
 #include "run/run.h"
 #include "machine/state/census.h"
 #include "results/store/store.h"
 #include "tare_build.h"
-#include "report/live/estimate.h"
-#include "report/live/progress.h"
-#include "report/live/width.h"
 
 #include <signal.h>
 #include <stdlib.h>
@@ -35,24 +28,6 @@
 #include <unistd.h>
 
 enum { SETTINGS_MAX = 64 << 20 };
-
-struct session {
-    const struct session_options *options;
-    struct containment containment;
-    struct guardian *guardian; /* NULL: there is none */
-    struct state *state;       /* NULL: there is none */
-    struct gpu_hold *gpus;     /* NULL: none is held */
-    struct pool pool;
-    struct meters meters;
-    struct strv environment; /* what jobs inherit */
-    struct store *store;
-    struct run_budget budget; /* of this session; its source is borrowed */
-    struct again again; /* what is repeated; empty: this session repeats nothing */
-    int dir;
-    char *dir_path;
-    bool detached; /* the terminal is gone */
-    struct notifier *notifier; /* NULL: nobody is told */
-};
 
 static bool open_new(struct session *session, struct err *err)
 {
@@ -95,95 +70,6 @@ static bool open_earlier(struct session *session, struct err *err)
     return err_wrap(err, "%s", session->dir_path);
 }
 
-static bool is_terminal(int fd)
-{
-    const char *term = getenv("TERM");
-    return isatty(fd) && term && strcmp(term, "dumb") != 0;
-}
-
-static struct progress *make_progress(const struct session *session)
-{
-    struct progress_options options = {
-        .style = PROGRESS_PLAIN,
-        .fd = STDOUT_FILENO,
-        .colour = message_colour(STDOUT_FILENO),
-        .ascii = !width_is_utf8(),
-        .verbose = session->options->verbose,
-        .plan = store_plan(session->store),
-    };
-    if (session->options->json)
-        options.style = PROGRESS_JSON;
-    else if (session->options->quiet)
-        options.style = PROGRESS_QUIET;
-    else if (is_terminal(STDOUT_FILENO))
-        options.style = PROGRESS_LIVE;
-    return progress_new(&options);
-}
-
-/* What was interrupted is run again. */
-static bool has_ended(const struct store_experiment *experiment)
-{
-    return !experiment->again && experiment->state == STATE_DONE &&
-           (experiment->outcome == OUTCOME_SUCCEEDED || experiment->outcome == OUTCOME_FAILED);
-}
-
-static bool is_left(const struct session *session, size_t number)
-{
-    if (session->options->rerun)
-        return session->again.items[number - 1];
-    return !has_ended(store_experiment(session->store, number));
-}
-
-/* Tells the progress what earlier sessions did; gives how many experiments are left. */
-static size_t skip_done(const struct session *session, struct progress *progress)
-{
-    const struct plan *plan = store_plan(session->store);
-    size_t left = 0;
-    for (size_t number = 1; number <= plan->count; number++) {
-        if (is_left(session, number))
-            left++;
-        else
-            progress_skip(progress, number);
-    }
-    return left;
-}
-
-static void say_start(const struct session *session, size_t left)
-{
-    const struct plan *plan = store_plan(session->store);
-    char pauses[32];
-    if (session->options->quiet || session->options->json)
-        return;
-    AUTO_TEXT struct text text = {0};
-    text_addf(&text, "%zu experiment%s", plan->count, plan->count == 1 ? "" : "s");
-    if (session->options->rerun) {
-        AUTO_FREE char *why = again_why(&session->again);
-        text_addf(&text, ", %zu to repeat (%s); results in %s\n", left, why, session->dir_path);
-    } else if (session->options->resume_dir) {
-        text_addf(&text, ", %zu left; results in %s\n", left, session->dir_path);
-    } else {
-        double pauses_s = estimate_pauses(plan, NULL);
-        clock_format_duration(pauses_s, pauses);
-        bool adaptive = plan->guard.cooldown.mode == COOLDOWN_ADAPTIVE && pauses_s > 0;
-        text_addf(&text, "%s, pauses %s%s; results in %s\n", session->options->watch ? " at most" : "",
-                  adaptive ? "until the GPUs are idle and cool" : pauses, adaptive ? "" : " in all", session->dir_path);
-    }
-    AUTO_FREE char *lanes = pool_text(&session->pool);
-    if (lanes)
-        text_addf(&text, "%s\n", lanes);
-    message_print(&text);
-    if (*session->pool.cpu_sets.why.text)
-        cli_note("the slots share all CPUs: %s", session->pool.cpu_sets.why.text);
-}
-
-/* Once a session, and only where something is missing. */
-static void say_meters(const struct session *session)
-{
-    AUTO_FREE char *missing = energy_meters_missing_text(&session->meters.options);
-    if (missing && !session->options->quiet && !session->options->json)
-        cli_note("%s", missing);
-}
-
 /* Some training of it says so of its GPU memory. */
 static bool plan_says_of_gpu_memory(const struct plan *plan, enum setting_switch said)
 {
@@ -210,71 +96,19 @@ static bool find_preload(const struct strv *environment, const struct plan *plan
     return *out || err_wrap(err, "the settings ask for GPU memory to be followed or limited");
 }
 
-struct listeners {
-    struct progress *progress;
-    struct live_file *live;
-    const struct run_listener *watch; /* or NULL */
-    struct notifier *notifier;        /* or NULL */
-};
-
-static void tell_event(void *context, const struct event *event)
-{
-    const struct listeners *listeners = context;
-    progress_event(listeners->progress, event);
-    live_file_event(listeners->live, event);
-    if (listeners->watch)
-        listeners->watch->event(listeners->watch->context, event);
-    notifier_event(listeners->notifier, event);
-}
-
-static bool tell_tick(void *context)
-{
-    const struct listeners *listeners = context;
-    live_file_tick(listeners->live);
-    return progress_tick(listeners->progress);
-}
-
-static bool has_enough(const struct run_listener *watch)
-{
-    return watch && watch->enough(watch->context);
-}
-
-static bool ask_enough(void *context)
-{
-    const struct listeners *listeners = context;
-    return has_enough(listeners->watch);
-}
-
-static struct live_file *make_live_file(const struct session *session)
-{
-    const struct pool *pool = &session->pool;
-    const struct energy_meters_options *meters = &session->meters.options;
-    size_t count = pool->lane_count ? pool->lane_count : 1;
-    struct live_file *file = live_file_new(session->dir, store_plan(session->store), count);
-    for (size_t i = 0; i < count; i++) {
-        size_t first = pool->lane_count ? pool->lanes[i].gpu_first : 0;
-        size_t gpus = pool->lane_count ? pool->lanes[i].gpu_count : meters->gpu_count;
-        for (size_t gpu = first; gpu < first + gpus && gpu < meters->gpu_count; gpu++)
-            live_file_add_gpu(file, i + 1, meters->gpus[gpu].label);
-    }
-    return file;
-}
-
 static bool run_it(struct session *session, struct run_summary *summary, struct err *err)
 {
     AUTO_FREE char *preload = NULL;
     if (!find_preload(&session->environment, store_plan(session->store), &preload, err))
         return false;
-    struct progress *progress = make_progress(session);
-    struct listeners listeners = {.progress = progress, .watch = session->options->watch, .notifier = session->notifier};
-    size_t left = skip_done(session, progress);
-    say_start(session, left);
+    struct listeners listeners;
+    listeners_begin(session, &listeners);
     meters_find(&session->environment, store_plan(session->store), session->options->host, &session->meters);
     if (!preload && session->meters.options.gpu_count > 0 &&
         plan_says_of_gpu_memory(store_plan(session->store), SWITCH_UNSAID))
         preload = preload_library(&(struct err){0}); /* without it the driver's samples stand */
-    say_meters(session);
-    listeners.live = make_live_file(session);
+    session_say_meters(session);
+    listeners_begin_live(session, &listeners);
     governing_settle(session->options->governing, store_plan(session->store));
     /* The GPUs of a machine that is played have no device files. */
     AUTO_FREE char *dev = mem_printf("%s/dev", gpus_root());
@@ -295,7 +129,7 @@ static bool run_it(struct session *session, struct run_summary *summary, struct 
         .lane_count = session->pool.lane_count,
         .governor = &session->options->governing->of_run,
         .gpu_locks = gpu_hold_of_run(session->gpus),
-        .listener = {tell_event, tell_tick, &listeners, ask_enough},
+        .listener = listeners_of_run(&listeners),
         .preload = preload,
         .resumed = session->options->resume_dir != NULL,
         .again = session->options->rerun ? &session->again : NULL,
@@ -307,43 +141,8 @@ static bool run_it(struct session *session, struct run_summary *summary, struct 
               run_plan(&request, summary, err);
     if (!session->options->part)
         governing_end(session->options->governing);
-    live_file_free(listeners.live);
-    session->detached = progress_detached(progress);
-    int failed = progress_free(progress);
-    if (failed)
-        message_output_failed(failed);
+    listeners_end(session, &listeners);
     return ok;
-}
-
-static void print_closing(const struct session *session, const struct results *results, const char *last_hash)
-{
-    struct closing_options options = {
-        .program = TARE_NAME,
-        .run_dir = session->dir_path,
-        .last_hash = last_hash,
-        .width = isatty(STDOUT_FILENO) ? width_of_terminal(STDOUT_FILENO) : 0,
-        .colour = message_colour(STDOUT_FILENO),
-    };
-    AUTO_TEXT struct text text = {0};
-    if (!session->options->quiet)
-        text_add_char(&text, '\n');
-    closing_text(results, &options, &text);
-    message_print(&text);
-}
-
-/* The page is for people: where it cannot be written, the results stand all the same. */
-static void write_page(const struct session *session)
-{
-    struct err err = {0};
-    json_t *run = results_json_from_store(session->store, &err);
-    struct report_options options = {.dir = &session->dir, .language = report_page_language()};
-    bool written = run && report_page_write(run, session->dir_path, &options, &err);
-    json_decref(run);
-    if (!written)
-        cli_warning("there is no report.html: %s", err.text);
-    else if (!session->options->json && !session->options->quiet && !session->options->leaves_closing &&
-             !session->detached)
-        message_printf("report: %s/report.html\n", session->dir_path);
 }
 
 static int exit_code(const struct run_summary *summary, const struct results *results, bool enough)
@@ -381,14 +180,14 @@ static int run_and_close(struct session *session)
     /* With a full disk the results can still be read, and a person wants to see them. */
     bool read = results_from_store(session->store, &results, &later);
     if (read && !session->options->json && !session->options->leaves_closing && !session->detached)
-        print_closing(session, &results, finished ? hash : NULL);
+        session_print_closing(session, &results, finished ? hash : NULL);
     if (read)
-        write_page(session);
+        session_write_page(session);
     notifier_end(session->notifier, read ? &results : NULL, code == CLI_OK ? NULL : err.text);
     if (!read && code == CLI_OK)
         code = broken(session, &later);
     if (code == CLI_OK)
-        code = exit_code(&summary, &results, has_enough(session->options->watch));
+        code = exit_code(&summary, &results, session_has_enough(session));
     results_fini(&results);
     return code;
 }
