@@ -159,7 +159,7 @@ unit() {
     if [ $status -ne 0 ]; then
         cat "$logs/unit"
         # As with the files below: once more, alone, and that counts.
-        names=$(sed -nE 's/^ *[0-9]+\/[0-9]+ ([a-z0-9_]+) +(FAIL|TIMEOUT|ERROR) .*/\1/p' "$logs/unit" | sort -u)
+        names=$(sed -nE 's/^ *[0-9]+\/[0-9]+ (.* \/ )?([a-z0-9_]+) +(FAIL|TIMEOUT|ERROR) .*/\2/p' "$logs/unit" | sort -u)
         if [ -n "$names" ]; then
             echo "$name: once more, alone: ${names//$'\n'/ }"
             # shellcheck disable=SC2086
