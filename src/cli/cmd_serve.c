@@ -76,6 +76,8 @@ static bool name_folders(const struct cli_call *call, struct strv *out, struct e
             return err_sys(err, "%s", out->items[i]);
         if (!S_ISDIR(st.st_mode))
             return err_set(err, "%s is no folder", out->items[i]);
+        if (access(out->items[i], R_OK | X_OK) != 0)
+            return err_sys(err, "%s", out->items[i]);
     }
     return true;
 }
@@ -143,7 +145,7 @@ static const char *const description[] = {
     NULL};
 
 static const char *const exits[] = {"2",   "a mistake on the command line",
-                                    "3",   "a folder is not there, it cannot listen, or the certificate is not good",
+                                    "3",   "a folder is not there or cannot be read, it cannot listen, or the certificate is not good",
                                     "130", "ended by Ctrl-C (143: by TERM)",
                                     NULL};
 

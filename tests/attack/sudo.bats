@@ -192,7 +192,9 @@ works_as_caller() {
             refused init roots/secret.py
             refused init roots/closed/train.py
             ;;
-        list | submit | oom | memory) refused "$command" roots/secret.json ;;
+        list | submit | oom | memory | notify) refused "$command" roots/secret.json ;;
+        watch) refused watch --once roots/closed ;;
+        serve) refused serve --port 0 roots/closed ;;
         feasibility)
             refused feasibility roots/secret.json
             refused feasibility --plan roots/secret.json --gpu-memory 8GiB

@@ -75,7 +75,7 @@ END
 }
 
 # block LANGUAGE: the document's example in it.
-block() { sed -n "/^\`\`\`$1\$/,/^\`\`\`\$/p" "$ROOT/docs/reference/judging.md" | sed '1d;$d'; }
+block() { sed -n "/^\`\`\`$1\$/,/^\`\`\`\$/p" "$ROOT/docs/howto/pandas-r-mlflow.md" | sed '1d;$d'; }
 
 @test "the document's lines for pandas read it: numeric columns are numeric, and the means are those of the rows" {
     /usr/bin/python3 -c 'import pandas' 2>/dev/null || skip "python3-pandas is missing"
@@ -106,7 +106,9 @@ END
     {
         block r
         echo 'stopifnot(is.numeric(wide$metric_accuracy), is.numeric(wide$hyperparam_batch_size), is.numeric(wide$gpu_energy_j), nrow(wide) == 5)'
-        echo 'stopifnot(means$hyperparam_batch_size == c(16, 32), means$metric_accuracy == c(90.5, 91.5), means$gpu_energy_j == c(6000, 4800))'
+        echo 'stopifnot(means$hyperparam_batch_size == c(16, 32), means$metric_accuracy == c(90.5, 91.5), means$duration_s == c(60, 60))'
+        echo 'energies <- aggregate(gpu_energy_j ~ hyperparam_batch_size, good, mean)'
+        echo 'stopifnot(energies$gpu_energy_j == c(6300, 4800))'
     } >snippet.R
     grep -q read.csv snippet.R
     Rscript snippet.R
