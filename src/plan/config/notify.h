@@ -1,5 +1,5 @@
 /* notify: who is told of a run, and how: the keys "notify", "notify_wait" and "otlp", below "tare" in settings and at the top of
- * the user's configuration, $XDG_CONFIG_HOME/tare/config.json. No secret stands there: a settings file is kept with the results. */
+ * the user's configuration, $XDG_CONFIG_HOME/tare/config.json. No secret is in them: a settings file is kept with the results. */
 #ifndef TARE_PLAN_CONFIG_NOTIFY_H
 #define TARE_PLAN_CONFIG_NOTIFY_H
 
