@@ -448,7 +448,7 @@ assert pause["mode"] == "adaptive" and pause["settled"] and pause["planned_s"] =
 
 @test "each attempt has its own proof, before a retry too" {
     scenario 1
-    job "$(job_holds 800); sleep 1; [ \"\$TARE_ATTEMPT\" = 2 ]"
+    job "$(job_holds 800); sleep 3; [ \"\$TARE_ATTEMPT\" = 2 ]"
     settings 1
     sed -i 's/"max_retries": 0/"max_retries": 1/' settings.json
     tare_run >out
