@@ -20,8 +20,10 @@ PATCHES = {
         ("loss.data[0]", "loss.item()"),
         ("prec1[0], input.size(0)", "prec1.item(), input.size(0)"),
     ],
-    # Weights are kept every tenth epoch only, and the end asks for them: with fewer than ten there are none.
-    "train.py": [("epoch%10 == 9", "(epoch%10 == 9 or epoch == num_epochs - 1)")],
+    # Weights are kept every tenth epoch only, and the end asks for them: with fewer than ten there are none. With one epoch the learning
+    # rate would fall after 0 epochs, which is a division by zero.
+    "train.py": [("epoch%10 == 9", "(epoch%10 == 9 or epoch == num_epochs - 1)"),
+                 ("step_size=opt.total_epoch*2//3", "step_size=max(opt.total_epoch*2//3, 1)")],
     # The configuration is written by train.py itself; newer PyYAML wants to be told that.
     "test.py": [("yaml.load(stream)", "yaml.safe_load(stream)")],
     # numpy 2 has no in1d.

@@ -3,7 +3,10 @@ Six models run alone once; then all 15 pairs are tried on a GPU that has so many
 stands in FOLDER: what is there is not done again, and a study that was broken off (Ctrl-C, --seconds) is gone on
 with. Prints Markdown tables. Ends with 1 when a pair that was predicted to fit did not, or more than one did fit
 that was predicted not to, with 3 when something is left to do. FEASIBILITY_TRAIN: another trainer,
-FEASIBILITY_BALLAST: another way to take the rest, FEASIBILITY_OPTIONS: more options for the program."""
+FEASIBILITY_BALLAST: another way to take the rest, FEASIBILITY_OPTIONS: more options for the program.
+
+With --settings and --registry the pairs are those of the settings (the study's: examples/study/README.md says how to get its repositories
+into FOLDER/repos), and no outcome is asked for."""
 import argparse
 import ctypes
 import glob
@@ -16,6 +19,12 @@ import tarfile
 import time
 
 GIB = 1 << 30
+TARE_SETTINGS = {
+    "timing": {"between_runs": 0, "between_configurations": 0, "stop_grace": 5},
+    # Both begin together: what takes longer alone is in front, so both train at the same time.
+    "parallel": {"wait": 0, "hold": 0.5, "limit": 1, "restart_delay": 0},
+    # What takes the rest of the GPU is always there.
+    "preflight": {"policy": "go-on", "baseline": 0, "memory": "1 TiB", "temperature_band": 100}}
 MODELS = ["mobilenet", "resnet18", "resnet50", "densenet121", "bert", "vit"]
 OVER, LEFT = 1, 3
 here = os.path.dirname(os.path.abspath(__file__))
@@ -60,6 +69,12 @@ def write(path, text):
 
 
 def prepare():
+    if options.settings:
+        settings = json.load(open(options.settings))
+        settings["tare"] = {**settings.get("tare", {}), **TARE_SETTINGS}
+        write("settings.json", json.dumps(settings))
+        write("registry.json", open(options.registry).read())
+        return
     os.makedirs("repo", exist_ok=True)
     train = os.environ.get("FEASIBILITY_TRAIN", f"{sys.executable} {here}/feasibility_train.py")
     write("repo/train.sh", f'#!/bin/sh\nexec {train} "$@"\n')
@@ -71,11 +86,7 @@ def prepare():
     settings = {
         "mode": "default", "max_retries": 0, "seed": 7, "timeout": 90,
         "experiments": [{"repo": "zoo", "model": name, "mode": "default"} for name in MODELS],
-        "tare": {"timing": {"between_runs": 0, "between_configurations": 0, "stop_grace": 5},
-                 # Both begin together: what takes longer alone is in front, so both train at the same time.
-                 "parallel": {"wait": 0, "hold": 0.5, "limit": 1, "restart_delay": 0},
-                 # What takes the rest of the GPU is always there.
-                 "preflight": {"policy": "go-on", "baseline": 0, "memory": "1 TiB", "temperature_band": 100}}}
+        "tare": TARE_SETTINGS}
     write("settings.json", json.dumps(settings))
 
 
@@ -125,10 +136,10 @@ def row(cells):
 def alone():
     folder, study = study_of("alone")
     if not study:
-        if "FEASIBILITY_TRAIN" not in os.environ:
+        if "FEASIBILITY_TRAIN" not in os.environ and not options.settings:
             # Read from the disk before anything is timed.
             subprocess.run([sys.executable, "-c", "import torch, torchvision, transformers"], check=True)
-        fresh = ["settings.json", "-c", "registry.json", "-o", "alone", "--all-pairs"]
+        fresh = ["settings.json", "-c", "registry.json", "-o", "alone", *all_pairs]
         what = ["--resume", folder] if folder else fresh
         tare(*what, "--predict-only", "-q")
         folder, study = study_of("alone")
@@ -138,7 +149,7 @@ def alone():
         if not model["succeeded"]:
             sys.exit(f"{model['name']} failed alone: {model['error']}")
         row([model["name"], mib(model["peak_bytes"]), mib(model["steady_bytes"]), str(model["startup_s"]),
-             mib(model["context_bytes"]), mib(model["margin_bytes"]), model["memory_source"],
+             mib(model["context_bytes"]), mib(model["margin_bytes"]), model["memory_source"] or "not seen",
              f"{model['seconds']:.1f}", f"{model['joules'] or 0:.0f}"])
     return folder
 
@@ -151,7 +162,7 @@ def pairs(gib, measured):
             if folder:
                 tare("--resume", folder, "-q")
             else:
-                tare("settings.json", "-c", "registry.json", "-o", f"limit_{gib:g}", "--all-pairs", "-q",
+                tare("settings.json", "-c", "registry.json", "-o", f"limit_{gib:g}", *all_pairs, "-q",
                      "--alone", measured, "--gpu-memory", str(left))
         finally:
             process.stdin.close()
@@ -169,7 +180,9 @@ def table(study):
     for pair in study["pairs"]:
         told, real = pair["predicted"], pair["real"]
         if not told or not real:
-            sys.exit(f"nothing is known of {pair}")
+            row([pair["foreground"], pair["background"], *[""] * 3, "not known" if not told else "fits" if told["fits"] else "does not", "",
+                 pair["outcome"], mib(real and real["peak_bytes"]), ""])
+            continue
         failure = "out of memory" if real["out_of_memory"] else f"failed: {real['cause']}"
         failed = pair["outcome"] == "failed"
         outcome = failure if failed else pair["outcome"]
@@ -178,8 +191,8 @@ def table(study):
         row([pair["foreground"], pair["background"], mib(told["aligned_bytes"]), mib(told["safe_bytes"]),
              mib(told["margin_bytes"]), "fits" if told["fits"] else "does not", told["class"], outcome,
              mib(real["peak_bytes"]), f"{times(real['foreground_slowdown'])} / {times(real['background_slowdown'])}"])
-    fit = sum(pair["predicted"]["fits"] for pair in study["pairs"])
-    print(f"\nOf {fit} pairs predicted to fit {wrong_fits} did not; of {len(study['pairs']) - fit} predicted not to fit "
+    told = [pair["predicted"]["fits"] for pair in study["pairs"] if pair["predicted"]]
+    print(f"\nOf {sum(told)} pairs predicted to fit {wrong_fits} did not; of {len(told) - sum(told)} predicted not to fit "
           f"{wrong_misses} did.", flush=True)
     return wrong_fits == 0 and wrong_misses <= 1
 
@@ -201,6 +214,8 @@ if sys.argv[1:2] == ["--ballast"]:
 parser = argparse.ArgumentParser()
 parser.add_argument("tare")
 parser.add_argument("folder", help="goes on in what is there")
+parser.add_argument("--settings", help="pairs of trainings, instead of all pairs of six models")
+parser.add_argument("--registry", help="goes with --settings")
 parser.add_argument("--stage", choices=["alone", "pairs", "all"], default="all",
                     help="pairs: alone must have been done")
 parser.add_argument("--limit", type=float, action="append", default=[], metavar="GIB", help="more than once for more")
@@ -209,6 +224,9 @@ parser.add_argument("--archive", metavar="FILE", help="the folder's content, rea
 options = parser.parse_args()
 program, archive = os.path.abspath(options.tare), options.archive and os.path.abspath(options.archive)
 deadline = time.monotonic() + options.seconds
+if options.settings:
+    options.settings, options.registry = os.path.abspath(options.settings), os.path.abspath(options.registry)
+all_pairs = [] if options.settings else ["--all-pairs"]
 os.makedirs(options.folder, exist_ok=True)
 os.chdir(options.folder)
 if archive and os.path.exists(archive) and not os.listdir("."):
