@@ -122,7 +122,7 @@ def play(gpu, number, period_ms, duty, seconds, pulses):
 def train(seconds):
     random.seed(7)
     gpu, pulses, waves = Gpu(), [], []
-    stop = multiprocessing.Event()
+    stop = multiprocessing.get_context("spawn").Event()
     reader = multiprocessing.get_context("spawn").Process(target=read_counter, args=(stop, "counter.json"))
     reader.start()
     time.sleep(STEADY_S)
