@@ -126,6 +126,21 @@ void guard_users_know(struct lane_guard *guard)
         }
 }
 
+/* The drivers' lists are trusted in that only where they named a process of the job's by a number that /proc knows: in a container they may be
+ * empty, or of another pid namespace. */
+bool guard_only_open(const struct lane *lane, int32_t pid)
+{
+    const struct lane_guard *guard = guard_of(lane);
+    bool proven = false, named = false;
+    for (size_t i = 0; guard && i < guard->person_count; i++) {
+        proven |= guard->people[i].owner == GUARD_OURS;
+        named |= guard->people[i].pid == pid;
+    }
+    for (size_t i = 0; proven && i < guard->count; i++)
+        proven = guard->devices[i].listed && guard->devices[i].left_out == 0;
+    return proven && !named;
+}
+
 static bool any_tagged(const struct lane_guard *guard)
 {
     for (size_t d = 0; d < guard->count; d++)

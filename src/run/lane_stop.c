@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "run/aftermath.h"
+#include "run/lane_guard.h"
 #include "run/phases.h"
 #include "tare_build.h"
 
@@ -56,6 +57,12 @@ static bool is_of_another_lane(void *context, pid_t pid)
     return false;
 }
 
+/* Who has a GPU open and can be told from what the job left: another lane's, or one that only reads sensors (a monitor). */
+static bool is_explained(void *context, pid_t pid)
+{
+    return is_of_another_lane(context, pid) || guard_only_open(context, pid);
+}
+
 /* What is none of the job's, as far as can be told: never ended, only named. */
 static void record_aftermath(struct lane *lane)
 {
@@ -69,7 +76,7 @@ static void record_aftermath(struct lane *lane)
     if (lane_background_was_born(lane))
         job.start_time = lane->background.first_start_time;
     char *holders = aftermath_gpu_holders(request->roots, &job, request->change_user ? request->uid : geteuid(),
-                                          is_of_another_lane, lane);
+                                          is_explained, lane);
     if (holders)
         lane_evidence(lane, "gpu_held", holders);
     /* A clock that is set meanwhile only makes it see less, or more, of this user's. */

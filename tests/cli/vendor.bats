@@ -168,6 +168,28 @@ END
     grep -F '"gpu_held"' evidence | grep -qF "$HOLDER sleep ($WORK/machine/dev/played0)"
 }
 
+@test "a monitor that has the device file open and no work on the GPU is not held against an experiment" {
+    played 1
+    job "touch began; until [ -e go ]; do sleep 0.05; done; echo loss 0.5"
+    settings 1
+    put
+    start_run
+    wait_until test -e repo/began
+    sleep 600 3<machine/dev/played0 >/dev/null 2>&1 &
+    HOLDER=$!
+    local job=
+    for folder in /proc/[0-9]*; do
+        [ "$(readlink "$folder/cwd")" != "$WORK/repo" ] || job=${job:-${folder#/proc/}}
+    done
+    put user "$job" user_bytes 1073741824
+    sleep 3.5
+    touch repo/go
+    end_program
+    events evidence 1 >evidence
+    cat evidence
+    [ "$(grep -cE '"(gpu_held|foreign_process)"' evidence)" -eq 0 ]
+}
+
 @test "memory limits and calibrate, which need CUDA, are refused on its GPUs with the reason" {
     played 1
     run --separate-stderr "$TARE" exec --gpu-memory-limit 1GiB -- true
