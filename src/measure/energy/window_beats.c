@@ -13,7 +13,7 @@ static const double low_part = 0.25, high_part = 0.75;
 static const double undone_share = 0.02;
 /* Nevertheless the levels last: over two samples power changes by less than so much of what chance would give, or it hardly ever goes
  * from one to the other. */
-static const double lasting_share = 0.5, rare_share = 0.05;
+static const double lasting_share = 0.35, rare_share = 0.05;
 /* Two levels so near each other, as a share of the higher, are a part of a larger change. */
 static const double near_share = 0.3;
 /* The longest stay on a level by the shortest: of a load that repeats slowly all are as long. The second counts where the
