@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "measure/energy/window_beats.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -362,6 +363,18 @@ static double edge_bound(const struct window_index *index, const struct index_mo
     return hypot(step_j, hypot(mean_j, hidden_j));
 }
 
+/* What is drawn where the sensor does not look may be any power that it shows around the window. Assumed only where the
+ * samples look as if the load were in step with the sensor. */
+static double in_step_j(const struct window_index *index, const struct index_moment *from,
+                        const struct index_moment *to, double share)
+{
+    struct beats beats = beats_find(&index->shape, from->t, to->t);
+    if (!beats.suspected)
+        return 0;
+    double length_s = to->t - from->t, mean_w = (to->sum.energy_j - from->sum.energy_j) / length_s;
+    return share * length_s * fmax(beats.power_max_w - mean_w, mean_w - beats.power_min_w);
+}
+
 /* What the sensor did not look at. A change may have come anywhere in the unseen part of its period, and with a load in
  * step with the sensor always at the same place: such errors add up. */
 static double unlooked_j(const struct window_index *index, const struct index_moment *from,
@@ -384,7 +397,7 @@ static double unlooked_j(const struct window_index *index, const struct index_mo
         double around_w = (last.energy_j - first.energy_j) / (length_s + 2 * reach_s);
         beat_j = fabs(around_w * length_s - (to->sum.energy_j - from->sum.energy_j));
     }
-    return hypot(moved_j, beat_j);
+    return hypot(hypot(moved_j, beat_j), in_step_j(index, from, to, share));
 }
 
 /* A counter that adds up the samples errs with them: by what power did within each period; each sample may count for

@@ -221,3 +221,14 @@ struct shape_range shape_extremes(const struct shape *shape, double from, double
     widen(&range, &end);
     return range;
 }
+
+void shape_samples(const struct shape *shape, double from, double to, size_t *first, size_t *end)
+{
+    *first = *end = 0;
+    if (shape->count == 0 || sample_time(shape, 0) > to)
+        return;
+    *first = find(shape, from);
+    *end = find(shape, to) + 1;
+    if (sample_time(shape, *first) < from)
+        ++*first;
+}

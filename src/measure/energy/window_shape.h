@@ -55,4 +55,7 @@ struct shape_sum shape_at(const struct shape *shape, double t, size_t *hint);
  * the window without a sample. */
 struct shape_range shape_extremes(const struct shape *shape, double from, double to);
 
+/* Those in [from,to] are at[first] to at[end - 1]. */
+void shape_samples(const struct shape *shape, double from, double to, size_t *first, size_t *end);
+
 #endif

@@ -151,6 +151,44 @@ static void a_kilowatt_hour_is_3_6_megajoules(void **state)
     assert_false(window_kwh((struct reading){5, false}).valid);
 }
 
+/* Levels of 200 and 300 W for 3 s each, seen every 50 ms; with flutter the samples beside each change go back for once. */
+static double half_width_of_levels(bool flutter, int64_t start_ms)
+{
+    struct window_sensor sensor = {.counter_source = "counter",
+                                   .power_source = "trace",
+                                   .update_period_ns = 50 * NS_PER_MS,
+                                   .power_limit_w = 1000,
+                                   .gap_ns = 150 * NS_PER_MS,
+                                   .bounded = true,
+                                   .averaging = WINDOW_BOXCAR,
+                                   .averaging_ns = 20 * NS_PER_MS,
+                                   .unseen_share = 0.6};
+    struct series series = {0};
+    for (int64_t i = 0; i < 600; i++) {
+        bool high = i / 60 % 2 == 1, back = flutter && (i % 60 == 1 || i % 60 == 58);
+        series_add_power(&series, (struct power_sample){at_ms(50 * i), high != back ? 300 : 200});
+    }
+    struct window_index *index = window_index_new(&series, &sensor);
+    struct window_energy energy;
+    window_index_energy(index, at_ms(start_ms), at_ms(start_ms + 1000), &energy);
+    assert_true(energy.half_width_j.valid);
+    window_index_free(index);
+    series_fini(&series);
+    return energy.half_width_j.value;
+}
+
+/* A slow load does not leave a level for one sample; one in step with the sensor does, and then the 60 % that are not seen
+ * may be at the other level. */
+static void a_load_in_step_with_the_sensor_is_less_certain(void **state)
+{
+    (void)state;
+    for (int64_t start_ms = 10000; start_ms <= 13000; start_ms += 3000) {
+        double slow_j = half_width_of_levels(false, start_ms), in_step_j = half_width_of_levels(true, start_ms);
+        assert_true(slow_j < 10);
+        assert_true(in_step_j > 0.6 * 100 && in_step_j < 0.6 * 100 + 20);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -159,6 +197,7 @@ int main(void)
         cmocka_unit_test(marks_out_of_order_or_outside_make_empty_pieces),
         cmocka_unit_test(pieces_of_an_absent_attempt_are_absent),
         cmocka_unit_test(epochs_add_up_to_the_attempt_exactly),
+        cmocka_unit_test(a_load_in_step_with_the_sensor_is_less_certain),
         cmocka_unit_test(a_kilowatt_hour_is_3_6_megajoules),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
