@@ -232,10 +232,7 @@ json_t *governor_change_to_json(const struct governor_change *change)
         snprintf(key, sizeof key, "%u", change->policies[i].number);
         json_object_set_new(former, key, json_string(change->policies[i].former));
     }
-    json_t *json = json_object();
-    json_object_set_new(json, "wanted", json_string(change->wanted));
-    json_object_set_new(json, "former", former);
-    return json;
+    return json_pack("{s:s, s:o}", "wanted", change->wanted, "former", former);
 }
 
 static bool policy_from_json(const char *key, const json_t *value, struct governor_policy *out)

@@ -5,6 +5,7 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -125,8 +126,13 @@ static int code_of(int result)
     }
 }
 
-static bool fail_as(struct err *err, int code, const char *text)
+static __attribute__((format(printf, 3, 4))) bool fail_as(struct err *err, int code, const char *format, ...)
 {
+    char text[300];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
     err_set(err, "%s", text);
     if (err)
         err->code = code;
@@ -135,26 +141,26 @@ static bool fail_as(struct err *err, int code, const char *text)
 
 bool nvml_fail(const struct nvml *api, int result, const char *function, struct err *err)
 {
-    char text[GPU_TEXT_SIZE] = "", line[300];
+    char text[GPU_TEXT_SIZE] = "";
     const char *told = api->error_string ? api->error_string(result) : NULL;
     if (told)
         nvml_text(text, told, strnlen(told, GPU_TEXT_SIZE));
-    snprintf(line, sizeof line, "%s: %s (NVML error %d)", function, text[0] ? text : "failed", result);
-    return fail_as(err, code_of(result), line);
+    return fail_as(err, code_of(result), "%s: %s (NVML error %d)", function, text[0] ? text : "failed", result);
 }
 
 bool nvml_lacks(const char *function, struct err *err)
 {
-    char line[300];
-    snprintf(line, sizeof line, "%s: this NVIDIA driver's library has no such function", function);
-    return fail_as(err, ENOSYS, line);
+    return fail_as(err, ENOSYS, "%s: this NVIDIA driver's library has no such function", function);
 }
 
 bool nvml_garbage(const char *function, struct err *err)
 {
-    char line[300];
-    snprintf(line, sizeof line, "%s: gave a value that cannot be", function);
-    return fail_as(err, EBADMSG, line);
+    return fail_as(err, EBADMSG, "%s: gave a value that cannot be", function);
+}
+
+bool nvml_good(const struct nvml *api, int result, const char *function, struct err *err)
+{
+    return result == NVML_SUCCESS || nvml_fail(api, result, function, err);
 }
 
 bool nvml_whole(const struct gpu_sensor *sensor, struct err *err)
@@ -202,6 +208,21 @@ bool nvml_number(unsigned type, const union nvml_value *value, double *out)
     default:
         return false;
     }
+}
+
+bool nvml_fields(struct gpu_sensor *sensor, struct nvml_field *values, int count, double *out, struct err *err)
+{
+    static const char *const function = "nvmlDeviceGetFieldValues";
+    if (!sensor->api->fields)
+        return nvml_lacks(function, err);
+    int result = sensor->api->fields(sensor->device, count, values);
+    for (int i = 0; i < count; i++) {
+        if (!nvml_good(sensor->api, result == NVML_SUCCESS ? values[i].result : result, function, err))
+            return err_wrap(err, "field %u", values[i].field);
+        if (!nvml_number(values[i].type, &values[i].value, &out[i]))
+            return nvml_garbage(function, err);
+    }
+    return true;
 }
 
 enum { EVENTS_AT_ONCE = 64 }; /* a storm of errors must not keep the meter from its other readings */
@@ -268,25 +289,14 @@ struct look {
 
 static bool take(struct gpu_sensor *sensor, struct look *out, struct err *err)
 {
-    static const char *const function = "nvmlDeviceGetFieldValues";
     struct nvml_field values[] = {{.field = NVML_FIELD_PCIE_SENT, .result = NVML_ERROR_NOT_SUPPORTED},
                                   {.field = NVML_FIELD_PCIE_RECEIVED, .result = NVML_ERROR_NOT_SUPPORTED}};
-    if (!sensor->api->fields)
-        return nvml_lacks(function, err);
     int64_t before_ns = clock_monotonic_ns();
-    int result = sensor->api->fields(sensor->device, 2, values);
+    bool read = nvml_fields(sensor, values, 2, out->bytes, err);
     out->t_ns = before_ns + (clock_monotonic_ns() - before_ns) / 2;
-    for (int i = 0; i < 2; i++) {
-        int one = result == NVML_SUCCESS ? values[i].result : result;
-        if (one != NVML_SUCCESS) {
-            nvml_fail(sensor->api, one, function, err);
-            return err_wrap(err, "field %u", values[i].field);
-        }
+    for (int i = 0; i < 2; i++)
         out->type[i] = values[i].type;
-        if (!nvml_number(values[i].type, &values[i].value, &out->bytes[i]))
-            return nvml_garbage(function, err);
-    }
-    return true;
+    return read;
 }
 
 bool nvml_link(struct gpu_sensor *sensor, struct gpu_readings *out, struct err *err)

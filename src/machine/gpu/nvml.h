@@ -64,11 +64,11 @@ struct gpu_sensor {
     nvml_events events; /* of them; NULL: not to be had */
     uint64_t xid_count, xid_last;
     /* the trace (nvml_trace.c) */
-    uint64_t seen_us;       /* stamp of the newest sample given */
+    uint64_t seen_us; /* stamp of the newest sample given */
     bool has_offset;
-    int64_t offset_ns;      /* wall clock less CLOCK_MONOTONIC, at the last look */
-    int64_t offset_at_ns;   /* when that was, CLOCK_MONOTONIC */
-    int64_t not_before_ns;  /* after the wall clock was set: samples from before bear the old time */
+    int64_t offset_ns;     /* wall clock less CLOCK_MONOTONIC, at the last look */
+    int64_t offset_at_ns;  /* when that was, CLOCK_MONOTONIC */
+    int64_t not_before_ns; /* after the wall clock was set: samples from before bear the old time */
 };
 
 /* nvml.c. nvml_load: false: the library or a required function is missing; nothing is left loaded then. */
@@ -80,6 +80,15 @@ enum gpu_library nvml_library_kind(const char *path);
 bool nvml_fail(const struct nvml *api, int result, const char *function, struct err *err);
 bool nvml_lacks(const char *function, struct err *err); /* the library has no such function */
 bool nvml_garbage(const char *function, struct err *err);
+bool nvml_good(const struct nvml *api, int result, const char *function,
+               struct err *err); /* NVML_SUCCESS, else as nvml_fail */
+
+/* Calls an entry point of the device that a library may lack. False: it failed, as NAME in the message. */
+#define NVML_CALL(sensor, entry, name, err, ...)                                                                       \
+    ((sensor)->api->entry                                                                                              \
+         ? nvml_good((sensor)->api, (sensor)->api->entry((sensor)->device, __VA_ARGS__), (name), (err))                \
+         : nvml_lacks((name), (err)))
+
 /* Of a GPU in MIG mode: false, and says so; energy and power are the whole board's, which no part's are. */
 bool nvml_whole(const struct gpu_sensor *sensor, struct err *err);
 
@@ -88,6 +97,9 @@ void nvml_text(char out[GPU_TEXT_SIZE], const char *text, size_t size);
 
 /* By its type; false: no type that is known. */
 bool nvml_number(unsigned type, const union nvml_value *value, double *out);
+
+/* Reads numbered fields as numbers, one to an out. False: one of them could not be read. */
+bool nvml_fields(struct gpu_sensor *sensor, struct nvml_field *values, int count, double *out, struct err *err);
 
 /* nvml_readings.c */
 const char *nvml_group_name(size_t group);
