@@ -87,8 +87,7 @@ static int by_number(const void *a, const void *b)
 
 static void add_edge(struct cut *cut, struct marked *step, int64_t t_ns, int32_t what)
 {
-    cut->edges = mem_room(cut->edges, cut->edge_count, &cut->edge_capacity, sizeof *cut->edges);
-    cut->edges[cut->edge_count++] = (struct edge){t_ns, what};
+    MEM_ADD(cut->edges, cut->edge_count, cut->edge_capacity) = (struct edge){t_ns, what};
     step->phases++;
     step->kind = (step->kind ^ (uint64_t)(what + 2)) * UINT64_C(1099511628211);
 }
@@ -97,8 +96,7 @@ static void end_step(struct cut *cut, struct marked *step, int64_t t_ns)
 {
     if (step->phases > 0 && step->phases <= STEP_PHASES_MAX && t_ns > cut->edges[step->first].t_ns) {
         step->end_ns = t_ns;
-        cut->steps = mem_room(cut->steps, cut->count, &cut->capacity, sizeof *cut->steps);
-        cut->steps[cut->count++] = *step;
+        MEM_ADD(cut->steps, cut->count, cut->capacity) = *step;
     }
     step->phases = 0;
 }

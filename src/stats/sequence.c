@@ -41,8 +41,7 @@ static double log_mean(const double *log_wealth)
 
 void stats_sequence_add(struct stats_sequence *sequence, double x)
 {
-    sequence->x = mem_room(sequence->x, sequence->count, &sequence->room, sizeof *sequence->x);
-    sequence->x[sequence->count++] = x;
+    MEM_ADD(sequence->x, sequence->count, sequence->room) = x;
     double of_zero = score(sequence->x, sequence->count - 1, 0);
     for (int side = OVER; side <= UNDER; side++) {
         bet(sequence->log_wealth[side], side == OVER ? of_zero : -of_zero);

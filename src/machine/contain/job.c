@@ -209,10 +209,8 @@ void job_free(struct job *job)
         while (!job_prove_step(job, &member, 1, &count) && clock_monotonic_ns() < deadline)
             poll(NULL, 0, 1);
     }
-    if (job->control >= 0)
-        close(job->control);
-    if (job->pidfd >= 0)
-        close(job->pidfd);
+    cleanup_close(&job->control);
+    cleanup_close(&job->pidfd);
     job_identity_fini(&job->identity);
     containment_fini(&job->layers);
     free(job);

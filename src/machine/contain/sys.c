@@ -1,5 +1,7 @@
 #include "machine/contain/sys.h"
 
+#include "base/cleanup.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/audit.h>
@@ -59,6 +61,15 @@ bool sys_close_range(unsigned first, unsigned last)
     return true;
 }
 
+DIR *sys_open_listing(int dir, const char *path)
+{
+    int fd = openat(dir, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *listing = fd >= 0 ? fdopendir(fd) : NULL;
+    if (!listing && fd >= 0)
+        close(fd);
+    return listing;
+}
+
 pid_t sys_clone(uint64_t flags, int *pidfd)
 {
     /* The old call: seccomp filters of containers that hide clone3 let it through. Its first three arguments are the
@@ -82,10 +93,8 @@ pid_t sys_clone_into(int cgroup_fd)
 static uint64_t signals_changed(void)
 {
     char status[4096];
-    int fd = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
+    AUTO_CLOSE int fd = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
     ssize_t length = fd >= 0 ? read(fd, status, sizeof status - 1) : -1;
-    if (fd >= 0)
-        close(fd);
     status[length > 0 ? length : 0] = '\0';
     const char *ignored = strstr(status, "\nSigIgn:"), *caught = strstr(status, "\nSigCgt:");
     return ignored && caught ? strtoull(ignored + 8, NULL, 16) | strtoull(caught + 8, NULL, 16) : UINT64_MAX;

@@ -1,7 +1,8 @@
-/* sys: the system calls that glibc 2.31 does not wrap. */
+/* sys: the system calls that glibc 2.31 does not wrap, and a folder that is listed from where it is. */
 #ifndef TARE_MACHINE_CONTAIN_SYS_H
 #define TARE_MACHINE_CONTAIN_SYS_H
 
+#include <dirent.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -9,6 +10,9 @@
 int sys_pidfd_open(pid_t pid);                 /* close-on-exec; -1 and errno */
 bool sys_pidfd_signal(int pidfd, int signal);  /* false and errno */
 bool sys_close_range(unsigned first, unsigned last);
+
+/* opendir below an open folder, or AT_FDCWD: NULL and errno. */
+DIR *sys_open_listing(int dir, const char *path);
 
 /* As fork, with these clone flags; pidfd (may be NULL) as the caller's descriptor of the child. Neither locks of
  * malloc nor of stdio are taken care of: a child of a program with threads may only make system calls. */

@@ -1,5 +1,6 @@
 #include "machine/governor/governor.h"
 
+#include "base/cleanup.h"
 #include "base/mem.h"
 #include "base/procfs.h"
 #include "machine/sensors/sysfs.h"
@@ -82,8 +83,7 @@ bool governor_read(const char *sysroot, char out[GOVERNOR_NAME_MAX], struct err 
 void governor_change_fini(struct governor_change *change)
 {
     for (size_t i = 0; i < change->count; i++)
-        if (change->policies[i].fd >= 0)
-            close(change->policies[i].fd);
+        cleanup_close(&change->policies[i].fd);
     free(change->policies);
     *change = (struct governor_change){0};
 }

@@ -1,5 +1,6 @@
 #include "machine/gpu/ledger.h"
 
+#include "base/cleanup.h"
 #include "base/gpu_ledger.h"
 #include "base/json.h"
 #include "base/mem.h"
@@ -120,10 +121,8 @@ void ledger_free(struct ledger *ledger)
         return;
     if (ledger->table)
         munmap(ledger->table, sizeof *ledger->table);
-    if (ledger->fd >= 0)
-        close(ledger->fd);
-    if (ledger->proc >= 0)
-        close(ledger->proc);
+    cleanup_close(&ledger->fd);
+    cleanup_close(&ledger->proc);
     free(ledger->library);
     free(ledger);
 }
@@ -164,8 +163,7 @@ void ledger_watch(struct ledger *ledger, pid_t init)
 {
     char path[64];
     struct stat status;
-    if (ledger->proc >= 0)
-        close(ledger->proc);
+    cleanup_close(&ledger->proc);
     snprintf(path, sizeof path, "/proc/%d/root/proc", (int)init);
     ledger->proc = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
     snprintf(path, sizeof path, "/proc/%d/ns/pid", (int)init);

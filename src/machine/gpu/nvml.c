@@ -12,59 +12,18 @@
 
 static const char *const LIBRARY = "libnvidia-ml.so.1"; /* the name that every driver installs */
 
-enum need { REQUIRED, OPTIONAL };
-
-struct symbol {
-    const char *name, *older; /* older: the same function under an earlier name, or NULL */
+static const struct symbol {
+    const char *name, *older;
     size_t offset;
-    enum need need;
-};
-
-#define FIELD(member) offsetof(struct nvml, member)
-
-static const struct symbol symbols[] = {
-    {"tareFakeDriver", NULL, FIELD(fake), OPTIONAL},
-    {"nvmlInit_v2", "nvmlInit", FIELD(init), REQUIRED},
-    {"nvmlShutdown", NULL, FIELD(shutdown), OPTIONAL},
-    {"nvmlErrorString", NULL, FIELD(error_string), OPTIONAL},
-    {"nvmlSystemGetDriverVersion", NULL, FIELD(driver_version), OPTIONAL},
-    {"nvmlSystemGetNVMLVersion", NULL, FIELD(library_version), OPTIONAL},
-    {"nvmlDeviceGetCount_v2", "nvmlDeviceGetCount", FIELD(count), REQUIRED},
-    {"nvmlDeviceGetHandleByIndex_v2", "nvmlDeviceGetHandleByIndex", FIELD(by_index), REQUIRED},
-    {"nvmlDeviceGetHandleByUUID", NULL, FIELD(by_uuid), OPTIONAL},
-    {"nvmlDeviceGetIndex", NULL, FIELD(index), OPTIONAL},
-    {"nvmlDeviceGetMinorNumber", NULL, FIELD(minor), OPTIONAL},
-    {"nvmlDeviceGetName", NULL, FIELD(name), OPTIONAL},
-    {"nvmlDeviceGetUUID", NULL, FIELD(uuid), REQUIRED},
-    {"nvmlDeviceGetPciInfo_v3", "nvmlDeviceGetPciInfo_v2", FIELD(pci), OPTIONAL},
-    {"nvmlDeviceGetMigMode", NULL, FIELD(mig_mode), OPTIONAL},
-    {"nvmlDeviceIsMigDeviceHandle", NULL, FIELD(is_mig_part), OPTIONAL},
-    {"nvmlDeviceGetPersistenceMode", NULL, FIELD(persistence), OPTIONAL},
-    {"nvmlDeviceGetTotalEnergyConsumption", NULL, FIELD(energy), OPTIONAL},
-    {"nvmlDeviceGetPowerUsage", NULL, FIELD(power_usage), OPTIONAL},
-    {"nvmlDeviceGetEnforcedPowerLimit", "nvmlDeviceGetPowerManagementLimit", FIELD(power_limit), OPTIONAL},
-    {"nvmlDeviceGetTemperature", NULL, FIELD(temperature), OPTIONAL},
-    {"nvmlDeviceGetTemperatureV", NULL, FIELD(temperature_v), OPTIONAL},
-    {"nvmlDeviceGetClockInfo", NULL, FIELD(clock), OPTIONAL},
-    {"nvmlDeviceGetMaxClockInfo", NULL, FIELD(clock_max), OPTIONAL},
-    {"nvmlDeviceGetApplicationsClock", NULL, FIELD(clock_application), OPTIONAL},
-    {"nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetCurrentClocksThrottleReasons", FIELD(clock_reasons),
-     OPTIONAL},
-    {"nvmlDeviceGetUtilizationRates", NULL, FIELD(utilization), OPTIONAL},
-    {"nvmlDeviceGetMemoryInfo", NULL, FIELD(memory), OPTIONAL},
-    {"nvmlDeviceGetMemoryInfo_v2", NULL, FIELD(memory_v2), OPTIONAL},
-    {"nvmlDeviceGetFieldValues", NULL, FIELD(fields), OPTIONAL},
-    {"nvmlDeviceGetTotalEccErrors", NULL, FIELD(ecc_errors), OPTIONAL},
-    {"nvmlDeviceGetSamples", NULL, FIELD(samples), OPTIONAL},
-    {"nvmlDeviceGetComputeRunningProcesses_v3", "nvmlDeviceGetComputeRunningProcesses_v2", FIELD(compute), OPTIONAL},
-    {"nvmlDeviceGetComputeRunningProcesses", NULL, FIELD(compute_v1), OPTIONAL},
-    {"nvmlDeviceGetGraphicsRunningProcesses_v3", "nvmlDeviceGetGraphicsRunningProcesses_v2", FIELD(graphics), OPTIONAL},
-    {"nvmlDeviceGetGraphicsRunningProcesses", NULL, FIELD(graphics_v1), OPTIONAL},
-    {"nvmlDeviceGetProcessUtilization", NULL, FIELD(shares), OPTIONAL},
-    {"nvmlEventSetCreate", NULL, FIELD(events_create), OPTIONAL},
-    {"nvmlDeviceRegisterEvents", NULL, FIELD(events_register), OPTIONAL},
-    {"nvmlEventSetWait_v2", "nvmlEventSetWait", FIELD(events_wait), OPTIONAL},
-    {"nvmlEventSetFree", NULL, FIELD(events_free), OPTIONAL},
+    bool required;
+} symbols[] = {{"tareFakeDriver", NULL, offsetof(struct nvml, fake), false},
+               {"nvmlErrorString", NULL, offsetof(struct nvml, error_string), false},
+#define X(member, name, older, parameters) {name, older, offsetof(struct nvml, member), true},
+               NVML_REQUIRED(X)
+#undef X
+#define X(member, name, older, parameters) {name, older, offsetof(struct nvml, member), false},
+                   NVML_OPTIONAL(X)
+#undef X
 };
 
 bool nvml_load(const char *path, struct nvml *out, struct err *err)
@@ -78,7 +37,7 @@ bool nvml_load(const char *path, struct nvml *out, struct err *err)
         void *address = dlsym(library, symbol->name);
         if (!address && symbol->older)
             address = dlsym(library, symbol->older);
-        if (!address && symbol->need == REQUIRED) {
+        if (!address && symbol->required) {
             dlclose(library);
             return err_set(err, "%s has no %s: this NVIDIA driver is too old", path ? path : LIBRARY, symbol->name);
         }

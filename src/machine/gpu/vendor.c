@@ -96,6 +96,5 @@ void gpu_device_set_bus(struct gpu_device *device, const char *start, const char
 
 void gpu_devices_add(struct gpu_devices *devices, const struct gpu_device *device)
 {
-    devices->items = mem_room(devices->items, devices->count, &devices->capacity, sizeof *devices->items);
-    devices->items[devices->count++] = *device;
+    MEM_ADD(devices->items, devices->count, devices->capacity) = *device;
 }

@@ -191,8 +191,7 @@ void host_meter_own(struct host_meter *meter, pid_t pid)
     struct proc_stat stat;
     if (!host_process_stat(meter->sysroot, pid, &stat))
         return;
-    meter->own = mem_room(meter->own, meter->own_count, &meter->own_capacity, sizeof *meter->own);
-    meter->own[meter->own_count++] = (struct own){pid, stat.start_time, stat.cpu_ticks};
+    MEM_ADD(meter->own, meter->own_count, meter->own_capacity) = (struct own){pid, stat.start_time, stat.cpu_ticks};
 }
 
 static double own_cpu_s(struct host_meter *meter)

@@ -1,5 +1,6 @@
 #include "machine/sensors/host_job.h"
 
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/procfs.h"
@@ -50,8 +51,7 @@ void host_job_free(struct host_job *job)
     if (!job)
         return;
     host_tree_free(job->tree);
-    if (job->cpu_fd >= 0)
-        close(job->cpu_fd);
+    cleanup_close(&job->cpu_fd);
     job_identity_fini(&job->identity);
     free(job->sysroot);
     free(job);

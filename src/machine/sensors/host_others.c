@@ -94,8 +94,7 @@ void host_others_begin(struct host_others *others)
         struct process_time process = {.pid = pid};
         if (!cpu_of(others, process.pid, &process.cpu_s))
             continue;
-        others->before = mem_room(others->before, others->count, &others->capacity, sizeof *others->before);
-        others->before[others->count++] = process;
+        MEM_ADD(others->before, others->count, others->capacity) = process;
     }
     if (others->count > 1)
         qsort(others->before, others->count, sizeof *others->before, compare_pids);

@@ -246,8 +246,7 @@ void meter_forget(struct meter *meter, int64_t before_ns)
 static void end_process(struct meter *meter)
 {
     bool idle = meter->state == METER_READY && meter->pending_count == 0;
-    if (meter->socket >= 0)
-        close(meter->socket);
+    cleanup_close(&meter->socket);
     meter->socket = -1;
     AUTO_CLOSE int pidfd = meter->pid > 0 ? sys_pidfd_open(meter->pid) : -1;
     struct pollfd wait = {.fd = pidfd, .events = POLLIN};
@@ -269,10 +268,8 @@ void meter_free(struct meter *meter)
         return;
     meter_gap_end(meter, clock_monotonic_ns());
     end_process(meter);
-    if (meter->epoll >= 0)
-        close(meter->epoll);
-    if (meter->timer >= 0)
-        close(meter->timer);
+    cleanup_close(&meter->epoll);
+    cleanup_close(&meter->timer);
     series_fini(&meter->series);
     free(meter->samples);
     free(meter->abandoned);

@@ -127,8 +127,7 @@ static bool take_born(struct record *record, const json_t *line)
     identity.pid = (pid_t)pid;
     identity.tag = mem_strdup(tag);
     identity.cgroup = mem_strdup(cgroup);
-    record->jobs = mem_room(record->jobs, record->count, &record->capacity, sizeof *record->jobs);
-    record->jobs[record->count++] = identity;
+    MEM_ADD(record->jobs, record->count, record->capacity) = identity;
     return true;
 }
 

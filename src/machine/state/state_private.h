@@ -21,9 +21,6 @@ struct state {
     bool torn;     /* the last line was not written to its end */
 };
 
-/* Of a process of this boot that started at this tick; below 0: unknown. */
-double state_age_s(uint64_t start_time);
-
 /* The processes that live of a job whose runner is dead. */
 
 struct members {

@@ -33,8 +33,7 @@ static void add(struct cut *cut, enum epoch_part part, const struct mark *mark, 
 {
     if (part != EPOCH_ITSELF && has_end && end_ns == cut->at_ns)
         return;
-    cut->parts = mem_room(cut->parts, cut->count, &cut->capacity, sizeof *cut->parts);
-    cut->parts[cut->count++] = (struct epoch){
+    MEM_ADD(cut->parts, cut->count, cut->capacity) = (struct epoch){
         .part = part,
         .name = cut->name,
         .label = mark && mark->label[0] ? mark->label : NULL,
@@ -127,8 +126,7 @@ static const char **find_names(const struct mark *marks, size_t count, size_t *o
             at++;
         if (at < found)
             continue;
-        names = mem_room(names, found, &capacity, sizeof *names);
-        names[found++] = marks[i].name;
+        MEM_ADD(names, found, capacity) = marks[i].name;
     }
     *out_count = found;
     return names;
