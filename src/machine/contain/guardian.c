@@ -187,11 +187,7 @@ struct guardian *guardian_start(struct err *err)
 /* Never waits: one that is stopped takes nothing, and the runner would stand still with it. */
 static bool say(struct guardian *guardian, const struct message *message, struct err *err)
 {
-    ssize_t sent;
-    do
-        sent = send(guardian->socket, message, sizeof *message, MSG_NOSIGNAL | MSG_DONTWAIT);
-    while (sent < 0 && errno == EINTR);
-    return sent == (ssize_t)sizeof *message || err_sys(err, "tell the guardian");
+    return sys_send(guardian->socket, message, sizeof *message) || err_sys(err, "tell the guardian");
 }
 
 static bool job_message(enum message_kind kind, const struct job_identity *identity, struct message *out,

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -68,6 +69,15 @@ DIR *sys_open_listing(int dir, const char *path)
     if (!listing && fd >= 0)
         close(fd);
     return listing;
+}
+
+bool sys_send(int socket, const void *message, size_t size)
+{
+    ssize_t sent;
+    do
+        sent = send(socket, message, size, MSG_NOSIGNAL | MSG_DONTWAIT);
+    while (sent < 0 && errno == EINTR);
+    return sent == (ssize_t)size;
 }
 
 pid_t sys_clone(uint64_t flags, int *pidfd)

@@ -4,7 +4,7 @@
 #ifndef TARE_MACHINE_GOVERNOR_GOVERNOR_KEEPER_H
 #define TARE_MACHINE_GOVERNOR_GOVERNOR_KEEPER_H
 
-#include "machine/governor/governor_hold.h"
+#include "machine/governor/governor.h"
 
 #include <stdint.h>
 #include <sys/types.h>

@@ -92,11 +92,7 @@ bool meter_request(struct meter *meter, enum meter_kind kind, uint64_t id)
     struct meter_order order = {.version = METER_VERSION, .kind = kind, .id = id};
     if (meter->socket < 0 || meter->pending_count + meter->lost_count >= METER_ORDERS_MAX)
         return false;
-    ssize_t sent;
-    do
-        sent = send(meter->socket, &order, sizeof order, MSG_NOSIGNAL | MSG_DONTWAIT);
-    while (sent < 0 && errno == EINTR);
-    if (sent != (ssize_t)sizeof order)
+    if (!sys_send(meter->socket, &order, sizeof order))
         return false;
     meter->pending[meter->pending_count++] =
         (struct meter_pending){.kind = kind, .id = id, .sent_ns = clock_monotonic_ns()};

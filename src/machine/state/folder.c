@@ -1,4 +1,4 @@
-#include "machine/state/folder.h"
+#include "machine/state/state_private.h"
 
 #include "base/cleanup.h"
 #include "base/fs.h"

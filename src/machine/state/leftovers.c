@@ -4,7 +4,6 @@
 #include "base/mem.h"
 #include "machine/contain/sys.h"
 #include "machine/contain/tree.h"
-#include "machine/state/folder.h"
 #include "machine/state/state_private.h"
 #include "tare_build.h"
 

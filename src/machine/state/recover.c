@@ -4,7 +4,6 @@
 #include "machine/contain/cgroup.h"
 #include "machine/contain/tree.h"
 #include "machine/state/census.h"
-#include "machine/state/folder.h"
 #include "machine/state/state.h"
 #include "machine/state/state_private.h"
 
