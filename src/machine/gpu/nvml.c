@@ -261,7 +261,7 @@ static bool take(struct gpu_sensor *sensor, struct look *out, struct err *err)
 bool nvml_link(struct gpu_sensor *sensor, struct gpu_readings *out, struct err *err)
 {
     static const enum gpu_reading of[] = {GPU_PCIE_SENT_BYTES_S, GPU_PCIE_RECEIVED_BYTES_S};
-    struct look from, to;
+    struct look from = {0}, to = {0};
     if (!take(sensor, &from, err))
         return false;
     nanosleep(&(struct timespec){.tv_nsec = APART_NS}, NULL);

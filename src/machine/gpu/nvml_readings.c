@@ -12,7 +12,7 @@ static bool set_field(struct gpu_sensor *sensor, unsigned field, double scale, e
                       struct gpu_readings *out, struct err *err)
 {
     struct nvml_field value = {.field = field, .result = NVML_ERROR_NOT_SUPPORTED};
-    double number;
+    double number = 0;
     return nvml_fields(sensor, &value, 1, &number, err) &&
            set(out, which, number / scale, "nvmlDeviceGetFieldValues", err);
 }
