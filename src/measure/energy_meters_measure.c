@@ -1,9 +1,10 @@
 /* What the meters' readings say of a stretch of time. */
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "measure/energy/energy_budget.h"
-#include "measure/energy_meters_private.h"
 #include "measure/energy/sensor_gains.h"
+#include "measure/energy_meters_private.h"
 
 #include <math.h>
 #include <string.h>
@@ -175,8 +176,8 @@ static void add_up(struct energy_meters_figures *sum, const struct energy_meters
 static void cut_name(const struct window_index *index, const struct stretch *stretch, size_t first, size_t count,
                      const struct energy_meters_figures *device, const struct meter *meter, struct energy_meters_epoch *epochs)
 {
-    struct window_mark *marks = mem_array(count, sizeof *marks);
-    struct window_piece *pieces = mem_array(count, sizeof *pieces);
+    AUTO(cleanup_free) struct window_mark *marks = mem_array(count, sizeof *marks);
+    AUTO(cleanup_free) struct window_piece *pieces = mem_array(count, sizeof *pieces);
     for (size_t i = 0; i + 1 < count; i++)
         marks[i] = (struct window_mark){stretch->epochs[first + i].end_ns, MARK_HALF_NS};
     window_cut(index, stretch->start_ns, stretch->end_ns, marks, count - 1, pieces);
@@ -188,8 +189,6 @@ static void cut_name(const struct window_index *index, const struct stretch *str
         fill_samples(meter, &part);
         add_up(&epochs[first + i].of[device->scope], &part);
     }
-    free(marks);
-    free(pieces);
 }
 
 static void cut_epochs(const struct window_index *index, const struct stretch *stretch,

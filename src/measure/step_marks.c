@@ -1,4 +1,5 @@
 /* From marks to steps whose phases are alike. */
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "measure/step_power.h"
@@ -134,7 +135,8 @@ static void cut_steps(const struct step_marks *marks, int64_t start_ns, int64_t 
 /* That of most steps. */
 static uint64_t usual_kind(const struct cut *cut)
 {
-    uint64_t *kinds = mem_array(cut->count + 1, sizeof *kinds), usual = 0;
+    AUTO_FREE uint64_t *kinds = mem_array(cut->count + 1, sizeof *kinds);
+    uint64_t usual = 0;
     size_t most = 0, run = 0;
     for (size_t i = 0; i < cut->count; i++)
         kinds[i] = cut->steps[i].kind;
@@ -146,14 +148,13 @@ static uint64_t usual_kind(const struct cut *cut)
             usual = kinds[i];
         }
     }
-    free(kinds);
     return usual;
 }
 
 /* Of value(step) over the steps of a kind. */
 static int64_t median_ns(const struct cut *cut, uint64_t kind, bool lead)
 {
-    uint64_t *spans = mem_array(cut->count + 1, sizeof *spans);
+    AUTO_FREE uint64_t *spans = mem_array(cut->count + 1, sizeof *spans);
     size_t count = 0;
     for (size_t i = 0; i < cut->count; i++) {
         const struct marked *step = &cut->steps[i];
@@ -162,9 +163,7 @@ static int64_t median_ns(const struct cut *cut, uint64_t kind, bool lead)
             spans[count++] = (uint64_t)((lead && step->phases > 1 ? edges[1].t_ns : step->end_ns) - edges[0].t_ns);
     }
     qsort(spans, count, sizeof *spans, by_number);
-    int64_t median = count > 0 ? (int64_t)spans[count / 2] : 0;
-    free(spans);
-    return median;
+    return count > 0 ? (int64_t)spans[count / 2] : 0;
 }
 
 static void keep_steps(const struct cut *cut, uint64_t kind, size_t lead, struct step_fold *out)

@@ -1,6 +1,7 @@
 /* The curve of one step from samples of many, and the energies of its phases: what the model is made of, and what comes out. */
 #include "measure/step_model.h"
 
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "stats/describe.h"
@@ -265,12 +266,10 @@ static void choose_samples(struct step_model *model, const struct series *series
 static double median_spacing_s(const struct series *series)
 {
     size_t count = series->power_count > 0 ? series->power_count - 1 : 0;
-    double *spacings = mem_array(count + 1, sizeof *spacings), median;
+    AUTO_FREE double *spacings = mem_array(count + 1, sizeof *spacings);
     for (size_t i = 0; i < count; i++)
         spacings[i] = (double)(series->power[i + 1].t_ns - series->power[i].t_ns) / 1e9;
-    median = count > 0 ? stats_median(spacings, count).value : 0;
-    free(spacings);
-    return median;
+    return count > 0 ? stats_median(spacings, count).value : 0;
 }
 
 /* How long the average is and how late, with their standard deviations. Where a calibration found the lag of its middle alone, a sample is taken

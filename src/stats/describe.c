@@ -69,7 +69,7 @@ double stats_quantile(const double *sorted, size_t n, double p)
     return sorted[below] + (place - (double)below) * (sorted[below + 1] - sorted[below]);
 }
 
-static double *sorted_copy(const double *x, size_t n)
+double *stats_sorted(const double *x, size_t n)
 {
     double *copy = mem_array(n, sizeof *copy);
     memcpy(copy, x, n * sizeof *copy);
@@ -81,7 +81,7 @@ struct reading stats_median(const double *x, size_t n)
 {
     if (n == 0)
         return absent;
-    AUTO_FREE double *sorted = sorted_copy(x, n);
+    AUTO_FREE double *sorted = stats_sorted(x, n);
     return known(stats_quantile(sorted, n, 0.5));
 }
 

@@ -1,5 +1,6 @@
 #include "measure/marks/epochs.h"
 
+#include "base/cleanup.h"
 #include "base/mem.h"
 
 #include <stdlib.h>
@@ -103,16 +104,14 @@ static int compare(const void *a, const void *b)
 
 static void sort(struct mark *marks, size_t count)
 {
-    struct place *places = mem_array(count, sizeof *places);
-    struct mark *copy = mem_array(count, sizeof *copy);
+    AUTO(cleanup_free) struct place *places = mem_array(count, sizeof *places);
+    AUTO(cleanup_free) struct mark *copy = mem_array(count, sizeof *copy);
     for (size_t i = 0; i < count; i++)
         places[i] = (struct place){i, marks[i].t_ns};
     qsort(places, count, sizeof *places, compare);
     for (size_t i = 0; i < count; i++)
         copy[i] = marks[places[i].index];
     memcpy(marks, copy, count * sizeof *marks);
-    free(copy);
-    free(places);
 }
 
 /* The different names in the order in which they appear; the caller frees the array. */
