@@ -226,8 +226,8 @@ static void keep_memory(struct energy_meters *energy_meters)
     const struct host_job_figures *figures = energy_meters->has_job ? host_meter_job(energy_meters->host, energy_meters->job) : NULL;
     if (!figures || !figures->memory_bytes.valid)
         return;
-    energy_meters->memory = mem_room(energy_meters->memory, energy_meters->memory_count, &energy_meters->memory_capacity, sizeof *energy_meters->memory);
-    energy_meters->memory[energy_meters->memory_count++] = (struct energy_meters_memory){clock_monotonic_ns(), figures->memory_bytes.value};
+    MEM_ADD(energy_meters->memory, energy_meters->memory_count, energy_meters->memory_capacity) =
+        (struct energy_meters_memory){clock_monotonic_ns(), figures->memory_bytes.value};
 }
 
 static void tick_host(struct energy_meters *energy_meters)

@@ -13,6 +13,11 @@ static void set(json_t *json, const char *key, struct reading reading)
     json_object_set_new(json, key, reading.valid ? json_finite(number_round(reading.value, DIGITS)) : json_null());
 }
 
+static void set_value(json_t *json, const char *key, double value)
+{
+    set(json, key, (struct reading){value, true});
+}
+
 /* "inf" where it is infinite: JSON has no such number. */
 static void set_freedom(json_t *json, struct reading df)
 {
@@ -93,7 +98,7 @@ static json_t *component_json(const struct budget_component *component)
     json_object_set_new(json, "type", json_string(component->type == BUDGET_A ? "A" : "B"));
     set(json, "u", u);
     json_object_set_new(json, "unit", json_string(component->unit));
-    set(json, "sensitivity", (struct reading){component->sensitivity, true});
+    set_value(json, "sensitivity", component->sensitivity);
     set(json, "contribution_j", contribution);
     set_freedom(json, (struct reading){component->df, component->known});
     json_object_set_new(json, "source", json_string(component->source));
@@ -103,10 +108,10 @@ static json_t *component_json(const struct budget_component *component)
 static json_t *sum_json(const struct budget_sum *sum)
 {
     json_t *json = json_object();
-    set(json, "u_j", (struct reading){sum->u, true});
+    set_value(json, "u_j", sum->u);
     set_freedom(json, (struct reading){sum->df, true});
-    set(json, "k", (struct reading){sum->k, true});
-    set(json, "expanded_j", (struct reading){sum->expanded, true});
+    set_value(json, "k", sum->k);
+    set_value(json, "expanded_j", sum->expanded);
     return json;
 }
 
@@ -122,10 +127,8 @@ static void add_budget(const struct energy_meters_figures *figures, json_t *json
         for (size_t i = 0; i < budget.components.count; i++)
             json_array_append_new(components, component_json(&budget.components.items[i]));
         expanded = (struct reading){budget.total.expanded, budget.total.complete};
-        out = json_object();
-        json_object_set_new(out, "components", components);
-        json_object_set_new(out, "read_out", sum_json(&budget.read_out));
-        json_object_set_new(out, "total", budget.total.complete ? sum_json(&budget.total) : json_null());
+        out = json_pack("{s:o, s:o, s:o}", "components", components, "read_out", sum_json(&budget.read_out), "total",
+                        budget.total.complete ? sum_json(&budget.total) : json_null());
     }
     set(json, "expanded_j", expanded);
     set(json, "gain_bound", bound);
@@ -150,7 +153,7 @@ static json_t *figures_json(const struct energy_meters_figures *figures)
                         json_string(figures->profile ? figures->profile->accuracy : "unknown"));
     json_object_set_new(json, "gross", json_true());
     json_object_set_new(json, "net_of_bare_idle_j", json_null());
-    json_object_set_new(json, "covered_share", json_finite(number_round(window->covered_share, DIGITS)));
+    set_value(json, "covered_share", window->covered_share);
     json_object_set_new(json, "longest_gap_s", json_finite((double)window->longest_gap_ns / 1e9));
     set(json, "power_mean_w", window->power_mean_w);
     set(json, "power_max_w", window->power_max_w);
@@ -168,11 +171,8 @@ static json_t *figures_json(const struct energy_meters_figures *figures)
 
 static json_t *missing_json(const struct energy_meters_missing *missing)
 {
-    json_t *json = json_object();
-    json_object_set_new(json, "scope", json_string(energy_meters_scope_name(missing->scope)));
-    json_object_set_new(json, "device", json_text_or_null(missing->name));
-    json_object_set_new(json, "reason", json_text_or_null(missing->reason));
-    return json;
+    return json_pack("{s:s, s:o, s:o}", "scope", energy_meters_scope_name(missing->scope), "device",
+                     json_text_or_null(missing->name), "reason", json_text_or_null(missing->reason));
 }
 
 static json_t *host_json(const struct energy_meters_result *result)
@@ -190,8 +190,8 @@ static json_t *host_json(const struct energy_meters_result *result)
     set(json, "own_share", result->host.own_share);
     set(json, "others_share", result->host.others_share);
     set(json, "stolen_share", result->host.stolen_share);
-    json_object_set_new(json, "suspended_s", json_finite(number_round(result->host.suspended_s, DIGITS)));
-    json_object_set_new(json, "clock_set_s", json_finite(number_round(result->host.clock_set_s, DIGITS)));
+    set_value(json, "suspended_s", result->host.suspended_s);
+    set_value(json, "clock_set_s", result->host.clock_set_s);
     return json;
 }
 
@@ -216,6 +216,45 @@ static json_t *epoch_json(const struct epoch *epoch, const struct energy_meters_
     set_epoch(json, "cpu_mj", "cpu_half_width_j", &figures->of[ENERGY_PACKAGE]);
     set_epoch(json, "dram_mj", "dram_half_width_j", &figures->of[ENERGY_DRAM]);
     set_bytes(json, "host_memory_peak_bytes", figures->host_memory_peak_bytes);
+    return json;
+}
+
+static json_t *phase_json(const struct step_phase *phase)
+{
+    json_t *json = json_object();
+    json_object_set_new(json, "name", json_string(phase->name));
+    set_value(json, "begin_s", phase->begin_s);
+    set_value(json, "end_s", phase->end_s);
+    json_set_reading(json, "energy_j", phase->energy_j);
+    json_set_reading(json, "half_width_j", phase->half_width_j);
+    return json;
+}
+
+static json_t *bin_json(const struct step_bin *bin)
+{
+    json_t *json = json_object();
+    set_value(json, "begin_s", bin->begin_s);
+    set_value(json, "end_s", bin->end_s);
+    set_value(json, "power_w", bin->power_w);
+    set_value(json, "half_width_w", bin->half_width_w);
+    return json;
+}
+
+static json_t *step_power_json(const struct step_power *power)
+{
+    json_t *json = json_object(), *phases = json_array(), *bins = json_array();
+    bool told = !power->reason[0];
+    for (size_t i = 0; i < power->phase_count && told; i++)
+        json_array_append_new(phases, phase_json(&power->phases[i]));
+    for (size_t i = 0; i < power->bin_count && told; i++)
+        json_array_append_new(bins, bin_json(&power->bins[i]));
+    json_set_count(json, "steps", power->steps);
+    json_set_count(json, "steps_left_out", power->left_out);
+    set_value(json, "step_median_s", power->step_s);
+    json_set_count(json, "samples", power->samples);
+    json_object_set_new(json, "phases", phases);
+    json_object_set_new(json, "bins", bins);
+    json_object_set_new(json, "reason", told ? json_null() : json_string(power->reason));
     return json;
 }
 

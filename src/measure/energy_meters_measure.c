@@ -1,9 +1,10 @@
 /* What the meters' readings say of a stretch of time. */
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "measure/energy/energy_budget.h"
-#include "measure/energy_meters_private.h"
 #include "measure/energy/sensor_gains.h"
+#include "measure/energy_meters_private.h"
 
 #include <math.h>
 #include <string.h>
@@ -45,15 +46,28 @@ static void mean_of(struct reading *sum, size_t count)
         sum->value /= (double)count;
 }
 
-/* The figures that come once a second. */
-static void take_samples(const struct gpu_sample *samples, size_t count, struct energy_meters_figures *out)
+/* The first of these that is not before that moment; each begins with its t_ns, by which they are sorted. */
+static size_t first_from(const void *items, size_t count, size_t size, int64_t t_ns)
 {
-    size_t temperatures = 0, utilisations = 0, clocks = 0;
-    for (size_t i = 0; i < count; i++) {
-        const struct gpu_sample *sample = &samples[i];
-        if (sample->t_ns < out->window.start_ns || sample->t_ns > out->window.end_ns)
-            continue;
-        const struct reading *of = sample->readings.of;
+    size_t low = 0, high = count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (*(const int64_t *)(const void *)((const char *)items + middle * size) < t_ns)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* The figures that come once a second. */
+static void fill_samples(const struct meter *meter, struct energy_meters_figures *out)
+{
+    size_t count = 0, temperatures = 0, utilisations = 0, clocks = 0;
+    const struct gpu_sample *samples = meter ? meter_samples(meter, &count) : NULL;
+    for (size_t i = first_from(samples, count, sizeof *samples, out->window.start_ns);
+         i < count && samples[i].t_ns <= out->window.end_ns; i++) {
+        const struct reading *of = samples[i].readings.of;
         add_reading(&out->temperature_mean_c, of[GPU_TEMPERATURE_C]);
         add_reading(&out->utilisation_mean_percent, of[GPU_UTILISATION_PERCENT]);
         add_reading(&out->sm_clock_mean_mhz, of[GPU_SM_CLOCK_MHZ]);
@@ -71,35 +85,6 @@ static void take_samples(const struct gpu_sample *samples, size_t count, struct 
     mean_of(&out->temperature_mean_c, temperatures);
     mean_of(&out->utilisation_mean_percent, utilisations);
     mean_of(&out->sm_clock_mean_mhz, clocks);
-}
-
-/* The samples of a stretch lie side by side: the first of them. */
-static const struct gpu_sample *samples_from(const struct gpu_sample *samples, size_t *count, int64_t start_ns,
-                                             int64_t end_ns)
-{
-    size_t low = 0, high = *count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (samples[middle].t_ns < start_ns)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    size_t length = 0;
-    while (low + length < *count && samples[low + length].t_ns <= end_ns)
-        length++;
-    *count = length;
-    return samples + low;
-}
-
-static void fill_samples(const struct meter *meter, struct energy_meters_figures *out)
-{
-    size_t count = 0;
-    const struct gpu_sample *samples = meter ? meter_samples(meter, &count) : NULL;
-    if (count == 0)
-        return;
-    samples = samples_from(samples, &count, out->window.start_ns, out->window.end_ns);
-    take_samples(samples, count, out);
 }
 
 static const struct sensor_profile *find_profile(const struct energy_meters *energy_meters, const struct gpu_vendor *vendor,
@@ -191,8 +176,8 @@ static void add_up(struct energy_meters_figures *sum, const struct energy_meters
 static void cut_name(const struct window_index *index, const struct stretch *stretch, size_t first, size_t count,
                      const struct energy_meters_figures *device, const struct meter *meter, struct energy_meters_epoch *epochs)
 {
-    struct window_mark *marks = mem_array(count, sizeof *marks);
-    struct window_piece *pieces = mem_array(count, sizeof *pieces);
+    AUTO(cleanup_free) struct window_mark *marks = mem_array(count, sizeof *marks);
+    AUTO(cleanup_free) struct window_piece *pieces = mem_array(count, sizeof *pieces);
     for (size_t i = 0; i + 1 < count; i++)
         marks[i] = (struct window_mark){stretch->epochs[first + i].end_ns, MARK_HALF_NS};
     window_cut(index, stretch->start_ns, stretch->end_ns, marks, count - 1, pieces);
@@ -204,8 +189,6 @@ static void cut_name(const struct window_index *index, const struct stretch *str
         fill_samples(meter, &part);
         add_up(&epochs[first + i].of[device->scope], &part);
     }
-    free(marks);
-    free(pieces);
 }
 
 static void cut_epochs(const struct window_index *index, const struct stretch *stretch,
@@ -296,16 +279,11 @@ static void measure_host(const struct host_meter *host, const struct stretch *st
 static void take_host_memory(const struct energy_meters *energy_meters, const struct stretch *stretch, struct energy_meters_result *out)
 {
     for (size_t i = 0; i < stretch->epoch_count; i++) {
-        size_t low = 0, high = energy_meters->memory_count;
-        while (low < high) {
-            size_t middle = low + (high - low) / 2;
-            if (energy_meters->memory[middle].t_ns < stretch->epochs[i].start_ns)
-                low = middle + 1;
-            else
-                high = middle;
-        }
-        for (; low < energy_meters->memory_count && energy_meters->memory[low].t_ns <= stretch->epochs[i].end_ns; low++)
-            keep_larger(&out->epochs[i].host_memory_peak_bytes, (struct reading){energy_meters->memory[low].bytes, true});
+        const struct epoch *epoch = &stretch->epochs[i];
+        const struct energy_meters_memory *memory = energy_meters->memory;
+        for (size_t k = first_from(memory, energy_meters->memory_count, sizeof *memory, epoch->start_ns);
+             k < energy_meters->memory_count && memory[k].t_ns <= epoch->end_ns; k++)
+            keep_larger(&out->epochs[i].host_memory_peak_bytes, (struct reading){memory[k].bytes, true});
     }
 }
 

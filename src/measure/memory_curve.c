@@ -44,11 +44,9 @@ json_t *memory_curve_json(const struct memory_curve *curve)
 {
     if (!curve->any)
         return json_null();
-    json_t *json = json_object(), *points = json_array();
+    json_t *points = json_array();
     for (size_t i = 0; i < curve->count; i++)
         json_array_append_new(points, curve->points[i] < 0 ? json_null() : json_integer((json_int_t)curve->points[i]));
-    json_object_set_new(json, "peak_bytes", json_integer((json_int_t)curve->peak_bytes));
-    json_object_set_new(json, "step_s", json_finite(curve->step_s));
-    json_object_set_new(json, "bytes", points);
-    return json;
+    return json_pack("{s:I, s:o, s:o}", "peak_bytes", (json_int_t)curve->peak_bytes, "step_s",
+                     json_finite(curve->step_s), "bytes", points);
 }

@@ -1,4 +1,5 @@
 /* From marks to steps whose phases are alike. */
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "measure/step_power.h"
@@ -87,8 +88,7 @@ static int by_number(const void *a, const void *b)
 
 static void add_edge(struct cut *cut, struct marked *step, int64_t t_ns, int32_t what)
 {
-    cut->edges = mem_room(cut->edges, cut->edge_count, &cut->edge_capacity, sizeof *cut->edges);
-    cut->edges[cut->edge_count++] = (struct edge){t_ns, what};
+    MEM_ADD(cut->edges, cut->edge_count, cut->edge_capacity) = (struct edge){t_ns, what};
     step->phases++;
     step->kind = (step->kind ^ (uint64_t)(what + 2)) * UINT64_C(1099511628211);
 }
@@ -97,8 +97,7 @@ static void end_step(struct cut *cut, struct marked *step, int64_t t_ns)
 {
     if (step->phases > 0 && step->phases <= STEP_PHASES_MAX && t_ns > cut->edges[step->first].t_ns) {
         step->end_ns = t_ns;
-        cut->steps = mem_room(cut->steps, cut->count, &cut->capacity, sizeof *cut->steps);
-        cut->steps[cut->count++] = *step;
+        MEM_ADD(cut->steps, cut->count, cut->capacity) = *step;
     }
     step->phases = 0;
 }
@@ -136,7 +135,8 @@ static void cut_steps(const struct step_marks *marks, int64_t start_ns, int64_t 
 /* That of most steps. */
 static uint64_t usual_kind(const struct cut *cut)
 {
-    uint64_t *kinds = mem_array(cut->count + 1, sizeof *kinds), usual = 0;
+    AUTO_FREE uint64_t *kinds = mem_array(cut->count + 1, sizeof *kinds);
+    uint64_t usual = 0;
     size_t most = 0, run = 0;
     for (size_t i = 0; i < cut->count; i++)
         kinds[i] = cut->steps[i].kind;
@@ -148,14 +148,13 @@ static uint64_t usual_kind(const struct cut *cut)
             usual = kinds[i];
         }
     }
-    free(kinds);
     return usual;
 }
 
 /* Of value(step) over the steps of a kind. */
 static int64_t median_ns(const struct cut *cut, uint64_t kind, bool lead)
 {
-    uint64_t *spans = mem_array(cut->count + 1, sizeof *spans);
+    AUTO_FREE uint64_t *spans = mem_array(cut->count + 1, sizeof *spans);
     size_t count = 0;
     for (size_t i = 0; i < cut->count; i++) {
         const struct marked *step = &cut->steps[i];
@@ -164,9 +163,7 @@ static int64_t median_ns(const struct cut *cut, uint64_t kind, bool lead)
             spans[count++] = (uint64_t)((lead && step->phases > 1 ? edges[1].t_ns : step->end_ns) - edges[0].t_ns);
     }
     qsort(spans, count, sizeof *spans, by_number);
-    int64_t median = count > 0 ? (int64_t)spans[count / 2] : 0;
-    free(spans);
-    return median;
+    return count > 0 ? (int64_t)spans[count / 2] : 0;
 }
 
 static void keep_steps(const struct cut *cut, uint64_t kind, size_t lead, struct step_fold *out)

@@ -30,16 +30,16 @@ static double weight_before(const struct step_model *model, double x)
 {
     double at = x + model->delay_s, blur = model->sensor->stamp_s;
     if (model->sensor->behaviour->averaging == WINDOW_EXPONENTIAL)
-        return at < 0 ? exp(at / model->length_s) : 1;
+        return at < 0 ? exp(at / model->at.length_s) : 1;
     if (blur < 1e-6)
-        return at <= -model->length_s ? 0 : at < 0 ? at / model->length_s + 1 : 1;
-    return (ramp_integral(at + blur / 2, model->length_s) - ramp_integral(at - blur / 2, model->length_s)) / blur;
+        return at <= -model->at.length_s ? 0 : at < 0 ? at / model->at.length_s + 1 : 1;
+    return (ramp_integral(at + blur / 2, model->at.length_s) - ramp_integral(at - blur / 2, model->at.length_s)) / blur;
 }
 
 double step_model_reach_s(const struct step_model *model)
 {
     bool exponential = model->sensor->behaviour->averaging == WINDOW_EXPONENTIAL;
-    return model->delay_s + model->sensor->stamp_s / 2 + model->length_s * (exponential ? REACH : 1);
+    return model->delay_s + model->sensor->stamp_s / 2 + model->at.length_s * (exponential ? REACH : 1);
 }
 
 /* ---- rows */
@@ -48,7 +48,7 @@ double step_model_edge_s(const struct step_model *model, size_t step, size_t pha
 {
     size_t width = model->fold->phase_count + 1;
     double at = (double)(model->fold->edge_ns[step * width + phase] - model->origin_ns) / 1e9;
-    return at + model->early_s[phase == model->fold->phase_count ? 0 : phase];
+    return at + model->at.early_s[phase == model->fold->phase_count ? 0 : phase];
 }
 
 /* The first step that ends after a moment. */
@@ -85,7 +85,8 @@ static double bin_weights(const struct step_model *model, double t_s, struct ste
             double width = (end - begin) / (double)count;
             size_t b = from > begin ? (size_t)((from - begin) / width) : 0;
             double before = weight_before(model, begin + width * (double)b - t_s);
-            double grows = exponential ? exp(width / model->length_s) : 0; /* from bin to bin: one exp for all of them */
+            double grows =
+                exponential ? exp(width / model->at.length_s) : 0; /* from bin to bin: one exp for all of them */
             for (; b < count && begin + width * (double)b < to; b++) {
                 double x = begin + width * (double)(b + 1) - t_s;
                 double after = exponential && x + model->delay_s < 0 ? before * grows : weight_before(model, x);
@@ -114,15 +115,15 @@ static double predicted(const struct step_model *model, const struct step_row *r
 }
 
 /* By how much a sample changes when one of the model's times does. */
-static double slope(struct step_model *model, double t_s, double *time, double by, struct step_row *spare)
+static double slope(struct step_model *model, double t_s, double *time, double by)
 {
     double kept = *time;
     *time = kept + by;
-    bin_weights(model, t_s, spare);
-    double up = predicted(model, spare);
+    bin_weights(model, t_s, model->spare);
+    double up = predicted(model, model->spare);
     *time = kept - by;
-    bin_weights(model, t_s, spare);
-    double down = predicted(model, spare);
+    bin_weights(model, t_s, model->spare);
+    double down = predicted(model, model->spare);
     *time = kept;
     return (up - down) / (2 * by);
 }
@@ -134,8 +135,9 @@ static double drift(const struct step_model *model, size_t i, int64_t t_ns)
 }
 
 /* False: the sample is not of steps that count. times: with the columns of the times, else these are taken as they are. */
-static bool make_row(struct step_model *model, size_t sample, bool times, struct step_row *row, struct step_row *spare)
+static bool make_row(struct step_model *model, size_t sample, bool times)
 {
+    struct step_row *row = model->row;
     const struct power_sample *at = &model->samples[sample];
     double t_s = (double)(at->t_ns - model->origin_ns) / 1e9;
     size_t phases = model->fold->phase_count, n = model->bins;
@@ -147,20 +149,20 @@ static bool make_row(struct step_model *model, size_t sample, bool times, struct
     if (times) {
         double late = 0, blur = model->sensor->stamp_s, jitter = fmin(model->mark_sd_s, MARK_JITTER_S);
         for (size_t k = 0; k < phases; k++) {
-            double by = slope(model, t_s, &model->early_s[k], EDGE_STEP_S, spare);
+            double by = slope(model, t_s, &model->at.early_s[k], EDGE_STEP_S);
             row->of[n + k] = by;
-            row->y += by * model->early_s[k]; /* the column belongs to the difference from the time as it is now */
+            row->y += by * model->at.early_s[k]; /* the column belongs to the difference from the time as it is now */
             row->spread += by * by * jitter * jitter;
             late += by;
         }
-        double longer = slope(model, t_s, &model->length_s, fmax(model->length_s / 100, 1e-4), spare);
+        double longer = slope(model, t_s, &model->at.length_s, fmax(model->at.length_s / 100, 1e-4));
         row->of[n + phases] = longer;
-        row->y += longer * (model->length_s - model->told_s);
+        row->y += longer * (model->at.length_s - model->told_s);
         row->spread += late * late * blur * blur / 12;
     }
     for (size_t i = 0; i < STEP_DRIFTS; i++)
         row->of[n + phases + 1 + i] = drift(model, i, at->t_ns);
-    row->weight = 1 / (1 + row->spread / model->noise);
+    row->weight = 1 / (1 + row->spread / model->at.noise);
     return true;
 }
 
@@ -170,8 +172,9 @@ static void add_scaled(double *to, double by, const double *from, size_t count)
         to[i] += by * from[i];
 }
 
-static void accumulate(struct step_model *model, const struct step_row *row)
+static void accumulate(struct step_model *model)
 {
+    const struct step_row *row = model->row;
     size_t n = model->unknowns, bins = model->bins, filled = row->last - row->first;
     *model->spent += (double)(filled + n - bins) * (double)(filled + n - bins) / 4;
     for (size_t i = row->first; i < n; i = i + 1 == row->last ? bins : i + 1) {
@@ -188,7 +191,7 @@ static void accumulate(struct step_model *model, const struct step_row *row)
     model->rows++;
 }
 
-void step_model_build(struct step_model *model, bool times, struct step_row *row, struct step_row *spare)
+void step_model_build(struct step_model *model, bool times)
 {
     size_t n = model->unknowns;
     memset(model->normal, 0, n * n * sizeof *model->normal);
@@ -196,8 +199,8 @@ void step_model_build(struct step_model *model, bool times, struct step_row *row
     model->yy = 0;
     model->rows = 0;
     for (size_t i = 0; i < model->sample_count && *model->spent < STEP_BUDGET; i += model->stride)
-        if (make_row(model, i, times, row, spare))
-            accumulate(model, row);
+        if (make_row(model, i, times))
+            accumulate(model);
 }
 
 /* ---- the prior and the posterior */
@@ -277,9 +280,10 @@ static void solve_back(const double *factor, size_t n, double *x)
     }
 }
 
-/* The marginal likelihood's logarithm; the factor of the posterior's precision goes to work. */
-static double evidence_of(const struct step_model *model, double rough, double noise, double *work)
+/* The marginal likelihood's logarithm; the factor of the posterior's precision goes to the model's work. */
+static double evidence_of(const struct step_model *model, double rough, double noise)
 {
+    double *work = model->work;
     size_t n = model->unknowns;
     double half[STEP_UNKNOWNS_MOST], fit = 0;
     *model->spent += (double)n * (double)n * (double)n / 3;
@@ -298,22 +302,22 @@ static double evidence_of(const struct step_model *model, double rough, double n
 }
 
 /* How rough the curve is and how noisy a sample: where they explain the samples best. Gives how well. */
-double step_model_learn_variances(struct step_model *model, double factor, double least, bool curve, double *work)
+double step_model_learn_variances(struct step_model *model, double factor, double least, bool curve)
 {
-    double best = evidence_of(model, model->rough, model->noise, work);
+    double best = evidence_of(model, model->at.rough, model->at.noise);
     for (; factor >= least; factor = sqrt(factor)) {
         for (bool better = true; better;) {
             better = false;
             for (int move = curve ? 0 : 2; move < 4; move++) {
                 double by = move % 2 ? factor : 1 / factor;
-                double rough = model->rough * (move < 2 ? by : 1), noise = model->noise * (move < 2 ? 1 : by);
+                double rough = model->at.rough * (move < 2 ? by : 1), noise = model->at.noise * (move < 2 ? 1 : by);
                 double least_noise = STEP_FINEST * STEP_FINEST * model->mean_w * model->mean_w;
                 bool sane = noise >= least_noise && rough >= least_noise / model->out->step_s;
-                double found = sane ? evidence_of(model, rough, noise, work) : -INFINITY;
+                double found = sane ? evidence_of(model, rough, noise) : -INFINITY;
                 if (found > best + 0.05) {
                     best = found;
-                    model->rough = rough;
-                    model->noise = noise;
+                    model->at.rough = rough;
+                    model->at.noise = noise;
                     better = true;
                 }
             }
@@ -327,26 +331,27 @@ static double times_prior(const struct step_model *model)
 {
     size_t phases = model->fold->phase_count;
     double own = model->mark_sd_s * model->mark_sd_s, common = model->delay_sd_s * model->delay_sd_s;
-    double sum = 0, squares = 0, longer = (model->length_s - model->told_s) / model->length_sd_s;
+    double sum = 0, squares = 0, longer = (model->at.length_s - model->told_s) / model->length_sd_s;
     for (size_t k = 0; k < phases; k++) {
-        sum += model->early_s[k];
-        squares += model->early_s[k] * model->early_s[k];
+        sum += model->at.early_s[k];
+        squares += model->at.early_s[k] * model->at.early_s[k];
     }
     return -0.5 * (longer * longer + squares / own - sum * sum * common / (own * (own + (double)phases * common)));
 }
 
 /* How well the times as they are explain the samples, with the variances that then fit best. */
-double step_model_times_fit(struct step_model *model, bool curve, struct step_row *rows, double *work)
+double step_model_times_fit(struct step_model *model, bool curve)
 {
     for (size_t k = 0; k < model->fold->phase_count; k++) {
-        double next = k + 1 < model->fold->phase_count ? model->early_s[k + 1] : model->early_s[0];
-        if (model->phase_s[k] + next - model->early_s[k] < 0.2 * model->phase_s[k])
+        double next = k + 1 < model->fold->phase_count ? model->at.early_s[k + 1] : model->at.early_s[0];
+        if (model->phase_s[k] + next - model->at.early_s[k] < 0.2 * model->phase_s[k])
             return -INFINITY;
     }
-    if (model->length_s <= 0)
+    if (model->at.length_s <= 0)
         return -INFINITY;
-    step_model_build(model, false, rows, rows + 1);
-    return model->rows < STEP_SAMPLES_MIN / 2 ? -INFINITY : step_model_learn_variances(model, 4, 1.9, curve, work) + times_prior(model);
+    step_model_build(model, false);
+    return model->rows < STEP_SAMPLES_MIN / 2 ? -INFINITY
+                                              : step_model_learn_variances(model, 4, 1.9, curve) + times_prior(model);
 }
 
 /* Of the times: the edges of some phases, or (first = phases) the length, about the middle of what is averaged. */
@@ -355,128 +360,113 @@ void step_model_shift_times(struct step_model *model, size_t first, size_t count
     size_t phases = model->fold->phase_count;
     bool length = first == phases;
     for (size_t k = length ? 0 : first; k < (length ? phases : first + count); k++)
-        model->early_s[k] += length ? -by / 2 : by;
+        model->at.early_s[k] += length ? -by / 2 : by;
     if (length)
-        model->length_s += by;
+        model->at.length_s += by;
 }
 
 /* One way or the other, where that is better. */
-static bool try_move(struct step_model *model, size_t first, size_t count, double by, bool curve, struct step_row *rows, double *work)
+static bool try_move(struct step_model *model, size_t first, size_t count, double by, bool curve)
 {
     for (int way = 0; way < 2; way++, by = -by) {
-        double rough = model->rough, noise = model->noise;
+        double rough = model->at.rough, noise = model->at.noise;
         step_model_shift_times(model, first, count, by);
-        double found = step_model_times_fit(model, curve, rows, work);
-        if (found > model->best + 0.01) {
-            model->best = found;
+        double found = step_model_times_fit(model, curve);
+        if (found > model->at.best + 0.01) {
+            model->at.best = found;
             return true;
         }
         step_model_shift_times(model, first, count, -by);
-        model->rough = rough;
-        model->noise = noise;
+        model->at.rough = rough;
+        model->at.noise = noise;
     }
     return false;
 }
 
-static void search(struct step_model *model, double from, double to, bool curve, struct step_row *rows, double *work)
+static void search(struct step_model *model, double from, double to, bool curve)
 {
     size_t phases = model->fold->phase_count;
     bool apart = model->mark_sd_s > 1e-4;
-    model->best = step_model_times_fit(model, curve, rows, work);
+    model->at.best = step_model_times_fit(model, curve);
     for (double by = from; by > to; by /= 2)
         for (int tries = 0; tries < 4 && *model->spent < STEP_BUDGET; tries++) {
-            bool better = try_move(model, 0, phases, by, curve, rows, work);
+            bool better = try_move(model, 0, phases, by, curve);
             for (size_t k = 0; k < phases && apart && *model->spent < STEP_BUDGET; k++)
-                better |= try_move(model, k, 1, by, curve, rows, work);
+                better |= try_move(model, k, 1, by, curve);
             if (by < 2 * model->length_sd_s)
-                better |= try_move(model, phases, 1, by, curve, rows, work);
+                better |= try_move(model, phases, 1, by, curve);
             if (!better)
                 break;
         }
 }
 
-struct step_times step_model_times(const struct step_model *model)
-{
-    struct step_times times = {.length_s = model->length_s, .rough = model->rough, .noise = model->noise, .best = model->best};
-    memcpy(times.early_s, model->early_s, sizeof times.early_s);
-    return times;
-}
-
-void step_model_set_times(struct step_model *model, const struct step_times *times)
-{
-    memcpy(model->early_s, times->early_s, sizeof times->early_s);
-    model->length_s = times->length_s;
-    model->rough = times->rough;
-    model->noise = times->noise;
-    model->best = times->best;
-}
-
 /* Where the phases begin and how long the average is. A curve that may bend as it likes hides a jump in the wrong place,
  * so at first phases are taken as nearly even; from what that finds, and from what is stated, the search goes on with
  * the curve as it is, and the better of the two counts. */
-void step_model_find_times(struct step_model *model, struct step_row *rows, double *work)
+void step_model_find_times(struct step_model *model)
 {
     double fine = model->bin_s / 70;
-    struct step_times stated = step_model_times(model), begun;
+    struct step_times stated = model->at, begun;
     model->stride = model->sample_count / STEP_SEARCH_SAMPLES + 1;
-    search(model, model->bin_s / 4, fine, true, rows, work);
-    step_model_times_fit(model, true, rows, work);
-    model->best = step_model_learn_variances(model, 2, 1.05, true, work) + times_prior(model);
-    begun = step_model_times(model);
-    step_model_set_times(model, &stated);
-    model->rough = EVEN * model->level_w * model->level_w / model->out->step_s;
-    search(model, fmax(hypot(model->mark_sd_s, model->delay_sd_s), model->length_sd_s), 2 * fine, false, rows, work);
-    model->rough = stated.rough;
-    search(model, model->bin_s / 4, fine, true, rows, work);
-    step_model_times_fit(model, true, rows, work);
-    model->best = step_model_learn_variances(model, 2, 1.05, true, work) + times_prior(model);
+    search(model, model->bin_s / 4, fine, true);
+    step_model_times_fit(model, true);
+    model->at.best = step_model_learn_variances(model, 2, 1.05, true) + times_prior(model);
+    begun = model->at;
+    model->at = stated;
+    model->at.rough = EVEN * model->level_w * model->level_w / model->out->step_s;
+    search(model, fmax(hypot(model->mark_sd_s, model->delay_sd_s), model->length_sd_s), 2 * fine, false);
+    model->at.rough = stated.rough;
+    search(model, model->bin_s / 4, fine, true);
+    step_model_times_fit(model, true);
+    model->at.best = step_model_learn_variances(model, 2, 1.05, true) + times_prior(model);
     model->other = begun;
-    if (model->best < begun.best) {
-        model->other = step_model_times(model);
-        step_model_set_times(model, &begun);
+    if (model->at.best < begun.best) {
+        model->other = model->at;
+        model->at = begun;
     }
-    if (model->best - model->other.best > RIVALS)
+    if (model->at.best - model->other.best > RIVALS)
         model->other.length_s = 0;
     model->stride = 1;
 }
 
-bool step_model_solve(struct step_model *model, double *work)
+bool step_model_solve(struct step_model *model)
 {
     size_t n = model->unknowns;
-    if (!isfinite(evidence_of(model, model->rough, model->noise, work)))
+    if (!isfinite(evidence_of(model, model->at.rough, model->at.noise)))
         return false;
     for (size_t i = 0; i < n; i++)
-        model->mean[i] = model->right[i] / model->noise;
-    solve_forward(work, n, model->mean);
-    solve_back(work, n, model->mean);
+        model->mean[i] = model->right[i] / model->at.noise;
+    solve_forward(model->work, n, model->mean);
+    solve_back(model->work, n, model->mean);
     return true;
 }
 
 /* Residuals of a stretch of time err together, so their sum counts, not their number. */
-void step_model_score(struct step_model *model, struct step_row *row, struct step_row *spare)
+void step_model_score(struct step_model *model)
 {
+    const struct step_row *row = model->row;
     size_t n = model->unknowns;
     memset(model->scores, 0, model->blocks * n * sizeof *model->scores);
     for (size_t i = 0; i < model->sample_count && *model->spent < STEP_BUDGET; i++) {
-        if (!make_row(model, i, true, row, spare))
+        if (!make_row(model, i, true))
             continue;
         double *to = model->scores + i * model->blocks / model->sample_count * n;
         double residual = row->y - predicted(model, row);
         for (size_t k = model->bins; k < n; k++)
             residual -= row->of[k] * model->mean[k];
         for (size_t k = row->first; k < n; k = k + 1 == row->last ? model->bins : k + 1)
-            to[k] += row->weight * residual * row->of[k] / model->noise;
+            to[k] += row->weight * residual * row->of[k] / model->at.noise;
     }
 }
 
 /* Of a functional c: the larger of what the model and the scatter between blocks say. */
-double step_model_variance(const struct step_model *model, const double *factor, const double *c)
+double step_model_variance(const struct step_model *model, const double *c)
 {
     size_t n = model->unknowns;
     double z[STEP_UNKNOWNS_MOST], posterior = 0, scatter = 0;
     memcpy(z, c, n * sizeof *z); /* covariance times c */
-    solve_forward(factor, n, z);
-    solve_back(factor, n, z);
+    solve_forward(model->work, n, z);
+    solve_back(model->work, n, z);
     for (size_t i = 0; i < n; i++)
         posterior += c[i] * z[i];
     for (size_t block = 0; block < model->blocks; block++) {

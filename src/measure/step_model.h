@@ -21,7 +21,10 @@ struct step_row {
 
 /* Times, the variances that fit them, and how well they explain the samples. */
 struct step_times {
-    double early_s[STEP_PHASES_MAX + 1], length_s, rough, noise, best;
+    double early_s[STEP_PHASES_MAX + 1]; /* by so much later than its mark a phase begins */
+    double length_s;                     /* of the averaging */
+    double rough, noise;                 /* variances: of the curve a second, of a sample */
+    double best;                         /* the likelihood's logarithm */
 };
 
 struct step_model {
@@ -31,19 +34,19 @@ struct step_model {
     const struct power_sample *samples;
     size_t sample_count;
     int64_t origin_ns;
-    double length_s, told_s, delay_s;       /* of the averaging: as learnt so far, and as stated */
+    struct step_times at;                   /* as learnt so far */
+    double told_s, delay_s;                 /* of the averaging: its length, as stated, and how late it is */
     size_t stride;                          /* of the samples that are used */
-    double early_s[STEP_PHASES_MAX + 1];    /* by so much later than its mark a phase begins */
     double phase_s[STEP_PHASES_MAX], bin_s; /* mean duration, by the marks; the longest bin */
     size_t first[STEP_PHASES_MAX + 1];      /* bin of each phase */
     size_t bins, unknowns;                  /* bins, then marks (one a phase), length, drifts */
     double mean_w, level_w, mark_sd_s, delay_sd_s, length_sd_s;
-    double rough, noise;                    /* variances: of the curve a second, of a sample */
     struct step_times other;                     /* that explain them about as well; length_s 0: none do */
-    double *spent;                          /* operations so far, about */
-    double best;                            /* how well the best times explain the samples */
+    double *spent;                               /* operations so far, about */
     double *normal, *right;                 /* A'WA, A'Wy */
-    double yy, *mean, *inverse;             /* posterior */
+    double yy, *mean;                       /* posterior */
+    double *work;                           /* unknowns^2: the factor of the posterior's precision */
+    struct step_row *row, *spare;           /* of the sample that is looked at; room */
     size_t rows;
     size_t blocks;
     double *scores;                         /* of each block: A'Wr */
@@ -55,33 +58,28 @@ double step_model_edge_s(const struct step_model *model, size_t step, size_t pha
 /* So long before its stamp power still is in a sample, s. */
 double step_model_reach_s(const struct step_model *model);
 
-/* The normal equations of the samples, for the times as they are. times: with a column for each time. row, spare: room. */
-void step_model_build(struct step_model *model, bool times, struct step_row *row, struct step_row *spare);
+/* The normal equations of the samples, for the times as they are. times: with a column for each time. */
+void step_model_build(struct step_model *model, bool times);
 
-/* Those of curve and noise that explain the rows best, searched from a factor down to least. Gives the logarithm of the likelihood. work: room
- * for unknowns^2, as below; it gets the factor of the posterior's precision. */
-double step_model_learn_variances(struct step_model *model, double factor, double least, bool curve, double *work);
+/* Those of curve and noise that explain the rows best, searched from a factor down to least. Gives the logarithm of the likelihood. */
+double step_model_learn_variances(struct step_model *model, double factor, double least, bool curve);
 
-/* How well the times as they are explain the samples: the logarithm; -INFINITY: not at all. rows: room for two. */
-double step_model_times_fit(struct step_model *model, bool curve, struct step_row *rows, double *work);
+/* How well the times as they are explain the samples: the logarithm; -INFINITY: not at all. */
+double step_model_times_fit(struct step_model *model, bool curve);
 
 /* Moves count times from the first on; that behind the phases is the length of the average. */
 void step_model_shift_times(struct step_model *model, size_t first, size_t count, double by);
 
-/* Takes the times out, and puts them back. */
-struct step_times step_model_times(const struct step_model *model);
-void step_model_set_times(struct step_model *model, const struct step_times *times);
-
 /* Where the phases begin and how long the average is. */
-void step_model_find_times(struct step_model *model, struct step_row *rows, double *work);
+void step_model_find_times(struct step_model *model);
 
-/* The posterior's mean, and its precision's factor in work. False: not positive. */
-bool step_model_solve(struct step_model *model, double *work);
+/* The posterior's mean. False: not positive. */
+bool step_model_solve(struct step_model *model);
 
 /* What is left over of each block, for step_model_variance. */
-void step_model_score(struct step_model *model, struct step_row *row, struct step_row *spare);
+void step_model_score(struct step_model *model);
 
-/* Of a functional c of the unknowns. factor: as step_model_solve left it. */
-double step_model_variance(const struct step_model *model, const double *factor, const double *c);
+/* Of a functional c of the unknowns, after step_model_solve. */
+double step_model_variance(const struct step_model *model, const double *c);
 
 #endif

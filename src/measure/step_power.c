@@ -1,6 +1,7 @@
 /* The curve of one step from samples of many, and the energies of its phases: what the model is made of, and what comes out. */
 #include "measure/step_model.h"
 
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "stats/describe.h"
@@ -73,7 +74,7 @@ static double phase_energy(const struct step_model *model, size_t k)
     double power = 0;
     for (size_t b = from; b < until; b++)
         power += model->mean[b] / (double)(until - from);
-    return (model->mean_w + power) * (model->phase_s[k] + model->early_s[next] - model->early_s[k]);
+    return (model->mean_w + power) * (model->phase_s[k] + model->at.early_s[next] - model->at.early_s[k]);
 }
 
 static size_t printed(const struct step_model *model)
@@ -89,26 +90,26 @@ static double bin_power(const struct step_model *model, size_t bin, double *c)
 
 /* By how much the figures change when times are moved as far as the samples allow: first each phase's energy, then each
  * bin's power. To the squares in add. */
-static void add_profile(struct step_model *model, size_t first, size_t count, double most, struct step_row *rows, double *work,
-                        const double *figures, double *add)
+static void add_profile(struct step_model *model, size_t first, size_t count, double most, const double *figures,
+                        double *add)
 {
     size_t phases = model->fold->phase_count, bins = printed(model);
-    struct step_times kept = step_model_times(model);
+    struct step_times kept = model->at;
     double *worst = mem_array(phases + bins, sizeof *worst), c[STEP_UNKNOWNS_MOST];
     for (int way = -1; way <= 1 && *model->spent < STEP_BUDGET; way += 2) {
         double allowed = 0;
         for (double by = model->bin_s / 32; by <= most && *model->spent < STEP_BUDGET; by *= 2) {
-            step_model_set_times(model, &kept);
+            model->at = kept;
             step_model_shift_times(model, first, count, way * by);
-            if (step_model_times_fit(model, true, rows, work) < kept.best - DROP)
+            if (step_model_times_fit(model, true) < kept.best - DROP)
                 break;
             allowed = by;
         }
         if (allowed == 0)
             allowed = model->bin_s / 64;
-        step_model_set_times(model, &kept);
+        model->at = kept;
         step_model_shift_times(model, first, count, way * allowed);
-        if (!isfinite(step_model_times_fit(model, true, rows, work)) || !step_model_solve(model, work))
+        if (!isfinite(step_model_times_fit(model, true)) || !step_model_solve(model))
             continue;
         for (size_t k = 0; k < phases; k++)
             worst[k] = fmax(worst[k], fabs(phase_energy(model, k) - figures[k]));
@@ -117,16 +118,16 @@ static void add_profile(struct step_model *model, size_t first, size_t count, do
     }
     for (size_t i = 0; i < phases + bins; i++)
         add[i] += worst[i] * worst[i];
-    step_model_set_times(model, &kept);
+    model->at = kept;
     free(worst);
 }
 
 /* Power that rises slowly looks like a delay that is longer than stated. Both explanations remain, so what the stated
  * times give lies within the half-width, and so does an edge that is a little off, and what the other search found. */
-static void add_stated(struct step_model *model, struct step_row *rows, double *work, const double *figures, double *add)
+static void add_stated(struct step_model *model, const double *figures, double *add)
 {
     size_t phases = model->fold->phase_count, bins = printed(model);
-    struct step_times kept = step_model_times(model);
+    struct step_times kept = model->at;
     double c[STEP_UNKNOWNS_MOST];
     for (size_t k = 0; k < phases; k++) {
         size_t last = k == 0 ? model->bins - 1 : model->first[k] - 1, before = k == 0 ? phases - 1 : k - 1;
@@ -136,49 +137,49 @@ static void add_stated(struct step_model *model, struct step_row *rows, double *
     }
     struct step_times rivals[] = {{.length_s = model->told_s, .rough = kept.rough, .noise = kept.noise}, model->other};
     for (size_t r = 0; r < sizeof rivals / sizeof *rivals && rivals[r].length_s > 0; r++) {
-        step_model_set_times(model, &rivals[r]);
-        if (!isfinite(step_model_times_fit(model, true, rows, work)) || !step_model_solve(model, work))
+        model->at = rivals[r];
+        if (!isfinite(step_model_times_fit(model, true)) || !step_model_solve(model))
             continue;
         for (size_t k = 0; k < phases; k++)
             add[k] += pow(phase_energy(model, k) - figures[k], 2);
         for (size_t i = 0; i < bins; i++)
             add[phases + i] += pow(bin_power(model, i, c) - figures[phases + i], 2);
     }
-    step_model_set_times(model, &kept);
+    model->at = kept;
 }
 
 /* Half-widths, squared, by what is not certain of the times. */
-static double *profile(struct step_model *model, struct step_row *rows, double *work)
+static double *profile(struct step_model *model)
 {
     size_t phases = model->fold->phase_count, bins = printed(model);
     double *add = mem_array(phases + bins, sizeof *add), *figures = mem_array(phases + bins, sizeof *figures);
     double c[STEP_UNKNOWNS_MOST];
     model->stride = model->sample_count / STEP_SEARCH_SAMPLES + 1;
-    model->best = step_model_times_fit(model, true, rows, work);
-    if (isfinite(model->best) && step_model_solve(model, work)) {
+    model->at.best = step_model_times_fit(model, true);
+    if (isfinite(model->at.best) && step_model_solve(model)) {
         for (size_t k = 0; k < phases; k++)
             figures[k] = phase_energy(model, k);
         for (size_t i = 0; i < bins; i++)
             figures[phases + i] = bin_power(model, i, c);
         for (size_t k = 0; k < phases; k++)
-            add_profile(model, k, 1, 2.5 * model->mark_sd_s, rows, work, figures, add);
-        add_profile(model, 0, phases, 2.5 * hypot(model->delay_sd_s, model->mark_sd_s), rows, work, figures, add);
-        add_profile(model, phases, 1, 2.5 * model->length_sd_s, rows, work, figures, add);
-        add_stated(model, rows, work, figures, add);
+            add_profile(model, k, 1, 2.5 * model->mark_sd_s, figures, add);
+        add_profile(model, 0, phases, 2.5 * hypot(model->delay_sd_s, model->mark_sd_s), figures, add);
+        add_profile(model, phases, 1, 2.5 * model->length_sd_s, figures, add);
+        add_stated(model, figures, add);
     }
     model->stride = 1;
     free(figures);
     return add;
 }
 
-static double half_width(const struct step_model *model, const double *factor, const double *c, double value, double add)
+static double half_width(const struct step_model *model, const double *c, double value, double add)
 {
     double gain = model->sensor->gain_bound * value / sqrt(3);
     double k = special_t_quantile(0.975, (double)(model->blocks - 1));
-    return sqrt(k * k * (step_model_variance(model, factor, c) + gain * gain) + add);
+    return sqrt(k * k * (step_model_variance(model, c) + gain * gain) + add);
 }
 
-static void tell_bins(struct step_model *model, const double *factor, const double *add)
+static void tell_bins(struct step_model *model, const double *add)
 {
     struct step_power *out = model->out;
     size_t phases = model->fold->phase_count;
@@ -190,11 +191,12 @@ static void tell_bins(struct step_model *model, const double *factor, const doub
         double begin_s = out->step_s * (double)i / (double)count, end_s = out->step_s * (double)(i + 1) / (double)count;
         double power = span_power(model, begin_s, end_s, c), by = fmax(0.5 * model->mark_sd_s, 1e-5);
         for (size_t k = 0; k < phases; k++) { /* where the phases begin is not certain */
-            model->early_s[k] += by;
+            model->at.early_s[k] += by;
             c[model->bins + k] = (span_power(model, begin_s, end_s, moved) - power) / by;
-            model->early_s[k] -= by;
+            model->at.early_s[k] -= by;
         }
-        out->bins[i] = (struct step_bin){begin_s, end_s, power, half_width(model, factor, c, power, add[i] + 4 * model->noise / (double)out->steps)};
+        out->bins[i] = (struct step_bin){
+            begin_s, end_s, power, half_width(model, c, power, add[i] + 4 * model->at.noise / (double)out->steps)};
     }
 }
 
@@ -203,7 +205,7 @@ static void refuse(struct step_power *out, const char *reason)
     snprintf(out->reason, sizeof out->reason, "%s", reason);
 }
 
-static void tell_phases(struct step_model *model, const double *factor, const double *add)
+static void tell_phases(struct step_model *model, const double *add)
 {
     struct step_power *out = model->out;
     size_t phases = model->fold->phase_count, resolved = 0;
@@ -212,20 +214,22 @@ static void tell_phases(struct step_model *model, const double *factor, const do
     out->phase_count = phases;
     for (size_t k = 0; k < phases; k++) {
         size_t from = model->first[k], until = model->first[k + 1], next = k + 1 == phases ? 0 : k + 1;
-        double power = model->mean_w, variance, seconds = model->phase_s[k] + model->early_s[next] - model->early_s[k];
+        double power = model->mean_w, variance,
+               seconds = model->phase_s[k] + model->at.early_s[next] - model->at.early_s[k];
         memset(c, 0, model->unknowns * sizeof *c);
         for (size_t b = from; b < until; b++) {
             c[b] = 1 / (double)(until - from);
             power += c[b] * model->mean[b];
         }
-        variance = step_model_variance(model, factor, c);
+        variance = step_model_variance(model, c);
         for (size_t b = from; b < until; b++)
             c[b] *= seconds;
         if (next != k) {
             c[model->bins + k] -= power;
             c[model->bins + next] += power;
         }
-        double cells = fmax(seconds / FLICKER_S, 1), phase_s2 = 4 * model->noise / (double)out->steps / cells * seconds * seconds;
+        double cells = fmax(seconds / FLICKER_S, 1),
+               phase_s2 = 4 * model->at.noise / (double)out->steps / cells * seconds * seconds;
         struct step_phase *phase = &out->phases[k];
         *phase = (struct step_phase){.name = model->fold->names[k], .begin_s = begin_s, .end_s = begin_s + model->phase_s[k]};
         begin_s = phase->end_s;
@@ -233,7 +237,7 @@ static void tell_phases(struct step_model *model, const double *factor, const do
             continue;
         resolved++;
         phase->energy_j = (struct reading){power * seconds, true};
-        phase->half_width_j = (struct reading){half_width(model, factor, c, power * seconds, add[k] + phase_s2), true};
+        phase->half_width_j = (struct reading){half_width(model, c, power * seconds, add[k] + phase_s2), true};
         vague |= phase->half_width_j.value > VAGUE * phase->energy_j.value;
     }
     if (vague && !model->sensor->behaviour->told)
@@ -262,12 +266,10 @@ static void choose_samples(struct step_model *model, const struct series *series
 static double median_spacing_s(const struct series *series)
 {
     size_t count = series->power_count > 0 ? series->power_count - 1 : 0;
-    double *spacings = mem_array(count + 1, sizeof *spacings), median;
+    AUTO_FREE double *spacings = mem_array(count + 1, sizeof *spacings);
     for (size_t i = 0; i < count; i++)
         spacings[i] = (double)(series->power[i + 1].t_ns - series->power[i].t_ns) / 1e9;
-    median = count > 0 ? stats_median(spacings, count).value : 0;
-    free(spacings);
-    return median;
+    return count > 0 ? stats_median(spacings, count).value : 0;
 }
 
 /* How long the average is and how late, with their standard deviations. Where a calibration found the lag of its middle alone, a sample is taken
@@ -281,11 +283,11 @@ static bool take_times(struct step_model *model, const struct series *series)
         return false;
     }
     if (behaviour->told) {
-        model->length_s = fmax((double)behaviour->averaging_ns / 1e9, RISE_S);
+        model->at.length_s = fmax((double)behaviour->averaging_ns / 1e9, RISE_S);
         if (behaviour->averaging == WINDOW_INSTANT)
-            model->length_s = RISE_S;
+            model->at.length_s = RISE_S;
         model->delay_s = (double)behaviour->delay_ns / 1e9;
-        model->length_sd_s = fmax(fmax(behaviour->averaging_sd_ns / 1e9, TIME_UNSURE * model->length_s), 2e-5);
+        model->length_sd_s = fmax(fmax(behaviour->averaging_sd_ns / 1e9, TIME_UNSURE * model->at.length_s), 2e-5);
         model->delay_sd_s = fmax(behaviour->delay_sd_ns / 1e9, hypot(TIME_UNSURE * model->delay_s, DELAY_UNSURE_S));
     } else {
         spacing_s = median_spacing_s(series);
@@ -293,12 +295,12 @@ static bool take_times(struct step_model *model, const struct series *series)
             refuse(model->out, "over which time the sensor averages is not known: by its lag, samples are no means of the time since the one before");
             return false;
         }
-        model->length_s = fmax(fmin(spacing_s, 2 * lag_s), RISE_S);
-        model->delay_s = fmax(lag_s - model->length_s / 2, 0);
-        model->length_sd_s = fmax(SINCE_UNSURE * model->length_s, 2e-5);
+        model->at.length_s = fmax(fmin(spacing_s, 2 * lag_s), RISE_S);
+        model->delay_s = fmax(lag_s - model->at.length_s / 2, 0);
+        model->length_sd_s = fmax(SINCE_UNSURE * model->at.length_s, 2e-5);
         model->delay_sd_s = hypot(fmax(behaviour->lag_sd_ns / 1e9, DELAY_UNSURE_S), model->length_sd_s / 2);
     }
-    model->told_s = model->length_s;
+    model->told_s = model->at.length_s;
     return true;
 }
 
@@ -355,15 +357,16 @@ static void start_values(struct step_model *model)
     double variance = squares / (double)model->sample_count;
     model->level_w = fmax(PRIOR_LEVEL * model->mean_w, sqrt(variance)) + 1e-3;
     double least = pow(4 * STEP_FINEST * model->mean_w, 2) + 1e-9;
-    model->noise = fmax(variance / 4, least);
-    model->rough = fmax(variance, least) / (model->out->step_s / 4);
+    model->at.noise = fmax(variance / 4, least);
+    model->at.rough = fmax(variance, least) / (model->out->step_s / 4);
 }
 
 static void estimate(struct step_model *model)
 {
-    struct step_row *rows = mem_array(2, sizeof *rows);
     size_t n = model->unknowns;
-    double *work = mem_array(n * n, sizeof *work);
+    model->row = mem_array(2, sizeof *model->row);
+    model->spare = model->row + 1;
+    model->work = mem_array(n * n, sizeof *model->work);
     double reach = fmax(step_model_reach_s(model), model->out->step_s);
     double span_s = (double)(model->samples[model->sample_count - 1].t_ns - model->samples[0].t_ns) / 1e9;
     model->blocks = (size_t)fmin(span_s / (2 * reach), BLOCKS_MOST);
@@ -373,22 +376,22 @@ static void estimate(struct step_model *model)
     model->scores = mem_array((model->blocks + 1) * n, sizeof *model->scores);
     start_values(model);
     double *add = NULL;
-    step_model_build(model, false, rows, rows + 1);
+    step_model_build(model, false);
     bool good = model->rows >= STEP_SAMPLES_MIN;
     if (good) {
-        step_model_learn_variances(model, 8, 1.3, true, work);
-        step_model_find_times(model, rows, work);
-        step_model_build(model, false, rows, rows + 1);
-        step_model_learn_variances(model, 4, 1.3, true, work);
-        add = profile(model, rows, work);
-        step_model_build(model, false, rows, rows + 1);
-        step_model_learn_variances(model, 4, 1.3, true, work);
-        good = step_model_solve(model, work);
+        step_model_learn_variances(model, 8, 1.3, true);
+        step_model_find_times(model);
+        step_model_build(model, false);
+        step_model_learn_variances(model, 4, 1.3, true);
+        add = profile(model);
+        step_model_build(model, false);
+        step_model_learn_variances(model, 4, 1.3, true);
+        good = step_model_solve(model);
     }
     for (int pass = 0; pass < 2 && good; pass++) {
-        step_model_build(model, true, rows, rows + 1);
-        step_model_learn_variances(model, 4, 1.3, true, work);
-        good = step_model_solve(model, work);
+        step_model_build(model, true);
+        step_model_learn_variances(model, 4, 1.3, true);
+        good = step_model_solve(model);
     }
     model->out->samples = model->rows;
     if (!good) {
@@ -396,10 +399,10 @@ static void estimate(struct step_model *model)
     } else if (model->blocks < BLOCKS_MIN) {
         refuse(model->out, "the steps do not last long enough to see how much they vary");
     } else {
-        step_model_score(model, rows, rows + 1);
-        tell_phases(model, work, add);
+        step_model_score(model);
+        tell_phases(model, add);
         if (!model->out->reason[0])
-            tell_bins(model, work, add + model->fold->phase_count);
+            tell_bins(model, add + model->fold->phase_count);
     }
     if (*model->spent >= STEP_BUDGET)
         refuse(model->out, "so many phases, steps and samples take too long to be distinguished");
@@ -408,8 +411,8 @@ static void estimate(struct step_model *model)
     free(model->right);
     free(model->mean);
     free(model->scores);
-    free(work);
-    free(rows);
+    free(model->work);
+    free(model->row);
 }
 
 void step_power_estimate(const struct step_fold *fold, const struct series *series, const struct step_sensor *sensor,

@@ -82,6 +82,4 @@ void step_power_estimate(const struct step_fold *fold, const struct series *seri
                          struct step_power *out);
 void step_power_fini(struct step_power *power);
 
-json_t *step_power_json(const struct step_power *power);
-
 #endif

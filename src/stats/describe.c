@@ -69,7 +69,7 @@ double stats_quantile(const double *sorted, size_t n, double p)
     return sorted[below] + (place - (double)below) * (sorted[below + 1] - sorted[below]);
 }
 
-static double *sorted_copy(const double *x, size_t n)
+double *stats_sorted(const double *x, size_t n)
 {
     double *copy = mem_array(n, sizeof *copy);
     memcpy(copy, x, n * sizeof *copy);
@@ -81,7 +81,7 @@ struct reading stats_median(const double *x, size_t n)
 {
     if (n == 0)
         return absent;
-    AUTO_FREE double *sorted = sorted_copy(x, n);
+    AUTO_FREE double *sorted = stats_sorted(x, n);
     return known(stats_quantile(sorted, n, 0.5));
 }
 
@@ -164,30 +164,35 @@ double special_normal_quantile(double p)
     return p > 0.5 ? -bisect(normal_cdf_of, 1 - p, 0, -40, 0) : bisect(normal_cdf_of, p, 0, -40, 0);
 }
 
-/* The continued fraction of the incomplete beta function by Lentz's method (DLMF 8.17.22). */
+/* A continued fraction by Lentz's method. */
+struct fraction {
+    double value, c, d;
+};
+
+/* Its next term: numerator / (denominator + ...). False: it no longer changes. */
+static bool go_on(struct fraction *of, double numerator, double denominator)
+{
+    of->d = denominator + numerator * of->d;
+    of->c = denominator + numerator / of->c;
+    of->d = 1 / (fabs(of->d) < tiny ? tiny : of->d);
+    of->c = fabs(of->c) < tiny ? tiny : of->c;
+    of->value *= of->d * of->c;
+    return !(fabs(of->d * of->c - 1) < precise);
+}
+
+/* That of the incomplete beta function (DLMF 8.17.22). */
 static double beta_fraction(double a, double b, double x)
 {
-    double c = 1, d = 1 - (a + b) * x / (a + 1);
+    double d = 1 - (a + b) * x / (a + 1);
     d = 1 / (fabs(d) < tiny ? tiny : d);
-    double value = d;
+    struct fraction of = {.value = d, .c = 1, .d = d};
     for (int m = 1; m < STEPS * 20; m++) {
         double twice = 2.0 * m;
-        double even = m * (b - m) * x / ((a + twice - 1) * (a + twice));
-        double odd = -(a + m) * (a + b + m) * x / ((a + twice) * (a + twice + 1));
-        d = 1 + even * d;
-        c = 1 + even / c;
-        d = 1 / (fabs(d) < tiny ? tiny : d);
-        c = fabs(c) < tiny ? tiny : c;
-        value *= d * c;
-        d = 1 + odd * d;
-        c = 1 + odd / c;
-        d = 1 / (fabs(d) < tiny ? tiny : d);
-        c = fabs(c) < tiny ? tiny : c;
-        value *= d * c;
-        if (fabs(d * c - 1) < precise)
+        go_on(&of, m * (b - m) * x / ((a + twice - 1) * (a + twice)), 1);
+        if (!go_on(&of, -(a + m) * (a + b + m) * x / ((a + twice) * (a + twice + 1)), 1))
             break;
     }
-    return value;
+    return of.value;
 }
 
 static double beta_incomplete(double a, double b, double x)
@@ -235,19 +240,11 @@ static double gamma_incomplete(double a, double x)
         }
         return front * total;
     }
-    double b = x + 1 - a, c = 1 / tiny, d = 1 / b, value = d;
-    for (int i = 1; i < STEPS * 20; i++) {
-        double numerator = -i * (i - a);
-        b += 2;
-        d = numerator * d + b;
-        d = 1 / (fabs(d) < tiny ? tiny : d);
-        c = b + numerator / c;
-        c = fabs(c) < tiny ? tiny : c;
-        value *= d * c;
-        if (fabs(d * c - 1) < precise)
-            break;
-    }
-    return 1 - front * value;
+    double b = x + 1 - a;
+    struct fraction of = {.value = 1 / b, .c = 1 / tiny, .d = 1 / b};
+    for (int i = 1; i < STEPS * 20 && go_on(&of, -i * (i - a), b += 2); i++)
+        continue;
+    return 1 - front * of.value;
 }
 
 double special_chi2_cdf(double x, double df)

@@ -16,6 +16,7 @@ struct reading stats_median(const double *x, size_t n);    /* n >= 1 */
 double stats_quantile(const double *sorted, size_t n, double p);
 
 void stats_sort(double *x, size_t n);
+double *stats_sorted(const double *x, size_t n); /* a sorted copy; the caller frees */
 
 /* Which of the values are outliers (out: n, true where one is; returned: how many), by Rosner's generalized extreme
  * Studentized deviate test (Technometrics 25, 1983): each candidate is measured by the mean and deviation of the

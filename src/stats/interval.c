@@ -1,11 +1,9 @@
 #include "stats/interval.h"
 
 #include "base/cleanup.h"
-#include "base/mem.h"
 #include "stats/describe.h"
 
 #include <math.h>
-#include <string.h>
 
 static const double tail = (1 - STATS_CONFIDENCE) / 2;
 
@@ -100,9 +98,7 @@ struct stats_interval stats_median_interval(const double *x, size_t n)
     size_t rank = median_rank(n);
     if (rank == 0)
         return (struct stats_interval){0};
-    AUTO_FREE double *sorted = mem_array(n, sizeof *sorted);
-    memcpy(sorted, x, n * sizeof *x);
-    stats_sort(sorted, n);
+    AUTO_FREE double *sorted = stats_sorted(x, n);
     return (struct stats_interval){sorted[rank - 1], sorted[n - rank], STATS_ORDER};
 }
 

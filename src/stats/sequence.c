@@ -1,5 +1,6 @@
 #include "stats/sequence.h"
 
+#include "base/cleanup.h"
 #include "base/mem.h"
 #include "stats/describe.h"
 
@@ -41,8 +42,7 @@ static double log_mean(const double *log_wealth)
 
 void stats_sequence_add(struct stats_sequence *sequence, double x)
 {
-    sequence->x = mem_room(sequence->x, sequence->count, &sequence->room, sizeof *sequence->x);
-    sequence->x[sequence->count++] = x;
+    MEM_ADD(sequence->x, sequence->count, sequence->room) = x;
     double of_zero = score(sequence->x, sequence->count - 1, 0);
     for (int side = OVER; side <= UNDER; side++) {
         bet(sequence->log_wealth[side], side == OVER ? of_zero : -of_zero);
@@ -96,13 +96,11 @@ static double limit_between(const struct stats_sequence *sequence, double from, 
 static double pairs_median(const double *x, size_t n)
 {
     size_t count = 0;
-    double *means = mem_array(n * (n + 1) / 2, sizeof *means);
+    AUTO_FREE double *means = mem_array(n * (n + 1) / 2, sizeof *means);
     for (size_t i = 0; i < n; i++)
         for (size_t j = 0; j <= i; j++)
             means[count++] = x[i] + (x[j] - x[i]) / 2;
-    double median = stats_median(means, count).value;
-    free(means);
-    return median;
+    return stats_median(means, count).value;
 }
 
 struct stats_sequence_interval stats_sequence_interval(const struct stats_sequence *sequence, double alpha)

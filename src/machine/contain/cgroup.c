@@ -46,17 +46,20 @@ char *cgroup_own_path(const char *mountinfo, size_t mountinfo_length, const char
     return NULL;
 }
 
+static ssize_t folder_read(const char *folder, const char *file, char *out, size_t size)
+{
+    AUTO_CLOSE int dir = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return dir < 0 ? -1 : proc_read_at(dir, file, out, size);
+}
+
 /* The memory controller reaches our leaves only when their parent hands it down; refused where the parent has
  * processes of its own (except at the root), which costs the memory limit and nothing else. */
 static void memory_hand_down(const char *parent)
 {
     char controllers[1024], handed[1024];
-    AUTO_CLOSE int dir = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (dir < 0 || proc_read_at(dir, "cgroup.controllers", controllers, sizeof controllers) <= 0)
-        return;
-    if (!strstr(controllers, "memory") || proc_read_at(dir, "cgroup.subtree_control", handed, sizeof handed) < 0)
-        return;
-    if (!strstr(handed, "memory"))
+    if (folder_read(parent, "cgroup.controllers", controllers, sizeof controllers) > 0 &&
+        strstr(controllers, "memory") && folder_read(parent, "cgroup.subtree_control", handed, sizeof handed) >= 0 &&
+        !strstr(handed, "memory"))
         cgroup_write(parent, "cgroup.subtree_control", "+memory");
 }
 
@@ -189,10 +192,9 @@ bool cgroup_limit_memory(const char *leaf, uint64_t bytes)
 /* The kernel takes what it cannot give, too: what counts is what then holds. */
 static bool cpus_hold(const char *leaf, const struct cpus *cpus)
 {
-    AUTO_CLOSE int dir = open(leaf, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     AUTO_FREE char *text = mem_alloc(CGROUP_FILE_MAX);
     struct cpus held;
-    ssize_t length = dir < 0 ? -1 : proc_read_at(dir, "cpuset.cpus.effective", text, CGROUP_FILE_MAX);
+    ssize_t length = folder_read(leaf, "cpuset.cpus.effective", text, CGROUP_FILE_MAX);
     return length > 0 && cpus_parse(text, (size_t)length, &held) && cpus_equal(&held, cpus);
 }
 
@@ -209,12 +211,9 @@ bool cgroup_limit_cpus(const char *leaf, const struct cpus *cpus)
 
 int cgroup_populated(const char *leaf)
 {
-    AUTO_CLOSE int dir = open(leaf, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     char events[256];
     uint64_t populated = 1;
-    if (dir < 0)
-        return errno == ENOENT ? -1 : 1;
-    ssize_t length = proc_read_at(dir, "cgroup.events", events, sizeof events);
+    ssize_t length = folder_read(leaf, "cgroup.events", events, sizeof events);
     if (length < 0)
         return errno == ENOENT || errno == ENODEV ? -1 : 1;
     proc_keyed_number(events, (size_t)length, "populated", &populated);
@@ -223,10 +222,9 @@ int cgroup_populated(const char *leaf)
 
 bool cgroup_cpu_s(const char *leaf, double *out)
 {
-    AUTO_CLOSE int dir = open(leaf, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     char stat[4096];
     uint64_t usec = 0;
-    ssize_t length = dir < 0 ? -1 : proc_read_at(dir, "cpu.stat", stat, sizeof stat);
+    ssize_t length = folder_read(leaf, "cpu.stat", stat, sizeof stat);
     if (length < 0 || !proc_keyed_number(stat, (size_t)length, "usage_usec", &usec))
         return false;
     *out = (double)usec / 1e6;
@@ -235,16 +233,74 @@ bool cgroup_cpu_s(const char *leaf, double *out)
 
 bool cgroup_oom_kills(const char *leaf, uint64_t *out)
 {
-    AUTO_CLOSE int dir = open(leaf, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     char events[1024];
-    ssize_t length = dir < 0 ? -1 : proc_read_at(dir, "memory.events", events, sizeof events);
+    ssize_t length = folder_read(leaf, "memory.events", events, sizeof events);
     return length > 0 && proc_keyed_number(events, (size_t)length, "oom_kill", out);
 }
 
 bool cgroup_peak_memory(const char *leaf, uint64_t *out)
 {
-    AUTO_CLOSE int dir = open(leaf, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     char peak[64];
-    ssize_t length = dir < 0 ? -1 : proc_read_at(dir, "memory.peak", peak, sizeof peak);
+    ssize_t length = folder_read(leaf, "memory.peak", peak, sizeof peak);
     return length > 1 && proc_number_parse(peak, (size_t)length - 1, UINT64_MAX, out);
+}
+
+/* Cgroups that are made for this program itself, or handed to a user. */
+
+/* Another call can remove the folder, as an empty one, between its making and its use. */
+enum { TRIES = 3 };
+
+bool cgroup_enter_runner(const char *parent, struct err *err)
+{
+    AUTO_FREE char *own = mem_printf("%s/" TARE_NAME "-runner-%d", parent, (int)getpid());
+    if (mkdir(own, 0755) != 0 && errno != EEXIST)
+        return err_sys(err, "mkdir %s", own);
+    return cgroup_write(own, "cgroup.procs", "0") || err_sys(err, "enter %s", own);
+}
+
+/* The folder and the files by which processes are moved and controllers handed down; limits stay whose they were. There are no links in
+ * a cgroup file system, and each step is taken from the folder that was opened. */
+static bool hand_over(int folder, uid_t uid, gid_t gid)
+{
+    static const char *const files[] = {"cgroup.procs", "cgroup.threads", "cgroup.subtree_control"};
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+        if (fchownat(folder, files[i], uid, gid, AT_SYMLINK_NOFOLLOW) != 0 && errno != ENOENT)
+            return false;
+    return fchown(folder, uid, gid) == 0;
+}
+
+static int make_below(int parent, const char *name)
+{
+    if (mkdirat(parent, name, 0755) != 0 && errno != EEXIST)
+        return -1;
+    return openat(parent, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+}
+
+static bool delegate_below(const char *parent, uid_t uid, gid_t gid, struct err *err)
+{
+    AUTO_FREE char *user_name = mem_printf(TARE_NAME "-user-%u", (unsigned)uid);
+    AUTO_FREE char *runner_name = mem_printf(TARE_NAME "-runner-%d", (int)getpid());
+    AUTO_FREE char *users = mem_printf("%s/%s", parent, user_name);
+    cgroup_clean(users);
+    AUTO_CLOSE int top = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    AUTO_CLOSE int user = top >= 0 ? make_below(top, user_name) : -1;
+    AUTO_CLOSE int runner = user >= 0 ? make_below(user, runner_name) : -1;
+    if (runner < 0)
+        return err_sys(err, "mkdir %s/%s/%s", parent, user_name, runner_name);
+    if (!cgroup_write_at(runner, "cgroup.procs", "0"))
+        return err_sys(err, "enter %s/%s/%s", parent, user_name, runner_name);
+    return (hand_over(runner, uid, gid) && hand_over(user, uid, gid)) ||
+           err_sys(err, "hand %s/%s to user %u", parent, user_name, (unsigned)uid);
+}
+
+bool cgroup_delegate(uid_t uid, gid_t gid, struct err *err)
+{
+    AUTO_FREE char *parent = cgroup_find_parent(false, err);
+    if (!parent)
+        return false;
+    cgroup_clean(parent);
+    for (int i = 0; i < TRIES; i++)
+        if (delegate_below(parent, uid, gid, err))
+            return true;
+    return false;
 }

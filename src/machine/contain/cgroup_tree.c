@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/procfs.h"
+#include "machine/contain/sys.h"
 #include "tare_build.h"
 
 #include <dirent.h>
@@ -37,10 +38,7 @@ typedef void visit_fn(void *context, int dir, int parent, const char *name);
 
 static void visit(int dir, int parent, const char *name, int depth, visit_fn *each, void *context)
 {
-    int copy = depth < DEPTH_MAX ? fcntl(dir, F_DUPFD_CLOEXEC, 3) : -1;
-    DIR *listing = copy >= 0 ? fdopendir(copy) : NULL;
-    if (!listing && copy >= 0)
-        close(copy);
+    DIR *listing = depth < DEPTH_MAX ? sys_open_listing(dir, ".") : NULL;
     for (struct dirent *entry; listing && (entry = readdir(listing));) {
         if (entry->d_type != DT_DIR || strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
             continue;

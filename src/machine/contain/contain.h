@@ -32,6 +32,7 @@ struct containment {
 /* AUTO takes every layer there is. A mode that the machine cannot give is an error; CGROUP does without pid namespaces, SWEEP without
  * either. Costs a few ms: once at start. */
 bool containment_probe(enum containment_mode mode, struct containment *out, struct err *err);
+void containment_copy(const struct containment *from, struct containment *to);
 void containment_fini(struct containment *containment);
 
 /* Without trying: what most machines allow. job_start finds out, and job_layers says what held. For a program that starts one job

@@ -57,8 +57,7 @@ struct guardian {
 
 static void watch_add(struct watch *watch, const struct message *job)
 {
-    watch->jobs = mem_room(watch->jobs, watch->count, &watch->capacity, sizeof *watch->jobs);
-    watch->jobs[watch->count++] = *job;
+    MEM_ADD(watch->jobs, watch->count, watch->capacity) = *job;
 }
 
 static void watch_remove(struct watch *watch, const char *tag)
@@ -188,11 +187,7 @@ struct guardian *guardian_start(struct err *err)
 /* Never waits: one that is stopped takes nothing, and the runner would stand still with it. */
 static bool say(struct guardian *guardian, const struct message *message, struct err *err)
 {
-    ssize_t sent;
-    do
-        sent = send(guardian->socket, message, sizeof *message, MSG_NOSIGNAL | MSG_DONTWAIT);
-    while (sent < 0 && errno == EINTR);
-    return sent == (ssize_t)sizeof *message || err_sys(err, "tell the guardian");
+    return sys_send(guardian->socket, message, sizeof *message) || err_sys(err, "tell the guardian");
 }
 
 static bool job_message(enum message_kind kind, const struct job_identity *identity, struct message *out,
@@ -230,8 +225,7 @@ void guardian_release(struct guardian *guardian, const struct job_identity *iden
 static void end_guardian(struct guardian *guardian)
 {
     struct pollfd end = {.fd = guardian->pidfd, .events = POLLIN};
-    if (guardian->socket >= 0)
-        close(guardian->socket);
+    cleanup_close(&guardian->socket);
     guardian->socket = -1;
     if (guardian->pid <= 0)
         return;
@@ -241,8 +235,7 @@ static void end_guardian(struct guardian *guardian)
         kill(guardian->pid, SIGKILL); /* our own child, not reaped */
     poll(&end, 1, end.fd >= 0 ? READY_MS : 0);
     waitpid(guardian->pid, NULL, WNOHANG);
-    if (guardian->pidfd >= 0)
-        close(guardian->pidfd);
+    cleanup_close(&guardian->pidfd);
     guardian->pidfd = -1;
     guardian->pid = 0;
 }

@@ -2,6 +2,7 @@
 
 #include "base/cleanup.h"
 #include "base/procfs.h"
+#include "machine/contain/sys.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -10,15 +11,6 @@
 #include <string.h>
 
 enum { LINK_MAX_BYTES = 64, FDINFO_MAX = 4096 };
-
-static DIR *open_listing(int dir, const char *path)
-{
-    int fd = openat(dir, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *listing = fd >= 0 ? fdopendir(fd) : NULL;
-    if (!listing && fd >= 0)
-        close(fd);
-    return listing;
-}
 
 /* "flags:\t0100001": octal; its last digit is the access mode of open(2), of which 0 is reading alone. */
 static bool writes(int process, const char *name)
@@ -54,7 +46,7 @@ static int process_holds(int proc, pid_t pid, const char *pipe)
     char name[16];
     snprintf(name, sizeof name, "%d", (int)pid);
     AUTO_CLOSE int process = openat(proc, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *fds = process >= 0 ? open_listing(process, "fd") : NULL;
+    DIR *fds = process >= 0 ? sys_open_listing(process, "fd") : NULL;
     if (!fds)
         return process >= 0 ? -1 : 0;
     int found = holds(process, fds, pipe);
@@ -68,7 +60,7 @@ size_t holders_of_pipe(const char *proc, uint64_t inode, struct job_member *memb
     size_t count = 0;
     *hidden = 0;
     snprintf(pipe, sizeof pipe, "pipe:[%llu]", (unsigned long long)inode);
-    DIR *listing = open_listing(AT_FDCWD, proc);
+    DIR *listing = sys_open_listing(AT_FDCWD, proc);
     for (pid_t pid; listing && (pid = proc_next_pid(listing));) {
         struct proc_stat stat;
         if (!proc_stat_read(dirfd(listing), pid, &stat) || !proc_stat_alive(&stat))

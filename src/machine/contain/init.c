@@ -1,5 +1,6 @@
 #include "machine/contain/init.h"
 
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/procfs.h"
 #include "machine/contain/cgroup.h"
@@ -62,13 +63,8 @@ const char *init_step_text(int step)
 
 static bool write_once(const char *path, const char *value)
 {
-    int fd = open(path, O_WRONLY | O_CLOEXEC);
-    bool written = fd >= 0 && write(fd, value, strlen(value)) == (ssize_t)strlen(value);
-    int error = errno;
-    if (fd >= 0)
-        close(fd);
-    errno = error;
-    return written;
+    AUTO_CLOSE int fd = open(path, O_WRONLY | O_CLOEXEC);
+    return fd >= 0 && write(fd, value, strlen(value)) == (ssize_t)strlen(value);
 }
 
 /* What the runner has mapped: root's job then still reads the files of other users. */
@@ -170,11 +166,8 @@ static int enter_cgroup(const struct init_plan *plan, pid_t pid)
 {
     char number[16];
     int length = snprintf(number, sizeof number, "%d", (int)pid);
-    int procs = openat(plan->cgroup, "cgroup.procs", O_WRONLY | O_CLOEXEC);
-    int error = procs >= 0 && write(procs, number, (size_t)length) == length ? 0 : errno;
-    if (procs >= 0)
-        close(procs);
-    return error;
+    AUTO_CLOSE int procs = openat(plan->cgroup, "cgroup.procs", O_WRONLY | O_CLOEXEC);
+    return procs >= 0 && write(procs, number, (size_t)length) == length ? 0 : errno;
 }
 
 /* Forks the command's process, born in the leaf; it waits at its gate. False: errno. */
@@ -213,8 +206,7 @@ static void let_go_of_stdio(const struct init_plan *plan)
     for (int i = 0; i < 3; i++)
         if (plan->stdio[i] > 2)
             close(plan->stdio[i]);
-    if (plan->cgroup >= 0)
-        close(plan->cgroup);
+    cleanup_close(&plan->cgroup);
 }
 
 /* The last field of /proc/loadavg is the newest pid of the reader's namespace. */

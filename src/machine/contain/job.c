@@ -1,5 +1,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/mem.h"
+#include "base/procfs.h"
 #include "machine/contain/cgroup.h"
 #include "machine/contain/job_private.h"
 #include "machine/contain/sys.h"
@@ -23,6 +25,39 @@
  * killed. */
 static const double SWEEP_S = 0.05;
 static const int64_t FREE_NS = 5 * NS_PER_S;
+
+void job_identity_fini(struct job_identity *identity)
+{
+    free(identity->cgroup);
+    free(identity->tag);
+    *identity = (struct job_identity){0};
+}
+
+void job_identity_copy(const struct job_identity *from, struct job_identity *to)
+{
+    *to = *from;
+    to->cgroup = mem_strdup(from->cgroup);
+    to->tag = mem_strdup(from->tag);
+}
+
+bool boot_id_read(char out[40], struct err *err)
+{
+    ssize_t length = proc_read_at(AT_FDCWD, "/proc/sys/kernel/random/boot_id", out, 40);
+    if (length < 0)
+        return err_sys(err, "read /proc/sys/kernel/random/boot_id");
+    out[strcspn(out, "\n")] = '\0';
+    return out[0] != '\0' || err_set(err, "/proc/sys/kernel/random/boot_id is empty");
+}
+
+bool process_start_time(pid_t pid, uint64_t *out)
+{
+    AUTO_CLOSE int proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    struct proc_stat stat;
+    if (proc < 0 || pid <= 0 || !proc_stat_read(proc, pid, &stat))
+        return false;
+    *out = stat.start_time;
+    return true;
+}
 
 const struct job_identity *job_identity(const struct job *job)
 {
@@ -63,11 +98,7 @@ struct tree_seed job_seed(const struct job *job)
 static bool job_order(struct job *job, int kind, int signal)
 {
     struct init_order order = {.kind = kind, .signal = signal};
-    ssize_t sent;
-    do
-        sent = send(job->control, &order, sizeof order, MSG_NOSIGNAL | MSG_DONTWAIT);
-    while (sent < 0 && errno == EINTR);
-    return sent == (ssize_t)sizeof order;
+    return sys_send(job->control, &order, sizeof order);
 }
 
 bool job_open_gate(struct job *job, struct err *err)
@@ -209,10 +240,8 @@ void job_free(struct job *job)
         while (!job_prove_step(job, &member, 1, &count) && clock_monotonic_ns() < deadline)
             poll(NULL, 0, 1);
     }
-    if (job->control >= 0)
-        close(job->control);
-    if (job->pidfd >= 0)
-        close(job->pidfd);
+    cleanup_close(&job->control);
+    cleanup_close(&job->pidfd);
     job_identity_fini(&job->identity);
     containment_fini(&job->layers);
     free(job);

@@ -3,6 +3,8 @@
  * below, it mounts over locked mounts (mount_namespaces(7)). */
 #include "machine/contain/init.h"
 
+#include "base/cleanup.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
@@ -74,7 +76,7 @@ void init_rights_lower(void)
  * kernel lets a container's root make none. */
 static bool replace_proc(bool detach)
 {
-    int context = !detach ? -1 : (int)syscall(SYS_fsopen, "proc", FS_CLOEXEC);
+    AUTO_CLOSE int context = !detach ? -1 : (int)syscall(SYS_fsopen, "proc", FS_CLOEXEC);
     int made = context >= 0 && syscall(SYS_fsconfig, context, CREATE, NULL, NULL, 0) == 0
                    ? (int)syscall(SYS_fsmount, context, FS_CLOEXEC, ATTR_NOSUID_NODEV_NOEXEC)
                    : -1;
@@ -85,8 +87,6 @@ static bool replace_proc(bool detach)
         done = syscall(SYS_move_mount, made, "", AT_FDCWD, "/proc", FROM_EMPTY_PATH) == 0;
         close(made);
     }
-    if (context >= 0)
-        close(context);
     return done || mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) == 0;
 }
 
@@ -114,12 +114,8 @@ static int open_folder(const struct init_folder *folder)
 static bool is_mounted(const struct init_folder *folder, bool read_only)
 {
     struct statfs mounted;
-    int fd = open_folder(folder);
-    if (fd < 0)
-        return false;
-    bool told = fstatfs(fd, &mounted) == 0;
-    close(fd);
-    if (!told)
+    AUTO_CLOSE int fd = open_folder(folder);
+    if (fd < 0 || fstatfs(fd, &mounted) != 0)
         return false;
     errno = EBUSY;
     return !!(mounted.f_flags & MS_RDONLY) == read_only;
@@ -140,7 +136,7 @@ static bool make_read_only(const char *path)
 static bool protect_records(const struct init_plan *plan)
 {
     char own[40];
-    int writable = open_folder(&plan->own), records = open_folder(&plan->records);
+    AUTO_CLOSE int writable = open_folder(&plan->own), records = open_folder(&plan->records);
     bool held = writable >= 0 && records >= 0 && make_read_only(plan->records.path);
     if (held) {
         snprintf(own, sizeof own, "/proc/self/fd/%d", writable);
@@ -151,12 +147,6 @@ static bool protect_records(const struct init_plan *plan)
             umount2(plan->records.path, MNT_DETACH);
         errno = error;
     }
-    int error = errno;
-    if (writable >= 0)
-        close(writable);
-    if (records >= 0)
-        close(records);
-    errno = error;
     return held;
 }
 

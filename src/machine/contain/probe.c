@@ -31,6 +31,14 @@ const char *containment_mode_name(enum containment_mode mode)
     return containment_mode_names[mode];
 }
 
+void containment_copy(const struct containment *from, struct containment *to)
+{
+    *to = *from;
+    to->cgroup_parent = mem_strdup(from->cgroup_parent);
+    to->pidns_reason = mem_strdup(from->pidns_reason);
+    to->cgroup_reason = mem_strdup(from->cgroup_reason);
+}
+
 void containment_fini(struct containment *containment)
 {
     free(containment->cgroup_parent);
@@ -68,11 +76,7 @@ bool containment_probe(enum containment_mode mode, struct containment *out, stru
     containment_fini(&assumed);
     if (!job)
         return err_wrap(err, "containment %s", containment_mode_name(mode));
-    const struct containment *held = job_layers(job);
-    *out = *held;
-    out->cgroup_parent = mem_strdup(held->cgroup_parent);
-    out->pidns_reason = mem_strdup(held->pidns_reason);
-    out->cgroup_reason = mem_strdup(held->cgroup_reason);
+    containment_copy(job_layers(job), out);
     job_free(job);
     if (out->cgroup_parent)
         cgroup_clean(out->cgroup_parent);

@@ -19,17 +19,21 @@
  * while thousands of processes die would slow them down. */
 static const int64_t PATIENCE_NS = 50 * NS_PER_MS, CHASE_NS = 2 * NS_PER_MS, STUCK_NS = 5 * NS_PER_S;
 
-size_t job_members(struct job *job, struct job_member *members, size_t max)
+static size_t live_members(struct tree_seed seed, struct job_member *members, size_t max)
 {
-    /* Without a pid namespace the init is reaped last: as long as it is not, its session cannot be another's. */
-    if (job->proven || (job->layers.pidns && job_reap(job)))
-        return 0;
-    struct tree_seed seed = job_seed(job);
     struct tree tree;
     tree_scan(&seed, &tree, NULL);
     size_t count = tree_live(&tree, &seed, members, max);
     tree_fini(&tree);
     return count;
+}
+
+size_t job_members(struct job *job, struct job_member *members, size_t max)
+{
+    /* Without a pid namespace the init is reaped last: as long as it is not, its session cannot be another's. */
+    if (job->proven || (job->layers.pidns && job_reap(job)))
+        return 0;
+    return live_members(job_seed(job), members, max);
 }
 
 enum { MEMBERS_FIRST = 256, MEMBERS_MAX = 65536, CHILDREN_MAX = 4096 };
@@ -74,8 +78,7 @@ static bool walk_children(struct walk *walk, int proc, pid_t pid)
 {
     char path[40];
     snprintf(path, sizeof path, "%d/task", (int)pid);
-    int tasks = openat(proc, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *listing = tasks >= 0 ? fdopendir(tasks) : NULL;
+    DIR *listing = sys_open_listing(proc, path);
     bool listed = true;
     for (struct dirent *entry; listed && listing && (entry = readdir(listing));) {
         pid_t thread = (pid_t)strtol(entry->d_name, NULL, 10);
@@ -83,7 +86,7 @@ static bool walk_children(struct walk *walk, int proc, pid_t pid)
             continue;
         walk->pids = mem_resize(walk->pids, walk->count + CHILDREN_MAX, sizeof *walk->pids);
         ssize_t got = proc_children_read(proc, pid, thread, walk->pids + walk->count, CHILDREN_MAX);
-        listed = got >= 0 || faccessat(tasks, entry->d_name, F_OK, 0) != 0; /* threads end meanwhile */
+        listed = got >= 0 || faccessat(dirfd(listing), entry->d_name, F_OK, 0) != 0; /* threads end meanwhile */
         walk->count += got > 0 ? (size_t)got : 0;
     }
     if (listing)
@@ -124,17 +127,6 @@ bool job_has_stopped_member(struct job *job, struct job_member *out)
     return found >= 0 ? found : find_member(job, is_stopped, 0, out);
 }
 
-/* The namespace is gone, and somebody is in the cgroup all the same: put there from outside. */
-static size_t leaf_members(const struct job *job, struct job_member *members, size_t max)
-{
-    struct tree_seed seed = {.cgroup = job->identity.cgroup};
-    struct tree tree;
-    tree_scan(&seed, &tree, NULL);
-    size_t count = tree_live(&tree, &seed, members, max);
-    tree_fini(&tree);
-    return count;
-}
-
 static bool leaf_gone(struct job *job)
 {
     const char *leaf = job->identity.cgroup;
@@ -166,7 +158,8 @@ static bool prove_pidns(struct job *job, struct job_member *members, size_t max,
     if (job_reap(job)) {
         if (leaf_gone(job))
             return true;
-        *count = leaf_members(job, members, max);
+        /* The namespace is gone, and somebody is in the cgroup all the same: put there from outside. */
+        *count = live_members((struct tree_seed){.cgroup = job->identity.cgroup}, members, max);
         return false;
     }
     if (job->killed_ns)

@@ -191,8 +191,7 @@ static void init_give_up(struct job *job, pid_t pid)
     /* A killed init that only waited at its gate is gone at once; one stuck in the kernel is left behind. */
     for (int i = 0; i < 2000 && waitpid(pid, NULL, WNOHANG) == 0; i++)
         poll(NULL, 0, 1);
-    if (job->pidfd >= 0)
-        close(job->pidfd);
+    cleanup_close(&job->pidfd);
     job->pidfd = -1;
 }
 
@@ -268,8 +267,7 @@ static void leaf_drop(struct start *start, const struct err *reason)
     job->cpus = JOB_CPUS_FREE;
     free(job->layers.cgroup_reason);
     job->layers.cgroup_reason = mem_strdup(reason->text);
-    if (start->cgroup >= 0)
-        close(start->cgroup);
+    cleanup_close(&start->cgroup);
     start->cgroup = -1;
     if (job->identity.cgroup)
         cgroup_remove(job->identity.cgroup);
@@ -333,14 +331,6 @@ static bool layers_start(struct start *start, struct err *err)
     }
 }
 
-static void layers_copy(const struct containment *from, struct containment *to)
-{
-    *to = *from;
-    to->cgroup_parent = mem_strdup(from->cgroup_parent);
-    to->pidns_reason = mem_strdup(from->pidns_reason);
-    to->cgroup_reason = mem_strdup(from->cgroup_reason);
-}
-
 /* Where it is now: a training may have given its folders other names. */
 static bool folder_find(int fd, struct init_folder *out, struct err *err)
 {
@@ -359,7 +349,7 @@ static bool folder_find(int fd, struct init_folder *out, struct err *err)
 static bool start_prepare(struct start *start, struct err *err)
 {
     struct job *job = start->job;
-    layers_copy(start->request->containment, &job->layers);
+    containment_copy(start->request->containment, &job->layers);
     if (!tag_make(&job->identity.tag, err) || !boot_id_read(job->identity.boot_id, err) || !groups_find(start, err) ||
         !folder_find(start->request->records_fd, &start->records, err) ||
         !folder_find(start->request->own_fd, &start->own, err))
@@ -398,7 +388,6 @@ struct job *job_start(const struct job_request *request, struct err *err)
     strv_fini(&start.env);
     int fds[] = {start.null, start.runner, start.cgroup};
     for (size_t i = 0; i < sizeof fds / sizeof fds[0]; i++)
-        if (fds[i] >= 0)
-            close(fds[i]);
+        cleanup_close(&fds[i]);
     return job;
 }

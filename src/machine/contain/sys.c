@@ -1,5 +1,7 @@
 #include "machine/contain/sys.h"
 
+#include "base/cleanup.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/audit.h>
@@ -11,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -59,6 +62,24 @@ bool sys_close_range(unsigned first, unsigned last)
     return true;
 }
 
+DIR *sys_open_listing(int dir, const char *path)
+{
+    int fd = openat(dir, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *listing = fd >= 0 ? fdopendir(fd) : NULL;
+    if (!listing && fd >= 0)
+        close(fd);
+    return listing;
+}
+
+bool sys_send(int socket, const void *message, size_t size)
+{
+    ssize_t sent;
+    do
+        sent = send(socket, message, size, MSG_NOSIGNAL | MSG_DONTWAIT);
+    while (sent < 0 && errno == EINTR);
+    return sent == (ssize_t)size;
+}
+
 pid_t sys_clone(uint64_t flags, int *pidfd)
 {
     /* The old call: seccomp filters of containers that hide clone3 let it through. Its first three arguments are the
@@ -82,10 +103,8 @@ pid_t sys_clone_into(int cgroup_fd)
 static uint64_t signals_changed(void)
 {
     char status[4096];
-    int fd = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
+    AUTO_CLOSE int fd = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
     ssize_t length = fd >= 0 ? read(fd, status, sizeof status - 1) : -1;
-    if (fd >= 0)
-        close(fd);
     status[length > 0 ? length : 0] = '\0';
     const char *ignored = strstr(status, "\nSigIgn:"), *caught = strstr(status, "\nSigCgt:");
     return ignored && caught ? strtoull(ignored + 8, NULL, 16) | strtoull(caught + 8, NULL, 16) : UINT64_MAX;

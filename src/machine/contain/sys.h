@@ -1,14 +1,22 @@
-/* sys: the system calls that glibc 2.31 does not wrap. */
+/* sys: the system calls that glibc 2.31 does not wrap, and what is called in one way everywhere. */
 #ifndef TARE_MACHINE_CONTAIN_SYS_H
 #define TARE_MACHINE_CONTAIN_SYS_H
 
+#include <dirent.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
 int sys_pidfd_open(pid_t pid);                 /* close-on-exec; -1 and errno */
 bool sys_pidfd_signal(int pidfd, int signal);  /* false and errno */
 bool sys_close_range(unsigned first, unsigned last);
+
+/* opendir below an open folder, or AT_FDCWD: NULL and errno. */
+DIR *sys_open_listing(int dir, const char *path);
+
+/* One message, whole and without waiting; a reader that is gone raises no signal. False and errno. */
+bool sys_send(int socket, const void *message, size_t size);
 
 /* As fork, with these clone flags; pidfd (may be NULL) as the caller's descriptor of the child. Neither locks of
  * malloc nor of stdio are taken care of: a child of a program with threads may only make system calls. */

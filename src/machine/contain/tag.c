@@ -2,6 +2,7 @@
 
 #include "base/cleanup.h"
 #include "base/mem.h"
+#include "machine/contain/sys.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -26,10 +27,7 @@ static bool threads_tagged(int proc, pid_t pid, const char *tag)
 {
     char path[300];
     snprintf(path, sizeof path, "%d/task", (int)pid);
-    int fd = openat(proc, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *listing = fd >= 0 ? fdopendir(fd) : NULL;
-    if (!listing && fd >= 0)
-        close(fd);
+    DIR *listing = sys_open_listing(proc, path);
     bool tagged = false;
     for (struct dirent *entry; listing && !tagged && (entry = readdir(listing));) {
         snprintf(path, sizeof path, "%d/task/%s/environ", (int)pid, entry->d_name);

@@ -1,5 +1,6 @@
 #include "machine/governor/governor.h"
 
+#include "base/cleanup.h"
 #include "base/mem.h"
 #include "base/procfs.h"
 #include "machine/sensors/sysfs.h"
@@ -82,8 +83,7 @@ bool governor_read(const char *sysroot, char out[GOVERNOR_NAME_MAX], struct err 
 void governor_change_fini(struct governor_change *change)
 {
     for (size_t i = 0; i < change->count; i++)
-        if (change->policies[i].fd >= 0)
-            close(change->policies[i].fd);
+        cleanup_close(&change->policies[i].fd);
     free(change->policies);
     *change = (struct governor_change){0};
 }
@@ -232,10 +232,7 @@ json_t *governor_change_to_json(const struct governor_change *change)
         snprintf(key, sizeof key, "%u", change->policies[i].number);
         json_object_set_new(former, key, json_string(change->policies[i].former));
     }
-    json_t *json = json_object();
-    json_object_set_new(json, "wanted", json_string(change->wanted));
-    json_object_set_new(json, "former", former);
-    return json;
+    return json_pack("{s:s, s:o}", "wanted", change->wanted, "former", former);
 }
 
 static bool policy_from_json(const char *key, const json_t *value, struct governor_policy *out)

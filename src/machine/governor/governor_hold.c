@@ -1,4 +1,4 @@
-#include "machine/governor/governor_hold.h"
+#include "machine/governor/governor.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"

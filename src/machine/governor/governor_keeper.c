@@ -152,11 +152,7 @@ static bool say(struct governor_keeper *keeper, enum order_kind kind, const char
         return err_set(err, "\"%s\" is no name of a CPU frequency governor", governor);
     if (governor)
         memcpy(order.governor, governor, strlen(governor));
-    ssize_t sent;
-    do
-        sent = send(keeper->socket, &order, sizeof order, MSG_NOSIGNAL | MSG_DONTWAIT);
-    while (sent < 0 && errno == EINTR);
-    return sent == (ssize_t)sizeof order || err_sys(err, "ask the keeper of the CPU governor");
+    return sys_send(keeper->socket, &order, sizeof order) || err_sys(err, "ask the keeper of the CPU governor");
 }
 
 bool governor_keeper_want(struct governor_keeper *keeper, const char *governor, struct err *err)

@@ -4,7 +4,7 @@
 #ifndef TARE_MACHINE_GOVERNOR_GOVERNOR_KEEPER_H
 #define TARE_MACHINE_GOVERNOR_GOVERNOR_KEEPER_H
 
-#include "machine/governor/governor_hold.h"
+#include "machine/governor/governor.h"
 
 #include <stdint.h>
 #include <sys/types.h>
@@ -12,7 +12,7 @@
 struct governor_keeper;
 
 /* A plain fork: before the program starts threads; its own session, none of the caller's descriptors. folder: a
- * descriptor of one that nobody else may write (governor_hold.h). NULL: err. */
+ * descriptor of one that nobody else may write (governor.h). NULL: err. */
 struct governor_keeper *governor_keeper_start(int folder, const char *sysroot, struct err *err);
 
 /* Asks for this governor; NULL: what was before. Never waits. False: the keeper is gone, no answer will come. */

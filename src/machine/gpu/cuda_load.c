@@ -14,45 +14,41 @@ enum { SYNC_TRIES = 12, BLOCKS_PER_SM = 4, THREADS = 256, TIMES = 2 };
 enum { ATTRIBUTE_SM_COUNT = 16 }; /* CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT */
 static const char usual_library[] = "libcuda.so.1";
 
-/* CUDA Driver API reference: the entry points by their ABI names. */
+/* CUDA Driver API reference: the entry points by their ABI names, and their parameters. */
+/* clang-format off */
+#define ENTRY_POINTS(X)                                                                                                \
+    X(init, "cuInit", (unsigned flags))                                                                                \
+    X(count, "cuDeviceGetCount", (int *out))                                                                           \
+    X(device, "cuDeviceGet", (int *out, int number))                                                                   \
+    X(uuid, "cuDeviceGetUuid", (unsigned char out[16], int device))                                                    \
+    X(attribute, "cuDeviceGetAttribute", (int *out, int which, int device))                                            \
+    X(retain, "cuDevicePrimaryCtxRetain", (void **context, int device))                                                \
+    X(release, "cuDevicePrimaryCtxRelease_v2", (int device))                                                           \
+    X(set_current, "cuCtxSetCurrent", (void *context))                                                                 \
+    X(load, "cuModuleLoadData", (void **module, const void *image))                                                    \
+    X(function, "cuModuleGetFunction", (void **function, void *module, const char *name))                              \
+    X(alloc, "cuMemAlloc_v2", (uint64_t *out, size_t size))                                                            \
+    X(to_device, "cuMemcpyHtoD_v2", (uint64_t to, const void *from, size_t size))                                      \
+    X(to_host, "cuMemcpyDtoH_v2", (void *to, uint64_t from, size_t size))                                              \
+    X(launch, "cuLaunchKernel", (void *function, unsigned grid_x, unsigned grid_y, unsigned grid_z,                    \
+      unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared, void *stream, void **parameters,          \
+      void **extra))                                                                                                   \
+    X(synchronize, "cuCtxSynchronize", (void))
+/* clang-format on */
+
 struct cuda {
-    int (*init)(unsigned flags);
-    int (*count)(int *out);
-    int (*device)(int *out, int number);
-    int (*uuid)(unsigned char out[16], int device);
-    int (*attribute)(int *out, int which, int device);
-    int (*retain)(void **context, int device);
-    int (*release)(int device);
-    int (*set_current)(void *context);
-    int (*load)(void **module, const void *image);
-    int (*function)(void **function, void *module, const char *name);
-    int (*alloc)(uint64_t *out, size_t size);
-    int (*to_device)(uint64_t to, const void *from, size_t size);
-    int (*to_host)(void *to, uint64_t from, size_t size);
-    int (*launch)(void *function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y,
-                  unsigned block_z, unsigned shared, void *stream, void **parameters, void **extra);
-    int (*synchronize)(void);
+#define X(member, name, parameters) int(*member) parameters;
+    ENTRY_POINTS(X)
+#undef X
 };
 
 static const struct {
     const char *name;
     size_t offset;
 } symbols[] = {
-    {"cuInit", offsetof(struct cuda, init)},
-    {"cuDeviceGetCount", offsetof(struct cuda, count)},
-    {"cuDeviceGet", offsetof(struct cuda, device)},
-    {"cuDeviceGetUuid", offsetof(struct cuda, uuid)},
-    {"cuDeviceGetAttribute", offsetof(struct cuda, attribute)},
-    {"cuDevicePrimaryCtxRetain", offsetof(struct cuda, retain)},
-    {"cuDevicePrimaryCtxRelease_v2", offsetof(struct cuda, release)},
-    {"cuCtxSetCurrent", offsetof(struct cuda, set_current)},
-    {"cuModuleLoadData", offsetof(struct cuda, load)},
-    {"cuModuleGetFunction", offsetof(struct cuda, function)},
-    {"cuMemAlloc_v2", offsetof(struct cuda, alloc)},
-    {"cuMemcpyHtoD_v2", offsetof(struct cuda, to_device)},
-    {"cuMemcpyDtoH_v2", offsetof(struct cuda, to_host)},
-    {"cuLaunchKernel", offsetof(struct cuda, launch)},
-    {"cuCtxSynchronize", offsetof(struct cuda, synchronize)},
+#define X(member, name, parameters) {name, offsetof(struct cuda, member)},
+    ENTRY_POINTS(X)
+#undef X
 };
 
 struct cuda_load {

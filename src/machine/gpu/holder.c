@@ -31,8 +31,7 @@ static void copy_text(char *out, const char *text, bool keep_end)
         memcpy(out, cut_mark, sizeof cut_mark - 1);
         out += sizeof cut_mark - 1;
     } else if (cut) {
-        for (count = room; ((unsigned char)from[count] & 0xC0) == 0x80;)
-            count--;
+        count = utf8_cut(from, count, room);
     }
     memcpy(out, from, count);
     out[count] = '\0';
@@ -101,14 +100,10 @@ size_t gpu_holder_parse_names(const char *text, struct gpu_holder *out, size_t m
 
 void gpu_holder_print(const struct gpu_holder *holder, struct text *out)
 {
-    json_t *json = json_object();
-    json_object_set_new(json, "pid", json_integer(holder->pid));
-    json_object_set_new(json, "start_time", json_integer((json_int_t)holder->start_time));
-    json_object_set_new(json, "pid_namespace", json_integer((json_int_t)holder->pid_namespace));
-    json_object_set_new(json, "since", json_integer(holder->since_s));
-    json_object_set_new(json, "user", json_string(holder->user));
-    json_object_set_new(json, "host", json_string(holder->host));
-    json_object_set_new(json, "run", json_string(holder->run));
+    json_t *json = json_pack("{s:i, s:I, s:I, s:I, s:o, s:o, s:o}", "pid", (int)holder->pid, "start_time",
+                             (json_int_t)holder->start_time, "pid_namespace", (json_int_t)holder->pid_namespace,
+                             "since", (json_int_t)holder->since_s, "user", json_text_or_null(holder->user), "host",
+                             json_text_or_null(holder->host), "run", json_text_or_null(holder->run));
     json_print(json, out);
     text_add_char(out, '\n');
     json_decref(json);

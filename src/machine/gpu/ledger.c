@@ -1,5 +1,6 @@
 #include "machine/gpu/ledger.h"
 
+#include "base/cleanup.h"
 #include "base/gpu_ledger.h"
 #include "base/json.h"
 #include "base/mem.h"
@@ -120,10 +121,8 @@ void ledger_free(struct ledger *ledger)
         return;
     if (ledger->table)
         munmap(ledger->table, sizeof *ledger->table);
-    if (ledger->fd >= 0)
-        close(ledger->fd);
-    if (ledger->proc >= 0)
-        close(ledger->proc);
+    cleanup_close(&ledger->fd);
+    cleanup_close(&ledger->proc);
     free(ledger->library);
     free(ledger);
 }
@@ -164,8 +163,7 @@ void ledger_watch(struct ledger *ledger, pid_t init)
 {
     char path[64];
     struct stat status;
-    if (ledger->proc >= 0)
-        close(ledger->proc);
+    cleanup_close(&ledger->proc);
     snprintf(path, sizeof path, "/proc/%d/root/proc", (int)init);
     ledger->proc = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
     snprintf(path, sizeof path, "/proc/%d/ns/pid", (int)init);
@@ -274,7 +272,7 @@ static json_t *gpu_json(const struct gpu_ledger_gpu *gpu)
     json_t *out = json_object();
     json_object_set_new(out, "uuid", uuid_json(gpu->uuid));
     json_object_set_new(out, "total_bytes", count_json(gpu->total));
-    json_object_set_new(out, "limit_bytes", gpu->limit ? count_json(gpu->limit) : json_null());
+    json_object_set_new(out, "limit_bytes", none_or_count(gpu->limit));
     json_object_set_new(out, "live_bytes", count_json(get(&gpu->live)));
     json_object_set_new(out, "live_peak_bytes", count_json(get(&gpu->live_peak)));
     json_object_set_new(out, "held_bytes", count_json(get(&gpu->held)));
@@ -316,20 +314,18 @@ static json_t *command_json(const char command[GPU_LEDGER_COMMAND])
 
 static json_t *process_json(const struct gpu_ledger *table, const struct gpu_ledger_process *process)
 {
-    json_t *out = json_object(), *gpus = json_array();
-    json_object_set_new(out, "pid", json_integer(process->pid));
-    json_object_set_new(out, "command", command_json(process->command));
+    json_t *gpus = json_array();
     for (size_t i = 0; i < GPU_LEDGER_GPUS; i++)
         if (gpu_used(&table->gpus[i]) && (get(&process->gpus[i].allocations) || get(&process->refused[i])))
             json_array_append_new(gpus, use_json(&table->gpus[i], &process->gpus[i], get(&process->refused[i])));
-    json_object_set_new(out, "gpus", gpus);
-    return out;
+    return json_pack("{s:o, s:o, s:o}", "pid", json_integer(process->pid), "command", command_json(process->command),
+                     "gpus", gpus);
 }
 
 json_t *ledger_json(const struct ledger *ledger)
 {
     const struct gpu_ledger *table = ledger->table;
-    json_t *out = json_object(), *gpus = json_array(), *processes = json_array();
+    json_t *gpus = json_array(), *processes = json_array();
     for (size_t i = 0; i < GPU_LEDGER_GPUS; i++)
         if (gpu_used(&table->gpus[i]))
             json_array_append_new(gpus, gpu_json(&table->gpus[i]));
@@ -339,10 +335,7 @@ json_t *ledger_json(const struct ledger *ledger)
             json_array_append_new(processes, process_json(table, &table->processes[i]));
     }
     const struct gpu_limit *limit = &ledger->limit;
-    json_object_set_new(out, "limit_bytes", limit->bytes ? count_json(limit->bytes) : json_null());
-    json_object_set_new(out, "limit_share", limit->share > 0 ? json_finite(limit->share) : json_null());
-    json_object_set_new(out, "followed_processes", count_json(get(&table->attached)));
-    json_object_set_new(out, "gpus", gpus);
-    json_object_set_new(out, "processes", processes);
-    return out;
+    return json_pack("{s:o, s:o, s:o, s:o, s:o}", "limit_bytes", none_or_count(limit->bytes), "limit_share",
+                     limit->share > 0 ? json_finite(limit->share) : json_null(), "followed_processes",
+                     count_json(get(&table->attached)), "gpus", gpus, "processes", processes);
 }

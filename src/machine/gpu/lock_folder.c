@@ -137,8 +137,7 @@ bool gpu_lock_folder_open(const char *shared, const char *runtime_dir, struct gp
 
 void gpu_lock_folder_fini(struct gpu_lock_folder *folder)
 {
-    if (folder->fd >= 0)
-        close(folder->fd);
+    cleanup_close(&folder->fd);
     free(folder->path);
     free(folder->reason);
     free(folder->doubt);

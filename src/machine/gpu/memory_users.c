@@ -2,6 +2,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/fs.h"
 #include "base/mem.h"
 #include "base/text.h"
 #include "base/utf8.h"
@@ -41,13 +42,8 @@ enum { GPUS_MAX = 1024 };
 
 static void send_message(int out, const struct answer *message)
 {
-    const char *bytes = (const char *)message;
-    for (size_t sent = 0; sent < sizeof *message;) {
-        ssize_t written = write(out, bytes + sent, sizeof *message - sent);
-        if (written < 0 && errno != EINTR)
-            _exit(1);
-        sent += written > 0 ? (size_t)written : 0;
-    }
+    if (!fs_write_all(out, (const char *)message, sizeof *message, NULL))
+        _exit(1);
 }
 
 static void send_users(const struct gpu_identity *who, const struct gpu_user_list *users, int out)

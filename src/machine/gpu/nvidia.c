@@ -176,8 +176,10 @@ static bool xid_is_of_program(unsigned number)
         .told = true, .update_ns = MS(update), .jitter_ns = MS(jitter), .averaging = kind, .averaging_ns = MS(length), \
         .looked_share = share                                                                                          \
     }
-#define PAPER    "arXiv 2312.02741"
-#define UNSTATED "the vendor states none; " PAPER " measured about 5 % on many boards, another share on each"
+#define PAPER "arXiv 2312.02741"
+#define UNSTATED                                                                                                       \
+    .accuracy = "unknown",                                                                                             \
+    .gain = {.source = "the vendor states none; " PAPER " measured about 5 % on many boards, another share on each"}
 
 /* The first row that holds a model's name counts. Where the vendor states no accuracy for the sensor, nobody does: the
  * paper measured about 5 % for many boards, another share for each. */
@@ -191,8 +193,7 @@ static const struct sensor_profile profiles[] = {
                       .averaging_ns = MS(100),
                       .looked_share = 1,
                       .counter_current = true},
-        .accuracy = "unknown",
-        .gain = {.source = UNSTATED},
+        UNSTATED,
         .source =
             "update and jitter: measured with driver 580, samples every 15 to 20 ms; averaging of samples: at most "
             "the update period; looked-at share of the counter: 98 to 100 %, measured; its lag of 6 ms is not taken",
@@ -201,24 +202,21 @@ static const struct sensor_profile profiles[] = {
         .label = "GH200 (" PAPER ")",
         .models = {"GH200"},
         .behaviour = TOLD(100, 2, WINDOW_BOXCAR, 20, 0.2),
-        .accuracy = "unknown",
-        .gain = {.source = UNSTATED},
+        UNSTATED,
         .source = PAPER ": 20 ms of each 100 ms",
     },
     {
         .label = "A100, H100 (" PAPER ")",
         .models = {"A100", "A800", "A30", "H100", "H800"},
         .behaviour = TOLD(100, 2, WINDOW_BOXCAR, 25, 0.25),
-        .accuracy = "unknown",
-        .gain = {.source = UNSTATED},
+        UNSTATED,
         .source = PAPER ": 25 ms of each 100 ms; A30 (GA100 too) and A800, H800 (the same chips) by analogy",
     },
     {
         .label = "Turing (" PAPER ")",
         .models = {"T4", "RTX 20", "GTX 16", "Quadro RTX", "TITAN RTX", "T1000", "T600", "T400"},
         .behaviour = TOLD(100, 2, WINDOW_BOXCAR, 100, 1),
-        .accuracy = "unknown",
-        .gain = {.source = UNSTATED},
+        UNSTATED,
         .source = PAPER ": 100 ms of each 100 ms",
     },
     {
@@ -229,8 +227,7 @@ static const struct sensor_profile profiles[] = {
                       .averaging = WINDOW_BOXCAR,
                       .averaging_ns = MS(1000),
                       .looked_share = 1},
-        .accuracy = "unknown",
-        .gain = {.source = UNSTATED},
+        UNSTATED,
         .source = PAPER ": 100 ms of each 100 ms (RTX 3090); NVML: power usage is a mean of 1 s; which of the two the "
                         "samples are is not documented",
     },
@@ -238,16 +235,14 @@ static const struct sensor_profile profiles[] = {
         .label = "Pascal, Volta (" PAPER ")",
         .models = {"V100", "P100", "P40", "P4", "GTX 10", "TITAN V", "TITAN Xp", "Quadro P"},
         .behaviour = TOLD(20, 1, WINDOW_BOXCAR, 10, 0.5),
-        .accuracy = "unknown",
-        .gain = {.source = UNSTATED},
+        UNSTATED,
         .source = PAPER ": 10 ms of each 20 ms",
     },
     {
         .label = "Maxwell (" PAPER ")",
         .models = {"M40", "M60", "M4", "M10", "GTX 9", "Quadro M", "TITAN X"},
         .behaviour = TOLD(20, 1, WINDOW_EXPONENTIAL, 100, 1),
-        .accuracy = "unknown",
-        .gain = {.source = UNSTATED},
+        UNSTATED,
         .source = PAPER ": updated every 20 ms, rises in about 200 ms (two time constants are taken)",
     },
     {

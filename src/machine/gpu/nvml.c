@@ -5,65 +5,25 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 
 static const char *const LIBRARY = "libnvidia-ml.so.1"; /* the name that every driver installs */
 
-enum need { REQUIRED, OPTIONAL };
-
-struct symbol {
-    const char *name, *older; /* older: the same function under an earlier name, or NULL */
+static const struct symbol {
+    const char *name, *older;
     size_t offset;
-    enum need need;
-};
-
-#define FIELD(member) offsetof(struct nvml, member)
-
-static const struct symbol symbols[] = {
-    {"tareFakeDriver", NULL, FIELD(fake), OPTIONAL},
-    {"nvmlInit_v2", "nvmlInit", FIELD(init), REQUIRED},
-    {"nvmlShutdown", NULL, FIELD(shutdown), OPTIONAL},
-    {"nvmlErrorString", NULL, FIELD(error_string), OPTIONAL},
-    {"nvmlSystemGetDriverVersion", NULL, FIELD(driver_version), OPTIONAL},
-    {"nvmlSystemGetNVMLVersion", NULL, FIELD(library_version), OPTIONAL},
-    {"nvmlDeviceGetCount_v2", "nvmlDeviceGetCount", FIELD(count), REQUIRED},
-    {"nvmlDeviceGetHandleByIndex_v2", "nvmlDeviceGetHandleByIndex", FIELD(by_index), REQUIRED},
-    {"nvmlDeviceGetHandleByUUID", NULL, FIELD(by_uuid), OPTIONAL},
-    {"nvmlDeviceGetIndex", NULL, FIELD(index), OPTIONAL},
-    {"nvmlDeviceGetMinorNumber", NULL, FIELD(minor), OPTIONAL},
-    {"nvmlDeviceGetName", NULL, FIELD(name), OPTIONAL},
-    {"nvmlDeviceGetUUID", NULL, FIELD(uuid), REQUIRED},
-    {"nvmlDeviceGetPciInfo_v3", "nvmlDeviceGetPciInfo_v2", FIELD(pci), OPTIONAL},
-    {"nvmlDeviceGetMigMode", NULL, FIELD(mig_mode), OPTIONAL},
-    {"nvmlDeviceIsMigDeviceHandle", NULL, FIELD(is_mig_part), OPTIONAL},
-    {"nvmlDeviceGetPersistenceMode", NULL, FIELD(persistence), OPTIONAL},
-    {"nvmlDeviceGetTotalEnergyConsumption", NULL, FIELD(energy), OPTIONAL},
-    {"nvmlDeviceGetPowerUsage", NULL, FIELD(power_usage), OPTIONAL},
-    {"nvmlDeviceGetEnforcedPowerLimit", "nvmlDeviceGetPowerManagementLimit", FIELD(power_limit), OPTIONAL},
-    {"nvmlDeviceGetTemperature", NULL, FIELD(temperature), OPTIONAL},
-    {"nvmlDeviceGetTemperatureV", NULL, FIELD(temperature_v), OPTIONAL},
-    {"nvmlDeviceGetClockInfo", NULL, FIELD(clock), OPTIONAL},
-    {"nvmlDeviceGetMaxClockInfo", NULL, FIELD(clock_max), OPTIONAL},
-    {"nvmlDeviceGetApplicationsClock", NULL, FIELD(clock_application), OPTIONAL},
-    {"nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetCurrentClocksThrottleReasons", FIELD(clock_reasons),
-     OPTIONAL},
-    {"nvmlDeviceGetUtilizationRates", NULL, FIELD(utilization), OPTIONAL},
-    {"nvmlDeviceGetMemoryInfo", NULL, FIELD(memory), OPTIONAL},
-    {"nvmlDeviceGetMemoryInfo_v2", NULL, FIELD(memory_v2), OPTIONAL},
-    {"nvmlDeviceGetFieldValues", NULL, FIELD(fields), OPTIONAL},
-    {"nvmlDeviceGetTotalEccErrors", NULL, FIELD(ecc_errors), OPTIONAL},
-    {"nvmlDeviceGetSamples", NULL, FIELD(samples), OPTIONAL},
-    {"nvmlDeviceGetComputeRunningProcesses_v3", "nvmlDeviceGetComputeRunningProcesses_v2", FIELD(compute), OPTIONAL},
-    {"nvmlDeviceGetComputeRunningProcesses", NULL, FIELD(compute_v1), OPTIONAL},
-    {"nvmlDeviceGetGraphicsRunningProcesses_v3", "nvmlDeviceGetGraphicsRunningProcesses_v2", FIELD(graphics), OPTIONAL},
-    {"nvmlDeviceGetGraphicsRunningProcesses", NULL, FIELD(graphics_v1), OPTIONAL},
-    {"nvmlDeviceGetProcessUtilization", NULL, FIELD(shares), OPTIONAL},
-    {"nvmlEventSetCreate", NULL, FIELD(events_create), OPTIONAL},
-    {"nvmlDeviceRegisterEvents", NULL, FIELD(events_register), OPTIONAL},
-    {"nvmlEventSetWait_v2", "nvmlEventSetWait", FIELD(events_wait), OPTIONAL},
-    {"nvmlEventSetFree", NULL, FIELD(events_free), OPTIONAL},
+    bool required;
+} symbols[] = {{"tareFakeDriver", NULL, offsetof(struct nvml, fake), false},
+               {"nvmlErrorString", NULL, offsetof(struct nvml, error_string), false},
+#define X(member, name, older, parameters) {name, older, offsetof(struct nvml, member), true},
+               NVML_REQUIRED(X)
+#undef X
+#define X(member, name, older, parameters) {name, older, offsetof(struct nvml, member), false},
+                   NVML_OPTIONAL(X)
+#undef X
 };
 
 bool nvml_load(const char *path, struct nvml *out, struct err *err)
@@ -77,7 +37,7 @@ bool nvml_load(const char *path, struct nvml *out, struct err *err)
         void *address = dlsym(library, symbol->name);
         if (!address && symbol->older)
             address = dlsym(library, symbol->older);
-        if (!address && symbol->need == REQUIRED) {
+        if (!address && symbol->required) {
             dlclose(library);
             return err_set(err, "%s has no %s: this NVIDIA driver is too old", path ? path : LIBRARY, symbol->name);
         }
@@ -125,8 +85,13 @@ static int code_of(int result)
     }
 }
 
-static bool fail_as(struct err *err, int code, const char *text)
+static __attribute__((format(printf, 3, 4))) bool fail_as(struct err *err, int code, const char *format, ...)
 {
+    char text[300];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
     err_set(err, "%s", text);
     if (err)
         err->code = code;
@@ -135,26 +100,26 @@ static bool fail_as(struct err *err, int code, const char *text)
 
 bool nvml_fail(const struct nvml *api, int result, const char *function, struct err *err)
 {
-    char text[GPU_TEXT_SIZE] = "", line[300];
+    char text[GPU_TEXT_SIZE] = "";
     const char *told = api->error_string ? api->error_string(result) : NULL;
     if (told)
         nvml_text(text, told, strnlen(told, GPU_TEXT_SIZE));
-    snprintf(line, sizeof line, "%s: %s (NVML error %d)", function, text[0] ? text : "failed", result);
-    return fail_as(err, code_of(result), line);
+    return fail_as(err, code_of(result), "%s: %s (NVML error %d)", function, text[0] ? text : "failed", result);
 }
 
 bool nvml_lacks(const char *function, struct err *err)
 {
-    char line[300];
-    snprintf(line, sizeof line, "%s: this NVIDIA driver's library has no such function", function);
-    return fail_as(err, ENOSYS, line);
+    return fail_as(err, ENOSYS, "%s: this NVIDIA driver's library has no such function", function);
 }
 
 bool nvml_garbage(const char *function, struct err *err)
 {
-    char line[300];
-    snprintf(line, sizeof line, "%s: gave a value that cannot be", function);
-    return fail_as(err, EBADMSG, line);
+    return fail_as(err, EBADMSG, "%s: gave a value that cannot be", function);
+}
+
+bool nvml_good(const struct nvml *api, int result, const char *function, struct err *err)
+{
+    return result == NVML_SUCCESS || nvml_fail(api, result, function, err);
 }
 
 bool nvml_whole(const struct gpu_sensor *sensor, struct err *err)
@@ -202,6 +167,21 @@ bool nvml_number(unsigned type, const union nvml_value *value, double *out)
     default:
         return false;
     }
+}
+
+bool nvml_fields(struct gpu_sensor *sensor, struct nvml_field *values, int count, double *out, struct err *err)
+{
+    static const char *const function = "nvmlDeviceGetFieldValues";
+    if (!sensor->api->fields)
+        return nvml_lacks(function, err);
+    int result = sensor->api->fields(sensor->device, count, values);
+    for (int i = 0; i < count; i++) {
+        if (!nvml_good(sensor->api, result == NVML_SUCCESS ? values[i].result : result, function, err))
+            return err_wrap(err, "field %u", values[i].field);
+        if (!nvml_number(values[i].type, &values[i].value, &out[i]))
+            return nvml_garbage(function, err);
+    }
+    return true;
 }
 
 enum { EVENTS_AT_ONCE = 64 }; /* a storm of errors must not keep the meter from its other readings */
@@ -268,31 +248,20 @@ struct look {
 
 static bool take(struct gpu_sensor *sensor, struct look *out, struct err *err)
 {
-    static const char *const function = "nvmlDeviceGetFieldValues";
     struct nvml_field values[] = {{.field = NVML_FIELD_PCIE_SENT, .result = NVML_ERROR_NOT_SUPPORTED},
                                   {.field = NVML_FIELD_PCIE_RECEIVED, .result = NVML_ERROR_NOT_SUPPORTED}};
-    if (!sensor->api->fields)
-        return nvml_lacks(function, err);
     int64_t before_ns = clock_monotonic_ns();
-    int result = sensor->api->fields(sensor->device, 2, values);
+    bool read = nvml_fields(sensor, values, 2, out->bytes, err);
     out->t_ns = before_ns + (clock_monotonic_ns() - before_ns) / 2;
-    for (int i = 0; i < 2; i++) {
-        int one = result == NVML_SUCCESS ? values[i].result : result;
-        if (one != NVML_SUCCESS) {
-            nvml_fail(sensor->api, one, function, err);
-            return err_wrap(err, "field %u", values[i].field);
-        }
+    for (int i = 0; i < 2; i++)
         out->type[i] = values[i].type;
-        if (!nvml_number(values[i].type, &values[i].value, &out->bytes[i]))
-            return nvml_garbage(function, err);
-    }
-    return true;
+    return read;
 }
 
 bool nvml_link(struct gpu_sensor *sensor, struct gpu_readings *out, struct err *err)
 {
     static const enum gpu_reading of[] = {GPU_PCIE_SENT_BYTES_S, GPU_PCIE_RECEIVED_BYTES_S};
-    struct look from, to;
+    struct look from = {0}, to = {0};
     if (!take(sensor, &from, err))
         return false;
     nanosleep(&(struct timespec){.tv_nsec = APART_NS}, NULL);

@@ -34,11 +34,10 @@ static void driver_close(struct gpu_driver *driver)
 static bool driver_count(struct gpu_driver *driver, uint32_t *out, struct err *err)
 {
     unsigned count = 0;
-    int result = driver->api.count(&count);
-    if (result != NVML_SUCCESS)
-        return nvml_fail(&driver->api, result, "nvmlDeviceGetCount", err);
-    *out = count;
-    return true;
+    bool good = nvml_good(&driver->api, driver->api.count(&count), "nvmlDeviceGetCount", err);
+    if (good)
+        *out = count;
+    return good;
 }
 
 static enum gpu_mig mig_of(const struct nvml *api, nvml_device device)
@@ -58,17 +57,11 @@ static enum gpu_mig mig_of(const struct nvml *api, nvml_device device)
 
 static bool find(const struct nvml *api, const char *device, nvml_device *out, struct err *err)
 {
-    int result;
-    const char *function;
-    if (device[0] != '\0' && strlen(device) < 10 && device[strspn(device, "0123456789")] == '\0') {
-        function = "nvmlDeviceGetHandleByIndex";
-        result = api->by_index((unsigned)strtoul(device, NULL, 10), out);
-    } else {
-        function = "nvmlDeviceGetHandleByUUID";
-        if (!api->by_uuid)
-            return nvml_lacks(function, err);
-        result = api->by_uuid(device, out);
-    }
+    bool by_index = device[0] != '\0' && strlen(device) < 10 && device[strspn(device, "0123456789")] == '\0';
+    const char *function = by_index ? "nvmlDeviceGetHandleByIndex" : "nvmlDeviceGetHandleByUUID";
+    if (!by_index && !api->by_uuid)
+        return nvml_lacks(function, err);
+    int result = by_index ? api->by_index((unsigned)strtoul(device, NULL, 10), out) : api->by_uuid(device, out);
     if (result == NVML_SUCCESS && *out)
         return true;
     nvml_fail(api, result, function, err);
@@ -147,13 +140,8 @@ static bool counter(struct gpu_sensor *sensor, uint64_t *energy_mj, struct err *
 {
     static const char *const function = "nvmlDeviceGetTotalEnergyConsumption";
     unsigned long long mj = NVML_NOT_AVAILABLE;
-    if (!nvml_whole(sensor, err))
+    if (!nvml_whole(sensor, err) || !NVML_CALL(sensor, energy, function, err, &mj))
         return false;
-    if (!sensor->api->energy)
-        return nvml_lacks(function, err);
-    int result = sensor->api->energy(sensor->device, &mj);
-    if (result != NVML_SUCCESS)
-        return nvml_fail(sensor->api, result, function, err);
     if (mj >= UINT64_C(1) << 53) /* 285 years at a kilowatt */
         return nvml_garbage(function, err);
     *energy_mj = mj;

@@ -2,37 +2,19 @@
 
 #include <string.h>
 
-/* Milliwatts, from a function that gives nothing else. */
-static bool set_mw(struct gpu_sensor *sensor, int (*call)(nvml_device, unsigned *), enum gpu_reading which,
-                   const char *function, struct gpu_readings *out, struct err *err)
+static bool set(struct gpu_readings *out, enum gpu_reading which, double value, const char *function, struct err *err)
 {
-    unsigned mw = 0;
-    if (!call)
-        return nvml_lacks(function, err);
-    int result = call(sensor->device, &mw);
-    if (result != NVML_SUCCESS)
-        return nvml_fail(sensor->api, result, function, err);
-    return gpu_reading_set(out, which, mw / 1000.0) || nvml_garbage(function, err);
+    return gpu_reading_set(out, which, value) || nvml_garbage(function, err);
 }
 
 /* One of the numbered fields, in units of 1/scale. */
 static bool set_field(struct gpu_sensor *sensor, unsigned field, double scale, enum gpu_reading which,
                       struct gpu_readings *out, struct err *err)
 {
-    static const char *const function = "nvmlDeviceGetFieldValues";
     struct nvml_field value = {.field = field, .result = NVML_ERROR_NOT_SUPPORTED};
-    double number;
-    if (!sensor->api->fields)
-        return nvml_lacks(function, err);
-    int result = sensor->api->fields(sensor->device, 1, &value);
-    if (result == NVML_SUCCESS)
-        result = value.result;
-    if (result != NVML_SUCCESS) {
-        nvml_fail(sensor->api, result, function, err);
-        return err_wrap(err, "field %u", field);
-    }
-    return (nvml_number(value.type, &value.value, &number) && gpu_reading_set(out, which, number / scale)) ||
-           nvml_garbage(function, err);
+    double number = 0;
+    return nvml_fields(sensor, &value, 1, &number, err) &&
+           set(out, which, number / scale, "nvmlDeviceGetFieldValues", err);
 }
 
 static bool power_average(struct gpu_sensor *sensor, struct gpu_readings *out, struct err *err)
@@ -47,13 +29,18 @@ static bool power_instant(struct gpu_sensor *sensor, struct gpu_readings *out, s
 
 static bool power_usage(struct gpu_sensor *sensor, struct gpu_readings *out, struct err *err)
 {
-    return nvml_whole(sensor, err) &&
-           set_mw(sensor, sensor->api->power_usage, GPU_POWER_USAGE_W, "nvmlDeviceGetPowerUsage", out, err);
+    static const char *const function = "nvmlDeviceGetPowerUsage";
+    unsigned mw = 0;
+    return nvml_whole(sensor, err) && NVML_CALL(sensor, power_usage, function, err, &mw) &&
+           set(out, GPU_POWER_USAGE_W, mw / 1000.0, function, err);
 }
 
 static bool power_limit(struct gpu_sensor *sensor, struct gpu_readings *out, struct err *err)
 {
-    return set_mw(sensor, sensor->api->power_limit, GPU_POWER_LIMIT_W, "nvmlDeviceGetEnforcedPowerLimit", out, err);
+    static const char *const function = "nvmlDeviceGetEnforcedPowerLimit";
+    unsigned mw = 0;
+    return NVML_CALL(sensor, power_limit, function, err, &mw) &&
+           set(out, GPU_POWER_LIMIT_W, mw / 1000.0, function, err);
 }
 
 static bool temperature(struct gpu_sensor *sensor, struct gpu_readings *out, struct err *err)
@@ -70,9 +57,7 @@ static bool temperature(struct gpu_sensor *sensor, struct gpu_readings *out, str
     newer.temperature = (int)celsius;
     if (result == NVML_ERROR_FUNCTION_NOT_FOUND && api->temperature_v)
         result = api->temperature_v(sensor->device, &newer);
-    if (result != NVML_SUCCESS)
-        return nvml_fail(api, result, function, err);
-    return gpu_reading_set(out, GPU_TEMPERATURE_C, newer.temperature) || nvml_garbage(function, err);
+    return nvml_good(api, result, function, err) && set(out, GPU_TEMPERATURE_C, newer.temperature, function, err);
 }
 
 static bool temperature_memory(struct gpu_sensor *sensor, struct gpu_readings *out, struct err *err)
@@ -85,12 +70,7 @@ static bool set_clock(struct gpu_sensor *sensor, unsigned type, enum gpu_reading
 {
     static const char *const function = "nvmlDeviceGetClockInfo";
     unsigned mhz = 0;
-    if (!sensor->api->clock)
-        return nvml_lacks(function, err);
-    int result = sensor->api->clock(sensor->device, type, &mhz);
-    if (result != NVML_SUCCESS)
-        return nvml_fail(sensor->api, result, function, err);
-    return gpu_reading_set(out, which, mhz) || nvml_garbage(function, err);
+    return NVML_CALL(sensor, clock, function, err, type, &mhz) && set(out, which, mhz, function, err);
 }
 
 static bool clock_sm(struct gpu_sensor *sensor, struct gpu_readings *out, struct err *err)
@@ -107,37 +87,31 @@ static bool clock_reasons(struct gpu_sensor *sensor, struct gpu_readings *out, s
 {
     static const char *const function = "nvmlDeviceGetCurrentClocksEventReasons";
     unsigned long long bits = 0;
-    if (!sensor->api->clock_reasons)
-        return nvml_lacks(function, err);
-    int result = sensor->api->clock_reasons(sensor->device, &bits);
-    if (result != NVML_SUCCESS)
-        return nvml_fail(sensor->api, result, function, err);
-    return gpu_reading_set(out, GPU_CLOCK_REASONS, (double)bits) || nvml_garbage(function, err);
+    return NVML_CALL(sensor, clock_reasons, function, err, &bits) &&
+           set(out, GPU_CLOCK_REASONS, (double)bits, function, err);
 }
 
 static bool utilisation(struct gpu_sensor *sensor, struct gpu_readings *out, struct err *err)
 {
     static const char *const function = "nvmlDeviceGetUtilizationRates";
     struct nvml_utilization rates = {0};
-    if (!sensor->api->utilization)
-        return nvml_lacks(function, err);
-    int result = sensor->api->utilization(sensor->device, &rates);
-    if (result != NVML_SUCCESS)
-        return nvml_fail(sensor->api, result, function, err);
+    if (!NVML_CALL(sensor, utilization, function, err, &rates))
+        return false;
     gpu_reading_set(out, GPU_MEMORY_UTILISATION_PERCENT, rates.memory);
-    return gpu_reading_set(out, GPU_UTILISATION_PERCENT, rates.gpu) || nvml_garbage(function, err);
+    return set(out, GPU_UTILISATION_PERCENT, rates.gpu, function, err);
 }
 
 static bool set_memory(unsigned long long used, unsigned long long total, const char *function,
                        struct gpu_readings *out, struct err *err)
 {
-    if (used > total || !gpu_reading_set(out, GPU_MEMORY_TOTAL_BYTES, (double)total))
-        return nvml_garbage(function, err);
-    return gpu_reading_set(out, GPU_MEMORY_USED_BYTES, (double)used) || nvml_garbage(function, err);
+    return used <= total ? set(out, GPU_MEMORY_TOTAL_BYTES, (double)total, function, err) &&
+                               set(out, GPU_MEMORY_USED_BYTES, (double)used, function, err)
+                         : nvml_garbage(function, err);
 }
 
 static bool memory(struct gpu_sensor *sensor, struct gpu_readings *out, struct err *err)
 {
+    static const char *const function = "nvmlDeviceGetMemoryInfo";
     const struct nvml *api = sensor->api;
     struct nvml_memory_v2 split = {.version = NVML_VERSION(struct nvml_memory_v2, 2)};
     struct nvml_memory_v1 whole = {0};
@@ -147,24 +121,16 @@ static bool memory(struct gpu_sensor *sensor, struct gpu_readings *out, struct e
         gpu_reading_set(out, GPU_MEMORY_RESERVED_BYTES, (double)split.reserved);
         return true;
     }
-    if (!api->memory)
-        return nvml_lacks("nvmlDeviceGetMemoryInfo", err);
-    int result = api->memory(sensor->device, &whole);
-    if (result != NVML_SUCCESS)
-        return nvml_fail(api, result, "nvmlDeviceGetMemoryInfo", err);
-    return set_memory(whole.used, whole.total, "nvmlDeviceGetMemoryInfo", out, err);
+    return NVML_CALL(sensor, memory, function, err, &whole) && set_memory(whole.used, whole.total, function, out, err);
 }
 
 static bool errors_ecc(struct gpu_sensor *sensor, struct gpu_readings *out, struct err *err)
 {
     static const char *const function = "nvmlDeviceGetTotalEccErrors";
     unsigned long long count = 0;
-    if (!sensor->api->ecc_errors)
-        return nvml_lacks(function, err);
-    int result = sensor->api->ecc_errors(sensor->device, NVML_MEMORY_ERROR_TYPE_UNCORRECTED, NVML_VOLATILE_ECC, &count);
-    if (result != NVML_SUCCESS)
-        return nvml_fail(sensor->api, result, function, err);
-    return gpu_reading_set(out, GPU_ECC_UNCORRECTED, (double)count) || nvml_garbage(function, err);
+    return NVML_CALL(sensor, ecc_errors, function, err, NVML_MEMORY_ERROR_TYPE_UNCORRECTED, NVML_VOLATILE_ECC,
+                     &count) &&
+           set(out, GPU_ECC_UNCORRECTED, (double)count, function, err);
 }
 
 static const struct {

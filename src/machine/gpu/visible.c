@@ -30,8 +30,7 @@ static bool starts_with(const char *entry, size_t length, const char *prefix)
 static void add(struct search *search, size_t place)
 {
     struct gpu_visible *out = search->out;
-    out->items = mem_room(out->items, out->count, &search->capacity, sizeof *out->items);
-    out->items[out->count++] = place;
+    MEM_ADD(out->items, out->count, search->capacity) = place;
 }
 
 bool gpu_visible_has(const struct gpu_visible *visible, size_t place)

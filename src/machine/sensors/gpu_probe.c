@@ -8,6 +8,8 @@
 
 static const int64_t PERIOD_NS = 1000 * NS_PER_MS; /* a counter that has not changed twice by then does not move */
 
+static const struct reading none = {0};
+
 struct probe {
     const struct gpu_backend *backend;
     struct gpu_sensor *sensor;
@@ -16,29 +18,25 @@ struct probe {
     void *data;
 };
 
-static struct reading some(double value)
-{
-    return (struct reading){.value = value, .valid = true};
-}
-
 static struct reading since(int64_t began_ns)
 {
-    return some((double)(clock_monotonic_ns() - began_ns) / 1000);
+    return (struct reading){(double)(clock_monotonic_ns() - began_ns) / 1000, true};
 }
 
-static void say(const struct probe *probe, struct gpu_probe_row row)
+static void say(const struct probe *probe, const char *what, struct reading value, const char *unit, const char *text,
+                struct reading cost_us)
 {
-    row.device = probe->device;
-    if (!row.unit)
-        row.unit = "";
-    if (!row.text)
-        row.text = "";
-    probe->row(probe->data, &row);
+    probe->row(probe->data, &(struct gpu_probe_row){probe->device, what, value, unit, text, cost_us});
+}
+
+static void say_value(const struct probe *probe, const char *what, double value, const char *unit)
+{
+    say(probe, what, (struct reading){value, true}, unit, "", none);
 }
 
 static void say_text(const struct probe *probe, const char *what, const char *text)
 {
-    say(probe, (struct gpu_probe_row){.what = what, .text = text[0] ? text : "unknown"});
+    say(probe, what, none, "", text[0] ? text : "unknown", none);
 }
 
 static void probe_identity(const struct probe *probe)
@@ -64,12 +62,10 @@ static void probe_counter(const struct probe *probe)
     uint64_t first = 0, now = 0;
     int64_t began_ns = clock_monotonic_ns(), changes_ns[2] = {0};
     if (!probe->backend->counter(probe->sensor, &first, &err)) {
-        say(probe,
-            (struct gpu_probe_row){.what = "counter", .unit = "mJ", .text = err.text, .cost_us = since(began_ns)});
+        say(probe, "counter", none, "mJ", err.text, since(began_ns));
         return;
     }
-    say(probe, (struct gpu_probe_row){
-                   .what = "counter", .value = some((double)first), .unit = "mJ", .cost_us = since(began_ns)});
+    say(probe, "counter", (struct reading){(double)first, true}, "mJ", "", since(began_ns));
     int64_t worst_ns = 0, calls = 0;
     for (int changes = 0; changes < 2 && clock_monotonic_ns() - began_ns < PERIOD_NS; calls++) {
         int64_t before_ns = clock_monotonic_ns();
@@ -83,14 +79,11 @@ static void probe_counter(const struct probe *probe)
         first = now;
     }
     if (changes_ns[1])
-        say(probe, (struct gpu_probe_row){.what = "counter.period",
-                                          .value = some((double)(changes_ns[1] - changes_ns[0]) / 1e6),
-                                          .unit = "ms"});
+        say_value(probe, "counter.period", (double)(changes_ns[1] - changes_ns[0]) / 1e6, "ms");
     else
         say_text(probe, "counter.period", "it did not change within a second");
-    say(probe,
-        (struct gpu_probe_row){.what = "counter.worst_call", .value = some((double)worst_ns / 1000), .unit = "us"});
-    say(probe, (struct gpu_probe_row){.what = "counter.calls", .value = some((double)calls)});
+    say_value(probe, "counter.worst_call", (double)worst_ns / 1000, "us");
+    say_value(probe, "counter.calls", (double)calls, "");
 }
 
 static void say_steps(const struct probe *probe, const struct gpu_trace *trace, int64_t now_ns)
@@ -102,20 +95,13 @@ static void say_steps(const struct probe *probe, const struct gpu_trace *trace, 
         longest_ns = step_ns > longest_ns ? step_ns : longest_ns;
     }
     const struct gpu_power_sample *last = &trace->samples[trace->count - 1];
-    const struct {
-        const char *what;
-        int64_t ns;
-    } rows[] = {{"trace.step_min", shortest_ns},
-                {"trace.step_max", longest_ns},
-                {"trace.length", last->t_ns - trace->samples[0].t_ns},
-                {"trace.newest_age", now_ns - last->t_ns}};
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        say(probe, (struct gpu_probe_row){.what = rows[i].what, .value = some((double)rows[i].ns / 1e6), .unit = "ms"});
-    say(probe,
-        (struct gpu_probe_row){.what = "trace.rate",
-                               .value = some((trace->count - 1) * 1e9 / (double)(last->t_ns - trace->samples[0].t_ns)),
-                               .unit = "samples/s"});
-    say(probe, (struct gpu_probe_row){.what = "trace.newest", .value = some(last->power_w), .unit = "W"});
+    int64_t length_ns = last->t_ns - trace->samples[0].t_ns;
+    say_value(probe, "trace.step_min", (double)shortest_ns / 1e6, "ms");
+    say_value(probe, "trace.step_max", (double)longest_ns / 1e6, "ms");
+    say_value(probe, "trace.length", (double)length_ns / 1e6, "ms");
+    say_value(probe, "trace.newest_age", (double)(now_ns - last->t_ns) / 1e6, "ms");
+    say_value(probe, "trace.rate", (trace->count - 1) * 1e9 / (double)length_ns, "samples/s");
+    say_value(probe, "trace.newest", last->power_w, "W");
 }
 
 static void probe_trace(const struct probe *probe)
@@ -126,12 +112,11 @@ static void probe_trace(const struct probe *probe)
     bool good = probe->backend->trace(probe->sensor, &trace, &err);
     struct reading cost_us = since(began_ns);
     if (!good) {
-        say(probe, (struct gpu_probe_row){.what = "trace", .text = err.text, .cost_us = cost_us});
+        say(probe, "trace", none, "", err.text, cost_us);
         return;
     }
-    say(probe,
-        (struct gpu_probe_row){.what = "trace", .value = some(trace.count), .unit = "samples", .cost_us = cost_us});
-    say(probe, (struct gpu_probe_row){.what = "trace.refused", .value = some(trace.refused), .unit = "samples"});
+    say(probe, "trace", (struct reading){trace.count, true}, "samples", "", cost_us);
+    say_value(probe, "trace.refused", trace.refused, "samples");
     if (trace.count > 1)
         say_steps(probe, &trace, began_ns);
 }
@@ -145,14 +130,11 @@ static void probe_readings(const struct probe *probe)
         bool good = probe->backend->group_read(probe->sensor, group, &readings, &err);
         struct reading cost_us = since(began_ns);
         if (!good)
-            say(probe, (struct gpu_probe_row){
-                           .what = probe->backend->group_name(group), .text = err.text, .cost_us = cost_us});
+            say(probe, probe->backend->group_name(group), none, "", err.text, cost_us);
         for (int i = 0; i < GPU_READING_COUNT; i++)
             if (readings.of[i].valid) {
-                say(probe, (struct gpu_probe_row){.what = gpu_reading_name((enum gpu_reading)i),
-                                                  .value = readings.of[i],
-                                                  .unit = gpu_reading_unit((enum gpu_reading)i),
-                                                  .cost_us = cost_us});
+                enum gpu_reading which = (enum gpu_reading)i;
+                say(probe, gpu_reading_name(which), readings.of[i], gpu_reading_unit(which), "", cost_us);
                 cost_us.valid = false;
             }
     }
@@ -166,10 +148,8 @@ static void probe_users(const struct probe *probe)
     int64_t began_ns = clock_monotonic_ns();
     bool good = probe->backend->users(probe->sensor, &users, &err);
     struct reading cost_us = since(began_ns);
-    if (good && users.told)
-        say(probe, (struct gpu_probe_row){.what = "processes", .value = some(users.count), .cost_us = cost_us});
-    else
-        say(probe, (struct gpu_probe_row){.what = "processes", .text = err.text, .cost_us = cost_us});
+    bool told = good && users.told;
+    say(probe, "processes", (struct reading){users.count, told}, "", told ? "" : err.text, cost_us);
     for (uint32_t i = 0; i < users.count; i++) {
         const struct gpu_user *user = &users.users[i];
         int used = snprintf(text, sizeof text, "pid %" PRId32 "%s%s", user->pid, user->compute ? " compute" : "",

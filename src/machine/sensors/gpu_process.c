@@ -391,19 +391,7 @@ static void groups(struct gpu_process *process)
 
 static void hello(struct gpu_process *process)
 {
-    struct gpu_identity who;
-    struct meter_wire_identity *out = &process->reply.identity;
-    process->backend->identify(process->sensor, &who);
-    out->index = who.index;
-    out->mig = who.mig;
-    out->persistence = who.persistence;
-    out->minor = who.minor;
-    out->clocks = who.clocks;
-    memcpy(out->name, who.name, sizeof out->name);
-    memcpy(out->uuid, who.uuid, sizeof out->uuid);
-    memcpy(out->pci, who.pci, sizeof out->pci);
-    memcpy(out->driver, who.driver, sizeof out->driver);
-    memcpy(out->library, who.library, sizeof out->library);
+    process->backend->identify(process->sensor, &process->reply.identity);
     tick(process);
     memcpy(process->reply.counter_why, process->counter_why, METER_TEXT_SIZE);
     memcpy(process->reply.trace_why, process->trace_why, METER_TEXT_SIZE);

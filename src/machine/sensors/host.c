@@ -186,27 +186,12 @@ void host_meter_end(struct host_meter *meter, size_t job, const struct job_usage
     raise_to(&figures->memory_peak_bytes, usage->has_peak_memory, (double)usage->peak_memory_bytes);
 }
 
-static bool own_read(const struct host_meter *meter, pid_t pid, struct proc_stat *out)
-{
-    char path[40], bytes[2048];
-    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-    ssize_t length = sysfs_read(meter->sysroot, path, bytes, sizeof bytes);
-    return length > 0 && proc_stat_parse(bytes, (size_t)length, out);
-}
-
 void host_meter_own(struct host_meter *meter, pid_t pid)
 {
     struct proc_stat stat;
-    if (!own_read(meter, pid, &stat))
+    if (!host_process_stat(meter->sysroot, pid, &stat))
         return;
-    meter->own = mem_room(meter->own, meter->own_count, &meter->own_capacity, sizeof *meter->own);
-    meter->own[meter->own_count++] = (struct own){pid, stat.start_time, stat.cpu_ticks};
-}
-
-static const char *resource_name(enum host_resource resource)
-{
-    static const char *const names[] = {"cpu", "memory", "io"};
-    return names[resource];
+    MEM_ADD(meter->own, meter->own_count, meter->own_capacity) = (struct own){pid, stat.start_time, stat.cpu_ticks};
 }
 
 static double own_cpu_s(struct host_meter *meter)
@@ -220,7 +205,7 @@ static double own_cpu_s(struct host_meter *meter)
     for (size_t i = 0; i < meter->own_count; i++) {
         struct own *own = &meter->own[i];
         struct proc_stat stat;
-        if (again && own_read(meter, own->pid, &stat) && stat.start_time == own->start_time &&
+        if (again && host_process_stat(meter->sysroot, own->pid, &stat) && stat.start_time == own->start_time &&
             stat.cpu_ticks > own->cpu_ticks)
             own->cpu_ticks = stat.cpu_ticks;
         ticks += own->cpu_ticks;
@@ -278,10 +263,10 @@ static void jobs_add_up(const struct host_meter *meter, struct host_edge *out)
 
 static void pressure_read(const struct host_meter *meter, struct host_edge *out)
 {
+    static const char *const paths[] = {"/proc/pressure/cpu", "/proc/pressure/memory", "/proc/pressure/io"};
     for (int i = 0; i < HOST_RESOURCES; i++) {
-        char path[40], bytes[512];
-        snprintf(path, sizeof path, "/proc/pressure/%s", resource_name((enum host_resource)i));
-        ssize_t length = sysfs_read(meter->sysroot, path, bytes, sizeof bytes);
+        char bytes[512];
+        ssize_t length = sysfs_read(meter->sysroot, paths[i], bytes, sizeof bytes);
         if (length > 0)
             host_pressure_parse(bytes, (size_t)length, &out->pressure[i]);
     }

@@ -1,5 +1,6 @@
 #include "machine/sensors/host_job.h"
 
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/procfs.h"
@@ -8,7 +9,6 @@
 #include "machine/sensors/host_parse.h"
 #include "machine/sensors/sysfs.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,8 +51,7 @@ void host_job_free(struct host_job *job)
     if (!job)
         return;
     host_tree_free(job->tree);
-    if (job->cpu_fd >= 0)
-        close(job->cpu_fd);
+    cleanup_close(&job->cpu_fd);
     job_identity_fini(&job->identity);
     free(job->sysroot);
     free(job);
@@ -62,54 +61,27 @@ void host_job_free(struct host_job *job)
  * caller. */
 struct sums {
     const struct host_job *job;
-    double cpu_s, resident_bytes, read_bytes, written_bytes;
+    double cpu_s, read_bytes, written_bytes;
+    struct reading resident_pages;
     size_t members, processes; /* the init is a member, and no process of the job's own */
-    size_t memory_known, io_known, io_refused;
+    size_t io_known, io_refused;
     bool without_memory, without_io; /* the cgroup tells it */
 };
 
-static void add_memory(struct sums *sums, pid_t pid)
+static void add_process(void *context, pid_t pid)
 {
-    char path[64], bytes[256];
-    uint64_t pages = 0;
-    if (sums->without_memory)
-        return;
-    snprintf(path, sizeof path, "/proc/%d/statm", (int)pid);
-    ssize_t length = sysfs_read(sums->job->sysroot, path, bytes, sizeof bytes);
-    if (length <= 0 || !host_statm_parse(bytes, (size_t)length, &pages))
-        return;
-    sums->resident_bytes += (double)pages * sums->job->page_bytes;
-    sums->memory_known++;
-}
-
-static void add_io(struct sums *sums, pid_t pid)
-{
-    char path[64], bytes[1024];
+    struct sums *sums = context;
+    const char *sysroot = sums->job->sysroot;
     uint64_t read_bytes = 0, written_bytes = 0;
-    if (sums->without_io)
-        return;
-    snprintf(path, sizeof path, "/proc/%d/io", (int)pid);
-    ssize_t length = sysfs_read(sums->job->sysroot, path, bytes, sizeof bytes);
-    if (length > 0 && host_io_parse(bytes, (size_t)length, &read_bytes, &written_bytes)) {
-        sums->read_bytes += (double)read_bytes;
-        sums->written_bytes += (double)written_bytes;
-        sums->io_known++;
-    } else if (length >= 0 || (errno != ENOENT && errno != ESRCH)) {
-        sums->io_refused++;
-    }
-}
-
-static void add_process(struct sums *sums, pid_t pid)
-{
     sums->members++;
     sums->processes += pid != sums->job->identity.pid;
-    add_memory(sums, pid);
-    add_io(sums, pid);
-}
-
-static void add_pid(void *context, pid_t pid)
-{
-    add_process(context, pid);
+    if (!sums->without_memory)
+        host_process_add_memory(sysroot, pid, &sums->resident_pages);
+    if (sums->without_io || !host_process_io(sysroot, pid, &read_bytes, &written_bytes, &sums->io_refused))
+        return;
+    sums->read_bytes += (double)read_bytes;
+    sums->written_bytes += (double)written_bytes;
+    sums->io_known++;
 }
 
 static void add_tree(struct sums *sums)
@@ -212,8 +184,8 @@ static void memory_tell(struct host_job *job, const struct charged *charged, con
     out->memory_charged = charged->memory;
     if (charged->memory)
         out->memory_bytes = (struct reading){(double)charged->memory_bytes, true};
-    else if (sums->memory_known > 0)
-        out->memory_bytes = (struct reading){sums->resident_bytes, true};
+    else if (sums->resident_pages.valid)
+        out->memory_bytes = (struct reading){sums->resident_pages.value * job->page_bytes, true};
     if (out->memory_bytes.valid)
         raise_to(&job->peak_bytes, out->memory_bytes.value);
     if (charged->memory && cgroup_peak_memory(job->identity.cgroup, &peak_bytes))
@@ -261,7 +233,7 @@ void host_job_sample(struct host_job *job, struct host_job_figures *out)
     struct sums sums = {.job = job, .without_memory = charged.memory, .without_io = charged.io};
     *out = (struct host_job_figures){0};
     if (charged.cpu)
-        cgroup_each_pid(job->identity.cgroup, add_pid, &sums);
+        cgroup_each_pid(job->identity.cgroup, add_process, &sums);
     else if (!job->identity.cgroup)
         add_tree(&sums);
     if (charged.cpu || sums.members > 0)

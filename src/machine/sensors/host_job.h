@@ -3,22 +3,24 @@
 #ifndef TARE_MACHINE_SENSORS_HOST_JOB_H
 #define TARE_MACHINE_SENSORS_HOST_JOB_H
 
+#include "base/procfs.h"
 #include "machine/contain/contain.h"
 #include "machine/sensors/series.h"
 
 /* Absent is not zero. */
 struct host_job_figures {
-    struct reading cpu_s;             /* since the job began; never falls */
-    struct reading user_s, system_s;  /* of cpu_s, in programs and in the kernel; of a cgroup alone */
-    struct reading memory_bytes;      /* now */
-    struct reading memory_peak_bytes; /* the highest so far: of the kernel, or of our samples; at the end not less than that of
+    struct reading cpu_s;            /* since the job began; never falls */
+    struct reading user_s, system_s; /* of cpu_s, in programs and in the kernel; of a cgroup alone */
+    struct reading memory_bytes;     /* now */
+    struct reading
+        memory_peak_bytes;     /* the highest so far: of the kernel, or of our samples; at the end not less than that of
                                          the largest process, whom no sample may have met */
-    bool memory_charged;              /* by the cgroup; else resident sizes added up: what is shared counts for each */
-    struct reading read_bytes;        /* from and to storage since the job began; never fall */
+    bool memory_charged;       /* by the cgroup; else resident sizes added up: what is shared counts for each */
+    struct reading read_bytes; /* from and to storage since the job began; never fall */
     struct reading written_bytes;
-    struct reading processes;         /* alive, the job's init not counted */
-    struct reading processes_peak;    /* the most that were seen at once */
-    size_t io_refused;                /* so many processes' reads and writes may not be seen: then there is no sum */
+    struct reading processes;      /* alive, the job's init not counted */
+    struct reading processes_peak; /* the most that were seen at once */
+    size_t io_refused;             /* so many processes' reads and writes may not be seen: then there is no sum */
 };
 
 struct host_job;
@@ -54,6 +56,12 @@ struct host_tree;
 /* sysroot stays the caller's: where /proc/PID/statm and io are; who descends from whom the machine itself tells. */
 struct host_tree *host_tree_new(const char *sysroot, pid_t pid, uint64_t start_time);
 void host_tree_free(struct host_tree *tree); /* NULL: nothing */
+
+/* One process as sysroot's /proc shows it. memory: adds its resident pages. io: as host_io_parse; one that may not be read
+ * counts as refused, unlike one that has just ended. */
+bool host_process_stat(const char *sysroot, pid_t pid, struct proc_stat *out);
+void host_process_add_memory(const char *sysroot, pid_t pid, struct reading *pages);
+bool host_process_io(const char *sysroot, pid_t pid, uint64_t *read_bytes, uint64_t *written_bytes, size_t *refused);
 
 /* Fills all but the peaks. CPU time, bytes read and written count from the first call on. */
 void host_tree_sample(struct host_tree *tree, struct host_job_figures *out);

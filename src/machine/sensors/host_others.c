@@ -2,7 +2,6 @@
 #include "base/mem.h"
 #include "base/procfs.h"
 #include "machine/sensors/host.h"
-#include "machine/sensors/sysfs.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -57,14 +56,6 @@ void host_others_free(struct host_others *others)
     free(others);
 }
 
-static bool stat_of(const struct host_others *others, pid_t pid, struct proc_stat *out)
-{
-    char path[40], bytes[2048];
-    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-    ssize_t length = sysfs_read(others->sysroot, path, bytes, sizeof bytes);
-    return length > 0 && proc_stat_parse(bytes, (size_t)length, out);
-}
-
 /* The kernel's clock of a process counts nanoseconds, and anybody may read it. */
 static bool cpu_of(const struct host_others *others, pid_t pid, double *out)
 {
@@ -72,7 +63,7 @@ static bool cpu_of(const struct host_others *others, pid_t pid, double *out)
     struct timespec now;
     clockid_t clock;
     if (*others->sysroot) {
-        bool read = stat_of(others, pid, &stat);
+        bool read = host_process_stat(others->sysroot, pid, &stat);
         *out = read ? (double)stat.cpu_ticks / (double)sysconf(_SC_CLK_TCK) : 0;
         return read;
     }
@@ -103,8 +94,7 @@ void host_others_begin(struct host_others *others)
         struct process_time process = {.pid = pid};
         if (!cpu_of(others, process.pid, &process.cpu_s))
             continue;
-        others->before = mem_room(others->before, others->count, &others->capacity, sizeof *others->before);
-        others->before[others->count++] = process;
+        MEM_ADD(others->before, others->count, others->capacity) = process;
     }
     if (others->count > 1)
         qsort(others->before, others->count, sizeof *others->before, compare_pids);
@@ -120,7 +110,7 @@ static bool is_own(const struct host_others *others, pid_t pid)
     for (int i = 0; i < DEEPEST && pid > 1; i++) {
         if (pid == getpid())
             return true;
-        if (!stat_of(others, pid, &stat))
+        if (!host_process_stat(others->sysroot, pid, &stat))
             return true; /* it is gone: nobody knows whose it was, and it did not last */
         pid = stat.ppid;
     }

@@ -6,7 +6,6 @@
 #include "machine/sensors/sysfs.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -52,40 +51,47 @@ void host_tree_free(struct host_tree *tree)
     free(tree);
 }
 
-/* ENOENT, ESRCH: it has just ended, and was known before or is in its parent's. */
-static void read_io(struct host_tree *tree, struct member *member, size_t *refused)
+static ssize_t process_read(const char *sysroot, pid_t pid, const char *file, char *out, size_t size)
 {
-    char path[64], bytes[1024];
-    snprintf(path, sizeof path, "/proc/%d/io", (int)member->pid);
-    ssize_t length = sysfs_read(tree->sysroot, path, bytes, sizeof bytes);
-    bool known =
-        length > 0 && host_io_parse(bytes, (size_t)length, &member->use.read_bytes, &member->use.written_bytes);
-    tree->io_seen |= known;
-    *refused += !known && (length >= 0 || (errno != ENOENT && errno != ESRCH));
+    AUTO_FREE char *path = mem_printf("/proc/%d/%s", (int)pid, file);
+    return sysfs_read(sysroot, path, out, size);
 }
 
-static void add_memory(const struct host_tree *tree, pid_t pid, struct reading *pages)
+bool host_process_stat(const char *sysroot, pid_t pid, struct proc_stat *out)
 {
-    char path[64], bytes[256];
+    char bytes[2048];
+    ssize_t length = process_read(sysroot, pid, "stat", bytes, sizeof bytes);
+    return length > 0 && proc_stat_parse(bytes, (size_t)length, out);
+}
+
+void host_process_add_memory(const char *sysroot, pid_t pid, struct reading *pages)
+{
+    char bytes[256];
     uint64_t resident = 0;
-    snprintf(path, sizeof path, "/proc/%d/statm", (int)pid);
-    ssize_t length = sysfs_read(tree->sysroot, path, bytes, sizeof bytes);
+    ssize_t length = process_read(sysroot, pid, "statm", bytes, sizeof bytes);
     if (length > 0 && host_statm_parse(bytes, (size_t)length, &resident))
         *pages = (struct reading){pages->value + (double)resident, true};
 }
 
+bool host_process_io(const char *sysroot, pid_t pid, uint64_t *read_bytes, uint64_t *written_bytes, size_t *refused)
+{
+    char bytes[1024];
+    ssize_t length = process_read(sysroot, pid, "io", bytes, sizeof bytes);
+    if (length > 0 && host_io_parse(bytes, (size_t)length, read_bytes, written_bytes))
+        return true;
+    *refused += length >= 0 || (errno != ENOENT && errno != ESRCH);
+    return false;
+}
+
+static int by_pid(const void *a, const void *b)
+{
+    const struct member *left = a, *right = b;
+    return (left->pid > right->pid) - (left->pid < right->pid);
+}
+
 static const struct member *find(const struct member *members, size_t count, pid_t pid)
 {
-    for (size_t low = 0, high = count; low < high;) {
-        size_t middle = low + (high - low) / 2;
-        if (members[middle].pid == pid)
-            return &members[middle];
-        if (members[middle].pid < pid)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return NULL;
+    return count ? bsearch(&(struct member){.pid = pid}, members, count, sizeof *members, by_pid) : NULL;
 }
 
 static bool is_there(const struct member *members, size_t count, const struct member *wanted)
@@ -126,8 +132,9 @@ static void add_member(struct host_tree *tree, const struct proc_stat *stat, str
     if (!proc_stat_alive(stat))
         return;
     out->processes.value++;
-    add_memory(tree, stat->pid, &out->memory_bytes);
-    read_io(tree, to, &out->io_refused);
+    host_process_add_memory(tree->sysroot, stat->pid, &out->memory_bytes);
+    tree->io_seen |=
+        host_process_io(tree->sysroot, stat->pid, &to->use.read_bytes, &to->use.written_bytes, &out->io_refused);
 }
 
 static struct use sum_of(const struct host_tree *tree)

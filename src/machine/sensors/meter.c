@@ -92,11 +92,7 @@ bool meter_request(struct meter *meter, enum meter_kind kind, uint64_t id)
     struct meter_order order = {.version = METER_VERSION, .kind = kind, .id = id};
     if (meter->socket < 0 || meter->pending_count + meter->lost_count >= METER_ORDERS_MAX)
         return false;
-    ssize_t sent;
-    do
-        sent = send(meter->socket, &order, sizeof order, MSG_NOSIGNAL | MSG_DONTWAIT);
-    while (sent < 0 && errno == EINTR);
-    if (sent != (ssize_t)sizeof order)
+    if (!sys_send(meter->socket, &order, sizeof order))
         return false;
     meter->pending[meter->pending_count++] =
         (struct meter_pending){.kind = kind, .id = id, .sent_ns = clock_monotonic_ns()};
@@ -246,8 +242,7 @@ void meter_forget(struct meter *meter, int64_t before_ns)
 static void end_process(struct meter *meter)
 {
     bool idle = meter->state == METER_READY && meter->pending_count == 0;
-    if (meter->socket >= 0)
-        close(meter->socket);
+    cleanup_close(&meter->socket);
     meter->socket = -1;
     AUTO_CLOSE int pidfd = meter->pid > 0 ? sys_pidfd_open(meter->pid) : -1;
     struct pollfd wait = {.fd = pidfd, .events = POLLIN};
@@ -269,10 +264,8 @@ void meter_free(struct meter *meter)
         return;
     meter_gap_end(meter, clock_monotonic_ns());
     end_process(meter);
-    if (meter->epoll >= 0)
-        close(meter->epoll);
-    if (meter->timer >= 0)
-        close(meter->timer);
+    cleanup_close(&meter->epoll);
+    cleanup_close(&meter->timer);
     series_fini(&meter->series);
     free(meter->samples);
     free(meter->abandoned);

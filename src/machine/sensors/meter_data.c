@@ -27,19 +27,12 @@ static void take_description(struct meter *meter)
     struct meter_reply *reply = &meter->reply;
     struct meter_description *out = &meter->description;
     struct gpu_identity *who = &out->identity;
-    struct meter_wire_identity *from = &reply->identity;
-    *out = (struct meter_description){.identity = {.index = from->index,
-                                                   .mig = (enum gpu_mig)from->mig,
-                                                   .persistence = (enum gpu_persistence)from->persistence,
-                                                   .clocks = from->clocks},
+    *out = (struct meter_description){.identity = reply->identity,
                                       .has_counter = reply->has & METER_HAS_COUNTER,
                                       .has_trace = reply->has & METER_HAS_TRACE};
-    who->minor = from->minor >= 0 ? from->minor : -1;
-    text_take(who->name, sizeof who->name, from->name, sizeof from->name);
-    text_take(who->uuid, sizeof who->uuid, from->uuid, sizeof from->uuid);
-    text_take(who->pci, sizeof who->pci, from->pci, sizeof from->pci);
-    text_take(who->driver, sizeof who->driver, from->driver, sizeof from->driver);
-    text_take(who->library, sizeof who->library, from->library, sizeof from->library);
+    who->minor = who->minor >= 0 ? who->minor : -1;
+    who->name[GPU_TEXT_SIZE - 1] = who->uuid[GPU_TEXT_SIZE - 1] = who->pci[GPU_TEXT_SIZE - 1] =
+        who->driver[GPU_TEXT_SIZE - 1] = who->library[GPU_TEXT_SIZE - 1] = '\0';
     text_take(out->counter_why, sizeof out->counter_why, reply->counter_why, sizeof reply->counter_why);
     text_take(out->trace_why, sizeof out->trace_why, reply->trace_why, sizeof reply->trace_why);
     meter->described = true;
@@ -77,8 +70,7 @@ static void take_readings(struct meter *meter, struct meter_response *out)
     for (int i = 0; i < GPU_READING_COUNT; i++)
         if (reply->valid & 1U << i)
             gpu_reading_set(&out->sample.readings, (enum gpu_reading)i, reply->readings[i]);
-    meter->samples = mem_room(meter->samples, meter->sample_count, &meter->sample_capacity, sizeof *meter->samples);
-    meter->samples[meter->sample_count++] = out->sample;
+    MEM_ADD(meter->samples, meter->sample_count, meter->sample_capacity) = out->sample;
 }
 
 static void take_users(const struct meter_reply *reply, struct gpu_users *out)

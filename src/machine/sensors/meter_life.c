@@ -94,14 +94,11 @@ void meter_reap(struct meter *meter)
 
 void meter_drop(struct meter *meter)
 {
-    if (meter->socket >= 0)
-        close(meter->socket); /* which takes it out of the epoll set */
+    cleanup_close(&meter->socket); /* which takes it out of the epoll set */
     meter->socket = -1;
     if (meter->pid > 0) {
         kill(meter->pid, SIGKILL); /* not reaped: the pid is its own */
-        meter->abandoned =
-            mem_room(meter->abandoned, meter->abandoned_count, &meter->abandoned_capacity, sizeof *meter->abandoned);
-        meter->abandoned[meter->abandoned_count++] = meter->pid;
+        MEM_ADD(meter->abandoned, meter->abandoned_count, meter->abandoned_capacity) = meter->pid;
     }
     meter->pid = 0;
     meter->lost_ns = clock_monotonic_ns();

@@ -59,13 +59,6 @@ struct meter_group {
     double cost_us;
 };
 
-struct meter_wire_identity {
-    uint32_t index, mig, persistence;
-    int32_t minor;
-    struct gpu_clocks clocks;
-    char name[GPU_TEXT_SIZE], uuid[GPU_TEXT_SIZE], pci[GPU_TEXT_SIZE], driver[GPU_TEXT_SIZE], library[GPU_TEXT_SIZE];
-};
-
 struct meter_reply {
     uint32_t version, kind;
     uint64_t id;
@@ -85,7 +78,7 @@ struct meter_reply {
     int64_t memory_peak_ns;
     uint32_t memory_every_ms; /* how often it was looked at */
     /* HELLO */
-    struct meter_wire_identity identity;
+    struct gpu_identity identity;
     char counter_why[METER_TEXT_SIZE], trace_why[METER_TEXT_SIZE]; /* why there is none */
     union {
         struct gpu_power_sample power[GPU_TRACE_MAX];

@@ -1,3 +1,4 @@
+#include "base/cleanup.h"
 #include "base/mem.h"
 #include "machine/sensors/rapl_private.h"
 #include "machine/sensors/sysfs.h"
@@ -33,8 +34,7 @@ struct rapl_domain *rapl_domain_get(struct rapl *rapl, const char *name, enum ra
 
 void rapl_domain_refuse(struct rapl_domain *domain, char *reason)
 {
-    if (domain->fd >= 0)
-        close(domain->fd);
+    cleanup_close(&domain->fd);
     domain->fd = -1;
     domain->available = false;
     free(domain->reason);

@@ -59,18 +59,20 @@ static bool pmu_read(const struct rapl_places *places, struct pmu *out)
     return out->cpu_count > 0;
 }
 
+static bool event_line(const struct pmu *pmu, const char *name, const char *what, char out[128])
+{
+    char path[128];
+    snprintf(path, sizeof path, PMU "/events/%s%s", name, what);
+    return sysfs_line(pmu->sysroot, path, out, 128);
+}
+
 static bool event_read(const struct pmu *pmu, const char *name, uint64_t *config, double *unit_uj)
 {
-    char path[128], line[128];
+    char line[128];
     double joules = 0;
-    snprintf(path, sizeof path, PMU "/events/%s", name);
-    if (!sysfs_line(pmu->sysroot, path, line, sizeof line) || !sysfs_event_parse(line, strlen(line), config))
-        return false;
-    snprintf(path, sizeof path, PMU "/events/%s.unit", name);
-    if (!sysfs_line(pmu->sysroot, path, line, sizeof line) || strcmp(line, "Joules") != 0)
-        return false;
-    snprintf(path, sizeof path, PMU "/events/%s.scale", name);
-    if (!sysfs_line(pmu->sysroot, path, line, sizeof line) || !number_parse(line, &joules) || joules <= 0)
+    if (!event_line(pmu, name, "", line) || !sysfs_event_parse(line, strlen(line), config) ||
+        !event_line(pmu, name, ".unit", line) || strcmp(line, "Joules") != 0 ||
+        !event_line(pmu, name, ".scale", line) || !number_parse(line, &joules) || joules <= 0)
         return false;
     *unit_uj = joules * 1e6;
     return true;

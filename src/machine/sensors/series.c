@@ -14,17 +14,14 @@ void series_fini(struct series *series)
 
 void series_add_counter(struct series *series, struct counter_reading reading)
 {
-    series->counter =
-        mem_room(series->counter, series->counter_count, &series->counter_capacity, sizeof *series->counter);
-    series->counter[series->counter_count++] = reading;
+    MEM_ADD(series->counter, series->counter_count, series->counter_capacity) = reading;
 }
 
 void series_add_power(struct series *series, struct power_sample sample)
 {
     if (series->power_count > 0 && sample.t_ns <= series->power[series->power_count - 1].t_ns)
         return;
-    series->power = mem_room(series->power, series->power_count, &series->power_capacity, sizeof *series->power);
-    series->power[series->power_count++] = sample;
+    MEM_ADD(series->power, series->power_count, series->power_capacity) = sample;
 }
 
 /* A change that is known no better than this may have been two. */

@@ -2,8 +2,6 @@
 
 #include "base/cleanup.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <malloc.h>
 #include <stdbool.h>
@@ -13,7 +11,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <unistd.h>
 
 enum { LARGE_BLOCK = 64 * 1024, LINE_SIZE = 512 };
 
@@ -24,12 +21,6 @@ struct mapping {
     bool unchanged;     /* no page is a copy of its own: relocations, or what was written before it was protected */
 };
 
-struct lines {
-    int fd;
-    size_t used, taken;
-    char bytes[4096];
-};
-
 void shrink_prepare(void)
 {
     mallopt(M_ARENA_MAX, 1);
@@ -38,28 +29,13 @@ void shrink_prepare(void)
     prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
 }
 
-/* The next line, without its end; one that is too long is cut. No heap: it would grow what is to shrink. */
-static bool line_take(struct lines *lines, char out[LINE_SIZE])
+/* The next line; one that is too long is cut. */
+static bool line_take(FILE *file, char out[LINE_SIZE])
 {
-    size_t length = 0;
-    for (;;) {
-        if (lines->taken == lines->used) {
-            ssize_t got;
-            do
-                got = read(lines->fd, lines->bytes, sizeof lines->bytes);
-            while (got < 0 && errno == EINTR);
-            if (got <= 0)
-                return false;
-            lines->used = (size_t)got;
-            lines->taken = 0;
-        }
-        char c = lines->bytes[lines->taken++];
-        if (c == '\n')
-            break;
-        if (length < LINE_SIZE - 1)
-            out[length++] = c;
-    }
-    out[length] = '\0';
+    if (!fgets(out, LINE_SIZE, file))
+        return false;
+    for (int c = strchr(out, '\n') ? '\n' : 0; c != '\n' && c != EOF;)
+        c = getc(file);
     return true;
 }
 
@@ -86,15 +62,14 @@ static void give_back(const struct mapping *mapping)
 
 void shrink_now(void)
 {
-    char line[LINE_SIZE];
-    struct lines lines = {0};
+    char line[LINE_SIZE], buffer[4096]; /* not of the heap, which would grow what is to shrink */
     struct mapping mapping = {0};
     malloc_trim(0);
-    AUTO_CLOSE int fd = open("/proc/self/smaps", O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
+    AUTO_FILE FILE *file = fopen("/proc/self/smaps", "re");
+    if (!file)
         return;
-    lines.fd = fd;
-    while (line_take(&lines, line)) {
+    setvbuf(file, buffer, _IOFBF, sizeof buffer);
+    while (line_take(file, line)) {
         struct mapping next;
         if (is_mapping(line, &next)) {
             give_back(&mapping);

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { ANCESTORS_MAX = 1000, CMDLINE_MAX = 4096 };
@@ -39,16 +40,22 @@ char *census_command_text(const char *bytes, size_t count)
     return text_take(&text);
 }
 
-static void take_command(const struct taker *taker, struct census_process *process)
+char *census_command(int proc, const struct proc_stat *stat)
 {
     char path[40], words[CMDLINE_MAX];
-    snprintf(path, sizeof path, "%d/cmdline", (int)process->stat.pid);
-    ssize_t length = proc_read_at(taker->proc, path, words, sizeof words);
-    process->command = length > 0 ? census_command_text(words, (size_t)length) : NULL;
-    if (process->command && process->command[0])
-        return;
-    free(process->command);
-    process->command = mem_printf("[%s]", process->stat.comm);
+    snprintf(path, sizeof path, "%d/cmdline", (int)stat->pid);
+    ssize_t length = proc_read_at(proc, path, words, sizeof words);
+    AUTO_FREE char *command = length > 0 ? census_command_text(words, (size_t)length) : NULL;
+    return command && command[0] ? steal_ptr(command) : mem_printf("[%s]", stat->comm);
+}
+
+double census_age_s(uint64_t start_time)
+{
+    struct timespec now;
+    if (clock_gettime(CLOCK_BOOTTIME, &now) != 0)
+        return -1;
+    double age_s = (double)now.tv_sec + (double)now.tv_nsec / 1e9 - (double)start_time / (double)sysconf(_SC_CLK_TCK);
+    return age_s > 0 ? age_s : 0;
 }
 
 static bool take_tag(const struct taker *taker, struct census_process *process)
@@ -92,13 +99,9 @@ static bool take_devices(const struct taker *taker, struct census_process *proce
 {
     char path[40];
     snprintf(path, sizeof path, "%d/fd", (int)process->stat.pid);
-    int fd = openat(taker->proc, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *listing = fd >= 0 ? fdopendir(fd) : NULL;
-    if (!listing) {
-        if (fd >= 0)
-            close(fd);
+    DIR *listing = sys_open_listing(taker->proc, path);
+    if (!listing)
         return false;
-    }
     for (struct dirent *entry; (entry = readdir(listing));)
         if (entry->d_name[0] != '.')
             take_device(taker, dirfd(listing), entry->d_name, process);
@@ -126,10 +129,9 @@ static void take_process(const struct taker *taker, pid_t pid, struct census *ou
     bool has_environment = take_tag(taker, &process), has_devices = take_devices(taker, &process);
     process.looked_into = has_environment && has_devices;
     out->closed += !process.looked_into && process.uid != geteuid();
-    take_command(taker, &process);
+    process.command = census_command(taker->proc, &process.stat);
     process.orphan = proc_adopts(taker->proc, process.stat.ppid);
-    out->items = mem_room(out->items, out->count, &out->capacity, sizeof *out->items);
-    out->items[out->count++] = process;
+    MEM_ADD(out->items, out->count, out->capacity) = process;
 }
 
 static int by_pid(const void *a, const void *b)

@@ -47,6 +47,12 @@ int census_hold(const struct census_roots *roots, const struct census_process *p
 /* The tags of this process and of its ancestors: what runs this very command is in use, whoever started it. */
 void census_own_tags(const struct census_roots *roots, struct strv *out);
 
+/* The command line of a process that proc shows, "[name]" where it has none: fresh. */
+char *census_command(int proc, const struct proc_stat *stat);
+
+/* How long a process of this boot has been there that started at this tick; below 0: unknown. */
+double census_age_s(uint64_t start_time);
+
 /* /proc/PID/cmdline for people: arguments joined by blanks, one line, UTF-8. Fresh. */
 char *census_command_text(const char *bytes, size_t count);
 

@@ -1,8 +1,9 @@
-#include "machine/state/folder.h"
+#include "machine/state/state_private.h"
 
 #include "base/cleanup.h"
 #include "base/fs.h"
 #include "base/mem.h"
+#include "machine/contain/sys.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -113,14 +114,9 @@ static bool is_run_file(const char *name)
 bool folder_list(int runs, struct strv *out, struct err *err)
 {
     /* A descriptor of its own: the offset of a folder belongs to the open file. */
-    int fd = openat(runs, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *listing = fd >= 0 ? fdopendir(fd) : NULL;
-    if (!listing) {
-        err_sys(err, "list the state folder");
-        if (fd >= 0)
-            close(fd);
-        return false;
-    }
+    DIR *listing = sys_open_listing(runs, ".");
+    if (!listing)
+        return err_sys(err, "list the state folder");
     errno = 0;
     for (struct dirent *entry; (entry = readdir(listing)); errno = 0)
         if (is_run_file(entry->d_name))
@@ -213,8 +209,7 @@ void entry_open(int runs, const char *name, const struct record_header *own, str
 
 void entry_fini(struct entry *entry)
 {
-    if (entry->file >= 0)
-        close(entry->file);
+    cleanup_close(&entry->file);
     record_fini(&entry->record);
     free(entry->reason);
     *entry = (struct entry){.file = -1};

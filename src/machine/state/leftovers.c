@@ -4,7 +4,6 @@
 #include "base/mem.h"
 #include "machine/contain/sys.h"
 #include "machine/contain/tree.h"
-#include "machine/state/folder.h"
 #include "machine/state/state_private.h"
 #include "tare_build.h"
 
@@ -39,8 +38,7 @@ static const struct leftover *find(const struct leftovers *leftovers, pid_t pid)
 
 static void add(struct leftovers *leftovers, struct leftover leftover)
 {
-    leftovers->items = mem_room(leftovers->items, leftovers->count, &leftovers->capacity, sizeof *leftovers->items);
-    leftovers->items[leftovers->count++] = leftover;
+    MEM_ADD(leftovers->items, leftovers->count, leftovers->capacity) = leftover;
 }
 
 static void add_of_dead_run(struct leftovers *out, const struct record_header *run, pid_t pid, uint64_t start_time)
@@ -52,7 +50,7 @@ static void add_of_dead_run(struct leftovers *out, const struct record_header *r
                                .kind = LEFTOVER_OF_DEAD_RUN,
                                .run = run->kind,
                                .run_dir = mem_strdup(run->run_dir),
-                               .run_age_s = state_age_s(run->start_time)});
+                               .run_age_s = census_age_s(run->start_time)});
 }
 
 static void add_job(struct leftovers *out, const struct record_header *run, const struct job_identity *job)
@@ -68,8 +66,8 @@ static void add_job(struct leftovers *out, const struct record_header *run, cons
 static void add_live(struct finder *finder, const struct job_identity *job)
 {
     strv_add(&finder->live, job->tag);
-    finder->inits = mem_room(finder->inits, finder->init_count, &finder->init_capacity, sizeof *finder->inits);
-    finder->inits[finder->init_count++] = (struct job_identity){.pid = job->pid, .start_time = job->start_time};
+    MEM_ADD(finder->inits, finder->init_count, finder->init_capacity) =
+        (struct job_identity){.pid = job->pid, .start_time = job->start_time};
 }
 
 static void ask_run(struct finder *finder, const struct entry *entry)
@@ -152,8 +150,8 @@ static bool is_foreign(const struct finder *finder, const struct census_process 
     char owner[TAG_OWNER_MAX];
     if (!tag_is_foreign(finder->proc, &process->stat, process->tag, process->uid, 0, owner))
         return false;
-    out->foreign = mem_room(out->foreign, out->foreign_count, &out->foreign_capacity, sizeof *out->foreign);
-    out->foreign[out->foreign_count++] = (struct leftover_foreign){process, mem_strdup(owner)};
+    MEM_ADD(out->foreign, out->foreign_count, out->foreign_capacity) =
+        (struct leftover_foreign){process, mem_strdup(owner)};
     return true;
 }
 

@@ -53,36 +53,22 @@ static void add_line(struct text *out, json_t *line)
 /* A path that is no UTF-8 (it is only shown) becomes null. */
 void record_add_header(struct text *out, const struct record_header *header)
 {
-    json_t *line = json_object();
-    json_object_set_new(line, "kind", json_string(kind_names[header->kind]));
-    json_object_set_new(line, "run_dir", json_text_or_null(header->run_dir));
-    json_object_set_new(line, "host", json_text_or_null(header->host));
-    json_object_set_new(line, "boot_id", json_string(header->boot_id));
-    json_object_set_new(line, "pid", json_integer(header->pid));
-    json_object_set_new(line, "start_time", json_integer((json_int_t)header->start_time));
-    json_object_set_new(line, "pid_namespace", json_integer((json_int_t)header->pid_namespace));
-    json_object_set_new(line, "version", json_string(TARE_VERSION));
-    add_line(out, line);
+    add_line(out, json_pack("{s:s, s:o, s:o, s:s, s:i, s:I, s:I, s:s}", "kind", kind_names[header->kind], "run_dir",
+                            json_text_or_null(header->run_dir), "host", json_text_or_null(header->host), "boot_id",
+                            header->boot_id, "pid", (int)header->pid, "start_time", (json_int_t)header->start_time,
+                            "pid_namespace", (json_int_t)header->pid_namespace, "version", TARE_VERSION));
 }
 
 void record_add_born(struct text *out, const struct job_identity *identity)
 {
-    json_t *line = json_object();
-    json_object_set_new(line, "job", json_string("born"));
-    json_object_set_new(line, "pid", json_integer(identity->pid));
-    json_object_set_new(line, "start_time", json_integer((json_int_t)identity->start_time));
-    json_object_set_new(line, "boot_id", json_string(identity->boot_id));
-    json_object_set_new(line, "cgroup", json_text_or_null(identity->cgroup));
-    json_object_set_new(line, "tag", json_text_or_null(identity->tag));
-    add_line(out, line);
+    add_line(out, json_pack("{s:s, s:i, s:I, s:s, s:o, s:o}", "job", "born", "pid", (int)identity->pid, "start_time",
+                            (json_int_t)identity->start_time, "boot_id", identity->boot_id, "cgroup",
+                            json_text_or_null(identity->cgroup), "tag", json_text_or_null(identity->tag)));
 }
 
 void record_add_gone(struct text *out, const struct job_identity *identity)
 {
-    json_t *line = json_object();
-    json_object_set_new(line, "job", json_string("gone"));
-    json_object_set_new(line, "tag", json_text_or_null(identity->tag));
-    add_line(out, line);
+    add_line(out, json_pack("{s:s, s:o}", "job", "gone", "tag", json_text_or_null(identity->tag)));
 }
 
 static bool get_count(const json_t *line, const char *key, uint64_t max, uint64_t *out)
@@ -141,8 +127,7 @@ static bool take_born(struct record *record, const json_t *line)
     identity.pid = (pid_t)pid;
     identity.tag = mem_strdup(tag);
     identity.cgroup = mem_strdup(cgroup);
-    record->jobs = mem_room(record->jobs, record->count, &record->capacity, sizeof *record->jobs);
-    record->jobs[record->count++] = identity;
+    MEM_ADD(record->jobs, record->count, record->capacity) = identity;
     return true;
 }
 

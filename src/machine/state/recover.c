@@ -4,12 +4,10 @@
 #include "machine/contain/cgroup.h"
 #include "machine/contain/tree.h"
 #include "machine/state/census.h"
-#include "machine/state/folder.h"
 #include "machine/state/state.h"
 #include "machine/state/state_private.h"
 
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { NAMES_SHOWN = 3 };
@@ -57,15 +55,6 @@ static bool end_jobs(const struct recovery *recovery, const struct record *recor
     return ended;
 }
 
-double state_age_s(uint64_t start_time)
-{
-    struct timespec now;
-    if (clock_gettime(CLOCK_BOOTTIME, &now) != 0)
-        return -1;
-    double age_s = (double)now.tv_sec + (double)now.tv_nsec / 1e9 - (double)start_time / (double)sysconf(_SC_CLK_TCK);
-    return age_s > 0 ? age_s : 0;
-}
-
 static void settle(const struct recovery *recovery, int runs, const struct entry *entry)
 {
     struct err err = {0};
@@ -77,7 +66,7 @@ static void settle(const struct recovery *recovery, int runs, const struct entry
                                 .age_s = -1,
                                 .reason = entry->reason};
     if (entry->life == ENTRY_DEAD)
-        said.age_s = state_age_s(entry->record.header.start_time);
+        said.age_s = census_age_s(entry->record.header.start_time);
     if (entry->life == ENTRY_KEPT) {
         said.verdict = STATE_KEPT;
     } else if (entry->life == ENTRY_DEAD && !end_jobs(recovery, &entry->record, &ending, &err)) {

@@ -4,7 +4,6 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/rng.h"
-#include "machine/state/folder.h"
 #include "machine/state/record.h"
 #include "machine/state/state_private.h"
 #include "tare_build.h"

@@ -15,8 +15,7 @@ static const double OWN_MAX_SHARE = 0.05;
 
 void guard_findings_add(struct guard_findings *findings, struct guard_finding finding)
 {
-    findings->items = mem_room(findings->items, findings->count, &findings->capacity, sizeof *findings->items);
-    findings->items[findings->count++] = finding;
+    MEM_ADD(findings->items, findings->count, findings->capacity) = finding;
 }
 
 void guard_findings_fini(struct guard_findings *findings)
@@ -103,6 +102,23 @@ static const double POWER_LIMIT_SHARE = 0.5;
 /* A finding has to last that long; heat and power of our own job may take that long to go. */
 static const double CONFIRM_S = 1.5, SETTLE_S = 30;
 
+enum { PASSES = 0, BLOCKS = 1, WORKS = 2 };
+
+/* how: of these. Takes text. */
+static void add(struct guard_findings *out, const char *kind, int how, char *text)
+{
+    guard_findings_add(
+        out, (struct guard_finding){.kind = kind, .text = text, .blocks = how & BLOCKS, .works = how & WORKS});
+}
+#define ADD(out, kind, how, ...) add((out), (kind), (how), mem_printf(__VA_ARGS__))
+
+/* In the finding added last. */
+static void name_pid(struct guard_findings *out, int32_t pid)
+{
+    struct guard_finding *finding = &out->items[out->count - 1];
+    finding->pids[finding->pid_count++] = pid;
+}
+
 static void add_process(const struct guard_look *look, const struct guard_user *user, struct guard_findings *out)
 {
     struct text text = {0};
@@ -111,12 +127,9 @@ static void add_process(const struct guard_look *look, const struct guard_user *
         text_addf(&text, ", %.0f MiB", user->memory_bytes.value / MIB);
     if (user->sm_percent.valid)
         text_addf(&text, ", %.0f %% of its time", user->sm_percent.value);
-    guard_findings_add(out, (struct guard_finding){.kind = "foreign_process",
-                                                   .text = text_take(&text),
-                                                   .pids = {user->pid},
-                                                   .pid_count = 1,
-                                                   .blocks = true,
-                                                   .works = user->sm_percent.valid && user->sm_percent.value > 0});
+    bool works = user->sm_percent.valid && user->sm_percent.value > 0;
+    add(out, "foreign_process", works ? BLOCKS | WORKS : BLOCKS, text_take(&text));
+    name_pid(out, user->pid);
 }
 
 /* The driver's numbers of them, and their memory: all that is known here. */
@@ -147,17 +160,15 @@ static void look_at_users(const struct guard_look *look, struct guard_findings *
             add_process(look, &look->users[i], out);
         unseen += look->users[i].owner == GUARD_UNSEEN;
     }
-    struct guard_finding finding = {.kind = "processes_unseen"};
     if (!look->readings)
-        finding.text = mem_printf("%s: nothing can be read of it", look->device);
+        ADD(out, "processes_unseen", PASSES, "%s: nothing can be read of it", look->device);
     else if (!look->listed)
-        finding.text = mem_printf("%s: the driver does not tell who computes on it", look->device);
+        ADD(out, "processes_unseen", PASSES, "%s: the driver does not tell who computes on it", look->device);
     else if (unseen > 0)
-        finding = unseen_finding(look, unseen);
+        guard_findings_add(out, unseen_finding(look, unseen));
     else if (look->left_out > 0)
-        finding.text = mem_printf("%s: %zu processes more than can be checked", look->device, look->left_out);
-    if (finding.text)
-        guard_findings_add(out, finding);
+        ADD(out, "processes_unseen", PASSES, "%s: %zu processes more than can be checked", look->device,
+            look->left_out);
 }
 
 /* What the foreign processes do not explain; with one whose memory nobody knows, nothing can be said. */
@@ -166,11 +177,9 @@ static void look_at_memory(const struct preflight_settings *settings, const stru
 {
     struct reading excess = guard_excess_bytes(look, known);
     if (look->readings && !guard_reading(look, GPU_MEMORY_USED_BYTES).valid)
-        guard_findings_add(out, (struct guard_finding){
-                                    .kind = "gpu_state_unchecked",
-                                    .text = mem_printf("%s does not tell how much of its memory is in use: that it was "
-                                                       "empty before was not checked",
-                                                       look->device)});
+        ADD(out, "gpu_state_unchecked", PASSES,
+            "%s does not tell how much of its memory is in use: that it was empty before was not checked",
+            look->device);
     for (size_t i = 0; excess.valid && i < look->user_count; i++) {
         const struct guard_user *user = &look->users[i];
         if (!guard_is_foreign(user))
@@ -182,11 +191,8 @@ static void look_at_memory(const struct preflight_settings *settings, const stru
     }
     if (!excess.valid || excess.value <= (double)settings->memory_bytes)
         return;
-    guard_findings_add(
-        out, (struct guard_finding){.kind = "memory_not_empty",
-                                    .text = mem_printf("%s has %.0f MiB in use that no process seen here explains",
-                                                       look->device, excess.value / MIB),
-                                    .blocks = true});
+    ADD(out, "memory_not_empty", BLOCKS, "%s has %.0f MiB in use that no process seen here explains", look->device,
+        excess.value / MIB);
 }
 
 static void look_at_load(const struct preflight_settings *settings, const struct guard_known *known,
@@ -198,20 +204,14 @@ static void look_at_load(const struct preflight_settings *settings, const struct
     double most_w = limit.valid ? limit.value * POWER_LIMIT_SHARE : 0;
     if (known->idle_power_w.valid)
         most_w = known->idle_power_w.value * (1 + POWER_SHARE) + POWER_W;
-    char *text = NULL;
     if (look->readings && !utilisation.valid && (!power.valid || most_w == 0))
-        guard_findings_add(
-            out, (struct guard_finding){.kind = "gpu_state_unchecked",
-                                        .text = mem_printf("%s tells neither how busy it is nor its power: that it "
-                                                           "was idle before was not checked",
-                                                           look->device)});
+        ADD(out, "gpu_state_unchecked", PASSES,
+            "%s tells neither how busy it is nor its power: that it was idle before was not checked", look->device);
     if (utilisation.valid && utilisation.value > settings->utilisation_percent)
-        text = mem_printf("%s is busy: %.0f %% of the time", look->device, utilisation.value);
+        ADD(out, "gpu_busy_before", BLOCKS | WORKS, "%s is busy: %.0f %% of the time", look->device, utilisation.value);
     else if (power.valid && most_w > 0 && power.value > most_w)
-        text = mem_printf("%s draws %.0f W, idle it is at most %.0f W", look->device, power.value, most_w);
-    if (text)
-        guard_findings_add(
-            out, (struct guard_finding){.kind = "gpu_busy_before", .text = text, .blocks = true, .works = true});
+        ADD(out, "gpu_busy_before", BLOCKS | WORKS, "%s draws %.0f W, idle it is at most %.0f W", look->device,
+            power.value, most_w);
 }
 
 static void look_at_heat(const struct preflight_settings *settings, const struct guard_known *known,
@@ -225,17 +225,10 @@ static void look_at_heat(const struct preflight_settings *settings, const struct
     if (settings->temperature_c > 0 && (most_c == 0 || settings->temperature_c < most_c))
         most_c = settings->temperature_c;
     if (temperature.valid && most_c > 0 && temperature.value > most_c)
-        guard_findings_add(out,
-                           (struct guard_finding){.kind = "hot_start",
-                                                  .text = mem_printf("%s has %.0f °C, the start band ends at %.0f °C",
-                                                                     look->device, temperature.value, most_c),
-                                                  .blocks = true});
+        ADD(out, "hot_start", BLOCKS, "%s has %.0f °C, the start band ends at %.0f °C", look->device, temperature.value,
+            most_c);
     if (reasons.valid && ((unsigned)reasons.value & brakes))
-        guard_findings_add(
-            out, (struct guard_finding){.kind = "brake_before",
-                                        .text = mem_printf("%s is slowed down by heat or power supply", look->device),
-                                        .blocks = true,
-                                        .works = true});
+        ADD(out, "brake_before", BLOCKS | WORKS, "%s is slowed down by heat or power supply", look->device);
 }
 
 void preflight_look(const struct preflight_settings *settings, const struct guard_known *known,
@@ -281,9 +274,7 @@ void preflight_evidence(const struct preflight_settings *settings, const struct 
         char time[32];
         clock_format_duration(waited_s, time);
         AUTO_FREE char *text = guard_findings_text(findings);
-        guard_findings_add(
-            out, (struct guard_finding){.kind = "went_on_after_wait",
-                                        .text = mem_printf("begun after a wait of %s, although %s", time, text)});
+        ADD(out, "went_on_after_wait", PASSES, "begun after a wait of %s, although %s", time, text);
     }
     for (size_t i = 0; i < findings->count; i++) {
         struct guard_finding finding = findings->items[i];
@@ -318,29 +309,19 @@ static struct rest rest_of(const struct guard_look *look, double excess_bytes)
     return rest;
 }
 
-static void add(struct guard_findings *out, const char *kind, char *text)
-{
-    guard_findings_add(out, (struct guard_finding){.kind = kind, .text = text});
-}
-
 static void name_holder(const struct guard_look *look, const struct guard_user *user,
                         const struct postflight_times *times, struct guard_findings *out)
 {
-    struct guard_finding finding;
     char memory[40] = "";
     if (user->memory_bytes.valid)
         snprintf(memory, sizeof memory, ", %.0f MiB", user->memory_bytes.value / MIB);
     if (user->start_time >= times->born && user->start_time <= times->ended)
-        finding = (struct guard_finding){
-            .kind = "possibly_delegated",
-            .text =
-                mem_printf("%s is still used by %s%s; it was born outside the job while that ran, and is left alone",
-                           look->device, user->text, memory)};
+        ADD(out, "possibly_delegated", PASSES,
+            "%s is still used by %s%s; it was born outside the job while that ran, and is left alone", look->device,
+            user->text, memory);
     else
-        finding = (struct guard_finding){
-            .kind = "foreign_after", .text = mem_printf("%s is used by %s%s", look->device, user->text, memory)};
-    finding.pids[finding.pid_count++] = user->pid;
-    guard_findings_add(out, finding);
+        ADD(out, "foreign_after", PASSES, "%s is used by %s%s", look->device, user->text, memory);
+    name_pid(out, user->pid);
 }
 
 static void name_holders(const struct guard_look *look, const struct postflight_times *times,
@@ -371,13 +352,12 @@ enum postflight_state postflight_judge(const struct preflight_settings *settings
     if (rest.unexplained_bytes <= tolerance || rest.hidden)
         return POSTFLIGHT_HELD;
     if (rest.unseen > 0 || !look->listed) {
-        add(out, "processes_unseen",
-            mem_printf("%s: %.0f MiB are still in use, by whom cannot be seen", look->device,
-                       rest.unexplained_bytes / MIB));
+        ADD(out, "processes_unseen", PASSES, "%s: %.0f MiB are still in use, by whom cannot be seen", look->device,
+            rest.unexplained_bytes / MIB);
         return POSTFLIGHT_UNKNOWN;
     }
-    add(out, "memory_leaked",
-        mem_printf("%s: %.0f MiB are still in use %.0f s after the job was gone, and no process holds them",
-                   look->device, rest.unexplained_bytes / MIB, since_s));
+    ADD(out, "memory_leaked", PASSES,
+        "%s: %.0f MiB are still in use %.0f s after the job was gone, and no process holds them", look->device,
+        rest.unexplained_bytes / MIB, since_s);
     return POSTFLIGHT_LEAKED;
 }

@@ -15,29 +15,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { COMMAND_MAX = 120 };
-
-static double age_of(uint64_t start_time)
-{
-    struct timespec now;
-    double ticks_per_s = (double)sysconf(_SC_CLK_TCK);
-    if (ticks_per_s <= 0 || clock_gettime(CLOCK_BOOTTIME, &now) != 0)
-        return -1;
-    double age_s = (double)now.tv_sec + (double)now.tv_nsec / 1e9 - (double)start_time / ticks_per_s;
-    return age_s > 0 ? age_s : 0;
-}
-
-static void take_command(int proc, const char *comm, struct who *out)
-{
-    char path[40], words[4096];
-    snprintf(path, sizeof path, "%d/cmdline", (int)out->pid);
-    ssize_t length = proc_read_at(proc, path, words, sizeof words);
-    AUTO_FREE char *whole = length > 0 ? census_command_text(words, (size_t)length) : NULL;
-    out->command = whole && whole[0] ? utf8_quoted(whole, COMMAND_MAX) : mem_printf("[%s]", comm);
-}
 
 bool who_look(const char *proc, pid_t pid, struct who *out)
 {
@@ -50,9 +30,10 @@ bool who_look(const char *proc, pid_t pid, struct who *out)
     if (!proc_real_uid(folder, pid, &out->uid))
         return false;
     out->start_time = stat.start_time;
-    out->age_s = age_of(stat.start_time);
+    out->age_s = census_age_s(stat.start_time);
     out->orphan = proc_adopts(folder, stat.ppid);
-    take_command(folder, stat.comm, out);
+    AUTO_FREE char *command = census_command(folder, &stat);
+    out->command = utf8_quoted(command, COMMAND_MAX);
     snprintf(path, sizeof path, "%d/environ", (int)pid);
     proc_environ_value(folder, path, "TARE_JOB", &out->tag);
     return true;

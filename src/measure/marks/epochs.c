@@ -1,5 +1,6 @@
 #include "measure/marks/epochs.h"
 
+#include "base/cleanup.h"
 #include "base/mem.h"
 
 #include <stdlib.h>
@@ -33,8 +34,7 @@ static void add(struct cut *cut, enum epoch_part part, const struct mark *mark, 
 {
     if (part != EPOCH_ITSELF && has_end && end_ns == cut->at_ns)
         return;
-    cut->parts = mem_room(cut->parts, cut->count, &cut->capacity, sizeof *cut->parts);
-    cut->parts[cut->count++] = (struct epoch){
+    MEM_ADD(cut->parts, cut->count, cut->capacity) = (struct epoch){
         .part = part,
         .name = cut->name,
         .label = mark && mark->label[0] ? mark->label : NULL,
@@ -104,16 +104,14 @@ static int compare(const void *a, const void *b)
 
 static void sort(struct mark *marks, size_t count)
 {
-    struct place *places = mem_array(count, sizeof *places);
-    struct mark *copy = mem_array(count, sizeof *copy);
+    AUTO(cleanup_free) struct place *places = mem_array(count, sizeof *places);
+    AUTO(cleanup_free) struct mark *copy = mem_array(count, sizeof *copy);
     for (size_t i = 0; i < count; i++)
         places[i] = (struct place){i, marks[i].t_ns};
     qsort(places, count, sizeof *places, compare);
     for (size_t i = 0; i < count; i++)
         copy[i] = marks[places[i].index];
     memcpy(marks, copy, count * sizeof *marks);
-    free(copy);
-    free(places);
 }
 
 /* The different names in the order in which they appear; the caller frees the array. */
@@ -127,8 +125,7 @@ static const char **find_names(const struct mark *marks, size_t count, size_t *o
             at++;
         if (at < found)
             continue;
-        names = mem_room(names, found, &capacity, sizeof *names);
-        names[found++] = marks[i].name;
+        MEM_ADD(names, found, capacity) = marks[i].name;
     }
     *out_count = found;
     return names;

@@ -68,8 +68,7 @@ enum mark_task_status marks_take(struct marks *marks, const struct mark *mark, i
         return MARK_LIMITED;
     }
     note(marks, name, mark);
-    marks->pending = mem_room(marks->pending, marks->pending_count, &marks->pending_capacity, sizeof *marks->pending);
-    marks->pending[marks->pending_count++] = *mark;
+    MEM_ADD(marks->pending, marks->pending_count, marks->pending_capacity) = *mark;
     marks->counts.taken++;
     return MARK_TAKEN;
 }
