@@ -202,24 +202,22 @@ void settings_fini(struct settings *settings)
     *settings = (struct settings){0};
 }
 
-static const char *const mode_names[MODE_COUNT] = {[MODE_MUTATION] = "mutation",
-                                                   [MODE_DEFAULT] = "default",
-                                                   [MODE_GRID] = "grid",
-                                                   [MODE_LIST] = "list",
-                                                   [MODE_PARALLEL] = "parallel"};
+const char *const job_mode_names[] = {
+    [MODE_MUTATION] = "mutation", [MODE_DEFAULT] = "default", [MODE_GRID] = "grid", [MODE_LIST] = "list", NULL};
 
 const char *mode_name(enum mode mode)
 {
-    return mode_names[mode];
+    return mode == MODE_PARALLEL ? "parallel" : job_mode_names[mode];
 }
 
 bool mode_from_name(const char *name, enum mode *out)
 {
-    int mode = 0;
-    while (name && mode < MODE_PARALLEL && strcmp(mode_names[mode], name) != 0)
-        mode++;
-    *out = name && mode < MODE_PARALLEL ? (enum mode)mode : MODE_MUTATION;
-    return name && mode < MODE_PARALLEL;
+    for (int mode = 0; name && job_mode_names[mode]; mode++)
+        if (strcmp(job_mode_names[mode], name) == 0) {
+            *out = (enum mode)mode;
+            return true;
+        }
+    return false;
 }
 
 /* An entry may be a comment, and one of mode parallel names no model: none of its keys is needed always. */
