@@ -15,13 +15,16 @@ static const char *const kinds[] = {
     [FIELD_TEXT] = TEXT_SCHEMA,
     [FIELD_BOOL] = "{'type': 'boolean'}",
     [FIELD_SWITCH] = "{'type': 'boolean'}",
-    [FIELD_DURATION] = "{'anyOf': [{'type': 'number', 'minimum': 0, 'maximum': 31622400}, {'type': 'string', 'pattern': "
-                       "'^[0-9]+([.][0-9]+)?(e[+-]?[0-9]+)?(ms|s|m|h|d)?$'}]}",
-    [FIELD_SIZE] = "{'anyOf': [{'type': 'integer', 'minimum': 0, 'maximum': 9007199254740992}, {'type': 'string', 'pattern': "
-                   "'^[0-9][0-9.]* *([kKmMgGtT]?[iI]?[bB])?$'}]}",
+    [FIELD_DURATION] =
+        "{'anyOf': [{'type': 'number', 'minimum': 0, 'maximum': 31622400}, {'type': 'string', 'pattern': "
+        "'^[0-9]+([.][0-9]+)?(e[+-]?[0-9]+)?(ms|s|m|h|d)?$'}]}",
+    [FIELD_SIZE] =
+        "{'anyOf': [{'type': 'integer', 'minimum': 0, 'maximum': 9007199254740992}, {'type': 'string', 'pattern': "
+        "'^[0-9][0-9.]* *([kKmMgGtT]?[iI]?[bB])?$'}]}",
     [FIELD_ENERGY] = "{'type': 'string', 'pattern': '^[0-9][0-9.]* *([kMG]?J|[kM]?Wh)$'}",
     [FIELD_MASS] = "{'type': 'string', 'pattern': '^[0-9][0-9.]* *(k?g|t)$'}",
     [FIELD_INTENSITY] = "{'type': 'string', 'pattern': '^[0-9][0-9.]* *(k?g/kWh|kg/MWh)?$'}",
+    [FIELD_PATTERN] = TEXT_SCHEMA,
     [FIELD_TEXTS] = TEXTS_SCHEMA,
     [FIELD_PATTERNS] = TEXTS_SCHEMA,
     [FIELD_LIST] = "{'type': 'array', 'items': {'type': 'string'}}",

@@ -188,8 +188,8 @@ static void read_section(const struct source *source, const char *parent_path, c
 static void check_cooldown(const struct source *source, const struct cooldown_settings *cooldown)
 {
     if (cooldown->min_s > cooldown->max_s)
-        problems_add(source->problems, SEVERITY_ERROR, source->doc, "$.tare.cooldown",
-                     "'cooldown': min (%g s) is more than max (%g s)", cooldown->min_s, cooldown->max_s);
+        field_error(source, "$.tare.cooldown", "'cooldown': min (%g s) is more than max (%g s)", cooldown->min_s,
+                    cooldown->max_s);
 }
 
 bool settings_gpus_are_list(const char *text)
@@ -211,7 +211,7 @@ static void check_budget(const struct source *source, const struct run_budget *b
 {
     struct err err;
     if (!run_budget_check(budget, &err))
-        problems_add(source->problems, SEVERITY_ERROR, source->doc, "$.tare.carbon_budget", "%s", err.text);
+        field_error(source, "$.tare.carbon_budget", "%s", err.text);
 }
 
 bool run_budget_check(const struct run_budget *budget, struct err *err)
@@ -232,9 +232,9 @@ static void read_pool(const struct source *source, const json_t *tare, struct po
         field_read(source, "$.tare.gpus_per_experiment", count, &row, &pool->per_experiment);
     }
     if (pool->gpus && !settings_gpus_are_list(pool->gpus))
-        problems_add(source->problems, SEVERITY_ERROR, source->doc, "$.tare.gpus",
-                     "'gpus': expected \"all\", \"none\", or numbers and UUIDs by commas (\"0,2\"), not \"%s\"",
-                     pool->gpus);
+        field_error(source, "$.tare.gpus",
+                    "'gpus': expected \"all\", \"none\", or numbers and UUIDs by commas (\"0,2\"), not \"%s\"",
+                    pool->gpus);
 }
 
 void settings_read_tare(const struct source *source, const json_t *root, struct settings *settings)
