@@ -1,7 +1,6 @@
 #include "plan/event.h"
 
 #include "base/clock.h"
-#include "base/json.h"
 
 #include <string.h>
 
@@ -37,7 +36,14 @@ static const char *const outcome_names[] = {
     [OUTCOME_INTERRUPTED] = "interrupted",
 };
 
-#define OUTCOMES (sizeof outcome_names / sizeof *outcome_names)
+/* The place of name among count of them; count: it is none. */
+static unsigned find_name(const char *const *names, unsigned count, const char *name)
+{
+    unsigned i = 0;
+    while (i < count && strcmp(name, names[i]) != 0)
+        i++;
+    return i;
+}
 
 void event_fini(struct event *event)
 {
@@ -52,13 +58,10 @@ const char *event_type_name(enum event_type type)
 
 bool event_type_parse(const char *name, enum event_type *out)
 {
-    for (unsigned i = 0; i < EVENT_TYPES; i++) {
-        if (strcmp(name, type_names[i]) == 0) {
-            *out = (enum event_type)i;
-            return true;
-        }
-    }
-    return false;
+    unsigned place = find_name(type_names, EVENT_TYPES, name);
+    if (place < EVENT_TYPES)
+        *out = (enum event_type)place;
+    return place < EVENT_TYPES;
 }
 
 bool event_is_journaled(enum event_type type)
@@ -73,55 +76,33 @@ const char *outcome_name(enum outcome outcome)
 
 bool outcome_parse(const char *name, enum outcome *out)
 {
-    for (unsigned i = 0; i < OUTCOMES; i++) {
-        if (strcmp(name, outcome_names[i]) == 0) {
-            *out = (enum outcome)i;
-            return true;
-        }
-    }
-    return false;
+    unsigned place = find_name(outcome_names, OUTCOME_INTERRUPTED + 1, name);
+    if (place <= OUTCOME_INTERRUPTED)
+        *out = (enum outcome)place;
+    return place <= OUTCOME_INTERRUPTED;
 }
 
 json_t *event_to_json(const struct event *event)
 {
     char time[40];
     clock_format_iso_offset(event->realtime_ns, clock_local_offset_s(event->realtime_ns), time);
-    json_t *json = json_object();
-    json_object_set_new(json, "type", json_string(event_type_name(event->type)));
-    json_object_set_new(json, "time", json_string(time));
-    json_object_set_new(json, "realtime_ns", json_integer(event->realtime_ns));
-    json_object_set_new(json, "monotonic_ns", json_integer(event->monotonic_ns));
-    json_object_set_new(json, "session", json_integer(event->session));
-    json_object_set_new(json, "experiment", json_integer(event->experiment));
-    json_object_set_new(json, "attempt", json_integer(event->attempt));
-    if (event->data)
-        json_object_set(json, "data", event->data);
-    else
-        json_object_set_new(json, "data", json_object());
-    return json;
-}
-
-static bool read_integer(const json_t *json, const char *key, int64_t *out)
-{
-    json_int_t number = 0;
-    if (!json_get_int(json, key, &number))
-        return false;
-    *out = number;
-    return true;
+    return json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:o}", "type", event_type_name(event->type), "time", time,
+                     "realtime_ns", (json_int_t)event->realtime_ns, "monotonic_ns", (json_int_t)event->monotonic_ns,
+                     "session", (json_int_t)event->session, "experiment", (json_int_t)event->experiment, "attempt",
+                     (json_int_t)event->attempt, "data", event->data ? json_incref(event->data) : json_object());
 }
 
 bool event_from_json(const json_t *json, struct event *out)
 {
+    const char *type;
+    json_t *data;
+    json_int_t realtime_ns, monotonic_ns, session, experiment, attempt;
     struct event event = {0};
-    const char *type = json_get_text(json, "type");
-    json_t *data = json_object_get(json, "data");
-    if (!type || !event_type_parse(type, &event.type) || !json_is_object(data))
+    if (json_unpack((json_t *)json, "{s:s, s:o, s:I, s:I, s:I, s:I, s:I}", "type", &type, "data", &data, "realtime_ns",
+                    &realtime_ns, "monotonic_ns", &monotonic_ns, "session", &session, "experiment", &experiment,
+                    "attempt", &attempt) != 0 ||
+        !event_type_parse(type, &event.type) || !json_is_object(data))
         return false;
-    if (!read_integer(json, "realtime_ns", &event.realtime_ns) ||
-        !read_integer(json, "monotonic_ns", &event.monotonic_ns) || !read_integer(json, "session", &event.session) ||
-        !read_integer(json, "experiment", &event.experiment) || !read_integer(json, "attempt", &event.attempt))
-        return false;
-    event.data = json_incref(data);
-    *out = event;
+    *out = (struct event){event.type, monotonic_ns, realtime_ns, session, experiment, attempt, json_incref(data)};
     return true;
 }

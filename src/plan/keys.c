@@ -4,14 +4,6 @@
 
 #include <string.h>
 
-static json_t *texts_json(const struct strv *list)
-{
-    json_t *array = json_array();
-    for (size_t i = 0; i < list->count; i++)
-        json_array_append_new(array, json_string(list->items[i]));
-    return array;
-}
-
 static json_t *item_json(const struct key *key, const void *item)
 {
     return key->fields ? keys_json(key->fields, item) : key->to(item);
@@ -46,7 +38,7 @@ static json_t *value_json(const struct key *key, const char *of)
         return place < 0 ? NULL : json_string(key->names[place]);
     }
     case KEY_TEXTS:
-        return texts_json(at);
+        return json_texts((const char *const *)((const struct strv *)at)->items);
     case KEY_OBJECT:
         return item_json(key, at);
     case KEY_LIST: {

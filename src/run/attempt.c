@@ -140,18 +140,6 @@ static void add_path(struct strv *env, const struct strv *prepend)
     strv_env_set(env, "PATH", text_get(&path));
 }
 
-static void set_all(struct strv *env, const struct strv *more)
-{
-    for (size_t i = 0; i < more->count; i++) {
-        const char *entry = more->items[i];
-        const char *equals = strchr(entry, '=');
-        if (!equals)
-            continue;
-        AUTO_FREE char *name = mem_strndup(entry, (size_t)(equals - entry));
-        strv_env_set(env, name, equals + 1);
-    }
-}
-
 static void make_environment(const struct attempt *attempt, const struct run_request *request, const char *run_dir,
                              struct strv *env)
 {
@@ -161,9 +149,9 @@ static void make_environment(const struct attempt *attempt, const struct run_req
     /* Python keeps output back when it is not a terminal: lines would be stamped long after they were printed. */
     if (!strv_env_get(env, "PYTHONUNBUFFERED"))
         strv_env_set(env, "PYTHONUNBUFFERED", "1");
-    set_all(env, &job->env);
+    strv_env_set_all(env, &job->env);
     if (attempt->environment)
-        set_all(env, attempt->environment);
+        strv_env_set_all(env, attempt->environment);
     add_path(env, &job->path_prepend);
     snprintf(number, sizeof number, "%lld", (long long)attempt->number);
     strv_env_set(env, "TARE_RUN_DIR", run_dir);
