@@ -3,6 +3,8 @@
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/mem.h"
+#include "machine/contain/guardian.h"
+#include "machine/state/state.h"
 #include "run/aftermath.h"
 
 #include <errno.h>
@@ -58,6 +60,14 @@ void attempt_fini(struct attempt *attempt)
     free(attempt->detail);
     free(attempt->log_held);
     attempt_init(attempt, NULL, 0);
+}
+
+void attempt_job_gone(const struct run_request *request, const struct job *job)
+{
+    if (request->guardian)
+        guardian_release(request->guardian, job_identity(job));
+    if (request->state)
+        state_job_gone(request->state, job_identity(job), NULL);
 }
 
 static bool is_there(int dir, const char *name)
@@ -159,7 +169,9 @@ static void make_environment(const struct attempt *attempt, const struct run_req
     /* Not the FIFO of a run around this one, either. */
     if (attempt->fifo || strv_env_get(env, "TARE_MARKS"))
         strv_env_set(env, "TARE_MARKS", attempt->fifo ? fifo : "");
-    snapshot_ask(attempt, run_dir, env);
+    AUTO_FREE char *snapshot = mem_printf("%s/%s/%s", run_dir, attempt->experiment->id, SNAPSHOT_NAME);
+    if (attempt->experiment->foreground.memory_snapshot)
+        strv_env_set(env, "TARE_MEMORY_SNAPSHOT", snapshot);
     strv_env_set(env, "TARE_EXPERIMENT", attempt->experiment->id);
     strv_env_set(env, "TARE_ATTEMPT", number);
     if (attempt->ledger)

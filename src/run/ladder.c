@@ -228,8 +228,8 @@ static void say(struct lane *lane, const struct oom_diagnosis *diagnosis, const 
     AUTO_FREE char *changed = NULL;
     if (json_array_size(ladder->changed) > changes_before)
         changed = change_text(ladder->changed);
-    lane_say(lane, mem_printf("%s: the GPU's memory ran out (%s): %s%s%s", lane->experiment->id,
-                              oom_cause_name(diagnosis->cause), why, changed ? ": " : "", changed ? changed : ""));
+    lane_say(lane, "the GPU's memory ran out (%s): %s%s%s", oom_cause_name(diagnosis->cause), why, changed ? ": " : "",
+             changed ? changed : "");
 }
 
 static bool decide(struct lane *lane, const struct oom_diagnosis *diagnosis, json_t *data)

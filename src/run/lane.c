@@ -8,6 +8,8 @@
 #include "machine/state/state.h"
 
 #include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
 
 enum { TIMER_ACCURACY_US = 1000 };
 
@@ -110,11 +112,21 @@ void lane_tell(struct lane *lane, enum event_type type, json_t *data)
                                                     .data = data});
 }
 
-void lane_say(struct lane *lane, char *text)
+/* Fresh. */
+__attribute__((format(printf, 1, 0))) static char *print(const char *format, va_list args)
 {
-    json_t *data = json_pack("{s:o*}", "text", json_string(text));
-    free(text);
-    lane_tell(lane, EVENT_NOTE, data);
+    char *text = NULL;
+    return vasprintf(&text, format, args) < 0 ? mem_strdup(format) : text;
+}
+
+void lane_say(struct lane *lane, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    AUTO_FREE char *words = print(format, args);
+    va_end(args);
+    AUTO_FREE char *text = mem_printf("%s: %s", lane->experiment->id, words);
+    lane_tell(lane, EVENT_NOTE, json_pack("{s:o*}", "text", json_string(text)));
 }
 
 static json_t *seconds_json(struct reading seconds)
@@ -133,9 +145,12 @@ void lane_evidence_at(struct lane *lane, struct lane_evidence_entry entry)
     free(entry.text);
 }
 
-void lane_evidence(struct lane *lane, const char *kind, char *text)
+void lane_evidence(struct lane *lane, const char *kind, const char *format, ...)
 {
-    lane_evidence_at(lane, (struct lane_evidence_entry){.kind = kind, .text = text});
+    va_list args;
+    va_start(args, format);
+    lane_evidence_at(lane, (struct lane_evidence_entry){.kind = kind, .text = print(format, args)});
+    va_end(args);
 }
 
 void lane_add_number(const struct lane *lane, json_t *json)
@@ -217,18 +232,8 @@ void lane_job_watch(struct lane *lane, const struct job *job)
     if (guardian && !guardian_watch(guardian, job_identity(job), &err))
         runner_check_guardian(lane->runner);
     if (guardian && lane->runner->unguarded_ns)
-        lane_say(lane, mem_printf("%s: the guardian does not watch this job: %s", lane->experiment->id, err.text));
+        lane_say(lane, "the guardian does not watch this job: %s", err.text);
     struct state *state = lane->runner->request->state;
     if (state && !state_job_born(state, job_identity(job), &err))
-        lane_say(lane, mem_printf("%s: this job is not in the state folder: %s", lane->experiment->id, err.text));
-}
-
-void lane_job_release(struct lane *lane, const struct job *job)
-{
-    struct guardian *guardian = lane->runner->request->guardian;
-    struct state *state = lane->runner->request->state;
-    if (guardian)
-        guardian_release(guardian, job_identity(job));
-    if (state)
-        state_job_gone(state, job_identity(job), NULL);
+        lane_say(lane, "this job is not in the state folder: %s", err.text);
 }

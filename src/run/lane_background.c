@@ -137,17 +137,15 @@ static void say_held(struct lane *lane)
     const struct attempt *loop = &background->loop;
     if (loop->log_held && !background->log_held_told) {
         background->log_held_told = true;
-        lane_evidence(lane, "log_pipe_held",
-                      mem_printf("the background's loop %lld: %s", (long long)loop->loop, loop->log_held));
+        lane_evidence(lane, "log_pipe_held", "the background's loop %lld: %s", (long long)loop->loop, loop->log_held);
     }
     if (loop->leftover_count == 0 || background->leftovers_told)
         return;
     background->leftovers_told = true;
     AUTO_FREE char *names = attempt_members_text(loop->leftovers, loop->leftover_count);
     lane_evidence(lane, "leftover_processes",
-                  mem_printf("the background's loop %lld ended and left %zu process%s, which were ended: %s",
-                             (long long)loop->loop, loop->leftover_count, loop->leftover_count == 1 ? "" : "es",
-                             names));
+                  "the background's loop %lld ended and left %zu process%s, which were ended: %s",
+                  (long long)loop->loop, loop->leftover_count, loop->leftover_count == 1 ? "" : "es", names);
 }
 
 static void log_lost(struct lane *lane, const struct err *cause)
@@ -214,12 +212,11 @@ static void start_loop(struct lane *lane);
 static void give_up(struct lane *lane, const char *error)
 {
     struct lane_background *background = &lane->background;
-    const char *id = lane->experiment->id;
     background->phase = BACKGROUND_OVER;
     if (is_alone(lane)) {
         lane_evidence(lane, "background_died",
-                      mem_printf("the background failed %zu times in a row before the foreground could start",
-                                 background->tally.failed_in_a_row));
+                      "the background failed %zu times in a row before the foreground could start",
+                      background->tally.failed_in_a_row);
         free(lane->attempt.detail);
         lane->attempt.detail = mem_printf("the background training does not run: it failed %zu times in a row: %s",
                                           background->tally.failed_in_a_row, error ? error : "unknown");
@@ -234,7 +231,7 @@ static void give_up(struct lane *lane, const char *error)
                                      background->tally.failed_in_a_row, beside_s(lane), error ? error : "unknown"),
                   .from_s = {beside_s(lane), lane->attempt.gate_open},
               });
-    lane_say(lane, mem_printf("%s: the rest of the foreground runs without its background", id));
+    lane_say(lane, "the rest of the foreground runs without its background");
 }
 
 static void tell_deaths(struct lane *lane, const char *error)
@@ -265,8 +262,8 @@ static void loop_over(struct lane *lane, enum outcome outcome, const char *error
         return;
     }
     if (outcome == OUTCOME_FAILED)
-        lane_say(lane, mem_printf("%s: loop %zu of the background failed: %s; again in %g s", lane->experiment->id,
-                                  background->tally.started, error ? error : "unknown", delay_s));
+        lane_say(lane, "loop %zu of the background failed: %s; again in %g s", background->tally.started,
+                 error ? error : "unknown", delay_s);
     if (next == BACKGROUND_TELL)
         tell_deaths(lane, error);
     background->phase = BACKGROUND_PAUSING;
@@ -293,11 +290,10 @@ static void prove_loop(struct lane *lane)
     attempt_take_usage(loop);
     enum outcome outcome = close_loop(lane, &error);
     if (gone)
-        lane_job_release(lane, loop->job);
+        attempt_job_gone(lane->runner->request, loop->job);
     else if (!background->unproven_told) {
         background->unproven_told = true;
-        lane_evidence(lane, "not_proven",
-                      mem_strdup("no process of the background is seen, but its cgroup cannot be removed"));
+        lane_evidence(lane, "not_proven", "no process of the background is seen, but its cgroup cannot be removed");
     }
     attempt_fini(loop);
     loop_over(lane, outcome, error);

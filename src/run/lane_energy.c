@@ -83,7 +83,7 @@ static void begin(struct lane *lane)
     struct lane_energy *energy = energy_of(lane);
     struct runner *runner = lane->runner;
     if (!lane->energy_meters && runner->request->energy_meters)
-        lane_evidence(lane, "cpu_unchecked", mem_strdup("the meters could not be started: nothing was watched"));
+        lane_evidence(lane, "cpu_unchecked", "the meters could not be started: nothing was watched");
     if (!lane->energy_meters)
         return;
     lane->measured = true;
@@ -94,8 +94,7 @@ static void begin(struct lane *lane)
     int code = sd_event_add_time_relative(runner->loop, &energy->timer, CLOCK_MONOTONIC, TICK_US, TICK_ACCURACY_US,
                                           on_tick, lane);
     if (code < 0)
-        lane_say(lane, mem_printf("%s: energy is read at the start and the end only: no timer (error %d)",
-                                  lane->experiment->id, -code));
+        lane_say(lane, "energy is read at the start and the end only: no timer (error %d)", -code);
 }
 
 static void take_mark(struct lane *lane, const struct mark *mark)
@@ -162,7 +161,7 @@ static void say_file(struct lane *lane, bool failed_before)
 {
     const struct energy_files *files = &energy_of(lane)->files;
     if (files->failed && !failed_before)
-        lane_evidence(lane, "energy_file", mem_printf("the readings cannot be kept: %s", files->err.text));
+        lane_evidence(lane, "energy_file", "the readings cannot be kept: %s", files->err.text);
 }
 
 static void take_sample(struct lane *lane, const char *label, const struct gpu_sample *sample)
@@ -198,15 +197,13 @@ static void tell_device(struct lane *lane, const struct energy_meters_figures *d
     const struct window_energy *window = &device->window;
     for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)
         if (window->flags & faults[i].flag)
-            lane_evidence(lane, faults[i].kind, mem_printf("%s: %s", device->name, faults[i].text));
+            lane_evidence(lane, faults[i].kind, "%s: %s", device->name, faults[i].text);
     if (window->disagrees)
-        lane_evidence(lane, "energy_disagrees",
-                      mem_printf("%s: its counter says %.1f J, the integral of its power %.1f J", device->name,
-                                 window->energy_j.value, window->integral_j.value));
+        lane_evidence(lane, "energy_disagrees", "%s: its counter says %.1f J, the integral of its power %.1f J",
+                      device->name, window->energy_j.value, window->integral_j.value);
     if (window->covered_share < COVERED_ENOUGH && energy_of(lane)->gaps == 0)
-        lane_evidence(lane, "sampling_gap",
-                      mem_printf("%s: only %.0f %% of the time was seen by its sensor", device->name,
-                                 100 * window->covered_share));
+        lane_evidence(lane, "sampling_gap", "%s: only %.0f %% of the time was seen by its sensor", device->name,
+                      100 * window->covered_share);
 }
 
 static void tell_result(struct lane *lane, const struct energy_meters_result *result)
@@ -217,12 +214,12 @@ static void tell_result(struct lane *lane, const struct energy_meters_result *re
     OBSERVE(lane, measured, result);
     enum host_use use = host_window_use(&result->host, &text);
     if (lane->runner->request->energy_meters->host && use != HOST_ALONE)
-        lane_evidence(lane, use == HOST_SHARED ? "cpu_shared" : "cpu_unchecked", mem_strdup(text_get(&text)));
+        lane_evidence(lane, use == HOST_SHARED ? "cpu_shared" : "cpu_unchecked", "%s", text_get(&text));
     if (result->host.clock_set_s != 0)
         lane_say(lane,
-                 mem_printf("%s: the wall clock was set by %+.1f s meanwhile: times of day before and after do not "
-                            "match; durations, epochs and energies do not come from it",
-                            lane->experiment->id, result->host.clock_set_s));
+                 "the wall clock was set by %+.1f s meanwhile: times of day before and after do not "
+                 "match; durations, epochs and energies do not come from it",
+                 result->host.clock_set_s);
     text_fini(&text);
 }
 
@@ -236,14 +233,12 @@ static json_t *measure(struct lane *lane)
     struct epoch *epochs =
         epochs_cut(energy->marks, energy->mark_count, attempt->start_ns, attempt->end_ns, true, &count);
     if (count > EPOCHS_MAX) {
-        lane_say(lane, mem_printf("%s: %zu epochs: more than %d are not measured one by one", lane->experiment->id,
-                                  count, EPOCHS_MAX));
+        lane_say(lane, "%zu epochs: more than %d are not measured one by one", count, EPOCHS_MAX);
         count = 0;
     }
     if (energy_meters_waiting(energy_meters) > 0 && energy->gaps == 0)
-        lane_evidence(
-            lane, "sampling_gap",
-            mem_printf("%zu readings at the end did not come within %d s", energy_meters_waiting(energy_meters), ANSWER_US / 1000000));
+        lane_evidence(lane, "sampling_gap", "%zu readings at the end did not come within %d s",
+                      energy_meters_waiting(energy_meters), ANSWER_US / 1000000);
     energy_meters_measure(energy_meters, attempt->start_ns, attempt->end_ns, epochs, count, &result);
     energy_meters_measure_steps(energy_meters, attempt->start_ns, attempt->end_ns, lane_step_marks(lane), &result);
     tell_result(lane, &result);

@@ -192,7 +192,7 @@ void guard_idle_tell_unused(struct lane *lane, const json_t *energy, const json_
     for (size_t i = 0; i < guard->count; i++)
         if (!is_unused(guard, i, energy, memory, &text))
             return;
-    lane_evidence(lane, "gpu_unused", mem_strdup(text_get(&text)));
+    lane_evidence(lane, "gpu_unused", "%s", text_get(&text));
 }
 
 static json_t *net_json(struct lane_guard *guard, bool *any)

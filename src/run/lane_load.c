@@ -9,13 +9,56 @@
 #include <string.h>
 #include <time.h>
 
-enum { LOOK_US = 1000000, LOOK_LEAST_US = 20000, LOOK_ACCURACY_US = 5000, MEMBERS_MAX = 1024, ANSWER_US = 10000 };
+enum {
+    LOOK_US = 1000000,
+    LOOK_LEAST_US = 20000,
+    LOOK_ACCURACY_US = 5000,
+    MEMBERS_MAX = 1024,
+    ANSWER_US = 10000,
+    LOOKS_FEW = 3
+};
 
 /* How long the readings at the end of the time alone are waited for. */
 static const int64_t ANSWER_MAX_NS = 2 * NS_PER_S;
 
 /* Less than this is no load: a percent of the multiprocessors' time; and memory where only the board's can be seen. */
 static const double SHARE_LEAST = 1, MEMORY_LEAST_BYTES = 16 << 20;
+
+void load_take(struct load_watch *watch, int64_t t_ns, bool loaded)
+{
+    watch->visible = true;
+    watch->looks++;
+    watch->loaded += loaded;
+    if (loaded) {
+        if (watch->since_ns == 0)
+            watch->since_ns = t_ns;
+        watch->last_ns = t_ns;
+    } else if (watch->missed) {
+        watch->since_ns = 0;
+    }
+    watch->missed = !loaded;
+}
+
+enum load_verdict load_decide(const struct load_watch *watch, const struct load_times *times, int64_t begun_ns,
+                              int64_t now_ns)
+{
+    int64_t ran_ns = now_ns - begun_ns;
+    if (ran_ns < times->wait_ns)
+        return LOAD_WAIT;
+    if (times->set)
+        return LOAD_SET;
+    if (watch->since_ns != 0 && watch->last_ns - watch->since_ns >= times->hold_ns)
+        return LOAD_HELD;
+    if (!watch->visible)
+        return LOAD_UNSEEN;
+    return ran_ns < times->limit_ns ? LOAD_WAIT : LOAD_NONE;
+}
+
+bool load_share(const struct load_watch *watch, double *out)
+{
+    *out = watch->looks ? (double)watch->loaded / (double)watch->looks : 0;
+    return watch->looks >= LOOKS_FEW;
+}
 
 static struct lane_load *load_of(const struct lane *lane)
 {
@@ -279,9 +322,8 @@ static void decide(struct lane *lane)
     load->alone_end_ns = now_ns;
     if (load->verdict == LOAD_NONE)
         lane_evidence(lane, "background_no_load",
-                      mem_printf("the background did not load the GPU for %g s in the %.1f s in which it ran alone",
-                                 (double)times.hold_ns / (double)NS_PER_S,
-                                 (double)(now_ns - load->begun_ns) / (double)NS_PER_S));
+                      "the background did not load the GPU for %g s in the %.1f s in which it ran alone",
+                      (double)times.hold_ns / (double)NS_PER_S, (double)(now_ns - load->begun_ns) / (double)NS_PER_S);
     end_alone(lane);
 }
 

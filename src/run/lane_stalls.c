@@ -33,12 +33,11 @@ static struct lane_sleep *sleep_of(const struct lane *lane)
 
 void lane_tell_stopped(struct lane *lane, const char *who, int64_t for_ns)
 {
-    struct text text = {0};
-    text_addf(&text, "%s was stopped", who);
-    if (for_ns)
-        text_addf(&text, " for %.1f s", (double)for_ns / (double)NS_PER_S);
     stops_of(lane)->told = true;
-    lane_evidence(lane, "job_stopped", text_take(&text));
+    if (for_ns)
+        lane_evidence(lane, "job_stopped", "%s was stopped for %.1f s", who, (double)for_ns / (double)NS_PER_S);
+    else
+        lane_evidence(lane, "job_stopped", "%s was stopped", who);
 }
 
 /* Processes below the command's own, and the background's, are seen only by looking: once a second, less often in a job with very many

@@ -3,7 +3,7 @@
  * the same environment, and several interpreters import beside each other. */
 #include "base/utf8.h"
 #include "base/version.h"
-#include "run/needs_private.h"
+#include "run/needs.h"
 
 #include "base/clock.h"
 #include "base/mem.h"

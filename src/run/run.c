@@ -80,14 +80,13 @@ static void on_signal(void *context, int signal_number)
 
 static void on_suspend(void *context)
 {
-    runner_say(context,
-               mem_strdup("Ctrl-Z does not pause a run: its training would go on unmeasured. Ctrl-C ends it, and "
-                          "--resume goes on later; to leave it alone, start it in tmux or with nohup"));
+    runner_say(context, "Ctrl-Z does not pause a run: its training would go on unmeasured. Ctrl-C ends it, and "
+                        "--resume goes on later; to leave it alone, start it in tmux or with nohup");
 }
 
 static void on_hangup(void *context)
 {
-    runner_say(context, mem_strdup("detached"));
+    runner_say(context, "detached");
 }
 
 static bool watch(struct runner *runner, struct signals *signals, struct err *err)

@@ -89,7 +89,8 @@ void runner_write_results(struct runner *runner, size_t number, struct lane *lan
 
 /* To the listener only. */
 void runner_tell(struct runner *runner, struct runner_entry entry);
-void runner_say(struct runner *runner, char *text); /* EVENT_NOTE about the run; takes text */
+/* EVENT_NOTE about the run. */
+void runner_say(struct runner *runner, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Every lane is told that the run is halted, or is to be killed now. */
 void runner_halt_lanes(struct runner *runner);
@@ -151,6 +152,8 @@ void lanes_links_begin(struct runner *runner);
 
 /* For EVENT_SESSION_ENDED, or null: docs/reference/files.md. */
 json_t *lanes_json(struct runner *runner);
+int64_t lanes_part_mj(
+    const struct lane *lane); /* of the packages' energy that is divided: this lane's, since the session began */
 
 void lane_governor_fini(struct runner *runner);
 
