@@ -170,19 +170,31 @@ static int on_timer(sd_event_source *source, uint64_t us, void *context)
 {
     (void)source;
     (void)us;
-    struct lane *lane = context;
-    lane_step *step = lane->timer_step;
-    lane_cancel_timer(lane);
-    step(lane);
+    struct step_timer *timer = context;
+    lane_step *step = timer->step;
+    step_timer_cancel(timer);
+    step(timer->lane);
     return 0;
+}
+
+/* As sd-event says it. */
+static int step_timer_set(struct step_timer *timer, struct lane *lane, uint64_t us, lane_step *step)
+{
+    step_timer_cancel(timer);
+    timer->step = step;
+    timer->lane = lane;
+    return sd_event_add_time_relative(lane->runner->loop, &timer->source, CLOCK_MONOTONIC, us, TIMER_ACCURACY_US,
+                                      on_timer, timer);
+}
+
+void step_timer_cancel(struct step_timer *timer)
+{
+    timer->source = sd_event_source_disable_unref(timer->source);
 }
 
 void lane_after(struct lane *lane, uint64_t us, lane_step *step)
 {
-    lane_cancel_timer(lane);
-    lane->timer_step = step;
-    int code = sd_event_add_time_relative(lane->runner->loop, &lane->timer, CLOCK_MONOTONIC, us, TIMER_ACCURACY_US,
-                                          on_timer, lane);
+    int code = step_timer_set(&lane->timer, lane, us, step);
     if (code >= 0)
         return;
     /* Without timers nothing can be waited for: the lane is given up, and lane_fini kills what is left. */
@@ -193,10 +205,19 @@ void lane_after(struct lane *lane, uint64_t us, lane_step *step)
     runner_lane_finished(lane->runner);
 }
 
+void lane_timer_set(struct lane *lane, struct step_timer *timer, uint64_t us, lane_step *step)
+{
+    struct err err;
+    int code = step_timer_set(timer, lane, us, step);
+    if (code >= 0)
+        return;
+    err_set(&err, "cannot set a timer (error %d)", -code);
+    runner_break(lane->runner, &err);
+}
+
 void lane_cancel_timer(struct lane *lane)
 {
-    lane->timer = sd_event_source_disable_unref(lane->timer);
-    lane->timer_step = NULL;
+    step_timer_cancel(&lane->timer);
 }
 
 struct reading lane_since_start(const struct lane *lane, int64_t ns)

@@ -31,8 +31,7 @@ struct lane {
     bool again;           /* there will be another attempt */
     json_t *last_attempt; /* data of the last EVENT_ATTEMPT_ENDED, or NULL */
     enum outcome outcome; /* of the last attempt */
-    sd_event_source *timer; /* pauses, grace, proof: one at a time */
-    lane_step *timer_step;
+    struct step_timer timer; /* pauses, grace, proof */
     sd_event_source *log_source, *job_source, *timeout_source;
     bool measured; /* the attempt, from its gate until its figures are taken */
     bool edged;    /* the end of its command was told to the observers */
@@ -73,6 +72,8 @@ void lane_add_number(const struct lane *lane, json_t *json); /* where there are 
 
 void lane_after(struct lane *lane, uint64_t us, lane_step *step);
 void lane_cancel_timer(struct lane *lane);
+void lane_timer_set(struct lane *lane, struct step_timer *timer, uint64_t us,
+                    lane_step *step); /* one that cannot be set breaks the run */
 
 /* Guardian and state folder know of the job from now on, until attempt_job_gone. */
 void lane_job_watch(struct lane *lane, const struct job *job);

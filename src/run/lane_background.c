@@ -12,7 +12,7 @@
 #include <sys/epoll.h>
 #include <time.h>
 
-enum { TIMER_ACCURACY_US = 1000, PROOF_POLL_US = 500, PROOF_POLL_MAX_US = 50000, LOOPS_TOLD = 100 };
+enum { PROOF_POLL_US = 500, PROOF_POLL_MAX_US = 50000, LOOPS_TOLD = 100 };
 
 #define PROOF_MAX_NS (JOB_PROOF_MAX_S * NS_PER_S)
 
@@ -44,45 +44,19 @@ static void sources_fini(struct lane_background *background)
     background->job_source = sd_event_source_disable_unref(background->job_source);
 }
 
-static void cancel_timer(struct lane_background *background)
-{
-    background->timer = sd_event_source_disable_unref(background->timer);
-    background->timer_step = NULL;
-}
-
 static void over(struct lane *lane)
 {
     struct lane_background *background = &lane->background;
-    cancel_timer(background);
+    step_timer_cancel(&background->timer);
     sources_fini(background);
     attempt_fini(&background->loop);
     json_decref(background->loops);
     init(lane);
 }
 
-static int on_timer(sd_event_source *source, uint64_t us, void *context)
-{
-    (void)source;
-    (void)us;
-    struct lane *lane = context;
-    lane_step *step = lane->background.timer_step;
-    cancel_timer(&lane->background);
-    step(lane);
-    return 0;
-}
-
 static void after(struct lane *lane, uint64_t us, lane_step *step)
 {
-    struct lane_background *background = &lane->background;
-    cancel_timer(background);
-    background->timer_step = step;
-    int code = sd_event_add_time_relative(lane->runner->loop, &background->timer, CLOCK_MONOTONIC, us,
-                                          TIMER_ACCURACY_US, on_timer, lane);
-    if (code >= 0)
-        return;
-    struct err err;
-    err_set(&err, "cannot set a timer (error %d)", -code);
-    runner_break(lane->runner, &err);
+    lane_timer_set(lane, &lane->background.timer, us, step);
 }
 
 /* The foreground has not been started yet. */
@@ -434,7 +408,7 @@ static void stop(struct lane *lane)
 {
     struct lane_background *background = &lane->background;
     background->halted = true;
-    cancel_timer(background);
+    step_timer_cancel(&background->timer);
     if (background->loop.job && background->loop.reason == STOP_NONE)
         background->loop.reason = STOP_INTERRUPTED;
 }

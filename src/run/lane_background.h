@@ -45,8 +45,8 @@ struct lane_background {
     bool leftovers_told, log_held_told, unproven_told;
     json_t *loops;    /* what is told of the first ones */
     size_t loops_more; /* of which nothing is told one by one */
-    sd_event_source *timer, *log_source, *job_source;
-    lane_step *timer_step;
+    struct step_timer timer;
+    sd_event_source *log_source, *job_source;
     int64_t proof_start_ns;
     uint64_t poll_us;
 };
@@ -116,7 +116,7 @@ struct lane_load {
     size_t gpu_count;
     struct load_member *members;
     size_t member_count, member_capacity;
-    sd_event_source *timer;
+    struct step_timer timer;
     struct rng rng;
 };
 

@@ -242,19 +242,11 @@ static bool look(struct lane_load *load, bool *loaded)
     return told;
 }
 
-static int on_timer(sd_event_source *source, uint64_t us, void *context);
+static void look_again(struct lane *lane);
 
 static void arm(struct lane *lane, uint64_t us)
 {
-    struct lane_load *load = load_of(lane);
-    load->timer = sd_event_source_disable_unref(load->timer);
-    int code = sd_event_add_time_relative(lane->runner->loop, &load->timer, CLOCK_MONOTONIC, us, LOOK_ACCURACY_US,
-                                          on_timer, lane);
-    if (code >= 0)
-        return;
-    struct err err;
-    err_set(&err, "cannot set a timer (error %d)", -code);
-    runner_break(lane->runner, &err);
+    lane_timer_set(lane, &load_of(lane)->timer, us, look_again);
 }
 
 /* The stretch in which the background was alone and, where that could be seen, loaded the GPU. */
@@ -337,17 +329,13 @@ static void order_look(struct lane *lane)
     energy_meters_users(energy_meters);
 }
 
-static int on_timer(sd_event_source *source, uint64_t us, void *context)
+static void look_again(struct lane *lane)
 {
-    (void)source;
-    (void)us;
-    struct lane *lane = context;
     struct lane_load *load = load_of(lane);
     bool loaded;
-    load->timer = sd_event_source_disable_unref(load->timer);
     if (load->waiting && !load->beside) {
         end_alone(lane);
-        return 0;
+        return;
     }
     if (look(load, &loaded))
         load_take(load->beside ? &load->beside_watch : &load->alone_watch, clock_monotonic_ns(), loaded);
@@ -356,7 +344,6 @@ static int on_timer(sd_event_source *source, uint64_t us, void *context)
         arm(lane, next_us(lane));
     else
         decide(lane);
-    return 0;
 }
 
 void lane_load_prepare(struct lane *lane)
@@ -392,7 +379,7 @@ static void begin(struct lane *lane)
 
 static void stop(struct lane *lane)
 {
-    load_of(lane)->timer = sd_event_source_disable_unref(load_of(lane)->timer);
+    step_timer_cancel(&load_of(lane)->timer);
 }
 
 static void over(struct lane *lane)
