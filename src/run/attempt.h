@@ -135,7 +135,8 @@ json_t *attempt_born_json(const struct attempt *attempt);
 json_t *attempt_started_json(const struct attempt *attempt);
 json_t *attempt_exited_json(const struct attempt *attempt);
 json_t *attempt_loop_json(const struct attempt *loop, enum outcome outcome, const char *error); /* of its exit */
-void attempt_add_exit(const struct attempt *attempt, json_t *json); /* "exit_code", "signal" */
+json_t *attempt_exit_json(const struct attempt *attempt,
+                          bool signalled); /* its exit code, or its signal; null: it ended otherwise */
 json_t *attempt_proven_json(const struct attempt *attempt, double seconds);
 json_t *attempt_ended_json(const struct attempt *attempt, enum outcome outcome, const char *error);
 

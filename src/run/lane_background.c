@@ -83,14 +83,13 @@ static void keep_loop(struct lane *lane, enum outcome outcome, const char *error
         return;
     }
     AUTO_FREE char *log = attempt_log_name(loop);
-    json_t *json = json_pack("{s:I, s:s}", "number", (json_int_t)loop->loop,
-                             "outcome", outcome == OUTCOME_INTERRUPTED ? "stopped" : outcome_name(outcome));
-    attempt_add_exit(loop, json);
-    json_object_set_new(json, "error", outcome == OUTCOME_FAILED ? json_text_or_null(error) : json_null());
-    json_object_set_new(json, "start_ns", loop->gate_open ? json_integer(loop->start_ns) : json_null());
-    json_object_set_new(json, "end_ns", loop->gate_open ? json_integer(loop->end_ns) : json_null());
-    json_object_set_new(json, "log", json_string(log));
-    json_object_set_new(json, "gpu_memory", gpu_memory_json(loop));
+    json_t *json = json_pack("{s:I, s:s, s:o, s:o, s:o, s:o, s:o, s:s, s:o*}", "number", (json_int_t)loop->loop,
+                             "outcome", outcome == OUTCOME_INTERRUPTED ? "stopped" : outcome_name(outcome), "exit_code",
+                             attempt_exit_json(loop, false), "signal", attempt_exit_json(loop, true), "error",
+                             outcome == OUTCOME_FAILED ? json_text_or_null(error) : json_null(), "start_ns",
+                             loop->gate_open ? json_integer(loop->start_ns) : json_null(), "end_ns",
+                             loop->gate_open ? json_integer(loop->end_ns) : json_null(), "log", log, "gpu_memory",
+                             gpu_memory_json(loop));
     json_array_append_new(background->loops, json);
 }
 

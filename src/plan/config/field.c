@@ -8,9 +8,6 @@
 #include "base/pattern/pattern.h"
 
 #include <ctype.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* Longer waits are mistakes, and nanoseconds of more than 292 years do not fit. */
@@ -90,19 +87,6 @@ char *field_expected(const struct field *row)
         return mem_strdup("an object of strings");
     }
     return mem_strdup("another value");
-}
-
-bool field_error(const struct source *source, const char *path, const char *format, ...)
-{
-    char *text = NULL;
-    va_list args;
-    va_start(args, format);
-    int length = vasprintf(&text, format, args);
-    va_end(args);
-    problems_add(source->problems, SEVERITY_ERROR, source->doc, path, "%s", length < 0 ? format : text);
-    if (length >= 0)
-        free(text);
-    return false;
 }
 
 bool field_refuse(const struct source *source, const char *path, const char *key, const char *expected,

@@ -80,6 +80,13 @@ const struct field *fields_find(const struct field_table *table, const char *key
 #define FIELD_SCALARS "{'type': 'object', 'additionalProperties': " FIELD_SCALAR "}"
 #define FIELD_STRING  "{'type': 'string', 'minLength': 1}"
 
+/* An object with a table of its own, which is called as the key. */
+#define FIELD_OBJECT_ROW(name, fallback, meaning)                                                                      \
+    {                                                                                                                  \
+        name, FIELD_OTHER, .expected = "an object", .schema = "{'$ref': '#/$defs/" name "'}", .initial = fallback,     \
+                           .help = meaning                                                                             \
+    }
+
 enum unknown_keys {
     UNKNOWN_ARE_ERRORS,
     UNKNOWN_ARE_WARNINGS, /* but for notes: comment, note, notes, description, _... */
@@ -124,8 +131,7 @@ void fields_each(const struct source *source, const char *parent_path, const jso
 bool field_check_pattern(const struct source *source, const char *path, const char *key, const char *pattern);
 
 /* An error at path. False. */
-bool field_error(const struct source *source, const char *path, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
+#define field_error(source, path, ...) problems_error((source)->problems, (source)->doc, path, __VA_ARGS__)
 
 /* "'key': expected this, not that"; without a key what the value itself is. False. */
 bool field_refuse(const struct source *source, const char *path, const char *key, const char *expected,

@@ -64,20 +64,15 @@ static const struct field repo_rows[] = {
 static const struct field other_rows[] = {
     {"models", FIELD_OTHER, .expected = "a list of names",
      .schema = "{'type': 'array', 'minItems': 1, 'maxItems': 10000, 'uniqueItems': true, 'items': " FIELD_STRING "}",
-     .initial = "needed",
-     .help = "the models the repository trains"},
+     .initial = "needed", .help = "the models the repository trains"},
     {"supported_hyperparams", FIELD_OTHER, .expected = "an object of hyperparameters",
-     .schema = "{'type': 'object', 'additionalProperties': {'$ref': '#/$defs/hyperparameter'}}",
-     .initial = "none",
+     .schema = "{'type': 'object', 'additionalProperties': {'$ref': '#/$defs/hyperparameter'}}", .initial = "none",
      .help = "what can be set and mutated, in the order of the command line"},
     {"required_args", FIELD_OTHER, .expected = "an object of strings or lists of strings",
-     .schema = "{'type': 'object', 'additionalProperties': {'anyOf': [{'type': 'string'}, {'type': 'array', 'items': {'type': 'string'}}]}}",
-     .initial = "none",
-     .help = "words that every command gets; a string is split at blanks; the names are free"},
-    {"performance_metrics", FIELD_OTHER, .expected = "an object",
-     .schema = "{'$ref': '#/$defs/performance_metrics'}",
-     .initial = "none",
-     .help = "numbers to take from the output"},
+     .schema = "{'type': 'object', 'additionalProperties': {'anyOf': [{'type': 'string'}, {'type': 'array', 'items': "
+               "{'type': 'string'}}]}}",
+     .initial = "none", .help = "words that every command gets; a string is split at blanks; the names are free"},
+    FIELD_OBJECT_ROW("performance_metrics", "none", "numbers to take from the output"),
     {"marks", FIELD_OTHER, .expected = "an object of regular expressions or objects",
      .schema = "{'type': 'object', 'additionalProperties': {'anyOf': [" FIELD_STRING ", {'$ref': '#/$defs/mark'}]}}",
      .initial = "none",
@@ -90,21 +85,14 @@ static const struct field other_rows[] = {
 };
 
 static const struct field needs_rows[] = {
-    {"source", FIELD_OTHER, .expected = "an object",
-     .schema = "{'$ref': '#/$defs/source'}",
-     .initial = "not said", .help = "where the repository comes from"},
+    FIELD_OBJECT_ROW("source", "not said", "where the repository comes from"),
     {"data", FIELD_OTHER, .expected = "a list of objects",
-     .schema = "{'type': 'array', 'maxItems': 1000, 'items': {'$ref': '#/$defs/data'}}",
-     .initial = "none",
+     .schema = "{'type': 'array', 'maxItems': 1000, 'items': {'$ref': '#/$defs/data'}}", .initial = "none",
      .help = "files and folders that a training reads"},
     {"requires", FIELD_OTHER, .expected = "a list of objects",
-     .schema = "{'type': 'array', 'maxItems': 1000, 'items': {'$ref': '#/$defs/requires'}}",
-     .initial = "none",
+     .schema = "{'type': 'array', 'maxItems': 1000, 'items': {'$ref': '#/$defs/requires'}}", .initial = "none",
      .help = "Python modules that a training imports"},
-    {"smoke", FIELD_OTHER, .expected = "an object",
-     .schema = "{'$ref': '#/$defs/smoke'}",
-     .initial = "none",
-     .help = "what makes the short start of `list --check=run` short"},
+    FIELD_OBJECT_ROW("smoke", "none", "what makes the short start of `list --check=run` short"),
 };
 
 static const struct field metrics_rows[] = {

@@ -52,8 +52,7 @@ static const struct field top_rows[] = {
     {"experiments", FIELD_OTHER, .expected = "a list of objects", .initial = "needed",
      .schema = "{'type': 'array', 'minItems': 1, 'items': {'$ref': '#/$defs/entry'}}",
      .help = "what to run, in this order"},
-    {"tare", FIELD_OTHER, .expected = "an object", .schema = "{'$ref': '#/$defs/tare'}", .initial = "none",
-     .help = "what the study's format does not have"},
+    FIELD_OBJECT_ROW("tare", "none", "what the study's format does not have"),
 };
 
 static const struct field_table top_table = FIELD_TABLE("The top of the file", top_rows);
