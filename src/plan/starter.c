@@ -33,7 +33,8 @@ static const struct {
     {"f1", "(?i)(?<![a-z0-9])f1(?:[ _-]score)?" NUMBER},
 };
 
-char *starter_repo_name(const char *script)
+/* What the registry calls the script: its file's name without its ending. Fresh. */
+static char *repo_name(const char *script)
 {
     const char *slash = strrchr(script, '/'), *base = slash ? slash + 1 : script;
     const char *dot = strrchr(base, '.');
@@ -183,7 +184,7 @@ static json_t *required_args(const struct starter_args *args)
 
 json_t *starter_registry(const struct starter *starter)
 {
-    AUTO_FREE char *name = starter_repo_name(starter->script);
+    AUTO_FREE char *name = repo_name(starter->script);
     AUTO_FREE char *missing = left_out(starter);
     AUTO_FREE char *source = mem_printf("Made from %s", starter->help ? "what the script lists by --help" : "the command line: the script's help could not be read");
     const char *lines[] = {source, "What can be trained, and how it is started. Every key is explained in docs/reference/registry-keys.md.",
@@ -237,7 +238,7 @@ static void propose(const struct starter *starter, json_t *values)
 
 static json_t *entry(const struct starter *starter)
 {
-    AUTO_FREE char *name = starter_repo_name(starter->script);
+    AUTO_FREE char *name = repo_name(starter->script);
     json_t *values = json_object(), *value;
     const char *key;
     size_t combinations = 1;
@@ -264,7 +265,7 @@ json_t *starter_settings(const struct starter *starter)
 {
     static const char *const lines[] = {"What to run. Hyperparameters that are not named keep the default of the registry.",
                                         "The key tare has pauses, limits and more: docs/reference/settings-keys.md.", NULL};
-    AUTO_FREE char *name = starter_repo_name(starter->script);
+    AUTO_FREE char *name = repo_name(starter->script);
     int64_t retries = starter->has_max_retries ? starter->max_retries : PROPOSED_RETRIES;
     return json_pack("{s:o, s:o, s:s, s:I, s:o*, s:[o], s:{}}", "comment", json_texts(lines), "experiment_name",
                      json_text_or_null(name), "registry", "registry.json", "max_retries", (json_int_t)retries,

@@ -153,6 +153,16 @@ void lane_evidence(struct lane *lane, const char *kind, const char *format, ...)
     va_end(args);
 }
 
+void lane_evidence_span(struct lane *lane, const char *kind, struct reading from_s, struct reading to_s,
+                        const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    lane_evidence_at(
+        lane, (struct lane_evidence_entry){.kind = kind, .text = print(format, args), .from_s = from_s, .to_s = to_s});
+    va_end(args);
+}
+
 void lane_add_number(const struct lane *lane, json_t *json)
 {
     const struct run_lane *means = lane->means;
@@ -234,15 +244,10 @@ void lane_unguarded(struct lane *lane, int64_t since_ns)
     if (begun && since_ns < start_ns)
         since_ns = start_ns;
     AUTO_FREE char *layers = lane->attempt.job ? containment_describe(job_layers(lane->attempt.job)) : NULL;
-    lane_evidence_at(lane, (struct lane_evidence_entry){
-                               .kind = "guardian_absent",
-                               .text = mem_printf(
-                                   "no guardian for up to %.1f s: had this program been killed then, only other layers "
-                                   "(%s) would have ended the job",
-                                   (double)(now_ns - since_ns) / (double)NS_PER_S, layers ? layers : "those it has"),
-                               .from_s = lane_since_start(lane, since_ns),
-                               .to_s = lane_since_start(lane, now_ns),
-                           });
+    lane_evidence_span(lane, "guardian_absent", lane_since_start(lane, since_ns), lane_since_start(lane, now_ns),
+                       "no guardian for up to %.1f s: had this program been killed then, only other layers "
+                       "(%s) would have ended the job",
+                       (double)(now_ns - since_ns) / (double)NS_PER_S, layers ? layers : "those it has");
 }
 
 /* Without guardian or state folder the other layers and the journal still hold: that is said, and the night goes on. */

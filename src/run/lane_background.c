@@ -196,28 +196,22 @@ static void give_up(struct lane *lane, const char *error)
         lane_stop(lane, STOP_NOT_STARTED);
         return;
     }
-    lane_evidence_at(
-        lane, (struct lane_evidence_entry){
-                  .kind = "background_stopped_early",
-                  .text = mem_printf("the background failed %zu times in a row and was not started again, "
-                                     "%.1f s after the foreground's start: %s",
-                                     background->tally.failed_in_a_row, beside_s(lane), error ? error : "unknown"),
-                  .from_s = {beside_s(lane), lane->attempt.gate_open},
-              });
+    lane_evidence_span(lane, "background_stopped_early", (struct reading){beside_s(lane), lane->attempt.gate_open},
+                       (struct reading){0},
+                       "the background failed %zu times in a row and was not started again, "
+                       "%.1f s after the foreground's start: %s",
+                       background->tally.failed_in_a_row, beside_s(lane), error ? error : "unknown");
     lane_say(lane, "the rest of the foreground runs without its background");
 }
 
 static void tell_deaths(struct lane *lane, const char *error)
 {
     const struct lane_background *background = &lane->background;
-    lane_evidence_at(lane,
-                     (struct lane_evidence_entry){
-                         .kind = "background_died",
-                         .text = mem_printf("the background failed %zu times beside the foreground, the last time "
-                                            "%.1f s after the foreground's start: %s",
-                                            background->tally.failed_beside, beside_s(lane), error ? error : "unknown"),
-                         .from_s = {background->first_death_s, lane->attempt.gate_open},
-                     });
+    lane_evidence_span(lane, "background_died", (struct reading){background->first_death_s, lane->attempt.gate_open},
+                       (struct reading){0},
+                       "the background failed %zu times beside the foreground, the last time "
+                       "%.1f s after the foreground's start: %s",
+                       background->tally.failed_beside, beside_s(lane), error ? error : "unknown");
 }
 
 /* A loop is over and nothing of it lives. */
