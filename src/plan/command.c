@@ -1,4 +1,4 @@
-#include "plan/command.h"
+#include "plan/plan.h"
 
 #include "base/fs.h"
 #include "base/mem.h"

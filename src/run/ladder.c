@@ -3,7 +3,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "gpu_memory/oom/cause.h"
-#include "plan/change.h"
+#include "plan/plan.h"
 #include "run/lane.h"
 
 #include <fcntl.h>

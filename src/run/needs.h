@@ -3,7 +3,6 @@
 #ifndef TARE_RUN_NEEDS_H
 #define TARE_RUN_NEEDS_H
 
-#include "plan/command.h"
 #include "plan/plan.h"
 
 #include <sys/types.h>
