@@ -88,17 +88,11 @@ static void drop(struct lane *lane)
     hang->quiet_ns = 0;
 }
 
-static void write_text(struct hang *hang, const char *bytes, size_t count)
+/* What there is of it is better than nothing. */
+static void write_text(const struct hang *hang, const char *bytes, size_t count)
 {
-    while (hang->out >= 0 && count > 0) {
-        ssize_t put = write(hang->out, bytes, count);
-        if (put < 0 && errno == EINTR)
-            continue;
-        if (put <= 0)
-            return; /* what there is of it is better than nothing */
-        bytes += put;
-        count -= (size_t)put;
-    }
+    if (hang->out >= 0)
+        fs_write_all(hang->out, bytes, count, NULL);
 }
 
 static void add_file(struct text *text, const char *path, const char *label)
