@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "base/value.h"
+#include "plan/config/registry.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -51,13 +52,6 @@ static const struct starter_value *value_of(const struct starter *starter, const
     return NULL;
 }
 
-static json_t *number_json(const char *word, enum script_type type)
-{
-    double number = 0;
-    number_parse(word, &number);
-    return type == SCRIPT_INT ? json_integer(strtoll(word, NULL, 10)) : json_finite(number);
-}
-
 /* Of a type that is settled; NULL for what is not of it. */
 static json_t *word_json(const char *word, enum script_type type)
 {
@@ -65,7 +59,9 @@ static json_t *word_json(const char *word, enum script_type type)
     switch (type) {
     case SCRIPT_INT:
     case SCRIPT_FLOAT:
-        return number_parse(word, &number) ? number_json(word, type) : NULL;
+        if (!number_parse(word, &number))
+            return NULL;
+        return type == SCRIPT_INT ? json_integer(strtoll(word, NULL, 10)) : json_finite(number);
     case SCRIPT_SWITCH:
         return json_boolean(strcasecmp(word, "true") == 0);
     case SCRIPT_TEXT:
@@ -87,7 +83,7 @@ static void set_range(json_t *row, enum script_type type, const struct script_hi
         json_object_set_new(row, "range", json_null());
         return;
     }
-    if (own > 0 && (hint->log || own > high) && !script_is_seed(hint->name)) {
+    if (own > 0 && (hint->log || own > high) && !param_name_is_seed(hint->name)) {
         low = is_int ? fmax(1, floor(own / 4)) : number_round(own / 10, 6);
         high = is_int ? own * 4 : number_round(own * 10, 6);
     }
@@ -228,7 +224,8 @@ static void propose(const struct starter *starter, json_t *values)
             json_array_append_new(list, json_finite(has ? own : 0.01));
             json_array_append_new(list, json_finite(has ? number_round(own / 10, 6) : 0.001));
         }
-        for (int seed = 1; script_is_seed(option->name) && option->type == SCRIPT_INT && seed <= PROPOSED_SEEDS; seed++)
+        for (int seed = 1; param_name_is_seed(option->name) && option->type == SCRIPT_INT && seed <= PROPOSED_SEEDS;
+             seed++)
             json_array_append_new(list, json_integer(seed));
         if (json_array_size(list))
             json_object_set(values, option->name, list);
