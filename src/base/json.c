@@ -223,6 +223,14 @@ json_t *json_filled_or_null(const char *text)
     return json_text_or_null(text && text[0] ? text : NULL);
 }
 
+json_t *json_texts(const char *const *texts)
+{
+    json_t *list = json_array();
+    for (; texts && *texts; texts++)
+        json_array_append_new(list, json_string(*texts));
+    return list;
+}
+
 json_t *json_reading_or_null(struct reading reading)
 {
     return reading.valid ? json_from_reading(reading.value) : json_null();

@@ -87,6 +87,9 @@ void json_to_zone(const json_t *json, struct clock_zone *out);
 json_t *json_text_or_null(const char *text);
 json_t *json_filled_or_null(const char *text); /* the same, and null for "" */
 
+json_t *
+json_texts(const char *const *texts); /* a list of them; NULL-terminated, or NULL: none. What is no UTF-8 is left out */
+
 /* As json_from_reading; null where it is not valid. */
 json_t *json_reading_or_null(struct reading reading);
 

@@ -81,6 +81,16 @@ void strv_env_set(struct strv *env, const char *name, const char *value)
     env->items[i] = entry;
 }
 
+void strv_env_set_all(struct strv *env, const struct strv *more)
+{
+    for (size_t i = 0; i < more->count; i++) {
+        const char *equals = strchr(more->items[i], '=');
+        AUTO_FREE char *name = equals ? mem_strndup(more->items[i], (size_t)(equals - more->items[i])) : NULL;
+        if (name)
+            strv_env_set(env, name, equals + 1);
+    }
+}
+
 const char *strv_env_get(const struct strv *env, const char *name)
 {
     size_t i = env_index(env, name);

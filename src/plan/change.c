@@ -1,9 +1,8 @@
-#include "plan/change.h"
+#include "plan/plan.h"
 
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/text.h"
-#include "plan/command.h"
 
 #include <math.h>
 #include <string.h>

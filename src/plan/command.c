@@ -1,4 +1,4 @@
-#include "plan/command.h"
+#include "plan/plan.h"
 
 #include "base/fs.h"
 #include "base/mem.h"
@@ -177,23 +177,6 @@ char *command_param_variable(const char *name)
     return variable;
 }
 
-static void set_param_variable(struct strv *env, const char *name, const char *value)
-{
-    AUTO_FREE char *variable = command_param_variable(name);
-    strv_env_set(env, variable, value);
-}
-
-static void add_environment(struct strv *env, const struct strv *more)
-{
-    for (size_t i = 0; i < more->count; i++) {
-        const char *equals = strchr(more->items[i], '=');
-        if (!equals)
-            continue;
-        AUTO_FREE char *name = mem_strndup(more->items[i], (size_t)(equals - more->items[i]));
-        strv_env_set(env, name, equals + 1);
-    }
-}
-
 void command_fill(const struct command *command, const struct repo *repo, const struct strv *environment,
                   struct plan_job *job)
 {
@@ -205,8 +188,8 @@ void command_fill(const struct command *command, const struct repo *repo, const 
     }
     strv_add_all(&job->argv, &repo->required_args);
     strv_add_all(&job->env, &command->env);
-    add_environment(&job->env, &repo->env);
-    add_environment(&job->env, environment);
+    strv_env_set_all(&job->env, &repo->env);
+    strv_env_set_all(&job->env, environment);
     for (size_t i = 0; i < job->param_count; i++) {
         struct plan_param *param = &job->params[i];
         if (param->value.kind == VALUE_NULL) /* "not given": a choice of null */
@@ -223,7 +206,8 @@ void command_fill(const struct command *command, const struct repo *repo, const 
             param->place = job->argv.count;
             strv_add_owned(&job->argv, value);
         } else {
-            set_param_variable(&job->env, param->name, value);
+            AUTO_FREE char *variable = command_param_variable(param->name);
+            strv_env_set(&job->env, variable, value);
             free(value);
         }
     }

@@ -1,7 +1,6 @@
 #include "plan/event.h"
 
 #include "base/clock.h"
-#include "base/json.h"
 
 #include <string.h>
 
@@ -37,7 +36,14 @@ static const char *const outcome_names[] = {
     [OUTCOME_INTERRUPTED] = "interrupted",
 };
 
-#define OUTCOMES (sizeof outcome_names / sizeof *outcome_names)
+/* The place of name among count of them; count: it is none. */
+static unsigned find_name(const char *const *names, unsigned count, const char *name)
+{
+    unsigned i = 0;
+    while (i < count && strcmp(name, names[i]) != 0)
+        i++;
+    return i;
+}
 
 void event_fini(struct event *event)
 {
@@ -52,13 +58,10 @@ const char *event_type_name(enum event_type type)
 
 bool event_type_parse(const char *name, enum event_type *out)
 {
-    for (unsigned i = 0; i < EVENT_TYPES; i++) {
-        if (strcmp(name, type_names[i]) == 0) {
-            *out = (enum event_type)i;
-            return true;
-        }
-    }
-    return false;
+    unsigned place = find_name(type_names, EVENT_TYPES, name);
+    if (place < EVENT_TYPES)
+        *out = (enum event_type)place;
+    return place < EVENT_TYPES;
 }
 
 bool event_is_journaled(enum event_type type)
@@ -73,55 +76,117 @@ const char *outcome_name(enum outcome outcome)
 
 bool outcome_parse(const char *name, enum outcome *out)
 {
-    for (unsigned i = 0; i < OUTCOMES; i++) {
-        if (strcmp(name, outcome_names[i]) == 0) {
-            *out = (enum outcome)i;
-            return true;
-        }
-    }
-    return false;
+    unsigned place = find_name(outcome_names, OUTCOME_INTERRUPTED + 1, name);
+    if (place <= OUTCOME_INTERRUPTED)
+        *out = (enum outcome)place;
+    return place <= OUTCOME_INTERRUPTED;
 }
 
 json_t *event_to_json(const struct event *event)
 {
     char time[40];
     clock_format_iso_offset(event->realtime_ns, clock_local_offset_s(event->realtime_ns), time);
-    json_t *json = json_object();
-    json_object_set_new(json, "type", json_string(event_type_name(event->type)));
-    json_object_set_new(json, "time", json_string(time));
-    json_object_set_new(json, "realtime_ns", json_integer(event->realtime_ns));
-    json_object_set_new(json, "monotonic_ns", json_integer(event->monotonic_ns));
-    json_object_set_new(json, "session", json_integer(event->session));
-    json_object_set_new(json, "experiment", json_integer(event->experiment));
-    json_object_set_new(json, "attempt", json_integer(event->attempt));
-    if (event->data)
-        json_object_set(json, "data", event->data);
-    else
-        json_object_set_new(json, "data", json_object());
-    return json;
-}
-
-static bool read_integer(const json_t *json, const char *key, int64_t *out)
-{
-    json_int_t number = 0;
-    if (!json_get_int(json, key, &number))
-        return false;
-    *out = number;
-    return true;
+    return json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:o}", "type", event_type_name(event->type), "time", time,
+                     "realtime_ns", (json_int_t)event->realtime_ns, "monotonic_ns", (json_int_t)event->monotonic_ns,
+                     "session", (json_int_t)event->session, "experiment", (json_int_t)event->experiment, "attempt",
+                     (json_int_t)event->attempt, "data", event->data ? json_incref(event->data) : json_object());
 }
 
 bool event_from_json(const json_t *json, struct event *out)
 {
+    const char *type;
+    json_t *data;
+    json_int_t realtime_ns, monotonic_ns, session, experiment, attempt;
     struct event event = {0};
-    const char *type = json_get_text(json, "type");
-    json_t *data = json_object_get(json, "data");
-    if (!type || !event_type_parse(type, &event.type) || !json_is_object(data))
+    if (json_unpack((json_t *)json, "{s:s, s:o, s:I, s:I, s:I, s:I, s:I}", "type", &type, "data", &data, "realtime_ns",
+                    &realtime_ns, "monotonic_ns", &monotonic_ns, "session", &session, "experiment", &experiment,
+                    "attempt", &attempt) != 0 ||
+        !event_type_parse(type, &event.type) || !json_is_object(data))
         return false;
-    if (!read_integer(json, "realtime_ns", &event.realtime_ns) ||
-        !read_integer(json, "monotonic_ns", &event.monotonic_ns) || !read_integer(json, "session", &event.session) ||
-        !read_integer(json, "experiment", &event.experiment) || !read_integer(json, "attempt", &event.attempt))
+    *out = (struct event){event.type, monotonic_ns, realtime_ns, session, experiment, attempt, json_incref(data)};
+    return true;
+}
+
+/* ---- The states of an experiment as a table: row the state, column the event, cell the state after it. */
+
+static const char *const state_names[STATE_COUNT] = {
+    [STATE_PLANNED] = "planned",   [STATE_PREPARING] = "preparing", [STATE_RUNNING] = "running",
+    [STATE_STOPPING] = "stopping", [STATE_VERIFYING] = "verifying", [STATE_DONE] = "done",
+};
+
+/* An empty cell (0) is no arrow, so a state stands in the table as its number plus one. */
+#define TO(state) ((state) + 1)
+#define STAYS(state)                                                                                                   \
+    [EVENT_PAUSE] = TO(state), [EVENT_EVIDENCE] = TO(state), [EVENT_GUARD] = TO(state), [EVENT_NOTE] = TO(state),      \
+    [EVENT_SESSION_STARTED] = TO(state), [EVENT_SESSION_ENDED] = TO(state), [EVENT_FILES_WRITTEN] = TO(state),         \
+    [EVENT_BUDGET] = TO(state)
+
+static const unsigned char arrows[STATE_COUNT][EVENT_TYPES] = {
+    [STATE_PLANNED] =
+        {
+            STAYS(STATE_PLANNED),
+            [EVENT_EXPERIMENT_STARTED] = TO(STATE_PREPARING),
+        },
+    [STATE_PREPARING] =
+        {
+            STAYS(STATE_PREPARING),
+            [EVENT_EXPERIMENT_STARTED] = TO(STATE_PREPARING), /* a session died here; the next takes it up */
+            [EVENT_ATTEMPT_PREPARED] = TO(STATE_PREPARING),
+            [EVENT_JOB_BORN] = TO(STATE_PREPARING),
+            [EVENT_ATTEMPT_STARTED] = TO(STATE_RUNNING),
+            [EVENT_ATTEMPT_STOPPING] = TO(STATE_STOPPING),
+            [EVENT_JOB_EXITED] = TO(STATE_PREPARING), /* died at its gate */
+            [EVENT_JOB_PROVEN] = TO(STATE_VERIFYING),
+            [EVENT_ATTEMPT_ENDED] = TO(STATE_VERIFYING), /* no job was ever born */
+            [EVENT_EXPERIMENT_ENDED] = TO(STATE_DONE),
+        },
+    [STATE_RUNNING] =
+        {
+            STAYS(STATE_RUNNING), [EVENT_METRIC] = TO(STATE_RUNNING), [EVENT_MARK] = TO(STATE_RUNNING),
+            [EVENT_JOB_BORN] = TO(STATE_RUNNING),   /* a background job starts again */
+            [EVENT_JOB_EXITED] = TO(STATE_RUNNING), /* its exit, or the foreground's before the stop is written */
+            [EVENT_ATTEMPT_STOPPING] = TO(STATE_STOPPING),
+            [EVENT_JOB_PROVEN] = TO(STATE_VERIFYING), /* recovery of a dead session's job */
+        },
+    [STATE_STOPPING] =
+        {
+            STAYS(STATE_STOPPING),
+            [EVENT_METRIC] = TO(STATE_STOPPING),
+            [EVENT_MARK] = TO(STATE_STOPPING), /* what came last is written when all is gone */
+            [EVENT_ATTEMPT_STOPPING] =
+                TO(STATE_STOPPING), /* a second reason: interrupted while the timeout's grace runs */
+            [EVENT_JOB_EXITED] = TO(STATE_STOPPING),
+            [EVENT_JOB_PROVEN] = TO(STATE_VERIFYING),
+        },
+    [STATE_VERIFYING] =
+        {
+            STAYS(STATE_VERIFYING),
+            [EVENT_METRIC] = TO(STATE_VERIFYING),
+            [EVENT_JOB_EXITED] = TO(STATE_VERIFYING), /* the other job of a parallel experiment */
+            [EVENT_JOB_PROVEN] = TO(STATE_VERIFYING),
+            [EVENT_ATTEMPT_ENDED] = TO(STATE_VERIFYING),
+            [EVENT_RETRY_PAUSE] = TO(STATE_VERIFYING),
+            [EVENT_ATTEMPT_PREPARED] = TO(STATE_PREPARING),   /* the next attempt */
+            [EVENT_EXPERIMENT_STARTED] = TO(STATE_PREPARING), /* taken up by a resume */
+            [EVENT_EXPERIMENT_ENDED] = TO(STATE_DONE),
+        },
+    [STATE_DONE] =
+        {
+            STAYS(STATE_DONE), [EVENT_EXPERIMENT_AGAIN] = TO(STATE_DONE),
+            [EVENT_EXPERIMENT_STARTED] = TO(STATE_PREPARING), /* interrupted, or planned again */
+        },
+};
+
+const char *state_name(enum experiment_state state)
+{
+    return state_names[state];
+}
+
+bool state_next(enum experiment_state state, enum event_type type, enum experiment_state *out)
+{
+    unsigned char cell = arrows[state][type];
+    if (cell == 0)
         return false;
-    event.data = json_incref(data);
-    *out = event;
+    *out = (enum experiment_state)(cell - 1);
     return true;
 }

@@ -8,16 +8,16 @@
 #include <stdint.h>
 
 enum event_type {
-    EVENT_SESSION_STARTED,    /* pid, start_time, host, boot_id, version, containment, kernel_backed, resumed; budget of this session, if any */
+    EVENT_SESSION_STARTED, /* pid, start_time, host, boot_id, version, containment, kernel_backed, resumed; budget of this session, if any */
     EVENT_EXPERIMENT_STARTED, /* id; of several lanes lane (from 1) and gpus [labels]: planned -> preparing */
-    EVENT_ATTEMPT_PREPARED,   /* folder; after an out-of-memory failure changed (plan/change.h) and ladder
+    EVENT_ATTEMPT_PREPARED,   /* folder; after an out-of-memory failure changed (plan/plan.h) and ladder
                                 * (run/ladder.h): preparing; no process yet */
     EVENT_JOB_BORN,           /* role, pid, start_time, boot_id, cgroup, tag, layers: the init waits at its gate */
     EVENT_ATTEMPT_STARTED,    /* start_ns (CLOCK_MONOTONIC, when the gate was opened): running */
     EVENT_METRIC, /* name, value: told, not journaled; or, about once a second, sensor ("gpu_power_w", "gpu_utilisation_percent",
                 * "gpu_memory_bytes", "gpu_memory_total_bytes", "gpu_temperature_c") and value, or
                                 * sensor "bars" and bars [{name, first, done, total, restarts, latest}]: progress bars (run/log/bar.h) */
-    EVENT_MARK,   /* name, label (null: none), at (start, end), t_ns (CLOCK_MONOTONIC), source (log, fifo):
+    EVENT_MARK,             /* name, label (null: none), at (start, end), t_ns (CLOCK_MONOTONIC), source (log, fifo):
                                 * written about once a second */
     EVENT_ATTEMPT_STOPPING, /* reason: exited, timeout, interrupted, limit, log_error, gpu_lost, machine, hung,
                               * budget, skipped */
@@ -37,11 +37,11 @@ enum event_type {
     EVENT_PAUSE,            /* seconds, why: between_runs, between_configurations; lane and gpus as above */
     EVENT_EVIDENCE, /* kind (measure/guard/evidence.h), text, experiments (of other lanes) and pids (on a GPU): lists of their numbers, device
                                 * (null: none), from_s, to_s (from the attempt's start, below 0 before it; null: not known, or no span) */
-    EVENT_GUARD,    /* phase (preflight, postflight, cooldown, net), devices [...], more by phase: docs/reference/files.md */
-    EVENT_NOTE,     /* text: told, not journaled; paused (true, false): the run was asked to begin nothing more, or to go on */
-    EVENT_BUDGET,   /* of an attempt under way, about once a minute where the run has a budget: energy_j (used so far; null: not known),
+    EVENT_GUARD, /* phase (preflight, postflight, cooldown, net), devices [...], more by phase: docs/reference/files.md */
+    EVENT_NOTE, /* text: told, not journaled; paused (true, false): the run was asked to begin nothing more, or to go on */
+    EVENT_BUDGET, /* of an attempt under way, about once a minute where the run has a budget: energy_j (used so far; null: not known),
                                 * budget (docs/reference/files.md) */
-    EVENT_SESSION_ENDED,    /* outcome: finished, interrupted, failed, budget; error; budget, if any; of several lanes pool (docs/reference/files.md) */
+    EVENT_SESSION_ENDED, /* outcome: finished, interrupted, failed, budget; error; budget, if any; of several lanes pool (docs/reference/files.md) */
     EVENT_EXPERIMENT_AGAIN, /* verdict: an experiment that is done is to be done again; until it is, its result stands */
     EVENT_FILES_WRITTEN,    /* "experiment.json": SHA-256 of what the store wrote there; by the store itself */
     EVENT_RECORDS_CLOSED, /* by the store itself, last: SHA-256 of run.db's tables, summary.csv and summary_safe.csv */
@@ -82,7 +82,7 @@ bool outcome_parse(const char *name, enum outcome *out);
 const char *state_name(enum experiment_state state);
 
 /* The state after the event, or false when the table has no such arrow (the store then refuses the event). The table
- * stands in state.c. An attempt that has a job ends only after its JOB_PROVEN; one without a job may end while
+ * stands in event.c. An attempt that has a job ends only after its JOB_PROVEN; one without a job may end while
  * preparing; an experiment that a session left undone, or that was interrupted, may be started again by a resume.
  * Events that move nothing (pause, evidence, note, session) leave every state as it is. */
 bool state_next(enum experiment_state state, enum event_type type, enum experiment_state *out);

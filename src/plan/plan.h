@@ -1,6 +1,6 @@
 /* plan: the full, ordered, concrete list of experiments, fixed before anything runs. It holds all that a run needs
  * (argv, environment, patterns), so a resume never plans again nor reads the registry. Pure but for looking for
- * folders, scripts and interpreters (command.h) and for reading the history (expected.h). */
+ * folders, scripts and interpreters (command.c) and for reading the history (expected.h). */
 #ifndef TARE_PLAN_PLAN_H
 #define TARE_PLAN_PLAN_H
 
@@ -131,5 +131,47 @@ char *plan_job_shell(const struct plan_job *job);
  * entry e; PLAN_AROUND_NONE: of none. Such an entry has one experiment, which goes from where it was, and nothing around
  * it. Numbers and ids are given anew. False: there is no experiment of such an entry (err); plan is then as it was. */
 bool plan_surround(struct plan *plan, const size_t *before, const size_t *after, size_t entries, struct err *err);
+
+/* command: how the jobs of one repository are started: its folder, script, interpreter and prefix, found and checked once. (command.c) */
+
+struct command {
+    struct strv head; /* prefix, interpreter, script */
+    struct strv env;  /* what comes before the registry's own: VIRTUAL_ENV, CONDA_PREFIX */
+    struct strv path_prepend;
+};
+
+/* What is missing is a problem (an error when options->for_running, else a warning); the command then holds the
+ * names as they were given. */
+void command_init(struct command *command, const struct repo *repo, const struct json_doc *registry,
+                  const struct plan_options *options, struct problems *problems);
+void command_fini(struct command *command);
+
+/* Fills cwd, argv, env and path_prepend of a job whose repo, model and params are set. environment: NAME=VALUE over all
+ * else. */
+void command_fill(const struct command *command, const struct repo *repo, const struct strv *environment,
+                  struct plan_job *job);
+
+/* The variable by which a hyperparameter without a flag is handed over: "learning-rate" is TARE_PARAM_LEARNING_RATE. The
+ * caller frees it. */
+char *command_param_variable(const char *name);
+
+/* change: a job's command made different for a retry, each change told. Pure. (change.c) */
+
+/* Each adds to changed (a JSON array) what it did:
+ *   {"kind": "hyperparameter", "name": "batch_size", "from": 64, "to": 32}
+ *   {"kind": "environment", "name": "PYTORCH_CUDA_ALLOC_CONF", "from": null, "to": "expandable_segments:True"}
+ *   {"kind": "argument", "name": "--amp", "from": null, "to": null} */
+
+/* Step number of job->oom_steps. False: it would lead beyond a bound, or change nothing: the job stays as it was. */
+bool change_take_step(struct plan_job *job, size_t number, json_t *changed);
+
+void change_set_env(struct plan_job *job, const char *name, const char *from, const char *to, json_t *changed);
+
+/* An experiment of its own, to be changed; plan_experiment_fini and free. */
+struct plan_experiment *change_copy(const struct plan_experiment *experiment);
+
+/* "batch_size 64 -> 32; --amp; PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True": for people, and for summary.csv. ""
+ * for nothing. The caller frees it. */
+char *change_text(const json_t *changed);
 
 #endif

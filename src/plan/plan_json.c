@@ -1,262 +1,161 @@
-/* An experiment as run.db keeps it. What is absent (NULL) is left out. */
+/* A plan as run.db keeps it: its head, its experiments, and the budget as each session records it too. What older plans do not have may
+ * be missing. */
 #include "plan/plan.h"
 
 #include "base/fs.h"
 #include "base/mem.h"
 #include "plan/job.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-void plan_set_text(json_t *json, const char *key, const char *text)
+/* ---- The steps after an out-of-memory failure. */
+
+/* JSON has no infinity: a bound that is none is left out. */
+static json_t *change_json(const void *item)
 {
-    if (text)
-        json_object_set_new(json, key, json_string(text));
+    const struct registry_change *change = item;
+    if (!change->scales)
+        return json_pack("{s:o*, s:o}", "name", json_string(change->name), "value", value_to_json(&change->value));
+    return json_pack("{s:o*, s:o, s:o*, s:o*}", "name", json_string(change->name), "factor",
+                     json_finite(change->factor), "low", isfinite(change->low) ? json_finite(change->low) : NULL,
+                     "high", isfinite(change->high) ? json_finite(change->high) : NULL);
 }
 
-void plan_set_list(json_t *json, const char *key, const struct strv *list)
+static bool read_change(const json_t *json, void *item, struct err *err)
 {
-    json_t *array = json_array();
-    for (size_t i = 0; i < list->count; i++)
-        json_array_append_new(array, json_string(list->items[i]));
-    json_object_set_new(json, key, array);
+    struct registry_change *out = item;
+    const char *name = json_get_text(json, "name");
+    *out = (struct registry_change){.low = -HUGE_VAL, .high = HUGE_VAL};
+    out->name = mem_strdup(name ? name : "");
+    out->scales = json_get_number(json, "factor", &out->factor);
+    json_get_number(json, "low", &out->low);
+    json_get_number(json, "high", &out->high);
+    const json_t *value = json_object_get(json, "value");
+    if (name && (out->scales || (value && value_from_json(value, &out->value))))
+        return true;
+    return err_set(err, "'oom_steps': a change without a name, or without a factor or value");
 }
 
-static json_t *params_to_json(const struct plan_job *job)
+#define AT(member) .at = offsetof(struct registry_oom_step, member)
+
+static const struct key step_keys[] = {
+    {"changes", KEY_LIST, AT(changes), KEY_MAY_MISS, .to = change_json, .from = read_change,
+     .count_at = offsetof(struct registry_oom_step, change_count), .size = sizeof(struct registry_change)},
+    {"args", KEY_TEXTS, AT(args), KEY_MAY_MISS},
+    {"env", KEY_TEXTS, AT(env), KEY_MAY_MISS},
+    {"times", KEY_INT, AT(times), KEY_MAY_MISS},
+    {0},
+};
+#undef AT
+
+static json_t *step_json(const void *item)
 {
-    json_t *array = json_array();
-    for (size_t i = 0; i < job->param_count; i++) {
-        const struct plan_param *param = &job->params[i];
-        json_t *one = json_object();
-        plan_set_text(one, "name", param->name);
-        json_object_set_new(one, "value", value_to_json(&param->value));
-        json_object_set_new(one, "mutated", json_boolean(param->mutated));
-        plan_set_text(one, "flag", param->flag);
-        if (param->place > 0)
-            json_object_set_new(one, "place", json_integer((json_int_t)param->place));
-        json_array_append_new(array, one);
-    }
-    return array;
+    return keys_json(step_keys, item);
 }
 
-static json_t *metrics_to_json(const struct plan_job *job)
+static bool read_step(const json_t *json, void *item, struct err *err)
 {
-    json_t *array = json_array();
-    for (size_t i = 0; i < job->metric_count; i++) {
-        json_t *one = json_object();
-        plan_set_text(one, "name", job->metrics[i].name);
-        plan_set_text(one, "pattern", job->metrics[i].pattern);
-        if (job->metrics[i].goal != GOAL_UNKNOWN)
-            plan_set_text(one, "goal", goal_name(job->metrics[i].goal));
-        json_array_append_new(array, one);
-    }
-    return array;
+    *(struct registry_oom_step *)item = (struct registry_oom_step){.times = 1};
+    return keys_read(step_keys, json, item, err);
 }
 
-static json_t *marks_to_json(const struct plan_job *job)
+/* ---- A job. */
+
+static json_t *rules_json(const void *rules)
 {
-    json_t *array = json_array();
-    for (size_t i = 0; i < job->mark_count; i++) {
-        json_t *one = json_object();
-        plan_set_text(one, "name", job->marks[i].name);
-        plan_set_text(one, "start", job->marks[i].start);
-        plan_set_text(one, "end", job->marks[i].end);
-        json_array_append_new(array, one);
-    }
-    return array;
+    return success_rules_to_json(rules);
 }
 
-static json_t *job_to_json(const struct plan_job *job)
+static bool read_rules(const json_t *json, void *rules, struct err *err)
 {
-    json_t *json = json_object();
-    plan_set_text(json, "repository", job->repo);
-    plan_set_text(json, "model", job->model);
-    plan_set_text(json, "mode", mode_name(job->mode));
-    json_object_set_new(json, "hyperparameters", params_to_json(job));
-    plan_set_text(json, "cwd", job->cwd);
-    plan_set_list(json, "argv", &job->argv);
-    plan_set_list(json, "env", &job->env);
-    plan_set_list(json, "path_prepend", &job->path_prepend);
-    json_object_set_new(json, "metrics", metrics_to_json(job));
-    if (job->mark_count > 0)
-        json_object_set_new(json, "marks", marks_to_json(job));
-    if (job->oom_step_count > 0)
-        json_object_set_new(json, "oom_steps", plan_oom_to_json(job));
-    if (job->memory_snapshot)
-        json_object_set_new(json, "memory_snapshot", json_true());
-    if (job->track_gpu_memory != SWITCH_UNSAID)
-        json_object_set_new(json, "track_gpu_memory", json_boolean(job->track_gpu_memory == SWITCH_ON));
-    if (job->gpu_limit.bytes > 0)
-        json_object_set_new(json, "gpu_memory_limit_bytes", json_integer((json_int_t)job->gpu_limit.bytes));
-    if (job->gpu_limit.share > 0)
-        json_object_set_new(json, "gpu_memory_limit_share", json_finite(job->gpu_limit.share));
-    plan_set_list(json, "success", &job->success);
-    plan_set_list(json, "errors", &job->errors);
-    json_object_set_new(json, "exit_code_required", json_boolean(job->exit_code_required));
-    json_object_set_new(json, "rules", success_rules_to_json(&job->rules));
-    return json;
+    (void)err;
+    *(struct success_rules *)rules = success_rules_from_json(json);
+    return true;
 }
 
-static const struct plan_number timeout_number[] = {{"timeout_s", offsetof(struct plan_experiment, timeout_s)}, {0}};
+static const struct key param_keys[] = {
+    {"name", KEY_TEXT, .at = offsetof(struct plan_param, name)},
+    {"value", KEY_VALUE, .at = offsetof(struct plan_param, value)},
+    {"mutated", KEY_BOOL, .at = offsetof(struct plan_param, mutated)},
+    {"flag", KEY_TEXT, .at = offsetof(struct plan_param, flag), KEY_SPARSE},
+    {"place", KEY_SIZE, .at = offsetof(struct plan_param, place), KEY_SPARSE},
+    {0},
+};
+
+static const struct key metric_keys[] = {
+    {"name", KEY_TEXT, .at = offsetof(struct registry_metric, name)},
+    {"pattern", KEY_TEXT, .at = offsetof(struct registry_metric, pattern)},
+    {"goal", KEY_NAME, .at = offsetof(struct registry_metric, goal), KEY_SPARSE, .names = goal_names,
+     .first = GOAL_MINIMIZE},
+    {0},
+};
+
+static const struct key mark_keys[] = {
+    {"name", KEY_TEXT, .at = offsetof(struct registry_mark, name)},
+    {"start", KEY_TEXT, .at = offsetof(struct registry_mark, start), KEY_SPARSE},
+    {"end", KEY_TEXT, .at = offsetof(struct registry_mark, end), KEY_SPARSE},
+    {0},
+};
+
+#define AT(member)         .at = offsetof(struct plan_job, member)
+#define EACH(list, number) .count_at = offsetof(struct plan_job, number), .size = sizeof *((struct plan_job *)0)->list
+
+static const struct key job_keys[] = {
+    {"repository", KEY_TEXT, AT(repo)},
+    {"model", KEY_TEXT, AT(model)},
+    {"mode", KEY_NAME, AT(mode), .names = job_mode_names},
+    {"hyperparameters", KEY_LIST, AT(params), .fields = param_keys, EACH(params, param_count)},
+    {"cwd", KEY_TEXT, AT(cwd)},
+    {"argv", KEY_TEXTS, AT(argv)},
+    {"env", KEY_TEXTS, AT(env)},
+    {"path_prepend", KEY_TEXTS, AT(path_prepend)},
+    {"metrics", KEY_LIST, AT(metrics), .fields = metric_keys, EACH(metrics, metric_count)},
+    {"marks", KEY_LIST, AT(marks), KEY_SPARSE, .fields = mark_keys, EACH(marks, mark_count)},
+    {"oom_steps", KEY_LIST, AT(oom_steps), KEY_SPARSE, .to = step_json, .from = read_step,
+     EACH(oom_steps, oom_step_count)},
+    {"memory_snapshot", KEY_BOOL, AT(memory_snapshot), KEY_SPARSE},
+    {"track_gpu_memory", KEY_SWITCH, AT(track_gpu_memory), KEY_SPARSE},
+    {"gpu_memory_limit_bytes", KEY_SIZE, AT(gpu_limit.bytes), KEY_SPARSE},
+    {"gpu_memory_limit_share", KEY_DOUBLE, AT(gpu_limit.share), KEY_SPARSE},
+    {"success", KEY_TEXTS, AT(success)},
+    {"errors", KEY_TEXTS, AT(errors)},
+    {"exit_code_required", KEY_BOOL, AT(exit_code_required)},
+    {"rules", KEY_OBJECT, AT(rules), .to = rules_json, .from = read_rules},
+    {0},
+};
+#undef AT
+
+/* ---- An experiment. */
+
+#define AT(member) .at = offsetof(struct plan_experiment, member)
+
+static const struct key experiment_keys[] = {
+    {"id", KEY_TEXT, AT(id)},
+    {"number", KEY_SIZE, AT(number)},
+    {"entry", KEY_SIZE, AT(entry)},
+    {"configuration", KEY_SIZE, AT(configuration), KEY_MAY_MISS},
+    {"foreground", KEY_OBJECT, AT(foreground), .fields = job_keys},
+    {"background", KEY_OBJECT, AT(background), KEY_MAY_MISS, .fields = job_keys},
+    {"max_retries", KEY_INT, AT(max_retries)},
+    {"governor", KEY_TEXT, AT(governor), KEY_SPARSE},
+    {"timeout_s", KEY_DOUBLE, AT(timeout_s)},
+    {"expected_s", KEY_READING, AT(expected_s), KEY_SPARSE},
+    {"exclusive", KEY_BOOL, AT(exclusive), KEY_SPARSE},
+    {"start_after_s", KEY_READING, AT(start_after_s), KEY_SPARSE},
+    {0},
+};
+#undef AT
 
 json_t *plan_experiment_to_json(const struct plan_experiment *experiment)
 {
-    json_t *json = json_object();
-    plan_set_text(json, "id", experiment->id);
-    json_object_set_new(json, "number", json_integer((json_int_t)experiment->number));
-    json_object_set_new(json, "entry", json_integer((json_int_t)experiment->entry));
-    if (experiment->configuration != experiment->entry)
-        json_object_set_new(json, "configuration", json_integer((json_int_t)experiment->configuration));
-    json_object_set_new(json, "foreground", job_to_json(&experiment->foreground));
-    if (experiment->parallel)
-        json_object_set_new(json, "background", job_to_json(&experiment->background));
-    json_object_set_new(json, "max_retries", json_integer(experiment->max_retries));
-    plan_set_text(json, "governor", experiment->governor);
-    plan_numbers_to_json(json, timeout_number, experiment);
-    if (experiment->expected_s.valid)
-        json_object_set_new(json, "expected_s", json_finite(experiment->expected_s.value));
-    if (experiment->exclusive)
-        json_object_set_new(json, "exclusive", json_true());
-    if (experiment->start_after_s.valid)
-        json_object_set_new(json, "start_after_s", json_finite(experiment->start_after_s.value));
+    json_t *json = keys_json(experiment_keys, experiment);
+    if (experiment->configuration == experiment->entry)
+        json_object_del(json, "configuration");
+    if (!experiment->parallel)
+        json_object_del(json, "background");
     return json;
-}
-
-static bool get_text(const json_t *json, const char *key, char **out, struct err *err)
-{
-    const char *text = json_get_text(json, key);
-    if (!text)
-        return err_set(err, "'%s' is missing or not a string", key);
-    *out = mem_strdup(text);
-    return true;
-}
-
-static bool get_list(const json_t *json, const char *key, struct strv *out, struct err *err)
-{
-    const json_t *array = json_object_get(json, key);
-    if (!json_is_array(array))
-        return err_set(err, "'%s' is missing or no list", key);
-    for (size_t i = 0; i < json_array_size(array); i++) {
-        const char *item = json_string_value(json_array_get(array, i));
-        if (!item)
-            return err_set(err, "'%s' holds what is not a string", key);
-        strv_add(out, item);
-    }
-    return true;
-}
-
-static bool get_bool(const json_t *json, const char *key, bool *out, struct err *err)
-{
-    const json_t *value = json_object_get(json, key);
-    if (!json_is_boolean(value))
-        return err_set(err, "'%s' is missing or neither true nor false", key);
-    *out = json_is_true(value);
-    return true;
-}
-
-bool plan_get_integer(const json_t *json, const char *key, int64_t *out, struct err *err)
-{
-    json_int_t number = 0;
-    if (!json_get_int(json, key, &number))
-        return err_set(err, "'%s' is missing or no integer", key);
-    *out = number;
-    return true;
-}
-
-static bool get_count(const json_t *json, const char *key, size_t *out, struct err *err)
-{
-    int64_t number = 0;
-    if (!plan_get_integer(json, key, &number, err))
-        return false;
-    if (number < 0)
-        return err_set(err, "'%s' is negative", key);
-    *out = (size_t)number;
-    return true;
-}
-
-static bool params_from_json(const json_t *json, struct plan_job *job, struct err *err)
-{
-    const json_t *array = json_object_get(json, "hyperparameters");
-    if (!json_is_array(array))
-        return err_set(err, "'hyperparameters' is missing or no list");
-    job->params = mem_array(json_array_size(array), sizeof *job->params);
-    for (size_t i = 0; i < json_array_size(array); i++) {
-        const json_t *one = json_array_get(array, i);
-        struct plan_param *param = &job->params[job->param_count++];
-        const json_t *value = json_object_get(one, "value");
-        if (!get_text(one, "name", &param->name, err) || !get_bool(one, "mutated", &param->mutated, err))
-            return false;
-        if (!value || !value_from_json(value, &param->value))
-            return err_set(err, "'%s' has no value", param->name);
-        /* Plans made before there were steps after an out-of-memory failure hold neither. */
-        json_int_t place = 0;
-        param->flag = mem_strdup(json_get_text(one, "flag"));
-        if (json_get_int(one, "place", &place) && place > 0)
-            param->place = (size_t)place;
-    }
-    return true;
-}
-
-static bool metrics_from_json(const json_t *json, struct plan_job *job, struct err *err)
-{
-    const json_t *array = json_object_get(json, "metrics");
-    if (!json_is_array(array))
-        return err_set(err, "'metrics' is missing or no list");
-    job->metrics = mem_array(json_array_size(array), sizeof *job->metrics);
-    for (size_t i = 0; i < json_array_size(array); i++) {
-        const json_t *one = json_array_get(array, i);
-        struct registry_metric *metric = &job->metrics[job->metric_count++];
-        if (!get_text(one, "name", &metric->name, err) || !get_text(one, "pattern", &metric->pattern, err))
-            return false;
-        goal_parse(json_get_text(one, "goal"), &metric->goal); /* absent: the registry did not say it */
-    }
-    return true;
-}
-
-/* Plans made before there were marks hold none. */
-static bool marks_from_json(const json_t *json, struct plan_job *job, struct err *err)
-{
-    const json_t *array = json_object_get(json, "marks");
-    if (!array)
-        return true;
-    if (!json_is_array(array))
-        return err_set(err, "'marks' is no list");
-    job->marks = mem_array(json_array_size(array), sizeof *job->marks);
-    for (size_t i = 0; i < json_array_size(array); i++) {
-        const json_t *one = json_array_get(array, i);
-        struct registry_mark *mark = &job->marks[job->mark_count++];
-        if (!get_text(one, "name", &mark->name, err))
-            return false;
-        mark->start = mem_strdup(json_get_text(one, "start"));
-        mark->end = mem_strdup(json_get_text(one, "end"));
-    }
-    return true;
-}
-
-static void gpu_memory_from_json(const json_t *json, struct plan_job *job)
-{
-    json_int_t bytes = 0;
-    const json_t *track = json_object_get(json, "track_gpu_memory");
-    job->track_gpu_memory = json_is_true(track) ? SWITCH_ON : json_is_false(track) ? SWITCH_OFF : SWITCH_UNSAID;
-    if (json_get_int(json, "gpu_memory_limit_bytes", &bytes) && bytes > 0)
-        job->gpu_limit.bytes = (uint64_t)bytes;
-    json_get_number(json, "gpu_memory_limit_share", &job->gpu_limit.share);
-}
-
-static bool job_from_json(const json_t *json, struct plan_job *job, struct err *err)
-{
-    if (!mode_from_name(json_get_text(json, "mode"), &job->mode))
-        return err_set(err, "'mode' is missing or unknown");
-    job->memory_snapshot = json_is_true(json_object_get(json, "memory_snapshot"));
-    gpu_memory_from_json(json, job);
-    job->rules = success_rules_from_json(json_object_get(json, "rules"));
-    return get_text(json, "repository", &job->repo, err) && get_text(json, "model", &job->model, err) &&
-           params_from_json(json, job, err) && get_text(json, "cwd", &job->cwd, err) &&
-           get_list(json, "argv", &job->argv, err) && get_list(json, "env", &job->env, err) &&
-           get_list(json, "path_prepend", &job->path_prepend, err) && metrics_from_json(json, job, err) &&
-           marks_from_json(json, job, err) && plan_oom_from_json(json, job, err) &&
-           get_list(json, "success", &job->success, err) && get_list(json, "errors", &job->errors, err) &&
-           get_bool(json, "exit_code_required", &job->exit_code_required, err);
 }
 
 /* "_007" or "_007_parallel" at the end: no file or folder of the run itself has such a name. */
@@ -272,47 +171,160 @@ static bool ends_as_id(const char *id)
 }
 
 /* The plan may come with a folder that somebody sent. */
-static bool get_id(const json_t *json, char **out, struct err *err)
+static bool check_id(const char *id, struct err *err)
 {
-    if (!get_text(json, "id", out, err))
-        return false;
-    if (!fs_check_name(*out, err))
+    if (!fs_check_name(id, err))
         return err_wrap(
             err, "'id' must name the experiment's folder, and this plan was changed by something else than tare");
-    return ends_as_id(*out) || err_set(err,
-                                       "'id' is '%.200s', not <repository>_<model>_<number>: this plan was changed by "
-                                       "something else than tare",
-                                       *out);
-}
-
-static bool experiment_from_json(const json_t *json, struct plan_experiment *out, struct err *err)
-{
-    const json_t *background = json_object_get(json, "background");
-    out->parallel = background != NULL;
-    out->governor = mem_strdup(json_get_text(json, "governor"));
-    out->expected_s.valid = json_get_number(json, "expected_s", &out->expected_s.value);
-    out->exclusive = json_is_true(json_object_get(json, "exclusive"));
-    out->start_after_s.valid =
-        json_get_number(json, "start_after_s", &out->start_after_s.value) && out->start_after_s.value >= 0;
-    if (!get_id(json, &out->id, err) || !get_count(json, "number", &out->number, err) ||
-        !get_count(json, "entry", &out->entry, err) || !plan_get_integer(json, "max_retries", &out->max_retries, err) ||
-        !plan_numbers_from_json(json, timeout_number, out, err))
-        return false;
-    out->configuration = out->entry;
-    if (json_object_get(json, "configuration") && !get_count(json, "configuration", &out->configuration, err))
-        return false;
-    if (!job_from_json(json_object_get(json, "foreground"), &out->foreground, err))
-        return err_wrap(err, "foreground");
-    if (background && !job_from_json(background, &out->background, err))
-        return err_wrap(err, "background");
-    return true;
+    return ends_as_id(id) || err_set(err,
+                                     "'id' is '%.200s', not <repository>_<model>_<number>: this plan was changed by "
+                                     "something else than tare",
+                                     id);
 }
 
 bool plan_experiment_from_json(const json_t *json, struct plan_experiment *out, struct err *err)
 {
-    *out = (struct plan_experiment){0};
-    if (experiment_from_json(json, out, err))
+    *out = (struct plan_experiment){.parallel = json_object_get(json, "background") != NULL};
+    if (keys_read(experiment_keys, json, out, err) && check_id(out->id, err)) {
+        if (!json_object_get(json, "configuration"))
+            out->configuration = out->entry;
+        out->start_after_s.valid = out->start_after_s.valid && out->start_after_s.value >= 0;
         return true;
+    }
     plan_experiment_fini(out);
     return err_wrap(err, "experiment");
+}
+
+/* ---- The head. */
+
+bool run_budget_is_set(const struct run_budget *budget)
+{
+    return budget->energy_j > 0 || budget->time_s > 0 || budget->carbon_g > 0;
+}
+
+static json_t *positive_json(double number)
+{
+    return number > 0 ? json_finite(number) : json_null();
+}
+
+json_t *run_budget_to_json(const struct run_budget *budget)
+{
+    if (!run_budget_is_set(budget))
+        return NULL;
+    return json_pack("{s:o, s:o, s:o, s:o, s:o}", "energy_j", positive_json(budget->energy_j), "time_s",
+                     positive_json(budget->time_s), "carbon_g", positive_json(budget->carbon_g), "carbon_g_per_kwh",
+                     positive_json(budget->intensity_g_per_kwh), "carbon_source", json_text_or_null(budget->source));
+}
+
+/* 0: there is none. */
+static double positive_of(const json_t *json, const char *key)
+{
+    double number = 0;
+    return json_get_number(json, key, &number) && number > 0 ? number : 0;
+}
+
+void run_budget_from_json(const json_t *json, struct run_budget *out)
+{
+    *out = (struct run_budget){.energy_j = positive_of(json, "energy_j"),
+                               .time_s = positive_of(json, "time_s"),
+                               .carbon_g = positive_of(json, "carbon_g"),
+                               .intensity_g_per_kwh = positive_of(json, "carbon_g_per_kwh"),
+                               .source = mem_strdup(json_get_text(json, "carbon_source"))};
+}
+
+void run_budget_copy(const struct run_budget *from, struct run_budget *to)
+{
+    *to = *from;
+    to->source = mem_strdup(from->source);
+}
+
+void run_budget_fini(struct run_budget *budget)
+{
+    free(budget->source);
+    *budget = (struct run_budget){0};
+}
+
+static json_t *budget_json(const void *budget)
+{
+    return run_budget_to_json(budget);
+}
+
+static bool read_budget(const json_t *json, void *budget, struct err *err)
+{
+    (void)err;
+    run_budget_from_json(json, budget);
+    return true;
+}
+
+static const struct key parallel_keys[] = {
+    {"wait_s", KEY_DOUBLE, .at = offsetof(struct parallel_timing, wait_s)},
+    {"hold_s", KEY_DOUBLE, .at = offsetof(struct parallel_timing, hold_s)},
+    {"limit_s", KEY_DOUBLE, .at = offsetof(struct parallel_timing, limit_s)},
+    {"restart_delay_s", KEY_DOUBLE, .at = offsetof(struct parallel_timing, restart_delay_s)},
+    {0},
+};
+
+static const struct key private_keys[] = {
+    {"shm", KEY_BOOL, .at = offsetof(struct limits, own.shm), KEY_MAY_MISS},
+    {"ipc", KEY_BOOL, .at = offsetof(struct limits, own.ipc), KEY_MAY_MISS},
+    {"tmp", KEY_BOOL, .at = offsetof(struct limits, own.tmp), KEY_MAY_MISS},
+    {0},
+};
+
+#define AT(member) .at = offsetof(struct guard_settings, member)
+
+static const struct key guard_keys[] = {
+    {"policy", KEY_NAME, AT(preflight.policy), .names = preflight_policies},
+    {"memory_bytes", KEY_SIZE, AT(preflight.memory_bytes)},
+    {"cooldown", KEY_NAME, AT(cooldown.mode), .names = cooldown_modes},
+    {"wait_s", KEY_DOUBLE, AT(preflight.wait_s)},
+    {"baseline_s", KEY_DOUBLE, AT(preflight.baseline_s)},
+    {"utilisation_percent", KEY_DOUBLE, AT(preflight.utilisation_percent)},
+    {"temperature_band_c", KEY_DOUBLE, AT(preflight.band_c)},
+    {"temperature_max_c", KEY_DOUBLE, AT(preflight.temperature_c)},
+    {"memory_wait_s", KEY_DOUBLE, AT(preflight.memory_wait_s)},
+    {"cooldown_min_s", KEY_DOUBLE, AT(cooldown.min_s)},
+    {"cooldown_max_s", KEY_DOUBLE, AT(cooldown.max_s)},
+    {0},
+};
+#undef AT
+#define AT(member) .at = offsetof(struct plan, member)
+
+static const struct key head_keys[] = {
+    {"name", KEY_TEXT, AT(name), KEY_SPARSE},
+    {"seed", KEY_INT, AT(seed)},
+    {"order", KEY_NAME, AT(order), .names = plan_orders},
+    {"between_runs_s", KEY_DOUBLE, AT(timing.between_runs_s)},
+    {"between_configurations_s", KEY_DOUBLE, AT(timing.between_configurations_s)},
+    {"before_retry_s", KEY_DOUBLE, AT(timing.before_retry_s)},
+    {"stop_grace_s", KEY_DOUBLE, AT(timing.stop_grace_s)},
+    {"parallel", KEY_OBJECT, AT(parallel), KEY_MAY_MISS, .fields = parallel_keys},
+    {"cpu_time_s", KEY_DOUBLE, AT(limits.cpu_time_s)},
+    {"memory_bytes", KEY_INT, AT(limits.memory_bytes)},
+    {"log_bytes", KEY_INT, AT(limits.log_bytes)},
+    {"private", KEY_OBJECT, AT(limits), KEY_MAY_MISS, .fields = private_keys},
+    {"guard", KEY_OBJECT, AT(guard), KEY_MAY_MISS, .fields = guard_keys},
+    {"gpus", KEY_TEXT, AT(pool.gpus), KEY_SPARSE},
+    {"gpus_per_experiment", KEY_SIZE, AT(pool.per_experiment), KEY_MAY_MISS},
+    {"cpu_sets", KEY_NAME, AT(pool.cpu_sets), KEY_MAY_MISS, .names = cpu_sets_modes},
+    {"best", KEY_BOOL, AT(has_best), KEY_SPARSE},
+    {"hang_s", KEY_DOUBLE, AT(limits.hang_s), KEY_SPARSE},
+    {"budget", KEY_OBJECT, AT(budget), KEY_SPARSE, .to = budget_json, .from = read_budget},
+    {0},
+};
+#undef AT
+
+json_t *plan_head_to_json(const struct plan *plan)
+{
+    return keys_json(head_keys, plan);
+}
+
+bool plan_head_from_json(const json_t *json, struct plan *out, struct err *err)
+{
+    *out = (struct plan){
+        .parallel = parallel_timing_default, .guard = guard_settings_default, .pool = {.cpu_sets = CPU_SETS_NONE}};
+    if (keys_read(head_keys, json, out, err))
+        return true;
+    plan_fini(out);
+    return err_wrap(err, "plan");
 }

@@ -158,8 +158,8 @@ static void draw_entry(struct planner *planner, size_t i)
         return;
     const struct json_doc *doc = &planner->settings->doc;
     if (drawn == 0)
-        problems_add(planner->problems, SEVERITY_ERROR, doc, entry->json_path,
-                     "no experiment can be drawn of the %" PRId64 " asked for: %s", entry->runs, err.text);
+        problems_error(planner->problems, doc, entry->json_path,
+                       "no experiment can be drawn of the %" PRId64 " asked for: %s", entry->runs, err.text);
     else
         problems_add(planner->problems, SEVERITY_WARNING, doc, entry->json_path,
                      "%" PRId64 " experiments are asked for, but only %" PRId64 " can be drawn: %s", entry->runs, drawn,
@@ -185,9 +185,8 @@ static bool check_total(struct planner *planner)
                                                 " seeds and %" PRIu64 " runs",
                                                 points, points == UINT64_MAX ? " or more" : "", seeds, runs)
                                    : mem_strdup("");
-            problems_add(planner->problems, SEVERITY_ERROR, &planner->settings->doc, entry->json_path,
-                         "more than %d experiments are asked for%s", MOST_EXPERIMENTS, product);
-            return false;
+            return problems_error(planner->problems, &planner->settings->doc, entry->json_path,
+                                  "more than %d experiments are asked for%s", MOST_EXPERIMENTS, product);
         }
         more += runs > 0 ? points - 1 : 0;
     }

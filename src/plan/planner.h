@@ -2,7 +2,6 @@
 #ifndef TARE_PLAN_PLANNER_H
 #define TARE_PLAN_PLANNER_H
 
-#include "plan/command.h"
 #include "plan/expected.h"
 #include "plan/plan.h"
 #include "plan/space.h"

@@ -64,6 +64,5 @@ struct script_hint {
     double low, high; /* what people try where the script says no default; both 0: not drawn */
 };
 const struct script_hint *script_hint(const char *name); /* NULL: nothing */
-bool script_is_seed(const char *name);
 
 #endif

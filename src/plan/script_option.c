@@ -62,12 +62,6 @@ const struct script_hint *script_hint(const char *name)
     return NULL;
 }
 
-/* The names by which the results know one, too (results/judge). */
-bool script_is_seed(const char *name)
-{
-    return strcasecmp(name, "seed") == 0 || strcasecmp(name, "random_seed") == 0 || strcasecmp(name, "manual_seed") == 0;
-}
-
 static void split_choices(struct script_option *option, const char *at, size_t length, char between)
 {
     while (length > 0 && option->choices.count < CHOICES_MAX) {

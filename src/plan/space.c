@@ -13,9 +13,7 @@ static bool unknown(const struct space_source *source, const char *place, const 
                     const char *const *names, size_t count)
 {
     AUTO_FREE char *nearest = problem_nearest(given, names, count);
-    problems_add(source->problems, SEVERITY_ERROR, &source->settings->doc, place, "unknown %s '%s'%s", what, given,
-                 nearest);
-    return false;
+    return problems_error(source->problems, &source->settings->doc, place, "unknown %s '%s'%s", what, given, nearest);
 }
 
 static bool find_repo(struct space *space, const struct space_source *source, const struct job_settings *job)
@@ -172,9 +170,11 @@ static bool fit_value(const struct space_source *source, const char *place, cons
     if (is_int ? fit_int(given, out) : param->type == PARAM_FLOAT && fit_float(given, out))
         return true;
     AUTO_FREE char *shown = describe(given);
-    problems_add(source->problems, SEVERITY_ERROR, &source->settings->doc, place, "'%s': expected %s, not %s",
-                 param->name, is_int ? "an integer" : param->type == PARAM_TEXT ? "a string" : "a number", shown);
-    return false;
+    return problems_error(source->problems, &source->settings->doc, place, "'%s': expected %s, not %s", param->name,
+                          is_int                      ? "an integer"
+                          : param->type == PARAM_TEXT ? "a string"
+                                                      : "a number",
+                          shown);
 }
 
 /* Where values that a job gives go to. */
@@ -300,15 +300,14 @@ static bool set_seeds(struct space *space, const struct space_source *source, co
     if (!param || param->type != PARAM_INT) {
         AUTO_FREE char *why = param ? mem_printf("the hyperparameter '%s' is not of type int", param->name)
                                     : mem_strdup("no hyperparameter is named seed, random_seed or manual_seed");
-        problems_add(source->problems, SEVERITY_ERROR, doc, seeds->json_path, "'seeds': '%s' has no seed: %s",
-                     space->repo->name, why);
-        return false;
+        return problems_error(source->problems, doc, seeds->json_path, "'seeds': '%s' has no seed: %s",
+                              space->repo->name, why);
     }
     space->seeds = seeds;
     space->seed_at = (size_t)(param - space->repo->params);
     if (given->named[space->seed_at])
-        problems_add(source->problems, SEVERITY_ERROR, doc, seeds->json_path,
-                     "'seeds' and 'hyperparameters' both set '%s': keep one of them", param->name);
+        problems_error(source->problems, doc, seeds->json_path,
+                       "'seeds' and 'hyperparameters' both set '%s': keep one of them", param->name);
     return !given->named[space->seed_at];
 }
 
@@ -354,8 +353,8 @@ static bool mutate_all(struct space *space, const struct space_source *source, c
         any = true;
     }
     if (!any)
-        problems_add(source->problems, SEVERITY_ERROR, &source->settings->doc, place,
-                     "'%s' has no hyperparameter that can be mutated", space->repo->name);
+        problems_error(source->problems, &source->settings->doc, place,
+                       "'%s' has no hyperparameter that can be mutated", space->repo->name);
     return any;
 }
 
@@ -370,12 +369,10 @@ static bool mutate_listed(struct space *space, const struct space_source *source
         if (at == space->param_count) {
             drop(space, source, place, name, dropped);
         } else if (space->seeds && at == space->seed_at) {
-            problems_add(source->problems, SEVERITY_ERROR, &source->settings->doc, place,
-                         "'%s' is set by 'seeds', so it cannot be mutated", name);
-            return false;
+            return problems_error(source->problems, &source->settings->doc, place,
+                                  "'%s' is set by 'seeds', so it cannot be mutated", name);
         } else if (param_size(space->params[at]) == 0) {
-            problems_add(source->problems, SEVERITY_ERROR, &source->settings->doc, place, NO_OTHER_VALUE, name);
-            return false;
+            return problems_error(source->problems, &source->settings->doc, place, NO_OTHER_VALUE, name);
         } else {
             set_mutated(space, source, place, at, given);
             any = true;
@@ -383,8 +380,8 @@ static bool mutate_listed(struct space *space, const struct space_source *source
     }
     if (!any) {
         AUTO_FREE char *place = mutate_place(source, job, 0);
-        problems_add(source->problems, SEVERITY_ERROR, &source->settings->doc, place,
-                     "nothing is left to mutate: '%s' has none of the hyperparameters named", space->repo->name);
+        problems_error(source->problems, &source->settings->doc, place,
+                       "nothing is left to mutate: '%s' has none of the hyperparameters named", space->repo->name);
     }
     return any;
 }

@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "base/value.h"
+#include "plan/config/registry.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -33,21 +34,8 @@ static const struct {
     {"f1", "(?i)(?<![a-z0-9])f1(?:[ _-]score)?" NUMBER},
 };
 
-static void set(json_t *object, const char *key, const char *text)
-{
-    json_object_set_new(object, key, json_text_or_null(text));
-}
-
-/* A comment of several lines is a list of them; ends with NULL. */
-static void comment(json_t *object, const char *const *lines)
-{
-    json_t *list = json_array();
-    for (; *lines; lines++)
-        json_array_append_new(list, json_string(*lines));
-    json_object_set_new(object, "comment", list);
-}
-
-char *starter_repo_name(const char *script)
+/* What the registry calls the script: its file's name without its ending. Fresh. */
+static char *repo_name(const char *script)
 {
     const char *slash = strrchr(script, '/'), *base = slash ? slash + 1 : script;
     const char *dot = strrchr(base, '.');
@@ -64,13 +52,6 @@ static const struct starter_value *value_of(const struct starter *starter, const
     return NULL;
 }
 
-static json_t *number_json(const char *word, enum script_type type)
-{
-    double number = 0;
-    number_parse(word, &number);
-    return type == SCRIPT_INT ? json_integer(strtoll(word, NULL, 10)) : json_finite(number);
-}
-
 /* Of a type that is settled; NULL for what is not of it. */
 static json_t *word_json(const char *word, enum script_type type)
 {
@@ -78,7 +59,9 @@ static json_t *word_json(const char *word, enum script_type type)
     switch (type) {
     case SCRIPT_INT:
     case SCRIPT_FLOAT:
-        return number_parse(word, &number) ? number_json(word, type) : NULL;
+        if (!number_parse(word, &number))
+            return NULL;
+        return type == SCRIPT_INT ? json_integer(strtoll(word, NULL, 10)) : json_finite(number);
     case SCRIPT_SWITCH:
         return json_boolean(strcasecmp(word, "true") == 0);
     case SCRIPT_TEXT:
@@ -95,29 +78,24 @@ static json_t *word_json(const char *word, enum script_type type)
 static void set_range(json_t *row, enum script_type type, const struct script_hint *hint, const json_t *initial)
 {
     double low = hint ? hint->low : 0, high = hint ? hint->high : 0, own = json_number_value(initial);
+    bool is_int = type == SCRIPT_INT;
     if (low == high || hint->type != type) {
         json_object_set_new(row, "range", json_null());
         return;
     }
-    if (own > 0 && (hint->log || own > high) && !script_is_seed(hint->name)) {
-        low = type == SCRIPT_INT ? fmax(1, floor(own / 4)) : number_round(own / 10, 6);
-        high = type == SCRIPT_INT ? own * 4 : number_round(own * 10, 6);
+    if (own > 0 && (hint->log || own > high) && !param_name_is_seed(hint->name)) {
+        low = is_int ? fmax(1, floor(own / 4)) : number_round(own / 10, 6);
+        high = is_int ? own * 4 : number_round(own * 10, 6);
     }
-    json_t *range = json_array();
-    json_array_append_new(range, type == SCRIPT_INT ? json_integer((json_int_t)low) : json_finite(low));
-    json_array_append_new(range, type == SCRIPT_INT ? json_integer((json_int_t)high) : json_finite(high));
-    json_object_set_new(row, "range", range);
-    set(row, "distribution", hint->log ? "log_uniform" : "uniform");
+    json_object_set_new(row, "range",
+                        json_pack("[o, o]", is_int ? json_integer((json_int_t)low) : json_finite(low),
+                                  is_int ? json_integer((json_int_t)high) : json_finite(high)));
+    json_object_set_new(row, "distribution", json_string(hint->log ? "log_uniform" : "uniform"));
 }
 
-static void set_choices(json_t *row, const struct strv *choices, const char *initial)
+static json_t *texts_json(const struct strv *texts)
 {
-    json_t *list = json_array();
-    for (size_t i = 0; i < choices->count; i++)
-        json_array_append_new(list, json_string(choices->items[i]));
-    if (!initial)
-        json_array_append_new(list, json_null());
-    json_object_set_new(row, "choices", list);
+    return json_texts((const char *const *)texts->items);
 }
 
 /* value: what was given for it, or NULL; option: what the help says of it, or NULL. A default is written where a command line with it
@@ -129,7 +107,6 @@ static json_t *param_row(const struct script_option *option, const struct starte
     enum script_type type = value ? value->type : option->type;
     const char *initial = option ? option->initial : NULL;
     const char *help = option ? option->help : "";
-    json_t *row = json_object();
     json_t *own = initial && type != SCRIPT_TEXT && type != SCRIPT_UNKNOWN ? word_json(initial, type) : NULL;
     bool listed = type == SCRIPT_CHOICE && own && !strv_has(&option->choices, initial);
     if (own && (listed || (type == SCRIPT_INT && !json_is_integer(own)))) {
@@ -139,18 +116,17 @@ static json_t *param_row(const struct script_option *option, const struct starte
     bool says_default = initial && !own && *initial;
     AUTO_FREE char *words = mem_printf("%s%s%s%s", help, says_default ? *help ? "; the script's own default: " : "the script's own default: " : "",
                                        says_default ? initial : "", option && option->needed ? *help ? "; needed" : "needed" : "");
-    if (*words)
-        set(row, "comment", words);
-    set(row, "flag", option ? option->flag : value->flag);
-    if (type == SCRIPT_SWITCH && option && option->off)
-        set(row, "off_flag", option->off);
-    set(row, "type", names[type]);
-    if (type == SCRIPT_SWITCH && !own && option && !option->off)
+    bool is_switch = type == SCRIPT_SWITCH && option;
+    json_t *choices = type == SCRIPT_CHOICE ? texts_json(&option->choices) : NULL;
+    if (choices && !own)
+        json_array_append_new(choices, json_null());
+    if (is_switch && !own && !option->off)
         own = json_false();
-    json_object_set_new(row, "default", own ? own : json_null());
-    if (type == SCRIPT_CHOICE)
-        set_choices(row, &option->choices, own ? initial : NULL);
-    else if (type == SCRIPT_INT || type == SCRIPT_FLOAT)
+    json_t *row = json_pack("{s:o*, s:o, s:o*, s:s, s:o, s:o*}", "comment", *words ? json_text_or_null(words) : NULL,
+                            "flag", json_text_or_null(option ? option->flag : value->flag), "off_flag",
+                            is_switch && option->off ? json_text_or_null(option->off) : NULL, "type", names[type],
+                            "default", own ? own : json_null(), "choices", choices);
+    if (type == SCRIPT_INT || type == SCRIPT_FLOAT)
         set_range(row, type, script_hint(option ? option->name : value->name), json_object_get(row, "default"));
     return row;
 }
@@ -176,12 +152,10 @@ static json_t *log_patterns(void)
         "Guessed from how trainings usually print their results. The first group of the last line that matches is the metric.",
         "Remove those that your script does not print, and add its own. As they are guesses, \"metrics\" below is optional: an experiment",
         "succeeds without any of them. Say any or required there once they are right: a training that prints none has then failed.", NULL};
-    json_t *patterns = json_object(), *out = json_object();
+    json_t *patterns = json_object();
     for (size_t i = 0; i < sizeof metrics / sizeof *metrics; i++)
-        set(patterns, metrics[i].name, metrics[i].pattern);
-    comment(out, lines);
-    json_object_set_new(out, "log_patterns", patterns);
-    return out;
+        json_object_set_new(patterns, metrics[i].name, json_string(metrics[i].pattern));
+    return json_pack("{s:o, s:o}", "comment", json_texts(lines), "log_patterns", patterns);
 }
 
 /* What the help lists and the rows do not have. */
@@ -195,44 +169,33 @@ static char *left_out(const struct starter *starter)
     return names.count ? mem_printf("Not among the hyperparameters, as they take several values: %s. Fixed ones go to required_args.", all) : NULL;
 }
 
-static void set_words(json_t *object, const char *key, const struct strv *words)
+/* {"operands", "several"}: those that there are; NULL: neither. */
+static json_t *required_args(const struct starter_args *args)
 {
-    json_t *list = json_array();
-    for (size_t i = 0; i < words->count; i++)
-        json_array_append_new(list, json_string(words->items[i]));
-    if (words->count)
-        json_object_set(object, key, list);
-    json_decref(list);
+    if (!args || args->operands.count + args->several.count == 0)
+        return NULL;
+    return json_pack("{s:o*, s:o*}", "operands", args->operands.count ? texts_json(&args->operands) : NULL, "several",
+                     args->several.count ? texts_json(&args->several) : NULL);
 }
 
 json_t *starter_registry(const struct starter *starter)
 {
-    AUTO_FREE char *name = starter_repo_name(starter->script);
+    AUTO_FREE char *name = repo_name(starter->script);
     AUTO_FREE char *missing = left_out(starter);
     AUTO_FREE char *source = mem_printf("Made from %s", starter->help ? "what the script lists by --help" : "the command line: the script's help could not be read");
     const char *lines[] = {source, "What can be trained, and how it is started. Every key is explained in docs/reference/registry-keys.md.",
                            "A default of null leaves the option out: the script then takes its own. A range of null is never drawn from.",
                            missing, NULL};
-    json_t *repo = json_object(), *repos = json_object(), *out = json_object(), *models = json_array();
-    comment(repo, lines);
-    set(repo, "path", starter->path);
-    set(repo, "train_script", starter->script);
-    if (starter->interpreter_key)
-        set(repo, starter->interpreter_key, starter->interpreter);
-    json_array_append_new(models, json_string(MODEL));
-    json_object_set_new(repo, "models", models);
-    if (starter->args && starter->args->operands.count + starter->args->several.count > 0) {
-        json_t *required = json_object();
-        set_words(required, "operands", &starter->args->operands);
-        set_words(required, "several", &starter->args->several);
-        json_object_set_new(repo, "required_args", required);
-    }
-    json_object_set_new(repo, "supported_hyperparams", params(starter));
-    json_object_set_new(repo, "performance_metrics", log_patterns());
-    set(repo, "metrics", "optional");
+    const char *interpreter = starter->interpreter_key;
+    json_t *repo =
+        json_pack("{s:o, s:o, s:o, s:o*, s:[s], s:o*, s:o, s:o, s:s}", "comment", json_texts(lines), "path",
+                  json_text_or_null(starter->path), "train_script", json_text_or_null(starter->script),
+                  interpreter ? interpreter : "python", interpreter ? json_text_or_null(starter->interpreter) : NULL,
+                  "models", MODEL, "required_args", required_args(starter->args), "supported_hyperparams",
+                  params(starter), "performance_metrics", log_patterns(), "metrics", "optional");
+    json_t *repos = json_object();
     json_object_set_new(repos, name, repo);
-    json_object_set_new(out, "models", repos);
-    return out;
+    return json_pack("{s:o}", "models", repos);
 }
 
 /* ---- The settings. */
@@ -261,7 +224,8 @@ static void propose(const struct starter *starter, json_t *values)
             json_array_append_new(list, json_finite(has ? own : 0.01));
             json_array_append_new(list, json_finite(has ? number_round(own / 10, 6) : 0.001));
         }
-        for (int seed = 1; script_is_seed(option->name) && option->type == SCRIPT_INT && seed <= PROPOSED_SEEDS; seed++)
+        for (int seed = 1; param_name_is_seed(option->name) && option->type == SCRIPT_INT && seed <= PROPOSED_SEEDS;
+             seed++)
             json_array_append_new(list, json_integer(seed));
         if (json_array_size(list))
             json_object_set(values, option->name, list);
@@ -271,8 +235,8 @@ static void propose(const struct starter *starter, json_t *values)
 
 static json_t *entry(const struct starter *starter)
 {
-    AUTO_FREE char *name = starter_repo_name(starter->script);
-    json_t *out = json_object(), *values = json_object(), *value;
+    AUTO_FREE char *name = repo_name(starter->script);
+    json_t *values = json_object(), *value;
     const char *key;
     size_t combinations = 1;
     for (size_t i = 0; starter->args && i < starter->args->count; i++)
@@ -285,33 +249,23 @@ static json_t *entry(const struct starter *starter)
             grid = true;
             combinations *= json_array_size(value);
         }
-    if (grid) {
-        AUTO_FREE char *words = mem_printf("Each list is an axis of the grid: every combination is run, %zu in all.", combinations);
-        set(out, "comment", words);
-    }
-    set(out, "repo", name);
-    set(out, "model", MODEL);
-    set(out, "mode", grid ? "grid" : "default");
-    json_object_set_new(out, "hyperparameters", values);
-    if (starter->has_runs || (starter->proposes && !grid))
-        json_object_set_new(out, "runs_per_config", json_integer(starter->has_runs ? starter->runs : PROPOSED_RUNS));
-    return out;
+        AUTO_FREE char *words =
+            mem_printf("Each list is an axis of the grid: every combination is run, %zu in all.", combinations);
+        bool has_runs = starter->has_runs || (starter->proposes && !grid);
+        return json_pack("{s:o*, s:o, s:s, s:s, s:o, s:o*}", "comment", grid ? json_string(words) : NULL, "repo",
+                         json_text_or_null(name), "model", MODEL, "mode", grid ? "grid" : "default", "hyperparameters",
+                         values, "runs_per_config",
+                         has_runs ? json_integer(starter->has_runs ? starter->runs : PROPOSED_RUNS) : NULL);
 }
 
 json_t *starter_settings(const struct starter *starter)
 {
     static const char *const lines[] = {"What to run. Hyperparameters that are not named keep the default of the registry.",
                                         "The key tare has pauses, limits and more: docs/reference/settings-keys.md.", NULL};
-    AUTO_FREE char *name = starter_repo_name(starter->script);
-    json_t *out = json_object(), *entries = json_array();
-    comment(out, lines);
-    set(out, "experiment_name", name);
-    set(out, "registry", "registry.json");
-    json_object_set_new(out, "max_retries", json_integer(starter->has_max_retries ? starter->max_retries : PROPOSED_RETRIES));
-    if (starter->governor)
-        set(out, "governor", starter->governor);
-    json_array_append_new(entries, entry(starter));
-    json_object_set_new(out, "experiments", entries);
-    json_object_set_new(out, "tare", json_object());
-    return out;
+    AUTO_FREE char *name = repo_name(starter->script);
+    int64_t retries = starter->has_max_retries ? starter->max_retries : PROPOSED_RETRIES;
+    return json_pack("{s:o, s:o, s:s, s:I, s:o*, s:[o], s:{}}", "comment", json_texts(lines), "experiment_name",
+                     json_text_or_null(name), "registry", "registry.json", "max_retries", (json_int_t)retries,
+                     "governor", starter->governor ? json_text_or_null(starter->governor) : NULL, "experiments",
+                     entry(starter), "tare");
 }

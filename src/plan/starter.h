@@ -43,9 +43,6 @@ struct starter {
     const char *governor; /* or NULL */
 };
 
-/* What the registry calls the script: its file's name without its ending. Fresh. */
-char *starter_repo_name(const char *script);
-
 /* New references. The settings name the registry "registry.json", beside them. */
 json_t *starter_registry(const struct starter *starter);
 json_t *starter_settings(const struct starter *starter);

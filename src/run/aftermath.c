@@ -206,18 +206,26 @@ char *aftermath_left_outside(uid_t uid, int64_t from_ns, int64_t to_ns)
     return left.count ? text_take(&left.text) : NULL;
 }
 
-bool aftermath_setuid_refused(int folder, const char *log_name)
+bool aftermath_log_tail(int folder, const char *log_name, size_t most, struct text *out)
 {
-    char tail[LOG_TAIL + 1];
     struct stat status;
-    AUTO_CLOSE int log = openat(folder, log_name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    AUTO_CLOSE int log = folder < 0 ? -1 : openat(folder, log_name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (log < 0 || fstat(log, &status) != 0 || !S_ISREG(status.st_mode))
         return false;
-    off_t start = status.st_size > LOG_TAIL ? status.st_size - LOG_TAIL : 0;
-    ssize_t length = pread(log, tail, LOG_TAIL, start);
-    for (ssize_t i = 0; i < length; i++)
-        if (tail[i] == '\0')
-            tail[i] = ' ';
-    tail[length > 0 ? length : 0] = '\0';
-    return setuid_refusal_told(tail);
+    AUTO_FREE char *tail = mem_alloc(most);
+    ssize_t length = pread(log, tail, most, status.st_size > (off_t)most ? status.st_size - (off_t)most : 0);
+    if (length > 0)
+        text_add_bytes(out, tail, (size_t)length);
+    return length > 0;
+}
+
+bool aftermath_setuid_refused(int folder, const char *log_name)
+{
+    AUTO_TEXT struct text tail = {0};
+    if (!aftermath_log_tail(folder, log_name, LOG_TAIL, &tail))
+        return false;
+    for (size_t i = 0; i < tail.length; i++)
+        if (tail.data[i] == '\0')
+            tail.data[i] = ' ';
+    return setuid_refusal_told(text_get(&tail));
 }

@@ -3,6 +3,7 @@
 #ifndef TARE_RUN_AFTERMATH_H
 #define TARE_RUN_AFTERMATH_H
 
+#include "base/text.h"
 #include "machine/contain/contain.h"
 #include "machine/state/census.h"
 
@@ -24,6 +25,9 @@ char *aftermath_gpu_holders(const struct census_roots *roots, const struct job_i
  * process has mapped, System V shared memory that none has attached, semaphores, message queues. Possibly the job's. NULL: nothing;
  * the caller frees. */
 char *aftermath_left_outside(uid_t uid, int64_t from_ns, int64_t to_ns);
+
+/* Adds the last bytes of this log, at most so many. False: there are none, or it is no file. */
+bool aftermath_log_tail(int folder, const char *log_name, size_t most, struct text *out);
 
 /* Whether the end of this training.log tells of a program that did not become root by its setuid bit. */
 bool aftermath_setuid_refused(int folder, const char *log_name);

@@ -3,6 +3,8 @@
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/mem.h"
+#include "machine/contain/guardian.h"
+#include "machine/state/state.h"
 #include "run/aftermath.h"
 
 #include <errno.h>
@@ -58,6 +60,14 @@ void attempt_fini(struct attempt *attempt)
     free(attempt->detail);
     free(attempt->log_held);
     attempt_init(attempt, NULL, 0);
+}
+
+void attempt_job_gone(const struct run_request *request, const struct job *job)
+{
+    if (request->guardian)
+        guardian_release(request->guardian, job_identity(job));
+    if (request->state)
+        state_job_gone(request->state, job_identity(job), NULL);
 }
 
 static bool is_there(int dir, const char *name)
@@ -140,18 +150,6 @@ static void add_path(struct strv *env, const struct strv *prepend)
     strv_env_set(env, "PATH", text_get(&path));
 }
 
-static void set_all(struct strv *env, const struct strv *more)
-{
-    for (size_t i = 0; i < more->count; i++) {
-        const char *entry = more->items[i];
-        const char *equals = strchr(entry, '=');
-        if (!equals)
-            continue;
-        AUTO_FREE char *name = mem_strndup(entry, (size_t)(equals - entry));
-        strv_env_set(env, name, equals + 1);
-    }
-}
-
 static void make_environment(const struct attempt *attempt, const struct run_request *request, const char *run_dir,
                              struct strv *env)
 {
@@ -161,9 +159,9 @@ static void make_environment(const struct attempt *attempt, const struct run_req
     /* Python keeps output back when it is not a terminal: lines would be stamped long after they were printed. */
     if (!strv_env_get(env, "PYTHONUNBUFFERED"))
         strv_env_set(env, "PYTHONUNBUFFERED", "1");
-    set_all(env, &job->env);
+    strv_env_set_all(env, &job->env);
     if (attempt->environment)
-        set_all(env, attempt->environment);
+        strv_env_set_all(env, attempt->environment);
     add_path(env, &job->path_prepend);
     snprintf(number, sizeof number, "%lld", (long long)attempt->number);
     strv_env_set(env, "TARE_RUN_DIR", run_dir);
@@ -171,7 +169,9 @@ static void make_environment(const struct attempt *attempt, const struct run_req
     /* Not the FIFO of a run around this one, either. */
     if (attempt->fifo || strv_env_get(env, "TARE_MARKS"))
         strv_env_set(env, "TARE_MARKS", attempt->fifo ? fifo : "");
-    snapshot_ask(attempt, run_dir, env);
+    AUTO_FREE char *snapshot = mem_printf("%s/%s/%s", run_dir, attempt->experiment->id, SNAPSHOT_NAME);
+    if (attempt->experiment->foreground.memory_snapshot)
+        strv_env_set(env, "TARE_MEMORY_SNAPSHOT", snapshot);
     strv_env_set(env, "TARE_EXPERIMENT", attempt->experiment->id);
     strv_env_set(env, "TARE_ATTEMPT", number);
     if (attempt->ledger)

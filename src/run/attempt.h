@@ -65,6 +65,9 @@ void attempt_init(struct attempt *attempt, const struct plan_experiment *experim
 void attempt_init_loop(struct attempt *attempt, const struct plan_experiment *experiment, int64_t number, int64_t loop);
 void attempt_fini(struct attempt *attempt); /* kills what still lives */
 
+/* Its job is proven gone: guardian and state folder forget it. */
+void attempt_job_gone(const struct run_request *request, const struct job *job);
+
 /* Makes and opens the experiment's folder; files of the attempt before go into attempt_<k>/. May be done again
  * after a crash: done before EVENT_ATTEMPT_PREPARED of this attempt is journaled, so the files found are always
  * those of the one before. */
@@ -87,8 +90,6 @@ bool attempt_make_fifo(struct attempt *attempt, const struct run_request *reques
 bool gpu_memory_prepare(struct attempt *attempt, const struct run_request *request, struct err *err);
 json_t *gpu_memory_json(const struct attempt *attempt); /* of what the journal keeps; NULL: not asked for */
 
-/* Sets TARE_MEMORY_SNAPSHOT where the registry asks for one of GPU memory when that runs out (docs/reference/memory.md; snapshot.c). */
-void snapshot_ask(const struct attempt *attempt, const char *run_dir, struct strv *env);
 #define HANG_STACK_NAME "hang_stack.txt" /* there too: hang.c */
 #define SNAPSHOT_NAME "memory_snapshot.pickle" /* in the experiment's folder */
 
@@ -134,7 +135,8 @@ json_t *attempt_born_json(const struct attempt *attempt);
 json_t *attempt_started_json(const struct attempt *attempt);
 json_t *attempt_exited_json(const struct attempt *attempt);
 json_t *attempt_loop_json(const struct attempt *loop, enum outcome outcome, const char *error); /* of its exit */
-void attempt_add_exit(const struct attempt *attempt, json_t *json); /* "exit_code", "signal" */
+json_t *attempt_exit_json(const struct attempt *attempt,
+                          bool signalled); /* its exit code, or its signal; null: it ended otherwise */
 json_t *attempt_proven_json(const struct attempt *attempt, double seconds);
 json_t *attempt_ended_json(const struct attempt *attempt, enum outcome outcome, const char *error);
 

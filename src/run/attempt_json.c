@@ -69,23 +69,20 @@ json_t *attempt_started_json(const struct attempt *attempt)
     return json_pack("{s:I}", "start_ns", (json_int_t)attempt->start_ns);
 }
 
-void attempt_add_exit(const struct attempt *attempt, json_t *json)
+json_t *attempt_exit_json(const struct attempt *attempt, bool signalled)
 {
     const struct job_exit *exit = &attempt->exit;
-    json_object_set_new(json, "exit_code", integer_or_null(exit->ended && !exit->signalled, exit->code));
-    json_object_set_new(json, "signal", integer_or_null(exit->ended && exit->signalled, exit->code));
+    return integer_or_null(exit->ended && exit->signalled == signalled, exit->code);
 }
 
 json_t *attempt_exited_json(const struct attempt *attempt)
 {
     const struct job_usage *usage = &attempt->usage;
-    json_t *json = json_pack("{s:s}", "role", attempt_role(attempt));
-    attempt_add_exit(attempt, json);
-    json_object_set_new(json, "cpu_s", usage->has_cpu ? json_finite(usage->cpu_s) : json_null());
-    json_object_set_new(json, "peak_memory_bytes",
-                        integer_or_null(usage->has_peak_memory, (json_int_t)usage->peak_memory_bytes));
-    json_object_set_new(json, "processes", integer_or_null(usage->has_processes, (json_int_t)usage->processes));
-    return json;
+    return json_pack("{s:s, s:o, s:o, s:o, s:o, s:o}", "role", attempt_role(attempt), "exit_code",
+                     attempt_exit_json(attempt, false), "signal", attempt_exit_json(attempt, true), "cpu_s",
+                     usage->has_cpu ? json_finite(usage->cpu_s) : json_null(), "peak_memory_bytes",
+                     integer_or_null(usage->has_peak_memory, (json_int_t)usage->peak_memory_bytes), "processes",
+                     integer_or_null(usage->has_processes, (json_int_t)usage->processes));
 }
 
 static json_t *member_json(const struct job_member *member)
@@ -116,11 +113,11 @@ json_t *attempt_loop_json(const struct attempt *loop, enum outcome outcome, cons
     json_t *json = attempt_exited_json(loop);
     bool stopped = outcome == OUTCOME_INTERRUPTED, valid;
     double duration_s = attempt_duration_s(loop, &valid);
-    json_object_set_new(json, "number", json_integer(loop->loop));
-    json_object_set_new(json, "outcome", json_string(stopped ? "stopped" : outcome_name(outcome)));
-    json_object_set_new(json, "error", error && !stopped ? safe_text(error) : json_null());
-    json_object_set_new(json, "duration_s", valid ? json_finite(duration_s) : json_null());
-    json_object_set_new(json, "leftovers", members_json(loop->leftovers, loop->leftover_count));
+    json_object_update_new(json, json_pack("{s:I, s:s, s:o, s:o, s:o}", "number", (json_int_t)loop->loop, "outcome",
+                                           stopped ? "stopped" : outcome_name(outcome), "error",
+                                           error && !stopped ? safe_text(error) : json_null(), "duration_s",
+                                           valid ? json_finite(duration_s) : json_null(), "leftovers",
+                                           members_json(loop->leftovers, loop->leftover_count)));
     return json;
 }
 
@@ -193,17 +190,13 @@ json_t *attempt_ended_json(const struct attempt *attempt, enum outcome outcome, 
 {
     bool valid;
     double duration_s = attempt_duration_s(attempt, &valid);
-    json_t *json = json_pack("{s:s, s:o, s:o}", "outcome", outcome_name(outcome),
-                             "duration_s", valid ? json_finite(duration_s) : json_null(),
-                             "end_ns", integer_or_null(valid, attempt->end_ns));
-    attempt_add_exit(attempt, json);
-    json_object_set_new(json, "reason", json_string(stop_reason_name(attempt->reason)));
-    json_object_set_new(json, "error", error ? safe_text(error) : json_null());
-    json_object_set_new(json, "metrics", metrics_json(attempt));
-    json_object_set_new(json, "history", history_json(attempt));
-    json_object_set_new(json, "marks", marks_json(attempt));
-    json_object_set_new(json, "log", attempt->log ? log_json(attempt->log) : json_null());
-    return json;
+    return json_pack("{s:s, s:o, s:o, s:o, s:o, s:s, s:o, s:o, s:o, s:o, s:o}", "outcome", outcome_name(outcome),
+                     "duration_s", valid ? json_finite(duration_s) : json_null(), "end_ns",
+                     integer_or_null(valid, attempt->end_ns), "exit_code", attempt_exit_json(attempt, false), "signal",
+                     attempt_exit_json(attempt, true), "reason", stop_reason_name(attempt->reason), "error",
+                     error ? safe_text(error) : json_null(), "metrics", metrics_json(attempt), "history",
+                     history_json(attempt), "marks", marks_json(attempt), "log",
+                     attempt->log ? log_json(attempt->log) : json_null());
 }
 
 json_t *experiment_ended_json(enum outcome outcome, int64_t retries, const json_t *last_attempt)

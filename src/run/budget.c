@@ -61,16 +61,10 @@ static bool is_package(const struct runner *runner, size_t domain)
     return rapl && domain < rapl->count && rapl->domains[domain].scope == RAPL_PACKAGE;
 }
 
-static int64_t split_mj(const struct lane *lane)
-{
-    const struct cpu_split *split = &lane->runner->split;
-    return lane->energy_meters && energy_meters_reader(lane->energy_meters) < split->count ? split->parts_mj[energy_meters_reader(lane->energy_meters)] : 0;
-}
-
 static double cpu_j(const struct lane *lane)
 {
     const struct lane_budget *own = budget_of(lane);
-    int64_t mj = lane->runner->split.begun ? split_mj(lane) - own->split_mj : 0;
+    int64_t mj = lane->runner->split.begun ? lanes_part_mj(lane) - own->split_mj : 0;
     for (size_t i = 0; !lane->runner->split.begun && i < own->counters; i++)
         if (own->first_mj[i] >= 0 && own->last_mj[i] > own->first_mj[i])
             mj += own->last_mj[i] - own->first_mj[i];
@@ -196,7 +190,7 @@ bool budget_refuses(struct runner *runner)
     bool said = runner->budget.reached != NULL;
     set_reached(runner, why);
     if (why && !said)
-        runner_say(runner, mem_printf("no experiment is begun any more: %s", why));
+        runner_say(runner, "no experiment is begun any more: %s", why);
     return why != NULL;
 }
 
@@ -272,7 +266,7 @@ static void begin(struct lane *lane)
     own->last_mj = mem_resize(own->last_mj, own->counters + 1, sizeof *own->last_mj);
     for (size_t i = 0; i < own->counters; i++)
         own->first_mj[i] = own->last_mj[i] = -1;
-    own->split_mj = split_mj(lane);
+    own->split_mj = lanes_part_mj(lane);
     own->gpu_j = 0;
     own->power_w = energy_meters_power_w(lane->energy_meters);
     own->read_ns = lane->attempt.start_ns;

@@ -164,10 +164,10 @@ static char *read_since(struct checkpoints *checkpoints)
 
 static json_t *end(struct lane *lane, json_t *ended)
 {
-    char *old = lane->outcome == OUTCOME_SUCCEEDED ? read_since(lane->attempt.checkpoints) : NULL;
+    AUTO_FREE char *old = lane->outcome == OUTCOME_SUCCEEDED ? read_since(lane->attempt.checkpoints) : NULL;
     (void)ended;
     if (old)
-        lane_evidence(lane, "old_checkpoint", old);
+        lane_evidence(lane, "old_checkpoint", "%s", old);
     return NULL;
 }
 

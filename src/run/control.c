@@ -29,12 +29,12 @@ static void skip(struct runner *runner, size_t number)
         struct lane *lane = &runner->lanes[i];
         if (lane->experiment && lane->experiment->number == number &&
             (lane->phase == PHASE_RUNNING || lane->phase == PHASE_LOADING)) {
-            lane_say(lane, mem_printf("%s: skipped on request: --resume runs it", lane->experiment->id));
+            lane_say(lane, "skipped on request: --resume runs it");
             lane_stop(lane, STOP_SKIPPED);
             return;
         }
     }
-    runner_say(runner, mem_printf("experiment %zu cannot be skipped now: it does not run", number));
+    runner_say(runner, "experiment %zu cannot be skipped now: it does not run", number);
 }
 
 static int on_look(sd_event_source *source, uint64_t us, void *context)
@@ -46,7 +46,7 @@ static int on_look(sd_event_source *source, uint64_t us, void *context)
     size_t experiment;
     int taken = live_take_request(runner->request->dir, &request, &experiment, &err);
     if (taken < 0)
-        runner_say(runner, mem_printf("a request was refused: %s", err.text));
+        runner_say(runner, "a request was refused: %s", err.text);
     else if (taken > 0 && request == LIVE_SKIP)
         skip(runner, experiment);
     else if (taken > 0 && request == LIVE_STOP)

@@ -115,7 +115,9 @@ static void sort_lanes(size_t *order, const size_t *cores, size_t count)
     }
 }
 
-bool cpu_sets_deal(const struct cpus *near, size_t count, const unsigned short *core_of, struct cpus *out)
+/* Deals them out: lane i gets some of near[i] in out[i]. core_of[n]: the first thread of processor n's core
+ * (CPUS_MAX of them). Pure. False: there are not enough. */
+static bool deal(const struct cpus *near, size_t count, const unsigned short *core_of, struct cpus *out)
 {
     AUTO_FREE size_t *cores = mem_array(count + 1, sizeof *cores), *order = mem_array(count + 1, sizeof *order);
     struct cpus all = {0};
@@ -169,11 +171,11 @@ static bool make(const char *root, const struct strv *buses, const struct cpus *
         cpus_add_all(&all, &near[i]);
     }
     read_cores(root, &all, core_of);
-    if (cpu_sets_deal(near, out->count, core_of, out->lanes))
+    if (deal(near, out->count, core_of, out->lanes))
         return true;
     for (size_t cpu = 0; cpu < CPUS_MAX; cpu++)
         core_of[cpu] = (unsigned short)cpu;
-    return cpu_sets_deal(near, out->count, core_of, out->lanes) ||
+    return deal(near, out->count, core_of, out->lanes) ||
            err_set(&out->why, "%zu processors near the GPUs are too few for %zu slots", cpus_count(&all), out->count);
 }
 

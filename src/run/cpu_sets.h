@@ -29,10 +29,6 @@ void cpu_sets_fini(struct cpu_sets *sets);
  * says nonsense. */
 bool cpu_sets_near(const char *root, const char *bus, struct cpus *out, int *node, struct err *err);
 
-/* Deals them out: lane i gets some of near[i] in out[i]. core_of[n]: the first thread of processor n's core
- * (CPUS_MAX of them). Pure. False: there are not enough. */
-bool cpu_sets_deal(const struct cpus *near, size_t count, const unsigned short *core_of, struct cpus *out);
-
 /* For machine.json: {"lanes": [{"lane", "node", "cpus"}] or null, "why_none"}; null where there is one lane. */
 json_t *cpu_sets_json(const struct cpu_sets *sets);
 

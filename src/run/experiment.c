@@ -166,7 +166,7 @@ static void say_setuid(struct lane *lane)
     if (!hint)
         return;
     lane->runner->setuid_said = true;
-    lane_say(lane, mem_printf("%s: %s", lane->experiment->id, hint));
+    lane_say(lane, "%s", hint);
 }
 
 /* Who stops a run may send the same signal to all of its processes at once, as Slurm does: the training may have had it

@@ -262,11 +262,17 @@ static void take_exit(const struct outcome_facts *facts, struct failure *out)
         take_words(facts, out);
 }
 
+static void say_why(const char *why, struct failure *out)
+{
+    if (why)
+        utf8_copy_legible(why, strlen(why), out->why, sizeof out->why);
+}
+
 /* Patterns are as long as people make them. */
 static void say_pattern(const char *words, const char *pattern, struct failure *out)
 {
     AUTO_FREE char *text = mem_printf("%s '%s'", words, pattern);
-    utf8_copy_legible(text, strlen(text), out->why, sizeof out->why);
+    say_why(text, out);
 }
 
 static void take_patterns(const struct outcome_facts *facts, struct failure *out)
@@ -284,11 +290,6 @@ static void take_patterns(const struct outcome_facts *facts, struct failure *out
             return;
         }
     out->cause = FAILURE_UNKNOWN;
-}
-
-static void say_why(const char *why, struct failure *out)
-{
-    utf8_copy_legible(why, strlen(why), out->why, sizeof out->why);
 }
 
 /* It exited with 0, and the patterns say nothing against it. */
@@ -332,43 +333,24 @@ static void take_end(const struct plan_job *job, const struct outcome_facts *fac
     }
 }
 
-static void take_detail(const struct outcome_facts *facts, struct failure *out)
-{
-    if (facts->detail)
-        utf8_copy_legible(facts->detail, strlen(facts->detail), out->why, sizeof out->why);
-}
-
 void failure_find(const struct plan_job *job, const struct outcome_facts *facts, enum outcome outcome,
                   struct failure *out)
 {
+    static const enum failure_cause causes[STOP_REASONS] = {[STOP_TIMEOUT] = FAILURE_TIMEOUT,
+                                                            [STOP_LIMIT] = FAILURE_LIMIT,
+                                                            [STOP_HUNG] = FAILURE_HUNG,
+                                                            [STOP_NOT_STARTED] = FAILURE_NOT_STARTED};
     *out = (struct failure){.cause = FAILURE_NONE};
     if (facts->reason == STOP_LOG_ERROR) {
         bool full = facts->log_errno == ENOSPC || facts->log_errno == EDQUOT || facts->log_errno == EFBIG;
         out->cause = full ? FAILURE_DISK_FULL : FAILURE_LOG_ERROR;
-        take_detail(facts, out);
-        return;
-    }
-    if (outcome != OUTCOME_FAILED)
-        return;
-    switch (facts->reason) {
-    case STOP_TIMEOUT:
-        out->cause = FAILURE_TIMEOUT;
-        break;
-    case STOP_LIMIT:
-        out->cause = FAILURE_LIMIT;
-        take_detail(facts, out);
-        break;
-    case STOP_HUNG:
-        out->cause = FAILURE_HUNG;
-        take_detail(facts, out);
-        break;
-    case STOP_NOT_STARTED:
-        out->cause = FAILURE_NOT_STARTED;
-        take_detail(facts, out);
-        break;
-    default:
+        say_why(facts->detail, out);
+    } else if (outcome == OUTCOME_FAILED && causes[facts->reason] != FAILURE_NONE) {
+        out->cause = causes[facts->reason];
+        if (facts->reason != STOP_TIMEOUT)
+            say_why(facts->detail, out);
+    } else if (outcome == OUTCOME_FAILED) {
         take_end(job, facts, out);
-        break;
     }
 }
 

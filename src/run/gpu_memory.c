@@ -1,11 +1,14 @@
-/* A job's own GPU memory, counted and limited inside it (machine/gpu/ledger.h). */
+/* A job's own GPU memory, counted and limited inside it (machine/gpu/ledger.h); and the snapshot of it that a training leaves when that runs
+ * out (docs/reference/memory.md). */
 #include "run/lane.h"
 
 #include "base/mem.h"
 #include "machine/gpu/ledger.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /* NVML's figures come in steps of this size, and a job may hold a few of them that no program asked for. */
 static const double MIB = 1048576, SLACK_BYTES = 64.0 * 1048576;
@@ -70,30 +73,23 @@ static char *why_not_held(const struct attempt *attempt, const struct ledger_sum
     return NULL;
 }
 
-/* Takes why. */
-static char *of_whom(const struct attempt *attempt, char *why)
-{
-    if (attempt->loop == 0)
-        return why;
-    char *text = mem_printf("the background's loop %lld: %s", (long long)attempt->loop, why);
-    free(why);
-    return text;
-}
-
 void gpu_memory_judge(struct lane *lane, const struct attempt *attempt, const struct gpu_memory_told *told)
 {
     struct ledger_sum sum;
     if (!attempt->ledger || !attempt->gate_open || attempt->plan->track_gpu_memory == SWITCH_UNSAID)
         return;
     ledger_read(attempt->ledger, &sum);
-    char *why = why_not_held(attempt, &sum, told);
+    AUTO_FREE char *why = why_not_held(attempt, &sum, told);
     bool limited = gpu_limit_is_set(&attempt->plan->gpu_limit);
-    if (why)
-        lane_evidence(lane, limited ? "gpu_limit_not_held" : "gpu_memory_not_followed", of_whom(attempt, why));
+    const char *kind = limited ? "gpu_limit_not_held" : "gpu_memory_not_followed";
+    if (why && attempt->loop)
+        lane_evidence(lane, kind, "the background's loop %lld: %s", (long long)attempt->loop, why);
+    else if (why)
+        lane_evidence(lane, kind, "%s", why);
     if (limited && sum.context_assumed)
         lane_evidence(lane, "gpu_context_assumed",
-                      mem_strdup("the driver does not list the job's processes by their own numbers: what their CUDA "
-                                 "contexts hold was assumed (512 MiB each)"));
+                      "the driver does not list the job's processes by their own numbers: what their CUDA "
+                      "contexts hold was assumed (512 MiB each)");
 }
 
 static json_t *end(struct lane *lane, json_t *ended)
@@ -103,4 +99,17 @@ static json_t *end(struct lane *lane, json_t *ended)
     return gpu_memory_json(&lane->attempt);
 }
 
+/* {"file", "bytes"} of what the training left, or null; what is a link or no file is left out. */
+static json_t *snapshot_end(struct lane *lane, json_t *ended)
+{
+    const struct attempt *attempt = &lane->attempt;
+    (void)ended;
+    struct stat status;
+    if (!attempt->experiment->foreground.memory_snapshot || attempt->folder < 0 ||
+        fstatat(attempt->folder, SNAPSHOT_NAME, &status, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(status.st_mode))
+        return json_null();
+    return json_pack("{s:s, s:I}", "file", SNAPSHOT_NAME, "bytes", (json_int_t)status.st_size);
+}
+
 const struct observer gpu_memory_observer = {.key = "gpu_memory", .end = end};
+const struct observer snapshot_observer = {.key = "snapshot", .end = snapshot_end};

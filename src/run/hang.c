@@ -88,17 +88,11 @@ static void drop(struct lane *lane)
     hang->quiet_ns = 0;
 }
 
-static void write_text(struct hang *hang, const char *bytes, size_t count)
+/* What there is of it is better than nothing. */
+static void write_text(const struct hang *hang, const char *bytes, size_t count)
 {
-    while (hang->out >= 0 && count > 0) {
-        ssize_t put = write(hang->out, bytes, count);
-        if (put < 0 && errno == EINTR)
-            continue;
-        if (put <= 0)
-            return; /* what there is of it is better than nothing */
-        bytes += put;
-        count -= (size_t)put;
-    }
+    if (hang->out >= 0)
+        fs_write_all(hang->out, bytes, count, NULL);
 }
 
 static void add_file(struct text *text, const char *path, const char *label)
@@ -291,7 +285,7 @@ static void take_stack(struct lane *lane)
     hang->py_spy = find_py_spy(lane);
     hang->out = fs_create_at(attempt->folder, HANG_STACK_NAME, &err);
     if (hang->out < 0)
-        lane_say(lane, mem_printf("%s: %s", lane->experiment->id, err.text));
+        lane_say(lane, "%s", err.text);
     AUTO_FREE char *command = plan_job_shell(attempt->plan);
     AUTO_FREE char *head = mem_printf("%s, attempt %lld: no sign of life for %g s\n%s\n", lane->experiment->id, (long long)attempt->number,
                                       lane->runner->plan->limits.hang_s, command);
@@ -316,7 +310,7 @@ static void tick(struct lane *lane)
     attempt_take_usage(attempt);
     if (!attempt->usage.has_cpu) {
         if (!hang->blind_said)
-            lane_say(lane, mem_printf("%s: hang_after cannot be checked: the CPU time of the job is not known", lane->experiment->id));
+            lane_say(lane, "hang_after cannot be checked: the CPU time of the job is not known");
         hang->blind_said = true;
         return;
     }

@@ -3,13 +3,11 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "gpu_memory/oom/cause.h"
-#include "plan/change.h"
+#include "plan/plan.h"
+#include "run/aftermath.h"
 #include "run/lane.h"
 
-#include <fcntl.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 /* A training that fails by it says so at its end: one that went on for longer than this has survived it. */
 enum { LOG_TAIL = 256 << 10, LINES_BEHIND_MAX = 400 };
@@ -179,19 +177,12 @@ static void keep_last(void *context, const struct oom *message)
 /* The last message at the end of the log. */
 static bool find_message(const struct attempt *attempt, struct oom *out)
 {
-    struct stat status;
-    AUTO_CLOSE int log = attempt->folder < 0
-                             ? -1
-                             : openat(attempt->folder, "training.log", O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    AUTO_TEXT struct text tail = {0};
     out->framework = OOM_NONE;
-    if (log < 0 || fstat(log, &status) != 0 || !S_ISREG(status.st_mode))
-        return false;
-    AUTO_FREE char *tail = mem_alloc(LOG_TAIL);
-    ssize_t length = pread(log, tail, LOG_TAIL, status.st_size > LOG_TAIL ? status.st_size - LOG_TAIL : 0);
-    if (length <= 0)
+    if (!aftermath_log_tail(attempt->folder, "training.log", LOG_TAIL, &tail))
         return false;
     struct oom_finder *finder = oom_finder_new(keep_last, out);
-    oom_finder_take(finder, tail, (size_t)length);
+    oom_finder_take(finder, text_get(&tail), tail.length);
     oom_finder_end(finder);
     uint64_t lines = oom_finder_lines(finder);
     oom_finder_free(finder);
@@ -228,8 +219,8 @@ static void say(struct lane *lane, const struct oom_diagnosis *diagnosis, const 
     AUTO_FREE char *changed = NULL;
     if (json_array_size(ladder->changed) > changes_before)
         changed = change_text(ladder->changed);
-    lane_say(lane, mem_printf("%s: the GPU's memory ran out (%s): %s%s%s", lane->experiment->id,
-                              oom_cause_name(diagnosis->cause), why, changed ? ": " : "", changed ? changed : ""));
+    lane_say(lane, "the GPU's memory ran out (%s): %s%s%s", oom_cause_name(diagnosis->cause), why, changed ? ": " : "",
+             changed ? changed : "");
 }
 
 static bool decide(struct lane *lane, const struct oom_diagnosis *diagnosis, json_t *data)

@@ -8,6 +8,8 @@
 #include "machine/state/state.h"
 
 #include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
 
 enum { TIMER_ACCURACY_US = 1000 };
 
@@ -110,11 +112,21 @@ void lane_tell(struct lane *lane, enum event_type type, json_t *data)
                                                     .data = data});
 }
 
-void lane_say(struct lane *lane, char *text)
+/* Fresh. */
+__attribute__((format(printf, 1, 0))) static char *print(const char *format, va_list args)
 {
-    json_t *data = json_pack("{s:o*}", "text", json_string(text));
-    free(text);
-    lane_tell(lane, EVENT_NOTE, data);
+    char *text = NULL;
+    return vasprintf(&text, format, args) < 0 ? mem_strdup(format) : text;
+}
+
+void lane_say(struct lane *lane, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    AUTO_FREE char *words = print(format, args);
+    va_end(args);
+    AUTO_FREE char *text = mem_printf("%s: %s", lane->experiment->id, words);
+    lane_tell(lane, EVENT_NOTE, json_pack("{s:o*}", "text", json_string(text)));
 }
 
 static json_t *seconds_json(struct reading seconds)
@@ -133,9 +145,22 @@ void lane_evidence_at(struct lane *lane, struct lane_evidence_entry entry)
     free(entry.text);
 }
 
-void lane_evidence(struct lane *lane, const char *kind, char *text)
+void lane_evidence(struct lane *lane, const char *kind, const char *format, ...)
 {
-    lane_evidence_at(lane, (struct lane_evidence_entry){.kind = kind, .text = text});
+    va_list args;
+    va_start(args, format);
+    lane_evidence_at(lane, (struct lane_evidence_entry){.kind = kind, .text = print(format, args)});
+    va_end(args);
+}
+
+void lane_evidence_span(struct lane *lane, const char *kind, struct reading from_s, struct reading to_s,
+                        const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    lane_evidence_at(
+        lane, (struct lane_evidence_entry){.kind = kind, .text = print(format, args), .from_s = from_s, .to_s = to_s});
+    va_end(args);
 }
 
 void lane_add_number(const struct lane *lane, json_t *json)
@@ -155,19 +180,31 @@ static int on_timer(sd_event_source *source, uint64_t us, void *context)
 {
     (void)source;
     (void)us;
-    struct lane *lane = context;
-    lane_step *step = lane->timer_step;
-    lane_cancel_timer(lane);
-    step(lane);
+    struct step_timer *timer = context;
+    lane_step *step = timer->step;
+    step_timer_cancel(timer);
+    step(timer->lane);
     return 0;
+}
+
+/* As sd-event says it. */
+static int step_timer_set(struct step_timer *timer, struct lane *lane, uint64_t us, lane_step *step)
+{
+    step_timer_cancel(timer);
+    timer->step = step;
+    timer->lane = lane;
+    return sd_event_add_time_relative(lane->runner->loop, &timer->source, CLOCK_MONOTONIC, us, TIMER_ACCURACY_US,
+                                      on_timer, timer);
+}
+
+void step_timer_cancel(struct step_timer *timer)
+{
+    timer->source = sd_event_source_disable_unref(timer->source);
 }
 
 void lane_after(struct lane *lane, uint64_t us, lane_step *step)
 {
-    lane_cancel_timer(lane);
-    lane->timer_step = step;
-    int code = sd_event_add_time_relative(lane->runner->loop, &lane->timer, CLOCK_MONOTONIC, us, TIMER_ACCURACY_US,
-                                          on_timer, lane);
+    int code = step_timer_set(&lane->timer, lane, us, step);
     if (code >= 0)
         return;
     /* Without timers nothing can be waited for: the lane is given up, and lane_fini kills what is left. */
@@ -178,10 +215,19 @@ void lane_after(struct lane *lane, uint64_t us, lane_step *step)
     runner_lane_finished(lane->runner);
 }
 
+void lane_timer_set(struct lane *lane, struct step_timer *timer, uint64_t us, lane_step *step)
+{
+    struct err err;
+    int code = step_timer_set(timer, lane, us, step);
+    if (code >= 0)
+        return;
+    err_set(&err, "cannot set a timer (error %d)", -code);
+    runner_break(lane->runner, &err);
+}
+
 void lane_cancel_timer(struct lane *lane)
 {
-    lane->timer = sd_event_source_disable_unref(lane->timer);
-    lane->timer_step = NULL;
+    step_timer_cancel(&lane->timer);
 }
 
 struct reading lane_since_start(const struct lane *lane, int64_t ns)
@@ -198,15 +244,10 @@ void lane_unguarded(struct lane *lane, int64_t since_ns)
     if (begun && since_ns < start_ns)
         since_ns = start_ns;
     AUTO_FREE char *layers = lane->attempt.job ? containment_describe(job_layers(lane->attempt.job)) : NULL;
-    lane_evidence_at(lane, (struct lane_evidence_entry){
-                               .kind = "guardian_absent",
-                               .text = mem_printf(
-                                   "no guardian for up to %.1f s: had this program been killed then, only other layers "
-                                   "(%s) would have ended the job",
-                                   (double)(now_ns - since_ns) / (double)NS_PER_S, layers ? layers : "those it has"),
-                               .from_s = lane_since_start(lane, since_ns),
-                               .to_s = lane_since_start(lane, now_ns),
-                           });
+    lane_evidence_span(lane, "guardian_absent", lane_since_start(lane, since_ns), lane_since_start(lane, now_ns),
+                       "no guardian for up to %.1f s: had this program been killed then, only other layers "
+                       "(%s) would have ended the job",
+                       (double)(now_ns - since_ns) / (double)NS_PER_S, layers ? layers : "those it has");
 }
 
 /* Without guardian or state folder the other layers and the journal still hold: that is said, and the night goes on. */
@@ -217,18 +258,8 @@ void lane_job_watch(struct lane *lane, const struct job *job)
     if (guardian && !guardian_watch(guardian, job_identity(job), &err))
         runner_check_guardian(lane->runner);
     if (guardian && lane->runner->unguarded_ns)
-        lane_say(lane, mem_printf("%s: the guardian does not watch this job: %s", lane->experiment->id, err.text));
+        lane_say(lane, "the guardian does not watch this job: %s", err.text);
     struct state *state = lane->runner->request->state;
     if (state && !state_job_born(state, job_identity(job), &err))
-        lane_say(lane, mem_printf("%s: this job is not in the state folder: %s", lane->experiment->id, err.text));
-}
-
-void lane_job_release(struct lane *lane, const struct job *job)
-{
-    struct guardian *guardian = lane->runner->request->guardian;
-    struct state *state = lane->runner->request->state;
-    if (guardian)
-        guardian_release(guardian, job_identity(job));
-    if (state)
-        state_job_gone(state, job_identity(job), NULL);
+        lane_say(lane, "this job is not in the state folder: %s", err.text);
 }

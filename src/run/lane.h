@@ -31,8 +31,7 @@ struct lane {
     bool again;           /* there will be another attempt */
     json_t *last_attempt; /* data of the last EVENT_ATTEMPT_ENDED, or NULL */
     enum outcome outcome; /* of the last attempt */
-    sd_event_source *timer; /* pauses, grace, proof: one at a time */
-    lane_step *timer_step;
+    struct step_timer timer; /* pauses, grace, proof */
     sd_event_source *log_source, *job_source, *timeout_source;
     bool measured; /* the attempt, from its gate until its figures are taken */
     bool edged;    /* the end of its command was told to the observers */
@@ -63,18 +62,24 @@ struct reading lane_since_start(const struct lane *lane, int64_t ns); /* of the 
 void lane_edge(struct lane *lane); /* the command has ended: all that measure it are told, once */
 
 void lane_record(struct lane *lane, enum event_type type, json_t *data, lane_step *next);
-void lane_say(struct lane *lane, char *text);    /* EVENT_NOTE; takes text */
+/* EVENT_NOTE, the experiment's id before it. */
+void lane_say(struct lane *lane, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void lane_tell(struct lane *lane, enum event_type type, json_t *data); /* the listener only: never journaled; takes data */
 void lane_evidence_at(struct lane *lane, struct lane_evidence_entry entry); /* EVENT_EVIDENCE; takes its text and lists */
-void lane_evidence(struct lane *lane, const char *kind, char *text); /* without a span; takes text */
+/* Without a span. */
+void lane_evidence(struct lane *lane, const char *kind, const char *format, ...) __attribute__((format(printf, 3, 4)));
+/* With the span from from_s to to_s: of the attempt, as lane_since_start gives it. */
+void lane_evidence_span(struct lane *lane, const char *kind, struct reading from_s, struct reading to_s,
+                        const char *format, ...) __attribute__((format(printf, 5, 6)));
 void lane_add_number(const struct lane *lane, json_t *json); /* where there are several: which one, and its GPUs */
 
 void lane_after(struct lane *lane, uint64_t us, lane_step *step);
 void lane_cancel_timer(struct lane *lane);
+void lane_timer_set(struct lane *lane, struct step_timer *timer, uint64_t us,
+                    lane_step *step); /* one that cannot be set breaks the run */
 
-/* Guardian and state folder know of the job while it lives. */
+/* Guardian and state folder know of the job from now on, until attempt_job_gone. */
 void lane_job_watch(struct lane *lane, const struct job *job);
-void lane_job_release(struct lane *lane, const struct job *job);
 void lane_unguarded(struct lane *lane, int64_t since_ns); /* there may have been no guardian from then until now: evidence */
 
 /* This process did nothing for so long: evidence for the attempt that was measured meanwhile. (lane_stalls.c) */

@@ -12,7 +12,7 @@
 #include <sys/epoll.h>
 #include <time.h>
 
-enum { TIMER_ACCURACY_US = 1000, PROOF_POLL_US = 500, PROOF_POLL_MAX_US = 50000, LOOPS_TOLD = 100 };
+enum { PROOF_POLL_US = 500, PROOF_POLL_MAX_US = 50000, LOOPS_TOLD = 100 };
 
 #define PROOF_MAX_NS (JOB_PROOF_MAX_S * NS_PER_S)
 
@@ -44,45 +44,19 @@ static void sources_fini(struct lane_background *background)
     background->job_source = sd_event_source_disable_unref(background->job_source);
 }
 
-static void cancel_timer(struct lane_background *background)
-{
-    background->timer = sd_event_source_disable_unref(background->timer);
-    background->timer_step = NULL;
-}
-
 static void over(struct lane *lane)
 {
     struct lane_background *background = &lane->background;
-    cancel_timer(background);
+    step_timer_cancel(&background->timer);
     sources_fini(background);
     attempt_fini(&background->loop);
     json_decref(background->loops);
     init(lane);
 }
 
-static int on_timer(sd_event_source *source, uint64_t us, void *context)
-{
-    (void)source;
-    (void)us;
-    struct lane *lane = context;
-    lane_step *step = lane->background.timer_step;
-    cancel_timer(&lane->background);
-    step(lane);
-    return 0;
-}
-
 static void after(struct lane *lane, uint64_t us, lane_step *step)
 {
-    struct lane_background *background = &lane->background;
-    cancel_timer(background);
-    background->timer_step = step;
-    int code = sd_event_add_time_relative(lane->runner->loop, &background->timer, CLOCK_MONOTONIC, us,
-                                          TIMER_ACCURACY_US, on_timer, lane);
-    if (code >= 0)
-        return;
-    struct err err;
-    err_set(&err, "cannot set a timer (error %d)", -code);
-    runner_break(lane->runner, &err);
+    lane_timer_set(lane, &lane->background.timer, us, step);
 }
 
 /* The foreground has not been started yet. */
@@ -109,14 +83,13 @@ static void keep_loop(struct lane *lane, enum outcome outcome, const char *error
         return;
     }
     AUTO_FREE char *log = attempt_log_name(loop);
-    json_t *json = json_pack("{s:I, s:s}", "number", (json_int_t)loop->loop,
-                             "outcome", outcome == OUTCOME_INTERRUPTED ? "stopped" : outcome_name(outcome));
-    attempt_add_exit(loop, json);
-    json_object_set_new(json, "error", outcome == OUTCOME_FAILED ? json_text_or_null(error) : json_null());
-    json_object_set_new(json, "start_ns", loop->gate_open ? json_integer(loop->start_ns) : json_null());
-    json_object_set_new(json, "end_ns", loop->gate_open ? json_integer(loop->end_ns) : json_null());
-    json_object_set_new(json, "log", json_string(log));
-    json_object_set_new(json, "gpu_memory", gpu_memory_json(loop));
+    json_t *json = json_pack("{s:I, s:s, s:o, s:o, s:o, s:o, s:o, s:s, s:o*}", "number", (json_int_t)loop->loop,
+                             "outcome", outcome == OUTCOME_INTERRUPTED ? "stopped" : outcome_name(outcome), "exit_code",
+                             attempt_exit_json(loop, false), "signal", attempt_exit_json(loop, true), "error",
+                             outcome == OUTCOME_FAILED ? json_text_or_null(error) : json_null(), "start_ns",
+                             loop->gate_open ? json_integer(loop->start_ns) : json_null(), "end_ns",
+                             loop->gate_open ? json_integer(loop->end_ns) : json_null(), "log", log, "gpu_memory",
+                             gpu_memory_json(loop));
     json_array_append_new(background->loops, json);
 }
 
@@ -137,17 +110,15 @@ static void say_held(struct lane *lane)
     const struct attempt *loop = &background->loop;
     if (loop->log_held && !background->log_held_told) {
         background->log_held_told = true;
-        lane_evidence(lane, "log_pipe_held",
-                      mem_printf("the background's loop %lld: %s", (long long)loop->loop, loop->log_held));
+        lane_evidence(lane, "log_pipe_held", "the background's loop %lld: %s", (long long)loop->loop, loop->log_held);
     }
     if (loop->leftover_count == 0 || background->leftovers_told)
         return;
     background->leftovers_told = true;
     AUTO_FREE char *names = attempt_members_text(loop->leftovers, loop->leftover_count);
     lane_evidence(lane, "leftover_processes",
-                  mem_printf("the background's loop %lld ended and left %zu process%s, which were ended: %s",
-                             (long long)loop->loop, loop->leftover_count, loop->leftover_count == 1 ? "" : "es",
-                             names));
+                  "the background's loop %lld ended and left %zu process%s, which were ended: %s",
+                  (long long)loop->loop, loop->leftover_count, loop->leftover_count == 1 ? "" : "es", names);
 }
 
 static void log_lost(struct lane *lane, const struct err *cause)
@@ -214,40 +185,33 @@ static void start_loop(struct lane *lane);
 static void give_up(struct lane *lane, const char *error)
 {
     struct lane_background *background = &lane->background;
-    const char *id = lane->experiment->id;
     background->phase = BACKGROUND_OVER;
     if (is_alone(lane)) {
         lane_evidence(lane, "background_died",
-                      mem_printf("the background failed %zu times in a row before the foreground could start",
-                                 background->tally.failed_in_a_row));
+                      "the background failed %zu times in a row before the foreground could start",
+                      background->tally.failed_in_a_row);
         free(lane->attempt.detail);
         lane->attempt.detail = mem_printf("the background training does not run: it failed %zu times in a row: %s",
                                           background->tally.failed_in_a_row, error ? error : "unknown");
         lane_stop(lane, STOP_NOT_STARTED);
         return;
     }
-    lane_evidence_at(
-        lane, (struct lane_evidence_entry){
-                  .kind = "background_stopped_early",
-                  .text = mem_printf("the background failed %zu times in a row and was not started again, "
-                                     "%.1f s after the foreground's start: %s",
-                                     background->tally.failed_in_a_row, beside_s(lane), error ? error : "unknown"),
-                  .from_s = {beside_s(lane), lane->attempt.gate_open},
-              });
-    lane_say(lane, mem_printf("%s: the rest of the foreground runs without its background", id));
+    lane_evidence_span(lane, "background_stopped_early", (struct reading){beside_s(lane), lane->attempt.gate_open},
+                       (struct reading){0},
+                       "the background failed %zu times in a row and was not started again, "
+                       "%.1f s after the foreground's start: %s",
+                       background->tally.failed_in_a_row, beside_s(lane), error ? error : "unknown");
+    lane_say(lane, "the rest of the foreground runs without its background");
 }
 
 static void tell_deaths(struct lane *lane, const char *error)
 {
     const struct lane_background *background = &lane->background;
-    lane_evidence_at(lane,
-                     (struct lane_evidence_entry){
-                         .kind = "background_died",
-                         .text = mem_printf("the background failed %zu times beside the foreground, the last time "
-                                            "%.1f s after the foreground's start: %s",
-                                            background->tally.failed_beside, beside_s(lane), error ? error : "unknown"),
-                         .from_s = {background->first_death_s, lane->attempt.gate_open},
-                     });
+    lane_evidence_span(lane, "background_died", (struct reading){background->first_death_s, lane->attempt.gate_open},
+                       (struct reading){0},
+                       "the background failed %zu times beside the foreground, the last time "
+                       "%.1f s after the foreground's start: %s",
+                       background->tally.failed_beside, beside_s(lane), error ? error : "unknown");
 }
 
 /* A loop is over and nothing of it lives. */
@@ -265,8 +229,8 @@ static void loop_over(struct lane *lane, enum outcome outcome, const char *error
         return;
     }
     if (outcome == OUTCOME_FAILED)
-        lane_say(lane, mem_printf("%s: loop %zu of the background failed: %s; again in %g s", lane->experiment->id,
-                                  background->tally.started, error ? error : "unknown", delay_s));
+        lane_say(lane, "loop %zu of the background failed: %s; again in %g s", background->tally.started,
+                 error ? error : "unknown", delay_s);
     if (next == BACKGROUND_TELL)
         tell_deaths(lane, error);
     background->phase = BACKGROUND_PAUSING;
@@ -293,11 +257,10 @@ static void prove_loop(struct lane *lane)
     attempt_take_usage(loop);
     enum outcome outcome = close_loop(lane, &error);
     if (gone)
-        lane_job_release(lane, loop->job);
+        attempt_job_gone(lane->runner->request, loop->job);
     else if (!background->unproven_told) {
         background->unproven_told = true;
-        lane_evidence(lane, "not_proven",
-                      mem_strdup("no process of the background is seen, but its cgroup cannot be removed"));
+        lane_evidence(lane, "not_proven", "no process of the background is seen, but its cgroup cannot be removed");
     }
     attempt_fini(loop);
     loop_over(lane, outcome, error);
@@ -438,7 +401,7 @@ static void stop(struct lane *lane)
 {
     struct lane_background *background = &lane->background;
     background->halted = true;
-    cancel_timer(background);
+    step_timer_cancel(&background->timer);
     if (background->loop.job && background->loop.reason == STOP_NONE)
         background->loop.reason = STOP_INTERRUPTED;
 }

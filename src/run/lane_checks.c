@@ -8,6 +8,8 @@
 #include "base/text.h"
 
 #include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -38,15 +40,21 @@ static void reset(struct lane *lane)
     *checks = (struct lane_checks){0};
 }
 
-/* The heavier outcome stays, and of two alike the first. Takes text. */
-static void note(struct lane_checks *checks, enum check check, enum check_outcome outcome, char *text)
+/* The heavier outcome stays, and of two alike the first. */
+__attribute__((format(printf, 4, 5))) static void note(struct lane *lane, enum check check, enum check_outcome outcome,
+                                                       const char *format, ...)
 {
+    struct lane_checks *checks = checks_of(lane);
     struct check_result *result = &checks->of[check];
     bool had_failed = checks->told[check] && result->outcome == CHECK_FAILED;
-    if (checks->told[check] && (had_failed || outcome != CHECK_FAILED)) {
-        free(text);
+    char *text = NULL;
+    va_list args;
+    if (checks->told[check] && (had_failed || outcome != CHECK_FAILED))
         return;
-    }
+    va_start(args, format);
+    if (vasprintf(&text, format, args) < 0)
+        text = mem_strdup(format);
+    va_end(args);
     checks->told[check] = true;
     free(result->text);
     *result = (struct check_result){.check = check, .outcome = outcome, .text = text};
@@ -60,19 +68,18 @@ static void take_evidence(struct lane *lane, const struct lane_evidence_entry *e
     enum check check = kind->check;
     if (check == CHECK_PROCESSES_BEFORE || check == CHECK_PROCESSES_DURING)
         check = entry->from_s.valid && entry->from_s.value < 0 ? CHECK_PROCESSES_BEFORE : CHECK_PROCESSES_DURING;
-    note(checks_of(lane), check, kind->weight >= EVIDENCE_SUSPECT ? CHECK_FAILED : CHECK_NOT_MADE,
-         mem_strdup(entry->text));
+    note(lane, check, kind->weight >= EVIDENCE_SUSPECT ? CHECK_FAILED : CHECK_NOT_MADE, "%s", entry->text);
 }
 
 void lane_checks_before(struct lane *lane, const struct guard_findings *findings)
 {
     struct lane_guard *guard = guard_of(lane);
-    struct text text = {0};
+    AUTO_TEXT struct text text = {0};
     for (size_t i = 0; i < findings->count; i++) {
         const struct evidence_kind *kind = evidence_find(findings->items[i].kind);
         if (kind && kind->check != CHECK_NONE && findings->items[i].blocks)
-            note(checks_of(lane), kind->check == CHECK_PROCESSES_DURING ? CHECK_PROCESSES_BEFORE : kind->check,
-                 CHECK_FAILED, mem_strdup(findings->items[i].text));
+            note(lane, kind->check == CHECK_PROCESSES_DURING ? CHECK_PROCESSES_BEFORE : kind->check, CHECK_FAILED, "%s",
+                 findings->items[i].text);
     }
     for (size_t i = 0; i < guard->count; i++) {
         const struct gpu_readings *readings = &guard->devices[i].sample.readings;
@@ -96,7 +103,7 @@ static void of_processes(struct lane *lane)
 {
     struct lane_checks *checks = checks_of(lane);
     const struct lane_guard *guard = guard_of(lane);
-    struct text looks = {0};
+    AUTO_TEXT struct text looks = {0};
     bool seen = true, valid;
     double duration_s = attempt_duration_s(&lane->attempt, &valid);
     for (size_t i = 0; i < guard->count; i++) {
@@ -112,19 +119,19 @@ static void of_processes(struct lane *lane)
     /* Who could not be seen before is not seen by a look or two in a short training either. */
     const struct check_result *before = &checks->of[CHECK_PROCESSES_BEFORE];
     if (checks->told[CHECK_PROCESSES_BEFORE] && before->outcome == CHECK_NOT_MADE)
-        note(checks, CHECK_PROCESSES_DURING, CHECK_NOT_MADE, mem_strdup(before->text));
-    note(checks, CHECK_PROCESSES_BEFORE, CHECK_PASSED, mem_strdup("no process of anybody else"));
-    note(checks, CHECK_PROCESSES_DURING, seen ? CHECK_PASSED : CHECK_NOT_MADE, text_take(&looks));
-    note(checks, CHECK_IDLE_BEFORE, CHECK_PASSED, mem_strdup(checks->idle_text));
+        note(lane, CHECK_PROCESSES_DURING, CHECK_NOT_MADE, "%s", before->text);
+    note(lane, CHECK_PROCESSES_BEFORE, CHECK_PASSED, "no process of anybody else");
+    note(lane, CHECK_PROCESSES_DURING, seen ? CHECK_PASSED : CHECK_NOT_MADE, "%s", text_get(&looks));
+    note(lane, CHECK_IDLE_BEFORE, CHECK_PASSED, "%s", checks->idle_text ? checks->idle_text : "");
 }
 
 static void of_baseline(struct lane *lane)
 {
     const struct lane_guard *guard = guard_of(lane);
-    struct text text = {0};
+    AUTO_TEXT struct text text = {0};
     bool proven = true;
     if (lane->runner->plan->guard.preflight.baseline_s <= 0) {
-        note(checks_of(lane), CHECK_BASELINE, CHECK_NOT_NEEDED, mem_strdup("switched off by the settings"));
+        note(lane, CHECK_BASELINE, CHECK_NOT_NEEDED, "switched off by the settings");
         return;
     }
     for (size_t i = 0; i < guard->count; i++) {
@@ -136,13 +143,13 @@ static void of_baseline(struct lane *lane)
         else
             text_add(&text, ": its idle power was not measured, or was not even");
     }
-    note(checks_of(lane), CHECK_BASELINE, proven ? CHECK_PASSED : CHECK_NOT_MADE, text_take(&text));
+    note(lane, CHECK_BASELINE, proven ? CHECK_PASSED : CHECK_NOT_MADE, "%s", text_get(&text));
 }
 
 static void of_memory(struct lane *lane)
 {
     const struct lane_guard *guard = guard_of(lane);
-    struct text text = {0};
+    AUTO_TEXT struct text text = {0};
     bool known = true;
     for (size_t i = 0; i < guard->count; i++) {
         const struct guard_device *device = &guard->devices[i];
@@ -156,13 +163,13 @@ static void of_memory(struct lane *lane)
             text_add(&text, "how much of its memory is in use was not seen");
         known = known && (device->back == POSTFLIGHT_BACK || device->back == POSTFLIGHT_HELD);
     }
-    note(checks_of(lane), CHECK_MEMORY_BACK, known ? CHECK_PASSED : CHECK_NOT_MADE, text_take(&text));
+    note(lane, CHECK_MEMORY_BACK, known ? CHECK_PASSED : CHECK_NOT_MADE, "%s", text_get(&text));
 }
 
 static void of_throttling(struct lane *lane)
 {
     const struct lane_guard *guard = guard_of(lane);
-    struct text text = {0};
+    AUTO_TEXT struct text text = {0};
     for (size_t i = 0; i < guard->count; i++)
         if (!guard->devices[i].reasons_told)
             text_addf(&text, "%s%s does not tell why its clocks are low", text.length ? "; " : "",
@@ -170,7 +177,7 @@ static void of_throttling(struct lane *lane)
     bool told = text.length == 0;
     if (told)
         text_add(&text, "not by heat, and not by the power supply");
-    note(checks_of(lane), CHECK_THROTTLING, told ? CHECK_PASSED : CHECK_NOT_MADE, text_take(&text));
+    note(lane, CHECK_THROTTLING, told ? CHECK_PASSED : CHECK_NOT_MADE, "%s", text_get(&text));
 }
 
 static void of_gpus(struct lane *lane)
@@ -178,7 +185,7 @@ static void of_gpus(struct lane *lane)
     static const enum check of_gpu[] = {CHECK_PROCESSES_BEFORE, CHECK_PROCESSES_DURING, CHECK_IDLE_BEFORE,
                                         CHECK_BASELINE,         CHECK_THROTTLING,       CHECK_MEMORY_BACK};
     for (size_t i = 0; !guard_of(lane) && i < sizeof of_gpu / sizeof *of_gpu; i++)
-        note(checks_of(lane), of_gpu[i], CHECK_NOT_NEEDED, mem_strdup("no GPU is measured"));
+        note(lane, of_gpu[i], CHECK_NOT_NEEDED, "no GPU is measured");
     if (!guard_of(lane))
         return;
     of_processes(lane);
@@ -194,22 +201,21 @@ static void of_background(struct lane *lane)
     bool valid;
     double duration_s = attempt_duration_s(&lane->attempt, &valid);
     if (!lane->experiment->parallel)
-        note(checks_of(lane), CHECK_BACKGROUND_LOAD, CHECK_NOT_NEEDED, mem_strdup("there is no background"));
+        note(lane, CHECK_BACKGROUND_LOAD, CHECK_NOT_NEEDED, "there is no background");
     else if (!guard_of(lane))
-        note(checks_of(lane), CHECK_BACKGROUND_LOAD, CHECK_PASSED,
-             mem_strdup("it ran the whole time; no GPU is measured"));
+        note(lane, CHECK_BACKGROUND_LOAD, CHECK_PASSED, "it ran the whole time; no GPU is measured");
     else if (load->verdict == LOAD_SET)
-        note(checks_of(lane), CHECK_BACKGROUND_LOAD, CHECK_NOT_NEEDED,
-             mem_strdup("the foreground started at a set time: no load is asked of the background"));
+        note(lane, CHECK_BACKGROUND_LOAD, CHECK_NOT_NEEDED,
+             "the foreground started at a set time: no load is asked of the background");
     else if (load_share(&load->beside_watch, &share))
-        note(checks_of(lane), CHECK_BACKGROUND_LOAD, CHECK_PASSED,
-             mem_printf("it loaded the GPU in %.0f %% of the checks beside the foreground", 100 * share));
+        note(lane, CHECK_BACKGROUND_LOAD, CHECK_PASSED,
+             "it loaded the GPU in %.0f %% of the checks beside the foreground", 100 * share);
     else if (load->verdict == LOAD_HELD && valid && duration_s < BETWEEN_LISTS_S)
-        note(checks_of(lane), CHECK_BACKGROUND_LOAD, CHECK_PASSED,
-             mem_printf("its load had held right before the foreground, which took %.2g s", duration_s));
+        note(lane, CHECK_BACKGROUND_LOAD, CHECK_PASSED,
+             "its load had held right before the foreground, which took %.2g s", duration_s);
     else
-        note(checks_of(lane), CHECK_BACKGROUND_LOAD, CHECK_NOT_MADE,
-             mem_strdup("whether it loaded the GPU beside the foreground was not seen"));
+        note(lane, CHECK_BACKGROUND_LOAD, CHECK_NOT_MADE,
+             "whether it loaded the GPU beside the foreground was not seen");
 }
 
 static void of_machine(struct lane *lane, const json_t *energy)
@@ -217,13 +223,12 @@ static void of_machine(struct lane *lane, const json_t *energy)
     bool watched = json_is_object(energy) && lane->runner->request->energy_meters && lane->runner->request->energy_meters->host;
     double share;
     if (!watched)
-        note(checks_of(lane), CHECK_OTHER_CPU, CHECK_NOT_MADE, mem_strdup("nothing was measured of the machine"));
+        note(lane, CHECK_OTHER_CPU, CHECK_NOT_MADE, "nothing was measured of the machine");
     else if (json_get_number(json_object_get(energy, "host"), "others_share", &share))
-        note(checks_of(lane), CHECK_OTHER_CPU, CHECK_PASSED,
-             mem_printf("others used %.1f %% of the machine's CPU time", 100 * (share > 0 ? share : 0)));
+        note(lane, CHECK_OTHER_CPU, CHECK_PASSED, "others used %.1f %% of the machine's CPU time",
+             100 * (share > 0 ? share : 0));
     else
-        note(checks_of(lane), CHECK_OTHER_CPU, CHECK_PASSED,
-             mem_strdup("others used less than 5 % of the machine's CPU time"));
+        note(lane, CHECK_OTHER_CPU, CHECK_PASSED, "others used less than 5 %% of the machine's CPU time");
 }
 
 static void of_sampling(struct lane *lane, const json_t *energy)
@@ -232,7 +237,7 @@ static void of_sampling(struct lane *lane, const json_t *energy)
     double least = 1, longest_s = 0, number;
     size_t i;
     if (json_array_size(devices) == 0) {
-        note(checks_of(lane), CHECK_SAMPLING, CHECK_NOT_NEEDED, mem_strdup("no energy is measured"));
+        note(lane, CHECK_SAMPLING, CHECK_NOT_NEEDED, "no energy is measured");
         return;
     }
     json_array_foreach(devices, i, device)
@@ -242,8 +247,8 @@ static void of_sampling(struct lane *lane, const json_t *energy)
         if (json_get_number(device, "longest_gap_s", &number) && number > longest_s)
             longest_s = number;
     }
-    note(checks_of(lane), CHECK_SAMPLING, CHECK_PASSED,
-         mem_printf("%.1f %% of the time seen by each sensor, the longest gap %.2f s", 100 * least, longest_s));
+    note(lane, CHECK_SAMPLING, CHECK_PASSED, "%.1f %% of the time seen by each sensor, the longest gap %.2f s",
+         100 * least, longest_s);
 }
 
 static void of_job(struct lane *lane)
@@ -252,10 +257,14 @@ static void of_job(struct lane *lane)
     bool valid;
     double duration_s = attempt_duration_s(attempt, &valid);
     AUTO_FREE char *layers = attempt->job ? containment_describe(job_layers(attempt->job)) : NULL;
-    note(checks_of(lane), CHECK_PROCESSES_AFTER, layers ? CHECK_PASSED : CHECK_NOT_MADE,
-         layers ? mem_printf("all proven gone (%s)", layers) : mem_strdup("there is no job to look for"));
-    note(checks_of(lane), CHECK_LENGTH, valid ? CHECK_PASSED : CHECK_NOT_MADE,
-         valid ? mem_printf("%.3g s without a pause", duration_s) : mem_strdup("how long it took is not known"));
+    if (layers)
+        note(lane, CHECK_PROCESSES_AFTER, CHECK_PASSED, "all proven gone (%s)", layers);
+    else
+        note(lane, CHECK_PROCESSES_AFTER, CHECK_NOT_MADE, "there is no job to look for");
+    if (valid)
+        note(lane, CHECK_LENGTH, CHECK_PASSED, "%.3g s without a pause", duration_s);
+    else
+        note(lane, CHECK_LENGTH, CHECK_NOT_MADE, "how long it took is not known");
 }
 
 /* True: at least one has a value. */
@@ -280,16 +289,14 @@ static bool of_metrics(struct lane *lane)
             text_addf(&wrong, "%s%s", wrong.length ? ", " : "", name);
     }
     if (named == 0)
-        note(checks_of(lane), CHECK_METRIC_PLAUSIBLE, CHECK_NOT_NEEDED, mem_strdup("the registry names no metric"));
+        note(lane, CHECK_METRIC_PLAUSIBLE, CHECK_NOT_NEEDED, "the registry names no metric");
     else if (wrong.length)
-        note(checks_of(lane), CHECK_METRIC_PLAUSIBLE, CHECK_FAILED, mem_printf("not finite: %s", text_get(&wrong)));
+        note(lane, CHECK_METRIC_PLAUSIBLE, CHECK_FAILED, "not finite: %s", text_get(&wrong));
     else if (found == 0)
-        note(checks_of(lane), CHECK_METRIC_PLAUSIBLE, CHECK_NOT_MADE,
-             mem_printf("not found in the log: %s", text_get(&missing)));
+        note(lane, CHECK_METRIC_PLAUSIBLE, CHECK_NOT_MADE, "not found in the log: %s", text_get(&missing));
     else
-        note(checks_of(lane), CHECK_METRIC_PLAUSIBLE, CHECK_PASSED,
-             mem_printf("%zu of %zu found and finite, no range is known%s%s", found, named,
-                        missing.length ? "; not found: " : "", text_get(&missing)));
+        note(lane, CHECK_METRIC_PLAUSIBLE, CHECK_PASSED, "%zu of %zu found and finite, no range is known%s%s", found,
+             named, missing.length ? "; not found: " : "", text_get(&missing));
     text_fini(&missing);
     text_fini(&wrong);
     return found > 0;
@@ -310,9 +317,9 @@ static void tell_unmade(struct lane *lane, const bool told[CHECKS], unsigned has
         if ((i == CHECK_PROCESSES_DURING || i == CHECK_MEMORY_BACK) && unseen)
             continue;
         if (result->outcome == CHECK_NOT_MADE)
-            lane_evidence(lane, "check_not_made", mem_printf("%s: %s", kind->name, result->text));
+            lane_evidence(lane, "check_not_made", "%s: %s", kind->name, result->text);
         else if (result->outcome == CHECK_FAILED && i == CHECK_METRIC_PLAUSIBLE)
-            lane_evidence(lane, "metric_implausible", mem_strdup(result->text));
+            lane_evidence(lane, "metric_implausible", "%s", result->text);
     }
 }
 

@@ -2,12 +2,16 @@
 #include "run/lane.h"
 
 #include "base/clock.h"
+#include "base/csv.h"
+#include "base/fs.h"
 #include "base/mem.h"
 #include "base/rng.h"
-#include "run/energy_files.h"
+#include "base/value.h"
 #include "run/phases.h"
 
+#include <fcntl.h>
 #include <time.h>
+#include <unistd.h>
 
 enum { TICK_US = 1000000, SPREAD_US = 120000, TICK_ACCURACY_US = 20000, ANSWER_US = 2000000 };
 
@@ -19,6 +23,131 @@ enum { EPOCHS_MAX = 10000 };
 
 /* Beyond this the time that nobody looked at is worth telling. */
 static const double COVERED_ENOUGH = 0.99;
+
+/* energy/gpu.csv and energy/cpu.csv of an attempt, a row a second and device, written as the readings come: what was written before a
+ * crash stays. */
+enum { ENERGY_DOMAINS_MAX = 64 };
+
+struct energy_files {
+    int gpu, cpu; /* -1: not open yet */
+    bool failed;  /* err says why; nothing more is written */
+    struct err err;
+    struct energy_counter {
+        bool begun;
+        struct counter_reading first, last;
+    } counters[ENERGY_DOMAINS_MAX];
+};
+
+static const char gpu_head[] =
+    "timestamp,seconds,gpu,power_draw_w,temperature_c,memory_temperature_c,utilisation_percent,"
+    "memory_utilisation_percent,sm_clock_mhz,memory_clock_mhz,clock_reasons,memory_used_mib,"
+    "power_limit_w\n";
+static const char cpu_head[] = "timestamp,seconds,domain,energy_j,power_w\n";
+
+static void files_close(struct energy_files *files)
+{
+    if (files->gpu >= 0)
+        close(files->gpu);
+    if (files->cpu >= 0)
+        close(files->cpu);
+    *files = (struct energy_files){.gpu = -1, .cpu = -1};
+}
+
+static bool open_file(int folder, const char *name, const char *head, int *fd, struct err *err)
+{
+    if (*fd >= 0)
+        return true;
+    AUTO_CLOSE int energy = fs_make_dir_at(folder, "energy", 0777, err);
+    if (energy < 0)
+        return false;
+    *fd = fs_create_at(energy, name, err);
+    if (*fd < 0)
+        return err_wrap(err, "energy");
+    AUTO_TEXT struct text text = {0};
+    text_add(&text, head);
+    return fs_write_all(*fd, text_get(&text), text.length, err) || err_wrap(err, "energy/%s", name);
+}
+
+static void add_time(struct text *row, int64_t t_ns, int64_t start_ns)
+{
+    char time[40];
+    clock_format_iso(clock_realtime_ns() - (clock_monotonic_ns() - t_ns), time);
+    text_addf(row, "%s,%.6f,", time, (double)(t_ns - start_ns) / (double)NS_PER_S);
+}
+
+static void add_number(struct text *row, double value)
+{
+    char shortest[32];
+    number_shortest(value, shortest);
+    text_addf(row, ",%s", shortest);
+}
+
+static void add_reading(struct text *row, struct reading reading)
+{
+    if (reading.valid)
+        add_number(row, reading.value);
+    else
+        text_add_char(row, ',');
+}
+
+static void add_reasons(struct text *row, struct reading reading)
+{
+    AUTO_TEXT struct text names = {0};
+    unsigned reasons = reading.valid ? (unsigned)reading.value : 0;
+    for (unsigned bit = 1; bit != 0 && bit <= reasons; bit <<= 1) {
+        const char *name = reasons & bit ? gpu_clock_reason_name(bit) : NULL;
+        if (name)
+            text_addf(&names, "%s%s", names.length ? " " : "", name);
+    }
+    text_add_char(row, ',');
+    csv_add_cell(row, text_get(&names));
+}
+
+static void add_sample(struct energy_files *files, const struct attempt *attempt, const char *label,
+                       const struct gpu_sample *sample)
+{
+    static const enum gpu_reading order[] = {GPU_TEMPERATURE_C,       GPU_MEMORY_TEMPERATURE_C,
+                                             GPU_UTILISATION_PERCENT, GPU_MEMORY_UTILISATION_PERCENT,
+                                             GPU_SM_CLOCK_MHZ,        GPU_MEMORY_CLOCK_MHZ};
+    const struct reading *of = sample->readings.of;
+    AUTO_TEXT struct text row = {0};
+    if (files->failed)
+        return;
+    add_time(&row, sample->t_ns, attempt->start_ns);
+    csv_add_cell(&row, label);
+    add_reading(&row, gpu_readings_power_w(&sample->readings));
+    for (size_t i = 0; i < sizeof order / sizeof *order; i++)
+        add_reading(&row, of[order[i]]);
+    add_reasons(&row, of[GPU_CLOCK_REASONS]);
+    struct reading memory = of[GPU_MEMORY_USED_BYTES];
+    add_reading(&row, (struct reading){memory.value / 1048576, memory.valid});
+    add_reading(&row, of[GPU_POWER_LIMIT_W]);
+    text_add_char(&row, '\n');
+    files->failed = !open_file(attempt->folder, "gpu.csv", gpu_head, &files->gpu, &files->err) ||
+                    !fs_write_all(files->gpu, text_get(&row), row.length, &files->err);
+}
+
+static void add_counter(struct energy_files *files, const struct attempt *attempt, size_t domain, const char *name,
+                        const struct counter_reading *reading)
+{
+    AUTO_TEXT struct text row = {0};
+    if (files->failed || domain >= ENERGY_DOMAINS_MAX)
+        return;
+    struct energy_counter *counter = &files->counters[domain];
+    if (!counter->begun)
+        *counter = (struct energy_counter){true, *reading, *reading};
+    double since_s = (double)(reading->after_ns - counter->last.after_ns) / (double)NS_PER_S;
+    bool rises = reading->energy_mj >= counter->last.energy_mj && counter->last.energy_mj >= counter->first.energy_mj;
+    add_time(&row, reading->after_ns, attempt->start_ns);
+    csv_add_cell(&row, name);
+    add_reading(&row, (struct reading){(double)(reading->energy_mj - counter->first.energy_mj) / 1000, rises});
+    add_reading(&row, (struct reading){(double)(reading->energy_mj - counter->last.energy_mj) / 1000 / since_s,
+                                       rises && since_s > 0});
+    text_add_char(&row, '\n');
+    counter->last = *reading;
+    files->failed = !open_file(attempt->folder, "cpu.csv", cpu_head, &files->cpu, &files->err) ||
+                    !fs_write_all(files->cpu, text_get(&row), row.length, &files->err);
+}
 
 struct lane_energy {
     sd_event_source *timer;
@@ -83,7 +212,7 @@ static void begin(struct lane *lane)
     struct lane_energy *energy = energy_of(lane);
     struct runner *runner = lane->runner;
     if (!lane->energy_meters && runner->request->energy_meters)
-        lane_evidence(lane, "cpu_unchecked", mem_strdup("the meters could not be started: nothing was watched"));
+        lane_evidence(lane, "cpu_unchecked", "the meters could not be started: nothing was watched");
     if (!lane->energy_meters)
         return;
     lane->measured = true;
@@ -94,8 +223,7 @@ static void begin(struct lane *lane)
     int code = sd_event_add_time_relative(runner->loop, &energy->timer, CLOCK_MONOTONIC, TICK_US, TICK_ACCURACY_US,
                                           on_tick, lane);
     if (code < 0)
-        lane_say(lane, mem_printf("%s: energy is read at the start and the end only: no timer (error %d)",
-                                  lane->experiment->id, -code));
+        lane_say(lane, "energy is read at the start and the end only: no timer (error %d)", -code);
 }
 
 static void take_mark(struct lane *lane, const struct mark *mark)
@@ -162,7 +290,7 @@ static void say_file(struct lane *lane, bool failed_before)
 {
     const struct energy_files *files = &energy_of(lane)->files;
     if (files->failed && !failed_before)
-        lane_evidence(lane, "energy_file", mem_printf("the readings cannot be kept: %s", files->err.text));
+        lane_evidence(lane, "energy_file", "the readings cannot be kept: %s", files->err.text);
 }
 
 static void take_sample(struct lane *lane, const char *label, const struct gpu_sample *sample)
@@ -171,7 +299,7 @@ static void take_sample(struct lane *lane, const char *label, const struct gpu_s
     bool failed_before = files->failed;
     if (!is_within(lane, sample->t_ns))
         return;
-    energy_files_sample(files, lane->attempt.folder, lane->attempt.start_ns, label, sample);
+    add_sample(files, &lane->attempt, label, sample);
     say_file(lane, failed_before);
 }
 
@@ -181,7 +309,7 @@ static void take_counter(struct lane *lane, size_t domain, const char *name, con
     bool failed_before = files->failed;
     if (!lane->measured)
         return;
-    energy_files_counter(files, lane->attempt.folder, lane->attempt.start_ns, domain, name, reading);
+    add_counter(files, &lane->attempt, domain, name, reading);
     say_file(lane, failed_before);
 }
 
@@ -198,15 +326,13 @@ static void tell_device(struct lane *lane, const struct energy_meters_figures *d
     const struct window_energy *window = &device->window;
     for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)
         if (window->flags & faults[i].flag)
-            lane_evidence(lane, faults[i].kind, mem_printf("%s: %s", device->name, faults[i].text));
+            lane_evidence(lane, faults[i].kind, "%s: %s", device->name, faults[i].text);
     if (window->disagrees)
-        lane_evidence(lane, "energy_disagrees",
-                      mem_printf("%s: its counter says %.1f J, the integral of its power %.1f J", device->name,
-                                 window->energy_j.value, window->integral_j.value));
+        lane_evidence(lane, "energy_disagrees", "%s: its counter says %.1f J, the integral of its power %.1f J",
+                      device->name, window->energy_j.value, window->integral_j.value);
     if (window->covered_share < COVERED_ENOUGH && energy_of(lane)->gaps == 0)
-        lane_evidence(lane, "sampling_gap",
-                      mem_printf("%s: only %.0f %% of the time was seen by its sensor", device->name,
-                                 100 * window->covered_share));
+        lane_evidence(lane, "sampling_gap", "%s: only %.0f %% of the time was seen by its sensor", device->name,
+                      100 * window->covered_share);
 }
 
 static void tell_result(struct lane *lane, const struct energy_meters_result *result)
@@ -217,12 +343,12 @@ static void tell_result(struct lane *lane, const struct energy_meters_result *re
     OBSERVE(lane, measured, result);
     enum host_use use = host_window_use(&result->host, &text);
     if (lane->runner->request->energy_meters->host && use != HOST_ALONE)
-        lane_evidence(lane, use == HOST_SHARED ? "cpu_shared" : "cpu_unchecked", mem_strdup(text_get(&text)));
+        lane_evidence(lane, use == HOST_SHARED ? "cpu_shared" : "cpu_unchecked", "%s", text_get(&text));
     if (result->host.clock_set_s != 0)
         lane_say(lane,
-                 mem_printf("%s: the wall clock was set by %+.1f s meanwhile: times of day before and after do not "
-                            "match; durations, epochs and energies do not come from it",
-                            lane->experiment->id, result->host.clock_set_s));
+                 "the wall clock was set by %+.1f s meanwhile: times of day before and after do not "
+                 "match; durations, epochs and energies do not come from it",
+                 result->host.clock_set_s);
     text_fini(&text);
 }
 
@@ -236,14 +362,12 @@ static json_t *measure(struct lane *lane)
     struct epoch *epochs =
         epochs_cut(energy->marks, energy->mark_count, attempt->start_ns, attempt->end_ns, true, &count);
     if (count > EPOCHS_MAX) {
-        lane_say(lane, mem_printf("%s: %zu epochs: more than %d are not measured one by one", lane->experiment->id,
-                                  count, EPOCHS_MAX));
+        lane_say(lane, "%zu epochs: more than %d are not measured one by one", count, EPOCHS_MAX);
         count = 0;
     }
     if (energy_meters_waiting(energy_meters) > 0 && energy->gaps == 0)
-        lane_evidence(
-            lane, "sampling_gap",
-            mem_printf("%zu readings at the end did not come within %d s", energy_meters_waiting(energy_meters), ANSWER_US / 1000000));
+        lane_evidence(lane, "sampling_gap", "%zu readings at the end did not come within %d s",
+                      energy_meters_waiting(energy_meters), ANSWER_US / 1000000);
     energy_meters_measure(energy_meters, attempt->start_ns, attempt->end_ns, epochs, count, &result);
     energy_meters_measure_steps(energy_meters, attempt->start_ns, attempt->end_ns, lane_step_marks(lane), &result);
     tell_result(lane, &result);
@@ -261,7 +385,7 @@ static json_t *end(struct lane *lane, json_t *ended)
         return json_null();
     json_t *json = measure(lane);
     lane->measured = false;
-    energy_files_close(&energy->files);
+    files_close(&energy->files);
     return json;
 }
 
@@ -269,7 +393,7 @@ static void fini(struct lane *lane)
 {
     struct lane_energy *energy = energy_of(lane);
     energy->timer = sd_event_source_disable_unref(energy->timer);
-    energy_files_close(&energy->files);
+    files_close(&energy->files);
     free(energy->marks);
 }
 

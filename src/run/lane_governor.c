@@ -23,8 +23,9 @@ static bool same(const char *a, const char *b)
 static void say_why(struct lane *lane)
 {
     struct runner_governor *governor = &lane->runner->governor;
+    AUTO_FREE char *text = mem_printf("the CPU governor \"%s\" is not set: %s", governor->wanted, governor->why.text);
     if (governor->why.text[0] && strcmp(governor->said, governor->why.text) != 0)
-        lane_say(lane, mem_printf("the CPU governor \"%s\" is not set: %s", governor->wanted, governor->why.text));
+        lane_tell(lane, EVENT_NOTE, json_pack("{s:o*}", "text", json_string(text)));
     memcpy(governor->said, governor->why.text, sizeof governor->said);
 }
 
@@ -120,9 +121,8 @@ static void tell_not_set(struct lane *lane)
 {
     const struct runner_governor *governor = &lane->runner->governor;
     if (governor->wanted && governor->why.text[0])
-        lane_evidence(
-            lane, "governor_not_set",
-            mem_printf("the CPU governor \"%s\" was wanted and not set: %s", governor->wanted, governor->why.text));
+        lane_evidence(lane, "governor_not_set", "the CPU governor \"%s\" was wanted and not set: %s", governor->wanted,
+                      governor->why.text);
 }
 
 static json_t *check_governor(struct lane *lane, json_t *ended)
@@ -134,8 +134,8 @@ static json_t *check_governor(struct lane *lane, json_t *ended)
         !governor_read(lane->runner->request->governor->sysroot, now, NULL) || strcmp(now, governor->wanted) == 0)
         return NULL;
     lane_evidence(lane, "governor_changed",
-                  mem_printf("the CPU governor \"%s\" was set, and somebody has changed it since: it is %s",
-                             governor->wanted, now));
+                  "the CPU governor \"%s\" was set, and somebody has changed it since: it is %s", governor->wanted,
+                  now);
     return NULL;
 }
 
@@ -143,7 +143,7 @@ static void tell_locks(struct lane *lane)
 {
     const struct run_gpu_locks *gpu = &lane->runner->request->gpu_locks;
     if (gpu->kind)
-        lane_evidence(lane, gpu->kind, mem_strdup(gpu->text));
+        lane_evidence(lane, gpu->kind, "%s", gpu->text);
 }
 
 /* Once more at the end: whoever can take a lock away does it while it is held. */
@@ -153,7 +153,7 @@ static json_t *check_locks(struct lane *lane, json_t *ended)
     struct err err = {0};
     (void)ended;
     if (lane->attempt.end_ns != 0 && gpu->locks && !gpu_locks_check(gpu->locks, &err))
-        lane_evidence(lane, "gpu_lock_untrusted", mem_strdup(err.text));
+        lane_evidence(lane, "gpu_lock_untrusted", "%s", err.text);
     return NULL;
 }
 

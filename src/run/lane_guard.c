@@ -167,7 +167,7 @@ static void take_users(struct lane *lane, const char *label, int64_t t_ns, const
     look.ended = guard_of(lane)->edge_ns > 0;
     watch_take(&device->watch, &device->known, &look);
     for (const struct watch_span *span; (span = watch_news(&device->watch));)
-        lane_say(lane, mem_printf("%s: %s", lane->experiment->id, span->text));
+        lane_say(lane, "%s", span->text);
 }
 
 void guard_look(struct lane *lane)

@@ -166,8 +166,7 @@ void guard_users_end_leftovers(struct lane *lane)
     for (size_t i = 0; i < leftovers.count; i++)
         if (leftovers.items[i].kind == LEFTOVER_TAGGED && leftovers.items[i].process->uid == geteuid() &&
             leftover_kill(roots_of(lane), &leftovers.items[i], NULL))
-            lane_say(lane,
-                     mem_printf("%s: ended pid %d (%s), which a dead run had left", lane->experiment->id,
-                                (int)leftovers.items[i].process->stat.pid, leftovers.items[i].process->stat.comm));
+            lane_say(lane, "ended pid %d (%s), which a dead run had left", (int)leftovers.items[i].process->stat.pid,
+                     leftovers.items[i].process->stat.comm);
     leftovers_fini(&leftovers);
 }

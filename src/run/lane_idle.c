@@ -119,6 +119,16 @@ json_t *guard_idle_json(const struct idle_window *window)
                      "drift_w", json_finite(window->drift_w));
 }
 
+static const json_t *of_device(const json_t *list, const char *label)
+{
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const char *name = json_get_text(json_array_get(list, i), "device");
+        if (name && strcmp(name, label) == 0)
+            return json_array_get(list, i);
+    }
+    return NULL;
+}
+
 /* Of the attempt that is about to be recorded. */
 void guard_former_take(struct lane *lane, const json_t *energy)
 {
@@ -131,33 +141,16 @@ void guard_former_take(struct lane *lane, const json_t *energy)
     former->attempt = lane->attempt.number;
     former->waits = valid && json_array_size(devices) > 0;
     for (size_t i = 0; i < guard->count; i++) {
-        former->devices[i] = (struct former_device){.before = guard->devices[i].idle};
-        for (size_t k = 0; k < json_array_size(devices); k++) {
-            const json_t *json = json_array_get(devices, k);
-            const char *name = json_get_text(json, "device");
-            struct reading joules = {0}, half_width = {0};
-            if (!name || strcmp(name, guard->devices[i].label) != 0)
-                continue;
-            joules.valid = json_get_number(json, "joules", &joules.value);
-            half_width.valid = json_get_number(json, "half_width_j", &half_width.value);
-            former->devices[i].energy_j = joules;
-            former->devices[i].half_width_j = half_width;
-        }
+        const json_t *json = of_device(devices, guard->devices[i].label);
+        struct former_device *device = &former->devices[i];
+        *device = (struct former_device){.before = guard->devices[i].idle};
+        device->energy_j.valid = json_get_number(json, "joules", &device->energy_j.value);
+        device->half_width_j.valid = json_get_number(json, "half_width_j", &device->half_width_j.value);
     }
 }
 
 /* Below what a CUDA context takes, by far: nobody's allocation, but the driver's own figures moving. */
 static const double UNUSED_BYTES = 16.0 * 1048576;
-
-static const json_t *of_device(const json_t *list, const char *label)
-{
-    for (size_t i = 0; i < json_array_size(list); i++) {
-        const char *name = json_get_text(json_array_get(list, i), "device");
-        if (name && strcmp(name, label) == 0)
-            return json_array_get(list, i);
-    }
-    return NULL;
-}
 
 /* What it used beyond the idle draw before it speaks for the job, where that is known: a kernel between two looks. */
 static bool is_unused(const struct lane_guard *guard, size_t i, const json_t *energy, const json_t *memory,
@@ -192,7 +185,7 @@ void guard_idle_tell_unused(struct lane *lane, const json_t *energy, const json_
     for (size_t i = 0; i < guard->count; i++)
         if (!is_unused(guard, i, energy, memory, &text))
             return;
-    lane_evidence(lane, "gpu_unused", mem_strdup(text_get(&text)));
+    lane_evidence(lane, "gpu_unused", "%s", text_get(&text));
 }
 
 static json_t *net_json(struct lane_guard *guard, bool *any)

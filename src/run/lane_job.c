@@ -96,8 +96,7 @@ static void command_ended(struct lane *lane)
     if (attempt->exit.stopped_ns >= JOB_STOPPED_NS)
         lane_tell_stopped(lane, "its main process", attempt->exit.stopped_ns);
     if (attempt->exit.init_stopped)
-        lane_evidence(lane, "runner_stopped",
-                      mem_strdup("the job's init was stopped for a while: its times may be wrong by that"));
+        lane_evidence(lane, "runner_stopped", "the job's init was stopped for a while: its times may be wrong by that");
     lane_stop(lane, STOP_EXITED);
 }
 
@@ -175,9 +174,10 @@ static void say_memory(struct lane *lane)
     if (runner->plan->limits.memory_bytes == 0 || runner->memory_said || attempt_memory_held(&lane->attempt))
         return;
     runner->memory_said = true;
-    lane_say(lane, mem_printf("%s: the memory limit of %g MiB cannot be held here: jobs have no cgroup with a memory "
-                              "controller; they run without it",
-                              lane->experiment->id, mib));
+    lane_say(lane,
+             "the memory limit of %g MiB cannot be held here: jobs have no cgroup with a memory "
+             "controller; they run without it",
+             mib);
 }
 
 /* Nor a fence. */
@@ -188,8 +188,7 @@ static void say_cpus(struct lane *lane)
     if (job_cpus(lane->attempt.job, &code) != JOB_CPUS_REFUSED || runner->cpus_said)
         return;
     runner->cpus_said = true;
-    lane_say(lane, mem_printf("%s: the job cannot be kept on its slot's processors (%s); it runs on all",
-                              lane->experiment->id, strerror(code)));
+    lane_say(lane, "the job cannot be kept on its slot's processors (%s); it runs on all", strerror(code));
 }
 
 /* Without a pid namespace the session has said it. */
@@ -200,11 +199,10 @@ static void say_records(struct lane *lane)
     if (job_records_errno(job) == 0 || !job_layers(job)->pidns || runner->records_said)
         return;
     runner->records_said = true;
-    lane_say(
-        lane,
-        mem_printf("%s: the run's folder cannot be made read-only for its jobs (%s): one experiment may write to the "
-                   "results of another",
-                   lane->experiment->id, strerror(job_records_errno(job))));
+    lane_say(lane,
+             "the run's folder cannot be made read-only for its jobs (%s): one experiment may write to the "
+             "results of another",
+             strerror(job_records_errno(job)));
 }
 
 /* EVENT_JOB_BORN is durable: whoever comes after us can find the job. */

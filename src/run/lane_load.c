@@ -9,13 +9,56 @@
 #include <string.h>
 #include <time.h>
 
-enum { LOOK_US = 1000000, LOOK_LEAST_US = 20000, LOOK_ACCURACY_US = 5000, MEMBERS_MAX = 1024, ANSWER_US = 10000 };
+enum {
+    LOOK_US = 1000000,
+    LOOK_LEAST_US = 20000,
+    LOOK_ACCURACY_US = 5000,
+    MEMBERS_MAX = 1024,
+    ANSWER_US = 10000,
+    LOOKS_FEW = 3
+};
 
 /* How long the readings at the end of the time alone are waited for. */
 static const int64_t ANSWER_MAX_NS = 2 * NS_PER_S;
 
 /* Less than this is no load: a percent of the multiprocessors' time; and memory where only the board's can be seen. */
 static const double SHARE_LEAST = 1, MEMORY_LEAST_BYTES = 16 << 20;
+
+void load_take(struct load_watch *watch, int64_t t_ns, bool loaded)
+{
+    watch->visible = true;
+    watch->looks++;
+    watch->loaded += loaded;
+    if (loaded) {
+        if (watch->since_ns == 0)
+            watch->since_ns = t_ns;
+        watch->last_ns = t_ns;
+    } else if (watch->missed) {
+        watch->since_ns = 0;
+    }
+    watch->missed = !loaded;
+}
+
+enum load_verdict load_decide(const struct load_watch *watch, const struct load_times *times, int64_t begun_ns,
+                              int64_t now_ns)
+{
+    int64_t ran_ns = now_ns - begun_ns;
+    if (ran_ns < times->wait_ns)
+        return LOAD_WAIT;
+    if (times->set)
+        return LOAD_SET;
+    if (watch->since_ns != 0 && watch->last_ns - watch->since_ns >= times->hold_ns)
+        return LOAD_HELD;
+    if (!watch->visible)
+        return LOAD_UNSEEN;
+    return ran_ns < times->limit_ns ? LOAD_WAIT : LOAD_NONE;
+}
+
+bool load_share(const struct load_watch *watch, double *out)
+{
+    *out = watch->looks ? (double)watch->loaded / (double)watch->looks : 0;
+    return watch->looks >= LOOKS_FEW;
+}
 
 static struct lane_load *load_of(const struct lane *lane)
 {
@@ -199,19 +242,11 @@ static bool look(struct lane_load *load, bool *loaded)
     return told;
 }
 
-static int on_timer(sd_event_source *source, uint64_t us, void *context);
+static void look_again(struct lane *lane);
 
 static void arm(struct lane *lane, uint64_t us)
 {
-    struct lane_load *load = load_of(lane);
-    load->timer = sd_event_source_disable_unref(load->timer);
-    int code = sd_event_add_time_relative(lane->runner->loop, &load->timer, CLOCK_MONOTONIC, us, LOOK_ACCURACY_US,
-                                          on_timer, lane);
-    if (code >= 0)
-        return;
-    struct err err;
-    err_set(&err, "cannot set a timer (error %d)", -code);
-    runner_break(lane->runner, &err);
+    lane_timer_set(lane, &load_of(lane)->timer, us, look_again);
 }
 
 /* The stretch in which the background was alone and, where that could be seen, loaded the GPU. */
@@ -279,9 +314,8 @@ static void decide(struct lane *lane)
     load->alone_end_ns = now_ns;
     if (load->verdict == LOAD_NONE)
         lane_evidence(lane, "background_no_load",
-                      mem_printf("the background did not load the GPU for %g s in the %.1f s in which it ran alone",
-                                 (double)times.hold_ns / (double)NS_PER_S,
-                                 (double)(now_ns - load->begun_ns) / (double)NS_PER_S));
+                      "the background did not load the GPU for %g s in the %.1f s in which it ran alone",
+                      (double)times.hold_ns / (double)NS_PER_S, (double)(now_ns - load->begun_ns) / (double)NS_PER_S);
     end_alone(lane);
 }
 
@@ -295,17 +329,13 @@ static void order_look(struct lane *lane)
     energy_meters_users(energy_meters);
 }
 
-static int on_timer(sd_event_source *source, uint64_t us, void *context)
+static void look_again(struct lane *lane)
 {
-    (void)source;
-    (void)us;
-    struct lane *lane = context;
     struct lane_load *load = load_of(lane);
     bool loaded;
-    load->timer = sd_event_source_disable_unref(load->timer);
     if (load->waiting && !load->beside) {
         end_alone(lane);
-        return 0;
+        return;
     }
     if (look(load, &loaded))
         load_take(load->beside ? &load->beside_watch : &load->alone_watch, clock_monotonic_ns(), loaded);
@@ -314,7 +344,6 @@ static int on_timer(sd_event_source *source, uint64_t us, void *context)
         arm(lane, next_us(lane));
     else
         decide(lane);
-    return 0;
 }
 
 void lane_load_prepare(struct lane *lane)
@@ -350,7 +379,7 @@ static void begin(struct lane *lane)
 
 static void stop(struct lane *lane)
 {
-    load_of(lane)->timer = sd_event_source_disable_unref(load_of(lane)->timer);
+    step_timer_cancel(&load_of(lane)->timer);
 }
 
 static void over(struct lane *lane)

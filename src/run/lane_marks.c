@@ -32,7 +32,7 @@ static void prepare(struct lane *lane)
     if (attempt_make_fifo(&lane->attempt, lane->runner->request, &err) || lane->runner->fifo_said)
         return;
     lane->runner->fifo_said = true;
-    lane_say(lane, mem_printf("%s: no $TARE_MARKS, marks come from the log only: %s", lane->experiment->id, err.text));
+    lane_say(lane, "no $TARE_MARKS, marks come from the log only: %s", err.text);
 }
 
 static json_t *mark_json(const struct mark *mark)
@@ -73,9 +73,9 @@ void lane_marks_take(void *context, const struct mark *mark)
         return;
     attempt->marks_limit_said = true;
     lane_say(lane,
-             mem_printf("%s: too many marks: %d at once, %d a second, %d in all and %d names count; the others are "
-                        "left out and counted",
-                        lane->experiment->id, MARKS_BURST, MARKS_RATE, MARKS_MOST, MARKS_NAMES_MAX));
+             "too many marks: %d at once, %d a second, %d in all and %d names count; the others are "
+             "left out and counted",
+             MARKS_BURST, MARKS_RATE, MARKS_MOST, MARKS_NAMES_MAX);
 }
 
 static int on_fifo(sd_event_source *source, int fd, uint32_t events, void *context)
@@ -132,9 +132,10 @@ void lane_marks_doubt(struct lane *lane)
     for (size_t i = 0; i < attempt->marks.name_count; i++) {
         const char *name = attempt->marks.names[i].last.name;
         if (marks_look_like_ends(&attempt->marks, i, attempt->start_ns, attempt->end_ns))
-            lane_say(lane, mem_printf("%s: the lines of mark '%s' look as if they were printed at the end of what they "
-                                      "name; if so, the registry should say \"%s\": {\"end\": ...}",
-                                      lane->experiment->id, name, name));
+            lane_say(lane,
+                     "the lines of mark '%s' look as if they were printed at the end of what they "
+                     "name; if so, the registry should say \"%s\": {\"end\": ...}",
+                     name, name);
     }
 }
 

@@ -177,7 +177,7 @@ static void say_wait(struct lane *lane, const struct guard_findings *findings)
     guard->said = true;
     AUTO_FREE char *text = guard_findings_text(findings);
     clock_format_duration(settings->wait_s * lane->runner->time_scale, limit);
-    lane_say(lane, mem_printf("%s: waits, at most %s: %s", lane->experiment->id, limit, text));
+    lane_say(lane, "waits, at most %s: %s", limit, text);
 }
 
 static void refuse(struct lane *lane, const struct guard_findings *findings)

@@ -134,14 +134,11 @@ static void tell_stall(struct lane *lane)
     const struct lane_load *load = lane_load(lane);
     double share;
     if (load->verdict == LOAD_HELD && load_share(&load->beside_watch, &share) && share < LOAD_ENOUGH)
-        lane_evidence_at(lane, (struct lane_evidence_entry){
-                                   .kind = "background_stalled",
-                                   .text = mem_printf("the background loaded the GPU in only %.0f %% of the checks "
-                                                      "beside the foreground",
-                                                      100 * share),
-                                   .from_s = {0, true},
-                                   .to_s = {seconds_of(lane->attempt.end_ns - lane->attempt.start_ns), true},
-                               });
+        lane_evidence_span(lane, "background_stalled", (struct reading){0, true},
+                           (struct reading){seconds_of(lane->attempt.end_ns - lane->attempt.start_ns), true},
+                           "the background loaded the GPU in only %.0f %% of the checks "
+                           "beside the foreground",
+                           100 * share);
 }
 
 static json_t *end(struct lane *lane, json_t *ended)

@@ -33,12 +33,11 @@ static struct lane_sleep *sleep_of(const struct lane *lane)
 
 void lane_tell_stopped(struct lane *lane, const char *who, int64_t for_ns)
 {
-    struct text text = {0};
-    text_addf(&text, "%s was stopped", who);
-    if (for_ns)
-        text_addf(&text, " for %.1f s", (double)for_ns / (double)NS_PER_S);
     stops_of(lane)->told = true;
-    lane_evidence(lane, "job_stopped", text_take(&text));
+    if (for_ns)
+        lane_evidence(lane, "job_stopped", "%s was stopped for %.1f s", who, (double)for_ns / (double)NS_PER_S);
+    else
+        lane_evidence(lane, "job_stopped", "%s was stopped", who);
 }
 
 /* Processes below the command's own, and the background's, are seen only by looking: once a second, less often in a job with very many
@@ -73,13 +72,9 @@ void lane_stalled(struct lane *lane, int64_t from_ns, int64_t to_ns)
         from_ns = attempt->start_ns;
     if (end_ns <= from_ns)
         return;
-    lane_evidence_at(lane, (struct lane_evidence_entry){
-                               .kind = "runner_stopped",
-                               .text = mem_printf("this program was stopped, or got no processor, for up to %.1f s",
-                                                  (double)(to_ns - from_ns) / (double)NS_PER_S),
-                               .from_s = lane_since_start(lane, from_ns),
-                               .to_s = lane_since_start(lane, end_ns),
-                           });
+    lane_evidence_span(lane, "runner_stopped", lane_since_start(lane, from_ns), lane_since_start(lane, end_ns),
+                       "this program was stopped, or got no processor, for up to %.1f s",
+                       (double)(to_ns - from_ns) / (double)NS_PER_S);
 }
 
 static void begin(struct lane *lane)
@@ -120,12 +115,8 @@ static void look_for_sleep(struct lane *lane)
     struct lane_sleep *sleep = sleep_of(lane);
     int64_t now_ns = clock_monotonic_ns(), asleep = asleep_now_ns(), more = asleep - sleep->asleep_ns;
     if (more > ASLEEP_NS)
-        lane_evidence_at(lane, (struct lane_evidence_entry){
-                                   .kind = "suspend",
-                                   .text = mem_printf("the machine slept for %.1f s", (double)more / (double)NS_PER_S),
-                                   .from_s = lane_since_start(lane, sleep->awake_ns),
-                                   .to_s = lane_since_start(lane, now_ns),
-                               });
+        lane_evidence_span(lane, "suspend", lane_since_start(lane, sleep->awake_ns), lane_since_start(lane, now_ns),
+                           "the machine slept for %.1f s", (double)more / (double)NS_PER_S);
     sleep->asleep_ns = asleep;
     sleep->awake_ns = now_ns;
 }

@@ -23,7 +23,7 @@ enum {
 static void unguard(struct lane *lane, const struct attempt *attempt)
 {
     if (attempt->job && attempt->survivor_count == 0 && !attempt->unproven)
-        lane_job_release(lane, attempt->job);
+        attempt_job_gone(lane->runner->request, attempt->job);
 }
 
 static void record_members(struct lane *lane, const struct attempt *attempt)
@@ -31,17 +31,16 @@ static void record_members(struct lane *lane, const struct attempt *attempt)
     if (attempt->leftover_count > 0 && attempt->loop == 0) {
         AUTO_FREE char *names = attempt_members_text(attempt->leftovers, attempt->leftover_count);
         lane_evidence(lane, "leftover_processes",
-                      mem_printf("the command ended and left %zu process%s, ended by " TARE_NAME ": %s",
-                                 attempt->leftover_count, attempt->leftover_count == 1 ? "" : "es", names));
+                      "the command ended and left %zu process%s, ended by " TARE_NAME ": %s", attempt->leftover_count,
+                      attempt->leftover_count == 1 ? "" : "es", names);
     }
     if (attempt->survivor_count > 0) {
         AUTO_FREE char *names = attempt_members_text(attempt->survivors, attempt->survivor_count);
-        lane_evidence(lane, "unkillable", mem_printf("still alive %d s after SIGKILL: %s", JOB_PROOF_MAX_S, names));
+        lane_evidence(lane, "unkillable", "still alive %d s after SIGKILL: %s", JOB_PROOF_MAX_S, names);
         lane_break_unkillable(lane, attempt);
     }
     if (attempt->unproven)
-        lane_evidence(lane, "not_proven",
-                      mem_strdup("no process of the job is seen, but its cgroup cannot be removed"));
+        lane_evidence(lane, "not_proven", "no process of the job is seen, but its cgroup cannot be removed");
 }
 
 /* Of another lane's job, whose tag cannot be read. */
@@ -69,22 +68,22 @@ static void record_aftermath(struct lane *lane)
     const struct run_request *request = lane->runner->request;
     const struct attempt *attempt = &lane->attempt;
     if (attempt->log_held)
-        lane_evidence(lane, "log_pipe_held", mem_strdup(attempt->log_held));
+        lane_evidence(lane, "log_pipe_held", "%s", attempt->log_held);
     if (attempt->survivor_count > 0 || lane->background.loop.survivor_count > 0 || !attempt->gate_open)
         return;
     struct job_identity job = *job_identity(attempt->job); /* a copy that borrows */
     if (lane_background_was_born(lane))
         job.start_time = lane->background.first_start_time;
-    char *holders = aftermath_gpu_holders(request->roots, &job, request->change_user ? request->uid : geteuid(),
-                                          is_explained, lane);
+    AUTO_FREE char *holders = aftermath_gpu_holders(
+        request->roots, &job, request->change_user ? request->uid : geteuid(), is_explained, lane);
     if (holders)
-        lane_evidence(lane, "gpu_held", holders);
+        lane_evidence(lane, "gpu_held", "%s", holders);
     /* A clock that is set meanwhile only makes it see less, or more, of this user's. */
     int64_t now_ns = clock_realtime_ns();
-    char *left = aftermath_left_outside(request->change_user ? request->uid : geteuid(),
-                                        now_ns - (clock_monotonic_ns() - attempt->start_ns), now_ns);
+    AUTO_FREE char *left = aftermath_left_outside(request->change_user ? request->uid : geteuid(),
+                                                  now_ns - (clock_monotonic_ns() - attempt->start_ns), now_ns);
     if (left)
-        lane_evidence(lane, "left_outside", left);
+        lane_evidence(lane, "left_outside", "%s", left);
 }
 
 static void close_log(struct lane *lane)
@@ -116,19 +115,17 @@ static void say_log(struct lane *lane)
         const struct joblog_result *result = joblog_result(attempt->log, i);
         bool is_mark = result->role == JOBLOG_MARK_START || result->role == JOBLOG_MARK_END;
         if (is_mark && result->matches == 0)
-            lane_say(lane, mem_printf("%s: mark '%s' was on no line of the log", lane->experiment->id, result->name));
+            lane_say(lane, "mark '%s' was on no line of the log", result->name);
         if (result->role != JOBLOG_METRIC || result->has_number)
             continue;
         if (result->matches > 0)
-            lane_say(lane, mem_printf("%s: metric '%s' matched '%s', which is no number", lane->experiment->id,
-                                      result->name, result->text));
+            lane_say(lane, "metric '%s' matched '%s', which is no number", result->name, result->text);
         else
             say_missing(lane, result->name);
     }
     lane_marks_doubt(lane);
     if (joblog_totals(attempt->log).capped)
-        lane_say(lane, mem_printf("%s: the log reached its cap; what came behind was matched but not kept",
-                                  lane->experiment->id));
+        lane_say(lane, "the log reached its cap; what came behind was matched but not kept");
 }
 
 static void proven(struct lane *lane, double seconds)

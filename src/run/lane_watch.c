@@ -247,7 +247,7 @@ bool lane_guard_refuses(struct lane *lane)
         if (lane->runner->lane_count == 1)
             runner_break(lane->runner, &err);
         else
-            runner_say(lane->runner, mem_strdup(err.text));
+            runner_say(lane->runner, "%s", err.text);
         lane->runner->refused = err;
         return true;
     }

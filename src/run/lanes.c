@@ -53,10 +53,11 @@ static void look(struct lane *lane)
         edge(runner);
 }
 
-static int64_t part_mj(const struct lane *lane)
+int64_t lanes_part_mj(const struct lane *lane)
 {
     const struct cpu_split *split = &lane->runner->split;
-    return lane->energy_meters && energy_meters_reader(lane->energy_meters) < split->count ? split->parts_mj[energy_meters_reader(lane->energy_meters)] : 0;
+    size_t reader = lane->energy_meters ? energy_meters_reader(lane->energy_meters) : split->count;
+    return reader < split->count ? split->parts_mj[reader] : 0;
 }
 
 static void begin(struct lane *lane)
@@ -64,7 +65,7 @@ static void begin(struct lane *lane)
     if (!lane->energy_meters)
         return;
     edge(lane->runner);
-    tally_of(lane)->share_from_mj = part_mj(lane);
+    tally_of(lane)->share_from_mj = lanes_part_mj(lane);
     tally_of(lane)->total_from_mj = lane->runner->split.total_mj;
 }
 
@@ -81,7 +82,7 @@ static json_t *end(struct lane *lane, json_t *ended)
     if (!runner->split.begun)
         return NULL;
     edge(runner);
-    int64_t share_mj = part_mj(lane) - tally_of(lane)->share_from_mj;
+    int64_t share_mj = lanes_part_mj(lane) - tally_of(lane)->share_from_mj;
     json_t *json = json_pack("{s:b, s:s, s:s, s:I, s:I}", "estimate", true,
                              "scope", energy_meters_scope_name(ENERGY_PACKAGE), "by", "CPU time",
                              "attributed_mj", (json_int_t)share_mj,

@@ -187,7 +187,7 @@ static void warn_in_time(struct lane *lane, struct memory_gpu *gpu, double now_s
     text_addf(&text, " after %s, of ", after);
     add_size(&text, limit);
     text_addf(&text, "; the training names no epochs); if it goes on so, it runs out in %s", left);
-    lane_evidence(lane, "memory_growth", mem_strdup(text_get(&text)));
+    lane_evidence(lane, "memory_growth", "%s", text_get(&text));
 }
 
 static void look_at_books(struct lane *lane, struct memory_gpu *gpu)
@@ -325,7 +325,7 @@ static void warn(struct lane *lane, struct memory_gpu *gpu)
     text_addf(&text, " in %s %lld, of ", memory->mark, (long long)last);
     add_size(&text, limit);
     text_addf(&text, "); if it goes on so, it runs out in %s %lld", memory->mark, (long long)last + (long long)left);
-    lane_evidence(lane, "memory_growth", mem_strdup(text_get(&text)));
+    lane_evidence(lane, "memory_growth", "%s", text_get(&text));
 }
 
 static void end_epoch(struct lane *lane)

@@ -35,7 +35,7 @@ static void on_counter(void *data, size_t domain, const char *name, const struct
 static void on_unavailable(void *data, const char *label, const char *reason)
 {
     struct lane *lane = data;
-    runner_say(lane->runner, mem_printf("the energy of %s is not measured: %s", label, reason));
+    runner_say(lane->runner, "the energy of %s is not measured: %s", label, reason);
     OBSERVE(lane, unavailable, label);
 }
 
@@ -62,7 +62,7 @@ static void look_for_loss(struct lane *lane)
     lane->retired = true;
     AUTO_FREE char *typed = shell_words_path(runner->run_dir);
     err_set(&runner->refused, "no GPU is left: %s; go on with --resume %s", lane->lost, typed);
-    runner_say(runner, mem_printf("%s; the other slots go on", lane->lost));
+    runner_say(runner, "%s; the other slots go on", lane->lost);
     lane_event(lane, LANE_LOST);
 }
 
@@ -103,7 +103,7 @@ static void start(struct lane *lane, const struct energy_meters_options *options
         err_set(&err, "cannot watch the meters (error %d)", -code);
     if (!lane->energy_meters || code < 0) {
         stop(lane);
-        runner_say(lane->runner, mem_printf("energy is not measured: %s", err.text));
+        runner_say(lane->runner, "energy is not measured: %s", err.text);
         return;
     }
     lane->energy_meters_until_ns = clock_monotonic_ns() + START_NS;

@@ -70,4 +70,17 @@ bool disk_need_fits(const struct disk_need *disk);
 const char *need_kind_name(enum need_kind kind);    /* "folder", "interpreter", ... */
 const char *need_state_name(enum need_state state); /* "there", "missing", "wrong version", ... */
 
+/* Of needs itself. */
+
+/* Takes detail and mend; copies name and models (NULL: all). Valid until the next one is added. */
+struct need *needs_add(struct repo_needs *out, enum need_kind kind, enum need_state state, const char *name,
+                       char *detail, char *mend, const struct strv *models);
+
+/* True when one of these models (none: all) was asked for. */
+bool needs_concerns(const struct repo_needs *needs, const struct strv *models);
+
+/* A need for each module, and for the interpreter's version: unknown until it is asked. python NULL: there is none. (needs_modules.c) */
+void needs_add_modules(const struct repo *repo, const struct command *command, const char *python,
+                       struct repo_needs *out);
+
 #endif

@@ -3,7 +3,7 @@
  * the same environment, and several interpreters import beside each other. */
 #include "base/utf8.h"
 #include "base/version.h"
-#include "run/needs_private.h"
+#include "run/needs.h"
 
 #include "base/clock.h"
 #include "base/mem.h"
@@ -80,15 +80,6 @@ struct interpreters {
     atomic_size_t next;
 };
 
-static void set_all(struct strv *env, const struct strv *more)
-{
-    for (size_t i = 0; i < more->count; i++) {
-        const char *equals = strchr(more->items[i], '=');
-        AUTO_FREE char *name = mem_strndup(more->items[i], (size_t)(equals - more->items[i]));
-        strv_env_set(env, name, equals + 1);
-    }
-}
-
 /* Links followed, so that an environment to which several repositories link is one; NULL: not there. */
 static char *real_path(const char *path)
 {
@@ -127,7 +118,7 @@ static void make_environment(const struct repo *repo, const struct command *comm
         AUTO_FREE char *real = real_path(equals + 1);
         strv_env_set(env, name, real ? real : equals + 1);
     }
-    set_all(env, &repo->env);
+    strv_env_set_all(env, &repo->env);
     set_path(env, &command->path_prepend);
     for (size_t i = 0; gpu_vendors[i]; i++)
         strv_env_set(env, gpu_vendors[i]->visible_variable, "");

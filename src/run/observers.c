@@ -22,7 +22,7 @@ const struct observer *const observers[] = {
     &guard_observer,       /* lane_guard.c: the GPUs, and who is on them */
     &watch_observer,       /* lane_watch.c: who else was there meanwhile, and is their memory back */
     &gpu_memory_observer,  /* gpu_memory.c: "gpu_memory", counted and limited inside the job */
-    &snapshot_observer,    /* snapshot.c: "snapshot", of PyTorch's memory */
+    &snapshot_observer,    /* gpu_memory.c: "snapshot", of PyTorch's memory */
     &checks_observer,      /* lane_checks.c: "checks", what of all this was made */
     NULL,
 };

@@ -247,50 +247,40 @@ static void judge_exit(const struct plan_job *job, const struct outcome_facts *f
         say_words(facts, why);
 }
 
+/* What each other end of an attempt is, and what is told of it: its detail, or where there is none, or it is not asked for, these words. */
+static const struct {
+    enum outcome outcome;
+    bool detailed;
+    const char *words;
+} ends[STOP_REASONS] = {
+    [STOP_NONE] = {OUTCOME_INTERRUPTED, false, "interrupted"},
+    [STOP_INTERRUPTED] = {OUTCOME_INTERRUPTED, false, "interrupted"},
+    [STOP_LIMIT] = {OUTCOME_FAILED, true, "limit"},
+    [STOP_NOT_STARTED] = {OUTCOME_FAILED, true, "not_started"},
+    [STOP_HUNG] = {OUTCOME_FAILED, true, "hung"},
+    [STOP_LOG_ERROR] = {OUTCOME_INTERRUPTED, true, "its log could not be written"},
+    [STOP_GPU_LOST] = {OUTCOME_INTERRUPTED, true, "its GPU was lost"},
+    [STOP_MACHINE] = {OUTCOME_INTERRUPTED, true, "the machine failed it"},
+    [STOP_BUDGET] = {OUTCOME_INTERRUPTED, true, "a budget of the run is used up"},
+    [STOP_SKIPPED] = {OUTCOME_INTERRUPTED, false, "skipped on request: --resume runs it"},
+};
+
 enum outcome outcome_judge(const struct plan_job *job, const struct outcome_facts *facts, char **error)
 {
     AUTO_TEXT struct text why = {0};
-    enum outcome outcome = OUTCOME_FAILED;
+    enum outcome outcome = ends[facts->reason].outcome;
     char duration[32];
-    switch (facts->reason) {
-    case STOP_TIMEOUT:
+    if (facts->reason == STOP_TIMEOUT) {
+        outcome = OUTCOME_FAILED;
         clock_format_duration(facts->timeout_s, duration);
         text_addf(&why, "timed out after %s", duration);
         say_words(facts, &why);
-        break;
-    case STOP_LIMIT:
-    case STOP_NOT_STARTED:
-    case STOP_HUNG:
-        text_add(&why, facts->detail ? facts->detail : stop_reason_name(facts->reason));
-        break;
-    case STOP_LOG_ERROR:
-        outcome = OUTCOME_INTERRUPTED;
-        text_add(&why, facts->detail ? facts->detail : "its log could not be written");
-        break;
-    case STOP_GPU_LOST:
-        outcome = OUTCOME_INTERRUPTED;
-        text_add(&why, facts->detail ? facts->detail : "its GPU was lost");
-        break;
-    case STOP_MACHINE:
-        outcome = OUTCOME_INTERRUPTED;
-        text_add(&why, facts->detail ? facts->detail : "the machine failed it");
-        break;
-    case STOP_BUDGET:
-        outcome = OUTCOME_INTERRUPTED;
-        text_add(&why, facts->detail ? facts->detail : "a budget of the run is used up");
-        break;
-    case STOP_SKIPPED:
-        outcome = OUTCOME_INTERRUPTED;
-        text_add(&why, "skipped on request: --resume runs it");
-        break;
-    case STOP_EXITED:
+    } else if (facts->reason == STOP_EXITED) {
         judge_exit(job, facts, &why);
         outcome = why.length > 0 ? OUTCOME_FAILED : OUTCOME_SUCCEEDED;
-        break;
-    default:
-        outcome = OUTCOME_INTERRUPTED;
-        text_add(&why, "interrupted");
-        break;
+    } else {
+        bool told = ends[facts->reason].detailed && facts->detail;
+        text_add(&why, told ? facts->detail : ends[facts->reason].words);
     }
     *error = outcome == OUTCOME_SUCCEEDED ? NULL : text_take(&why);
     return outcome;

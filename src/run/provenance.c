@@ -146,10 +146,7 @@ static json_t *packages_json(const char *python, const char *version)
     list_packages(debian, &found);
     if (found.count > 0)
         qsort(found.items, found.count, sizeof *found.items, by_name);
-    json_t *json = json_array();
-    for (size_t i = 0; i < found.count; i++)
-        json_array_append_new(json, json_string(found.items[i]));
-    return json;
+    return json_texts((const char *const *)found.items);
 }
 
 /* "3.11.7" of "Python 3.11.7\n". */

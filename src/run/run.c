@@ -13,10 +13,14 @@
 #include "run/runner.h"
 #include "tare_build.h"
 
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
+#include <sys/signalfd.h>
 #include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
@@ -73,24 +77,90 @@ void runner_stop(struct runner *runner, int signal_number)
     runner_halt_lanes(runner);
 }
 
-static void on_signal(void *context, int signal_number)
+/* Those that the loop takes care of, kept from their default effect while a run lives. */
+struct signals {
+    sigset_t before;
+    struct sigaction pipe_before, size_before;
+};
+
+static const int watched[] = {SIGINT, SIGTERM, SIGHUP, SIGTSTP};
+
+enum { WATCHED = sizeof watched / sizeof *watched };
+
+static void watched_set(sigset_t *out)
 {
-    runner_stop(context, signal_number);
+    sigemptyset(out);
+    for (size_t i = 0; i < WATCHED; i++)
+        sigaddset(out, watched[i]);
 }
 
-static void on_suspend(void *context)
+static void ignore(int signal_number)
 {
-    runner_say(context,
-               mem_strdup("Ctrl-Z does not pause a run: its training would go on unmeasured. Ctrl-C ends it, and "
-                          "--resume goes on later; to leave it alone, start it in tmux or with nohup"));
+    (void)signal_number;
 }
 
-static void on_hangup(void *context)
+/* Also makes SIGPIPE and SIGXFSZ harmless (the write then fails, and is handled), by a handler, which unlike
+ * SIG_IGN no job inherits. */
+static void signals_block(struct signals *signals)
 {
-    runner_say(context, mem_strdup("detached"));
+    sigset_t set;
+    struct sigaction quiet = {.sa_handler = ignore, .sa_flags = SA_RESTART};
+    *signals = (struct signals){0};
+    watched_set(&set);
+    pthread_sigmask(SIG_BLOCK, &set, &signals->before);
+    sigaction(SIGPIPE, &quiet, &signals->pipe_before);
+    sigaction(SIGXFSZ, &quiet, &signals->size_before);
 }
 
-static bool watch(struct runner *runner, struct signals *signals, struct err *err)
+static int on_watched(sd_event_source *source, const struct signalfd_siginfo *info, void *context)
+{
+    (void)source;
+    if (info->ssi_signo == SIGHUP)
+        runner_say(context, "detached");
+    else if (info->ssi_signo == SIGTSTP)
+        runner_say(context, "Ctrl-Z does not pause a run: its training would go on unmeasured. Ctrl-C ends it, and "
+                            "--resume goes on later; to leave it alone, start it in tmux or with nohup");
+    else
+        runner_stop(context, (int)info->ssi_signo);
+    return 0;
+}
+
+static int signals_watch(struct runner *runner)
+{
+    int code = 0;
+    for (size_t i = 0; i < WATCHED && code >= 0; i++) {
+        sd_event_source *source = NULL;
+        code = sd_event_add_signal(runner->loop, &source, watched[i], on_watched, runner);
+        if (code < 0)
+            break;
+        /* Before a log that never pauses. */
+        code = sd_event_source_set_priority(source, SD_EVENT_PRIORITY_IMPORTANT);
+        if (code >= 0)
+            code = sd_event_source_set_floating(source, 1);
+        sd_event_source_unref(source);
+    }
+    return code;
+}
+
+/* As it was; what came too late for the loop is dropped, so that it does not end the program before it has closed
+ * the journal. */
+static void signals_unblock(struct signals *signals)
+{
+    sigset_t set;
+    struct timespec now = {0};
+    watched_set(&set);
+    /* A signal that the caller itself had blocked is the caller's to take. */
+    for (size_t i = 0; i < WATCHED; i++)
+        if (sigismember(&signals->before, watched[i]) == 1)
+            sigdelset(&set, watched[i]);
+    while (sigtimedwait(&set, NULL, &now) > 0 || errno == EINTR)
+        continue;
+    sigaction(SIGPIPE, &signals->pipe_before, NULL);
+    sigaction(SIGXFSZ, &signals->size_before, NULL);
+    pthread_sigmask(SIG_SETMASK, &signals->before, NULL);
+}
+
+static bool watch(struct runner *runner, struct err *err)
 {
     int code = sd_event_new(&runner->loop);
     runner->ticked_ns = clock_monotonic_ns(); /* a stop before the first tick is one, too */
@@ -107,7 +177,7 @@ static bool watch(struct runner *runner, struct signals *signals, struct err *er
     if (code >= 0)
         code = control_watch(runner);
     if (code >= 0)
-        code = signals_watch(signals, runner->loop, on_signal, on_hangup, on_suspend, runner);
+        code = signals_watch(runner);
     return code >= 0 || err_set(err, "cannot set up the event loop: %s", strerror(-code));
 }
 
@@ -243,14 +313,13 @@ static void make_room(const struct run_request *request)
     setrlimit(RLIMIT_NOFILE, &limit); /* where it fails, and they run out, that is told where one is missing */
 }
 
-static bool prepare(struct runner *runner, struct signals *signals, struct err *err)
+static bool prepare(struct runner *runner, struct err *err)
 {
     AUTO_FREE char *cwd = get_current_dir_name();
     const struct run_request *request = runner->request;
     runner->run_dir = fs_resolve(cwd, request->dir_path, NULL);
     make_room(request);
-    return read_time_scale(request, &runner->time_scale, err) &&
-           watch(runner, signals, err);
+    return read_time_scale(request, &runner->time_scale, err) && watch(runner, err);
 }
 
 bool run_plan(const struct run_request *request, struct run_summary *out, struct err *err)
@@ -260,7 +329,7 @@ bool run_plan(const struct run_request *request, struct run_summary *out, struct
     runner.session = store_next_session(request->store);
     *out = (struct run_summary){.outcome = RUN_FINISHED};
     signals_block(&signals);
-    if (prepare(&runner, &signals, &runner.err))
+    if (prepare(&runner, &runner.err))
         live(&runner, &runner.err);
     else
         runner.broken = true;

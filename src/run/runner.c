@@ -9,6 +9,7 @@
 #include "run/lane.h"
 
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -92,8 +93,14 @@ void runner_write_results(struct runner *runner, size_t number, struct lane *lan
         next(lane);
 }
 
-void runner_say(struct runner *runner, char *text)
+void runner_say(struct runner *runner, const char *format, ...)
 {
+    char *text = NULL;
+    va_list args;
+    va_start(args, format);
+    if (vasprintf(&text, format, args) < 0)
+        text = mem_strdup(format);
+    va_end(args);
     json_t *data = json_pack("{s:o*}", "text", json_string(text));
     free(text);
     runner_tell(runner, (struct runner_entry){.type = EVENT_NOTE, .data = data});
@@ -265,7 +272,7 @@ void runner_check_guardian(struct runner *runner)
     runner_watch_guardian(runner);
     if (state == GUARDIAN_ABSENT) {
         if (!runner->unguarded_ns)
-            runner_say(runner, mem_printf("the guardian is gone, and there is no other yet: %s", err.text));
+            runner_say(runner, "the guardian is gone, and there is no other yet: %s", err.text);
         runner->unguarded_ns = since_ns;
         return;
     }

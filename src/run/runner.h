@@ -8,7 +8,6 @@
 #include "run/links.h"
 #include "run/request.h"
 
-#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -73,6 +72,15 @@ struct runner {
 /* What comes after an event is durable (or, when the journal is lost, at once). lane_next: only where the lane is in the same phase still. */
 typedef void lane_step(struct lane *lane);
 
+/* A step that comes after a while: one at a time. (lane.c) */
+struct step_timer {
+    sd_event_source *source;
+    lane_step *step;
+    struct lane *lane;
+};
+
+void step_timer_cancel(struct step_timer *timer); /* also where none is set */
+
 struct runner_entry {
     enum event_type type;
     int64_t experiment, attempt; /* 0: none */
@@ -89,7 +97,8 @@ void runner_write_results(struct runner *runner, size_t number, struct lane *lan
 
 /* To the listener only. */
 void runner_tell(struct runner *runner, struct runner_entry entry);
-void runner_say(struct runner *runner, char *text); /* EVENT_NOTE about the run; takes text */
+/* EVENT_NOTE about the run. */
+void runner_say(struct runner *runner, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Every lane is told that the run is halted, or is to be killed now. */
 void runner_halt_lanes(struct runner *runner);
@@ -151,6 +160,8 @@ void lanes_links_begin(struct runner *runner);
 
 /* For EVENT_SESSION_ENDED, or null: docs/reference/files.md. */
 json_t *lanes_json(struct runner *runner);
+int64_t lanes_part_mj(
+    const struct lane *lane); /* of the packages' energy that is divided: this lane's, since the session began */
 
 void lane_governor_fini(struct runner *runner);
 
@@ -168,28 +179,5 @@ int control_watch(struct runner *runner);
 
 /* As a first SIGINT: what runs is ended, recorded, and the run returns. A second one: at once. */
 void runner_stop(struct runner *runner, int signal_number);
-
-/* Those that the loop takes care of, kept from their default effect while a run lives. Private to run/. */
-
-struct signals {
-    sigset_t before;
-    struct sigaction pipe_before, size_before;
-    void (*stop)(void *context, int signal_number); /* SIGINT, SIGTERM */
-    void (*hangup)(void *context);                  /* SIGHUP */
-    void (*suspend)(void *context);                 /* SIGTSTP: Ctrl-Z */
-    void *context;
-};
-
-/* Also makes SIGPIPE and SIGXFSZ harmless (the write then fails, and is handled), by a handler, which unlike
- * SIG_IGN no job inherits. */
-void signals_block(struct signals *signals);
-
-/* As sd_event_*: negative is an error number. signals must live as long as the loop. */
-int signals_watch(struct signals *signals, sd_event *loop, void (*stop)(void *context, int signal_number),
-                  void (*hangup)(void *context), void (*suspend)(void *context), void *context);
-
-/* As it was; what came too late for the loop is dropped, so that it does not end the program before it has closed
- * the journal. */
-void signals_unblock(struct signals *signals);
 
 #endif

@@ -241,14 +241,6 @@ static bool begin(struct start *start, const struct run_request *request, double
     return true;
 }
 
-static void release(const struct run_request *request, const struct job *job)
-{
-    if (request->guardian)
-        guardian_release(request->guardian, job_identity(job));
-    if (request->state)
-        state_job_gone(request->state, job_identity(job), NULL);
-}
-
 bool smoke_start(const struct run_request *request, const struct plan *plan, size_t index, double seconds, int signals,
                  struct smoke *out, struct err *err)
 {
@@ -263,7 +255,7 @@ bool smoke_start(const struct run_request *request, const struct plan *plan, siz
         good = end_all(&start, err);
     }
     if (good) {
-        release(request, start.attempt.job);
+        attempt_job_gone(request, start.attempt.job);
         attempt_close_log(&start.attempt);
         judge(&start, out);
     }

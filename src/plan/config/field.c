@@ -79,6 +79,8 @@ char *field_expected(const struct field *row)
         return mem_strdup("a string or a list of strings");
     case FIELD_LIST:
         return mem_strdup("a list of strings");
+    case FIELD_PATTERN:
+        return mem_strdup("a regular expression");
     case FIELD_PATTERNS:
         return mem_strdup("a regular expression or a list of them");
     case FIELD_NAMES_TO_TEXTS:
@@ -91,9 +93,8 @@ bool field_refuse(const struct source *source, const char *path, const char *key
                   const json_t *json)
 {
     AUTO_FREE char *shown = field_shown(json);
-    problems_add(source->problems, SEVERITY_ERROR, source->doc, path, "%s%s%sexpected %s, not %s", key ? "'" : "",
-                 key ? key : "", key ? "': " : "", expected, shown);
-    return false;
+    return field_error(source, path, "%s%s%sexpected %s, not %s", key ? "'" : "", key ? key : "", key ? "': " : "",
+                       expected, shown);
 }
 
 static bool refuse(const struct source *source, const char *path, const json_t *json, const struct field *row)
@@ -117,9 +118,7 @@ static bool read_name(const struct source *source, const char *path, const json_
     AUTO_FREE char *expected = field_expected(row);
     AUTO_FREE char *shown = field_shown(json);
     AUTO_FREE char *nearest = problem_nearest(json_string_value(json), row->names, count);
-    problems_add(source->problems, SEVERITY_ERROR, source->doc, path, "'%s': expected %s, not %s%s", row->key, expected,
-                 shown, nearest);
-    return false;
+    return field_error(source, path, "'%s': expected %s, not %s%s", row->key, expected, shown, nearest);
 }
 
 static bool is_within(double number, double low, double high)
@@ -159,9 +158,7 @@ bool field_check_pattern(const struct source *source, const char *path, const ch
     struct err err = {0};
     if (pattern_check(pattern, &err))
         return true;
-    problems_add(source->problems, SEVERITY_ERROR, source->doc, path, "'%s': bad regular expression: %s", key,
-                 err.text);
-    return false;
+    return field_error(source, path, "'%s': bad regular expression: %s", key, err.text);
 }
 
 static bool read_item(const struct source *source, const char *path, const json_t *json, const struct field *row,
@@ -236,8 +233,11 @@ bool field_read(const struct source *source, const char *path, const json_t *jso
     case FIELD_OTHER:
         return true;
     case FIELD_TEXT:
+    case FIELD_PATTERN:
         if (!json_is_string(json) || !*json_string_value(json))
             return refuse(source, path, json, row);
+        if (row->kind == FIELD_PATTERN && !field_check_pattern(source, path, row->key, json_string_value(json)))
+            return false;
         *(char **)member = mem_strdup(json_string_value(json));
         return true;
     case FIELD_NAME:
@@ -306,4 +306,19 @@ const json_t *field_object(const struct source *source, const char *parent_path,
     }
     *path = steal_ptr(place);
     return json;
+}
+
+void fields_each(const struct source *source, const char *parent_path, const json_t *parent, const char *key,
+                 field_member *read, void *out)
+{
+    AUTO_FREE char *path = NULL;
+    const json_t *object = field_object(source, parent_path, parent, key, &path);
+    fields_check_repeats(source, path, object);
+    const char *name;
+    json_t *json;
+    json_object_foreach((json_t *)object, name, json)
+    {
+        AUTO_FREE char *place = json_path_key(path, name);
+        read(source, place, name, json, out);
+    }
 }

@@ -28,6 +28,7 @@ enum field_kind {
     FIELD_INTENSITY,      /* double, g/kWh: text such as "380 g/kWh" */
     FIELD_TEXTS,          /* struct strv: a list of strings, or one text */
     FIELD_LIST,           /* struct strv: a list of strings, which may be empty: words of a command */
+    FIELD_PATTERN,        /* char *: a regular expression */
     FIELD_PATTERNS,       /* struct strv: as FIELD_TEXTS, each a regular expression */
     FIELD_NAMES_TO_TEXTS, /* struct strv of NAME=VALUE: an object of strings, its keys fit for an environment */
 };
@@ -79,6 +80,13 @@ const struct field *fields_find(const struct field_table *table, const char *key
 #define FIELD_SCALARS "{'type': 'object', 'additionalProperties': " FIELD_SCALAR "}"
 #define FIELD_STRING  "{'type': 'string', 'minLength': 1}"
 
+/* An object with a table of its own, which is called as the key. */
+#define FIELD_OBJECT_ROW(name, fallback, meaning)                                                                      \
+    {                                                                                                                  \
+        name, FIELD_OTHER, .expected = "an object", .schema = "{'$ref': '#/$defs/" name "'}", .initial = fallback,     \
+                           .help = meaning                                                                             \
+    }
+
 enum unknown_keys {
     UNKNOWN_ARE_ERRORS,
     UNKNOWN_ARE_WARNINGS, /* but for notes: comment, note, notes, description, _... */
@@ -112,8 +120,18 @@ void fields_warn_unused(const struct source *source, const char *path, const jso
 const json_t *field_object(const struct source *source, const char *parent_path, const json_t *parent, const char *key,
                            char **path);
 
+/* Each member of the object at key of parent, with its path, in order; nothing: it is not there, or no object (reported, as are keys that
+ * it has twice). out: the reader's. */
+typedef void field_member(const struct source *source, const char *path, const char *name, const json_t *json,
+                          void *out);
+void fields_each(const struct source *source, const char *parent_path, const json_t *parent, const char *key,
+                 field_member *read, void *out);
+
 /* A pattern that PCRE2 takes? Else reported. */
 bool field_check_pattern(const struct source *source, const char *path, const char *key, const char *pattern);
+
+/* An error at path. False. */
+#define field_error(source, path, ...) problems_error((source)->problems, (source)->doc, path, __VA_ARGS__)
 
 /* "'key': expected this, not that"; without a key what the value itself is. False. */
 bool field_refuse(const struct source *source, const char *path, const char *key, const char *expected,

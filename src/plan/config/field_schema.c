@@ -15,13 +15,16 @@ static const char *const kinds[] = {
     [FIELD_TEXT] = TEXT_SCHEMA,
     [FIELD_BOOL] = "{'type': 'boolean'}",
     [FIELD_SWITCH] = "{'type': 'boolean'}",
-    [FIELD_DURATION] = "{'anyOf': [{'type': 'number', 'minimum': 0, 'maximum': 31622400}, {'type': 'string', 'pattern': "
-                       "'^[0-9]+([.][0-9]+)?(e[+-]?[0-9]+)?(ms|s|m|h|d)?$'}]}",
-    [FIELD_SIZE] = "{'anyOf': [{'type': 'integer', 'minimum': 0, 'maximum': 9007199254740992}, {'type': 'string', 'pattern': "
-                   "'^[0-9][0-9.]* *([kKmMgGtT]?[iI]?[bB])?$'}]}",
+    [FIELD_DURATION] =
+        "{'anyOf': [{'type': 'number', 'minimum': 0, 'maximum': 31622400}, {'type': 'string', 'pattern': "
+        "'^[0-9]+([.][0-9]+)?(e[+-]?[0-9]+)?(ms|s|m|h|d)?$'}]}",
+    [FIELD_SIZE] =
+        "{'anyOf': [{'type': 'integer', 'minimum': 0, 'maximum': 9007199254740992}, {'type': 'string', 'pattern': "
+        "'^[0-9][0-9.]* *([kKmMgGtT]?[iI]?[bB])?$'}]}",
     [FIELD_ENERGY] = "{'type': 'string', 'pattern': '^[0-9][0-9.]* *([kMG]?J|[kM]?Wh)$'}",
     [FIELD_MASS] = "{'type': 'string', 'pattern': '^[0-9][0-9.]* *(k?g|t)$'}",
     [FIELD_INTENSITY] = "{'type': 'string', 'pattern': '^[0-9][0-9.]* *(k?g/kWh|kg/MWh)?$'}",
+    [FIELD_PATTERN] = TEXT_SCHEMA,
     [FIELD_TEXTS] = TEXTS_SCHEMA,
     [FIELD_PATTERNS] = TEXTS_SCHEMA,
     [FIELD_LIST] = "{'type': 'array', 'items': {'type': 'string'}}",
@@ -41,10 +44,9 @@ static json_t *schema_load(const char *text)
 static json_t *bounded(const char *type, const struct field *row)
 {
     bool whole = row->kind == FIELD_INT;
-    json_t *schema = json_pack("{s:s}", "type", type);
-    json_object_set_new(schema, "minimum", whole ? json_integer((json_int_t)row->low) : json_finite(row->low));
-    json_object_set_new(schema, "maximum", whole ? json_integer((json_int_t)row->high) : json_finite(row->high));
-    return schema;
+    return json_pack("{s:s, s:o, s:o}", "type", type, "minimum",
+                     whole ? json_integer((json_int_t)row->low) : json_finite(row->low), "maximum",
+                     whole ? json_integer((json_int_t)row->high) : json_finite(row->high));
 }
 
 static json_t *value_schema(const struct field *row)
@@ -56,12 +58,8 @@ static json_t *value_schema(const struct field *row)
         return bounded("integer", row);
     case FIELD_NUMBER:
         return bounded("number", row);
-    case FIELD_NAME: {
-        json_t *names = json_array();
-        for (size_t i = 0; row->names[i]; i++)
-            json_array_append_new(names, json_string(row->names[i]));
-        return json_pack("{s:o}", "enum", names);
-    }
+    case FIELD_NAME:
+        return json_pack("{s:o}", "enum", json_texts(row->names));
     default:
         return schema_load(kinds[row->kind]);
     }

@@ -67,6 +67,15 @@ void problems_add(struct problems *problems, enum severity severity, const struc
     va_end(args);
 }
 
+bool problems_error(struct problems *problems, const struct json_doc *doc, const char *path, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    add(problems, SEVERITY_ERROR, doc, path, false, format, args);
+    va_end(args);
+    return false;
+}
+
 void problems_add_at_key(struct problems *problems, enum severity severity, const struct json_doc *doc,
                          const char *path, const char *format, ...)
 {

@@ -30,6 +30,10 @@ struct problems {
 void problems_add(struct problems *problems, enum severity severity, const struct json_doc *doc, const char *path,
                   const char *format, ...) __attribute__((format(printf, 5, 6)));
 
+/* The same for an error. False. */
+bool problems_error(struct problems *problems, const struct json_doc *doc, const char *path, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
 /* As problems_add, with the place of the key instead of its value: for a name that should not be there. */
 void problems_add_at_key(struct problems *problems, enum severity severity, const struct json_doc *doc,
                          const char *path, const char *format, ...) __attribute__((format(printf, 5, 6)));

@@ -30,11 +30,11 @@ static void read_root(const struct source *source, const char *folder, struct re
     const json_t *models = field_object(source, "$", root, "models", &path);
     if (!models) {
         if (!json_get(root, "models"))
-            problems_add(source->problems, SEVERITY_ERROR, source->doc, "$", "'models' is missing: the repositories");
+            field_error(source, "$", "'models' is missing: the repositories");
         return;
     }
     if (json_object_size(models) == 0)
-        problems_add(source->problems, SEVERITY_ERROR, source->doc, path, "'models': there is no repository in it");
+        field_error(source, path, "'models': there is no repository in it");
     registry->repos = mem_array(json_object_size(models), sizeof *registry->repos);
     fields_check_repeats(source, path, models);
     const char *name;

@@ -52,7 +52,7 @@ static void check_given(const struct source *source, const char *path, const jso
                         const char *what)
 {
     if (!json_get(json, key))
-        problems_add(source->problems, SEVERITY_ERROR, source->doc, path, "'%s' is missing: %s", key, what);
+        field_error(source, path, "'%s' is missing: %s", key, what);
 }
 
 static void check_plain(const struct source *source, const char *path, const json_t *json, const char *key)
@@ -146,7 +146,7 @@ static void check_want(const struct source *source, const char *path, const char
 {
     struct err err = {0};
     if (*want && !version_want_check(want, &err))
-        problems_add(source->problems, SEVERITY_ERROR, source->doc, path, "'%s': '%s': %s", key, text, err.text);
+        field_error(source, path, "'%s': '%s': %s", key, text, err.text);
 }
 
 /* One text of "modules", "torch>=2.6", becomes a name and what is wanted. */
@@ -159,8 +159,7 @@ static void split_module(const struct source *source, const char *path, struct r
     char *name = mem_strndup(text, (size_t)length);
     strv_add(&row->wanted, want);
     if (length > LONGEST_MODULE || !is_module(name))
-        problems_add(source->problems, SEVERITY_ERROR, source->doc, path,
-                     "'modules': '%s' is no name of a Python module", name);
+        field_error(source, path, "'modules': '%s' is no name of a Python module", name);
     check_want(source, path, "modules", text, want);
     row->names.items[index] = name;
     free(text);

@@ -112,35 +112,30 @@ static void read_value(const struct source *source, const char *path, const stru
     add_change(step, param->name)->value = value;
 }
 
-typedef void read_change(const struct source *source, const char *path, const struct param *param, const json_t *json,
-                         struct registry_oom_step *step);
+/* Where changes go to, and how each is read. */
+struct changes {
+    const struct repo *repo;
+    void (*read)(const struct source *source, const char *path, const struct param *param, const json_t *json,
+                 struct registry_oom_step *step);
+    struct registry_oom_step *step;
+};
 
-static void read_changes(const struct source *source, const char *path, const json_t *json, const char *key,
-                         const struct repo *repo, read_change *read, struct registry_oom_step *step)
+static void read_change(const struct source *source, const char *path, const char *name, const json_t *json, void *out)
 {
-    AUTO_FREE char *place = NULL;
-    const json_t *rows = field_object(source, path, json, key, &place);
-    fields_check_repeats(source, place, rows);
-    const char *name;
-    json_t *row;
-    json_object_foreach((json_t *)rows, name, row)
-    {
-        AUTO_FREE char *item = json_path_key(place, name);
-        const struct param *param = find_param(source, item, repo, name);
-        bool twice = false;
-        for (size_t i = 0; i < step->change_count; i++)
-            twice |= strcmp(step->changes[i].name, name) == 0;
-        if (twice)
-            problems_add_at_key(source->problems, SEVERITY_ERROR, source->doc, item, "'%s' is both scaled and set",
-                                name);
-        else if (param)
-            read(source, item, param, row, step);
-    }
+    const struct changes *changes = out;
+    const struct param *param = find_param(source, path, changes->repo, name);
+    bool twice = false;
+    for (size_t i = 0; i < changes->step->change_count; i++)
+        twice |= strcmp(changes->step->changes[i].name, name) == 0;
+    if (twice)
+        problems_add_at_key(source->problems, SEVERITY_ERROR, source->doc, path, "'%s' is both scaled and set", name);
+    else if (param)
+        changes->read(source, path, param, json, changes->step);
 }
 
-static void set_bounds(const struct source *source, const char *path, const char *name, const json_t *json,
-                       struct registry_oom_step *step)
+static void read_bounds(const struct source *source, const char *path, const char *name, const json_t *json, void *out)
 {
+    struct registry_oom_step *step = out;
     const json_t *low = json_array_get(json, 0), *high = json_array_get(json, 1);
     if (json_array_size(json) != 2 || !json_is_number(low) || !json_is_number(high) ||
         json_number_value(low) > json_number_value(high)) {
@@ -159,21 +154,6 @@ static void set_bounds(const struct source *source, const char *path, const char
                         "bounds of '%s', which this step does not scale, have no effect", name);
 }
 
-static void read_bounds(const struct source *source, const char *path, const json_t *json,
-                        struct registry_oom_step *step)
-{
-    AUTO_FREE char *place = NULL;
-    const json_t *rows = field_object(source, path, json, "bounds", &place);
-    fields_check_repeats(source, place, rows);
-    const char *name;
-    json_t *row;
-    json_object_foreach((json_t *)rows, name, row)
-    {
-        AUTO_FREE char *item = json_path_key(place, name);
-        set_bounds(source, item, name, row, step);
-    }
-}
-
 static void read_step(const struct source *source, const char *path, const json_t *json, const struct repo *repo,
                       struct registry_oom_step *out)
 {
@@ -187,12 +167,11 @@ static void read_step(const struct source *source, const char *path, const json_
     fields_read(source, path, json, &registry_oom_table, out);
     out->changes = mem_array(json_object_size(json_get(json, "scale")) + json_object_size(json_get(json, "set")) + 1,
                              sizeof *out->changes);
-    read_changes(source, path, json, "scale", repo, read_factor, out);
-    read_changes(source, path, json, "set", repo, read_value, out);
-    read_bounds(source, path, json, out);
+    fields_each(source, path, json, "scale", read_change, &(struct changes){repo, read_factor, out});
+    fields_each(source, path, json, "set", read_change, &(struct changes){repo, read_value, out});
+    fields_each(source, path, json, "bounds", read_bounds, out);
     if (out->change_count + out->args.count + out->env.count == 0 && source->problems->errors == errors)
-        problems_add(source->problems, SEVERITY_ERROR, source->doc, path,
-                     "a step that changes nothing: it needs one of scale, set, args and env");
+        field_error(source, path, "a step that changes nothing: it needs one of scale, set, args and env");
 }
 
 void registry_read_smoke(const struct source *source, const char *path, const json_t *json, struct repo *out)
@@ -204,7 +183,7 @@ void registry_read_smoke(const struct source *source, const char *path, const js
     fields_check_keys(source, place, given, &registry_smoke_table, UNKNOWN_ARE_WARNINGS, NULL);
     out->smoke.changes =
         mem_array(json_object_size(json_get(given, "hyperparameters")) + 1, sizeof *out->smoke.changes);
-    read_changes(source, place, given, "hyperparameters", out, read_value, &out->smoke);
+    fields_each(source, place, given, "hyperparameters", read_change, &(struct changes){out, read_value, &out->smoke});
 }
 
 void registry_read_oom_steps(const struct source *source, const char *path, const json_t *json, struct repo *out)

@@ -61,8 +61,7 @@ const struct field_table registry_param_table = FIELD_TABLE("A row of `supported
 static bool fail(const struct source *source, const char *path, const char *key, const char *text)
 {
     AUTO_FREE char *place = key ? json_path_key(path, key) : mem_strdup(path);
-    problems_add(source->problems, SEVERITY_ERROR, source->doc, place, "%s", text);
-    return false;
+    return field_error(source, place, "%s", text);
 }
 
 static bool is_whole(const json_t *json)
@@ -93,17 +92,11 @@ static bool check_order(const struct source *source, const char *path, const str
     char low[32], high[32];
     number_shortest(param->low, low);
     number_shortest(param->high, high);
-    if (param->low > param->high) {
-        problems_add(source->problems, SEVERITY_ERROR, source->doc, path,
-                     "'range': expected [low, high], but %s is more than %s", low, high);
-        return false;
-    }
-    if (param->distribution == DISTRIBUTION_LOG_UNIFORM && param->low <= 0) {
-        problems_add(source->problems, SEVERITY_ERROR, source->doc, path,
-                     "'range': log_uniform needs a range above 0, but it begins at %s%s", low,
-                     param->low == 0 ? "; \"zero_probability\" draws zeros" : "");
-        return false;
-    }
+    if (param->low > param->high)
+        return field_error(source, path, "'range': expected [low, high], but %s is more than %s", low, high);
+    if (param->distribution == DISTRIBUTION_LOG_UNIFORM && param->low <= 0)
+        return field_error(source, path, "'range': log_uniform needs a range above 0, but it begins at %s%s", low,
+                           param->low == 0 ? "; \"zero_probability\" draws zeros" : "");
     return true;
 }
 
@@ -142,15 +135,10 @@ static bool read_choice(const struct source *source, const char *path, const jso
 {
     AUTO_FREE char *shown = field_shown(json);
     AUTO(value_fini) struct value value = {0};
-    if (!value_from_json(json, &value)) {
-        problems_add(source->problems, SEVERITY_ERROR, source->doc, path,
-                     "'choices': expected a number, a string, true, false or null, not %s", shown);
-        return false;
-    }
-    if (registry_has_choice(out, &value)) {
-        problems_add(source->problems, SEVERITY_ERROR, source->doc, path, "'choices': duplicate value %s", shown);
-        return false;
-    }
+    if (!value_from_json(json, &value))
+        return field_error(source, path, "'choices': expected a number, a string, true, false or null, not %s", shown);
+    if (registry_has_choice(out, &value))
+        return field_error(source, path, "'choices': duplicate value %s", shown);
     out->choices[out->choice_count++] = value;
     value = (struct value){0};
     return true;

@@ -64,20 +64,15 @@ static const struct field repo_rows[] = {
 static const struct field other_rows[] = {
     {"models", FIELD_OTHER, .expected = "a list of names",
      .schema = "{'type': 'array', 'minItems': 1, 'maxItems': 10000, 'uniqueItems': true, 'items': " FIELD_STRING "}",
-     .initial = "needed",
-     .help = "the models the repository trains"},
+     .initial = "needed", .help = "the models the repository trains"},
     {"supported_hyperparams", FIELD_OTHER, .expected = "an object of hyperparameters",
-     .schema = "{'type': 'object', 'additionalProperties': {'$ref': '#/$defs/hyperparameter'}}",
-     .initial = "none",
+     .schema = "{'type': 'object', 'additionalProperties': {'$ref': '#/$defs/hyperparameter'}}", .initial = "none",
      .help = "what can be set and mutated, in the order of the command line"},
     {"required_args", FIELD_OTHER, .expected = "an object of strings or lists of strings",
-     .schema = "{'type': 'object', 'additionalProperties': {'anyOf': [{'type': 'string'}, {'type': 'array', 'items': {'type': 'string'}}]}}",
-     .initial = "none",
-     .help = "words that every command gets; a string is split at blanks; the names are free"},
-    {"performance_metrics", FIELD_OTHER, .expected = "an object",
-     .schema = "{'$ref': '#/$defs/performance_metrics'}",
-     .initial = "none",
-     .help = "numbers to take from the output"},
+     .schema = "{'type': 'object', 'additionalProperties': {'anyOf': [{'type': 'string'}, {'type': 'array', 'items': "
+               "{'type': 'string'}}]}}",
+     .initial = "none", .help = "words that every command gets; a string is split at blanks; the names are free"},
+    FIELD_OBJECT_ROW("performance_metrics", "none", "numbers to take from the output"),
     {"marks", FIELD_OTHER, .expected = "an object of regular expressions or objects",
      .schema = "{'type': 'object', 'additionalProperties': {'anyOf': [" FIELD_STRING ", {'$ref': '#/$defs/mark'}]}}",
      .initial = "none",
@@ -90,21 +85,14 @@ static const struct field other_rows[] = {
 };
 
 static const struct field needs_rows[] = {
-    {"source", FIELD_OTHER, .expected = "an object",
-     .schema = "{'$ref': '#/$defs/source'}",
-     .initial = "not said", .help = "where the repository comes from"},
+    FIELD_OBJECT_ROW("source", "not said", "where the repository comes from"),
     {"data", FIELD_OTHER, .expected = "a list of objects",
-     .schema = "{'type': 'array', 'maxItems': 1000, 'items': {'$ref': '#/$defs/data'}}",
-     .initial = "none",
+     .schema = "{'type': 'array', 'maxItems': 1000, 'items': {'$ref': '#/$defs/data'}}", .initial = "none",
      .help = "files and folders that a training reads"},
     {"requires", FIELD_OTHER, .expected = "a list of objects",
-     .schema = "{'type': 'array', 'maxItems': 1000, 'items': {'$ref': '#/$defs/requires'}}",
-     .initial = "none",
+     .schema = "{'type': 'array', 'maxItems': 1000, 'items': {'$ref': '#/$defs/requires'}}", .initial = "none",
      .help = "Python modules that a training imports"},
-    {"smoke", FIELD_OTHER, .expected = "an object",
-     .schema = "{'$ref': '#/$defs/smoke'}",
-     .initial = "none",
-     .help = "what makes the short start of `list --check=run` short"},
+    FIELD_OBJECT_ROW("smoke", "none", "what makes the short start of `list --check=run` short"),
 };
 
 static const struct field metrics_rows[] = {
@@ -134,25 +122,15 @@ const struct field_table registry_needs_table = FIELD_TABLE("An entry of `models
 const struct field_table registry_metrics_table = FIELD_TABLE("`performance_metrics`", metrics_rows);
 const struct field_table registry_metric_table = FIELD_TABLE("A metric of `log_patterns`", metric_rows);
 
-enum {
-    ROW_ROWS = sizeof row_rows / sizeof *row_rows,
-    REPO_ROWS = sizeof repo_rows / sizeof *repo_rows,
-    OTHER_ROWS = sizeof other_rows / sizeof *other_rows,
-    NEEDS_ROWS = sizeof needs_rows / sizeof *needs_rows,
-    RULES_MAX = 8
-};
-
 static void check_keys(const struct source *source, const char *path, const json_t *json)
 {
-    struct field all[ROW_ROWS + REPO_ROWS + OTHER_ROWS + NEEDS_ROWS + RULES_MAX];
-    memcpy(all, row_rows, sizeof row_rows);
-    memcpy(all + ROW_ROWS, repo_rows, sizeof repo_rows);
-    memcpy(all + ROW_ROWS + REPO_ROWS, other_rows, sizeof other_rows);
-    memcpy(all + ROW_ROWS + REPO_ROWS + OTHER_ROWS, needs_rows, sizeof needs_rows);
-    size_t count = ROW_ROWS + REPO_ROWS + OTHER_ROWS + NEEDS_ROWS;
-    for (size_t i = 0; i < registry_rules_table.count && i < RULES_MAX; i++)
-        all[count++] = registry_rules_table.rows[i];
-    const struct field_table table = {NULL, all, count};
+    const struct field_table *const tables[] = {&registry_where_table, &registry_command_table, &registry_trains_table,
+                                                &registry_needs_table, &registry_rules_table};
+    struct field all[64];
+    struct field_table table = {.rows = all};
+    for (size_t t = 0; t < sizeof tables / sizeof *tables; t++)
+        for (size_t i = 0; i < tables[t]->count && table.count < sizeof all / sizeof *all; i++)
+            all[table.count++] = tables[t]->rows[i];
     fields_check_keys(source, path, json, &table, UNKNOWN_ARE_WARNINGS, NULL);
 }
 
@@ -208,7 +186,7 @@ static void read_models(const struct source *source, const char *path, const jso
 {
     const json_t *list = json_object_get(json, "models");
     if (!list) {
-        problems_add(source->problems, SEVERITY_ERROR, source->doc, path, "'models' is missing: a list of names");
+        field_error(source, path, "'models' is missing: a list of names");
         return;
     }
     AUTO_FREE char *place = json_path_key(path, "models");
@@ -222,31 +200,19 @@ static void read_models(const struct source *source, const char *path, const jso
         if (!json_is_string(name))
             field_refuse(source, item, "models", "a name", name);
         else if (strv_has(models, json_string_value(name)))
-            problems_add(source->problems, SEVERITY_ERROR, source->doc, item, "'models': duplicate value '%s'",
-                         json_string_value(name));
+            field_error(source, item, "'models': duplicate value '%s'", json_string_value(name));
         else if (check_name(source, item, "model", json_string_value(name)))
             strv_add(models, json_string_value(name));
     }
 }
 
-static void read_params(const struct source *source, const char *path, const json_t *json, struct repo *out)
+static void read_param(const struct source *source, const char *path, const char *name, const json_t *json, void *out)
 {
-    AUTO_FREE char *place = NULL;
-    const json_t *rows = field_object(source, path, json, "supported_hyperparams", &place);
-    if (!rows)
-        return;
-    out->params = mem_array(json_object_size(rows), sizeof *out->params);
-    fields_check_repeats(source, place, rows);
-    const char *name;
-    json_t *row;
-    json_object_foreach((json_t *)rows, name, row)
-    {
-        AUTO_FREE char *item = json_path_key(place, name);
-        if (strcmp(name, "all") == 0)
-            problems_add_at_key(source->problems, SEVERITY_ERROR, source->doc, item,
-                                "a hyperparameter cannot be called 'all': \"mutate\": \"all\" means every one");
-        registry_read_param(source, item, name, row, &out->params[out->param_count++]);
-    }
+    struct repo *repo = out;
+    if (strcmp(name, "all") == 0)
+        problems_add_at_key(source->problems, SEVERITY_ERROR, source->doc, path,
+                            "a hyperparameter cannot be called 'all': \"mutate\": \"all\" means every one");
+    registry_read_param(source, path, name, json, &repo->params[repo->param_count++]);
 }
 
 static void split_words(const char *text, struct strv *words)
@@ -259,30 +225,21 @@ static void split_words(const char *text, struct strv *words)
     }
 }
 
-static void read_required_args(const struct source *source, const char *path, const json_t *json, struct strv *words)
+static void read_required_arg(const struct source *source, const char *path, const char *name, const json_t *json,
+                              void *words)
 {
-    AUTO_FREE char *place = NULL;
-    const json_t *args = field_object(source, path, json, "required_args", &place);
-    fields_check_repeats(source, place, args);
-    const char *name;
-    json_t *arg;
-    json_object_foreach((json_t *)args, name, arg)
-    {
-        AUTO_FREE char *item = json_path_key(place, name);
-        if (json_is_string(arg)) {
-            split_words(json_string_value(arg), words);
-        } else if (json_is_array(arg)) {
-            const struct field row = {.key = name, .kind = FIELD_LIST};
-            field_read(source, item, arg, &row, words);
-        } else {
-            field_refuse(source, item, name, "a string or a list of strings", arg);
-        }
-    }
+    const struct field row = {.key = name, .kind = FIELD_LIST};
+    if (json_is_string(json))
+        split_words(json_string_value(json), words);
+    else if (json_is_array(json))
+        field_read(source, path, json, &row, words);
+    else
+        field_refuse(source, path, name, "a string or a list of strings", json);
 }
 
-static void read_metric(const struct source *source, const char *path, const char *name, const json_t *json,
-                        struct repo *out)
+static void read_metric(const struct source *source, const char *path, const char *name, const json_t *json, void *repo)
 {
+    struct repo *out = repo;
     struct metric_row row = {.goal = -1};
     AUTO_FREE char *inside = NULL;
     if (json_is_object(json)) {
@@ -290,7 +247,7 @@ static void read_metric(const struct source *source, const char *path, const cha
         fields_read(source, path, json, &registry_metric_table, &row);
         inside = json_path_key(path, "pattern");
         if (!json_get(json, "pattern"))
-            problems_add(source->problems, SEVERITY_ERROR, source->doc, path, "'%s': 'pattern' is missing", name);
+            field_error(source, path, "'%s': 'pattern' is missing", name);
     } else if (json_is_string(json) && *json_string_value(json)) {
         row.pattern = mem_strdup(json_string_value(json));
     } else {
@@ -311,19 +268,8 @@ static void read_metrics(const struct source *source, const char *path, const js
     if (!metrics)
         return;
     fields_check_keys(source, metrics_path, metrics, &registry_metrics_table, UNKNOWN_ARE_WARNINGS, NULL);
-    AUTO_FREE char *patterns_path = NULL;
-    const json_t *patterns = field_object(source, metrics_path, metrics, "log_patterns", &patterns_path);
-    if (!patterns)
-        return;
-    out->metrics = mem_array(json_object_size(patterns), sizeof *out->metrics);
-    fields_check_repeats(source, patterns_path, patterns);
-    const char *name;
-    json_t *pattern;
-    json_object_foreach((json_t *)patterns, name, pattern)
-    {
-        AUTO_FREE char *item = json_path_key(patterns_path, name);
-        read_metric(source, item, name, pattern, out);
-    }
+    out->metrics = mem_array(json_object_size(json_get(metrics, "log_patterns")), sizeof *out->metrics);
+    fields_each(source, metrics_path, metrics, "log_patterns", read_metric, out);
 }
 
 static void check_interpreters(const struct source *source, const char *path, const struct repo *repo)
@@ -340,7 +286,7 @@ static void check_interpreters(const struct source *source, const char *path, co
 static void check_needed(const struct source *source, const char *path, const json_t *json, const char *key)
 {
     if (!json_get(json, key))
-        problems_add(source->problems, SEVERITY_ERROR, source->doc, path, "'%s' is missing", key);
+        field_error(source, path, "'%s' is missing", key);
 }
 
 static void read_rows(const struct source *source, const char *path, const char *folder, const json_t *json,
@@ -371,8 +317,9 @@ void registry_read_repo(const struct source *source, const char *path, const cha
         read_rows(source, path, folder, json, out);
         check_interpreters(source, path, out);
         read_models(source, path, json, &out->models);
-        read_params(source, path, json, out);
-        read_required_args(source, path, json, &out->required_args);
+        out->params = mem_array(json_object_size(json_get(json, "supported_hyperparams")), sizeof *out->params);
+        fields_each(source, path, json, "supported_hyperparams", read_param, out);
+        fields_each(source, path, json, "required_args", read_required_arg, &out->required_args);
         read_metrics(source, path, json, out);
         registry_read_marks(source, path, json, out);
         registry_read_oom_steps(source, path, json, out);

@@ -42,8 +42,7 @@ void registry_check_model(const struct source *source, const char *path, const c
     if (strv_has(&repo->models, model))
         return;
     AUTO_FREE char *nearest = problem_nearest(model, (const char *const *)repo->models.items, repo->models.count);
-    problems_add(source->problems, SEVERITY_ERROR, source->doc, path, "'%s': '%s' is none of the repository's models%s",
-                 key, model, nearest);
+    field_error(source, path, "'%s': '%s' is none of the repository's models%s", key, model, nearest);
 }
 
 static void read_rule(const struct source *source, const char *path, const json_t *json, enum metrics_rule *out)
@@ -57,27 +56,25 @@ static void read_rule(const struct source *source, const char *path, const json_
     field_refuse(source, path, "metrics", "\"any\", \"required\" or \"optional\"", json);
 }
 
+static void read_model_rule(const struct source *source, const char *path, const char *model, const json_t *json,
+                            void *out)
+{
+    struct repo *repo = out;
+    struct registry_model_rule *to = &repo->model_rules[repo->model_rule_count++];
+    *to = (struct registry_model_rule){.model = mem_strdup(model), .metrics = METRICS_ANY};
+    registry_check_model(source, path, "metrics", model, repo);
+    read_rule(source, path, json, &to->metrics);
+}
+
 static void read_metrics_rules(const struct source *source, const char *path, const json_t *json, struct repo *out)
 {
     const json_t *given = json_get(json, "metrics");
     AUTO_FREE char *place = json_path_key(path, "metrics");
-    if (!json_is_object(given)) {
-        if (given)
-            read_rule(source, place, given, &out->metrics_rule);
-        return;
-    }
     out->model_rules = mem_array(json_object_size(given) + 1, sizeof *out->model_rules);
-    fields_check_repeats(source, place, given);
-    const char *model;
-    json_t *rule;
-    json_object_foreach((json_t *)given, model, rule)
-    {
-        AUTO_FREE char *item = json_path_key(place, model);
-        struct registry_model_rule *to = &out->model_rules[out->model_rule_count++];
-        *to = (struct registry_model_rule){.model = mem_strdup(model), .metrics = METRICS_ANY};
-        registry_check_model(source, item, "metrics", model, out);
-        read_rule(source, item, rule, &to->metrics);
-    }
+    if (json_is_object(given))
+        fields_each(source, path, json, "metrics", read_model_rule, out);
+    else if (given)
+        read_rule(source, place, given, &out->metrics_rule);
 }
 
 static void read_fail_on(const struct source *source, const char *path, const json_t *json, struct repo *out)
@@ -134,17 +131,13 @@ struct success_rules repo_rules(const struct repo *repo, const char *model)
 
 json_t *success_rules_to_json(const struct success_rules *rules)
 {
-    json_t *json = json_object(), *fail_on = json_array();
+    json_t *fail_on = json_array();
     for (size_t i = 0; i < CAUSES; i++)
         if (rules->fail_on & causes[i].flag)
             json_array_append_new(fail_on, json_string(causes[i].name));
-    json_object_set_new(json, "metrics", json_string(metrics_names[rules->metrics]));
-    json_object_set_new(json, "fail_on", fail_on);
-    if (rules->cpu_only)
-        json_object_set_new(json, "cpu_only", json_true());
-    if (rules->reads_checkpoints)
-        json_object_set_new(json, "reads_checkpoints", json_true());
-    return json;
+    return json_pack("{s:s, s:o, s:o*, s:o*}", "metrics", metrics_names[rules->metrics], "fail_on", fail_on, "cpu_only",
+                     rules->cpu_only ? json_true() : NULL, "reads_checkpoints",
+                     rules->reads_checkpoints ? json_true() : NULL);
 }
 
 struct success_rules success_rules_from_json(const json_t *json)

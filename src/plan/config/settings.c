@@ -52,8 +52,7 @@ static const struct field top_rows[] = {
     {"experiments", FIELD_OTHER, .expected = "a list of objects", .initial = "needed",
      .schema = "{'type': 'array', 'minItems': 1, 'items': {'$ref': '#/$defs/entry'}}",
      .help = "what to run, in this order"},
-    {"tare", FIELD_OTHER, .expected = "an object", .schema = "{'$ref': '#/$defs/tare'}", .initial = "none",
-     .help = "what the study's format does not have"},
+    FIELD_OBJECT_ROW("tare", "none", "what the study's format does not have"),
 };
 
 static const struct field_table top_table = FIELD_TABLE("The top of the file", top_rows);
@@ -74,8 +73,7 @@ static void read_entries(const struct source *source, const json_t *root, const 
 {
     const json_t *list = json_object_get(root, "experiments");
     if (!list) {
-        problems_add(source->problems, SEVERITY_ERROR, source->doc, "$",
-                     "'experiments' is missing: a list of what to run");
+        field_error(source, "$", "'experiments' is missing: a list of what to run");
         return;
     }
     if (!json_is_array(list)) {
@@ -90,8 +88,8 @@ static void read_entries(const struct source *source, const json_t *root, const 
         settings_read_entry(source, path, json_array_get(list, i), i, global, settings);
     }
     if (settings->entry_count == 0 && source->problems->errors == errors)
-        problems_add(source->problems, SEVERITY_ERROR, source->doc, "$.experiments",
-                     "'experiments': nothing to run: %s", count ? "every entry is a comment" : "the list is empty");
+        field_error(source, "$.experiments", "'experiments': nothing to run: %s",
+                    count ? "every entry is a comment" : "the list is empty");
 }
 
 static void take_top(struct top *top, struct settings *settings)
@@ -119,8 +117,8 @@ static void read_root(const struct source *source, const json_t *root, struct se
         return;
     }
     if (json_is_object(json_object_get(root, "models")) && !json_object_get(root, "experiments")) {
-        problems_add(
-            source->problems, SEVERITY_ERROR, source->doc, "$",
+        field_error(
+            source, "$",
             "this is a registry, not settings: it says what can be run, by 'models', and nothing of what to run, "
             "by 'experiments'");
         return;
@@ -202,24 +200,22 @@ void settings_fini(struct settings *settings)
     *settings = (struct settings){0};
 }
 
-static const char *const mode_names[MODE_COUNT] = {[MODE_MUTATION] = "mutation",
-                                                   [MODE_DEFAULT] = "default",
-                                                   [MODE_GRID] = "grid",
-                                                   [MODE_LIST] = "list",
-                                                   [MODE_PARALLEL] = "parallel"};
+const char *const job_mode_names[] = {
+    [MODE_MUTATION] = "mutation", [MODE_DEFAULT] = "default", [MODE_GRID] = "grid", [MODE_LIST] = "list", NULL};
 
 const char *mode_name(enum mode mode)
 {
-    return mode_names[mode];
+    return mode == MODE_PARALLEL ? "parallel" : job_mode_names[mode];
 }
 
 bool mode_from_name(const char *name, enum mode *out)
 {
-    int mode = 0;
-    while (name && mode < MODE_PARALLEL && strcmp(mode_names[mode], name) != 0)
-        mode++;
-    *out = name && mode < MODE_PARALLEL ? (enum mode)mode : MODE_MUTATION;
-    return name && mode < MODE_PARALLEL;
+    for (int mode = 0; name && job_mode_names[mode]; mode++)
+        if (strcmp(job_mode_names[mode], name) == 0) {
+            *out = (enum mode)mode;
+            return true;
+        }
+    return false;
 }
 
 /* An entry may be a comment, and one of mode parallel names no model: none of its keys is needed always. */
@@ -253,18 +249,9 @@ json_t *settings_schema(void)
  * */
 static json_t *flags_to_json(const char *repo, const char *model, const char *mutate, int64_t runs)
 {
-    json_t *entry = json_object();
-    json_object_set_new(entry, "repo", json_string(repo));
-    json_object_set_new(entry, "model", json_string(model));
-    json_object_set_new(entry, "mode", json_string(mode_name(mutate ? MODE_MUTATION : MODE_DEFAULT)));
-    if (mutate)
-        json_object_set_new(entry, "mutate", json_string(mutate));
-    json_object_set_new(entry, "runs_per_config", json_integer(runs));
-    json_t *entries = json_array();
-    json_array_append_new(entries, entry);
-    json_t *root = json_object();
-    json_object_set_new(root, "experiments", entries);
-    return root;
+    return json_pack("{s:[{s:o*, s:o*, s:s, s:o*, s:I}]}", "experiments", "repo", json_string(repo), "model",
+                     json_string(model), "mode", mode_name(mutate ? MODE_MUTATION : MODE_DEFAULT), "mutate",
+                     mutate ? json_string(mutate) : NULL, "runs_per_config", (json_int_t)runs);
 }
 
 /* The flags become a settings file and go the way of one, so a run made of flags keeps its settings.json like any

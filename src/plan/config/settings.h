@@ -219,5 +219,6 @@ const char *mode_name(enum mode mode); /* "mutation", "default", "grid", "list",
 
 /* The mode of one job that has this name; false: none (NULL is none). */
 bool mode_from_name(const char *name, enum mode *out);
+extern const char *const job_mode_names[]; /* of the modes that one job can have; NULL-terminated */
 
 #endif

@@ -25,8 +25,8 @@ void settings_read_gpu_limit(const struct source *source, const char *path, cons
     if (!written || gpu_limit_parse(written, out, &err))
         return;
     AUTO_FREE char *place = json_path_key(path, "gpu_memory_limit");
-    problems_add(source->problems, SEVERITY_ERROR, source->doc, place,
-                 "'gpu_memory_limit': %s; expected an amount such as \"8GiB\", or a share such as \"50%%\"", err.text);
+    field_error(source, place,
+                "'gpu_memory_limit': %s; expected an amount such as \"8GiB\", or a share such as \"50%%\"", err.text);
 }
 
 /* An entry that says nothing of its own is a comment; one whose keys look like misspelt ones is not. */
@@ -68,8 +68,7 @@ static int entry_mode(const struct source *source, const char *path, const json_
     if (json_get(entry, "foreground") || json_get(entry, "background"))
         return WRITTEN_PARALLEL;
     if (global == WRITTEN_MIXED && !json_get(entry, "mode"))
-        problems_add(source->problems, SEVERITY_ERROR, source->doc, path,
-                     "'mode' is missing: the file's mode is \"mixed\", so each experiment says its own");
+        field_error(source, path, "'mode' is missing: the file's mode is \"mixed\", so each experiment says its own");
     return global == WRITTEN_NONE || global == WRITTEN_MIXED ? WRITTEN_MUTATION : global;
 }
 
@@ -117,8 +116,7 @@ static const json_t *read_side(const struct source *source, const char *path, co
                                char **side_path)
 {
     if (!json_get(entry, key))
-        problems_add(source->problems, SEVERITY_ERROR, source->doc, path,
-                     "'%s' is missing: a parallel experiment has a foreground and a background", key);
+        field_error(source, path, "'%s' is missing: a parallel experiment has a foreground and a background", key);
     return field_object(source, path, entry, key, side_path);
 }
 

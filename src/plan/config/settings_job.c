@@ -24,7 +24,7 @@ static char *read_needed_text(const struct source *source, const char *path, con
     if (!json) {
         const char *other = key_meant(object, key);
         AUTO_FREE char *hint = other ? mem_printf("; is '%s' meant?", other) : mem_strdup("");
-        problems_add(source->problems, SEVERITY_ERROR, source->doc, path, "'%s' is missing%s", key, hint);
+        field_error(source, path, "'%s' is missing%s", key, hint);
         return mem_strdup("");
     }
     const struct field row = {.key = key, .kind = FIELD_TEXT};
@@ -37,7 +37,7 @@ static void add_name(const struct source *source, const char *path, const char *
                      struct strv *names)
 {
     if (!*name)
-        problems_add(source->problems, SEVERITY_ERROR, source->doc, path, "'%s': a name is empty", key);
+        field_error(source, path, "'%s': a name is empty", key);
     else if (strv_has(names, name))
         problems_add(source->problems, SEVERITY_WARNING, source->doc, path, "'%s': '%s' is named twice", key, name);
     else

@@ -215,7 +215,7 @@ static void check_parts(const struct source *source, const char *path, const str
     else if (target->token_file && target->token_env)
         missing = "'token_file' and 'token_env' do not go together";
     if (missing)
-        problems_add(source->problems, SEVERITY_ERROR, source->doc, path, "%s", missing);
+        field_error(source, path, "%s", missing);
 }
 
 static unsigned read_events(const struct source *source, const char *path, const json_t *object)
@@ -283,8 +283,7 @@ static void read_target(const struct source *source, const char *path, const jso
     check_keys(source, path, json, &settings_notify_table);
     target->on = read_events(source, path, json);
     if (target->type < 0 && source->problems->errors == errors)
-        problems_add(source->problems, SEVERITY_ERROR, source->doc, path,
-                     "'type' is missing: command, webhook, ntfy, slack or mail");
+        field_error(source, path, "'type' is missing: command, webhook, ntfy, slack or mail");
     if (target->type >= 0) {
         check_url(source, path, "url", target);
         check_parts(source, path, target);
@@ -308,8 +307,8 @@ static void read_otlp(const struct source *source, const char *path, const json_
     check_url(source, place, "endpoint", target);
     check_texts(source, place, target);
     if (!!target->url + target->environment != 1)
-        problems_add(source->problems, SEVERITY_ERROR, source->doc, place,
-                     "'endpoint' is needed, or \"environment\": true for that of OTEL_EXPORTER_OTLP_ENDPOINT");
+        field_error(source, place,
+                    "'endpoint' is needed, or \"environment\": true for that of OTEL_EXPORTER_OTLP_ENDPOINT");
     set_name(target, 0);
 }
 

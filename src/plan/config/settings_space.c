@@ -14,18 +14,15 @@ static bool read_scalar(const struct source *source, const char *path, const cha
     if (value_from_json(json, out))
         return true;
     AUTO_FREE char *shown = field_shown(json);
-    problems_add(source->problems, SEVERITY_ERROR, source->doc, path,
-                 "'%s': expected a number, a string, true, false or null, not %s%s", name, shown, hint);
-    return false;
+    return field_error(source, path, "'%s': expected a number, a string, true, false or null, not %s%s", name, shown,
+                       hint);
 }
 
 static bool read_axis(const struct source *source, const char *path, const json_t *list, struct setting_param *param)
 {
     size_t count = json_array_size(list);
-    if (count == 0) {
-        problems_add(source->problems, SEVERITY_ERROR, source->doc, path, "'%s': an axis with no value", param->name);
-        return false;
-    }
+    if (count == 0)
+        return field_error(source, path, "'%s': an axis with no value", param->name);
     bool good = true;
     param->axis = mem_array(count, sizeof *param->axis);
     for (size_t i = 0; i < count; i++) {
@@ -89,8 +86,8 @@ static void read_points(const struct source *source, const char *path, const jso
     size_t count = json_array_size(list);
     if (!json_is_array(list) || count == 0) {
         AUTO_FREE char *shown = list ? field_shown(list) : mem_strdup("nothing");
-        problems_add(source->problems, SEVERITY_ERROR, source->doc, list ? path : job->json_path,
-                     "'hyperparameters': mode \"list\" needs a list of objects, each a point, not %s", shown);
+        field_error(source, list ? path : job->json_path,
+                    "'hyperparameters': mode \"list\" needs a list of objects, each a point, not %s", shown);
         return;
     }
     job->points = mem_array(count, sizeof *job->points);
@@ -120,8 +117,8 @@ void settings_read_hyperparameters(const struct source *source, const char *path
         read_points(source, place, values, job);
     } else if (json_is_array(values)) {
         AUTO_FREE char *shown = field_shown(values);
-        problems_add(source->problems, SEVERITY_ERROR, source->doc, place,
-                     "'hyperparameters': expected an object, not %s; a list of points is for \"mode\": \"list\"", shown);
+        field_error(source, place,
+                    "'hyperparameters': expected an object, not %s; a list of points is for \"mode\": \"list\"", shown);
     } else {
         AUTO_FREE char *same = NULL;
         if (field_object(source, path, object, "hyperparameters", &same))
@@ -173,9 +170,9 @@ void settings_read_seeds(const struct source *source, const char *path, const js
     bool counted = json_is_integer(json) && json_integer_value(json) >= 1 && json_integer_value(json) <= MOST_SEEDS;
     if (!counted && (listed == 0 || listed > MOST_SEEDS_LISTED)) {
         AUTO_FREE char *shown = field_shown(json);
-        problems_add(source->problems, SEVERITY_ERROR, source->doc, place,
-                     "'seeds': expected an integer from 1 to %d, or a list of at most %d integers, not %s", MOST_SEEDS,
-                     MOST_SEEDS_LISTED, shown);
+        field_error(source, place,
+                    "'seeds': expected an integer from 1 to %d, or a list of at most %d integers, not %s", MOST_SEEDS,
+                    MOST_SEEDS_LISTED, shown);
         return;
     }
     struct setting_seeds seeds = {0};

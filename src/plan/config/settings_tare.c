@@ -16,13 +16,10 @@ const char *const isolations[] = {[ISOLATION_SHARED] = "shared", [ISOLATION_EXCL
 const char *const cpu_sets_modes[] = {[CPU_SETS_NEAR] = "near", [CPU_SETS_NONE] = "none", NULL};
 
 static const struct field tare_rows[] = {
-    {"timing", FIELD_OTHER, .expected = "an object", .schema = "{'$ref': '#/$defs/timing'}", .initial = "see below", .help = "pauses between trainings"},
-    {"parallel", FIELD_OTHER, .expected = "an object", .schema = "{'$ref': '#/$defs/parallel'}", .initial = "see below",
-     .help = "the background of parallel experiments"},
-    {"preflight", FIELD_OTHER, .expected = "an object", .schema = "{'$ref': '#/$defs/preflight'}", .initial = "see below",
-     .help = "what a GPU must be like before a training begins"},
-    {"cooldown", FIELD_OTHER, .expected = "an object", .schema = "{'$ref': '#/$defs/cooldown'}", .initial = "see below",
-     .help = "how long the pauses are on a GPU"},
+    FIELD_OBJECT_ROW("timing", "see below", "pauses between trainings"),
+    FIELD_OBJECT_ROW("parallel", "see below", "the background of parallel experiments"),
+    FIELD_OBJECT_ROW("preflight", "see below", "what a GPU must be like before a training begins"),
+    FIELD_OBJECT_ROW("cooldown", "see below", "how long the pauses are on a GPU"),
     {"gpus", FIELD_TEXT, offsetof(struct settings, pool.gpus), .initial = "those that the trainings would see",
      .help = "the GPUs of the run: all, none, or numbers and UUIDs by commas; --gpus goes over it"},
     {"gpus_per_experiment", FIELD_OTHER, .expected = "an integer from 1, or \"all\"",
@@ -54,9 +51,10 @@ static const struct field tare_rows[] = {
     {"hang_after", FIELD_DURATION, offsetof(struct settings, limits.hang_s), .initial = "0",
      .help = "a training that for so long prints no line and uses neither GPU nor CPU is hung: its stack is kept, "
              "and it is ended; 0: never"},
-    {"limits", FIELD_OTHER, .expected = "an object", .schema = "{'$ref': '#/$defs/limits'}", .initial = "none", .help = "what one training may use"},
-    {"private", FIELD_OTHER, .expected = "an object", .schema = "{'$ref': '#/$defs/private'}", .initial = "none",
-     .help = "what a training does not share with the machine, and what is gone with it; needs a pid namespace"},
+    FIELD_OBJECT_ROW("limits", "none", "what one training may use"),
+    FIELD_OBJECT_ROW(
+        "private", "none",
+        "what a training does not share with the machine, and what is gone with it; needs a pid namespace"),
     {"environment", FIELD_NAMES_TO_TEXTS, offsetof(struct settings, environment), .initial = "none",
      .help = "environment variables of every training"},
     {"notify", FIELD_OTHER, .expected = "a list of at most 16 targets",
@@ -64,8 +62,7 @@ static const struct field tare_rows[] = {
      .help = "who is told of the run, as below; beside those of the user's configuration"},
     {"notify_wait", FIELD_OTHER, .expected = "a duration", .schema = "{'type': ['number', 'string']}", .initial = "60",
      .help = "at the end of the run the longest wait for messages that are not delivered yet"},
-    {"otlp", FIELD_OTHER, .expected = "an object", .schema = "{'$ref': '#/$defs/otlp'}", .initial = "none",
-     .help = "the OpenTelemetry collector that gets the run as a trace when a session ends"},
+    FIELD_OBJECT_ROW("otlp", "none", "the OpenTelemetry collector that gets the run as a trace when a session ends"),
 };
 
 static const struct field timing_rows[] = {
@@ -188,8 +185,8 @@ static void read_section(const struct source *source, const char *parent_path, c
 static void check_cooldown(const struct source *source, const struct cooldown_settings *cooldown)
 {
     if (cooldown->min_s > cooldown->max_s)
-        problems_add(source->problems, SEVERITY_ERROR, source->doc, "$.tare.cooldown",
-                     "'cooldown': min (%g s) is more than max (%g s)", cooldown->min_s, cooldown->max_s);
+        field_error(source, "$.tare.cooldown", "'cooldown': min (%g s) is more than max (%g s)", cooldown->min_s,
+                    cooldown->max_s);
 }
 
 bool settings_gpus_are_list(const char *text)
@@ -211,7 +208,7 @@ static void check_budget(const struct source *source, const struct run_budget *b
 {
     struct err err;
     if (!run_budget_check(budget, &err))
-        problems_add(source->problems, SEVERITY_ERROR, source->doc, "$.tare.carbon_budget", "%s", err.text);
+        field_error(source, "$.tare.carbon_budget", "%s", err.text);
 }
 
 bool run_budget_check(const struct run_budget *budget, struct err *err)
@@ -232,9 +229,9 @@ static void read_pool(const struct source *source, const json_t *tare, struct po
         field_read(source, "$.tare.gpus_per_experiment", count, &row, &pool->per_experiment);
     }
     if (pool->gpus && !settings_gpus_are_list(pool->gpus))
-        problems_add(source->problems, SEVERITY_ERROR, source->doc, "$.tare.gpus",
-                     "'gpus': expected \"all\", \"none\", or numbers and UUIDs by commas (\"0,2\"), not \"%s\"",
-                     pool->gpus);
+        field_error(source, "$.tare.gpus",
+                    "'gpus': expected \"all\", \"none\", or numbers and UUIDs by commas (\"0,2\"), not \"%s\"",
+                    pool->gpus);
 }
 
 void settings_read_tare(const struct source *source, const json_t *root, struct settings *settings)

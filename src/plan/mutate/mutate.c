@@ -5,6 +5,7 @@
 #include "plan/mutate/axis.h"
 
 #include <inttypes.h>
+#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,6 +30,44 @@ struct mutation {
     uint64_t *left;
     size_t left_count, left_capacity;
 };
+
+/* The keys of an object: jansson's hash table. */
+struct seen {
+    json_t *keys;
+};
+
+struct seen *seen_new(void)
+{
+    struct seen *seen = mem_alloc(sizeof *seen);
+    seen->keys = json_object();
+    return seen;
+}
+
+void seen_free(struct seen *seen)
+{
+    if (!seen)
+        return;
+    json_decref(seen->keys);
+    free(seen);
+}
+
+bool seen_add(struct seen *seen, const char *key)
+{
+    bool is_new = !seen_has(seen, key);
+    if (is_new)
+        json_object_set_new_nocheck(seen->keys, key, json_true());
+    return is_new;
+}
+
+bool seen_has(const struct seen *seen, const char *key)
+{
+    return json_object_get(seen->keys, key) != NULL;
+}
+
+size_t seen_count(const struct seen *seen)
+{
+    return json_object_size(seen->keys);
+}
 
 void param_fini(struct param *param)
 {

@@ -1,7 +1,7 @@
 #include "results/store/files.h"
 
 #include "base/json.h"
-#include "plan/change.h"
+#include "plan/plan.h"
 
 #include <stdio.h>
 #include <string.h>

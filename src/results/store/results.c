@@ -1,7 +1,7 @@
 #include "results/store/results.h"
 
 #include "base/mem.h"
-#include "plan/change.h"
+#include "plan/plan.h"
 #include "results/store/energy.h"
 #include "results/store/evidence.h"
 #include "results/store/journal.h"

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
-#include "plan/change.h"
+#include "plan/plan.h"
 
 #include <stdlib.h>
 #include <string.h>
