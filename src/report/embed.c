@@ -1,6 +1,6 @@
 /* Runs at build time: writes files into a C source, so that the program needs none of them where it is installed.
  * embed OUTPUT NAME=FILE[,FILE...]...: for each NAME "const char NAME[]" and "const size_t NAME_length". In scripts, characters that are
- * not ASCII become \uNNNN, as in add_json of page.c: all of those are in strings and comments. */
+ * not ASCII become \uNNNN, as in add_json of html.c: all of those are in strings and comments. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,6 @@
 #include "report/feasibility_text.h"
 
+#include "base/json.h"
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "report/audit_text.h"
@@ -92,10 +93,9 @@ static void add_sources(const struct feasibility *study, struct text *out)
 
 static void render_models(const struct view *view, struct text *out)
 {
-    struct table *table =
-        table_of(view->options->colour, "MODEL ALONE", ">PEAK", ">STEADY", view->drop < 1 ? ">START-UP" : NULL,
-                 view->drop < 2 ? ">CONTEXT" : NULL, ">MARGIN", "KNOWN BY", ">EPOCH",
-                 view->drop < 3 ? ">ENERGY" : NULL, "");
+    struct table *table = table_of(view->options->colour, "MODEL ALONE", ">PEAK", ">STEADY",
+                                   view->drop < 1 ? ">START-UP" : NULL, view->drop < 2 ? ">CONTEXT" : NULL, ">MARGIN",
+                                   "KNOWN BY", ">EPOCH", view->drop < 3 ? ">ENERGY" : NULL, "");
     for (size_t i = 0; i < view->study->model_count; i++) {
         const struct pairs_model *model = &view->study->models[i];
         table_row(table, name_text(view, i), amounts_size(model->shape.peak), amounts_size(model->shape.steady),
@@ -103,7 +103,9 @@ static void render_models(const struct view *view, struct text *out)
                   known_size(model->curve.any, model->margin_bytes),
                   mem_strdup(model->curve.any ? pairs_source_name(model->source) : "-"),
                   amounts_duration(model->seconds), amounts_joules(model->joules),
-                  mem_strdup(!model->ran ? "not run" : model->succeeded ? "" : "failed"));
+                  mem_strdup(!model->ran        ? "not run"
+                             : model->succeeded ? ""
+                                                : "failed"));
         table_tint(table, 9, red);
     }
     table_end(table, out);
@@ -114,7 +116,7 @@ static const char *told_text(const struct pairs_prediction *told)
     return !told->known ? "not known" : told->fits ? "fits" : "does not";
 }
 
-static const char *real_text(const struct pairs_outcome *real)
+const char *feasibility_real_text(const struct pairs_outcome *real)
 {
     return !real->ran                ? "not run"
            : real->out_of_memory     ? "out of memory"
@@ -170,10 +172,9 @@ static void add_pair(const struct view *view, struct table *table, const struct 
     const struct pairs_outcome *real = &pair->outcome;
     static const char *const colours[] = {"\x1b[32m", "\x1b[33m", "\x1b[31m"};
     table_row(table, name_text(view, pair->foreground), name_text(view, pair->background),
-              mem_strdup(told->known ? pairs_tier_name(told->tier) : "-"),
-              known_size(told->known, told->aligned_bytes), known_size(told->known, told->safe_bytes),
-              mem_strdup(told->known ? pairs_risk_name(told->risk) : "-"), mem_strdup(told_text(told)),
-              mem_strdup(real_text(real)), mem_strdup(verdict_text(real)),
+              mem_strdup(told->known ? pairs_tier_name(told->tier) : "-"), known_size(told->known, told->aligned_bytes),
+              known_size(told->known, told->safe_bytes), mem_strdup(told->known ? pairs_risk_name(told->risk) : "-"),
+              mem_strdup(told_text(told)), mem_strdup(feasibility_real_text(real)), mem_strdup(verdict_text(real)),
               amounts_duration((struct reading){real->overlap_s, real->seen}), loops_text(real),
               amounts_size(real->peak_bytes), ratios_text(real->slowdown, real->background_slowdown),
               ratios_text(real->joules_ratio, real->background_joules_ratio), saving_text(real));
@@ -185,16 +186,16 @@ static void add_pair(const struct view *view, struct table *table, const struct 
 static void render_pairs(const struct view *view, struct text *out)
 {
     bool some = view->drop < 4, more = view->drop < 3, most = view->drop < 2, all = view->drop < 1;
-    struct table *table = table_of(
-        view->options->colour, "FOREGROUND", "BACKGROUND", all ? "TIER" : NULL, ">TOGETHER", some ? ">BOUND" : NULL,
-        "CLASS", "PREDICTED", "REAL", more ? "VERDICT" : NULL, some ? ">OVERLAP" : NULL, all ? ">LOOPS" : NULL,
-        some ? ">PEAK" : NULL, more ? ">SLOWER" : NULL, all ? ">JOULES" : NULL, most ? ">ENERGY" : NULL);
+    struct table *table = table_of(view->options->colour, "FOREGROUND", "BACKGROUND", all ? "TIER" : NULL, ">TOGETHER",
+                                   some ? ">BOUND" : NULL, "CLASS", "PREDICTED", "REAL", more ? "VERDICT" : NULL,
+                                   some ? ">OVERLAP" : NULL, all ? ">LOOPS" : NULL, some ? ">PEAK" : NULL,
+                                   more ? ">SLOWER" : NULL, all ? ">JOULES" : NULL, most ? ">ENERGY" : NULL);
     for (size_t i = 0; i < view->study->pair_count; i++)
         add_pair(view, table, &view->study->pairs[i]);
     table_end(table, out);
 }
 
-static const struct pairs_pair *pair_of(const struct feasibility *study, size_t foreground, size_t background)
+const struct pairs_pair *feasibility_pair(const struct feasibility *study, size_t foreground, size_t background)
 {
     for (size_t i = 0; i < study->pair_count; i++)
         if (study->pairs[i].foreground == foreground && study->pairs[i].background == background)
@@ -241,7 +242,8 @@ static void add_matrix(const struct view *view, struct text *out)
             amounts_add(table, mem_printf("%zu", i + 1), NULL);
             amounts_add(table, audit_text_fit(study->models[i].name, 22), NULL);
             for (size_t j = from; j < to; j++)
-                amounts_add(table, cell_text(pair_of(study, i, j)), cell_colour(pair_of(study, i, j)));
+                amounts_add(table, cell_text(feasibility_pair(study, i, j)),
+                            cell_colour(feasibility_pair(study, i, j)));
         }
         table_print(table, out);
         table_free(table);
@@ -250,84 +252,46 @@ static void add_matrix(const struct view *view, struct text *out)
                   "second sign: proven (+), not proven (?), failed (-)\n");
 }
 
-static void add_failures(const struct view *view, struct text *out)
+struct findings {
+    const struct feasibility *study;
+    feasibility_finding *take;
+    void *context;
+};
+
+static void find(const struct findings *findings, const char *title, const struct pairs_pair *pair, const char *text,
+                 const char *proposal)
 {
-    const struct feasibility *study = view->study;
-    bool any = false;
-    for (size_t i = 0; i < study->model_count; i++)
-        if (study->models[i].ran && !study->models[i].succeeded) {
-            AUTO_FREE char *error = audit_text_fit(study->models[i].error, 0);
-            text_addf(out, "%s%s alone: %s\n", any ? "" : "\nWhat failed\n", study->models[i].name, error);
-            if (study->models[i].proposal)
-                text_addf(out, "  try: %s\n", study->models[i].proposal);
-            any = true;
-        }
-    for (size_t i = 0; i < study->pair_count; i++) {
-        const struct pairs_pair *pair = &study->pairs[i];
-        if (!pair->outcome.cause)
-            continue;
-        AUTO_FREE char *cause = audit_text_fit(pair->outcome.cause, 0);
-        text_addf(out, "%s%s beside %s: %s\n", any ? "" : "\nWhat failed\n", study->models[pair->foreground].name,
-                  study->models[pair->background].name, cause);
-        if (pair->outcome.proposal)
-            text_addf(out, "  try: %s\n", pair->outcome.proposal);
-        any = true;
-    }
+    const struct pairs_model *models = findings->study->models;
+    AUTO_FREE char *line =
+        mem_printf("%s beside %s: %s", models[pair->foreground].name, models[pair->background].name, text);
+    findings->take(title, line, proposal, findings->context);
 }
 
 /* Nothing failed, and yet nothing is known. */
-static void add_unproven(const struct view *view, struct text *out)
+static void find_unproven(const struct findings *findings, const struct pairs_pair *pair)
 {
-    const struct feasibility *study = view->study;
-    bool any = false;
-    for (size_t i = 0; i < study->pair_count; i++) {
-        const struct pairs_pair *pair = &study->pairs[i];
-        if (!pair->outcome.why)
-            continue;
-        text_addf(out, "%s%s beside %s: %s\n", any ? "" : "\nNot proven, so not recommended\n",
-                  study->models[pair->foreground].name, study->models[pair->background].name, pair->outcome.why);
-        any = true;
-    }
+    if (pair->outcome.why)
+        find(findings, "Not proven, so not recommended", pair, pair->outcome.why, NULL);
 }
 
 /* Whatever it came to. */
-static void add_evidence(const struct view *view, struct text *out)
+static void find_evidence(const struct findings *findings, const struct pairs_pair *pair)
 {
-    const struct feasibility *study = view->study;
-    bool any = false;
-    for (size_t i = 0; i < study->pair_count; i++) {
-        const struct pairs_pair *pair = &study->pairs[i];
-        json_t *evidence = pairs_evidence(&pair->outcome);
-        for (size_t k = 0; k < json_array_size(evidence); k++) {
-            const json_t *item = json_array_get(evidence, k);
-            AUTO_FREE char *text = audit_text_fit(json_string_value(json_object_get(item, "text")), 0);
-            text_addf(out, "%s%s beside %s: %s, %s, in %lld of %zu experiments: %s\n",
-                      any ? "" : "\nEvidence against experiments of pairs\n", study->models[pair->foreground].name,
-                      study->models[pair->background].name, json_string_value(json_object_get(item, "weight")),
-                      json_string_value(json_object_get(item, "kind")),
-                      json_integer_value(json_object_get(item, "experiments")), pair->outcome.experiments, text);
-            any = true;
-        }
-        json_decref(evidence);
+    json_t *evidence = pairs_evidence(&pair->outcome), *item;
+    size_t i;
+    json_array_foreach(evidence, i, item)
+    {
+        const char *told = json_get_text(item, "text");
+        AUTO_FREE char *text = mem_printf(
+            "%s, %s, in %lld of %zu experiments: %s", json_get_text(item, "weight"), json_get_text(item, "kind"),
+            json_integer_value(json_object_get(item, "experiments")), pair->outcome.experiments, told ? told : "");
+        find(findings, "Evidence against experiments of pairs", pair, text, NULL);
     }
+    json_decref(evidence);
 }
 
-static void add_attribution(const struct view *view, struct text *out)
-{
-    const struct feasibility *study = view->study;
-    bool any = false;
-    for (size_t i = 0; i < study->pair_count; i++) {
-        const struct pairs_pair *pair = &study->pairs[i];
-        AUTO_FREE char *why = feasibility_attribution_text(&pair->outcome.attribution);
-        if (!why)
-            continue;
-        text_addf(out, "%s%s beside %s: %s\n", any ? "" : "\nEnergy that cannot be attributed\n",
-                  study->models[pair->foreground].name, study->models[pair->background].name, why);
-        any = true;
-    }
-}
-
-char *feasibility_attribution_text(const struct pairs_attribution *attribution)
+/* Why the energy cannot be divided between the two, in figures; NULL: it can be, or was not measured. */
+static char *attribution_text(const struct pairs_attribution *attribution)
 {
     struct reading nobody = attribution->unattributed_share, joules = attribution->marginal_joules;
     AUTO_TEXT struct text text = {0};
@@ -340,6 +304,62 @@ char *feasibility_attribution_text(const struct pairs_attribution *attribution)
     if (text.length == 0)
         text_add(&text, "too little was measured");
     return text_take(&text);
+}
+
+static void find_attribution(const struct findings *findings, const struct pairs_pair *pair)
+{
+    AUTO_FREE char *why = attribution_text(&pair->outcome.attribution);
+    if (why)
+        find(findings, "Energy that cannot be attributed", pair, why, NULL);
+}
+
+static const char *const failed_title = "What failed";
+
+static void find_failure(const struct findings *findings, const struct pairs_pair *pair)
+{
+    if (pair->outcome.cause)
+        find(findings, failed_title, pair, pair->outcome.cause, pair->outcome.proposal);
+}
+
+static void find_failed_models(const struct findings *findings)
+{
+    for (size_t i = 0; i < findings->study->model_count; i++) {
+        const struct pairs_model *model = &findings->study->models[i];
+        if (!model->ran || model->succeeded)
+            continue;
+        AUTO_FREE char *text = mem_printf("%s alone: %s", model->name, model->error);
+        findings->take(failed_title, text, model->proposal, findings->context);
+    }
+}
+
+void feasibility_findings(const struct feasibility *study, feasibility_finding *take, void *context)
+{
+    static void (*const kinds[])(const struct findings *, const struct pairs_pair *) = {find_unproven, find_evidence,
+                                                                                        find_attribution, find_failure};
+    const struct findings findings = {study, take, context};
+    for (size_t kind = 0; kind < sizeof kinds / sizeof *kinds; kind++) {
+        if (kinds[kind] == find_failure)
+            find_failed_models(&findings);
+        for (size_t i = 0; i < study->pair_count; i++)
+            kinds[kind](&findings, &study->pairs[i]);
+    }
+}
+
+struct told {
+    struct text *out;
+    const char *title; /* the last one */
+};
+
+static void add_finding(const char *title, const char *text, const char *proposal, void *context)
+{
+    struct told *told = context;
+    AUTO_FREE char *safe = utf8_line(text);
+    if (told->title != title)
+        text_addf(told->out, "\n%s\n", title);
+    told->title = title;
+    text_addf(told->out, "%s\n", safe);
+    if (proposal)
+        text_addf(told->out, "  try: %s\n", proposal);
 }
 
 static void add_criteria(const struct view *view, struct text *out)
@@ -398,9 +418,6 @@ void feasibility_text(const struct feasibility *study, const struct feasibility_
     text_addf(out, "proven: it was %g s in clean experiments, and at both peaks\n", study->overlap_s);
     text_add(out, "the peak of a pair: of both on the GPU, about once a second\n\n");
     add_matrix(&view, out);
-    add_unproven(&view, out);
-    add_evidence(&view, out);
-    add_attribution(&view, out);
-    add_failures(&view, out);
+    feasibility_findings(study, add_finding, &(struct told){.out = out});
     add_criteria(&view, out);
 }

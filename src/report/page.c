@@ -4,12 +4,11 @@
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/json.h"
-#include "base/json.h"
 #include "base/mem.h"
 #include "base/strv.h"
-#include "base/utf8.h"
 #include "base/value.h"
 #include "measure/guard/evidence.h"
+#include "report/html.h"
 #include "report/page_private.h"
 #include "tare_build.h"
 
@@ -35,34 +34,6 @@ static size_t share(size_t all, size_t count, size_t low, size_t high)
 {
     size_t each = all / (count ? count : 1);
     return each < low ? low : each > high ? high : each;
-}
-
-/* A script element ends at "</script" and at nothing else, "<!--" makes it end elsewhere: no "<" stands as itself. Nor does what is not
- * ASCII: one such character anywhere in a page of megabytes costs a browser twice the memory, and a fifth more time. */
-static void add_json(struct text *out, const json_t *json)
-{
-    enum { BEYOND_BASIC = 0x10000 };
-    AUTO_TEXT struct text plain = {0};
-    json_print(json, &plain);
-    struct utf8_step step;
-    for (const char *at = text_get(&plain), *end = at + plain.length; at < end; at += step.length) {
-        step = utf8_step(at, (size_t)(end - at));
-        if (step.code >= BEYOND_BASIC) {
-            uint32_t rest = step.code - BEYOND_BASIC;
-            text_addf(out, "\\u%04x\\u%04x", (unsigned)(0xd800 + (rest >> 10)), (unsigned)(0xdc00 + (rest & 0x3ff)));
-        } else if (step.length > 1 || *at == '<') {
-            text_addf(out, "\\u%04x", (unsigned)step.code);
-        } else {
-            text_add_char(out, *at);
-        }
-    }
-}
-
-void page_add_data(struct text *out, const char *id, const json_t *json)
-{
-    text_addf(out, "<script type=\"application/json\" id=\"%s\">", id);
-    add_json(out, json);
-    text_add(out, "</script>\n");
 }
 
 json_t *page_kinds_json(void)
@@ -266,30 +237,43 @@ static void add_experiment(struct text *out, const json_t *experiment, size_t co
     if (folder >= 0)
         add_contents(json, experiment, folder, of_study, count);
     AUTO_FREE char *name = mem_printf("x%lld", (long long)number);
-    page_add_data(out, name, json);
+    html_data(out, name, json);
     json_decref(json);
 }
 
 void page_write(const json_t *run, const struct page_options *options, struct text *out)
 {
+    static const struct html_section sections[] = {{"state", ""},
+                                                   {"verdict", ""},
+                                                   {"timeline", ""},
+                                                   {"lanes", ""},
+                                                   {"relations", ""},
+                                                   {"experiments", ""},
+                                                   {"detail", " tabindex=\"-1\""},
+                                                   {"curves", ""},
+                                                   {"spread", ""},
+                                                   {"front", ""},
+                                                   {"effects", ""},
+                                                   {"evidence", ""},
+                                                   {"left-out", ""},
+                                                   {0}};
+    const struct html_page page = {
+        .title = "Report",
+        .language = options->language,
+        .sections = sections,
+        .noscript = "This page draws itself with JavaScript. The same figures are in summary.csv beside it. "
+                    "&#x672c;&#x9875;&#x7531; JavaScript &#x7ed8;&#x5236;&#xff1b;&#x540c;&#x6837;&#x7684;&#x6570;"
+                    "&#x503c;&#x5728;&#x65c1;&#x8fb9;&#x7684; summary.csv &#x4e2d;&#x3002;"};
     const json_t *experiments = json_object_get(run, "experiments");
     size_t i, count = json_array_size(experiments);
     bool of_study = json_object_get(run, "layout") != NULL;
-    text_addf(out, "<!DOCTYPE html>\n<html lang=\"%s\">\n", strcmp(options->language, "zh") == 0 ? "zh-Hans" : "en");
-    text_add_bytes(out, page_head, page_head_length);
-    text_add(out, "<style>\n");
-    text_add_bytes(out, page_style, page_style_length);
-    text_add(out, "</style>\n</head>\n");
-    text_add_bytes(out, page_body, page_body_length);
+    html_begin(out, &page);
     json_t *head = head_json(run, options);
-    page_add_data(out, "head", head);
+    html_data(out, "head", head);
     json_decref(head);
     for (i = 0; i < count; i++)
         add_experiment(out, json_array_get(experiments, i), count, of_study, options);
-    text_add(out, "<script>\n");
-    text_add_bytes(out, page_charts, page_charts_length);
-    text_add_bytes(out, page_script, page_script_length);
-    text_add(out, "</script>\n</body>\n</html>\n");
+    html_end(out, &page);
 }
 
 enum { FILES_MAX = 60 };

@@ -37,9 +37,9 @@ json_t *page_files_of_experiment(int folder);
 
 /* The page's parts, from page/ and from uPlot, as they were when the program was built. */
 
-extern const char page_head[], page_style[], page_body[], page_charts[], page_script[], page_live_script[], page_live_style[];
-extern const size_t page_head_length, page_style_length, page_body_length, page_charts_length, page_script_length,
-    page_live_script_length, page_live_style_length;
+extern const char page_style[], page_charts[], page_script[], page_live_script[], page_live_style[];
+extern const size_t page_style_length, page_charts_length, page_script_length, page_live_script_length,
+    page_live_style_length;
 
 /* What a page says of one experiment besides what experiment says: its sensors' readings (about so many points), log's end and files, of its
  * open folder; budgets and large numbers as the script takes them. (page.c) */
@@ -48,8 +48,5 @@ void page_add_contents(json_t *json, int folder, size_t points, size_t log_bytes
 
 /* What each kind of evidence weighs and means, and its remedy. (page.c) */
 json_t *page_kinds_json(void);
-
-/* JSON within a document: no "<", nothing but ASCII. (page.c) */
-void page_add_data(struct text *out, const char *id, const json_t *json);
 
 #endif
