@@ -93,32 +93,19 @@ static void add_life(json_t *head, const struct page_options *options)
 
 static json_t *head_json(const json_t *run, const struct page_options *options)
 {
-    json_t *head = json_object();
-    json_object_set_new(head, "program", json_string(TARE_NAME));
-    json_object_set_new(head, "version", json_string(TARE_VERSION));
-    json_object_set_new(head, "language", json_string(options->language));
-    json_object_set_new(head, "folder", json_text_or_null(options->folder));
-    json_object_set(head, "name", json_object_get(run, "name"));
-    json_object_set(head, "seed", json_object_get(run, "seed"));
+    static const char *const of_run[] = {"name",           "seed",   "sessions", "pauses", "lanes",   "goals",
+                                         "curves_thinned", "zone_s", "counts",   "layout", "problems"};
+    json_t *head =
+        json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:O?, s:o, s:O?}", "program", TARE_NAME, "version",
+                  TARE_VERSION, "language", options->language, "folder", json_text_or_null(options->folder), "offsets",
+                  offsets_json(run), "way", json_text_or_null(options->way), "files", page_files_of_run(options->dir),
+                  "carbon_g_per_kwh", json_reading_or_null(options->carbon_g_per_kwh), "machine", options->machine,
+                  "kinds", page_kinds_json(), "effects", options->effects);
+    for (size_t i = 0; i < sizeof of_run / sizeof *of_run; i++)
+        if (json_object_get(run, of_run[i]))
+            json_object_set(head, of_run[i], json_object_get(run, of_run[i]));
     spell_large(head, "seed");
-    json_object_set(head, "sessions", json_object_get(run, "sessions"));
-    json_object_set(head, "pauses", json_object_get(run, "pauses"));
-    json_object_set(head, "lanes", json_object_get(run, "lanes"));
-    json_object_set(head, "goals", json_object_get(run, "goals"));
-    json_object_set(head, "curves_thinned", json_object_get(run, "curves_thinned"));
-    if (json_object_get(run, "zone_s"))
-        json_object_set(head, "zone_s", json_object_get(run, "zone_s"));
-    json_object_set(head, "counts", json_object_get(run, "counts"));
-    json_object_set(head, "layout", json_object_get(run, "layout"));
-    json_object_set(head, "problems", json_object_get(run, "problems"));
-    json_object_set_new(head, "offsets", offsets_json(run));
-    json_object_set_new(head, "way", json_text_or_null(options->way));
-    json_object_set_new(head, "files", page_files_of_run(options->dir));
-    json_set_reading(head, "carbon_g_per_kwh", options->carbon_g_per_kwh);
-    json_object_set_new(head, "machine", options->machine ? json_incref((json_t *)options->machine) : json_null());
-    json_object_set_new(head, "kinds", page_kinds_json());
     add_life(head, options);
-    json_object_set_new(head, "effects", options->effects ? json_incref((json_t *)options->effects) : json_null());
     return head;
 }
 
