@@ -27,24 +27,6 @@ static char *known_size(bool known, double bytes)
     return amounts_size((struct reading){bytes, known});
 }
 
-/* The widest line, colours not counted. */
-static size_t width_of(const char *text)
-{
-    size_t widest = 0, columns = 0;
-    for (; *text; text++) {
-        if (*text == '\n') {
-            columns = 0;
-        } else if (*text == '\x1b') {
-            while (text[1] && *text != 'm')
-                text++;
-        } else {
-            columns += ((unsigned char)*text & 0xC0) != 0x80;
-            widest = columns > widest ? columns : widest;
-        }
-    }
-    return widest;
-}
-
 /* Renders with ever fewer columns and shorter names until it fits. */
 static void fit(struct view *view, void (*render)(const struct view *view, struct text *out), struct text *out)
 {
@@ -54,7 +36,7 @@ static void fit(struct view *view, void (*render)(const struct view *view, struc
         view->name = i == 0 ? NAME_WIDE : i == 1 ? (NAME_WIDE + NAME_NARROW) / 2 : NAME_NARROW;
         view->drop = i < 2 ? 0 : i - 2;
         render(view, &text);
-        if (width_of(text_get(&text)) <= view->options->width || i + 1 == steps) {
+        if (table_widest(text_get(&text)) <= view->options->width || i + 1 == steps) {
             text_add(out, text_get(&text));
             return;
         }
@@ -135,11 +117,6 @@ static const char *real_colour(const struct pairs_outcome *real)
     return colours[real->result];
 }
 
-static const char *verdict_text(const struct pairs_outcome *real)
-{
-    return real->verdict == VERDICT_NONE ? "-" : verdict_name(real->verdict);
-}
-
 static const char *verdict_colour(const struct pairs_outcome *real)
 {
     return real->verdict == VERDICT_NONE ? NULL : real->verdict == VERDICT_CLEAN ? green : yellow;
@@ -151,11 +128,6 @@ static char *ratios_text(struct reading fore, struct reading back)
     if (!fore.valid)
         return mem_strdup("-");
     return back.valid ? mem_printf("%.2f / %.2f", fore.value, back.value) : mem_printf("%.2f / -", fore.value);
-}
-
-static char *loops_text(const struct pairs_outcome *real)
-{
-    return real->ran ? mem_printf("%lld", real->loops) : mem_strdup("-");
 }
 
 /* Against one after the other. */
@@ -174,9 +146,11 @@ static void add_pair(const struct view *view, struct table *table, const struct 
     table_row(table, name_text(view, pair->foreground), name_text(view, pair->background),
               mem_strdup(told->known ? pairs_tier_name(told->tier) : "-"), known_size(told->known, told->aligned_bytes),
               known_size(told->known, told->safe_bytes), mem_strdup(told->known ? pairs_risk_name(told->risk) : "-"),
-              mem_strdup(told_text(told)), mem_strdup(feasibility_real_text(real)), mem_strdup(verdict_text(real)),
-              amounts_duration((struct reading){real->overlap_s, real->seen}), loops_text(real),
-              amounts_size(real->peak_bytes), ratios_text(real->slowdown, real->background_slowdown),
+              mem_strdup(told_text(told)), mem_strdup(feasibility_real_text(real)),
+              mem_strdup(real->verdict == VERDICT_NONE ? "-" : verdict_name(real->verdict)),
+              amounts_duration((struct reading){real->overlap_s, real->seen}),
+              real->ran ? mem_printf("%lld", real->loops) : mem_strdup("-"), amounts_size(real->peak_bytes),
+              ratios_text(real->slowdown, real->background_slowdown),
               ratios_text(real->joules_ratio, real->background_joules_ratio), saving_text(real));
     table_tint(table, 5, told->known ? colours[told->risk] : NULL);
     table_tint(table, 7, real_colour(real));
@@ -203,13 +177,14 @@ const struct pairs_pair *feasibility_pair(const struct feasibility *study, size_
     return NULL;
 }
 
-static char *cell_text(const struct pairs_pair *pair)
+static void pair_signs(const struct pairs_pair *pair, char out[3])
 {
-    if (!pair)
-        return mem_strdup("");
-    char told = !pair->prediction.known ? '?' : pair->prediction.fits ? '+' : '-';
     static const char signs[] = {[PAIRS_FAILED] = '-', [PAIRS_NOT_PROVEN] = '?', [PAIRS_PROVEN] = '+'};
-    return !pair->outcome.ran ? mem_printf("%c", told) : mem_printf("%c%c", told, signs[pair->outcome.result]);
+    memset(out, 0, 3);
+    if (!pair)
+        return;
+    out[0] = !pair->prediction.known ? '?' : pair->prediction.fits ? '+' : '-';
+    out[1] = pair->outcome.ran ? signs[pair->outcome.result] : '\0';
 }
 
 static const char *cell_colour(const struct pairs_pair *pair)
@@ -239,14 +214,17 @@ static void add_matrix(const struct view *view, struct text *out)
         }
         for (size_t i = 0; i < study->model_count; i++) {
             table_add_row(table);
-            amounts_add(table, mem_printf("%zu", i + 1), NULL);
-            amounts_add(table, audit_text_fit(study->models[i].name, 22), NULL);
-            for (size_t j = from; j < to; j++)
-                amounts_add(table, cell_text(feasibility_pair(study, i, j)),
-                            cell_colour(feasibility_pair(study, i, j)));
+            AUTO_FREE char *number = mem_printf("%zu", i + 1), *name = audit_text_fit(study->models[i].name, 22);
+            table_add_cell(table, number, NULL);
+            table_add_cell(table, name, NULL);
+            for (size_t j = from; j < to; j++) {
+                const struct pairs_pair *pair = feasibility_pair(study, i, j);
+                char signs[3];
+                pair_signs(pair, signs);
+                table_add_cell(table, signs, cell_colour(pair));
+            }
         }
-        table_print(table, out);
-        table_free(table);
+        table_end(table, out);
     }
     text_add(out, "first sign: predicted to fit (+) or not (-), ?: not known\n"
                   "second sign: proven (+), not proven (?), failed (-)\n");
@@ -388,12 +366,6 @@ static void add_head(const struct view *view, struct text *out)
         text_add(out, "No GPU memory was measured, so nothing can be predicted\n\n");
 }
 
-static void add_counts(const struct view *view, struct text *out)
-{
-    AUTO_FREE char *counts = feasibility_counts_text(view->study);
-    text_addf(out, "%s\n\n", counts);
-}
-
 char *feasibility_counts_text(const struct feasibility *study)
 {
     struct pairs_counts counts = feasibility_counts(study);
@@ -406,8 +378,9 @@ void feasibility_text(const struct feasibility *study, const struct feasibility_
 {
     struct view view = {.study = study, .options = options};
     add_head(&view, out);
+    AUTO_FREE char *counts = feasibility_counts_text(study);
     if (study->pair_count > 0)
-        add_counts(&view, out);
+        text_addf(out, "%s\n\n", counts);
     fit(&view, render_models, out);
     add_sources(study, out);
     if (study->pair_count == 0)

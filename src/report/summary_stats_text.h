@@ -24,6 +24,9 @@ void summary_stats_text(const struct dataset *dataset, const struct summary_stat
 /* Hyperparameters whose names differ by case alone: what became of them. */
 void summary_stats_text_spellings(const struct dataset *dataset, struct text *out);
 
+/* To so many significant digits: "200", "0.512". The caller frees it. */
+char *summary_stats_text_number(double value, int count);
+
 /* "200 (198 to 203)"; without an interval "200". The caller frees it. */
 char *summary_stats_text_interval(double value, const struct stats_interval *interval);
 

@@ -184,6 +184,27 @@ void table_print(const struct table *table, struct text *out)
     }
 }
 
+size_t table_widest(const char *printed)
+{
+    size_t widest = 0;
+    AUTO_TEXT struct text line = {0};
+    while (*printed) {
+        size_t length = strcspn(printed, "\n\x1b"), columns;
+        text_add_bytes(&line, printed, length);
+        printed += length;
+        if (*printed == '\x1b') {
+            printed += strcspn(printed, "m");
+            printed += *printed == 'm';
+            continue;
+        }
+        columns = utf8_columns(text_get(&line));
+        widest = columns > widest ? columns : widest;
+        text_clear(&line);
+        printed += *printed == '\n';
+    }
+    return widest;
+}
+
 static void begin_cell(const char *tag, const struct column *column, const char *class, struct text *out)
 {
     const char *number = column->right ? "number" : "", *also = class ? class : "";

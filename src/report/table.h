@@ -44,4 +44,7 @@ void table_add_cell(struct table *table, const char *text, const char *colour);
 
 void table_print(const struct table *table, struct text *out);
 
+/* Columns of the widest line of what was printed, escape sequences not counted. */
+size_t table_widest(const char *printed);
+
 #endif
