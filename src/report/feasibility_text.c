@@ -1,5 +1,6 @@
 #include "report/feasibility_text.h"
 
+#include "base/clock.h"
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/utf8.h"
@@ -13,7 +14,7 @@
 static const char *const green = "\x1b[32m", *const yellow = "\x1b[33m", *const red = "\x1b[31m";
 
 /* Columns that a narrow window goes without, the least important first; names become shorter before. */
-enum { DROPS = 4, NAME_NARROW = 14, NAME_WIDE = 40 };
+enum { DROPS = 4, NAME_NARROW = 14, NAME_WIDE = 40, SCHEDULE_NAME = 18 };
 
 struct view {
     const struct feasibility *study;
@@ -393,4 +394,35 @@ void feasibility_text(const struct feasibility *study, const struct feasibility_
     add_matrix(&view, out);
     feasibility_findings(study, add_finding, &(struct told){.out = out});
     add_criteria(&view, out);
+}
+
+void schedule_text(const struct feasibility *study, const struct schedule *schedule,
+                   const struct feasibility_text_options *options, struct text *out)
+{
+    struct table *table =
+        table_of(options->colour, "FOREGROUND", "BACKGROUND", ">TIME", ">SAVED", ">PEAKS", "SLOWDOWN");
+    char all[32], alone[32];
+    for (size_t i = 0; i < schedule->count; i++) {
+        const struct schedule_step *step = &schedule->steps[i];
+        bool pair = step->foreground != step->background;
+        table_row(table, audit_text_fit(study->models[step->foreground].name, SCHEDULE_NAME),
+                  audit_text_fit(pair ? study->models[step->background].name : "alone", SCHEDULE_NAME),
+                  amounts_duration((struct reading){step->seconds, true}),
+                  amounts_duration((struct reading){step->saved_s, pair}),
+                  amounts_size((struct reading){step->prediction.safe_bytes, pair}),
+                  pair ? mem_printf("%.2f, %s", step->slowdown, step->measured ? "measured" : "assumed")
+                       : mem_strdup("-"));
+    }
+    table_end(table, out);
+    clock_format_duration(schedule->seconds, all);
+    clock_format_duration(schedule->alone_seconds, alone);
+    text_addf(out, "%s in all, %s one after the other; %zu pair%s, slowdown measured for %zu\n", all, alone,
+              schedule->pairs, schedule->pairs == 1 ? "" : "s", schedule->measured);
+    for (size_t i = 0; i < schedule->unproven_shown; i++)
+        text_addf(out, "cannot be recommended: not proven: %s and %s\n",
+                  study->models[schedule->unproven[i].foreground].name,
+                  study->models[schedule->unproven[i].background].name);
+    if (schedule->unproven_count > schedule->unproven_shown)
+        text_addf(out, "cannot be recommended: not proven: %zu more pairs\n",
+                  schedule->unproven_count - schedule->unproven_shown);
 }

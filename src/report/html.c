@@ -31,7 +31,7 @@ static void add_style(struct text *out, const struct html_page *page)
         return;
     }
     text_add(out, "<style>\n");
-    text_add_bytes(out, page_style, page_style_length);
+    text_add_bytes(out, page_style.bytes, page_style.length);
     text_add(out, page->style ? page->style : "");
     text_add(out, "</style>\n");
 }
@@ -79,8 +79,8 @@ void html_end(struct text *out, const struct html_page *page)
         text_addf(out, "</main>\n<footer>%s %s</footer>\n", TARE_NAME, TARE_VERSION);
     } else if (!page->script_tag) {
         text_add(out, "<script>\n");
-        text_add_bytes(out, page_charts, page_charts_length);
-        text_add_bytes(out, page_script, page_script_length);
+        text_add_bytes(out, page_charts.bytes, page_charts.length);
+        text_add_bytes(out, page_script.bytes, page_script.length);
         text_add(out, "</script>\n");
     }
     text_add(out, "</body>\n</html>\n");

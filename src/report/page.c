@@ -36,6 +36,69 @@ static size_t share(size_t all, size_t count, size_t low, size_t high)
     return each < low ? low : each > high ? high : each;
 }
 
+enum { FILES_MAX = 60 };
+
+/* The names in a run's folder that its readers know, as far as they are there: ["summary.csv", ...]. */
+static json_t *files_of_run(int dir)
+{
+    static const char *const known[] = {"summary.csv",   "summary_safe.csv", "audit.json",   "audit_safe.csv",
+                                        "settings.json", "registry.json",    "machine.json", "events.jsonl"};
+    json_t *out = json_array();
+    struct stat st;
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (fstatat(dir, known[i], &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode))
+            json_array_append_new(out, json_string(known[i]));
+    return out;
+}
+
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* before: "" or "energy/"; deep: what is in energy/ and attempt_<k>/ too. Links are left out: they lead to what is
+ * none of the run's. */
+static void add_folder(int folder, const char *before, bool deep, struct strv *out)
+{
+    int copy = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *list = copy < 0 ? NULL : fdopendir(copy);
+    for (struct dirent *entry; list && out->count < FILES_MAX && (entry = readdir(list));) {
+        struct stat st;
+        const char *name = entry->d_name;
+        if (*name == '.' || fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
+            continue;
+        if (deep && S_ISDIR(st.st_mode) && (strcmp(name, "energy") == 0 || strncmp(name, "attempt_", 8) == 0)) {
+            AUTO_CLOSE int inner = openat(folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+            AUTO_FREE char *below = mem_printf("%s/", name);
+            if (inner >= 0)
+                add_folder(inner, below, false, out);
+        } else if (S_ISREG(st.st_mode) || S_ISDIR(st.st_mode)) {
+            strv_add_owned(out, mem_printf("%s%s%s", before, name, S_ISDIR(st.st_mode) ? "/" : ""));
+        }
+    }
+    if (list)
+        closedir(list);
+    else if (copy >= 0)
+        close(copy);
+}
+
+/* All of an experiment's folder, but for hidden ones: files, those of energy/ and attempt_<k>/, and other folders, with a slash behind; at
+ * most some dozens, by name. */
+static json_t *files_of_experiment(int folder)
+{
+    AUTO_STRV struct strv names = {0};
+    json_t *out = json_array();
+    add_folder(folder, "", true, &names);
+    if (names.count)
+        qsort(names.items, names.count, sizeof *names.items, compare_names);
+    for (size_t i = 0; i < names.count; i++) {
+        json_t *name = json_string(names.items[i]); /* NULL: no UTF-8 */
+        if (name)
+            json_array_append_new(out, name);
+    }
+    return out;
+}
+
 json_t *page_kinds_json(void)
 {
     size_t count;
@@ -98,7 +161,7 @@ static json_t *head_json(const json_t *run, const struct page_options *options)
     json_t *head =
         json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:O?, s:o, s:O?}", "program", TARE_NAME, "version",
                   TARE_VERSION, "language", options->language, "folder", json_text_or_null(options->folder), "offsets",
-                  offsets_json(run), "way", json_text_or_null(options->way), "files", page_files_of_run(options->dir),
+                  offsets_json(run), "way", json_text_or_null(options->way), "files", files_of_run(options->dir),
                   "carbon_g_per_kwh", json_reading_or_null(options->carbon_g_per_kwh), "machine", options->machine,
                   "kinds", page_kinds_json(), "effects", options->effects);
     for (size_t i = 0; i < sizeof of_run / sizeof *of_run; i++)
@@ -201,7 +264,7 @@ void page_add_contents(json_t *json, int folder, size_t points, size_t log_bytes
     if (!json_object_get(json, "trace"))
         set_trace(json, page_trace_read(folder, points, &err), &err);
     json_object_set_new(json, "log_end", page_trace_log_end(folder, log_bytes));
-    json_object_set_new(json, "files", page_files_of_experiment(folder));
+    json_object_set_new(json, "files", files_of_experiment(folder));
 }
 
 static void add_contents(json_t *json, const json_t *experiment, int folder, bool of_study, size_t count)
@@ -261,64 +324,4 @@ void page_write(const json_t *run, const struct page_options *options, struct te
     for (i = 0; i < count; i++)
         add_experiment(out, json_array_get(experiments, i), count, of_study, options);
     html_end(out, &page);
-}
-
-enum { FILES_MAX = 60 };
-
-json_t *page_files_of_run(int dir)
-{
-    static const char *const known[] = {"summary.csv",   "summary_safe.csv", "audit.json",   "audit_safe.csv",
-                                        "settings.json", "registry.json",    "machine.json", "events.jsonl"};
-    json_t *out = json_array();
-    struct stat st;
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (fstatat(dir, known[i], &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode))
-            json_array_append_new(out, json_string(known[i]));
-    return out;
-}
-
-static int compare_names(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
-/* before: "" or "energy/"; deep: what is in energy/ and attempt_<k>/ too. Links are left out: they lead to what is
- * none of the run's. */
-static void add_folder(int folder, const char *before, bool deep, struct strv *out)
-{
-    int copy = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *list = copy < 0 ? NULL : fdopendir(copy);
-    for (struct dirent *entry; list && out->count < FILES_MAX && (entry = readdir(list));) {
-        struct stat st;
-        const char *name = entry->d_name;
-        if (*name == '.' || fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
-            continue;
-        if (deep && S_ISDIR(st.st_mode) && (strcmp(name, "energy") == 0 || strncmp(name, "attempt_", 8) == 0)) {
-            AUTO_CLOSE int inner = openat(folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-            AUTO_FREE char *below = mem_printf("%s/", name);
-            if (inner >= 0)
-                add_folder(inner, below, false, out);
-        } else if (S_ISREG(st.st_mode) || S_ISDIR(st.st_mode)) {
-            strv_add_owned(out, mem_printf("%s%s%s", before, name, S_ISDIR(st.st_mode) ? "/" : ""));
-        }
-    }
-    if (list)
-        closedir(list);
-    else if (copy >= 0)
-        close(copy);
-}
-
-json_t *page_files_of_experiment(int folder)
-{
-    AUTO_STRV struct strv names = {0};
-    json_t *out = json_array();
-    add_folder(folder, "", true, &names);
-    if (names.count)
-        qsort(names.items, names.count, sizeof *names.items, compare_names);
-    for (size_t i = 0; i < names.count; i++) {
-        json_t *name = json_string(names.items[i]); /* NULL: no UTF-8 */
-        if (name)
-            json_array_append_new(out, name);
-    }
-    return out;
 }

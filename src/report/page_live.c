@@ -48,13 +48,11 @@ void page_live_write(const json_t *head, const char *language, const char *scrip
     html_end(out, &page);
 }
 
-const struct page_part *page_live_parts(bool style, size_t *count)
+const struct page_part *const *page_live_parts(bool style, size_t *count)
 {
-    static struct page_part scripts[2], styles[2];
-    scripts[0] = (struct page_part){page_charts, page_charts_length};
-    scripts[1] = (struct page_part){page_live_script, page_live_script_length};
-    styles[0] = (struct page_part){page_style, page_style_length};
-    styles[1] = (struct page_part){page_live_style, page_live_style_length};
+    static const struct page_part *const scripts[] = {&page_charts, &page_live_script}, *const styles[] = {
+                                                                                            &page_style,
+                                                                                            &page_live_style};
     *count = 2;
     return style ? styles : scripts;
 }

@@ -1,6 +1,6 @@
 /* summary_stats_text: the figures of a dataset as a person reads them. */
-#ifndef TARE_REPORT_FIGURES_TEXT_H
-#define TARE_REPORT_FIGURES_TEXT_H
+#ifndef TARE_REPORT_SUMMARY_STATS_TEXT_H
+#define TARE_REPORT_SUMMARY_STATS_TEXT_H
 
 #include "base/text.h"
 #include "report/audit_text.h"
