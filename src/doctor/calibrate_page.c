@@ -9,9 +9,10 @@
 #define HEIGHT 240.0
 #define ROOM   0.08 /* of the height, above and below */
 
-static const char style[] = "svg{display:block;width:100%;height:auto}.c{fill:none;stroke:var(--ink);stroke-width:1.5}"
-                            ".samples{fill:var(--used)}.power{fill:var(--wait)}"
-                            ".f{fill:none;stroke:var(--line)}";
+static const char style[] =
+    ".c{fill:none;stroke:var(--ink);stroke-width:1.5;background:var(--ink)}"
+    ".samples{fill:var(--power);background:var(--power)}.power{fill:var(--suspect);background:var(--suspect)}"
+    ".f{fill:none;stroke:var(--line)}";
 
 /* Time from left to right, in seconds; power upwards. */
 struct plot {
@@ -50,8 +51,8 @@ static void add_dots(const struct calibration_data *data, int series, const stru
 
 static void begin_plot(struct text *out, const struct plot *plot, const char *title)
 {
-    text_addf(out, "<h2>%s</h2>\n<svg viewBox=\"0 -4 %.0f %.0f\" role=img aria-label=\"%s\">", title, WIDTH,
-              HEIGHT + 24, title);
+    html_heading(out, title);
+    html_figure(out, title, -4, WIDTH, HEIGHT + 24);
     text_addf(out, "<rect class=f x=0 y=0 width=%.0f height=%.0f />", WIDTH, HEIGHT);
     text_addf(out, "<text x=4 y=12>%.0f W</text><text x=4 y=%.0f>%.0f W</text>", plot->most_w, HEIGHT - 4,
               plot->least_w);
@@ -122,24 +123,25 @@ void calibrate_page(const struct calibration_data *data, const struct calibratio
     const struct sensor_learnt *shown = &found->sensors[CALIBRATION_POWER];
     if (found->sensors[CALIBRATION_SAMPLES].load_w.known)
         shown = &found->sensors[CALIBRATION_SAMPLES];
-    html_begin(out, "How the sensors of this GPU behave", style);
-    text_add(out, "<h1>How the sensors of this GPU behave</h1>\n<div class=scroll><pre>");
-    html_text(out, table);
-    text_add(out, "</pre></div>\n");
+    const struct html_page page = {.title = "How the sensors of this GPU behave", .style = style};
+    html_begin(out, &page);
+    html_set_out(out, table);
     struct plot plot = {-1, 12, 0, 0};
     find_range(data, &plot);
     if (shown->idle_w.known && shown->load_w.known && plot.most_w > plot.least_w && data->load_count > 0) {
         double idle_w = shown->idle_w.value, load_w = shown->load_w.value;
-        text_add(out, "<p class=key><span style=\"background:var(--ink)\"></span>commanded, at the powers that were "
-                      "learnt<span style=\"background:var(--used)\"></span>samples<span "
-                      "style=\"background:var(--wait)\"></span>power, at each new value</p>\n");
+        html_legend(out, "",
+                    (struct html_mark[]){{"c", "commanded, at the powers that were learnt"},
+                                         {"samples", "samples"},
+                                         {"power", "power, at each new value"},
+                                         {0}});
         add_course(data, &plot, idle_w, load_w, out);
         plot.from_s = -0.05;
         plot.to_s = 0.25;
         add_edge(data, &plot, true, idle_w, load_w, out);
         add_edge(data, &plot, false, idle_w, load_w, out);
     } else {
-        text_add(out, "<p>There is no picture: the powers of rest and load are not known.</p>\n");
+        html_line(out, NULL, "There is no picture: the powers of rest and load are not known.");
     }
-    html_end(out);
+    html_end(out, &page);
 }

@@ -1,13 +1,14 @@
 #include "report/audit_text.h"
 
-#include "results/judge/places.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "base/value.h"
 #include "report/columns.h"
 #include "report/table.h"
+#include "results/judge/places.h"
 
+#include <stdint.h>
 #include <string.h>
 
 static const char *const colours[] = {"", "\x1b[32m", "\x1b[33m", "\x1b[33m", "\x1b[31m"};
@@ -50,21 +51,8 @@ static void heading(const struct page *page, const char *title)
 /* Words over as many lines as it takes, each after indent blanks. */
 static void wrap(const struct page *page, const char *words, size_t indent)
 {
-    AUTO_FREE char *safe = audit_text_fit(words, 0);
-    size_t width = page->options->width ? page->options->width : SIZE_MAX, used = 0;
-    for (char *rest = NULL, *word = strtok_r(safe, " ", &rest); word; word = strtok_r(NULL, " ", &rest)) {
-        size_t length = utf8_columns(word);
-        if (used == 0 || used + 1 + length > width) {
-            text_addf(page->out, "%s%*s", used ? "\n" : "", (int)indent, "");
-            used = indent;
-        } else {
-            text_add_char(page->out, ' ');
-            used++;
-        }
-        text_add(page->out, word);
-        used += length;
-    }
-    text_add_char(page->out, '\n');
+    AUTO_FREE char *safe = utf8_line(words);
+    text_wrap(page->out, safe + strspn(safe, " "), indent, page->options->width ? page->options->width : SIZE_MAX);
 }
 
 static char *count_cell(size_t count)
@@ -75,6 +63,25 @@ static char *count_cell(size_t count)
 static char *share_cell(struct reading share)
 {
     return share.valid ? mem_printf("%.1f %%", 100 * share.value) : NULL;
+}
+
+/* Of so many rows; the rest is counted. */
+static size_t shown_of(const struct page *page, size_t count)
+{
+    return page->options->all || count <= AUDIT_TEXT_ROWS ? count : AUDIT_TEXT_ROWS;
+}
+
+static void say_more(const struct page *page, const char *indent, size_t count)
+{
+    if (count > shown_of(page, count))
+        text_addf(page->out, "%s... and %zu more (--all shows them)\n", indent, count - shown_of(page, count));
+}
+
+/* Columns of a name beside others that take so many; 0: as many as it takes. */
+static size_t name_columns(const struct page *page, size_t others)
+{
+    size_t width = page->options->width;
+    return width == 0 ? 0 : width > others + NARROW_NAME ? width - others : NARROW_NAME;
 }
 
 enum { FIRST_VERDICT = 4 };
@@ -97,16 +104,13 @@ enum { ACCOUNT_COLUMNS = 62, UNVERIFIED_COLUMNS = 12 };
 static void account_table(const struct page *page, const char *first, const struct account_row *rows, size_t count)
 {
     bool unverified = page->account->all.verdicts[VERDICT_UNVERIFIED] > 0;
-    size_t width = page->options->width, others = ACCOUNT_COLUMNS + (unverified ? UNVERIFIED_COLUMNS : 0),
-           shown = page->options->all || count <= AUDIT_TEXT_ROWS ? count : AUDIT_TEXT_ROWS;
-    size_t name = width == 0 ? 0 : width > others + NARROW_NAME ? width - others : NARROW_NAME;
+    size_t name = name_columns(page, ACCOUNT_COLUMNS + (unverified ? UNVERIFIED_COLUMNS : 0));
     struct table *table = table_of(page->options->colour, first, ">total", ">ok", ">ok rate", ">clean",
                                    unverified ? ">unverified" : NULL, ">suspect", ">contam.", ">energy");
-    for (size_t i = 0; i < shown; i++)
+    for (size_t i = 0; i < shown_of(page, count); i++)
         add_account_row(table, &rows[i], name);
     table_end(table, page->out);
-    if (shown < count)
-        text_addf(page->out, "... and %zu more (--all shows them)\n", count - shown);
+    say_more(page, "", count);
 }
 
 static void say_folders(const struct page *page)
@@ -119,9 +123,7 @@ static void say_folders(const struct page *page)
     for (size_t i = 0; i < page->dataset->folder_count; i++) {
         const struct dataset_folder *folder = &page->dataset->folders[i];
         AUTO_FREE char *zone = dataset_zone_text(page->dataset, i);
-        AUTO_FREE char *line =
-            mem_printf("%s (%s; %s)", folder->path,
-                       layouts[folder->layout], zone);
+        AUTO_FREE char *line = mem_printf("%s (%s; %s)", folder->path, layouts[folder->layout], zone);
         wrap(page, line, 0);
     }
 }
@@ -250,15 +252,14 @@ static void say_difference(const struct page *page, const struct places_differen
                                       evidence_weight_name(places_weight(difference->fact)), difference->count,
                                       heavy ? "not comparable across them" : "may differ across them", figures);
     wrap(page, line, 2);
-    for (size_t i = 0; i < difference->count && (page->options->all || i < AUDIT_TEXT_ROWS); i++) {
+    for (size_t i = 0; i < shown_of(page, difference->count); i++) {
         const struct places_group *group = &difference->groups[i];
         const char *first = page->dataset->items[group->items[0]].id;
         AUTO_FREE char *row = mem_printf("%s: %zu experiment%s (%s%s)", group->value, group->count,
                                          group->count == 1 ? "" : "s", first, group->count > 1 ? ", ..." : "");
         wrap(page, row, INDENT);
     }
-    if (difference->count > AUDIT_TEXT_ROWS && !page->options->all)
-        text_addf(page->out, "    ... and %zu more (--all shows them)\n", difference->count - AUDIT_TEXT_ROWS);
+    say_more(page, "    ", difference->count);
     if (difference->unknown)
         text_addf(page->out, "    not known: %zu\n", difference->unknown);
 }
@@ -281,19 +282,14 @@ static void say_differences(const struct page *page)
 
 static void say_energies(const struct page *page)
 {
-    size_t count = page->dataset->count, width = page->options->width;
-    size_t shown = page->options->all || count <= AUDIT_TEXT_ROWS ? count : AUDIT_TEXT_ROWS;
-    size_t name = width == 0                                   ? 0
-                  : width > ENERGY_COLUMNS_WIDTH + NARROW_NAME ? width - ENERGY_COLUMNS_WIDTH
-                                                               : NARROW_NAME;
+    size_t count = page->dataset->count;
     heading(page, "GPU energy: recorded, and from the time-stamps");
     struct table *table = table_of(page->options->colour, "experiment", ">seconds", ">sampled", ">recorded", ">energy",
                                    "95 %", "verdict");
-    for (size_t i = 0; i < shown; i++)
-        add_energy_row(table, &page->dataset->items[i], name);
+    for (size_t i = 0; i < shown_of(page, count); i++)
+        add_energy_row(table, &page->dataset->items[i], name_columns(page, ENERGY_COLUMNS_WIDTH));
     table_end(table, page->out);
-    if (shown < count)
-        text_addf(page->out, "... and %zu more (--all shows them)\n", count - shown);
+    say_more(page, "", count);
 }
 
 static const char *const split_assumption =
@@ -329,7 +325,7 @@ static void say_failures(const struct page *page)
     if (failures->count == 0)
         return;
     heading(page, "Failures by cause");
-    for (size_t i = 0; i < failures->count && (page->options->all || i < AUDIT_TEXT_ROWS); i++) {
+    for (size_t i = 0; i < shown_of(page, failures->count); i++) {
         AUTO_FREE char *line = mem_printf("%zu: %s", failures->rows[i].total, failures->rows[i].name);
         wrap(page, line, 2);
     }

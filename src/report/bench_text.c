@@ -2,8 +2,8 @@
 
 #include "base/mem.h"
 #include "base/shell_words.h"
-#include "base/value.h"
 #include "base/utf8.h"
+#include "base/value.h"
 #include "report/audit_text.h"
 #include "report/table.h"
 
@@ -67,8 +67,7 @@ static void add_figure_row(const struct page *page, struct table *table, const s
     table_row(table, audit_text_fit(*named ? "" : command->name, page->options->width ? MOST_NAME : 0),
               mem_strdup(shown[quantity].label), mem_strdup(small ? shown[quantity].small_unit : shown[quantity].unit),
               mem_printf("%zu", figure->n), mean, mem_printf("%.*f", decimals, figure->median.value * times), interval,
-              mem_printf("%.*f–%.*f", decimals, figure->lowest.value * times, decimals,
-                         figure->highest.value * times));
+              mem_printf("%.*f–%.*f", decimals, figure->lowest.value * times, decimals, figure->highest.value * times));
     table_tint(table, 0, "\x1b[1m");
     *named = true;
 }
@@ -98,8 +97,8 @@ static void say_commands(const struct page *page)
 
 static void say_figures(const struct page *page)
 {
-    struct table *table = table_of(page->options->colour, "", "quantity", "", ">n", ">mean ± sd", ">median",
-                                   ">95 % of median", ">range");
+    struct table *table =
+        table_of(page->options->colour, "", "quantity", "", ">n", ">mean ± sd", ">median", ">95 % of median", ">range");
     for (size_t i = 0; i < page->bench->count; i++) {
         bool named = false;
         for (size_t k = 0; k < BENCH_QUANTITIES; k++)
@@ -146,17 +145,20 @@ static void say_uses(const struct page *page, const struct bench_command *comman
     text_addf(page->out, "%s: %s\n", name, text_get(&uses));
 }
 
+static void say_times(const struct page *page, size_t quantity, const char *times, bool same)
+{
+    bool bold = !same && page->options->colour;
+    text_addf(page->out, "  %-10s  %s%s%s times%s\n", shown[quantity].label, bold ? "\x1b[1m" : "", times,
+              bold ? "\x1b[0m" : "", same ? ": no significant difference" : "");
+}
+
 static void say_ratio(const struct page *page, const struct bench_command *command, size_t quantity)
 {
     const struct comparison_quantity *ratio = bench_ratio(command, bench_quantities[quantity]);
-    bool colour = page->options->colour;
     if (!ratio)
         return;
     AUTO_FREE char *text = summary_stats_text_interval(ratio->ratio.ratio, &ratio->ratio.interval);
-    bool same = comparison_cannot_tell(ratio);
-    text_addf(page->out, "  %-10s  %s%s%s times", shown[quantity].label, !same && colour ? "\x1b[1m" : "", text,
-              !same && colour ? "\x1b[0m" : "");
-    text_add(page->out, same ? ": no significant difference\n" : "\n");
+    say_times(page, quantity, text, comparison_cannot_tell(ratio));
 }
 
 /* "1.5 (1.21 to 1.69)", "1.5 (over 1.21)", "1.5"; fresh. */
@@ -182,9 +184,7 @@ static void say_sequences(const struct page *page, const struct bench_command *c
         if (ratio->blocks == 0)
             continue;
         AUTO_FREE char *text = followed_text(ratio);
-        bool told = ratio->sign != 0 && page->options->colour;
-        text_addf(page->out, "  %-10s  %s%s%s times%s\n", shown[k].label, told ? "\x1b[1m" : "", text,
-                  told ? "\x1b[0m" : "", ratio->sign == 0 ? ": no significant difference" : "");
+        say_times(page, k, text, ratio->sign == 0);
     }
 }
 
@@ -323,8 +323,8 @@ static void add_markdown_ratio(const struct bench *bench, size_t which, struct t
     bool until = bench->until && followed->blocks;
     AUTO_FREE char *text = which == bench->reference ? mem_strdup("1")
                            : until                   ? followed_text(followed)
-                           : ratio                   ? summary_stats_text_interval(ratio->ratio.ratio, &ratio->ratio.interval)
-                                                     : mem_strdup("");
+                           : ratio ? summary_stats_text_interval(ratio->ratio.ratio, &ratio->ratio.interval)
+                                   : mem_strdup("");
     text_addf(out, " %s |", text);
 }
 

@@ -60,41 +60,24 @@ static bool has_row(const struct closing *closing, const struct result *result)
            result->verdict > VERDICT_CLEAN;
 }
 
-static const char *outcome_cell(const struct result *result)
+static const char *outcome_text(enum outcome outcome)
 {
-    return result->outcome == OUTCOME_NONE ? "not run" : outcome_name(result->outcome);
-}
-
-static const char *outcome_colour(const struct result *result)
-{
-    switch (result->outcome) {
-    case OUTCOME_SUCCEEDED:
-        return GREEN;
-    case OUTCOME_FAILED:
-        return RED;
-    case OUTCOME_INTERRUPTED:
-    case OUTCOME_NONE:
-        break;
-    }
-    return YELLOW;
+    return outcome == OUTCOME_NONE ? "not run" : outcome_name(outcome);
 }
 
 static char *cell_text(const struct closing *closing, const struct column *column, size_t row)
 {
     const struct result *result = &closing->results->items[row];
-    char duration[32];
     switch (column->kind) {
     case COLUMN_ID:
         return mem_strdup(result->id);
     case COLUMN_PARAM:
         return columns_param_cell(&closing->results->plan.experiments[row], column->title);
     case COLUMN_OUTCOME:
-        return mem_strdup(outcome_cell(result));
+        return mem_strdup(outcome_text(result->outcome));
     case COLUMN_TIME:
-        if (result->outcome == OUTCOME_NONE)
-            return mem_strdup("");
-        clock_format_duration(result->duration_s, duration);
-        return mem_strdup(duration);
+        return result->outcome == OUTCOME_NONE ? mem_strdup("")
+                                               : amounts_duration((struct reading){result->duration_s, true});
     case COLUMN_GPU:
         return columns_energy_cell(result->energy.gpu_j, result->energy.gpu_half_width_j);
     case COLUMN_CPU:
@@ -146,14 +129,6 @@ static bool is_left_out(const struct closing *closing, const struct column *colu
     return !column->needed && !column->shown && (column->same || column->filled * MOSTLY < closing->rows);
 }
 
-static bool any_retries(const struct results *results)
-{
-    for (size_t i = 0; i < results->count; i++)
-        if (results->items[i].retries > 0)
-            return true;
-    return false;
-}
-
 static void make_columns(struct closing *closing)
 {
     columns_varied(&closing->results->plan, &closing->varied);
@@ -173,8 +148,8 @@ static void make_columns(struct closing *closing)
     for (size_t i = 0; i < closing->metrics.count; i++)
         if (!add_column(closing, COLUMN_METRIC, closing->metrics.items[i], false))
             closing->column_count--; /* room for one that says something */
-    if (any_retries(closing->results))
-        add_column(closing, COLUMN_RETRIES, "RETRIES", true);
+    if (!add_column(closing, COLUMN_RETRIES, "RETRIES", true))
+        closing->column_count--;
 }
 
 static void show_if_fits(const struct closing *closing, struct column *column, size_t *used)
@@ -229,29 +204,28 @@ static bool is_word(enum column_kind kind)
 static const char *cell_colour(enum column_kind kind, const struct result *result)
 {
     if (kind == COLUMN_OUTCOME)
-        return outcome_colour(result);
+        return result->outcome == OUTCOME_SUCCEEDED ? GREEN : result->outcome == OUTCOME_FAILED ? RED : YELLOW;
     if (kind != COLUMN_VERDICT || result->verdict == VERDICT_NONE)
         return NULL;
     return result->verdict == VERDICT_CLEAN ? GREEN : result->verdict == VERDICT_CONTAMINATED ? RED : YELLOW;
 }
 
-static void print_table(struct closing *closing)
+static void print_table(const struct closing *closing)
 {
-    closing->rows = 0;
     struct table *table = table_new(closing->options->colour);
     for (size_t i = 0; i < closing->column_count; i++)
         if (closing->columns[i].shown)
             table_add_column(table, closing->columns[i].title, !is_word(closing->columns[i].kind));
     for (size_t row = 0; row < closing->results->count; row++) {
-        if (!has_row(closing, &closing->results->items[row]))
+        const struct result *result = &closing->results->items[row];
+        if (!has_row(closing, result))
             continue;
-        closing->rows++;
         table_add_row(table);
         for (size_t i = 0; i < closing->column_count; i++) {
-            if (!closing->columns[i].shown)
-                continue;
-            AUTO_FREE char *text = cell_text(closing, &closing->columns[i], row);
-            table_add_cell(table, text, cell_colour(closing->columns[i].kind, &closing->results->items[row]));
+            const struct column *column = &closing->columns[i];
+            AUTO_FREE char *text = column->shown ? cell_text(closing, column, row) : NULL;
+            if (text)
+                table_add_cell(table, text, cell_colour(column->kind, result));
         }
     }
     if (closing->rows > 0) {
@@ -309,8 +283,7 @@ static void print_counts(struct closing *closing)
             count += closing->results->items[i].outcome == order[kind];
         if (count == 0)
             continue;
-        const char *name = order[kind] == OUTCOME_NONE ? "not run" : outcome_name(order[kind]);
-        text_addf(closing->out, "%s%zu %s", printed++ ? ", " : "", count, name);
+        text_addf(closing->out, "%s%zu %s", printed++ ? ", " : "", count, outcome_text(order[kind]));
     }
     if (closing->rows < closing->results->count)
         text_addf(closing->out, " (those that %s are in summary.csv)",
@@ -318,40 +291,36 @@ static void print_counts(struct closing *closing)
     text_add_char(closing->out, '\n');
 }
 
-static void print_reasons(struct closing *closing)
+static const char *reason_of(const struct result *result)
 {
-    size_t printed = 0;
-    for (size_t i = 0; i < closing->results->count; i++) {
-        const struct result *result = &closing->results->items[i];
-        if (!result->error || result->outcome != OUTCOME_FAILED)
-            continue;
-        AUTO_FREE char *error = utf8_line(result->error);
-        if (printed++ < REASONS_SHOWN)
-            text_addf(closing->out, "  %s: %s\n", result->id, error);
-    }
-    if (printed > REASONS_SHOWN)
-        text_addf(closing->out, "  and %zu more: see experiment.json in their folders\n", printed - REASONS_SHOWN);
+    return result->outcome == OUTCOME_FAILED ? result->error : NULL;
 }
 
-/* Not what the plan says: their figures are of other settings. */
-static void print_changed(struct closing *closing)
+/* Not what the plan says: its figures are of other settings. */
+static const char *change_of(const struct result *result)
+{
+    return result->changed;
+}
+
+/* What is to be said of some results, a line for each of the first. */
+static void print_each(const struct closing *closing, const char *title, const char *(*of)(const struct result *),
+                       const char *rest)
 {
     size_t printed = 0;
     for (size_t i = 0; i < closing->results->count; i++) {
         const struct result *result = &closing->results->items[i];
-        if (!result->changed)
+        AUTO_FREE char *text = of(result) ? utf8_line(of(result)) : NULL;
+        if (!text)
             continue;
-        AUTO_FREE char *changed = utf8_line(result->changed);
         if (printed == 0)
-            text_add(closing->out, "changed by a retry after an out-of-memory failure:\n");
+            text_add(closing->out, title);
         if (printed++ < REASONS_SHOWN)
-            text_addf(closing->out, "  %s: %s\n", result->id, changed);
+            text_addf(closing->out, "  %s: %s\n", result->id, text);
     }
     if (printed > REASONS_SHOWN)
-        text_addf(closing->out, "  and %zu more: see \"changed\" in summary.csv\n", printed - REASONS_SHOWN);
+        text_addf(closing->out, "  and %zu more: see %s\n", printed - REASONS_SHOWN, rest);
 }
 
-/* Whether this metric of this model (NULL: of any of the repository's) was looked for in ended experiments and found in none. */
 /* Metrics that are only guessed: where one of them was found, the others are not missed. */
 static bool misses_none(const struct result *result, const struct plan_job *job)
 {
@@ -361,6 +330,7 @@ static bool misses_none(const struct result *result, const struct plan_job *job)
     return false;
 }
 
+/* Whether this metric of this model (NULL: of any of the repository's) was looked for in ended experiments and found in none. */
 static bool never_matched(const struct results *results, const char *repo, const char *model, const char *metric)
 {
     bool looked_for = false;
@@ -477,7 +447,8 @@ static void print_processes(struct closing *closing, const char *title, bool sur
 }
 
 /* "tare run OPTION [WHICH] DIR", as a shell takes it. */
-static char *run_command(const struct closing_options *options, const char *option, const char *which, const struct strv *more)
+static char *run_command(const struct closing_options *options, const char *option, const char *which,
+                         const struct strv *more)
 {
     AUTO_STRV struct strv argv = {0};
     strv_add(&argv, options->program);
@@ -513,8 +484,7 @@ void closing_add_where(const struct results *results, const struct closing_optio
     size_t unclean = closing_count_to_repeat(results);
     if (unclean > 0) {
         AUTO_FREE char *repeat = run_command(options, "--rerun-contaminated", NULL, NULL);
-        text_addf(out, "to repeat the %zu that %s not clean: %s\n", unclean, unclean == 1 ? "is" : "are",
-                  repeat);
+        text_addf(out, "to repeat the %zu that %s not clean: %s\n", unclean, unclean == 1 ? "is" : "are", repeat);
     }
     if (failed > 0) {
         AUTO_FREE char *repeat = run_command(options, "--rerun", "failed", NULL);
@@ -532,8 +502,9 @@ void closing_text(const struct results *results, const struct closing_options *o
     print_left_out(&closing);
     print_counts(&closing);
     closing_add_causes(results, out);
-    print_reasons(&closing);
-    print_changed(&closing);
+    print_each(&closing, "", reason_of, "experiment.json in their folders");
+    print_each(&closing, "changed by a retry after an out-of-memory failure:\n", change_of,
+               "\"changed\" in summary.csv");
     print_never_matched(&closing);
     print_not_finite(&closing);
     closing_add_verdicts(results, out);

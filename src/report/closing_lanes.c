@@ -13,20 +13,6 @@
 /* So many rows; the page shows them all. */
 enum { LANES_SHOWN = 24, DISTURBED_SHOWN = 12 };
 
-enum lane_column {
-    LANE_NODE,
-    LANE_NAME,
-    LANE_DONE,
-    LANE_TRAINING,
-    LANE_OVERHEAD,
-    LANE_WAITING,
-    LANE_NOTHING,
-    LANE_USED,
-    LANE_ENERGY,
-    LANE_VERDICTS,
-    LANE_COLUMNS
-};
-
 static double number_of(const json_t *json, const char *key)
 {
     double number;
@@ -45,55 +31,64 @@ static const char *text_of(const json_t *json, const char *key)
     return text ? text : "";
 }
 
-static char *duration_cell(double seconds)
+static char *text_cell(const json_t *lane, const char *key)
 {
-    char text[32];
-    clock_format_duration(seconds, text);
-    return mem_strdup(text);
+    return mem_strdup(text_of(lane, key));
+}
+
+static char *count_cell(const json_t *lane, const char *key)
+{
+    return mem_printf("%lld", count_of(lane, key));
+}
+
+static char *duration_cell(const json_t *lane, const char *key)
+{
+    return amounts_duration((struct reading){number_of(lane, key), true});
+}
+
+static char *share_cell(const json_t *lane, const char *key)
+{
+    return mem_printf("%.0f %%", 100 * number_of(lane, key));
+}
+
+static char *energy_cell(const json_t *lane, const char *key)
+{
+    struct reading energy = {0};
+    energy.valid = json_get_number(lane, key, &energy.value);
+    return columns_energy_cell(energy, (struct reading){0});
 }
 
 /* "9 clean, 3 contaminated" */
-static char *verdicts_cell(const json_t *lane)
+static char *verdicts_cell(const json_t *lane, const char *key)
 {
-    static const char *const keys[] = {"clean", "unverified", "suspect", "contaminated", "unjudged"};
+    const char *const keys[] = {"clean", "unverified", "suspect", "contaminated", key};
     struct text text = {0};
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         if (count_of(lane, keys[i]) > 0)
             text_addf(&text, "%s%lld %s", text.length ? ", " : "", count_of(lane, keys[i]),
-                      i == 4 ? "not judged" : keys[i]);
+                      keys[i] == key ? "not judged" : keys[i]);
     return text_take(&text);
 }
 
-static char *cell_of(const json_t *lane, enum lane_column column)
-{
-    struct reading energy = {0};
-    switch (column) {
-    case LANE_NODE:
-        return mem_strdup(text_of(lane, "node"));
-    case LANE_NAME:
-        return mem_strdup(text_of(lane, "name"));
-    case LANE_DONE:
-        return mem_printf("%lld", count_of(lane, "experiments"));
-    case LANE_TRAINING:
-        return duration_cell(number_of(lane, "busy_s"));
-    case LANE_OVERHEAD:
-        return duration_cell(number_of(lane, "overhead_s"));
-    case LANE_WAITING:
-        return duration_cell(number_of(lane, "waiting_s"));
-    case LANE_NOTHING:
-        return duration_cell(number_of(lane, "nothing_s"));
-    case LANE_USED:
-        return mem_printf("%.0f %%", 100 * number_of(lane, "utilisation"));
-    case LANE_ENERGY:
-        energy.valid = json_get_number(lane, "gpu_energy_j", &energy.value);
-        return columns_energy_cell(energy, (struct reading){0});
-    case LANE_VERDICTS:
-        return verdicts_cell(lane);
-    case LANE_COLUMNS:
-        break;
-    }
-    return mem_strdup("");
-}
+/* spared: where there is no room, those with the lowest number go first; 0: never. */
+static const struct {
+    const char *title;
+    char *(*cell)(const json_t *lane, const char *key);
+    const char *key;
+    unsigned spared;
+} columns[] = {
+    {"NODE", text_cell, "node", 0},
+    {"SLOT", text_cell, "name", 0},
+    {">DONE", count_cell, "experiments", 0},
+    {">TRAINING", duration_cell, "busy_s", 0},
+    {">OVERHEAD", duration_cell, "overhead_s", 3},
+    {">WAITING", duration_cell, "waiting_s", 4},
+    {">NO WORK", duration_cell, "nothing_s", 1},
+    {">USED", share_cell, "utilisation", 0},
+    {">GPU ENERGY", energy_cell, "gpu_energy_j", 2},
+    {"VERDICTS", verdicts_cell, "unjudged", 5},
+};
+enum { COLUMNS = sizeof columns / sizeof *columns, SPARED_MOST = 5 };
 
 static size_t node_count(const json_t *lanes)
 {
@@ -104,71 +99,49 @@ static size_t node_count(const json_t *lanes)
     return nodes.count;
 }
 
-static void add_row(struct table *table, const json_t *lane, const bool shown[LANE_COLUMNS])
+static void add_row(struct table *table, const json_t *lane)
 {
-    table_add_row(table);
-    for (enum lane_column i = 0; i < LANE_COLUMNS; i++) {
-        AUTO_FREE char *cell = shown[i] ? cell_of(lane, i) : NULL;
-        if (cell)
-            table_add_cell(table, cell, NULL);
-    }
+    char *cells[COLUMNS];
+    for (size_t i = 0; i < COLUMNS; i++)
+        cells[i] = columns[i].cell(lane, columns[i].key);
+    table_take_row(table, cells, COLUMNS);
 }
 
-/* With the pool as a whole as the last row. */
-static void make_table(const json_t *usage, const bool shown[LANE_COLUMNS], struct text *out)
+/* With the pool as a whole as the last row; spared: columns up to this number are. */
+static void make_table(const json_t *usage, unsigned spared, struct text *out)
 {
-    static const char *const titles[LANE_COLUMNS] = {"NODE",    "SLOT",    "DONE", "TRAINING",   "OVERHEAD",
-                                                     "WAITING", "NO WORK", "USED", "GPU ENERGY", "VERDICTS"};
-    struct table *table = table_new(false);
     const json_t *lanes = json_object_get(usage, "lanes");
+    const char *titles[COLUMNS];
+    double joules;
     size_t at;
-    json_t *lane;
-    for (enum lane_column i = 0; i < LANE_COLUMNS; i++)
-        if (shown[i])
-            table_add_column(table, titles[i], i != LANE_NODE && i != LANE_NAME && i != LANE_VERDICTS);
-    json_array_foreach(lanes, at, lane) if (at < LANES_SHOWN) add_row(table, lane, shown);
-    json_t *total = json_copy(json_object_get(usage, "total"));
+    json_t *lane, *total = json_copy(json_object_get(usage, "total"));
+    bool energy = json_get_number(total, "gpu_energy_j", &joules), nodes = node_count(lanes) > 1;
+    for (size_t i = 0; i < COLUMNS; i++) {
+        bool shown = columns[i].spared == 0 || columns[i].spared > spared;
+        shown &= (energy || columns[i].cell != energy_cell) && (nodes || strcmp(columns[i].key, "node") != 0);
+        titles[i] = shown ? columns[i].title : NULL;
+    }
+    struct table *table = table_with(false, titles, COLUMNS);
+    json_array_foreach(lanes, at, lane) if (at < LANES_SHOWN) add_row(table, lane);
     AUTO_FREE char *name = mem_printf("all %zu", json_array_size(lanes));
     json_object_set_new(total, "name", json_string(name));
-    add_row(table, total, shown);
+    add_row(table, total);
     json_decref(total);
-    table_print(table, out);
-    table_free(table);
-}
-
-static size_t widest_line(const char *text)
-{
-    size_t widest = 0;
-    for (const char *line = text; *line;) {
-        size_t length = strcspn(line, "\n");
-        AUTO_FREE char *copy = mem_strndup(line, length);
-        size_t width = utf8_columns(copy);
-        widest = width > widest ? width : widest;
-        line += length + (line[length] == '\n');
-    }
-    return widest;
+    table_end(table, out);
 }
 
 static void add_table(const json_t *usage, size_t width, struct text *out)
 {
-    static const enum lane_column spared[] = {LANE_NOTHING, LANE_ENERGY, LANE_OVERHEAD, LANE_WAITING, LANE_VERDICTS};
-    const json_t *lanes = json_object_get(usage, "lanes");
-    bool shown[LANE_COLUMNS];
-    double joules;
+    size_t lanes = json_array_size(json_object_get(usage, "lanes"));
     AUTO_TEXT struct text text = {0};
-    for (enum lane_column i = 0; i < LANE_COLUMNS; i++)
-        shown[i] = true;
-    shown[LANE_NODE] = node_count(lanes) > 1;
-    shown[LANE_ENERGY] = json_get_number(json_object_get(usage, "total"), "gpu_energy_j", &joules);
-    make_table(usage, shown, &text);
-    for (size_t i = 0; width && i < sizeof spared / sizeof *spared && widest_line(text_get(&text)) > width; i++) {
-        shown[spared[i]] = false;
+    make_table(usage, 0, &text);
+    for (unsigned spared = 1; width && spared <= SPARED_MOST && table_widest(text_get(&text)) > width; spared++) {
         text_clear(&text);
-        make_table(usage, shown, &text);
+        make_table(usage, spared, &text);
     }
     text_add(out, text_get(&text));
-    if (json_array_size(lanes) > LANES_SHOWN)
-        text_addf(out, "and %zu more slots (all in report.html)\n", json_array_size(lanes) - LANES_SHOWN);
+    if (lanes > LANES_SHOWN)
+        text_addf(out, "and %zu more slots (all in report.html)\n", lanes - LANES_SHOWN);
 }
 
 /* "GPU 2", of several nodes "gpu07 GPU 2" */

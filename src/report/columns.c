@@ -125,9 +125,3 @@ char *amounts_joules(struct reading joules)
            : joules.value >= 999.5 ? mem_printf("%.2f kJ", joules.value / 1e3)
                                    : mem_printf("%.1f J", joules.value);
 }
-
-void amounts_add(struct table *table, char *text, const char *colour)
-{
-    table_add_cell(table, text, colour);
-    free(text);
-}

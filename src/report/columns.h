@@ -32,7 +32,4 @@ char *amounts_size(struct reading bytes);
 char *amounts_duration(struct reading seconds);
 char *amounts_joules(struct reading joules);
 
-/* A cell of such a text, which is taken. */
-void amounts_add(struct table *table, char *text, const char *colour);
-
 #endif

@@ -1,10 +1,10 @@
 #include "report/summary_stats_text.h"
 
-#include "results/judge/comparison_places.h"
 #include "base/mem.h"
 #include "base/value.h"
 #include "report/audit_text.h"
 #include "report/table.h"
+#include "results/judge/comparison_places.h"
 
 #include <string.h>
 
@@ -13,13 +13,7 @@ enum { MOST_NAME = 30 };
 
 static char *digits(struct reading reading)
 {
-    char text[32] = "";
-    if (reading.valid)
-        number_shortest(number_round(reading.value, 4), text);
-    size_t length = strlen(text);
-    if (length > 2 && strcmp(text + length - 2, ".0") == 0)
-        text[length - 2] = '\0';
-    return mem_strdup(text);
+    return reading.valid ? summary_stats_text_number(reading.value, 4) : mem_strdup("");
 }
 
 static void say_side(const struct comparison_side *side, const char *name, struct text *out)
@@ -71,10 +65,10 @@ static char *measure_text(const struct comparison_quantity *quantity)
 static const char *outcome_text(const struct comparison_quantity *quantity)
 {
     char better = comparison_better(quantity);
-    return better == 'a'                  ? "different: A is better"
-           : better == 'b'                ? "different: B is better"
+    return better == 'a'                      ? "different: A is better"
+           : better == 'b'                    ? "different: B is better"
            : comparison_cannot_tell(quantity) ? "no significant difference"
-                                          : "different";
+                                              : "different";
 }
 
 static void add_row(struct table *table, const struct comparison_quantity *quantity)
@@ -198,7 +192,8 @@ static void say_measurement(const struct comparison *comparison, struct text *ou
         const struct measurement *measurement = &quantity->measurement;
         if (!measurement->valid || !comparison_effect(quantity)->valid || strcmp(quantity->name, "gpu_power_w") == 0)
             continue;
-        AUTO_FREE char *with = summary_stats_text_interval(comparison_effect(quantity)->ratio, &quantity->interval_measured);
+        AUTO_FREE char *with =
+            summary_stats_text_interval(comparison_effect(quantity)->ratio, &quantity->interval_measured);
         text_addf(out, "%s, measurement: ", quantity->name);
         if (!measurement->placed)
             text_add(out, "on which sensors is not recorded, so their gains may be part of the ratio\n");

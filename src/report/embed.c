@@ -1,6 +1,6 @@
 /* Runs at build time: writes files into a C source, so that the program needs none of them where it is installed.
- * embed OUTPUT NAME=FILE[,FILE...]...: for each NAME "const char NAME[]" and "const size_t NAME_length". In scripts, characters that are
- * not ASCII become \uNNNN, as in add_json of page.c: all of those are in strings and comments. */
+ * embed OUTPUT NAME=FILE[,FILE...]...: for each NAME a "const struct page_part NAME". In scripts, characters that are
+ * not ASCII become \uNNNN, as in add_json of html.c: all of those are in strings and comments. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -65,10 +65,10 @@ static void add_asset(FILE *out, char *argument)
     if (!files)
         fail("no NAME=FILE:", argument);
     *files++ = '\0';
-    fprintf(out, "const char %s[] = {\n", argument);
+    fprintf(out, "static const char %s_bytes[] = {\n", argument);
     for (char *file = strtok(files, ","); file; file = strtok(NULL, ","))
         count += add_file(out, file);
-    fprintf(out, "0};\nconst size_t %s_length = %zu;\n", argument, count);
+    fprintf(out, "0};\nconst struct page_part %s = {%s_bytes, %zu};\n", argument, argument, count);
 }
 
 int main(int argc, char **argv)

@@ -2,6 +2,7 @@
 
 #include "base/mem.h"
 #include "report/html.h"
+#include "report/table.h"
 
 #include <math.h>
 
@@ -10,47 +11,46 @@
 
 static const double BYTES_PER_MIB = 1048576;
 
-static const char style[] = ".m td{text-align:center;border:1px solid var(--line)}"
-                            ".good{background:var(--good)}.bad{background:var(--bad)}.odd{background:var(--odd)}"
-                            ".open{background:repeating-linear-gradient(-45deg,var(--line) 0 2px,transparent 2px 8px)}"
-                            ".headline{font-size:1.1em;margin:.6em 0}"
-                            "polyline{fill:none;stroke:var(--used);stroke-width:1.5}";
+static const char style[] =
+    ".good{background:var(--clean-soft)}.bad{background:var(--contaminated-soft)}.odd{background:var(--suspect-soft)}"
+    ".open{background:repeating-linear-gradient(-45deg,var(--line) 0 2px,transparent 2px 8px)}"
+    "polyline{fill:none;stroke:var(--power);stroke-width:1.5}";
 
-static void add_number(struct text *out, int decimals, struct reading reading)
+static char *number(int decimals, struct reading reading)
 {
-    AUTO_FREE char *text = reading.valid ? mem_printf("%.*f", decimals, reading.value) : mem_strdup("–");
-    html_cell(out, "", text);
+    return reading.valid ? mem_printf("%.*f", decimals, reading.value) : mem_strdup("–");
 }
 
-static struct reading mib(struct reading bytes)
+static char *mib(struct reading bytes)
 {
-    return (struct reading){bytes.value / BYTES_PER_MIB, bytes.valid};
+    return number(0, (struct reading){bytes.value / BYTES_PER_MIB, bytes.valid});
 }
 
-static struct reading known_mib(bool known, double bytes)
+static char *known_mib(bool known, double bytes)
 {
-    return (struct reading){bytes / BYTES_PER_MIB, known};
+    return mib((struct reading){bytes, known});
 }
 
-/* All against the same height, so that they can be compared. */
-static void add_curve(const struct memory_curve *curve, double most, struct text *out)
+/* Markup; all against the same height, so that they can be compared. */
+static char *curve_figure(const struct memory_curve *curve, double most)
 {
-    text_addf(out,
-              "<td><svg width=\"%g\" height=\"%g\" role=\"img\" aria-label=\"memory over time\"><polyline points=\"",
-              CURVE_WIDTH, CURVE_HEIGHT);
+    struct text out = {0};
+    text_addf(&out, "<svg width=%g height=%g role=img aria-label=\"memory over time\"><polyline points=\"", CURVE_WIDTH,
+              CURVE_HEIGHT);
     for (size_t i = 0; i < curve->count && most > 0; i++)
         if (curve->points[i] >= 0)
-            text_addf(out, "%.1f,%.1f ", CURVE_WIDTH * (double)i / fmax((double)curve->count - 1, 1),
+            text_addf(&out, "%.1f,%.1f ", CURVE_WIDTH * (double)i / fmax((double)curve->count - 1, 1),
                       1 + (CURVE_HEIGHT - 2) * (1 - curve->points[i] / most));
-    text_add(out, "\"/></svg></td>");
+    text_add(&out, "\"/></svg>");
+    return text_take(&out);
 }
 
-static void add_context(struct text *out, const struct pairs_model *model)
+static char *context_mib(const struct pairs_model *model)
 {
-    bool exact = model->context_bytes.valid;
-    struct reading context = mib(exact ? model->context_bytes : model->shape.context);
-    AUTO_FREE char *text = context.valid ? mem_printf("%s%.0f", exact ? "" : "≤ ", context.value) : mem_strdup("–");
-    html_cell(out, "", text);
+    if (model->context_bytes.valid || !model->shape.context.valid)
+        return mib(model->context_bytes);
+    AUTO_FREE char *most = mib(model->shape.context);
+    return mem_printf("≤ %s", most);
 }
 
 static void add_models(const struct feasibility *study, struct text *out)
@@ -58,43 +58,32 @@ static void add_models(const struct feasibility *study, struct text *out)
     double most = 0;
     for (size_t i = 0; i < study->model_count; i++)
         most = fmax(most, study->models[i].curve.peak_bytes);
-    text_add(out,
-             "<h2>Each model alone</h2>\n<div class=scroll><table><tr><th class=l>model<th>memory<th>peak, MiB<th>"
-             "steady, MiB<th>start-up, s<th>context, MiB<th>margin, MiB<th>known by<th>epoch, s<th>joules<th></tr>\n");
+    struct table *table = table_of(false, "model", "memory", ">peak, MiB", ">steady, MiB", ">start-up, s",
+                                   ">context, MiB", ">margin, MiB", "known by", ">epoch, s", ">joules", "");
     for (size_t i = 0; i < study->model_count; i++) {
         const struct pairs_model *model = &study->models[i];
-        text_add(out, "<tr>");
-        html_cell(out, "l", model->name);
-        add_curve(&model->curve, most, out);
-        add_number(out, 0, mib(model->shape.peak));
-        add_number(out, 0, mib(model->shape.steady));
-        add_number(out, 0, model->shape.startup_s);
-        add_context(out, model);
-        add_number(out, 0, known_mib(model->curve.any, model->margin_bytes));
-        html_cell(out, "", model->curve.any ? pairs_source_name(model->source) : "–");
-        add_number(out, 1, model->seconds);
-        add_number(out, 0, model->joules);
-        html_cell(out, model->succeeded ? "" : "bad", !model->ran ? "not run" : model->succeeded ? "" : "failed");
-        text_add(out, "</tr>\n");
+        bool any = model->curve.any;
+        table_row(table, mem_strdup(model->name), curve_figure(&model->curve, most), mib(model->shape.peak),
+                  mib(model->shape.steady), number(0, model->shape.startup_s), context_mib(model),
+                  known_mib(any, model->margin_bytes), mem_strdup(any ? pairs_source_name(model->source) : "–"),
+                  number(1, model->seconds), number(0, model->joules),
+                  mem_strdup(!model->ran        ? "not run"
+                             : model->succeeded ? ""
+                                                : "failed"));
+        table_markup(table, 1);
+        table_tint(table, 10, model->succeeded ? NULL : "bad");
     }
-    text_add(out,
-             "</table></div>\n<p class=dim>Known by: counted in the program, to the byte; or what the driver told of "
-             "the job's processes, or of the device, about once a second.</p>\n");
+    html_heading(out, "Each model alone");
+    table_end_page(table, out);
+    html_line(
+        out, "hint",
+        "Known by: counted in the program, to the byte; or what the driver told of the job's processes, or of the "
+        "device, about once a second.");
 }
 
 static const char *told(const struct pairs_pair *pair)
 {
     return !pair->prediction.known ? "?" : pair->prediction.fits ? "fits" : "does not fit";
-}
-
-static const char *real(const struct pairs_outcome *outcome)
-{
-    return !outcome->ran                ? "not run"
-           : outcome->out_of_memory     ? "out of memory"
-           : !outcome->started          ? "did not start"
-           : !outcome->finished         ? "failed"
-           : outcome->background_failed ? "background failed"
-                                        : pairs_result_name(outcome->result);
 }
 
 /* Where it was not as predicted, it is neither good nor bad; what is not proven is open. */
@@ -104,41 +93,31 @@ static const char *kind(const struct pairs_pair *pair)
     if (pair->outcome.result == PAIRS_NOT_PROVEN)
         return "open";
     if (!pair->outcome.ran)
-        return !pair->prediction.known ? "" : fits ? "good" : "bad";
+        return !pair->prediction.known ? NULL : fits ? "good" : "bad";
     return pair->prediction.known && fits != worked ? "odd" : worked ? "good" : "bad";
-}
-
-static const struct pairs_pair *pair_of(const struct feasibility *study, size_t foreground, size_t background)
-{
-    for (size_t i = 0; i < study->pair_count; i++)
-        if (study->pairs[i].foreground == foreground && study->pairs[i].background == background)
-            return &study->pairs[i];
-    return NULL;
 }
 
 static void add_matrix(const struct feasibility *study, struct text *out)
 {
-    text_add(out,
-             "<h2>Predicted and real</h2>\n<div class=scroll><table class=m><tr><th class=l>foreground \\ background");
+    struct table *table = table_new(false);
+    table_add_column(table, "foreground \\ background", false);
+    for (size_t i = 0; i < study->model_count; i++)
+        table_add_column(table, study->models[i].name, false);
     for (size_t i = 0; i < study->model_count; i++) {
-        text_add(out, "<th>");
-        html_text(out, study->models[i].name);
-    }
-    text_add(out, "</tr>\n");
-    for (size_t i = 0; i < study->model_count; i++) {
-        text_add(out, "<tr><th class=l>");
-        html_text(out, study->models[i].name);
+        table_add_row(table);
+        table_add_cell(table, study->models[i].name, NULL);
         for (size_t j = 0; j < study->model_count; j++) {
-            const struct pairs_pair *pair = pair_of(study, i, j);
-            text_addf(out, "<td class=\"%s\">", pair ? kind(pair) : "");
-            if (pair)
-                text_addf(out, "%s<br>%s", told(pair), real(&pair->outcome));
-            text_add(out, "</td>");
+            const struct pairs_pair *pair = feasibility_pair(study, i, j);
+            AUTO_FREE char *both =
+                pair ? mem_printf("%s<br>%s", told(pair), feasibility_real_text(&pair->outcome)) : NULL;
+            table_add_cell(table, both, pair ? kind(pair) : NULL);
+            table_markup(table, j + 1);
         }
-        text_add(out, "</tr>\n");
     }
-    text_add(out, "</table></div>\n<p class=dim>Above: predicted; below: what was. "
-                  "Yellow: not as predicted. Hatched: not proven, so nothing is known.</p>\n");
+    html_heading(out, "Predicted and real");
+    table_end_page(table, out);
+    html_line(out, "hint",
+              "Above: predicted; below: what was. Yellow: not as predicted. Hatched: not proven, so nothing is known.");
 }
 
 static struct reading percent(struct reading pair, struct reading serial)
@@ -147,183 +126,106 @@ static struct reading percent(struct reading pair, struct reading serial)
     return (struct reading){valid ? 100 * (pair.value / serial.value - 1) : 0, valid};
 }
 
+static void add_pair(struct table *table, const struct feasibility *study, const struct pairs_pair *pair)
+{
+    const struct pairs_prediction *prediction = &pair->prediction;
+    const struct pairs_outcome *outcome = &pair->outcome;
+    table_row(
+        table, mem_strdup(study->models[pair->foreground].name), mem_strdup(study->models[pair->background].name),
+        mem_strdup(prediction->known ? pairs_tier_name(prediction->tier) : "–"),
+        known_mib(prediction->known, prediction->aligned_bytes), known_mib(prediction->known, prediction->safe_bytes),
+        mem_strdup(prediction->known ? pairs_risk_name(prediction->risk) : "–"), mem_strdup(told(pair)),
+        mem_strdup(feasibility_real_text(outcome)),
+        mem_strdup(outcome->verdict == VERDICT_NONE ? "–" : verdict_name(outcome->verdict)),
+        number(1, (struct reading){outcome->overlap_s, outcome->seen}),
+        known_mib(outcome->together_bytes > 0, outcome->together_bytes),
+        number(0, (struct reading){(double)outcome->experiments, outcome->ran}),
+        number(0, (struct reading){(double)outcome->loops, outcome->ran}), mib(outcome->peak_bytes),
+        number(2, outcome->slowdown), number(2, outcome->background_slowdown), number(2, outcome->joules_ratio),
+        number(2, outcome->background_joules_ratio), number(0, percent(outcome->pair_joules, outcome->serial_joules)));
+    table_tint(table, 7, kind(pair));
+    table_tint(table, 8, outcome->verdict > VERDICT_CLEAN ? "odd" : NULL);
+}
+
 static void add_pairs(const struct feasibility *study, struct text *out)
 {
-    text_add(out,
-             "<h2>Pairs</h2>\n<div class=scroll><table><tr><th class=l>foreground<th class=l>background<th>tier<th>"
-             "together, MiB<th>bound, MiB<th>class<th>predicted<th>real<th>verdict<th>overlap, s<th>peak in it, MiB"
-             "<th>experiments<th>background's loops<th>peak, "
-             "MiB<th>slower<th>background slower"
-             "<th>joules<th>background's joules<th>energy, %</tr>\n");
-    for (size_t i = 0; i < study->pair_count; i++) {
-        const struct pairs_pair *pair = &study->pairs[i];
-        const struct pairs_prediction *prediction = &pair->prediction;
-        const struct pairs_outcome *outcome = &pair->outcome;
-        text_add(out, "<tr>");
-        html_cell(out, "l", study->models[pair->foreground].name);
-        html_cell(out, "l", study->models[pair->background].name);
-        html_cell(out, "", prediction->known ? pairs_tier_name(prediction->tier) : "–");
-        add_number(out, 0, known_mib(prediction->known, prediction->aligned_bytes));
-        add_number(out, 0, known_mib(prediction->known, prediction->safe_bytes));
-        html_cell(out, "", prediction->known ? pairs_risk_name(prediction->risk) : "–");
-        html_cell(out, "", told(pair));
-        html_cell(out, kind(pair), real(outcome));
-        html_cell(out, outcome->verdict > VERDICT_CLEAN ? "odd" : "",
-                  outcome->verdict == VERDICT_NONE ? "–" : verdict_name(outcome->verdict));
-        add_number(out, 1, (struct reading){outcome->overlap_s, outcome->seen});
-        add_number(out, 0, known_mib(outcome->together_bytes > 0, outcome->together_bytes));
-        add_number(out, 0, (struct reading){(double)outcome->experiments, outcome->ran});
-        add_number(out, 0, (struct reading){(double)outcome->loops, outcome->ran});
-        add_number(out, 0, mib(outcome->peak_bytes));
-        add_number(out, 2, outcome->slowdown);
-        add_number(out, 2, outcome->background_slowdown);
-        add_number(out, 2, outcome->joules_ratio);
-        add_number(out, 2, outcome->background_joules_ratio);
-        add_number(out, 0, percent(outcome->pair_joules, outcome->serial_joules));
-        text_add(out, "</tr>\n");
-    }
-    text_addf(
-        out,
-        "</table></div>\n<p class=dim>Overlap: both were seen training at the same time, in clean experiments. A pair "
-        "is proven when that was %g s and both were at their peaks at once. Peak in it: the most that both had then. "
-        "Peak: of both on the GPU, about once a second.</p>\n",
-        study->overlap_s);
-}
-
-static void add_pair_item(const struct feasibility *study, const struct pairs_pair *pair, const char *title, bool *any,
-                          struct text *out)
-{
-    if (!*any)
-        text_addf(out, "<h2>%s</h2>\n<ul>", title);
-    *any = true;
-    text_add(out, "<li>");
-    html_text(out, study->models[pair->foreground].name);
-    text_add(out, " beside ");
-    html_text(out, study->models[pair->background].name);
-    text_add(out, ": ");
-}
-
-static void add_unproven(const struct feasibility *study, struct text *out)
-{
-    bool any = false;
+    struct table *table =
+        table_of(false, "foreground", "background", "tier", ">together, MiB", ">bound, MiB", "class", "predicted",
+                 "real", "verdict", ">overlap, s", ">peak in it, MiB", ">experiments", ">background's loops",
+                 ">peak, MiB", ">slower", ">background slower", ">joules", ">background's joules", ">energy, %");
     for (size_t i = 0; i < study->pair_count; i++)
-        if (study->pairs[i].outcome.why) {
-            add_pair_item(study, &study->pairs[i], "Not proven, so not recommended", &any, out);
-            html_text(out, study->pairs[i].outcome.why);
-            text_add_char(out, '\n');
-        }
-    text_add(out, any ? "</ul>\n" : "");
+        add_pair(table, study, &study->pairs[i]);
+    html_heading(out, "Pairs");
+    table_end_page(table, out);
+    AUTO_FREE char *words = mem_printf("Overlap: both were seen training at the same time, in clean experiments. A "
+                                       "pair is proven when that was %g s and "
+                                       "both were at their peaks at once. Peak in it: the most that both had then. "
+                                       "Peak: of both on the GPU, about once a "
+                                       "second.",
+                                       study->overlap_s);
+    html_line(out, "hint", words);
 }
 
-static void add_evidence(const struct feasibility *study, struct text *out)
+struct list {
+    struct text *out;
+    const char *title; /* of the list that is begun; NULL: none */
+};
+
+static void add_finding(const char *title, const char *text, const char *proposal, void *context)
 {
-    bool any = false;
-    for (size_t i = 0; i < study->pair_count; i++) {
-        const struct pairs_pair *pair = &study->pairs[i];
-        json_t *evidence = pairs_evidence(&pair->outcome);
-        for (size_t k = 0; k < json_array_size(evidence); k++) {
-            const json_t *item = json_array_get(evidence, k);
-            const char *text = json_string_value(json_object_get(item, "text"));
-            add_pair_item(study, pair, "Evidence against experiments of pairs", &any, out);
-            text_addf(out, "%s, ", json_string_value(json_object_get(item, "weight")));
-            html_text(out, json_string_value(json_object_get(item, "kind")));
-            text_addf(out, ", in %lld of %zu experiments: ", json_integer_value(json_object_get(item, "experiments")),
-                      pair->outcome.experiments);
-            html_text(out, text ? text : "");
-            text_add_char(out, '\n');
-        }
-        json_decref(evidence);
+    struct list *list = context;
+    if (list->title != title) {
+        text_add(list->out, list->title ? "</ul>\n" : "");
+        html_heading(list->out, title);
+        text_add(list->out, "<ul>");
     }
-    text_add(out, any ? "</ul>\n" : "");
-}
-
-static void add_attribution(const struct feasibility *study, struct text *out)
-{
-    bool any = false;
-    for (size_t i = 0; i < study->pair_count; i++) {
-        AUTO_FREE char *why = feasibility_attribution_text(&study->pairs[i].outcome.attribution);
-        if (!why)
-            continue;
-        add_pair_item(study, &study->pairs[i], "Energy that cannot be attributed", &any, out);
-        html_text(out, why);
-        text_add_char(out, '\n');
-    }
-    text_add(out, any ? "</ul>\n" : "");
-}
-
-static void add_failure(const char *first, const char *second, const char *cause, const char *proposal, bool *any,
-                        struct text *out)
-{
-    text_add(out, *any ? "<li>" : "<h2>What failed</h2>\n<ul><li>");
-    *any = true;
-    html_text(out, first);
-    text_add(out, second ? " beside " : " alone");
-    html_text(out, second ? second : "");
-    text_add(out, ": ");
-    html_text(out, cause);
-    text_add(out, "<br>Try: ");
-    html_text(out, proposal ? proposal : "");
-    text_add_char(out, '\n');
-}
-
-static void add_failures(const struct feasibility *study, struct text *out)
-{
-    bool any = false;
-    for (size_t i = 0; i < study->model_count; i++)
-        if (study->models[i].ran && !study->models[i].succeeded)
-            add_failure(study->models[i].name, NULL, study->models[i].error, study->models[i].proposal, &any, out);
-    for (size_t i = 0; i < study->pair_count; i++) {
-        const struct pairs_pair *pair = &study->pairs[i];
-        if (pair->outcome.cause)
-            add_failure(study->models[pair->foreground].name, study->models[pair->background].name, pair->outcome.cause,
-                        pair->outcome.proposal, &any, out);
-    }
-    text_add(out, any ? "</ul>\n" : "");
+    list->title = title;
+    text_add(list->out, "<li>");
+    html_text(list->out, text);
+    text_add(list->out, proposal ? "<br>Try: " : "");
+    html_text(list->out, proposal ? proposal : "");
+    text_add(list->out, "</li>\n");
 }
 
 static void add_criteria(const struct feasibility *study, struct text *out)
 {
     struct pairs_criterion criteria[PAIRS_CRITERIA];
+    struct table *table = table_of(false, "", "", "");
     feasibility_criteria(study, criteria);
-    text_add(out, "<h2>Criteria</h2>\n<table>\n");
     for (size_t i = 0; i < PAIRS_CRITERIA; i++) {
-        const struct pairs_criterion *criterion = &criteria[i];
-        text_add(out, "<tr>");
-        html_cell(out, "l", criterion->what);
-        html_cell(out,
-                  !criterion->known ? ""
-                  : criterion->met  ? "good"
-                                    : "bad",
-                  !criterion->known ? "not known"
-                  : criterion->met  ? "met"
-                                    : "not met");
-        html_cell(out, "l", criterion->detail);
-        text_add(out, "</tr>\n");
+        bool known = criteria[i].known, met = criteria[i].met;
+        table_row(table, mem_strdup(criteria[i].what),
+                  mem_strdup(!known ? "not known"
+                             : met  ? "met"
+                                    : "not met"),
+                  mem_strdup(criteria[i].detail));
+        table_tint(table, 1, !known ? NULL : met ? "good" : "bad");
     }
-    text_add(out, "</table>\n");
+    html_heading(out, "Criteria");
+    table_end_page(table, out);
 }
 
 void feasibility_page(const struct feasibility *study, struct text *out)
 {
-    html_begin(out, "Which trainings fit together", style);
-    text_add(out, "<h1>Which trainings fit on one GPU together</h1>\n");
-    if (study->room.total_bytes > 0)
-        text_addf(out, "<p class=dim>GPU: %.0f MiB, of which %.0f MiB are free for trainings</p>\n",
-                  study->room.total_bytes / BYTES_PER_MIB, study->room.available_bytes / BYTES_PER_MIB);
-    else
-        text_add(out, "<p class=dim>No GPU memory was measured, so nothing can be predicted</p>\n");
+    const struct html_page page = {.title = "Which trainings fit on one GPU together", .style = style};
+    struct list list = {.out = out};
+    AUTO_FREE char *room =
+        study->room.total_bytes > 0
+            ? mem_printf("GPU: %.0f MiB, of which %.0f MiB are free for trainings",
+                         study->room.total_bytes / BYTES_PER_MIB, study->room.available_bytes / BYTES_PER_MIB)
+            : mem_strdup("No GPU memory was measured, so nothing can be predicted");
+    html_begin(out, &page);
+    html_line(out, "hint", room);
     if (study->pair_count > 0) {
         AUTO_FREE char *counts = feasibility_counts_text(study);
-        text_addf(out, "<p class=headline>%s</p>\n", counts);
+        html_line(out, "sentence", counts);
         add_matrix(study, out);
     }
     add_models(study, out);
     if (study->pair_count > 0)
         add_pairs(study, out);
-    add_unproven(study, out);
-    add_evidence(study, out);
-    add_attribution(study, out);
-    add_failures(study, out);
+    feasibility_findings(study, add_finding, &list);
+    text_add(out, list.title ? "</ul>\n" : "");
     add_criteria(study, out);
-    html_end(out);
+    html_end(out, &page);
 }

@@ -1,5 +1,7 @@
 #include "report/feasibility_text.h"
 
+#include "base/clock.h"
+#include "base/json.h"
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "report/audit_text.h"
@@ -12,7 +14,7 @@
 static const char *const green = "\x1b[32m", *const yellow = "\x1b[33m", *const red = "\x1b[31m";
 
 /* Columns that a narrow window goes without, the least important first; names become shorter before. */
-enum { DROPS = 4, NAME_NARROW = 14, NAME_WIDE = 40 };
+enum { DROPS = 4, NAME_NARROW = 14, NAME_WIDE = 40, SCHEDULE_NAME = 18 };
 
 struct view {
     const struct feasibility *study;
@@ -26,24 +28,6 @@ static char *known_size(bool known, double bytes)
     return amounts_size((struct reading){bytes, known});
 }
 
-/* The widest line, colours not counted. */
-static size_t width_of(const char *text)
-{
-    size_t widest = 0, columns = 0;
-    for (; *text; text++) {
-        if (*text == '\n') {
-            columns = 0;
-        } else if (*text == '\x1b') {
-            while (text[1] && *text != 'm')
-                text++;
-        } else {
-            columns += ((unsigned char)*text & 0xC0) != 0x80;
-            widest = columns > widest ? columns : widest;
-        }
-    }
-    return widest;
-}
-
 /* Renders with ever fewer columns and shorter names until it fits. */
 static void fit(struct view *view, void (*render)(const struct view *view, struct text *out), struct text *out)
 {
@@ -53,7 +37,7 @@ static void fit(struct view *view, void (*render)(const struct view *view, struc
         view->name = i == 0 ? NAME_WIDE : i == 1 ? (NAME_WIDE + NAME_NARROW) / 2 : NAME_NARROW;
         view->drop = i < 2 ? 0 : i - 2;
         render(view, &text);
-        if (width_of(text_get(&text)) <= view->options->width || i + 1 == steps) {
+        if (table_widest(text_get(&text)) <= view->options->width || i + 1 == steps) {
             text_add(out, text_get(&text));
             return;
         }
@@ -92,10 +76,9 @@ static void add_sources(const struct feasibility *study, struct text *out)
 
 static void render_models(const struct view *view, struct text *out)
 {
-    struct table *table =
-        table_of(view->options->colour, "MODEL ALONE", ">PEAK", ">STEADY", view->drop < 1 ? ">START-UP" : NULL,
-                 view->drop < 2 ? ">CONTEXT" : NULL, ">MARGIN", "KNOWN BY", ">EPOCH",
-                 view->drop < 3 ? ">ENERGY" : NULL, "");
+    struct table *table = table_of(view->options->colour, "MODEL ALONE", ">PEAK", ">STEADY",
+                                   view->drop < 1 ? ">START-UP" : NULL, view->drop < 2 ? ">CONTEXT" : NULL, ">MARGIN",
+                                   "KNOWN BY", ">EPOCH", view->drop < 3 ? ">ENERGY" : NULL, "");
     for (size_t i = 0; i < view->study->model_count; i++) {
         const struct pairs_model *model = &view->study->models[i];
         table_row(table, name_text(view, i), amounts_size(model->shape.peak), amounts_size(model->shape.steady),
@@ -103,7 +86,9 @@ static void render_models(const struct view *view, struct text *out)
                   known_size(model->curve.any, model->margin_bytes),
                   mem_strdup(model->curve.any ? pairs_source_name(model->source) : "-"),
                   amounts_duration(model->seconds), amounts_joules(model->joules),
-                  mem_strdup(!model->ran ? "not run" : model->succeeded ? "" : "failed"));
+                  mem_strdup(!model->ran        ? "not run"
+                             : model->succeeded ? ""
+                                                : "failed"));
         table_tint(table, 9, red);
     }
     table_end(table, out);
@@ -114,7 +99,7 @@ static const char *told_text(const struct pairs_prediction *told)
     return !told->known ? "not known" : told->fits ? "fits" : "does not";
 }
 
-static const char *real_text(const struct pairs_outcome *real)
+const char *feasibility_real_text(const struct pairs_outcome *real)
 {
     return !real->ran                ? "not run"
            : real->out_of_memory     ? "out of memory"
@@ -133,11 +118,6 @@ static const char *real_colour(const struct pairs_outcome *real)
     return colours[real->result];
 }
 
-static const char *verdict_text(const struct pairs_outcome *real)
-{
-    return real->verdict == VERDICT_NONE ? "-" : verdict_name(real->verdict);
-}
-
 static const char *verdict_colour(const struct pairs_outcome *real)
 {
     return real->verdict == VERDICT_NONE ? NULL : real->verdict == VERDICT_CLEAN ? green : yellow;
@@ -149,11 +129,6 @@ static char *ratios_text(struct reading fore, struct reading back)
     if (!fore.valid)
         return mem_strdup("-");
     return back.valid ? mem_printf("%.2f / %.2f", fore.value, back.value) : mem_printf("%.2f / -", fore.value);
-}
-
-static char *loops_text(const struct pairs_outcome *real)
-{
-    return real->ran ? mem_printf("%lld", real->loops) : mem_strdup("-");
 }
 
 /* Against one after the other. */
@@ -170,12 +145,13 @@ static void add_pair(const struct view *view, struct table *table, const struct 
     const struct pairs_outcome *real = &pair->outcome;
     static const char *const colours[] = {"\x1b[32m", "\x1b[33m", "\x1b[31m"};
     table_row(table, name_text(view, pair->foreground), name_text(view, pair->background),
-              mem_strdup(told->known ? pairs_tier_name(told->tier) : "-"),
-              known_size(told->known, told->aligned_bytes), known_size(told->known, told->safe_bytes),
-              mem_strdup(told->known ? pairs_risk_name(told->risk) : "-"), mem_strdup(told_text(told)),
-              mem_strdup(real_text(real)), mem_strdup(verdict_text(real)),
-              amounts_duration((struct reading){real->overlap_s, real->seen}), loops_text(real),
-              amounts_size(real->peak_bytes), ratios_text(real->slowdown, real->background_slowdown),
+              mem_strdup(told->known ? pairs_tier_name(told->tier) : "-"), known_size(told->known, told->aligned_bytes),
+              known_size(told->known, told->safe_bytes), mem_strdup(told->known ? pairs_risk_name(told->risk) : "-"),
+              mem_strdup(told_text(told)), mem_strdup(feasibility_real_text(real)),
+              mem_strdup(real->verdict == VERDICT_NONE ? "-" : verdict_name(real->verdict)),
+              amounts_duration((struct reading){real->overlap_s, real->seen}),
+              real->ran ? mem_printf("%lld", real->loops) : mem_strdup("-"), amounts_size(real->peak_bytes),
+              ratios_text(real->slowdown, real->background_slowdown),
               ratios_text(real->joules_ratio, real->background_joules_ratio), saving_text(real));
     table_tint(table, 5, told->known ? colours[told->risk] : NULL);
     table_tint(table, 7, real_colour(real));
@@ -185,16 +161,16 @@ static void add_pair(const struct view *view, struct table *table, const struct 
 static void render_pairs(const struct view *view, struct text *out)
 {
     bool some = view->drop < 4, more = view->drop < 3, most = view->drop < 2, all = view->drop < 1;
-    struct table *table = table_of(
-        view->options->colour, "FOREGROUND", "BACKGROUND", all ? "TIER" : NULL, ">TOGETHER", some ? ">BOUND" : NULL,
-        "CLASS", "PREDICTED", "REAL", more ? "VERDICT" : NULL, some ? ">OVERLAP" : NULL, all ? ">LOOPS" : NULL,
-        some ? ">PEAK" : NULL, more ? ">SLOWER" : NULL, all ? ">JOULES" : NULL, most ? ">ENERGY" : NULL);
+    struct table *table = table_of(view->options->colour, "FOREGROUND", "BACKGROUND", all ? "TIER" : NULL, ">TOGETHER",
+                                   some ? ">BOUND" : NULL, "CLASS", "PREDICTED", "REAL", more ? "VERDICT" : NULL,
+                                   some ? ">OVERLAP" : NULL, all ? ">LOOPS" : NULL, some ? ">PEAK" : NULL,
+                                   more ? ">SLOWER" : NULL, all ? ">JOULES" : NULL, most ? ">ENERGY" : NULL);
     for (size_t i = 0; i < view->study->pair_count; i++)
         add_pair(view, table, &view->study->pairs[i]);
     table_end(table, out);
 }
 
-static const struct pairs_pair *pair_of(const struct feasibility *study, size_t foreground, size_t background)
+const struct pairs_pair *feasibility_pair(const struct feasibility *study, size_t foreground, size_t background)
 {
     for (size_t i = 0; i < study->pair_count; i++)
         if (study->pairs[i].foreground == foreground && study->pairs[i].background == background)
@@ -202,13 +178,14 @@ static const struct pairs_pair *pair_of(const struct feasibility *study, size_t 
     return NULL;
 }
 
-static char *cell_text(const struct pairs_pair *pair)
+static void pair_signs(const struct pairs_pair *pair, char out[3])
 {
-    if (!pair)
-        return mem_strdup("");
-    char told = !pair->prediction.known ? '?' : pair->prediction.fits ? '+' : '-';
     static const char signs[] = {[PAIRS_FAILED] = '-', [PAIRS_NOT_PROVEN] = '?', [PAIRS_PROVEN] = '+'};
-    return !pair->outcome.ran ? mem_printf("%c", told) : mem_printf("%c%c", told, signs[pair->outcome.result]);
+    memset(out, 0, 3);
+    if (!pair)
+        return;
+    out[0] = !pair->prediction.known ? '?' : pair->prediction.fits ? '+' : '-';
+    out[1] = pair->outcome.ran ? signs[pair->outcome.result] : '\0';
 }
 
 static const char *cell_colour(const struct pairs_pair *pair)
@@ -238,96 +215,62 @@ static void add_matrix(const struct view *view, struct text *out)
         }
         for (size_t i = 0; i < study->model_count; i++) {
             table_add_row(table);
-            amounts_add(table, mem_printf("%zu", i + 1), NULL);
-            amounts_add(table, audit_text_fit(study->models[i].name, 22), NULL);
-            for (size_t j = from; j < to; j++)
-                amounts_add(table, cell_text(pair_of(study, i, j)), cell_colour(pair_of(study, i, j)));
+            AUTO_FREE char *number = mem_printf("%zu", i + 1), *name = audit_text_fit(study->models[i].name, 22);
+            table_add_cell(table, number, NULL);
+            table_add_cell(table, name, NULL);
+            for (size_t j = from; j < to; j++) {
+                const struct pairs_pair *pair = feasibility_pair(study, i, j);
+                char signs[3];
+                pair_signs(pair, signs);
+                table_add_cell(table, signs, cell_colour(pair));
+            }
         }
-        table_print(table, out);
-        table_free(table);
+        table_end(table, out);
     }
     text_add(out, "first sign: predicted to fit (+) or not (-), ?: not known\n"
                   "second sign: proven (+), not proven (?), failed (-)\n");
 }
 
-static void add_failures(const struct view *view, struct text *out)
+struct findings {
+    const struct feasibility *study;
+    feasibility_finding *take;
+    void *context;
+};
+
+static void find(const struct findings *findings, const char *title, const struct pairs_pair *pair, const char *text,
+                 const char *proposal)
 {
-    const struct feasibility *study = view->study;
-    bool any = false;
-    for (size_t i = 0; i < study->model_count; i++)
-        if (study->models[i].ran && !study->models[i].succeeded) {
-            AUTO_FREE char *error = audit_text_fit(study->models[i].error, 0);
-            text_addf(out, "%s%s alone: %s\n", any ? "" : "\nWhat failed\n", study->models[i].name, error);
-            if (study->models[i].proposal)
-                text_addf(out, "  try: %s\n", study->models[i].proposal);
-            any = true;
-        }
-    for (size_t i = 0; i < study->pair_count; i++) {
-        const struct pairs_pair *pair = &study->pairs[i];
-        if (!pair->outcome.cause)
-            continue;
-        AUTO_FREE char *cause = audit_text_fit(pair->outcome.cause, 0);
-        text_addf(out, "%s%s beside %s: %s\n", any ? "" : "\nWhat failed\n", study->models[pair->foreground].name,
-                  study->models[pair->background].name, cause);
-        if (pair->outcome.proposal)
-            text_addf(out, "  try: %s\n", pair->outcome.proposal);
-        any = true;
-    }
+    const struct pairs_model *models = findings->study->models;
+    AUTO_FREE char *line =
+        mem_printf("%s beside %s: %s", models[pair->foreground].name, models[pair->background].name, text);
+    findings->take(title, line, proposal, findings->context);
 }
 
 /* Nothing failed, and yet nothing is known. */
-static void add_unproven(const struct view *view, struct text *out)
+static void find_unproven(const struct findings *findings, const struct pairs_pair *pair)
 {
-    const struct feasibility *study = view->study;
-    bool any = false;
-    for (size_t i = 0; i < study->pair_count; i++) {
-        const struct pairs_pair *pair = &study->pairs[i];
-        if (!pair->outcome.why)
-            continue;
-        text_addf(out, "%s%s beside %s: %s\n", any ? "" : "\nNot proven, so not recommended\n",
-                  study->models[pair->foreground].name, study->models[pair->background].name, pair->outcome.why);
-        any = true;
-    }
+    if (pair->outcome.why)
+        find(findings, "Not proven, so not recommended", pair, pair->outcome.why, NULL);
 }
 
 /* Whatever it came to. */
-static void add_evidence(const struct view *view, struct text *out)
+static void find_evidence(const struct findings *findings, const struct pairs_pair *pair)
 {
-    const struct feasibility *study = view->study;
-    bool any = false;
-    for (size_t i = 0; i < study->pair_count; i++) {
-        const struct pairs_pair *pair = &study->pairs[i];
-        json_t *evidence = pairs_evidence(&pair->outcome);
-        for (size_t k = 0; k < json_array_size(evidence); k++) {
-            const json_t *item = json_array_get(evidence, k);
-            AUTO_FREE char *text = audit_text_fit(json_string_value(json_object_get(item, "text")), 0);
-            text_addf(out, "%s%s beside %s: %s, %s, in %lld of %zu experiments: %s\n",
-                      any ? "" : "\nEvidence against experiments of pairs\n", study->models[pair->foreground].name,
-                      study->models[pair->background].name, json_string_value(json_object_get(item, "weight")),
-                      json_string_value(json_object_get(item, "kind")),
-                      json_integer_value(json_object_get(item, "experiments")), pair->outcome.experiments, text);
-            any = true;
-        }
-        json_decref(evidence);
+    json_t *evidence = pairs_evidence(&pair->outcome), *item;
+    size_t i;
+    json_array_foreach(evidence, i, item)
+    {
+        const char *told = json_get_text(item, "text");
+        AUTO_FREE char *text = mem_printf(
+            "%s, %s, in %lld of %zu experiments: %s", json_get_text(item, "weight"), json_get_text(item, "kind"),
+            json_integer_value(json_object_get(item, "experiments")), pair->outcome.experiments, told ? told : "");
+        find(findings, "Evidence against experiments of pairs", pair, text, NULL);
     }
+    json_decref(evidence);
 }
 
-static void add_attribution(const struct view *view, struct text *out)
-{
-    const struct feasibility *study = view->study;
-    bool any = false;
-    for (size_t i = 0; i < study->pair_count; i++) {
-        const struct pairs_pair *pair = &study->pairs[i];
-        AUTO_FREE char *why = feasibility_attribution_text(&pair->outcome.attribution);
-        if (!why)
-            continue;
-        text_addf(out, "%s%s beside %s: %s\n", any ? "" : "\nEnergy that cannot be attributed\n",
-                  study->models[pair->foreground].name, study->models[pair->background].name, why);
-        any = true;
-    }
-}
-
-char *feasibility_attribution_text(const struct pairs_attribution *attribution)
+/* Why the energy cannot be divided between the two, in figures; NULL: it can be, or was not measured. */
+static char *attribution_text(const struct pairs_attribution *attribution)
 {
     struct reading nobody = attribution->unattributed_share, joules = attribution->marginal_joules;
     AUTO_TEXT struct text text = {0};
@@ -340,6 +283,62 @@ char *feasibility_attribution_text(const struct pairs_attribution *attribution)
     if (text.length == 0)
         text_add(&text, "too little was measured");
     return text_take(&text);
+}
+
+static void find_attribution(const struct findings *findings, const struct pairs_pair *pair)
+{
+    AUTO_FREE char *why = attribution_text(&pair->outcome.attribution);
+    if (why)
+        find(findings, "Energy that cannot be attributed", pair, why, NULL);
+}
+
+static const char *const failed_title = "What failed";
+
+static void find_failure(const struct findings *findings, const struct pairs_pair *pair)
+{
+    if (pair->outcome.cause)
+        find(findings, failed_title, pair, pair->outcome.cause, pair->outcome.proposal);
+}
+
+static void find_failed_models(const struct findings *findings)
+{
+    for (size_t i = 0; i < findings->study->model_count; i++) {
+        const struct pairs_model *model = &findings->study->models[i];
+        if (!model->ran || model->succeeded)
+            continue;
+        AUTO_FREE char *text = mem_printf("%s alone: %s", model->name, model->error);
+        findings->take(failed_title, text, model->proposal, findings->context);
+    }
+}
+
+void feasibility_findings(const struct feasibility *study, feasibility_finding *take, void *context)
+{
+    static void (*const kinds[])(const struct findings *, const struct pairs_pair *) = {find_unproven, find_evidence,
+                                                                                        find_attribution, find_failure};
+    const struct findings findings = {study, take, context};
+    for (size_t kind = 0; kind < sizeof kinds / sizeof *kinds; kind++) {
+        if (kinds[kind] == find_failure)
+            find_failed_models(&findings);
+        for (size_t i = 0; i < study->pair_count; i++)
+            kinds[kind](&findings, &study->pairs[i]);
+    }
+}
+
+struct told {
+    struct text *out;
+    const char *title; /* the last one */
+};
+
+static void add_finding(const char *title, const char *text, const char *proposal, void *context)
+{
+    struct told *told = context;
+    AUTO_FREE char *safe = utf8_line(text);
+    if (told->title != title)
+        text_addf(told->out, "\n%s\n", title);
+    told->title = title;
+    text_addf(told->out, "%s\n", safe);
+    if (proposal)
+        text_addf(told->out, "  try: %s\n", proposal);
 }
 
 static void add_criteria(const struct view *view, struct text *out)
@@ -368,12 +367,6 @@ static void add_head(const struct view *view, struct text *out)
         text_add(out, "No GPU memory was measured, so nothing can be predicted\n\n");
 }
 
-static void add_counts(const struct view *view, struct text *out)
-{
-    AUTO_FREE char *counts = feasibility_counts_text(view->study);
-    text_addf(out, "%s\n\n", counts);
-}
-
 char *feasibility_counts_text(const struct feasibility *study)
 {
     struct pairs_counts counts = feasibility_counts(study);
@@ -386,8 +379,9 @@ void feasibility_text(const struct feasibility *study, const struct feasibility_
 {
     struct view view = {.study = study, .options = options};
     add_head(&view, out);
+    AUTO_FREE char *counts = feasibility_counts_text(study);
     if (study->pair_count > 0)
-        add_counts(&view, out);
+        text_addf(out, "%s\n\n", counts);
     fit(&view, render_models, out);
     add_sources(study, out);
     if (study->pair_count == 0)
@@ -398,9 +392,37 @@ void feasibility_text(const struct feasibility *study, const struct feasibility_
     text_addf(out, "proven: it was %g s in clean experiments, and at both peaks\n", study->overlap_s);
     text_add(out, "the peak of a pair: of both on the GPU, about once a second\n\n");
     add_matrix(&view, out);
-    add_unproven(&view, out);
-    add_evidence(&view, out);
-    add_attribution(&view, out);
-    add_failures(&view, out);
+    feasibility_findings(study, add_finding, &(struct told){.out = out});
     add_criteria(&view, out);
+}
+
+void schedule_text(const struct feasibility *study, const struct schedule *schedule,
+                   const struct feasibility_text_options *options, struct text *out)
+{
+    struct table *table =
+        table_of(options->colour, "FOREGROUND", "BACKGROUND", ">TIME", ">SAVED", ">PEAKS", "SLOWDOWN");
+    char all[32], alone[32];
+    for (size_t i = 0; i < schedule->count; i++) {
+        const struct schedule_step *step = &schedule->steps[i];
+        bool pair = step->foreground != step->background;
+        table_row(table, audit_text_fit(study->models[step->foreground].name, SCHEDULE_NAME),
+                  audit_text_fit(pair ? study->models[step->background].name : "alone", SCHEDULE_NAME),
+                  amounts_duration((struct reading){step->seconds, true}),
+                  amounts_duration((struct reading){step->saved_s, pair}),
+                  amounts_size((struct reading){step->prediction.safe_bytes, pair}),
+                  pair ? mem_printf("%.2f, %s", step->slowdown, step->measured ? "measured" : "assumed")
+                       : mem_strdup("-"));
+    }
+    table_end(table, out);
+    clock_format_duration(schedule->seconds, all);
+    clock_format_duration(schedule->alone_seconds, alone);
+    text_addf(out, "%s in all, %s one after the other; %zu pair%s, slowdown measured for %zu\n", all, alone,
+              schedule->pairs, schedule->pairs == 1 ? "" : "s", schedule->measured);
+    for (size_t i = 0; i < schedule->unproven_shown; i++)
+        text_addf(out, "cannot be recommended: not proven: %s and %s\n",
+                  study->models[schedule->unproven[i].foreground].name,
+                  study->models[schedule->unproven[i].background].name);
+    if (schedule->unproven_count > schedule->unproven_shown)
+        text_addf(out, "cannot be recommended: not proven: %zu more pairs\n",
+                  schedule->unproven_count - schedule->unproven_shown);
 }

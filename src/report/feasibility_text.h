@@ -21,9 +21,14 @@ void feasibility_text(const struct feasibility *study, const struct feasibility_
 /* "Pairs: 3 proven, 2 not proven, ..."; for the page, too. The caller frees it. */
 char *feasibility_counts_text(const struct feasibility *study);
 
-/* Why the energy cannot be divided between the two, in figures; NULL: it can be, or was not measured. The caller frees
- * it. */
-char *feasibility_attribution_text(const struct pairs_attribution *attribution);
+/* What terminal and page say of a pair in the same words: how it went; NULL: it is none of the study's pairs. */
+const char *feasibility_real_text(const struct pairs_outcome *real);
+const struct pairs_pair *feasibility_pair(const struct feasibility *study, size_t foreground, size_t background);
+
+/* What was found of single models and pairs, under the titles of lists: pairs not proven, evidence, energy that cannot be attributed, what
+ * failed. text: "a beside b: ..."; proposal: what to try, or NULL. */
+typedef void feasibility_finding(const char *title, const char *text, const char *proposal, void *context);
+void feasibility_findings(const struct feasibility *study, feasibility_finding *take, void *context);
 
 void schedule_text(const struct feasibility *study, const struct schedule *schedule,
                    const struct feasibility_text_options *options, struct text *out);

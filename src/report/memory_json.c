@@ -12,21 +12,21 @@ static json_t *bytes_json(uint64_t bytes)
     return json_integer((json_int_t)bytes);
 }
 
-static json_t *bounded_json(uint64_t cap_bytes)
-{
-    return cap_bytes == MODEL_NO_CAP ? json_null() : bytes_json(cap_bytes);
-}
-
 static void set(json_t *object, const char *key, json_t *value)
 {
     json_object_set_new(object, key, value);
 }
 
 #define SUM(key, member) RECORD_AS(struct usage_sum, key, member)
-static const struct record_field sum_fields[] = {
-    SUM("segments", segments), SUM("reserved_bytes", reserved), SUM("allocated_bytes", allocated), SUM("active_bytes", active),
-    SUM("requested_bytes", requested), SUM("inactive_split_bytes", inactive_split), SUM("inactive_whole_bytes", inactive_whole),
-    SUM("largest_free_bytes", largest_free), {0}};
+static const struct record_field sum_fields[] = {SUM("segments", segments),
+                                                 SUM("reserved_bytes", reserved),
+                                                 SUM("allocated_bytes", allocated),
+                                                 SUM("active_bytes", active),
+                                                 SUM("requested_bytes", requested),
+                                                 SUM("inactive_split_bytes", inactive_split),
+                                                 SUM("inactive_whole_bytes", inactive_whole),
+                                                 SUM("largest_free_bytes", largest_free),
+                                                 {0}};
 
 static void add_sum(json_t *object, const struct usage_sum *sum)
 {
@@ -39,13 +39,9 @@ static json_t *pools_json(const struct memory_report *report)
     json_t *pools = json_array();
     for (size_t i = 0; i < report->layout.pool_count; i++) {
         const struct usage_pool *pool = &report->layout.pools[i];
-        json_t *json = json_object(), *id = json_array();
-        json_array_append_new(id, bytes_json(pool->pool_id[0]));
-        json_array_append_new(id, bytes_json(pool->pool_id[1]));
-        set(json, "pool", json_string(pool->small ? "small" : "large"));
-        set(json, "pool_id", id);
-        set(json, "expandable", json_boolean(pool->expandable));
-        set(json, "stream", bytes_json(report->snapshot->streams[pool->stream]));
+        json_t *json = json_pack("{s:s, s:[o, o], s:b, s:o}", "pool", pool->small ? "small" : "large", "pool_id",
+                                 bytes_json(pool->pool_id[0]), bytes_json(pool->pool_id[1]), "expandable",
+                                 pool->expandable, "stream", bytes_json(report->snapshot->streams[pool->stream]));
         add_sum(json, &pool->sum);
         json_array_append_new(pools, json);
     }
@@ -60,13 +56,12 @@ static json_t *segments_json(const struct memory_report *report)
         if (segment->device != report->device)
             continue;
         struct usage_sum sum = usage_of_segment(report->snapshot, segment);
-        json_t *json = json_object();
-        set(json, "address", bytes_json(segment->addr));
-        set(json, "pool", json_string(segment->small ? "small" : "large"));
-        set(json, "stream", bytes_json(report->snapshot->streams[segment->stream]));
+        json_t *json = json_pack("{s:o, s:s, s:o}", "address", bytes_json(segment->addr), "pool",
+                                 segment->small ? "small" : "large", "stream",
+                                 bytes_json(report->snapshot->streams[segment->stream]));
         add_sum(json, &sum);
         json_object_del(json, "segments");
-        set(json, "blocks", json_integer((json_int_t)sum.blocks));
+        json_set_count(json, "blocks", sum.blocks);
         json_array_append_new(segments, json);
     }
     return segments;
@@ -74,12 +69,9 @@ static json_t *segments_json(const struct memory_report *report)
 
 static json_t *frame_json(const struct snapshot_frame *frame)
 {
-    json_t *json = json_object();
     AUTO_FREE char *function = mem_strndup(frame->function, TEXT_MOST), *file = mem_strndup(frame->file, TEXT_MOST);
-    set(json, "function", json_text_or_null(function));
-    set(json, "file", json_text_or_null(file));
-    set(json, "line", json_integer(frame->line));
-    return json;
+    return json_pack("{s:o, s:o, s:I}", "function", json_text_or_null(function), "file", json_text_or_null(file),
+                     "line", (json_int_t)frame->line);
 }
 
 /* The frame that the text and the page name, with the library's function that was called there. */
@@ -105,103 +97,109 @@ static json_t *stack_json(const struct snapshot *snapshot, uint32_t at)
     return frames;
 }
 
+static void add_stack(json_t *object, const struct memory_report *report, uint32_t stack)
+{
+    set(object, "place", place_json(report->snapshot, stack));
+    set(object, "stack", stack_json(report->snapshot, stack));
+}
+
+#define GROUP(key, member) RECORD_AS(struct usage_group, key, member)
+static const struct record_field group_fields[] = {
+    GROUP("bytes", bytes), GROUP("count", count), GROUP("each_bytes", size_bytes), {0}};
+
 static json_t *groups_json(const struct memory_report *report, const struct usage_group *groups, size_t count)
 {
     json_t *list = json_array();
     for (size_t i = 0; i < count && i < report->question->rows; i++) {
-        json_t *json = json_object();
-        set(json, "bytes", bytes_json(groups[i].bytes));
-        set(json, "count", json_integer((json_int_t)groups[i].count));
-        set(json, "each_bytes", bytes_json(groups[i].size_bytes));
-        set(json, "place", place_json(report->snapshot, groups[i].stack));
-        set(json, "stack", stack_json(report->snapshot, groups[i].stack));
+        json_t *json = record_json(group_fields, &groups[i]);
+        add_stack(json, report, groups[i].stack);
         json_array_append_new(list, json);
     }
     return list;
 }
 
 #define POINT(key, member) RECORD_AS(struct curve_point, key, member)
-static const struct record_field point_fields[] = {
-    POINT("event", event), POINT("time_us", time_us), POINT("allocated_bytes", allocated), POINT("reserved_bytes", reserved), {0}};
+static const struct record_field point_fields[] = {POINT("event", event),
+                                                   POINT("time_us", time_us),
+                                                   POINT("allocated_bytes", allocated),
+                                                   POINT("reserved_bytes", reserved),
+                                                   {0}};
 
 #define SPAN(key, member) RECORD_AS(struct growth_span, key, member)
-static const struct record_field span_fields[] = {
-    SPAN("first_event", first_event), SPAN("end_event", end_event), SPAN("low_bytes", low), SPAN("high_bytes", high),
-    SPAN("kept_bytes", kept), {0}};
+static const struct record_field span_fields[] = {SPAN("first_event", first_event), SPAN("end_event", end_event),
+                                                  SPAN("low_bytes", low),           SPAN("high_bytes", high),
+                                                  SPAN("kept_bytes", kept),         {0}};
+
+#define SUSPECT(key, member) RECORD_AS(struct growth_suspect, key, member)
+static const struct record_field suspect_fields[] = {SUSPECT("bytes", bytes),
+                                                     SUSPECT("count", count),
+                                                     SUSPECT("spans", spans),
+                                                     SUSPECT("from_size_bytes", size_low),
+                                                     SUSPECT("to_size_bytes", size_high),
+                                                     {0}};
 
 static json_t *growth_json(const struct memory_report *report)
 {
     static const char *const sources[] = {NULL, "epochs", "steps", "parts"};
     const struct growth *growth = &report->growth;
-    json_t *json = json_object(), *suspects = json_array();
-    set(json, "spans_are", json_text_or_null(sources[growth->source]));
-    set(json, "grows", growth->span_count < 2 ? json_null() : json_boolean(growth->grows));
-    set(json, "bytes_per_span", growth->span_count < 2 ? json_null() : json_finite(growth->slope_bytes));
-    set(json, "warm_up_spans", json_integer((json_int_t)growth->warm_up));
-    set(json, "spans", record_list_json(span_fields, growth->spans, growth->span_count, sizeof *growth->spans));
+    bool told = growth->span_count >= 2;
+    json_t *suspects = json_array();
     for (size_t i = 0; i < growth->suspect_count && i < report->question->rows; i++) {
         const struct growth_suspect *suspect = &growth->suspects[i];
-        json_t *one = json_object();
-        set(one, "bytes", bytes_json(suspect->bytes));
-        set(one, "count", json_integer((json_int_t)suspect->count));
-        set(one, "spans", json_integer((json_int_t)suspect->spans));
-        set(one, "from_size_bytes", bytes_json(suspect->size_low));
-        set(one, "to_size_bytes", bytes_json(suspect->size_high));
+        json_t *one = record_json(suspect_fields, suspect);
         set(one, "last_event", json_integer(suspect->last_event));
-        set(one, "place", place_json(report->snapshot, suspect->stack));
-        set(one, "stack", stack_json(report->snapshot, suspect->stack));
+        add_stack(one, report, suspect->stack);
         json_array_append_new(suspects, one);
     }
-    set(json, "suspects", suspects);
-    return json;
+    return json_pack(
+        "{s:o, s:o, s:o, s:o, s:o, s:o}", "spans_are", json_text_or_null(sources[growth->source]), "grows",
+        told ? json_boolean(growth->grows) : json_null(), "bytes_per_span",
+        told ? json_finite(growth->slope_bytes) : json_null(), "warm_up_spans", bytes_json(growth->warm_up), "spans",
+        record_list_json(span_fields, growth->spans, growth->span_count, sizeof *growth->spans), "suspects", suspects);
 }
 
-static json_t *check_json(const struct memory_report *report)
+static json_t *check_json(const struct check *check)
 {
-    const struct check *check = &report->check;
-    json_t *json = json_object();
-    set(json, "exact", json_boolean(check->exact));
-    set(json, "complete", json_boolean(check->complete));
-    set(json, "events", json_integer((json_int_t)check->events));
-    set(json, "empty_cache_calls", json_integer((json_int_t)check->empty_cache_count));
-    set(json, "differs_at_event", check->exact ? json_null() : json_integer((json_int_t)check->differs_at));
-    set(json, "difference", json_filled_or_null(check->difference));
-    set(json, "alloc_retries", check->exact ? bytes_json(check->stats.retries) : json_null());
-    set(json, "ooms", check->exact ? bytes_json(check->stats.ooms) : json_null());
-    return json;
+    bool exact = check->exact;
+    return json_pack("{s:b, s:b, s:o, s:o, s:o, s:o, s:o, s:o}", "exact", exact, "complete", check->complete, "events",
+                     bytes_json(check->events), "empty_cache_calls", bytes_json(check->empty_cache_count),
+                     "differs_at_event", exact ? json_null() : bytes_json(check->differs_at), "difference",
+                     json_filled_or_null(check->difference), "alloc_retries",
+                     exact ? bytes_json(check->stats.retries) : json_null(), "ooms",
+                     exact ? bytes_json(check->stats.ooms) : json_null());
 }
 
 static json_t *refusal_json(const struct memory_report *report, const struct replay *replay)
 {
+    const struct replay_refusal *refusal = &replay->refusal;
     if (replay->outcome == REPLAY_FITS)
         return json_null();
-    json_t *json = json_object();
-    set(json, "event", json_integer(replay->refusal.event));
-    set(json, "requested_bytes", bytes_json(replay->refusal.size_bytes));
-    set(json, "segment_bytes", bytes_json(replay->refusal.segment_bytes));
-    set(json, "stream", bytes_json(report->snapshot->streams[replay->refusal.stream]));
-    set(json, "survivable", json_boolean(replay->refusal.survivable));
-    set(json, "place", place_json(report->snapshot, replay->refusal.stack));
-    set(json, "stack", stack_json(report->snapshot, replay->refusal.stack));
+    json_t *json =
+        json_pack("{s:o, s:o, s:o, s:o, s:b}", "event", bytes_json(refusal->event), "requested_bytes",
+                  bytes_json(refusal->size_bytes), "segment_bytes", bytes_json(refusal->segment_bytes), "stream",
+                  bytes_json(report->snapshot->streams[refusal->stream]), "survivable", refusal->survivable);
+    add_stack(json, report, refusal->stack);
     return json;
 }
 
-static void add_replay(json_t *json, const struct memory_report *report, const struct replay *replay)
-{
-    set(json, "outcome", json_string(replay_outcome_text(replay->outcome)));
-    set(json, "peak_reserved_bytes", bytes_json(replay->stats.reserved.peak));
-    set(json, "peak_reserved_low_bytes", bytes_json(replay->peak_low_bytes));
-    set(json, "peak_reserved_high_bytes", bytes_json(replay->peak_high_bytes));
-    set(json, "peak_allocated_bytes", bytes_json(replay->stats.allocated.peak));
-    set(json, "alloc_retries", bytes_json(replay->stats.retries));
-    set(json, "refusals", json_integer((json_int_t)replay->refusals));
-    set(json, "refused", refusal_json(report, replay));
-    set(json, "beyond_record", json_boolean(replay->beyond));
-}
+#define REPLAY(key, member) RECORD_AS(struct replay, key, member)
+static const struct record_field replay_fields[] = {RECORD_ENUM(struct replay, "outcome", outcome, replay_outcome_text),
+                                                    REPLAY("peak_reserved_bytes", stats.reserved.peak),
+                                                    REPLAY("peak_reserved_low_bytes", peak_low_bytes),
+                                                    REPLAY("peak_reserved_high_bytes", peak_high_bytes),
+                                                    REPLAY("peak_allocated_bytes", stats.allocated.peak),
+                                                    REPLAY("alloc_retries", stats.retries),
+                                                    REPLAY("refusals", refusals),
+                                                    {0}};
 
 #define OOM(member) RECORD(struct usage_oom, member)
-static const struct record_field oom_fields[] = {
-    OOM(time_us), OOM(requested_bytes), OOM(segment_bytes), OOM(device_free_bytes), OOM(reserved_bytes), OOM(allocated_bytes), {0}};
+static const struct record_field oom_fields[] = {OOM(time_us),
+                                                 OOM(requested_bytes),
+                                                 OOM(segment_bytes),
+                                                 OOM(device_free_bytes),
+                                                 OOM(reserved_bytes),
+                                                 OOM(allocated_bytes),
+                                                 {0}};
 static const struct record_field oom_limits[] = {OOM(limit_low_bytes), OOM(limit_high_bytes), {0}};
 
 static json_t *ooms_json(const struct memory_report *report)
@@ -214,11 +212,17 @@ static json_t *ooms_json(const struct memory_report *report)
         record_set(json, oom_fields, oom);
         set(json, "limit", json_string(oom->by_cap ? "cap" : "gpu"));
         record_set(json, oom_limits, oom);
-        set(json, "place", place_json(report->snapshot, oom->stack));
-        set(json, "stack", stack_json(report->snapshot, oom->stack));
+        add_stack(json, report, oom->stack);
         json_array_append_new(list, json);
     }
     return list;
+}
+
+static json_t *setting_json(const struct alloc_settings *settings)
+{
+    AUTO_TEXT struct text conf = {0};
+    conf_text(settings, &conf);
+    return json_string(text_get(&conf));
 }
 
 static json_t *tries_json(const struct memory_report *report)
@@ -226,14 +230,13 @@ static json_t *tries_json(const struct memory_report *report)
     json_t *list = json_array();
     for (size_t i = 0; i < report->try_count; i++) {
         const struct memory_try *try = &report->tries[i];
-        AUTO_TEXT struct text conf = {0};
-        json_t *json = json_object();
-        conf_text(&try->settings, &conf);
-        set(json, "setting", json_string(text_get(&conf)));
-        set(json, "as_recorded", json_boolean(!try->conf));
-        set(json, "cap_bytes", bounded_json(try->cap_bytes));
-        set(json, "check_exact", json_boolean(report->check.exact));
-        add_replay(json, report, &try->replay);
+        json_t *json =
+            json_pack("{s:o, s:b, s:o, s:b}", "setting", setting_json(&try->settings), "as_recorded", !try->conf,
+                      "cap_bytes", try->cap_bytes == MODEL_NO_CAP ? json_null() : bytes_json(try->cap_bytes),
+                      "check_exact", report->check.exact);
+        record_set(json, replay_fields, &try->replay);
+        set(json, "refused", refusal_json(report, &try->replay));
+        set(json, "beyond_record", json_boolean(try->replay.beyond));
         json_array_append_new(list, json);
     }
     return list;
@@ -241,59 +244,46 @@ static json_t *tries_json(const struct memory_report *report)
 
 static json_t *advice_json(const struct memory_report *report)
 {
+    bool beyond = report->oom_count > 0; /* what is enough for a part of the training is no size to buy */
     json_t *list = json_array();
     for (size_t i = 0; i < report->recommendation.count; i++) {
         const struct advice *advice = &report->recommendation.advices[i];
         const struct gpu_size *gpu = gpu_size_for(advice->least_bytes);
-        AUTO_TEXT struct text conf = {0};
-        json_t *json = json_object();
-        conf_text(&advice->settings, &conf);
-        set(json, "setting", json_string(text_get(&conf)));
-        set(json, "as_recorded", json_boolean(advice->recorded));
-        set(json, "needs_bytes", bytes_json(advice->least_bytes));
-        set(json, "within_bytes", bytes_json(advice->step_bytes));
-        set(json, "alloc_retries", bytes_json(advice->retries));
-        set(json, "unbounded_peak_reserved_bytes", bytes_json(advice->free_run.stats.reserved.peak));
-        /* What is enough for a part of the training is no size to buy. */
-        set(json, "beyond_record", json_boolean(report->oom_count > 0));
-        set(json, "smallest_gpu_gb", gpu && report->oom_count == 0 ? json_integer(gpu->gib) : json_null());
-        json_array_append_new(list, json);
+        json_array_append_new(list,
+                              json_pack("{s:o, s:b, s:o, s:o, s:o, s:o, s:b, s:o}", "setting",
+                                        setting_json(&advice->settings), "as_recorded", advice->recorded, "needs_bytes",
+                                        bytes_json(advice->least_bytes), "within_bytes", bytes_json(advice->step_bytes),
+                                        "alloc_retries", bytes_json(advice->retries), "unbounded_peak_reserved_bytes",
+                                        bytes_json(advice->free_run.stats.reserved.peak), "beyond_record", beyond,
+                                        "smallest_gpu_gb", gpu && !beyond ? json_integer(gpu->gib) : json_null()));
     }
     return list;
 }
 
 static json_t *peak_json(const struct memory_report *report)
 {
-    json_t *json = json_object();
-    bool exact = report->check.exact;
-    set(json, "event", json_integer(report->curve.peak_event));
-    set(json, "allocated_bytes", bytes_json(exact ? report->check.stats.allocated.peak : report->curve.peak_allocated));
-    set(json, "reserved_bytes", bytes_json(report->curve.peak_reserved));
-    set(json, "alive", groups_json(report, report->at_peak, report->at_peak_count));
-    return json;
+    const struct curve *curve = &report->curve;
+    uint64_t allocated = report->check.exact ? report->check.stats.allocated.peak : curve->peak_allocated;
+    return json_pack("{s:o, s:o, s:o, s:o}", "event", bytes_json(curve->peak_event), "allocated_bytes",
+                     bytes_json(allocated), "reserved_bytes", bytes_json(curve->peak_reserved), "alive",
+                     groups_json(report, report->at_peak, report->at_peak_count));
 }
 
 json_t *memory_json(const struct memory_report *report)
 {
-    json_t *json = json_object(), *end = json_object();
-    AUTO_TEXT struct text conf = {0};
-    conf_text(&report->snapshot->settings, &conf);
-    set(json, "file", json_text_or_null(report->question->path));
-    set(json, "device", json_integer((json_int_t)report->device));
-    set(json, "setting", json_string(text_get(&conf)));
-    set(json, "conf", json_text_or_null(report->snapshot->conf));
-    set(json, "events", json_integer((json_int_t)report->snapshot->devices[report->device].count));
-    set(json, "self_check", report->has_trace ? check_json(report) : json_null());
+    bool trace = report->has_trace;
+    json_t *end = json_object();
     add_sum(end, &report->layout.total);
     set(end, "alive", groups_json(report, report->at_end, report->at_end_count));
-    set(json, "end", end);
-    set(json, "peak", report->has_trace ? peak_json(report) : json_null());
-    set(json, "out_of_memory", report->has_trace ? ooms_json(report) : json_null());
-    set(json, "pools", pools_json(report));
-    set(json, "segments", segments_json(report));
-    set(json, "curve", record_list_json(point_fields, report->curve.points, report->curve.count, sizeof *report->curve.points));
-    set(json, "growth", report->has_trace ? growth_json(report) : json_null());
-    set(json, "what_if", tries_json(report));
-    set(json, "recommended", advice_json(report));
-    return json;
+    return json_pack(
+        "{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "file",
+        json_text_or_null(report->question->path), "device", bytes_json(report->device), "setting",
+        setting_json(&report->snapshot->settings), "conf", json_text_or_null(report->snapshot->conf), "events",
+        bytes_json(report->snapshot->devices[report->device].count), "self_check",
+        trace ? check_json(&report->check) : json_null(), "end", end, "peak", trace ? peak_json(report) : json_null(),
+        "out_of_memory", trace ? ooms_json(report) : json_null(), "pools", pools_json(report), "segments",
+        segments_json(report), "curve",
+        record_list_json(point_fields, report->curve.points, report->curve.count, sizeof *report->curve.points),
+        "growth", trace ? growth_json(report) : json_null(), "what_if", tries_json(report), "recommended",
+        advice_json(report));
 }

@@ -1,7 +1,8 @@
 /* The page: everything in one file, no script; what a block is shows when the pointer rests on it. */
 #include "base/mem.h"
-#include "report/memory.h"
 #include "report/html.h"
+#include "report/memory.h"
+#include "report/table.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -16,54 +17,42 @@
 #define CURVE_HEIGHT 180.0
 
 static const char style[] =
-    "svg{display:block;width:100%;height:auto}.a{fill:var(--used)}.p{fill:var(--wait)}.s{fill:var(--split)}.w{fill:var("
-    "--whole)}.e{fill:none;stroke:var(--dim);stroke-width:.6}rect:hover{opacity:.7}";
+    ".a{fill:var(--power);background:var(--power)}.p{fill:var(--suspect);background:var(--suspect)}"
+    ".s{fill:var(--contaminated);background:var(--contaminated);opacity:.5}"
+    ".w{fill:var(--clean);background:var(--clean);opacity:.35}rect:hover{opacity:.7}";
 
-static void add_size(struct text *out, uint64_t bytes)
-{
-    AUTO_FREE char *size = memory_size_text(bytes);
-    html_cell(out, "", size);
-}
-
-static void add_heading(const struct memory_report *report, struct text *out)
+static void add_head(const struct memory_report *report, struct text *out)
 {
     AUTO_FREE char *conf = memory_conf_text(&report->snapshot->settings);
-    text_add(out, "<h1>");
-    html_text(out, report->question->path);
-    text_addf(out, "</h1>\n<p class=dim>PyTorch memory snapshot, GPU %zu, recorded under: ", report->device);
-    html_text(out, conf);
-    text_add(out, "</p>\n");
+    AUTO_FREE char *line = mem_printf("PyTorch memory snapshot, GPU %zu, recorded under: %s", report->device, conf);
+    html_line(out, "hint", line);
     if (!report->has_trace)
         return;
     AUTO_FREE char *check = memory_check_text(report);
-    text_add(out, "<p class=dim>Self-check of the replay: ");
-    html_text(out, check);
-    text_add(out, "</p>\n");
+    AUTO_FREE char *told = mem_printf("Self-check of the replay: %s", check);
+    html_line(out, "hint", told);
 }
 
-static void add_row(struct text *out, const char *name, uint64_t bytes, const char *what)
+static void add_row(struct table *table, const char *name, uint64_t bytes, const char *what)
 {
-    text_add(out, "<tr>");
-    html_cell(out, "l", name);
-    add_size(out, bytes);
-    html_cell(out, "l dim", what);
-    text_add(out, "</tr>\n");
+    table_row(table, mem_strdup(name), memory_size_text(bytes), mem_strdup(what));
 }
 
 static void add_state(const struct memory_report *report, struct text *out)
 {
     const struct usage_sum *sum = &report->layout.total;
-    text_add(out, "<h2>At the end</h2>\n<table>\n");
-    add_row(out, "allocated", sum->allocated, "by tensors");
+    struct table *table = table_of(false, "", ">", "");
+    html_heading(out, "At the end");
+    add_row(table, "allocated", sum->allocated, "by tensors");
     if (sum->active != sum->allocated)
-        add_row(out, "awaited", sum->active - sum->allocated, "freed, but another stream may still use it");
-    add_row(out, "reserved", sum->reserved, "by PyTorch");
-    add_row(out, "free, split", sum->inactive_split, "beside tensors: cannot be given back");
-    add_row(out, "free, whole", sum->inactive_whole, "torch.cuda.empty_cache() gives it back");
-    add_row(out, "largest free", sum->largest_free, "the largest request that fits without more memory");
+        add_row(table, "awaited", sum->active - sum->allocated, "freed, but another stream may still use it");
+    add_row(table, "reserved", sum->reserved, "by PyTorch");
+    add_row(table, "free, split", sum->inactive_split, "beside tensors: cannot be given back");
+    add_row(table, "free, whole", sum->inactive_whole, "torch.cuda.empty_cache() gives it back");
+    add_row(table, "largest free", sum->largest_free, "the largest request that fits without more memory");
     if (report->has_trace)
-        add_row(out, "peak reserved", report->curve.peak_reserved, "the most at any time");
-    text_add(out, "</table>\n");
+        add_row(table, "peak reserved", report->curve.peak_reserved, "the most at any time");
+    table_end_page(table, out);
 }
 
 static void add_oom(const struct memory_report *report, struct text *out)
@@ -71,9 +60,8 @@ static void add_oom(const struct memory_report *report, struct text *out)
     AUTO_FREE char *line = memory_oom_text(report);
     if (!line)
         return;
-    text_add(out, "<h2>Out of memory</h2>\n<p>");
-    html_text(out, line);
-    text_add(out, "</p>\n");
+    html_heading(out, "Out of memory");
+    html_line(out, NULL, line);
 }
 
 /* A closed shape under one of the curve's two lines. */
@@ -96,13 +84,10 @@ static void add_curve(const struct memory_report *report, struct text *out)
     if (curve->count == 0 || top == 0)
         return;
     AUTO_FREE char *size = memory_size_text(top);
-    text_addf(out,
-              "<h2>Over the trace</h2>\n<p class=key><span style=\"background:var(--used)\"></span>allocated"
-              "<span style=\"background:var(--whole)\"></span>reserved beside it, at most %s</p>\n",
-              size);
-    text_addf(out,
-              "<svg viewBox=\"0 0 %.0f %.0f\" role=img aria-label=\"allocated and reserved memory over the trace\">",
-              CURVE_WIDTH, CURVE_HEIGHT + 16);
+    AUTO_FREE char *reserved = mem_printf("reserved beside it, at most %s", size);
+    html_heading(out, "Over the trace");
+    html_legend(out, "", (struct html_mark[]){{"a", "allocated"}, {"w", reserved}, {0}});
+    html_figure(out, "allocated and reserved memory over the trace", 0, CURVE_WIDTH, CURVE_HEIGHT + 16);
     add_area(curve, true, top, out);
     add_area(curve, false, top, out);
     text_addf(out, "<text x=0 y=%.0f>event 0</text><text x=%.0f y=%.0f text-anchor=end>event %zu</text></svg>\n",
@@ -198,54 +183,48 @@ static void add_map(const struct memory_report *report, struct text *out)
                 report->snapshot->segments[i].small == (small == 1))
                 draw_segment(&pen, report, &report->snapshot->segments[i]);
     AUTO_FREE char *pixel = memory_size_text((uint64_t)(pen.bytes_a_pixel * MAP_WIDTH));
-    text_addf(
-        out,
-        "<h2>Map of the %zu segments</h2>\n<p class=key>by address, large ones first; a line is %s"
-        "<span style=\"background:var(--used)\"></span>allocated<span style=\"background:var(--wait)\"></span>awaited"
-        "<span style=\"background:var(--split)\"></span>free, cannot be given back"
-        "<span style=\"background:var(--whole)\"></span>free, can be given back</p>\n",
-        report->layout.total.segments, pixel);
-    text_addf(out, "<svg viewBox=\"0 0 %.0f %.0f\" role=img aria-label=\"map of the segments\">\n", MAP_WIDTH,
-              pen.y + LINE_HEIGHT);
+    AUTO_FREE char *title = mem_printf("Map of the %zu segments", report->layout.total.segments);
+    AUTO_FREE char *lead = mem_printf("by address, large ones first; a line is %s", pixel);
+    html_heading(out, title);
+    html_legend(out, lead,
+                (struct html_mark[]){{"a", "allocated"},
+                                     {"p", "awaited"},
+                                     {"s", "free, cannot be given back"},
+                                     {"w", "free, can be given back"},
+                                     {0}});
+    html_figure(out, "map of the segments", 0, MAP_WIDTH, pen.y + LINE_HEIGHT);
     text_add_bytes(out, text_get(&drawn), drawn.length);
     text_add(out, "</svg>\n");
 }
 
 static void add_pools(const struct memory_report *report, struct text *out)
 {
-    text_add(
-        out,
-        "<h2>By pool and stream</h2>\n<div class=scroll><table>\n<tr><th class=l>pool<th>stream<th>segments<th>reserved"
-        "<th>allocated<th>free, split<th>free, whole<th>largest free</tr>\n");
+    struct table *table = table_of(false, "pool", ">stream", ">segments", ">reserved", ">allocated", ">free, split",
+                                   ">free, whole", ">largest free");
     for (size_t i = 0; i < report->layout.pool_count; i++) {
         const struct usage_pool *pool = &report->layout.pools[i];
-        text_addf(out, "<tr><td class=l>%s%s</td><td>%" PRIu64 "</td><td>%zu</td>", pool->small ? "small" : "large",
-                  pool->expandable ? ", expandable" : "", report->snapshot->streams[pool->stream], pool->sum.segments);
-        add_size(out, pool->sum.reserved);
-        add_size(out, pool->sum.allocated);
-        add_size(out, pool->sum.inactive_split);
-        add_size(out, pool->sum.inactive_whole);
-        add_size(out, pool->sum.largest_free);
-        text_add(out, "</tr>\n");
+        const struct usage_sum *sum = &pool->sum;
+        table_row(table, mem_printf("%s%s", pool->small ? "small" : "large", pool->expandable ? ", expandable" : ""),
+                  mem_printf("%" PRIu64, report->snapshot->streams[pool->stream]), mem_printf("%zu", sum->segments),
+                  memory_size_text(sum->reserved), memory_size_text(sum->allocated),
+                  memory_size_text(sum->inactive_split), memory_size_text(sum->inactive_whole),
+                  memory_size_text(sum->largest_free));
     }
-    text_add(out, "</table></div>\n");
+    html_heading(out, "By pool and stream");
+    table_end_page(table, out);
 }
 
 static void add_groups(const struct memory_report *report, const char *title, const struct usage_group *groups,
                        size_t count, struct text *out)
 {
-    text_addf(out, "<h2>%s</h2>\n<div class=scroll><table>\n<tr><th>bytes<th>count<th>each<th class=l>from</tr>\n",
-              title);
+    struct table *table = table_of(false, ">bytes", ">count", ">each", "from");
     for (size_t i = 0; i < count && i < report->question->rows; i++) {
-        AUTO_FREE char *stack = memory_stack_text(report->snapshot, groups[i].stack, 0);
-        text_add(out, "<tr>");
-        add_size(out, groups[i].bytes);
-        text_addf(out, "<td>%zu</td>", groups[i].count);
-        add_size(out, groups[i].size_bytes);
-        html_cell(out, "l", stack ? stack : "not recorded");
-        text_add(out, "</tr>\n");
+        char *stack = memory_stack_text(report->snapshot, groups[i].stack, 0);
+        table_row(table, memory_size_text(groups[i].bytes), mem_printf("%zu", groups[i].count),
+                  memory_size_text(groups[i].size_bytes), stack ? stack : mem_strdup("not recorded"));
     }
-    text_add(out, "</table></div>\n");
+    html_heading(out, title);
+    table_end_page(table, out);
 }
 
 static void add_replays(const struct memory_report *report, struct text *out)
@@ -255,15 +234,15 @@ static void add_replays(const struct memory_report *report, struct text *out)
     memory_text_advice(report, &tries);
     if (tries.length == 0)
         return;
-    text_add(out, "<h2>Replayed</h2>\n<div class=scroll><pre>");
-    html_text(out, text_get(&tries));
-    text_add(out, "</pre></div>\n");
+    html_heading(out, "Replayed");
+    html_set_out(out, text_get(&tries));
 }
 
 void memory_page(const struct memory_report *report, struct text *out)
 {
-    html_begin(out, report->question->path, style);
-    add_heading(report, out);
+    const struct html_page page = {.title = report->question->path, .style = style};
+    html_begin(out, &page);
+    add_head(report, out);
     add_state(report, out);
     add_oom(report, out);
     add_curve(report, out);
@@ -274,5 +253,5 @@ void memory_page(const struct memory_report *report, struct text *out)
         add_groups(report, "Alive at the end", report->at_end, report->at_end_count, out);
     }
     add_replays(report, out);
-    html_end(out);
+    html_end(out, &page);
 }

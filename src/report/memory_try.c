@@ -104,38 +104,27 @@ static const struct advice *recorded_advice(const struct recommendation *recomme
 }
 
 /* Where memory ran out, what is enough for the record is not enough for the training: that run failed with as much. */
-static bool add_lower_bound(const struct memory_report *report, const struct advice *best, const struct advice *now,
-                            struct text *out)
-{
-    AUTO_FREE char *beyond = memory_beyond_text(report);
-    if (!beyond)
-        return false;
-    AUTO_FREE char *need = memory_size_text(best->least_bytes), *had = memory_size_text(now->least_bytes);
-    AUTO_FREE char *conf = memory_conf_text(&best->settings);
-    AUTO_FREE char *line =
-        best == now || best->least_bytes + best->step_bytes >= now->least_bytes
-            ? mem_printf("Up to there no setting needs noticeably less than its %s.", had)
-            : mem_printf("Up to there PYTORCH_CUDA_ALLOC_CONF=%s needs %s, and it needs %s as it is set now.", conf,
-                         need, had);
-    text_wrap(out, beyond, 2, 78);
-    text_wrap(out, line, 2, 78);
-    return true;
-}
-
 static void add_verdict(const struct memory_report *report, struct text *out)
 {
     const struct advice *best = best_advice(&report->recommendation), *now = recorded_advice(&report->recommendation);
-    if (!best || !now || add_lower_bound(report, best, now, out))
+    if (!best || !now)
         return;
     const struct gpu_size *gpu = gpu_size_for(best->least_bytes);
+    AUTO_FREE char *beyond = memory_beyond_text(report), *conf = memory_conf_text(&best->settings);
     AUTO_FREE char *need = memory_size_text(best->least_bytes), *had = memory_size_text(now->least_bytes);
-    AUTO_FREE char *conf = memory_conf_text(&best->settings);
+    bool keep = best == now || best->least_bytes + best->step_bytes >= now->least_bytes;
     AUTO_FREE char *line =
-        best == now || best->least_bytes + best->step_bytes >= now->least_bytes
-            ? mem_printf("Keep the setting: none needs noticeably less than its %s.", had)
-            : mem_printf("Set PYTORCH_CUDA_ALLOC_CONF=%s: it fits in %s, and needs %s as it is set now.", conf, need,
-                         had);
+        keep     ? mem_printf("%s needs noticeably less than its %s.",
+                          beyond ? "Up to there no setting" : "Keep the setting: none", had)
+        : beyond ? mem_printf("Up to there PYTORCH_CUDA_ALLOC_CONF=%s needs %s, and it needs %s as it is set now.",
+                              conf, need, had)
+                 : mem_printf("Set PYTORCH_CUDA_ALLOC_CONF=%s: it fits in %s, and needs %s as it is set now.", conf,
+                              need, had);
+    if (beyond)
+        text_wrap(out, beyond, 2, 78);
     text_wrap(out, line, 2, 78);
+    if (beyond)
+        return;
     AUTO_FREE char *size =
         gpu ? mem_printf("The smallest GPU that it fits on: %u GB (such as %s).", gpu->gib, gpu->examples)
             : mem_strdup("No single GPU is large enough.");

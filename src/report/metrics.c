@@ -44,8 +44,11 @@ struct view {
         size_t count;
     } failures[METRICS_CAUSES + 1]; /* the first: "other" */
     size_t failure_count;
-    bool fresh;                  /* the slots' readings are of now */
-    bool hidden[LIVE_SLOTS_MAX]; /* a slot whose number an earlier one has */
+    struct {
+        const struct live_slot *of;
+        char number[24];
+    } slots[LIVE_SLOTS_MAX]; /* whose readings are of now */
+    size_t slot_count;
 };
 
 struct writer {
@@ -55,6 +58,8 @@ struct writer {
     bool openmetrics;
 };
 
+enum metric_value { VALUE_PAUSED, VALUE_SESSION_START, VALUE_UPDATE, VALUE_ATTEMPTS, VALUE_UNREADABLE };
+
 enum metric_type { METRIC_GAUGE, METRIC_COUNTER, METRIC_INFO };
 
 struct metric {
@@ -63,7 +68,8 @@ struct metric {
     const char *unit; /* "": none */
     const char *help;
     void (*add)(struct writer *writer, const struct view *view);
-    size_t reading; /* of add_slot_reading: the member of struct live_slot, and what makes its unit of it */
+    enum metric_value value; /* of add_value */
+    size_t reading;          /* of add_slot_reading: the member of struct live_slot, and what makes its unit of it */
     double factor;
 };
 
@@ -132,10 +138,19 @@ static void __attribute__((sentinel)) add_sample(struct writer *writer, double v
     text_addf(writer->out, "\"} %s\n", number);
 }
 
-static void add_time(struct writer *writer, int64_t realtime_ns)
+static double seconds_of(int64_t realtime_ns)
 {
-    if (realtime_ns > 0)
-        add_sample(writer, (double)(realtime_ns / NS_PER_MS) / 1e3, NULL);
+    return realtime_ns > 0 ? (double)(realtime_ns / NS_PER_MS) / 1e3 : NAN;
+}
+
+static void add_value(struct writer *writer, const struct view *view)
+{
+    const double values[] = {[VALUE_PAUSED] = view->run->paused,
+                             [VALUE_SESSION_START] = seconds_of(view->run->session_started_ns),
+                             [VALUE_UPDATE] = seconds_of(view->run->live_ns),
+                             [VALUE_ATTEMPTS] = (double)view->attempts,
+                             [VALUE_UNREADABLE] = (double)view->run->skipped_lines};
+    add_sample(writer, values[writer->metric->value], NULL);
 }
 
 static void add_run(struct writer *writer, const struct view *view)
@@ -150,21 +165,6 @@ static void add_state(struct writer *writer, const struct view *view)
 {
     for (enum live_state state = LIVE_UNDER_WAY; state <= LIVE_ELSEWHERE; state++)
         add_sample(writer, view->run->state == state, "state", live_state_name(state), NULL);
-}
-
-static void add_paused(struct writer *writer, const struct view *view)
-{
-    add_sample(writer, view->run->paused, NULL);
-}
-
-static void add_session_start(struct writer *writer, const struct view *view)
-{
-    add_time(writer, view->run->session_started_ns);
-}
-
-static void add_update(struct writer *writer, const struct view *view)
-{
-    add_time(writer, view->run->live_ns);
 }
 
 static void add_experiments(struct writer *writer, const struct view *view)
@@ -194,11 +194,6 @@ static void add_failures(struct writer *writer, const struct view *view)
             add_sample(writer, (double)view->failures[i].count, "cause", view->failures[i].cause, NULL);
 }
 
-static void add_attempts(struct writer *writer, const struct view *view)
-{
-    add_sample(writer, (double)view->attempts, NULL);
-}
-
 static void add_measured(struct writer *writer, const struct view *view)
 {
     for (size_t i = 0; i < COMPONENTS; i++)
@@ -212,18 +207,13 @@ static void add_energy(struct writer *writer, const struct view *view)
             add_sample(writer, view->sums.energy_j[i], "component", component_names[i], NULL);
 }
 
-static void add_unreadable(struct writer *writer, const struct view *view)
-{
-    add_sample(writer, (double)view->run->skipped_lines, NULL);
-}
-
 static void add_model_experiments(struct writer *writer, const struct view *view)
 {
     for (size_t i = 0; i < view->model_count; i++) {
         const struct model_sums *model = &view->models[i];
         for (enum outcome outcome = OUTCOME_SUCCEEDED; model->used && outcome <= OUTCOME_INTERRUPTED; outcome++)
-            add_sample(writer, (double)model->sums.outcomes[outcome], "repository", model->repository, "model", model->model,
-                       "outcome", outcome_name(outcome), NULL);
+            add_sample(writer, (double)model->sums.outcomes[outcome], "repository", model->repository, "model",
+                       model->model, "outcome", outcome_name(outcome), NULL);
     }
 }
 
@@ -233,32 +223,15 @@ static void add_model_energy(struct writer *writer, const struct view *view)
         const struct model_sums *model = &view->models[i];
         for (size_t c = 0; c < COMPONENTS; c++)
             if (model->sums.measured[c] > 0)
-                add_sample(writer, model->sums.energy_j[c], "repository", model->repository, "model", model->model, "component",
-                           component_names[c], NULL);
+                add_sample(writer, model->sums.energy_j[c], "repository", model->repository, "model", model->model,
+                           "component", component_names[c], NULL);
     }
-}
-
-/* The next slot that is to be told behind slot (NULL: the first); NULL: none. */
-static const struct live_slot *next_slot(const struct view *view, const struct live_slot *slot)
-{
-    size_t i = slot ? (size_t)(slot - view->run->slots) + 1 : 0;
-    while (view->fresh && i < view->run->slot_count && i < LIVE_SLOTS_MAX && view->hidden[i])
-        i++;
-    return view->fresh && i < view->run->slot_count && i < LIVE_SLOTS_MAX ? view->run->slots + i : NULL;
-}
-
-#define EACH_SLOT(slot, view) const struct live_slot *slot = next_slot(view, NULL); slot; slot = next_slot(view, slot)
-
-static const char *slot_label(const struct live_slot *slot, char out[24])
-{
-    snprintf(out, 24, "%zu", slot->number);
-    return out;
 }
 
 static void add_slots(struct writer *writer, const struct view *view)
 {
-    char number[24];
-    for (EACH_SLOT(slot, view)) {
+    for (size_t k = 0; k < view->slot_count; k++) {
+        const struct live_slot *slot = view->slots[k].of;
         AUTO_TEXT struct text names = {0};
         label_text gpus;
         for (size_t i = 0; i < json_array_size(slot->gpus); i++) {
@@ -266,14 +239,14 @@ static void add_slots(struct writer *writer, const struct view *view)
             text_addf(&names, "%s%s", i ? "," : "", gpu ? gpu : "");
         }
         make_label(text_get(&names), gpus);
-        add_sample(writer, 1, "slot", slot_label(slot, number), "gpus", gpus, NULL);
+        add_sample(writer, 1, "slot", view->slots[k].number, "gpus", gpus, NULL);
     }
 }
 
 static void add_slot_experiment(struct writer *writer, const struct view *view)
 {
-    char number[24];
-    for (EACH_SLOT(slot, view)) {
+    for (size_t k = 0; k < view->slot_count; k++) {
+        const struct live_slot *slot = view->slots[k].of;
         if (slot->experiment == 0 || slot->experiment > view->run->plan.count)
             continue;
         const struct plan_experiment *experiment = &view->run->plan.experiments[slot->experiment - 1];
@@ -281,82 +254,96 @@ static void add_slot_experiment(struct writer *writer, const struct view *view)
         make_label(experiment->id, id);
         make_label(experiment->foreground.repo, repository);
         make_label(experiment->foreground.model, model);
-        add_sample(writer, 1, "slot", slot_label(slot, number), "experiment", id, "repository", repository, "model", model, NULL);
+        add_sample(writer, 1, "slot", view->slots[k].number, "experiment", id, "repository", repository, "model", model,
+                   NULL);
     }
 }
 
 static void add_slot_phase(struct writer *writer, const struct view *view)
 {
     static const char *const phases[] = {"idle", "preparing", "running", "stopping", "verifying", "pause"};
-    char number[24];
-    for (EACH_SLOT(slot, view))
+    for (size_t k = 0; k < view->slot_count; k++)
         for (size_t i = 0; i < sizeof phases / sizeof *phases; i++)
-            add_sample(writer, strcmp(slot->phase, phases[i]) == 0, "slot", slot_label(slot, number), "phase", phases[i], NULL);
+            add_sample(writer, strcmp(view->slots[k].of->phase, phases[i]) == 0, "slot", view->slots[k].number, "phase",
+                       phases[i], NULL);
 }
 
 static void add_slot_pause(struct writer *writer, const struct view *view)
 {
-    char number[24];
-    for (EACH_SLOT(slot, view))
-        if (slot->pause_s > 0)
-            add_sample(writer, slot->pause_s, "slot", slot_label(slot, number), NULL);
+    for (size_t k = 0; k < view->slot_count; k++)
+        if (view->slots[k].of->pause_s > 0)
+            add_sample(writer, view->slots[k].of->pause_s, "slot", view->slots[k].number, NULL);
 }
 
 static void add_slot_reading(struct writer *writer, const struct view *view)
 {
-    char number[24];
-    for (EACH_SLOT(slot, view)) {
-        const struct reading *reading = (const struct reading *)(const void *)((const char *)slot + writer->metric->reading);
+    for (size_t k = 0; k < view->slot_count; k++) {
+        const void *at = (const char *)view->slots[k].of + writer->metric->reading;
+        const struct reading *reading = at;
         if (reading->valid)
-            add_sample(writer, reading->value * writer->metric->factor, "slot", slot_label(slot, number), NULL);
+            add_sample(writer, reading->value * writer->metric->factor, "slot", view->slots[k].number, NULL);
     }
 }
 
-#define SLOT_READING(member, times) .add = add_slot_reading, .reading = offsetof(struct live_slot, member), .factor = (times)
+#define SLOT_READING(member, times)                                                                                    \
+    .add = add_slot_reading, .reading = offsetof(struct live_slot, member), .factor = (times)
 
 static const struct metric metrics[] = {
-    {"tare_run", METRIC_INFO, "", "A run: the name in its settings, and how its last session ended, if one did.", .add = add_run},
-    {"tare_run_state", METRIC_GAUGE, "", "1 for the state that the run is in; elsewhere: its host is another, so it may have died.",
-     .add = add_state},
-    {"tare_run_paused", METRIC_GAUGE, "", "1 while no experiment begins because somebody paused the run.", .add = add_paused},
-    {"tare_run_session_start_timestamp_seconds", METRIC_GAUGE, "seconds", "When the run's last session began.", .add = add_session_start},
-    {"tare_run_update_timestamp_seconds", METRIC_GAUGE, "seconds", "When the runner last wrote its readings; its age is time() minus this.",
-     .add = add_update},
-    {"tare_run_experiments", METRIC_GAUGE, "", "Experiments of the plan by their state or outcome.", .add = add_experiments},
-    {"tare_run_verdicts", METRIC_GAUGE, "", "Experiments that ended, by the verdict on their figures; none: no result that could be judged.",
+    {"tare_run", METRIC_INFO, "", "A run: the name in its settings, and how its last session ended, if one did.",
+     .add = add_run},
+    {"tare_run_state", METRIC_GAUGE, "",
+     "1 for the state that the run is in; elsewhere: its host is another, so it may have died.", .add = add_state},
+    {"tare_run_paused", METRIC_GAUGE, "", "1 while no experiment begins because somebody paused the run.",
+     .add = add_value, .value = VALUE_PAUSED},
+    {"tare_run_session_start_timestamp_seconds", METRIC_GAUGE, "seconds", "When the run's last session began.",
+     .add = add_value, .value = VALUE_SESSION_START},
+    {"tare_run_update_timestamp_seconds", METRIC_GAUGE, "seconds",
+     "When the runner last wrote its readings; its age is time() minus this.", .add = add_value, .value = VALUE_UPDATE},
+    {"tare_run_experiments", METRIC_GAUGE, "", "Experiments of the plan by their state or outcome.",
+     .add = add_experiments},
+    {"tare_run_verdicts", METRIC_GAUGE, "",
+     "Experiments that ended, by the verdict on their figures; none: no result that could be judged.",
      .add = add_verdicts},
-    {"tare_run_failures", METRIC_GAUGE, "", "Experiments whose result is a failure, by its cause.", .add = add_failures},
-    {"tare_run_attempts", METRIC_COUNTER, "", "Attempts begun, with retries and repetitions.", .add = add_attempts},
-    {"tare_run_measured_attempts", METRIC_COUNTER, "", "Attempts that ended and whose energy was measured.", .add = add_measured},
-    {"tare_run_energy_joules", METRIC_COUNTER, "joules", "Energy of all measured attempts that ended, gross, with retries and repetitions.",
-     .add = add_energy},
-    {"tare_run_unreadable_lines", METRIC_COUNTER, "", "Lines of events.jsonl that are no events, since its reader started.", .add = add_unreadable},
-    {"tare_model_experiments", METRIC_GAUGE, "", "Experiments that ended, by model and outcome.", .add = add_model_experiments},
-    {"tare_model_energy_joules", METRIC_COUNTER, "joules", "As tare_run_energy_joules_total, by the model of the foreground.", .add = add_model_energy},
+    {"tare_run_failures", METRIC_GAUGE, "", "Experiments whose result is a failure, by its cause.",
+     .add = add_failures},
+    {"tare_run_attempts", METRIC_COUNTER, "", "Attempts begun, with retries and repetitions.", .add = add_value,
+     .value = VALUE_ATTEMPTS},
+    {"tare_run_measured_attempts", METRIC_COUNTER, "", "Attempts that ended and whose energy was measured.",
+     .add = add_measured},
+    {"tare_run_energy_joules", METRIC_COUNTER, "joules",
+     "Energy of all measured attempts that ended, gross, with retries and repetitions.", .add = add_energy},
+    {"tare_run_unreadable_lines", METRIC_COUNTER, "",
+     "Lines of events.jsonl that are no events, since its reader started.", .add = add_value,
+     .value = VALUE_UNREADABLE},
+    {"tare_model_experiments", METRIC_GAUGE, "", "Experiments that ended, by model and outcome.",
+     .add = add_model_experiments},
+    {"tare_model_energy_joules", METRIC_COUNTER, "joules",
+     "As tare_run_energy_joules_total, by the model of the foreground.", .add = add_model_energy},
     {"tare_slot", METRIC_INFO, "", "A GPU slot of a run under way, and its GPUs.", .add = add_slots},
     {"tare_slot_experiment", METRIC_INFO, "", "The experiment under way in a slot.", .add = add_slot_experiment},
     {"tare_slot_phase", METRIC_GAUGE, "", "1 for the phase that the slot is in.", .add = add_slot_phase},
-    {"tare_slot_pause_seconds", METRIC_GAUGE, "seconds", "How long the pause that a slot is in takes at most.", .add = add_slot_pause},
+    {"tare_slot_pause_seconds", METRIC_GAUGE, "seconds", "How long the pause that a slot is in takes at most.",
+     .add = add_slot_pause},
     {"tare_slot_power_watts", METRIC_GAUGE, "watts", "Power of the slot's GPUs.", SLOT_READING(power_w, 1)},
-    {"tare_slot_utilisation_ratio", METRIC_GAUGE, "ratio", "Utilisation of the slot's GPUs, from 0 to 1.", SLOT_READING(utilisation_percent, 0.01)},
-    {"tare_slot_memory_bytes", METRIC_GAUGE, "bytes", "Memory in use on the slot's GPUs.", SLOT_READING(memory_bytes, 1)},
-    {"tare_slot_memory_size_bytes", METRIC_GAUGE, "bytes", "Memory that the slot's GPUs have.", SLOT_READING(memory_total_bytes, 1)},
-    {"tare_slot_temperature_celsius", METRIC_GAUGE, "celsius", "Temperature of the slot's GPUs.", SLOT_READING(temperature_c, 1)},
+    {"tare_slot_utilisation_ratio", METRIC_GAUGE, "ratio", "Utilisation of the slot's GPUs, from 0 to 1.",
+     SLOT_READING(utilisation_percent, 0.01)},
+    {"tare_slot_memory_bytes", METRIC_GAUGE, "bytes", "Memory in use on the slot's GPUs.",
+     SLOT_READING(memory_bytes, 1)},
+    {"tare_slot_memory_size_bytes", METRIC_GAUGE, "bytes", "Memory that the slot's GPUs have.",
+     SLOT_READING(memory_total_bytes, 1)},
+    {"tare_slot_temperature_celsius", METRIC_GAUGE, "celsius", "Temperature of the slot's GPUs.",
+     SLOT_READING(temperature_c, 1)},
 };
-
-static void add_used(struct sums *sums, enum component component, double energy_j, uint64_t attempts)
-{
-    sums->energy_j[component] += energy_j;
-    sums->measured[component] += attempts;
-}
 
 static void add_to_sums(struct sums *sums, const struct live_experiment *experiment)
 {
     const struct result_used *used = &experiment->used;
     if (experiment->state == STATE_DONE && (unsigned)experiment->outcome <= OUTCOME_INTERRUPTED)
         sums->outcomes[experiment->outcome]++;
-    add_used(sums, COMPONENT_GPU, used->gpu_j, used->gpu_attempts);
-    add_used(sums, COMPONENT_CPU, used->cpu_j, used->cpu_attempts);
+    sums->energy_j[COMPONENT_GPU] += used->gpu_j;
+    sums->measured[COMPONENT_GPU] += used->gpu_attempts;
+    sums->energy_j[COMPONENT_CPU] += used->cpu_j;
+    sums->measured[COMPONENT_CPU] += used->cpu_attempts;
 }
 
 /* By its labels: names that differ in what no label can hold are one. */
@@ -404,11 +391,19 @@ static void count_experiment(struct view *view, size_t place)
 }
 
 /* The first that has a number keeps it: two series with the same labels would spoil all. */
-static void hide_doubled_slots(struct view *view)
+static void find_slots(struct view *view)
 {
-    for (size_t i = 0; i < view->run->slot_count && i < LIVE_SLOTS_MAX; i++)
-        for (size_t j = 0; j < i && !view->hidden[i]; j++)
-            view->hidden[i] = view->run->slots[i].number == view->run->slots[j].number;
+    for (size_t i = 0; i < view->run->slot_count && i < LIVE_SLOTS_MAX; i++) {
+        const struct live_slot *slot = &view->run->slots[i];
+        size_t at = 0;
+        while (at < view->slot_count && view->slots[at].of->number != slot->number)
+            at++;
+        if (at < view->slot_count)
+            continue;
+        view->slots[at].of = slot;
+        snprintf(view->slots[at].number, sizeof view->slots[at].number, "%zu", slot->number);
+        view->slot_count++;
+    }
 }
 
 static struct view *make_view(const struct live_run *run)
@@ -423,9 +418,9 @@ static struct view *make_view(const struct live_run *run)
     view->model_count = view->failure_count = 1;
     for (size_t i = 0; i < run->plan.count; i++)
         count_experiment(view, i);
-    view->fresh = (run->state == LIVE_UNDER_WAY || run->state == LIVE_ELSEWHERE) && run->live_ns > 0 &&
-                  clock_realtime_ns() - run->live_ns < METRICS_FRESH_S * NS_PER_S;
-    hide_doubled_slots(view);
+    if ((run->state == LIVE_UNDER_WAY || run->state == LIVE_ELSEWHERE) && run->live_ns > 0 &&
+        clock_realtime_ns() - run->live_ns < METRICS_FRESH_S * NS_PER_S)
+        find_slots(view);
     return view;
 }
 

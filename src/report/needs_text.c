@@ -1,7 +1,9 @@
 #include "report/registry_text.h"
 
 #include "base/clock.h"
+#include "base/json.h"
 #include "base/mem.h"
+#include "base/record.h"
 #include "report/table.h"
 
 #include <string.h>
@@ -170,81 +172,55 @@ static json_t *start_json(const struct smoke *smoke)
 {
     AUTO_FREE char *sentence = start_sentence(smoke);
     bool exited = smoke->exited && smoke->state != SMOKE_NOT_STARTED;
-    json_t *out = json_object();
-    json_object_set_new(out, "repository", json_text_or_null(smoke->repo));
-    json_object_set_new(out, "model", json_text_or_null(smoke->model));
-    json_object_set_new(out, "command", json_text_or_null(smoke->command));
-    json_object_set_new(out, "state", json_string(smoke_state_name(smoke->state)));
-    json_object_set_new(out, "good", json_boolean(smoke_is_good(smoke)));
-    json_object_set_new(out, "sentence", json_text_or_null(sentence));
-    json_object_set_new(out, "seconds", json_finite(smoke->seconds));
-    json_object_set_new(out, "exit_code", exited && !smoke->signalled ? json_integer(smoke->code) : json_null());
-    json_object_set_new(out, "signal", exited && smoke->signalled ? json_integer(smoke->code) : json_null());
-    json_object_set_new(out, "cause", json_text_or_null(smoke->cause));
-    json_object_set_new(out, "metrics", texts_json(&smoke->seen));
-    json_object_set_new(out, "log", texts_json(&smoke->log));
-    return out;
+    return json_pack(
+        "{s:o, s:o, s:o, s:s, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "repository", json_text_or_null(smoke->repo),
+        "model", json_text_or_null(smoke->model), "command", json_text_or_null(smoke->command), "state",
+        smoke_state_name(smoke->state), "good", smoke_is_good(smoke), "sentence", json_text_or_null(sentence),
+        "seconds", json_finite(smoke->seconds), "exit_code",
+        exited && !smoke->signalled ? json_integer(smoke->code) : json_null(), "signal",
+        exited && smoke->signalled ? json_integer(smoke->code) : json_null(), "cause", json_text_or_null(smoke->cause),
+        "metrics", texts_json(&smoke->seen), "log", texts_json(&smoke->log));
 }
 
-static json_t *need_json(const struct repo_needs *needs, const struct need *need)
-{
-    json_t *out = json_object();
-    json_object_set_new(out, "kind", json_string(need_kind_name(need->kind)));
-    json_object_set_new(out, "name", json_text_or_null(need->name));
-    json_object_set_new(out, "state", json_string(need_state_name(need->state)));
-    json_object_set_new(out, "detail", json_text_or_null(need->detail));
-    json_object_set_new(out, "mend", json_text_or_null(need->mend));
-    json_object_set_new(out, "models", texts_json(need->models.count ? &need->models : &needs->models));
-    return out;
-}
+static const struct record_field need_fields[] = {RECORD_ENUM(struct need, "kind", kind, need_kind_name),
+                                                  RECORD(struct need, name),
+                                                  RECORD_ENUM(struct need, "state", state, need_state_name),
+                                                  RECORD(struct need, detail),
+                                                  RECORD(struct need, mend),
+                                                  {0}};
+static const struct record_field disk_fields[] = {
+    RECORD(struct disk_need, path), RECORD(struct disk_need, fetch_bytes), RECORD(struct disk_need, free_bytes), {0}};
 
 static json_t *repo_json(const struct repo_needs *needs)
 {
     json_t *models = json_array(), *items = json_array();
     for (size_t i = 0; i < needs->models.count; i++) {
-        json_t *model = json_object();
-        json_object_set_new(model, "name", json_string(needs->models.items[i]));
-        json_object_set_new(model, "ready", json_boolean(repo_needs_ready(needs, needs->models.items[i])));
-        json_array_append_new(models, model);
+        const char *model = needs->models.items[i];
+        json_array_append_new(models, json_pack("{s:s, s:b}", "name", model, "ready", repo_needs_ready(needs, model)));
     }
-    for (size_t i = 0; i < needs->count; i++)
-        json_array_append_new(items, need_json(needs, &needs->items[i]));
-    json_t *out = json_object();
-    json_object_set_new(out, "name", json_string(needs->repo->name));
-    json_object_set_new(out, "path", json_text_or_null(needs->repo->path));
-    json_object_set_new(out, "licence", json_text_or_null(needs->repo->source.licence));
-    json_object_set_new(out, "models", models);
-    json_object_set_new(out, "needs", items);
-    return out;
-}
-
-static json_t *disk_json(const struct disk_need *disk)
-{
-    json_t *out = json_object();
-    json_object_set_new(out, "path", json_text_or_null(disk->path));
-    json_object_set_new(out, "fetch_bytes", json_integer((json_int_t)disk->fetch_bytes));
-    json_object_set_new(out, "free_bytes", json_integer((json_int_t)disk->free_bytes));
-    json_object_set_new(out, "fits", json_boolean(disk_need_fits(disk)));
-    return out;
+    for (size_t i = 0; i < needs->count; i++) {
+        const struct need *need = &needs->items[i];
+        json_t *item = record_json(need_fields, need);
+        json_object_set_new(item, "models", texts_json(need->models.count ? &need->models : &needs->models));
+        json_array_append_new(items, item);
+    }
+    return json_pack("{s:s, s:o, s:o, s:o, s:o}", "name", needs->repo->name, "path",
+                     json_text_or_null(needs->repo->path), "licence", json_text_or_null(needs->repo->source.licence),
+                     "models", models, "needs", items);
 }
 
 json_t *needs_text_json(const struct needs *needs, const struct smoke *starts, size_t count, const char *registry)
 {
-    json_t *repos = json_array(), *disks = json_array(), *started = json_array();
+    json_t *repos = json_array(), *disks = json_array(), *started = count ? json_array() : NULL;
     for (size_t i = 0; i < count; i++)
         json_array_append_new(started, start_json(&starts[i]));
     for (size_t i = 0; i < needs->count; i++)
         json_array_append_new(repos, repo_json(&needs->repos[i]));
-    for (size_t i = 0; i < needs->disk_count; i++)
-        json_array_append_new(disks, disk_json(&needs->disks[i]));
-    json_t *out = json_object();
-    json_object_set_new(out, "registry", json_text_or_null(registry));
-    json_object_set_new(out, "ready", json_boolean(needs_all_there(needs)));
-    json_object_set_new(out, "repositories", repos);
-    json_object_set_new(out, "disks", disks);
-    if (count)
-        json_object_set_new(out, "starts", started);
-    else
-        json_decref(started);
-    return out;
+    for (size_t i = 0; i < needs->disk_count; i++) {
+        json_t *disk = record_json(disk_fields, &needs->disks[i]);
+        json_object_set_new(disk, "fits", json_boolean(disk_need_fits(&needs->disks[i])));
+        json_array_append_new(disks, disk);
+    }
+    return json_pack("{s:o, s:b, s:o, s:o, s:o*}", "registry", json_text_or_null(registry), "ready",
+                     needs_all_there(needs), "repositories", repos, "disks", disks, "starts", started);
 }

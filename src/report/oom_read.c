@@ -199,7 +199,7 @@ uint64_t oom_logs_found(const struct oom_logs *logs)
 
 static json_t *log_json(const struct oom_log *log)
 {
-    json_t *json = json_object(), *messages = json_array();
+    json_t *messages = json_array();
     const struct oom_circumstances known = {
         .expandable = log->expandable, .growth = log->has_growth ? &log->growth : NULL, .batch_size = log->batch_size};
     for (size_t i = 0; i < log->list.count; i++) {
@@ -208,20 +208,15 @@ static json_t *log_json(const struct oom_log *log)
         json_array_append_new(messages, oom_message_json(&log->list.items[i], &diagnosis));
         oom_diagnosis_fini(&diagnosis);
     }
-    json_object_set_new(json, "log", json_text_or_null(log->name));
-    json_object_set_new(json, "lines", json_integer((json_int_t)log->lines));
-    json_object_set_new(json, "found", json_integer((json_int_t)log->list.found));
-    json_object_set_new(json, "left_out", json_integer((json_int_t)log->list.left_out));
-    json_object_set_new(json, "messages", messages);
-    return json;
+    return json_pack("{s:o, s:I, s:I, s:I, s:o}", "log", json_text_or_null(log->name), "lines", (json_int_t)log->lines,
+                     "found", (json_int_t)log->list.found, "left_out", (json_int_t)log->list.left_out, "messages",
+                     messages);
 }
 
 json_t *oom_json(const struct oom_logs *logs)
 {
-    json_t *json = json_object(), *list = json_array();
+    json_t *list = json_array();
     for (size_t i = 0; i < logs->count; i++)
         json_array_append_new(list, log_json(&logs->items[i]));
-    json_object_set_new(json, "found", json_integer((json_int_t)oom_logs_found(logs)));
-    json_object_set_new(json, "logs", list);
-    return json;
+    return json_pack("{s:I, s:o}", "found", (json_int_t)oom_logs_found(logs), "logs", list);
 }

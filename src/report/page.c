@@ -4,12 +4,11 @@
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/json.h"
-#include "base/json.h"
 #include "base/mem.h"
 #include "base/strv.h"
-#include "base/utf8.h"
 #include "base/value.h"
 #include "measure/guard/evidence.h"
+#include "report/html.h"
 #include "report/page_private.h"
 #include "tare_build.h"
 
@@ -37,32 +36,67 @@ static size_t share(size_t all, size_t count, size_t low, size_t high)
     return each < low ? low : each > high ? high : each;
 }
 
-/* A script element ends at "</script" and at nothing else, "<!--" makes it end elsewhere: no "<" stands as itself. Nor does what is not
- * ASCII: one such character anywhere in a page of megabytes costs a browser twice the memory, and a fifth more time. */
-static void add_json(struct text *out, const json_t *json)
+enum { FILES_MAX = 60 };
+
+/* The names in a run's folder that its readers know, as far as they are there: ["summary.csv", ...]. */
+static json_t *files_of_run(int dir)
 {
-    enum { BEYOND_BASIC = 0x10000 };
-    AUTO_TEXT struct text plain = {0};
-    json_print(json, &plain);
-    struct utf8_step step;
-    for (const char *at = text_get(&plain), *end = at + plain.length; at < end; at += step.length) {
-        step = utf8_step(at, (size_t)(end - at));
-        if (step.code >= BEYOND_BASIC) {
-            uint32_t rest = step.code - BEYOND_BASIC;
-            text_addf(out, "\\u%04x\\u%04x", (unsigned)(0xd800 + (rest >> 10)), (unsigned)(0xdc00 + (rest & 0x3ff)));
-        } else if (step.length > 1 || *at == '<') {
-            text_addf(out, "\\u%04x", (unsigned)step.code);
-        } else {
-            text_add_char(out, *at);
-        }
-    }
+    static const char *const known[] = {"summary.csv",   "summary_safe.csv", "audit.json",   "audit_safe.csv",
+                                        "settings.json", "registry.json",    "machine.json", "events.jsonl"};
+    json_t *out = json_array();
+    struct stat st;
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (fstatat(dir, known[i], &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode))
+            json_array_append_new(out, json_string(known[i]));
+    return out;
 }
 
-void page_add_data(struct text *out, const char *id, const json_t *json)
+static int compare_names(const void *a, const void *b)
 {
-    text_addf(out, "<script type=\"application/json\" id=\"%s\">", id);
-    add_json(out, json);
-    text_add(out, "</script>\n");
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* before: "" or "energy/"; deep: what is in energy/ and attempt_<k>/ too. Links are left out: they lead to what is
+ * none of the run's. */
+static void add_folder(int folder, const char *before, bool deep, struct strv *out)
+{
+    int copy = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *list = copy < 0 ? NULL : fdopendir(copy);
+    for (struct dirent *entry; list && out->count < FILES_MAX && (entry = readdir(list));) {
+        struct stat st;
+        const char *name = entry->d_name;
+        if (*name == '.' || fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
+            continue;
+        if (deep && S_ISDIR(st.st_mode) && (strcmp(name, "energy") == 0 || strncmp(name, "attempt_", 8) == 0)) {
+            AUTO_CLOSE int inner = openat(folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+            AUTO_FREE char *below = mem_printf("%s/", name);
+            if (inner >= 0)
+                add_folder(inner, below, false, out);
+        } else if (S_ISREG(st.st_mode) || S_ISDIR(st.st_mode)) {
+            strv_add_owned(out, mem_printf("%s%s%s", before, name, S_ISDIR(st.st_mode) ? "/" : ""));
+        }
+    }
+    if (list)
+        closedir(list);
+    else if (copy >= 0)
+        close(copy);
+}
+
+/* All of an experiment's folder, but for hidden ones: files, those of energy/ and attempt_<k>/, and other folders, with a slash behind; at
+ * most some dozens, by name. */
+static json_t *files_of_experiment(int folder)
+{
+    AUTO_STRV struct strv names = {0};
+    json_t *out = json_array();
+    add_folder(folder, "", true, &names);
+    if (names.count)
+        qsort(names.items, names.count, sizeof *names.items, compare_names);
+    for (size_t i = 0; i < names.count; i++) {
+        json_t *name = json_string(names.items[i]); /* NULL: no UTF-8 */
+        if (name)
+            json_array_append_new(out, name);
+    }
+    return out;
 }
 
 json_t *page_kinds_json(void)
@@ -122,32 +156,19 @@ static void add_life(json_t *head, const struct page_options *options)
 
 static json_t *head_json(const json_t *run, const struct page_options *options)
 {
-    json_t *head = json_object();
-    json_object_set_new(head, "program", json_string(TARE_NAME));
-    json_object_set_new(head, "version", json_string(TARE_VERSION));
-    json_object_set_new(head, "language", json_string(options->language));
-    json_object_set_new(head, "folder", json_text_or_null(options->folder));
-    json_object_set(head, "name", json_object_get(run, "name"));
-    json_object_set(head, "seed", json_object_get(run, "seed"));
+    static const char *const of_run[] = {"name",           "seed",   "sessions", "pauses", "lanes",   "goals",
+                                         "curves_thinned", "zone_s", "counts",   "layout", "problems"};
+    json_t *head =
+        json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:O?, s:o, s:O?}", "program", TARE_NAME, "version",
+                  TARE_VERSION, "language", options->language, "folder", json_text_or_null(options->folder), "offsets",
+                  offsets_json(run), "way", json_text_or_null(options->way), "files", files_of_run(options->dir),
+                  "carbon_g_per_kwh", json_reading_or_null(options->carbon_g_per_kwh), "machine", options->machine,
+                  "kinds", page_kinds_json(), "effects", options->effects);
+    for (size_t i = 0; i < sizeof of_run / sizeof *of_run; i++)
+        if (json_object_get(run, of_run[i]))
+            json_object_set(head, of_run[i], json_object_get(run, of_run[i]));
     spell_large(head, "seed");
-    json_object_set(head, "sessions", json_object_get(run, "sessions"));
-    json_object_set(head, "pauses", json_object_get(run, "pauses"));
-    json_object_set(head, "lanes", json_object_get(run, "lanes"));
-    json_object_set(head, "goals", json_object_get(run, "goals"));
-    json_object_set(head, "curves_thinned", json_object_get(run, "curves_thinned"));
-    if (json_object_get(run, "zone_s"))
-        json_object_set(head, "zone_s", json_object_get(run, "zone_s"));
-    json_object_set(head, "counts", json_object_get(run, "counts"));
-    json_object_set(head, "layout", json_object_get(run, "layout"));
-    json_object_set(head, "problems", json_object_get(run, "problems"));
-    json_object_set_new(head, "offsets", offsets_json(run));
-    json_object_set_new(head, "way", json_text_or_null(options->way));
-    json_object_set_new(head, "files", page_files_of_run(options->dir));
-    json_set_reading(head, "carbon_g_per_kwh", options->carbon_g_per_kwh);
-    json_object_set_new(head, "machine", options->machine ? json_incref((json_t *)options->machine) : json_null());
-    json_object_set_new(head, "kinds", page_kinds_json());
     add_life(head, options);
-    json_object_set_new(head, "effects", options->effects ? json_incref((json_t *)options->effects) : json_null());
     return head;
 }
 
@@ -243,7 +264,7 @@ void page_add_contents(json_t *json, int folder, size_t points, size_t log_bytes
     if (!json_object_get(json, "trace"))
         set_trace(json, page_trace_read(folder, points, &err), &err);
     json_object_set_new(json, "log_end", page_trace_log_end(folder, log_bytes));
-    json_object_set_new(json, "files", page_files_of_experiment(folder));
+    json_object_set_new(json, "files", files_of_experiment(folder));
 }
 
 static void add_contents(json_t *json, const json_t *experiment, int folder, bool of_study, size_t count)
@@ -266,88 +287,41 @@ static void add_experiment(struct text *out, const json_t *experiment, size_t co
     if (folder >= 0)
         add_contents(json, experiment, folder, of_study, count);
     AUTO_FREE char *name = mem_printf("x%lld", (long long)number);
-    page_add_data(out, name, json);
+    html_data(out, name, json);
     json_decref(json);
 }
 
 void page_write(const json_t *run, const struct page_options *options, struct text *out)
 {
+    static const struct html_section sections[] = {{"state", ""},
+                                                   {"verdict", ""},
+                                                   {"timeline", ""},
+                                                   {"lanes", ""},
+                                                   {"relations", ""},
+                                                   {"experiments", ""},
+                                                   {"detail", " tabindex=\"-1\""},
+                                                   {"curves", ""},
+                                                   {"spread", ""},
+                                                   {"front", ""},
+                                                   {"effects", ""},
+                                                   {"evidence", ""},
+                                                   {"left-out", ""},
+                                                   {0}};
+    const struct html_page page = {
+        .title = "Report",
+        .language = options->language,
+        .sections = sections,
+        .noscript = "This page draws itself with JavaScript. The same figures are in summary.csv beside it. "
+                    "&#x672c;&#x9875;&#x7531; JavaScript &#x7ed8;&#x5236;&#xff1b;&#x540c;&#x6837;&#x7684;&#x6570;"
+                    "&#x503c;&#x5728;&#x65c1;&#x8fb9;&#x7684; summary.csv &#x4e2d;&#x3002;"};
     const json_t *experiments = json_object_get(run, "experiments");
     size_t i, count = json_array_size(experiments);
     bool of_study = json_object_get(run, "layout") != NULL;
-    text_addf(out, "<!DOCTYPE html>\n<html lang=\"%s\">\n", strcmp(options->language, "zh") == 0 ? "zh-Hans" : "en");
-    text_add_bytes(out, page_head, page_head_length);
-    text_add(out, "<style>\n");
-    text_add_bytes(out, page_style, page_style_length);
-    text_add(out, "</style>\n</head>\n");
-    text_add_bytes(out, page_body, page_body_length);
+    html_begin(out, &page);
     json_t *head = head_json(run, options);
-    page_add_data(out, "head", head);
+    html_data(out, "head", head);
     json_decref(head);
     for (i = 0; i < count; i++)
         add_experiment(out, json_array_get(experiments, i), count, of_study, options);
-    text_add(out, "<script>\n");
-    text_add_bytes(out, page_charts, page_charts_length);
-    text_add_bytes(out, page_script, page_script_length);
-    text_add(out, "</script>\n</body>\n</html>\n");
-}
-
-enum { FILES_MAX = 60 };
-
-json_t *page_files_of_run(int dir)
-{
-    static const char *const known[] = {"summary.csv",   "summary_safe.csv", "audit.json",   "audit_safe.csv",
-                                        "settings.json", "registry.json",    "machine.json", "events.jsonl"};
-    json_t *out = json_array();
-    struct stat st;
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (fstatat(dir, known[i], &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode))
-            json_array_append_new(out, json_string(known[i]));
-    return out;
-}
-
-static int compare_names(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
-/* before: "" or "energy/"; deep: what is in energy/ and attempt_<k>/ too. Links are left out: they lead to what is
- * none of the run's. */
-static void add_folder(int folder, const char *before, bool deep, struct strv *out)
-{
-    int copy = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *list = copy < 0 ? NULL : fdopendir(copy);
-    for (struct dirent *entry; list && out->count < FILES_MAX && (entry = readdir(list));) {
-        struct stat st;
-        const char *name = entry->d_name;
-        if (*name == '.' || fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
-            continue;
-        if (deep && S_ISDIR(st.st_mode) && (strcmp(name, "energy") == 0 || strncmp(name, "attempt_", 8) == 0)) {
-            AUTO_CLOSE int inner = openat(folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-            AUTO_FREE char *below = mem_printf("%s/", name);
-            if (inner >= 0)
-                add_folder(inner, below, false, out);
-        } else if (S_ISREG(st.st_mode) || S_ISDIR(st.st_mode)) {
-            strv_add_owned(out, mem_printf("%s%s%s", before, name, S_ISDIR(st.st_mode) ? "/" : ""));
-        }
-    }
-    if (list)
-        closedir(list);
-    else if (copy >= 0)
-        close(copy);
-}
-
-json_t *page_files_of_experiment(int folder)
-{
-    AUTO_STRV struct strv names = {0};
-    json_t *out = json_array();
-    add_folder(folder, "", true, &names);
-    if (names.count)
-        qsort(names.items, names.count, sizeof *names.items, compare_names);
-    for (size_t i = 0; i < names.count; i++) {
-        json_t *name = json_string(names.items[i]); /* NULL: no UTF-8 */
-        if (name)
-            json_array_append_new(out, name);
-    }
-    return out;
+    html_end(out, &page);
 }

@@ -40,7 +40,7 @@ struct page_part {
     const char *bytes;
     size_t length;
 };
-const struct page_part *page_live_parts(bool style, size_t *count);
+const struct page_part *const *page_live_parts(bool style, size_t *count);
 
 /* One experiment as the page's script takes it: what experiment.json holds (nothing where there is none), "trace", "log_end", "files", "metric_points" ({metric: [[seconds, value]]}), or why
  * there is none ("trace_error"). _log: "log_end" alone. dir: the run's folder, open; id: the experiment's. A new reference. */

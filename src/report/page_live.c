@@ -6,6 +6,7 @@
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/value.h"
+#include "report/html.h"
 #include "report/page_private.h"
 
 #include <string.h>
@@ -22,37 +23,36 @@ enum {
 void page_live_write(const json_t *head, const char *language, const char *script_tag, const char *style_tag,
                      struct text *out)
 {
+    static const struct html_section sections[] = {{"state", " aria-live=\"polite\""},
+                                                   {"summary", ""},
+                                                   {"slots", ""},
+                                                   {"power", ""},
+                                                   {"experiments", ""},
+                                                   {"detail", " tabindex=\"-1\""},
+                                                   {"events", ""},
+                                                   {0}};
     bool chinese = strcmp(language, "zh") == 0;
-    text_addf(
-        out,
-        "<!DOCTYPE html>\n<html lang=\"%s\">\n<head>\n<meta charset=\"utf-8\">\n"
-        "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-        "<meta name=\"color-scheme\" content=\"light dark\">\n<link rel=\"icon\" href=\"data:,\">\n<title>%s</title>\n"
-        "<link rel=\"stylesheet\" href=\"/assets/page.css?%s\">\n<script defer "
-        "src=\"/assets/page.js?%s\"></script>\n</head>\n",
-        chinese ? "zh-Hans" : "en", json_get_text(head, "program"), style_tag, script_tag);
-    text_addf(out,
-              "<body class=\"live\">\n<header id=\"top\"></header>\n<main>\n<section id=\"state\" "
-              "aria-live=\"polite\"></section>\n"
-              "<section id=\"summary\"></section>\n<section id=\"slots\"></section>\n<section id=\"power\"></section>\n"
-              "<section id=\"experiments\"></section>\n<section id=\"detail\" tabindex=\"-1\"></section>\n"
-              "<section id=\"events\"></section>\n</main>\n<footer id=\"foot\"></footer>\n<noscript>%s</noscript>\n",
-              chinese ? "本页由 JavaScript 绘制；同样的数据见 /api/runs。"
-                      : "This page draws itself with JavaScript. The same figures are at /api/runs.");
+    const struct html_page page = {
+        .title = json_get_text(head, "program"),
+        .language = language,
+        .sections = sections,
+        .noscript = chinese ? "本页由 JavaScript 绘制；同样的数据见 /api/runs。"
+                            : "This page draws itself with JavaScript. The same figures are at /api/runs.",
+        .style_tag = style_tag,
+        .script_tag = script_tag};
+    html_begin(out, &page);
     json_t *whole = json_copy((json_t *)head);
     json_object_set_new(whole, "kinds", page_kinds_json());
-    page_add_data(out, "head", whole);
+    html_data(out, "head", whole);
     json_decref(whole);
-    text_add(out, "</body>\n</html>\n");
+    html_end(out, &page);
 }
 
-const struct page_part *page_live_parts(bool style, size_t *count)
+const struct page_part *const *page_live_parts(bool style, size_t *count)
 {
-    static struct page_part scripts[2], styles[2];
-    scripts[0] = (struct page_part){page_charts, page_charts_length};
-    scripts[1] = (struct page_part){page_live_script, page_live_script_length};
-    styles[0] = (struct page_part){page_style, page_style_length};
-    styles[1] = (struct page_part){page_live_style, page_live_style_length};
+    static const struct page_part *const scripts[] = {&page_charts, &page_live_script}, *const styles[] = {
+                                                                                            &page_style,
+                                                                                            &page_live_style};
     *count = 2;
     return style ? styles : scripts;
 }

@@ -5,6 +5,7 @@
 
 #include "base/err.h"
 #include "base/text.h"
+#include "report/page.h"
 
 #include <jansson.h>
 #include <stddef.h>
@@ -25,21 +26,8 @@ json_t *page_trace_study(int folder, double start_s, size_t points, struct err *
  * is no log. */
 json_t *page_trace_log_end(int folder, size_t bytes);
 
-/* The files of a run that its page links. */
-
-/* The names in a run's folder that its readers know, as far as they are there: ["summary.csv", ...]. A new
- * reference. */
-json_t *page_files_of_run(int dir);
-
-/* All of an experiment's folder, but for hidden ones: files, those of energy/ and attempt_<k>/, and other folders,
- * with a slash behind; at most some dozens, by name. A new reference. */
-json_t *page_files_of_experiment(int folder);
-
 /* The page's parts, from page/ and from uPlot, as they were when the program was built. */
-
-extern const char page_head[], page_style[], page_body[], page_charts[], page_script[], page_live_script[], page_live_style[];
-extern const size_t page_head_length, page_style_length, page_body_length, page_charts_length, page_script_length,
-    page_live_script_length, page_live_style_length;
+extern const struct page_part page_style, page_charts, page_script, page_live_script, page_live_style;
 
 /* What a page says of one experiment besides what experiment says: its sensors' readings (about so many points), log's end and files, of its
  * open folder; budgets and large numbers as the script takes them. (page.c) */
@@ -48,8 +36,5 @@ void page_add_contents(json_t *json, int folder, size_t points, size_t log_bytes
 
 /* What each kind of evidence weighs and means, and its remedy. (page.c) */
 json_t *page_kinds_json(void);
-
-/* JSON within a document: no "<", nothing but ASCII. (page.c) */
-void page_add_data(struct text *out, const char *id, const json_t *json);
 
 #endif

@@ -1,10 +1,11 @@
 /* A folder in the study's layout as the page's JSON: what store/ gives of tare's own runs, as far as the study knew
  * it. */
-#include "results/judge/audit_json.h"
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/mem.h"
+#include "base/record.h"
 #include "report/page.h"
+#include "results/judge/audit_json.h"
 
 #include <stdlib.h>
 
@@ -35,77 +36,58 @@ static json_t *outcome_json(const struct dataset_experiment *experiment)
     return json_text_or_null(!experiment->has_success ? NULL : experiment->success ? "succeeded" : "failed");
 }
 
+#define GPU(member) RECORD(struct dataset_gpu, member)
+static const struct record_field gpu_fields[] = {GPU(half_width_j),
+                                                 GPU(power_min_w),
+                                                 GPU(power_max_w),
+                                                 GPU(power_cv_within),
+                                                 GPU(temperature_start_c),
+                                                 GPU(temperature_mean_c),
+                                                 GPU(temperature_max_c),
+                                                 GPU(utilisation_mean_percent),
+                                                 GPU(utilisation_max_percent),
+                                                 RECORD_AS(struct dataset_gpu, "covered_share", sampled_share),
+                                                 GPU(longest_gap_s),
+                                                 {0}};
+
 static json_t *gpu_json(const struct dataset_experiment *experiment)
 {
-    const struct dataset_gpu *gpu = &experiment->gpu;
-    json_t *out = json_object();
+    json_t *out = record_json(gpu_fields, &experiment->gpu);
     json_set_reading(out, "joules", dataset_energy(experiment));
-    json_set_reading(out, "half_width_j", gpu->half_width_j);
     json_set_reading(out, "recorded_j", experiment->recorded[RECORDED_GPU_TOTAL]);
     json_set_reading(out, "power_mean_w", dataset_power(experiment));
-    json_set_reading(out, "power_min_w", gpu->power_min_w);
-    json_set_reading(out, "power_max_w", gpu->power_max_w);
-    json_set_reading(out, "power_cv_within", gpu->power_cv_within);
-    json_set_reading(out, "temperature_start_c", gpu->temperature_start_c);
-    json_set_reading(out, "temperature_mean_c", gpu->temperature_mean_c);
-    json_set_reading(out, "temperature_max_c", gpu->temperature_max_c);
-    json_set_reading(out, "utilisation_mean_percent", gpu->utilisation_mean_percent);
-    json_set_reading(out, "utilisation_max_percent", gpu->utilisation_max_percent);
-    json_set_reading(out, "covered_share", gpu->sampled_share);
-    json_set_reading(out, "longest_gap_s", gpu->longest_gap_s);
-    return out;
-}
-
-static json_t *joules_json(struct reading joules)
-{
-    json_t *out = json_object();
-    json_set_reading(out, "joules", joules);
     return out;
 }
 
 static json_t *evidence_json(const struct dataset_experiment *experiment)
 {
-    json_t *out = json_array();
-    for (size_t i = 0; i < experiment->evidence_count; i++) {
-        const struct dataset_evidence *evidence = &experiment->evidence[i];
-        json_t *item = json_object();
-        json_object_set_new(item, "kind", json_text_or_null(evidence->kind));
-        json_object_set_new(item, "weight", json_string(evidence_weight_name(evidence_weight(evidence->kind))));
-        json_object_set_new(item, "text", json_text_or_null(evidence->text));
-        json_set_reading(item, "from_s", evidence->from_s);
-        json_set_reading(item, "to_s", evidence->to_s);
-        json_array_append_new(out, item);
-    }
+    static const struct record_field fields[] = {RECORD(struct dataset_evidence, kind),
+                                                 RECORD(struct dataset_evidence, text),
+                                                 RECORD(struct dataset_evidence, from_s),
+                                                 RECORD(struct dataset_evidence, to_s),
+                                                 {0}};
+    json_t *out =
+        record_list_json(fields, experiment->evidence, experiment->evidence_count, sizeof *experiment->evidence);
+    for (size_t i = 0; i < experiment->evidence_count; i++)
+        json_object_set_new(json_array_get(out, i), "weight",
+                            json_string(evidence_weight_name(evidence_weight(experiment->evidence[i].kind))));
     return out;
 }
 
-/* The study kept its last attempt alone. */
-static json_t *attempts_json(const struct dataset_experiment *experiment)
-{
-    json_t *out = json_array(), *attempt = json_object();
-    json_object_set_new(attempt, "number", json_integer(experiment->retries + 1));
-    json_object_set_new(attempt, "outcome", outcome_json(experiment));
-    json_set_reading(attempt, "duration_seconds", experiment->duration_s);
-    json_object_set_new(attempt, "error", json_text_or_null(experiment->error));
-    json_array_append_new(out, attempt);
-    return out;
-}
-
-/* What stands under "tare" in tare's own. */
+/* What stands under "tare" in tare's own. The study kept its last attempt alone. */
 static json_t *judged_json(const struct dataset_experiment *experiment)
 {
-    json_t *out = json_object(), *energy = json_object();
-    json_object_set_new(energy, "gpu", gpu_json(experiment));
-    json_object_set_new(energy, "cpu_package", joules_json(experiment->cpu_j));
-    json_object_set_new(energy, "dram", joules_json(experiment->dram_j));
-    json_object_set_new(out, "outcome", outcome_json(experiment));
-    json_object_set_new(out, "verdict", json_string(verdict_name(experiment->verdict)));
-    json_object_set_new(out, "energy", energy);
-    json_object_set_new(out, "verdicts", audit_verdicts_json(&experiment->verdicts));
-    json_object_set_new(out, "checks", audit_checks_json(experiment));
-    json_object_set_new(out, "evidence", evidence_json(experiment));
-    json_object_set_new(out, "attempts", attempts_json(experiment));
-    return out;
+    json_t *energy =
+        json_pack("{s:o, s:{s:o}, s:{s:o}}", "gpu", gpu_json(experiment), "cpu_package", "joules",
+                  json_reading_or_null(experiment->cpu_j), "dram", "joules", json_reading_or_null(experiment->dram_j));
+    json_t *attempt =
+        json_pack("{s:I, s:o, s:o, s:o}", "number", (json_int_t)experiment->retries + 1, "outcome",
+                  outcome_json(experiment), "duration_seconds", json_reading_or_null(experiment->duration_s), "error",
+                  json_text_or_null(experiment->error));
+    return json_pack("{s:o, s:s, s:o, s:o, s:o, s:o, s:[o]}", "outcome", outcome_json(experiment), "verdict",
+                     verdict_name(experiment->verdict), "energy", energy, "verdicts",
+                     audit_verdicts_json(&experiment->verdicts), "checks", audit_checks_json(experiment), "evidence",
+                     evidence_json(experiment), "attempts", attempt);
 }
 
 static json_t *params_json(const struct dataset_experiment *experiment)
@@ -127,32 +109,28 @@ static json_t *metrics_json(const struct dataset_experiment *experiment)
 static json_t *spans_json(const struct study *study, const struct dataset_experiment *experiment)
 {
     struct stretch stretch;
-    json_t *out = json_array();
     if (!stretch_of(study, experiment, &stretch))
-        return out;
-    json_t *span = json_object();
-    json_object_set_new(span, "attempt", json_integer(experiment->retries + 1));
-    json_object_set_new(span, "from_ms", json_finite(stretch.from_ms));
-    json_object_set_new(span, "to_ms", json_finite(stretch.to_ms));
-    json_object_set_new(span, "outcome", outcome_json(experiment));
-    json_array_append_new(out, span);
-    return out;
+        return json_array();
+    return json_pack("[{s:I, s:o, s:o, s:o}]", "attempt", (json_int_t)experiment->retries + 1, "from_ms",
+                     json_finite(stretch.from_ms), "to_ms", json_finite(stretch.to_ms), "outcome",
+                     outcome_json(experiment));
 }
 
 static json_t *experiment_json(const struct study *study, const struct dataset_experiment *experiment, size_t number)
 {
-    json_t *out = json_object();
-    json_object_set_new(out, "experiment_id", json_text_or_null(experiment->id));
+    static const struct record_field fields[] = {RECORD_AS(struct dataset_experiment, "experiment_id", id),
+                                                 RECORD_AS(struct dataset_experiment, "repository", repo),
+                                                 RECORD(struct dataset_experiment, model),
+                                                 RECORD(struct dataset_experiment, background),
+                                                 RECORD_AS(struct dataset_experiment, "duration_seconds", duration_s),
+                                                 RECORD(struct dataset_experiment, retries),
+                                                 RECORD_AS(struct dataset_experiment, "error_message", error),
+                                                 {0}};
+    json_t *out = record_json(fields, experiment);
     json_object_set_new(out, "number", json_integer((json_int_t)number));
     json_object_set_new(out, "mode", json_string(dataset_mode(experiment)));
-    json_object_set_new(out, "repository", json_text_or_null(experiment->repo));
-    json_object_set_new(out, "model", json_text_or_null(experiment->model));
-    json_object_set_new(out, "background", json_text_or_null(experiment->background));
     json_object_set_new(out, "hyperparameters", params_json(experiment));
     json_object_set_new(out, "performance_metrics", metrics_json(experiment));
-    json_set_reading(out, "duration_seconds", experiment->duration_s);
-    json_object_set_new(out, "retries", json_integer(experiment->retries));
-    json_object_set_new(out, "error_message", json_text_or_null(experiment->error));
     json_object_set_new(out, "spans", spans_json(study, experiment));
     json_object_set_new(out, "tare", judged_json(experiment));
     return out;
@@ -177,13 +155,10 @@ static void add_between(const struct study *study, json_t *run)
     qsort(list, count, sizeof *list, compare_stretches);
     double end_ms = count ? list[0].to_ms : 0;
     for (size_t i = 1; i < count; i++) {
-        if (list[i].from_ms > end_ms) {
-            json_t *pause = json_object();
-            json_object_set_new(pause, "from_ms", json_finite(end_ms));
-            json_object_set_new(pause, "seconds", json_finite((list[i].from_ms - end_ms) / MS_PER_S));
-            json_object_set_new(pause, "why", json_string("not_recorded"));
-            json_array_append_new(pauses, pause);
-        }
+        if (list[i].from_ms > end_ms)
+            json_array_append_new(pauses,
+                                  json_pack("{s:o, s:o, s:s}", "from_ms", json_finite(end_ms), "seconds",
+                                            json_finite((list[i].from_ms - end_ms) / MS_PER_S), "why", "not_recorded"));
         end_ms = list[i].to_ms > end_ms ? list[i].to_ms : end_ms;
     }
     if (count) {

@@ -49,7 +49,8 @@ static void add_background(const struct parallel_timing *timing, struct text *ou
     add_fact(out, "background", text_get(&line));
 }
 
-char *plan_text_pauses(const struct plan *plan, double pauses_s)
+/* "3 min between experiments in all, 30 s before each retry", or what an adaptive pause waits for. Fresh. */
+static char *pauses_text(const struct plan *plan, double pauses_s)
 {
     char sum[32], least[32], most[32];
     const struct cooldown_settings *cooldown = &plan->guard.cooldown;
@@ -78,7 +79,7 @@ static void add_head(const struct plan *plan, const struct plan_text_options *op
         add_modes(plan, &line);
     }
     add_fact(out, "experiments", text_get(&line));
-    AUTO_FREE char *pauses = plan_text_pauses(plan, options->pauses_s);
+    AUTO_FREE char *pauses = pauses_text(plan, options->pauses_s);
     add_fact(out, "pauses", pauses);
     if (has_parallel(plan))
         add_background(&plan->parallel, out);
@@ -135,11 +136,7 @@ json_t *plan_text_json(const struct plan *plan, const struct plan_text_options *
     json_t *experiments = json_array();
     for (size_t i = 0; i < plan->count; i++)
         json_array_append_new(experiments, plan_experiment_to_json(&plan->experiments[i]));
-    json_t *out = json_object();
-    json_object_set_new(out, "settings", json_string(options->settings));
-    json_object_set_new(out, "registry", json_string(options->registry));
-    json_object_set_new(out, "pauses_s", json_finite(options->pauses_s));
-    json_object_set_new(out, "plan", plan_head_to_json(plan));
-    json_object_set_new(out, "experiments", experiments);
-    return out;
+    return json_pack("{s:o*, s:o*, s:o, s:o, s:o}", "settings", json_string(options->settings), "registry",
+                     json_string(options->registry), "pauses_s", json_finite(options->pauses_s), "plan",
+                     plan_head_to_json(plan), "experiments", experiments);
 }

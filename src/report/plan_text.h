@@ -19,7 +19,4 @@ void plan_text(const struct plan *plan, const struct plan_text_options *options,
 /* {"settings", "registry", "pauses_s", "plan": the head, "experiments": [...]}; a new reference. */
 json_t *plan_text_json(const struct plan *plan, const struct plan_text_options *options);
 
-/* "3 min between experiments in all, 30 s before each retry", or what an adaptive pause waits for. Fresh. */
-char *plan_text_pauses(const struct plan *plan, double pauses_s);
-
 #endif

@@ -132,11 +132,8 @@ void registry_text(const struct registry *registry, const struct repo *only, boo
 
 static json_t *param_json(const struct param *param)
 {
-    json_t *out = json_object();
-    json_object_set_new(out, "name", json_string(param->name));
-    json_object_set_new(out, "flag", json_text_or_null(param->flag));
-    json_object_set_new(out, "type", json_string(type_name(param)));
-    json_object_set_new(out, "default", value_to_json(&param->default_value));
+    json_t *out = json_pack("{s:s, s:o, s:s, s:o}", "name", param->name, "flag", json_text_or_null(param->flag), "type",
+                            type_name(param), "default", value_to_json(&param->default_value));
     if (param->type >= PARAM_CHOICE) {
         json_t *choices = json_array();
         for (size_t i = 0; i < param->choice_count; i++)
@@ -146,10 +143,7 @@ static json_t *param_json(const struct param *param)
     }
     if (param->has_range) {
         struct value low = bound(param, param->low), high = bound(param, param->high);
-        json_t *range = json_array();
-        json_array_append_new(range, value_to_json(&low));
-        json_array_append_new(range, value_to_json(&high));
-        json_object_set_new(out, "range", range);
+        json_object_set_new(out, "range", json_pack("[o, o]", value_to_json(&low), value_to_json(&high)));
     }
     json_object_set_new(out, "distribution", json_string(distribution_name(param)));
     if (param->zero_probability > 0)
@@ -159,7 +153,6 @@ static json_t *param_json(const struct param *param)
 
 static json_t *repo_json(const struct repo *repo)
 {
-    json_t *out = json_object();
     json_t *models = json_array(), *params = json_array(), *metrics = json_array(), *marks = json_array(),
            *goals = json_object();
     for (size_t i = 0; i < repo->models.count; i++)
@@ -173,24 +166,18 @@ static json_t *repo_json(const struct repo *repo)
     }
     for (size_t i = 0; i < repo->mark_count; i++)
         json_array_append_new(marks, json_string(repo->marks[i].name));
-    json_object_set_new(out, "name", json_string(repo->name));
-    json_object_set_new(out, "path", json_string(repo->path ? repo->path : ""));
-    json_object_set_new(out, "path_exists", json_boolean(repo->path_exists));
-    json_object_set_new(out, "models", models);
-    json_object_set_new(out, "hyperparameters", params);
-    json_object_set_new(out, "metrics", metrics);
-    json_object_set_new(out, "goals", goals);
-    json_object_set_new(out, "marks", marks);
-    return out;
+    const char *path = repo->path ? repo->path : "";
+    return json_pack("{s:s, s:o*, s:b, s:o, s:o, s:o, s:o, s:o}", "name", repo->name, "path", json_string(path),
+                     "path_exists", repo->path_exists, "models", models, "hyperparameters", params, "metrics", metrics,
+                     "goals", goals, "marks", marks);
 }
 
 json_t *registry_text_json(const struct registry *registry, const struct repo *only)
 {
-    json_t *repos = json_array();
+    json_t *repos = json_array(), *out = json_object();
     for (size_t i = 0; i < registry->repo_count; i++)
         if (!only || only == &registry->repos[i])
             json_array_append_new(repos, repo_json(&registry->repos[i]));
-    json_t *out = json_object();
     json_object_set_new(out, "registry", json_string(registry->file));
     json_object_set_new(out, "repositories", repos);
     return out;

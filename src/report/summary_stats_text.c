@@ -30,7 +30,7 @@ static char *group_name(const struct summary_stats_group *group)
                       more ? ", " : "", more ? group->hyperparameters : "", more ? " hyperparameters" : "");
 }
 
-static char *digits(double value, int count)
+char *summary_stats_text_number(double value, int count)
 {
     char text[32];
     number_shortest(number_round(value, count), text);
@@ -42,11 +42,11 @@ static char *digits(double value, int count)
 
 char *summary_stats_text_interval(double value, const struct stats_interval *interval)
 {
-    AUTO_FREE char *middle = digits(value, 4);
+    AUTO_FREE char *middle = summary_stats_text_number(value, 4);
     if (interval->method == STATS_NONE)
         return steal_ptr(middle);
-    AUTO_FREE char *low = digits(interval->low, 4);
-    AUTO_FREE char *high = digits(interval->high, 4);
+    AUTO_FREE char *low = summary_stats_text_number(interval->low, 4);
+    AUTO_FREE char *high = summary_stats_text_number(interval->high, 4);
     return mem_printf("%s (%s to %s)", middle, low, high);
 }
 
@@ -143,7 +143,8 @@ static void say_measurement(const struct page *page, const struct summary_stats_
             text_addf(page->out, "%s, mean: measured to ± %.10g %% (95 %%), the sensors' gain included\n", figure->name,
                       number_round(100 * measurement->expanded.value, 2));
         else
-            text_addf(page->out, "%s, mean: read to ± %.10g %% (95 %%); the sensors' gain is unknown and comes on top\n",
+            text_addf(page->out,
+                      "%s, mean: read to ± %.10g %% (95 %%); the sensors' gain is unknown and comes on top\n",
                       figure->name, number_round(100 * HALF_WIDTH_DEVIATIONS * measurement->u_read, 2));
     }
 }
@@ -154,8 +155,8 @@ static void say_spread(const struct page *page, const struct summary_stats_group
     if (spread->cv.valid) {
         text_addf(page->out, "power_cv_between %.3g %%", 100 * spread->cv.value);
         if (group->power_cv_interval.method != STATS_NONE) {
-            AUTO_FREE char *low = digits(100 * group->power_cv_interval.low, 2);
-            AUTO_FREE char *high = digits(100 * group->power_cv_interval.high, 2);
+            AUTO_FREE char *low = summary_stats_text_number(100 * group->power_cv_interval.low, 2);
+            AUTO_FREE char *high = summary_stats_text_number(100 * group->power_cv_interval.high, 2);
             text_addf(page->out, " (%s to %s %%)", low, high);
         }
         text_addf(page->out, ", %s\n", group->mixed ? "mixed: their hyperparameters differ" : "of identical runs");
@@ -172,8 +173,8 @@ static void say_curve(const struct page *page, const struct figure_effect *effec
 {
     for (size_t i = 0; i < effect->level_count; i++) {
         const struct figure_level *level = &effect->levels[i];
-        AUTO_FREE char *from = digits(level->from, 4);
-        AUTO_FREE char *to = digits(level->to, 4);
+        AUTO_FREE char *from = summary_stats_text_number(level->from, 4);
+        AUTO_FREE char *to = summary_stats_text_number(level->to, 4);
         AUTO_FREE char *range = level->to > level->from ? mem_printf("%s to %s", from, to) : mem_strdup(from);
         AUTO_FREE char *median = summary_stats_text_interval(level->median, &level->interval);
         text_addf(page->out, "  %22s  n %-3zu  %s\n", range, level->n, median);
@@ -233,8 +234,8 @@ static void say_unknown_goals(const struct page *page, const struct summary_stat
         if (!group->figures[i].is_metric || group->figures[i].goal != GOAL_UNKNOWN)
             continue;
         AUTO_FREE char *name = audit_text_fit(group->figures[i].name, 30);
-        text_addf(page->out, "%s%s", count++ ? ", " : "no Pareto front: whether more or less is better is not known of ",
-                  name);
+        text_addf(page->out, "%s%s",
+                  count++ ? ", " : "no Pareto front: whether more or less is better is not known of ", name);
     }
     if (count)
         text_add(page->out, " (\"goal\" in the registry says it)\n");
@@ -251,8 +252,8 @@ static void say_front(const struct page *page, const struct summary_stats_group 
     for (size_t i = 0; i < group->front_count; i++) {
         const struct dataset_experiment *experiment = &page->dataset->items[group->front[i]];
         AUTO_FREE char *id = audit_text_fit(experiment->id, page->options->width > 34 ? page->options->width - 34 : 0);
-        AUTO_FREE char *energy = digits(dataset_energy(experiment).value, 4);
-        AUTO_FREE char *score = digits(dataset_metric(experiment, group->quality).value, 6);
+        AUTO_FREE char *energy = summary_stats_text_number(dataset_energy(experiment).value, 4);
+        AUTO_FREE char *score = summary_stats_text_number(dataset_metric(experiment, group->quality).value, 6);
         text_addf(page->out, "  %12s J  %12s  %s\n", energy, score, id);
     }
 }
@@ -272,7 +273,7 @@ void summary_stats_text_spellings(const struct dataset *dataset, struct text *ou
 }
 
 void summary_stats_text(const struct dataset *dataset, const struct summary_stats *figures,
-                  const struct summary_stats_text_options *options, struct text *out)
+                        const struct summary_stats_text_options *options, struct text *out)
 {
     struct page page = {dataset, options, out};
     summary_stats_text_spellings(dataset, out);

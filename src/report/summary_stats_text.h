@@ -1,6 +1,6 @@
 /* summary_stats_text: the figures of a dataset as a person reads them. */
-#ifndef TARE_REPORT_FIGURES_TEXT_H
-#define TARE_REPORT_FIGURES_TEXT_H
+#ifndef TARE_REPORT_SUMMARY_STATS_TEXT_H
+#define TARE_REPORT_SUMMARY_STATS_TEXT_H
 
 #include "base/text.h"
 #include "report/audit_text.h"
@@ -23,6 +23,9 @@ void summary_stats_text(const struct dataset *dataset, const struct summary_stat
 
 /* Hyperparameters whose names differ by case alone: what became of them. */
 void summary_stats_text_spellings(const struct dataset *dataset, struct text *out);
+
+/* To so many significant digits: "200", "0.512". The caller frees it. */
+char *summary_stats_text_number(double value, int count);
 
 /* "200 (198 to 203)"; without an interval "200". The caller frees it. */
 char *summary_stats_text_interval(double value, const struct stats_interval *interval);

@@ -2,32 +2,35 @@
 
 #include "base/mem.h"
 #include "base/utf8.h"
+#include "report/html.h"
 
 #include <libsmartcols.h>
 #include <stdlib.h>
+#include <string.h>
 
-struct table {
-    struct libscols_table *scols;
-    struct libscols_line *row;
-    size_t cell, rows;
-    size_t count; /* of the columns given to table_with */
-    bool *shown;  /* which of them */
+struct column {
+    char *title;
+    bool right, shown;
 };
 
-static void *must(void *made)
-{
-    if (!made)
-        abort();
-    return made;
-}
+struct cell {
+    char *text;         /* may be NULL */
+    const char *colour; /* borrowed; NULL: none */
+    bool markup;
+};
+
+struct table {
+    bool colour;
+    struct column *columns;
+    struct cell *cells; /* of all columns, row by row */
+    size_t count, room, rows, cell_count, cell_room;
+    size_t filled; /* cells of the last row */
+};
 
 struct table *table_new(bool colour)
 {
     struct table *table = mem_alloc(sizeof *table);
-    table->scols = must(scols_new_table());
-    scols_table_enable_colors(table->scols, colour);
-    scols_table_set_termforce(table->scols, SCOLS_TERMFORCE_NEVER);
-    scols_table_set_column_separator(table->scols, "  ");
+    table->colour = colour;
     return table;
 }
 
@@ -35,43 +38,61 @@ void table_free(struct table *table)
 {
     if (!table)
         return;
-    scols_unref_table(table->scols);
-    free(table->shown);
+    for (size_t i = 0; i < table->count; i++)
+        free(table->columns[i].title);
+    for (size_t i = 0; i < table->cell_count; i++)
+        free(table->cells[i].text);
+    free(table->columns);
+    free(table->cells);
     free(table);
+}
+
+/* title NULL: left out. */
+static void add_column(struct table *table, const char *title, bool right)
+{
+    table->columns = mem_room(table->columns, table->count, &table->room, sizeof *table->columns);
+    table->columns[table->count++] = (struct column){mem_strdup(title ? title : ""), right, title != NULL};
 }
 
 void table_add_column(struct table *table, const char *title, bool right)
 {
-    must(scols_table_new_column(table->scols, title, 0, right ? SCOLS_FL_RIGHT : 0));
+    add_column(table, title, right);
+}
+
+static struct cell *cell_at(const struct table *table, size_t row, size_t column)
+{
+    return &table->cells[row * table->count + column];
+}
+
+/* The text is taken. */
+static void take_cell(struct table *table, char *text, const char *colour)
+{
+    if (table->filled == table->count)
+        abort();
+    *cell_at(table, table->rows - 1, table->filled++) = (struct cell){text, colour, false};
 }
 
 void table_add_row(struct table *table)
 {
-    table->row = must(scols_table_new_line(table->scols, NULL));
-    table->cell = 0;
+    for (size_t i = 0; i < table->count; i++) {
+        table->cells = mem_room(table->cells, table->cell_count, &table->cell_room, sizeof *table->cells);
+        table->cells[table->cell_count++] = (struct cell){0};
+    }
     table->rows++;
+    table->filled = 0;
 }
 
 void table_add_cell(struct table *table, const char *text, const char *colour)
 {
-    struct libscols_cell *cell = must(scols_line_get_cell(table->row, table->cell++));
-    AUTO_FREE char *safe = text ? utf8_line(text) : NULL;
-    if (scols_cell_set_data(cell, safe) != 0)
-        abort();
-    if (colour && scols_table_colors_wanted(table->scols))
-        scols_cell_set_color(cell, colour);
+    take_cell(table, text ? mem_strdup(text) : NULL, colour);
 }
 
 struct table *table_with(bool colour, const char *const *titles, size_t count)
 {
     struct table *table = table_new(colour);
-    table->count = count;
-    table->shown = mem_array(count, sizeof *table->shown);
     for (size_t i = 0; i < count; i++) {
         bool right = titles[i] && *titles[i] == '>';
-        table->shown[i] = titles[i] != NULL;
-        if (titles[i])
-            table_add_column(table, titles[i] + right, right);
+        add_column(table, titles[i] ? titles[i] + right : NULL, right);
     }
     return table;
 }
@@ -81,20 +102,18 @@ void table_take_row(struct table *table, char *const *texts, size_t count)
     if (count != table->count)
         abort();
     table_add_row(table);
-    for (size_t i = 0; i < count; i++) {
-        AUTO_FREE char *text = texts[i];
-        if (table->shown[i])
-            table_add_cell(table, text ? text : "", NULL);
-    }
+    for (size_t i = 0; i < count; i++)
+        take_cell(table, texts[i], NULL);
 }
 
 void table_tint(struct table *table, size_t column, const char *colour)
 {
-    size_t at = 0;
-    for (size_t i = 0; i < column; i++)
-        at += table->shown[i];
-    if (table->shown[column] && colour && scols_table_colors_wanted(table->scols))
-        scols_cell_set_color(must(scols_line_get_cell(table->row, at)), colour);
+    cell_at(table, table->rows - 1, column)->colour = colour;
+}
+
+void table_markup(struct table *table, size_t column)
+{
+    cell_at(table, table->rows - 1, column)->markup = true;
 }
 
 size_t table_rows(const struct table *table)
@@ -108,6 +127,40 @@ void table_end(struct table *table, struct text *out)
     table_free(table);
 }
 
+static void *must(void *made)
+{
+    if (!made)
+        abort();
+    return made;
+}
+
+static struct libscols_table *scols_of(const struct table *table)
+{
+    struct libscols_table *scols = must(scols_new_table());
+    scols_table_enable_colors(scols, table->colour);
+    scols_table_set_termforce(scols, SCOLS_TERMFORCE_NEVER);
+    scols_table_set_column_separator(scols, "  ");
+    for (size_t i = 0; i < table->count; i++)
+        if (table->columns[i].shown)
+            must(scols_table_new_column(scols, table->columns[i].title, 0,
+                                        table->columns[i].right ? SCOLS_FL_RIGHT : 0));
+    for (size_t row = 0; row < table->rows; row++) {
+        struct libscols_line *line = must(scols_table_new_line(scols, NULL));
+        for (size_t i = 0, shown = 0; i < table->count; i++) {
+            if (!table->columns[i].shown)
+                continue;
+            const struct cell *cell = cell_at(table, row, i);
+            struct libscols_cell *to = must(scols_line_get_cell(line, shown++));
+            AUTO_FREE char *safe = cell->text ? utf8_line(cell->text) : NULL;
+            if (scols_cell_set_data(to, safe) != 0)
+                abort();
+            if (cell->colour && scols_table_colors_wanted(scols))
+                scols_cell_set_color(to, cell->colour);
+        }
+    }
+    return scols;
+}
+
 /* The last column's padding is of no use, and in the way of whoever copies the table. */
 static void add_line_without_trailing_blanks(struct text *out, const char *line, size_t length)
 {
@@ -117,17 +170,81 @@ static void add_line_without_trailing_blanks(struct text *out, const char *line,
     text_add_char(out, '\n');
 }
 
-void table_print(struct table *table, struct text *out)
+void table_print(const struct table *table, struct text *out)
 {
     AUTO_FREE char *printed = NULL;
-    if (scols_print_table_to_string(table->scols, &printed) != 0)
+    struct libscols_table *scols = scols_of(table);
+    if (scols_print_table_to_string(scols, &printed) != 0)
         abort();
-    const char *at = printed;
-    while (at && *at) {
-        const char *end = at;
-        while (*end && *end != '\n')
-            end++;
-        add_line_without_trailing_blanks(out, at, (size_t)(end - at));
-        at = *end ? end + 1 : end;
+    scols_unref_table(scols);
+    for (const char *at = printed; at && *at;) {
+        size_t length = strcspn(at, "\n");
+        add_line_without_trailing_blanks(out, at, length);
+        at += length + (at[length] == '\n');
     }
+}
+
+size_t table_widest(const char *printed)
+{
+    size_t widest = 0;
+    AUTO_TEXT struct text line = {0};
+    while (*printed) {
+        size_t length = strcspn(printed, "\n\x1b"), columns;
+        text_add_bytes(&line, printed, length);
+        printed += length;
+        if (*printed == '\x1b') {
+            printed += strcspn(printed, "m");
+            printed += *printed == 'm';
+            continue;
+        }
+        columns = utf8_columns(text_get(&line));
+        widest = columns > widest ? columns : widest;
+        text_clear(&line);
+        printed += *printed == '\n';
+    }
+    return widest;
+}
+
+static void begin_cell(const char *tag, const struct column *column, const char *class, struct text *out)
+{
+    const char *number = column->right ? "number" : "", *also = class ? class : "";
+    bool any = *number || *also;
+    text_addf(out, "<%s%s%s%s%s%s>", tag, any ? " class=\"" : "", number, *number && *also ? " " : "", also,
+              any ? "\"" : "");
+}
+
+static void add_titles(const struct table *table, struct text *out)
+{
+    text_add(out, "<thead><tr>");
+    for (size_t i = 0; i < table->count; i++)
+        if (table->columns[i].shown) {
+            begin_cell("th", &table->columns[i], NULL, out);
+            html_text(out, table->columns[i].title);
+            text_add(out, "</th>");
+        }
+    text_add(out, "</tr></thead>\n");
+}
+
+void table_end_page(struct table *table, struct text *out)
+{
+    bool titled = false;
+    for (size_t i = 0; i < table->count; i++)
+        titled = titled || (table->columns[i].shown && *table->columns[i].title);
+    text_add(out, "<div class=\"scroll\"><table>\n");
+    if (titled)
+        add_titles(table, out);
+    for (size_t row = 0; row < table->rows; row++) {
+        text_add(out, "<tr>");
+        for (size_t i = 0; i < table->count; i++) {
+            const struct cell *cell = cell_at(table, row, i);
+            if (!table->columns[i].shown)
+                continue;
+            begin_cell("td", &table->columns[i], cell->colour, out);
+            (cell->markup ? text_add : html_text)(out, cell->text ? cell->text : "");
+            text_add(out, "</td>");
+        }
+        text_add(out, "</tr>\n");
+    }
+    text_add(out, "</table></div>\n");
+    table_free(table);
 }

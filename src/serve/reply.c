@@ -122,10 +122,10 @@ void assets_tag(char script[17], char style[17])
     char hex[DIGEST_HEX + 1];
     size_t i, count;
     for (int kind = 0; kind < 2; kind++) {
-        const struct page_part *parts = page_live_parts(kind == 1, &count);
+        const struct page_part *const *parts = page_live_parts(kind == 1, &count);
         SHA256Init(&state);
         for (i = 0; i < count; i++)
-            digest_add(&state, parts[i].bytes, parts[i].length);
+            digest_add(&state, parts[i]->bytes, parts[i]->length);
         struct digest digest = digest_end(&state);
         digest_print(&digest, hex);
         snprintf(kind == 1 ? style : script, 17, "%.16s", hex);
@@ -137,9 +137,9 @@ enum MHD_Result reply_asset(struct MHD_Connection *connection, enum route route)
     struct text body = {0};
     size_t count;
     bool style = route == ROUTE_STYLE;
-    const struct page_part *parts = page_live_parts(style, &count);
+    const struct page_part *const *parts = page_live_parts(style, &count);
     for (size_t i = 0; i < count; i++)
-        text_add_bytes(&body, parts[i].bytes, parts[i].length);
+        text_add_bytes(&body, parts[i]->bytes, parts[i]->length);
     return send_response(connection, MHD_HTTP_OK, body_response(&body),
                          style ? "text/css; charset=utf-8" : "text/javascript; charset=utf-8", page_policy,
                          "private, max-age=86400, immutable");

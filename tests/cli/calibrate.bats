@@ -63,7 +63,8 @@ END
     python3 - <<'END'
 import re
 page = open("page.html").read()
-assert page.startswith("<!doctype html>") and "looked-at share" in page and "http" not in page and "<script" not in page
+assert page.startswith("<!doctype html>") and "looked-at share" in page and "<script" not in page
+assert "http" not in page.replace("http-equiv", "") and "content=\"default-src 'none'; style-src 'unsafe-inline'\"" in page
 pictures = page.split("<svg")[1:]
 assert len(pictures) == 3 and all(p.count("class=c ") == 1 and p.count("class=samples") > 20 for p in pictures), len(pictures)
 END

@@ -61,7 +61,7 @@ json_t *training_json(const struct training *training);
 /* width columns, of which share is filled; ascii: in brackets. (layout.c) */
 void bar_draw(double share, size_t width, bool ascii, struct text *out);
 
-/* "lr=0.01 batch_size=32": those that were drawn, and those in which experiments of this repository and model differ. (params.c) */
+/* "lr=0.01 batch_size=32": those that were drawn, and those in which experiments of this repository and model differ. (parts.c) */
 void params_add(const struct plan *plan, const struct plan_experiment *experiment, struct text *out);
 
 #endif
