@@ -1,6 +1,5 @@
 #include "gpu_memory/preload/ledger.h"
 
-
 static const uint64_t PAGE = UINT64_C(2) << 20, SHARED_UP_TO = UINT64_C(1) << 20, SHARED_STEP = 512;
 
 static uint64_t round_up(uint64_t bytes, uint64_t step)
@@ -108,7 +107,8 @@ static void lock_to_add(struct process_state *state, int gpu, uint64_t live, uin
 {
     const struct gpu_ledger_gpu *row = row_of(state, gpu);
     process_state_lock(state);
-    uint64_t all_held = saturating_add(get(&row->held), held), all_context = saturating_add(get(&row->context), context);
+    uint64_t all_held = saturating_add(get(&row->held), held),
+             all_context = saturating_add(get(&row->context), context);
     if (saturating_add(get(&row->live), live) <= get(&row->live_peak) && all_held <= get(&row->held_peak) &&
         saturating_add(all_held, all_context) <= get(&row->footprint_peak))
         return;

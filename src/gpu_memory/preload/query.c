@@ -3,7 +3,6 @@
 #include "gpu_memory/preload/ledger.h"
 #include "gpu_memory/preload/pool.h"
 
-
 static void show(uint64_t *free_bytes, uint64_t *total)
 {
     int gpu = ledger_here().gpu;
@@ -14,66 +13,34 @@ static void show(uint64_t *free_bytes, uint64_t *total)
     ledger_show(gpu, free_bytes, total);
 }
 
-cu_result cuMemGetInfo_v2(size_t *free_bytes, size_t *total)
-{
-    __typeof__(&cuMemGetInfo_v2) real = REAL(cuMemGetInfo_v2);
-    if (!real)
-        return CUDA_ERROR_NOT_FOUND;
-    cu_result result = real(free_bytes, total);
-    if (result != CUDA_SUCCESS)
-        return result;
-    uint64_t shown_free = free_bytes ? *free_bytes : 0, shown_total = total ? *total : 0;
-    show(&shown_free, &shown_total);
-    if (free_bytes)
-        *free_bytes = shown_free;
-    if (total)
-        *total = shown_total;
-    return result;
-}
-
-cu_result cuMemGetInfo(unsigned *free_bytes, unsigned *total)
-{
-    __typeof__(&cuMemGetInfo) real = REAL(cuMemGetInfo);
-    if (!real)
-        return CUDA_ERROR_NOT_FOUND;
-    cu_result result = real(free_bytes, total);
-    if (result != CUDA_SUCCESS)
-        return result;
-    uint64_t shown_free = free_bytes ? *free_bytes : 0, shown_total = total ? *total : 0;
-    show(&shown_free, &shown_total);
-    if (free_bytes)
-        *free_bytes = (unsigned)shown_free;
-    if (total)
-        *total = (unsigned)shown_total;
-    return result;
-}
-
-cu_result cuDeviceTotalMem_v2(size_t *total, cu_device device)
-{
-    __typeof__(&cuDeviceTotalMem_v2) real = REAL(cuDeviceTotalMem_v2);
-    if (!real)
-        return CUDA_ERROR_NOT_FOUND;
-    cu_result result = real(total, device);
-    int gpu = result == CUDA_SUCCESS ? ledger_gpu(device) : -1;
-    if (gpu >= 0) {
-        uint64_t shown = *total;
-        ledger_show(gpu, NULL, &shown);
-        *total = shown;
+/* count: the type of both figures in this ABI. */
+#define MEM_GET_INFO(name, count)                                                                                      \
+    cu_result name(count *free_bytes, count *total)                                                                    \
+    {                                                                                                                  \
+        NEED(name);                                                                                                    \
+        cu_result result = real(free_bytes, total);                                                                    \
+        if (result != CUDA_SUCCESS)                                                                                    \
+            return result;                                                                                             \
+        uint64_t shown_free = free_bytes ? *free_bytes : 0, shown_total = total ? *total : 0;                          \
+        show(&shown_free, &shown_total);                                                                               \
+        if (free_bytes)                                                                                                \
+            *free_bytes = (count)shown_free;                                                                           \
+        if (total)                                                                                                     \
+            *total = (count)shown_total;                                                                               \
+        return result;                                                                                                 \
     }
-    return result;
+
+MEM_GET_INFO(cuMemGetInfo_v2, size_t)
+MEM_GET_INFO(cuMemGetInfo, unsigned)
+
+static uint64_t total_of(cu_device device, uint64_t total)
+{
+    int gpu = ledger_gpu(device);
+    if (gpu >= 0)
+        ledger_show(gpu, NULL, &total);
+    return total;
 }
 
-cu_result cuDeviceTotalMem(unsigned *total, cu_device device)
-{
-    __typeof__(&cuDeviceTotalMem) real = REAL(cuDeviceTotalMem);
-    if (!real)
-        return CUDA_ERROR_NOT_FOUND;
-    cu_result result = real(total, device);
-    int gpu = result == CUDA_SUCCESS ? ledger_gpu(device) : -1;
-    if (gpu >= 0) {
-        uint64_t shown = *total;
-        ledger_show(gpu, NULL, &shown);
-        *total = (unsigned)shown;
-    }
-    return result;
-}
+AFTER(cuDeviceTotalMem_v2, (size_t * total, cu_device device), (total, device), *total = total_of(device, *total))
+AFTER(cuDeviceTotalMem, (unsigned *total, cu_device device), (total, device),
+      *total = (unsigned)total_of(device, *total))
