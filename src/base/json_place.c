@@ -286,8 +286,7 @@ struct open_values {
 
 static void open_value(struct open_values *open, bool is_object)
 {
-    open->items = mem_room(open->items, open->count, &open->capacity, sizeof *open->items);
-    open->items[open->count++] = (struct open_value){.seen = is_object ? json_object() : NULL};
+    MEM_ADD(open->items, open->count, open->capacity) = (struct open_value){.seen = is_object ? json_object() : NULL};
 }
 
 static void close_value(struct open_values *open)

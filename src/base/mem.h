@@ -15,4 +15,8 @@ char *mem_printf(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Room for one more: "items = mem_room(items, count, &capacity, sizeof *items)" grows by doubling when count reaches capacity. */
 void *mem_room(void *items, size_t count, size_t *capacity, size_t size);
 
+/* The same with the next place, counted: MEM_ADD(items, count, capacity) = item. */
+#define MEM_ADD(items, count, capacity)                                                                                \
+    (*((items) = mem_room((items), (count), &(capacity), sizeof *(items)), &(items)[(count)++]))
+
 #endif

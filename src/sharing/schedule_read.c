@@ -90,8 +90,7 @@ static bool find(const struct feasibility *study, const size_t *places, size_t c
 /* Models of each file have places of their own, so no pair of an earlier one is this. */
 static void put_pair(struct feasibility *study, const struct pairs_pair *pair, size_t *capacity)
 {
-    study->pairs = mem_room(study->pairs, study->pair_count, capacity, sizeof *study->pairs);
-    study->pairs[study->pair_count++] = *pair;
+    MEM_ADD(study->pairs, study->pair_count, *capacity) = *pair;
 }
 
 /* What reading the pairs of one file goes on with. */

@@ -6,8 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define TOTAL_UNKNOWN (UINT64_C(256) << 30)
-
 struct checking {
     const struct snapshot_event *events;
     size_t count, at; /* at: the next one to come */
@@ -130,9 +128,7 @@ static const struct op *driving_request(struct checking *checking)
 static void empty_cache(struct checking *checking)
 {
     struct check *out = checking->out;
-    out->empty_caches =
-        mem_room(out->empty_caches, out->empty_cache_count, &checking->empty_capacity, sizeof *out->empty_caches);
-    out->empty_caches[out->empty_cache_count++] = checking->op;
+    MEM_ADD(out->empty_caches, out->empty_cache_count, checking->empty_capacity) = checking->op;
     model_empty_cache(checking->model);
 }
 
@@ -209,8 +205,7 @@ static const struct model_block **mapped_blocks(const struct model *model, size_
     while (model_next_block(model, &at, &block)) {
         if (!model_block(model, block)->mapped)
             continue;
-        found = mem_room(found, *count, &capacity, sizeof *found);
-        found[(*count)++] = model_block(model, block);
+        MEM_ADD(found, *count, capacity) = model_block(model, block);
     }
     if (*count > 0)
         qsort(found, *count, sizeof *found, by_addr);
@@ -258,7 +253,6 @@ void check_run(const struct snapshot *snapshot, size_t device, const struct prog
                uint64_t total_bytes, struct check *out)
 {
     *out = (struct check){0};
-    uint64_t total = total_bytes ? total_bytes : TOTAL_UNKNOWN;
     struct checking checking = {.events = snapshot->devices[device].events,
                                 .count = snapshot->devices[device].count,
                                 .program = program,
@@ -266,9 +260,6 @@ void check_run(const struct snapshot *snapshot, size_t device, const struct prog
                                 .out = out};
     struct model_options options = {.settings = snapshot->settings,
                                     .cap_bytes = cap_bytes,
-                                    .address_space_bytes = total + total / 8,
-                                    .stream_count = program->stream_count,
-                                    .pool_count = program->pool_count,
                                     .driver = {.take = recorded_take,
                                                .give = recorded_give,
                                                .reserve = recorded_reserve,
@@ -276,11 +267,7 @@ void check_run(const struct snapshot *snapshot, size_t device, const struct prog
                                                .context = &checking},
                                     .listener = compare,
                                     .listener_context = &checking};
-    checking.model = model_new(&options);
-    checking.blocks = mem_array(program->allocation_count, sizeof *checking.blocks);
-    for (size_t i = 0; i < program->allocation_count; i++)
-        checking.blocks[i] = MODEL_NONE;
-    program_preload(program, snapshot->settings.expandable, checking.model, checking.blocks);
+    checking.model = program_model(program, options, total_bytes, &checking.blocks);
     replay(&checking);
     if (!checking.failed)
         compare_layout(&checking, snapshot, device);

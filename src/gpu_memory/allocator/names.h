@@ -5,19 +5,28 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Each word and its text. First the keys of events, blocks, segments, frames, annotations and of the whole, then values. */
+#define NAMES(X)                                                                                                      \
+    X(ACTION, "action") X(ADDR, "addr") X(SIZE, "size") X(STREAM, "stream") X(TIME_US, "time_us")                     \
+    X(FRAMES, "frames") X(DEVICE_FREE, "device_free") X(DEVICE, "device") X(ADDRESS, "address")                       \
+    X(TOTAL_SIZE, "total_size") X(REQUESTED_SIZE, "requested_size") X(SEGMENT_TYPE, "segment_type")                   \
+    X(SEGMENT_POOL_ID, "segment_pool_id") X(IS_EXPANDABLE, "is_expandable") X(BLOCKS, "blocks") X(STATE, "state")     \
+    X(FILENAME, "filename") X(NAME, "name") X(LINE, "line") X(STAGE, "stage") X(SEGMENTS, "segments")                 \
+    X(DEVICE_TRACES, "device_traces") X(ALLOCATOR_SETTINGS, "allocator_settings")                                     \
+    X(EXTERNAL_ANNOTATIONS, "external_annotations") X(CONF, "PYTORCH_CUDA_ALLOC_CONF")                                \
+    X(MAX_SPLIT_SIZE, "max_split_size") X(GC_THRESHOLD, "garbage_collection_threshold")                               \
+    X(EXPANDABLE_SEGMENTS, "expandable_segments") X(ROUNDUP_DIVISIONS, "roundup_power2_divisions")                    \
+    X(ALLOC, "alloc") X(FREE_REQUESTED, "free_requested") X(FREE_COMPLETED, "free_completed")                         \
+    X(SEGMENT_ALLOC, "segment_alloc") X(SEGMENT_FREE, "segment_free") X(SEGMENT_MAP, "segment_map")                   \
+    X(SEGMENT_UNMAP, "segment_unmap") X(OOM, "oom") X(SNAPSHOT, "snapshot") X(SMALL, "small") X(LARGE, "large")       \
+    X(INACTIVE, "inactive") X(ACTIVE_ALLOCATED, "active_allocated") X(ACTIVE_PENDING, "active_pending_free")          \
+    X(ACTIVE_AWAITING, "active_awaiting_free") X(START, "START")
+
 enum name {
     NAME_UNKNOWN, /* any other text */
-    /* keys of events, blocks, segments, frames, annotations and of the whole */
-    NAME_ACTION, NAME_ADDR, NAME_SIZE, NAME_STREAM, NAME_TIME_US, NAME_FRAMES, NAME_DEVICE_FREE, NAME_DEVICE,
-    NAME_ADDRESS, NAME_TOTAL_SIZE, NAME_REQUESTED_SIZE, NAME_SEGMENT_TYPE, NAME_SEGMENT_POOL_ID, NAME_IS_EXPANDABLE,
-    NAME_BLOCKS, NAME_STATE,
-    NAME_FILENAME, NAME_NAME, NAME_LINE, NAME_STAGE, NAME_SEGMENTS, NAME_DEVICE_TRACES, NAME_ALLOCATOR_SETTINGS,
-    NAME_EXTERNAL_ANNOTATIONS, NAME_CONF, NAME_MAX_SPLIT_SIZE, NAME_GC_THRESHOLD, NAME_EXPANDABLE_SEGMENTS,
-    NAME_ROUNDUP_DIVISIONS,
-    /* values */
-    NAME_ALLOC, NAME_FREE_REQUESTED, NAME_FREE_COMPLETED, NAME_SEGMENT_ALLOC, NAME_SEGMENT_FREE, NAME_SEGMENT_MAP,
-    NAME_SEGMENT_UNMAP, NAME_OOM, NAME_SNAPSHOT, NAME_SMALL, NAME_LARGE, NAME_INACTIVE, NAME_ACTIVE_ALLOCATED,
-    NAME_ACTIVE_PENDING, NAME_ACTIVE_AWAITING, NAME_START,
+#define X(name, text) NAME_##name,
+    NAMES(X)
+#undef X
     NAME_COUNT
 };
 

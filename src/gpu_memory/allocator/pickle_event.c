@@ -24,24 +24,30 @@ static bool stream_place(struct pickle *p, uint64_t stream, uint16_t hint, uint1
     return true;
 }
 
-static bool number_of(struct pickle *p, enum name key, struct pickle_value value, uint64_t *out)
+bool event_set(struct pickle *p, struct pickle_event *event, struct pickle_value key, struct pickle_value value)
 {
-    return pickle_number(value, out) || pickle_fail(p, "'%s' of an event is not an integer", name_text(key));
-}
-
-static bool set_frames(struct pickle *p, struct pickle_event *event, struct pickle_value value)
-{
-    if (value.kind == PICKLE_NONE)
+    uint64_t number;
+    switch (key.kind == PICKLE_TEXT ? key.name : NAME_UNKNOWN) {
+    case NAME_ACTION:
+        event->action = value.name;
+        return value.kind == PICKLE_TEXT || pickle_fail(p, "'action' of an event is not a string");
+    case NAME_FRAMES:
+        if (value.kind == PICKLE_LIST)
+            event->frames = (uint32_t)value.index + 1;
+        return value.kind == PICKLE_LIST || value.kind == PICKLE_NONE ||
+               pickle_fail(p, "'frames' of an event is no list");
+    case NAME_ADDR:
+    case NAME_DEVICE_FREE:
+    case NAME_SIZE:
+    case NAME_STREAM:
+    case NAME_TIME_US:
+        break;
+    default:
         return true;
-    if (value.kind != PICKLE_LIST)
-        return pickle_fail(p, "'frames' of an event is no list");
-    event->frames = (uint32_t)value.index + 1;
-    return true;
-}
-
-static bool set_number(struct pickle *p, struct pickle_event *event, enum name key, uint64_t number)
-{
-    switch (key) {
+    }
+    if (!pickle_number(value, &number))
+        return pickle_fail(p, "'%s' of an event is not an integer", name_text(key.name));
+    switch (key.name) {
     case NAME_SIZE:
         event->size = number;
         event->set |= PICKLE_SET_SIZE;
@@ -56,30 +62,6 @@ static bool set_number(struct pickle *p, struct pickle_event *event, enum name k
     default:
         event->addr = number;
         event->set |= PICKLE_SET_ADDR;
-        return true;
-    }
-}
-
-bool event_set(struct pickle *p, struct pickle_event *event, struct pickle_value key, struct pickle_value value)
-{
-    uint64_t number;
-    if (key.kind != PICKLE_TEXT)
-        return true;
-    switch (key.name) {
-    case NAME_ACTION:
-        if (value.kind != PICKLE_TEXT)
-            return pickle_fail(p, "'action' of an event is not a string");
-        event->action = value.name;
-        return true;
-    case NAME_ADDR:
-    case NAME_DEVICE_FREE:
-    case NAME_SIZE:
-    case NAME_STREAM:
-    case NAME_TIME_US:
-        return number_of(p, key.name, value, &number) && set_number(p, event, key.name, number);
-    case NAME_FRAMES:
-        return set_frames(p, event, value);
-    default:
         return true;
     }
 }

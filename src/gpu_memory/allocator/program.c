@@ -1,26 +1,23 @@
 #include "gpu_memory/allocator/program.h"
 
-#include "gpu_memory/allocator/free_set.h"
 #include "base/mem.h"
+#include "gpu_memory/allocator/free_set.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 static struct op *add_op(struct program *program, enum op_kind kind, size_t event)
 {
-    program->ops = mem_room(program->ops, program->op_count, &program->op_capacity, sizeof *program->ops);
-    struct op *op = &program->ops[program->op_count++];
+    struct op *op = &MEM_ADD(program->ops, program->op_count, program->op_capacity);
     *op = (struct op){.kind = (uint8_t)kind, .event = (uint32_t)event};
     return op;
 }
 
 static uint32_t add_allocation(struct program *program, const struct snapshot_event *event, uint32_t born)
 {
-    program->allocations = mem_room(program->allocations, program->allocation_count, &program->allocation_capacity,
-                                    sizeof *program->allocations);
-    program->allocations[program->allocation_count] = (struct allocation){
+    MEM_ADD(program->allocations, program->allocation_count, program->allocation_capacity) = (struct allocation){
         .size = event->size_bytes, .born = born, .died = UINT32_MAX, .stack = event->stack, .stream = event->stream};
-    return (uint32_t)program->allocation_count++;
+    return (uint32_t)program->allocation_count - 1;
 }
 
 /* A pool of its own for whatever lies in a segment of a CUDA graph's; 0 for all else. */
@@ -215,7 +212,7 @@ void program_add_empty_caches(struct program *program, const size_t *places, siz
     program->op_capacity = program->op_count;
 }
 
-void program_preload(const struct program *program, bool expandable, struct model *model, uint32_t *blocks)
+static void preload(const struct program *program, bool expandable, struct model *model, uint32_t *blocks)
 {
     for (size_t i = 0; i < program->early_count; i++) {
         const struct early_segment *segment = &program->early[i];
@@ -237,4 +234,19 @@ void program_preload(const struct program *program, bool expandable, struct mode
         free(pieces);
         free(made);
     }
+}
+
+struct model *program_model(const struct program *program, struct model_options options, uint64_t total_bytes,
+                            uint32_t **blocks)
+{
+    const uint64_t total = total_bytes ? total_bytes : UINT64_C(256) << 30;
+    options.address_space_bytes = total + total / 8;
+    options.stream_count = program->stream_count;
+    options.pool_count = program->pool_count;
+    struct model *model = model_new(&options);
+    *blocks = mem_array(program->allocation_count, sizeof **blocks);
+    for (size_t i = 0; i < program->allocation_count; i++)
+        (*blocks)[i] = MODEL_NONE;
+    preload(program, options.settings.expandable, model, *blocks);
+    return model;
 }

@@ -68,9 +68,11 @@ void program_fini(struct program *program);
 /* Puts calls of empty_cache before the ops at these places (rising). */
 void program_add_empty_caches(struct program *program, const size_t *places, size_t count);
 
-/* Fills a new model with what was there before; blocks[allocation] is set for what lay there. expandable: whether the
- * model knows such segments; else what was mapped counts as ordinary ones. */
-void program_preload(const struct program *program, bool expandable, struct model *model, uint32_t *blocks);
+/* A new model with what was there before. options: all but the address space, the streams and the pools, which the program
+ * tells. total_bytes: of the device; 0: not known. blocks: the block of each allocation that lay there, MODEL_NONE of the others; the
+ * caller frees them. Where the settings know no expandable segments, what was mapped counts as ordinary ones. */
+struct model *program_model(const struct program *program, struct model_options options, uint64_t total_bytes,
+                            uint32_t **blocks);
 
 /* Builds the early segments: what the record presumes but does not show. */
 struct addr_map;

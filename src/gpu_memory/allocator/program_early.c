@@ -1,9 +1,9 @@
 /* What the record presumes: a trace is a ring that may begin in the middle of a run, so that segments and allocations
  * lie there already. Which ones is told by what is freed later without having been allocated, and by what is there at
  * the end. */
+#include "base/mem.h"
 #include "gpu_memory/allocator/free_set.h"
 #include "gpu_memory/allocator/program.h"
-#include "base/mem.h"
 
 #include <stdlib.h>
 
@@ -28,8 +28,7 @@ struct early {
 
 static void add_item(struct item **items, size_t *count, size_t *capacity, struct item item)
 {
-    *items = mem_room(*items, *count, capacity, sizeof item);
-    (*items)[(*count)++] = item;
+    MEM_ADD(*items, *count, *capacity) = item;
 }
 
 static void find_segments(struct early *early)
@@ -180,17 +179,16 @@ static void find_kept(struct early *early, const struct addr_map *live)
             const struct snapshot_block *block = &snapshot->blocks[segment->first_block + b];
             if (block->state == BLOCK_INACTIVE || addr_map_get(live, block->addr, &unused))
                 continue;
-            program->allocations = mem_room(program->allocations, program->allocation_count,
-                                            &program->allocation_capacity, sizeof *program->allocations);
-            program->allocations[program->allocation_count] = (struct allocation){.size = block->requested_bytes,
-                                                                                  .born = UINT32_MAX,
-                                                                                  .died = UINT32_MAX,
-                                                                                  .stack = block->stack,
-                                                                                  .stream = segment->stream};
+            MEM_ADD(program->allocations, program->allocation_count, program->allocation_capacity) =
+                (struct allocation){.size = block->requested_bytes,
+                                    .born = UINT32_MAX,
+                                    .died = UINT32_MAX,
+                                    .stack = block->stack,
+                                    .stream = segment->stream};
             add_item(&early->blocks, &early->block_count, &early->block_capacity,
                      (struct item){.addr = block->addr,
                                    .size = block->size_bytes,
-                                   .allocation = (uint32_t)program->allocation_count++,
+                                   .allocation = (uint32_t)program->allocation_count - 1,
                                    .exact = true});
         }
     }
@@ -212,8 +210,7 @@ static void add_piece(struct program *program, uint64_t size, uint32_t allocatio
         piece.piece.pending = program->allocations[allocation].awaited;
         piece.piece.requested = program->allocations[allocation].size;
     }
-    program->pieces = mem_room(program->pieces, program->piece_count, &program->piece_capacity, sizeof piece);
-    program->pieces[program->piece_count++] = piece;
+    MEM_ADD(program->pieces, program->piece_count, program->piece_capacity) = piece;
 }
 
 /* Lays the blocks from *at on into the segment; what is between them is free. A rest that is too small to have been
@@ -246,8 +243,7 @@ static void lay_out(struct early *early, const struct item *segment, size_t *at)
     }
     add_piece(program, end - filled, UINT32_MAX);
     made.piece_count = program->piece_count - made.first_piece;
-    program->early = mem_room(program->early, program->early_count, &program->early_capacity, sizeof made);
-    program->early[program->early_count++] = made;
+    MEM_ADD(program->early, program->early_count, program->early_capacity) = made;
 }
 
 void program_find_early(const struct snapshot *snapshot, size_t device, struct program *program,

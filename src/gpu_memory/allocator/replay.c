@@ -1,11 +1,9 @@
 #include "gpu_memory/allocator/replay.h"
 
-#include "gpu_memory/allocator/model.h"
 #include "base/mem.h"
+#include "gpu_memory/allocator/model.h"
 
 #include <stdlib.h>
-
-#define TOTAL_UNKNOWN (UINT64_C(256) << 30)
 
 struct replaying {
     const struct program *program;
@@ -81,19 +79,10 @@ void replay_run(const struct snapshot *snapshot, size_t device, const struct pro
                 struct replay *out)
 {
     *out = (struct replay){0};
-    uint64_t total = total_bytes ? total_bytes : TOTAL_UNKNOWN;
     struct driver *driver = driver_new(kind, snapshot->devices[device].events, snapshot->devices[device].count);
-    struct model_options options = {.settings = *settings,
-                                    .cap_bytes = cap_bytes,
-                                    .address_space_bytes = total + total / 8,
-                                    .stream_count = program->stream_count,
-                                    .pool_count = program->pool_count,
-                                    .driver = driver_vtable(driver)};
-    struct replaying replaying = {.program = program, .settings = settings, .model = model_new(&options), .out = out};
-    replaying.blocks = mem_array(program->allocation_count, sizeof *replaying.blocks);
-    for (size_t i = 0; i < program->allocation_count; i++)
-        replaying.blocks[i] = MODEL_NONE;
-    program_preload(program, settings->expandable, replaying.model, replaying.blocks);
+    struct replaying replaying = {.program = program, .settings = settings, .out = out};
+    struct model_options options = {.settings = *settings, .cap_bytes = cap_bytes, .driver = driver_vtable(driver)};
+    replaying.model = program_model(program, options, total_bytes, &replaying.blocks);
     for (size_t i = 0; i < program->op_count && !replaying.over; i++)
         run_op(&replaying, &program->ops[i]);
     out->stats = *model_stats(replaying.model);

@@ -37,8 +37,7 @@ void oom_list_add(void *context, const struct oom *message)
         list->left_out++;
         return;
     }
-    list->items = mem_room(list->items, list->count, &list->capacity, sizeof *list->items);
-    list->items[list->count++] = *message;
+    MEM_ADD(list->items, list->count, list->capacity) = *message;
 }
 
 void oom_list_fini(struct oom_list *list)
