@@ -266,3 +266,16 @@ bool json_get_number(const json_t *object, const char *key, double *out)
     *out = json_number_value(found);
     return true;
 }
+
+struct reading json_get_reading(const json_t *object, const char *key)
+{
+    struct reading out = {0};
+    out.valid = json_get_number(object, key, &out.value);
+    return out;
+}
+
+bool json_says(const json_t *object, const char *key, const char *text)
+{
+    const char *said = json_get_text(object, key);
+    return text && said && strcmp(said, text) == 0;
+}

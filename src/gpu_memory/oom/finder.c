@@ -90,18 +90,14 @@ struct oom_finder *oom_finder_new(oom_found_fn *found, void *context)
     return finder;
 }
 
-static void source_free(struct source *source)
-{
-    text_fini(&source->body);
-    free(source);
-}
-
 void oom_finder_free(struct oom_finder *finder)
 {
     if (!finder)
         return;
-    for (size_t i = 0; i < finder->source_count; i++)
-        source_free(finder->sources[i]);
+    for (size_t i = 0; i < finder->source_count; i++) {
+        text_fini(&finder->sources[i]->body);
+        free(finder->sources[i]);
+    }
     free(finder);
 }
 
@@ -166,44 +162,23 @@ static void fill_window(const struct source *source, const char *raw, size_t len
             out->text[out->length++] = raw[i];
 }
 
+/* As oom_line_framework's words, without blanks. */
 static bool may_hold(const struct window *window)
 {
     static const char *const words[] = {"emory", "_MEMORY", "ALLOC_FAILED", "OOMwhen", "runtimeerror(2)"};
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (memmem(window->text, window->length, words[i], strlen(words[i])))
-            return true;
-    return false;
+    return phrase_may_hold(window->text, window->length, words, sizeof words / sizeof *words);
 }
 
-static bool is_quoted(const struct window *window, size_t begin, size_t end)
-{
-    return begin > 0 && end < window->length && (window->text[begin - 1] == '"' || window->text[begin - 1] == '\'') &&
-           window->text[end] == window->text[begin - 1];
-}
-
-/* The first place of this phrase that is no quotation and does not lie in the tail altogether. */
-static bool find_phrase(const struct window *window, const struct phrase *phrase, size_t from, size_t *begin)
-{
-    size_t known = window->tail + 1 > phrase->length ? window->tail + 1 - phrase->length : 0;
-    const char *end = window->text + window->length;
-    for (const char *at = window->text + (from > known ? from : known); at < end; at++) {
-        at = memmem(at, (size_t)(end - at), phrase->text, phrase->length);
-        if (!at)
-            return false;
-        *begin = (size_t)(at - window->text);
-        if (!is_quoted(window, *begin, *begin + phrase->length))
-            return true;
-    }
-    return false;
-}
-
+/* The first phrase that does not lie in the tail altogether. */
 static struct hit find_hit(const struct oom_finder *finder, const struct window *window, size_t from)
 {
     struct hit hit = {0};
     for (size_t i = 0; i < finder->phrase_count; i++) {
         const struct phrase *phrase = &finder->phrases[i];
-        size_t begin;
-        if (find_phrase(window, phrase, from, &begin) && (hit.end == 0 || begin < hit.begin))
+        size_t known = window->tail + 1 > phrase->length ? window->tail + 1 - phrase->length : 0;
+        size_t begin =
+            phrase_find(window->text, window->length, from > known ? from : known, phrase->text, phrase->length);
+        if (begin != SIZE_MAX && (hit.end == 0 || begin < hit.begin))
             hit = (struct hit){begin, begin + phrase->length, phrase->framework};
     }
     return hit;
@@ -342,7 +317,6 @@ static bool take_escape(struct oom_finder *finder, char c)
         break;
     case ESCAPE_TITLE_END:
         finder->escape = ESCAPE_NONE;
-        break;
     }
     return true;
 }
