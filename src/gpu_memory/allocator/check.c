@@ -146,29 +146,9 @@ static void find_empty_cache(struct checking *checking)
 
 static void run_op(struct checking *checking, const struct op *op)
 {
-    struct model *model = checking->model;
-    uint32_t *block = &checking->blocks[op->allocation];
-    switch (op->kind) {
-    case OP_ALLOC:
-        *block = model_malloc(model, op->pool, op->size, op->stream);
-        break;
-    case OP_OOM:
-        model_malloc(model, op->pool, op->size, op->stream);
-        break;
-    case OP_FREE:
-    case OP_FREE_LATER:
-        if (*block == MODEL_NONE)
-            differ(checking, NAME_FREE_REQUESTED, 0, 0);
-        else
-            model_release(model, *block, op->kind == OP_FREE_LATER);
-        break;
-    case OP_COMPLETE:
-        if (*block != MODEL_NONE)
-            model_complete(model, *block);
-        break;
-    default:
-        break;
-    }
+    bool done = program_run_op(checking->model, op, &checking->blocks[op->allocation]);
+    if (!done && (op->kind == OP_FREE || op->kind == OP_FREE_LATER))
+        differ(checking, NAME_FREE_REQUESTED, 0, 0);
 }
 
 static void replay(struct checking *checking)

@@ -83,10 +83,8 @@ static void add_free(struct builder *builder, size_t at)
     bool over = completes_at_once(builder, at);
     bool known = over ? addr_map_take(&builder->live, event->addr, &allocation)
                       : addr_map_get(&builder->live, event->addr, &allocation);
-    if (known && builder->program->allocations[allocation].died != UINT32_MAX) {
-        builder->program->frees_unknown++; /* freed twice: no allocator records that */
-        return;
-    }
+    if (known && builder->program->allocations[allocation].died != UINT32_MAX)
+        return; /* freed twice: no allocator records that */
     if (!known) {
         allocation = add_allocation(builder->program, event, UINT32_MAX);
         if (!over)
@@ -249,4 +247,28 @@ struct model *program_model(const struct program *program, struct model_options 
         (*blocks)[i] = MODEL_NONE;
     preload(program, options.settings.expandable, model, *blocks);
     return model;
+}
+
+bool program_run_op(struct model *model, const struct op *op, uint32_t *block)
+{
+    switch ((enum op_kind)op->kind) {
+    case OP_ALLOC:
+        *block = model_malloc(model, op->pool, op->size, op->stream);
+        return *block != MODEL_NONE;
+    case OP_OOM:
+        return model_malloc(model, op->pool, op->size, op->stream) != MODEL_NONE;
+    case OP_FREE:
+    case OP_FREE_LATER:
+        if (*block != MODEL_NONE)
+            model_release(model, *block, op->kind == OP_FREE_LATER);
+        return *block != MODEL_NONE;
+    case OP_COMPLETE:
+        if (*block != MODEL_NONE)
+            model_complete(model, *block);
+        return *block != MODEL_NONE;
+    case OP_EMPTY_CACHE:
+        model_empty_cache(model);
+        break;
+    }
+    return true;
 }

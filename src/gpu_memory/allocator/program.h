@@ -55,7 +55,6 @@ struct program {
     struct early_piece *pieces;
     size_t piece_count, piece_capacity;
     size_t pool_count, stream_count;
-    size_t frees_unknown; /* of addresses that nothing is known of: passed over */
     size_t lost;          /* allocations from before the record for which no segment is known */
     uint64_t peak_reserved_bytes; /* by the record's segment events */
     uint64_t early_reserved_bytes;
@@ -73,6 +72,9 @@ void program_add_empty_caches(struct program *program, const size_t *places, siz
  * caller frees them. Where the settings know no expandable segments, what was mapped counts as ordinary ones. */
 struct model *program_model(const struct program *program, struct model_options options, uint64_t total_bytes,
                             uint32_t **blocks);
+
+/* Does one op, of whose allocation block is the block. False: it was refused, or frees what is not there. */
+bool program_run_op(struct model *model, const struct op *op, uint32_t *block);
 
 /* Builds the early segments: what the record presumes but does not show. */
 struct addr_map;

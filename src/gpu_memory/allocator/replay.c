@@ -45,33 +45,11 @@ static void refused(struct replaying *replaying, const struct op *op)
 
 static void run_op(struct replaying *replaying, const struct op *op)
 {
-    struct model *model = replaying->model;
-    uint32_t *block = &replaying->blocks[op->allocation];
-    switch (op->kind) {
-    case OP_ALLOC:
-        *block = model_malloc(model, op->pool, op->size, op->stream);
-        if (*block == MODEL_NONE)
-            refused(replaying, op);
-        break;
-    case OP_FREE:
-    case OP_FREE_LATER:
-        if (*block != MODEL_NONE)
-            model_release(model, *block, op->kind == OP_FREE_LATER);
-        break;
-    case OP_COMPLETE:
-        if (*block != MODEL_NONE)
-            model_complete(model, *block);
-        break;
-    case OP_OOM:
-        if (model_malloc(model, op->pool, op->size, op->stream) == MODEL_NONE)
-            refused(replaying, op);
-        else
-            replaying->out->beyond = true;
-        break;
-    default:
-        model_empty_cache(model);
-        break;
-    }
+    bool done = program_run_op(replaying->model, op, &replaying->blocks[op->allocation]);
+    if (!done && (op->kind == OP_ALLOC || op->kind == OP_OOM))
+        refused(replaying, op);
+    else if (op->kind == OP_OOM)
+        replaying->out->beyond = true;
 }
 
 void replay_run(const struct snapshot *snapshot, size_t device, const struct program *program,

@@ -61,7 +61,6 @@ struct window {
     size_t length, tail; /* tail: where the piece begins */
     const char *raw;     /* the piece as it stands */
     size_t raw_length;
-    bool line_begins;
 };
 
 struct hit {
@@ -152,7 +151,6 @@ static void fill_window(const struct source *source, const char *raw, size_t len
     out->length = out->tail = source->tail_length;
     out->raw = raw;
     out->raw_length = length;
-    out->line_begins = begins;
     char sign = '\0';
     size_t i = begins ? skip_bullet(raw, length, &sign) : 0;
     if (sign)
