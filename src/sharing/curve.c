@@ -1,4 +1,4 @@
-#include "sharing/curve.h"
+#include "sharing/feasibility.h"
 
 #include "base/json.h"
 #include "stats/describe.h"

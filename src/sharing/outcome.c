@@ -5,7 +5,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "gpu_memory/oom/cause.h"
-#include "gpu_memory/oom/line.h"
+#include "gpu_memory/oom/oom.h"
 #include "sharing/result.h"
 
 #include <math.h>

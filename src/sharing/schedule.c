@@ -2,7 +2,6 @@
 
 #include "base/mem.h"
 #include "base/text.h"
-#include "sharing/matching.h"
 
 #include <math.h>
 #include <stdlib.h>

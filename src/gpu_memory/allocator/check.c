@@ -70,30 +70,30 @@ static void compare(void *context, enum name action, uint64_t addr, uint64_t siz
 }
 
 /* The recorded device: gives the recorded address if it gave one here, else refuses as it did then. */
-static bool recorded_take(void *context, uint64_t size, uint64_t *addr)
+static bool recorded(struct checking *checking, enum name action, uint64_t *addr)
 {
-    const struct snapshot_event *event = expected(context);
-    (void)size;
-    if (!event || event->action != NAME_SEGMENT_ALLOC)
+    const struct snapshot_event *event = expected(checking);
+    if (!event || event->action != action)
         return false;
     *addr = event->addr;
     return true;
+}
+
+static bool recorded_take(void *context, uint64_t size, uint64_t *addr)
+{
+    (void)size;
+    return recorded(context, NAME_SEGMENT_ALLOC, addr);
 }
 
 static bool recorded_reserve(void *context, uint64_t size, uint64_t *addr)
 {
-    const struct snapshot_event *event = expected(context);
     (void)size;
-    if (!event || event->action != NAME_SEGMENT_MAP)
-        return false;
-    *addr = event->addr;
-    return true;
+    return recorded(context, NAME_SEGMENT_MAP, addr);
 }
 
 static bool recorded_grow(void *context)
 {
-    const struct snapshot_event *event = expected(context);
-    return event && event->action == NAME_SEGMENT_MAP;
+    return recorded(context, NAME_SEGMENT_MAP, &(uint64_t){0});
 }
 
 static void recorded_give(void *context, uint64_t addr, uint64_t size)

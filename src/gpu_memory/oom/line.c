@@ -1,4 +1,4 @@
-#include "gpu_memory/oom/line.h"
+#include "gpu_memory/oom/oom.h"
 
 #include "gpu_memory/oom/oom_private.h"
 
