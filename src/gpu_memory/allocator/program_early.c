@@ -26,11 +26,6 @@ struct early {
     size_t segment_count, segment_capacity, block_count, block_capacity;
 };
 
-static void add_item(struct item **items, size_t *count, size_t *capacity, struct item item)
-{
-    MEM_ADD(*items, *count, *capacity) = item;
-}
-
 static void find_segments(struct early *early)
 {
     const struct snapshot_device *trace = &early->snapshot->devices[early->device];
@@ -41,21 +36,21 @@ static void find_segments(struct early *early)
         if (event->action == NAME_SEGMENT_ALLOC)
             addr_map_set(&made, event->addr, 0);
         else if (event->action == NAME_SEGMENT_FREE && !addr_map_take(&made, event->addr, &unused))
-            add_item(&early->segments, &early->segment_count, &early->segment_capacity,
-                     (struct item){.addr = event->addr,
-                                   .size = event->size_bytes,
-                                   .stream = event->stream,
-                                   .small = event->size_bytes == SMALL_PAGE});
+            MEM_ADD(early->segments, early->segment_count, early->segment_capacity) =
+                (struct item){.addr = event->addr,
+                              .size = event->size_bytes,
+                              .stream = event->stream,
+                              .small = event->size_bytes == SMALL_PAGE};
     }
     for (size_t i = 0; i < early->snapshot->segment_count; i++) {
         const struct snapshot_segment *segment = &early->snapshot->segments[i];
         if (segment->device == early->device && !segment->expandable && !addr_map_get(&made, segment->addr, &unused))
-            add_item(&early->segments, &early->segment_count, &early->segment_capacity,
-                     (struct item){.addr = segment->addr,
-                                   .size = segment->size_bytes,
-                                   .stream = segment->stream,
-                                   .pool = segment->pool_id[0] || segment->pool_id[1],
-                                   .small = segment->small});
+            MEM_ADD(early->segments, early->segment_count, early->segment_capacity) =
+                (struct item){.addr = segment->addr,
+                              .size = segment->size_bytes,
+                              .stream = segment->stream,
+                              .pool = segment->pool_id[0] || segment->pool_id[1],
+                              .small = segment->small};
     }
     addr_map_fini(&made);
 }
@@ -72,7 +67,7 @@ static void cut_pages(struct early *early, uint64_t addr, uint64_t size)
         if (had.addr + had.size > end) {
             had.size -= end - had.addr;
             had.addr = end;
-            add_item(&early->segments, &early->segment_count, &early->segment_capacity, had);
+            MEM_ADD(early->segments, early->segment_count, early->segment_capacity) = had;
         }
     }
 }
@@ -91,7 +86,7 @@ static void add_pages(struct early *early, struct item pages)
         pages.size += other->size;
         other->size = 0;
     }
-    add_item(&early->segments, &early->segment_count, &early->segment_capacity, pages);
+    MEM_ADD(early->segments, early->segment_count, early->segment_capacity) = pages;
 }
 
 static bool is_small_page(const struct snapshot_event *event)
@@ -161,10 +156,10 @@ static void find_freed(struct early *early)
     for (size_t i = 0; i < program->allocation_count; i++) {
         const struct allocation *allocation = &program->allocations[i];
         if (allocation->born == UINT32_MAX && allocation->died != UINT32_MAX)
-            add_item(&early->blocks, &early->block_count, &early->block_capacity,
-                     (struct item){.addr = events[allocation->died].addr,
-                                   .size = model_round(&early->snapshot->settings, allocation->size),
-                                   .allocation = (uint32_t)i});
+            MEM_ADD(early->blocks, early->block_count, early->block_capacity) =
+                (struct item){.addr = events[allocation->died].addr,
+                              .size = model_round(&early->snapshot->settings, allocation->size),
+                              .allocation = (uint32_t)i};
     }
 }
 
@@ -185,11 +180,11 @@ static void find_kept(struct early *early, const struct addr_map *live)
                                     .died = UINT32_MAX,
                                     .stack = block->stack,
                                     .stream = segment->stream};
-            add_item(&early->blocks, &early->block_count, &early->block_capacity,
-                     (struct item){.addr = block->addr,
-                                   .size = block->size_bytes,
-                                   .allocation = (uint32_t)program->allocation_count - 1,
-                                   .exact = true});
+            MEM_ADD(early->blocks, early->block_count, early->block_capacity) =
+                (struct item){.addr = block->addr,
+                              .size = block->size_bytes,
+                              .allocation = (uint32_t)program->allocation_count - 1,
+                              .exact = true};
         }
     }
 }

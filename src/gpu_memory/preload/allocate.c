@@ -44,13 +44,12 @@ struct release release_begin(uint64_t key)
     struct process_state *state = process_state_get();
     if (!state)
         return release;
-    process_state_lock(state);
+    STATE_LOCKED(state);
     release.ours = pointers_remove(&state->pointers, key, &release.entry);
     if (release.ours && release.entry.kind == MEMORY_ASYNC)
         release.settled = pool_release_begin(state, &release.entry);
     else if (release.ours)
         process_state_call_begin(state);
-    process_state_unlock(state);
     return release;
 }
 

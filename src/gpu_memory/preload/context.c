@@ -101,13 +101,11 @@ struct moment {
 
 static struct moment moment_now(struct process_state *state, int gpu)
 {
-    process_state_lock(state);
+    STATE_LOCKED(state);
     const struct gpu_ledger_use *use = &state->uses[gpu];
     uint64_t contexts = saturating_add(atomic_load(&use->context), atomic_load(&state->context_reserved[gpu]));
     uint64_t reserved = atomic_load(&use->reserved);
-    struct moment now = {reserved > contexts ? reserved - contexts : 0, state->calls_under_way, state->calls_begun};
-    process_state_unlock(state);
-    return now;
+    return (struct moment){reserved > contexts ? reserved - contexts : 0, state->calls_under_way, state->calls_begun};
 }
 
 /* A context grows by some MiB when the driver needs tables for more memory, or a kernel: between two looks it may

@@ -73,18 +73,14 @@ static struct gpu_ledger_gpu *row_of(const struct process_state *state, int gpu)
 
 void ledger_call_begin(void)
 {
-    struct process_state *state = process_state_get();
-    process_state_lock(state);
-    process_state_call_begin(state);
-    process_state_unlock(state);
+    STATE_LOCKED(process_state_get());
+    process_state_call_begin(locked);
 }
 
 void ledger_call_end(void)
 {
-    struct process_state *state = process_state_get();
-    process_state_lock(state);
-    state->calls_under_way--;
-    process_state_unlock(state);
+    STATE_LOCKED(process_state_get());
+    locked->calls_under_way--;
 }
 
 static bool has_others(const struct process_state *state, int gpu)
@@ -178,11 +174,10 @@ static bool reserve(struct process_state *state, int gpu, uint64_t bytes)
 /* Without the state locked. */
 static bool try_reserve(struct process_state *state, int gpu, uint64_t held)
 {
-    process_state_lock(state);
+    STATE_LOCKED(state);
     bool done = reserve(state, gpu, held);
     if (done)
         process_state_call_begin(state);
-    process_state_unlock(state);
     return done;
 }
 
@@ -323,11 +318,9 @@ void ledger_release(const struct pointer_entry *entry)
 
 void ledger_restore(const struct pointer_entry *entry)
 {
-    struct process_state *state = process_state_get();
-    process_state_lock(state);
-    state->calls_under_way--;
-    pointers_put(&state->pointers, entry);
-    process_state_unlock(state);
+    STATE_LOCKED(process_state_get());
+    locked->calls_under_way--;
+    pointers_put(&locked->pointers, entry);
 }
 
 /* One by one: others wait for no more than one. */
