@@ -233,18 +233,9 @@ json_t *json_from_reading(double reading)
 
 bool json_to_reading(const json_t *json, double *out)
 {
-    const char *text = json_string_value(json);
     if (json_is_number(json))
         *out = json_number_value(json);
-    else if (text && strcmp(text, "nan") == 0)
-        *out = NAN;
-    else if (text && strcmp(text, "inf") == 0)
-        *out = INFINITY;
-    else if (text && strcmp(text, "-inf") == 0)
-        *out = -INFINITY;
-    else
-        return false;
-    return true;
+    return json_is_number(json) || (json_is_string(json) && number_named(json_string_value(json), out));
 }
 
 json_t *json_from_zone(const struct clock_zone *zone)

@@ -194,7 +194,7 @@ static void close_value(struct walk *walk)
     free(last->key);
 }
 
-/* Calls visit where each element and each key begins, until it says false. note: keys are to be remembered. path: see above. */
+/* Calls visit where each element and each key begins, until it says false. note: keys are to be remembered. */
 static void walk_all(struct walk *walk, bool note, const char *path, bool (*visit)(struct walk *, struct open_value *))
 {
     struct scan *scan = &walk->scan;

@@ -78,8 +78,8 @@ static bool take_release(const char **at, struct version *out)
     return true;
 }
 
-/* A version that is there: release, pre-release, post-release ("1.0-1" is one too), development, and what follows '+' ("3.13.0+",
- * as interpreters built from a checkout call themselves, is one too). */
+/* A version that is there: release, pre-release, post-release ("1.0-1" is one too), development, and what follows '+'
+ * ("3.13.0+", as interpreters built from a checkout call themselves, is one too). */
 static bool read_version(const char *text, struct version *out)
 {
 #define NUMBER "([-._]?[0-9]+)?"

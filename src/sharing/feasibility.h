@@ -321,7 +321,8 @@ struct pairs_criterion {
 enum { PAIRS_CRITERIA = 7 };
 void feasibility_criteria(const struct feasibility *study, struct pairs_criterion out[PAIRS_CRITERIA]);
 
-/* An entry of settings: one model (back: NULL), or two in parallel. real: as they are run in earnest. A new reference. */
+/* An entry of settings: one model (back: NULL), or two in parallel; real: as they are run in earnest. A new
+ * reference. */
 json_t *pairs_entry(const struct pairs_model *fore, const struct pairs_model *back, bool real);
 
 /* "gpu_memory_limit" as settings have it; null: none. */

@@ -10,9 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The words of a memory snapshot (dictionary keys, actions, states), as numbers. */
-
-/* Each word and its text. First the keys of events, blocks, segments, frames, annotations and of the whole, then values. */
+/* The words of a memory snapshot, as numbers. Each and its text: first the keys of events, blocks, segments, frames,
+ * annotations and of the whole, then values. */
 #define NAMES(X)                                                                                                      \
     X(ACTION, "action") X(ADDR, "addr") X(SIZE, "size") X(STREAM, "stream") X(TIME_US, "time_us")                     \
     X(FRAMES, "frames") X(DEVICE_FREE, "device_free") X(DEVICE, "device") X(ADDRESS, "address")                       \

@@ -67,9 +67,10 @@ void program_fini(struct program *program);
 /* Puts calls of empty_cache before the ops at these places (rising). */
 void program_add_empty_caches(struct program *program, const size_t *places, size_t count);
 
-/* A new model with what was there before. options: all but the address space, the streams and the pools, which the program
- * tells. total_bytes: of the device; 0: not known. blocks: the block of each allocation that lay there, MODEL_NONE of the others; the
- * caller frees them. Where the settings know no expandable segments, what was mapped counts as ordinary ones. */
+/* A new model with what was there before. options: all but the address space, the streams and the pools, which the
+ * program tells. total_bytes: of the device; 0: not known. blocks: the block of each allocation that lay there,
+ * MODEL_NONE of the others; the caller frees them. Where the settings know no expandable segments, what was mapped
+ * counts as ordinary ones. */
 struct model *program_model(const struct program *program, struct model_options options, uint64_t total_bytes,
                             uint32_t **blocks);
 
