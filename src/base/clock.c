@@ -35,35 +35,25 @@ int64_t clock_thread_cpu_ns(void)
     return now(CLOCK_THREAD_CPUTIME_ID);
 }
 
-/* Broken-down local time; the part of a second is returned, also right before 1970. */
-static int64_t split(int64_t realtime_ns, struct tm *out)
-{
-    int64_t rest = realtime_ns % NS_PER_S;
-    time_t seconds = realtime_ns / NS_PER_S;
-    if (rest < 0) {
-        rest += NS_PER_S;
-        seconds--;
-    }
-    localtime_r(&seconds, out);
-    return rest;
-}
-
 void clock_format_iso(int64_t realtime_ns, char out[40])
 {
-    struct tm tm = {0};
-    int64_t rest = split(realtime_ns, &tm);
-    size_t used = strftime(out, 40, "%Y-%m-%dT%H:%M:%S", &tm);
-    snprintf(out + used, 40 - used, ".%06" PRId64, rest / 1000);
+    clock_format_iso_at(realtime_ns, clock_local_offset_s(realtime_ns), out);
+}
+
+/* The whole seconds before a moment, also right before 1970. */
+static int64_t whole_seconds(int64_t ns)
+{
+    return ns / NS_PER_S - (ns % NS_PER_S < 0);
 }
 
 void clock_format_iso_at(int64_t realtime_ns, int64_t offset_s, char out[40])
 {
-    int64_t local_ns = realtime_ns + offset_s * NS_PER_S, rest = local_ns % NS_PER_S;
-    time_t seconds = local_ns / NS_PER_S - (rest < 0);
+    int64_t local_ns = realtime_ns + offset_s * NS_PER_S;
+    time_t seconds = whole_seconds(local_ns);
     struct tm tm = {0};
     gmtime_r(&seconds, &tm);
     size_t used = strftime(out, 40, "%Y-%m-%dT%H:%M:%S", &tm);
-    snprintf(out + used, 40 - used, ".%06" PRId64, (rest < 0 ? rest + NS_PER_S : rest) / 1000);
+    snprintf(out + used, 40 - used, ".%06" PRId64, (local_ns - seconds * NS_PER_S) / 1000);
 }
 
 void clock_format_iso_offset(int64_t realtime_ns, int64_t offset_s, char out[40])
@@ -89,7 +79,7 @@ static int64_t offset_at(int64_t second)
 
 int64_t clock_local_offset_s(int64_t realtime_ns)
 {
-    return offset_at(realtime_ns / NS_PER_S - (realtime_ns % NS_PER_S < 0));
+    return offset_at(whole_seconds(realtime_ns));
 }
 
 /* The first second with another offset than at low, which is before high. */
@@ -146,7 +136,8 @@ int64_t clock_zone_offset_s(const struct clock_zone *zone, int64_t realtime_ns)
 void clock_format_stamp(int64_t realtime_ns, char out[20])
 {
     struct tm tm = {0};
-    split(realtime_ns, &tm);
+    time_t seconds = whole_seconds(realtime_ns);
+    localtime_r(&seconds, &tm);
     strftime(out, 20, "%Y%m%d_%H%M%S", &tm);
 }
 

@@ -89,11 +89,9 @@ int fs_open_at(int dir, const char *name, struct err *err);
  * What is no regular file (a device, a pipe, /dev/stdout, /dev/fd/N) is opened and written, never replaced; so is a
  * file whose folder takes no new one, or whose owner could not be kept. */
 struct fs_output {
-    int fd;                           /* to be written to; -1: none is open */
-    int folder;                       /* -1: written in place */
-    bool shorten;                     /* in place, and what was there may be longer */
-    char *path, *last;                /* as it was named; the last step where it really is */
-    char temporary[FS_UNFINISHED_SIZE];
+    struct fs_unfinished file; /* fd: to be written to; dir: owned; -1: written in place */
+    bool shorten;              /* in place, and what was there may be longer */
+    char *path, *last;         /* as it was named; the last step where it really is */
 };
 bool fs_output_open(const char *path, struct fs_output *out, struct err *err);
 bool fs_output_write(struct fs_output *output, const char *bytes, size_t count, struct err *err);

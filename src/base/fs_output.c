@@ -1,12 +1,17 @@
 #include "base/cleanup.h"
+
 #include "base/fs.h"
 #include "base/mem.h"
+#include "base/rng.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <linux/magic.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
@@ -109,15 +114,15 @@ static bool open_in_place(const struct place *place, struct fs_output *out, stru
         if (flags >= 0 && (flags & FD_CLOEXEC))
             flags = -1, errno = EBADF;
         /* Opened anew it would begin at the file's start, over what others have written there. */
-        out->fd = flags < 0 ? -1 : fcntl(place->fd, F_DUPFD_CLOEXEC, 0);
+        out->file.fd = flags < 0 ? -1 : fcntl(place->fd, F_DUPFD_CLOEXEC, 0);
     } else {
         /* Appending where /proc/PID/fd/N of another leads to a regular file. */
         bool regular = place->kind == PLACE_REGULAR;
         out->shorten = regular && !is_on_proc(place->path);
         int append = regular && !out->shorten ? O_APPEND : 0;
-        out->fd = open(place->path, O_WRONLY | O_CLOEXEC | O_NOCTTY | append);
+        out->file.fd = open(place->path, O_WRONLY | O_CLOEXEC | O_NOCTTY | append);
     }
-    return out->fd >= 0 || err_sys(err, "open it");
+    return out->file.fd >= 0 || err_sys(err, "open it");
 }
 
 /* The new file gets the mode and the owner of the old. */
@@ -137,29 +142,27 @@ static bool open_beside(const struct place *place, struct fs_output *out, struct
     bool there = place->kind == PLACE_REGULAR;
     if (there && faccessat(AT_FDCWD, place->path, W_OK, AT_EACCESS) != 0)
         return err_sys(err, "write over what is there");
-    out->folder = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (out->folder < 0 && errno == ENOENT)
+    struct fs_unfinished *file = &out->file;
+    file->dir = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (file->dir < 0 && errno == ENOENT)
         return err_set(err, "there is no folder %s: make it first (mkdir -p)", folder);
-    if (out->folder < 0)
+    if (file->dir < 0)
         return err_sys(err, "open its folder");
-    out->fd = fs_make_unfinished(out->folder, there ? 0600 : 0664, out->temporary, err);
-    bool keeps = out->fd >= 0 && (!there || take_status(out->fd, &place->status));
+    file->fd = fs_make_unfinished(file->dir, there ? 0600 : 0664, file->name, err);
+    bool keeps = file->fd >= 0 && (!there || take_status(file->fd, &place->status));
     if (keeps || !there)
         return keeps;
-    if (out->fd < 0 && errno != EACCES && errno != EPERM && errno != EROFS)
+    if (file->fd < 0 && errno != EACCES && errno != EPERM && errno != EROFS)
         return false;
-    if (out->fd >= 0)
-        unlinkat(out->folder, out->temporary, 0);
-    close(steal_fd(&out->folder));
-    if (out->fd >= 0)
-        close(steal_fd(&out->fd));
+    fs_unfinished_drop(file);
+    close(steal_fd(&file->dir));
     return open_in_place(place, out, err);
 }
 
 bool fs_output_open(const char *path, struct fs_output *out, struct err *err)
 {
     AUTO(place_fini) struct place place;
-    *out = (struct fs_output){.fd = -1, .folder = -1, .path = mem_strdup(path)};
+    *out = (struct fs_output){.file = {.dir = -1, .fd = -1}, .path = mem_strdup(path)};
     bool ok = find(path, &place, err);
     bool beside = place.kind == PLACE_FREE || (place.kind == PLACE_REGULAR && !is_on_proc(place.path));
     ok = ok && (beside ? open_beside(&place, out, err) : open_in_place(&place, out, err));
@@ -174,27 +177,21 @@ bool fs_output_open(const char *path, struct fs_output *out, struct err *err)
 
 bool fs_output_write(struct fs_output *output, const char *bytes, size_t count, struct err *err)
 {
-    return fs_write_all(output->fd, bytes, count, err) || err_wrap(err, "write %s", output->path);
+    return fs_write_all(output->file.fd, bytes, count, err) || err_wrap(err, "write %s", output->path);
 }
 
 static bool finish(struct fs_output *output, struct err *err)
 {
-    bool beside = output->folder >= 0;
-    if (output->shorten && ftruncate(output->fd, lseek(output->fd, 0, SEEK_CUR)) != 0)
+    struct fs_unfinished *file = &output->file;
+    if (file->dir >= 0)
+        return fs_unfinished_publish(file, output->last, true, err);
+    if (output->shorten && ftruncate(file->fd, lseek(file->fd, 0, SEEK_CUR)) != 0)
         return err_sys(err, "cut it to its length");
     /* A device, a pipe, a socket need no fsync. */
-    if (fsync(output->fd) != 0 && (beside || (errno != EINVAL && errno != EROFS && errno != ENOTSUP)))
+    if (fsync(file->fd) != 0 && errno != EINVAL && errno != EROFS && errno != ENOTSUP)
         return err_sys(err, "fsync");
     /* Some file systems tell that a write failed only here. */
-    if (close(steal_fd(&output->fd)) != 0 && errno != EINTR)
-        return err_sys(err, "close");
-    if (!beside)
-        return true;
-    if (renameat(output->folder, output->temporary, output->folder, output->last) != 0)
-        return err_sys(err, "rename");
-    bool synced = fsync(output->folder) == 0 || errno == EINVAL || err_sys(err, "fsync its folder");
-    close(steal_fd(&output->folder));
-    return synced;
+    return close(steal_fd(&file->fd)) == 0 || errno == EINTR || err_sys(err, "close");
 }
 
 bool fs_output_commit(struct fs_output *output, struct err *err)
@@ -206,12 +203,12 @@ bool fs_output_commit(struct fs_output *output, struct err *err)
 
 void fs_output_drop(struct fs_output *output)
 {
-    if (output->folder >= 0) {
-        unlinkat(output->folder, output->temporary, 0);
-        close(steal_fd(&output->folder));
+    if (output->file.dir >= 0) {
+        fs_unfinished_drop(&output->file);
+        close(steal_fd(&output->file.dir));
+    } else if (output->file.fd >= 0) {
+        close(steal_fd(&output->file.fd));
     }
-    if (output->fd >= 0)
-        close(steal_fd(&output->fd));
     free(steal_ptr(output->path));
     free(steal_ptr(output->last));
 }
@@ -244,4 +241,74 @@ bool fs_is_same_file(const char *a, const char *b)
     struct stat first, second;
     return stat(a, &first) == 0 && stat(b, &second) == 0 && first.st_dev == second.st_dev &&
            first.st_ino == second.st_ino;
+}
+
+/* Folders may nest so deep. */
+enum { DEPTH_MAX = 8 };
+
+bool fs_is_unfinished_name(const char *name)
+{
+    static const char prefix[] = FS_UNFINISHED_PREFIX;
+    if (strncmp(name, prefix, sizeof prefix - 1) != 0)
+        return false;
+    const char *digits = name + sizeof prefix - 1;
+    return strspn(digits, "0123456789abcdef") == FS_UNFINISHED_DIGITS && digits[FS_UNFINISHED_DIGITS] == '\0';
+}
+
+int fs_make_unfinished(int folder, mode_t mode, char out[FS_UNFINISHED_SIZE], struct err *err)
+{
+    snprintf(out, FS_UNFINISHED_SIZE, FS_UNFINISHED_PREFIX "%0*" PRIx64, FS_UNFINISHED_DIGITS, rng_fresh_seed());
+    int fd = openat(folder, out, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
+    if (fd < 0)
+        err_sys(err, "create a file beside it");
+    return fd;
+}
+
+int fs_open_nameless(struct err *err)
+{
+    const char *set = getenv("TMPDIR"), *folder = set && *set ? set : P_tmpdir;
+    int fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    /* A file system that cannot: then memory takes its place. A kernel that does not know the flag opens a folder
+     * for writing. */
+    if (fd < 0 && (errno == EOPNOTSUPP || errno == EISDIR))
+        fd = memfd_create("nameless", MFD_CLOEXEC);
+    if (fd < 0)
+        err_sys(err, "make a temporary file in %s (TMPDIR)", folder);
+    return fd;
+}
+
+static size_t clear_below(int dir, int depth);
+
+static size_t clear_entry(int dir, const char *name, int depth)
+{
+    struct stat status;
+    if (name[0] == '.' && !fs_is_unfinished_name(name))
+        return 0;
+    if (fstatat(dir, name, &status, AT_SYMLINK_NOFOLLOW) != 0)
+        return 0;
+    if (S_ISREG(status.st_mode))
+        return fs_is_unfinished_name(name) && unlinkat(dir, name, 0) == 0;
+    if (!S_ISDIR(status.st_mode) || name[0] == '.' || depth >= DEPTH_MAX)
+        return 0;
+    AUTO_CLOSE int below = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    return below >= 0 ? clear_below(below, depth + 1) : 0;
+}
+
+static size_t clear_below(int dir, int depth)
+{
+    size_t cleared = 0;
+    int copy = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *list = copy < 0 ? NULL : fdopendir(copy);
+    for (struct dirent *entry; list && (entry = readdir(list));)
+        cleared += clear_entry(dir, entry->d_name, depth);
+    if (list)
+        closedir(list);
+    else if (copy >= 0)
+        close(copy);
+    return cleared;
+}
+
+size_t fs_clear_unfinished(int dir, bool below)
+{
+    return clear_below(dir, below ? 0 : DEPTH_MAX);
 }

@@ -5,6 +5,7 @@
 #include "base/utf8.h"
 
 #include <fcntl.h>
+#include <libgen.h> /* the basename of POSIX */
 #include <limits.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -79,38 +80,17 @@ char *fs_resolve(const char *base, const char *path, const char *home)
     return out.length ? text_take(&out) : mem_strdup("/");
 }
 
-/* Length of path without the slashes at its end; 1 for "/". */
-static size_t trimmed_length(const char *path, size_t length)
-{
-    while (length > 1 && path[length - 1] == '/')
-        length--;
-    return length;
-}
-
-/* Where the last step of the trimmed path begins. */
-static size_t last_step(const char *path, size_t length)
-{
-    while (length && path[length - 1] != '/')
-        length--;
-    return length;
-}
-
 char *fs_dirname(const char *path)
 {
-    size_t length = trimmed_length(path, strlen(path));
-    if (length == 1 && *path == '/')
-        return mem_strdup("/");
-    size_t start = last_step(path, length);
-    return start ? mem_strndup(path, trimmed_length(path, start)) : mem_strdup(".");
+    AUTO_FREE char *copy = mem_strdup(path);
+    const char *folder = dirname(copy);
+    return mem_strdup(strcmp(folder, "//") == 0 ? "/" : folder);
 }
 
 char *fs_basename(const char *path)
 {
-    size_t length = trimmed_length(path, strlen(path));
-    if (!length)
-        return mem_strdup(".");
-    size_t start = length == 1 ? 0 : last_step(path, length);
-    return mem_strndup(path + start, length - start);
+    AUTO_FREE char *copy = mem_strdup(path);
+    return mem_strdup(basename(copy));
 }
 
 bool fs_is_file(const char *path)

@@ -8,6 +8,7 @@
 #include "base/value.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -103,6 +104,67 @@ static bool parse_yaml(const char *path, const struct text *yaml, struct json_do
     return true;
 }
 
+/* JSON with comments and trailing commas: both become blanks, byte for byte, so that what is left is JSON in which
+ * everything is where it was. */
+
+static void blank(char *text, size_t from, size_t to)
+{
+    for (size_t i = from; i < to; i++)
+        if (text[i] != '\n' && text[i] != '\r')
+            text[i] = ' ';
+}
+
+/* Behind the string that begins here. */
+static size_t string_end(const char *text, size_t length, size_t at)
+{
+    for (at++; at < length && text[at] != '"' && text[at] != '\n'; at++)
+        at += text[at] == '\\' && at + 1 < length;
+    return at < length ? at + 1 : length;
+}
+
+/* Behind the comment that begins here; 0: a block comment that is not closed. */
+static size_t comment_end(const char *text, size_t length, size_t at)
+{
+    if (text[at + 1] == '/') {
+        while (at < length && text[at] != '\n' && text[at] != '\r')
+            at++;
+        return at;
+    }
+    for (at += 2; at + 1 < length; at++)
+        if (text[at] == '*' && text[at + 1] == '/')
+            return at + 2;
+    return 0;
+}
+
+/* A block comment that is not closed is given; else NULL. */
+static const char *jsonc_blank(char *text, size_t length)
+{
+    size_t comma = SIZE_MAX; /* the last one, while nothing but blanks and comments came behind it */
+    bool value = false;      /* a value came before what is next: a comma behind it may be left over */
+    for (size_t at = 0; at < length;) {
+        char c = text[at];
+        if (c == '/' && at + 1 < length && (text[at + 1] == '/' || text[at + 1] == '*')) {
+            size_t end = comment_end(text, length, at);
+            if (!end)
+                return text + at;
+            blank(text, at, end);
+            at = end;
+            continue;
+        }
+        size_t next = c == '"' ? string_end(text, length, at) : at + 1;
+        if (c == ' ' || c == '\t' || c == '\n' || c == '\r') {
+            at = next;
+            continue;
+        }
+        if ((c == ']' || c == '}') && comma != SIZE_MAX)
+            text[comma] = ' ';
+        comma = c == ',' && value ? at : SIZE_MAX;
+        value = !strchr(",:[{", c);
+        at = next;
+    }
+    return NULL;
+}
+
 static bool parse_jsonc(const char *path, const struct text *text, struct json_doc *out, struct err *err)
 {
     char *blanked = mem_strndup(text_get(text), text->length);
@@ -171,18 +233,9 @@ json_t *json_from_reading(double reading)
 
 bool json_to_reading(const json_t *json, double *out)
 {
-    const char *text = json_string_value(json);
     if (json_is_number(json))
         *out = json_number_value(json);
-    else if (text && strcmp(text, "nan") == 0)
-        *out = NAN;
-    else if (text && strcmp(text, "inf") == 0)
-        *out = INFINITY;
-    else if (text && strcmp(text, "-inf") == 0)
-        *out = -INFINITY;
-    else
-        return false;
-    return true;
+    return json_is_number(json) || (json_is_string(json) && number_named(json_string_value(json), out));
 }
 
 json_t *json_from_zone(const struct clock_zone *zone)
@@ -273,4 +326,17 @@ bool json_get_number(const json_t *object, const char *key, double *out)
         return false;
     *out = json_number_value(found);
     return true;
+}
+
+struct reading json_get_reading(const json_t *object, const char *key)
+{
+    struct reading out = {0};
+    out.valid = json_get_number(object, key, &out.value);
+    return out;
+}
+
+bool json_says(const json_t *object, const char *key, const char *text)
+{
+    const char *said = json_get_text(object, key);
+    return text && said && strcmp(said, text) == 0;
 }

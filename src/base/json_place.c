@@ -12,22 +12,16 @@
 
 static bool is_name_char(char c)
 {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c && strchr("0123456789_-", c));
 }
 
-static size_t name_length(const char *s)
+static bool is_digit(char c)
 {
-    size_t length = 0;
-    while (is_name_char(s[length]))
-        length++;
-    return length;
+    return c >= '0' && c <= '9';
 }
 
-char *json_path_key(const char *path, const char *key)
+static char *quoted_step(const char *path, const char *key)
 {
-    size_t length = name_length(key);
-    if (length && !key[length])
-        return mem_printf("%s.%s", path, key);
     AUTO_TEXT struct text out = {0};
     json_t *quoted = json_string_nocheck(key);
     text_addf(&out, "%s[", path);
@@ -35,6 +29,14 @@ char *json_path_key(const char *path, const char *key)
     text_add_char(&out, ']');
     json_decref(quoted);
     return text_take(&out);
+}
+
+char *json_path_key(const char *path, const char *key)
+{
+    size_t length = 0;
+    while (is_name_char(key[length]))
+        length++;
+    return length && !key[length] ? mem_printf("%s.%s", path, key) : quoted_step(path, key);
 }
 
 char *json_path_index(const char *path, size_t index)
@@ -52,9 +54,14 @@ static bool at_char(const struct scan *scan, char c)
     return scan->at < scan->end && *scan->at == c;
 }
 
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+}
+
 static void skip_blanks(struct scan *scan)
 {
-    while (scan->at < scan->end && (*scan->at == ' ' || *scan->at == '\t' || *scan->at == '\n' || *scan->at == '\r'))
+    while (scan->at < scan->end && is_blank(*scan->at))
         scan->at++;
 }
 
@@ -66,26 +73,6 @@ static void skip_string(struct scan *scan)
         scan->at += *scan->at == '\\' && scan->end - scan->at > 1 ? 2 : 1;
     if (scan->at < scan->end)
         scan->at++;
-}
-
-/* Steps over a whole value, up to the comma or bracket behind it. Without recursion, however deep it is. */
-static void skip_value(struct scan *scan)
-{
-    size_t depth = 0;
-    while (scan->at < scan->end) {
-        char c = *scan->at;
-        if (c == '"') {
-            skip_string(scan);
-            continue;
-        }
-        if (depth == 0 && (c == ',' || c == ']' || c == '}'))
-            return;
-        if (c == '[' || c == '{')
-            depth++;
-        else if (c == ']' || c == '}')
-            depth--;
-        scan->at++;
-    }
 }
 
 /* The bytes that a string in quotes stands for; NULL when it is none. The caller frees them. */
@@ -114,100 +101,14 @@ static char *take_key(struct scan *scan)
     return steal_ptr(name);
 }
 
-/* In the object at scan: moves to the value of key (of several the last), and sets place to its key. */
-static bool enter_key(struct scan *scan, const char *key, bool last, const char **place)
-{
-    const char *found = NULL;
-    if (!at_char(scan, '{'))
-        return false;
-    do {
-        scan->at++;
-        skip_blanks(scan);
-        const char *token = scan->at;
-        AUTO_FREE char *name = take_key(scan);
-        if (!name)
-            break;
-        if (strcmp(name, key) == 0) {
-            *place = token;
-            found = scan->at;
-            if (!last)
-                return true;
-        }
-        skip_value(scan);
-    } while (at_char(scan, ','));
-    if (found)
-        scan->at = found;
-    return found;
-}
-
-static bool enter_index(struct scan *scan, size_t index)
-{
-    if (!at_char(scan, '['))
-        return false;
-    do {
-        scan->at++;
-        skip_blanks(scan);
-        if (scan->at == scan->end || *scan->at == ']')
-            return false;
-        if (index-- == 0)
-            return true;
-        skip_value(scan);
-    } while (at_char(scan, ','));
-    return false;
-}
-
-/* The number between brackets; moves behind the closing one. */
-static bool path_index(const char **path, size_t *index)
-{
-    const char *c = *path;
-    *index = 0;
-    for (; *c >= '0' && *c <= '9'; c++)
-        if (__builtin_mul_overflow(*index, 10, index) || __builtin_add_overflow(*index, (size_t)(*c - '0'), index))
-            return false;
-    if (c == *path || *c != ']')
-        return false;
-    *path = c + 1;
-    return true;
-}
-
-/* The key between dots, or between quotes and brackets; NULL when there is none. The caller frees it. */
-static char *path_name(const char **path, bool quoted)
-{
-    struct scan scan = {*path, *path + strlen(*path)};
-    if (!quoted) {
-        size_t length = name_length(*path);
-        *path += length;
-        return length ? mem_strndup(scan.at, length) : NULL;
-    }
-    skip_string(&scan);
-    const char *token = *path;
-    if (!at_char(&scan, ']'))
-        return NULL;
-    *path = scan.at + 1;
-    return decode_string(token, (size_t)(scan.at - token));
-}
-
-/* Takes one step of the path. */
-static bool enter(struct scan *scan, const char **path, bool last, const char **place)
-{
-    bool bracket = **path == '[';
-    if (!bracket && **path != '.')
-        return false;
-    ++*path;
-    if (bracket && **path != '"') {
-        size_t index;
-        if (!path_index(path, &index) || !enter_index(scan, index))
-            return false;
-        *place = scan->at;
-        return true;
-    }
-    AUTO_FREE char *name = path_name(path, bracket);
-    return name && enter_key(scan, name, last, place);
-}
-
 size_t json_mark_length(const struct json_doc *doc)
 {
     return doc->length >= 3 && memcmp(doc->text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
+}
+
+static struct scan scan_all(const struct json_doc *doc)
+{
+    return (struct scan){doc->text + json_mark_length(doc), doc->text + doc->length};
 }
 
 /* The place of what begins here, or last before it. */
@@ -258,105 +159,151 @@ bool json_doc_overridden(const struct json_doc *doc, const char *path)
     return false;
 }
 
+/* An object or array that is open. */
+struct open_value {
+    bool is_object;
+    json_t *seen; /* an object's keys -> byte of the first one; NULL: nobody asks */
+    size_t index;
+    char *key;
+    const char *path; /* how the path that is looked for goes on from here; NULL: it leads elsewhere */
+    const char *next; /* and from the element that is being read */
+};
+
+/* A way through all values. */
+struct walk {
+    struct json_doc *doc;
+    struct scan scan;
+    struct open_value *items;
+    size_t count, capacity;
+    size_t kept;             /* bytes of paths, in doc->repeats */
+    const char *key, *value; /* what was looked for: where it begins */
+};
+
+static void open_value(struct walk *walk, bool is_object, bool note, const char *path)
+{
+    if (walk->count)
+        path = walk->items[walk->count - 1].next;
+    MEM_ADD(walk->items, walk->count, walk->capacity) =
+        (struct open_value){.is_object = is_object, .seen = note && is_object ? json_object() : NULL, .path = path};
+}
+
+static void close_value(struct walk *walk)
+{
+    struct open_value *last = &walk->items[--walk->count];
+    json_decref(last->seen);
+    free(last->key);
+}
+
+/* Calls visit where each element and each key begins, until it says false. note: keys are to be remembered. */
+static void walk_all(struct walk *walk, bool note, const char *path, bool (*visit)(struct walk *, struct open_value *))
+{
+    struct scan *scan = &walk->scan;
+    bool more = true;
+    while (more && scan->at < scan->end) {
+        char c = *scan->at;
+        if (c == '"') {
+            skip_string(scan);
+            continue;
+        }
+        scan->at++;
+        if (c == '{' || c == '[')
+            open_value(walk, c == '{', note, path);
+        else if ((c == '}' || c == ']') && walk->count > 0)
+            close_value(walk);
+        else if (c == ',' && walk->count > 0)
+            walk->items[walk->count - 1].index++;
+        skip_blanks(scan);
+        if (walk->count > 0 && strchr("{[,", c) && !at_char(scan, '}') && !at_char(scan, ']'))
+            more = visit(walk, &walk->items[walk->count - 1]);
+    }
+    while (walk->count > 0)
+        close_value(walk);
+    free(walk->items);
+}
+
+/* The length of the path's next step if that leads to the element or key that begins here, else 0. */
+static size_t step_length(struct walk *walk, struct open_value *in)
+{
+    char *end;
+    if (!in->is_object)
+        return in->path[0] == '[' && is_digit(in->path[1]) && strtoull(in->path + 1, &end, 10) == in->index &&
+                       *end == ']'
+                   ? (size_t)(end + 1 - in->path)
+                   : 0;
+    AUTO_FREE char *key = take_key(&walk->scan);
+    AUTO_FREE char *step = !key ? NULL : in->path[0] == '[' ? quoted_step("", key) : json_path_key("", key);
+    size_t length = step ? strlen(step) : 0;
+    return length && strncmp(in->path, step, length) == 0 && !is_name_char(in->path[length]) ? length : 0;
+}
+
+/* Of keys that are there twice the last one counts. */
+static bool visit_place(struct walk *walk, struct open_value *in)
+{
+    const char *begin = walk->scan.at;
+    size_t length = in->path ? step_length(walk, in) : 0;
+    in->next = length ? in->path + length : NULL;
+    if (!in->next)
+        return true;
+    bool found = *in->next == '\0';
+    walk->key = found ? begin : NULL;
+    walk->value = walk->scan.at;
+    return !found || walk->doc->repeats;
+}
+
 struct json_place json_doc_place(const struct json_doc *doc, const char *path, bool at_key)
 {
     struct json_place nowhere = {0, 0};
     if (!doc->root || json_doc_overridden(doc, path) || *path++ != '$')
         return nowhere;
-    struct scan scan = {doc->text + json_mark_length(doc), doc->text + doc->length};
-    skip_blanks(&scan);
-    const char *place = scan.at;
-    while (*path)
-        if (!enter(&scan, &path, doc->repeats, &place))
-            return nowhere;
-    return json_place_at(doc, at_key ? place : scan.at);
+    struct walk walk = {.doc = (struct json_doc *)(uintptr_t)doc, .scan = scan_all(doc)};
+    skip_blanks(&walk.scan);
+    if (!*path)
+        walk.key = walk.value = walk.scan.at;
+    else
+        walk_all(&walk, false, path, visit_place);
+    return walk.key ? json_place_at(doc, at_key ? walk.key : walk.value) : nowhere;
 }
 
-/* An object or array that is open; seen: an object's keys -> byte of the first one. */
-struct open_value {
-    json_t *seen; /* NULL: an array */
-    size_t index;
-    char *key;
-};
-
-struct open_values {
-    struct open_value *items;
-    size_t count, capacity;
-};
-
-static void open_value(struct open_values *open, bool is_object)
-{
-    open->items = mem_room(open->items, open->count, &open->capacity, sizeof *open->items);
-    open->items[open->count++] = (struct open_value){.seen = is_object ? json_object() : NULL};
-}
-
-static void close_value(struct open_values *open)
-{
-    struct open_value *last = &open->items[--open->count];
-    json_decref(last->seen);
-    free(last->key);
-}
-
-static char *path_of(const struct open_values *open)
+static char *path_of(const struct walk *walk)
 {
     char *path = mem_strdup("$");
-    for (size_t i = 0; i < open->count; i++) {
+    for (size_t i = 0; i < walk->count; i++) {
         AUTO_FREE char *above = path;
-        path = open->items[i].seen ? json_path_key(above, open->items[i].key)
-                                   : json_path_index(above, open->items[i].index);
+        path = walk->items[i].is_object ? json_path_key(above, walk->items[i].key)
+                                        : json_path_index(above, walk->items[i].index);
     }
     return path;
 }
 
-/* The key at scan, of the object that was opened last. Gives the bytes that were kept for it. */
-static size_t note_key(struct json_doc *doc, struct scan *scan, struct open_values *open)
+enum { PATHS_MAX_BYTES = 64 << 20 };
+
+static bool visit_key(struct walk *walk, struct open_value *in)
 {
-    struct open_value *object = &open->items[open->count - 1];
-    json_int_t at = scan->at - doc->text;
-    free(object->key);
-    object->key = take_key(scan);
-    if (!object->key)
-        return 0;
-    const json_t *first = json_object_get(object->seen, object->key);
+    json_int_t at = walk->scan.at - walk->doc->text;
+    if (!in->is_object)
+        return true;
+    free(in->key);
+    in->key = take_key(&walk->scan);
+    if (!in->key)
+        return true;
+    const json_t *first = json_object_get(in->seen, in->key);
     if (!first) {
-        json_object_set_new(object->seen, object->key, json_integer(at));
-        return 0;
+        json_object_set_new(in->seen, in->key, json_integer(at));
+        return true;
     }
     /* An object of the same path that came earlier, under a key that is repeated itself, does not count. */
-    AUTO_FREE char *path = path_of(open);
-    json_object_set_new(doc->repeats, path, json_pack("[I, I]", json_integer_value(first), at));
-    return strlen(path);
+    AUTO_FREE char *path = path_of(walk);
+    json_object_set_new(walk->doc->repeats, path, json_pack("[I, I]", json_integer_value(first), at));
+    walk->kept += strlen(path);
+    return walk->kept <= PATHS_MAX_BYTES;
 }
 
 bool json_find_repeats(struct json_doc *doc, struct err *err)
 {
-    enum { PATHS_MAX_BYTES = 64 << 20 };
-    struct open_values open = {0};
-    struct scan scan = {doc->text + json_mark_length(doc), doc->text + doc->length};
-    size_t kept = 0;
+    struct walk walk = {.doc = doc, .scan = scan_all(doc)};
     doc->repeats = json_object();
-    while (scan.at < scan.end && kept <= PATHS_MAX_BYTES) {
-        char c = *scan.at;
-        bool in_object = open.count > 0 && open.items[open.count - 1].seen;
-        if (c == '"') {
-            skip_string(&scan);
-            continue;
-        }
-        scan.at++;
-        if (c == '{' || c == '[')
-            open_value(&open, c == '{');
-        else if ((c == '}' || c == ']') && open.count > 0)
-            close_value(&open);
-        else if (c == ',' && open.count > 0)
-            open.items[open.count - 1].index++;
-        skip_blanks(&scan);
-        if ((c == '{' || (c == ',' && in_object)) && at_char(&scan, '"'))
-            kept += note_key(doc, &scan, &open);
-    }
-    while (open.count > 0)
-        close_value(&open);
-    free(open.items);
-    return kept <= PATHS_MAX_BYTES || err_set(err, "%s: too many keys are in their object twice", doc->file);
+    walk_all(&walk, true, NULL, visit_key);
+    return walk.kept <= PATHS_MAX_BYTES || err_set(err, "%s: too many keys are in their object twice", doc->file);
 }
 
 static struct json_place place_of_offset(const struct json_doc *doc, const json_t *places, size_t which)
@@ -388,11 +335,6 @@ bool json_doc_refuse_repeats(const struct json_doc *doc, struct err *err)
 static bool begins(const char *text, const char *with)
 {
     return strncmp(text, with, strlen(with)) == 0;
-}
-
-static bool is_blank(char c)
-{
-    return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
 
 /* The last byte before this place that is not blank; 0: there is none. */

@@ -42,13 +42,19 @@ static void *symbol_find(const char *library, const char *name)
     exit(127);
 }
 
-#define LAZY(library, type, name, parameters, arguments)                                                               \
-    type name parameters                                                                                               \
-    {                                                                                                                  \
+/* The library's own function of that name. */
+#define FOUND(library, name)                                                                                           \
+    __extension__({                                                                                                    \
         static _Atomic(void *) symbol;                                                                                 \
         if (!symbol)                                                                                                   \
             symbol = symbol_find(library, #name);                                                                      \
-        return ((__typeof__(&name))symbol)arguments;                                                                   \
+        (__typeof__(&name))symbol;                                                                                     \
+    })
+
+#define LAZY(library, type, name, parameters, arguments)                                                               \
+    type name parameters                                                                                               \
+    {                                                                                                                  \
+        return FOUND(library, name) arguments;                                                                         \
     }
 
 /* clang-format off */
@@ -223,11 +229,8 @@ LAZY(QR, void, QRcode_free, (QRcode *code), (code))
 #undef curl_easy_setopt
 CURLcode curl_easy_setopt(CURL *curl, CURLoption option, ...)
 {
-    static _Atomic(void *) symbol;
     va_list values;
-    if (!symbol)
-        symbol = symbol_find(CURL_SO, "curl_easy_setopt");
-    __typeof__(&curl_easy_setopt) set = symbol;
+    __typeof__(&curl_easy_setopt) set = FOUND(CURL_SO, curl_easy_setopt);
     va_start(values, option);
     CURLcode code = option < CURLOPTTYPE_OBJECTPOINT ? set(curl, option, va_arg(values, long))
                                                      : set(curl, option, va_arg(values, void *));
@@ -238,12 +241,9 @@ CURLcode curl_easy_setopt(CURL *curl, CURLoption option, ...)
 #undef curl_easy_getinfo
 CURLcode curl_easy_getinfo(CURL *curl, CURLINFO info, ...)
 {
-    static _Atomic(void *) symbol;
     va_list values;
-    if (!symbol)
-        symbol = symbol_find(CURL_SO, "curl_easy_getinfo");
     va_start(values, info);
-    CURLcode code = ((__typeof__(&curl_easy_getinfo))symbol)(curl, info, va_arg(values, void *));
+    CURLcode code = FOUND(CURL_SO, curl_easy_getinfo)(curl, info, va_arg(values, void *));
     va_end(values);
     return code;
 }
@@ -261,19 +261,13 @@ struct MHD_Daemon *MHD_start_daemon(unsigned flags, uint16_t port, MHD_AcceptPol
 /* Both take more only for what nobody asks here. */
 const union MHD_DaemonInfo *MHD_get_daemon_info(struct MHD_Daemon *daemon, enum MHD_DaemonInfoType what, ...)
 {
-    static _Atomic(void *) symbol;
-    if (!symbol)
-        symbol = symbol_find(HTTP, "MHD_get_daemon_info");
-    return ((__typeof__(&MHD_get_daemon_info))symbol)(daemon, what);
+    return FOUND(HTTP, MHD_get_daemon_info)(daemon, what);
 }
 
 const union MHD_ConnectionInfo *MHD_get_connection_info(struct MHD_Connection *connection,
                                                         enum MHD_ConnectionInfoType what, ...)
 {
-    static _Atomic(void *) symbol;
-    if (!symbol)
-        symbol = symbol_find(HTTP, "MHD_get_connection_info");
-    return ((__typeof__(&MHD_get_connection_info))symbol)(connection, what);
+    return FOUND(HTTP, MHD_get_connection_info)(connection, what);
 }
 
 int sd_bus_message_append(sd_bus_message *m, const char *types, ...)
@@ -288,12 +282,9 @@ int sd_bus_message_append(sd_bus_message *m, const char *types, ...)
 /* Of its forms the one that all switches have: on or off, and whether it is. */
 int sqlite3_db_config(sqlite3 *db, int what, ...)
 {
-    static _Atomic(void *) symbol;
     va_list values;
     va_start(values, what);
     int on = va_arg(values, int), *is_on = va_arg(values, int *);
     va_end(values);
-    if (!symbol)
-        symbol = symbol_find(SQLITE, "sqlite3_db_config");
-    return ((__typeof__(&sqlite3_db_config))symbol)(db, what, on, is_on);
+    return FOUND(SQLITE, sqlite3_db_config)(db, what, on, is_on);
 }

@@ -133,6 +133,15 @@ double number_round(double number, int digits)
     return copysign(decimal_read(&decimal), number);
 }
 
+bool number_named(const char *text, double *out)
+{
+    bool infinite = strcmp(text + (*text == '-'), "inf") == 0;
+    if (!infinite && strcmp(text, "nan") != 0)
+        return false;
+    *out = !infinite ? NAN : *text == '-' ? -INFINITY : INFINITY;
+    return true;
+}
+
 static size_t span_digits(const char *s)
 {
     return strspn(s, "0123456789");

@@ -81,10 +81,11 @@ static bool wait_end(pid_t pid, int64_t deadline_ns)
     }
 }
 
-static bool ask(const struct strv *argv, const struct strv *env, size_t limit, double timeout_s, bool with_errors,
-                struct text *out, int *status)
+bool query_program(const struct strv *argv, const struct strv *env, size_t limit, double timeout_s, bool with_errors,
+                   struct text *out, int *status)
 {
-    int ends[2];
+    int ends[2], ignored;
+    status = status ? status : &ignored;
     int64_t deadline_ns = clock_monotonic_ns() + (int64_t)(timeout_s * (double)NS_PER_S);
     *status = -1;
     if (pipe2(ends, O_CLOEXEC) != 0)
@@ -105,16 +106,4 @@ static bool ask(const struct strv *argv, const struct strv *env, size_t limit, d
     if (!ended)
         *status = -1;
     return ended && WIFEXITED(*status) && WEXITSTATUS(*status) == 0;
-}
-
-bool query_program(const struct strv *argv, const struct strv *env, size_t limit, double timeout_s, struct text *out)
-{
-    int status;
-    return ask(argv, env, limit, timeout_s, false, out, &status);
-}
-
-bool query_with_errors(const struct strv *argv, const struct strv *env, size_t limit, double timeout_s,
-                       struct text *out, int *status)
-{
-    return ask(argv, env, limit, timeout_s, true, out, status);
 }

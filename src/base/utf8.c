@@ -111,26 +111,26 @@ struct utf8_step utf8_step(const char *at, size_t left)
     return step;
 }
 
+/* step: each in turn, at bytes + i. */
+#define EACH_STEP(step, bytes, i, count)                                                                               \
+    for (size_t i = 0; i < (count) && (step = utf8_step((bytes) + i, (count)-i)).length; i += step.length)
+
 bool utf8_is_printable(const char *bytes, size_t count)
 {
-    for (size_t i = 0; i < count;) {
-        struct utf8_step step = utf8_step(bytes + i, count - i);
-        if (!step.shown)
-            return false;
-        i += step.length;
-    }
+    struct utf8_step step;
+    EACH_STEP(step, bytes, i, count)
+    if (!step.shown)
+        return false;
     return true;
 }
 
 bool utf8_has_control(const char *s)
 {
-    for (size_t left = strlen(s); left > 0;) {
-        struct utf8_step step = utf8_step(s, left);
-        if (step.code > 0 && (step.code < 0x20 || (step.code >= 0x7F && step.code < 0xA0)))
-            return true;
-        s += step.length;
-        left -= step.length;
-    }
+    struct utf8_step step;
+    const size_t count = strlen(s);
+    EACH_STEP(step, s, i, count)
+    if (step.code > 0 && (step.code < 0x20 || (step.code >= 0x7F && step.code < 0xA0)))
+        return true;
     return false;
 }
 
@@ -141,13 +141,13 @@ static bool is_kept(struct utf8_step step, const char *kept)
 
 void utf8_add_printable(const char *bytes, size_t count, const char *kept, struct text *out)
 {
-    for (size_t i = 0; i < count;) {
-        struct utf8_step step = utf8_step(bytes + i, count - i);
+    struct utf8_step step;
+    EACH_STEP(step, bytes, i, count)
+    {
         if (step.shown || is_kept(step, kept))
             text_add_bytes(out, bytes + i, step.length);
         else
             text_add_char(out, '?');
-        i += step.length;
     }
 }
 
@@ -188,8 +188,9 @@ void utf8_copy_legible(const char *bytes, size_t count, char *out, size_t size)
 {
     static const char replacement[] = "\xEF\xBF\xBD";
     size_t used = 0;
-    for (size_t i = 0; i < count;) {
-        struct utf8_step step = utf8_step(bytes + i, count - i);
+    struct utf8_step step;
+    EACH_STEP(step, bytes, i, count)
+    {
         bool good = step.shown || is_kept(step, "\t");
         const char *from = good ? bytes + i : replacement;
         size_t adds = good ? step.length : sizeof replacement - 1;
@@ -197,7 +198,6 @@ void utf8_copy_legible(const char *bytes, size_t count, char *out, size_t size)
             break;
         memcpy(out + used, from, adds);
         used += adds;
-        i += step.length;
     }
     out[used] = '\0';
 }
@@ -214,27 +214,25 @@ static size_t columns_of(struct utf8_step step)
 size_t utf8_columns(const char *s)
 {
     size_t columns = 0;
-    for (size_t left = strlen(s); left > 0;) {
-        struct utf8_step step = utf8_step(s, left);
-        columns += columns_of(step);
-        s += step.length;
-        left -= step.length;
-    }
+    const size_t count = strlen(s);
+    struct utf8_step step;
+    EACH_STEP(step, s, i, count)
+    columns += columns_of(step);
     return columns;
 }
 
 size_t utf8_fit(const char *s, size_t columns, struct text *out)
 {
-    size_t used = 0;
-    for (size_t left = strlen(s); left > 0;) {
-        struct utf8_step step = utf8_step(s, left);
-        size_t needed = columns_of(step);
-        if (used + needed > columns)
+    const size_t count = strlen(s);
+    size_t used = 0, end = 0;
+    struct utf8_step step;
+    EACH_STEP(step, s, i, count)
+    {
+        if (used + columns_of(step) > columns)
             break;
-        utf8_add_printable(s, step.length, "", out);
-        used += needed;
-        s += step.length;
-        left -= step.length;
+        used += columns_of(step);
+        end = i + step.length;
     }
+    utf8_add_printable(s, end, "", out);
     return used;
 }

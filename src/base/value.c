@@ -113,14 +113,8 @@ static bool parse_int(const char *text, int64_t *out)
 /* Numbers beyond int64 become floats; digits that no number is written with ("007") stay text. */
 static bool parse_float(const char *text, double *out)
 {
-    if (strcmp(text, "inf") == 0 || strcmp(text, "-inf") == 0) {
-        *out = *text == '-' ? -INFINITY : INFINITY;
+    if (number_named(text, out))
         return true;
-    }
-    if (strcmp(text, "nan") == 0) {
-        *out = NAN;
-        return true;
-    }
     const char *digits = text + (*text == '-');
     if (digits[0] == '0' && digits[1] >= '0' && digits[1] <= '9')
         return false;

@@ -49,6 +49,9 @@ void number_shortest(double number, char out[32]);
 /* Reads -?DIGITS[.DIGITS][e[+-]DIGITS] whatever the locale; false for all else and for what is too large for a double. */
 bool number_parse(const char *text, double *out);
 
+/* "nan", "inf", "-inf"; false: it is none of these. */
+bool number_named(const char *text, double *out);
+
 /* Rounded to this many significant digits, correctly (through decimal). */
 double number_round(double number, int digits);
 

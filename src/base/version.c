@@ -1,9 +1,9 @@
 #include "base/version.h"
 
 #include <ctype.h>
+#include <regex.h>
 #include <stddef.h>
 #include <string.h>
-#include <strings.h>
 
 enum { RELEASE_MAX = 32, LONGEST = 200 };
 
@@ -78,70 +78,30 @@ static bool take_release(const char **at, struct version *out)
     return true;
 }
 
-/* One of the words, with a separator before and behind it and a number, which may be left out: "a1", "-rc.2", ".post". */
-static bool take_part(const char **at, const char *const *words)
-{
-    const char *word = *at;
-    struct number ignored;
-    if (*word && strchr(".-_", *word))
-        word++;
-    for (size_t i = 0; words[i]; i++) {
-        size_t length = strlen(words[i]);
-        if (strncasecmp(word, words[i], length) != 0)
-            continue;
-        word += length;
-        if (*word && strchr(".-_", *word) && isdigit((unsigned char)word[1]))
-            word++;
-        take_number(&word, &ignored);
-        *at = word;
-        return true;
-    }
-    return false;
-}
-
-/* "1.0-1" is a post-release too. */
-static bool take_post(const char **at)
-{
-    static const char *const words[] = {"post", "rev", "r", NULL};
-    struct number ignored;
-    if (**at == '-' && isdigit((unsigned char)(*at)[1])) {
-        (*at)++;
-        return take_number(at, &ignored);
-    }
-    return take_part(at, words);
-}
-
-/* What follows '+': letters and digits in parts. "3.13.0+", as interpreters built from a checkout call themselves, is one too. */
-static void skip_local(const char **at)
-{
-    if (**at != '+')
-        return;
-    (*at)++;
-    while (isalnum((unsigned char)**at) || (**at && strchr(".-_", **at)))
-        (*at)++;
-}
-
-/* A version that is there. */
+/* A version that is there: release, pre-release, post-release ("1.0-1" is one too), development, and what follows '+'
+ * ("3.13.0+", as interpreters built from a checkout call themselves, is one too). */
 static bool read_version(const char *text, struct version *out)
 {
-    static const char *const pre_words[] = {"alpha", "beta", "preview", "pre", "rc", "a", "b", "c", NULL};
-    static const char *const dev_words[] = {"dev", NULL};
-    if (strlen(text) > LONGEST)
+#define NUMBER "([-._]?[0-9]+)?"
+    static const char pattern[] = "^[[:space:]]*v?([0-9!.]*[0-9])"
+                                  "([-._]?(alpha|beta|preview|pre|rc|a|b|c)" NUMBER ")?"
+                                  "(-[0-9]+|[-._]?(post|rev|r)" NUMBER ")?"
+                                  "([-._]?dev" NUMBER ")?"
+                                  "([+][[:alnum:]._-]*)?[[:space:]]*$";
+#undef NUMBER
+    enum { RELEASE = 1, PRE = 2, POST = 5, DEV = 8, GROUPS };
+    regex_t regex;
+    regmatch_t groups[GROUPS];
+    if (strlen(text) > LONGEST || regcomp(&regex, pattern, REG_EXTENDED | REG_ICASE) != 0)
         return false;
-    while (isspace((unsigned char)*text))
-        text++;
-    if (*text == 'v' || *text == 'V')
-        text++;
-    if (!take_release(&text, out))
+    bool matches = regexec(&regex, text, GROUPS, groups, 0) == 0;
+    regfree(&regex);
+    const char *at = matches ? text + groups[RELEASE].rm_so : NULL;
+    if (!matches || !take_release(&at, out) || at != text + groups[RELEASE].rm_eo)
         return false;
-    bool pre = take_part(&text, pre_words);
-    bool post = take_post(&text);
-    bool dev = take_part(&text, dev_words);
+    bool pre = groups[PRE].rm_so >= 0, post = groups[POST].rm_so >= 0, dev = groups[DEV].rm_so >= 0;
     out->phase = pre || (dev && !post) ? -1 : post;
-    skip_local(&text);
-    while (isspace((unsigned char)*text))
-        text++;
-    return *text == '\0';
+    return true;
 }
 
 static bool take_relation(const char **at, enum relation *out)

@@ -12,7 +12,7 @@
 
 enum {
     DEEPEST = 100,
-    MOST_NODES = 1 << 20,     /* with those that aliases repeat */
+    MOST_NODES = 1 << 20,      /* with those that aliases repeat */
     MOST_JSON_BYTES = 64 << 20 /* in all */
 };
 
@@ -51,8 +51,7 @@ static bool refuse(const struct reader *reader, const yaml_mark_t *at, const cha
 
 static void add_mark(struct reader *reader, const yaml_mark_t *at)
 {
-    reader->marks = mem_room(reader->marks, reader->mark_count, &reader->mark_capacity, sizeof *reader->marks);
-    reader->marks[reader->mark_count++] =
+    MEM_ADD(reader->marks, reader->mark_count, reader->mark_capacity) =
         (struct json_mark){reader->json.length, {at->line + 1, at->column + 1}};
 }
 
@@ -96,7 +95,10 @@ static bool number_to_json(const char *text, struct text *out)
 /* 0o17, 0x1f */
 static bool radix_to_json(const char *text, struct text *out)
 {
-    const char *allowed = text[0] != '0' ? "" : text[1] == 'o' ? "01234567" : text[1] == 'x' ? "0123456789abcdefABCDEF" : "";
+    const char *allowed = text[0] != '0'   ? ""
+                          : text[1] == 'o' ? "01234567"
+                          : text[1] == 'x' ? "0123456789abcdefABCDEF"
+                                           : "";
     size_t count = *allowed ? strspn(text + 2, allowed) : 0;
     if (count == 0 || text[2 + count] || count > 15)
         return false;
@@ -169,8 +171,7 @@ static void add_anchor(struct reader *reader, char *name, size_t from, size_t fi
 {
     if (!name)
         return;
-    reader->anchors = mem_room(reader->anchors, reader->anchor_count, &reader->anchor_capacity, sizeof *reader->anchors);
-    reader->anchors[reader->anchor_count++] =
+    MEM_ADD(reader->anchors, reader->anchor_count, reader->anchor_capacity) =
         (struct anchor){name, from, reader->json.length, first_mark, reader->mark_count};
 }
 
@@ -188,7 +189,8 @@ static bool add_scalar(struct reader *reader, const yaml_event_t *event)
     if (!begin_node(reader, at, true, &key))
         return false;
     if (key && plain && strcmp(text, "<<") == 0)
-        return refuse(reader, at, "merge keys (<<) are not part of YAML 1.2: write the keys, or use an alias for a whole value");
+        return refuse(reader, at,
+                      "merge keys (<<) are not part of YAML 1.2: write the keys, or use an alias for a whole value");
     size_t from = reader->json.length, first_mark = reader->mark_count;
     add_mark(reader, at);
     if (!(plain && !key ? plain_to_json : string_to_json)(reader, at, text, &reader->json))
@@ -294,8 +296,9 @@ static bool refuse_syntax(const struct reader *reader, const yaml_parser_t *pars
     if (parser->error == YAML_READER_ERROR || parser->error == YAML_MEMORY_ERROR)
         return err_set(reader->err, "%s:1:1: no YAML: %s (at byte %zu)", reader->file, what, parser->problem_offset);
     bool tab = strstr(what, "cannot start any token") != NULL;
-    AUTO_FREE char *why = mem_printf("%s%s%s%s", what, parser->context ? ", " : "", parser->context ? parser->context : "",
-                                     tab ? " (YAML is indented by spaces, not tabs, and @ ` % need quotes)" : "");
+    AUTO_FREE char *why =
+        mem_printf("%s%s%s%s", what, parser->context ? ", " : "", parser->context ? parser->context : "",
+                   tab ? " (YAML is indented by spaces, not tabs, and @ ` % need quotes)" : "");
     return refuse(reader, &parser->problem_mark, why);
 }
 

@@ -17,7 +17,6 @@
 #include "session/run_folder.h"
 #include "session/run_resources.h"
 #include "sharing/feasibility.h"
-#include "sharing/matching.h"
 #include "sharing/schedule.h"
 
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/value.h"
-#include "gpu_memory/oom/size.h"
+#include "gpu_memory/oom/oom.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -3,7 +3,6 @@
 #define TARE_REPORT_MEMORY_H
 
 #include "gpu_memory/allocator/replay.h"
-#include "gpu_memory/allocator/recommend.h"
 #include "gpu_memory/allocator/usage.h"
 #include "base/strv.h"
 #include "base/text.h"

@@ -5,7 +5,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "base/utf8.h"
-#include "gpu_memory/oom/line.h"
+#include "gpu_memory/oom/oom.h"
 
 #include <ctype.h>
 #include <errno.h>

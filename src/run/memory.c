@@ -6,7 +6,7 @@
 #include "base/mem.h"
 #include "measure/memory_curve.h"
 #include "gpu_memory/oom/growth.h"
-#include "gpu_memory/oom/size.h"
+#include "gpu_memory/oom/oom.h"
 #include "run/counted.h"
 
 #include <stdlib.h>

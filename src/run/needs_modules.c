@@ -263,7 +263,7 @@ static bool start(struct interpreter *interpreter, size_t first, size_t count, d
         strv_add(&argv, interpreter->words.items[first + i]);
     AUTO_TEXT struct text text = {0};
     int64_t began_ns = clock_monotonic_ns();
-    query_program(&argv, interpreter->env, LONGEST_ANSWER, timeout_s, &text);
+    query_program(&argv, interpreter->env, LONGEST_ANSWER, timeout_s, false, &text, NULL);
     bool late = (double)(clock_monotonic_ns() - began_ns) / (double)NS_PER_S >= timeout_s;
     const char *at = text_get(&text);
     *answered = 0;

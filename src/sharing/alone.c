@@ -10,13 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct reading number_of(const json_t *block, const char *key)
-{
-    struct reading out = {0};
-    out.valid = json_get_number(block, key, &out.value);
-    return out;
-}
-
 /* Of several GPUs the one on which it had most. */
 static const json_t *gpu_of(const json_t *memory)
 {
@@ -42,8 +35,7 @@ const char *pairs_source_name(enum pairs_source source)
 
 static enum pairs_source source_of(const json_t *gpu, bool counted)
 {
-    const char *of = json_get_text(gpu, "of");
-    return counted ? SOURCE_COUNTED : of && strcmp(of, "job") == 0 ? SOURCE_JOB : SOURCE_DEVICE;
+    return counted ? SOURCE_COUNTED : json_says(gpu, "of", "job") ? SOURCE_JOB : SOURCE_DEVICE;
 }
 
 /* The most that all its contexts can have: as counted, else by the first reading; else as large as any that was
@@ -51,7 +43,7 @@ static enum pairs_source source_of(const json_t *gpu, bool counted)
 static double context_at_most(const json_t *counted, const struct memory_curve *curve)
 {
     static const double MEASURED_MOST = 640.0 * 1048576;
-    struct reading context = number_of(counted, "context_bytes");
+    struct reading context = json_get_reading(counted, "context_bytes");
     struct curve_shape shape;
     curve_shape(curve, &shape);
     return context.valid ? context.value : shape.context.valid ? shape.context.value : MEASURED_MOST;
@@ -61,7 +53,8 @@ static double context_at_most(const json_t *counted, const struct memory_curve *
  * showed it. Contexts are in the curve, which the driver told, and not in what was held. */
 static double hidden_bytes(const json_t *counted, const struct memory_curve *curve)
 {
-    struct reading sum = number_of(counted, "sum_peak_bytes"), one = number_of(counted, "held_peak_bytes");
+    struct reading sum = json_get_reading(counted, "sum_peak_bytes"),
+                   one = json_get_reading(counted, "held_peak_bytes");
     double held = fmax(sum.valid ? sum.value : 0, one.valid ? one.value : 0);
     return held > 0 ? fmax(held + context_at_most(counted, curve) - curve->peak_bytes, 0) : 0;
 }
@@ -73,7 +66,7 @@ static void take_seen(struct pairs_model *model, const json_t *gpu, const struct
     curve_shape(curve, &shape);
     if (shape.steady.valid && shape.peak.value > model->seen.peak_bytes)
         model->seen =
-            (struct overlap_alone){shape.steady.value, shape.peak.value, number_of(gpu, "load_at_peak_percent")};
+            (struct overlap_alone){shape.steady.value, shape.peak.value, json_get_reading(gpu, "load_at_peak_percent")};
 }
 
 static void take_memory(struct pairs_model *model, const json_t *attempt)
@@ -90,8 +83,8 @@ static void take_memory(struct pairs_model *model, const json_t *attempt)
     if (!(peak > 0)) /* too short to be seen, or it used no GPU: neither says that it needs none */
         return;
     model->peak_low = !model->curve.any || peak < model->peak_low ? peak : model->peak_low;
-    struct reading total = number_of(gpu, "total_bytes"), before = number_of(gpu, "before_bytes");
-    struct reading reserved = number_of(gpu, "reserved_bytes");
+    struct reading total = json_get_reading(gpu, "total_bytes"), before = json_get_reading(gpu, "before_bytes");
+    struct reading reserved = json_get_reading(gpu, "reserved_bytes");
     if (total.valid) {
         double left = total.value - (before.valid ? before.value : 0) - (reserved.valid ? reserved.value : 0);
         model->total_bytes = total;
@@ -102,7 +95,7 @@ static void take_memory(struct pairs_model *model, const json_t *attempt)
         return;
     model->curve = curve;
     model->source = source_of(gpu, exact);
-    model->context_bytes = exact ? number_of(counted, "context_bytes") : (struct reading){0};
+    model->context_bytes = exact ? json_get_reading(counted, "context_bytes") : (struct reading){0};
     model->hidden_bytes = hidden;
 }
 
@@ -250,19 +243,9 @@ void feasibility_predict(struct feasibility *study, double gpu_bytes)
 
 json_t *known_json(const struct pairs_model *model, json_t *runs)
 {
-    json_t *json = json_object();
-    json_object_set_new(json, "repo", json_text_or_null(model->repo));
-    json_object_set_new(json, "model", json_text_or_null(model->model));
-    json_object_set(json, "hyperparameters", model->params);
-    json_object_set_new(json, "gpu_memory_limit", pairs_limit_json(&model->gpu_limit));
-    json_object_set_new(json, "runs", runs);
-    return json;
-}
-
-static bool says(const json_t *json, const char *key, const char *text)
-{
-    const char *said = json_get_text(json, key);
-    return text && said && strcmp(said, text) == 0;
+    return json_pack("{s:o, s:o, s:O, s:o, s:o}", "repo", json_text_or_null(model->repo), "model",
+                     json_text_or_null(model->model), "hyperparameters", model->params, "gpu_memory_limit",
+                     pairs_limit_json(&model->gpu_limit), "runs", runs);
 }
 
 static bool has_limit(const json_t *json, const struct gpu_limit *limit)
@@ -276,7 +259,7 @@ static bool has_limit(const json_t *json, const struct gpu_limit *limit)
 
 bool known_is_of(const json_t *json, const struct pairs_model *model)
 {
-    return says(json, "repo", model->repo) && says(json, "model", model->model) &&
+    return json_says(json, "repo", model->repo) && json_says(json, "model", model->model) &&
            json_equal(json_get(json, "hyperparameters"), model->params) && has_limit(json, &model->gpu_limit);
 }
 

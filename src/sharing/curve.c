@@ -1,4 +1,4 @@
-#include "sharing/curve.h"
+#include "sharing/feasibility.h"
 
 #include "base/json.h"
 #include "stats/describe.h"
@@ -29,15 +29,14 @@ bool curve_from_json(const json_t *json, struct memory_curve *out)
     return true;
 }
 
-/* What was read, in its order; times (may be NULL): the places. */
+/* What was read, in its order; times: the places. */
 static size_t read_points(const struct memory_curve *curve, double *bytes, double *times)
 {
     size_t count = 0;
     for (size_t i = 0; i < curve->count; i++) {
         if (curve->points[i] < 0)
             continue;
-        if (times)
-            times[count] = (double)i * curve->step_s;
+        times[count] = (double)i * curve->step_s;
         bytes[count++] = curve->points[i];
     }
     return count;

@@ -5,17 +5,141 @@
 #define TARE_SHARING_FEASIBILITY_H
 
 #include "base/reading.h"
-#include "plan/config/registry.h"
-#include "plan/config/settings.h"
 #include "machine/gpu/ledger.h"
 #include "measure/guard/evidence.h"
-#include "sharing/curve.h"
-#include "sharing/overlap.h"
-#include "sharing/predict.h"
+#include "measure/memory_curve.h"
+#include "plan/config/registry.h"
+#include "plan/config/settings.h"
 
 #include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
+
+/* The memory of one training alone, as the run kept it: its shape, and how much may hide between two looks.
+ * Pure. */
+
+/* Bytes but startup_s. */
+struct curve_shape {
+    struct reading peak;
+    struct reading steady;    /* the median of what was read from then on: */
+    struct reading startup_s; /* when nine tenths of the median of the second half were first reached */
+    struct reading context;   /* the first reading above 0, where that lies below the steady state: the context has no
+                                 more than that */
+    struct reading ripple;    /* the median step between neighbouring readings after the start-up: so much comes and
+                                 goes within a look */
+};
+
+/* What memory_curve_json wrote. False: null, or no such thing. */
+bool curve_from_json(const json_t *json, struct memory_curve *out);
+
+void curve_shape(const struct memory_curve *curve, struct curve_shape *out);
+
+/* Puts what the run counted (memory.gpus[].counted) over what the driver told: as high as either at any time, and its
+ * peak as high as counted. False: it was not counted to the byte, the curve stays. */
+bool curve_count(const json_t *counted, struct memory_curve *curve);
+
+/* Each point is so much higher, as far as the peak. */
+void curve_raise(struct memory_curve *curve, double bytes);
+
+/* Each point that was not read becomes the larger of its neighbours that were, so that nothing is missed. */
+void curve_fill(struct memory_curve *curve);
+
+/* For how long two trainings trained at the same time, from looks at what each had of the GPU. Pure.
+ *
+ * A training is in its training phase in a look in which it has nine tenths of its steady memory alone or more, and
+ * computes: it has a quarter of the share of the multiprocessors that it can expect, or more. Two that have more than
+ * 100 % together when each is alone can expect less, in proportion. One look without load between two with it is
+ * forgiven: a training waits for its data now and then. It is at its peak where it has nine tenths of its highest
+ * memory alone. */
+
+enum { FOREGROUND, BACKGROUND, OVERLAP_SIDES };
+
+/* One look, t_s after the foreground's start (negative: before it). */
+struct overlap_look {
+    double t_s;
+    double bytes[OVERLAP_SIDES];
+    struct reading percent[OVERLAP_SIDES]; /* of the multiprocessors' time */
+};
+
+/* What one of the two had alone, as the same looks show it; steady 0: not known. */
+struct overlap_alone {
+    double steady_bytes, peak_bytes;
+    struct reading percent; /* mean at its peak */
+};
+
+struct overlap {
+    double seconds;        /* both were in their training phase; a look stands for half the way to its neighbours */
+    size_t looks;          /* in which both were */
+    size_t at_peaks;       /* in which both were at their peaks, too */
+    double together_bytes; /* the highest sum in one of looks; 0: there is none */
+    struct reading first_s[OVERLAP_SIDES]; /* when each was first in its training phase */
+};
+
+void overlap_measure(const struct overlap_look *looks, size_t count, const struct overlap_alone alone[OVERLAP_SIDES],
+                     struct overlap *out);
+
+/* The looks of tare.parallel, which are not trusted; NULL: there are none. The caller frees them. */
+struct overlap_look *overlap_looks_from_json(const json_t *json, size_t *count);
+
+/* When the foreground is to start after the background, so that both training phases begin together: startup_s of each,
+ * period_s from one start of the background to the next. Never below 0: then it is a later start of the background. */
+double overlap_start_after(const double startup_s[OVERLAP_SIDES], double period_s);
+
+/* Whether two trainings fit on one GPU together, from the curve of each alone. Pure. */
+
+/* Of what both need together, as the study draws them: of its 8 GB, up to 1.3, 2.7, 4.0 and above. */
+enum pairs_tier { TIER_ULTRA_LOW, TIER_LOW, TIER_MEDIUM, TIER_HIGH };
+
+/* stable: the safe bound stays below 94 % of the GPU; usable: the peak in the course of time does; high risk:
+ * neither. */
+enum pairs_risk { RISK_STABLE, RISK_USABLE, RISK_HIGH };
+
+const char *pairs_tier_name(enum pairs_tier tier); /* "ultra-low" */
+const char *pairs_risk_name(enum pairs_risk risk); /* "high risk" */
+
+/* bytes: of both; total: of the GPU, above 0. */
+enum pairs_tier pairs_tier_of(double bytes, double total_bytes);
+
+/* How the two lie against each other in time: the background is started first and runs alone for lead_low_s to
+ * lead_high_s; when it has ended it begins anew after restart_s; beside each other each goes at most slowdown_max times
+ * slower than alone. */
+struct pairs_timing {
+    double lead_low_s, lead_high_s, restart_s;
+    double slowdown_max;
+};
+
+/* The highest sum of both at any moment that this timing allows; never above the sum of the peaks. */
+double pairs_aligned_peak(const struct memory_curve *foreground, const struct memory_curve *background,
+                          const struct pairs_timing *timing);
+
+struct pairs_room {
+    double total_bytes;     /* of the GPU */
+    double available_bytes; /* of these, what the empty GPU leaves */
+};
+
+struct pairs_prediction {
+    bool known; /* both were measured; else nothing else counts */
+    double safe_bytes;    /* the sum of the peaks, each with its CUDA context */
+    double aligned_bytes; /* pairs_aligned_peak */
+    double margin_bytes;  /* both margins */
+    enum pairs_tier tier;
+    enum pairs_risk risk;
+    bool fits; /* aligned_bytes and the margin are available */
+};
+
+/* By the safe bound alone, which needs no course of time: risk is RISK_STABLE or RISK_HIGH, aligned_bytes is the
+ * bound. */
+void pairs_bound(const struct memory_curve *foreground, double foreground_margin, const struct memory_curve *background,
+                 double background_margin, const struct pairs_room *room, struct pairs_prediction *out);
+
+/* Margins: of each alone (pairs_margin). */
+void pairs_predict(const struct memory_curve *foreground, double foreground_margin,
+                   const struct memory_curve *background, double background_margin, const struct pairs_timing *timing,
+                   const struct pairs_room *room, struct pairs_prediction *out);
+
+/* What the peak of one training may be off: how far the peaks of its runs lie apart, or what comes and goes between two
+ * looks, whichever is more, and no less than a hundredth of the peak and 16 MiB. 0 for one that has no memory. */
+double pairs_margin(double peak_low, double peak_high, double ripple);
 
 /* Where a model's memory is known from: counted in its process to the byte; the driver's figure for its processes,
  * sampled; all that is in use on the device less what was before, sampled. */
@@ -196,6 +320,10 @@ struct pairs_criterion {
 
 enum { PAIRS_CRITERIA = 7 };
 void feasibility_criteria(const struct feasibility *study, struct pairs_criterion out[PAIRS_CRITERIA]);
+
+/* An entry of settings: one model (back: NULL), or two in parallel; real: as they are run in earnest. A new
+ * reference. */
+json_t *pairs_entry(const struct pairs_model *fore, const struct pairs_model *back, bool real);
 
 /* "gpu_memory_limit" as settings have it; null: none. */
 json_t *pairs_limit_json(const struct gpu_limit *limit);

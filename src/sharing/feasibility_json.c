@@ -6,29 +6,30 @@
 #include "base/text.h"
 #include "base/value.h"
 
-static json_t *bytes_json(bool known, double bytes)
-{
-    return known ? json_integer((json_int_t)bytes) : json_null();
-}
-
-static json_t *shape_bytes(struct reading reading)
-{
-    return bytes_json(reading.valid, reading.value);
-}
-
-#define MODEL(key, member) RECORD_AS(struct pairs_model, key, member)
+#define MODEL(key, member)       RECORD_AS(struct pairs_model, key, member)
 #define MODEL_BYTES(key, member) RECORD_BYTES(struct pairs_model, key, member)
 static const struct record_field model_names[] = {MODEL("name", name), MODEL("repo", repo), MODEL("model", model), {0}};
 static const struct record_field model_fields[] = {
-    MODEL("one_epoch", has_epochs), MODEL("epochs", full_epochs), MODEL("ran", ran), MODEL("succeeded", succeeded), MODEL("cause", cause),
-    MODEL("error", error), MODEL("proposal", proposal),
+    MODEL("one_epoch", has_epochs),
+    MODEL("epochs", full_epochs),
+    MODEL("ran", ran),
+    MODEL("succeeded", succeeded),
+    MODEL("cause", cause),
+    MODEL("error", error),
+    MODEL("proposal", proposal),
     RECORD_ENUM_IF(struct pairs_model, curve.any, "memory_source", source, pairs_source_name),
-    MODEL_BYTES("peak_bytes", shape.peak), MODEL_BYTES("steady_bytes", shape.steady), MODEL("startup_s", shape.startup_s),
-    MODEL_BYTES("context_bytes", context_bytes), MODEL_BYTES("context_bytes_at_most", shape.context),
+    MODEL_BYTES("peak_bytes", shape.peak),
+    MODEL_BYTES("steady_bytes", shape.steady),
+    MODEL("startup_s", shape.startup_s),
+    MODEL_BYTES("context_bytes", context_bytes),
+    MODEL_BYTES("context_bytes_at_most", shape.context),
     RECORD_BYTES_IF(struct pairs_model, curve.any, "margin_bytes", margin_bytes),
     RECORD_BYTES_IF(struct pairs_model, seen.peak_bytes, "sampled_peak_bytes", seen.peak_bytes),
-    MODEL("load_at_peak_percent", seen.percent), MODEL("seconds", seconds), MODEL("joules", joules),
-    MODEL("utilisation_percent", utilisation_percent), {0}};
+    MODEL("load_at_peak_percent", seen.percent),
+    MODEL("seconds", seconds),
+    MODEL("joules", joules),
+    MODEL("utilisation_percent", utilisation_percent),
+    {0}};
 
 static json_t *model_json(const struct pairs_model *model)
 {
@@ -52,27 +53,44 @@ static const struct record_field prediction_fields[] = {
 
 /* Its figures are kept, whether they say anything or not. */
 static const struct record_field attribution_fields[] = {
-    RECORD(struct pairs_attribution, by), RECORD(struct pairs_attribution, possible), RECORD(struct pairs_attribution, unattributed_share),
-    RECORD_AS(struct pairs_attribution, "foreground_marginal_joules", marginal_joules), RECORD(struct pairs_attribution, half_width_j), {0}};
+    RECORD(struct pairs_attribution, by),
+    RECORD(struct pairs_attribution, possible),
+    RECORD(struct pairs_attribution, unattributed_share),
+    RECORD_AS(struct pairs_attribution, "foreground_marginal_joules", marginal_joules),
+    RECORD(struct pairs_attribution, half_width_j),
+    {0}};
 
 #define OUTCOME(key, member) RECORD_AS(struct pairs_outcome, key, member)
 static const struct record_field outcome_verdict[] = {
     RECORD_ENUM_IF(struct pairs_outcome, verdict, "verdict", verdict, verdict_name), {0}};
 static const struct record_field outcome_overlap[] = {
-    OUTCOME("clean_experiments", clean), RECORD_IF(struct pairs_outcome, seen, "overlap_s", overlap_s), OUTCOME("looks_at_peaks", at_peaks),
-    RECORD_BYTES_IF(struct pairs_outcome, together_bytes, "together_bytes", together_bytes), {0}};
-static const struct record_field outcome_states[] = {
-    OUTCOME("measured_s", measured_s), OUTCOME("started", started), OUTCOME("finished", finished), OUTCOME("out_of_memory", out_of_memory),
-    OUTCOME("background_failed", background_failed), {0}};
+    OUTCOME("clean_experiments", clean),
+    RECORD_IF(struct pairs_outcome, seen, "overlap_s", overlap_s),
+    OUTCOME("looks_at_peaks", at_peaks),
+    RECORD_BYTES_IF(struct pairs_outcome, together_bytes, "together_bytes", together_bytes),
+    {0}};
+static const struct record_field outcome_states[] = {OUTCOME("measured_s", measured_s),
+                                                     OUTCOME("started", started),
+                                                     OUTCOME("finished", finished),
+                                                     OUTCOME("out_of_memory", out_of_memory),
+                                                     OUTCOME("background_failed", background_failed),
+                                                     {0}};
 static const struct record_field outcome_figures[] = {
-    RECORD_BYTES(struct pairs_outcome, "peak_bytes", peak_bytes), OUTCOME("foreground_seconds", seconds),
-    OUTCOME("background_seconds", background_seconds), OUTCOME("foreground_slowdown", slowdown),
+    RECORD_BYTES(struct pairs_outcome, "peak_bytes", peak_bytes),
+    OUTCOME("foreground_seconds", seconds),
+    OUTCOME("background_seconds", background_seconds),
+    OUTCOME("foreground_slowdown", slowdown),
     OUTCOME("background_slowdown", background_slowdown),
     RECORD_STRUCT_IF(struct pairs_outcome, attribution.by, "attribution", attribution, attribution_fields),
-    OUTCOME("foreground_joules_estimate", joules), OUTCOME("background_joules_estimate", background_joules),
-    OUTCOME("foreground_joules_ratio", joules_ratio), OUTCOME("background_joules_ratio", background_joules_ratio),
-    OUTCOME("pair_joules", pair_joules), OUTCOME("one_after_the_other_joules", serial_joules), OUTCOME("cause", cause),
-    OUTCOME("proposal", proposal), {0}};
+    OUTCOME("foreground_joules_estimate", joules),
+    OUTCOME("background_joules_estimate", background_joules),
+    OUTCOME("foreground_joules_ratio", joules_ratio),
+    OUTCOME("background_joules_ratio", background_joules_ratio),
+    OUTCOME("pair_joules", pair_joules),
+    OUTCOME("one_after_the_other_joules", serial_joules),
+    OUTCOME("cause", cause),
+    OUTCOME("proposal", proposal),
+    {0}};
 
 static json_t *outcome_json(const struct feasibility *study, const struct pairs_pair *pair)
 {
@@ -83,7 +101,8 @@ static json_t *outcome_json(const struct feasibility *study, const struct pairs_
     json_object_set_new(json, "evidence", pairs_evidence(outcome));
     json_object_set(json, "experiments", outcome->runs);
     record_set(json, outcome_overlap, outcome);
-    json_object_set_new(json, "peaks_alone_bytes", shape_bytes(pairs_peaks_alone(study, pair)));
+    struct reading peaks = pairs_peaks_alone(study, pair);
+    json_object_set_new(json, "peaks_alone_bytes", peaks.valid ? json_integer((json_int_t)peaks.value) : json_null());
     record_set(json, outcome_states, outcome);
     json_object_set_new(json, "background_loops", json_integer(outcome->loops));
     record_set(json, outcome_figures, outcome);
@@ -92,7 +111,9 @@ static json_t *outcome_json(const struct feasibility *study, const struct pairs_
 
 static const struct record_field pair_fields[] = {
     RECORD_STRUCT_IF(struct pairs_pair, prediction.known, "predicted", prediction, prediction_fields),
-    RECORD_ENUM(struct pairs_pair, "outcome", outcome.result, pairs_result_name), RECORD_AS(struct pairs_pair, "why", outcome.why), {0}};
+    RECORD_ENUM(struct pairs_pair, "outcome", outcome.result, pairs_result_name),
+    RECORD_AS(struct pairs_pair, "why", outcome.why),
+    {0}};
 
 static json_t *pair_json(const struct feasibility *study, const struct pairs_pair *pair)
 {
@@ -111,43 +132,33 @@ static json_t *criteria_json(const struct feasibility *study)
     json_t *list = json_array();
     feasibility_criteria(study, criteria);
     for (size_t i = 0; i < PAIRS_CRITERIA; i++) {
-        json_t *json = json_object();
-        json_object_set_new(json, "criterion", json_string(criteria[i].what));
-        json_object_set_new(json, "met", criteria[i].known ? json_boolean(criteria[i].met) : json_null());
-        json_object_set_new(json, "detail", json_string(criteria[i].detail));
-        json_array_append_new(list, json);
+        json_t *met = criteria[i].known ? json_boolean(criteria[i].met) : json_null();
+        json_array_append_new(list, json_pack("{s:s, s:o, s:s}", "criterion", criteria[i].what, "met", met, "detail",
+                                              criteria[i].detail));
     }
     return list;
 }
 
-static json_t *counts_json(const struct feasibility *study)
-{
-    static const char *const keys[] = {"not_run", "failed", "not_proven", "proven"};
-    struct pairs_counts counts = feasibility_counts(study);
-    json_t *json = json_object();
-    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
-        json_object_set_new(json, keys[i], json_integer((json_int_t)counts.of[i]));
-    json_object_set_new(json, "recommended", json_integer((json_int_t)counts.recommended));
-    return json;
-}
+#define COUNT(key, member) RECORD_AS(struct pairs_counts, key, member)
+static const struct record_field count_fields[] = {
+    COUNT("not_run", of[PAIRS_NOT_RUN]), COUNT("failed", of[PAIRS_FAILED]), COUNT("not_proven", of[PAIRS_NOT_PROVEN]),
+    COUNT("proven", of[PAIRS_PROVEN]),   COUNT("recommended", recommended), {0}};
+
+#define ROOM_BYTES(key, member) RECORD_BYTES_IF(struct pairs_room, total_bytes, key, member)
+static const struct record_field room_fields[] = {
+    ROOM_BYTES("total_bytes", total_bytes), ROOM_BYTES("available_bytes", available_bytes), {0}};
 
 json_t *feasibility_json(const struct feasibility *study)
 {
-    json_t *json = json_object(), *models = json_array(), *pairs = json_array(), *gpu = json_object();
+    json_t *models = json_array(), *pairs = json_array();
+    const struct pairs_counts counts = feasibility_counts(study);
     for (size_t i = 0; i < study->model_count; i++)
         json_array_append_new(models, model_json(&study->models[i]));
     for (size_t i = 0; i < study->pair_count; i++)
         json_array_append_new(pairs, pair_json(study, &study->pairs[i]));
-    bool known = study->room.total_bytes > 0;
-    json_object_set_new(gpu, "total_bytes", bytes_json(known, study->room.total_bytes));
-    json_object_set_new(gpu, "available_bytes", bytes_json(known, study->room.available_bytes));
-    json_object_set_new(json, "gpu", gpu);
-    json_object_set_new(json, "overlap_asked_s", json_finite(study->overlap_s));
-    json_object_set_new(json, "counts", counts_json(study));
-    json_object_set_new(json, "models", models);
-    json_object_set_new(json, "pairs", pairs);
-    json_object_set_new(json, "criteria", criteria_json(study));
-    return json;
+    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "gpu", record_json(room_fields, &study->room), "overlap_asked_s",
+                     json_finite(study->overlap_s), "counts", record_json(count_fields, &counts), "models", models,
+                     "pairs", pairs, "criteria", criteria_json(study));
 }
 
 static void add_text(struct text *out, const char *text)

@@ -2,7 +2,7 @@
  * blossom has a label in the search trees (outer, inner or none) and a dual variable; an edge is tight when the
  * duals of its ends are twice its weight. Each round grows the trees along tight edges from the points without a
  * mate, until a path between two trees can be turned over (a pair more) or no dual can change (the end). */
-#include "sharing/matching.h"
+#include "sharing/schedule.h"
 
 #include "base/cleanup.h"
 #include "base/mem.h"

@@ -5,7 +5,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "gpu_memory/oom/cause.h"
-#include "gpu_memory/oom/line.h"
+#include "gpu_memory/oom/oom.h"
 #include "sharing/result.h"
 
 #include <math.h>
@@ -13,13 +13,6 @@
 #include <string.h>
 
 static const double BYTES_PER_MIB = 1048576;
-
-static struct reading number_of(const json_t *block, const char *key)
-{
-    struct reading out = {0};
-    out.valid = json_get_number(block, key, &out.value);
-    return out;
-}
 
 static struct reading ratio(struct reading a, struct reading b)
 {
@@ -40,13 +33,12 @@ static const char *take_loops(const json_t *background, struct pairs_outcome *ou
     json_int_t number = 0;
     for (size_t i = 0; i < json_array_size(loops); i++) {
         const json_t *loop = json_array_get(loops, i);
-        const char *outcome = json_get_text(loop, "outcome");
-        struct reading duration = number_of(loop, "duration_s"), start = number_of(loop, "start_s");
-        if (outcome && strcmp(outcome, "failed") == 0)
+        struct reading duration = json_get_reading(loop, "duration_s"), start = json_get_reading(loop, "start_s");
+        if (json_says(loop, "outcome", "failed"))
             error = json_get_text(loop, "error");
         /* One that ran alone to its end says nothing of two beside each other. */
         bool beside = start.valid && duration.valid && start.value + duration.value > 0;
-        if (beside && outcome && strcmp(outcome, "succeeded") == 0) {
+        if (beside && json_says(loop, "outcome", "succeeded")) {
             seconds += duration.value;
             count++;
         }
@@ -65,12 +57,12 @@ static const double UNATTRIBUTED_MOST = 0.5;
 static bool attribute(const json_t *parallel, struct reading total, struct pairs_attribution *out, struct reading *mine)
 {
     const json_t *share = json_get(parallel, "sm_share"), *marginal = json_get(parallel, "foreground_marginal");
-    struct reading fore = number_of(share, "foreground_mj"), back = number_of(share, "background_mj");
-    struct reading nobody = number_of(share, "unattributed_mj");
+    struct reading fore = json_get_reading(share, "foreground_mj"), back = json_get_reading(share, "background_mj");
+    struct reading nobody = json_get_reading(share, "unattributed_mj");
     struct reading all = {fore.value + back.value + nobody.value, fore.valid && back.valid && nobody.valid};
     *out = (struct pairs_attribution){.unattributed_share = ratio(nobody, all),
-                                      .marginal_joules = number_of(marginal, "joules"),
-                                      .half_width_j = number_of(marginal, "half_width_j")};
+                                      .marginal_joules = json_get_reading(marginal, "joules"),
+                                      .half_width_j = json_get_reading(marginal, "half_width_j")};
     *mine = (struct reading){0};
     bool divided = fore.valid && back.valid && fore.value + back.value > 0;
     bool shared = divided && out->unattributed_share.valid && out->unattributed_share.value <= UNATTRIBUTED_MOST;
@@ -108,11 +100,6 @@ static void compare(const struct pairs_model *fore, const struct pairs_model *ba
         out->serial_joules = (struct reading){fore->joules.value + loops.value * back->joules.value, true};
 }
 
-static void add_mib(struct text *text, double bytes)
-{
-    text_addf(text, "%.0f MiB", bytes / BYTES_PER_MIB);
-}
-
 /* The remedy that ends the other process is none: that is the other half of the pair. */
 static char *memory_proposal(const struct feasibility *study, const struct pairs_pair *pair, const json_t *oom)
 {
@@ -124,10 +111,8 @@ static char *memory_proposal(const struct feasibility *study, const struct pairs
     text_addf(&text, "a smaller batch of %s", larger->name);
     if (segments)
         text_addf(&text, ", or %s", segments);
-    if (larger->curve.any && room > 0) {
-        text_add(&text, ", or beside it a model of at most ");
-        add_mib(&text, room);
-    }
+    if (larger->curve.any && room > 0)
+        text_addf(&text, ", or beside it a model of at most %.0f MiB", room / BYTES_PER_MIB);
     return text_take(&text);
 }
 
@@ -163,9 +148,9 @@ static void explain_memory(const struct feasibility *study, const struct pairs_p
 static void explain(const struct feasibility *study, const struct pairs_pair *pair, const json_t *experiment,
                     const char *loop_error, struct pairs_outcome *out)
 {
-    const char *cause = json_get_text(json_get(json_get(experiment, "tare"), "failure"), "cause");
+    const json_t *failure = json_get(json_get(experiment, "tare"), "failure");
     AUTO_FREE char *error = result_error(experiment);
-    bool fore_oom = cause && strcmp(cause, "out_of_memory") == 0;
+    bool fore_oom = json_says(failure, "cause", "out_of_memory");
     if (!out->finished && (fore_oom || says_oom(error)))
         out->out_of_memory = true;
     if (says_oom(loop_error)) {
@@ -179,7 +164,7 @@ static void explain(const struct feasibility *study, const struct pairs_pair *pa
         explain_memory(study, pair, experiment, error, out);
     } else if (!out->finished) {
         out->cause = mem_strdup(error);
-        out->proposal = mem_strdup(cause && strcmp(cause, "timeout") == 0
+        out->proposal = mem_strdup(json_says(failure, "cause", "timeout")
                                        ? "more time: \"timeout\" of the settings"
                                        : "its log says more; alone it ran, so run the pair once more by itself");
     } else if (out->background_failed) {
@@ -195,9 +180,8 @@ static struct reading in_use_before(const json_t *experiment)
     struct reading before = {0};
     for (size_t i = 0; i < json_array_size(guard); i++) {
         const json_t *look = json_array_get(guard, i);
-        const char *phase = json_get_text(look, "phase");
-        if (phase && strcmp(phase, "preflight") == 0)
-            before = number_of(json_array_get(json_get(look, "devices"), 0), "memory_bytes");
+        if (json_says(look, "phase", "preflight"))
+            before = json_get_reading(json_array_get(json_get(look, "devices"), 0), "memory_bytes");
     }
     return before;
 }
@@ -206,7 +190,7 @@ static struct reading in_use_before(const json_t *experiment)
 static void take_peak(const struct feasibility *study, const json_t *experiment, struct pairs_outcome *out)
 {
     struct reading before = in_use_before(experiment);
-    out->peak_bytes = number_of(result_gpu_energy(experiment), "memory_peak_bytes");
+    out->peak_bytes = json_get_reading(result_gpu_energy(experiment), "memory_peak_bytes");
     if (out->peak_bytes.valid)
         out->peak_bytes.value = fmax(out->peak_bytes.value - (before.valid ? before.value : study->before_bytes), 0);
 }
@@ -217,7 +201,7 @@ static void take(const struct feasibility *study, const struct pairs_pair *pair,
 {
     const json_t *attempt = result_attempt(experiment), *parallel = result_parallel(experiment);
     *out = (struct pairs_outcome){.ran = true, .finished = result_succeeded(experiment)};
-    out->seconds = number_of(attempt, "duration_seconds");
+    out->seconds = json_get_reading(attempt, "duration_seconds");
     out->started = out->seconds.valid;
     const char *loop_error = take_loops(json_get(parallel, "background"), out);
     explain(study, pair, experiment, loop_error, out);
@@ -225,7 +209,7 @@ static void take(const struct feasibility *study, const struct pairs_pair *pair,
     proof_take(study, pair, experiment, out);
     if (!out->finished)
         return;
-    out->pair_joules = number_of(result_gpu_energy(experiment), "joules");
+    out->pair_joules = json_get_reading(result_gpu_energy(experiment), "joules");
     divide(parallel, out);
     compare(&study->models[pair->foreground], &study->models[pair->background], out);
 }

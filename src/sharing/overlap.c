@@ -1,4 +1,4 @@
-#include "sharing/overlap.h"
+#include "sharing/feasibility.h"
 
 #include "base/json.h"
 #include "base/mem.h"

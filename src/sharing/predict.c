@@ -1,6 +1,5 @@
-#include "sharing/predict.h"
 
-#include "sharing/curve.h"
+#include "sharing/feasibility.h"
 
 #include <math.h>
 

@@ -8,6 +8,7 @@
 #include "sharing/result.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -48,14 +49,12 @@ static void take_overlap(const struct feasibility *study, const struct pairs_pai
 
 static json_t *evidence_json(const json_t *experiment)
 {
-    static const char *const keys[] = {"kind", "weight", "text"};
     const json_t *all = json_get(json_get(experiment, "tare"), "evidence");
     json_t *list = json_array();
     for (size_t i = 0; i < json_array_size(all); i++) {
-        json_t *item = json_object();
-        for (size_t k = 0; k < sizeof keys / sizeof *keys; k++)
-            json_object_set_new(item, keys[k], json_text_or_null(json_get_text(json_array_get(all, i), keys[k])));
-        json_array_append_new(list, item);
+        const json_t *item = json_array_get(all, i);
+        json_array_append_new(list, json_pack("{s:s?, s:s?, s:s?}", "kind", json_get_text(item, "kind"), "weight",
+                                              json_get_text(item, "weight"), "text", json_get_text(item, "text")));
     }
     return list;
 }
@@ -82,27 +81,15 @@ void proof_take(const struct feasibility *study, const struct pairs_pair *pair, 
     if (!json_get_number(json_get(json_get(parallel, "background"), "load"), "alone_s", &alone_s))
         alone_s = 0;
     out->measured_s = alone_s + (out->seconds.valid ? out->seconds.value : 0);
-    json_t *run = json_object();
-    json_object_set_new(run, "experiment", json_text_or_null(json_get_text(experiment, "experiment_id")));
-    json_object_set_new(run, "verdict",
-                        out->verdict == VERDICT_NONE ? json_null() : json_string(verdict_name(out->verdict)));
-    json_object_set_new(run, "evidence", evidence_json(experiment));
-    json_object_set_new(run, "seconds", json_reading_or_null(out->seconds));
-    json_object_set_new(run, "background_alone_s", json_finite(alone_s));
-    json_object_set_new(run, "overlap_s", out->seen ? json_finite(overlap.seconds) : json_null());
-    json_object_set_new(run, "looks_at_peaks", json_integer((json_int_t)overlap.at_peaks));
-    json_object_set_new(run, "together_bytes", json_integer((json_int_t)overlap.together_bytes));
-    out->runs = json_pack("[o]", run);
+    out->runs = json_pack(
+        "[{s:s?, s:s?, s:o, s:o, s:o, s:o, s:I, s:I}]", "experiment", json_get_text(experiment, "experiment_id"),
+        "verdict", out->verdict == VERDICT_NONE ? NULL : verdict_name(out->verdict), "evidence",
+        evidence_json(experiment), "seconds", json_reading_or_null(out->seconds), "background_alone_s",
+        json_finite(alone_s), "overlap_s", out->seen ? json_finite(overlap.seconds) : json_null(), "looks_at_peaks",
+        (json_int_t)overlap.at_peaks, "together_bytes", (json_int_t)overlap.together_bytes);
 }
 
-static void swap_texts(char **a, char **b)
-{
-    char *kept = *a;
-    *a = *b;
-    *b = kept;
-}
-
-/* A pair that failed once has failed. */
+/* A pair that failed once has failed; total, which worked, has no cause yet. */
 static void add_failure(struct pairs_outcome *total, struct pairs_outcome *one)
 {
     if (pairs_worked(one) || !pairs_worked(total))
@@ -111,8 +98,8 @@ static void add_failure(struct pairs_outcome *total, struct pairs_outcome *one)
     total->finished = one->finished;
     total->out_of_memory = one->out_of_memory;
     total->background_failed = one->background_failed;
-    swap_texts(&total->cause, &one->cause);
-    swap_texts(&total->proposal, &one->proposal);
+    total->cause = steal_ptr(one->cause);
+    total->proposal = steal_ptr(one->proposal);
 }
 
 static void add_figures(struct pairs_outcome *total, const struct pairs_outcome *one)
@@ -164,7 +151,7 @@ void proof_add(struct pairs_outcome *total, struct pairs_outcome *one)
 static json_t *find_kind(json_t *list, const char *kind)
 {
     for (size_t i = 0; i < json_array_size(list); i++)
-        if (strcmp(json_get_text(json_array_get(list, i), "kind"), kind) == 0)
+        if (json_says(json_array_get(list, i), "kind", kind))
             return json_array_get(list, i);
     return NULL;
 }
@@ -180,17 +167,13 @@ static void add_evidence(json_t *list, const json_t *run)
         if (!kind || evidence_weight(kind) == EVIDENCE_RECORDED || json_object_get(counted, kind))
             continue;
         json_t *found = find_kind(list, kind);
-        json_int_t count = 0;
-        if (!found) {
-            found = json_object();
-            json_object_set_new(found, "kind", json_string(kind));
-            json_object_set_new(found, "weight", json_string(evidence_weight_name(evidence_weight(kind))));
-            const char *text = json_get_text(item, "text");
-            json_object_set_new(found, "text", json_string(text ? text : ""));
-            json_array_append_new(list, found);
-        }
-        json_get_int(found, "experiments", &count);
-        json_object_set_new(found, "experiments", json_integer(count + 1));
+        const char *text = json_get_text(item, "text");
+        if (!found)
+            json_array_append_new(list, found = json_pack("{s:s, s:s, s:s, s:i}", "kind", kind, "weight",
+                                                          evidence_weight_name(evidence_weight(kind)), "text",
+                                                          text ? text : "", "experiments", 0));
+        json_t *experiments = json_object_get(found, "experiments");
+        json_integer_set(experiments, json_integer_value(experiments) + 1);
         json_object_set_new(counted, kind, json_true());
     }
     json_decref(counted);
@@ -345,4 +328,65 @@ int proof_again(const struct feasibility *study, const struct pairs_pair *pair)
     double count = gain_s > 0 ? ceil((study->overlap_s - out->overlap_s) / gain_s) : 1;
     count = fmin(fmin(fmax(count, 1), left), AGAIN_MOST);
     return count >= 1 ? (int)count : 0;
+}
+
+/* What a study must show for its predictions to be believed. */
+
+static void set(struct pairs_criterion *out, const char *what, size_t met, size_t of, const char *things)
+{
+    *out = (struct pairs_criterion){.what = what, .known = of > 0, .met = met == of};
+    snprintf(out->detail, sizeof out->detail, "%zu of %zu %s", met, of, things);
+}
+
+static void count_models(const struct feasibility *study, struct pairs_criterion *out)
+{
+    size_t met = 0, ran = 0;
+    for (size_t i = 0; i < study->model_count; i++) {
+        ran += study->models[i].ran;
+        met += study->models[i].succeeded;
+    }
+    set(out, "every model runs alone to its end", met, ran, "models");
+}
+
+struct counts {
+    size_t ran, predicted; /* predicted: to fit */
+    size_t started, finished, kept, proven, wrong_fit, wrong_miss, missed;
+};
+
+/* Of pairs that were predicted to fit: whether they started, finished, and kept their background. */
+static void count_pair(const struct pairs_pair *pair, struct counts *counts)
+{
+    const struct pairs_outcome *outcome = &pair->outcome;
+    bool proven = outcome->result == PAIRS_PROVEN;
+    if (!outcome->ran || !pair->prediction.known)
+        return;
+    counts->ran++;
+    if (!pair->prediction.fits) {
+        counts->missed++;
+        counts->wrong_miss += proven;
+        return;
+    }
+    counts->predicted++;
+    counts->started += outcome->started;
+    counts->finished += outcome->finished;
+    counts->kept += !outcome->background_failed;
+    counts->proven += proven;
+    counts->wrong_fit += outcome->out_of_memory;
+}
+
+void feasibility_criteria(const struct feasibility *study, struct pairs_criterion out[PAIRS_CRITERIA])
+{
+    struct counts counts = {0};
+    for (size_t i = 0; i < study->pair_count; i++)
+        count_pair(&study->pairs[i], &counts);
+    const char *pairs = "pairs predicted to fit";
+    count_models(study, &out[0]);
+    set(&out[1], "every pair predicted to fit starts", counts.started, counts.predicted, pairs);
+    set(&out[2], "its foreground finishes its epoch", counts.finished, counts.predicted, pairs);
+    set(&out[3], "its background goes on beside it", counts.kept, counts.predicted, pairs);
+    set(&out[4], "none of them runs out of memory", counts.predicted - counts.wrong_fit, counts.predicted, pairs);
+    set(&out[5], "at most one pair predicted not to fit does", counts.missed - counts.wrong_miss, counts.missed,
+        "pairs predicted not to fit did not");
+    out[5].met = counts.wrong_miss <= 1;
+    set(&out[6], "every pair predicted to fit is proven", counts.proven, counts.predicted, pairs);
 }

@@ -10,20 +10,14 @@ static const json_t *own(const json_t *experiment)
     return json_get(experiment, "tare");
 }
 
-static bool has_outcome(const json_t *experiment, const char *outcome)
-{
-    const char *text = json_get_text(own(experiment), "outcome");
-    return text && strcmp(text, outcome) == 0;
-}
-
 bool result_ended(const json_t *experiment)
 {
-    return has_outcome(experiment, "succeeded") || has_outcome(experiment, "failed");
+    return result_succeeded(experiment) || json_says(own(experiment), "outcome", "failed");
 }
 
 bool result_succeeded(const json_t *experiment)
 {
-    return has_outcome(experiment, "succeeded");
+    return json_says(own(experiment), "outcome", "succeeded");
 }
 
 const json_t *result_attempt(const json_t *experiment)
@@ -51,8 +45,7 @@ char *result_error(const json_t *experiment)
 
 const char *result_oom_reason(const json_t *oom)
 {
-    const json_t *first = json_array_get(json_get(oom, "reasons"), 0);
-    return json_is_string(first) ? json_string_value(first) : NULL;
+    return json_string_value(json_array_get(json_get(oom, "reasons"), 0));
 }
 
 const char *result_remedy(const json_t *oom, const char *name)
@@ -60,37 +53,23 @@ const char *result_remedy(const json_t *oom, const char *name)
     const json_t *remedies = json_get(oom, "remedies");
     for (size_t i = 0; i < json_array_size(remedies); i++) {
         const json_t *remedy = json_array_get(remedies, i);
-        const char *its = json_get_text(remedy, "name");
-        if (its && strcmp(its, name) == 0)
+        if (json_says(remedy, "name", name))
             return json_get_text(remedy, "what");
     }
     return NULL;
 }
 
-static void keep(json_t *to, const json_t *from, const char *key)
-{
-    const json_t *value = json_get(from, key);
-    if (value)
-        json_object_set_new(to, key, json_deep_copy(value));
-}
-
 json_t *result_alone(const json_t *experiment)
 {
-    json_t *json = json_object(), *tare = json_object(), *energy = json_object(), *attempt = json_object();
-    const json_t *last = result_attempt(experiment);
-    keep(attempt, last, "number");
-    keep(attempt, last, "started");
-    keep(attempt, last, "duration_seconds");
-    keep(attempt, last, "error");
-    keep(attempt, last, "memory");
-    keep(attempt, last, "oom");
-    keep(energy, json_get(own(experiment), "energy"), "gpu");
-    keep(tare, own(experiment), "outcome");
-    keep(tare, own(experiment), "failure");
-    json_object_set_new(tare, "energy", energy);
-    json_object_set_new(tare, "attempts", last ? json_pack("[o]", attempt) : json_array());
-    if (!last)
-        json_decref(attempt);
-    json_object_set_new(json, "tare", tare);
-    return json;
+    static const char *const keys[] = {"number", "started", "duration_seconds", "error", "memory", "oom"};
+    const json_t *last = result_attempt(experiment), *tare = own(experiment);
+    json_t *attempts = json_array(), *attempt = json_object();
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        if (json_get(last, keys[i]))
+            json_object_set(attempt, keys[i], json_object_get(last, keys[i]));
+    if (last)
+        json_array_append(attempts, attempt);
+    json_decref(attempt);
+    return json_pack("{s:{s:O*, s:O*, s:{s:O*}, s:o}}", "tare", "outcome", json_get(tare, "outcome"), "failure",
+                     json_get(tare, "failure"), "energy", "gpu", result_gpu_energy(experiment), "attempts", attempts);
 }

@@ -2,7 +2,6 @@
 
 #include "base/mem.h"
 #include "base/text.h"
-#include "sharing/matching.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -185,22 +184,9 @@ void schedule_fini(struct schedule *schedule)
     *schedule = (struct schedule){0};
 }
 
-static json_t *side(const struct pairs_model *model, bool with_mode)
-{
-    json_t *json = json_object();
-    json_object_set_new(json, "repo", json_string(model->repo));
-    json_object_set_new(json, "model", json_string(model->model));
-    if (with_mode)
-        json_object_set_new(json, "mode", json_string("default"));
-    json_object_set_new(json, "hyperparameters", json_deep_copy(model->real_params));
-    if (gpu_limit_is_set(&model->gpu_limit))
-        json_object_set_new(json, "gpu_memory_limit", pairs_limit_json(&model->gpu_limit));
-    return json;
-}
-
 json_t *schedule_settings(const struct feasibility *study, const struct schedule *schedule)
 {
-    json_t *json = json_object(), *entries = json_array();
+    json_t *entries = json_array();
     AUTO_TEXT struct text text = {0};
     text_addf(&text, "%.3g h instead of %.3g h one after the other", schedule->seconds / S_PER_H,
               schedule->alone_seconds / S_PER_H);
@@ -208,21 +194,10 @@ json_t *schedule_settings(const struct feasibility *study, const struct schedule
               schedule->pairs);
     for (size_t i = 0; i < schedule->count; i++) {
         const struct schedule_step *step = &schedule->steps[i];
-        const struct pairs_model *fore = &study->models[step->foreground];
-        json_t *entry = side(fore, true);
-        if (step->foreground != step->background) {
-            json_t *both = json_object();
-            json_object_set_new(both, "mode", json_string("parallel"));
-            json_object_set_new(both, "foreground", entry);
-            json_object_set_new(both, "background", side(&study->models[step->background], false));
-            entry = both;
-        }
-        json_array_append_new(entries, entry);
+        const struct pairs_model *back = &study->models[step->background];
+        json_array_append_new(entries, pairs_entry(&study->models[step->foreground],
+                                                   step->foreground == step->background ? NULL : back, true));
     }
-    json_object_set_new(json, "experiment_name", json_string("pairs"));
-    json_object_set_new(json, "description", json_string(text_get(&text)));
-    json_object_set_new(json, "mode", json_string("mixed"));
-    json_object_set_new(json, "runs_per_config", json_integer(1));
-    json_object_set_new(json, "experiments", entries);
-    return json;
+    return json_pack("{s:s, s:s, s:s, s:i, s:o}", "experiment_name", "pairs", "description", text_get(&text), "mode",
+                     "mixed", "runs_per_config", 1, "experiments", entries);
 }

@@ -3,9 +3,11 @@
 #ifndef TARE_SHARING_SCHEDULE_H
 #define TARE_SHARING_SCHEDULE_H
 
+#include "base/err.h"
 #include "sharing/feasibility.h"
 
-#include "base/err.h"
+#include <stddef.h>
+#include <stdint.h>
 
 /* Adds what feasibility_json wrote to study (zeroed, or with what was added before); a model that is there already no
  * longer counts as one that succeeded. False: it is no such thing. */
@@ -42,5 +44,15 @@ double schedule_seconds(const struct pairs_model *model);
 
 /* A new reference. */
 json_t *schedule_settings(const struct feasibility *study, const struct schedule *schedule);
+
+/* The pairs of a graph whose weights add up to most: exact, for any graph (Edmonds' blossoms with the
+ * dual variables of Galil's survey, ACM Computing Surveys 18, 1986), in time that grows with the cube of its
+ * points. Pure. */
+
+enum { MATCHING_POINTS_MAX = 1000 };
+
+/* weights: count rows of count columns, symmetric; at most 0: no edge; below 2^40. mates: for each point the other,
+ * or its own number where it stays alone. Gives the weight of all pairs. count is at most MATCHING_POINTS_MAX. */
+int64_t matching_heaviest(const int64_t *weights, size_t count, size_t *mates);
 
 #endif

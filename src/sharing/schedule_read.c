@@ -12,9 +12,8 @@ enum { MODELS_MAX = 1000, PAIRS_MAX = MODELS_MAX * MODELS_MAX };
 
 static struct reading number_of(const json_t *block, const char *key)
 {
-    struct reading out = {0};
-    out.valid = json_get_number(block, key, &out.value) && out.value >= 0;
-    return out;
+    struct reading number = json_get_reading(block, key);
+    return (struct reading){number.value, number.valid && number.value >= 0};
 }
 
 static bool truth_of(const json_t *block, const char *key)
@@ -28,10 +27,8 @@ static bool read_model(const json_t *json, struct pairs_model *out, struct err *
     const char *model = json_get_text(json, "model");
     const json_t *params = json_get(json, "hyperparameters");
     *out = (struct pairs_model){0};
-    if (!name || !repo || !model || !json_is_object(params)) {
-        err_set(err, "a model without name, repo, model or hyperparameters");
-        return false;
-    }
+    if (!name || !repo || !model || !json_is_object(params))
+        return err_set(err, "a model without name, repo, model or hyperparameters");
     struct gpu_limit limit = {0};
     const char *written = json_get_text(json, "gpu_memory_limit");
     if (written && !gpu_limit_parse(written, &limit, err))
@@ -87,13 +84,6 @@ static bool find(const struct feasibility *study, const size_t *places, size_t c
     return false;
 }
 
-/* Models of each file have places of their own, so no pair of an earlier one is this. */
-static void put_pair(struct feasibility *study, const struct pairs_pair *pair, size_t *capacity)
-{
-    study->pairs = mem_room(study->pairs, study->pair_count, capacity, sizeof *study->pairs);
-    study->pairs[study->pair_count++] = *pair;
-}
-
 /* What reading the pairs of one file goes on with. */
 struct reader {
     const size_t *places;
@@ -105,7 +95,6 @@ static bool read_pair(struct feasibility *study, struct reader *reader, const js
     const char *fore = json_get_text(json, "foreground"), *back = json_get_text(json, "background");
     struct pairs_pair pair = {0};
     const json_t *real = json_get(json, "real");
-    const char *result = json_get_text(json, "outcome");
     if (!find(study, reader->places, reader->count, fore, &reader->hints[FOREGROUND], &pair.foreground) ||
         !find(study, reader->places, reader->count, back, &reader->hints[BACKGROUND], &pair.background))
         return err_set(err, "a pair of models that are not in the list");
@@ -113,7 +102,7 @@ static bool read_pair(struct feasibility *study, struct reader *reader, const js
         return true;
     pair.outcome = (struct pairs_outcome){
         .ran = true,
-        .result = result && strcmp(result, pairs_result_name(PAIRS_PROVEN)) == 0 ? PAIRS_PROVEN : PAIRS_NOT_PROVEN,
+        .result = json_says(json, "outcome", pairs_result_name(PAIRS_PROVEN)) ? PAIRS_PROVEN : PAIRS_NOT_PROVEN,
         .started = truth_of(real, "started"),
         .finished = truth_of(real, "finished"),
         .out_of_memory = truth_of(real, "out_of_memory"),
@@ -121,7 +110,8 @@ static bool read_pair(struct feasibility *study, struct reader *reader, const js
         .slowdown = number_of(real, "foreground_slowdown"),
         .background_slowdown = number_of(real, "background_slowdown"),
     };
-    put_pair(study, &pair, &reader->capacity);
+    /* Models of each file have places of their own, so no pair of an earlier one is this. */
+    MEM_ADD(study->pairs, study->pair_count, reader->capacity) = pair;
     return true;
 }
 

@@ -13,20 +13,10 @@ static json_t *head(const json_t *root, const char *what)
 {
     const char *name = json_get_text(root, "experiment_name");
     AUTO_FREE char *title = mem_printf("%s%s%s", name ? name : "", name ? ": " : "", what);
-    json_t *json = json_object();
-    json_t *own = json_object_get(root, "tare") ? json_copy(json_object_get(root, "tare")) : json_object();
+    json_t *own = json_get(root, "tare") ? json_copy(json_object_get(root, "tare")) : NULL;
     json_object_del(own, "order");
-    json_object_set_new(json, "experiment_name", json_text_or_null(title));
-    json_object_set_new(json, "max_retries", json_integer(0));
-    json_object_set_new(json, "mode", json_string("mixed"));
-    if (json_get(root, "seed"))
-        json_object_set(json, "seed", json_object_get(root, "seed"));
-    json_object_set_new(json, "experiments", json_array());
-    if (json_get(root, "tare"))
-        json_object_set_new(json, "tare", own);
-    else
-        json_decref(own);
-    return json;
+    return json_pack("{s:o, s:i, s:s, s:O*, s:[], s:o*}", "experiment_name", json_text_or_null(title), "max_retries", 0,
+                     "mode", "mixed", "seed", json_get(root, "seed"), "experiments", "tare", own);
 }
 
 static void add_entry(json_t *settings, json_t *entry, const struct pairs_model *model, int runs,
@@ -51,28 +41,26 @@ json_t *pairs_limit_json(const struct gpu_limit *limit)
     return json_string(text);
 }
 
-/* As one side of an experiment. */
-static json_t *job(const struct pairs_model *model, json_t *params, bool with_mode)
+/* As one side of an experiment; mode: NULL: not said. */
+static json_t *job(const struct pairs_model *model, bool real, const char *mode)
 {
-    json_t *json = json_object();
-    json_object_set_new(json, "repo", json_string(model->repo));
-    json_object_set_new(json, "model", json_string(model->model));
-    if (with_mode)
-        json_object_set_new(json, "mode", json_string("default"));
-    json_object_set_new(json, "hyperparameters", json_deep_copy(params));
-    if (gpu_limit_is_set(&model->gpu_limit))
-        json_object_set_new(json, "gpu_memory_limit", pairs_limit_json(&model->gpu_limit));
-    return json;
+    json_t *limit = gpu_limit_is_set(&model->gpu_limit) ? pairs_limit_json(&model->gpu_limit) : NULL;
+    return json_pack("{s:s, s:s, s:s*, s:o, s:o*}", "repo", model->repo, "model", model->model, "mode", mode,
+                     "hyperparameters", json_deep_copy(real ? model->real_params : model->params), "gpu_memory_limit",
+                     limit);
+}
+
+json_t *pairs_entry(const struct pairs_model *fore, const struct pairs_model *back, bool real)
+{
+    if (!back)
+        return job(fore, real, "default");
+    return json_pack("{s:s, s:o, s:o}", "mode", "parallel", "foreground", job(fore, real, "default"), "background",
+                     job(back, real, NULL));
 }
 
 static json_t *pair(const struct feasibility *study, const struct pairs_pair *of, bool real)
 {
-    const struct pairs_model *fore = &study->models[of->foreground], *back = &study->models[of->background];
-    json_t *json = json_object();
-    json_object_set_new(json, "mode", json_string("parallel"));
-    json_object_set_new(json, "foreground", job(fore, real ? fore->real_params : fore->params, true));
-    json_object_set_new(json, "background", job(back, real ? back->real_params : back->params, false));
-    return json;
+    return pairs_entry(&study->models[of->foreground], &study->models[of->background], real);
 }
 
 json_t *feasibility_alone_settings(const struct feasibility *study, const json_t *root, int repeats, bool track)
@@ -82,7 +70,7 @@ json_t *feasibility_alone_settings(const struct feasibility *study, const json_t
         const struct pairs_model *model = &study->models[i];
         int left = repeats - (int)json_array_size(model->known);
         if (left > 0)
-            add_entry(json, job(model, model->params, true), model, left, track ? SWITCH_ON : model->track_gpu_memory);
+            add_entry(json, pairs_entry(model, NULL, false), model, left, track ? SWITCH_ON : model->track_gpu_memory);
     }
     return json;
 }
@@ -151,7 +139,7 @@ json_t *feasibility_recommended(const struct feasibility *study, const json_t *r
     for (size_t i = 0; i < study->pair_count; i++)
         if (pairs_is_recommended(&study->pairs[i]))
             json_array_append_new(entries, recommended_entry(study, &study->pairs[i]));
-    json_object_set_new(json, "experiment_name", json_text_or_null(title));
-    json_object_set_new(json, "experiments", entries);
+    json_object_update_new(
+        json, json_pack("{s:o, s:o}", "experiment_name", json_text_or_null(title), "experiments", entries));
     return json;
 }

@@ -40,7 +40,7 @@ static bool ask(const char *name, struct strv *argv, const struct strv *env, dou
     }
     free(argv->items[0]);
     argv->items[0] = mem_strdup(program);
-    if (query_with_errors(argv, env, ANSWER_MAX, timeout_s, out, &status))
+    if (query_program(argv, env, ANSWER_MAX, timeout_s, true, out, &status))
         return true;
     AUTO_FREE char *words = last_words(out);
     if (status == -1) {

@@ -1,5 +1,8 @@
 #include "base/pattern/pattern.h"
 
+#include "base/utf8.h"
+
+#include <ctype.h>
 #include <string.h>
 
 /* A reader of the part of PCRE2's syntax that log patterns use. It looks for consumed literals only: assertions,
@@ -60,21 +63,6 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-static bool is_alnum(char c)
-{
-    return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
-
-static size_t character_length(const char *at)
-{
-    unsigned char lead = (unsigned char)*at;
-    size_t length = lead < 0x80 ? 1 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
-    for (size_t i = 1; i < length; i++)
-        if (!at[i])
-            return i;
-    return length;
-}
-
 static void skip_class(struct reader *reader)
 {
     const char *at = reader->at + 1;
@@ -96,7 +84,7 @@ static void skip_class(struct reader *reader)
 static void read_escape(struct reader *reader, struct item *item)
 {
     char c = reader->at[1];
-    if (c && (unsigned char)c < 0x80 && !is_alnum(c)) {
+    if (c && (unsigned char)c < 0x80 && !isalnum((unsigned char)c)) {
         *item = (struct item){.kind = ITEM_LITERAL, .bytes = reader->at + 1, .length = 1};
     } else {
         /* classes, single control characters and assertions; the rest takes operands or refers to groups */
@@ -181,7 +169,8 @@ static void read_item(struct reader *reader, struct item *item)
         reader->lost = true;
         break;
     default:
-        *item = (struct item){.kind = ITEM_LITERAL, .bytes = reader->at, .length = character_length(reader->at)};
+        *item = (struct item){.kind = ITEM_LITERAL, .bytes = reader->at, .length = utf8_length(reader->at, 4)};
+        item->length += item->length == 0; /* of bytes that are no UTF-8, which no pattern has */
         reader->at += item->length;
     }
 }

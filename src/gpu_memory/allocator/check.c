@@ -6,8 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define TOTAL_UNKNOWN (UINT64_C(256) << 30)
-
 struct checking {
     const struct snapshot_event *events;
     size_t count, at; /* at: the next one to come */
@@ -72,30 +70,30 @@ static void compare(void *context, enum name action, uint64_t addr, uint64_t siz
 }
 
 /* The recorded device: gives the recorded address if it gave one here, else refuses as it did then. */
-static bool recorded_take(void *context, uint64_t size, uint64_t *addr)
+static bool recorded(struct checking *checking, enum name action, uint64_t *addr)
 {
-    const struct snapshot_event *event = expected(context);
-    (void)size;
-    if (!event || event->action != NAME_SEGMENT_ALLOC)
+    const struct snapshot_event *event = expected(checking);
+    if (!event || event->action != action)
         return false;
     *addr = event->addr;
     return true;
+}
+
+static bool recorded_take(void *context, uint64_t size, uint64_t *addr)
+{
+    (void)size;
+    return recorded(context, NAME_SEGMENT_ALLOC, addr);
 }
 
 static bool recorded_reserve(void *context, uint64_t size, uint64_t *addr)
 {
-    const struct snapshot_event *event = expected(context);
     (void)size;
-    if (!event || event->action != NAME_SEGMENT_MAP)
-        return false;
-    *addr = event->addr;
-    return true;
+    return recorded(context, NAME_SEGMENT_MAP, addr);
 }
 
 static bool recorded_grow(void *context)
 {
-    const struct snapshot_event *event = expected(context);
-    return event && event->action == NAME_SEGMENT_MAP;
+    return recorded(context, NAME_SEGMENT_MAP, &(uint64_t){0});
 }
 
 static void recorded_give(void *context, uint64_t addr, uint64_t size)
@@ -130,9 +128,7 @@ static const struct op *driving_request(struct checking *checking)
 static void empty_cache(struct checking *checking)
 {
     struct check *out = checking->out;
-    out->empty_caches =
-        mem_room(out->empty_caches, out->empty_cache_count, &checking->empty_capacity, sizeof *out->empty_caches);
-    out->empty_caches[out->empty_cache_count++] = checking->op;
+    MEM_ADD(out->empty_caches, out->empty_cache_count, checking->empty_capacity) = checking->op;
     model_empty_cache(checking->model);
 }
 
@@ -150,29 +146,9 @@ static void find_empty_cache(struct checking *checking)
 
 static void run_op(struct checking *checking, const struct op *op)
 {
-    struct model *model = checking->model;
-    uint32_t *block = &checking->blocks[op->allocation];
-    switch (op->kind) {
-    case OP_ALLOC:
-        *block = model_malloc(model, op->pool, op->size, op->stream);
-        break;
-    case OP_OOM:
-        model_malloc(model, op->pool, op->size, op->stream);
-        break;
-    case OP_FREE:
-    case OP_FREE_LATER:
-        if (*block == MODEL_NONE)
-            differ(checking, NAME_FREE_REQUESTED, 0, 0);
-        else
-            model_release(model, *block, op->kind == OP_FREE_LATER);
-        break;
-    case OP_COMPLETE:
-        if (*block != MODEL_NONE)
-            model_complete(model, *block);
-        break;
-    default:
-        break;
-    }
+    bool done = program_run_op(checking->model, op, &checking->blocks[op->allocation]);
+    if (!done && (op->kind == OP_FREE || op->kind == OP_FREE_LATER))
+        differ(checking, NAME_FREE_REQUESTED, 0, 0);
 }
 
 static void replay(struct checking *checking)
@@ -209,8 +185,7 @@ static const struct model_block **mapped_blocks(const struct model *model, size_
     while (model_next_block(model, &at, &block)) {
         if (!model_block(model, block)->mapped)
             continue;
-        found = mem_room(found, *count, &capacity, sizeof *found);
-        found[(*count)++] = model_block(model, block);
+        MEM_ADD(found, *count, capacity) = model_block(model, block);
     }
     if (*count > 0)
         qsort(found, *count, sizeof *found, by_addr);
@@ -258,7 +233,6 @@ void check_run(const struct snapshot *snapshot, size_t device, const struct prog
                uint64_t total_bytes, struct check *out)
 {
     *out = (struct check){0};
-    uint64_t total = total_bytes ? total_bytes : TOTAL_UNKNOWN;
     struct checking checking = {.events = snapshot->devices[device].events,
                                 .count = snapshot->devices[device].count,
                                 .program = program,
@@ -266,9 +240,6 @@ void check_run(const struct snapshot *snapshot, size_t device, const struct prog
                                 .out = out};
     struct model_options options = {.settings = snapshot->settings,
                                     .cap_bytes = cap_bytes,
-                                    .address_space_bytes = total + total / 8,
-                                    .stream_count = program->stream_count,
-                                    .pool_count = program->pool_count,
                                     .driver = {.take = recorded_take,
                                                .give = recorded_give,
                                                .reserve = recorded_reserve,
@@ -276,11 +247,7 @@ void check_run(const struct snapshot *snapshot, size_t device, const struct prog
                                                .context = &checking},
                                     .listener = compare,
                                     .listener_context = &checking};
-    checking.model = model_new(&options);
-    checking.blocks = mem_array(program->allocation_count, sizeof *checking.blocks);
-    for (size_t i = 0; i < program->allocation_count; i++)
-        checking.blocks[i] = MODEL_NONE;
-    program_preload(program, snapshot->settings.expandable, checking.model, checking.blocks);
+    checking.model = program_model(program, options, total_bytes, &checking.blocks);
     replay(&checking);
     if (!checking.failed)
         compare_layout(&checking, snapshot, device);

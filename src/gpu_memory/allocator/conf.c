@@ -1,10 +1,10 @@
 #include "gpu_memory/allocator/conf.h"
 
 #include "base/mem.h"
+#include "base/procfs.h"
 #include "base/value.h"
 
 #include <ctype.h>
-#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,23 +17,17 @@ struct alloc_settings conf_default(void)
 /* Whole numbers in decimal, up to most. */
 static bool whole(const char *text, uint64_t most, uint64_t *out)
 {
-    char *end;
-    errno = 0;
-    if (!isdigit((unsigned char)*text))
-        return false;
-    unsigned long long value = strtoull(text, &end, 10);
-    *out = value;
-    return errno == 0 && *end == '\0' && value <= most;
+    return proc_number_parse(text, strlen(text), most, out);
 }
 
-static bool set_expandable(const char *value, struct alloc_settings *out, struct err *err)
+static bool set_expandable(char *value, struct alloc_settings *out, struct err *err)
 {
     out->expandable = strcasecmp(value, "true") == 0;
     return out->expandable || strcasecmp(value, "false") == 0 ||
            err_set(err, "expandable_segments:%s: it is True or False", value);
 }
 
-static bool set_max_split(const char *value, struct alloc_settings *out, struct err *err)
+static bool set_max_split(char *value, struct alloc_settings *out, struct err *err)
 {
     uint64_t mib;
     if (!whole(value, UINT64_MAX >> 20, &mib) || mib <= 20)
@@ -42,7 +36,7 @@ static bool set_max_split(const char *value, struct alloc_settings *out, struct 
     return true;
 }
 
-static bool set_gc(const char *value, struct alloc_settings *out, struct err *err)
+static bool set_gc(char *value, struct alloc_settings *out, struct err *err)
 {
     double threshold;
     if (!number_parse(value, &threshold) || threshold <= 0 || threshold >= 1)
@@ -111,14 +105,23 @@ static bool set_divisions(char *value, struct alloc_settings *out, struct err *e
     return true;
 }
 
-static bool set_backend(const char *value, struct err *err)
+static bool set_backend(char *value, struct alloc_settings *out, struct err *err)
 {
+    (void)out;
     return strcmp(value, "native") == 0 ||
            err_set(err, "backend:%s: only PyTorch's own allocator (native) is modelled", value);
 }
 
 static bool set_one(char *item, struct alloc_settings *out, struct err *err)
 {
+    static const struct {
+        const char *name;
+        bool (*set)(char *value, struct alloc_settings *out, struct err *err);
+    } settings[] = {{"expandable_segments", set_expandable},
+                    {"max_split_size_mb", set_max_split},
+                    {"garbage_collection_threshold", set_gc},
+                    {"roundup_power2_divisions", set_divisions},
+                    {"backend", set_backend}};
     static const char *const beside[] = {"pinned_use_cuda_host_register",     "pinned_num_register_threads",
                                          "pinned_use_background_threads",     "pinned_reserve_segment_size_mb",
                                          "release_lock_on_cudamalloc",        "release_lock_on_hipmalloc",
@@ -128,17 +131,9 @@ static bool set_one(char *item, struct alloc_settings *out, struct err *err)
     if (!colon)
         return err_set(err, "'%s' is not NAME:VALUE", item);
     *colon = '\0';
-    char *value = colon + 1;
-    if (strcmp(item, "expandable_segments") == 0)
-        return set_expandable(value, out, err);
-    if (strcmp(item, "max_split_size_mb") == 0)
-        return set_max_split(value, out, err);
-    if (strcmp(item, "garbage_collection_threshold") == 0)
-        return set_gc(value, out, err);
-    if (strcmp(item, "roundup_power2_divisions") == 0)
-        return set_divisions(value, out, err);
-    if (strcmp(item, "backend") == 0)
-        return set_backend(value, err);
+    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
+        if (strcmp(item, settings[i].name) == 0)
+            return settings[i].set(colon + 1, out, err);
     for (size_t i = 0; beside[i]; i++)
         if (strcmp(item, beside[i]) == 0)
             return true;

@@ -13,23 +13,18 @@
 
 struct range {
     uint64_t addr, size;
+    uint64_t used; /* of a chunk */
 };
 
 struct ranges {
-    struct range *items; /* by address, none touching the next */
+    struct range *items; /* by address, none over another */
     size_t count, capacity;
 };
 
-/* A chunk is given back when nothing of it is used. */
-struct chunk {
-    uint64_t addr, size, used;
-};
-
 struct driver {
-    struct ranges holes;  /* free, within chunks in use; a hole does not reach over its chunk's end */
-    struct ranges gaps;   /* free, between chunks */
-    struct chunk *chunks; /* by address */
-    size_t chunk_count, chunk_capacity;
+    struct ranges holes;                 /* free, within chunks in use; a hole does not reach over its chunk's end */
+    struct ranges gaps;                  /* free, between chunks */
+    struct ranges chunks;                /* each is given back when nothing of it is used */
     const struct snapshot_event *events; /* the record, from the next segment on */
     size_t left;
     bool follows; /* the record, up to now */
@@ -38,7 +33,7 @@ struct driver {
     uint64_t next_expandable;
 };
 
-/* The first range that ends behind addr. */
+/* The first range that ends behind addr: it holds addr, or one that does would be put there. */
 static size_t range_after(const struct ranges *ranges, uint64_t addr)
 {
     size_t low = 0, high = ranges->count;
@@ -108,27 +103,9 @@ static void join(struct ranges *ranges, uint64_t addr, uint64_t size, uint64_t l
     insert_range(ranges, at, (struct range){.addr = addr, .size = size});
 }
 
-/* The chunk that holds addr, or the place where one would be put. */
-static size_t chunk_at(const struct driver *driver, uint64_t addr)
-{
-    size_t low = 0, high = driver->chunk_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (driver->chunks[middle].addr + driver->chunks[middle].size <= addr)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 static void add_chunk(struct driver *driver, uint64_t addr, uint64_t size)
 {
-    size_t at = chunk_at(driver, addr);
-    driver->chunks = mem_room(driver->chunks, driver->chunk_count, &driver->chunk_capacity, sizeof *driver->chunks);
-    memmove(driver->chunks + at + 1, driver->chunks + at, (driver->chunk_count - at) * sizeof *driver->chunks);
-    driver->chunks[at] = (struct chunk){.addr = addr, .size = size};
-    driver->chunk_count++;
+    insert_range(&driver->chunks, range_after(&driver->chunks, addr), (struct range){.addr = addr, .size = size});
     cut(&driver->gaps, addr, size);
     join(&driver->holes, addr, size, addr, addr + size);
 }
@@ -138,23 +115,20 @@ static void add_chunk(struct driver *driver, uint64_t addr, uint64_t size)
 static void add_chunks_under(struct driver *driver, uint64_t addr, uint64_t size)
 {
     uint64_t from = addr / CHUNK * CHUNK, end = addr + size;
-    size_t at = chunk_at(driver, addr);
-    if (is_inside(&driver->holes, addr, size))
-        return;
-    if (at < driver->chunk_count && driver->chunks[at].addr <= addr &&
-        driver->chunks[at].addr + driver->chunks[at].size >= end)
-        return;
-    for (; at < driver->chunk_count && driver->chunks[at].addr < end; at++)
-        return; /* overlaps one in use: a made-up record; it is counted nowhere */
-    add_chunk(driver, from, (end - from + CHUNK - 1) / CHUNK * CHUNK);
+    const struct ranges *chunks = &driver->chunks;
+    size_t at = range_after(chunks, addr);
+    /* One that overlaps another in use is of a made-up record: it is counted nowhere. */
+    if (!is_inside(&driver->holes, addr, size) &&
+        (at == chunks->count || (chunks->items[at].addr > addr && chunks->items[at].addr >= end)))
+        add_chunk(driver, from, (end - from + CHUNK - 1) / CHUNK * CHUNK);
 }
 
 static void use(struct driver *driver, uint64_t addr, uint64_t size)
 {
-    size_t at = chunk_at(driver, addr);
+    size_t at = range_after(&driver->chunks, addr);
     cut(&driver->holes, addr, size);
-    if (at < driver->chunk_count && driver->chunks[at].addr <= addr)
-        driver->chunks[at].used += size;
+    if (at < driver->chunks.count && driver->chunks.items[at].addr <= addr)
+        driver->chunks.items[at].used += size;
 }
 
 static bool next_recorded(struct driver *driver, uint64_t size, uint64_t *addr)
@@ -221,25 +195,24 @@ static bool take(void *context, uint64_t size, uint64_t *addr)
 
 static void drop_chunk(struct driver *driver, size_t at)
 {
-    struct chunk chunk = driver->chunks[at];
+    struct range chunk = driver->chunks.items[at];
     cut(&driver->holes, chunk.addr, chunk.size);
     join(&driver->gaps, chunk.addr, chunk.size, 0, UINT64_MAX);
-    driver->chunk_count--;
-    memmove(driver->chunks + at, driver->chunks + at + 1, (driver->chunk_count - at) * sizeof *driver->chunks);
+    remove_range(&driver->chunks, at);
 }
 
 static void give(void *context, uint64_t addr, uint64_t size)
 {
     struct driver *driver = context;
-    size_t at = chunk_at(driver, addr);
+    size_t at = range_after(&driver->chunks, addr);
     if (addr < SPACE_BOTTOM)
         return; /* expandable */
     driver->follows = driver->follows && driver->left > 0;
-    if (at == driver->chunk_count || driver->chunks[at].addr > addr) {
+    if (at == driver->chunks.count || driver->chunks.items[at].addr > addr) {
         join(&driver->holes, addr, size, 0, UINT64_MAX);
         return;
     }
-    struct chunk *chunk = &driver->chunks[at];
+    struct range *chunk = &driver->chunks.items[at];
     join(&driver->holes, addr, size, chunk->addr, chunk->addr + chunk->size);
     chunk->used -= size < chunk->used ? size : chunk->used;
     if (chunk->used == 0)
@@ -300,7 +273,7 @@ void driver_free(struct driver *driver)
         return;
     free(driver->holes.items);
     free(driver->gaps.items);
-    free(driver->chunks);
+    free(driver->chunks.items);
     free(driver);
 }
 

@@ -59,8 +59,7 @@ uint32_t block_new(struct model *model, const struct model_block *like)
 void block_drop(struct model *model, uint32_t block)
 {
     model->blocks[block].used = false;
-    model->spare = mem_room(model->spare, model->spare_count, &model->spare_capacity, sizeof *model->spare);
-    model->spare[model->spare_count++] = block;
+    MEM_ADD(model->spare, model->spare_count, model->spare_capacity) = block;
 }
 
 static struct free_set *set_of(struct model *model, const struct model_block *block)
@@ -118,13 +117,9 @@ uint64_t merge(struct model *model, uint32_t dst, uint32_t src)
         unmapped_remove(model, src);
     if (kept->prev == src) {
         kept->addr = gone->addr;
-        kept->prev = gone->prev;
-        if (kept->prev != MODEL_NONE)
-            model->blocks[kept->prev].next = dst;
+        link_blocks(model, gone->prev, dst);
     } else {
-        kept->next = gone->next;
-        if (kept->next != MODEL_NONE)
-            model->blocks[kept->next].prev = dst;
+        link_blocks(model, dst, gone->next);
     }
     kept->size += gone->size;
     uint64_t taken = gone->size;
@@ -153,8 +148,7 @@ void block_to_free(struct model *model, uint32_t at)
 void pending_add(struct model *model, uint32_t at)
 {
     model->blocks[at].pending = true;
-    model->pending = mem_room(model->pending, model->pending_count, &model->pending_capacity, sizeof *model->pending);
-    model->pending[model->pending_count++] = at;
+    MEM_ADD(model->pending, model->pending_count, model->pending_capacity) = at;
     model->pending_live++;
 }
 
@@ -164,11 +158,10 @@ void model_release(struct model *model, uint32_t at, bool still_used)
     block->allocated = false;
     energy_meters_sub(&model->stats.allocated, block->size);
     model_emit(model, NAME_FREE_REQUESTED, block->addr, block->requested, block->stream);
-    if (!still_used) {
+    if (still_used)
+        pending_add(model, at);
+    else
         block_to_free(model, at);
-        return;
-    }
-    pending_add(model, at);
 }
 
 void model_complete(struct model *model, uint32_t at)
@@ -185,11 +178,6 @@ void model_complete(struct model *model, uint32_t at)
         model->pending_count = 0;
     block->pending = false;
     block_to_free(model, at);
-}
-
-void model_empty_cache(struct model *model)
-{
-    release_cached(model);
 }
 
 const struct model_stats *model_stats(const struct model *model)
@@ -218,8 +206,7 @@ bool model_next_block(const struct model *model, uint32_t *at, uint32_t *block)
 static uint32_t add_piece(struct model *model, const struct model_block *like, const struct model_piece *piece)
 {
     uint32_t at = block_new(model, like);
-    if (like->prev != MODEL_NONE)
-        model->blocks[like->prev].next = at;
+    link_blocks(model, like->prev, at);
     energy_meters_add(&model->stats.reserved, piece->size);
     if (piece->allocated || piece->pending) {
         energy_meters_add(&model->stats.active, piece->size);
@@ -259,10 +246,7 @@ void model_preload(struct model *model, const struct model_early *early, const s
         if (!expandable && count > 1 && !pieces[i].allocated && !pieces[i].pending)
             energy_meters_add(&model->stats.inactive_split, pieces[i].size);
     }
-    if (prev != MODEL_NONE)
-        model->blocks[prev].next = next;
-    if (next != MODEL_NONE)
-        model->blocks[next].prev = prev;
+    link_blocks(model, prev, next);
     if (!expandable)
         energy_meters_add(&model->stats.segments, 1);
 }

@@ -5,7 +5,7 @@
 #ifndef TARE_GPU_MEMORY_ALLOCATOR_MODEL_H
 #define TARE_GPU_MEMORY_ALLOCATOR_MODEL_H
 
-#include "gpu_memory/allocator/names.h"
+#include "gpu_memory/allocator/pickle.h"
 #include "gpu_memory/allocator/conf.h"
 #include "gpu_memory/allocator/snapshot.h"
 

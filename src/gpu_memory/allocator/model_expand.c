@@ -5,14 +5,19 @@
 
 #include <string.h>
 
+/* Address space for a segment of this half of a pool: whole pages. */
+static uint64_t space_of(const struct model *model, uint16_t half)
+{
+    uint64_t page = is_small(half) ? SMALL_BUFFER : LARGE_BUFFER;
+    return (model->options.address_space_bytes + page - 1) / page * page;
+}
+
 /* All of its address space is one unmapped block. */
 static uint32_t add_expandable(struct model *model, uint64_t addr, uint16_t half, uint16_t stream)
 {
-    struct expandable made = {.addr = addr, .page = is_small(half) ? SMALL_BUFFER : LARGE_BUFFER, .live = true};
-    made.size = (model->options.address_space_bytes + made.page - 1) / made.page * made.page;
-    model->expandables =
-        mem_room(model->expandables, model->expandable_count, &model->expandable_capacity, sizeof *model->expandables);
-    model->expandables[model->expandable_count++] = made;
+    struct expandable made = {
+        .addr = addr, .size = space_of(model, half), .page = is_small(half) ? SMALL_BUFFER : LARGE_BUFFER};
+    MEM_ADD(model->expandables, model->expandable_count, model->expandable_capacity) = made;
     struct model_block like = {.addr = made.addr,
                                .size = made.size,
                                .prev = MODEL_NONE,
@@ -28,8 +33,7 @@ static uint32_t add_expandable(struct model *model, uint64_t addr, uint16_t half
 static bool reserve(struct model *model, const struct request *request, uint32_t *out)
 {
     const struct model_driver *driver = &model->options.driver;
-    uint64_t page = is_small(request->half) ? SMALL_BUFFER : LARGE_BUFFER, addr;
-    uint64_t size = (model->options.address_space_bytes + page - 1) / page * page;
+    uint64_t size = space_of(model, request->half), addr;
     if (size < request->size || !driver->reserve(driver->context, size, &addr))
         return false;
     *out = add_expandable(model, addr, request->half, request->stream);
@@ -77,8 +81,7 @@ uint32_t expandable_carve(struct model *model, const struct model_early *early, 
         like.addr = behind;
         like.size = end - behind;
         uint32_t rest = block_new(model, &like);
-        if (whole.next != MODEL_NONE)
-            model->blocks[whole.next].prev = rest;
+        link_blocks(model, rest, whole.next);
         unmapped_insert(model, rest);
         *next = rest;
     }
@@ -131,14 +134,12 @@ static void map(struct model *model, uint32_t at, uint64_t size)
         struct model_block like = *block;
         like.addr += mapped;
         like.size -= mapped;
-        like.prev = at;
         like.requested = 0;
         like.mapped = false;
         uint32_t rest = block_new(model, &like);
+        link_blocks(model, rest, like.next);
+        link_blocks(model, at, rest);
         block = &model->blocks[at];
-        if (block->next != MODEL_NONE)
-            model->blocks[block->next].prev = rest;
-        block->next = rest;
         block->size = mapped;
         unmapped_insert(model, rest);
     }
@@ -177,21 +178,9 @@ static void keep_part(struct model *model, uint32_t of, uint64_t addr, uint64_t 
     like.addr = addr;
     like.size = size;
     like.requested = 0;
-    if (before)
-        like.next = of;
-    else
-        like.prev = of;
     uint32_t part = block_new(model, &like);
-    struct model_block *block = &model->blocks[of];
-    if (before) {
-        if (block->prev != MODEL_NONE)
-            model->blocks[block->prev].next = part;
-        block->prev = part;
-    } else {
-        if (block->next != MODEL_NONE)
-            model->blocks[block->next].prev = part;
-        block->next = part;
-    }
+    link_blocks(model, before ? like.prev : of, part);
+    link_blocks(model, part, before ? of : like.next);
     free_insert(model, part);
 }
 
@@ -221,7 +210,6 @@ void expandable_unmap(struct model *model, uint32_t at)
     model_emit(model, NAME_SEGMENT_UNMAP, begin, end - begin, stream);
     if (!is_split(block)) { /* nothing of the segment is mapped any more */
         unmapped_remove(model, at);
-        segment->live = false;
         const struct model_driver *driver = &model->options.driver;
         driver->give(driver->context, segment->addr, segment->size);
         block_drop(model, at);

@@ -15,7 +15,6 @@
 
 struct expandable {
     uint64_t addr, size, page;
-    bool live;
 };
 
 /* Unmapped blocks of a pool and stream by address: few. */
@@ -68,6 +67,15 @@ static inline bool is_split(const struct model_block *block)
     return block->prev != MODEL_NONE || block->next != MODEL_NONE;
 }
 
+/* Neighbours in their segment; one of the two may be none. */
+static inline void link_blocks(struct model *model, uint32_t prev, uint32_t next)
+{
+    if (prev != MODEL_NONE)
+        model->blocks[prev].next = next;
+    if (next != MODEL_NONE)
+        model->blocks[next].prev = prev;
+}
+
 static inline bool is_small(uint16_t half)
 {
     return half & 1;
@@ -105,7 +113,6 @@ void expandable_unmap(struct model *model, uint32_t at);
 
 void collect_garbage(struct model *model);
 bool release_oversize(struct model *model, const struct request *request);
-void release_cached(struct model *model);
 bool garbage_is_due(const struct model *model);
 
 #endif

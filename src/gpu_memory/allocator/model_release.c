@@ -33,8 +33,7 @@ static uint32_t *free_blocks(const struct model *model, uint16_t half, bool expa
             const struct model_block *block = &model->blocks[at];
             if (expandable ? !block->expandable : block->expandable || is_split(block))
                 continue;
-            found = mem_room(found, *count, &capacity, sizeof *found);
-            found[(*count)++] = at;
+            MEM_ADD(found, *count, capacity) = at;
         }
     }
     return found;
@@ -150,7 +149,7 @@ static void release_half(struct model *model, uint16_t half)
 }
 
 /* Pools of CUDA graphs keep theirs while the graphs live, which a trace does not tell of. */
-void release_cached(struct model *model)
+void model_empty_cache(struct model *model)
 {
     complete_pending(model);
     release_half(model, LARGE_HALF);

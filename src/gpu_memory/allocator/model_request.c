@@ -118,7 +118,7 @@ static uint32_t find_or_grow(struct model *model, const struct request *request)
     if (block == MODEL_NONE && release_oversize(model, request))
         block = take_segment(model, request);
     if (block == MODEL_NONE) {
-        release_cached(model);
+        model_empty_cache(model);
         model->stats.retries++;
         block = take_segment(model, request);
     }
@@ -139,12 +139,10 @@ static uint32_t split(struct model *model, uint32_t rest, uint64_t size)
     struct model_block like = model->blocks[rest];
     bool was_split = is_split(&like);
     like.size = size;
-    like.next = rest;
     uint32_t front = block_new(model, &like);
     struct model_block *behind = &model->blocks[rest];
-    if (like.prev != MODEL_NONE)
-        model->blocks[like.prev].next = front;
-    behind->prev = front;
+    link_blocks(model, like.prev, front);
+    link_blocks(model, front, rest);
     behind->addr += size;
     behind->size -= size;
     free_insert(model, rest);

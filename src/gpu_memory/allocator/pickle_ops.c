@@ -104,76 +104,6 @@ static bool memo_get(struct pickle *p, uint64_t index)
     return push(p, memo[index]);
 }
 
-static bool op_memoize(struct pickle *p)
-{
-    return memo_set(p, p->memo.count);
-}
-
-static bool op_binput(struct pickle *p)
-{
-    uint64_t index;
-    return take_number(p, 1, &index) && memo_set(p, index);
-}
-
-static bool op_long_binput(struct pickle *p)
-{
-    uint64_t index;
-    return take_number(p, 4, &index) && memo_set(p, index);
-}
-
-static bool op_binget(struct pickle *p)
-{
-    uint64_t index;
-    return take_number(p, 1, &index) && memo_get(p, index);
-}
-
-static bool op_long_binget(struct pickle *p)
-{
-    uint64_t index;
-    return take_number(p, 4, &index) && memo_get(p, index);
-}
-
-static bool op_mark(struct pickle *p)
-{
-    if (!array_room(p, &p->marks, 1, sizeof(size_t)))
-        return false;
-    ((size_t *)p->marks.data)[p->marks.count++] = p->stack.count;
-    return true;
-}
-
-static bool op_none(struct pickle *p)
-{
-    return push(p, (struct pickle_value){.kind = PICKLE_NONE});
-}
-
-static bool op_true(struct pickle *p)
-{
-    return push(p, (struct pickle_value){.kind = PICKLE_BOOL, .number = 1});
-}
-
-static bool op_false(struct pickle *p)
-{
-    return push(p, (struct pickle_value){.kind = PICKLE_BOOL, .number = 0});
-}
-
-static bool op_binint(struct pickle *p)
-{
-    uint64_t number;
-    return take_number(p, 4, &number) && push_int(p, (int32_t)(uint32_t)number);
-}
-
-static bool op_binint1(struct pickle *p)
-{
-    uint64_t number;
-    return take_number(p, 1, &number) && push_int(p, (int64_t)number);
-}
-
-static bool op_binint2(struct pickle *p)
-{
-    uint64_t number;
-    return take_number(p, 2, &number) && push_int(p, (int64_t)number);
-}
-
 /* Two's complement of any length; a ninth byte of 0 is the sign of a number above INT64_MAX. */
 static bool op_long1(struct pickle *p)
 {
@@ -220,18 +150,6 @@ static bool push_text(struct pickle *p, uint64_t length)
                                          .text = text});
 }
 
-static bool op_short_text(struct pickle *p)
-{
-    uint64_t length;
-    return take_number(p, 1, &length) && push_text(p, length);
-}
-
-static bool op_text(struct pickle *p)
-{
-    uint64_t length;
-    return take_number(p, 4, &length) && push_text(p, length);
-}
-
 static bool push_holder(struct pickle *p, enum pickle_kind kind)
 {
     if (!array_room(p, &p->holders, 1, sizeof(struct holder)))
@@ -240,21 +158,6 @@ static bool push_holder(struct pickle *p, enum pickle_kind kind)
         return pickle_fail(p, "there are more lists and dictionaries than can be counted");
     ((struct holder *)p->holders.data)[p->holders.count++] = (struct holder){0};
     return push(p, (struct pickle_value){.kind = (uint8_t)kind, .index = p->holders.count - 1});
-}
-
-static bool op_empty_list(struct pickle *p)
-{
-    return push_holder(p, PICKLE_LIST);
-}
-
-static bool op_empty_dict(struct pickle *p)
-{
-    return push_holder(p, PICKLE_DICT);
-}
-
-static bool op_empty_tuple(struct pickle *p)
-{
-    return push_holder(p, PICKLE_TUPLE);
 }
 
 /* A run is worth its head for what begins a list, and for whole batches. */
@@ -365,17 +268,6 @@ static bool append_from(struct pickle *p, size_t start)
     return fill(p, holder_at(p, stack[start - 1]), stack + start, count);
 }
 
-static bool op_append(struct pickle *p)
-{
-    return has(p, 2) && append_from(p, p->stack.count - 1);
-}
-
-static bool op_appends(struct pickle *p)
-{
-    size_t start = 0;
-    return to_mark(p, &start) && append_from(p, start);
-}
-
 /* A new event for an empty dictionary whose first key is "action". */
 static bool begin_event(struct pickle *p, struct holder *holder)
 {
@@ -411,17 +303,6 @@ static bool set_from(struct pickle *p, size_t start)
     return true;
 }
 
-static bool op_setitem(struct pickle *p)
-{
-    return has(p, 3) && set_from(p, p->stack.count - 2);
-}
-
-static bool op_setitems(struct pickle *p)
-{
-    size_t start = 0;
-    return to_mark(p, &start) && set_from(p, start);
-}
-
 static bool tuple_from(struct pickle *p, size_t start)
 {
     size_t count = p->stack.count - start;
@@ -435,27 +316,6 @@ static bool tuple_from(struct pickle *p, size_t start)
     return push(p, tuple);
 }
 
-static bool op_tuple(struct pickle *p)
-{
-    size_t start = 0;
-    return to_mark(p, &start) && tuple_from(p, start);
-}
-
-static bool op_tuple1(struct pickle *p)
-{
-    return has(p, 1) && tuple_from(p, p->stack.count - 1);
-}
-
-static bool op_tuple2(struct pickle *p)
-{
-    return has(p, 2) && tuple_from(p, p->stack.count - 2);
-}
-
-static bool op_tuple3(struct pickle *p)
-{
-    return has(p, 3) && tuple_from(p, p->stack.count - 3);
-}
-
 static bool op_stop(struct pickle *p)
 {
     if (p->stack.count != 1 || p->marks.count != 0)
@@ -465,70 +325,77 @@ static bool op_stop(struct pickle *p)
     return true;
 }
 
+static bool op_mark(struct pickle *p)
+{
+    if (!array_room(p, &p->marks, 1, sizeof(size_t)))
+        return false;
+    ((size_t *)p->marks.data)[p->marks.count++] = p->stack.count;
+    return true;
+}
+
 /* One opcode, whose argument follows it; false when err was set. The compiler puts the short ones in line: a trace has a
  * hundred million of them. */
 static inline bool run_op(struct pickle *p, uint8_t opcode)
 {
+    uint64_t number = 0;
+    size_t start = 0;
     switch (opcode) {
-    case 0x80:
+    case 0x80: /* PROTO */
         return op_proto(p);
-    case 0x95:
+    case 0x95: /* FRAME */
         return op_frame(p);
-    case 0x94:
-        return op_memoize(p);
-    case 'q':
-        return op_binput(p);
-    case 'r':
-        return op_long_binput(p);
-    case 'h':
-        return op_binget(p);
-    case 'j':
-        return op_long_binget(p);
-    case '(':
+    case 0x94: /* MEMOIZE */
+        return memo_set(p, p->memo.count);
+    case 'q': /* BINPUT */
+        return take_number(p, 1, &number) && memo_set(p, number);
+    case 'r': /* LONG_BINPUT */
+        return take_number(p, 4, &number) && memo_set(p, number);
+    case 'h': /* BINGET */
+        return take_number(p, 1, &number) && memo_get(p, number);
+    case 'j': /* LONG_BINGET */
+        return take_number(p, 4, &number) && memo_get(p, number);
+    case '(': /* MARK */
         return op_mark(p);
-    case 'N':
-        return op_none(p);
-    case 0x88:
-        return op_true(p);
+    case 'N': /* NONE */
+        return push(p, (struct pickle_value){.kind = PICKLE_NONE});
+    case 0x88: /* NEWTRUE, NEWFALSE */
     case 0x89:
-        return op_false(p);
-    case 'J':
-        return op_binint(p);
-    case 'K':
-        return op_binint1(p);
-    case 'M':
-        return op_binint2(p);
-    case 0x8a:
+        return push(p, (struct pickle_value){.kind = PICKLE_BOOL, .number = opcode == 0x88});
+    case 'J': /* BININT */
+        return take_number(p, 4, &number) && push_int(p, (int32_t)(uint32_t)number);
+    case 'K': /* BININT1 */
+        return take_number(p, 1, &number) && push_int(p, (int64_t)number);
+    case 'M': /* BININT2 */
+        return take_number(p, 2, &number) && push_int(p, (int64_t)number);
+    case 0x8a: /* LONG1 */
         return op_long1(p);
-    case 'G':
+    case 'G': /* BINFLOAT */
         return op_binfloat(p);
-    case 0x8c:
-        return op_short_text(p);
-    case 'X':
-        return op_text(p);
-    case ']':
-        return op_empty_list(p);
-    case '}':
-        return op_empty_dict(p);
-    case ')':
-        return op_empty_tuple(p);
-    case 'a':
-        return op_append(p);
-    case 'e':
-        return op_appends(p);
-    case 's':
-        return op_setitem(p);
-    case 'u':
-        return op_setitems(p);
-    case 't':
-        return op_tuple(p);
-    case 0x85:
-        return op_tuple1(p);
+    case 0x8c: /* SHORT_BINUNICODE */
+        return take_number(p, 1, &number) && push_text(p, number);
+    case 'X': /* BINUNICODE */
+        return take_number(p, 4, &number) && push_text(p, number);
+    case ']': /* EMPTY_LIST */
+        return push_holder(p, PICKLE_LIST);
+    case '}': /* EMPTY_DICT */
+        return push_holder(p, PICKLE_DICT);
+    case ')': /* EMPTY_TUPLE */
+        return push_holder(p, PICKLE_TUPLE);
+    case 'a': /* APPEND */
+        return has(p, 2) && append_from(p, p->stack.count - 1);
+    case 'e': /* APPENDS */
+        return to_mark(p, &start) && append_from(p, start);
+    case 's': /* SETITEM */
+        return has(p, 3) && set_from(p, p->stack.count - 2);
+    case 'u': /* SETITEMS */
+        return to_mark(p, &start) && set_from(p, start);
+    case 't': /* TUPLE */
+        return to_mark(p, &start) && tuple_from(p, start);
+    case 0x85: /* TUPLE1, TUPLE2, TUPLE3 */
     case 0x86:
-        return op_tuple2(p);
     case 0x87:
-        return op_tuple3(p);
-    case '.':
+        return has(p, opcode - 0x84U) && tuple_from(p, p->stack.count - (opcode - 0x84U));
+    case '.': /* STOP */
         return op_stop(p);
     default:
         return pickle_refuse(p);

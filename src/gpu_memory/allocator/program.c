@@ -1,26 +1,23 @@
 #include "gpu_memory/allocator/program.h"
 
-#include "gpu_memory/allocator/free_set.h"
 #include "base/mem.h"
+#include "gpu_memory/allocator/free_set.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 static struct op *add_op(struct program *program, enum op_kind kind, size_t event)
 {
-    program->ops = mem_room(program->ops, program->op_count, &program->op_capacity, sizeof *program->ops);
-    struct op *op = &program->ops[program->op_count++];
+    struct op *op = &MEM_ADD(program->ops, program->op_count, program->op_capacity);
     *op = (struct op){.kind = (uint8_t)kind, .event = (uint32_t)event};
     return op;
 }
 
 static uint32_t add_allocation(struct program *program, const struct snapshot_event *event, uint32_t born)
 {
-    program->allocations = mem_room(program->allocations, program->allocation_count, &program->allocation_capacity,
-                                    sizeof *program->allocations);
-    program->allocations[program->allocation_count] = (struct allocation){
+    MEM_ADD(program->allocations, program->allocation_count, program->allocation_capacity) = (struct allocation){
         .size = event->size_bytes, .born = born, .died = UINT32_MAX, .stack = event->stack, .stream = event->stream};
-    return (uint32_t)program->allocation_count++;
+    return (uint32_t)program->allocation_count - 1;
 }
 
 /* A pool of its own for whatever lies in a segment of a CUDA graph's; 0 for all else. */
@@ -86,10 +83,8 @@ static void add_free(struct builder *builder, size_t at)
     bool over = completes_at_once(builder, at);
     bool known = over ? addr_map_take(&builder->live, event->addr, &allocation)
                       : addr_map_get(&builder->live, event->addr, &allocation);
-    if (known && builder->program->allocations[allocation].died != UINT32_MAX) {
-        builder->program->frees_unknown++; /* freed twice: no allocator records that */
-        return;
-    }
+    if (known && builder->program->allocations[allocation].died != UINT32_MAX)
+        return; /* freed twice: no allocator records that */
     if (!known) {
         allocation = add_allocation(builder->program, event, UINT32_MAX);
         if (!over)
@@ -215,7 +210,7 @@ void program_add_empty_caches(struct program *program, const size_t *places, siz
     program->op_capacity = program->op_count;
 }
 
-void program_preload(const struct program *program, bool expandable, struct model *model, uint32_t *blocks)
+static void preload(const struct program *program, bool expandable, struct model *model, uint32_t *blocks)
 {
     for (size_t i = 0; i < program->early_count; i++) {
         const struct early_segment *segment = &program->early[i];
@@ -237,4 +232,43 @@ void program_preload(const struct program *program, bool expandable, struct mode
         free(pieces);
         free(made);
     }
+}
+
+struct model *program_model(const struct program *program, struct model_options options, uint64_t total_bytes,
+                            uint32_t **blocks)
+{
+    const uint64_t total = total_bytes ? total_bytes : UINT64_C(256) << 30;
+    options.address_space_bytes = total + total / 8;
+    options.stream_count = program->stream_count;
+    options.pool_count = program->pool_count;
+    struct model *model = model_new(&options);
+    *blocks = mem_array(program->allocation_count, sizeof **blocks);
+    for (size_t i = 0; i < program->allocation_count; i++)
+        (*blocks)[i] = MODEL_NONE;
+    preload(program, options.settings.expandable, model, *blocks);
+    return model;
+}
+
+bool program_run_op(struct model *model, const struct op *op, uint32_t *block)
+{
+    switch ((enum op_kind)op->kind) {
+    case OP_ALLOC:
+        *block = model_malloc(model, op->pool, op->size, op->stream);
+        return *block != MODEL_NONE;
+    case OP_OOM:
+        return model_malloc(model, op->pool, op->size, op->stream) != MODEL_NONE;
+    case OP_FREE:
+    case OP_FREE_LATER:
+        if (*block != MODEL_NONE)
+            model_release(model, *block, op->kind == OP_FREE_LATER);
+        return *block != MODEL_NONE;
+    case OP_COMPLETE:
+        if (*block != MODEL_NONE)
+            model_complete(model, *block);
+        return *block != MODEL_NONE;
+    case OP_EMPTY_CACHE:
+        model_empty_cache(model);
+        break;
+    }
+    return true;
 }

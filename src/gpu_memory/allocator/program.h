@@ -55,7 +55,6 @@ struct program {
     struct early_piece *pieces;
     size_t piece_count, piece_capacity;
     size_t pool_count, stream_count;
-    size_t frees_unknown; /* of addresses that nothing is known of: passed over */
     size_t lost;          /* allocations from before the record for which no segment is known */
     uint64_t peak_reserved_bytes; /* by the record's segment events */
     uint64_t early_reserved_bytes;
@@ -68,9 +67,15 @@ void program_fini(struct program *program);
 /* Puts calls of empty_cache before the ops at these places (rising). */
 void program_add_empty_caches(struct program *program, const size_t *places, size_t count);
 
-/* Fills a new model with what was there before; blocks[allocation] is set for what lay there. expandable: whether the
- * model knows such segments; else what was mapped counts as ordinary ones. */
-void program_preload(const struct program *program, bool expandable, struct model *model, uint32_t *blocks);
+/* A new model with what was there before. options: all but the address space, the streams and the pools, which the
+ * program tells. total_bytes: of the device; 0: not known. blocks: the block of each allocation that lay there,
+ * MODEL_NONE of the others; the caller frees them. Where the settings know no expandable segments, what was mapped
+ * counts as ordinary ones. */
+struct model *program_model(const struct program *program, struct model_options options, uint64_t total_bytes,
+                            uint32_t **blocks);
+
+/* Does one op, of whose allocation block is the block. False: it was refused, or frees what is not there. */
+bool program_run_op(struct model *model, const struct op *op, uint32_t *block);
 
 /* Builds the early segments: what the record presumes but does not show. */
 struct addr_map;

@@ -1,9 +1,9 @@
 /* What the record presumes: a trace is a ring that may begin in the middle of a run, so that segments and allocations
  * lie there already. Which ones is told by what is freed later without having been allocated, and by what is there at
  * the end. */
+#include "base/mem.h"
 #include "gpu_memory/allocator/free_set.h"
 #include "gpu_memory/allocator/program.h"
-#include "base/mem.h"
 
 #include <stdlib.h>
 
@@ -26,12 +26,6 @@ struct early {
     size_t segment_count, segment_capacity, block_count, block_capacity;
 };
 
-static void add_item(struct item **items, size_t *count, size_t *capacity, struct item item)
-{
-    *items = mem_room(*items, *count, capacity, sizeof item);
-    (*items)[(*count)++] = item;
-}
-
 static void find_segments(struct early *early)
 {
     const struct snapshot_device *trace = &early->snapshot->devices[early->device];
@@ -42,21 +36,21 @@ static void find_segments(struct early *early)
         if (event->action == NAME_SEGMENT_ALLOC)
             addr_map_set(&made, event->addr, 0);
         else if (event->action == NAME_SEGMENT_FREE && !addr_map_take(&made, event->addr, &unused))
-            add_item(&early->segments, &early->segment_count, &early->segment_capacity,
-                     (struct item){.addr = event->addr,
-                                   .size = event->size_bytes,
-                                   .stream = event->stream,
-                                   .small = event->size_bytes == SMALL_PAGE});
+            MEM_ADD(early->segments, early->segment_count, early->segment_capacity) =
+                (struct item){.addr = event->addr,
+                              .size = event->size_bytes,
+                              .stream = event->stream,
+                              .small = event->size_bytes == SMALL_PAGE};
     }
     for (size_t i = 0; i < early->snapshot->segment_count; i++) {
         const struct snapshot_segment *segment = &early->snapshot->segments[i];
         if (segment->device == early->device && !segment->expandable && !addr_map_get(&made, segment->addr, &unused))
-            add_item(&early->segments, &early->segment_count, &early->segment_capacity,
-                     (struct item){.addr = segment->addr,
-                                   .size = segment->size_bytes,
-                                   .stream = segment->stream,
-                                   .pool = segment->pool_id[0] || segment->pool_id[1],
-                                   .small = segment->small});
+            MEM_ADD(early->segments, early->segment_count, early->segment_capacity) =
+                (struct item){.addr = segment->addr,
+                              .size = segment->size_bytes,
+                              .stream = segment->stream,
+                              .pool = segment->pool_id[0] || segment->pool_id[1],
+                              .small = segment->small};
     }
     addr_map_fini(&made);
 }
@@ -73,7 +67,7 @@ static void cut_pages(struct early *early, uint64_t addr, uint64_t size)
         if (had.addr + had.size > end) {
             had.size -= end - had.addr;
             had.addr = end;
-            add_item(&early->segments, &early->segment_count, &early->segment_capacity, had);
+            MEM_ADD(early->segments, early->segment_count, early->segment_capacity) = had;
         }
     }
 }
@@ -92,7 +86,7 @@ static void add_pages(struct early *early, struct item pages)
         pages.size += other->size;
         other->size = 0;
     }
-    add_item(&early->segments, &early->segment_count, &early->segment_capacity, pages);
+    MEM_ADD(early->segments, early->segment_count, early->segment_capacity) = pages;
 }
 
 static bool is_small_page(const struct snapshot_event *event)
@@ -162,10 +156,10 @@ static void find_freed(struct early *early)
     for (size_t i = 0; i < program->allocation_count; i++) {
         const struct allocation *allocation = &program->allocations[i];
         if (allocation->born == UINT32_MAX && allocation->died != UINT32_MAX)
-            add_item(&early->blocks, &early->block_count, &early->block_capacity,
-                     (struct item){.addr = events[allocation->died].addr,
-                                   .size = model_round(&early->snapshot->settings, allocation->size),
-                                   .allocation = (uint32_t)i});
+            MEM_ADD(early->blocks, early->block_count, early->block_capacity) =
+                (struct item){.addr = events[allocation->died].addr,
+                              .size = model_round(&early->snapshot->settings, allocation->size),
+                              .allocation = (uint32_t)i};
     }
 }
 
@@ -180,18 +174,17 @@ static void find_kept(struct early *early, const struct addr_map *live)
             const struct snapshot_block *block = &snapshot->blocks[segment->first_block + b];
             if (block->state == BLOCK_INACTIVE || addr_map_get(live, block->addr, &unused))
                 continue;
-            program->allocations = mem_room(program->allocations, program->allocation_count,
-                                            &program->allocation_capacity, sizeof *program->allocations);
-            program->allocations[program->allocation_count] = (struct allocation){.size = block->requested_bytes,
-                                                                                  .born = UINT32_MAX,
-                                                                                  .died = UINT32_MAX,
-                                                                                  .stack = block->stack,
-                                                                                  .stream = segment->stream};
-            add_item(&early->blocks, &early->block_count, &early->block_capacity,
-                     (struct item){.addr = block->addr,
-                                   .size = block->size_bytes,
-                                   .allocation = (uint32_t)program->allocation_count++,
-                                   .exact = true});
+            MEM_ADD(program->allocations, program->allocation_count, program->allocation_capacity) =
+                (struct allocation){.size = block->requested_bytes,
+                                    .born = UINT32_MAX,
+                                    .died = UINT32_MAX,
+                                    .stack = block->stack,
+                                    .stream = segment->stream};
+            MEM_ADD(early->blocks, early->block_count, early->block_capacity) =
+                (struct item){.addr = block->addr,
+                              .size = block->size_bytes,
+                              .allocation = (uint32_t)program->allocation_count - 1,
+                              .exact = true};
         }
     }
 }
@@ -212,8 +205,7 @@ static void add_piece(struct program *program, uint64_t size, uint32_t allocatio
         piece.piece.pending = program->allocations[allocation].awaited;
         piece.piece.requested = program->allocations[allocation].size;
     }
-    program->pieces = mem_room(program->pieces, program->piece_count, &program->piece_capacity, sizeof piece);
-    program->pieces[program->piece_count++] = piece;
+    MEM_ADD(program->pieces, program->piece_count, program->piece_capacity) = piece;
 }
 
 /* Lays the blocks from *at on into the segment; what is between them is free. A rest that is too small to have been
@@ -246,8 +238,7 @@ static void lay_out(struct early *early, const struct item *segment, size_t *at)
     }
     add_piece(program, end - filled, UINT32_MAX);
     made.piece_count = program->piece_count - made.first_piece;
-    program->early = mem_room(program->early, program->early_count, &program->early_capacity, sizeof made);
-    program->early[program->early_count++] = made;
+    MEM_ADD(program->early, program->early_count, program->early_capacity) = made;
 }
 
 void program_find_early(const struct snapshot *snapshot, size_t device, struct program *program,

@@ -1,4 +1,4 @@
-#include "gpu_memory/allocator/recommend.h"
+#include "gpu_memory/allocator/replay.h"
 
 #include "base/mem.h"
 

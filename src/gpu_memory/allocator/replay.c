@@ -1,11 +1,9 @@
 #include "gpu_memory/allocator/replay.h"
 
-#include "gpu_memory/allocator/model.h"
 #include "base/mem.h"
+#include "gpu_memory/allocator/model.h"
 
 #include <stdlib.h>
-
-#define TOTAL_UNKNOWN (UINT64_C(256) << 30)
 
 struct replaying {
     const struct program *program;
@@ -47,33 +45,11 @@ static void refused(struct replaying *replaying, const struct op *op)
 
 static void run_op(struct replaying *replaying, const struct op *op)
 {
-    struct model *model = replaying->model;
-    uint32_t *block = &replaying->blocks[op->allocation];
-    switch (op->kind) {
-    case OP_ALLOC:
-        *block = model_malloc(model, op->pool, op->size, op->stream);
-        if (*block == MODEL_NONE)
-            refused(replaying, op);
-        break;
-    case OP_FREE:
-    case OP_FREE_LATER:
-        if (*block != MODEL_NONE)
-            model_release(model, *block, op->kind == OP_FREE_LATER);
-        break;
-    case OP_COMPLETE:
-        if (*block != MODEL_NONE)
-            model_complete(model, *block);
-        break;
-    case OP_OOM:
-        if (model_malloc(model, op->pool, op->size, op->stream) == MODEL_NONE)
-            refused(replaying, op);
-        else
-            replaying->out->beyond = true;
-        break;
-    default:
-        model_empty_cache(model);
-        break;
-    }
+    bool done = program_run_op(replaying->model, op, &replaying->blocks[op->allocation]);
+    if (!done && (op->kind == OP_ALLOC || op->kind == OP_OOM))
+        refused(replaying, op);
+    else if (op->kind == OP_OOM)
+        replaying->out->beyond = true;
 }
 
 void replay_run(const struct snapshot *snapshot, size_t device, const struct program *program,
@@ -81,19 +57,10 @@ void replay_run(const struct snapshot *snapshot, size_t device, const struct pro
                 struct replay *out)
 {
     *out = (struct replay){0};
-    uint64_t total = total_bytes ? total_bytes : TOTAL_UNKNOWN;
     struct driver *driver = driver_new(kind, snapshot->devices[device].events, snapshot->devices[device].count);
-    struct model_options options = {.settings = *settings,
-                                    .cap_bytes = cap_bytes,
-                                    .address_space_bytes = total + total / 8,
-                                    .stream_count = program->stream_count,
-                                    .pool_count = program->pool_count,
-                                    .driver = driver_vtable(driver)};
-    struct replaying replaying = {.program = program, .settings = settings, .model = model_new(&options), .out = out};
-    replaying.blocks = mem_array(program->allocation_count, sizeof *replaying.blocks);
-    for (size_t i = 0; i < program->allocation_count; i++)
-        replaying.blocks[i] = MODEL_NONE;
-    program_preload(program, settings->expandable, replaying.model, replaying.blocks);
+    struct replaying replaying = {.program = program, .settings = settings, .out = out};
+    struct model_options options = {.settings = *settings, .cap_bytes = cap_bytes, .driver = driver_vtable(driver)};
+    replaying.model = program_model(program, options, total_bytes, &replaying.blocks);
     for (size_t i = 0; i < program->op_count && !replaying.over; i++)
         run_op(&replaying, &program->ops[i]);
     out->stats = *model_stats(replaying.model);

@@ -1,7 +1,7 @@
 #include "gpu_memory/allocator/snapshot.h"
 
-#include "gpu_memory/allocator/snapshot_private.h"
 #include "base/mem.h"
+#include "gpu_memory/allocator/snapshot_private.h"
 
 #include <fcntl.h>
 #include <inttypes.h>

@@ -51,9 +51,8 @@ static uint32_t place_text(struct reading_snapshot *reading, const char *text, s
     bool known = addr_map_get(&reading->text_of, hash, &found);
     if (!known || strlen(out->texts[found]) != strnlen(text, length) ||
         memcmp(out->texts[found], text, strlen(out->texts[found])) != 0) {
-        out->texts = mem_room(out->texts, out->text_count, &reading->text_room, sizeof *out->texts);
-        out->texts[out->text_count] = mem_strndup(text, length);
-        found = (uint32_t)out->text_count++;
+        found = (uint32_t)out->text_count;
+        MEM_ADD(out->texts, out->text_count, reading->text_room) = mem_strndup(text, length);
     }
     if (!known)
         addr_map_set(&reading->text_of, hash, found);
@@ -92,9 +91,8 @@ static bool place_frame(struct reading_snapshot *reading, struct pickle_value di
     uint64_t hash = mix(mix(line, (uintptr_t)frame.function), (uintptr_t)frame.file);
     bool known = addr_map_get(&reading->frame_of, hash, out);
     if (!known || !same_frame(&snapshot->frames[*out], &frame)) {
-        snapshot->frames = mem_room(snapshot->frames, snapshot->frame_count, &reading->frame_room, sizeof frame);
-        snapshot->frames[snapshot->frame_count] = frame;
-        *out = (uint32_t)snapshot->frame_count++;
+        *out = (uint32_t)snapshot->frame_count;
+        MEM_ADD(snapshot->frames, snapshot->frame_count, reading->frame_room) = frame;
     }
     if (!known)
         addr_map_set(&reading->frame_of, hash, *out);
@@ -141,12 +139,10 @@ static bool place_stack(struct reading_snapshot *reading, struct pickle_value li
     bool known = addr_map_get(&reading->stack_of, hash, out);
     if (known && same_stack(snapshot, *out, count))
         return true;
-    snapshot->stacks =
-        mem_room(snapshot->stacks, snapshot->stack_count, &reading->stack_room, sizeof *snapshot->stacks);
-    snapshot->stacks[snapshot->stack_count] =
+    *out = (uint32_t)snapshot->stack_count;
+    MEM_ADD(snapshot->stacks, snapshot->stack_count, reading->stack_room) =
         (struct snapshot_stack){.first_frame = snapshot->stack_frame_count, .frame_count = count};
     snapshot->stack_frame_count += count;
-    *out = (uint32_t)snapshot->stack_count++;
     if (!known)
         addr_map_set(&reading->stack_of, hash, *out);
     return true;
@@ -219,8 +215,7 @@ static bool add_block(struct reading_snapshot *reading, struct pickle_value dict
     block.state = (uint8_t)state_of(pickle_get(reading->pickle, dict, NAME_STATE));
     if (!snapshot_stack(reading, pickle_get(reading->pickle, dict, NAME_FRAMES), &block.stack))
         return false;
-    out->blocks = mem_room(out->blocks, out->block_count, &reading->block_room, sizeof block);
-    out->blocks[out->block_count++] = block;
+    MEM_ADD(out->blocks, out->block_count, reading->block_room) = block;
     if (__builtin_add_overflow(*addr, block.size_bytes, addr) || block.size_bytes == 0)
         return err_set(reading->err, "the size of a block is out of range");
     return true;
@@ -353,8 +348,7 @@ bool snapshot_read_marks(struct reading_snapshot *reading, struct pickle_value l
         if (!pickle_number(pickle_get(reading->pickle, dict, NAME_TIME_US), &time_us))
             continue;
         pickle_number(pickle_get(reading->pickle, dict, NAME_DEVICE), &device);
-        out->marks = mem_room(out->marks, out->mark_count, &reading->mark_room, sizeof *out->marks);
-        out->marks[out->mark_count++] =
+        MEM_ADD(out->marks, out->mark_count, reading->mark_room) =
             (struct snapshot_mark){.name = snapshot_text(reading, pickle_get(reading->pickle, dict, NAME_NAME)),
                                    .time_us = (int64_t)time_us,
                                    .device = (uint16_t)device,

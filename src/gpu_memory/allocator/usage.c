@@ -242,8 +242,7 @@ struct usage_oom *usage_ooms(const struct snapshot *snapshot, size_t device, con
             peak_reserved = totals.reserved;
         if (trace->events[i].action != NAME_OOM)
             continue;
-        ooms = mem_room(ooms, *count, &capacity, sizeof *ooms);
-        ooms[(*count)++] = oom_of(snapshot, &trace->events[i], i, &totals, peak_reserved);
+        MEM_ADD(ooms, *count, capacity) = oom_of(snapshot, &trace->events[i], i, &totals, peak_reserved);
     }
     return ooms;
 }

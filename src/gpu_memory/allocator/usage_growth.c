@@ -186,8 +186,7 @@ static struct kept *find_kept(const struct program *program, struct growth *grow
         const struct growth_span *span = span_of(growth, allocation->born);
         if (!span || span < growth->spans + growth->warm_up)
             continue;
-        kept = mem_room(kept, *count, &capacity, sizeof *kept);
-        kept[(*count)++] = (struct kept){
+        MEM_ADD(kept, *count, capacity) = (struct kept){
             .stack = allocation->stack,
             .born = allocation->born,
             .class = allocation->stack || allocation->size == 0 ? 0 : 64 - (unsigned)__builtin_clzll(allocation->size),

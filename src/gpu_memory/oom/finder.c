@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "gpu_memory/oom/oom_private.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -61,7 +62,6 @@ struct window {
     size_t length, tail; /* tail: where the piece begins */
     const char *raw;     /* the piece as it stands */
     size_t raw_length;
-    bool line_begins;
 };
 
 struct hit {
@@ -90,18 +90,14 @@ struct oom_finder *oom_finder_new(oom_found_fn *found, void *context)
     return finder;
 }
 
-static void source_free(struct source *source)
-{
-    text_fini(&source->body);
-    free(source);
-}
-
 void oom_finder_free(struct oom_finder *finder)
 {
     if (!finder)
         return;
-    for (size_t i = 0; i < finder->source_count; i++)
-        source_free(finder->sources[i]);
+    for (size_t i = 0; i < finder->source_count; i++) {
+        text_fini(&finder->sources[i]->body);
+        free(finder->sources[i]);
+    }
     free(finder);
 }
 
@@ -156,7 +152,6 @@ static void fill_window(const struct source *source, const char *raw, size_t len
     out->length = out->tail = source->tail_length;
     out->raw = raw;
     out->raw_length = length;
-    out->line_begins = begins;
     char sign = '\0';
     size_t i = begins ? skip_bullet(raw, length, &sign) : 0;
     if (sign)
@@ -166,44 +161,23 @@ static void fill_window(const struct source *source, const char *raw, size_t len
             out->text[out->length++] = raw[i];
 }
 
+/* As oom_line_framework's words, without blanks. */
 static bool may_hold(const struct window *window)
 {
     static const char *const words[] = {"emory", "_MEMORY", "ALLOC_FAILED", "OOMwhen", "runtimeerror(2)"};
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (memmem(window->text, window->length, words[i], strlen(words[i])))
-            return true;
-    return false;
+    return phrase_may_hold(window->text, window->length, words, sizeof words / sizeof *words);
 }
 
-static bool is_quoted(const struct window *window, size_t begin, size_t end)
-{
-    return begin > 0 && end < window->length && (window->text[begin - 1] == '"' || window->text[begin - 1] == '\'') &&
-           window->text[end] == window->text[begin - 1];
-}
-
-/* The first place of this phrase that is no quotation and does not lie in the tail altogether. */
-static bool find_phrase(const struct window *window, const struct phrase *phrase, size_t from, size_t *begin)
-{
-    size_t known = window->tail + 1 > phrase->length ? window->tail + 1 - phrase->length : 0;
-    const char *end = window->text + window->length;
-    for (const char *at = window->text + (from > known ? from : known); at < end; at++) {
-        at = memmem(at, (size_t)(end - at), phrase->text, phrase->length);
-        if (!at)
-            return false;
-        *begin = (size_t)(at - window->text);
-        if (!is_quoted(window, *begin, *begin + phrase->length))
-            return true;
-    }
-    return false;
-}
-
+/* The first phrase that does not lie in the tail altogether. */
 static struct hit find_hit(const struct oom_finder *finder, const struct window *window, size_t from)
 {
     struct hit hit = {0};
     for (size_t i = 0; i < finder->phrase_count; i++) {
         const struct phrase *phrase = &finder->phrases[i];
-        size_t begin;
-        if (find_phrase(window, phrase, from, &begin) && (hit.end == 0 || begin < hit.begin))
+        size_t known = window->tail + 1 > phrase->length ? window->tail + 1 - phrase->length : 0;
+        size_t begin =
+            phrase_find(window->text, window->length, from > known ? from : known, phrase->text, phrase->length);
+        if (begin != SIZE_MAX && (hit.end == 0 || begin < hit.begin))
             hit = (struct hit){begin, begin + phrase->length, phrase->framework};
     }
     return hit;
@@ -342,7 +316,6 @@ static bool take_escape(struct oom_finder *finder, char c)
         break;
     case ESCAPE_TITLE_END:
         finder->escape = ESCAPE_NONE;
-        break;
     }
     return true;
 }
@@ -376,4 +349,54 @@ void oom_finder_end(struct oom_finder *finder)
 uint64_t oom_finder_lines(const struct oom_finder *finder)
 {
     return finder->line - 1 + finder->any;
+}
+
+static bool same_size(struct oom_size a, struct oom_size b)
+{
+    return a.valid == b.valid && a.low == b.low && a.high == b.high;
+}
+
+static bool is_same(const struct oom *a, const struct oom *b)
+{
+    if (a->framework != b->framework || a->gpu != b->gpu || a->process_count != b->process_count ||
+        strcmp(a->source, b->source) != 0 || strcmp(a->shape, b->shape) != 0)
+        return false;
+    for (size_t i = 0; i < OOM_FIGURES; i++)
+        if (!same_size(a->of[i], b->of[i]))
+            return false;
+    for (size_t i = 0; i < a->process_count; i++)
+        if (a->processes[i].pid != b->processes[i].pid || !same_size(a->processes[i].memory, b->processes[i].memory))
+            return false;
+    return true;
+}
+
+void oom_list_add(void *context, const struct oom *message)
+{
+    struct oom_list *list = context;
+    list->found++;
+    for (size_t i = list->count; i-- > 0;)
+        if (is_same(&list->items[i], message)) {
+            list->items[i].repeats++;
+            return;
+        }
+    if (list->count == OOM_LIST_MAX) {
+        list->left_out++;
+        return;
+    }
+    MEM_ADD(list->items, list->count, list->capacity) = *message;
+}
+
+void oom_list_fini(struct oom_list *list)
+{
+    free(list->items);
+    *list = (struct oom_list){0};
+}
+
+void oom_parse(const char *bytes, size_t count, struct oom_list *out)
+{
+    struct oom_finder *finder = oom_finder_new(oom_list_add, out);
+    *out = (struct oom_list){0};
+    oom_finder_take(finder, bytes, count);
+    oom_finder_end(finder);
+    oom_finder_free(finder);
 }

@@ -1,4 +1,4 @@
-#include "gpu_memory/oom/line.h"
+#include "gpu_memory/oom/oom.h"
 
 #include "gpu_memory/oom/oom_private.h"
 
@@ -43,31 +43,25 @@ static const char *find(const char *bytes, size_t length, const char *text)
     return memmem(bytes, length, text, strlen(text));
 }
 
-/* Most lines hold none of these, of which every phrase holds one. */
-static bool may_hold(const char *line, size_t length)
+bool phrase_may_hold(const char *bytes, size_t length, const char *const *words, size_t count)
 {
-    static const char *const words[] = {"emory", "_MEMORY", "ALLOC_FAILED", "OOM when", "runtime error (2)"};
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (find(line, length, words[i]))
+    for (size_t i = 0; i < count; i++)
+        if (find(bytes, length, words[i]))
             return true;
     return false;
 }
 
-/* The phrase alone between quotes: a comparison in source code. */
-static bool is_quoted(const char *line, size_t length, const char *at, const char *text)
+size_t phrase_find(const char *bytes, size_t length, size_t from, const char *phrase, size_t phrase_length)
 {
-    const char *behind = at + strlen(text);
-    return at > line && behind < line + length && (at[-1] == '"' || at[-1] == '\'') && at[-1] == *behind;
-}
-
-/* The first place of the phrase that is no quotation. */
-static const char *find_phrase(const char *line, size_t length, const char *text)
-{
-    const char *end = line + length;
-    for (const char *from = line, *at; (at = find(from, (size_t)(end - from), text)); from = at + 1)
-        if (!is_quoted(line, length, at, text))
-            return at;
-    return NULL;
+    const char *at;
+    for (; from < length && (at = memmem(bytes + from, length - from, phrase, phrase_length)); from++) {
+        from = (size_t)(at - bytes);
+        const char *behind = at + phrase_length;
+        bool quoted = from > 0 && behind < bytes + length && (at[-1] == '"' || at[-1] == '\'') && at[-1] == *behind;
+        if (!quoted)
+            return from;
+    }
+    return SIZE_MAX;
 }
 
 static bool is_harmless(const char *line, size_t length)
@@ -78,13 +72,15 @@ static bool is_harmless(const char *line, size_t length)
 
 enum oom_framework oom_line_framework(const char *line, size_t length)
 {
+    /* Most lines hold none of these, of which every phrase holds one. */
+    static const char *const words[] = {"emory", "_MEMORY", "ALLOC_FAILED", "OOM when", "runtime error (2)"};
     enum oom_framework found = OOM_NONE;
-    const char *first = NULL;
-    if (!may_hold(line, length))
+    size_t first = SIZE_MAX;
+    if (!phrase_may_hold(line, length, words, sizeof words / sizeof *words))
         return OOM_NONE;
     for (const struct oom_phrase *phrase = oom_phrases; phrase->text; phrase++) {
-        const char *at = find_phrase(line, length, phrase->text);
-        if (!at || (first && at >= first))
+        size_t at = phrase_find(line, length, 0, phrase->text, strlen(phrase->text));
+        if (at >= first)
             continue;
         first = at;
         found = phrase->framework;
@@ -152,14 +148,11 @@ static size_t of_ray(const char *line, size_t length, size_t *begin, size_t *cou
 
 size_t source_read(const char *line, size_t length, char *out, size_t size)
 {
+    static size_t (*const forms[])(const char *, size_t, size_t *, size_t *) = {bracketed, of_ray, numbered};
     size_t begin = 0, count = 0, all = 0;
     out[0] = '\0';
-    if (length > 0)
-        all = bracketed(line, length, &begin, &count);
-    if (length > 0 && all == 0)
-        all = of_ray(line, length, &begin, &count);
-    if (length > 0 && all == 0)
-        all = numbered(line, length, &begin, &count);
+    for (size_t i = 0; length > 0 && all == 0 && i < sizeof forms / sizeof *forms; i++)
+        all = forms[i](line, length, &begin, &count);
     if (all == 0)
         return 0;
     count = count < size ? count : size - 1;

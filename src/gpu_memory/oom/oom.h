@@ -3,8 +3,65 @@
 #ifndef TARE_GPU_MEMORY_OOM_OOM_H
 #define TARE_GPU_MEMORY_OOM_OOM_H
 
-#include "gpu_memory/oom/line.h"
-#include "gpu_memory/oom/size.h"
+#include "base/text.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Does one line of a log show that a GPU's memory ran out? Pure: bytes in, no memory taken. */
+
+enum oom_framework {
+    OOM_NONE, /* it does not */
+    OOM_PYTORCH,
+    OOM_TENSORFLOW,
+    OOM_XLA,  /* JAX, or TensorFlow's newer compiler: they share the allocator and its messages */
+    OOM_CUPY,
+    OOM_CUDA, /* the driver's or a library's own error: it says nothing of sizes */
+    OOM_FRAMEWORKS
+};
+
+const char *oom_framework_name(enum oom_framework framework); /* "PyTorch", "CUDA" */
+
+/* The phrases by which messages are known, as they stand in a line. */
+struct oom_phrase {
+    const char *text;
+    enum oom_framework framework;
+};
+extern const struct oom_phrase oom_phrases[]; /* ends with NULL */
+
+/* The first phrase of the line (without its newline; any bytes, any length). Not counted: source code that a traceback
+ * quotes (the phrase alone between quotes), what the allocator itself calls no failure, and memory of the host. Costs a
+ * search for a few words where the line holds none of them. */
+enum oom_framework oom_line_framework(const char *line, size_t length);
+
+/* A size as a message prints it, with every size that would print so. */
+
+/* bytes: what was printed. low and high: the smallest and the largest size in bytes that rounds to it; both are bytes
+ * where it was printed in bytes. */
+struct oom_size {
+    uint64_t bytes, low, high;
+    bool valid; /* false: not printed, or the driver's "not available" (2^64 bytes) */
+};
+
+/* Reads "4.15GiB", "512bytes", "8,000,000bytes" at the beginning of text (no blanks inside): how many bytes of text
+ * it took, 0: there is none. "not available" is taken with valid false. GB and the like are read as what people mean
+ * who write so of a GPU: GiB, or less. */
+size_t oom_size_read(const char *text, size_t length, struct oom_size *out);
+
+struct oom_size oom_size_of(uint64_t bytes); /* exactly so many */
+
+/* Valid when both are; a difference is not below 0. */
+struct oom_size oom_size_add(struct oom_size a, struct oom_size b);
+struct oom_size oom_size_sub(struct oom_size a, struct oom_size b);
+struct oom_size oom_size_min(struct oom_size a, struct oom_size b); /* of the valid ones */
+
+/* Whether a >= b whatever the rounding was: OOM_UNSURE where it depends on that, or one is not valid. */
+enum oom_sure { OOM_NO, OOM_UNSURE, OOM_YES };
+enum oom_sure oom_size_covers(struct oom_size a, struct oom_size b);
+
+/* "3.56 GiB", as PyTorch prints sizes; in GiB ("0.31 GiB") where the rounding leaves no more than that. */
+void oom_size_add_text(struct oom_size size, struct text *out);
 
 /* What a message says of memory. */
 enum oom_figure {

@@ -18,6 +18,13 @@ void message_front(const char *squeezed, size_t length, struct oom *out);
 /* The whole of it: GPU number, shape. False: it is no failure after all, or of the host's memory. */
 bool message_end(const char *squeezed, size_t length, struct oom *out);
 
+/* The first place of the phrase from byte from on that is no quotation (the phrase alone between quotes, as in source
+ * code); SIZE_MAX: there is none. */
+size_t phrase_find(const char *bytes, size_t length, size_t from, const char *phrase, size_t phrase_length);
+
+/* Whether any of the words is in it. */
+bool phrase_may_hold(const char *bytes, size_t length, const char *const *words, size_t count);
+
 /* What would help, by cause. */
 
 /* Fills the remedies of a diagnosis whose cause and figures stand. */

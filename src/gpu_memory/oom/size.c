@@ -1,4 +1,4 @@
-#include "gpu_memory/oom/size.h"
+#include "gpu_memory/oom/oom.h"
 
 #include <string.h>
 

@@ -1,16 +1,28 @@
 /* Plain, pitched and managed memory, and arrays: each allocation is reserved, asked of the driver, and committed or cancelled. */
 #include "gpu_memory/preload/driver.h"
 #include "gpu_memory/preload/pool.h"
-#include "gpu_memory/preload/request.h"
 
-bool request_begin(struct request *request, uint64_t size)
+/* One allocation's way: room in the ledger, the driver, its entry. */
+struct request {
+    int gpu; /* -1: not followed */
+    void *context;
+    uint64_t size, held;
+};
+
+/* An array's handle is an address of the host's; both kinds stand in one table. */
+#define ARRAY_KEY(handle) ((uint64_t)(uintptr_t)(handle) | UINT64_C(1) << 63)
+
+/* On the current context's GPU. False: the limit refuses it (nothing more is to be done). */
+static bool request_begin(struct request *request, uint64_t size)
 {
     struct ledger_here here = ledger_here();
     *request = (struct request){.gpu = here.gpu, .context = here.context, .size = size, .held = ledger_held(size)};
     return request->gpu < 0 || ledger_reserve(request->gpu, request->held, size);
 }
 
-void request_end(const struct request *request, cu_result result, uint64_t key, enum memory_kind kind, uint64_t size)
+/* What the driver said; key: of the memory, size: what it turned out to be. */
+static void request_end(const struct request *request, cu_result result, uint64_t key, enum memory_kind kind,
+                        uint64_t size)
 {
     if (request->gpu < 0)
         return;
@@ -32,13 +44,12 @@ struct release release_begin(uint64_t key)
     struct process_state *state = process_state_get();
     if (!state)
         return release;
-    process_state_lock(state);
+    STATE_LOCKED(state);
     release.ours = pointers_remove(&state->pointers, key, &release.entry);
     if (release.ours && release.entry.kind == MEMORY_ASYNC)
         release.settled = pool_release_begin(state, &release.entry);
     else if (release.ours)
         process_state_call_begin(state);
-    process_state_unlock(state);
     return release;
 }
 
@@ -56,13 +67,11 @@ void release_end(const struct release *release, cu_result result)
 
 /* A function that allocates: wanted, the bytes as they are known before; once the driver has granted it the key of its entry, the kind of
  * memory, and the bytes it took. */
-#define ALLOCATE(name, parameters, arguments, wanted, key_granted, memory, bytes_granted)                               \
+#define ALLOCATE(name, parameters, arguments, wanted, key_granted, memory, bytes_granted)                              \
     cu_result name parameters                                                                                          \
     {                                                                                                                  \
-        __typeof__(&name) real = REAL(name);                                                                           \
+        NEED(name);                                                                                                    \
         struct request request;                                                                                        \
-        if (!real)                                                                                                     \
-            return CUDA_ERROR_NOT_FOUND;                                                                               \
         if (!request_begin(&request, wanted))                                                                          \
             return CUDA_ERROR_OUT_OF_MEMORY;                                                                           \
         cu_result result = real arguments;                                                                             \
@@ -75,9 +84,7 @@ void release_end(const struct release *release, cu_result result)
 #define RELEASE(name, parameters, arguments, key_released)                                                             \
     cu_result name parameters                                                                                          \
     {                                                                                                                  \
-        __typeof__(&name) real = REAL(name);                                                                           \
-        if (!real)                                                                                                     \
-            return CUDA_ERROR_NOT_FOUND;                                                                               \
+        NEED(name);                                                                                                    \
         struct release release = release_begin(key_released);                                                          \
         cu_result result = real arguments;                                                                             \
         release_end(&release, result);                                                                                 \
@@ -162,12 +169,14 @@ static uint64_t array3d_v1_bytes(const struct cu_array3d_descriptor_v1 *of)
 
 static uint64_t flat_bytes(const struct cu_array_descriptor *of)
 {
-    return !of ? 0 : array_bytes(&(struct cu_array3d_descriptor){of->width, of->height, 0, of->format, of->channels, 0});
+    return !of ? 0
+               : array_bytes(&(struct cu_array3d_descriptor){of->width, of->height, 0, of->format, of->channels, 0});
 }
 
 static uint64_t flat_v1_bytes(const struct cu_array_descriptor_v1 *of)
 {
-    return !of ? 0 : array_bytes(&(struct cu_array3d_descriptor){of->width, of->height, 0, of->format, of->channels, 0});
+    return !of ? 0
+               : array_bytes(&(struct cu_array3d_descriptor){of->width, of->height, 0, of->format, of->channels, 0});
 }
 
 ALLOCATE(cuArray3DCreate_v2, (cu_array * out, const struct cu_array3d_descriptor *options), (out, options),

@@ -101,13 +101,11 @@ struct moment {
 
 static struct moment moment_now(struct process_state *state, int gpu)
 {
-    process_state_lock(state);
+    STATE_LOCKED(state);
     const struct gpu_ledger_use *use = &state->uses[gpu];
     uint64_t contexts = saturating_add(atomic_load(&use->context), atomic_load(&state->context_reserved[gpu]));
     uint64_t reserved = atomic_load(&use->reserved);
-    struct moment now = {reserved > contexts ? reserved - contexts : 0, state->calls_under_way, state->calls_begun};
-    process_state_unlock(state);
-    return now;
+    return (struct moment){reserved > contexts ? reserved - contexts : 0, state->calls_under_way, state->calls_begun};
 }
 
 /* A context grows by some MiB when the driver needs tables for more memory, or a kernel: between two looks it may
@@ -231,27 +229,14 @@ static void context_made(int gpu, uint64_t taken, bool good)
         ledger_context_set(gpu, taken, GPU_LEDGER_CONTEXT_ASSUMED, taken);
 }
 
-static cu_result destroy(__typeof__(&cuCtxDestroy_v2) real, cu_context context)
+static void context_gone(const void *context)
 {
-    if (!real)
-        return CUDA_ERROR_NOT_FOUND;
-    cu_result result = real(context);
-    if (result == CUDA_SUCCESS) {
-        ledger_forget();
-        ledger_context_gone(context);
-    }
-    return result;
+    ledger_forget();
+    ledger_context_gone(context);
 }
 
-cu_result cuCtxDestroy_v2(cu_context context)
-{
-    return destroy(REAL(cuCtxDestroy_v2), context);
-}
-
-cu_result cuCtxDestroy(cu_context context)
-{
-    return destroy(REAL(cuCtxDestroy), context);
-}
+AFTER(cuCtxDestroy_v2, (cu_context context), (context), context_gone(context))
+AFTER(cuCtxDestroy, (cu_context context), (context), context_gone(context))
 
 static struct gpu_state *gpu_state(cu_device device)
 {
@@ -271,10 +256,8 @@ static bool is_active(cu_device device)
 #define CREATE(name, parameters, arguments)                                                                            \
     cu_result name parameters                                                                                          \
     {                                                                                                                  \
-        __typeof__(&name) real = REAL(name);                                                                           \
+        NEED(name);                                                                                                    \
         uint64_t taken = 0;                                                                                            \
-        if (!real)                                                                                                     \
-            return CUDA_ERROR_NOT_FOUND;                                                                               \
         int place = ledger_gpu(device);                                                                                \
         if (place >= 0 && !context_begin(place, &taken))                                                               \
             return CUDA_ERROR_OUT_OF_MEMORY;                                                                           \
@@ -293,9 +276,7 @@ CREATE(cuCtxCreate_v4, (cu_context * out, void *options, unsigned flags, cu_devi
 
 cu_result cuDevicePrimaryCtxRetain(cu_context *out, cu_device device)
 {
-    __typeof__(&cuDevicePrimaryCtxRetain) real = REAL(cuDevicePrimaryCtxRetain);
-    if (!real)
-        return CUDA_ERROR_NOT_FOUND;
+    NEED(cuDevicePrimaryCtxRetain);
     int place = ledger_gpu(device);
     bool fresh = place >= 0 && !is_active(device);
     uint64_t taken = 0;
@@ -313,48 +294,17 @@ cu_result cuDevicePrimaryCtxRetain(cu_context *out, cu_device device)
 static void primary_gone(cu_device device)
 {
     const struct gpu_state *gpu = gpu_state(device);
-    ledger_forget();
-    if (gpu)
-        ledger_context_gone(gpu->primary);
+    context_gone(gpu ? gpu->primary : NULL);
 }
 
 /* The last one to release it ends it. */
-static cu_result release(__typeof__(&cuDevicePrimaryCtxRelease) real, cu_device device)
+static void primary_released(cu_device device)
 {
-    if (!real)
-        return CUDA_ERROR_NOT_FOUND;
-    cu_result result = real(device);
-    if (result == CUDA_SUCCESS && !is_active(device))
+    if (!is_active(device))
         primary_gone(device);
-    return result;
 }
 
-cu_result cuDevicePrimaryCtxRelease(cu_device device)
-{
-    return release(REAL(cuDevicePrimaryCtxRelease), device);
-}
-
-cu_result cuDevicePrimaryCtxRelease_v2(cu_device device)
-{
-    return release(REAL(cuDevicePrimaryCtxRelease_v2), device);
-}
-
-static cu_result reset(__typeof__(&cuDevicePrimaryCtxReset) real, cu_device device)
-{
-    if (!real)
-        return CUDA_ERROR_NOT_FOUND;
-    cu_result result = real(device);
-    if (result == CUDA_SUCCESS)
-        primary_gone(device);
-    return result;
-}
-
-cu_result cuDevicePrimaryCtxReset(cu_device device)
-{
-    return reset(REAL(cuDevicePrimaryCtxReset), device);
-}
-
-cu_result cuDevicePrimaryCtxReset_v2(cu_device device)
-{
-    return reset(REAL(cuDevicePrimaryCtxReset_v2), device);
-}
+AFTER(cuDevicePrimaryCtxRelease, (cu_device device), (device), primary_released(device))
+AFTER(cuDevicePrimaryCtxRelease_v2, (cu_device device), (device), primary_released(device))
+AFTER(cuDevicePrimaryCtxReset, (cu_device device), (device), primary_gone(device))
+AFTER(cuDevicePrimaryCtxReset_v2, (cu_device device), (device), primary_gone(device))

@@ -30,16 +30,6 @@ static int entry_find(const char *name)
     return -1;
 }
 
-static void *entry_interposer(int number)
-{
-    return followed[number].interposer;
-}
-
-static bool entry_is_ours(int number, const void *function)
-{
-    return function == followed[number].interposer;
-}
-
 /* The newest ABI that a caller for that version gets from this driver. */
 static int abi_of(int version)
 {
@@ -79,27 +69,16 @@ static void *entry_interposer_for(const char *base, void *given, int version, ui
                                                                                         : given;
 }
 
-cu_result cuGetProcAddress(const char *name, void **out, int version, uint64_t flags)
+static void interpose(const char *name, void **out, int version, uint64_t flags)
 {
-    __typeof__(&cuGetProcAddress) real = REAL(cuGetProcAddress);
-    if (!real)
-        return CUDA_ERROR_NOT_FOUND;
-    cu_result result = real(name, out, version, flags);
-    if (result == CUDA_SUCCESS && out && *out && name)
+    if (out && *out && name)
         *out = entry_interposer_for(name, *out, version, flags);
-    return result;
 }
 
-cu_result cuGetProcAddress_v2(const char *name, void **out, int version, uint64_t flags, int *status)
-{
-    __typeof__(&cuGetProcAddress_v2) real = REAL(cuGetProcAddress_v2);
-    if (!real)
-        return CUDA_ERROR_NOT_FOUND;
-    cu_result result = real(name, out, version, flags, status);
-    if (result == CUDA_SUCCESS && out && *out && name)
-        *out = entry_interposer_for(name, *out, version, flags);
-    return result;
-}
+AFTER(cuGetProcAddress, (const char *name, void **out, int version, uint64_t flags), (name, out, version, flags),
+      interpose(name, out, version, flags))
+AFTER(cuGetProcAddress_v2, (const char *name, void **out, int version, uint64_t flags, int *status),
+      (name, out, version, flags, status), interpose(name, out, version, flags))
 
 /* ---- dlsym, dlvsym */
 
@@ -140,9 +119,9 @@ static void *in_sight(int number, const char *name, const char *version)
 {
     bool driver = real_load();
     void *first = ask(RTLD_DEFAULT, name, version);
-    if (first && !entry_is_ours(number, first))
-        return real_is_drivers(number, first) ? entry_interposer(number) : first;
-    return ask(RTLD_NEXT, name, version) || (driver && real_get((enum real_name)number)) ? entry_interposer(number)
+    if (first && first != followed[number].interposer)
+        return real_is_drivers(number, first) ? followed[number].interposer : first;
+    return ask(RTLD_NEXT, name, version) || (driver && real_get((enum real_name)number)) ? followed[number].interposer
                                                                                          : NULL;
 }
 
@@ -150,9 +129,9 @@ static void *in_object(int number, void *handle, const char *name, const char *v
 {
     real_load();
     void *found = ask(handle, name, version);
-    if (found && entry_is_ours(number, found))
+    if (found && found == followed[number].interposer)
         return in_sight(number, name, version);
-    return real_is_drivers(number, found) ? entry_interposer(number) : found;
+    return real_is_drivers(number, found) ? followed[number].interposer : found;
 }
 
 /* Whoever looks up these two to look up the rest by them gets what he would get by his own link to them. */

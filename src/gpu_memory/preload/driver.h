@@ -118,8 +118,25 @@ static inline void *real_get(enum real_name name)
     return known ? known : real_find_now(name);
 }
 
-/* CALL(cuMemFree_v2, pointer): the driver's own. */
+/* REAL(cuMemFree_v2): the driver's own. */
 #define REAL(name) ((__typeof__(&name))real_get(REAL_##name))
+
+/* In one of ours: the driver's own as real; who calls what the driver lacks is told so. */
+#define NEED(name)                                                                                                     \
+    __typeof__(&name) real = REAL(name);                                                                               \
+    if (!real)                                                                                                         \
+    return CUDA_ERROR_NOT_FOUND
+
+/* One of ours that does something once the driver's has succeeded, and nothing else. */
+#define AFTER(name, parameters, arguments, then)                                                                       \
+    cu_result name parameters                                                                                          \
+    {                                                                                                                  \
+        NEED(name);                                                                                                    \
+        cu_result result = real arguments;                                                                             \
+        if (result == CUDA_SUCCESS)                                                                                    \
+            then;                                                                                                      \
+        return result;                                                                                                 \
+    }
 
 /* Whether this is the driver's entry point of that number. */
 bool real_is_drivers(int number, const void *function);

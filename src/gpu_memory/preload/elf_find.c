@@ -29,15 +29,6 @@ static bool begins(const char *text, const char *with)
     return !*with;
 }
 
-static bool is_same(const char *one, const char *other)
-{
-    while (*one && *one == *other) {
-        one++;
-        other++;
-    }
-    return *one == *other;
-}
-
 static bool is_asked(const struct search *search, const char *path)
 {
     const char *name = path;
@@ -79,7 +70,7 @@ static bool is_it(const struct tables *tables, uint32_t number, const char *name
     if (tables->versions && (tables->versions[number] & HIDDEN))
         return false;
     return symbol->st_shndx != SHN_UNDEF && ELF64_ST_TYPE(symbol->st_info) == STT_FUNC &&
-           is_same(tables->names + symbol->st_name, name);
+           begins(tables->names + symbol->st_name, name) && begins(name, tables->names + symbol->st_name);
 }
 
 /* The GNU hash table: counts, a Bloom filter (not needed for one look-up), buckets, then the chains, whose ends

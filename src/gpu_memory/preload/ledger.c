@@ -1,6 +1,5 @@
 #include "gpu_memory/preload/ledger.h"
 
-
 static const uint64_t PAGE = UINT64_C(2) << 20, SHARED_UP_TO = UINT64_C(1) << 20, SHARED_STEP = 512;
 
 static uint64_t round_up(uint64_t bytes, uint64_t step)
@@ -74,18 +73,14 @@ static struct gpu_ledger_gpu *row_of(const struct process_state *state, int gpu)
 
 void ledger_call_begin(void)
 {
-    struct process_state *state = process_state_get();
-    process_state_lock(state);
-    process_state_call_begin(state);
-    process_state_unlock(state);
+    STATE_LOCKED(process_state_get());
+    process_state_call_begin(locked);
 }
 
 void ledger_call_end(void)
 {
-    struct process_state *state = process_state_get();
-    process_state_lock(state);
-    state->calls_under_way--;
-    process_state_unlock(state);
+    STATE_LOCKED(process_state_get());
+    locked->calls_under_way--;
 }
 
 static bool has_others(const struct process_state *state, int gpu)
@@ -108,7 +103,8 @@ static void lock_to_add(struct process_state *state, int gpu, uint64_t live, uin
 {
     const struct gpu_ledger_gpu *row = row_of(state, gpu);
     process_state_lock(state);
-    uint64_t all_held = saturating_add(get(&row->held), held), all_context = saturating_add(get(&row->context), context);
+    uint64_t all_held = saturating_add(get(&row->held), held),
+             all_context = saturating_add(get(&row->context), context);
     if (saturating_add(get(&row->live), live) <= get(&row->live_peak) && all_held <= get(&row->held_peak) &&
         saturating_add(all_held, all_context) <= get(&row->footprint_peak))
         return;
@@ -178,11 +174,10 @@ static bool reserve(struct process_state *state, int gpu, uint64_t bytes)
 /* Without the state locked. */
 static bool try_reserve(struct process_state *state, int gpu, uint64_t held)
 {
-    process_state_lock(state);
+    STATE_LOCKED(state);
     bool done = reserve(state, gpu, held);
     if (done)
         process_state_call_begin(state);
-    process_state_unlock(state);
     return done;
 }
 
@@ -323,11 +318,9 @@ void ledger_release(const struct pointer_entry *entry)
 
 void ledger_restore(const struct pointer_entry *entry)
 {
-    struct process_state *state = process_state_get();
-    process_state_lock(state);
-    state->calls_under_way--;
-    pointers_put(&state->pointers, entry);
-    process_state_unlock(state);
+    STATE_LOCKED(process_state_get());
+    locked->calls_under_way--;
+    pointers_put(&locked->pointers, entry);
 }
 
 /* One by one: others wait for no more than one. */

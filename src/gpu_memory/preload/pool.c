@@ -194,11 +194,10 @@ void pool_cancel(struct process_state *state, const struct pool_call *call, cons
 {
     trim(call->pool);
     pool_settle(call->pool, call->gpu, 0);
-    process_state_lock(state);
+    STATE_LOCKED(state);
     if (call->place)
         use(call->place, 0, aligned(entry->live));
     state->calls_under_way -= call->under_way;
-    process_state_unlock(state);
 }
 
 bool pool_release_begin(struct process_state *state, const struct pointer_entry *entry)
@@ -215,11 +214,10 @@ void pool_release_end(const struct pointer_entry *entry, bool settled, cu_result
         trace_event(GPU_EVENT_FREE, entry->gpu, entry->kind, entry->key, entry->live);
     } else {
         struct pool_state *place = pool_find(state, entry->owner);
-        process_state_lock(state);
+        STATE_LOCKED(state);
         ledger_add(state, entry);
         if (place)
             use(place, aligned(entry->live), 0);
-        process_state_unlock(state);
     }
     if (!settled)
         pool_settle(entry->owner, entry->gpu, 0);

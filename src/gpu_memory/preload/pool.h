@@ -48,4 +48,14 @@ void pool_cancel(struct process_state *state, const struct pool_call *call, cons
 bool pool_release_begin(struct process_state *state, const struct pointer_entry *entry);
 void pool_release_end(const struct pointer_entry *entry, bool settled, cu_result result);
 
+/* The way back of any allocation (allocate.c). The entry is taken out before the driver is told to free the memory, as
+ * another thread may be given the same address at once. */
+struct release {
+    bool ours;
+    bool settled; /* memory of streams: as pool_release_begin said */
+    struct pointer_entry entry;
+};
+struct release release_begin(uint64_t key);
+void release_end(const struct release *release, cu_result result);
+
 #endif

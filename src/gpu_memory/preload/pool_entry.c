@@ -1,7 +1,6 @@
 /* Memory of streams: the driver's functions. */
 #include "gpu_memory/preload/driver.h"
 #include "gpu_memory/preload/pool.h"
-#include "gpu_memory/preload/request.h"
 
 struct pooled {
     cu_pointer *out;
@@ -64,6 +63,8 @@ static cu_result commit(struct process_state *state, const struct pooled *option
 
 static cu_result pool_allocate(const struct pooled *options)
 {
+    if (!options->allocate && !options->allocate_from)
+        return CUDA_ERROR_NOT_FOUND;
     struct process_state *state = process_state_get();
     if (!state || is_captured(state, options->stream, options->per_thread))
         return allocate(options);
@@ -81,33 +82,22 @@ static cu_result pool_allocate(const struct pooled *options)
 
 cu_result cuMemAllocAsync(cu_pointer *out, size_t size, cu_stream stream)
 {
-    struct pooled options = {.out = out, .size = size, .stream = stream, .allocate = REAL(cuMemAllocAsync)};
-    return options.allocate ? pool_allocate(&options) : CUDA_ERROR_NOT_FOUND;
+    return pool_allocate(&(struct pooled){out, size, NULL, stream, REAL(cuMemAllocAsync), NULL, false});
 }
 
 cu_result cuMemAllocAsync_ptsz(cu_pointer *out, size_t size, cu_stream stream)
 {
-    struct pooled options = {
-        .out = out, .size = size, .stream = stream, .allocate = REAL(cuMemAllocAsync_ptsz), .per_thread = true};
-    return options.allocate ? pool_allocate(&options) : CUDA_ERROR_NOT_FOUND;
+    return pool_allocate(&(struct pooled){out, size, NULL, stream, REAL(cuMemAllocAsync_ptsz), NULL, true});
 }
 
 cu_result cuMemAllocFromPoolAsync(cu_pointer *out, size_t size, cu_pool pool, cu_stream stream)
 {
-    struct pooled options = {
-        .out = out, .size = size, .pool = pool, .stream = stream, .allocate_from = REAL(cuMemAllocFromPoolAsync)};
-    return options.allocate_from ? pool_allocate(&options) : CUDA_ERROR_NOT_FOUND;
+    return pool_allocate(&(struct pooled){out, size, pool, stream, NULL, REAL(cuMemAllocFromPoolAsync), false});
 }
 
 cu_result cuMemAllocFromPoolAsync_ptsz(cu_pointer *out, size_t size, cu_pool pool, cu_stream stream)
 {
-    struct pooled options = {.out = out,
-                             .size = size,
-                             .pool = pool,
-                             .stream = stream,
-                             .allocate_from = REAL(cuMemAllocFromPoolAsync_ptsz),
-                             .per_thread = true};
-    return options.allocate_from ? pool_allocate(&options) : CUDA_ERROR_NOT_FOUND;
+    return pool_allocate(&(struct pooled){out, size, pool, stream, NULL, REAL(cuMemAllocFromPoolAsync_ptsz), true});
 }
 
 static cu_result free_async(__typeof__(&cuMemFreeAsync) real, cu_pointer pointer, cu_stream stream, bool per_thread)
@@ -135,9 +125,7 @@ cu_result cuMemFreeAsync_ptsz(cu_pointer pointer, cu_stream stream)
 
 cu_result cuMemPoolCreate(cu_pool *out, const struct cu_options *options)
 {
-    __typeof__(&cuMemPoolCreate) real = REAL(cuMemPoolCreate);
-    if (!real)
-        return CUDA_ERROR_NOT_FOUND;
+    NEED(cuMemPoolCreate);
     cu_result result = real(out, options);
     int gpu = result == CUDA_SUCCESS && options->place.type == CU_PLACE_DEVICE ? ledger_gpu(options->place.id) : -1;
     if (gpu >= 0)
@@ -147,9 +135,7 @@ cu_result cuMemPoolCreate(cu_pool *out, const struct cu_options *options)
 
 cu_result cuMemPoolDestroy(cu_pool pool)
 {
-    __typeof__(&cuMemPoolDestroy) real = REAL(cuMemPoolDestroy);
-    if (!real)
-        return CUDA_ERROR_NOT_FOUND;
+    NEED(cuMemPoolDestroy);
     struct process_state *state = process_state_get();
     if (!state)
         return real(pool);
@@ -163,9 +149,7 @@ cu_result cuMemPoolDestroy(cu_pool pool)
 
 cu_result cuMemPoolTrimTo(cu_pool pool, size_t keep)
 {
-    __typeof__(&cuMemPoolTrimTo) real = REAL(cuMemPoolTrimTo);
-    if (!real)
-        return CUDA_ERROR_NOT_FOUND;
+    NEED(cuMemPoolTrimTo);
     struct process_state *state = process_state_get();
     int gpu = state ? pool_gpu(state, pool) : -1;
     if (gpu < 0)
@@ -179,9 +163,7 @@ cu_result cuMemPoolTrimTo(cu_pool pool, size_t keep)
 
 cu_result cuDeviceSetMemPool(cu_device device, cu_pool pool)
 {
-    __typeof__(&cuDeviceSetMemPool) real = REAL(cuDeviceSetMemPool);
-    if (!real)
-        return CUDA_ERROR_NOT_FOUND;
+    NEED(cuDeviceSetMemPool);
     cu_result result = real(device, pool);
     ledger_forget();
     return result;
@@ -189,9 +171,7 @@ cu_result cuDeviceSetMemPool(cu_device device, cu_pool pool)
 
 cu_result cuMemSetMemPool(struct cu_place *place, int type, cu_pool pool)
 {
-    __typeof__(&cuMemSetMemPool) real = REAL(cuMemSetMemPool);
-    if (!real)
-        return CUDA_ERROR_NOT_FOUND;
+    NEED(cuMemSetMemPool);
     cu_result result = real(place, type, pool);
     ledger_forget();
     return result;

@@ -192,7 +192,8 @@ static bool is_dead(const struct gpu_ledger_process *process, uint64_t namespace
 
 /* One of several that see it takes its figures out of the totals. While they stood there another may have got the
  * place. */
-static void remove_process(struct gpu_ledger *ledger, struct gpu_ledger_process *process, int32_t pid, uint64_t since_ticks)
+static void remove_process(struct gpu_ledger *ledger, struct gpu_ledger_process *process, int32_t pid,
+                           uint64_t since_ticks)
 {
     uint32_t used = GPU_LEDGER_USED;
     if (!atomic_compare_exchange_strong(&process->state, &used, GPU_LEDGER_TAKING))
@@ -358,13 +359,13 @@ void trace_event(enum gpu_ledger_event_kind kind, int gpu, int how, uint64_t add
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     append(trace_path, &(struct gpu_ledger_event){
-                     .time_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec,
-                     .address = address,
-                     .bytes = bytes,
-                     .pid = getpid(),
-                     .kind = (uint8_t)kind,
-                     .gpu = (uint8_t)gpu,
-                     .how = (uint16_t)how,
-                 });
+                           .time_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec,
+                           .address = address,
+                           .bytes = bytes,
+                           .pid = getpid(),
+                           .kind = (uint8_t)kind,
+                           .gpu = (uint8_t)gpu,
+                           .how = (uint16_t)how,
+                       });
     errno = kept;
 }

@@ -75,6 +75,16 @@ static inline void process_state_unlock(struct process_state *state)
     atomic_flag_clear_explicit(&state->spin, memory_order_release);
 }
 
+static inline void process_state_unlock_end(struct process_state **state)
+{
+    process_state_unlock(*state);
+}
+
+/* Locks the state to the end of the block. */
+#define STATE_LOCKED(state)                                                                                            \
+    __attribute__((cleanup(process_state_unlock_end))) struct process_state *locked = (state);                         \
+    process_state_lock(locked)
+
 /* With the state locked: from now on what the driver holds and what the ledger says may differ; calls_under_way-- ends
  * it. */
 static inline void process_state_call_begin(struct process_state *state)

@@ -31,7 +31,8 @@ struct virtuals {
 
 enum { MEMORIES_AT_ONCE = 1024, MAPPINGS_FIRST = 1024 };
 
-static struct virtuals *virtuals_get(void)
+/* NULL: there is no ledger, or no memory. */
+static struct virtuals *virtuals_lock(void)
 {
     struct process_state *state = process_state_get();
     if (!state)
@@ -40,8 +41,19 @@ static struct virtuals *virtuals_get(void)
     if (!state->virtuals)
         state->virtuals = wiped_map(sizeof *state->virtuals);
     pthread_mutex_unlock(&state->lock);
+    if (state->virtuals)
+        pthread_mutex_lock(&state->virtuals->lock);
     return state->virtuals;
 }
+
+static void virtuals_unlock(struct virtuals **virtuals)
+{
+    if (*virtuals)
+        pthread_mutex_unlock(&(*virtuals)->lock);
+}
+
+/* To the end of the block. */
+#define LOCKED __attribute__((cleanup(virtuals_unlock)))
 
 static struct virtual_memory *memory_new(struct virtuals *virtuals)
 {
@@ -89,15 +101,13 @@ static void handle_put(struct virtuals *virtuals, cu_handle handle, struct virtu
 /* The driver made size bytes, for which held bytes were reserved. */
 static void virtual_made(cu_handle handle, int gpu, uint64_t size, uint64_t held)
 {
-    struct virtuals *virtuals = virtuals_get();
-    if (virtuals) {
-        pthread_mutex_lock(&virtuals->lock);
-        struct virtual_memory *memory = memory_new(virtuals);
+    {
+        LOCKED struct virtuals *virtuals = virtuals_lock();
+        struct virtual_memory *memory = virtuals ? memory_new(virtuals) : NULL;
         if (memory) {
             *memory = (struct virtual_memory){.size = size, .held = held, .gpu = gpu};
             handle_put(virtuals, handle, memory);
         }
-        pthread_mutex_unlock(&virtuals->lock);
     }
     ledger_commit(
         &(struct pointer_entry){.key = handle, .live = size, .held = held, .kind = MEMORY_VIRTUAL, .gpu = (uint8_t)gpu},
@@ -107,41 +117,27 @@ static void virtual_made(cu_handle handle, int gpu, uint64_t size, uint64_t held
 /* Retained and imported handles of one memory may have one value: it is known as long as there is one of them. */
 static struct virtual_memory *virtual_handle_remove(cu_handle handle)
 {
-    struct virtuals *virtuals = virtuals_get();
+    LOCKED struct virtuals *virtuals = virtuals_lock();
     struct pointer_entry entry;
-    struct virtual_memory *memory = NULL;
-    if (!virtuals)
+    if (!virtuals || !pointers_remove(&virtuals->handles, handle, &entry))
         return NULL;
-    pthread_mutex_lock(&virtuals->lock);
-    if (pointers_remove(&virtuals->handles, handle, &entry)) {
-        memory = entry.owner;
-        memory->handles--;
-        memory->mappings++; /* stays until the driver has answered */
-        if (memory->handles)
-            pointers_put(&virtuals->handles, &entry);
-    }
-    pthread_mutex_unlock(&virtuals->lock);
+    struct virtual_memory *memory = entry.owner;
+    memory->handles--;
+    memory->mappings++; /* stays until the driver has answered */
+    if (memory->handles)
+        pointers_put(&virtuals->handles, &entry);
     return memory;
 }
 
-/* The driver released it. */
-static void virtual_released(struct virtual_memory *memory)
+/* The driver released it, or did not. */
+static void virtual_answered(struct virtual_memory *memory, cu_handle handle, bool released)
 {
-    struct virtuals *virtuals = virtuals_get();
-    pthread_mutex_lock(&virtuals->lock);
+    LOCKED struct virtuals *virtuals = virtuals_lock();
     memory->mappings--;
-    drop_unused(virtuals, memory);
-    pthread_mutex_unlock(&virtuals->lock);
-}
-
-/* The driver did not release it. */
-static void virtual_handle_restore(struct virtual_memory *memory, cu_handle handle)
-{
-    struct virtuals *virtuals = virtuals_get();
-    pthread_mutex_lock(&virtuals->lock);
-    memory->mappings--;
-    handle_put(virtuals, handle, memory);
-    pthread_mutex_unlock(&virtuals->lock);
+    if (released)
+        drop_unused(virtuals, memory);
+    else
+        handle_put(virtuals, handle, memory);
 }
 
 /* The first mapping that does not end at or before start. */
@@ -176,11 +172,8 @@ static bool mappings_grow(struct virtuals *virtuals)
 
 static void virtual_mapped(cu_handle handle, cu_pointer start, uint64_t size)
 {
-    struct virtuals *virtuals = virtuals_get();
-    if (!virtuals)
-        return;
-    pthread_mutex_lock(&virtuals->lock);
-    struct virtual_memory *memory = memory_of(virtuals, handle);
+    LOCKED struct virtuals *virtuals = virtuals_lock();
+    struct virtual_memory *memory = virtuals ? memory_of(virtuals, handle) : NULL;
     if (memory && (virtuals->mapping_count < virtuals->mapping_capacity || mappings_grow(virtuals))) {
         size_t at = mapping_at(virtuals, start);
         memmove(virtuals->mappings + at + 1, virtuals->mappings + at,
@@ -189,16 +182,14 @@ static void virtual_mapped(cu_handle handle, cu_pointer start, uint64_t size)
         virtuals->mapping_count++;
         memory->mappings++;
     }
-    pthread_mutex_unlock(&virtuals->lock);
 }
 
 /* Every mapping within. */
 static void virtual_unmapped(cu_pointer start, uint64_t size)
 {
-    struct virtuals *virtuals = virtuals_get();
+    LOCKED struct virtuals *virtuals = virtuals_lock();
     if (!virtuals)
         return;
-    pthread_mutex_lock(&virtuals->lock);
     size_t first = mapping_at(virtuals, start), end = first;
     for (; end < virtuals->mapping_count && virtuals->mappings[end].start < start + size; end++) {
         virtuals->mappings[end].memory->mappings--;
@@ -207,41 +198,32 @@ static void virtual_unmapped(cu_pointer start, uint64_t size)
     memmove(virtuals->mappings + first, virtuals->mappings + end,
             (virtuals->mapping_count - end) * sizeof *virtuals->mappings);
     virtuals->mapping_count -= end - first;
-    pthread_mutex_unlock(&virtuals->lock);
 }
 
 static void virtual_retained(cu_handle handle, cu_pointer within)
 {
-    struct virtuals *virtuals = virtuals_get();
-    if (!virtuals)
-        return;
-    pthread_mutex_lock(&virtuals->lock);
-    size_t at = mapping_at(virtuals, within);
-    if (at < virtuals->mapping_count && virtuals->mappings[at].start <= within)
+    LOCKED struct virtuals *virtuals = virtuals_lock();
+    size_t at = virtuals ? mapping_at(virtuals, within) : 0;
+    if (virtuals && at < virtuals->mapping_count && virtuals->mappings[at].start <= within)
         handle_put(virtuals, handle, virtuals->mappings[at].memory);
-    pthread_mutex_unlock(&virtuals->lock);
 }
 
 /* Counted where it was made; where this process made it itself, its handle may have the value of the one it has. */
 static void virtual_imported(cu_handle handle)
 {
-    struct virtuals *virtuals = virtuals_get();
+    LOCKED struct virtuals *virtuals = virtuals_lock();
     if (!virtuals)
         return;
-    pthread_mutex_lock(&virtuals->lock);
     struct virtual_memory *memory = memory_of(virtuals, handle);
     if (!memory && (memory = memory_new(virtuals)))
         memory->gpu = -1;
     if (memory)
         handle_put(virtuals, handle, memory);
-    pthread_mutex_unlock(&virtuals->lock);
 }
 
 cu_result cuMemCreate(cu_handle *out, size_t size, const struct cu_options *options, unsigned long long flags)
 {
-    __typeof__(&cuMemCreate) real = REAL(cuMemCreate);
-    if (!real)
-        return CUDA_ERROR_NOT_FOUND;
+    NEED(cuMemCreate);
     int gpu = options && options->place.type == CU_PLACE_DEVICE ? ledger_gpu(options->place.id) : -1;
     if (gpu < 0)
         return real(out, size, options, flags);
@@ -249,48 +231,36 @@ cu_result cuMemCreate(cu_handle *out, size_t size, const struct cu_options *opti
     if (!ledger_reserve(gpu, held, size))
         return CUDA_ERROR_OUT_OF_MEMORY;
     cu_result result = real(out, size, options, flags);
-    if (result == CUDA_SUCCESS) {
+    if (result == CUDA_SUCCESS)
         virtual_made(*out, gpu, size, held);
-    } else {
+    else
         ledger_cancel(gpu, held, size, result);
-    }
     return result;
 }
 
 cu_result cuMemRelease(cu_handle handle)
 {
-    __typeof__(&cuMemRelease) real = REAL(cuMemRelease);
-    if (!real)
-        return CUDA_ERROR_NOT_FOUND;
+    NEED(cuMemRelease);
     struct virtual_memory *memory = virtual_handle_remove(handle);
     if (!memory)
         return real(handle);
     ledger_call_begin();
     cu_result result = real(handle);
-    if (result == CUDA_SUCCESS)
-        virtual_released(memory);
-    else
-        virtual_handle_restore(memory, handle);
+    virtual_answered(memory, handle, result == CUDA_SUCCESS);
     ledger_call_end();
     return result;
 }
 
-cu_result cuMemMap(cu_pointer pointer, size_t size, size_t offset, cu_handle handle, unsigned long long flags)
-{
-    __typeof__(&cuMemMap) real = REAL(cuMemMap);
-    if (!real)
-        return CUDA_ERROR_NOT_FOUND;
-    cu_result result = real(pointer, size, offset, handle, flags);
-    if (result == CUDA_SUCCESS)
-        virtual_mapped(handle, pointer, size);
-    return result;
-}
+AFTER(cuMemMap, (cu_pointer pointer, size_t size, size_t offset, cu_handle handle, unsigned long long flags),
+      (pointer, size, offset, handle, flags), virtual_mapped(handle, pointer, size))
+AFTER(cuMemRetainAllocationHandle, (cu_handle * out, void *address), (out, address),
+      virtual_retained(*out, (cu_pointer)(uintptr_t)address))
+AFTER(cuMemImportFromShareableHandle, (cu_handle * out, void *shared, int type), (out, shared, type),
+      virtual_imported(*out))
 
 cu_result cuMemUnmap(cu_pointer pointer, size_t size)
 {
-    __typeof__(&cuMemUnmap) real = REAL(cuMemUnmap);
-    if (!real)
-        return CUDA_ERROR_NOT_FOUND;
+    NEED(cuMemUnmap);
     if (!process_state_get())
         return real(pointer, size);
     ledger_call_begin();
@@ -298,27 +268,5 @@ cu_result cuMemUnmap(cu_pointer pointer, size_t size)
     if (result == CUDA_SUCCESS)
         virtual_unmapped(pointer, size);
     ledger_call_end();
-    return result;
-}
-
-cu_result cuMemRetainAllocationHandle(cu_handle *out, void *address)
-{
-    __typeof__(&cuMemRetainAllocationHandle) real = REAL(cuMemRetainAllocationHandle);
-    if (!real)
-        return CUDA_ERROR_NOT_FOUND;
-    cu_result result = real(out, address);
-    if (result == CUDA_SUCCESS)
-        virtual_retained(*out, (cu_pointer)(uintptr_t)address);
-    return result;
-}
-
-cu_result cuMemImportFromShareableHandle(cu_handle *out, void *shared, int type)
-{
-    __typeof__(&cuMemImportFromShareableHandle) real = REAL(cuMemImportFromShareableHandle);
-    if (!real)
-        return CUDA_ERROR_NOT_FOUND;
-    cu_result result = real(out, shared, type);
-    if (result == CUDA_SUCCESS)
-        virtual_imported(*out);
     return result;
 }

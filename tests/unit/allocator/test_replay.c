@@ -1,6 +1,6 @@
 /* The traces of tests/data/memory replayed: as recorded, and under settings and caps whose outcome was worked out by
  * hand. */
-#include "gpu_memory/allocator/recommend.h"
+#include "gpu_memory/allocator/replay.h"
 #include "gpu_memory/allocator/usage.h"
 #include "base/mem.h"
 

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "gpu_memory/oom/line.h"
+#include "gpu_memory/oom/oom.h"
 
 #include <stdlib.h>
 #include <string.h>

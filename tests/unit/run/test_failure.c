@@ -1,5 +1,5 @@
 /* What made an attempt fail, told apart, with the line of the log that showed it. */
-#include "gpu_memory/oom/line.h"
+#include "gpu_memory/oom/oom.h"
 #include "run/failure.h"
 
 #include <errno.h>

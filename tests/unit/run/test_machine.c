@@ -28,7 +28,7 @@ static bool ask(const char *script, double timeout_s, struct text *out)
     strv_add(&argv, "-c");
     strv_add(&argv, script);
     strv_add(&env, "PATH=/usr/bin:/bin");
-    return query_program(&argv, &env, 1000, timeout_s, out);
+    return query_program(&argv, &env, 1000, timeout_s, false, out, NULL);
 }
 
 static void a_query_takes_the_answer_of_a_program(void **state)

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "sharing/curve.h"
+#include "sharing/feasibility.h"
 
 #include <math.h>
 #include <string.h>

@@ -8,7 +8,7 @@
 
 #include "base/mem.h"
 #include "base/rng.h"
-#include "sharing/matching.h"
+#include "sharing/schedule.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "base/rng.h"
-#include "sharing/overlap.h"
+#include "sharing/feasibility.h"
 
 #include <jansson.h>
 #include <math.h>

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "base/rng.h"
-#include "sharing/predict.h"
+#include "sharing/feasibility.h"
 
 #include <math.h>
 #include <string.h>
