@@ -101,5 +101,6 @@ const json_t *json_get(const json_t *object, const char *key);
 const char *json_get_text(const json_t *object, const char *key);
 bool json_get_int(const json_t *object, const char *key, json_int_t *out);
 bool json_get_number(const json_t *object, const char *key, double *out);
+struct reading json_get_reading(const json_t *object, const char *key); /* as json_get_number */
 
 #endif

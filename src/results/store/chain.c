@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "results/store/db.h"
 #include "results/store/journal.h"
+#include "results/store/summary.h"
 #include "tare_build.h"
 
 #include <errno.h>
@@ -16,8 +17,6 @@
 
 /* Of settings.json and registry.json. */
 static const off_t TEXT_MAX = 64 << 20;
-
-static const char *const summaries[] = {"summary.csv", "summary_safe.csv"};
 
 void chain_init(struct chain *chain, size_t count)
 {
@@ -60,8 +59,8 @@ void chain_learn(struct chain_files *files, const json_t *line)
     files->closed = type && strcmp(type, event_type_name(EVENT_RECORDS_CLOSED)) == 0;
     if (files->closed) {
         files->closed = digest_parse(json_get_text(data, "run.db"), &files->db);
-        for (int i = 0; i < 2; i++)
-            files->has_summary[i] = digest_parse(json_get_text(data, summaries[i]), &files->summary[i]);
+        for (size_t i = 0; i < SUMMARY_FILES; i++)
+            files->has_summary[i] = digest_parse(json_get_text(data, summary_name(i)), &files->summary[i]);
     } else if (type && strcmp(type, event_type_name(EVENT_FILES_WRITTEN)) == 0 &&
                json_get_int(line, "experiment", &number) && number >= 1 && (uint64_t)number <= files->count) {
         files->known[number - 1] =
@@ -193,10 +192,10 @@ static struct digest row_digest(sqlite3_stmt *row)
 static bool add_table(sqlite3 *db, const struct table *table, int64_t last_seq, SHA2_CTX *state, struct err *err)
 {
     AUTO_QUERY sqlite3_stmt *query = select_all(db, table, last_seq, err);
-    int step = query ? 0 : -1;
+    int step;
     if (!table->newer)
         digest_add(state, table->name, strlen(table->name) + 1);
-    for (bool first = table->newer; query && (step = db_step(query, err)) > 0; first = false) {
+    for (bool first = table->newer; (step = db_step(query, err)) > 0; first = false) {
         if (first)
             digest_add(state, table->name, strlen(table->name) + 1);
         struct digest row = row_digest(query);

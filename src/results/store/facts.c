@@ -42,8 +42,8 @@ static bool read_attempts(sqlite3 *db, struct facts *facts, struct err *err)
                  "LEFT JOIN attempts a ON a.experiment = e.number AND a.number ="
                  " coalesce(e.result_attempt, e.attempts) LEFT JOIN sessions s ON s.number = a.session",
                  "");
-    int step = query ? 0 : -1;
-    while (query && (step = db_step(query, err)) > 0) {
+    int step;
+    while ((step = db_step(query, err)) > 0) {
         struct facts_item *item = item_of(facts, query);
         if (!item)
             continue;
@@ -63,18 +63,16 @@ static bool read_attempts(sqlite3 *db, struct facts *facts, struct err *err)
 
 static bool read_all_attempts(sqlite3 *db, struct facts *facts, struct err *err)
 {
-    static const char *const keys[] = {"attempt", "outcome", "reason", "duration_s", "exit_code", "signal", "error"};
     AUTO_QUERY sqlite3_stmt *query =
         db_query(db, err,
                  "SELECT experiment, number, outcome, reason, duration_s, exit_code, signal,"
                  " error FROM attempts ORDER BY experiment, number",
                  "");
-    int step = query ? 0 : -1;
-    while (query && (step = db_step(query, err)) > 0) {
+    int step;
+    while ((step = db_step(query, err)) > 0) {
         struct facts_item *item = item_of(facts, query);
         json_t *row = json_object();
-        for (int i = 0; i < (int)(sizeof keys / sizeof *keys); i++)
-            json_object_set_new(row, keys[i], db_cell(query, i + 1));
+        db_set_cells(row, "attempt outcome reason duration_s exit_code signal error", query, 1);
         if (item)
             json_array_append(item->all_attempts, row);
         json_decref(row);
@@ -106,8 +104,8 @@ static bool read_evidence(sqlite3 *db, struct facts *facts, struct err *err)
         db, err,
         "SELECT experiment, attempt, data FROM events WHERE type='evidence' AND experiment IS NOT NULL ORDER BY seq",
         "");
-    int step = query ? 0 : -1;
-    while (query && (step = db_step(query, err)) > 0) {
+    int step;
+    while ((step = db_step(query, err)) > 0) {
         struct facts_item *item = item_of(facts, query);
         json_t *data = db_json(query, 2);
         if (item)
@@ -141,8 +139,8 @@ static bool read_starts(sqlite3 *db, struct facts *facts, struct err *err)
                  "SELECT experiment, attempt, data FROM events WHERE type='guard' AND experiment IS NOT NULL"
                  " ORDER BY seq",
                  "");
-    int step = query ? 0 : -1;
-    while (query && (step = db_step(query, err)) > 0) {
+    int step;
+    while ((step = db_step(query, err)) > 0) {
         struct facts_item *item = item_of(facts, query);
         json_t *data = db_json(query, 2);
         const char *phase = json_get_text(data, "phase");

@@ -19,8 +19,8 @@ json_t *files_experiment_json(sqlite3 *db, const struct plan *plan, size_t numbe
 bool files_write_experiment(int dir, sqlite3 *db, const struct plan *plan, size_t number, fs_write_fn *write,
                             struct digest *written, struct err *err);
 
-/* Of a parallel experiment: "parallel" of each of the attempts that stand in tare, and of the last one. */
-bool files_add_parallel(sqlite3 *db, int64_t number, json_t *tare, struct err *err);
+/* Whether the first length bytes of two open files are the same. */
+bool files_same_bytes(int a, int b, off_t length);
 
 /* What the guard wrote into the journal, for experiment.json. Private to store/. */
 
@@ -70,8 +70,9 @@ bool memory_write(sqlite3 *db, const struct event *event, struct err *err);
  * of them. */
 bool memory_add(sqlite3 *db, int64_t experiment, json_t *attempts, struct err *err);
 
-/* "gpu_memory" into those of the attempts whose job was followed: what libtare-cuda.so counted in it, as the event has it. */
-bool memory_add_counted(sqlite3 *db, int64_t experiment, json_t *attempts, struct err *err);
+/* What the ends of the attempts that stand in tare said: "gpu_memory" into those whose job was followed, what libtare-cuda.so
+ * counted in it; of a parallel experiment "parallel" into each, and into tare that of the last one. */
+bool memory_add_ended(sqlite3 *db, const struct plan_experiment *experiment, json_t *tare, struct err *err);
 
 struct memory_cells {
     char *changed; /* NULL: nothing; free() */

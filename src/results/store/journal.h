@@ -17,6 +17,9 @@ bool journal_write(sqlite3 *db, int64_t seq, const struct event *event, enum exp
 /* What such a cell says of a moment; false: nothing. */
 bool journal_offset(sqlite3_stmt *row, int column, int64_t realtime_ns, int64_t *offset_s);
 
+/* Which attempt an experiment's result is of; 0: there is none. */
+bool journal_result_attempt(sqlite3 *db, int64_t experiment, int64_t *out, struct err *err);
+
 bool journal_last_seq(sqlite3 *db, int64_t *out, struct err *err);
 
 /* Calls each for every event after seq `behind`, in order, until it says false. */

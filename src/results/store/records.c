@@ -120,25 +120,13 @@ static void compare_db(const struct worker *worker, struct found *found)
         add_what(&found->what, "run.db", there ? text_get(&tables) : what_of_db(worker));
 }
 
-static bool same_bytes(int a, int b, off_t length)
-{
-    char of_a[65536], of_b[65536];
-    for (off_t at = 0; at < length;) {
-        ssize_t count = pread(a, of_a, sizeof of_a, at);
-        if (count <= 0 || pread(b, of_b, (size_t)count, at) != count || memcmp(of_a, of_b, (size_t)count) != 0)
-            return false;
-        at += count;
-    }
-    return true;
-}
-
 static bool has_jsonl(const struct worker *worker)
 {
     struct stat named, opened;
     return fstatat(worker->dir, "events.jsonl", &named, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(named.st_mode) &&
            fstat(worker->jsonl, &opened) == 0 && named.st_dev == opened.st_dev && named.st_ino == opened.st_ino &&
            opened.st_size == worker->chain.length &&
-           same_bytes(worker->chain.copy, worker->jsonl, worker->chain.length);
+           files_same_bytes(worker->chain.copy, worker->jsonl, worker->chain.length);
 }
 
 static bool has_text(int dir, const char *name, const struct text *text)

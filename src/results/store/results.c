@@ -229,8 +229,6 @@ static bool each_row(sqlite3 *db, const struct items_query *what, struct result 
 {
     AUTO_QUERY sqlite3_stmt *query =
         db_query(db, err, what->sql, "ii", (int64_t)first, (int64_t)first + (int64_t)count - 1);
-    if (!query)
-        return false;
     int step;
     while ((step = db_step(query, err)) > 0) {
         int64_t place = sqlite3_column_int64(query, 0) - (int64_t)first;
@@ -255,26 +253,21 @@ bool result_items_load(sqlite3 *db, const struct plan *plan, size_t first, size_
     return true;
 }
 
-static bool load_pool(sqlite3 *db, json_t **out, struct err *err)
+/* What the data of the last row of sql has under key; NULL: nothing. */
+static bool load_last(sqlite3 *db, const char *sql, const char *key, json_t **out, struct err *err)
 {
-    AUTO_QUERY sqlite3_stmt *query =
-        db_query(db, err, "SELECT data FROM events WHERE type='session_ended' ORDER BY seq DESC LIMIT 1", "");
-    int step = query ? db_step(query, err) : -1;
+    AUTO_QUERY sqlite3_stmt *query = db_query(db, err, sql, "");
+    int step = db_step(query, err);
     json_t *data = step > 0 ? db_json(query, 0) : NULL;
-    *out = json_incref(json_object_get(data, "pool"));
+    *out = json_incref(json_object_get(data, key));
     json_decref(data);
     return step >= 0;
 }
 
 bool results_load_budget(sqlite3 *db, json_t **out, struct err *err)
 {
-    AUTO_QUERY sqlite3_stmt *query = db_query(
-        db, err, "SELECT data FROM events WHERE type IN ('session_ended', 'budget') ORDER BY seq DESC LIMIT 1", "");
-    int step = query ? db_step(query, err) : -1;
-    json_t *data = step > 0 ? db_json(query, 0) : NULL;
-    *out = json_incref(json_object_get(data, "budget"));
-    json_decref(data);
-    return step >= 0;
+    return load_last(db, "SELECT data FROM events WHERE type IN ('session_ended', 'budget') ORDER BY seq DESC LIMIT 1",
+                     "budget", out, err);
 }
 
 bool results_load(sqlite3 *db, struct results *out, struct err *err)
@@ -286,8 +279,9 @@ bool results_load(sqlite3 *db, struct results *out, struct err *err)
     bool ok = journal_read_plan(db, &out->plan, err);
     if (ok) {
         ok = result_items_load(db, &out->plan, 1, out->plan.count, &out->items, err) &&
-             load_pool(db, &out->pool, err) && results_load_budget(db, &out->budget, err) &&
-             usage_json(db, &out->plan, &out->lanes, err);
+             load_last(db, "SELECT data FROM events WHERE type='session_ended' ORDER BY seq DESC LIMIT 1", "pool",
+                       &out->pool, err) &&
+             results_load_budget(db, &out->budget, err) && usage_json(db, &out->plan, &out->lanes, err);
         out->count = ok ? out->plan.count : 0;
         if (!ok)
             results_fini(out);

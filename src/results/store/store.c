@@ -125,8 +125,8 @@ static bool find_unwritten(sqlite3 *db, size_t count, bool only_changed, struct 
                  "SELECT number FROM experiments WHERE state='done' AND files_written<>1 AND (files_written=2 OR NOT ?)"
                  " ORDER BY number",
                  "i", (int64_t)only_changed);
-    int step = query ? 0 : -1;
-    while (query && (step = db_step(query, err)) > 0) {
+    int step;
+    while ((step = db_step(query, err)) > 0) {
         int64_t number = sqlite3_column_int64(query, 0);
         if (number < 1 || (size_t)number > count)
             continue;
@@ -140,7 +140,7 @@ static bool load_last(struct worker *worker, struct err *err)
 {
     AUTO_QUERY sqlite3_stmt *query = db_query(
         worker->db, err, "SELECT session, monotonic_ns, realtime_ns FROM events ORDER BY seq DESC LIMIT 1", "");
-    int step = query ? db_step(query, err) : -1;
+    int step = db_step(query, err);
     if (step > 0)
         worker->last = (struct event){.session = sqlite3_column_int64(query, 0),
                                       .monotonic_ns = sqlite3_column_int64(query, 1),
@@ -186,8 +186,8 @@ static bool begin(struct store *store, struct err *err)
         return false;
     /* It was killed, perhaps while it wrote a row, or lost rows with its machine's power. */
     int64_t unended;
-    if (!db_number(store->worker.db, "SELECT ended_realtime_ns IS NULL FROM sessions ORDER BY number DESC LIMIT 1",
-                   &unended, err))
+    if (!db_number(store->worker.db, &unended, err,
+                   "SELECT ended_realtime_ns IS NULL FROM sessions ORDER BY number DESC LIMIT 1", ""))
         return false;
     if (unended || (worker->chain.unchained < worker->chain.lines && !worker->chain.files.closed))
         add_work(&worker->queue, 0);

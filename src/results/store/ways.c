@@ -49,8 +49,8 @@ static bool read_sessions(sqlite3 *db, struct ways *ways, struct err *err)
                  " LEFT JOIN (SELECT session, max(monotonic_ns) AS last_ns FROM events GROUP BY session)"
                  " ON session = number ORDER BY number",
                  "");
-    int step = query ? 0 : -1;
-    while (query && (step = db_step(query, err)) > 0) {
+    int step;
+    while ((step = db_step(query, err)) > 0) {
         const char *host = db_text(query, 1);
         int64_t monotonic_ns = sqlite3_column_int64(query, 2), from_ns = sqlite3_column_int64(query, 3);
         int64_t lasted_ns = sqlite3_column_int64(query, 4) - monotonic_ns;
@@ -289,8 +289,8 @@ static bool read_events(sqlite3 *db, struct ways *ways, struct err *err)
         " 'attempt_ended', 'experiment_ended', 'session_ended')"
         " OR (v.type = 'guard' AND v.data LIKE '%\"preflight\"%') ORDER BY v.seq",
         "");
-    int step = query ? 0 : -1;
-    while (query && (step = db_step(query, err)) > 0) {
+    int step;
+    while ((step = db_step(query, err)) > 0) {
         struct entry entry = {.session = session_at(ways, sqlite3_column_int64(query, 0)),
                               .experiment = sqlite3_column_int64(query, 1),
                               .attempt = sqlite3_column_int64(query, 2),
@@ -405,8 +405,8 @@ bool ways_name_gpus(sqlite3 *db, struct ways *ways, struct err *err)
                  "SELECT experiment, attempt, device, uuid FROM energy WHERE scope = 'GPU board' AND uuid IS NOT NULL"
                  " ORDER BY experiment, attempt, device",
                  "");
-    int step = query ? 0 : -1;
-    while (query && (step = db_step(query, err)) > 0) {
+    int step;
+    while ((step = db_step(query, err)) > 0) {
         size_t at = ways_of_attempt(ways, sqlite3_column_int64(query, 0), sqlite3_column_int64(query, 1));
         const char *label = db_text(query, 2), *uuid = db_text(query, 3);
         if (at == SIZE_MAX || !label || !uuid)
