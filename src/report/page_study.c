@@ -101,7 +101,7 @@ static json_t *judged_json(const struct dataset_experiment *experiment)
     json_object_set_new(out, "outcome", outcome_json(experiment));
     json_object_set_new(out, "verdict", json_string(verdict_name(experiment->verdict)));
     json_object_set_new(out, "energy", energy);
-    json_object_set_new(out, "verdicts", audit_verdicts_json(&experiment->verdicts));
+    json_object_set_new(out, "verdicts", facts_verdicts_json(&experiment->verdicts));
     json_object_set_new(out, "checks", audit_checks_json(experiment));
     json_object_set_new(out, "evidence", evidence_json(experiment));
     json_object_set_new(out, "attempts", attempts_json(experiment));

@@ -10,8 +10,7 @@
 /* A new reference; what it holds is in docs/reference/judging.md. */
 json_t *audit_json(const struct dataset *dataset, const struct account *account);
 
-/* New references: {"time": "clean", ...} of the quantities that a row has; [{"check", "outcome", "text"}, ...]. */
-json_t *audit_verdicts_json(const struct verdicts *verdicts);
+/* A new reference: [{"check", "outcome", "text"}, ...]. */
 json_t *audit_checks_json(const struct dataset_experiment *experiment);
 
 /* Its name: summary_safe.csv is a run's own, or the study's. */

@@ -11,8 +11,9 @@
 
 #include <jansson.h>
 
-#define COMPARISON_MEASURED                                                                                                \
-    4 /* gpu_energy_j, gpu_power_w, duration_s, cpu_energy_j: the first quantities of each comparison */
+/* gpu_energy_j, gpu_power_w, duration_s, cpu_energy_j: the first quantities of each comparison. */
+#define COMPARISON_MEASURED 4
+extern const char *const comparison_measured[COMPARISON_MEASURED];
 
 /* What may explain a difference by itself: how the GPU began, and how fast it ran. */
 enum comparison_condition {

@@ -45,16 +45,21 @@ static char *__attribute__((format(printf, 1, 0))) format_text(const char *forma
     return mem_strdup(text);
 }
 
-void dataset_evidence(struct dataset_experiment *experiment, const char *kind, struct reading from_s,
-                      struct reading to_s, const char *format, ...)
+void dataset_evidence(struct dataset_experiment *experiment, const char *kind, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
     experiment->evidence = mem_room(experiment->evidence, experiment->evidence_count, &experiment->evidence_room,
                                     sizeof *experiment->evidence);
-    experiment->evidence[experiment->evidence_count++] = (struct dataset_evidence){
-        .kind = mem_strdup(kind), .text = format_text(format, args), .from_s = from_s, .to_s = to_s};
+    experiment->evidence[experiment->evidence_count++] =
+        (struct dataset_evidence){.kind = mem_strdup(kind), .text = format_text(format, args)};
     va_end(args);
+}
+
+void dataset_evidence_at(struct dataset_experiment *experiment, struct reading from_s, struct reading to_s)
+{
+    experiment->evidence[experiment->evidence_count - 1].from_s = from_s;
+    experiment->evidence[experiment->evidence_count - 1].to_s = to_s;
 }
 
 void dataset_evidence_touches(struct dataset_experiment *experiment, unsigned quantities)
@@ -268,6 +273,14 @@ void dataset_best_metrics(const struct dataset *dataset, struct strv *out)
         for (size_t m = 0; m < dataset->items[i].metric_count; m++)
             if (dataset->items[i].metrics[m].best.valid)
                 strv_add_once(out, dataset->items[i].metrics[m].name);
+}
+
+json_t *dataset_params_json(const struct dataset_experiment *experiment)
+{
+    json_t *out = json_object();
+    for (size_t i = 0; i < experiment->param_count; i++)
+        json_object_set_new(out, experiment->params[i].name, value_to_json(&experiment->params[i].value));
+    return out;
 }
 
 const struct value *dataset_param(const struct dataset_experiment *experiment, const char *name)

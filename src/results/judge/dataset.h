@@ -216,8 +216,10 @@ void dataset_fini(struct dataset *dataset);
 void dataset_verify_records(struct dataset *dataset);
 
 struct dataset_experiment *dataset_add(struct dataset *dataset);
-void dataset_evidence(struct dataset_experiment *experiment, const char *kind, struct reading from_s,
-                      struct reading to_s, const char *format, ...) __attribute__((format(printf, 5, 6)));
+void dataset_evidence(struct dataset_experiment *experiment, const char *kind, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* The last evidence was seen at this time since its start. */
+void dataset_evidence_at(struct dataset_experiment *experiment, struct reading from_s, struct reading to_s);
 /* The last evidence speaks against these quantities alone, a mask. */
 void dataset_evidence_touches(struct dataset_experiment *experiment, unsigned quantities);
 /* The outcome of a check; of two for one check the worse stays: failed, not made, passed, not needed. */
@@ -245,6 +247,7 @@ void dataset_best_metrics(const struct dataset *dataset, struct strv *out); /* o
 /* Not valid where there is none; may be NaN or infinite. */
 struct reading dataset_metric(const struct dataset_experiment *experiment, const char *name);
 struct reading dataset_best(const struct dataset_experiment *experiment, const char *name);
+json_t *dataset_params_json(const struct dataset_experiment *experiment); /* {name: value}; a new reference */
 const struct value *dataset_param(const struct dataset_experiment *experiment, const char *name);
 struct reading dataset_param_number(const struct dataset_experiment *experiment, const char *name);
 

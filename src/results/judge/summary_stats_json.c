@@ -176,12 +176,6 @@ json_t *summary_stats_json(const struct dataset *dataset, const struct summary_s
                      "groups", groups, "spellings", summary_stats_spellings_json(dataset));
 }
 
-static void add_cell(struct text *out, const char *cell)
-{
-    text_add_char(out, ',');
-    csv_add_cell(out, cell);
-}
-
 #define COLUMN(key, member) RECORD_AS(struct figure, key, member)
 #define METHOD(key, member) RECORD_ENUM(struct figure, key, member, stats_method_name)
 #define BOUND(interval, key, member) RECORD_IF(struct figure, interval.method, key, interval.member)
@@ -201,11 +195,11 @@ void summary_stats_csv(const struct summary_stats *figures, struct text *out)
         const struct summary_stats_group *group = &figures->groups[g];
         for (size_t i = 0; i < group->figure_count; i++) {
             csv_add_cell(out, group->like->repo);
-            add_cell(out, group->like->model);
-            add_cell(out, dataset_mode(group->like));
+            csv_add_next(out, group->like->model);
+            csv_add_next(out, dataset_mode(group->like));
             text_add_char(out, ',');
             record_csv_row(figure_columns, &group->figures[i], out);
-            add_cell(out, group->hyperparameters ? group->hyperparameters : "");
+            csv_add_next(out, group->hyperparameters);
             text_add_char(out, '\n');
         }
     }

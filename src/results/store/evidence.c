@@ -2,6 +2,7 @@
 
 #include "base/json.h"
 #include "base/mem.h"
+#include "results/store/facts.h"
 #include "results/store/journal.h"
 
 #include <stdlib.h>
@@ -96,15 +97,6 @@ static bool load_evidence(sqlite3_stmt *query, struct judged *out, struct err *e
     return step == 0;
 }
 
-static json_t *verdicts_json(const struct verdicts *verdicts)
-{
-    json_t *json = json_object();
-    for (unsigned i = 0; i < QUANTITIES; i++)
-        if (verdicts->of[i] != VERDICT_NONE)
-            json_object_set_new(json, quantity_name((enum quantity)i), json_string(verdict_name(verdicts->of[i])));
-    return json;
-}
-
 /* out: NULL: none is given. by_quantity: a new reference; NULL: there is no result, or nobody recorded its checks: then
  * the evidence alone decides, as it did when the run was made. */
 static void judge(const struct judged *judged, const char **out, json_t **by_quantity)
@@ -115,7 +107,7 @@ static void judge(const struct judged *judged, const char **out, json_t **by_qua
         struct verdicts verdicts =
             verdicts_judge(judged->has, judged->checks, judged->check_count, judged->found, judged->count);
         verdict = verdicts.row;
-        *by_quantity = verdicts_json(&verdicts);
+        *by_quantity = facts_verdicts_json(&verdicts);
     } else {
         for (size_t i = 0; i < judged->count; i++)
             verdict = verdict_with(verdict, judged->found[i].kind);

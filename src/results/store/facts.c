@@ -27,6 +27,15 @@ void facts_fini(struct facts *facts)
     *facts = (struct facts){0};
 }
 
+json_t *facts_verdicts_json(const struct verdicts *verdicts)
+{
+    json_t *out = json_object();
+    for (unsigned i = 0; i < QUANTITIES; i++)
+        if (verdicts->of[i] != VERDICT_NONE)
+            json_object_set_new(out, quantity_name((enum quantity)i), json_string(verdict_name(verdicts->of[i])));
+    return out;
+}
+
 static struct facts_item *item_of(struct facts *facts, sqlite3_stmt *row)
 {
     int64_t number = sqlite3_column_int64(row, 0);

@@ -77,6 +77,9 @@ bool history_each(const char *run_dir, history_each_fn *each, void *context, str
 /* "metric,epoch,step,seconds,value" and a newline. */
 void history_add_cells(const struct history_point *point, struct text *out);
 
+/* {"time": "clean", ...} of the quantities that a row has; a new reference. */
+json_t *facts_verdicts_json(const struct verdicts *verdicts);
+
 /* Of a live, a finished or a crashed run, without changing a byte of it. */
 bool facts_read(const char *run_dir, struct facts *out, struct err *err);
 void facts_fini(struct facts *facts);

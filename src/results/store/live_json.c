@@ -16,13 +16,6 @@
 
 enum { LIVE_BYTES = 16 << 20, REQUEST_BYTES = 4096, REQUEST_OLD_S = 60 };
 
-static struct reading number_of(const json_t *json, const char *key)
-{
-    struct reading out = {0};
-    out.valid = json_get_number(json, key, &out.value);
-    return out;
-}
-
 static int64_t integer_of(const json_t *json, const char *key)
 {
     json_int_t out = 0;
@@ -47,12 +40,12 @@ static void take_slot(struct live_run *run, const json_t *json, size_t place)
         .attempt = integer_of(json, "attempt"),
         .since_ns = integer_of(json, "since_ns"),
         .started_ns = integer_of(json, "started_ns"),
-        .pause_s = number_of(json, "pause_s").value,
-        .power_w = number_of(json, "power_w"),
-        .utilisation_percent = number_of(json, "utilisation_percent"),
-        .memory_bytes = number_of(json, "memory_bytes"),
-        .memory_total_bytes = number_of(json, "memory_total_bytes"),
-        .temperature_c = number_of(json, "temperature_c"),
+        .pause_s = json_get_reading(json, "pause_s").value,
+        .power_w = json_get_reading(json, "power_w"),
+        .utilisation_percent = json_get_reading(json, "utilisation_percent"),
+        .memory_bytes = json_get_reading(json, "memory_bytes"),
+        .memory_total_bytes = json_get_reading(json, "memory_total_bytes"),
+        .temperature_c = json_get_reading(json, "temperature_c"),
         .bars = object_of(json, "bars", JSON_ARRAY),
         .training = object_of(json, "training", JSON_OBJECT),
         .metrics = object_of(json, "metrics", JSON_OBJECT),

@@ -378,11 +378,6 @@ static const char *uuid_of(const struct ways *ways, const struct known_gpus *kno
     return doubtful ? NULL : found;
 }
 
-static int compare_text(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
 static void name_gpus(struct ways *ways, const struct known_gpus *known)
 {
     for (size_t i = 0; i < ways->count; i++) {
@@ -391,8 +386,7 @@ static void name_gpus(struct ways *ways, const struct known_gpus *known)
             const char *uuid = uuid_of(ways, known, way->session, way->labels.items[k]);
             strv_add(&way->uuids, uuid ? uuid : way->labels.items[k]);
         }
-        if (way->uuids.count > 1)
-            qsort(way->uuids.items, way->uuids.count, sizeof *way->uuids.items, compare_text);
+        strv_sort(&way->uuids);
     }
 }
 
