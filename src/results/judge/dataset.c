@@ -224,16 +224,6 @@ const char *dataset_mode(const struct dataset_experiment *experiment)
     return experiment->parallel ? "parallel" : experiment->mode ? experiment->mode : "sequential";
 }
 
-enum goal dataset_goal(const struct dataset *dataset, const char *metric)
-{
-    enum goal said = GOAL_UNKNOWN;
-    for (size_t i = 0; i < dataset->count && said == GOAL_UNKNOWN; i++)
-        for (size_t m = 0; m < dataset->items[i].metric_count; m++)
-            if (strcmp(dataset->items[i].metrics[m].name, metric) == 0)
-                said = dataset->items[i].metrics[m].goal;
-    return goal_of(said, metric);
-}
-
 size_t dataset_not_finite(const struct dataset *dataset, const char *metric)
 {
     size_t count = 0;
@@ -251,20 +241,39 @@ void dataset_metrics(const struct dataset *dataset, struct strv *out)
             strv_add_once(out, dataset->items[i].metrics[m].name);
 }
 
-struct reading dataset_metric(const struct dataset_experiment *experiment, const char *name)
+bool dataset_has_metric(const struct dataset_experiment *experiment)
 {
     for (size_t i = 0; i < experiment->metric_count; i++)
+        if (experiment->metrics[i].value.valid)
+            return true;
+    return false;
+}
+
+static const struct dataset_metric *find_metric(const struct dataset_experiment *experiment, const char *name)
+{
+    static const struct dataset_metric none = {0};
+    for (size_t i = 0; i < experiment->metric_count; i++)
         if (strcmp(experiment->metrics[i].name, name) == 0)
-            return experiment->metrics[i].value;
-    return (struct reading){0};
+            return &experiment->metrics[i];
+    return &none;
+}
+
+struct reading dataset_metric(const struct dataset_experiment *experiment, const char *name)
+{
+    return find_metric(experiment, name)->value;
 }
 
 struct reading dataset_best(const struct dataset_experiment *experiment, const char *name)
 {
-    for (size_t i = 0; i < experiment->metric_count; i++)
-        if (strcmp(experiment->metrics[i].name, name) == 0)
-            return experiment->metrics[i].best;
-    return (struct reading){0};
+    return find_metric(experiment, name)->best;
+}
+
+enum goal dataset_goal(const struct dataset *dataset, const char *metric)
+{
+    enum goal said = GOAL_UNKNOWN;
+    for (size_t i = 0; i < dataset->count && said == GOAL_UNKNOWN; i++)
+        said = find_metric(&dataset->items[i], metric)->goal;
+    return goal_of(said, metric);
 }
 
 void dataset_best_metrics(const struct dataset *dataset, struct strv *out)

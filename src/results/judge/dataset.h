@@ -244,6 +244,9 @@ size_t dataset_not_finite(const struct dataset *dataset, const char *metric);
 void dataset_metrics(const struct dataset *dataset, struct strv *out);
 void dataset_best_metrics(const struct dataset *dataset, struct strv *out); /* of which some experiment has a best number */
 
+/* Whether it has a value of any metric. */
+bool dataset_has_metric(const struct dataset_experiment *experiment);
+
 /* Not valid where there is none; may be NaN or infinite. */
 struct reading dataset_metric(const struct dataset_experiment *experiment, const char *name);
 struct reading dataset_best(const struct dataset_experiment *experiment, const char *name);

@@ -142,10 +142,7 @@ static void judge_impossible(struct dataset_experiment *experiment)
 
 static void judge_metrics(struct dataset_experiment *experiment, bool expected)
 {
-    for (size_t i = 0; i < experiment->metric_count; i++)
-        if (experiment->metrics[i].value.valid)
-            return;
-    if (expected && experiment->has_success && experiment->success)
+    if (!dataset_has_metric(experiment) && expected && experiment->has_success && experiment->success)
         dataset_evidence(experiment, "success_without_metrics",
                          "it counts as a success, and none of its results is there");
 }
@@ -392,10 +389,7 @@ static unsigned quantities_of(const struct dataset_experiment *experiment)
     for (size_t i = 0; i < experiment->check_count; i++)
         if (experiment->checks[i].check == CHECK_METRIC_PLAUSIBLE && experiment->checks[i].outcome != CHECK_NOT_NEEDED)
             has |= 1u << QUANTITY_METRIC;
-    for (size_t i = 0; i < experiment->metric_count; i++)
-        if (experiment->metrics[i].value.valid)
-            has |= 1u << QUANTITY_METRIC;
-    return has;
+    return dataset_has_metric(experiment) ? has | 1u << QUANTITY_METRIC : has;
 }
 
 /* A run that recorded no checks is judged by its evidence alone. */

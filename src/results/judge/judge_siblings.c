@@ -427,16 +427,12 @@ static void judge_metrics(const struct kind *kind)
     }
     bool any = false;
     for (size_t i = 0; i < kind->count; i++)
-        for (size_t m = 0; m < member(kind, i)->metric_count; m++)
-            any |= member(kind, i)->metrics[m].value.valid;
-    for (size_t i = 0; i < kind->count; i++) {
-        bool has = false;
-        for (size_t m = 0; m < member(kind, i)->metric_count; m++)
-            has |= member(kind, i)->metrics[m].value.valid;
-        if (!has && !has_own_checks(kind, i))
+        any |= dataset_has_metric(member(kind, i));
+    for (size_t i = 0; i < kind->count; i++)
+        if (!dataset_has_metric(member(kind, i)) && !has_own_checks(kind, i))
             dataset_check(member(kind, i), CHECK_METRIC_PLAUSIBLE, any ? CHECK_NOT_MADE : CHECK_NOT_NEEDED, "%s",
-                          any ? "it has no metric, and others of its model have" : "no training of this model has a metric");
-    }
+                          any ? "it has no metric, and others of its model have"
+                              : "no training of this model has a metric");
 }
 
 /* A GPU that its siblings use, and that did nothing. Those whose utilisation is not there may have used it. */

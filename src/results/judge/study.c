@@ -110,15 +110,13 @@ static void take_cell(struct dataset_experiment *experiment, const char *name, c
 {
     if (take_named(experiment, name, cell))
         return;
-    if (strcmp(name, "experiment_id") == 0) {
-        free(experiment->id);
-        experiment->id = mem_strdup(cell);
-    } else if (strcmp(name, "repository") == 0) {
-        free(experiment->repo);
-        experiment->repo = mem_strdup(cell);
-    } else if (strcmp(name, "model") == 0) {
-        free(experiment->model);
-        experiment->model = mem_strdup(cell);
+    char **text = strcmp(name, "experiment_id") == 0 ? &experiment->id
+                  : strcmp(name, "repository") == 0  ? &experiment->repo
+                  : strcmp(name, "model") == 0       ? &experiment->model
+                                                     : NULL;
+    if (text) {
+        free(*text);
+        *text = mem_strdup(cell);
     } else if (strcmp(name, "timestamp") == 0 && *cell) {
         experiment->has_end = dataset_parse_time(cell, &experiment->end_local_ns);
         if (!experiment->has_end)

@@ -102,13 +102,16 @@ static const struct record_field group_counts[] = {
     GROUP(hyperparameters), RECORD_AS(struct summary_stats_group, "experiments", total), GROUP(failed), GROUP(not_ended), GROUP(left_out),
     RECORD_AS(struct summary_stats_group, "n", count), RECORD_IF(struct summary_stats_group, setting, "settings", settings), {0}};
 
+static json_t *kind_json(const struct summary_stats_group *group)
+{
+    return json_pack("{s:o, s:o, s:s}", "repository", json_text_or_null(group->like->repo), "model",
+                     json_text_or_null(group->like->model), "mode", dataset_mode(group->like));
+}
+
 static json_t *group_json(const struct dataset *dataset, const struct summary_stats_group *group,
                           const struct summary_stats_options *options)
 {
-    json_t *out = json_object(), *figures = json_array();
-    json_object_set_new(out, "repository", json_text_or_null(group->like->repo));
-    json_object_set_new(out, "model", json_text_or_null(group->like->model));
-    json_object_set_new(out, "mode", json_string(dataset_mode(group->like)));
+    json_t *out = kind_json(group), *figures = json_array();
     record_set(out, group_counts, group);
     for (size_t i = 0; i < group->figure_count; i++)
         json_array_append_new(figures, summary_stats_stat_json(&group->figures[i]));
@@ -137,10 +140,7 @@ json_t *summary_stats_effects_json(const struct dataset *dataset, const struct s
         const struct summary_stats_group *group = &figures->groups[g];
         if (group->effect_count == 0)
             continue;
-        json_t *row = json_object(), *experiments = json_array();
-        json_object_set_new(row, "repository", json_text_or_null(group->like->repo));
-        json_object_set_new(row, "model", json_text_or_null(group->like->model));
-        json_object_set_new(row, "mode", json_string(dataset_mode(group->like)));
+        json_t *row = kind_json(group), *experiments = json_array();
         json_object_set_new(row, "hyperparameters", json_text_or_null(group->hyperparameters));
         for (size_t i = 0; i < group->count; i++)
             json_array_append_new(experiments, json_text_or_null(dataset->items[group->items[i]].id));

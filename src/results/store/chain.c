@@ -291,6 +291,22 @@ int jsonl_open(int dir, const char *dir_path, struct err *err)
     return steal_fd(&fd);
 }
 
+FILE *jsonl_read(int dir, struct err *err)
+{
+    struct stat status;
+    FILE *file = NULL;
+    AUTO_CLOSE int fd = openat(dir, "events.jsonl", O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0 || fstat(fd, &status) != 0)
+        err_sys(err, "open events.jsonl");
+    else if (!S_ISREG(status.st_mode) || status.st_size > JSONL_BYTES_MAX)
+        err_set(err, S_ISREG(status.st_mode) ? "events.jsonl is longer than 1 GiB" : "events.jsonl is no regular file");
+    else if (!(file = fdopen(fd, "r")))
+        err_sys(err, "read events.jsonl");
+    else
+        (void)steal_fd(&fd);
+    return file;
+}
+
 void jsonl_add_line(struct text *out, int64_t seq, const struct event *event, struct digest *last)
 {
     size_t begin = out->length;

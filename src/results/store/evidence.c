@@ -169,6 +169,12 @@ bool evidence_judge_experiment(sqlite3 *db, int64_t experiment, struct err *err)
            evidence_outdate_files(db, experiment, err);
 }
 
+json_t *evidence_json(const char *kind, const char *text)
+{
+    return json_pack("{s:s, s:s, s:[], s:[], s:n, s:n, s:n}", "kind", kind, "text", text, "experiments", "pids",
+                     "device", "from_s", "to_s");
+}
+
 static bool insert(sqlite3 *db, int64_t seq, const struct event *event, struct err *err)
 {
     const char *kind = json_get_text(event->data, "kind");

@@ -107,23 +107,6 @@ static void add_evidence(struct facts_item *item, int64_t attempt, const json_t 
         (struct facts_evidence){attempt, mem_strdup(kind), mem_strdup(text ? text : "")};
 }
 
-static bool read_evidence(sqlite3 *db, struct facts *facts, struct err *err)
-{
-    AUTO_QUERY sqlite3_stmt *query = db_query(
-        db, err,
-        "SELECT experiment, attempt, data FROM events WHERE type='evidence' AND experiment IS NOT NULL ORDER BY seq",
-        "");
-    int step;
-    while ((step = db_step(query, err)) > 0) {
-        struct facts_item *item = item_of(facts, query);
-        json_t *data = db_json(query, 2);
-        if (item)
-            add_evidence(item, sqlite3_column_int64(query, 1), data);
-        json_decref(data);
-    }
-    return step == 0;
-}
-
 static struct reading mean_of(const json_t *devices, const char *key)
 {
     struct reading mean = {0};
@@ -140,24 +123,29 @@ static struct reading mean_of(const json_t *devices, const char *key)
     return mean;
 }
 
-/* The last look before the attempt began stands. */
-static bool read_starts(sqlite3 *db, struct facts *facts, struct err *err)
+/* What the guard saw last before the attempt began stands. */
+static void take_start(struct facts_item *item, int64_t attempt, const json_t *data)
 {
-    AUTO_QUERY sqlite3_stmt *query =
-        db_query(db, err,
-                 "SELECT experiment, attempt, data FROM events WHERE type='guard' AND experiment IS NOT NULL"
-                 " ORDER BY seq",
-                 "");
+    const char *phase = json_get_text(data, "phase");
+    const json_t *devices = json_get(data, "devices");
+    if (phase && strcmp(phase, "preflight") == 0 && attempt == item->attempt)
+        item->start = (struct facts_start){.temperature_c = mean_of(devices, "temperature_c"),
+                                           .sm_clock_mhz = mean_of(devices, "sm_clock_mhz"),
+                                           .memory_clock_mhz = mean_of(devices, "memory_clock_mhz")};
+}
+
+static bool read_events(sqlite3 *db, const char *type, struct facts *facts,
+                        void (*take)(struct facts_item *item, int64_t attempt, const json_t *data), struct err *err)
+{
+    AUTO_QUERY sqlite3_stmt *query = db_query(
+        db, err, "SELECT experiment, attempt, data FROM events WHERE type=? AND experiment IS NOT NULL ORDER BY seq",
+        "t", type);
     int step;
     while ((step = db_step(query, err)) > 0) {
         struct facts_item *item = item_of(facts, query);
         json_t *data = db_json(query, 2);
-        const char *phase = json_get_text(data, "phase");
-        const json_t *devices = json_get(data, "devices");
-        if (item && phase && strcmp(phase, "preflight") == 0 && sqlite3_column_int64(query, 1) == item->attempt)
-            item->start = (struct facts_start){.temperature_c = mean_of(devices, "temperature_c"),
-                                               .sm_clock_mhz = mean_of(devices, "sm_clock_mhz"),
-                                               .memory_clock_mhz = mean_of(devices, "memory_clock_mhz")};
+        if (item)
+            take(item, sqlite3_column_int64(query, 1), data);
         json_decref(data);
     }
     return step == 0;
@@ -173,7 +161,7 @@ static bool read_all(sqlite3 *db, struct facts *out, struct err *err)
         out->items[i].epochs = json_array();
     }
     return read_attempts(db, out, err) && read_all_attempts(db, out, err) && read_epochs(db, out, err) &&
-           read_evidence(db, out, err) && read_starts(db, out, err);
+           read_events(db, "evidence", out, add_evidence, err) && read_events(db, "guard", out, take_start, err);
 }
 
 bool facts_read(const char *run_dir, struct facts *out, struct err *err)

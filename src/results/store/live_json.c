@@ -5,6 +5,7 @@
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/mem.h"
+#include "base/record.h"
 #include "base/utf8.h"
 
 #include <errno.h>
@@ -163,20 +164,16 @@ static json_t *row_json(const struct live_experiment *row)
                      "error", json_text_or_null(row->error), "metrics", borrowed_or_null(row->metrics));
 }
 
+#define COUNT(member) RECORD(struct live_counts, member)
+static const struct record_field count_fields[] = {
+    COUNT(planned), COUNT(running),    COUNT(succeeded), COUNT(failed),       COUNT(interrupted),
+    COUNT(clean),   COUNT(unverified), COUNT(suspect),   COUNT(contaminated), {0}};
+
 static json_t *counts_json(const struct live_run *run)
 {
     struct live_counts counts = live_run_counts(run);
-    json_t *out = json_object();
-    json_set_count(out, "experiments", run->plan.count);
-    json_set_count(out, "planned", counts.planned);
-    json_set_count(out, "running", counts.running);
-    json_set_count(out, "succeeded", counts.succeeded);
-    json_set_count(out, "failed", counts.failed);
-    json_set_count(out, "interrupted", counts.interrupted);
-    json_set_count(out, "clean", counts.clean);
-    json_set_count(out, "unverified", counts.unverified);
-    json_set_count(out, "suspect", counts.suspect);
-    json_set_count(out, "contaminated", counts.contaminated);
+    json_t *out = json_pack("{s:I}", "experiments", (json_int_t)run->plan.count);
+    record_set(out, count_fields, &counts);
     return out;
 }
 

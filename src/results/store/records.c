@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "results/store/chain.h"
+#include "results/store/evidence.h"
 #include "results/store/files.h"
 #include "results/store/journal.h"
 #include "tare_build.h"
@@ -159,9 +160,10 @@ static bool has_summary(const struct worker *worker)
 /* What a crash may have left unfinished is written anew anyway. */
 static bool is_unfinished(const struct worker *worker, size_t number)
 {
-    AUTO_QUERY sqlite3_stmt *query =
-        db_query(worker->db, NULL, "SELECT files_written<>1 FROM experiments WHERE number=?", "i", (int64_t)number);
-    return query && db_step(query, NULL) > 0 && sqlite3_column_int(query, 0);
+    int64_t unfinished;
+    return db_number(worker->db, &unfinished, NULL, "SELECT files_written<>1 FROM experiments WHERE number=?", "i",
+                     (int64_t)number) &&
+           unfinished;
 }
 
 static void compare_experiments(const struct worker *worker, bool opening, struct found *found)
@@ -222,8 +224,7 @@ static void find(const struct worker *worker, bool opening, struct found *found)
 static json_t *evidence_data(const char *what)
 {
     AUTO_FREE char *text = mem_printf("another program changed records of the run: %s", what);
-    return json_pack("{s:s, s:s, s:[], s:[], s:n, s:n, s:n}", "kind", "records_changed", "text", text, "experiments", "pids",
-                     "device", "from_s", "to_s");
+    return evidence_json("records_changed", text);
 }
 
 /* Where run.db is to be made anew it is no place to write it to: into the copy alone, of which all is made. */
