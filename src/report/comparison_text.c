@@ -1,10 +1,10 @@
 #include "report/summary_stats_text.h"
 
-#include "results/judge/comparison_places.h"
 #include "base/mem.h"
 #include "base/value.h"
 #include "report/audit_text.h"
 #include "report/table.h"
+#include "results/judge/comparison.h"
 
 #include <string.h>
 

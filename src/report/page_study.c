@@ -1,10 +1,10 @@
 /* A folder in the study's layout as the page's JSON: what store/ gives of tare's own runs, as far as the study knew
  * it. */
-#include "results/judge/audit_json.h"
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/mem.h"
 #include "report/page.h"
+#include "results/judge/account.h"
 
 #include <stdlib.h>
 

@@ -1,4 +1,4 @@
-#include "results/judge/audit_json.h"
+#include "results/judge/account.h"
 
 #include "results/judge/places.h"
 

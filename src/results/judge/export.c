@@ -7,7 +7,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/record.h"
-#include "results/judge/audit_json.h"
+#include "results/judge/account.h"
 #include "results/judge/numeric_cell.h"
 #include "results/judge/read.h"
 #include "results/judge/trace.h"

@@ -1,8 +1,8 @@
 #include "results/judge/summary_stats.h"
 
-#include "results/judge/audit_json.h"
 #include "base/csv.h"
 #include "base/json.h"
+#include "results/judge/account.h"
 #include "tare_build.h"
 
 const struct record_field summary_stats_interval_fields[] = {

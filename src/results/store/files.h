@@ -75,12 +75,11 @@ bool memory_add(sqlite3 *db, int64_t experiment, json_t *attempts, struct err *e
 bool memory_add_ended(sqlite3 *db, const struct plan_experiment *experiment, json_t *tare, struct err *err);
 
 struct memory_cells {
-    char *changed; /* NULL: nothing; free() */
     struct reading gpu_peak_mib; /* of the GPU on which the job had most; only where it is the job's own */
     char gpu_peak_how[48];       /* "counted", "sampled every 50 ms"; of the whole GPU's where there is none of the job's */
 };
 
-/* Of the columns changed and memory of a row. */
-struct memory_cells memory_cells(sqlite3_stmt *row, int first);
+/* Of a row's column memory. */
+struct memory_cells memory_cells(sqlite3_stmt *row, int column);
 
 #endif

@@ -1,7 +1,6 @@
 #include "results/store/files.h"
 
 #include "base/json.h"
-#include "plan/change.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -111,14 +110,11 @@ static void gpu_peak(const json_t *memory, struct memory_cells *out)
     out->gpu_peak_mib = peak;
 }
 
-struct memory_cells memory_cells(sqlite3_stmt *row, int first)
+struct memory_cells memory_cells(sqlite3_stmt *row, int column)
 {
     struct memory_cells cells = {0};
-    json_t *changed = db_json(row, first), *memory = db_json(row, first + 1);
-    if (json_array_size(changed) > 0)
-        cells.changed = change_text(changed);
+    json_t *memory = db_json(row, column);
     gpu_peak(memory, &cells);
-    json_decref(changed);
     json_decref(memory);
     return cells;
 }

@@ -316,13 +316,8 @@ static bool restore_jsonl(struct worker *worker, struct err *err)
 static bool restore_experiments(struct worker *worker, const struct found *found, struct err *err)
 {
     struct digest digest;
-    for (size_t i = 0; !found->tables && i < found->files.count; i++) {
-        if (!files_write_experiment(worker->dir, worker->db, worker->plan, found->files.items[i], fs_write_atomic,
-                                    &digest, err))
-            return false;
-        worker_wrote_files(worker, found->files.items[i], &digest);
-    }
-    for (size_t number = 1; found->tables && number <= worker->plan->count; number++) {
+    for (size_t i = 0; i < (found->tables ? worker->plan->count : found->files.count); i++) {
+        size_t number = found->tables ? i + 1 : found->files.items[i];
         if (!worker->chain.files.known[number - 1])
             continue;
         if (!files_write_experiment(worker->dir, worker->db, worker->plan, number, fs_write_atomic, &digest, err))

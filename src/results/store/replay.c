@@ -1,4 +1,4 @@
-#include "results/store/replay.h"
+#include "results/store/journal.h"
 
 #include "base/json.h"
 #include "base/mem.h"

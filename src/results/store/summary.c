@@ -138,7 +138,7 @@ static void add_row(struct text *out, const struct plan_experiment *experiment, 
     csv_add_next(out, item->verdict == VERDICT_NONE ? NULL : verdict_name(item->verdict));
     csv_add_next(out, item->error);
     csv_add_next(out, item->failure);
-    csv_add_next(out, extra->memory.changed);
+    csv_add_next(out, item->changed);
     struct reading net = energy_number(extra->energy, "gpu", "net_of_bare_idle_j");
     csv_add_reading(out, net);
     csv_add_reading(out, net.valid ? energy_number(extra->energy, "gpu", "net_half_width_j") : net);
@@ -158,13 +158,13 @@ static void add_row(struct text *out, const struct plan_experiment *experiment, 
 /* Of the experiments numbered first to first + count - 1. */
 static bool load_extras(sqlite3 *db, size_t first, size_t count, struct extra *extras, struct err *err)
 {
-    AUTO_QUERY sqlite3_stmt *query = db_query(
-        db, err,
-        "SELECT e.number, coalesce(e.result_attempt, e.attempts), e.duration_s, a.exit_code, a.energy, m.changed,"
-        " m.memory FROM experiments e LEFT JOIN attempts a ON a.experiment = e.number AND a.number ="
-        " coalesce(e.result_attempt, e.attempts) LEFT JOIN attempt_memory m ON m.experiment = e.number AND"
-        " m.attempt = coalesce(e.result_attempt, e.attempts) WHERE e.number BETWEEN ? AND ?",
-        "ii", (int64_t)first, (int64_t)first + (int64_t)count - 1);
+    AUTO_QUERY sqlite3_stmt *query =
+        db_query(db, err,
+                 "SELECT e.number, coalesce(e.result_attempt, e.attempts), e.duration_s, a.exit_code, a.energy,"
+                 " m.memory FROM experiments e LEFT JOIN attempts a ON a.experiment = e.number AND a.number ="
+                 " coalesce(e.result_attempt, e.attempts) LEFT JOIN attempt_memory m ON m.experiment = e.number AND"
+                 " m.attempt = coalesce(e.result_attempt, e.attempts) WHERE e.number BETWEEN ? AND ?",
+                 "ii", (int64_t)first, (int64_t)first + (int64_t)count - 1);
     int step;
     while ((step = db_step(query, err)) > 0) {
         int64_t place = sqlite3_column_int64(query, 0) - (int64_t)first;
@@ -181,10 +181,8 @@ static bool load_extras(sqlite3 *db, size_t first, size_t count, struct extra *e
 
 static void extras_free(struct extra *extras, size_t count)
 {
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count; i++)
         json_decref(extras[i].energy);
-        free(extras[i].memory.changed);
-    }
     free(extras);
 }
 
