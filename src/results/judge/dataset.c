@@ -13,15 +13,9 @@
 #include <string.h>
 #include <time.h>
 
-static const char *const recorded_names[RECORDED_COUNT] = {
-    "energy_cpu_pkg_joules",       "energy_cpu_ram_joules",       "energy_cpu_total_joules",
-    "energy_gpu_avg_watts",        "energy_gpu_max_watts",        "energy_gpu_min_watts",
-    "energy_gpu_total_joules",     "energy_gpu_temp_avg_celsius", "energy_gpu_temp_max_celsius",
-    "energy_gpu_util_avg_percent", "energy_gpu_util_max_percent"};
-
 const char *dataset_recorded_name(enum dataset_recorded column)
 {
-    return recorded_names[column];
+    return energy_column(column);
 }
 
 const char *dataset_layout_name(enum dataset_layout layout)

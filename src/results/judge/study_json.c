@@ -114,12 +114,8 @@ static void take_metrics(struct dataset_experiment *experiment, const json_t *me
 
 static void take_energy(struct dataset_experiment *experiment, const json_t *energy)
 {
-    static const char *const keys[RECORDED_COUNT] = {
-        "cpu_energy_pkg_joules", "cpu_energy_ram_joules", "cpu_energy_total_joules", "gpu_power_avg_watts",
-        "gpu_power_max_watts",   "gpu_power_min_watts",   "gpu_energy_total_joules", "gpu_temp_avg_celsius",
-        "gpu_temp_max_celsius",  "gpu_util_avg_percent",  "gpu_util_max_percent"};
     for (size_t i = 0; i < RECORDED_COUNT; i++) {
-        struct reading read = number_of(energy, keys[i]);
+        struct reading read = number_of(energy, energy_metric(i));
         if (!experiment->recorded[i].valid)
             experiment->recorded[i] = read;
         else if (read.valid)

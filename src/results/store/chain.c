@@ -51,7 +51,7 @@ static bool copy_add(struct chain *chain, const char *bytes, size_t count, struc
     return true;
 }
 
-void chain_learn(struct chain_files *files, const json_t *line)
+static void learn(struct chain_files *files, const json_t *line)
 {
     const json_t *data = json_get(line, "data");
     const char *type = json_get_text(line, "type");
@@ -85,7 +85,7 @@ bool chain_take(struct chain *chain, const char *line, size_t length, const json
     check(chain, json);
     /* Lines without a hash may be anybody's. */
     if (chain->lines >= chain->unchained)
-        chain_learn(&chain->files, json);
+        learn(&chain->files, json);
     if (type && strcmp(type, event_type_name(EVENT_SESSION_STARTED)) == 0)
         chain->other_versions = chain->other_versions || !version || strcmp(version, TARE_VERSION) != 0;
     chain->last = digest_of(line, length);

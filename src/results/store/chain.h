@@ -51,7 +51,6 @@ bool chain_take(struct chain *chain, const char *line, size_t length, const json
 /* Lines that the caller has made by jsonl_add_line and written: their last one's hash and their number. */
 bool chain_append(struct chain *chain, const struct text *lines, const struct digest *last, int64_t count,
                   struct err *err);
-void chain_learn(struct chain_files *files, const json_t *line);
 
 /* Every line of the copy, checked again. False: each said so, or the copy is not what was written. */
 typedef bool chain_each_fn(void *context, int64_t seq, const struct event *event, struct err *err);

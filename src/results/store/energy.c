@@ -117,6 +117,11 @@ const char *energy_column(size_t column)
     return columns[column].column;
 }
 
+const char *energy_metric(size_t column)
+{
+    return columns[column].metric;
+}
+
 struct reading energy_cell(const json_t *block, size_t column)
 {
     if (columns[column].scope)

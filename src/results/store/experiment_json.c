@@ -166,6 +166,24 @@ static bool add_containment(sqlite3 *db, int64_t number, json_t *out, struct err
     return step == 0;
 }
 
+/* What the guard wrote into the journal, each with its attempt. */
+static bool add_guard(sqlite3 *db, int64_t number, json_t *out, struct err *err)
+{
+    AUTO_QUERY sqlite3_stmt *query = db_query(
+        db, err, "SELECT attempt, data FROM events WHERE experiment=? AND type='guard' ORDER BY seq", "i", number);
+    int step;
+    while ((step = db_step(query, err)) > 0) {
+        json_t *data = db_json(query, 1), *item = json_object();
+        json_object_set_new(item, "attempt", db_cell(query, 0));
+        if (data)
+            json_object_update_missing(item, data);
+        json_object_del(item, "text");
+        json_array_append_new(out, item);
+        json_decref(data);
+    }
+    return step == 0;
+}
+
 /* The columns of an experiment's row: with the attempt that its result is of. An older version did not record checks and verdicts. */
 enum {
     COLUMN_OUTCOME,
@@ -208,7 +226,7 @@ static bool add_tare(sqlite3 *db, sqlite3_stmt *row, const struct plan *plan, co
     return history_add_best(db, experiment, best, err) && add_attempts(db, number, attempts, err) &&
            memory_add(db, number, attempts, err) && memory_add_ended(db, experiment, own, err) &&
            epochs_add_last(db, number, epochs, err) && add_containment(db, number, containment, err) &&
-           evidence_add(db, number, evidence, err) && guard_json_add(db, number, guard, err);
+           evidence_add(db, number, evidence, err) && add_guard(db, number, guard, err);
 }
 
 /* What the study says of the job that is measured. */
@@ -309,23 +327,6 @@ bool files_same_bytes(int a, int b, off_t length)
         at += count;
     }
     return true;
-}
-
-bool guard_json_add(sqlite3 *db, int64_t number, json_t *out, struct err *err)
-{
-    AUTO_QUERY sqlite3_stmt *query = db_query(
-        db, err, "SELECT attempt, data FROM events WHERE experiment=? AND type='guard' ORDER BY seq", "i", number);
-    int step;
-    while ((step = db_step(query, err)) > 0) {
-        json_t *data = db_json(query, 1), *item = json_object();
-        json_object_set_new(item, "attempt", db_cell(query, 0));
-        if (data)
-            json_object_update_missing(item, data);
-        json_object_del(item, "text");
-        json_array_append_new(out, item);
-        json_decref(data);
-    }
-    return step == 0;
 }
 
 static void set_net(json_t *figures, const json_t *net)

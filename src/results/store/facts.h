@@ -9,6 +9,11 @@
 
 #include <jansson.h>
 
+/* The study's columns of energy, in their order, as summary.csv calls them, and as experiment.json does. */
+enum { ENERGY_COLUMNS = 11 };
+const char *energy_column(size_t column); /* "energy_cpu_pkg_joules" */
+const char *energy_metric(size_t column); /* "cpu_energy_pkg_joules" */
+
 struct facts_evidence {
     int64_t attempt;
     char *kind, *text;

@@ -24,9 +24,6 @@ bool files_same_bytes(int a, int b, off_t length);
 
 /* What the guard wrote into the journal, for experiment.json. Private to store/. */
 
-/* Its events of this experiment in their order, each with its attempt, appended to out. */
-bool guard_json_add(sqlite3 *db, int64_t number, json_t *out, struct err *err);
-
 /* Of EVENT_GUARD: an energy net of the bare idle, which is known some time after its attempt has ended, goes into the
  * sums and devices of that attempt's energy. */
 bool guard_json_net_write(sqlite3 *db, const struct event *event, struct err *err);
@@ -44,9 +41,6 @@ bool epochs_write_files(int folder, sqlite3 *db, int64_t experiment, fs_write_fn
 
 /* Of EVENT_ATTEMPT_ENDED: its "history" into the table. */
 bool history_write(sqlite3 *db, const struct event *event, struct err *err);
-
-/* As history_each; experiment 0: of all. */
-bool history_load(sqlite3 *db, int64_t experiment, history_each_fn *each, void *context, struct err *err);
 
 /* Of each metric with a known goal the best finite number of the last attempt, and where it was: {"value", "goal", "epoch", "step",
  * "seconds"}; null: there is none. */

@@ -61,7 +61,8 @@ static bool take_row(sqlite3_stmt *row, struct history_point *out)
     return fine;
 }
 
-bool history_load(sqlite3 *db, int64_t experiment, history_each_fn *each, void *context, struct err *err)
+/* As history_each; experiment 0: of all. */
+static bool load(sqlite3 *db, int64_t experiment, history_each_fn *each, void *context, struct err *err)
 {
     AUTO_QUERY sqlite3_stmt *query = db_query(
         db, err,
@@ -83,7 +84,7 @@ bool history_each(const char *run_dir, history_each_fn *each, void *context, str
     struct snapshot snapshot;
     if (!snapshot_open(run_dir, &snapshot, err))
         return false;
-    bool ok = schema_check(snapshot.db, err) && history_load(snapshot.db, 0, each, context, err);
+    bool ok = schema_check(snapshot.db, err) && load(snapshot.db, 0, each, context, err);
     snapshot_close(&snapshot);
     return ok || err_wrap(err, "%s", run_dir);
 }
@@ -116,7 +117,7 @@ bool history_write_file(int folder, sqlite3 *db, int64_t experiment, fs_write_fn
     static const char head[] = "attempt,metric,epoch,step,seconds,value\n";
     AUTO_TEXT struct text out = {0};
     text_add(&out, head);
-    if (!history_load(db, experiment, add_row, &out, err))
+    if (!load(db, experiment, add_row, &out, err))
         return false;
     return out.length == strlen(head) || write(folder, "history.csv", text_get(&out), out.length, err) ||
            err_wrap(err, "history.csv");
@@ -241,8 +242,8 @@ static bool take_point(void *context, const struct history_point *point, struct 
 bool history_add_curves(sqlite3 *db, int64_t experiment, size_t points, json_t *out, bool *thinned, struct err *err)
 {
     struct curves curves = {.points = points, .out = out};
-    bool ok = journal_result_attempt(db, experiment, &curves.attempt, err) &&
-              history_load(db, experiment, take_point, &curves, err);
+    bool ok =
+        journal_result_attempt(db, experiment, &curves.attempt, err) && load(db, experiment, take_point, &curves, err);
     end_curve(&curves);
     *thinned = *thinned || curves.thinned;
     return ok;

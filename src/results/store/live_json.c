@@ -94,7 +94,6 @@ void live_read_slots(struct live_run *run)
     struct live_reader *reader = run->reader;
     struct stat st;
     AUTO_TEXT struct text text = {0};
-    json_error_t error;
     if (fstatat(reader->dir, LIVE_FILE, &st, AT_SYMLINK_NOFOLLOW) != 0) {
         forget_slots(run);
         return;
@@ -103,7 +102,7 @@ void live_read_slots(struct live_run *run)
                 st.st_mtim.tv_nsec == reader->live_time.tv_nsec;
     if ((same && !reader->reload) || !fs_read_at(reader->dir, LIVE_FILE, LIVE_BYTES, &text, NULL))
         return;
-    json_t *json = json_load_bounded(text_get(&text), text.length, 0, &error);
+    json_t *json = json_load_bounded(text_get(&text), text.length, 0, NULL);
     if (!json_is_object(json)) {
         json_decref(json);
         return;
@@ -262,7 +261,6 @@ int live_take_request(int dir, enum live_request *request, size_t *experiment, s
 {
     AUTO_TEXT struct text text = {0};
     struct stat st;
-    json_error_t error;
     if (fstatat(dir, LIVE_CONTROL_FILE, &st, AT_SYMLINK_NOFOLLOW) != 0)
         return 0;
     AUTO_CLOSE int fd = fs_open_at(dir, LIVE_CONTROL_FILE, err);
@@ -270,7 +268,7 @@ int live_take_request(int dir, enum live_request *request, size_t *experiment, s
     unlinkat(dir, LIVE_CONTROL_FILE, 0);
     if (!good)
         return -1;
-    json_t *json = json_load_bounded(text_get(&text), text.length, 0, &error);
+    json_t *json = json_load_bounded(text_get(&text), text.length, 0, NULL);
     const char *name = json_get_text(json, "request");
     int64_t number = integer_of(json, "experiment");
     good = name && live_request_parse(name, request) && number >= 0;

@@ -53,7 +53,7 @@ bool records_know_db(struct worker *worker, struct err *err)
     return !moved || err_set(err, "run.db was replaced while it was opened");
 }
 
-bool records_db_is_there(const struct worker *worker)
+static bool db_is_there(const struct worker *worker)
 {
     struct stat status;
     return fstatat(worker->dir, "run.db", &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(status.st_mode) &&
@@ -102,7 +102,7 @@ static void compare_db(const struct worker *worker, struct found *found)
 {
     struct err why = {0};
     AUTO_TEXT struct text tables = {0};
-    bool there = records_db_is_there(worker);
+    bool there = db_is_there(worker);
     /* What counts is on the disk, not what the connection remembers of it. */
     if (there) {
         sqlite3_wal_checkpoint_v2(worker->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
@@ -369,7 +369,7 @@ static void note(struct worker *worker, const char *what, bool restored, const s
 bool records_keep_db(struct worker *worker, struct err *err)
 {
     struct err why = {0};
-    if (worker->scratch || !is_whole(&worker->chain) || records_db_is_there(worker))
+    if (worker->scratch || !is_whole(&worker->chain) || db_is_there(worker))
         return true;
     struct found found = {.db = true};
     add_what(&found.what, "run.db", what_of_db(worker));

@@ -324,19 +324,6 @@ static void end_ways(struct ways *ways)
     }
 }
 
-bool ways_read(sqlite3 *db, const struct plan *plan, struct ways *out, struct err *err)
-{
-    *out = (struct ways){.experiments = plan->count};
-    out->now = mem_array(plan->count + 1, sizeof *out->now);
-    out->last = mem_array(plan->count + 1, sizeof *out->last);
-    for (size_t i = 0; i <= plan->count; i++)
-        out->now[i] = out->last[i] = SIZE_MAX;
-    if (!read_sessions(db, out, err) || !read_events(db, out, err))
-        return false;
-    end_ways(out);
-    return ways_name_gpus(db, out, err);
-}
-
 /* Which GPUs the lanes of a journal had, by their UUIDs. */
 
 /* The driver may count its GPUs otherwise in the next session: a label is one of a session. */
@@ -391,7 +378,7 @@ static void name_gpus(struct ways *ways, const struct known_gpus *known)
 }
 
 /* Which GPUs the lanes had, as their attempts' energies tell: where there is one lane its events do not. */
-bool ways_name_gpus(sqlite3 *db, struct ways *ways, struct err *err)
+static bool learn_gpus(sqlite3 *db, struct ways *ways, struct err *err)
 {
     struct known_gpus known = {0};
     AUTO_QUERY sqlite3_stmt *query =
@@ -417,4 +404,17 @@ bool ways_name_gpus(sqlite3 *db, struct ways *ways, struct err *err)
     }
     free(known.items);
     return step == 0;
+}
+
+bool ways_read(sqlite3 *db, const struct plan *plan, struct ways *out, struct err *err)
+{
+    *out = (struct ways){.experiments = plan->count};
+    out->now = mem_array(plan->count + 1, sizeof *out->now);
+    out->last = mem_array(plan->count + 1, sizeof *out->last);
+    for (size_t i = 0; i <= plan->count; i++)
+        out->now[i] = out->last[i] = SIZE_MAX;
+    if (!read_sessions(db, out, err) || !read_events(db, out, err))
+        return false;
+    end_ways(out);
+    return learn_gpus(db, out, err);
 }
