@@ -1,6 +1,7 @@
 #include "base/csv.h"
 
 #include "base/mem.h"
+#include "base/value.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -153,4 +154,18 @@ void csv_add_cell(struct text *out, const char *cell)
 void csv_add_exact(struct text *out, const char *cell)
 {
     add_cell(out, cell, false);
+}
+
+void csv_add_next(struct text *out, const char *cell)
+{
+    text_add_char(out, ',');
+    csv_add_cell(out, cell ? cell : "");
+}
+
+void csv_add_reading(struct text *out, struct reading reading)
+{
+    char shortest[32] = "";
+    if (reading.valid)
+        number_shortest(reading.value, shortest);
+    csv_add_next(out, shortest);
 }

@@ -3,6 +3,7 @@
 #define TARE_BASE_CSV_H
 
 #include "base/err.h"
+#include "base/reading.h"
 #include "base/strv.h"
 #include "base/text.h"
 
@@ -29,5 +30,9 @@ int csv_next(struct csv_reader *reader, struct strv *row, struct err *err);
  * csv_next takes one away. csv_add_exact: none is added. */
 void csv_add_cell(struct text *out, const char *cell);
 void csv_add_exact(struct text *out, const char *cell);
+
+/* A comma, and a cell behind it: empty where it is NULL, or the reading is not valid. */
+void csv_add_next(struct text *out, const char *cell);
+void csv_add_reading(struct text *out, struct reading reading);
 
 #endif

@@ -319,6 +319,13 @@ bool json_get_int(const json_t *object, const char *key, json_int_t *out)
     return true;
 }
 
+struct reading json_get_reading(const json_t *object, const char *key)
+{
+    struct reading out = {0};
+    out.valid = json_get_number(object, key, &out.value);
+    return out;
+}
+
 bool json_get_number(const json_t *object, const char *key, double *out)
 {
     const json_t *found = json_object_get(object, key);
@@ -326,13 +333,6 @@ bool json_get_number(const json_t *object, const char *key, double *out)
         return false;
     *out = json_number_value(found);
     return true;
-}
-
-struct reading json_get_reading(const json_t *object, const char *key)
-{
-    struct reading out = {0};
-    out.valid = json_get_number(object, key, &out.value);
-    return out;
 }
 
 bool json_says(const json_t *object, const char *key, const char *text)

@@ -3,6 +3,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 void strv_add_owned(struct strv *list, char *s)
@@ -38,6 +39,17 @@ void strv_add_once(struct strv *list, const char *s)
 {
     if (!strv_has(list, s))
         strv_add(list, s);
+}
+
+static int compare(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+void strv_sort(struct strv *list)
+{
+    if (list->count)
+        qsort(list->items, list->count, sizeof *list->items, compare);
 }
 
 char *strv_join(const struct strv *list, const char *between)

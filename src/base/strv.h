@@ -18,6 +18,7 @@ void strv_add_owned(struct strv *list, char *s);      /* takes s */
 void strv_add_once(struct strv *list, const char *s); /* copies s, unless it is there already */
 void strv_add_all(struct strv *list, const struct strv *more);
 bool strv_has(const struct strv *list, const char *s);
+void strv_sort(struct strv *list);                             /* as strcmp orders them */
 char *strv_join(const struct strv *list, const char *between); /* never NULL */
 void strv_fini(struct strv *list);
 

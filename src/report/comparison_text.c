@@ -4,7 +4,7 @@
 #include "base/value.h"
 #include "report/audit_text.h"
 #include "report/table.h"
-#include "results/judge/comparison_places.h"
+#include "results/judge/comparison.h"
 
 #include <string.h>
 

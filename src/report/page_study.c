@@ -5,7 +5,7 @@
 #include "base/mem.h"
 #include "base/record.h"
 #include "report/page.h"
-#include "results/judge/audit_json.h"
+#include "results/judge/account.h"
 
 #include <stdlib.h>
 
@@ -86,7 +86,7 @@ static json_t *judged_json(const struct dataset_experiment *experiment)
                   json_text_or_null(experiment->error));
     return json_pack("{s:o, s:s, s:o, s:o, s:o, s:o, s:[o]}", "outcome", outcome_json(experiment), "verdict",
                      verdict_name(experiment->verdict), "energy", energy, "verdicts",
-                     audit_verdicts_json(&experiment->verdicts), "checks", audit_checks_json(experiment), "evidence",
+                     facts_verdicts_json(&experiment->verdicts), "checks", audit_checks_json(experiment), "evidence",
                      evidence_json(experiment), "attempts", attempt);
 }
 

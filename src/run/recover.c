@@ -21,17 +21,12 @@ static void record(struct runner *runner, size_t number, const struct store_atte
 static bool end_job(struct runner *runner, size_t number, const struct store_attempt *attempt, const char *role,
                     struct err *err)
 {
-    const struct store_background *background = strcmp(role, "background") == 0 ? &attempt->background : NULL;
-    const char *boot_id = background ? background->boot_id : attempt->boot_id;
+    const struct store_job *job = strcmp(role, "background") == 0 ? &attempt->background : &attempt->job;
     struct job_identity identity = {
-        .pid = (pid_t)(background ? background->pid : attempt->pid),
-        .start_time = background ? background->start_time : attempt->start_time,
-        .cgroup = background ? background->cgroup : attempt->cgroup,
-        .tag = background ? background->tag : attempt->tag,
-    };
+        .pid = (pid_t)job->pid, .start_time = job->start_time, .cgroup = job->cgroup, .tag = job->tag};
     size_t killed = 0;
     enum experiment_state after;
-    snprintf(identity.boot_id, sizeof identity.boot_id, "%s", boot_id ? boot_id : "");
+    snprintf(identity.boot_id, sizeof identity.boot_id, "%s", job->boot_id ? job->boot_id : "");
     if (!job_recover(&identity, RECOVER_TIMEOUT_S, &killed, err))
         return err_wrap(err, "%s: its job of an earlier session", runner->plan->experiments[number - 1].id);
     /* Where the way is at its end already, the processes were all that was left to settle. */
@@ -69,9 +64,9 @@ static bool settle(struct runner *runner, size_t number, struct err *err)
     const struct plan_experiment *planned = &runner->plan->experiments[number - 1];
     if (last->number == 0)
         return true;
-    if (last->job_born && !last->proven && !end_job(runner, number, last, "foreground", err))
+    if (last->job.born && !last->job.proven && !end_job(runner, number, last, "foreground", err))
         return false;
-    if (last->background.job_born && !last->background.proven && !end_job(runner, number, last, "background", err))
+    if (last->background.born && !last->background.proven && !end_job(runner, number, last, "background", err))
         return false;
     if (experiment->state == STATE_DONE)
         return true;

@@ -4,7 +4,6 @@
 #include "results/store/files.h"
 #include "results/store/import.h"
 #include "results/store/journal.h"
-#include "results/store/replay.h"
 #include "results/store/results.h"
 
 #include <stdint.h>

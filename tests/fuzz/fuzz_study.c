@@ -1,12 +1,11 @@
 /* Others' files: the study's samples, what perf printed, experiment.json, CodeCarbon's emissions.csv; criteria and times. The first
  * byte chooses. */
-#include "results/judge/judge.h"
-#include "results/judge/numeric_cell.h"
-#include "results/judge/power.h"
-#include "results/judge/read.h"
-#include "results/judge/trace.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "results/judge/judge.h"
+#include "results/judge/numeric_cell.h"
+#include "results/judge/read.h"
+#include "results/judge/trace.h"
 
 #include <math.h>
 #include <stdint.h>

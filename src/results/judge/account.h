@@ -2,8 +2,11 @@
 #ifndef TARE_RESULTS_JUDGE_ACCOUNT_H
 #define TARE_RESULTS_JUDGE_ACCOUNT_H
 
+#include "base/text.h"
 #include "results/judge/dataset.h"
 #include "stats/compare.h"
+
+#include <jansson.h>
 
 struct account_row {
     char *name;
@@ -54,5 +57,21 @@ struct reading account_success_rate(const struct account_row *row);
 
 bool split_make(const struct dataset *dataset, const char *at, struct account_split *out, struct err *err);
 void account_count(struct account_row *row, const struct dataset_experiment *experiment);
+
+/* audit.json and audit_safe.csv. */
+
+/* A new reference; what it holds is in docs/reference/judging.md. */
+json_t *audit_json(const struct dataset *dataset, const struct account *account);
+
+/* A new reference: [{"check", "outcome", "text"}, ...]. */
+json_t *audit_checks_json(const struct dataset_experiment *experiment);
+
+/* Its name: summary_safe.csv is a run's own, or the study's. */
+#define AUDIT_SAFE_CSV "audit_safe.csv"
+
+/* The rows of summary.csv whose experiments are clean, under its own header, with tare's columns behind them: verdict
+ * (in its place where there is such a column), audit_gpu_energy_joules, audit_gpu_energy_half_width_joules,
+ * audit_sampled_share. False: there is no summary.csv, or it cannot be read (err). */
+bool audit_safe_csv(const struct dataset *dataset, size_t folder, struct text *out, struct err *err);
 
 #endif

@@ -1,4 +1,4 @@
-#include "results/judge/audit_json.h"
+#include "results/judge/account.h"
 
 #include "results/judge/places.h"
 
@@ -40,15 +40,6 @@ static json_t *gpu_json(const struct dataset_experiment *experiment)
     return out;
 }
 
-json_t *audit_verdicts_json(const struct verdicts *verdicts)
-{
-    json_t *out = json_object();
-    for (int i = 0; i < QUANTITIES; i++)
-        if (verdicts->of[i] != VERDICT_NONE)
-            json_object_set_new(out, quantity_name((enum quantity)i), json_string(verdict_name(verdicts->of[i])));
-    return out;
-}
-
 json_t *audit_checks_json(const struct dataset_experiment *experiment)
 {
     json_t *out = json_array();
@@ -67,18 +58,16 @@ static const struct record_field outcome_fields[] = {
 
 static json_t *experiment_json(const struct dataset *dataset, const struct dataset_experiment *experiment)
 {
-    json_t *evidence = json_array(), *params = json_object(), *metrics = json_object();
+    json_t *evidence = json_array(), *metrics = json_object();
     json_t *out = json_pack("{s:o, s:o, s:o, s:o, s:s, s:o, s:o}", "experiment_id", json_text_or_null(experiment->id), "folder",
                             json_text_or_null(dataset->folders[experiment->folder].path), "repository",
                             json_text_or_null(experiment->repo), "model", json_text_or_null(experiment->model), "mode",
                             dataset_mode(experiment), "background", json_text_or_null(experiment->background), "ended",
                             time_json(experiment->has_end, experiment->end_local_ns));
     record_set(out, outcome_fields, experiment);
-    for (size_t i = 0; i < experiment->param_count; i++)
-        json_object_set_new(params, experiment->params[i].name, value_to_json(&experiment->params[i].value));
     for (size_t i = 0; i < experiment->metric_count; i++)
         json_set_reading(metrics, experiment->metrics[i].name, experiment->metrics[i].value);
-    json_object_set_new(out, "hyperparameters", params);
+    json_object_set_new(out, "hyperparameters", dataset_params_json(experiment));
     json_object_set_new(out, "metrics", metrics);
     json_object_set_new(out, "error", json_text_or_null(experiment->error));
     json_object_set_new(out, "gpu", gpu_json(experiment));
@@ -86,7 +75,7 @@ static json_t *experiment_json(const struct dataset *dataset, const struct datas
     json_set_reading(out, "cpu_dram_j", experiment->dram_j);
     json_object_set_new(out, "where", places_of_json(experiment));
     json_object_set_new(out, "verdict", json_string(verdict_name(experiment->verdict)));
-    json_object_set_new(out, "verdicts", audit_verdicts_json(&experiment->verdicts));
+    json_object_set_new(out, "verdicts", facts_verdicts_json(&experiment->verdicts));
     json_object_set_new(out, "checks", audit_checks_json(experiment));
     for (size_t i = 0; i < experiment->evidence_count; i++)
         json_array_append_new(evidence, evidence_json(&experiment->evidence[i]));

@@ -44,28 +44,18 @@ bool bench_is_of(const struct bench *bench, const struct dataset_experiment *exp
     return false;
 }
 
-static struct reading mean_of(double sum, size_t n)
+/* Of one run's read-out, on average over those that count. */
+static struct reading mean_half_width(const struct dataset *dataset, const struct summary_stats_group *group, bool cpu)
 {
-    return n ? (struct reading){sum / (double)n, true} : (struct reading){0};
-}
-
-static void take_half_widths(const struct dataset *dataset, struct bench_command *command)
-{
-    double gpu = 0, cpu = 0;
-    size_t gpus = 0, cpus = 0;
-    for (size_t i = 0; i < command->group->count; i++) {
-        const struct dataset_experiment *experiment = &dataset->items[command->group->items[i]];
-        if (experiment->gpu.half_width_j.valid) {
-            gpu += experiment->gpu.half_width_j.value;
-            gpus++;
-        }
-        if (experiment->cpu_half_width_j.valid) {
-            cpu += experiment->cpu_half_width_j.value;
-            cpus++;
-        }
+    double sum = 0;
+    size_t n = 0;
+    for (size_t i = 0; i < group->count; i++) {
+        const struct dataset_experiment *experiment = &dataset->items[group->items[i]];
+        struct reading half = cpu ? experiment->cpu_half_width_j : experiment->gpu.half_width_j;
+        sum += half.valid ? half.value : 0;
+        n += half.valid;
     }
-    command->gpu_half_width_j = mean_of(gpu, gpus);
-    command->cpu_half_width_j = mean_of(cpu, cpus);
+    return n ? (struct reading){sum / (double)n, true} : (struct reading){0};
 }
 
 static void take_use(const struct dataset *dataset, struct bench_command *command, size_t use)
@@ -105,7 +95,8 @@ static void take_command(struct bench *bench, struct bench_command *command)
             command->group = &bench->figures.groups[g];
     if (!command->group)
         return;
-    take_half_widths(&bench->dataset, command);
+    command->gpu_half_width_j = mean_half_width(&bench->dataset, command->group, false);
+    command->cpu_half_width_j = mean_half_width(&bench->dataset, command->group, true);
     for (size_t use = 0; use < BENCH_USES; use++)
         take_use(&bench->dataset, command, use);
 }

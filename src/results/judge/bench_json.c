@@ -1,9 +1,9 @@
 #include "results/judge/bench.h"
 
-#include "results/judge/audit_json.h"
-#include "results/judge/summary_stats.h"
 #include "base/json.h"
 #include "base/mem.h"
+#include "results/judge/account.h"
+#include "results/judge/summary_stats.h"
 
 #include <inttypes.h>
 #include <string.h>

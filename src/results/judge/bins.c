@@ -1,4 +1,4 @@
-#include "results/judge/bins.h"
+#include "results/judge/trace.h"
 
 #include <math.h>
 #include <stdbool.h>

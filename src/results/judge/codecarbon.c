@@ -71,8 +71,8 @@ static struct reading amount(struct dataset_experiment *experiment, const struct
     out.valid = kind == FIGURE_IS && out.value >= 0;
     out.value *= unit;
     if (kind == FIGURE_BAD || (kind == FIGURE_IS && !out.valid))
-        dataset_evidence(experiment, "value_impossible", none, none, "%s in line %zu of emissions.csv is '%.60s'",
-                         cell_names[cell], row->line, text);
+        dataset_evidence(experiment, "value_impossible", "%s in line %zu of emissions.csv is '%.60s'", cell_names[cell],
+                         row->line, text);
     return out;
 }
 
@@ -86,10 +86,8 @@ static struct reading part(struct reading energy, const char *hardware)
 /* Totals are figures of the row as its results are. */
 static void take_total(struct dataset_experiment *experiment, const char *name, struct reading value)
 {
-    if (!value.valid)
-        return;
-    study_metric_set(experiment, name, value);
-    experiment->metrics[experiment->metric_count - 1].goal = GOAL_MINIMIZE;
+    if (value.valid)
+        study_metric_set(experiment, name, value)->goal = GOAL_MINIMIZE;
 }
 
 static void take_energy(struct dataset_experiment *experiment, const struct row *row)
@@ -100,12 +98,12 @@ static void take_energy(struct dataset_experiment *experiment, const struct row 
     struct reading all = amount(experiment, row, CELL_ENERGY, joules_per_kwh);
     double sum = gpu.value + cpu.value + ram.value;
     if (all.valid && gpu.valid && cpu.valid && ram.valid && fabs(all.value - sum) > 0.01 + 1e-3 * fabs(all.value))
-        dataset_evidence(experiment, "values_differ", none, none,
+        dataset_evidence(experiment, "values_differ",
                          "energy_consumed in line %zu of emissions.csv is %.8g J, its parts add up to %.8g J",
                          row->line, all.value, sum);
     if (!all.valid)
-        dataset_evidence(experiment, "value_missing", none, none,
-                         "there is no energy_consumed in line %zu of emissions.csv", row->line);
+        dataset_evidence(experiment, "value_missing", "there is no energy_consumed in line %zu of emissions.csv",
+                         row->line);
     experiment->gpu.energy_j = part(gpu, row->cells[CELL_GPU_COUNT]);
     experiment->cpu_j = part(cpu, row->cells[CELL_CPU_MODEL]);
     experiment->dram_j = ram;
@@ -161,17 +159,16 @@ static void take_row(struct dataset_experiment *experiment, const struct row *ro
     if (*row->cells[CELL_TIMESTAMP]) {
         experiment->has_end = dataset_parse_time(row->cells[CELL_TIMESTAMP], &experiment->end_local_ns);
         if (!experiment->has_end)
-            dataset_evidence(experiment, "value_impossible", none, none,
-                             "timestamp in line %zu of emissions.csv is '%.60s'", row->line,
-                             row->cells[CELL_TIMESTAMP]);
+            dataset_evidence(experiment, "value_impossible", "timestamp in line %zu of emissions.csv is '%.60s'",
+                             row->line, row->cells[CELL_TIMESTAMP]);
     }
     experiment->duration_s = amount(experiment, row, CELL_DURATION, 1);
     if (!experiment->duration_s.valid)
-        dataset_evidence(experiment, "value_missing", none, none, "how long it took is not known");
+        dataset_evidence(experiment, "value_missing", "how long it took is not known");
     take_energy(experiment, row);
     if (row->shifted)
-        dataset_evidence(experiment, "file_damaged", none, none,
-                         "line %zu of emissions.csv has not as many cells as its header", row->line);
+        dataset_evidence(experiment, "file_damaged", "line %zu of emissions.csv has not as many cells as its header",
+                         row->line);
     experiment->facts[FACT_GPU_MODEL] = copy_filled(row->cells[CELL_GPU_MODEL]);
     experiment->facts[FACT_CPU] = copy_filled(row->cells[CELL_CPU_MODEL]);
     tell_unchecked(experiment, row);

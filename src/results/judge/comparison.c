@@ -9,7 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const names[COMPARISON_MEASURED] = {"gpu_energy_j", "gpu_power_w", "duration_s", "cpu_energy_j"};
+const char *const comparison_measured[COMPARISON_MEASURED] = {"gpu_energy_j", "gpu_power_w", "duration_s",
+                                                              "cpu_energy_j"};
 
 static bool counts(const struct comparison *comparison, const struct dataset_experiment *experiment)
 {
@@ -304,11 +305,11 @@ static void find_quantities(struct comparison *comparison)
         qsort(metrics, count, sizeof *metrics, compare_metrics);
     comparison->quantities = mem_array(COMPARISON_MEASURED + count, sizeof *comparison->quantities);
     for (size_t i = 0; i < COMPARISON_MEASURED; i++)
-        comparison->quantities[comparison->quantity_count++].name = names[i];
+        comparison->quantities[comparison->quantity_count++].name = comparison_measured[i];
     for (size_t i = 0; i < count; i++) {
         bool known = i > 0 && strcmp(metrics[i], metrics[i - 1]) == 0;
         for (size_t k = 0; k < COMPARISON_MEASURED; k++)
-            known |= strcmp(metrics[i], names[k]) == 0;
+            known |= strcmp(metrics[i], comparison_measured[k]) == 0;
         if (!known)
             comparison->quantities[comparison->quantity_count++] = (struct comparison_quantity){
                 .name = metrics[i], .is_metric = true, .goal = dataset_goal(&comparison->dataset, metrics[i])};

@@ -6,13 +6,15 @@
 #include "base/text.h"
 #include "results/judge/dataset.h"
 #include "results/judge/measurement.h"
+#include "results/judge/places.h"
 #include "stats/compare.h"
 #include "stats/effect.h"
 
 #include <jansson.h>
 
-#define COMPARISON_MEASURED                                                                                                \
-    4 /* gpu_energy_j, gpu_power_w, duration_s, cpu_energy_j: the first quantities of each comparison */
+/* gpu_energy_j, gpu_power_w, duration_s, cpu_energy_j: the first quantities of each comparison. */
+#define COMPARISON_MEASURED 4
+extern const char *const comparison_measured[COMPARISON_MEASURED];
 
 /* What may explain a difference by itself: how the GPU began, and how fast it ran. */
 enum comparison_condition {
@@ -167,5 +169,26 @@ bool comparison_selects(const struct comparison_side *side, const struct dataset
  * those it names failed or are contaminated. Gives false. */
 bool comparison_selects_nothing(const struct dataset *dataset, const struct comparison_side *side, size_t folder,
                             struct err *err);
+
+/* Where the two sides ran. (comparison_places.c) */
+
+/* One fact in which the sides are not alike. */
+struct comparison_place {
+    enum dataset_fact fact;
+    struct places_group *groups[2]; /* of each side */
+    size_t counts[2];
+    double apart;    /* 0: the same shares on both sides; 1: no value in common */
+    bool confounded; /* apart is 1: what the fact does and what the sides do looks the same */
+};
+
+struct comparison_places {
+    struct comparison_place items[DATASET_FACTS];
+    size_t count;
+};
+
+/* Those that are half apart or more, the heavier first. Of node and lane, where something heavier says it, nothing. */
+void comparison_places_find(const struct comparison *comparison, struct comparison_places *out);
+void comparison_places_fini(struct comparison_places *places);
+json_t *comparison_places_json(const struct comparison *comparison);
 
 #endif

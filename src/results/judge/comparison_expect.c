@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const quantities[COMPARISON_MEASURED] = {"gpu_energy_j", "gpu_power_w", "duration_s", "cpu_energy_j"};
 static const char *const outcomes[] = {"held", "refuted", "open"};
 static const double power = 0.8;
 
@@ -32,7 +31,7 @@ static bool parse_claim(const char *text, struct comparison_claim *out, struct e
     *out = (struct comparison_claim){.text = mem_strdup(text), .above = text[name] == '>', .quantity = COMPARISON_MEASURED};
     bound += *bound == '=';
     for (size_t i = 0; i < COMPARISON_MEASURED; i++)
-        if (strlen(quantities[i]) == name && strncmp(quantities[i], text, name) == 0)
+        if (strlen(comparison_measured[i]) == name && strncmp(comparison_measured[i], text, name) == 0)
             out->quantity = i;
     if (!text[name])
         return err_set(err, "'%s' is not a claim: write it as gpu_energy_j<0.95 or duration_s<+2%%", text);

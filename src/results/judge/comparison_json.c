@@ -1,9 +1,8 @@
 /* comparison_json: a comparison for programs. */
-#include "results/judge/audit_json.h"
-#include "results/judge/summary_stats.h"
-#include "results/judge/comparison.h"
-#include "results/judge/comparison_places.h"
 #include "base/json.h"
+#include "results/judge/account.h"
+#include "results/judge/comparison.h"
+#include "results/judge/summary_stats.h"
 
 #include <string.h>
 

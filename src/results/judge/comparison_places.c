@@ -1,4 +1,4 @@
-#include "results/judge/comparison_places.h"
+#include "results/judge/comparison.h"
 
 #include "base/json.h"
 #include "base/mem.h"

@@ -53,55 +53,37 @@ static int compare_texts(const void *a, const void *b)
     return strverscmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* What is always compared within: "repo\nmodel\nmode", less what the sides were chosen by. */
-static char *base_of(const struct comparison *comparison, const struct dataset_experiment *experiment)
-{
-    return mem_printf("%s %s%s",
-                      comparison_selected_by(comparison, "repo") || comparison_selected_by(comparison, "repository") ? ""
-                                                                                                     : experiment->repo,
-                      comparison_selected_by(comparison, "model") ? "" : experiment->model,
-                      comparison_selected_by(comparison, "mode") || !experiment->parallel ? "" : " (parallel)");
-}
+/* What a factor is of. */
+enum factor { FACTOR_BASE, FACTOR_BACKGROUND, FACTOR_PLAN_BLOCK, FACTOR_FACT, FACTOR_PARAM };
 
-typedef char *value_of_fn(const struct comparison *comparison, const struct dataset_experiment *experiment,
-                          const void *context);
-
-static char *fact_of(const struct comparison *comparison, const struct dataset_experiment *experiment, const void *fact)
+/* name: of a hyperparameter; fact: of a fact. BASE is what is always compared within: "repo model (parallel)", less what the sides
+ * were chosen by. NULL: the experiment has none. */
+static char *value_of(const struct comparison *comparison, const struct dataset_experiment *experiment,
+                      enum factor factor, const char *name, enum dataset_fact fact)
 {
-    (void)comparison;
-    return mem_strdup(experiment->facts[*(const enum dataset_fact *)fact]);
-}
-
-static char *background_of(const struct comparison *comparison, const struct dataset_experiment *experiment,
-                           const void *context)
-{
-    (void)comparison;
-    (void)context;
-    return mem_strdup(experiment->background);
-}
-
-static char *plan_block_of(const struct comparison *comparison, const struct dataset_experiment *experiment,
-                           const void *context)
-{
-    (void)comparison;
-    (void)context;
-    return experiment->block ? mem_printf("%zu", experiment->block) : NULL;
-}
-
-static char *param_of(const struct comparison *comparison, const struct dataset_experiment *experiment, const void *name)
-{
-    (void)comparison;
-    const struct value *value = dataset_param(experiment, name);
+    const struct value *value;
+    switch (factor) {
+    case FACTOR_BASE:
+        return mem_printf("%s %s%s",
+                          comparison_selected_by(comparison, "repo") || comparison_selected_by(comparison, "repository")
+                              ? ""
+                              : experiment->repo,
+                          comparison_selected_by(comparison, "model") ? "" : experiment->model,
+                          comparison_selected_by(comparison, "mode") || !experiment->parallel ? "" : " (parallel)");
+    case FACTOR_BACKGROUND:
+        return mem_strdup(experiment->background);
+    case FACTOR_PLAN_BLOCK:
+        return experiment->block ? mem_printf("%zu", experiment->block) : NULL;
+    case FACTOR_FACT:
+        return mem_strdup(experiment->facts[fact]);
+    case FACTOR_PARAM:
+        break;
+    }
+    value = dataset_param(experiment, name);
     return value && value->kind != VALUE_NULL ? value_key(value) : NULL;
 }
 
-static char *base_value(const struct comparison *comparison, const struct dataset_experiment *experiment, const void *context)
-{
-    (void)context;
-    return base_of(comparison, experiment);
-}
-
-static void column_make(const struct pool *pool, const char *name, value_of_fn *value_of, const void *context,
+static void column_make(const struct pool *pool, const char *name, enum factor factor, enum dataset_fact fact,
                         struct column *out)
 {
     AUTO_STRV struct strv texts = {0};
@@ -110,7 +92,7 @@ static void column_make(const struct pool *pool, const char *name, value_of_fn *
     size_t known = 0;
     *out = (struct column){.name = mem_strdup(name), .value = mem_array(pool->count + 1, sizeof *out->value)};
     for (size_t i = 0; i < pool->count; i++) {
-        char *text = value_of(pool->comparison, at(pool, i), context);
+        char *text = value_of(pool->comparison, at(pool, i), factor, name, fact);
         has[i] = text;
         strv_add_owned(&texts, text ? text : mem_strdup(""));
         if (has[i])
@@ -280,7 +262,7 @@ static bool refuse(const struct pool *pool, const struct column *column, const c
 static bool take_base(struct pool *pool, struct err *err)
 {
     AUTO(column_fini) struct column column;
-    column_make(pool, "model", base_value, NULL, &column);
+    column_make(pool, "model", FACTOR_BASE, 0, &column);
     if (column.values.count > 1) {
         take(pool, &column);
         add_factor(pool->comparison, "model", COMPARISON_STRATUM);
@@ -366,11 +348,6 @@ static void take_numbers(struct pool *pool, const struct column *column)
     factor->apart = high[0] < low[1] || high[1] < low[0];
 }
 
-static int compare_names(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
 /* First those of names, then those of numbers, as these can be adjusted for; each in the order of their names. Seeds are
  * repeats. */
 static bool take_params(struct pool *pool, struct err *err)
@@ -382,12 +359,11 @@ static bool take_params(struct pool *pool, struct err *err)
             if (!audit_is_seed(name) && !comparison_selected_by(pool->comparison, name))
                 strv_add_once(&names, name);
         }
-    if (names.count)
-        qsort(names.items, names.count, sizeof *names.items, compare_names);
+    strv_sort(&names);
     for (int numbers = 0; numbers < 2; numbers++)
         for (size_t k = 0; k < names.count; k++) {
             AUTO(column_fini) struct column column;
-            column_make(pool, names.items[k], param_of, names.items[k], &column);
+            column_make(pool, names.items[k], FACTOR_PARAM, 0, &column);
             bool number = is_numbers(pool, &column);
             if (number && numbers)
                 take_numbers(pool, &column);
@@ -404,7 +380,7 @@ static bool take_places(struct pool *pool, struct err *err)
                                               FACT_CPU,       FACT_NODE,        FACT_LANE};
     for (size_t k = 0; k < sizeof facts / sizeof *facts; k++) {
         AUTO(column_fini) struct column column;
-        column_make(pool, places_fact_name(facts[k]), fact_of, &facts[k], &column);
+        column_make(pool, places_fact_name(facts[k]), FACTOR_FACT, facts[k], &column);
         if (!take_names(pool, &column, true, err))
             return false;
     }
@@ -418,7 +394,7 @@ static void take_plan(struct pool *pool)
         if (at(pool, i)->block == 0)
             return;
     AUTO(column_fini) struct column column;
-    column_make(pool, "block", plan_block_of, NULL, &column);
+    column_make(pool, "block", FACTOR_PLAN_BLOCK, 0, &column);
     struct kept kept = kept_of_combined(pool, &column);
     if (!spread_of(pool, &column).varies || kept.strata < 2 || 2 * kept.of[0] < pool->base[0] ||
         2 * kept.of[1] < pool->base[1])
@@ -461,7 +437,7 @@ static bool limit_covariates(struct pool *pool, struct err *err)
         if (factor->role != COMPARISON_COVARIATE)
             continue;
         AUTO(column_fini) struct column column;
-        column_make(pool, factor->name, param_of, factor->name, &column);
+        column_make(pool, factor->name, FACTOR_PARAM, 0, &column);
         if (factor->apart)
             return refuse(pool, &column, "and there are too few experiments to adjust for it", err);
         factor->role = COMPARISON_MIXED;
@@ -498,7 +474,7 @@ bool comparison_strata_find(struct comparison *comparison, bool same_run, struct
     AUTO(column_fini) struct column background = {0};
     if (!take_base(&pool, err))
         return false;
-    column_make(&pool, "background", background_of, NULL, &background);
+    column_make(&pool, "background", FACTOR_BACKGROUND, 0, &background);
     if (!take_names(&pool, &background, false, err) || !take_params(&pool, err) || !take_places(&pool, err))
         return false;
     if (same_run)

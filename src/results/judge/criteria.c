@@ -8,7 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-typedef struct reading measure_fn(const struct dataset *dataset, char why[300]);
+/* which: what of it the row of the table asks for. */
+typedef struct reading measure_fn(const struct dataset *dataset, unsigned which, char why[300]);
 
 /* Contaminated figures are no measure of how well the machine repeats itself, nor are those of failures. */
 static bool counts(const struct dataset_experiment *experiment)
@@ -16,26 +17,20 @@ static bool counts(const struct dataset_experiment *experiment)
     return experiment->success && experiment->verdict != VERDICT_CONTAMINATED && experiment->verdict != VERDICT_NONE;
 }
 
-static struct reading power_of(const struct dataset_experiment *experiment, const void *context)
-{
-    (void)context;
-    return counts(experiment) ? dataset_power(experiment) : (struct reading){0};
-}
+enum { CV_POWER, CV_ENERGY, CV_DURATION };
 
-static struct reading energy_of(const struct dataset_experiment *experiment, const void *context)
+static struct reading figure_of(const struct dataset_experiment *experiment, const void *which)
 {
-    (void)context;
-    return counts(experiment) ? dataset_energy(experiment) : (struct reading){0};
-}
-
-static struct reading duration_of(const struct dataset_experiment *experiment, const void *context)
-{
-    (void)context;
-    return counts(experiment) ? experiment->duration_s : (struct reading){0};
+    unsigned figure = *(const unsigned *)which;
+    if (!counts(experiment))
+        return (struct reading){0};
+    return figure == CV_POWER    ? dataset_power(experiment)
+           : figure == CV_ENERGY ? dataset_energy(experiment)
+                                 : experiment->duration_s;
 }
 
 /* The greatest of all kinds. */
-static struct reading worst_cv(const struct dataset *dataset, audit_figure *figure, char why[300])
+static struct reading worst_cv(const struct dataset *dataset, unsigned which, char why[300])
 {
     AUTO_FREE size_t *order = NULL;
     AUTO_FREE size_t *groups = NULL;
@@ -44,7 +39,7 @@ static struct reading worst_cv(const struct dataset *dataset, audit_figure *figu
     snprintf(why, 300, "no two comparable runs have identical hyperparameters");
     for (size_t g = 0; g < count; g++) {
         struct audit_spread spread =
-            audit_spread_of(dataset, order + groups[g], groups[g + 1] - groups[g], false, figure, NULL);
+            audit_spread_of(dataset, order + groups[g], groups[g + 1] - groups[g], false, figure_of, &which);
         if (!spread.cv.valid || (worst.valid && spread.cv.value <= worst.value))
             continue;
         const struct dataset_experiment *first = &dataset->items[order[groups[g]]];
@@ -55,58 +50,24 @@ static struct reading worst_cv(const struct dataset *dataset, audit_figure *figu
     return worst;
 }
 
-static struct reading power_cv(const struct dataset *dataset, char why[300])
-{
-    return worst_cv(dataset, power_of, why);
-}
-
-static struct reading energy_cv(const struct dataset *dataset, char why[300])
-{
-    return worst_cv(dataset, energy_of, why);
-}
-
-static struct reading duration_cv(const struct dataset *dataset, char why[300])
-{
-    return worst_cv(dataset, duration_of, why);
-}
-
-static struct reading count_verdict(const struct dataset *dataset, enum verdict verdict, char why[300])
+static struct reading count_verdict(const struct dataset *dataset, unsigned verdict, char why[300])
 {
     size_t count = 0;
     for (size_t i = 0; i < dataset->count; i++)
-        count += dataset->items[i].verdict == verdict;
+        count += dataset->items[i].verdict == (enum verdict)verdict;
     snprintf(why, 300, "%zu of %zu", count, dataset->count);
     return (struct reading){(double)count, true};
 }
 
-static struct reading clean(const struct dataset *dataset, char why[300])
+static struct reading clean_share(const struct dataset *dataset, unsigned which, char why[300])
 {
-    return count_verdict(dataset, VERDICT_CLEAN, why);
-}
-
-static struct reading suspect(const struct dataset *dataset, char why[300])
-{
-    return count_verdict(dataset, VERDICT_SUSPECT, why);
-}
-
-static struct reading unverified(const struct dataset *dataset, char why[300])
-{
-    return count_verdict(dataset, VERDICT_UNVERIFIED, why);
-}
-
-static struct reading contaminated(const struct dataset *dataset, char why[300])
-{
-    return count_verdict(dataset, VERDICT_CONTAMINATED, why);
-}
-
-static struct reading clean_share(const struct dataset *dataset, char why[300])
-{
-    struct reading count = count_verdict(dataset, VERDICT_CLEAN, why);
+    struct reading count = count_verdict(dataset, which, why);
     return dataset->count ? (struct reading){count.value / (double)dataset->count, true} : (struct reading){0};
 }
 
-static struct reading success_rate(const struct dataset *dataset, char why[300])
+static struct reading success_rate(const struct dataset *dataset, unsigned which, char why[300])
 {
+    (void)which;
     size_t known = 0, succeeded = 0;
     for (size_t i = 0; i < dataset->count; i++) {
         known += dataset->items[i].has_success;
@@ -116,8 +77,9 @@ static struct reading success_rate(const struct dataset *dataset, char why[300])
     return known ? (struct reading){(double)succeeded / (double)known, true} : (struct reading){0};
 }
 
-static struct reading sampled_share(const struct dataset *dataset, char why[300])
+static struct reading sampled_share(const struct dataset *dataset, unsigned which, char why[300])
 {
+    (void)which;
     struct reading least = {0};
     snprintf(why, 300, "nothing was sampled");
     for (size_t i = 0; i < dataset->count; i++) {
@@ -131,8 +93,9 @@ static struct reading sampled_share(const struct dataset *dataset, char why[300]
 }
 
 /* Of GPUs and nodes, those that make figures not comparable. */
-static struct reading differences(const struct dataset *dataset, char why[300])
+static struct reading differences(const struct dataset *dataset, unsigned which, char why[300])
 {
+    (void)which;
     struct places places;
     size_t count = 0, length = 0;
     places_find(dataset, &places);
@@ -152,13 +115,19 @@ static struct reading differences(const struct dataset *dataset, char why[300])
 static const struct {
     const char *name;
     measure_fn *measure;
+    unsigned which;
 } measures[] = {
-    {"power_cv_between", power_cv},       {"energy_cv_between", energy_cv},
-    {"duration_cv_between", duration_cv}, {"clean", clean},
-    {"unverified", unverified},           {"suspect", suspect},
-    {"contaminated", contaminated},       {"clean_share", clean_share},
-    {"success_rate", success_rate},       {"sampled_share", sampled_share},
-    {"differences", differences},
+    {"power_cv_between", worst_cv, CV_POWER},
+    {"energy_cv_between", worst_cv, CV_ENERGY},
+    {"duration_cv_between", worst_cv, CV_DURATION},
+    {"clean", count_verdict, VERDICT_CLEAN},
+    {"unverified", count_verdict, VERDICT_UNVERIFIED},
+    {"suspect", count_verdict, VERDICT_SUSPECT},
+    {"contaminated", count_verdict, VERDICT_CONTAMINATED},
+    {"clean_share", clean_share, VERDICT_CLEAN},
+    {"success_rate", success_rate, 0},
+    {"sampled_share", sampled_share, 0},
+    {"differences", differences, 0},
 };
 
 static bool parse_name(const char *text, size_t length, size_t *out, struct err *err)
@@ -237,7 +206,7 @@ void criteria_fini(struct criteria *criteria)
 void criterion_check(const struct criterion *item, const struct dataset *judged, struct criterion_result *out)
 {
     out->why[0] = '\0';
-    out->value = measures[item->what].measure(judged, out->why);
+    out->value = measures[item->what].measure(judged, measures[item->what].which, out->why);
     double value = out->value.value;
     static const double slack = 1e-12;
     bool held[] = {

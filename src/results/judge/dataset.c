@@ -13,15 +13,9 @@
 #include <string.h>
 #include <time.h>
 
-static const char *const recorded_names[RECORDED_COUNT] = {
-    "energy_cpu_pkg_joules",       "energy_cpu_ram_joules",       "energy_cpu_total_joules",
-    "energy_gpu_avg_watts",        "energy_gpu_max_watts",        "energy_gpu_min_watts",
-    "energy_gpu_total_joules",     "energy_gpu_temp_avg_celsius", "energy_gpu_temp_max_celsius",
-    "energy_gpu_util_avg_percent", "energy_gpu_util_max_percent"};
-
 const char *dataset_recorded_name(enum dataset_recorded column)
 {
-    return recorded_names[column];
+    return energy_column(column);
 }
 
 const char *dataset_layout_name(enum dataset_layout layout)
@@ -45,16 +39,21 @@ static char *__attribute__((format(printf, 1, 0))) format_text(const char *forma
     return mem_strdup(text);
 }
 
-void dataset_evidence(struct dataset_experiment *experiment, const char *kind, struct reading from_s,
-                      struct reading to_s, const char *format, ...)
+void dataset_evidence(struct dataset_experiment *experiment, const char *kind, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
     experiment->evidence = mem_room(experiment->evidence, experiment->evidence_count, &experiment->evidence_room,
                                     sizeof *experiment->evidence);
-    experiment->evidence[experiment->evidence_count++] = (struct dataset_evidence){
-        .kind = mem_strdup(kind), .text = format_text(format, args), .from_s = from_s, .to_s = to_s};
+    experiment->evidence[experiment->evidence_count++] =
+        (struct dataset_evidence){.kind = mem_strdup(kind), .text = format_text(format, args)};
     va_end(args);
+}
+
+void dataset_evidence_at(struct dataset_experiment *experiment, struct reading from_s, struct reading to_s)
+{
+    experiment->evidence[experiment->evidence_count - 1].from_s = from_s;
+    experiment->evidence[experiment->evidence_count - 1].to_s = to_s;
 }
 
 void dataset_evidence_touches(struct dataset_experiment *experiment, unsigned quantities)
@@ -219,16 +218,6 @@ const char *dataset_mode(const struct dataset_experiment *experiment)
     return experiment->parallel ? "parallel" : experiment->mode ? experiment->mode : "sequential";
 }
 
-enum goal dataset_goal(const struct dataset *dataset, const char *metric)
-{
-    enum goal said = GOAL_UNKNOWN;
-    for (size_t i = 0; i < dataset->count && said == GOAL_UNKNOWN; i++)
-        for (size_t m = 0; m < dataset->items[i].metric_count; m++)
-            if (strcmp(dataset->items[i].metrics[m].name, metric) == 0)
-                said = dataset->items[i].metrics[m].goal;
-    return goal_of(said, metric);
-}
-
 size_t dataset_not_finite(const struct dataset *dataset, const char *metric)
 {
     size_t count = 0;
@@ -246,20 +235,39 @@ void dataset_metrics(const struct dataset *dataset, struct strv *out)
             strv_add_once(out, dataset->items[i].metrics[m].name);
 }
 
-struct reading dataset_metric(const struct dataset_experiment *experiment, const char *name)
+bool dataset_has_metric(const struct dataset_experiment *experiment)
 {
     for (size_t i = 0; i < experiment->metric_count; i++)
+        if (experiment->metrics[i].value.valid)
+            return true;
+    return false;
+}
+
+static const struct dataset_metric *find_metric(const struct dataset_experiment *experiment, const char *name)
+{
+    static const struct dataset_metric none = {0};
+    for (size_t i = 0; i < experiment->metric_count; i++)
         if (strcmp(experiment->metrics[i].name, name) == 0)
-            return experiment->metrics[i].value;
-    return (struct reading){0};
+            return &experiment->metrics[i];
+    return &none;
+}
+
+struct reading dataset_metric(const struct dataset_experiment *experiment, const char *name)
+{
+    return find_metric(experiment, name)->value;
 }
 
 struct reading dataset_best(const struct dataset_experiment *experiment, const char *name)
 {
-    for (size_t i = 0; i < experiment->metric_count; i++)
-        if (strcmp(experiment->metrics[i].name, name) == 0)
-            return experiment->metrics[i].best;
-    return (struct reading){0};
+    return find_metric(experiment, name)->best;
+}
+
+enum goal dataset_goal(const struct dataset *dataset, const char *metric)
+{
+    enum goal said = GOAL_UNKNOWN;
+    for (size_t i = 0; i < dataset->count && said == GOAL_UNKNOWN; i++)
+        said = find_metric(&dataset->items[i], metric)->goal;
+    return goal_of(said, metric);
 }
 
 void dataset_best_metrics(const struct dataset *dataset, struct strv *out)
@@ -268,6 +276,14 @@ void dataset_best_metrics(const struct dataset *dataset, struct strv *out)
         for (size_t m = 0; m < dataset->items[i].metric_count; m++)
             if (dataset->items[i].metrics[m].best.valid)
                 strv_add_once(out, dataset->items[i].metrics[m].name);
+}
+
+json_t *dataset_params_json(const struct dataset_experiment *experiment)
+{
+    json_t *out = json_object();
+    for (size_t i = 0; i < experiment->param_count; i++)
+        json_object_set_new(out, experiment->params[i].name, value_to_json(&experiment->params[i].value));
+    return out;
 }
 
 const struct value *dataset_param(const struct dataset_experiment *experiment, const char *name)

@@ -85,7 +85,7 @@ struct dataset_gpu {
     struct dataset_step power_fall; /* the same of falls alone, behind its start */
 };
 
-/* What summary.csv says, in the study's columns. */
+/* What summary.csv says, in the study's columns (energy_column). */
 enum dataset_recorded {
     RECORDED_CPU_PACKAGE,
     RECORDED_CPU_RAM,
@@ -98,8 +98,9 @@ enum dataset_recorded {
     RECORDED_TEMPERATURE_MAX,
     RECORDED_UTILISATION_MEAN,
     RECORDED_UTILISATION_MAX,
-    RECORDED_COUNT
+    RECORDED_COUNT /* ENERGY_COLUMNS */
 };
+_Static_assert((int)RECORDED_COUNT == (int)ENERGY_COLUMNS, "one for each column");
 const char *dataset_recorded_name(enum dataset_recorded column); /* "energy_cpu_pkg_joules" */
 
 /* A GPU that an experiment was measured on. */
@@ -216,8 +217,10 @@ void dataset_fini(struct dataset *dataset);
 void dataset_verify_records(struct dataset *dataset);
 
 struct dataset_experiment *dataset_add(struct dataset *dataset);
-void dataset_evidence(struct dataset_experiment *experiment, const char *kind, struct reading from_s,
-                      struct reading to_s, const char *format, ...) __attribute__((format(printf, 5, 6)));
+void dataset_evidence(struct dataset_experiment *experiment, const char *kind, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* The last evidence was seen at this time since its start. */
+void dataset_evidence_at(struct dataset_experiment *experiment, struct reading from_s, struct reading to_s);
 /* The last evidence speaks against these quantities alone, a mask. */
 void dataset_evidence_touches(struct dataset_experiment *experiment, unsigned quantities);
 /* The outcome of a check; of two for one check the worse stays: failed, not made, passed, not needed. */
@@ -242,9 +245,13 @@ size_t dataset_not_finite(const struct dataset *dataset, const char *metric);
 void dataset_metrics(const struct dataset *dataset, struct strv *out);
 void dataset_best_metrics(const struct dataset *dataset, struct strv *out); /* of which some experiment has a best number */
 
+/* Whether it has a value of any metric. */
+bool dataset_has_metric(const struct dataset_experiment *experiment);
+
 /* Not valid where there is none; may be NaN or infinite. */
 struct reading dataset_metric(const struct dataset_experiment *experiment, const char *name);
 struct reading dataset_best(const struct dataset_experiment *experiment, const char *name);
+json_t *dataset_params_json(const struct dataset_experiment *experiment); /* {name: value}; a new reference */
 const struct value *dataset_param(const struct dataset_experiment *experiment, const char *name);
 struct reading dataset_param_number(const struct dataset_experiment *experiment, const char *name);
 

@@ -7,7 +7,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/record.h"
-#include "results/judge/audit_json.h"
+#include "results/judge/account.h"
 #include "results/judge/numeric_cell.h"
 #include "results/judge/read.h"
 #include "results/judge/trace.h"
@@ -18,9 +18,10 @@
 
 /* Rows are objects; a table's first one gives the columns of CSV, and all have the same. */
 struct export_writer {
+    const struct dataset *dataset;
     enum export_format format;
     bool begun, broken;
-        struct text *out;
+    struct text *out;
     export_flush_fn *flush;
     void *context;
     struct err *err;
@@ -94,17 +95,16 @@ static void export_row(struct export_writer *writer, json_t *row)
 }
 
 /* What every table's rows begin with, to be joined by. A new reference. */
-static json_t *export_row_of(const struct dataset *dataset, const struct dataset_experiment *experiment)
+static json_t *export_row_of(const struct export_writer *writer, const struct dataset_experiment *experiment)
 {
-    return json_pack("{s:o, s:o}", "folder", json_text_or_null(dataset->folders[experiment->folder].path), "experiment_id",
-                     json_text_or_null(experiment->id));
+    return json_pack("{s:o, s:o}", "folder", json_text_or_null(writer->dataset->folders[experiment->folder].path),
+                     "experiment_id", json_text_or_null(experiment->id));
 }
 
 static const size_t file_limit = (size_t)256 << 20; /* tare's: a row a second and device */
 
 struct export_file {
     struct export_writer *writer;
-    const struct dataset *dataset;
     const struct dataset_experiment *experiment;
     enum samples_file of; /* the study's */
 };
@@ -112,7 +112,7 @@ struct export_file {
 static void add_sample(const struct export_file *file, json_t *stamp, const char *device, const char *quantity,
                        struct reading value)
 {
-    json_t *row = export_row_of(file->dataset, file->experiment);
+    json_t *row = export_row_of(file->writer, file->experiment);
     json_object_set_new(row, "timestamp", stamp);
     json_object_set_new(row, "device", json_string(device));
     json_object_set_new(row, "quantity", json_string(quantity));
@@ -157,11 +157,10 @@ static void own_file(const struct export_file *file, int energy, const char *nam
 }
 
 /* The samples of one experiment, from the study's energy/ files or tare's, one figure a row. */
-static void export_samples(struct export_writer *writer, const struct dataset *dataset,
-                           const struct dataset_experiment *experiment)
+static void export_samples(struct export_writer *writer, const struct dataset_experiment *experiment)
 {
-    struct export_file file = {.writer = writer, .dataset = dataset, .experiment = experiment};
-    const struct dataset_folder *folder = &dataset->folders[experiment->folder];
+    struct export_file file = {.writer = writer, .experiment = experiment};
+    const struct dataset_folder *folder = &writer->dataset->folders[experiment->folder];
     if (!fs_check_name(experiment->id, NULL))
         return; /* its evidence says so */
     AUTO_CLOSE int top = open(folder->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -270,22 +269,21 @@ static void add_experiment(json_t *row, const struct dataset_experiment *experim
     add_verdicts(row, experiment);
 }
 
-static void write_experiment(struct export_writer *writer, const struct dataset *dataset,
-                             const struct dataset_experiment *experiment)
+static void write_experiment(struct export_writer *writer, const struct dataset_experiment *experiment)
 {
-    json_t *row = export_row_of(dataset, experiment);
+    json_t *row = export_row_of(writer, experiment);
     add_experiment(row, experiment);
     add_metrics(row, writer, experiment, "perf_");
     export_row(writer, row);
 }
 
 /* Every experiment has every column of the table: without a value its cell is empty, never a word. */
-static void write_wide(struct export_writer *writer, const struct dataset *dataset,
-                       const struct dataset_experiment *experiment)
+static void write_wide(struct export_writer *writer, const struct dataset_experiment *experiment)
 {
-    AUTO_FREE char *run = fs_basename(dataset->folders[experiment->folder].path);
-    json_t *row = json_pack("{s:o, s:o, s:o}", "run", json_text_or_null(run), "experiment_id", json_text_or_null(experiment->id),
-                            "folder", json_text_or_null(dataset->folders[experiment->folder].path));
+    const char *folder = writer->dataset->folders[experiment->folder].path;
+    AUTO_FREE char *run = fs_basename(folder);
+    json_t *row = json_pack("{s:o, s:o, s:o}", "run", json_text_or_null(run), "experiment_id",
+                            json_text_or_null(experiment->id), "folder", json_text_or_null(folder));
     add_experiment(row, experiment);
     for (size_t i = 0; i < writer->params.count; i++) {
         const struct value *value = dataset_param(experiment, writer->params.items[i]);
@@ -297,22 +295,20 @@ static void write_wide(struct export_writer *writer, const struct dataset *datas
     export_row(writer, row);
 }
 
-static void write_params(struct export_writer *writer, const struct dataset *dataset,
-                         const struct dataset_experiment *experiment)
+static void write_params(struct export_writer *writer, const struct dataset_experiment *experiment)
 {
     for (size_t i = 0; i < experiment->param_count; i++) {
-        json_t *row = export_row_of(dataset, experiment);
+        json_t *row = export_row_of(writer, experiment);
         json_object_set_new(row, "name", json_text_or_null(experiment->params[i].name));
         json_object_set_new(row, "value", value_to_json(&experiment->params[i].value));
         export_row(writer, row);
     }
 }
 
-static void write_metrics(struct export_writer *writer, const struct dataset *dataset,
-                          const struct dataset_experiment *experiment)
+static void write_metrics(struct export_writer *writer, const struct dataset_experiment *experiment)
 {
     for (size_t i = 0; i < experiment->metric_count; i++) {
-        json_t *row = export_row_of(dataset, experiment);
+        json_t *row = export_row_of(writer, experiment);
         json_object_set_new(row, "name", json_text_or_null(experiment->metrics[i].name));
         enum goal goal = goal_of(experiment->metrics[i].goal, experiment->metrics[i].name);
         json_set_reading(row, "value", experiment->metrics[i].value);
@@ -341,8 +337,9 @@ static bool add_point(void *context, const struct history_point *point, struct e
     return !rows->writer->broken;
 }
 
-static void write_history(struct export_writer *writer, const struct dataset *dataset)
+static void write_history(struct export_writer *writer)
 {
+    const struct dataset *dataset = writer->dataset;
     for (size_t i = 0; i < dataset->folder_count && !writer->broken; i++) {
         struct history_rows rows = {writer, dataset->folders[i].path};
         if (dataset->folders[i].layout == DATASET_TARE &&
@@ -351,12 +348,11 @@ static void write_history(struct export_writer *writer, const struct dataset *da
     }
 }
 
-static void write_evidence(struct export_writer *writer, const struct dataset *dataset,
-                           const struct dataset_experiment *experiment)
+static void write_evidence(struct export_writer *writer, const struct dataset_experiment *experiment)
 {
     for (size_t i = 0; i < experiment->evidence_count; i++) {
         const struct dataset_evidence *evidence = &experiment->evidence[i];
-        json_t *row = export_row_of(dataset, experiment);
+        json_t *row = export_row_of(writer, experiment);
         json_object_set_new(row, "kind", json_text_or_null(evidence->kind));
         json_object_set_new(row, "weight", json_string(evidence_weight_name(evidence_weight(evidence->kind))));
         json_set_reading(row, "from_s", evidence->from_s);
@@ -366,11 +362,11 @@ static void write_evidence(struct export_writer *writer, const struct dataset *d
     }
 }
 
-static void write_list(struct export_writer *writer, const struct dataset *dataset,
-                       const struct dataset_experiment *experiment, const json_t *list, const char *const *keys)
+static void write_list(struct export_writer *writer, const struct dataset_experiment *experiment, const json_t *list,
+                       const char *const *keys)
 {
     for (size_t i = 0; i < json_array_size(list); i++) {
-        json_t *row = export_row_of(dataset, experiment);
+        json_t *row = export_row_of(writer, experiment);
         for (const char *const *key = keys; *key; key++) {
             json_t *value = json_object_get(json_array_get(list, i), *key);
             json_object_set_new(row, *key, value ? json_incref(value) : json_null());
@@ -386,11 +382,10 @@ static const char *const epoch_keys[] = {
     "gpu_mem_peak_mib", "cpu_energy_j", "cpu_half_width_j", "dram_energy_j", "dram_half_width_j", "host_mem_peak_mib", NULL};
 
 /* The study kept its last attempt alone. */
-static void write_attempts(struct export_writer *writer, const struct dataset *dataset,
-                           const struct dataset_experiment *experiment)
+static void write_attempts(struct export_writer *writer, const struct dataset_experiment *experiment)
 {
     if (experiment->attempts) {
-        write_list(writer, dataset, experiment, experiment->attempts, attempt_keys);
+        write_list(writer, experiment, experiment->attempts, attempt_keys);
         return;
     }
     json_t *list = json_array(), *row = json_object();
@@ -400,18 +395,16 @@ static void write_attempts(struct export_writer *writer, const struct dataset *d
     json_set_reading(row, "duration_s", experiment->duration_s);
     json_object_set_new(row, "error", json_text_or_null(experiment->error));
     json_array_append_new(list, row);
-    write_list(writer, dataset, experiment, list, attempt_keys);
+    write_list(writer, experiment, list, attempt_keys);
     json_decref(list);
 }
 
-static void write_epochs(struct export_writer *writer, const struct dataset *dataset,
-                         const struct dataset_experiment *experiment)
+static void write_epochs(struct export_writer *writer, const struct dataset_experiment *experiment)
 {
-    write_list(writer, dataset, experiment, experiment->epochs, epoch_keys);
+    write_list(writer, experiment, experiment->epochs, epoch_keys);
 }
 
-typedef void write_fn(struct export_writer *writer, const struct dataset *dataset,
-                      const struct dataset_experiment *experiment);
+typedef void write_fn(struct export_writer *writer, const struct dataset_experiment *experiment);
 
 bool export_make(const struct dataset *dataset, enum export_table table, enum export_format format,
                  export_flush_fn *flush, void *context, struct err *err)
@@ -432,16 +425,17 @@ bool export_make(const struct dataset *dataset, enum export_table table, enum ex
         "folder,experiment_id,timestamp,device,quantity,value\n",
         ""};
     AUTO_TEXT struct text text = {0};
-    struct export_writer writer = {.format = format, .out = &text, .flush = flush, .context = context, .err = err};
+    struct export_writer writer = {
+        .dataset = dataset, .format = format, .out = &text, .flush = flush, .context = context, .err = err};
     dataset_metrics(dataset, &writer.metrics);
     dataset_best_metrics(dataset, &writer.best);
     if (table == EXPORT_HISTORY)
-        write_history(&writer, dataset);
+        write_history(&writer);
     for (size_t i = 0; i < dataset->count; i++)
         for (size_t p = 0; p < dataset->items[i].param_count; p++)
             strv_add_once(&writer.params, dataset->items[i].params[p].name);
     for (size_t i = 0; writers[table] && i < dataset->count && !writer.broken; i++)
-        writers[table](&writer, dataset, &dataset->items[i]);
+        writers[table](&writer, &dataset->items[i]);
     /* A table without rows still says what its columns are. */
     if (format != EXPORT_JSON_LINES && !writer.begun)
         text_add(&text, heads[table]);

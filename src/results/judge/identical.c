@@ -10,7 +10,7 @@
 #include <string.h>
 #include <strings.h>
 
-static bool is_one_of(const char *name, const char *const *words)
+bool audit_is_one_of(const char *name, const char *const *words)
 {
     for (; *words; words++)
         if (strcasecmp(name, *words) == 0)
@@ -26,7 +26,7 @@ bool audit_is_seed(const char *name)
 bool audit_is_epochs(const char *name)
 {
     static const char *const epochs[] = {"epochs", "num_epochs", "n_epochs", "max_epochs", NULL};
-    return is_one_of(name, epochs);
+    return audit_is_one_of(name, epochs);
 }
 
 /* A name, and how many experiments have it. */
@@ -116,7 +116,7 @@ static int compare_params(const void *a, const void *b)
 }
 
 /* Lengths stand before what they are of. */
-static char *params_key(const struct dataset_experiment *experiment, bool seeds)
+char *audit_params_key(const struct dataset_experiment *experiment, bool seeds)
 {
     AUTO_TEXT struct text key = {0};
     AUTO_FREE const struct dataset_param **params = mem_array(experiment->param_count + 1, sizeof *params);
@@ -132,16 +132,6 @@ static char *params_key(const struct dataset_experiment *experiment, bool seeds)
     return text_take(&key);
 }
 
-char *audit_params_key(const struct dataset_experiment *experiment)
-{
-    return params_key(experiment, false);
-}
-
-char *audit_params_key_with_seeds(const struct dataset_experiment *experiment)
-{
-    return params_key(experiment, true);
-}
-
 struct keyed {
     char *key;
     size_t index;
@@ -154,22 +144,6 @@ static int compare_keys(const void *a, const void *b)
     return order ? order : (left->index > right->index) - (left->index < right->index);
 }
 
-/* For each of the experiments the next one with the same hyperparameters, or count; first: none before it has them. */
-static void chain(const struct dataset *dataset, const size_t *items, size_t count, bool mixed, size_t *next,
-                  bool *first)
-{
-    AUTO_FREE struct keyed *keys = mem_array(count + 1, sizeof *keys);
-    for (size_t i = 0; i < count; i++)
-        keys[i] = (struct keyed){mixed ? mem_strdup("") : audit_params_key(&dataset->items[items[i]]), i};
-    qsort(keys, count, sizeof *keys, compare_keys);
-    for (size_t i = 0; i < count; i++) {
-        first[keys[i].index] = i == 0 || strcmp(keys[i].key, keys[i - 1].key) != 0;
-        next[keys[i].index] = i + 1 < count && strcmp(keys[i].key, keys[i + 1].key) == 0 ? keys[i + 1].index : count;
-    }
-    for (size_t i = 0; i < count; i++)
-        free(keys[i].key);
-}
-
 size_t audit_settings(const struct dataset *dataset, const size_t *items, const size_t *part, size_t count,
                       size_t *setting)
 {
@@ -177,7 +151,7 @@ size_t audit_settings(const struct dataset *dataset, const size_t *items, const 
     AUTO_FREE size_t *first = mem_array(count + 1, sizeof *first);
     size_t settings = 0;
     for (size_t i = 0; i < count; i++) {
-        AUTO_FREE char *key = audit_params_key(&dataset->items[items[i]]);
+        AUTO_FREE char *key = audit_params_key(&dataset->items[items[i]], false);
         keys[i] = (struct keyed){mem_printf("%zu %s", part ? part[i] : 0, key), i};
     }
     qsort(keys, count, sizeof *keys, compare_keys);
@@ -209,19 +183,22 @@ struct audit_spread audit_spread_of(const struct dataset *dataset, const size_t 
 {
     struct audit_spread out = {0};
     double squares = 0;
-    AUTO_FREE bool *first = mem_array(count + 1, sizeof *first);
-    AUTO_FREE size_t *next = mem_array(count + 1, sizeof *next);
+    AUTO_FREE size_t *setting = mem_array(count + 1, sizeof *setting);
+    AUTO_FREE size_t *end =
+        mem_array(count + 2, sizeof *end); /* of each setting's values; before they come, its beginning */
     AUTO_FREE double *values = mem_array(count + 1, sizeof *values);
-    chain(dataset, items, count, mixed, next, first);
+    size_t settings = mixed ? 1 : audit_settings(dataset, items, NULL, count, setting);
+    for (size_t i = 0; i < count; i++)
+        end[setting[i] + 1] += figure(&dataset->items[items[i]], context).valid;
+    for (size_t s = 0; s < settings; s++)
+        end[s + 1] += end[s];
     for (size_t i = 0; i < count; i++) {
-        size_t n = 0;
-        for (size_t k = i; first[i] && k < count; k = next[k]) {
-            struct reading value = figure(&dataset->items[items[k]], context);
-            if (value.valid)
-                values[n++] = value.value;
-        }
-        add_set(&out, values, n, &squares);
+        struct reading value = figure(&dataset->items[items[i]], context);
+        if (value.valid)
+            values[end[setting[i]]++] = value.value;
     }
+    for (size_t s = 0, begin = 0; s < settings; begin = end[s++])
+        add_set(&out, values + begin, end[s] - begin, &squares);
     if (out.freedom)
         out.cv = (struct reading){sqrt(squares / (double)out.freedom), true};
     return out;

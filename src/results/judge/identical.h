@@ -25,6 +25,9 @@ void audit_join_names(struct dataset *dataset);
 /* Whether a hyperparameter by its name, in any case, is a seed: runs that differ by it alone are repeats. */
 bool audit_is_seed(const char *name);
 
+/* Whether it is one of some words, in any case; NULL behind the last. */
+bool audit_is_one_of(const char *name, const char *const *words);
+
 /* Whether it counts epochs. */
 bool audit_is_epochs(const char *name);
 
@@ -33,8 +36,7 @@ bool audit_is_epochs(const char *name);
 size_t audit_settings(const struct dataset *dataset, const size_t *items, const size_t *part, size_t count,
                       size_t *setting);
 
-/* The same text for the same hyperparameters but for the seed, and for no others; fresh. */
-char *audit_params_key(const struct dataset_experiment *experiment);
-char *audit_params_key_with_seeds(const struct dataset_experiment *experiment);
+/* The same text for the same hyperparameters, seeds with them or not, and for no others; fresh. */
+char *audit_params_key(const struct dataset_experiment *experiment, bool seeds);
 
 #endif

@@ -10,7 +10,6 @@
 #include <string.h>
 
 enum { SAME_LEAST = 3 };
-static const struct reading none = {0};
 
 bool audit_id_well_formed(const struct dataset_experiment *experiment)
 {
@@ -41,21 +40,20 @@ static void judge_sampling(struct dataset_experiment *experiment)
                   "%.3g %% of the seconds sampled, GPU energy ± %.10g %%", 100 * gpu->sampled_share.value,
                   number_round(100 * gpu->half_width_j.value / gpu->energy_j.value, 2));
     if (share < LIMIT_SAMPLED && !known)
-        dataset_evidence(experiment, "sampling_short", none, none,
+        dataset_evidence(experiment, "sampling_short",
                          "%.3g %% of the %.6g s were sampled, so the sum of the samples, %.6g J, is not the energy: "
                          "%.6g J ± %.6g",
                          100 * gpu->sampled_share.value, gpu->window_s.value, gpu->samples_sum_j.value,
                          gpu->energy_j.value, number_round(gpu->half_width_j.value, 2));
     if (gpu->longest_gap_s.valid && gpu->longest_gap_s.value > LIMIT_GAP_S)
-        dataset_evidence(experiment, "sampling_gap", none, none, "nothing was sampled for %.6g s",
-                         gpu->longest_gap_s.value);
+        dataset_evidence(experiment, "sampling_gap", "nothing was sampled for %.6g s", gpu->longest_gap_s.value);
 }
 
 static void judge_length(struct dataset_experiment *experiment)
 {
     bool known = experiment->duration_s.valid && experiment->gpu.samples > 0;
     if (known && experiment->duration_s.value < LIMIT_SHORTEST_S)
-        dataset_evidence(experiment, "training_short", none, none, "it took %.3g s, of which %zu samples tell too little",
+        dataset_evidence(experiment, "training_short", "it took %.3g s, of which %zu samples tell too little",
                          experiment->duration_s.value, experiment->gpu.samples);
     dataset_check(experiment, CHECK_LENGTH,
                   !known ? CHECK_NOT_MADE : experiment->duration_s.value < LIMIT_SHORTEST_S ? CHECK_FAILED : CHECK_PASSED,
@@ -88,7 +86,7 @@ static void judge_sums(struct dataset_experiment *experiment, unsigned expected)
     for (int i = 0; i < RECORDED_COUNT; i++) {
         double apart = fabs(recorded[i].value - of_trace[i].value);
         if (experiment->line > 0 && expected & 1U << i && !recorded[i].valid && of_trace[i].valid) {
-            dataset_evidence(experiment, "value_missing", none, none, "there is no %s in summary.csv, and its samples are there",
+            dataset_evidence(experiment, "value_missing", "there is no %s in summary.csv, and its samples are there",
                              dataset_recorded_name((enum dataset_recorded)i));
             dataset_evidence_touches(experiment, 1u << QUANTITY_ENERGY);
         }
@@ -96,7 +94,7 @@ static void judge_sums(struct dataset_experiment *experiment, unsigned expected)
             continue;
         if (!recorded[i].valid || !of_trace[i].valid || apart <= 0.02 + 1e-3 * fabs(of_trace[i].value))
             continue;
-        dataset_evidence(experiment, "values_differ", none, none, "%s in summary.csv is %.8g, by energy/ it is %.8g",
+        dataset_evidence(experiment, "values_differ", "%s in summary.csv is %.8g, by energy/ it is %.8g",
                          dataset_recorded_name((enum dataset_recorded)i), recorded[i].value, of_trace[i].value);
         dataset_evidence_touches(experiment, 1u << QUANTITY_ENERGY);
     }
@@ -108,46 +106,44 @@ static void judge_recorded(struct dataset_experiment *experiment, unsigned expec
     struct reading recorded = experiment->recorded[RECORDED_GPU_TOTAL], sum = experiment->gpu.samples_sum_j;
     if (recorded.valid && sum.valid && fabs(recorded.value - sum.value) > 0.05 + 1e-6 * fabs(sum.value))
         dataset_evidence(
-            experiment, "energy_differs", none, none,
+            experiment, "energy_differs",
             "recorded are %.8g J, its samples add up to %.8g J: the trace is not the one that was recorded",
             recorded.value, sum.value);
     judge_sums(experiment, expected);
     if (experiment->retries > 0)
-        dataset_evidence(experiment, "energy_overwritten", none, none,
-                         "it was retried %lld time%s: the energy that the earlier attempts used is lost, the figures are the last "
-                         "one's",
-                         (long long)experiment->retries, experiment->retries == 1 ? "" : "s");
+        dataset_evidence(
+            experiment, "energy_overwritten",
+            "it was retried %lld time%s: the energy that the earlier attempts used is lost, the figures are the last "
+            "one's",
+            (long long)experiment->retries, experiment->retries == 1 ? "" : "s");
 }
 
 static void judge_impossible(struct dataset_experiment *experiment)
 {
     const struct reading *recorded = experiment->recorded;
     if (experiment->duration_s.valid && experiment->duration_s.value <= 0)
-        dataset_evidence(experiment, "value_impossible", none, none, "it took %g s", experiment->duration_s.value);
+        dataset_evidence(experiment, "value_impossible", "it took %g s", experiment->duration_s.value);
     for (int i = 0; i < RECORDED_COUNT; i++) {
         bool percent = i == RECORDED_UTILISATION_MEAN || i == RECORDED_UTILISATION_MAX;
         bool celsius = i == RECORDED_TEMPERATURE_MEAN || i == RECORDED_TEMPERATURE_MAX;
         double low = celsius ? -50 : 0, high = percent ? 100 : celsius ? 150 : INFINITY;
         if (recorded[i].valid && (recorded[i].value < low || recorded[i].value > high))
-            dataset_evidence(experiment, "value_impossible", none, none, "%s is %g",
+            dataset_evidence(experiment, "value_impossible", "%s is %g",
                              dataset_recorded_name((enum dataset_recorded)i), recorded[i].value);
     }
     struct reading mean = recorded[RECORDED_GPU_MEAN], least = recorded[RECORDED_GPU_MIN],
                    most = recorded[RECORDED_GPU_MAX];
     if (mean.valid && least.valid && most.valid &&
         (mean.value < least.value * (1 - 1e-9) || mean.value > most.value * (1 + 1e-9)))
-        dataset_evidence(experiment, "value_impossible", none, none,
+        dataset_evidence(experiment, "value_impossible",
                          "the mean power, %g W, is not between the lowest, %g W, and the highest, %g W", mean.value,
                          least.value, most.value);
 }
 
 static void judge_metrics(struct dataset_experiment *experiment, bool expected)
 {
-    for (size_t i = 0; i < experiment->metric_count; i++)
-        if (experiment->metrics[i].value.valid)
-            return;
-    if (expected && experiment->has_success && experiment->success)
-        dataset_evidence(experiment, "success_without_metrics", none, none,
+    if (!dataset_has_metric(experiment) && expected && experiment->has_success && experiment->success)
+        dataset_evidence(experiment, "success_without_metrics",
                          "it counts as a success, and none of its results is there");
 }
 
@@ -156,14 +152,14 @@ static void judge_missing(struct dataset_experiment *experiment, unsigned expect
     static const char *const files[] = {"gpu_power.csv", "gpu_utilization.csv", "gpu_temperature.csv",
                                         "cpu_energy_raw.txt", "cpu_energy.txt"};
     if (!experiment->has_end)
-        dataset_evidence(experiment, "value_missing", none, none, "when it ended is not known");
+        dataset_evidence(experiment, "value_missing", "when it ended is not known");
     if (!experiment->duration_s.valid)
-        dataset_evidence(experiment, "value_missing", none, none, "how long it took is not known");
+        dataset_evidence(experiment, "value_missing", "how long it took is not known");
     if (!experiment->has_success)
-        dataset_evidence(experiment, "value_missing", none, none, "whether it succeeded is not known");
+        dataset_evidence(experiment, "value_missing", "whether it succeeded is not known");
     for (unsigned i = 0; i < sizeof files / sizeof *files; i++)
         if (experiment->gpu.missing & expected & 1U << i)
-            dataset_evidence(experiment, "value_missing", none, none, "there is no energy/%s", files[i]);
+            dataset_evidence(experiment, "value_missing", "there is no energy/%s", files[i]);
         else if (experiment->gpu.missing & 1U << i)
             dataset_check(experiment, CHECK_DATA, CHECK_NOT_MADE, "no experiment of the folder has energy/%s", files[i]);
     if (!has_summary)
@@ -210,7 +206,7 @@ static void judge_each(struct dataset *dataset)
         judge_missing(experiment, expected, dataset->folders[experiment->folder].has_summary);
         judge_metrics(experiment, true);
         if (!audit_id_well_formed(experiment))
-            dataset_evidence(experiment, "malformed_id", none, none, "'%.200s' is not <repository>_<model>_<number>%s",
+            dataset_evidence(experiment, "malformed_id", "'%.200s' is not <repository>_<model>_<number>%s",
                              experiment->id, experiment->parallel ? "_parallel" : "");
     }
 }
@@ -240,8 +236,8 @@ static void judge_duplicates(struct dataset *dataset)
                             strcmp(names[to].id, names[from].id) == 0;)
             to++;
         for (size_t i = from; to - from > 1 && i < to; i++)
-            dataset_evidence(&dataset->items[names[i].item], "duplicate_id", none, none,
-                             "%zu experiments have the id %.200s", to - from, names[i].id);
+            dataset_evidence(&dataset->items[names[i].item], "duplicate_id", "%zu experiments have the id %.200s",
+                             to - from, names[i].id);
     }
 }
 
@@ -273,7 +269,7 @@ static void judge_background(struct dataset_experiment *experiment)
     }
     if (gpu->utilisation_max_percent.valid && gpu->utilisation_max_percent.value < LIMIT_BUSY_PERCENT) {
         dataset_check(experiment, CHECK_BACKGROUND_LOAD, CHECK_FAILED, "idle");
-        dataset_evidence(experiment, "background_no_load", none, none,
+        dataset_evidence(experiment, "background_no_load",
                          "the GPU was never more than %.3g %% busy, at %.4g W on average: no background worked on it",
                          gpu->utilisation_max_percent.value, gpu->power_mean_w.value);
         return;
@@ -315,7 +311,7 @@ static void tell_unlike(struct dataset_experiment *experiment, const struct judg
     for (int f = 0; f < LIKE_FIGURES; f++)
         if (is_unlike(&state->like[f], p_value)) {
             write_seen(&state->like[f], (enum like_figure)f, seen);
-            dataset_evidence(experiment, comparisons[f].evidence, none, none, "%s", seen);
+            dataset_evidence(experiment, comparisons[f].evidence, "%s", seen);
         }
 }
 
@@ -347,7 +343,7 @@ static void compare_like(struct dataset_experiment *experiment, const struct jud
     write_seen(figure, which, seen);
     if (is_unlike(figure, p_value)) {
         dataset_check(experiment, check, CHECK_FAILED, "%s", seen);
-        dataset_evidence(experiment, comparisons[which].evidence, none, none, "%s", seen);
+        dataset_evidence(experiment, comparisons[which].evidence, "%s", seen);
     } else if (is_like(figure)) {
         dataset_check(experiment, check, CHECK_PASSED, "%s", seen);
     } else {
@@ -393,10 +389,7 @@ static unsigned quantities_of(const struct dataset_experiment *experiment)
     for (size_t i = 0; i < experiment->check_count; i++)
         if (experiment->checks[i].check == CHECK_METRIC_PLAUSIBLE && experiment->checks[i].outcome != CHECK_NOT_NEEDED)
             has |= 1u << QUANTITY_METRIC;
-    for (size_t i = 0; i < experiment->metric_count; i++)
-        if (experiment->metrics[i].value.valid)
-            has |= 1u << QUANTITY_METRIC;
-    return has;
+    return dataset_has_metric(experiment) ? has | 1u << QUANTITY_METRIC : has;
 }
 
 /* A run that recorded no checks is judged by its evidence alone. */

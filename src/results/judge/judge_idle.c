@@ -8,8 +8,6 @@
 
 #include <math.h>
 
-static const struct reading none = {0};
-
 /* The experiments of one folder in the order in which they began. */
 struct place {
     int64_t begin_ns;
@@ -103,10 +101,11 @@ static void judge_start(struct dataset_experiment *experiment, struct judge_stat
         }
         dataset_check(experiment, CHECK_IDLE_BEFORE, CHECK_FAILED, "%.3g %% busy at %.4g W in the first two seconds",
                       early.value, power.value);
-        dataset_evidence(experiment, "gpu_busy_before", (struct reading){0, true}, (struct reading){2, true},
+        dataset_evidence(experiment, "gpu_busy_before",
                          "the GPU was %.3g %% busy at %.4g W in the first two seconds, before a training can have "
                          "begun to use it; at rest it draws %.4g W in this folder",
                          early.value, power.value, levels->rest_w);
+        dataset_evidence_at(experiment, (struct reading){0, true}, (struct reading){2, true});
         return;
     }
     state->fell = !experiment->parallel && gpu->first_power_w.value > (1 + LIMIT_FALL) * power.value;
@@ -189,7 +188,7 @@ static void judge_one_between(struct dataset *dataset, struct judge_state *state
     if (was && will && experiment->parallel) {
         double low = before->gpu.early_power_w.value, high = after->gpu.early_power_w.value;
         if (fmax(low, high) <= (1 + LIMIT_ALIKE) * fmin(low, high)) {
-            dataset_evidence(experiment, "foreign_span", none, none,
+            dataset_evidence(experiment, "foreign_span",
                              "inferred: %.60s before it and %.60s after it both began on a GPU that was busy, at %.4g "
                              "and %.4g W, so something used it in between",
                              before->id, after->id, low, high);

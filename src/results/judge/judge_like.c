@@ -8,7 +8,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 
 /* Two others at least; what a hyperparameter may do to a figure over its whole range before there are data, as a share. */
 enum { LIKE_LEAST = 3 };
@@ -36,14 +35,6 @@ struct kind {
 static const struct dataset_experiment *member(const struct kind *kind, size_t i)
 {
     return &kind->dataset->items[kind->items[i]];
-}
-
-static bool is_one_of(const char *name, const char *const *words)
-{
-    for (; *words; words++)
-        if (strcasecmp(name, *words) == 0)
-            return true;
-    return false;
 }
 
 /* What a step of a training computes hardly depends on these. */
@@ -128,7 +119,7 @@ static void make_design(struct kind *kind)
             kind->incomplete = "too many hyperparameters differ between trainings of this model";
             return;
         }
-        kind->prior[kind->covariates] = is_one_of(name, little) ? effect_little : effect_free;
+        kind->prior[kind->covariates] = audit_is_one_of(name, little) ? effect_little : effect_free;
         for (size_t i = 0; i < kind->count; i++)
             kind->x[i * STATS_FIT_COVARIATES + kind->covariates] = column[i];
         kind->covariates++;

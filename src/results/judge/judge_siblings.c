@@ -76,7 +76,7 @@ static struct dataset_experiment *member(const struct kind *kind, size_t i)
 static char *likeness_of(const struct dataset_experiment *experiment)
 {
     const char *gpu = experiment->facts[FACT_GPU_MODEL], *limit = experiment->facts[FACT_POWER_LIMIT];
-    AUTO_FREE char *params = audit_params_key(experiment);
+    AUTO_FREE char *params = audit_params_key(experiment, false);
     AUTO_FREE char *background =
         experiment->background_job ? json_dumps(experiment->background_job, JSON_SORT_KEYS | JSON_COMPACT) : NULL;
     return mem_printf("%s\n%s\n%d\n%s\n%s\n%s\n%zu\n%s", experiment->repo, experiment->model, experiment->parallel,
@@ -147,7 +147,7 @@ static void tell_outliers(const struct values *values, size_t figure, double alp
     double median = stats_median(others, n).value;
     for (size_t i = 0; i < values->count; i++)
         if (outlier[i] && fabs(values->value[i] - median) > far_share * fabs(median))
-            dataset_evidence(values->who[i], "outlier", none, none,
+            dataset_evidence(values->who[i], "outlier",
                              "%s of %.4g %s, where the median of %zu others with the same hyperparameters is %.4g %s",
                              figures[figure].name, values->value[i], figures[figure].unit, n, median,
                              figures[figure].unit);
@@ -266,10 +266,11 @@ static bool judge_step(const struct kind *kind, size_t index, bool power)
                       fmax(0, step->at_s), others);
         return true;
     }
-    dataset_evidence(experiment, "load_step", (struct reading){fmax(0, step->at_s), true}, none,
+    dataset_evidence(experiment, "load_step",
                      "%s went from %.3g to %.3g %s for good %.0f s after the start, in none of its %zu siblings",
                      power ? "power" : "utilisation", step->before, step->after, power ? "W" : "%", fmax(0, step->at_s),
                      others);
+    dataset_evidence_at(experiment, (struct reading){fmax(0, step->at_s), true}, none);
     return true;
 }
 
@@ -365,7 +366,7 @@ static void judge_lacking(const struct kind *kind, const char *metric)
         return;
     for (size_t i = 0; i < kind->count; i++)
         if (member(kind, i)->success && !dataset_metric(member(kind, i), metric).valid) {
-            dataset_evidence(member(kind, i), "value_missing", none, none,
+            dataset_evidence(member(kind, i), "value_missing",
                              "it succeeded without %s, which %zu of %zu siblings have", metric, with, successes);
             dataset_evidence_touches(member(kind, i), 1u << QUANTITY_METRIC);
         }
@@ -402,10 +403,10 @@ static void judge_range(const struct kind *kind, const char *metric)
             dataset_check(member(kind, i), CHECK_METRIC_PLAUSIBLE, CHECK_NOT_MADE, "%s is %f: it diverged, or was not measured", metric,
                           value.value);
         } else if (value.value > most || ((bounded || loss) && value.value < 0)) {
-            dataset_evidence(member(kind, i), "value_impossible", none, none, "perf_%s is %g, which %s", metric,
-                             value.value, most == 1 && value.value <= 100 && value.value >= 0
-                                                        ? "is over 1, where its siblings' are shares"
-                                                        : "it cannot be");
+            dataset_evidence(member(kind, i), "value_impossible", "perf_%s is %g, which %s", metric, value.value,
+                             most == 1 && value.value <= 100 && value.value >= 0
+                                 ? "is over 1, where its siblings' are shares"
+                                 : "it cannot be");
             dataset_evidence_touches(member(kind, i), 1u << QUANTITY_METRIC);
             dataset_check(member(kind, i), CHECK_METRIC_PLAUSIBLE, CHECK_FAILED, "%s is %g", metric, value.value);
         } else {
@@ -426,16 +427,12 @@ static void judge_metrics(const struct kind *kind)
     }
     bool any = false;
     for (size_t i = 0; i < kind->count; i++)
-        for (size_t m = 0; m < member(kind, i)->metric_count; m++)
-            any |= member(kind, i)->metrics[m].value.valid;
-    for (size_t i = 0; i < kind->count; i++) {
-        bool has = false;
-        for (size_t m = 0; m < member(kind, i)->metric_count; m++)
-            has |= member(kind, i)->metrics[m].value.valid;
-        if (!has && !has_own_checks(kind, i))
+        any |= dataset_has_metric(member(kind, i));
+    for (size_t i = 0; i < kind->count; i++)
+        if (!dataset_has_metric(member(kind, i)) && !has_own_checks(kind, i))
             dataset_check(member(kind, i), CHECK_METRIC_PLAUSIBLE, any ? CHECK_NOT_MADE : CHECK_NOT_NEEDED, "%s",
-                          any ? "it has no metric, and others of its model have" : "no training of this model has a metric");
-    }
+                          any ? "it has no metric, and others of its model have"
+                              : "no training of this model has a metric");
 }
 
 /* A GPU that its siblings use, and that did nothing. Those whose utilisation is not there may have used it. */
@@ -453,7 +450,7 @@ static void judge_use(const struct kind *kind)
             (using + unknown) * 4 < kind->count * 3)
             continue;
         if (using * 4 >= kind->count * 3)
-            dataset_evidence(member(kind, i), "gpu_unused", none, none,
+            dataset_evidence(member(kind, i), "gpu_unused",
                              "it was never more than %g %% busy, where %zu of its %zu siblings used it", most.value,
                              using, kind->count);
         else if (!has_own_checks(kind, i))

@@ -3,7 +3,6 @@
 #include "base/value.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
@@ -160,30 +159,12 @@ bool numeric_cell_read_whole(const char *at, const char *end, int64_t *out)
 
 enum { LONGEST_LINE = 400 };
 
-static bool month_of(const char *name, int *out)
-{
-    static const char names[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
-    for (int i = 0; i < 12; i++)
-        if (strncmp(names + 3 * (size_t)i, name, 3) == 0) {
-            *out = i;
-            return true;
-        }
-    return false;
-}
-
 /* "# started on Tue Nov 18 16:36:59 2025" */
 static void take_started(const char *line, struct perf *out)
 {
     struct tm tm = {0};
-    char month[4] = "";
-    if (sscanf(line, "# started on %*3s %3s %2d %2d:%2d:%2d %4d", month, &tm.tm_mday, &tm.tm_hour, &tm.tm_min,
-               &tm.tm_sec, &tm.tm_year) != 6 ||
-        !month_of(month, &tm.tm_mon))
+    if (!strptime(line, "# started on %a %b %d %H:%M:%S %Y", &tm) || tm.tm_year < 70)
         return;
-    if (tm.tm_mday < 1 || tm.tm_mday > 31 || tm.tm_hour < 0 || tm.tm_hour > 23 || tm.tm_min < 0 || tm.tm_min > 59 ||
-        tm.tm_sec < 0 || tm.tm_sec > 60 || tm.tm_year < 1970)
-        return;
-    tm.tm_year -= 1900;
     out->started_local_s = timegm(&tm);
     out->has_started = true;
 }

@@ -243,15 +243,6 @@ static void own_facts_take(struct dataset_experiment *experiment, const struct f
     json_decref(boards);
 }
 
-static const struct reading none = {0};
-
-static struct reading number_of(const json_t *block, const char *key)
-{
-    struct reading out = {0};
-    out.valid = json_get_number(block, key, &out.value);
-    return out;
-}
-
 static void take_gpu(struct dataset_experiment *experiment, const json_t *block)
 {
     struct dataset_gpu *gpu = &experiment->gpu;
@@ -259,21 +250,21 @@ static void take_gpu(struct dataset_experiment *experiment, const json_t *block)
         return;
     gpu->source = "meter";
     gpu->window_from = "meter";
-    gpu->energy_j = number_of(block, "joules");
-    gpu->half_width_j = number_of(block, "half_width_j");
-    gpu->net_j = number_of(block, "net_of_bare_idle_j");
-    gpu->net_half_width_j = number_of(block, "net_half_width_j");
-    gpu->power_mean_w = number_of(block, "power_mean_w");
-    gpu->power_min_w = number_of(block, "power_min_w");
-    gpu->power_max_w = number_of(block, "power_max_w");
-    gpu->power_cv_within = number_of(block, "power_cv_within");
-    gpu->temperature_mean_c = number_of(block, "temperature_mean_c");
-    gpu->temperature_max_c = number_of(block, "temperature_max_c");
-    gpu->utilisation_mean_percent = number_of(block, "utilisation_mean_percent");
-    gpu->utilisation_max_percent = number_of(block, "utilisation_max_percent");
-    gpu->sm_clock_mean_mhz = number_of(block, "sm_clock_mean_mhz");
-    gpu->sampled_share = number_of(block, "covered_share");
-    gpu->longest_gap_s = number_of(block, "longest_gap_s");
+    gpu->energy_j = json_get_reading(block, "joules");
+    gpu->half_width_j = json_get_reading(block, "half_width_j");
+    gpu->net_j = json_get_reading(block, "net_of_bare_idle_j");
+    gpu->net_half_width_j = json_get_reading(block, "net_half_width_j");
+    gpu->power_mean_w = json_get_reading(block, "power_mean_w");
+    gpu->power_min_w = json_get_reading(block, "power_min_w");
+    gpu->power_max_w = json_get_reading(block, "power_max_w");
+    gpu->power_cv_within = json_get_reading(block, "power_cv_within");
+    gpu->temperature_mean_c = json_get_reading(block, "temperature_mean_c");
+    gpu->temperature_max_c = json_get_reading(block, "temperature_max_c");
+    gpu->utilisation_mean_percent = json_get_reading(block, "utilisation_mean_percent");
+    gpu->utilisation_max_percent = json_get_reading(block, "utilisation_max_percent");
+    gpu->sm_clock_mean_mhz = json_get_reading(block, "sm_clock_mean_mhz");
+    gpu->sampled_share = json_get_reading(block, "covered_share");
+    gpu->longest_gap_s = json_get_reading(block, "longest_gap_s");
     gpu->window_s = experiment->duration_s;
     if (!gpu->power_mean_w.valid && gpu->energy_j.valid && gpu->window_s.valid && gpu->window_s.value > 0)
         gpu->power_mean_w = (struct reading){gpu->energy_j.value / gpu->window_s.value, true};
@@ -284,12 +275,12 @@ static void take_energy(struct dataset_experiment *experiment, const json_t *ene
     const json_t *package = json_get(energy, "cpu_package");
     const json_t *host = json_get(energy, "host");
     take_gpu(experiment, json_get(energy, "gpu"));
-    experiment->user_s = number_of(host, "user_s");
-    experiment->system_s = number_of(host, "system_s");
-    experiment->memory_peak_bytes = number_of(host, "memory_peak_bytes");
-    experiment->cpu_j = number_of(package, "joules");
-    experiment->cpu_half_width_j = number_of(package, "half_width_j");
-    experiment->dram_j = number_of(json_get(energy, "dram"), "joules");
+    experiment->user_s = json_get_reading(host, "user_s");
+    experiment->system_s = json_get_reading(host, "system_s");
+    experiment->memory_peak_bytes = json_get_reading(host, "memory_peak_bytes");
+    experiment->cpu_j = json_get_reading(package, "joules");
+    experiment->cpu_half_width_j = json_get_reading(package, "half_width_j");
+    experiment->dram_j = json_get_reading(json_get(energy, "dram"), "joules");
     experiment->recorded[RECORDED_GPU_TOTAL] = experiment->gpu.energy_j;
     experiment->recorded[RECORDED_GPU_MEAN] = experiment->gpu.power_mean_w;
     experiment->recorded[RECORDED_GPU_MAX] = experiment->gpu.power_max_w;
@@ -330,25 +321,9 @@ static void take_job(struct dataset_experiment *experiment, const struct plan_ex
         study_param_set(experiment, job->params[i].name, value_copy(&job->params[i].value));
 }
 
-static void take_bests(struct dataset_experiment *experiment, const struct result *result)
-{
-    for (size_t i = 0; i < experiment->metric_count; i++)
-        for (size_t m = 0; m < result->metric_count; m++)
-            if (strcmp(result->metrics[m].name, experiment->metrics[i].name) == 0)
-                experiment->metrics[i].best = result->metrics[m].best;
-}
-
-/* What the registry said of a metric's goal when the run was planned. */
-static void take_goals(struct dataset_experiment *experiment, const struct plan_job *job)
-{
-    for (size_t i = 0; i < experiment->metric_count; i++)
-        for (size_t m = 0; m < job->metric_count; m++)
-            if (strcmp(job->metrics[m].name, experiment->metrics[i].name) == 0)
-                experiment->metrics[i].goal = job->metrics[m].goal;
-}
-
-static void take_item(struct dataset_experiment *experiment, const struct result *result, const struct facts_item *item,
-                      const json_t *energy)
+/* job: what the registry said of a metric's goal when the run was planned. */
+static void take_item(struct dataset_experiment *experiment, const struct plan_job *job, const struct result *result,
+                      const struct facts_item *item, const json_t *energy)
 {
     bool ended =
         result->state == STATE_DONE && (result->outcome == OUTCOME_SUCCEEDED || result->outcome == OUTCOME_FAILED);
@@ -366,10 +341,13 @@ static void take_item(struct dataset_experiment *experiment, const struct result
     experiment->duration_s = (struct reading){result->duration_s, item->has_duration};
     experiment->retries = result->retries;
     experiment->error = mem_strdup(result->error);
-    for (size_t i = 0; i < result->metric_count; i++)
-        study_metric_set(experiment, result->metrics[i].name,
-                         (struct reading){result->metrics[i].value, result->metrics[i].valid});
-    take_bests(experiment, result);
+    for (size_t i = 0; i < result->metric_count; i++) {
+        const struct result_metric *own = &result->metrics[i];
+        struct dataset_metric *metric =
+            study_metric_set(experiment, own->name, (struct reading){own->value, own->valid});
+        metric->best = own->best;
+        metric->goal = job->metrics[i].goal;
+    }
     take_energy(experiment, energy);
     experiment->gpu.temperature_start_c = item->start.temperature_c;
     experiment->gpu.sm_clock_start_mhz = item->start.sm_clock_mhz;
@@ -379,7 +357,7 @@ static void take_item(struct dataset_experiment *experiment, const struct result
     /* What spoke against an earlier attempt does not speak against the last one's figures. */
     for (size_t i = 0; i < item->evidence_count; i++)
         if (item->evidence[i].attempt == 0 || item->evidence[i].attempt == item->attempt)
-            dataset_evidence(experiment, item->evidence[i].kind, none, none, "%s", item->evidence[i].text);
+            dataset_evidence(experiment, item->evidence[i].kind, "%s", item->evidence[i].text);
     for (size_t i = 0; i < result->check_count; i++)
         dataset_check(experiment, result->checks[i].check, result->checks[i].outcome, "%s",
                       result->checks[i].text ? result->checks[i].text : "");
@@ -415,8 +393,8 @@ bool read_own(struct dataset *dataset, size_t folder, struct err *err)
         json_t *energy = facts.items[i].energy
                              ? json_load_bounded(facts.items[i].energy, strlen(facts.items[i].energy), 0, NULL)
                              : NULL;
-        take_item(experiment, &facts.results.items[i], &facts.items[i], energy);
-        take_goals(experiment, &facts.results.plan.experiments[i].foreground);
+        take_item(experiment, &facts.results.plan.experiments[i].foreground, &facts.results.items[i], &facts.items[i],
+                  energy);
         take_commit(experiment, &machines);
         own_facts_take(experiment, &facts.items[i], energy, &machines);
         json_decref(energy);

@@ -1,4 +1,4 @@
-#include "results/judge/power.h"
+#include "results/judge/trace.h"
 
 #include <math.h>
 

@@ -31,6 +31,6 @@ const char *read_mode(const char *text);
 
 /* Adds or replaces. */
 void study_param_set(struct dataset_experiment *experiment, const char *name, struct value value); /* takes value */
-void study_metric_set(struct dataset_experiment *experiment, const char *name, struct reading value);
+struct dataset_metric *study_metric_set(struct dataset_experiment *experiment, const char *name, struct reading value);
 
 #endif

@@ -4,18 +4,11 @@
 #include "base/mem.h"
 #include "base/text.h"
 
-static json_t *params_of(const struct dataset_experiment *experiment)
-{
-    json_t *out = json_object();
-    for (size_t i = 0; i < experiment->param_count; i++)
-        json_object_set_new(out, experiment->params[i].name, value_to_json(&experiment->params[i].value));
-    return out;
-}
-
 static json_t *job_of(const struct dataset_experiment *experiment)
 {
     return json_pack("{s:o, s:o, s:s, s:o}", "repo", json_text_or_null(experiment->repo), "model",
-                     json_text_or_null(experiment->model), "mode", "default", "hyperparameters", params_of(experiment));
+                     json_text_or_null(experiment->model), "mode", "default", "hyperparameters",
+                     dataset_params_json(experiment));
 }
 
 /* What it was, and which evidence made it so: that of the verdict's own weight. */

@@ -1,5 +1,5 @@
 /* audit_safe.csv: the rows that succeeded and passed all checks. */
-#include "results/judge/audit_json.h"
+#include "results/judge/account.h"
 
 #include "base/csv.h"
 #include "base/fs.h"
@@ -10,20 +10,6 @@
 
 static const size_t summary_limit = (size_t)256 << 20;
 
-static void add_cell(struct text *out, const char *cell)
-{
-    text_add_char(out, ',');
-    csv_add_cell(out, cell);
-}
-
-static void add_reading(struct text *out, struct reading reading)
-{
-    char shortest[32] = "";
-    if (reading.valid)
-        number_shortest(reading.value, shortest);
-    add_cell(out, shortest);
-}
-
 /* tare's own columns, behind the study's; a name that summary.csv has already is not given twice. */
 static const char *const own_names[] = {"verdict", "audit_gpu_energy_joules", "audit_gpu_energy_half_width_joules",
                                         "audit_sampled_share"};
@@ -31,10 +17,10 @@ static const char *const own_names[] = {"verdict", "audit_gpu_energy_joules", "a
 static void add_own(struct text *out, const struct dataset_experiment *experiment, bool has_verdict)
 {
     if (!has_verdict)
-        add_cell(out, verdict_name(experiment->verdict));
-    add_reading(out, experiment->gpu.energy_j);
-    add_reading(out, experiment->gpu.half_width_j);
-    add_reading(out, experiment->gpu.sampled_share);
+        csv_add_next(out, verdict_name(experiment->verdict));
+    csv_add_reading(out, experiment->gpu.energy_j);
+    csv_add_reading(out, experiment->gpu.half_width_j);
+    csv_add_reading(out, experiment->gpu.sampled_share);
     text_add_char(out, '\n');
 }
 
@@ -81,7 +67,7 @@ static void copy_rows(const struct dataset *dataset, size_t folder, const struct
     bool has_verdict = strv_has(&header, "verdict");
     copy_row(out, &header, &header, "verdict");
     for (size_t i = has_verdict; i < sizeof own_names / sizeof *own_names; i++)
-        add_cell(out, own_names[i]);
+        csv_add_next(out, own_names[i]);
     text_add_char(out, '\n');
     while (csv_next(&reader, &row, NULL) > 0) {
         const struct dataset_experiment *experiment = of_row(dataset, folder, id_of(&header, &row), reader.line, &from);

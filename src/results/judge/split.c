@@ -89,6 +89,12 @@ static struct candidate try_series(const char *series, struct moment *moments, s
     return out;
 }
 
+static int64_t begin_ns(const struct dataset_experiment *experiment)
+{
+    double duration_s = experiment->duration_s.valid ? experiment->duration_s.value : 0;
+    return experiment->end_local_ns - (int64_t)(duration_s * (double)NS_PER_S);
+}
+
 /* The moment behind the last experiment before the change: those that end later are behind it, or overlap. */
 static void find_moment(const struct dataset *dataset, struct account_split *out)
 {
@@ -117,8 +123,7 @@ static void find_moment(const struct dataset *dataset, struct account_split *out
     for (size_t i = 0; i < dataset->count; i++) {
         const struct dataset_experiment *experiment = &dataset->items[i];
         if (experiment->has_end && experiment->end_local_ns == tried[best].at_local_ns) {
-            double duration_s = experiment->duration_s.valid ? experiment->duration_s.value : 0;
-            out->at_local_ns = experiment->end_local_ns - (int64_t)(duration_s * (double)NS_PER_S);
+            out->at_local_ns = begin_ns(experiment);
             return;
         }
     }
@@ -126,9 +131,7 @@ static void find_moment(const struct dataset *dataset, struct account_split *out
 
 static size_t side_of(const struct dataset_experiment *experiment, int64_t at_local_ns)
 {
-    double duration_s = experiment->duration_s.valid ? experiment->duration_s.value : 0;
-    int64_t start = experiment->end_local_ns - (int64_t)(duration_s * (double)NS_PER_S);
-    return experiment->end_local_ns < at_local_ns ? 0 : start >= at_local_ns ? 2 : 1;
+    return experiment->end_local_ns < at_local_ns ? 0 : begin_ns(experiment) >= at_local_ns ? 2 : 1;
 }
 
 bool split_make(const struct dataset *dataset, const char *at, struct account_split *out, struct err *err)

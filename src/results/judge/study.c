@@ -23,7 +23,6 @@
 
 enum { DST_S = 3600, JSON_LIMIT = 16 << 20, MOST_WORKERS = 8, FEW = 64, ZONE_S = 900, ZONES = 64 };
 static const size_t summary_limit = (size_t)256 << 20;
-static const struct reading none = {0};
 
 /* One experiment's place on the disk. */
 struct place {
@@ -53,7 +52,7 @@ static struct reading number_cell(struct dataset_experiment *experiment, const c
     enum numeric_cell_kind kind = numeric_cell_read(cell, cell + strlen(cell), &out.value);
     out.valid = kind == FIGURE_IS;
     if (kind == FIGURE_BAD)
-        dataset_evidence(experiment, "value_impossible", none, none, "%s in summary.csv is '%.60s'", name, cell);
+        dataset_evidence(experiment, "value_impossible", "%s in summary.csv is '%.60s'", name, cell);
     return out;
 }
 
@@ -94,8 +93,7 @@ static void take_success(struct dataset_experiment *experiment, const char *cell
     experiment->has_success = strcasecmp(cell, "true") == 0 || strcasecmp(cell, "false") == 0;
     experiment->success = strcasecmp(cell, "true") == 0;
     if (!experiment->has_success && *cell)
-        dataset_evidence(experiment, "value_impossible", none, none, "training_success in summary.csv is '%.60s'",
-                         cell);
+        dataset_evidence(experiment, "value_impossible", "training_success in summary.csv is '%.60s'", cell);
 }
 
 /* No training is begun anew a thousand times. */
@@ -105,26 +103,24 @@ static void take_retries(struct dataset_experiment *experiment, const char *cell
     bool counts = number_parse(cell, &number) && number >= 0 && number < 1000 && floor(number) == number;
     experiment->retries = counts ? (int64_t)number : 0;
     if (!counts && *cell)
-        dataset_evidence(experiment, "value_impossible", none, none, "retries in summary.csv is '%.60s'", cell);
+        dataset_evidence(experiment, "value_impossible", "retries in summary.csv is '%.60s'", cell);
 }
 
 static void take_cell(struct dataset_experiment *experiment, const char *name, const char *cell)
 {
     if (take_named(experiment, name, cell))
         return;
-    if (strcmp(name, "experiment_id") == 0) {
-        free(experiment->id);
-        experiment->id = mem_strdup(cell);
-    } else if (strcmp(name, "repository") == 0) {
-        free(experiment->repo);
-        experiment->repo = mem_strdup(cell);
-    } else if (strcmp(name, "model") == 0) {
-        free(experiment->model);
-        experiment->model = mem_strdup(cell);
+    char **text = strcmp(name, "experiment_id") == 0 ? &experiment->id
+                  : strcmp(name, "repository") == 0  ? &experiment->repo
+                  : strcmp(name, "model") == 0       ? &experiment->model
+                                                     : NULL;
+    if (text) {
+        free(*text);
+        *text = mem_strdup(cell);
     } else if (strcmp(name, "timestamp") == 0 && *cell) {
         experiment->has_end = dataset_parse_time(cell, &experiment->end_local_ns);
         if (!experiment->has_end)
-            dataset_evidence(experiment, "value_impossible", none, none, "timestamp in summary.csv is '%.60s'", cell);
+            dataset_evidence(experiment, "value_impossible", "timestamp in summary.csv is '%.60s'", cell);
     } else if (strcmp(name, "training_success") == 0) {
         take_success(experiment, cell);
     } else if (strcmp(name, "duration_seconds") == 0) {
@@ -161,8 +157,8 @@ static void take_row(struct study *study, const struct strv *header, const struc
         take_cell(experiment, header->items[i], row->items[i]);
     experiment->parallel |= ends_with(experiment->id, "_parallel");
     if (row->count != header->count)
-        dataset_evidence(experiment, "file_damaged", none, none, "line %zu of summary.csv has %zu cells of %zu", line,
-                         row->count, header->count);
+        dataset_evidence(experiment, "file_damaged", "line %zu of summary.csv has %zu cells of %zu", line, row->count,
+                         header->count);
 }
 
 static void read_summary_rows(struct study *study, const struct text *text)
@@ -203,11 +199,6 @@ static bool read_summary(struct study *study, struct err *err)
     return err_set(err, "%s: %s", study->dataset->folders[study->folder].path, reason.text);
 }
 
-static int compare_names(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
 static bool is_folder(int dir, const struct dirent *entry)
 {
     struct stat st;
@@ -226,8 +217,7 @@ static void list_folders(int dir, struct strv *out)
             strv_add(out, entry->d_name);
     if (list)
         closedir(list);
-    if (out->count)
-        qsort(out->items, out->count, sizeof *out->items, compare_names);
+    strv_sort(out);
 }
 
 static bool holds_experiment(int folder)
@@ -287,13 +277,13 @@ static bool read_json(struct dataset_experiment *experiment, int dir)
     AUTO_TEXT struct text text = {0};
     struct err err = {0};
     if (!fs_read_at(dir, "experiment.json", JSON_LIMIT, &text, &err)) {
-        dataset_evidence(experiment, "file_damaged", none, none, "%s",
+        dataset_evidence(experiment, "file_damaged", "%s",
                          err.code == ENOENT ? "there is no experiment.json" : err.text);
         experiment->gpu.missing |= MISSING_RECORD;
         return false;
     }
     if (!study_json_take(experiment, text_get(&text), text.length, &err))
-        dataset_evidence(experiment, "file_damaged", none, none, "experiment.json: %s", err.text);
+        dataset_evidence(experiment, "file_damaged", "experiment.json: %s", err.text);
     return true;
 }
 
@@ -305,7 +295,7 @@ static void read_experiment(struct study *study, size_t index, char *buffer)
     if (*experiment->id == '\0')
         return; /* a row that names no folder */
     if (!fs_check_name(experiment->id, &err)) {
-        dataset_evidence(experiment, "file_damaged", none, none, "experiment_id in summary.csv: %s", err.text);
+        dataset_evidence(experiment, "file_damaged", "experiment_id in summary.csv: %s", err.text);
         return;
     }
     AUTO_CLOSE int dir = fs_open_folder_beneath(study->dir, experiment->id);
@@ -373,12 +363,11 @@ static void check_zones(struct study *study, size_t count)
         struct dataset_experiment *experiment = &study->dataset->items[study->first + i];
         int64_t apart_s = place->zone_s - folder->zone_s;
         if (place->has_zone && folder->has_zone && apart_s != 0 && llabs(apart_s) != DST_S)
-            dataset_evidence(experiment, "duration_differs", none, none,
+            dataset_evidence(experiment, "duration_differs",
                              "its samples were taken about %lld minutes %s it ran, if the others' clocks are right",
                              llabs(apart_s) / 60, apart_s > 0 ? "before" : "after");
         if (place->has_folder && !place->has_zone && experiment->gpu.samples > 0 && experiment->has_end)
-            dataset_evidence(experiment, "duration_differs", none, none,
-                             "its samples were taken at another time than it ran");
+            dataset_evidence(experiment, "duration_differs", "its samples were taken at another time than it ran");
     }
 }
 
@@ -391,7 +380,7 @@ static void check_folders(struct study *study, size_t count)
         if (study->places[i].has_folder)
             continue;
         folder->without_folder++;
-        dataset_evidence(experiment, "value_missing", none, none, "its folder is not there");
+        dataset_evidence(experiment, "value_missing", "its folder is not there");
         experiment->gpu.missing |= MISSING_ALL;
     }
 }

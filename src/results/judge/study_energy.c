@@ -1,8 +1,6 @@
 /* An experiment's energy/ in the study's layout: three files of samples, once a second in name, and what perf
  * printed. */
-#include "results/judge/bins.h"
 #include "results/judge/numeric_cell.h"
-#include "results/judge/power.h"
 #include "results/judge/read.h"
 #include "results/judge/trace.h"
 
@@ -19,7 +17,6 @@ enum {
     STEP_LEAST_S = 10
 };
 static const double idle_percent = 5, most_watts = 10000, coldest = -50, hottest = 150;
-static const struct reading none = {0};
 
 struct context {
     struct dataset_experiment *experiment;
@@ -180,24 +177,24 @@ static void take_file(struct context *context, const char *name, const struct tr
         return;
     }
     if (file->empty || (file->rows == 0 && !file->damaged && !file->backwards && !file->cut))
-        dataset_evidence(experiment, "file_damaged", none, none, "energy/%s %s", name,
+        dataset_evidence(experiment, "file_damaged", "energy/%s %s", name,
                          file->empty ? "is empty" : "has a header and no samples");
     if (file->cut)
-        dataset_evidence(experiment, "file_damaged", none, none,
-                         "energy/%s is cut off: its last line has no end and is left out", name);
+        dataset_evidence(experiment, "file_damaged", "energy/%s is cut off: its last line has no end and is left out",
+                         name);
     if (file->damaged)
-        dataset_evidence(experiment, "file_damaged", none, none, "energy/%s: %zu line%s cannot be read as samples",
-                         name, file->damaged, file->damaged == 1 ? "" : "s");
+        dataset_evidence(experiment, "file_damaged", "energy/%s: %zu line%s cannot be read as samples", name,
+                         file->damaged, file->damaged == 1 ? "" : "s");
     if (file->backwards)
-        dataset_evidence(experiment, "time_backwards", none, none,
+        dataset_evidence(experiment, "time_backwards",
                          "energy/%s: %zu sample%s stamped before one before %s and left out", name, file->backwards,
                          file->backwards == 1 ? " is" : "s are", file->backwards == 1 ? "it" : "them");
     if (context->impossible)
-        dataset_evidence(experiment, "value_impossible", none, none, "energy/%s: %zu impossible value%s of %s", name,
+        dataset_evidence(experiment, "value_impossible", "energy/%s: %zu impossible value%s of %s", name,
                          context->impossible, context->impossible == 1 ? "" : "s", what);
     if (context->absent && missing != MISSING_TEMPERATURE)
-        dataset_evidence(experiment, "value_missing", none, none, "energy/%s: %zu of %zu samples have no %s", name,
-                         context->absent, file->rows, what);
+        dataset_evidence(experiment, "value_missing", "energy/%s: %zu of %zu samples have no %s", name, context->absent,
+                         file->rows, what);
     context->impossible = context->absent = 0;
 }
 
@@ -209,7 +206,7 @@ static bool read_file(struct context *context, int dir, const char *name, size_t
     bins_begin(&context->bins);
     if (trace_read(dir, name, columns, buffer, each, context, file, &err))
         return true;
-    dataset_evidence(context->experiment, "file_damaged", none, none, "energy/%s", err.text);
+    dataset_evidence(context->experiment, "file_damaged", "energy/%s", err.text);
     return false;
 }
 
@@ -230,12 +227,12 @@ static void check_span(struct context *context)
     double early_s = context->window_end_s - (double)power->last_s - 1;
     if (late_s > slack_s || early_s > slack_s)
         dataset_evidence(
-            experiment, "duration_differs", none, none,
+            experiment, "duration_differs",
             "it took %.6g s, but its samples span %.6g s: they begin %.3g s after its start and end %.3g s "
             "before its end",
             duration_s, (double)(power->last_s - power->first_s), late_s, early_s);
     if (power->outside)
-        dataset_evidence(experiment, "duration_differs", none, none,
+        dataset_evidence(experiment, "duration_differs",
                          "%zu of %zu samples were taken outside of the %.6g s that it ran", power->outside,
                          power->samples, duration_s);
 }
@@ -310,7 +307,7 @@ static bool read_perf(struct dataset_experiment *experiment, int dir, const char
         return false;
     perf_parse(text_get(&text), text.length, out);
     if (text.length && text_get(&text)[text.length - 1] != '\n')
-        dataset_evidence(experiment, "file_damaged", none, none, "energy/%s is cut off: its last line has no end", name);
+        dataset_evidence(experiment, "file_damaged", "energy/%s is cut off: its last line has no end", name);
     return true;
 }
 
@@ -329,7 +326,7 @@ static void take_perf(struct context *context, int dir)
     experiment->cpu_j = context->perf.package_j;
     experiment->dram_j = context->perf.dram_j;
     if (context->perf.package_j.valid && context->perf.package_j.value < 0)
-        dataset_evidence(experiment, "value_impossible", none, none, "energy/cpu_energy_raw.txt: %g J",
+        dataset_evidence(experiment, "value_impossible", "energy/cpu_energy_raw.txt: %g J",
                          context->perf.package_j.value);
 }
 
@@ -342,15 +339,14 @@ static void check_perf(const struct context *context)
         return;
     double duration_s = experiment->duration_s.value, slack_s = fmax(5, 0.01 * duration_s);
     if (perf->elapsed_s.valid && fabs(perf->elapsed_s.value - duration_s) > slack_s)
-        dataset_evidence(experiment, "duration_differs", none, none, "it took %.6g s by its record and %.6g s by perf",
-                         duration_s, perf->elapsed_s.value);
+        dataset_evidence(experiment, "duration_differs", "it took %.6g s by its record and %.6g s by perf", duration_s,
+                         perf->elapsed_s.value);
     if (!perf->has_started || !experiment->has_end)
         return;
     double apart_s = (double)perf->started_local_s - ((double)experiment->end_local_ns / (double)NS_PER_S - duration_s);
     if (fabs(apart_s) > slack_s)
-        dataset_evidence(experiment, "duration_differs", none, none,
-                         "perf began to measure %.6g s %s the experiment's start", fabs(apart_s),
-                         apart_s < 0 ? "before" : "behind");
+        dataset_evidence(experiment, "duration_differs", "perf began to measure %.6g s %s the experiment's start",
+                         fabs(apart_s), apart_s < 0 ? "before" : "behind");
 }
 
 void study_energy_read(struct dataset_experiment *experiment, int dir, char *buffer, int64_t *zone_s, bool *has_zone)

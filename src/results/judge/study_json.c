@@ -24,9 +24,8 @@ void study_param_set(struct dataset_experiment *experiment, const char *name, st
 static void differ(struct dataset_experiment *experiment, const char *cell, const char *left, const char *right,
                    unsigned quantities)
 {
-    static const struct reading none = {0};
-    dataset_evidence(experiment, "values_differ", none, none, "%.100s is %.60s in summary.csv and %.60s in experiment.json",
-                     cell, left, right);
+    dataset_evidence(experiment, "values_differ", "%.100s is %.60s in summary.csv and %.60s in experiment.json", cell,
+                     left, right);
     dataset_evidence_touches(experiment, quantities);
 }
 
@@ -42,16 +41,17 @@ static void compare_numbers(struct dataset_experiment *experiment, const char *p
     differ(experiment, cell, left, right, quantities);
 }
 
-void study_metric_set(struct dataset_experiment *experiment, const char *name, struct reading value)
+struct dataset_metric *study_metric_set(struct dataset_experiment *experiment, const char *name, struct reading value)
 {
     for (size_t i = 0; i < experiment->metric_count; i++)
         if (strcmp(experiment->metrics[i].name, name) == 0) {
             if (!experiment->metrics[i].value.valid)
                 experiment->metrics[i].value = value;
-            return;
+            return &experiment->metrics[i];
         }
     experiment->metrics = mem_resize(experiment->metrics, experiment->metric_count + 1, sizeof *experiment->metrics);
-    experiment->metrics[experiment->metric_count++] = (struct dataset_metric){.name = mem_strdup(name), .value = value};
+    experiment->metrics[experiment->metric_count] = (struct dataset_metric){.name = mem_strdup(name), .value = value};
+    return &experiment->metrics[experiment->metric_count++];
 }
 
 static struct reading number_of(const json_t *object, const char *key)
@@ -114,12 +114,8 @@ static void take_metrics(struct dataset_experiment *experiment, const json_t *me
 
 static void take_energy(struct dataset_experiment *experiment, const json_t *energy)
 {
-    static const char *const keys[RECORDED_COUNT] = {
-        "cpu_energy_pkg_joules", "cpu_energy_ram_joules", "cpu_energy_total_joules", "gpu_power_avg_watts",
-        "gpu_power_max_watts",   "gpu_power_min_watts",   "gpu_energy_total_joules", "gpu_temp_avg_celsius",
-        "gpu_temp_max_celsius",  "gpu_util_avg_percent",  "gpu_util_max_percent"};
     for (size_t i = 0; i < RECORDED_COUNT; i++) {
-        struct reading read = number_of(energy, keys[i]);
+        struct reading read = number_of(energy, energy_metric(i));
         if (!experiment->recorded[i].valid)
             experiment->recorded[i] = read;
         else if (read.valid)
@@ -142,15 +138,13 @@ static void take_background(struct dataset_experiment *experiment, const json_t 
 
 static void compare_duration(struct dataset_experiment *experiment, struct reading written)
 {
-    static const struct reading none = {0};
     if (!written.valid)
         return;
     if (!experiment->duration_s.valid)
         experiment->duration_s = written;
     else if (fabs(experiment->duration_s.value - written.value) > 0.001 + 1e-6 * fabs(written.value))
-        dataset_evidence(experiment, "duration_differs", none, none,
-                         "summary.csv says that it took %.6g s, experiment.json %.6g s", experiment->duration_s.value,
-                         written.value);
+        dataset_evidence(experiment, "duration_differs", "summary.csv says that it took %.6g s, experiment.json %.6g s",
+                         experiment->duration_s.value, written.value);
 }
 
 static void take_outcome(struct dataset_experiment *experiment, const json_t *job)

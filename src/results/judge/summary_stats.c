@@ -144,11 +144,6 @@ static void add_figure(const struct dataset *dataset, struct summary_stats_group
     add_scaled(dataset, group, name, name, 1, is_metric);
 }
 
-static int compare_names(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
 static void add_figures(const struct dataset *dataset, struct summary_stats_group *group,
                         const struct summary_stats_options *options)
 {
@@ -161,8 +156,7 @@ static void add_figures(const struct dataset *dataset, struct summary_stats_grou
     for (size_t i = 0; i < group->count; i++)
         for (size_t m = 0; m < dataset->items[group->items[i]].metric_count; m++)
             strv_add_once(&metrics, dataset->items[group->items[i]].metrics[m].name);
-    if (metrics.count)
-        qsort(metrics.items, metrics.count, sizeof *metrics.items, compare_names);
+    strv_sort(&metrics);
     for (size_t i = 0; i < metrics.count; i++)
         add_figure(dataset, group, metrics.items[i], true);
 }
@@ -228,9 +222,8 @@ static char *repeated_key(const struct dataset *dataset, const size_t *order, si
     size_t sets = 0, single = 0;
     for (size_t i = 0; i < count; i++)
         if (!dataset->items[order[i]].mode)
-            strv_add_owned(&keys, audit_params_key_with_seeds(&dataset->items[order[i]]));
-    if (keys.count)
-        qsort(keys.items, keys.count, sizeof *keys.items, compare_names);
+            strv_add_owned(&keys, audit_params_key(&dataset->items[order[i]], true));
+    strv_sort(&keys);
     for (size_t from = 0, to; from < keys.count; from = to) {
         for (to = from + 1; to < keys.count && strcmp(keys.items[from], keys.items[to]) == 0;)
             to++;
@@ -250,7 +243,7 @@ static const char *hyperparameters_of(const struct dataset_experiment *experimen
         return strcmp(experiment->mode, "default") == 0 ? "default" : "drawn";
     if (!default_key)
         return NULL;
-    AUTO_FREE char *key = audit_params_key_with_seeds(experiment);
+    AUTO_FREE char *key = audit_params_key(experiment, true);
     return strcmp(key, default_key) == 0 ? "default" : "drawn";
 }
 
@@ -268,8 +261,7 @@ static void make_modes(const struct dataset *dataset, const size_t *order, size_
         strv_add_once(&modes, dataset_mode(&dataset->items[order[i]]));
         kind[i] = hyperparameters_of(&dataset->items[order[i]], default_key);
     }
-    if (modes.count)
-        qsort(modes.items, modes.count, sizeof *modes.items, compare_names);
+    strv_sort(&modes);
     for (size_t m = 0; m < modes.count; m++)
         for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
             size_t n = 0;
@@ -281,6 +273,32 @@ static void make_modes(const struct dataset *dataset, const size_t *order, size_
         }
 }
 
+/* The p of all effects, or of all interactions, are one family: whoever looks at all of them is fooled once in twenty looks, not
+ * once in twenty lines. */
+static void adjust(struct summary_stats *figures, bool interactions)
+{
+    size_t count = 0;
+    for (size_t g = 0; g < figures->count; g++)
+        count += interactions ? figures->groups[g].interaction_count : figures->groups[g].effect_count;
+    AUTO_FREE double *p = mem_array(count + 1, sizeof *p);
+    AUTO_FREE double **adjusted = mem_array(count + 1, sizeof *adjusted);
+    count = 0;
+    for (size_t g = 0; g < figures->count; g++) {
+        struct summary_stats_group *group = &figures->groups[g];
+        for (size_t i = 0; !interactions && i < group->effect_count; i++) {
+            p[count] = group->effects[i].rank.p;
+            adjusted[count++] = &group->effects[i].p_adjusted;
+        }
+        for (size_t i = 0; interactions && i < group->interaction_count; i++) {
+            p[count] = group->interactions[i].p;
+            adjusted[count++] = &group->interactions[i].p_adjusted;
+        }
+    }
+    stats_adjust_holm(p, count);
+    for (size_t i = 0; i < count; i++)
+        *adjusted[i] = p[i];
+}
+
 void summary_stats_make(const struct dataset *dataset, const struct summary_stats_options *options, struct summary_stats *out)
 {
     AUTO_FREE size_t *order = NULL;
@@ -289,8 +307,8 @@ void summary_stats_make(const struct dataset *dataset, const struct summary_stat
     *out = (struct summary_stats){0};
     for (size_t g = 0; g < count; g++)
         make_modes(dataset, order + groups[g], groups[g + 1] - groups[g], options, out);
-    summary_stats_adjust_effects(out);
-    summary_stats_adjust_interactions(out);
+    adjust(out, false);
+    adjust(out, true);
 }
 
 void summary_stats_fini(struct summary_stats *figures)
@@ -299,8 +317,16 @@ void summary_stats_fini(struct summary_stats *figures)
         struct summary_stats_group *group = &figures->groups[g];
         for (size_t i = 0; i < group->figure_count; i++)
             free(group->figures[i].name);
-        summary_stats_fini_effects(group);
-        summary_stats_fini_interactions(group);
+        for (size_t i = 0; i < group->effect_count; i++) {
+            free(group->effects[i].param);
+            free(group->effects[i].levels);
+        }
+        for (size_t i = 0; i < group->interaction_count; i++) {
+            free(group->interactions[i].params[0]);
+            free(group->interactions[i].params[1]);
+        }
+        free(group->effects);
+        free(group->interactions);
         free(group->figures);
         free(group->items);
         free(group->setting);

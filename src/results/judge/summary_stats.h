@@ -117,15 +117,11 @@ struct reading summary_stats_value(const struct dataset_experiment *experiment, 
 
 void summary_stats_add_front(const struct dataset *dataset, struct summary_stats_group *group);
 void summary_stats_add_effects(const struct dataset *dataset, struct summary_stats_group *group, uint64_t seed);
-void summary_stats_fini_effects(struct summary_stats_group *group);
-void summary_stats_adjust_effects(struct summary_stats *figures);
 
 /* Whether what one hyperparameter does to energy or a metric depends on another: linear models on logarithms.
  * (summary_stats_interactions.c) */
 
 void summary_stats_add_interactions(const struct dataset *dataset, struct summary_stats_group *group);
-void summary_stats_fini_interactions(struct summary_stats_group *group);
-void summary_stats_adjust_interactions(struct summary_stats *figures); /* Holm, over all of the dataset */
 
 /* What stats and compare print for programs. (summary_stats_json.c) */
 

@@ -141,7 +141,8 @@ static size_t points_of(const struct dataset *dataset, const struct summary_stat
         const struct dataset_experiment *experiment = &dataset->items[group->items[i]];
         struct reading setting = dataset_param_number(experiment, param), value = summary_stats_value(experiment, target);
         if (setting.valid && value.valid)
-            out[n++] = (struct effect_point){join ? audit_params_key(experiment) : NULL, setting.value, value.value, 1};
+            out[n++] =
+                (struct effect_point){join ? audit_params_key(experiment, false) : NULL, setting.value, value.value, 1};
     }
     return join ? join_repeats(out, n) : n;
 }
@@ -213,30 +214,4 @@ void summary_stats_add_effects(const struct dataset *dataset, struct summary_sta
             for (size_t p = 0; p < params.count; p++)
                 add_effect(dataset, group, &params, params.items[p], figure, seed);
     }
-}
-
-void summary_stats_fini_effects(struct summary_stats_group *group)
-{
-    for (size_t i = 0; i < group->effect_count; i++) {
-        free(group->effects[i].param);
-        free(group->effects[i].levels);
-    }
-    free(group->effects);
-}
-
-/* One family: whoever looks at all of them is fooled once in twenty looks, not once in twenty lines. */
-void summary_stats_adjust_effects(struct summary_stats *figures)
-{
-    size_t count = 0, at = 0;
-    for (size_t g = 0; g < figures->count; g++)
-        count += figures->groups[g].effect_count;
-    AUTO_FREE double *p = mem_array(count + 1, sizeof *p);
-    for (size_t g = 0; g < figures->count; g++)
-        for (size_t i = 0; i < figures->groups[g].effect_count; i++)
-            p[at++] = figures->groups[g].effects[i].rank.p;
-    stats_adjust_holm(p, count);
-    at = 0;
-    for (size_t g = 0; g < figures->count; g++)
-        for (size_t i = 0; i < figures->groups[g].effect_count; i++)
-            figures->groups[g].effects[i].p_adjusted = p[at++];
 }

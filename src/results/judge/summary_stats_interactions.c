@@ -22,11 +22,6 @@ static void design_fini(struct design *design)
     free(design->unit);
 }
 
-static int compare_names(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
 /* Numbers that all runs of the group have, and that differ; no seeds. */
 static void find_params(const struct dataset *dataset, const struct summary_stats_group *group, struct strv *out)
 {
@@ -42,8 +37,7 @@ static void find_params(const struct dataset *dataset, const struct summary_stat
         if (numbers && differ)
             strv_add(out, name);
     }
-    if (out->count)
-        qsort(out->items, out->count, sizeof *out->items, compare_names);
+    strv_sort(out);
 }
 
 static void scale_column(struct design *design, size_t k)
@@ -167,29 +161,4 @@ void summary_stats_add_interactions(const struct dataset *dataset, struct summar
     for (size_t f = 0; f < group->figure_count && params.count >= 2 && params.count <= STATS_EFFECT_COVARIATES; f++)
         if (group->figures[f].n && (group->figures[f].is_metric || strcmp(group->figures[f].name, "gpu_energy_j") == 0))
             add_of_figure(dataset, group, &params, &group->figures[f]);
-}
-
-void summary_stats_fini_interactions(struct summary_stats_group *group)
-{
-    for (size_t i = 0; i < group->interaction_count; i++) {
-        free(group->interactions[i].params[0]);
-        free(group->interactions[i].params[1]);
-    }
-    free(group->interactions);
-}
-
-void summary_stats_adjust_interactions(struct summary_stats *figures)
-{
-    size_t count = 0, at = 0;
-    for (size_t g = 0; g < figures->count; g++)
-        count += figures->groups[g].interaction_count;
-    AUTO_FREE double *p = mem_array(count + 1, sizeof *p);
-    for (size_t g = 0; g < figures->count; g++)
-        for (size_t i = 0; i < figures->groups[g].interaction_count; i++)
-            p[at++] = figures->groups[g].interactions[i].p;
-    stats_adjust_holm(p, count);
-    at = 0;
-    for (size_t g = 0; g < figures->count; g++)
-        for (size_t i = 0; i < figures->groups[g].interaction_count; i++)
-            figures->groups[g].interactions[i].p_adjusted = p[at++];
 }

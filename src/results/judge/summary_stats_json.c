@@ -1,8 +1,8 @@
 #include "results/judge/summary_stats.h"
 
-#include "results/judge/audit_json.h"
 #include "base/csv.h"
 #include "base/json.h"
+#include "results/judge/account.h"
 #include "tare_build.h"
 
 const struct record_field summary_stats_interval_fields[] = {
@@ -102,13 +102,16 @@ static const struct record_field group_counts[] = {
     GROUP(hyperparameters), RECORD_AS(struct summary_stats_group, "experiments", total), GROUP(failed), GROUP(not_ended), GROUP(left_out),
     RECORD_AS(struct summary_stats_group, "n", count), RECORD_IF(struct summary_stats_group, setting, "settings", settings), {0}};
 
+static json_t *kind_json(const struct summary_stats_group *group)
+{
+    return json_pack("{s:o, s:o, s:s}", "repository", json_text_or_null(group->like->repo), "model",
+                     json_text_or_null(group->like->model), "mode", dataset_mode(group->like));
+}
+
 static json_t *group_json(const struct dataset *dataset, const struct summary_stats_group *group,
                           const struct summary_stats_options *options)
 {
-    json_t *out = json_object(), *figures = json_array();
-    json_object_set_new(out, "repository", json_text_or_null(group->like->repo));
-    json_object_set_new(out, "model", json_text_or_null(group->like->model));
-    json_object_set_new(out, "mode", json_string(dataset_mode(group->like)));
+    json_t *out = kind_json(group), *figures = json_array();
     record_set(out, group_counts, group);
     for (size_t i = 0; i < group->figure_count; i++)
         json_array_append_new(figures, summary_stats_stat_json(&group->figures[i]));
@@ -137,10 +140,7 @@ json_t *summary_stats_effects_json(const struct dataset *dataset, const struct s
         const struct summary_stats_group *group = &figures->groups[g];
         if (group->effect_count == 0)
             continue;
-        json_t *row = json_object(), *experiments = json_array();
-        json_object_set_new(row, "repository", json_text_or_null(group->like->repo));
-        json_object_set_new(row, "model", json_text_or_null(group->like->model));
-        json_object_set_new(row, "mode", json_string(dataset_mode(group->like)));
+        json_t *row = kind_json(group), *experiments = json_array();
         json_object_set_new(row, "hyperparameters", json_text_or_null(group->hyperparameters));
         for (size_t i = 0; i < group->count; i++)
             json_array_append_new(experiments, json_text_or_null(dataset->items[group->items[i]].id));
@@ -176,12 +176,6 @@ json_t *summary_stats_json(const struct dataset *dataset, const struct summary_s
                      "groups", groups, "spellings", summary_stats_spellings_json(dataset));
 }
 
-static void add_cell(struct text *out, const char *cell)
-{
-    text_add_char(out, ',');
-    csv_add_cell(out, cell);
-}
-
 #define COLUMN(key, member) RECORD_AS(struct figure, key, member)
 #define METHOD(key, member) RECORD_ENUM(struct figure, key, member, stats_method_name)
 #define BOUND(interval, key, member) RECORD_IF(struct figure, interval.method, key, interval.member)
@@ -201,11 +195,11 @@ void summary_stats_csv(const struct summary_stats *figures, struct text *out)
         const struct summary_stats_group *group = &figures->groups[g];
         for (size_t i = 0; i < group->figure_count; i++) {
             csv_add_cell(out, group->like->repo);
-            add_cell(out, group->like->model);
-            add_cell(out, dataset_mode(group->like));
+            csv_add_next(out, group->like->model);
+            csv_add_next(out, dataset_mode(group->like));
             text_add_char(out, ',');
             record_csv_row(figure_columns, &group->figures[i], out);
-            add_cell(out, group->hyperparameters ? group->hyperparameters : "");
+            csv_add_next(out, group->hyperparameters);
             text_add_char(out, '\n');
         }
     }

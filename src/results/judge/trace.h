@@ -3,10 +3,11 @@
 #ifndef TARE_RESULTS_JUDGE_TRACE_H
 #define TARE_RESULTS_JUDGE_TRACE_H
 
+#include "base/err.h"
+#include "base/reading.h"
 #include "results/judge/numeric_cell.h"
 
-#include "base/err.h"
-
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -50,5 +51,73 @@ bool trace_read(int dir, const char *name, size_t columns, char *buffer, trace_e
 /* The same from bytes in memory (tests, fuzzing). */
 void trace_parse(const char *bytes, size_t count, size_t columns, trace_each_fn *each, void *context,
                  struct trace_file *out);
+
+/* A trace of power samples as an energy, in one pass. docs/reference/judging.md derives the figures. (power.c) */
+
+/* Farther apart than this, samples leave a gap in which anything may have happened. */
+#define POWER_GAP_S 3
+
+struct power {
+    double begin_s, end_s; /* the window; all times in seconds since any one moment */
+    bool has_window;
+    size_t samples; /* with a value */
+    size_t outside; /* of them, stamped more than a second outside of the window */
+    size_t seconds; /* different seconds of the window that were sampled */
+    int64_t first_s, last_s, longest_gap_s;
+    double sum, squares, lowest, highest, first, last;
+    double integral;                  /* of the straight lines between samples, within the window */
+    double lines;                     /* variance of the shape between samples, W2 s2 */
+    double stamps;                    /* sum of squares of what half a second of each stamp moves, W2 */
+    double gaps;                      /* sum of squared lengths of gaps, s2 */
+    double before, step, step_before; /* the last sample but one; the last two changes */
+    int64_t span;                     /* seconds of the last step */
+};
+
+/* Without a window (begin_s of it not finite) it is that of the samples. */
+void power_begin(struct power *power, double begin_s, double end_s);
+void power_add_all(struct power *power, const int64_t *t_s, const double *watts, size_t count);
+
+struct power_energy {
+    struct reading energy_j, half_width_j;
+    struct reading mean_w, deviation_w;
+    struct reading sampled_share; /* seconds of the window with a sample, by its length; at most 1 */
+    double window_s;
+    double longest_gap_s; /* edges of the window counted */
+};
+
+/* Once, behind the last sample. */
+struct power_energy power_end(struct power *power);
+
+/* A trace of any length as at most BINS_MOST means of equal spans; and the one lasting change in it. (bins.c) */
+
+#define BINS_MOST 512
+
+struct bins {
+    int64_t first_s, width_s; /* the span doubles when there are too many */
+    unsigned shift;           /* width_s is 1 << shift: no division for each sample */
+    size_t count;
+    double sums[BINS_MOST];
+    uint32_t counts[BINS_MOST];
+};
+
+void bins_begin(struct bins *bins);
+void bins_add_all(struct bins *bins, const int64_t *t_s, const double *values,
+                  size_t count); /* none before the first */
+
+struct bins_step {
+    bool found;
+    int64_t at_s;         /* where the new level begins */
+    double before, after; /* means */
+    double explained;     /* share of the variance that the two levels leave no more, 0 to 1 */
+};
+
+/* The two levels, each at least least_s seconds and a tenth of the whole, that leave the least variance. */
+struct bins_step bins_find_step(const struct bins *bins, int64_t least_s);
+
+/* The same of falls alone, behind the first fifth, in which a training starts up. */
+struct bins_step bins_find_fall(const struct bins *bins, int64_t least_s);
+
+/* The lowest mean of three neighbouring spans that all have values: one alone may be a sample gone wrong. */
+struct reading bins_lowest(const struct bins *bins);
 
 #endif

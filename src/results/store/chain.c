@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "results/store/db.h"
 #include "results/store/journal.h"
+#include "results/store/summary.h"
 #include "tare_build.h"
 
 #include <errno.h>
@@ -16,8 +17,6 @@
 
 /* Of settings.json and registry.json. */
 static const off_t TEXT_MAX = 64 << 20;
-
-static const char *const summaries[] = {"summary.csv", "summary_safe.csv"};
 
 void chain_init(struct chain *chain, size_t count)
 {
@@ -52,7 +51,7 @@ static bool copy_add(struct chain *chain, const char *bytes, size_t count, struc
     return true;
 }
 
-void chain_learn(struct chain_files *files, const json_t *line)
+static void learn(struct chain_files *files, const json_t *line)
 {
     const json_t *data = json_get(line, "data");
     const char *type = json_get_text(line, "type");
@@ -60,8 +59,8 @@ void chain_learn(struct chain_files *files, const json_t *line)
     files->closed = type && strcmp(type, event_type_name(EVENT_RECORDS_CLOSED)) == 0;
     if (files->closed) {
         files->closed = digest_parse(json_get_text(data, "run.db"), &files->db);
-        for (int i = 0; i < 2; i++)
-            files->has_summary[i] = digest_parse(json_get_text(data, summaries[i]), &files->summary[i]);
+        for (size_t i = 0; i < SUMMARY_FILES; i++)
+            files->has_summary[i] = digest_parse(json_get_text(data, summary_name(i)), &files->summary[i]);
     } else if (type && strcmp(type, event_type_name(EVENT_FILES_WRITTEN)) == 0 &&
                json_get_int(line, "experiment", &number) && number >= 1 && (uint64_t)number <= files->count) {
         files->known[number - 1] =
@@ -86,7 +85,7 @@ bool chain_take(struct chain *chain, const char *line, size_t length, const json
     check(chain, json);
     /* Lines without a hash may be anybody's. */
     if (chain->lines >= chain->unchained)
-        chain_learn(&chain->files, json);
+        learn(&chain->files, json);
     if (type && strcmp(type, event_type_name(EVENT_SESSION_STARTED)) == 0)
         chain->other_versions = chain->other_versions || !version || strcmp(version, TARE_VERSION) != 0;
     chain->last = digest_of(line, length);
@@ -193,10 +192,10 @@ static struct digest row_digest(sqlite3_stmt *row)
 static bool add_table(sqlite3 *db, const struct table *table, int64_t last_seq, SHA2_CTX *state, struct err *err)
 {
     AUTO_QUERY sqlite3_stmt *query = select_all(db, table, last_seq, err);
-    int step = query ? 0 : -1;
+    int step;
     if (!table->newer)
         digest_add(state, table->name, strlen(table->name) + 1);
-    for (bool first = table->newer; query && (step = db_step(query, err)) > 0; first = false) {
+    for (bool first = table->newer; (step = db_step(query, err)) > 0; first = false) {
         if (first)
             digest_add(state, table->name, strlen(table->name) + 1);
         struct digest row = row_digest(query);
@@ -290,6 +289,22 @@ int jsonl_open(int dir, const char *dir_path, struct err *err)
         return -1;
     }
     return steal_fd(&fd);
+}
+
+FILE *jsonl_read(int dir, struct err *err)
+{
+    struct stat status;
+    FILE *file = NULL;
+    AUTO_CLOSE int fd = openat(dir, "events.jsonl", O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0 || fstat(fd, &status) != 0)
+        err_sys(err, "open events.jsonl");
+    else if (!S_ISREG(status.st_mode) || status.st_size > JSONL_BYTES_MAX)
+        err_set(err, S_ISREG(status.st_mode) ? "events.jsonl is longer than 1 GiB" : "events.jsonl is no regular file");
+    else if (!(file = fdopen(fd, "r")))
+        err_sys(err, "read events.jsonl");
+    else
+        (void)steal_fd(&fd);
+    return file;
 }
 
 void jsonl_add_line(struct text *out, int64_t seq, const struct event *event, struct digest *last)

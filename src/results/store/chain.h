@@ -13,6 +13,7 @@
 #include <sqlite3.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <sys/types.h>
 
 /* What the lines themselves say that the files hold. */
@@ -50,7 +51,6 @@ bool chain_take(struct chain *chain, const char *line, size_t length, const json
 /* Lines that the caller has made by jsonl_add_line and written: their last one's hash and their number. */
 bool chain_append(struct chain *chain, const struct text *lines, const struct digest *last, int64_t count,
                   struct err *err);
-void chain_learn(struct chain_files *files, const json_t *line);
 
 /* Every line of the copy, checked again. False: each said so, or the copy is not what was written. */
 typedef bool chain_each_fn(void *context, int64_t seq, const struct event *event, struct err *err);
@@ -70,6 +70,10 @@ bool tables_compare(sqlite3 *a, sqlite3 *b, struct text *out, struct err *err);
 
 /* Opens (or makes) the file, which may be no link. -1 on error. */
 int jsonl_open(int dir, const char *dir_path, struct err *err);
+
+/* Opens that of any run, to read it: NULL where it is no regular file, or too long. A journal has some kilobytes an attempt. */
+#define JSONL_BYTES_MAX ((off_t)1 << 30)
+FILE *jsonl_read(int dir, struct err *err);
 
 /* Cuts what is torn, damaged or was never committed, and appends what is missing. The chain takes all lines. */
 bool jsonl_repair(int fd, sqlite3 *db, struct chain *chain, struct err *err);

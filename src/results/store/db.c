@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -218,22 +219,40 @@ static int bind_json(sqlite3_stmt *query, int index, const json_t *json)
     return sqlite3_bind_text(query, index, text_get(&text), -1, SQLITE_TRANSIENT);
 }
 
+/* The next of words with blanks between; false: there is none. */
+static bool next_word(const char **words, char word[64])
+{
+    int length = (int)strcspn(*words, " ");
+    snprintf(word, 64, "%.*s", length, *words);
+    *words += length + ((*words)[length] == ' ');
+    return length > 0;
+}
+
 static int bind_all(sqlite3_stmt *query, const char *types, va_list args)
 {
-    int rc = SQLITE_OK;
-    for (int i = 0; types[i] && rc == SQLITE_OK; i++) {
-        switch (types[i]) {
+    int rc = SQLITE_OK, at = 1;
+    for (; *types && rc == SQLITE_OK; types++) {
+        const json_t *object;
+        const char *keys;
+        char key[64];
+        switch (*types) {
         case 'i':
-            rc = sqlite3_bind_int64(query, i + 1, va_arg(args, int64_t));
+            rc = sqlite3_bind_int64(query, at++, va_arg(args, int64_t));
             break;
         case 'r':
-            rc = sqlite3_bind_double(query, i + 1, va_arg(args, double));
+            rc = sqlite3_bind_double(query, at++, va_arg(args, double));
             break;
         case 't':
-            rc = sqlite3_bind_text(query, i + 1, va_arg(args, const char *), -1, SQLITE_TRANSIENT);
+            rc = sqlite3_bind_text(query, at++, va_arg(args, const char *), -1, SQLITE_TRANSIENT);
             break;
         case 'j':
-            rc = bind_json(query, i + 1, va_arg(args, const json_t *));
+            rc = bind_json(query, at++, va_arg(args, const json_t *));
+            break;
+        case 'k':
+            object = va_arg(args, const json_t *);
+            keys = va_arg(args, const char *);
+            while (rc == SQLITE_OK && next_word(&keys, key))
+                rc = bind_json(query, at++, json_object_get(object, key));
             break;
         default:
             rc = SQLITE_MISUSE;
@@ -291,8 +310,6 @@ bool db_run(sqlite3 *db, struct err *err, const char *sql, const char *types, ..
     va_start(args, types);
     AUTO_QUERY sqlite3_stmt *query = prepare(db, err, sql, types, args);
     va_end(args);
-    if (!query)
-        return false;
     int step;
     while ((step = db_step(query, err)) > 0)
         ;
@@ -311,19 +328,23 @@ sqlite3_stmt *db_query(sqlite3 *db, struct err *err, const char *sql, const char
 int db_step(sqlite3_stmt *query, struct err *err)
 {
     errno = 0;
-    int rc = sqlite3_step(query);
+    int rc = query ? sqlite3_step(query) : SQLITE_ERROR;
     if (rc == SQLITE_ROW)
         return 1;
     if (rc == SQLITE_DONE)
         return 0;
-    db_error(sqlite3_db_handle(query), err, strncmp(sqlite3_sql(query), "SELECT", 6) == 0 ? "read" : "write");
+    if (query)
+        db_error(sqlite3_db_handle(query), err, strncmp(sqlite3_sql(query), "SELECT", 6) == 0 ? "read" : "write");
     return -1;
 }
 
-bool db_number(sqlite3 *db, const char *sql, int64_t *out, struct err *err)
+bool db_number(sqlite3 *db, int64_t *out, struct err *err, const char *sql, const char *types, ...)
 {
-    AUTO_QUERY sqlite3_stmt *query = db_query(db, err, sql, "");
-    int step = query ? db_step(query, err) : -1;
+    va_list args;
+    va_start(args, types);
+    AUTO_QUERY sqlite3_stmt *query = prepare(db, err, sql, types, args);
+    va_end(args);
+    int step = db_step(query, err);
     *out = step > 0 ? sqlite3_column_int64(query, 0) : 0;
     return step >= 0;
 }
@@ -379,16 +400,32 @@ json_t *db_json_or_text(sqlite3_stmt *row, int column)
     return json ? json : db_cell(row, column);
 }
 
-void db_set_cells(json_t *object, const char *const *keys, int count, sqlite3_stmt *row, int first)
+void db_set_cells(json_t *object, const char *keys, sqlite3_stmt *row, int first)
 {
-    for (int i = 0; i < count; i++)
-        json_object_set_new(object, keys[i], db_cell(row, first + i));
+    char key[64];
+    while (next_word(&keys, key))
+        json_object_set_new(object, key, db_cell(row, first++));
+}
+
+bool db_add_list(sqlite3 *db, json_t *out, const char *keys, struct err *err, const char *sql, const char *types, ...)
+{
+    va_list args;
+    va_start(args, types);
+    AUTO_QUERY sqlite3_stmt *query = prepare(db, err, sql, types, args);
+    va_end(args);
+    int step;
+    while ((step = db_step(query, err)) > 0) {
+        json_t *item = json_object();
+        db_set_cells(item, keys, query, 0);
+        json_array_append_new(out, item);
+    }
+    return step == 0;
 }
 
 bool db_use_wal(sqlite3 *db, struct err *err)
 {
     AUTO_QUERY sqlite3_stmt *query = db_query(db, err, "PRAGMA journal_mode=WAL", "");
-    int step = query ? db_step(query, err) : -1;
+    int step = db_step(query, err);
     if (step < 0)
         return false;
     const char *mode = step ? db_text(query, 0) : NULL;

@@ -42,12 +42,14 @@ void db_unlimit_time(sqlite3 *db);
 bool db_error(sqlite3 *db, struct err *err, const char *what);
 
 /* One statement. types: one letter for each "?": i int64_t, r double, t const char * (NULL: SQL NULL), j const
- * json_t * (NULL and null: SQL NULL; true and false: 1 and 0; objects and arrays: their text). Of one text only one statement is
- * in use at a time, but for one whose rows are being read. */
+ * json_t * (NULL and null: SQL NULL; true and false: 1 and 0; objects and arrays: their text); k, for as many as there are keys, a
+ * const json_t * and a const char * with the keys of this object, with blanks between. Of one text only one statement is in use at
+ * a time, but for one whose rows are being read. */
 bool db_run(sqlite3 *db, struct err *err, const char *sql, const char *types, ...);
 sqlite3_stmt *db_query(sqlite3 *db, struct err *err, const char *sql, const char *types, ...);
-int db_step(sqlite3_stmt *query, struct err *err);                           /* 1: a row, 0: the end, -1: an error */
-bool db_number(sqlite3 *db, const char *sql, int64_t *out, struct err *err); /* the first cell; no row: 0 */
+int db_step(sqlite3_stmt *query, struct err *err); /* 1: a row, 0: the end, -1: an error, and of NULL */
+/* The first cell; no row: 0. */
+bool db_number(sqlite3 *db, int64_t *out, struct err *err, const char *sql, const char *types, ...);
 
 /* Cells of the row: text is borrowed until the next step (NULL: SQL NULL); json is a new reference (NULL: SQL NULL
  * or no JSON; db_json_needed says which). */
@@ -61,8 +63,10 @@ bool db_is_null(sqlite3_stmt *row, int column);
 json_t *db_cell(sqlite3_stmt *row, int column);
 json_t *db_json_or_text(sqlite3_stmt *row, int column);
 
-/* Into an object: the cells from column first on under these keys. */
-void db_set_cells(json_t *object, const char *const *keys, int count, sqlite3_stmt *row, int first);
+/* Into an object: the cells from column first on under these keys, which have blanks between. db_add_list: an object for each
+ * row, with its cells so, is appended to out. */
+void db_set_cells(json_t *object, const char *keys, sqlite3_stmt *row, int first);
+bool db_add_list(sqlite3 *db, json_t *out, const char *keys, struct err *err, const char *sql, const char *types, ...);
 
 /* Begins at once as a writer, so that a commit never has to wait for one. A commit that fails is undone. */
 bool db_begin(sqlite3 *db, struct err *err);

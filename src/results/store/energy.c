@@ -1,7 +1,7 @@
 #include "results/store/energy.h"
 
+#include "base/csv.h"
 #include "base/json.h"
-#include "base/value.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -11,33 +11,11 @@ static const double BYTES_PER_MIB = 1048576;
 
 static bool write_device(sqlite3 *db, const struct event *event, const json_t *device, struct err *err)
 {
-    static const char *const keys[] = {"device",
-                                       "scope",
-                                       "uuid",
-                                       "source",
-                                       "joules",
-                                       "half_width_j",
-                                       "sensor_uncertainty",
-                                       "covered_share",
-                                       "longest_gap_s",
-                                       "power_mean_w",
-                                       "power_max_w",
-                                       "power_min_w",
-                                       "power_cv_within",
-                                       "temperature_mean_c",
-                                       "temperature_max_c",
-                                       "utilisation_mean_percent",
-                                       "utilisation_max_percent",
-                                       "sm_clock_mean_mhz",
-                                       "memory_peak_bytes",
-                                       "flags"};
-    const json_t *of[sizeof keys / sizeof *keys];
-    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
-        of[i] = json_object_get(device, keys[i]);
-    return db_run(db, err, "INSERT OR REPLACE INTO energy VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
-                  "iijjjjjjjjjjjjjjjjjjjj", event->experiment, event->attempt, of[0], of[1], of[2], of[3], of[4], of[5],
-                  of[6], of[7], of[8], of[9], of[10], of[11], of[12], of[13], of[14], of[15], of[16], of[17], of[18],
-                  of[19]);
+    return db_run(db, err, "INSERT OR REPLACE INTO energy VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)", "iik",
+                  event->experiment, event->attempt, device,
+                  "device scope uuid source joules half_width_j sensor_uncertainty covered_share longest_gap_s"
+                  " power_mean_w power_max_w power_min_w power_cv_within temperature_mean_c temperature_max_c"
+                  " utilisation_mean_percent utilisation_max_percent sm_clock_mean_mhz memory_peak_bytes flags");
 }
 
 static bool write_epoch(sqlite3 *db, const struct event *event, size_t number, const json_t *epoch, struct err *err)
@@ -45,12 +23,9 @@ static bool write_epoch(sqlite3 *db, const struct event *event, size_t number, c
     return db_run(db, err,
                   "INSERT OR REPLACE INTO epoch_energy (experiment, attempt, number, name, start_ns, end_ns,"
                   " " ENERGY_EPOCH_COLUMNS ") VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
-                  "iiijjjjjjjjjjjj", event->experiment, event->attempt, (int64_t)number, json_get(epoch, "name"),
-                  json_get(epoch, "start_ns"), json_get(epoch, "end_ns"), json_get(epoch, "gpu_mj"),
-                  json_get(epoch, "gpu_half_width_j"), json_get(epoch, "gpu_power_w"),
-                  json_get(epoch, "gpu_memory_peak_bytes"), json_get(epoch, "cpu_mj"),
-                  json_get(epoch, "cpu_half_width_j"), json_get(epoch, "dram_mj"), json_get(epoch, "dram_half_width_j"),
-                  json_get(epoch, "host_memory_peak_bytes"));
+                  "iiik", event->experiment, event->attempt, (int64_t)number, epoch,
+                  "name start_ns end_ns gpu_mj gpu_half_width_j gpu_power_w gpu_memory_peak_bytes cpu_mj"
+                  " cpu_half_width_j dram_mj dram_half_width_j host_memory_peak_bytes");
 }
 
 /* The epochs stand in a table of their own. */
@@ -82,9 +57,7 @@ bool energy_write(sqlite3 *db, const struct event *event, struct err *err)
 
 struct reading energy_number(const json_t *block, const char *scope, const char *key)
 {
-    struct reading reading = {0};
-    reading.valid = json_get_number(json_get(block, scope), key, &reading.value);
-    return reading;
+    return json_get_reading(json_get(block, scope), key);
 }
 
 struct result_energy energy_result(const json_t *block)
@@ -142,6 +115,11 @@ static const struct {
 const char *energy_column(size_t column)
 {
     return columns[column].column;
+}
+
+const char *energy_metric(size_t column)
+{
+    return columns[column].metric;
 }
 
 struct reading energy_cell(const json_t *block, size_t column)
@@ -231,23 +209,15 @@ static void add_energy(struct text *out, int64_t mj, bool valid)
         text_add_char(out, ',');
 }
 
-static void add_reading(struct text *out, struct reading reading)
-{
-    char shortest[32] = "";
-    if (reading.valid)
-        number_shortest(reading.value, shortest);
-    text_addf(out, ",%s", shortest);
-}
-
 void energy_epoch_cells(const struct energy_epoch *epoch, struct text *out)
 {
     add_energy(out, epoch->gpu_mj, epoch->has_gpu);
-    add_reading(out, epoch->gpu_half_width_j);
-    add_reading(out, epoch->gpu_power_w);
-    add_reading(out, mib(epoch->gpu_memory_bytes));
+    csv_add_reading(out, epoch->gpu_half_width_j);
+    csv_add_reading(out, epoch->gpu_power_w);
+    csv_add_reading(out, mib(epoch->gpu_memory_bytes));
     add_energy(out, epoch->cpu_mj, epoch->has_cpu);
-    add_reading(out, epoch->cpu_half_width_j);
+    csv_add_reading(out, epoch->cpu_half_width_j);
     add_energy(out, epoch->dram_mj, epoch->has_dram);
-    add_reading(out, epoch->dram_half_width_j);
-    add_reading(out, mib(epoch->host_memory_bytes));
+    csv_add_reading(out, epoch->dram_half_width_j);
+    csv_add_reading(out, mib(epoch->host_memory_bytes));
 }

@@ -6,14 +6,13 @@
 #include "base/text.h"
 #include "plan/event.h"
 #include "results/store/db.h"
+#include "results/store/facts.h"
 #include "results/store/store.h"
 
 /* Of EVENT_ATTEMPT_ENDED: its "energy" into the tables. */
 bool energy_write(sqlite3 *db, const struct event *event, struct err *err);
 
-/* The study's columns, in their order: 11 of them. block: "energy" of an attempt, or NULL. */
-enum { ENERGY_COLUMNS = 11 };
-const char *energy_column(size_t column); /* "energy_cpu_pkg_joules" */
+/* Of the study's columns (energy_column). block: "energy" of an attempt, or NULL. */
 struct reading energy_cell(const json_t *block, size_t column);
 
 /* The same as the study's energy_metrics; {} where nothing was measured. */

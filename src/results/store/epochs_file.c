@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "measure/marks/epochs.h"
 #include "results/store/energy.h"
+#include "results/store/journal.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,8 +47,8 @@ static bool load_marks(sqlite3 *db, int64_t experiment, int64_t attempt, struct 
     AUTO_QUERY sqlite3_stmt *query = db_query(
         db, err, "SELECT name, label, at, t_ns, source FROM marks WHERE experiment=? AND attempt=? ORDER BY number",
         "ii", experiment, attempt);
-    int step = query ? 0 : -1;
-    while (query && (step = db_step(query, err)) > 0)
+    int step;
+    while ((step = db_step(query, err)) > 0)
         take_mark(query, out);
     return step == 0;
 }
@@ -66,9 +67,9 @@ static bool load_energy(sqlite3 *db, int64_t experiment, int64_t attempt, struct
                                               "SELECT name, start_ns, end_ns, " ENERGY_EPOCH_COLUMNS
                                               " FROM epoch_energy WHERE experiment=? AND attempt=? ORDER BY number",
                                               "ii", experiment, attempt);
-    int step = query ? 0 : -1;
+    int step = 0;
     cut->energy = mem_array(cut->epoch_count + 1, sizeof *cut->energy);
-    for (size_t i = 0; query && (step = db_step(query, err)) > 0 && i < cut->epoch_count; i++)
+    for (size_t i = 0; (step = db_step(query, err)) > 0 && i < cut->epoch_count; i++)
         if (is_row_of(query, &cut->epochs[i]))
             energy_epoch_read(query, 3, &cut->energy[i]);
     return step >= 0;
@@ -80,7 +81,7 @@ static bool load(sqlite3 *db, int64_t experiment, int64_t attempt, struct cut *o
     AUTO_QUERY sqlite3_stmt *query =
         db_query(db, err, "SELECT job_start_ns, job_end_ns FROM attempts WHERE experiment=? AND number=?", "ii",
                  experiment, attempt);
-    int step = query ? db_step(query, err) : -1;
+    int step = db_step(query, err);
     *out = (struct cut){0};
     if (step <= 0 || db_is_null(query, 0))
         return step >= 0;
@@ -118,13 +119,9 @@ static json_t *epoch_json(const struct epoch *epoch, const struct energy_epoch *
 
 bool epochs_add_last(sqlite3 *db, int64_t experiment, json_t *out, struct err *err)
 {
-    AUTO_QUERY sqlite3_stmt *query =
-        db_query(db, err, "SELECT coalesce(result_attempt, attempts) FROM experiments WHERE number=?", "i", experiment);
-    int step = query ? db_step(query, err) : -1;
+    int64_t attempt;
     AUTO(cut_fini) struct cut cut = {0};
-    if (step <= 0)
-        return step == 0;
-    if (!load(db, experiment, sqlite3_column_int64(query, 0), &cut, err))
+    if (!journal_result_attempt(db, experiment, &attempt, err) || !load(db, experiment, attempt, &cut, err))
         return false;
     for (size_t i = 0; i < cut.epoch_count; i++)
         json_array_append_new(out, epoch_json(&cut.epochs[i], &cut.energy[i], cut.start_ns));
@@ -188,8 +185,8 @@ bool epochs_write_files(int folder, sqlite3 *db, int64_t experiment, fs_write_fn
                  "SELECT a.number, a.number = e.attempts FROM attempts a JOIN experiments e ON e.number = a.experiment"
                  " WHERE a.experiment=? ORDER BY a.number",
                  "i", experiment);
-    int step = query ? 0 : -1;
-    while (query && (step = db_step(query, err)) > 0)
+    int step;
+    while ((step = db_step(query, err)) > 0)
         if (!write_attempt(folder, db, experiment, sqlite3_column_int64(query, 0), sqlite3_column_int(query, 1) != 0,
                            write, err))
             return err_wrap(err, "energy/marks.csv");

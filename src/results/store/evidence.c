@@ -2,6 +2,8 @@
 
 #include "base/json.h"
 #include "base/mem.h"
+#include "results/store/facts.h"
+#include "results/store/journal.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -66,7 +68,7 @@ static bool load_checks(sqlite3 *db, int64_t experiment, int64_t attempt, struct
         " = a.number AND (m.value IS NOT NULL OR m.special IS NOT NULL)) FROM attempts a WHERE a.experiment=? AND"
         " a.number=?",
         "ii", experiment, attempt);
-    int step = query ? db_step(query, err) : -1;
+    int step = db_step(query, err);
     if (step <= 0)
         return step == 0;
     json_t *list = db_json(query, 0);
@@ -81,8 +83,8 @@ static bool load_checks(sqlite3 *db, int64_t experiment, int64_t attempt, struct
 /* The outcome in the first column, and in the second a kind of evidence, or NULL where there is none. */
 static bool load_evidence(sqlite3_stmt *query, struct judged *out, struct err *err)
 {
-    int step = query ? 0 : -1;
-    while (query && (step = db_step(query, err)) > 0) {
+    int step;
+    while ((step = db_step(query, err)) > 0) {
         out->succeeded = is_success(db_text(query, 0));
         if (db_is_null(query, 1))
             continue;
@@ -95,15 +97,6 @@ static bool load_evidence(sqlite3_stmt *query, struct judged *out, struct err *e
     return step == 0;
 }
 
-static json_t *verdicts_json(const struct verdicts *verdicts)
-{
-    json_t *json = json_object();
-    for (unsigned i = 0; i < QUANTITIES; i++)
-        if (verdicts->of[i] != VERDICT_NONE)
-            json_object_set_new(json, quantity_name((enum quantity)i), json_string(verdict_name(verdicts->of[i])));
-    return json;
-}
-
 /* out: NULL: none is given. by_quantity: a new reference; NULL: there is no result, or nobody recorded its checks: then
  * the evidence alone decides, as it did when the run was made. */
 static void judge(const struct judged *judged, const char **out, json_t **by_quantity)
@@ -114,7 +107,7 @@ static void judge(const struct judged *judged, const char **out, json_t **by_qua
         struct verdicts verdicts =
             verdicts_judge(judged->has, judged->checks, judged->check_count, judged->found, judged->count);
         verdict = verdicts.row;
-        *by_quantity = verdicts_json(&verdicts);
+        *by_quantity = facts_verdicts_json(&verdicts);
     } else {
         for (size_t i = 0; i < judged->count; i++)
             verdict = verdict_with(verdict, judged->found[i].kind);
@@ -123,26 +116,34 @@ static void judge(const struct judged *judged, const char **out, json_t **by_qua
     *out = verdict == VERDICT_NONE ? NULL : verdict_name(verdict);
 }
 
-bool evidence_judge_attempt(sqlite3 *db, int64_t experiment, int64_t attempt, struct err *err)
+/* query: as load_evidence takes it; attempt: which has the checks. sql sets verdict and verdicts, of types of its cells. */
+static bool judge_and_write(sqlite3 *db, sqlite3_stmt *query, int64_t experiment, int64_t attempt, const char *sql,
+                            const char *types, struct err *err)
 {
     struct judged judged = {0};
-    const char *verdict = NULL;
+    const char *verdict;
     json_t *by_quantity = NULL;
+    bool ok = load_evidence(query, &judged, err) && load_checks(db, experiment, attempt, &judged, err);
+    if (ok) {
+        judge(&judged, &verdict, &by_quantity);
+        ok = db_run(db, err, sql, types, verdict, by_quantity, experiment, attempt);
+    }
+    json_decref(by_quantity);
+    judged_fini(&judged);
+    return ok;
+}
+
+bool evidence_judge_attempt(sqlite3 *db, int64_t experiment, int64_t attempt, struct err *err)
+{
     AUTO_QUERY sqlite3_stmt *query =
         db_query(db, err,
                  "SELECT a.outcome, v.kind FROM attempts a LEFT JOIN evidence v ON v.experiment = a.experiment AND"
                  " v.attempt = a.number WHERE a.experiment=? AND a.number=?",
                  "ii", experiment, attempt);
-    bool ok = load_evidence(query, &judged, err) && load_checks(db, experiment, attempt, &judged, err);
-    if (ok)
-        judge(&judged, &verdict, &by_quantity);
-    ok = ok &&
-         db_run(db, err,
-                "UPDATE attempts SET verdict=?, verdicts=? WHERE experiment=? AND number=? AND outcome IS NOT NULL",
-                "tjii", verdict, by_quantity, experiment, attempt);
-    json_decref(by_quantity);
-    judged_fini(&judged);
-    return ok;
+    return judge_and_write(
+        db, query, experiment, attempt,
+        "UPDATE attempts SET verdict=?, verdicts=? WHERE experiment=? AND number=? AND outcome IS NOT NULL", "tjii",
+        err);
 }
 
 bool evidence_outdate_files(sqlite3 *db, int64_t experiment, struct err *err)
@@ -155,42 +156,35 @@ bool evidence_outdate_files(sqlite3 *db, int64_t experiment, struct err *err)
 
 bool evidence_judge_experiment(sqlite3 *db, int64_t experiment, struct err *err)
 {
-    struct judged judged = {0};
-    const char *verdict = NULL;
-    json_t *by_quantity = NULL;
-    int64_t attempt = 0;
+    int64_t attempt;
     AUTO_QUERY sqlite3_stmt *query = db_query(
         db, err,
         "SELECT e.outcome, v.kind FROM experiments e LEFT JOIN evidence v ON " EVIDENCE_COUNTS " WHERE e.number=?", "i",
         experiment);
-    AUTO_QUERY sqlite3_stmt *last =
-        db_query(db, err, "SELECT coalesce(result_attempt, attempts) FROM experiments WHERE number=?", "i", experiment);
-    bool ok = query && last && db_step(last, err) >= 0;
-    attempt = ok ? sqlite3_column_int64(last, 0) : 0;
-    ok = ok && load_evidence(query, &judged, err) && load_checks(db, experiment, attempt, &judged, err);
-    if (ok)
-        judge(&judged, &verdict, &by_quantity);
-    ok = ok &&
-         db_run(db, err,
-                "UPDATE experiments SET verdict=?, verdicts=? WHERE number=? AND outcome IS NOT NULL AND again=0",
-                "tji", verdict, by_quantity, experiment) &&
-         evidence_outdate_files(db, experiment, err);
-    json_decref(by_quantity);
-    judged_fini(&judged);
-    return ok;
+    return query && journal_result_attempt(db, experiment, &attempt, err) &&
+           judge_and_write(
+               db, query, experiment, attempt,
+               "UPDATE experiments SET verdict=?, verdicts=? WHERE number=? AND outcome IS NOT NULL AND again=0", "tji",
+               err) &&
+           evidence_outdate_files(db, experiment, err);
+}
+
+json_t *evidence_json(const char *kind, const char *text)
+{
+    return json_pack("{s:s, s:s, s:[], s:[], s:n, s:n, s:n}", "kind", kind, "text", text, "experiments", "pids",
+                     "device", "from_s", "to_s");
 }
 
 static bool insert(sqlite3 *db, int64_t seq, const struct event *event, struct err *err)
 {
-    const json_t *data = event->data;
-    const char *kind = json_get_text(data, "kind");
+    const char *kind = json_get_text(event->data, "kind");
     return db_run(
         db, err,
         "INSERT INTO evidence (seq, experiment, attempt, pass, kind, weight, text, from_s, to_s, device) VALUES"
         " (?1, nullif(?2,0), nullif(?3,0), (SELECT pass FROM experiments WHERE number=?2),"
         " ?4, ?5, ?6, ?7, ?8, ?9)",
-        "iiittjjjj", seq, event->experiment, event->attempt, kind, evidence_weight_name(evidence_weight(kind)),
-        json_get(data, "text"), json_get(data, "from_s"), json_get(data, "to_s"), json_get(data, "device"));
+        "iiittk", seq, event->experiment, event->attempt, kind, evidence_weight_name(evidence_weight(kind)),
+        event->data, "text from_s to_s device");
 }
 
 /* Whether evidence of this weight was there already: it has been judged, and more of it changes no verdict. -1: err says
@@ -222,16 +216,8 @@ bool evidence_write(sqlite3 *db, int64_t seq, const struct event *event, struct 
 
 bool evidence_add(sqlite3 *db, int64_t experiment, json_t *out, struct err *err)
 {
-    static const char *const keys[] = {"attempt", "kind", "weight", "text", "from_s", "to_s", "device"};
-    AUTO_QUERY sqlite3_stmt *query = db_query(
-        db, err,
+    return db_add_list(
+        db, out, "attempt kind weight text from_s to_s device", err,
         "SELECT attempt, kind, weight, text, from_s, to_s, device FROM evidence WHERE experiment=? ORDER BY seq", "i",
         experiment);
-    int step = query ? 0 : -1;
-    while (query && (step = db_step(query, err)) > 0) {
-        json_t *item = json_object();
-        db_set_cells(item, keys, sizeof keys / sizeof *keys, query, 0);
-        json_array_append_new(out, item);
-    }
-    return step == 0;
 }

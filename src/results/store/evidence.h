@@ -7,6 +7,9 @@
 #include "plan/event.h"
 #include "results/store/db.h"
 
+/* What EVENT_EVIDENCE says of what names nothing but its text; NULL: it is no UTF-8. */
+json_t *evidence_json(const char *kind, const char *text);
+
 /* In a transaction: EVENT_EVIDENCE as event seq, and the verdicts that it changes. */
 bool evidence_write(sqlite3 *db, int64_t seq, const struct event *event, struct err *err);
 

@@ -9,6 +9,7 @@
 
 #include <fcntl.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Local time as the study writes it, in the zone of the session that recorded it. */
 static json_t *stamp_cell(sqlite3_stmt *row, int column, int zone_column)
@@ -77,23 +78,10 @@ static bool add_metrics(sqlite3 *db, int64_t number, const struct plan_job *job,
     AUTO_QUERY sqlite3_stmt *query = db_query(
         db, err, "SELECT name, coalesce(special, value) FROM experiment_metrics WHERE experiment=? ORDER BY name", "i",
         number);
-    int step = query ? 0 : -1;
-    while (query && (step = db_step(query, err)) > 0)
+    int step;
+    while ((step = db_step(query, err)) > 0)
         json_object_set_new(out, db_text(query, 0), db_cell(query, 1));
     return step == 0;
-}
-
-/* Of the last attempt; NULL: nothing was measured. */
-static bool load_energy(sqlite3 *db, int64_t number, json_t **out, struct err *err)
-{
-    AUTO_QUERY sqlite3_stmt *query =
-        db_query(db, err,
-                 "SELECT a.energy FROM experiments e JOIN attempts a ON a.experiment = e.number AND a.number ="
-                 " coalesce(e.result_attempt, e.attempts) WHERE e.number=?",
-                 "i", number);
-    int step = query ? db_step(query, err) : -1;
-    *out = step > 0 ? db_json(query, 0) : NULL;
-    return step >= 0;
 }
 
 static json_t *verdict_json(sqlite3_stmt *row, int verdict, int outcome)
@@ -104,16 +92,13 @@ static json_t *verdict_json(sqlite3_stmt *row, int verdict, int outcome)
 
 static json_t *attempt_json(sqlite3_stmt *row)
 {
-    static const char *const keys[] = {"number", "outcome", "duration_seconds", "exit_code", "signal", "reason", "error"};
-    static const char *const of_usage[] = {"cpu_seconds", "peak_memory_bytes", "processes"};
-    static const char *const of_marks[] = {"taken", "repeated", "limited", "refused"};
-    json_t *attempt = json_object(), *usage = json_object(), *marks = json_object(), *rest;
-    db_set_cells(attempt, keys, 7, row, 0);
-    db_set_cells(usage, of_usage, 3, row, 9);
-    db_set_cells(marks, of_marks, 4, row, 12);
-    rest = json_pack("{s:o, s:o, s:o, s:o, s:o?, s:o, s:o}", "started", time_cell(row, 7, 19), "ended", time_cell(row, 8, 19),
-                     "usage", usage, "marks", marks, "energy", db_json(row, 16), "verdict", verdict_json(row, 17, 1),
-                     "failure", db_json_or_text(row, 18));
+    json_t *attempt = json_object(), *usage = json_object(), *marks = json_object();
+    db_set_cells(attempt, "number outcome duration_seconds exit_code signal reason error", row, 0);
+    db_set_cells(usage, "cpu_seconds peak_memory_bytes processes", row, 9);
+    db_set_cells(marks, "taken repeated limited refused", row, 12);
+    json_t *rest = json_pack("{s:o, s:o, s:o, s:o, s:o?, s:o, s:o}", "started", time_cell(row, 7, 19), "ended",
+                             time_cell(row, 8, 19), "usage", usage, "marks", marks, "energy", db_json(row, 16),
+                             "verdict", verdict_json(row, 17, 1), "failure", db_json_or_text(row, 18));
     json_object_update(attempt, rest);
     json_decref(rest);
     return attempt;
@@ -132,8 +117,8 @@ static bool add_attempts(sqlite3 *db, int64_t number, json_t *out, struct err *e
                          " a.experiment AND attempt = a.number AND role = 'foreground')"
                          " WHERE a.experiment=? ORDER BY a.number",
         "i", number);
-    int step = query ? 0 : -1;
-    while (query && (step = db_step(query, err)) > 0)
+    int step;
+    while ((step = db_step(query, err)) > 0)
         json_array_append_new(out, attempt_json(query));
     return step == 0;
 }
@@ -167,8 +152,8 @@ static bool add_containment(sqlite3 *db, int64_t number, json_t *out, struct err
                  "SELECT j.role, j.layers, s.kernel_backed, j.leftovers, j.survivors FROM jobs j"
                  " JOIN sessions s ON s.number = j.session WHERE j.experiment=? ORDER BY j.attempt, j.role, j.number",
                  "i", number);
-    int step = query ? 0 : -1;
-    while (query && (step = db_step(query, err)) > 0) {
+    int step;
+    while ((step = db_step(query, err)) > 0) {
         extend(leftovers, db_json(query, 3));
         extend(survivors, db_json(query, 4));
         const char *role = db_text(query, 0);
@@ -181,67 +166,67 @@ static bool add_containment(sqlite3 *db, int64_t number, json_t *out, struct err
     return step == 0;
 }
 
-/* What is said of the result as a whole. */
-static bool add_verdict(sqlite3 *db, int64_t number, json_t *out, struct err *err)
+/* What the guard wrote into the journal, each with its attempt. */
+static bool add_guard(sqlite3 *db, int64_t number, json_t *out, struct err *err)
 {
-    AUTO_QUERY sqlite3_stmt *row =
-        db_query(db, err, "SELECT verdict, failure, result_attempt, again, outcome FROM experiments WHERE number=?",
-                 "i", number);
-    int step = row ? db_step(row, err) : -1;
-    if (step <= 0)
-        return step == 0;
-    json_object_set_new(out, "verdict", verdict_json(row, 0, 4));
-    json_object_set_new(out, "failure", db_json_or_text(row, 1));
-    json_object_set_new(out, "result_attempt", db_cell(row, 2));
-    json_object_set_new(out, "planned_again", json_boolean(sqlite3_column_int(row, 3)));
-    return true;
+    AUTO_QUERY sqlite3_stmt *query = db_query(
+        db, err, "SELECT attempt, data FROM events WHERE experiment=? AND type='guard' ORDER BY seq", "i", number);
+    int step;
+    while ((step = db_step(query, err)) > 0) {
+        json_t *data = db_json(query, 1), *item = json_object();
+        json_object_set_new(item, "attempt", db_cell(query, 0));
+        if (data)
+            json_object_update_missing(item, data);
+        json_object_del(item, "text");
+        json_array_append_new(out, item);
+        json_decref(data);
+    }
+    return step == 0;
 }
 
-/* null: an older version did not record them. Of an experiment that is done again: what the result says that stands. */
-static bool add_checks(sqlite3 *db, int64_t number, json_t *out, struct err *err)
-{
-    AUTO_QUERY sqlite3_stmt *row = db_query(
-        db, err,
-        "SELECT a.checks, e.verdicts FROM experiments e LEFT JOIN attempts a ON a.experiment = e.number AND a.number ="
-        " coalesce(e.result_attempt, e.attempts) WHERE e.number=?",
-        "i", number);
-    int step = row ? db_step(row, err) : -1;
-    json_t *checks = step > 0 ? db_json(row, 0) : NULL, *verdicts = step > 0 ? db_json(row, 1) : NULL;
-    json_object_set_new(out, "verdicts", verdicts ? verdicts : json_null());
-    json_object_set_new(out, "checks", checks ? checks : json_null());
-    return step >= 0;
-}
+/* The columns of an experiment's row: with the attempt that its result is of. An older version did not record checks and verdicts. */
+enum {
+    COLUMN_OUTCOME,
+    COLUMN_DURATION,
+    COLUMN_RETRIES,
+    COLUMN_ERROR,
+    COLUMN_ENDED,
+    COLUMN_ZONE,
+    COLUMN_VERDICT,
+    COLUMN_FAILURE,
+    COLUMN_RESULT_ATTEMPT,
+    COLUMN_AGAIN,
+    COLUMN_VERDICTS,
+    COLUMN_CHECKS,
+    COLUMN_ENERGY
+};
 
-static bool add_tare(sqlite3 *db, const struct plan *plan, const struct plan_experiment *experiment, json_t *outcome,
+static bool add_tare(sqlite3 *db, sqlite3_stmt *row, const struct plan *plan, const struct plan_experiment *experiment,
                      json_t *out, struct err *err)
 {
     const struct plan_job *job = &experiment->foreground;
     int64_t number = (int64_t)experiment->number;
     json_t *attempts = json_array(), *epochs = json_array(), *evidence = json_array(), *guard = json_array();
-    json_t *containment = json_object(), *best = json_object(), *energy = NULL;
-    bool loaded = load_energy(db, number, &energy, err);
-    json_object_set_new(out, "outcome", outcome);
-    loaded = add_verdict(db, number, out, err) && add_checks(db, number, out, err) &&
-             history_add_best(db, experiment, best, err) && loaded;
-    json_object_set_new(out, "best", best);
-    json_object_set_new(out, "energy", energy ? energy : json_null());
-    json_object_set_new(out, "attempts", attempts);
-    json_object_set_new(out, "epochs", epochs);
-    json_object_set_new(out, "containment", containment);
-    json_object_set_new(out, "evidence", evidence);
-    json_object_set_new(out, "guard", guard);
-    json_object_set_new(out, "mutated", names_of_mutated(job));
-    json_object_set_new(out, "command", strv_json(&job->argv));
-    json_object_set_new(out, "cwd", json_text_or_null(job->cwd));
+    json_t *containment = json_object(), *best = json_object();
+    json_t *own = json_pack(
+        "{s:o, s:o, s:o, s:o, s:o, s:b, s:o?, s:o?, s:o, s:o?, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "utc_offset",
+        offset_cell(row, COLUMN_ENDED, COLUMN_ZONE), "outcome", db_cell(row, COLUMN_OUTCOME), "verdict",
+        verdict_json(row, COLUMN_VERDICT, COLUMN_OUTCOME), "failure", db_json_or_text(row, COLUMN_FAILURE),
+        "result_attempt", db_cell(row, COLUMN_RESULT_ATTEMPT), "planned_again",
+        sqlite3_column_int(row, COLUMN_AGAIN) != 0, "verdicts", db_json(row, COLUMN_VERDICTS), "checks",
+        db_json(row, COLUMN_CHECKS), "best", best, "energy", db_json(row, COLUMN_ENERGY), "attempts", attempts,
+        "epochs", epochs, "containment", containment, "evidence", evidence, "guard", guard, "mutated",
+        names_of_mutated(job), "command", strv_json(&job->argv), "cwd", json_text_or_null(job->cwd));
+    json_object_set_new(out, "tare", own);
     if (experiment->parallel) {
-        json_object_set_new(out, "background_command", strv_json(&experiment->background.argv));
-        json_object_set_new(out, "background_cwd", json_text_or_null(experiment->background.cwd));
+        json_object_set_new(own, "background_command", strv_json(&experiment->background.argv));
+        json_object_set_new(own, "background_cwd", json_text_or_null(experiment->background.cwd));
     }
-    json_object_set_new(out, "seed", json_integer((json_int_t)plan->seed));
-    return loaded && add_attempts(db, number, attempts, err) && memory_add(db, number, attempts, err) &&
-           memory_add_counted(db, number, attempts, err) && epochs_add_last(db, number, epochs, err) &&
-           add_containment(db, number, containment, err) && evidence_add(db, number, evidence, err) &&
-           guard_json_add(db, number, guard, err);
+    json_object_set_new(own, "seed", json_integer((json_int_t)plan->seed));
+    return history_add_best(db, experiment, best, err) && add_attempts(db, number, attempts, err) &&
+           memory_add(db, number, attempts, err) && memory_add_ended(db, experiment, own, err) &&
+           epochs_add_last(db, number, epochs, err) && add_containment(db, number, containment, err) &&
+           evidence_add(db, number, evidence, err) && add_guard(db, number, guard, err);
 }
 
 /* What the study says of the job that is measured. */
@@ -249,21 +234,19 @@ static bool add_measured(sqlite3 *db, sqlite3_stmt *row, const struct plan_exper
                          struct err *err)
 {
     const struct plan_job *job = &experiment->foreground;
-    const char *outcome = db_text(row, 0);
-    json_t *metrics = json_object(), *energy = NULL;
-    bool loaded = load_energy(db, (int64_t)experiment->number, &energy, err);
+    const char *outcome = db_text(row, COLUMN_OUTCOME);
+    json_t *metrics = json_object(), *energy = db_json(row, COLUMN_ENERGY);
     json_object_set_new(out, "repository", json_text_or_null(job->repo));
     json_object_set_new(out, "model", json_text_or_null(job->model));
     json_object_set_new(out, "hyperparameters", params_json(job));
-    json_object_set_new(out, "duration_seconds", db_cell(row, 1));
+    json_object_set_new(out, "duration_seconds", db_cell(row, COLUMN_DURATION));
     json_object_set_new(out, "energy_metrics", energy_metrics(energy));
     json_decref(energy);
     json_object_set_new(out, "performance_metrics", metrics);
     json_object_set_new(out, "training_success",
                         json_boolean(outcome && strcmp(outcome, outcome_name(OUTCOME_SUCCEEDED)) == 0));
-    json_object_set_new(out, "retries", db_cell(row, 2));
-    json_object_set_new(out, "error_message", db_cell(row, 3));
-    return loaded && add_metrics(db, (int64_t)experiment->number, job, metrics, err);
+    db_set_cells(out, "retries error_message", row, COLUMN_RETRIES);
+    return add_metrics(db, (int64_t)experiment->number, job, metrics, err);
 }
 
 static json_t *background_json(const struct plan_experiment *experiment)
@@ -282,15 +265,19 @@ static bool fill(sqlite3 *db, const struct plan *plan, const struct plan_experim
 {
     AUTO_QUERY sqlite3_stmt *row =
         db_query(db, err,
-                 "SELECT outcome, duration_s, retries, error, ended_realtime_ns, " JOURNAL_ZONE_OF(
-                     "(SELECT session FROM attempts WHERE experiment = e.number AND number = "
-                     "coalesce(e.result_attempt, e.attempts))") " FROM experiments e WHERE number=?",
+                 "SELECT e.outcome, e.duration_s, e.retries, e.error, e.ended_realtime_ns, " JOURNAL_ZONE_OF(
+                     "a.session") ","
+                                  " e.verdict, e.failure, e.result_attempt, e.again, e.verdicts, a.checks, a.energy "
+                                  "FROM experiments e"
+                                  " LEFT JOIN attempts a ON a.experiment = e.number AND a.number = "
+                                  "coalesce(e.result_attempt, e.attempts)"
+                                  " WHERE e.number=?",
                  "i", (int64_t)experiment->number);
-    int step = row ? db_step(row, err) : -1;
+    int step = db_step(row, err);
     if (step <= 0)
         return step < 0 ? false : err_set(err, "run.db: experiment %zu is missing", experiment->number);
     json_object_set_new(out, "experiment_id", json_text_or_null(experiment->id));
-    json_object_set_new(out, "timestamp", stamp_cell(row, 4, 5));
+    json_object_set_new(out, "timestamp", stamp_cell(row, COLUMN_ENDED, COLUMN_ZONE));
     json_t *measured = out;
     if (experiment->parallel) {
         measured = json_object();
@@ -298,12 +285,7 @@ static bool fill(sqlite3 *db, const struct plan *plan, const struct plan_experim
         json_object_set_new(out, "foreground", measured);
         json_object_set_new(out, "background", background_json(experiment));
     }
-    json_t *own = json_object();
-    bool ok = add_measured(db, row, experiment, measured, err);
-    json_object_set_new(out, "tare", own);
-    json_object_set_new(own, "utc_offset", offset_cell(row, 4, 5));
-    return ok && add_tare(db, plan, experiment, db_cell(row, 0), own, err) &&
-           (!experiment->parallel || files_add_parallel(db, (int64_t)experiment->number, own, err));
+    return add_measured(db, row, experiment, measured, err) && add_tare(db, row, plan, experiment, out, err);
 }
 
 json_t *files_experiment_json(sqlite3 *db, const struct plan *plan, size_t number, struct err *err)
@@ -335,21 +317,16 @@ bool files_write_experiment(int dir, sqlite3 *db, const struct plan *plan, size_
                            err_wrap(err, "%s", experiment->id));
 }
 
-bool guard_json_add(sqlite3 *db, int64_t number, json_t *out, struct err *err)
+bool files_same_bytes(int a, int b, off_t length)
 {
-    AUTO_QUERY sqlite3_stmt *query = db_query(
-        db, err, "SELECT attempt, data FROM events WHERE experiment=? AND type='guard' ORDER BY seq", "i", number);
-    int step = query ? 0 : -1;
-    while (query && (step = db_step(query, err)) > 0) {
-        json_t *data = db_json(query, 1), *item = json_object();
-        json_object_set_new(item, "attempt", db_cell(query, 0));
-        if (data)
-            json_object_update_missing(item, data);
-        json_object_del(item, "text");
-        json_array_append_new(out, item);
-        json_decref(data);
+    char of_a[65536], of_b[65536];
+    for (off_t at = 0; at < length;) {
+        ssize_t count = pread(a, of_a, sizeof of_a, at);
+        if (count <= 0 || pread(b, of_b, (size_t)count, at) != count || memcmp(of_a, of_b, (size_t)count) != 0)
+            return false;
+        at += count;
     }
-    return step == 0;
+    return true;
 }
 
 static void set_net(json_t *figures, const json_t *net)
@@ -374,49 +351,26 @@ static void set_all(json_t *energy, const json_t *net)
         }
 }
 
-static json_t *energy_of(sqlite3 *db, const struct event *event, struct err *err)
+static bool load_energy(sqlite3 *db, const struct event *event, json_t **out, struct err *err)
 {
     AUTO_QUERY sqlite3_stmt *query = db_query(db, err, "SELECT energy FROM attempts WHERE experiment=? AND number=?",
                                               "ii", event->experiment, event->attempt);
-    return query && db_step(query, err) > 0 ? db_json(query, 0) : NULL;
+    int step = db_step(query, err);
+    *out = step > 0 ? db_json(query, 0) : NULL;
+    return step >= 0;
 }
 
 bool guard_json_net_write(sqlite3 *db, const struct event *event, struct err *err)
 {
     const char *phase = json_get_text(event->data, "phase");
-    struct err why = {0};
+    json_t *energy;
     if (!phase || strcmp(phase, "net") != 0)
         return true;
-    json_t *energy = energy_of(db, event, &why);
-    if (!energy && err)
-        *err = why;
-    if (!energy)
-        return !why.text[0];
+    if (!load_energy(db, event, &energy, err))
+        return false;
     set_all(energy, event->data);
-    bool ok = db_run(db, err, "UPDATE attempts SET energy=? WHERE experiment=? AND number=?", "jii", energy,
-                     event->experiment, event->attempt);
+    bool ok = !energy || db_run(db, err, "UPDATE attempts SET energy=? WHERE experiment=? AND number=?", "jii", energy,
+                                event->experiment, event->attempt);
     json_decref(energy);
     return ok;
-}
-
-/* What the end of each attempt said of its two jobs. */
-bool files_add_parallel(sqlite3 *db, int64_t number, json_t *tare, struct err *err)
-{
-    json_t *attempts = json_object_get(tare, "attempts");
-    json_object_set_new(tare, "parallel", json_null());
-    AUTO_QUERY sqlite3_stmt *query =
-        db_query(db, err, "SELECT attempt, data FROM events WHERE experiment=? AND type='attempt_ended' ORDER BY seq",
-                 "i", number);
-    int step = query ? 0 : -1;
-    while (query && (step = db_step(query, err)) > 0) {
-        int64_t attempt = sqlite3_column_int64(query, 0);
-        json_t *data = db_json(query, 1);
-        json_t *parallel = json_object_get(data, "parallel");
-        json_t *place = attempt > 0 ? json_array_get(attempts, (size_t)attempt - 1) : NULL;
-        if (place)
-            json_object_set(place, "parallel", parallel ? parallel : json_null());
-        json_object_set(tare, "parallel", parallel ? parallel : json_null());
-        json_decref(data);
-    }
-    return step == 0;
 }

@@ -27,6 +27,15 @@ void facts_fini(struct facts *facts)
     *facts = (struct facts){0};
 }
 
+json_t *facts_verdicts_json(const struct verdicts *verdicts)
+{
+    json_t *out = json_object();
+    for (unsigned i = 0; i < QUANTITIES; i++)
+        if (verdicts->of[i] != VERDICT_NONE)
+            json_object_set_new(out, quantity_name((enum quantity)i), json_string(verdict_name(verdicts->of[i])));
+    return out;
+}
+
 static struct facts_item *item_of(struct facts *facts, sqlite3_stmt *row)
 {
     int64_t number = sqlite3_column_int64(row, 0);
@@ -42,8 +51,8 @@ static bool read_attempts(sqlite3 *db, struct facts *facts, struct err *err)
                  "LEFT JOIN attempts a ON a.experiment = e.number AND a.number ="
                  " coalesce(e.result_attempt, e.attempts) LEFT JOIN sessions s ON s.number = a.session",
                  "");
-    int step = query ? 0 : -1;
-    while (query && (step = db_step(query, err)) > 0) {
+    int step;
+    while ((step = db_step(query, err)) > 0) {
         struct facts_item *item = item_of(facts, query);
         if (!item)
             continue;
@@ -63,18 +72,16 @@ static bool read_attempts(sqlite3 *db, struct facts *facts, struct err *err)
 
 static bool read_all_attempts(sqlite3 *db, struct facts *facts, struct err *err)
 {
-    static const char *const keys[] = {"attempt", "outcome", "reason", "duration_s", "exit_code", "signal", "error"};
     AUTO_QUERY sqlite3_stmt *query =
         db_query(db, err,
                  "SELECT experiment, number, outcome, reason, duration_s, exit_code, signal,"
                  " error FROM attempts ORDER BY experiment, number",
                  "");
-    int step = query ? 0 : -1;
-    while (query && (step = db_step(query, err)) > 0) {
+    int step;
+    while ((step = db_step(query, err)) > 0) {
         struct facts_item *item = item_of(facts, query);
         json_t *row = json_object();
-        for (int i = 0; i < (int)(sizeof keys / sizeof *keys); i++)
-            json_object_set_new(row, keys[i], db_cell(query, i + 1));
+        db_set_cells(row, "attempt outcome reason duration_s exit_code signal error", query, 1);
         if (item)
             json_array_append(item->all_attempts, row);
         json_decref(row);
@@ -100,23 +107,6 @@ static void add_evidence(struct facts_item *item, int64_t attempt, const json_t 
         (struct facts_evidence){attempt, mem_strdup(kind), mem_strdup(text ? text : "")};
 }
 
-static bool read_evidence(sqlite3 *db, struct facts *facts, struct err *err)
-{
-    AUTO_QUERY sqlite3_stmt *query = db_query(
-        db, err,
-        "SELECT experiment, attempt, data FROM events WHERE type='evidence' AND experiment IS NOT NULL ORDER BY seq",
-        "");
-    int step = query ? 0 : -1;
-    while (query && (step = db_step(query, err)) > 0) {
-        struct facts_item *item = item_of(facts, query);
-        json_t *data = db_json(query, 2);
-        if (item)
-            add_evidence(item, sqlite3_column_int64(query, 1), data);
-        json_decref(data);
-    }
-    return step == 0;
-}
-
 static struct reading mean_of(const json_t *devices, const char *key)
 {
     struct reading mean = {0};
@@ -133,24 +123,29 @@ static struct reading mean_of(const json_t *devices, const char *key)
     return mean;
 }
 
-/* The last look before the attempt began stands. */
-static bool read_starts(sqlite3 *db, struct facts *facts, struct err *err)
+/* What the guard saw last before the attempt began stands. */
+static void take_start(struct facts_item *item, int64_t attempt, const json_t *data)
 {
-    AUTO_QUERY sqlite3_stmt *query =
-        db_query(db, err,
-                 "SELECT experiment, attempt, data FROM events WHERE type='guard' AND experiment IS NOT NULL"
-                 " ORDER BY seq",
-                 "");
-    int step = query ? 0 : -1;
-    while (query && (step = db_step(query, err)) > 0) {
+    const char *phase = json_get_text(data, "phase");
+    const json_t *devices = json_get(data, "devices");
+    if (phase && strcmp(phase, "preflight") == 0 && attempt == item->attempt)
+        item->start = (struct facts_start){.temperature_c = mean_of(devices, "temperature_c"),
+                                           .sm_clock_mhz = mean_of(devices, "sm_clock_mhz"),
+                                           .memory_clock_mhz = mean_of(devices, "memory_clock_mhz")};
+}
+
+static bool read_events(sqlite3 *db, const char *type, struct facts *facts,
+                        void (*take)(struct facts_item *item, int64_t attempt, const json_t *data), struct err *err)
+{
+    AUTO_QUERY sqlite3_stmt *query = db_query(
+        db, err, "SELECT experiment, attempt, data FROM events WHERE type=? AND experiment IS NOT NULL ORDER BY seq",
+        "t", type);
+    int step;
+    while ((step = db_step(query, err)) > 0) {
         struct facts_item *item = item_of(facts, query);
         json_t *data = db_json(query, 2);
-        const char *phase = json_get_text(data, "phase");
-        const json_t *devices = json_get(data, "devices");
-        if (item && phase && strcmp(phase, "preflight") == 0 && sqlite3_column_int64(query, 1) == item->attempt)
-            item->start = (struct facts_start){.temperature_c = mean_of(devices, "temperature_c"),
-                                               .sm_clock_mhz = mean_of(devices, "sm_clock_mhz"),
-                                               .memory_clock_mhz = mean_of(devices, "memory_clock_mhz")};
+        if (item)
+            take(item, sqlite3_column_int64(query, 1), data);
         json_decref(data);
     }
     return step == 0;
@@ -166,7 +161,7 @@ static bool read_all(sqlite3 *db, struct facts *out, struct err *err)
         out->items[i].epochs = json_array();
     }
     return read_attempts(db, out, err) && read_all_attempts(db, out, err) && read_epochs(db, out, err) &&
-           read_evidence(db, out, err) && read_starts(db, out, err);
+           read_events(db, "evidence", out, add_evidence, err) && read_events(db, "guard", out, take_start, err);
 }
 
 bool facts_read(const char *run_dir, struct facts *out, struct err *err)

@@ -9,6 +9,11 @@
 
 #include <jansson.h>
 
+/* The study's columns of energy, in their order, as summary.csv calls them, and as experiment.json does. */
+enum { ENERGY_COLUMNS = 11 };
+const char *energy_column(size_t column); /* "energy_cpu_pkg_joules" */
+const char *energy_metric(size_t column); /* "cpu_energy_pkg_joules" */
+
 struct facts_evidence {
     int64_t attempt;
     char *kind, *text;
@@ -76,6 +81,9 @@ bool history_each(const char *run_dir, history_each_fn *each, void *context, str
 
 /* "metric,epoch,step,seconds,value" and a newline. */
 void history_add_cells(const struct history_point *point, struct text *out);
+
+/* {"time": "clean", ...} of the quantities that a row has; a new reference. */
+json_t *facts_verdicts_json(const struct verdicts *verdicts);
 
 /* Of a live, a finished or a crashed run, without changing a byte of it. */
 bool facts_read(const char *run_dir, struct facts *out, struct err *err);

@@ -19,13 +19,10 @@ json_t *files_experiment_json(sqlite3 *db, const struct plan *plan, size_t numbe
 bool files_write_experiment(int dir, sqlite3 *db, const struct plan *plan, size_t number, fs_write_fn *write,
                             struct digest *written, struct err *err);
 
-/* Of a parallel experiment: "parallel" of each of the attempts that stand in tare, and of the last one. */
-bool files_add_parallel(sqlite3 *db, int64_t number, json_t *tare, struct err *err);
+/* Whether the first length bytes of two open files are the same. */
+bool files_same_bytes(int a, int b, off_t length);
 
 /* What the guard wrote into the journal, for experiment.json. Private to store/. */
-
-/* Its events of this experiment in their order, each with its attempt, appended to out. */
-bool guard_json_add(sqlite3 *db, int64_t number, json_t *out, struct err *err);
 
 /* Of EVENT_GUARD: an energy net of the bare idle, which is known some time after its attempt has ended, goes into the
  * sums and devices of that attempt's energy. */
@@ -44,9 +41,6 @@ bool epochs_write_files(int folder, sqlite3 *db, int64_t experiment, fs_write_fn
 
 /* Of EVENT_ATTEMPT_ENDED: its "history" into the table. */
 bool history_write(sqlite3 *db, const struct event *event, struct err *err);
-
-/* As history_each; experiment 0: of all. */
-bool history_load(sqlite3 *db, int64_t experiment, history_each_fn *each, void *context, struct err *err);
 
 /* Of each metric with a known goal the best finite number of the last attempt, and where it was: {"value", "goal", "epoch", "step",
  * "seconds"}; null: there is none. */
@@ -70,16 +64,16 @@ bool memory_write(sqlite3 *db, const struct event *event, struct err *err);
  * of them. */
 bool memory_add(sqlite3 *db, int64_t experiment, json_t *attempts, struct err *err);
 
-/* "gpu_memory" into those of the attempts whose job was followed: what libtare-cuda.so counted in it, as the event has it. */
-bool memory_add_counted(sqlite3 *db, int64_t experiment, json_t *attempts, struct err *err);
+/* What the ends of the attempts that stand in tare said: "gpu_memory" into those whose job was followed, what libtare-cuda.so
+ * counted in it; of a parallel experiment "parallel" into each, and into tare that of the last one. */
+bool memory_add_ended(sqlite3 *db, const struct plan_experiment *experiment, json_t *tare, struct err *err);
 
 struct memory_cells {
-    char *changed; /* NULL: nothing; free() */
     struct reading gpu_peak_mib; /* of the GPU on which the job had most; only where it is the job's own */
     char gpu_peak_how[48];       /* "counted", "sampled every 50 ms"; of the whole GPU's where there is none of the job's */
 };
 
-/* Of the columns changed and memory of a row. */
-struct memory_cells memory_cells(sqlite3_stmt *row, int first);
+/* Of a row's column memory. */
+struct memory_cells memory_cells(sqlite3_stmt *row, int column);
 
 #endif

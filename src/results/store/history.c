@@ -1,6 +1,7 @@
 /* What the metrics' patterns matched, match by match: into the table, and out of it. */
 #include "results/store/facts.h"
 #include "results/store/files.h"
+#include "results/store/journal.h"
 #include "results/store/results.h"
 
 #include "base/csv.h"
@@ -60,7 +61,8 @@ static bool take_row(sqlite3_stmt *row, struct history_point *out)
     return fine;
 }
 
-bool history_load(sqlite3 *db, int64_t experiment, history_each_fn *each, void *context, struct err *err)
+/* As history_each; experiment 0: of all. */
+static bool load(sqlite3 *db, int64_t experiment, history_each_fn *each, void *context, struct err *err)
 {
     AUTO_QUERY sqlite3_stmt *query = db_query(
         db, err,
@@ -68,8 +70,8 @@ bool history_load(sqlite3 *db, int64_t experiment, history_each_fn *each, void *
         " FROM history h JOIN plan p ON p.number = h.experiment WHERE h.experiment BETWEEN ?1 AND ?2"
         " ORDER BY h.experiment, h.attempt, h.metric, h.step",
         "ii", experiment ? experiment : 1, experiment ? experiment : INT64_MAX);
-    int step = query ? 0 : -1;
-    while (query && (step = db_step(query, err)) > 0) {
+    int step;
+    while ((step = db_step(query, err)) > 0) {
         struct history_point point;
         if (take_row(query, &point) && !each(context, &point, err))
             return false;
@@ -82,7 +84,7 @@ bool history_each(const char *run_dir, history_each_fn *each, void *context, str
     struct snapshot snapshot;
     if (!snapshot_open(run_dir, &snapshot, err))
         return false;
-    bool ok = schema_check(snapshot.db, err) && history_load(snapshot.db, 0, each, context, err);
+    bool ok = schema_check(snapshot.db, err) && load(snapshot.db, 0, each, context, err);
     snapshot_close(&snapshot);
     return ok || err_wrap(err, "%s", run_dir);
 }
@@ -115,7 +117,7 @@ bool history_write_file(int folder, sqlite3 *db, int64_t experiment, fs_write_fn
     static const char head[] = "attempt,metric,epoch,step,seconds,value\n";
     AUTO_TEXT struct text out = {0};
     text_add(&out, head);
-    if (!history_load(db, experiment, add_row, &out, err))
+    if (!load(db, experiment, add_row, &out, err))
         return false;
     return out.length == strlen(head) || write(folder, "history.csv", text_get(&out), out.length, err) ||
            err_wrap(err, "history.csv");
@@ -123,8 +125,9 @@ bool history_write_file(int folder, sqlite3 *db, int64_t experiment, fs_write_fn
 
 static json_t *best_json(sqlite3_stmt *row, enum goal goal)
 {
-    return json_pack("{s:o, s:s*, s:o, s:o, s:o}", "value", db_cell(row, 0), "goal", goal_name(goal), "epoch", db_cell(row, 1),
-                     "step", db_cell(row, 2), "seconds", db_cell(row, 3));
+    json_t *out = json_pack("{s:o, s:s}", "value", db_cell(row, 0), "goal", goal_name(goal));
+    db_set_cells(out, "epoch step seconds", row, 1);
+    return out;
 }
 
 bool history_add_best(sqlite3 *db, const struct plan_experiment *experiment, json_t *out, struct err *err)
@@ -140,7 +143,7 @@ bool history_add_best(sqlite3 *db, const struct plan_experiment *experiment, jso
             continue;
         AUTO_QUERY sqlite3_stmt *query =
             db_query(db, err, sql, "iti", (int64_t)experiment->number, job->metrics[i].name, sign);
-        int step = query ? db_step(query, err) : -1;
+        int step = db_step(query, err);
         if (step < 0)
             return false;
         json_object_set_new(out, job->metrics[i].name, step > 0 ? best_json(query, goal) : json_null());
@@ -238,13 +241,9 @@ static bool take_point(void *context, const struct history_point *point, struct 
 
 bool history_add_curves(sqlite3 *db, int64_t experiment, size_t points, json_t *out, bool *thinned, struct err *err)
 {
-    AUTO_QUERY sqlite3_stmt *query =
-        db_query(db, err, "SELECT coalesce(result_attempt, attempts) FROM experiments WHERE number=?", "i", experiment);
-    int step = query ? db_step(query, err) : -1;
-    if (step <= 0)
-        return step == 0;
-    struct curves curves = {.attempt = sqlite3_column_int64(query, 0), .points = points, .out = out};
-    bool ok = history_load(db, experiment, take_point, &curves, err);
+    struct curves curves = {.points = points, .out = out};
+    bool ok =
+        journal_result_attempt(db, experiment, &curves.attempt, err) && load(db, experiment, take_point, &curves, err);
     end_curve(&curves);
     *thinned = *thinned || curves.thinned;
     return ok;

@@ -4,16 +4,14 @@
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/mem.h"
-#include "results/store/db.h"
+#include "results/store/chain.h"
+#include "results/store/evidence.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
-
-/* A journal has some kilobytes an attempt. */
-static const off_t BYTES_MAX = (off_t)1 << 30;
 
 /* Of lines read and not yet in run.db: as JSON they take some twenty times as much memory. */
 enum { WAITING_MAX = 1 << 20 };
@@ -140,32 +138,10 @@ static void add_evidence(struct importing *importing, const struct import_source
     event.type = EVENT_EVIDENCE;
     event.experiment = number;
     event.attempt = experiment->attempts;
-    event.data = json_pack("{s:s, s:s, s:[], s:[], s:n, s:n, s:n}", "kind",
-                           loss->events ? "records_lost" : "records_changed", "text", text, "experiments", "pids",
-                           "device", "from_s", "to_s");
+    event.data = evidence_json(loss->events ? "records_lost" : "records_changed", text);
     if (event.data)
         store_add(importing->store, &event, NULL, NULL);
     json_decref(event.data);
-}
-
-static FILE *open_events(int dir, struct err *err)
-{
-    struct stat status;
-    AUTO_CLOSE int fd = openat(dir, "events.jsonl", O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    if (fd < 0 || fstat(fd, &status) != 0) {
-        err_sys(err, "open events.jsonl");
-        return NULL;
-    }
-    if (!S_ISREG(status.st_mode) || status.st_size > BYTES_MAX) {
-        err_set(err, S_ISREG(status.st_mode) ? "events.jsonl is longer than 1 GiB" : "events.jsonl is no regular file");
-        return NULL;
-    }
-    FILE *file = fdopen(fd, "r");
-    if (!file)
-        err_sys(err, "read events.jsonl");
-    else
-        (void)steal_fd(&fd);
-    return file;
 }
 
 bool store_import(struct store *store, const struct import_source *source, struct import_loss *loss, struct err *err)
@@ -176,7 +152,7 @@ bool store_import(struct store *store, const struct import_source *source, struc
         .lines = {.experiment = source->experiment, .session_shift = store_next_session(store) - 1},
         .loss = loss,
     };
-    AUTO_FILE FILE *file = open_events(source->dir, err);
+    AUTO_FILE FILE *file = jsonl_read(source->dir, err);
     bool ok = file && take_lines(&importing, file, err);
     loss->changed = importing.lines.changed;
     if (loss->changed > 0 && loss->events == 0)

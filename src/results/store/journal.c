@@ -19,8 +19,7 @@ static bool write_session(sqlite3 *db, const struct event *event, struct err *er
     if (event->type == EVENT_SESSION_ENDED)
         return db_run(
             db, err, "UPDATE sessions SET ended_monotonic_ns=?, ended_realtime_ns=?, outcome=?, error=? WHERE number=?",
-            "iijji", event->monotonic_ns, event->realtime_ns, get(event, "outcome"), get(event, "error"),
-            event->session);
+            "iiki", event->monotonic_ns, event->realtime_ns, event->data, "outcome error", event->session);
     AUTO_TEXT struct text zone = {0};
     AUTO_FREE char *key = mem_printf(JOURNAL_ZONE "%lld", (long long)event->session);
     if (get(event, "zone"))
@@ -31,9 +30,9 @@ static bool write_session(sqlite3 *db, const struct event *event, struct err *er
     return db_run(db, err,
                   "INSERT INTO sessions (number, pid, start_time, host, boot_id, version, containment, kernel_backed,"
                   " resumed, started_monotonic_ns, started_realtime_ns) VALUES (?,?,?,?,?,?,?,?,?,?,?)",
-                  "ijjjjjjjjii", event->session, get(event, "pid"), get(event, "start_time"), get(event, "host"),
-                  get(event, "boot_id"), get(event, "version"), get(event, "containment"), get(event, "kernel_backed"),
-                  get(event, "resumed"), event->monotonic_ns, event->realtime_ns);
+                  "ikii", event->session, event->data,
+                  "pid start_time host boot_id version containment kernel_backed resumed", event->monotonic_ns,
+                  event->realtime_ns);
 }
 
 static bool write_attempt_start(sqlite3 *db, const struct event *event, struct err *err)
@@ -76,20 +75,17 @@ static bool write_job(sqlite3 *db, const struct event *event, struct err *err)
                       " tag, layers, born_realtime_ns) VALUES (?1,?2,?3,"
                       "(SELECT coalesce(max(number),0)+1 FROM jobs WHERE experiment=?1 AND attempt=?2 AND role=?3),"
                       "?4,?5,?6,?7,?8,?9,?10,?11)",
-                      "iitijjjjjji", event->experiment, event->attempt, role, event->session, get(event, "pid"),
-                      get(event, "start_time"), get(event, "boot_id"), get(event, "cgroup"), get(event, "tag"),
-                      get(event, "layers"), event->realtime_ns);
+                      "iitiki", event->experiment, event->attempt, role, event->session, event->data,
+                      "pid start_time boot_id cgroup tag layers", event->realtime_ns);
     case EVENT_JOB_EXITED:
         return db_run(db, err,
                       "UPDATE jobs SET exit_code=?4, signal=?5, cpu_s=?6, peak_memory_bytes=?7, processes=?8, "
                       "leftovers=?9" LAST_JOB,
-                      "iitjjjjjj", event->experiment, event->attempt, role, get(event, "exit_code"),
-                      get(event, "signal"), get(event, "cpu_s"), get(event, "peak_memory_bytes"),
-                      get(event, "processes"), get(event, "leftovers"));
+                      "iitk", event->experiment, event->attempt, role, event->data,
+                      "exit_code signal cpu_s peak_memory_bytes processes leftovers");
     default:
         return db_run(db, err, "UPDATE jobs SET leftovers=coalesce(?4,leftovers), survivors=?5, proof_s=?6" LAST_JOB,
-                      "iitjjj", event->experiment, event->attempt, role, get(event, "leftovers"),
-                      get(event, "survivors"), get(event, "seconds"));
+                      "iitk", event->experiment, event->attempt, role, event->data, "leftovers survivors seconds");
     }
 }
 
@@ -118,33 +114,28 @@ static bool write_mark(sqlite3 *db, const struct event *event, struct err *err)
     return db_run(db, err,
                   "INSERT INTO marks (experiment, attempt, number, name, label, at, t_ns, source) VALUES (?1,?2,"
                   "(SELECT coalesce(max(number),0)+1 FROM marks WHERE experiment=?1 AND attempt=?2),?3,?4,?5,?6,?7)",
-                  "iijjjjj", event->experiment, event->attempt, get(event, "name"), get(event, "label"),
-                  get(event, "at"), get(event, "t_ns"), get(event, "source"));
+                  "iik", event->experiment, event->attempt, event->data, "name label at t_ns source");
 }
 
 static bool write_mark_counts(sqlite3 *db, const struct event *event, struct err *err)
 {
-    const json_t *counts = get(event, "marks");
     return db_run(db, err,
                   "UPDATE attempts SET job_end_ns=?, marks_taken=?, marks_repeated=?, marks_limited=?, marks_refused=?"
                   " WHERE experiment=? AND number=?",
-                  "jjjjjii", get(event, "end_ns"), json_object_get(counts, "taken"),
-                  json_object_get(counts, "repeated"), json_object_get(counts, "limited"),
-                  json_object_get(counts, "refused"), event->experiment, event->attempt);
+                  "jkii", get(event, "end_ns"), get(event, "marks"), "taken repeated limited refused",
+                  event->experiment, event->attempt);
 }
 
 static bool write_attempt_end(sqlite3 *db, const struct event *event, struct err *err)
 {
-    const json_t *log = get(event, "log");
     /* What a later session closes ended at no moment of that clock, which may be another boot's. */
     if (!db_run(db, err,
                 "UPDATE attempts SET outcome=?, ended_monotonic_ns=CASE WHEN session=? THEN ? END, ended_realtime_ns=?,"
                 " duration_s=?, exit_code=?, signal=?, reason=?, error=?, log_bytes=?, log_lines=?, failure=?, checks=?"
                 " WHERE experiment=? AND number=?",
-                "jiiijjjjjjjjjii", get(event, "outcome"), event->session, event->monotonic_ns, event->realtime_ns,
-                get(event, "duration_s"), get(event, "exit_code"), get(event, "signal"), get(event, "reason"),
-                get(event, "error"), json_object_get(log, "bytes"), json_object_get(log, "lines"),
-                get(event, "failure"), get(event, "checks"), event->experiment, event->attempt))
+                "jiiikkkii", get(event, "outcome"), event->session, event->monotonic_ns, event->realtime_ns,
+                event->data, "duration_s exit_code signal reason error", get(event, "log"), "bytes lines", event->data,
+                "failure checks", event->experiment, event->attempt))
         return false;
     return write_mark_counts(db, event, err) && energy_write(db, event, err) && memory_write(db, event, err) &&
            write_metrics(db, event, err) && history_write(db, event, err) &&
@@ -171,12 +162,10 @@ static bool write_experiment_start(sqlite3 *db, const struct event *event, struc
 /* 1: a result stands that this end, an interruption, does not replace. */
 static int keeps_result(sqlite3 *db, const struct event *event, struct err *err)
 {
-    AUTO_QUERY sqlite3_stmt *query =
-        db_query(db, err, "SELECT again FROM experiments WHERE number=?", "i", event->experiment);
-    int step = query ? db_step(query, err) : -1;
-    if (step < 0)
+    int64_t again;
+    if (!db_number(db, &again, err, "SELECT again FROM experiments WHERE number=?", "i", event->experiment))
         return -1;
-    return step > 0 && sqlite3_column_int(query, 0) && event_outcome(event) == OUTCOME_INTERRUPTED;
+    return again && event_outcome(event) == OUTCOME_INTERRUPTED;
 }
 
 static bool write_experiment_end(sqlite3 *db, const struct event *event, struct err *err)
@@ -189,8 +178,7 @@ static bool write_experiment_end(sqlite3 *db, const struct event *event, struct 
                   "UPDATE experiments SET outcome=?, retries=?, duration_s=?, error=?, ended_realtime_ns=?, again=0,"
                   " result_attempt=nullif(attempts,0), files_written=0, failure=(SELECT a.failure FROM attempts a WHERE"
                   " a.experiment=experiments.number AND a.number=experiments.attempts) WHERE number=?",
-                  "jjjjii", get(event, "outcome"), get(event, "retries"), get(event, "duration_s"), get(event, "error"),
-                  event->realtime_ns, event->experiment) &&
+                  "kii", event->data, "outcome retries duration_s error", event->realtime_ns, event->experiment) &&
            db_run(db, err, "DELETE FROM experiment_metrics WHERE experiment=?", "i", event->experiment) &&
            write_metrics(db, event, err) && evidence_judge_experiment(db, event->experiment, err);
 }

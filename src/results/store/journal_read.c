@@ -8,7 +8,13 @@
 
 bool journal_last_seq(sqlite3 *db, int64_t *out, struct err *err)
 {
-    return db_number(db, "SELECT coalesce(max(seq), 0) FROM events", out, err);
+    return db_number(db, out, err, "SELECT coalesce(max(seq), 0) FROM events", "");
+}
+
+bool journal_result_attempt(sqlite3 *db, int64_t experiment, int64_t *out, struct err *err)
+{
+    return db_number(db, out, err, "SELECT coalesce(result_attempt, attempts) FROM experiments WHERE number=?", "i",
+                     experiment);
 }
 
 static bool event_from_row(sqlite3_stmt *row, struct event *out, struct err *err)
@@ -38,8 +44,6 @@ bool journal_each(sqlite3 *db, int64_t behind, journal_each_fn *each, void *cont
                  "SELECT seq, session, experiment, attempt, type, monotonic_ns, realtime_ns, data FROM events"
                  " WHERE seq > ? ORDER BY seq",
                  "i", behind);
-    if (!query)
-        return false;
     int step;
     while ((step = db_step(query, err)) > 0) {
         struct event event;
@@ -90,7 +94,7 @@ bool journal_write_plan(sqlite3 *db, const struct plan *plan, struct err *err)
 static bool read_head(sqlite3 *db, struct plan *out, struct err *err)
 {
     AUTO_QUERY sqlite3_stmt *query = db_query(db, err, "SELECT value FROM meta WHERE key='plan'", "");
-    int step = query ? db_step(query, err) : -1;
+    int step = db_step(query, err);
     if (step < 0)
         return false;
     if (step == 0)
@@ -128,8 +132,8 @@ bool journal_read_plan(sqlite3 *db, struct plan *out, struct err *err)
     }
     AUTO_QUERY sqlite3_stmt *query = db_query(db, err, "SELECT number, json FROM plan ORDER BY number", "");
     size_t capacity = 0;
-    int step = query ? 0 : -1;
-    while (query && (step = db_step(query, err)) > 0) {
+    int step;
+    while ((step = db_step(query, err)) > 0) {
         out->experiments = mem_room(out->experiments, out->count, &capacity, sizeof *out->experiments);
         struct plan_experiment *next = &out->experiments[out->count];
         *next = (struct plan_experiment){0};

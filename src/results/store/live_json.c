@@ -5,6 +5,7 @@
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/mem.h"
+#include "base/record.h"
 #include "base/utf8.h"
 
 #include <errno.h>
@@ -15,13 +16,6 @@
 #include <unistd.h>
 
 enum { LIVE_BYTES = 16 << 20, REQUEST_BYTES = 4096, REQUEST_OLD_S = 60 };
-
-static struct reading number_of(const json_t *json, const char *key)
-{
-    struct reading out = {0};
-    out.valid = json_get_number(json, key, &out.value);
-    return out;
-}
 
 static int64_t integer_of(const json_t *json, const char *key)
 {
@@ -47,12 +41,12 @@ static void take_slot(struct live_run *run, const json_t *json, size_t place)
         .attempt = integer_of(json, "attempt"),
         .since_ns = integer_of(json, "since_ns"),
         .started_ns = integer_of(json, "started_ns"),
-        .pause_s = number_of(json, "pause_s").value,
-        .power_w = number_of(json, "power_w"),
-        .utilisation_percent = number_of(json, "utilisation_percent"),
-        .memory_bytes = number_of(json, "memory_bytes"),
-        .memory_total_bytes = number_of(json, "memory_total_bytes"),
-        .temperature_c = number_of(json, "temperature_c"),
+        .pause_s = json_get_reading(json, "pause_s").value,
+        .power_w = json_get_reading(json, "power_w"),
+        .utilisation_percent = json_get_reading(json, "utilisation_percent"),
+        .memory_bytes = json_get_reading(json, "memory_bytes"),
+        .memory_total_bytes = json_get_reading(json, "memory_total_bytes"),
+        .temperature_c = json_get_reading(json, "temperature_c"),
         .bars = object_of(json, "bars", JSON_ARRAY),
         .training = object_of(json, "training", JSON_OBJECT),
         .metrics = object_of(json, "metrics", JSON_OBJECT),
@@ -100,7 +94,6 @@ void live_read_slots(struct live_run *run)
     struct live_reader *reader = run->reader;
     struct stat st;
     AUTO_TEXT struct text text = {0};
-    json_error_t error;
     if (fstatat(reader->dir, LIVE_FILE, &st, AT_SYMLINK_NOFOLLOW) != 0) {
         forget_slots(run);
         return;
@@ -109,7 +102,7 @@ void live_read_slots(struct live_run *run)
                 st.st_mtim.tv_nsec == reader->live_time.tv_nsec;
     if ((same && !reader->reload) || !fs_read_at(reader->dir, LIVE_FILE, LIVE_BYTES, &text, NULL))
         return;
-    json_t *json = json_load_bounded(text_get(&text), text.length, 0, &error);
+    json_t *json = json_load_bounded(text_get(&text), text.length, 0, NULL);
     if (!json_is_object(json)) {
         json_decref(json);
         return;
@@ -170,20 +163,16 @@ static json_t *row_json(const struct live_experiment *row)
                      "error", json_text_or_null(row->error), "metrics", borrowed_or_null(row->metrics));
 }
 
+#define COUNT(member) RECORD(struct live_counts, member)
+static const struct record_field count_fields[] = {
+    COUNT(planned), COUNT(running),    COUNT(succeeded), COUNT(failed),       COUNT(interrupted),
+    COUNT(clean),   COUNT(unverified), COUNT(suspect),   COUNT(contaminated), {0}};
+
 static json_t *counts_json(const struct live_run *run)
 {
     struct live_counts counts = live_run_counts(run);
-    json_t *out = json_object();
-    json_set_count(out, "experiments", run->plan.count);
-    json_set_count(out, "planned", counts.planned);
-    json_set_count(out, "running", counts.running);
-    json_set_count(out, "succeeded", counts.succeeded);
-    json_set_count(out, "failed", counts.failed);
-    json_set_count(out, "interrupted", counts.interrupted);
-    json_set_count(out, "clean", counts.clean);
-    json_set_count(out, "unverified", counts.unverified);
-    json_set_count(out, "suspect", counts.suspect);
-    json_set_count(out, "contaminated", counts.contaminated);
+    json_t *out = json_pack("{s:I}", "experiments", (json_int_t)run->plan.count);
+    record_set(out, count_fields, &counts);
     return out;
 }
 
@@ -272,7 +261,6 @@ int live_take_request(int dir, enum live_request *request, size_t *experiment, s
 {
     AUTO_TEXT struct text text = {0};
     struct stat st;
-    json_error_t error;
     if (fstatat(dir, LIVE_CONTROL_FILE, &st, AT_SYMLINK_NOFOLLOW) != 0)
         return 0;
     AUTO_CLOSE int fd = fs_open_at(dir, LIVE_CONTROL_FILE, err);
@@ -280,7 +268,7 @@ int live_take_request(int dir, enum live_request *request, size_t *experiment, s
     unlinkat(dir, LIVE_CONTROL_FILE, 0);
     if (!good)
         return -1;
-    json_t *json = json_load_bounded(text_get(&text), text.length, 0, &error);
+    json_t *json = json_load_bounded(text_get(&text), text.length, 0, NULL);
     const char *name = json_get_text(json, "request");
     int64_t number = integer_of(json, "experiment");
     good = name && live_request_parse(name, request) && number >= 0;

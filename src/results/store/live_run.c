@@ -113,8 +113,7 @@ static void read_verdict(const struct live_run *run, struct live_experiment *row
     AUTO_CLOSE int folder = fs_open_folder_beneath(run->reader->dir, row->plan->id);
     if (folder < 0 || !fs_read_at(folder, "experiment.json", LINE_BYTES, &text, NULL))
         return;
-    json_error_t error;
-    json_t *json = json_load_bounded(text_get(&text), text.length, 0, &error);
+    json_t *json = json_load_bounded(text_get(&text), text.length, 0, NULL);
     const char *name = json_get_text(json_get(json, "tare"), "verdict");
     if (name && !verdict_parse(name, &row->verdict))
         row->verdict = VERDICT_NONE;
@@ -196,8 +195,7 @@ static void take_session_event(struct live_run *run, const struct event *event)
 static void take_line(struct live_run *run, const char *line, size_t length, bool old)
 {
     struct event event;
-    json_error_t error;
-    json_t *json = json_load_bounded(line, length, 0, &error);
+    json_t *json = json_load_bounded(line, length, 0, NULL);
     if (!json || !event_from_json(json, &event)) {
         run->skipped_lines++;
         json_decref(json);

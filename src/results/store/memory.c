@@ -1,7 +1,6 @@
 #include "results/store/files.h"
 
 #include "base/json.h"
-#include "plan/plan.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -27,9 +26,7 @@ bool memory_write(sqlite3 *db, const struct event *event, struct err *err)
            db_run(db, err,
                   "UPDATE attempt_memory SET changed=coalesce(?, changed), oom=coalesce(?, oom),"
                   " memory=coalesce(?, memory), snapshot=coalesce(?, snapshot) WHERE experiment=? AND attempt=?",
-                  "jjjjii", json_get(event->data, "changed"), json_get(event->data, "oom"),
-                  json_get(event->data, "memory"), json_get(event->data, "snapshot"), event->experiment,
-                  event->attempt);
+                  "kii", event->data, "changed oom memory snapshot", event->experiment, event->attempt);
 }
 
 static json_t *attempt_of(json_t *attempts, int64_t number)
@@ -48,8 +45,8 @@ bool memory_add(sqlite3 *db, int64_t experiment, json_t *attempts, struct err *e
     AUTO_QUERY sqlite3_stmt *query =
         db_query(db, err, "SELECT attempt, changed, oom, memory, snapshot FROM attempt_memory WHERE experiment=?", "i",
                  experiment);
-    int step = query ? 0 : -1;
-    while (query && (step = db_step(query, err)) > 0) {
+    int step;
+    while ((step = db_step(query, err)) > 0) {
         json_t *attempt = attempt_of(attempts, sqlite3_column_int64(query, 0));
         for (int k = 0; attempt && k < 4; k++)
             json_object_set_new(attempt, keys[k],
@@ -58,19 +55,28 @@ bool memory_add(sqlite3 *db, int64_t experiment, json_t *attempts, struct err *e
     return step == 0;
 }
 
-/* It stands in the event alone: nothing is asked of it but to be shown. */
-bool memory_add_counted(sqlite3 *db, int64_t experiment, json_t *attempts, struct err *err)
+/* Both stand in the events alone: nothing is asked of them but to be shown. */
+bool memory_add_ended(sqlite3 *db, const struct plan_experiment *experiment, json_t *tare, struct err *err)
 {
-    AUTO_QUERY sqlite3_stmt *query = db_query(db, err,
-                                              "SELECT attempt, data FROM events WHERE experiment=? AND"
-                                              " type='attempt_ended' AND data LIKE '%\"gpu_memory\"%'",
-                                              "i", experiment);
-    int step = query ? 0 : -1;
-    while (query && (step = db_step(query, err)) > 0) {
+    json_t *attempts = json_object_get(tare, "attempts");
+    if (experiment->parallel)
+        json_object_set_new(tare, "parallel", json_null());
+    AUTO_QUERY sqlite3_stmt *query =
+        db_query(db, err,
+                 "SELECT attempt, data FROM events WHERE experiment=? AND"
+                 " type='attempt_ended' AND (? OR data LIKE '%\"gpu_memory\"%') ORDER BY seq",
+                 "ii", (int64_t)experiment->number, (int64_t)experiment->parallel);
+    int step;
+    while ((step = db_step(query, err)) > 0) {
         json_t *data = db_json(query, 1), *attempt = attempt_of(attempts, sqlite3_column_int64(query, 0));
-        json_t *counted = json_object_get(data, "gpu_memory");
+        json_t *counted = json_object_get(data, "gpu_memory"), *parallel = json_object_get(data, "parallel");
         if (attempt && json_is_object(counted))
             json_object_set(attempt, "gpu_memory", counted);
+        if (experiment->parallel) {
+            parallel = parallel ? json_incref(parallel) : json_null();
+            json_object_set(tare, "parallel", parallel);
+            json_object_set_new(attempt, "parallel", parallel);
+        }
         json_decref(data);
     }
     return step == 0;
@@ -104,14 +110,11 @@ static void gpu_peak(const json_t *memory, struct memory_cells *out)
     out->gpu_peak_mib = peak;
 }
 
-struct memory_cells memory_cells(sqlite3_stmt *row, int first)
+struct memory_cells memory_cells(sqlite3_stmt *row, int column)
 {
     struct memory_cells cells = {0};
-    json_t *changed = db_json(row, first), *memory = db_json(row, first + 1);
-    if (json_array_size(changed) > 0)
-        cells.changed = change_text(changed);
+    json_t *memory = db_json(row, column);
     gpu_peak(memory, &cells);
-    json_decref(changed);
     json_decref(memory);
     return cells;
 }

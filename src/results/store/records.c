@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "results/store/chain.h"
+#include "results/store/evidence.h"
 #include "results/store/files.h"
 #include "results/store/journal.h"
 #include "tare_build.h"
@@ -52,7 +53,7 @@ bool records_know_db(struct worker *worker, struct err *err)
     return !moved || err_set(err, "run.db was replaced while it was opened");
 }
 
-bool records_db_is_there(const struct worker *worker)
+static bool db_is_there(const struct worker *worker)
 {
     struct stat status;
     return fstatat(worker->dir, "run.db", &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(status.st_mode) &&
@@ -101,7 +102,7 @@ static void compare_db(const struct worker *worker, struct found *found)
 {
     struct err why = {0};
     AUTO_TEXT struct text tables = {0};
-    bool there = records_db_is_there(worker);
+    bool there = db_is_there(worker);
     /* What counts is on the disk, not what the connection remembers of it. */
     if (there) {
         sqlite3_wal_checkpoint_v2(worker->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
@@ -120,25 +121,13 @@ static void compare_db(const struct worker *worker, struct found *found)
         add_what(&found->what, "run.db", there ? text_get(&tables) : what_of_db(worker));
 }
 
-static bool same_bytes(int a, int b, off_t length)
-{
-    char of_a[65536], of_b[65536];
-    for (off_t at = 0; at < length;) {
-        ssize_t count = pread(a, of_a, sizeof of_a, at);
-        if (count <= 0 || pread(b, of_b, (size_t)count, at) != count || memcmp(of_a, of_b, (size_t)count) != 0)
-            return false;
-        at += count;
-    }
-    return true;
-}
-
 static bool has_jsonl(const struct worker *worker)
 {
     struct stat named, opened;
     return fstatat(worker->dir, "events.jsonl", &named, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(named.st_mode) &&
            fstat(worker->jsonl, &opened) == 0 && named.st_dev == opened.st_dev && named.st_ino == opened.st_ino &&
            opened.st_size == worker->chain.length &&
-           same_bytes(worker->chain.copy, worker->jsonl, worker->chain.length);
+           files_same_bytes(worker->chain.copy, worker->jsonl, worker->chain.length);
 }
 
 static bool has_text(int dir, const char *name, const struct text *text)
@@ -171,9 +160,10 @@ static bool has_summary(const struct worker *worker)
 /* What a crash may have left unfinished is written anew anyway. */
 static bool is_unfinished(const struct worker *worker, size_t number)
 {
-    AUTO_QUERY sqlite3_stmt *query =
-        db_query(worker->db, NULL, "SELECT files_written<>1 FROM experiments WHERE number=?", "i", (int64_t)number);
-    return query && db_step(query, NULL) > 0 && sqlite3_column_int(query, 0);
+    int64_t unfinished;
+    return db_number(worker->db, &unfinished, NULL, "SELECT files_written<>1 FROM experiments WHERE number=?", "i",
+                     (int64_t)number) &&
+           unfinished;
 }
 
 static void compare_experiments(const struct worker *worker, bool opening, struct found *found)
@@ -234,8 +224,7 @@ static void find(const struct worker *worker, bool opening, struct found *found)
 static json_t *evidence_data(const char *what)
 {
     AUTO_FREE char *text = mem_printf("another program changed records of the run: %s", what);
-    return json_pack("{s:s, s:s, s:[], s:[], s:n, s:n, s:n}", "kind", "records_changed", "text", text, "experiments", "pids",
-                     "device", "from_s", "to_s");
+    return evidence_json("records_changed", text);
 }
 
 /* Where run.db is to be made anew it is no place to write it to: into the copy alone, of which all is made. */
@@ -327,13 +316,8 @@ static bool restore_jsonl(struct worker *worker, struct err *err)
 static bool restore_experiments(struct worker *worker, const struct found *found, struct err *err)
 {
     struct digest digest;
-    for (size_t i = 0; !found->tables && i < found->files.count; i++) {
-        if (!files_write_experiment(worker->dir, worker->db, worker->plan, found->files.items[i], fs_write_atomic,
-                                    &digest, err))
-            return false;
-        worker_wrote_files(worker, found->files.items[i], &digest);
-    }
-    for (size_t number = 1; found->tables && number <= worker->plan->count; number++) {
+    for (size_t i = 0; i < (found->tables ? worker->plan->count : found->files.count); i++) {
+        size_t number = found->tables ? i + 1 : found->files.items[i];
         if (!worker->chain.files.known[number - 1])
             continue;
         if (!files_write_experiment(worker->dir, worker->db, worker->plan, number, fs_write_atomic, &digest, err))
@@ -385,7 +369,7 @@ static void note(struct worker *worker, const char *what, bool restored, const s
 bool records_keep_db(struct worker *worker, struct err *err)
 {
     struct err why = {0};
-    if (worker->scratch || !is_whole(&worker->chain) || records_db_is_there(worker))
+    if (worker->scratch || !is_whole(&worker->chain) || db_is_there(worker))
         return true;
     struct found found = {.db = true};
     add_what(&found.what, "run.db", what_of_db(worker));

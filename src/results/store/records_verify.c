@@ -16,26 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* As an import's. */
-static const off_t BYTES_MAX = (off_t)1 << 30;
-
 enum { NAMED_MAX = 3 };
-
-static FILE *open_events(int dir, struct err *err)
-{
-    struct stat status;
-    AUTO_CLOSE int fd = openat(dir, "events.jsonl", O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    FILE *file = NULL;
-    if (fd < 0 || fstat(fd, &status) != 0)
-        err_sys(err, "open events.jsonl");
-    else if (!S_ISREG(status.st_mode) || status.st_size > BYTES_MAX)
-        err_set(err, "events.jsonl is longer than 1 GiB, or not a regular file");
-    else if (!(file = fdopen(fd, "r")))
-        err_sys(err, "read events.jsonl");
-    if (file)
-        (void)steal_fd(&fd);
-    return file;
-}
 
 /* A last line without an end is being written, or was when its writer died. */
 static bool read_lines(FILE *file, struct chain *chain, struct err *err)
@@ -97,7 +78,7 @@ static bool check_files(int dir, sqlite3 *db, const struct plan *plan, const str
     if (!digest_equal(&is, &chain->files.db))
         add(out, "run.db");
     for (size_t i = 0; i < SUMMARY_FILES; i++)
-        if (chain->files.has_summary[i] && !is_same(dir, summary_name(i), BYTES_MAX, &chain->files.summary[i]))
+        if (chain->files.has_summary[i] && !is_same(dir, summary_name(i), JSONL_BYTES_MAX, &chain->files.summary[i]))
             add(out, summary_name(i));
     check_experiments(dir, plan, &chain->files, out);
     return true;
@@ -106,7 +87,7 @@ static bool check_files(int dir, sqlite3 *db, const struct plan *plan, const str
 static bool verify(int dir, sqlite3 *db, struct plan *plan, struct chain *chain, struct records_report *out,
                    struct err *err)
 {
-    AUTO_FILE FILE *file = open_events(dir, err);
+    AUTO_FILE FILE *file = jsonl_read(dir, err);
     if (!file || !schema_check(db, err) || !journal_read_plan(db, plan, err))
         return false;
     chain_init(chain, plan->count);

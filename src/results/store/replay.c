@@ -1,4 +1,4 @@
-#include "results/store/replay.h"
+#include "results/store/journal.h"
 
 #include "base/json.h"
 #include "base/mem.h"
@@ -7,12 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void background_clear(struct store_background *background)
+static void job_clear(struct store_job *job)
 {
-    free(background->boot_id);
-    free(background->cgroup);
-    free(background->tag);
-    *background = (struct store_background){0};
+    free(job->boot_id);
+    free(job->cgroup);
+    free(job->tag);
+    *job = (struct store_job){0};
 }
 
 static void history_clear(struct store_history *history)
@@ -24,10 +24,8 @@ static void history_clear(struct store_history *history)
 
 static void attempt_clear(struct store_attempt *attempt)
 {
-    free(attempt->boot_id);
-    free(attempt->cgroup);
-    free(attempt->tag);
-    background_clear(&attempt->background);
+    job_clear(&attempt->job);
+    job_clear(&attempt->background);
     *attempt = (struct store_attempt){0};
 }
 
@@ -154,29 +152,15 @@ bool journal_replay_check(const struct journal_replay *replay, const struct even
     return err_set(err, event->experiment ? "%s: belongs to no experiment" : "%s: names no experiment", name);
 }
 
-static void take_identity(struct store_attempt *last, const struct event *event)
+static void take_job(struct store_job *job, const json_t *data)
 {
-    last->job_born = true;
-    last->proven = false;
-    last->pid = json_integer_value(json_object_get(event->data, "pid"));
-    last->start_time = (uint64_t)json_integer_value(json_object_get(event->data, "start_time"));
-    free(last->boot_id);
-    free(last->cgroup);
-    free(last->tag);
-    last->boot_id = mem_strdup(json_string_value(json_object_get(event->data, "boot_id")));
-    last->cgroup = mem_strdup(json_string_value(json_object_get(event->data, "cgroup")));
-    last->tag = mem_strdup(json_string_value(json_object_get(event->data, "tag")));
-}
-
-static void take_background(struct store_background *background, const struct event *event)
-{
-    background_clear(background);
-    background->job_born = true;
-    background->pid = json_integer_value(json_object_get(event->data, "pid"));
-    background->start_time = (uint64_t)json_integer_value(json_object_get(event->data, "start_time"));
-    background->boot_id = mem_strdup(json_get_text(event->data, "boot_id"));
-    background->cgroup = mem_strdup(json_get_text(event->data, "cgroup"));
-    background->tag = mem_strdup(json_get_text(event->data, "tag"));
+    job_clear(job);
+    *job = (struct store_job){.born = true,
+                              .pid = json_integer_value(json_object_get(data, "pid")),
+                              .start_time = (uint64_t)json_integer_value(json_object_get(data, "start_time")),
+                              .boot_id = mem_strdup(json_get_text(data, "boot_id")),
+                              .cgroup = mem_strdup(json_get_text(data, "cgroup")),
+                              .tag = mem_strdup(json_get_text(data, "tag"))};
 }
 
 static void take_history(struct store_history *history, const struct event *event)
@@ -274,7 +258,7 @@ void journal_replay_apply(struct journal_replay *replay, const struct event *eve
         return;
     struct store_experiment *item = &replay->items[event->experiment - 1];
     take_use(&replay->use, item, event);
-    bool foreground = strcmp(event_role(event), "background") != 0;
+    struct store_job *job = strcmp(event_role(event), "background") == 0 ? &item->last.background : &item->last.job;
     item->state = after;
     take_history(&item->history, event);
     switch (event->type) {
@@ -290,14 +274,10 @@ void journal_replay_apply(struct journal_replay *replay, const struct event *eve
         item->last.started = true;
         break;
     case EVENT_JOB_BORN:
-        if (foreground)
-            take_identity(&item->last, event);
-        else
-            take_background(&item->last.background, event);
+        take_job(job, event->data);
         break;
     case EVENT_JOB_PROVEN:
-        *(foreground ? &item->last.proven : &item->last.background.proven) =
-            json_array_size(json_object_get(event->data, "survivors")) == 0;
+        job->proven = json_array_size(json_object_get(event->data, "survivors")) == 0;
         break;
     case EVENT_ATTEMPT_ENDED:
         item->last.outcome = event_outcome(event);

@@ -1,5 +1,6 @@
 #include "results/store/results.h"
 
+#include "base/json.h"
 #include "base/mem.h"
 #include "plan/plan.h"
 #include "results/store/energy.h"
@@ -63,6 +64,21 @@ static enum experiment_state state_parse(const char *name)
     return STATE_PLANNED;
 }
 
+/* Of an experiment with an attempt. */
+static void take_checks(sqlite3_stmt *row, struct result *item)
+{
+    json_t *list = db_json(row, 13), *verdicts = db_json(row, 14);
+    if (json_is_array(list) && !item->checks) {
+        item->checks = mem_array(CHECKS, sizeof *item->checks);
+        item->check_count = evidence_take_checks(list, item->checks);
+    }
+    item->verdicts.row = item->verdict;
+    for (unsigned i = 0; i < QUANTITIES; i++)
+        verdict_parse(json_get_text(verdicts, quantity_name((enum quantity)i)), &item->verdicts.of[i]);
+    json_decref(list);
+    json_decref(verdicts);
+}
+
 static void take_experiment(sqlite3_stmt *row, struct result *item)
 {
     const char *outcome = db_text(row, 2);
@@ -75,28 +91,14 @@ static void take_experiment(sqlite3_stmt *row, struct result *item)
     item->ended_realtime_ns = sqlite3_column_int64(row, 6);
     item->again = sqlite3_column_int(row, 7) != 0;
     item->verdict = evidence_verdict(db_text(row, 8), outcome);
-    json_t *failure = db_json(row, 9);
-    item->failure = mem_strdup(json_string_value(json_object_get(failure, "cause")));
+    json_t *failure = db_json(row, 9), *energy = db_json(row, 11);
+    item->failure = mem_strdup(json_get_text(failure, "cause"));
     json_decref(failure);
-}
-
-static void take_zone(sqlite3_stmt *row, struct result *item)
-{
-    item->has_utc_offset = journal_offset(row, 1, item->ended_realtime_ns, &item->utc_offset_s);
-}
-
-static void take_checks(sqlite3_stmt *row, struct result *item)
-{
-    json_t *list = db_json(row, 1), *verdicts = db_json(row, 2);
-    if (json_is_array(list) && !item->checks) {
-        item->checks = mem_array(CHECKS, sizeof *item->checks);
-        item->check_count = evidence_take_checks(list, item->checks);
-    }
-    item->verdicts.row = item->verdict;
-    for (unsigned i = 0; i < QUANTITIES; i++)
-        verdict_parse(json_get_text(verdicts, quantity_name((enum quantity)i)), &item->verdicts.of[i]);
-    json_decref(list);
-    json_decref(verdicts);
+    item->energy = energy_result(energy);
+    json_decref(energy);
+    item->has_utc_offset = journal_offset(row, 10, item->ended_realtime_ns, &item->utc_offset_s);
+    if (!db_is_null(row, 12))
+        take_checks(row, item);
 }
 
 static void take_evidence(sqlite3_stmt *row, struct result *item)
@@ -130,13 +132,6 @@ static void take_best(sqlite3_stmt *row, struct result *item)
         if (strcmp(metric->name, name) == 0 && metric->goal != GOAL_UNKNOWN && !db_is_null(row, column))
             metric->best = (struct reading){sqlite3_column_double(row, column), true};
     }
-}
-
-static void take_energy(sqlite3_stmt *row, struct result *item)
-{
-    json_t *block = db_json(row, 1);
-    item->energy = energy_result(block);
-    json_decref(block);
 }
 
 static void take_used(sqlite3_stmt *row, struct result *item)
@@ -195,29 +190,26 @@ struct items_query {
 };
 
 static const struct items_query items_queries[] = {
-    {take_experiment, "SELECT number, state, outcome, retries, duration_s, error, ended_realtime_ns, again, verdict,"
-                      " failure FROM experiments WHERE number BETWEEN ?1 AND ?2"},
-    /* Behind the time at which it ended, which decides between summer and winter. */
-    {take_zone, "SELECT e.number, " JOURNAL_ZONE_OF("a.session") " FROM experiments e JOIN attempts a ON a.experiment ="
-                                                                 " e.number AND a.number = coalesce(e.result_attempt, "
-                                                                 "e.attempts) WHERE e.number BETWEEN ?1 AND ?2"},
+    {take_experiment,
+     "SELECT e.number, e.state, e.outcome, e.retries, e.duration_s, e.error, e.ended_realtime_ns, e.again, e.verdict,"
+     " e.failure, " JOURNAL_ZONE_OF("a.session") ", a.energy, a.number, a.checks, e.verdicts FROM experiments e"
+                                                 " LEFT JOIN attempts a ON a.experiment = e.number AND a.number = "
+                                                 "coalesce(e.result_attempt, e.attempts)"
+                                                 " WHERE e.number BETWEEN ?1 AND ?2"},
     {take_metric, "SELECT experiment, name, coalesce(special, value) FROM experiment_metrics"
                   " WHERE experiment BETWEEN ?1 AND ?2"},
-    {take_best, "SELECT e.number, h.metric, min(h.value), max(h.value) FROM experiments e JOIN history h ON h.experiment ="
-                " e.number AND h.attempt = coalesce(e.result_attempt, e.attempts) WHERE e.number BETWEEN ?1 AND ?2"
-                " GROUP BY e.number, h.metric"},
-    {take_energy, "SELECT e.number, a.energy FROM experiments e JOIN attempts a ON a.experiment = e.number"
-                  " AND a.number = coalesce(e.result_attempt, e.attempts)"
-                  " WHERE e.number BETWEEN ?1 AND ?2 AND a.energy IS NOT NULL"},
-    {take_used, "SELECT experiment, number, energy, outcome IS NOT NULL FROM attempts WHERE experiment BETWEEN ?1 AND ?2"
-                " ORDER BY experiment, number"},
+    {take_best,
+     "SELECT e.number, h.metric, min(h.value), max(h.value) FROM experiments e JOIN history h ON h.experiment ="
+     " e.number AND h.attempt = coalesce(e.result_attempt, e.attempts) WHERE e.number BETWEEN ?1 AND ?2"
+     " GROUP BY e.number, h.metric"},
+    {take_used,
+     "SELECT experiment, number, energy, outcome IS NOT NULL FROM attempts WHERE experiment BETWEEN ?1 AND ?2"
+     " ORDER BY experiment, number"},
     {take_changed, "SELECT e.number, m.changed FROM experiments e JOIN attempt_memory m ON m.experiment = e.number"
                    " AND m.attempt = coalesce(e.result_attempt, e.attempts)"
                    " WHERE e.number BETWEEN ?1 AND ?2 AND m.changed IS NOT NULL"},
     {take_pause, "SELECT experiment, data FROM events WHERE type='guard' AND experiment BETWEEN ?1 AND ?2"
                  " AND data LIKE '%cooldown%' ORDER BY seq"},
-    {take_checks, "SELECT e.number, a.checks, e.verdicts FROM experiments e JOIN attempts a ON a.experiment = e.number"
-                  " AND a.number = coalesce(e.result_attempt, e.attempts) WHERE e.number BETWEEN ?1 AND ?2"},
     {take_evidence, "SELECT e.number, v.kind, v.text FROM evidence v, experiments e"
                     " WHERE e.number BETWEEN ?1 AND ?2 AND " EVIDENCE_COUNTS " ORDER BY v.seq"},
     {take_job, "SELECT experiment, role, layers, leftovers, survivors FROM jobs WHERE experiment BETWEEN ?1 AND ?2"
@@ -229,8 +221,6 @@ static bool each_row(sqlite3 *db, const struct items_query *what, struct result 
 {
     AUTO_QUERY sqlite3_stmt *query =
         db_query(db, err, what->sql, "ii", (int64_t)first, (int64_t)first + (int64_t)count - 1);
-    if (!query)
-        return false;
     int step;
     while ((step = db_step(query, err)) > 0) {
         int64_t place = sqlite3_column_int64(query, 0) - (int64_t)first;
@@ -255,26 +245,21 @@ bool result_items_load(sqlite3 *db, const struct plan *plan, size_t first, size_
     return true;
 }
 
-static bool load_pool(sqlite3 *db, json_t **out, struct err *err)
+/* What the data of the last row of sql has under key; NULL: nothing. */
+static bool load_last(sqlite3 *db, const char *sql, const char *key, json_t **out, struct err *err)
 {
-    AUTO_QUERY sqlite3_stmt *query =
-        db_query(db, err, "SELECT data FROM events WHERE type='session_ended' ORDER BY seq DESC LIMIT 1", "");
-    int step = query ? db_step(query, err) : -1;
+    AUTO_QUERY sqlite3_stmt *query = db_query(db, err, sql, "");
+    int step = db_step(query, err);
     json_t *data = step > 0 ? db_json(query, 0) : NULL;
-    *out = json_incref(json_object_get(data, "pool"));
+    *out = json_incref(json_object_get(data, key));
     json_decref(data);
     return step >= 0;
 }
 
 bool results_load_budget(sqlite3 *db, json_t **out, struct err *err)
 {
-    AUTO_QUERY sqlite3_stmt *query = db_query(
-        db, err, "SELECT data FROM events WHERE type IN ('session_ended', 'budget') ORDER BY seq DESC LIMIT 1", "");
-    int step = query ? db_step(query, err) : -1;
-    json_t *data = step > 0 ? db_json(query, 0) : NULL;
-    *out = json_incref(json_object_get(data, "budget"));
-    json_decref(data);
-    return step >= 0;
+    return load_last(db, "SELECT data FROM events WHERE type IN ('session_ended', 'budget') ORDER BY seq DESC LIMIT 1",
+                     "budget", out, err);
 }
 
 bool results_load(sqlite3 *db, struct results *out, struct err *err)
@@ -286,8 +271,9 @@ bool results_load(sqlite3 *db, struct results *out, struct err *err)
     bool ok = journal_read_plan(db, &out->plan, err);
     if (ok) {
         ok = result_items_load(db, &out->plan, 1, out->plan.count, &out->items, err) &&
-             load_pool(db, &out->pool, err) && results_load_budget(db, &out->budget, err) &&
-             usage_json(db, &out->plan, &out->lanes, err);
+             load_last(db, "SELECT data FROM events WHERE type='session_ended' ORDER BY seq DESC LIMIT 1", "pool",
+                       &out->pool, err) &&
+             results_load_budget(db, &out->budget, err) && usage_json(db, &out->plan, &out->lanes, err);
         out->count = ok ? out->plan.count : 0;
         if (!ok)
             results_fini(out);

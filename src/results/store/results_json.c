@@ -6,31 +6,22 @@
 #include "results/store/journal.h"
 #include "results/store/usage.h"
 
+/* To wall time in milliseconds since 1970, as pages and spreadsheets take it. */
 static const double MS_PER_NS = 1e-6;
-
-/* Wall time in milliseconds since 1970, as pages and spreadsheets take it. */
-static json_t *ms_cell(sqlite3_stmt *row, int column)
-{
-    if (db_is_null(row, column))
-        return json_null();
-    return json_finite((double)sqlite3_column_int64(row, column) * MS_PER_NS);
-}
 
 static bool add_sessions(sqlite3 *db, json_t *out, struct err *err)
 {
-    AUTO_QUERY sqlite3_stmt *query = db_query(
-        db, err,
-        "SELECT number, host, version, started_realtime_ns, ended_realtime_ns, outcome, error, " JOURNAL_ZONE_OF(
-            "number") " FROM sessions"
-                      " ORDER BY number",
-        "");
-    int step = query ? 0 : -1;
-    while (query && (step = db_step(query, err)) > 0) {
-        json_array_append_new(
-            out, json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o?}", "number", db_cell(query, 0), "host",
-                           db_cell(query, 1), "version", db_cell(query, 2), "started_ms", ms_cell(query, 3), "ended_ms",
-                           ms_cell(query, 4), "outcome", db_cell(query, 5), "error", db_cell(query, 6), "zone",
-                           db_json(query, 7)));
+    AUTO_QUERY sqlite3_stmt *query =
+        db_query(db, err,
+                 "SELECT number, host, version, started_realtime_ns * ?1, ended_realtime_ns * ?1, outcome, "
+                 "error, " JOURNAL_ZONE_OF("number") " FROM sessions ORDER BY number",
+                 "r", MS_PER_NS);
+    int step;
+    while ((step = db_step(query, err)) > 0) {
+        json_t *session = json_object(), *zone = db_json(query, 7);
+        db_set_cells(session, "number host version started_ms ended_ms outcome error", query, 0);
+        json_object_set_new(session, "zone", zone ? zone : json_null());
+        json_array_append_new(out, session);
     }
     return step == 0;
 }
@@ -39,12 +30,13 @@ static bool add_sessions(sqlite3 *db, json_t *out, struct err *err)
 static bool add_pauses(sqlite3 *db, json_t *out, struct err *err)
 {
     AUTO_QUERY sqlite3_stmt *query = db_query(
-        db, err, "SELECT type, realtime_ns, data FROM events WHERE type IN ('pause', 'retry_pause') ORDER BY seq", "");
-    int step = query ? 0 : -1;
-    while (query && (step = db_step(query, err)) > 0) {
-        json_t *data = db_json(query, 2);
+        db, err, "SELECT realtime_ns * ?, data FROM events WHERE type IN ('pause', 'retry_pause') ORDER BY seq", "r",
+        MS_PER_NS);
+    int step;
+    while ((step = db_step(query, err)) > 0) {
+        json_t *data = db_json(query, 1);
         const char *why = json_get_text(data, "why");
-        json_array_append_new(out, json_pack("{s:o, s:O*, s:s}", "from_ms", ms_cell(query, 1), "seconds",
+        json_array_append_new(out, json_pack("{s:o, s:O*, s:s}", "from_ms", db_cell(query, 0), "seconds",
                                              json_object_get(data, "seconds"), "why", why ? why : "before_retry"));
         json_decref(data);
     }
@@ -53,16 +45,10 @@ static bool add_pauses(sqlite3 *db, json_t *out, struct err *err)
 
 static bool add_spans(sqlite3 *db, size_t number, json_t *out, struct err *err)
 {
-    AUTO_QUERY sqlite3_stmt *query =
-        db_query(db, err,
-                 "SELECT number, started_realtime_ns, ended_realtime_ns, outcome FROM attempts"
-                 " WHERE experiment=? AND started_realtime_ns IS NOT NULL ORDER BY number",
-                 "i", (int64_t)number);
-    int step = query ? 0 : -1;
-    while (query && (step = db_step(query, err)) > 0)
-        json_array_append_new(out, json_pack("{s:o, s:o, s:o, s:o}", "attempt", db_cell(query, 0), "from_ms",
-                                             ms_cell(query, 1), "to_ms", ms_cell(query, 2), "outcome", db_cell(query, 3)));
-    return step == 0;
+    return db_add_list(db, out, "attempt from_ms to_ms outcome", err,
+                       "SELECT number, started_realtime_ns * ?1, ended_realtime_ns * ?1, outcome FROM attempts"
+                       " WHERE experiment=?2 AND started_realtime_ns IS NOT NULL ORDER BY number",
+                       "ri", MS_PER_NS, (int64_t)number);
 }
 
 /* A page that holds more can be neither sent nor read; of what is left out it tells the counts. */
@@ -76,8 +62,8 @@ static bool choose(sqlite3 *db, const struct plan *plan, bool *shown, struct err
                  "SELECT number FROM experiments ORDER BY CASE WHEN outcome IS NULL THEN 2 * (state = 'planned')"
                  " WHEN outcome = 'succeeded' AND verdict = 'clean' THEN 1 ELSE 0 END, number DESC LIMIT ?",
                  "i", (int64_t)SHOWN_MAX);
-    int step = query ? 0 : -1;
-    while (query && (step = db_step(query, err)) > 0) {
+    int step;
+    while ((step = db_step(query, err)) > 0) {
         int64_t number = sqlite3_column_int64(query, 0);
         if (number >= 1 && (size_t)number <= plan->count)
             shown[number] = true;
@@ -99,7 +85,7 @@ static bool add_counts(sqlite3 *db, json_t *out, struct err *err)
         " sum(outcome='succeeded' AND verdict IS NULL)"
         " FROM (SELECT outcome, verdict, outcome IN ('succeeded', 'failed') AS ended FROM experiments)",
         "");
-    int step = query ? db_step(query, err) : -1;
+    int step = db_step(query, err);
     for (int i = 0; step > 0 && i < (int)(sizeof keys / sizeof *keys); i++)
         json_object_set_new(out, keys[i], json_integer(sqlite3_column_int64(query, i)));
     return step > 0;

@@ -114,7 +114,7 @@ static bool is_all_stored(sqlite3 *db, struct err *err)
         " pragma_table_xinfo(m.name) c WHERE c.hidden > 1) OR EXISTS (SELECT 1 FROM pragma_index_list(m.name) i,"
         " pragma_index_xinfo(i.name) c WHERE c.cid = -2))",
         "");
-    int step = query ? db_step(query, err) : -1;
+    int step = db_step(query, err);
     if (step > 0)
         err_set(err, "run.db: its table '%s' computes cells, which no run's does", db_text(query, 0));
     return step == 0;
@@ -124,7 +124,7 @@ static bool is_all_stored(sqlite3 *db, struct err *err)
 static bool is_sound(sqlite3 *db, struct err *err)
 {
     AUTO_QUERY sqlite3_stmt *query = db_query(db, err, "PRAGMA quick_check(1)", "");
-    int step = query ? db_step(query, err) : -1;
+    int step = db_step(query, err);
     const char *said = step > 0 ? db_text(query, 0) : NULL;
     if (step >= 0 && (!said || strcmp(said, "ok") != 0))
         return err_set(err, "run.db is damaged: %s", said ? said : "it cannot be checked");
@@ -141,7 +141,7 @@ static bool complete(sqlite3 *db, struct err *err)
 bool schema_check(sqlite3 *db, struct err *err)
 {
     int64_t format;
-    if (!db_number(db, "PRAGMA user_version", &format, err))
+    if (!db_number(db, &format, err, "PRAGMA user_version", ""))
         return false;
     if (format > DB_FORMAT)
         return err_set(err, "run.db has format %lld, made by a newer version; this one reads up to format %d",

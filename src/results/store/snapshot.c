@@ -162,13 +162,6 @@ static int copy_truncate(sqlite3_file *file, sqlite3_int64 size)
     return ftruncate(fd_of(file), size) == 0 ? SQLITE_OK : SQLITE_IOERR_TRUNCATE;
 }
 
-/* Nobody reads it after us. */
-static int copy_sync(sqlite3_file *file, int flags)
-{
-    (void)file, (void)flags;
-    return SQLITE_OK;
-}
-
 static int copy_size(sqlite3_file *file, sqlite3_int64 *out)
 {
     struct stat st;
@@ -178,9 +171,10 @@ static int copy_size(sqlite3_file *file, sqlite3_int64 *out)
     return SQLITE_OK;
 }
 
-static int copy_lock(sqlite3_file *file, int level)
+/* Nobody reads it after us, nor beside us: nothing to sync, nothing to lock. */
+static int copy_nothing(sqlite3_file *file, int flags)
 {
-    (void)file, (void)level;
+    (void)file, (void)flags;
     return SQLITE_OK;
 }
 
@@ -216,10 +210,10 @@ static const sqlite3_io_methods copy_methods = {
     .xRead = copy_read,
     .xWrite = copy_write,
     .xTruncate = copy_truncate,
-    .xSync = copy_sync,
+    .xSync = copy_nothing,
     .xFileSize = copy_size,
-    .xLock = copy_lock,
-    .xUnlock = copy_lock,
+    .xLock = copy_nothing,
+    .xUnlock = copy_nothing,
     .xCheckReservedLock = copy_is_locked,
     .xFileControl = copy_control,
     .xSectorSize = copy_sector,

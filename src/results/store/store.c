@@ -3,10 +3,9 @@
 #include "base/cleanup.h"
 #include "base/fs.h"
 #include "base/mem.h"
-#include "results/store/journal.h"
 #include "results/store/chain.h"
+#include "results/store/journal.h"
 #include "results/store/results.h"
-#include "results/store/replay.h"
 #include "results/store/worker.h"
 #include "tare_build.h"
 
@@ -108,12 +107,11 @@ static bool make_db(struct store *store, const struct store_head *head, struct e
     return db_commit(store->worker.db, err);
 }
 
-static void add_work(struct work_list *list, size_t number)
+static struct work_item *item_new(enum work kind, size_t number, store_done_fn *done, void *context)
 {
     struct work_item *item = mem_alloc(sizeof *item);
-    item->kind = WORK_FILES;
-    item->number = number;
-    work_list_add(list, item);
+    *item = (struct work_item){.kind = kind, .number = number, .done = done, .context = context};
+    return item;
 }
 
 /* Experiments whose end was committed before a crash, and whose files were not written then; or whose verdict changed
@@ -125,12 +123,12 @@ static bool find_unwritten(sqlite3 *db, size_t count, bool only_changed, struct 
                  "SELECT number FROM experiments WHERE state='done' AND files_written<>1 AND (files_written=2 OR NOT ?)"
                  " ORDER BY number",
                  "i", (int64_t)only_changed);
-    int step = query ? 0 : -1;
-    while (query && (step = db_step(query, err)) > 0) {
+    int step;
+    while ((step = db_step(query, err)) > 0) {
         int64_t number = sqlite3_column_int64(query, 0);
         if (number < 1 || (size_t)number > count)
             continue;
-        add_work(out, (size_t)number);
+        work_list_add(out, item_new(WORK_FILES, (size_t)number, NULL, NULL));
     }
     return step == 0;
 }
@@ -140,7 +138,7 @@ static bool load_last(struct worker *worker, struct err *err)
 {
     AUTO_QUERY sqlite3_stmt *query = db_query(
         worker->db, err, "SELECT session, monotonic_ns, realtime_ns FROM events ORDER BY seq DESC LIMIT 1", "");
-    int step = query ? db_step(query, err) : -1;
+    int step = db_step(query, err);
     if (step > 0)
         worker->last = (struct event){.session = sqlite3_column_int64(query, 0),
                                       .monotonic_ns = sqlite3_column_int64(query, 1),
@@ -186,11 +184,11 @@ static bool begin(struct store *store, struct err *err)
         return false;
     /* It was killed, perhaps while it wrote a row, or lost rows with its machine's power. */
     int64_t unended;
-    if (!db_number(store->worker.db, "SELECT ended_realtime_ns IS NULL FROM sessions ORDER BY number DESC LIMIT 1",
-                   &unended, err))
+    if (!db_number(store->worker.db, &unended, err,
+                   "SELECT ended_realtime_ns IS NULL FROM sessions ORDER BY number DESC LIMIT 1", ""))
         return false;
     if (unended || (worker->chain.unchained < worker->chain.lines && !worker->chain.files.closed))
-        add_work(&worker->queue, 0);
+        work_list_add(&worker->queue, item_new(WORK_FILES, 0, NULL, NULL));
     for (const struct work_item *item = worker->queue.first; item; item = item->next)
         worker->pending++;
     store->running = worker_start(worker, err);
@@ -226,16 +224,6 @@ struct store *store_create(int dir, const char *dir_path, const struct store_hea
 struct store *store_create_scratch(int dir, const char *dir_path, const struct store_head *head, struct err *err)
 {
     return create(dir, dir_path, head, true, err);
-}
-
-static void add_files(struct store *store, size_t number, store_done_fn *done, void *context)
-{
-    struct work_item *item = mem_alloc(sizeof *item);
-    item->kind = WORK_FILES;
-    item->number = number;
-    item->done = done;
-    item->context = context;
-    worker_add(&store->worker, item, NULL);
 }
 
 static bool has_file(int dir, const char *name)
@@ -301,7 +289,7 @@ static bool write_late(struct store *store, struct err *err)
     struct work_list late = {0};
     bool ok = find_unwritten(store->worker.db, store->plan.count, true, &late, err);
     for (const struct work_item *item = late.first; ok && item; item = item->next)
-        add_files(store, item->number, NULL, NULL);
+        worker_add(&store->worker, item_new(WORK_FILES, item->number, NULL, NULL), NULL);
     work_list_free(&late);
     drain(store);
     return ok && worker_verdict(&store->worker, err);
@@ -375,10 +363,7 @@ int64_t store_next_session(const struct store *store)
 void store_add(struct store *store, const struct event *event, store_done_fn *done, void *context)
 {
     struct err refused = {0};
-    struct work_item *item = mem_alloc(sizeof *item);
-    item->kind = WORK_EVENT;
-    item->done = done;
-    item->context = context;
+    struct work_item *item = item_new(WORK_EVENT, 0, done, context);
     bool ok = !worker_has_failed(&store->worker, &refused) && journal_replay_check(&store->replay, event, &item->after, &refused);
     if (ok) {
         item->event = *event;
@@ -428,17 +413,11 @@ const struct store_experiment *store_experiment(const struct store *store, size_
 
 void store_write_results(struct store *store, size_t number, store_done_fn *done, void *context)
 {
-    if (number >= 1 && number <= store->plan.count) {
-        add_files(store, number, done, context);
-        return;
-    }
     struct err refused;
-    err_set(&refused, "the plan has no experiment %zu", number);
-    struct work_item *item = mem_alloc(sizeof *item);
-    item->kind = WORK_FILES;
-    item->done = done;
-    item->context = context;
-    worker_add(&store->worker, item, &refused);
+    bool known = number >= 1 && number <= store->plan.count;
+    if (!known)
+        err_set(&refused, "the plan has no experiment %zu", number);
+    worker_add(&store->worker, item_new(WORK_FILES, number, done, context), known ? NULL : &refused);
 }
 
 struct reading_results {
@@ -457,12 +436,9 @@ static void reading_done(void *context, bool ok, const struct err *err)
 static bool read_back(struct store *store, struct results *results, json_t **json, struct err *err)
 {
     struct reading_results reading = {0};
-    struct work_item *item = mem_alloc(sizeof *item);
-    item->kind = WORK_READ;
+    struct work_item *item = item_new(WORK_READ, 0, reading_done, &reading);
     item->results = results;
     item->json = json;
-    item->done = reading_done;
-    item->context = &reading;
     worker_add(&store->worker, item, NULL);
     drain(store);
     if (!reading.ok && err)

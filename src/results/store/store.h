@@ -64,21 +64,18 @@ void store_dispatch(struct store *store);
 bool store_flush(struct store *store, struct err *err);
 
 /* What the journal knows of an experiment: as of the events added through this store and those before it. */
-struct store_attempt {
-    int64_t number;
-    enum outcome outcome; /* NONE: it never ended */
-    bool job_born;        /* with the identity below, of the foreground job */
+struct store_job {
+    bool born;   /* with the identity below */
+    bool proven; /* EVENT_JOB_PROVEN was written with no survivors */
     int64_t pid;
     uint64_t start_time;
     char *boot_id, *cgroup, *tag;
-    bool started; /* EVENT_ATTEMPT_STARTED was written */
-    bool proven; /* EVENT_JOB_PROVEN was written with no survivors */
-    struct store_background {
-        bool job_born, proven; /* of the loop that was born last: those before it were proven gone */
-        int64_t pid;
-        uint64_t start_time;
-        char *boot_id, *cgroup, *tag;
-    } background;
+};
+struct store_attempt {
+    int64_t number;
+    enum outcome outcome;             /* NONE: it never ended */
+    bool started;                     /* EVENT_ATTEMPT_STARTED was written */
+    struct store_job job, background; /* background: the loop that was born last: those before it were proven gone */
 };
 
 /* Of an experiment that has not ended for good, and of its attempts since it was planned (again); else empty. */

@@ -22,28 +22,12 @@ enum { CHUNK = 256 };
 static const int64_t SHARE = 100;
 
 /* The study's columns before and behind its hyperparam_* and perf_*; then tare's own. */
-static const char *const first_columns[] = {"experiment_id",    "timestamp",        "repository", "model",
-                                            "training_success", "duration_seconds", "retries"};
-static const char *const own_columns[] = {"mode",
-                                          "outcome",
-                                          "exit_code",
-                                          "attempt",
-                                          "gpu_mem_peak_mib",
-                                          "verdict",
-                                          "error",
-                                          "failure",
-                                          "changed",
-                                          "energy_gpu_net_joules",
-                                          "energy_gpu_net_half_width_joules",
-                                          "utc_offset",
-                                          "energy_gpu_half_width_joules",
-                                          "gpu_mem_peak_how",
-                                          "verdict_time",
-                                          "verdict_energy",
-                                          "verdict_metric",
-                                          "checks"};
-
-#define COUNT(list) (sizeof(list) / sizeof(list)[0])
+static const char first_columns[] =
+    "experiment_id,timestamp,repository,model,training_success,duration_seconds,retries";
+static const char own_columns[] =
+    ",mode,outcome,exit_code,attempt,gpu_mem_peak_mib,verdict,error,failure,changed,energy_gpu_net_joules"
+    ",energy_gpu_net_half_width_joules,utc_offset,energy_gpu_half_width_joules,gpu_mem_peak_how,verdict_time"
+    ",verdict_energy,verdict_metric,checks";
 
 /* What struct result does not say. */
 struct extra {
@@ -54,11 +38,6 @@ struct extra {
     json_t *energy; /* of the last attempt; NULL: nothing was measured */
     struct memory_cells memory;
 };
-
-static int compare(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
 
 /* Of the whole plan, ended or not: the columns stay the same from the first row to the last. */
 static void collect_columns(const struct plan *plan, struct summary *out)
@@ -73,49 +52,29 @@ static void collect_columns(const struct plan *plan, struct summary *out)
             if (goal_of(job->metrics[m].goal, job->metrics[m].name) != GOAL_UNKNOWN)
                 strv_add_once(&out->best, job->metrics[m].name);
     }
-    if (out->params.count)
-        qsort(out->params.items, out->params.count, sizeof *out->params.items, compare);
-    if (out->metrics.count)
-        qsort(out->metrics.items, out->metrics.count, sizeof *out->metrics.items, compare);
-    if (out->best.count)
-        qsort(out->best.items, out->best.count, sizeof *out->best.items, compare);
+    strv_sort(&out->params);
+    strv_sort(&out->metrics);
+    strv_sort(&out->best);
 }
 
 static void add_names(struct text *out, const char *kind, const struct strv *names_of)
 {
     for (size_t i = 0; i < names_of->count; i++) {
         AUTO_FREE char *name = mem_printf("%s_%s", kind, names_of->items[i]);
-        text_add_char(out, ',');
-        csv_add_cell(out, name);
+        csv_add_next(out, name);
     }
 }
 
 static void add_header(struct text *out, const struct summary *columns)
 {
-    for (size_t i = 0; i < COUNT(first_columns); i++)
-        text_addf(out, "%s%s", i ? "," : "", first_columns[i]);
+    text_add(out, first_columns);
     add_names(out, "hyperparam", &columns->params);
     add_names(out, "perf", &columns->metrics);
     for (size_t i = 0; i < ENERGY_COLUMNS; i++)
         text_addf(out, ",%s", energy_column(i));
-    for (size_t i = 0; i < COUNT(own_columns); i++)
-        text_addf(out, ",%s", own_columns[i]);
+    text_add(out, own_columns);
     add_names(out, "best", &columns->best);
     text_add_char(out, '\n');
-}
-
-static void add_cell(struct text *out, const char *cell)
-{
-    text_add_char(out, ',');
-    csv_add_cell(out, cell ? cell : "");
-}
-
-static void add_number(struct text *out, double number, bool valid)
-{
-    char shortest[32] = "";
-    if (valid)
-        number_shortest(number, shortest);
-    add_cell(out, shortest);
 }
 
 static void add_param(struct text *out, const struct plan_job *job, const char *name)
@@ -124,10 +83,10 @@ static void add_param(struct text *out, const struct plan_job *job, const char *
         if (strcmp(job->params[i].name, name) != 0)
             continue;
         AUTO_FREE char *value = value_format(&job->params[i].value);
-        add_cell(out, value);
+        csv_add_next(out, value);
         return;
     }
-    add_cell(out, NULL);
+    csv_add_next(out, NULL);
 }
 
 static void add_metric(struct text *out, const struct result *item, const char *name, bool best)
@@ -135,10 +94,10 @@ static void add_metric(struct text *out, const struct result *item, const char *
     for (size_t i = 0; i < item->metric_count; i++)
         if (strcmp(item->metrics[i].name, name) == 0) {
             const struct result_metric *metric = &item->metrics[i];
-            add_number(out, best ? metric->best.value : metric->value, best ? metric->best.valid : metric->valid);
+            csv_add_reading(out, best ? metric->best : (struct reading){metric->value, metric->valid});
             return;
         }
-    add_cell(out, NULL);
+    csv_add_next(out, NULL);
 }
 
 static void add_row(struct text *out, const struct plan_experiment *experiment, const struct result *item,
@@ -153,22 +112,20 @@ static void add_row(struct text *out, const struct plan_experiment *experiment, 
         clock_format_iso(item->ended_realtime_ns, time);
     }
     csv_add_cell(out, experiment->id);
-    add_cell(out, time);
-    add_cell(out, job->repo);
-    add_cell(out, job->model);
-    add_cell(out, item->outcome == OUTCOME_SUCCEEDED ? "True" : "False");
-    add_number(out, item->duration_s, extra->has_duration);
+    csv_add_next(out, time);
+    csv_add_next(out, job->repo);
+    csv_add_next(out, job->model);
+    csv_add_next(out, item->outcome == OUTCOME_SUCCEEDED ? "True" : "False");
+    csv_add_reading(out, (struct reading){item->duration_s, extra->has_duration});
     text_addf(out, ",%lld", (long long)item->retries);
     for (size_t i = 0; i < columns->params.count; i++)
         add_param(out, job, columns->params.items[i]);
     for (size_t i = 0; i < columns->metrics.count; i++)
         add_metric(out, item, columns->metrics.items[i], false);
-    for (size_t i = 0; i < ENERGY_COLUMNS; i++) {
-        struct reading cell = energy_cell(extra->energy, i);
-        add_number(out, cell.value, cell.valid);
-    }
-    add_cell(out, experiment->parallel ? mode_name(MODE_PARALLEL) : mode_name(job->mode));
-    add_cell(out, outcome_name(item->outcome));
+    for (size_t i = 0; i < ENERGY_COLUMNS; i++)
+        csv_add_reading(out, energy_cell(extra->energy, i));
+    csv_add_next(out, experiment->parallel ? mode_name(MODE_PARALLEL) : mode_name(job->mode));
+    csv_add_next(out, outcome_name(item->outcome));
     text_add_char(out, ',');
     if (extra->has_exit_code)
         text_addf(out, "%lld", (long long)extra->exit_code);
@@ -177,24 +134,22 @@ static void add_row(struct text *out, const struct plan_experiment *experiment, 
     struct reading memory = extra->memory.gpu_peak_mib;
     if (!memory.valid)
         memory = energy_gpu_memory_mib(extra->energy);
-    add_number(out, memory.value, memory.valid);
-    add_cell(out, item->verdict == VERDICT_NONE ? NULL : verdict_name(item->verdict));
-    add_cell(out, item->error);
-    add_cell(out, item->failure);
-    add_cell(out, extra->memory.changed);
+    csv_add_reading(out, memory);
+    csv_add_next(out, item->verdict == VERDICT_NONE ? NULL : verdict_name(item->verdict));
+    csv_add_next(out, item->error);
+    csv_add_next(out, item->failure);
+    csv_add_next(out, item->changed);
     struct reading net = energy_number(extra->energy, "gpu", "net_of_bare_idle_j");
-    struct reading half_width = energy_number(extra->energy, "gpu", "net_half_width_j");
-    add_number(out, net.value, net.valid);
-    add_number(out, half_width.value, net.valid && half_width.valid);
-    add_cell(out, offset);
-    struct reading gross = energy_number(extra->energy, "gpu", "half_width_j");
-    add_number(out, gross.value, gross.valid);
-    add_cell(out, memory.valid ? extra->memory.gpu_peak_how : NULL);
+    csv_add_reading(out, net);
+    csv_add_reading(out, net.valid ? energy_number(extra->energy, "gpu", "net_half_width_j") : net);
+    csv_add_next(out, offset);
+    csv_add_reading(out, energy_number(extra->energy, "gpu", "half_width_j"));
+    csv_add_next(out, memory.valid ? extra->memory.gpu_peak_how : NULL);
     for (unsigned i = 0; i < QUANTITIES; i++)
-        add_cell(out, item->verdicts.of[i] == VERDICT_NONE ? NULL : verdict_name(item->verdicts.of[i]));
+        csv_add_next(out, item->verdicts.of[i] == VERDICT_NONE ? NULL : verdict_name(item->verdicts.of[i]));
     AUTO_FREE char *checks =
         item->checks ? checks_compact(item->checks, item->check_count) : mem_strdup("not_recorded");
-    add_cell(out, checks);
+    csv_add_next(out, checks);
     for (size_t i = 0; i < columns->best.count; i++)
         add_metric(out, item, columns->best.items[i], true);
     text_add_char(out, '\n');
@@ -203,15 +158,13 @@ static void add_row(struct text *out, const struct plan_experiment *experiment, 
 /* Of the experiments numbered first to first + count - 1. */
 static bool load_extras(sqlite3 *db, size_t first, size_t count, struct extra *extras, struct err *err)
 {
-    AUTO_QUERY sqlite3_stmt *query = db_query(
-        db, err,
-        "SELECT e.number, coalesce(e.result_attempt, e.attempts), e.duration_s, a.exit_code, a.energy, m.changed,"
-        " m.memory FROM experiments e LEFT JOIN attempts a ON a.experiment = e.number AND a.number ="
-        " coalesce(e.result_attempt, e.attempts) LEFT JOIN attempt_memory m ON m.experiment = e.number AND"
-        " m.attempt = coalesce(e.result_attempt, e.attempts) WHERE e.number BETWEEN ? AND ?",
-        "ii", (int64_t)first, (int64_t)first + (int64_t)count - 1);
-    if (!query)
-        return false;
+    AUTO_QUERY sqlite3_stmt *query =
+        db_query(db, err,
+                 "SELECT e.number, coalesce(e.result_attempt, e.attempts), e.duration_s, a.exit_code, a.energy,"
+                 " m.memory FROM experiments e LEFT JOIN attempts a ON a.experiment = e.number AND a.number ="
+                 " coalesce(e.result_attempt, e.attempts) LEFT JOIN attempt_memory m ON m.experiment = e.number AND"
+                 " m.attempt = coalesce(e.result_attempt, e.attempts) WHERE e.number BETWEEN ? AND ?",
+                 "ii", (int64_t)first, (int64_t)first + (int64_t)count - 1);
     int step;
     while ((step = db_step(query, err)) > 0) {
         int64_t place = sqlite3_column_int64(query, 0) - (int64_t)first;
@@ -228,10 +181,8 @@ static bool load_extras(sqlite3 *db, size_t first, size_t count, struct extra *e
 
 static void extras_free(struct extra *extras, size_t count)
 {
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count; i++)
         json_decref(extras[i].energy);
-        free(extras[i].memory.changed);
-    }
     free(extras);
 }
 
@@ -328,18 +279,10 @@ static bool write_out(const int fds[SUMMARY_FILES], SHA2_CTX states[SUMMARY_FILE
 /* Whether the file of that name holds these bytes already, and may be kept. */
 static bool holds_same(int dir, const char *name, int fd, off_t size)
 {
-    char old[8192], new[8192];
     struct stat status;
     AUTO_CLOSE int file = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    if (file < 0 || fstat(file, &status) != 0 || !S_ISREG(status.st_mode) || status.st_size != size)
-        return false;
-    for (off_t at = 0; at < size;) {
-        ssize_t count = pread(file, old, sizeof old, at);
-        if (count <= 0 || pread(fd, new, (size_t)count, at) != count || memcmp(old, new, (size_t)count) != 0)
-            return false;
-        at += count;
-    }
-    return true;
+    return file >= 0 && fstat(file, &status) == 0 && S_ISREG(status.st_mode) && status.st_size == size &&
+           files_same_bytes(file, fd, size);
 }
 
 /* Under its name, unless what is there is the same; opened for appending. */
@@ -383,7 +326,7 @@ static bool make_files(struct summary *summary, sqlite3 *db, struct fs_unfinishe
 }
 
 /* Both files anew, whole: who reads them meanwhile sees those before. */
-static bool make_anew(struct summary *summary, sqlite3 *db, struct err *err)
+bool summary_remake(struct summary *summary, sqlite3 *db, struct err *err)
 {
     struct fs_unfinished files[SUMMARY_FILES] = {{.fd = -1}, {.fd = -1}};
     int64_t from_ns = clock_monotonic_ns();
@@ -432,7 +375,7 @@ bool summary_put(struct summary *summary, sqlite3 *db, const size_t *numbers, si
     AUTO(rows_fini) struct rows rows = {0};
     if (!are_ours(summary)) {
         summary->replaced = summary->replaced || summary->fd[SUMMARY_ALL] >= 0;
-        return make_anew(summary, db, err);
+        return summary_remake(summary, db, err);
     }
     bool ok = true;
     for (size_t i = 0; i < count; i++)
@@ -440,7 +383,7 @@ bool summary_put(struct summary *summary, sqlite3 *db, const size_t *numbers, si
     for (size_t i = 0; ok && i < count; i++)
         ok = summary->has[numbers[i] - 1] || add_rows(summary, db, numbers[i], 1, &rows, err);
     if (ok && summary->stale && clock_monotonic_ns() - summary->made_ns >= SHARE * summary->took_ns)
-        return make_anew(summary, db, err);
+        return summary_remake(summary, db, err);
     if (ok && append(summary, &rows, err))
         return true;
     close_files(summary);
@@ -450,7 +393,7 @@ bool summary_put(struct summary *summary, sqlite3 *db, const size_t *numbers, si
 bool summary_finish(struct summary *summary, sqlite3 *db, struct err *err)
 {
     if (summary->stale)
-        return make_anew(summary, db, err);
+        return summary_remake(summary, db, err);
     for (size_t i = 0; i < SUMMARY_FILES; i++)
         if (!summary->scratch && summary->fd[i] >= 0 && fdatasync(summary->fd[i]) != 0)
             return err_sys(err, "fsync %s", names[i]);
@@ -468,9 +411,4 @@ bool summary_digest(const struct summary *summary, size_t file, struct digest *o
         return false;
     *out = digest_end(&summary->state[file]);
     return true;
-}
-
-bool summary_remake(struct summary *summary, sqlite3 *db, struct err *err)
-{
-    return make_anew(summary, db, err);
 }

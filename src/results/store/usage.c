@@ -218,8 +218,8 @@ static bool add_results(sqlite3 *db, struct usage *usage, struct err *err)
                  "  AND g.scope = 'GPU board')"
                  " FROM experiments e WHERE e.outcome IN ('succeeded', 'failed') ORDER BY e.number",
                  "");
-    int step = query ? 0 : -1;
-    while (query && (step = db_step(query, err)) > 0) {
+    int step;
+    while ((step = db_step(query, err)) > 0) {
         size_t way = ways_of_attempt(&usage->ways, sqlite3_column_int64(query, 0), sqlite3_column_int64(query, 1));
         if (way == SIZE_MAX)
             continue;

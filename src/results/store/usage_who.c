@@ -65,8 +65,8 @@ static bool learn_processes(sqlite3 *db, struct knowledge *known, struct err *er
 {
     AUTO_QUERY sqlite3_stmt *query =
         db_query(db, err, "SELECT experiment, attempt, pid, leftovers, survivors FROM jobs WHERE pid IS NOT NULL", "");
-    int step = query ? 0 : -1;
-    while (query && (step = db_step(query, err)) > 0) {
+    int step;
+    while ((step = db_step(query, err)) > 0) {
         size_t way =
             ways_of_attempt(&known->usage->ways, sqlite3_column_int64(query, 0), sqlite3_column_int64(query, 1));
         if (way == SIZE_MAX)
@@ -247,8 +247,8 @@ static bool judge_all(sqlite3 *db, const struct knowledge *known, struct err *er
                  " JOIN events e USING (seq) WHERE v.experiment IS NOT NULL AND v.kind IS NOT NULL AND v.text IS NOT NULL"
                  " ORDER BY v.kind, v.experiment, seq",
                  "");
-    int step = query ? 0 : -1;
-    while (query && (step = db_step(query, err)) > 0) {
+    int step;
+    while ((step = db_step(query, err)) > 0) {
         int64_t attempt = sqlite3_column_int64(query, 1);
         struct seen seen = {.experiment = sqlite3_column_int64(query, 0),
                             .kind = db_text(query, 2),

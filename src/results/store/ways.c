@@ -49,8 +49,8 @@ static bool read_sessions(sqlite3 *db, struct ways *ways, struct err *err)
                  " LEFT JOIN (SELECT session, max(monotonic_ns) AS last_ns FROM events GROUP BY session)"
                  " ON session = number ORDER BY number",
                  "");
-    int step = query ? 0 : -1;
-    while (query && (step = db_step(query, err)) > 0) {
+    int step;
+    while ((step = db_step(query, err)) > 0) {
         const char *host = db_text(query, 1);
         int64_t monotonic_ns = sqlite3_column_int64(query, 2), from_ns = sqlite3_column_int64(query, 3);
         int64_t lasted_ns = sqlite3_column_int64(query, 4) - monotonic_ns;
@@ -289,8 +289,8 @@ static bool read_events(sqlite3 *db, struct ways *ways, struct err *err)
         " 'attempt_ended', 'experiment_ended', 'session_ended')"
         " OR (v.type = 'guard' AND v.data LIKE '%\"preflight\"%') ORDER BY v.seq",
         "");
-    int step = query ? 0 : -1;
-    while (query && (step = db_step(query, err)) > 0) {
+    int step;
+    while ((step = db_step(query, err)) > 0) {
         struct entry entry = {.session = session_at(ways, sqlite3_column_int64(query, 0)),
                               .experiment = sqlite3_column_int64(query, 1),
                               .attempt = sqlite3_column_int64(query, 2),
@@ -322,19 +322,6 @@ static void end_ways(struct ways *ways)
         if (last->doing == DOING_WAIT && last->experiment == 0)
             last->doing = DOING_NOTHING;
     }
-}
-
-bool ways_read(sqlite3 *db, const struct plan *plan, struct ways *out, struct err *err)
-{
-    *out = (struct ways){.experiments = plan->count};
-    out->now = mem_array(plan->count + 1, sizeof *out->now);
-    out->last = mem_array(plan->count + 1, sizeof *out->last);
-    for (size_t i = 0; i <= plan->count; i++)
-        out->now[i] = out->last[i] = SIZE_MAX;
-    if (!read_sessions(db, out, err) || !read_events(db, out, err))
-        return false;
-    end_ways(out);
-    return ways_name_gpus(db, out, err);
 }
 
 /* Which GPUs the lanes of a journal had, by their UUIDs. */
@@ -378,11 +365,6 @@ static const char *uuid_of(const struct ways *ways, const struct known_gpus *kno
     return doubtful ? NULL : found;
 }
 
-static int compare_text(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
 static void name_gpus(struct ways *ways, const struct known_gpus *known)
 {
     for (size_t i = 0; i < ways->count; i++) {
@@ -391,13 +373,12 @@ static void name_gpus(struct ways *ways, const struct known_gpus *known)
             const char *uuid = uuid_of(ways, known, way->session, way->labels.items[k]);
             strv_add(&way->uuids, uuid ? uuid : way->labels.items[k]);
         }
-        if (way->uuids.count > 1)
-            qsort(way->uuids.items, way->uuids.count, sizeof *way->uuids.items, compare_text);
+        strv_sort(&way->uuids);
     }
 }
 
 /* Which GPUs the lanes had, as their attempts' energies tell: where there is one lane its events do not. */
-bool ways_name_gpus(sqlite3 *db, struct ways *ways, struct err *err)
+static bool learn_gpus(sqlite3 *db, struct ways *ways, struct err *err)
 {
     struct known_gpus known = {0};
     AUTO_QUERY sqlite3_stmt *query =
@@ -405,8 +386,8 @@ bool ways_name_gpus(sqlite3 *db, struct ways *ways, struct err *err)
                  "SELECT experiment, attempt, device, uuid FROM energy WHERE scope = 'GPU board' AND uuid IS NOT NULL"
                  " ORDER BY experiment, attempt, device",
                  "");
-    int step = query ? 0 : -1;
-    while (query && (step = db_step(query, err)) > 0) {
+    int step;
+    while ((step = db_step(query, err)) > 0) {
         size_t at = ways_of_attempt(ways, sqlite3_column_int64(query, 0), sqlite3_column_int64(query, 1));
         const char *label = db_text(query, 2), *uuid = db_text(query, 3);
         if (at == SIZE_MAX || !label || !uuid)
@@ -423,4 +404,17 @@ bool ways_name_gpus(sqlite3 *db, struct ways *ways, struct err *err)
     }
     free(known.items);
     return step == 0;
+}
+
+bool ways_read(sqlite3 *db, const struct plan *plan, struct ways *out, struct err *err)
+{
+    *out = (struct ways){.experiments = plan->count};
+    out->now = mem_array(plan->count + 1, sizeof *out->now);
+    out->last = mem_array(plan->count + 1, sizeof *out->last);
+    for (size_t i = 0; i <= plan->count; i++)
+        out->now[i] = out->last[i] = SIZE_MAX;
+    if (!read_sessions(db, out, err) || !read_events(db, out, err))
+        return false;
+    end_ways(out);
+    return learn_gpus(db, out, err);
 }

@@ -64,9 +64,6 @@ struct ways {
 bool ways_read(sqlite3 *db, const struct plan *plan, struct ways *out, struct err *err);
 void ways_fini(struct ways *ways);
 
-/* Fills labels and uuids. */
-bool ways_name_gpus(sqlite3 *db, struct ways *ways, struct err *err);
-
 /* SIZE_MAX: not known. attempt 0: the last one. */
 size_t ways_of_attempt(const struct ways *ways, int64_t experiment, int64_t attempt);
 

@@ -94,13 +94,6 @@ static bool write_event(struct worker *worker, struct writing *writing, const st
     return true;
 }
 
-static json_t *hash_json(const struct digest *digest)
-{
-    char hex[DIGEST_HEX + 1];
-    digest_print(digest, hex);
-    return json_string(hex);
-}
-
 /* An event that the store adds by itself, at the time of the last one. data: taken over. */
 static bool write_own(struct worker *worker, struct writing *writing, enum event_type type, size_t experiment,
                       json_t *data, struct err *err)
@@ -121,9 +114,9 @@ static bool mark_written(struct worker *worker, struct writing *writing, struct 
 {
     for (size_t i = 0; i < worker->written.count; i++) {
         size_t number = worker->written.items[i];
-        json_t *data = json_object();
-        json_object_set_new(data, "experiment.json", hash_json(&worker->chain.files.experiments[number - 1]));
-        if (!write_own(worker, writing, EVENT_FILES_WRITTEN, number, data, err))
+        char hex[DIGEST_HEX + 1];
+        digest_print(&worker->chain.files.experiments[number - 1], hex);
+        if (!write_own(worker, writing, EVENT_FILES_WRITTEN, number, json_pack("{s:s}", "experiment.json", hex), err))
             return false;
     }
     return true;

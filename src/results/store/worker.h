@@ -110,7 +110,6 @@ bool worker_verdict(struct worker *worker, struct err *err);
 
 /* Remembers which file run.db is: it may be removed or replaced while it is open. */
 bool records_know_db(struct worker *worker, struct err *err);
-bool records_db_is_there(const struct worker *worker);
 
 /* Before events are written: a run.db that is no longer there is made anew at once. */
 bool records_keep_db(struct worker *worker, struct err *err);

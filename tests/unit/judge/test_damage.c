@@ -8,10 +8,10 @@
 
 #include "fixture.h"
 
-#include "results/judge/audit_json.h"
-#include "results/judge/judge.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "results/judge/account.h"
+#include "results/judge/judge.h"
 
 #include <fcntl.h>
 #include <math.h>

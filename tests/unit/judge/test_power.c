@@ -6,8 +6,8 @@
 
 #include <cmocka.h>
 
-#include "results/judge/power.h"
 #include "base/rng.h"
+#include "results/judge/trace.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -9,9 +9,9 @@
 
 #include "fixture.h"
 
-#include "results/judge/audit_json.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "results/judge/account.h"
 
 #include <math.h>
 #include <stdio.h>

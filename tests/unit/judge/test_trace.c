@@ -5,7 +5,6 @@
 
 #include <cmocka.h>
 
-#include "results/judge/bins.h"
 #include "results/judge/trace.h"
 #include "base/text.h"
 

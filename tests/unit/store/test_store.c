@@ -286,13 +286,13 @@ static void the_view_follows_the_events_at_once_and_after_reopening(void **state
         assert_int_equal(two->attempts, 2);
         assert_int_equal(two->last.number, 2);
         assert_int_equal(two->last.outcome, OUTCOME_NONE);
-        assert_true(two->last.job_born);
-        assert_false(two->last.proven);
-        assert_int_equal(two->last.pid, 321);
-        assert_int_equal(two->last.start_time, 18446744);
-        assert_string_equal(two->last.boot_id, "b-2");
-        assert_null(two->last.cgroup);
-        assert_string_equal(two->last.tag, "t-2");
+        assert_true(two->last.job.born);
+        assert_false(two->last.job.proven);
+        assert_int_equal(two->last.job.pid, 321);
+        assert_int_equal(two->last.job.start_time, 18446744);
+        assert_string_equal(two->last.job.boot_id, "b-2");
+        assert_null(two->last.job.cgroup);
+        assert_string_equal(two->last.job.tag, "t-2");
         assert_int_equal(store_experiment(store, 1)->state, STATE_PLANNED);
         assert_int_equal(store_experiment(store, 1)->last.number, 0);
         assert_int_equal(store_next_session(store), 2);
@@ -312,12 +312,12 @@ static void proven_means_that_nothing_survived(void **state)
     add(store, EVENT_SESSION_STARTED, 0, 0, NULL);
     add(store, EVENT_EXPERIMENT_STARTED, 1, 0, NULL);
     play_attempt(store, 1, 1, true);
-    assert_true(store_experiment(store, 1)->last.proven);
+    assert_true(store_experiment(store, 1)->last.job.proven);
     assert_int_equal(store_experiment(store, 1)->last.outcome, OUTCOME_SUCCEEDED);
     add(store, EVENT_JOB_PROVEN, 1, 1, "{'survivors': [{'pid': 9, 'state': 'D', 'wchan': 'x'}]}");
-    assert_false(store_experiment(store, 1)->last.proven);
+    assert_false(store_experiment(store, 1)->last.job.proven);
     add(store, EVENT_JOB_PROVEN, 1, 1, "{'survivors': []}");
-    assert_true(store_experiment(store, 1)->last.proven);
+    assert_true(store_experiment(store, 1)->last.job.proven);
     fixture_close(store);
     run_remove(&run);
 }

@@ -160,7 +160,7 @@ static void a_background_job_that_starts_again_is_a_row_of_its_own(void **state)
     add(store, EVENT_JOB_EXITED, 3, 1, "{'role': 'background', 'exit_code': 3}");
     add(store, EVENT_JOB_BORN, 3, 1, "{'role': 'background', 'pid': 12}");
     add(store, EVENT_JOB_EXITED, 3, 1, "{'role': 'background', 'signal': 9}");
-    assert_int_equal(store_experiment(store, 3)->last.pid, 10);
+    assert_int_equal(store_experiment(store, 3)->last.job.pid, 10);
     fixture_close(store);
     assert_answer(&run,
                   "SELECT group_concat(role || number || ':' || pid || ':' || coalesce(exit_code, '') || ':' ||"
