@@ -9,6 +9,8 @@ top=$PWD
 
 # in_memory COMMAND...: with a /tmp in memory, in a mount namespace of its own; the folder of /tmp that holds this checkout stays there.
 in_memory() {
+    CHECK_OUTSIDE=$(readlink /proc/self/ns/mnt) || exit 125
+    export CHECK_OUTSIDE
     # shellcheck disable=SC2016 # $0 and the others are the inner shell's
     exec unshare --mount --propagation private bash -c '
         new=$(mktemp -d) && mount -t tmpfs -o mode=1777,size=60% tmpfs "$new" || exit 125
@@ -393,6 +395,19 @@ tail_of() {
     [ "$(tail -n 1 "$1")" = ok ]
 }
 
+# hide_still_counters: energy counters that stand still, as virtual machines have them, cost each command that measures 0.2 s of a processor,
+# until that is proven. Where there are no others, the tests see none; only in a mount namespace that is ours (in_memory).
+hide_still_counters() {
+    [ -n "${CHECK_OUTSIDE:-}" ] && [ "$(readlink /proc/self/ns/mnt)" != "$CHECK_OUTSIDE" ] || return 0
+    "$build/src/cli/tare" doctor --json 2>/dev/null | python3 -c '
+import json, sys
+checks = json.load(sys.stdin)["checks"]
+counters = [check for check in checks if str((check.get("data") or {}).get("source")).startswith("rapl")]
+still = [check for check in counters if check["data"]["source"] == "rapl-perf" and "stands still" in (check["reason"] or "")]
+sys.exit(not counters or len(still) < len(counters))' || return 0
+    mount -t tmpfs tmpfs /sys/devices/power 2>/dev/null && echo "energy counters stand still here: hidden from the tests"
+}
+
 if wanted lint; then
     say "the house: who may include whom"
     one architecture tests/architecture.sh
@@ -402,6 +417,7 @@ if wanted unit || wanted cli; then
     say "gcc"
     one "build (gcc)" compile "$build"
     one "every name is defined once" tests/symbols.sh "$build"
+    hide_still_counters
 fi
 # While tests wait the other builds are made.
 after_asan() {
