@@ -154,7 +154,7 @@ joined() { while is_ahead "$1"; do sleep 1; done; }
 linker=$(for name in lld gold; do ! command -v "ld.$name" >/dev/null || echo "$name"; done | head -n 1)
 compile_asan() {
     [ -z "$linker" ] || local -x CC_LD=$linker
-    WERROR=false compile "$build-asan" -Db_sanitize=address,undefined -Doptimization=1 -Dc_args=-g1
+    WERROR=false compile "$build-asan" -Db_sanitize=address,undefined -Doptimization=g -Dc_args=-g1
 }
 
 compile_fuzz() {
