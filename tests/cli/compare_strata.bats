@@ -5,7 +5,10 @@ load helpers
 
 setup_file() { command -v python3 >/dev/null || skip "python3 is missing"; }
 
-needs_statsmodels() { python3 -c 'import statsmodels.api' 2>/dev/null || skip "python3-statsmodels is missing"; }
+# Found, not imported: that takes a second.
+needs_statsmodels() {
+    python3 -c 'import importlib.util, sys; sys.exit(importlib.util.find_spec("statsmodels") is None)' || skip "python3-statsmodels is missing"
+}
 
 # plant SEED, Python on standard input with write(folder, rows) and run(time, power, sd=0.03, **params).
 plant() {

@@ -13,15 +13,6 @@ load ../cli/runs
     [ "$status" -eq 0 ]
 }
 
-@test "records that a training changed are made anew; the runner dies at each step of that: a resume has them whole, or says what is not" {
-    need_python
-    preload=${BUILD_DIR:-$ROOT/build}/tests/fault/libjournal_fault.so
-    [ -e "$preload" ] || skip "there is no $preload"
-    run env STRIDE="${STRIDE:-4}" python3 "$BATS_TEST_DIRNAME/records_points.py" "$TARE" "$preload" "$WORK"
-    echo "$output"
-    [ "$status" -eq 0 ]
-}
-
 # What both disks show: the run breaks off with the way to go on, what had ended is readable, and a resume finishes it.
 broke_off() {
     [ "$status" -eq 3 ]
