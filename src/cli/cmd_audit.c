@@ -193,9 +193,7 @@ static bool write_repeat(const struct dataset *dataset, const char *file, bool f
     size_t count;
     AUTO_STRV struct strv left_out = {0};
     AUTO_TEXT struct text text = {0};
-    json_t *settings = repeat_settings(dataset, &count, &left_out);
-    json_print_pretty(settings, &text);
-    json_decref(settings);
+    json_print_taken(repeat_settings(dataset, &count, &left_out), &text);
     AUTO_FREE char *ids = strv_join(&left_out, ", ");
     if (left_out.count)
         cli_warning("not to be repeated, as it is not known what was trained: %s", ids);

@@ -70,8 +70,7 @@ static int show(const struct collected *collected, const char *run_dir, json_t *
     if (as_json) {
         json_t *json = collected_json(collected, run_dir);
         add_lanes(json, lanes);
-        json_print_pretty(json, &text);
-        json_decref(json);
+        json_print_taken(json, &text);
     } else {
         const struct results results = {.lanes = lanes};
         const struct closing_options how = {.run_dir = run_dir,
@@ -105,10 +104,8 @@ static int collect(const struct cli_call *call, const struct strv *env)
     AUTO_FREE char *path = NULL;
     AUTO(collected_fini) struct collected collected = {0};
     AUTO_CLOSE int dir = run_folder_open_named(call->operands.items[0], &path, &err);
-    if (dir < 0 || !collect_run(dir, path, &collected, &err)) {
-        cli_error("%s", err.text);
-        return CLI_BROKEN;
-    }
+    if (dir < 0 || !collect_run(dir, path, &collected, &err))
+        return cli_failed(CLI_BROKEN, &err);
     json_t *lanes = write_page(dir, path);
     find_task_statuses(dir, env, &collected);
     int code = show(&collected, path, lanes, call->values[OPTION_JSON].given);

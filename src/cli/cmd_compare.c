@@ -123,8 +123,7 @@ static int compare(const struct cli_value *values, struct comparison *comparison
     if (values[OPTION_JSON].given) {
         json_t *json = comparison_json(comparison, g_per_kwh);
         answer_json(comparison, questions, json);
-        json_print_pretty(json, &text);
-        json_decref(json);
+        json_print_taken(json, &text);
     } else {
         comparison_text(comparison, g_per_kwh, message_colour(STDOUT_FILENO), &text);
         answer_text(comparison, questions, &text);

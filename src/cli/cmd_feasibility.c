@@ -272,9 +272,7 @@ static int put_settings(const struct feasibility *study, const struct schedule *
 {
     struct err err = {0};
     AUTO_TEXT struct text text = {0};
-    json_t *json = schedule_settings(study, schedule);
-    json_print_pretty(json, &text);
-    json_decref(json);
+    json_print_taken(schedule_settings(study, schedule), &text);
     if (!file) {
         return message_print(&text) ? CLI_OK : CLI_BROKEN;
     }
@@ -367,10 +365,8 @@ static int run(const struct cli_call *call)
                                           .as_root = call->values[OPTION_AS_ROOT].given,
                                           .quiet = call->values[OPTION_QUIET].given || call->values[OPTION_JSON].given};
     AUTO(run_resources_fini) struct run_resources means;
-    if (!run_resources_begin(&how, &means, &err)) {
-        cli_error("%s", err.text);
-        return CLI_BROKEN;
-    }
+    if (!run_resources_begin(&how, &means, &err))
+        return cli_failed(CLI_BROKEN, &err);
     return resumes ? resume(call, &means) : run_new(call, &means);
 }
 

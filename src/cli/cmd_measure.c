@@ -131,13 +131,10 @@ static json_t *page_json(const struct watch *watch, enum ending by, const struct
 static int show(const struct watch *watch, enum ending by, const struct energy_page *page, bool as_json)
 {
     AUTO_TEXT struct text text = {0};
-    if (as_json) {
-        json_t *json = page_json(watch, by, page);
-        json_print_pretty(json, &text);
-        json_decref(json);
-    } else {
+    if (as_json)
+        json_print_taken(page_json(watch, by, page), &text);
+    else
         energy_text(page, &text);
-    }
     if (!message_print(&text))
         return CLI_BROKEN;
     return energy_text_any(page->measured) || page->measured->result.job.cpu_s.valid ? CLI_OK : CLI_BROKEN;

@@ -79,13 +79,10 @@ static bool write_page(const char *path, const char *snapshot, const struct memo
 static int show(const struct memory_report *report, bool as_json)
 {
     AUTO_TEXT struct text text = {0};
-    if (as_json) {
-        json_t *json = memory_json(report);
-        json_print_pretty(json, &text);
-        json_decref(json);
-    } else {
+    if (as_json)
+        json_print_taken(memory_json(report), &text);
+    else
         memory_text(report, &text);
-    }
     return message_print(&text) ? CLI_OK : CLI_BROKEN;
 }
 

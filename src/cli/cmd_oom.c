@@ -34,13 +34,10 @@ static int show(const struct oom_logs *logs, bool as_json)
 {
     AUTO_TEXT struct text text = {0};
     uint64_t found = oom_logs_found(logs);
-    if (as_json) {
-        json_t *json = oom_json(logs);
-        json_print_pretty(json, &text);
-        json_decref(json);
-    } else {
+    if (as_json)
+        json_print_taken(oom_json(logs), &text);
+    else
         oom_text(logs, width_here(), &text);
-    }
     if (!message_print(&text))
         return CLI_BROKEN;
     if (found == 0 && !as_json)

@@ -210,13 +210,10 @@ static int show_plan(const struct cli_call *call, const struct run_options *how,
         .pauses_s = estimate_pauses(&input->plan, NULL),
         .colour = message_colour(STDOUT_FILENO),
     };
-    if (call->values[OPTION_JSON].given) {
-        json_t *tree = plan_text_json(&input->plan, &shown);
-        json_print_pretty(tree, &text);
-        json_decref(tree);
-    } else {
+    if (call->values[OPTION_JSON].given)
+        json_print_taken(plan_text_json(&input->plan, &shown), &text);
+    else
         plan_text(&input->plan, &shown, &text);
-    }
     return message_print(&text) ? CLI_OK : CLI_BROKEN;
 }
 

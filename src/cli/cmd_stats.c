@@ -65,13 +65,11 @@ static int run(const struct cli_call *call)
         return code;
     audit_join_names(&dataset);
     summary_stats_make(&dataset, &how, &figures);
-    if (values[OPTION_JSON].given) {
-        json_t *json = summary_stats_json(&dataset, &figures, &how);
-        json_print_pretty(json, &text);
-        json_decref(json);
-    } else if (values[OPTION_CSV].given) {
+    if (values[OPTION_JSON].given)
+        json_print_taken(summary_stats_json(&dataset, &figures, &how), &text);
+    else if (values[OPTION_CSV].given)
         summary_stats_csv(&figures, &text);
-    } else {
+    else {
         summary_stats_text(&dataset, &figures, &shown, &text);
     }
     summary_stats_fini(&figures);

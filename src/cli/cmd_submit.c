@@ -172,10 +172,8 @@ static int submit_new(const struct cli_call *call, const struct strv *env, const
                                                                         : cli_failed(CLI_BROKEN, &err);
     }
     /* With a controller that is away the plan is fixed all the same: it is submitted by --resume later. */
-    if ((!answers && err.code == ENOENT) || !make_run(call, input, &submitted, &err)) {
-        cli_error("%s", err.text);
-        return CLI_BROKEN;
-    }
+    if ((!answers && err.code == ENOENT) || !make_run(call, input, &submitted, &err))
+        return cli_failed(CLI_BROKEN, &err);
     return submit(call, env, &submitted, NULL);
 }
 
@@ -223,10 +221,8 @@ static int submit_rest(const struct cli_call *call, const struct strv *env)
     submitted.dir = run_folder_open(call->values[OPTION_RESUME].text, &submitted.path, &err);
     if (submitted.dir < 0 || !collect_run(submitted.dir, submitted.path, &submitted.collected, &err) ||
         !submission_read(submitted.dir, &submitted.submission, &err) ||
-        (rerun && !submit_plan_again(&submitted, json, &only, &err))) {
-        cli_error("%s", err.text);
-        return CLI_USAGE;
-    }
+        (rerun && !submit_plan_again(&submitted, json, &only, &err)))
+        return cli_failed(CLI_USAGE, &err);
     submitted.absolute = absolute_of(submitted.path);
     if (of_sbatch.count > 0) {
         strv_fini(&submitted.submission.options);

@@ -97,13 +97,10 @@ static int print_registry(const struct registry *registry, const char *path, con
     if (only && !repo)
         return CLI_USAGE;
     AUTO_TEXT struct text text = {0};
-    if (json) {
-        json_t *tree = registry_text_json(registry, repo);
-        json_print_pretty(tree, &text);
-        json_decref(tree);
-    } else {
+    if (json)
+        json_print_taken(registry_text_json(registry, repo), &text);
+    else
         registry_text(registry, repo, message_colour(STDOUT_FILENO), &text);
-    }
     return message_print(&text) ? CLI_OK : CLI_BROKEN;
 }
 

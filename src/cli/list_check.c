@@ -164,8 +164,7 @@ static bool make_plan(const struct registry *registry, const struct list_options
     /* Without the key what the models do not have is left out, as 'run' does with such settings. */
     if (how->has_settings && how->settings.own_format)
         json_object_set_new(root, "tare", make_tare(how));
-    json_print_pretty(root, &text);
-    json_decref(root);
+    json_print_taken(root, &text);
     bool good = settings_parse("the settings of the starts", text_get(&text), text.length, &settings, &problems) &&
                 plan_make(&settings, registry, &options, out, &ignored);
     /* What this machine lacks was told; what the settings have too much is a warning of 'run'. */
@@ -288,9 +287,7 @@ static int print(const struct needs *needs, const struct starts *starts, const c
 {
     AUTO_TEXT struct text text = {0};
     if (json) {
-        json_t *tree = needs_text_json(needs, starts->items, starts->count, registry);
-        json_print_pretty(tree, &text);
-        json_decref(tree);
+        json_print_taken(needs_text_json(needs, starts->items, starts->count, registry), &text);
     } else {
         bool colour = message_colour(STDOUT_FILENO);
         needs_text(needs, colour, &text);

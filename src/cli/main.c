@@ -130,8 +130,7 @@ static bool schema_of(const char *file, struct text *out)
 {
     json_t *schema = strcmp(file, "settings") == 0 ? settings_schema() : strcmp(file, "registry") == 0 ? registry_schema() : NULL;
     if (schema)
-        json_print_pretty(schema, out);
-    json_decref(schema);
+        json_print_taken(schema, out);
     return schema;
 }
 

@@ -78,8 +78,7 @@ static void add_table(const struct calibration *found, bool colour, struct text 
             table_add_cell(table, cell, NULL);
         }
     }
-    table_print(table, out);
-    table_free(table);
+    table_end(table, out);
 }
 
 /* Each reason once for each sensor: one cause makes several figures unknown. */
@@ -125,8 +124,7 @@ static json_t *result_json(const struct calibration *found, const char *stale)
 static int print_json(json_t *json)
 {
     AUTO_TEXT struct text text = {0};
-    json_print_pretty(json, &text);
-    json_decref(json);
+    json_print_taken(json, &text);
     return message_print(&text) ? CLI_OK : CLI_BROKEN;
 }
 
@@ -231,9 +229,7 @@ static bool keep(const struct calibration *found, struct err *err)
     struct state *state = state_open_user(err);
     if (!state)
         return false;
-    json_t *json = calibration_json(found);
-    json_print_pretty(json, &text);
-    json_decref(json);
+    json_print_taken(calibration_json(found), &text);
     bool good = fs_write_atomic(state_folder(state), name, text_get(&text), text.length, err);
     state_close(state);
     return good;

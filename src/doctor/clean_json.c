@@ -9,6 +9,14 @@ static json_t *seconds_json(double seconds)
     return seconds < 0 ? json_null() : json_finite(number_round(seconds, 6));
 }
 
+static json_t *list_json(const struct strv *list)
+{
+    json_t *json = json_array();
+    for (size_t i = 0; i < list->count; i++)
+        json_array_append_new(json, json_string(list->items[i]));
+    return json;
+}
+
 /* One entry for each GPU on which the driver names the process. */
 static json_t *gpus_json(const struct clean_view *view, const struct leftover *leftover)
 {
@@ -21,67 +29,48 @@ static json_t *gpus_json(const struct clean_view *view, const struct leftover *l
         if (use->pid != process->stat.pid)
             continue;
         AUTO_FREE char *device = use->minor >= 0 ? gpu_vendor_device_path(use->vendor, "/dev", use->minor) : NULL;
-        json_t *gpu = json_object();
-        json_object_set_new(gpu, "uuid", json_filled_or_null(use->uuid));
-        json_object_set_new(gpu, "device", json_filled_or_null(device));
-        json_object_set_new(gpu, "memory_bytes", use->has_bytes ? json_integer((json_int_t)use->bytes) : json_null());
-        json_array_append_new(gpus, gpu);
+        json_array_append_new(gpus, json_pack("{s:o, s:o, s:o}", "uuid", json_filled_or_null(use->uuid), "device",
+                                              json_filled_or_null(device), "memory_bytes",
+                                              use->has_bytes ? json_integer((json_int_t)use->bytes) : json_null()));
     }
     return gpus;
 }
 
+/* What each list of processes begins with. A command may be no UTF-8: then it is not told. */
+static json_t *who_json(const struct census_process *process)
+{
+    AUTO_FREE char *user = clean_user_name(process->uid);
+    return json_pack("{s:i, s:I, s:I, s:o*, s:o*}", "pid", (int)process->stat.pid, "start_time",
+                     (json_int_t)process->stat.start_time, "uid", (json_int_t)process->uid, "user", json_string(user),
+                     "command", json_string(process->command));
+}
+
+/* Of ours by whom it was left, of others whether a live run has it. */
 static json_t *process_json(const struct clean_view *view, const struct leftover *leftover)
 {
     const struct census_process *process = leftover->process;
     const struct census_process *parent = census_find(&view->leftovers.census, process->stat.ppid);
-    AUTO_FREE char *user = clean_user_name(process->uid);
-    json_t *json = json_object(), *devices = json_array();
-    for (size_t i = 0; i < process->devices.count; i++)
-        json_array_append_new(devices, json_string(process->devices.items[i]));
-    json_object_set_new(json, "pid", json_integer(process->stat.pid));
-    json_object_set_new(json, "start_time", json_integer((json_int_t)process->stat.start_time));
-    json_object_set_new(json, "uid", json_integer(process->uid));
-    json_object_set_new(json, "user", json_string(user));
-    json_object_set_new(json, "command", json_string(process->command));
-    json_object_set_new(json, "age_s", seconds_json(process->age_s));
-    json_object_set_new(json, "parent", json_integer(process->stat.ppid));
-    json_object_set_new(json, "parent_command", json_string(parent ? parent->stat.comm : ""));
-    json_object_set_new(json, "orphan", json_boolean(process->orphan));
-    json_object_set_new(json, "devices", devices);
-    json_object_set_new(json, "memory_bytes",
-                        leftover->has_memory ? json_integer((json_int_t)leftover->memory_bytes) : json_null());
-    json_object_set_new(json, "gpus", gpus_json(view, leftover));
-    return json;
-}
-
-static json_t *ours_json(const struct clean_view *view, const struct leftover *leftover)
-{
-    json_t *json = process_json(view, leftover);
     bool known = leftover->kind == LEFTOVER_OF_DEAD_RUN;
-    json_object_set_new(json, "tag", json_filled_or_null(leftover->process->tag));
-    json_object_set_new(json, "left_by",
-                        known ? json_string(leftover->run == STATE_EXEC ? "exec" : "run") : json_null());
-    json_object_set_new(json, "run_dir", json_filled_or_null(leftover->run_dir));
-    json_object_set_new(json, "run_age_s", known ? seconds_json(leftover->run_age_s) : json_null());
-    return json;
-}
-
-static json_t *other_json(const struct clean_view *view, const struct leftover *leftover)
-{
-    json_t *json = process_json(view, leftover);
-    json_object_set_new(json, "live_run", json_boolean(leftover->kind == LEFTOVER_LIVE_GPU));
+    json_t *json = who_json(process);
+    json_object_update_new(
+        json, json_pack("{s:o, s:i, s:o*, s:b, s:o, s:o, s:o}", "age_s", seconds_json(process->age_s), "parent",
+                        (int)process->stat.ppid, "parent_command", json_string(parent ? parent->stat.comm : ""),
+                        "orphan", process->orphan, "devices", list_json(&process->devices), "memory_bytes",
+                        leftover->has_memory ? json_integer((json_int_t)leftover->memory_bytes) : json_null(), "gpus",
+                        gpus_json(view, leftover)));
+    json_object_update_new(
+        json, !leftover_is_ours(leftover)
+                  ? json_pack("{s:b}", "live_run", leftover->kind == LEFTOVER_LIVE_GPU)
+                  : json_pack("{s:o, s:o, s:o, s:o}", "tag", json_filled_or_null(process->tag), "left_by",
+                              known ? json_string(leftover->run == STATE_EXEC ? "exec" : "run") : json_null(),
+                              "run_dir", json_filled_or_null(leftover->run_dir), "run_age_s",
+                              known ? seconds_json(leftover->run_age_s) : json_null()));
     return json;
 }
 
 static json_t *tagged_json(const struct leftover_foreign *foreign)
 {
-    AUTO_FREE char *user = clean_user_name(foreign->process->uid);
-    json_t *json = json_object();
-    json_object_set_new(json, "pid", json_integer(foreign->process->stat.pid));
-    json_object_set_new(json, "start_time", json_integer((json_int_t)foreign->process->stat.start_time));
-    json_object_set_new(json, "uid", json_integer(foreign->process->uid));
-    json_object_set_new(json, "user", json_string(user));
-    json_object_set_new(json, "command", json_string(foreign->process->command));
+    json_t *json = who_json(foreign->process);
     json_object_set_new(json, "tag", json_filled_or_null(foreign->process->tag));
     json_object_set_new(json, "belongs_to", json_string(foreign->owner));
     return json;
@@ -90,41 +79,26 @@ static json_t *tagged_json(const struct leftover_foreign *foreign)
 /* Numbers of the driver that are no process of ours to see. */
 static json_t *unseen_json(const struct leftovers *leftovers)
 {
-    json_t *json = json_object();
-    json_object_set_new(json, "count", json_integer((json_int_t)leftovers->unseen));
-    json_object_set_new(json, "memory_bytes", json_integer((json_int_t)leftovers->unseen_bytes));
-    json_object_set_new(json, "driver_pids", json_string(text_get(&leftovers->unseen_pids)));
-    return json;
+    return json_pack("{s:I, s:I, s:o*}", "count", (json_int_t)leftovers->unseen, "memory_bytes",
+                     (json_int_t)leftovers->unseen_bytes, "driver_pids",
+                     json_string(text_get(&leftovers->unseen_pids)));
 }
 
 void clean_json(const struct clean_view *view, struct text *out)
 {
     const struct leftovers *leftovers = &view->leftovers;
-    json_t *json = json_object(), *ours = json_array(), *others = json_array(), *kept = json_array(),
-           *tagged = json_array(), *worktrees = json_array();
-    for (size_t i = 0; i < view->worktrees.count; i++)
-        json_array_append_new(worktrees, json_string(view->worktrees.items[i]));
-    for (size_t i = 0; i < leftovers->count; i++) {
-        const struct leftover *leftover = &leftovers->items[i];
-        if (leftover_is_ours(leftover))
-            json_array_append_new(ours, ours_json(view, leftover));
-        else
-            json_array_append_new(others, other_json(view, leftover));
-    }
+    json_t *ours = json_array(), *others = json_array(), *tagged = json_array();
+    for (size_t i = 0; i < leftovers->count; i++)
+        json_array_append_new(leftover_is_ours(&leftovers->items[i]) ? ours : others,
+                              process_json(view, &leftovers->items[i]));
     for (size_t i = 0; i < leftovers->foreign_count; i++)
         json_array_append_new(tagged, tagged_json(&leftovers->foreign[i]));
-    for (size_t i = 0; i < leftovers->kept.count; i++)
-        json_array_append_new(kept, json_string(leftovers->kept.items[i]));
-    json_object_set_new(json, "leftovers", ours);
-    json_object_set_new(json, "tagged_left_alone", tagged);
-    json_object_set_new(json, "gpu_processes", others);
-    json_object_set_new(json, "gpu_processes_unseen", view->has_memory ? unseen_json(leftovers) : json_null());
-    json_object_set_new(json, "gpu_memory_known", json_boolean(view->has_memory));
-    json_object_set_new(json, "gpu_memory_error", json_filled_or_null(view->memory_err.text));
-    json_object_set_new(json, "governor_left", json_text_or_null(view->governor));
-    json_object_set_new(json, "worktrees_left", worktrees);
-    json_object_set_new(json, "files_left_alone", kept);
-    json_object_set_new(json, "not_looked_into", json_integer((json_int_t)leftovers->census.closed));
-    json_print_pretty(json, out);
-    json_decref(json);
+    json_print_taken(json_pack("{s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:I}", "leftovers", ours,
+                               "tagged_left_alone", tagged, "gpu_processes", others, "gpu_processes_unseen",
+                               view->has_memory ? unseen_json(leftovers) : json_null(), "gpu_memory_known",
+                               view->has_memory, "gpu_memory_error", json_filled_or_null(view->memory_err.text),
+                               "governor_left", json_text_or_null(view->governor), "worktrees_left",
+                               list_json(&view->worktrees), "files_left_alone", list_json(&leftovers->kept),
+                               "not_looked_into", (json_int_t)leftovers->census.closed),
+                     out);
 }

@@ -88,19 +88,15 @@ static char *pidns_mend(const struct doctor_machine *machine)
 
 static void add_pidns(const struct doctor_machine *machine, const struct containment *containment, struct findings *out)
 {
-    struct finding finding = {.section = section, .name = "pid namespace"};
-    if (containment->pidns) {
-        finding.mark = FINDING_YES;
-        finding.text = mem_printf(
+    AUTO_FREE char *mend = containment->pidns ? NULL : pidns_mend(machine);
+    if (containment->pidns)
+        findings_say(
+            out, section, "pid namespace", FINDING_YES, NULL, NULL,
             "%sthe kernel ends every process of a job with its first; a run's folder is read-only for its jobs",
             containment->userns ? "inside a user namespace: " : "");
-    } else {
-        finding.mark = FINDING_NO;
-        finding.text = mem_strdup("the kernel does not let a job have one; jobs can write to their run's folder");
-        finding.reason = mem_strdup(containment->pidns_reason);
-        finding.mend = pidns_mend(machine);
-    }
-    findings_add(out, finding);
+    else
+        findings_say(out, section, "pid namespace", FINDING_NO, containment->pidns_reason, mend,
+                     "the kernel does not let a job have one; jobs can write to their run's folder");
 }
 
 /* Where the file system of this type is mounted, or NULL. */
@@ -152,18 +148,14 @@ static void add_cgroup(const struct doctor_machine *machine, const struct contai
                        struct findings *out)
 {
     struct finding finding = {.section = section, .name = "cgroup"};
-    if (containment->cgroup) {
-        finding.mark = FINDING_YES;
-        finding.text =
-            mem_printf("each job gets its own below %s", containment->cgroup_parent ? containment->cgroup_parent : "/");
-    } else {
-        finding.mark = FINDING_NO;
-        finding.text = mem_strdup(containment->pidns
-                                      ? "not needed for the promise; without it memory is neither limited nor summed"
-                                      : "no cgroup v2 can be made for a job");
-        finding.reason = mem_strdup(containment->cgroup_reason);
-        finding.mend = cgroup_mend(machine, containment, &finding.advice);
-    }
+    AUTO_FREE char *mend = containment->cgroup ? NULL : cgroup_mend(machine, containment, &finding.advice);
+    if (containment->cgroup)
+        finding_set(&finding, FINDING_YES, NULL, NULL, "each job gets its own below %s",
+                    containment->cgroup_parent ? containment->cgroup_parent : "/");
+    else
+        finding_set(&finding, FINDING_NO, containment->cgroup_reason, mend,
+                    containment->pidns ? "not needed for the promise; without it memory is neither limited nor summed"
+                                       : "no cgroup v2 can be made for a job");
     findings_add(out, finding);
 }
 
@@ -209,15 +201,13 @@ static void explain_no_controller(const struct doctor_machine *machine, struct f
 static void add_memory(const struct doctor_machine *machine, const struct containment *containment,
                        struct findings *out)
 {
-    struct finding finding = {.section = section, .name = "memory limits", .mark = FINDING_NO};
+    struct finding finding = {.section = section, .name = "memory limits"};
     const char *parent = containment->cgroup ? containment->cgroup_parent : NULL;
     if (parent && has_controller(parent, "cgroup.subtree_control", "memory")) {
-        finding.mark = FINDING_YES;
-        finding.text = mem_strdup("a job's limit is held by its cgroup");
-        findings_add(out, finding);
+        findings_say(out, section, finding.name, FINDING_YES, NULL, NULL, "a job's limit is held by its cgroup");
         return;
     }
-    finding.text = mem_strdup("a limit in the settings is not held");
+    finding_set(&finding, FINDING_NO, NULL, NULL, "a limit in the settings is not held");
     if (!parent) {
         finding.reason = mem_strdup("there is no cgroup");
     } else if (!has_controller(parent, "cgroup.controllers", "memory")) {
@@ -238,9 +228,6 @@ void doctor_containment(const struct doctor_machine *machine, const struct conta
 {
     add_pidns(machine, containment, out);
     add_cgroup(machine, containment, out);
-    findings_add(out, (struct finding){.section = section,
-                                       .name = "sweep",
-                                       .mark = FINDING_YES,
-                                       .text = mem_strdup("searches /proc for what is left; alone, best effort")});
+    findings_say(out, section, "sweep", FINDING_YES, NULL, NULL, "searches /proc for what is left; alone, best effort");
     add_memory(machine, containment, out);
 }

@@ -78,9 +78,7 @@ static int show(const struct bench_end *end, const struct bench *bench)
     AUTO_TEXT struct text text = {0};
     struct bench_frame frame = {end->dir,      end->options->seed, end->options->runs, end->options->warmup,
                                 end->verdicts, end->until};
-    json_t *json = bench_json(bench, &frame);
-    json_print_pretty(json, &text);
-    json_decref(json);
+    json_print_taken(bench_json(bench, &frame), &text);
     bool ok = print(end, bench, &text);
     ok = export(end, bench, &text) && ok;
     say_failure(end, bench);

@@ -247,16 +247,14 @@ static void make_settings(const struct making *making, struct text *out)
         json_object_set_new(root, "governor", json_string(how->governor));
     json_object_set(root, "experiments", making->entries);
     json_object_set_new(root, "tare", tare_section(how));
-    json_print_pretty(root, out);
-    json_decref(root);
+    json_print_taken(root, out);
 }
 
 static void make_registry(const struct making *making, struct text *out)
 {
     json_t *root = json_object();
     json_object_set(root, "models", making->repos);
-    json_print_pretty(root, out);
-    json_decref(root);
+    json_print_taken(root, out);
 }
 
 static bool make_plan(const struct making *making, struct err *err)

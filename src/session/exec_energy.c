@@ -74,8 +74,7 @@ static bool write_json(const char *path, json_t *json)
 {
     AUTO_TEXT struct text text = {0};
     struct err err = {0};
-    json_print_pretty(json, &text);
-    json_decref(json);
+    json_print_taken(json, &text);
     bool written = fs_write_output(path, text_get(&text), text.length, &err);
     if (!written)
         cli_warning("the figures are not kept: %s", err.text);

@@ -35,8 +35,7 @@ static bool write_text(const struct study *study, const char *name, const struct
 static bool write_json(const struct study *study, const char *name, json_t *json, struct err *err)
 {
     AUTO_TEXT struct text text = {0};
-    json_print_pretty(json, &text);
-    json_decref(json);
+    json_print_taken(json, &text);
     return write_text(study, name, &text, err);
 }
 
@@ -192,10 +191,8 @@ static int run_new(struct study *study, const char *name, json_t *settings, stru
     AUTO_FREE char *file = mem_printf("%s.json", name);
     AUTO_FREE char *path = mem_printf("%s/%s", study->folder, file);
     AUTO_FREE char *output = mem_printf("%s/%s", study->folder, name);
-    if (!write_json(study, file, json_incref(settings), &err)) {
-        cli_error("%s", err.text);
-        return CLI_BROKEN;
-    }
+    if (!write_json(study, file, json_incref(settings), &err))
+        return cli_failed(CLI_BROKEN, &err);
     struct run_input input;
     struct run_options options = {.settings_path = path, .registry_path = study->options.registry, .for_running = true};
     bool good = run_input_read(&options, &input);
@@ -229,10 +226,8 @@ int study_run_part(struct study *study, const char *name, json_t **settings, str
     AUTO_FREE char *run_dir = run_folder_newest(output, "run");
     enum progress progress = progress_of(run_dir);
     *results = NULL;
-    if (progress != PART_NONE && !read_settings(study, name, settings, &err)) {
-        cli_error("%s", err.text);
-        return CLI_BROKEN;
-    }
+    if (progress != PART_NONE && !read_settings(study, name, settings, &err))
+        return cli_failed(CLI_BROKEN, &err);
     if (progress == PART_NONE && !study->options.track) /* else it is counted where it can be */
         json_object_set_new(*settings, "track_gpu_memory", json_false());
     session.resume_dir = progress == PART_BEGUN ? run_dir : NULL;
@@ -290,15 +285,12 @@ static int report(const struct study_steps *steps, const struct study *study)
     AUTO_TEXT struct text text = {0};
     struct feasibility_text_options how = {.width = isatty(STDOUT_FILENO) ? width_of_terminal(STDOUT_FILENO) : 0,
                                            .colour = message_colour(STDOUT_FILENO)};
-    if (!study_write(study, &err)) {
-        cli_error("%s", err.text);
-        return CLI_BROKEN;
-    }
+    if (!study_write(study, &err))
+        return cli_failed(CLI_BROKEN, &err);
     if (steps->json) {
         json_t *json = feasibility_json(&study->of);
         json_object_set_new(json, "folder", json_text_or_null(study->folder));
-        json_print_pretty(json, &text);
-        json_decref(json);
+        json_print_taken(json, &text);
     } else {
         feasibility_text(&study->of, &how, &text);
         AUTO_FREE char *recommended = mem_printf("%s/recommended.json", study->folder);
@@ -397,8 +389,7 @@ static int run_alone(const struct study_steps *steps, struct study *study)
         return stopped(study, code);
     if (study_keep(study, measured, &err))
         return CLI_OK;
-    cli_error("%s", err.text);
-    return CLI_BROKEN;
+    return cli_failed(CLI_BROKEN, &err);
 }
 
 /* The waits of a run are shortened by it. */

@@ -27,8 +27,7 @@ static char *text_with_flags(const struct settings *settings, const struct run_o
         json_object_set_new(root, "governor", json_string(how->governor));
     if (how->has_max_retries)
         json_object_set_new(root, "max_retries", json_integer(how->max_retries));
-    json_print_pretty(root, &text);
-    json_decref(root);
+    json_print_taken(root, &text);
     return text_take(&text);
 }
 

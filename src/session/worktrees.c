@@ -55,8 +55,7 @@ static bool write_record(struct commits *commits, struct err *err)
     json_object_set_new(json, "repository", json_string(commits->repo));
     json_object_set_new(json, "folder", json_string(commits->root));
     bool whole = json_object_size(json) == 3;
-    json_print_pretty(json, &text);
-    json_decref(json);
+    json_print_taken(json, &text);
     if (!whole)
         return err_set(err, "the name of the host, of the repository or of the folder of results is no UTF-8");
     commits->record_name = mem_printf("%s%s.json", record_form, commits->root + strlen(commits->root) - RANDOM_LETTERS);
