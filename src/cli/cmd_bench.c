@@ -1,5 +1,6 @@
 /* bench: a few commands against each other: time and energy, in random blocks, under the guard. */
 #include "results/judge/bench.h"
+#include "base/fs.h"
 #include "base/mem.h"
 #include "base/rng.h"
 #include "base/shell_words.h"
@@ -187,9 +188,11 @@ static bool check(const struct cli_value *values, const struct bench_input *inpu
     const char *reference = values[OPTION_REFERENCE].text;
     if (strcmp(reference, "first") != 0 && strcmp(reference, "fastest") != 0 && !strv_has(&input->names, reference))
         return err_set(err, "--reference: there is no command '%s'", reference);
-    return bench_end_may_write(values[OPTION_EXPORT_JSON].text, err) &&
-           bench_end_may_write(values[OPTION_EXPORT_CSV].text, err) &&
-           bench_end_may_write(values[OPTION_EXPORT_MARKDOWN].text, err);
+    static const int files[] = {OPTION_EXPORT_JSON, OPTION_EXPORT_CSV, OPTION_EXPORT_MARKDOWN};
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+        if (values[files[i]].given && !fs_may_write_output(values[files[i]].text, err))
+            return false;
+    return true;
 }
 
 static void say_start(const struct cli_call *call, const struct bench_input_options *how)

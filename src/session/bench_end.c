@@ -11,14 +11,9 @@
 #include <string.h>
 #include <unistd.h>
 
-bool bench_end_may_write(const char *file, struct err *err)
-{
-    return !file || fs_may_write_output(file, err);
-}
-
 static bool write_file(const char *file, const struct text *text, struct err *err)
 {
-    return fs_write_output(file, text_get(text), text->length, err);
+    return !file || fs_write_output(file, text_get(text), text->length, err);
 }
 
 static bool export(const struct bench_end *end, const struct bench *bench, const struct text *json)
@@ -28,9 +23,8 @@ static bool export(const struct bench_end *end, const struct bench *bench, const
     AUTO_TEXT struct text markdown = {0};
     bench_csv(bench, &csv);
     bench_markdown(bench, &markdown);
-    bool ok = (!end->json_file || write_file(end->json_file, json, &err)) &&
-              (!end->csv_file || write_file(end->csv_file, &csv, &err)) &&
-              (!end->markdown_file || write_file(end->markdown_file, &markdown, &err));
+    bool ok = write_file(end->json_file, json, &err) && write_file(end->csv_file, &csv, &err) &&
+              write_file(end->markdown_file, &markdown, &err);
     if (!ok)
         cli_error("%s", err.text);
     return ok;

@@ -54,9 +54,6 @@ struct bench_end {
     bool json, quiet;
 };
 
-/* Where the files of --export-* go must be there before anything runs. */
-bool bench_end_may_write(const char *file, struct err *err);
-
 /* Reads the folder, prints, writes. An exit code: CLI_OK, or why that could not be done. */
 int bench_end(const struct bench_end *end);
 

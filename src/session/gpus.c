@@ -150,8 +150,8 @@ static void select_of(const struct gpu_vendor *vendor, const struct gpu_devices 
     }
 }
 
-static size_t select_all(const struct gpu_devices *devices, const struct strv *environment, const struct plan *plan,
-                         bool warn, bool *used)
+size_t gpus_select(const struct gpu_devices *devices, const struct strv *environment, const struct plan *plan,
+                   bool warn, bool *used)
 {
     size_t count = 0;
     for (size_t i = 0; gpu_vendors[i]; i++)
@@ -160,18 +160,6 @@ static size_t select_all(const struct gpu_devices *devices, const struct strv *e
     for (size_t i = 0; i < devices->count; i++)
         count += used[i];
     return count;
-}
-
-size_t gpus_select(const struct gpu_devices *devices, const struct strv *environment, const struct plan *plan,
-                   bool *used)
-{
-    return select_all(devices, environment, plan, true, used);
-}
-
-size_t gpus_select_silently(const struct gpu_devices *devices, const struct strv *environment, const struct plan *plan,
-                            bool *used)
-{
-    return select_all(devices, environment, plan, false, used);
 }
 
 bool gpus_are_for_jobs(const char *asked, const struct strv *added)
@@ -186,7 +174,7 @@ bool gpus_are_for_jobs(const char *asked, const struct strv *added)
     gpu_devices_read(gpus_root(), &devices, NULL);
     gpus_fence(&environment, &devices);
     AUTO_FREE bool *used = mem_array(devices.count + 1, sizeof *used);
-    bool any = gpus_select_silently(&devices, &environment, NULL, used) > 0;
+    bool any = gpus_select(&devices, &environment, NULL, false, used) > 0;
     gpu_devices_fini(&devices);
     return any;
 }
@@ -207,7 +195,7 @@ bool gpus_run_cuda(const struct strv *environment, const struct plan *plan, stru
     gpu_devices_read(gpus_root(), &devices, NULL);
     gpus_fence(environment, &devices);
     AUTO_FREE bool *used = mem_array(devices.count + 1, sizeof *used);
-    gpus_select_silently(&devices, environment, plan, used);
+    gpus_select(&devices, environment, plan, false, used);
     for (size_t i = 0; good && i < devices.count; i++)
         if (used[i] && !devices.items[i].vendor->cuda) {
             AUTO_FREE char *name = gpus_name(&devices, i);

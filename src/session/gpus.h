@@ -35,13 +35,9 @@ const char *gpus_lock_path(void);
 bool gpus_lock_folder(struct gpu_lock_folder *out, struct err *err);
 
 /* Marks in used (one for each device) those that jobs with this environment, and what the plan (NULL: none) adds to it,
- * will see. Warns of entries of the vendor's variable that are not what a person will have meant. Gives how many. */
-size_t gpus_select(const struct gpu_devices *devices, const struct strv *environment, const struct plan *plan,
+ * will see. Gives how many. warn: of entries of the vendor's variable that are not what a person will have meant, once. */
+size_t gpus_select(const struct gpu_devices *devices, const struct strv *environment, const struct plan *plan, bool warn,
                    bool *used);
-
-/* The same, without a warning: once they have been told. */
-size_t gpus_select_silently(const struct gpu_devices *devices, const struct strv *environment, const struct plan *plan,
-                            bool *used);
 
 /* The variable that would choose GPUs for these jobs (CUDA_VISIBLE_DEVICES), and is not set for each of them; NULL: all are. */
 const char *gpus_unchosen(const struct gpu_devices *devices, const struct strv *environment, const struct plan *plan);

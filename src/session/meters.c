@@ -136,7 +136,7 @@ void meters_find(const struct strv *environment, const struct plan *plan, struct
     gpu_devices_read(gpus_root(), &devices, NULL); /* what could not be read was told when the locks were taken */
     gpus_fence(environment, &devices);
     AUTO_FREE bool *used = mem_array(devices.count + 1, sizeof *used);
-    gpus_select_silently(&devices, environment, plan, used);
+    gpus_select(&devices, environment, plan, false, used);
     add_gpus(&devices, used, out);
     gpu_devices_fini(&devices);
     take_host(host, out);

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/mem.h"
+#include "base/query.h"
 #include "base/utf8.h"
 #include "measure/guard/evidence.h"
 #include "session/command.h"
@@ -13,10 +14,8 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -116,55 +115,26 @@ void notifier_begin(struct notifier *notifier, int dir, const char *dir_path)
 static void write_input(const struct notifier *notifier, const struct delivery *delivery, const json_t *message,
                         struct text *out)
 {
-    json_t *input = json_object(), *settings = json_object();
-    if (delivery->target->type == NOTIFY_OTLP) {
-        json_object_set(settings, "otlp", delivery->target->json);
-        json_object_set_new(input, "run", json_text_or_null(notifier->run));
-    } else {
-        json_object_set_new(settings, "notify", json_pack("[O]", delivery->target->json));
-    }
-    json_object_set_new(input, "settings", settings);
-    json_object_set(input, "message", (json_t *)message);
-    if (delivery->event == NOTIFY_TEST)
-        json_object_set_new(input, "tries", json_integer(TEST_TRIES));
+    bool trace = delivery->target->type == NOTIFY_OTLP;
+    json_auto_t *input =
+        json_pack("{s:o*, s:o, s:O, s:o*}", "run", trace ? json_text_or_null(notifier->run) : NULL, "settings",
+                  json_pack(trace ? "{s:O}" : "{s:[O]}", trace ? "otlp" : "notify", delivery->target->json), "message",
+                  message, "tries", delivery->event == NOTIFY_TEST ? json_integer(TEST_TRIES) : NULL);
     json_print(input, out);
-    json_decref(input);
-}
-
-static int spawn(int input, int answer, pid_t *pid)
-{
-    static const char *const argv[] = {TARE_NAME, "notify", "--send", NULL};
-    posix_spawn_file_actions_t files;
-    posix_spawnattr_t attributes;
-    sigset_t none, all;
-    sigemptyset(&none);
-    sigfillset(&all);
-    posix_spawn_file_actions_init(&files);
-    posix_spawn_file_actions_adddup2(&files, input, STDIN_FILENO);
-    posix_spawn_file_actions_adddup2(&files, answer, STDOUT_FILENO);
-    posix_spawn_file_actions_addopen(&files, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-    posix_spawnattr_init(&attributes);
-    posix_spawnattr_setpgroup(&attributes, 0); /* a Ctrl-C is for the runner */
-    posix_spawnattr_setsigmask(&attributes, &none);
-    posix_spawnattr_setsigdefault(&attributes, &all);
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-    int code = posix_spawn(pid, "/proc/self/exe", &files, &attributes, (char *const *)(void *)argv, environ);
-    posix_spawnattr_destroy(&attributes);
-    posix_spawn_file_actions_destroy(&files);
-    return code;
 }
 
 static bool start(const struct notifier *notifier, struct delivery *delivery, const json_t *message, struct err *err)
 {
+    static const char *const argv[] = {TARE_NAME, "notify", "--send", NULL};
     int ends[2];
     AUTO_TEXT struct text input = {0};
-    AUTO_CLOSE int fd = memfd_create("message", MFD_CLOEXEC);
     write_input(notifier, delivery, message, &input);
-    if (fd < 0 || !fs_write_all(fd, text_get(&input), input.length, NULL) || lseek(fd, 0, SEEK_SET) != 0 ||
-        pipe2(ends, O_CLOEXEC) != 0)
-        return err_sys(err, "prepare the message");
+    AUTO_CLOSE int fd = query_input(&input, err);
+    if (fd < 0 || (pipe2(ends, O_CLOEXEC) != 0 && !err_sys(err, "prepare the message")))
+        return false;
     fcntl(ends[0], F_SETFL, O_NONBLOCK);
-    int code = spawn(fd, ends[1], &delivery->pid);
+    /* A group of its own: a Ctrl-C is for the runner. */
+    int code = query_spawn("/proc/self/exe", (char *const *)(void *)argv, environ, fd, ends[1], -1, &delivery->pid);
     close(ends[1]);
     delivery->answer = ends[0];
     errno = code;
