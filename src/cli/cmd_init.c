@@ -9,7 +9,6 @@
 #include "session/script.h"
 #include "tare_build.h"
 
-#include <dirent.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,12 +50,10 @@ static int compare(const void *a, const void *b)
 
 static void list_scripts(struct strv *out)
 {
-    DIR *dir = opendir(".");
+    AUTO_DIR DIR *dir = opendir(".");
     for (const struct dirent *entry; dir && (entry = readdir(dir)) && out->count < 1000;)
         if (entry->d_name[0] != '.' && strlen(entry->d_name) > 3 && strcmp(entry->d_name + strlen(entry->d_name) - 3, ".py") == 0)
             strv_add(out, entry->d_name);
-    if (dir)
-        closedir(dir);
     if (out->count)
         qsort(out->items, out->count, sizeof *out->items, compare);
 }

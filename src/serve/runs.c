@@ -8,7 +8,6 @@
 #include "base/mem.h"
 #include "base/utf8.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <math.h>
 #include <string.h>
@@ -68,12 +67,10 @@ static int compare_newest_first(const void *a, const void *b)
 static void scan_folder(struct serve_runs *runs, const char *path)
 {
     AUTO_STRV struct strv names = {0};
-    DIR *list = opendir(path);
+    AUTO_DIR DIR *list = opendir(path);
     for (struct dirent *entry; list && (entry = readdir(list));)
         if (fs_check_name(entry->d_name, NULL) && has_events(dirfd(list), entry->d_name))
             strv_add(&names, entry->d_name);
-    if (list)
-        closedir(list);
     if (names.count)
         qsort(names.items, names.count, sizeof *names.items, compare_newest_first);
     for (size_t i = 0; i < names.count; i++) {

@@ -6,7 +6,6 @@
 #include "base/mem.h"
 
 #include <ctype.h>
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -92,15 +91,13 @@ char *run_folder_newest(const char *output, const char *kind)
     AUTO_FREE char *prefix = mem_printf("%s_", kind);
     AUTO_FREE char *newest = NULL;
     AUTO_FREE char *folder = without_end_slashes(output);
-    DIR *dir = opendir(output);
+    AUTO_DIR DIR *dir = opendir(output);
     for (struct dirent *entry; dir && (entry = readdir(dir));) {
         if (!is_run_folder(dirfd(dir), entry->d_name, prefix) || (newest && !is_newer(entry->d_name, newest)))
             continue;
         free(newest);
         newest = mem_strdup(entry->d_name);
     }
-    if (dir)
-        closedir(dir);
     return newest ? mem_printf("%s/%s", strcmp(folder, "/") == 0 ? "" : folder, newest) : NULL;
 }
 

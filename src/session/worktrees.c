@@ -9,7 +9,6 @@
 #include "slurm/collect.h"
 #include "tare_build.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -50,13 +49,10 @@ static bool write_record(struct commits *commits, struct err *err)
     int folder = state_folder(commits->state);
     AUTO_TEXT struct text text = {0};
     AUTO_FREE char *host = host_name();
-    json_t *json = json_object();
-    json_object_set_new(json, "host", json_string(host));
-    json_object_set_new(json, "repository", json_string(commits->repo));
-    json_object_set_new(json, "folder", json_string(commits->root));
-    bool whole = json_object_size(json) == 3;
-    json_print_taken(json, &text);
-    if (!whole)
+    json_t *json = json_pack("{s:s, s:s, s:s}", "host", host, "repository", commits->repo, "folder", commits->root);
+    if (json)
+        json_print_taken(json, &text);
+    else
         return err_set(err, "the name of the host, of the repository or of the folder of results is no UTF-8");
     commits->record_name = mem_printf("%s%s.json", record_form, commits->root + strlen(commits->root) - RANDOM_LETTERS);
     commits->record = fs_make_unfinished(folder, 0600, unfinished, err);
@@ -180,8 +176,7 @@ typedef bool each_fn(void *context, const struct record *record);
 /* The records of dead processes; one of which each says true is taken away. */
 static bool each_left(int folder, each_fn *each, void *context)
 {
-    int copy = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *dir = copy >= 0 ? fdopendir(copy) : NULL;
+    AUTO_DIR DIR *dir = fs_list(folder);
     bool all = true;
     for (struct dirent *entry; dir && (entry = readdir(dir));) {
         AUTO(record_fini) struct record record = {0};
@@ -195,8 +190,6 @@ static bool each_left(int folder, each_fn *each, void *context)
         else
             all = false;
     }
-    if (dir)
-        closedir(dir);
     return all;
 }
 

@@ -11,7 +11,6 @@
 #include "results/store/store.h"
 #include "tare_build.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -86,6 +85,18 @@ bool tasks_read_plan(int dir, struct plan *out, struct err *err)
     return err_wrap(err, "plan.json");
 }
 
+bool tasks_read_head(int dir, struct text *settings, struct text *registry, struct store_head *head, struct err *err)
+{
+    if (!fs_read_at(dir, "settings.json", TEXT_MAX, settings, err) ||
+        !fs_read_at(dir, "registry.json", TEXT_MAX, registry, err))
+        return false;
+    head->settings_text = text_get(settings);
+    head->settings_length = settings->length;
+    head->registry_text = text_get(registry);
+    head->registry_length = registry->length;
+    return true;
+}
+
 static int open_folder(int dir, const char *name, struct err *err)
 {
     int fd = fs_open_folder_beneath(dir, name);
@@ -108,18 +119,14 @@ static char *task_name(size_t number)
 /* The highest number that a folder in dir has; 0: there is none. */
 static int last_start(int dir)
 {
-    int copy = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), last = 0;
-    DIR *open_dir = copy < 0 ? NULL : fdopendir(copy);
-    for (struct dirent *entry; open_dir && (entry = readdir(open_dir));) {
+    AUTO_DIR DIR *list = fs_list(dir);
+    int last = 0;
+    for (struct dirent *entry; list && (entry = readdir(list));) {
         char *end;
         long number = strtol(entry->d_name, &end, 10);
         if (*end == '\0' && number > last && number <= STARTS_MAX)
             last = (int)number;
     }
-    if (open_dir)
-        closedir(open_dir);
-    else if (copy >= 0)
-        close(copy);
     return last;
 }
 
@@ -232,27 +239,17 @@ static void plan_again(struct store *store, const char *verdict)
     json_t *started = json_pack("{s:i, s:o, s:o*, s:s, s:b, s:o}", "pid", (int)getpid(), "host", json_text_or_null(host),
                                 "boot_id", boot_id_read(boot_id, NULL) ? json_string(boot_id) : NULL,
                                 "version", TARE_VERSION, "resumed", true, "zone", json_from_zone(&zone));
-    json_t *again = json_pack("{s:s}", "verdict", verdict);
-    json_t *ended = json_pack("{s:s}", "outcome", "finished");
     add(store, EVENT_SESSION_STARTED, 0, started);
-    add(store, EVENT_EXPERIMENT_AGAIN, 1, again);
-    add(store, EVENT_SESSION_ENDED, 0, ended);
+    add(store, EVENT_EXPERIMENT_AGAIN, 1, json_pack("{s:s}", "verdict", verdict));
+    add(store, EVENT_SESSION_ENDED, 0, json_pack("{s:s}", "outcome", "finished"));
 }
 
 static bool fill_start(int dir, int made, const struct beginning *beginning, const struct plan *plan, struct err *err)
 {
-    AUTO_TEXT struct text settings = {0};
-    AUTO_TEXT struct text registry = {0};
-    if (!fs_read_at(dir, "settings.json", TEXT_MAX, &settings, err) ||
-        !fs_read_at(dir, "registry.json", TEXT_MAX, &registry, err))
+    AUTO_TEXT struct text settings = {0}, registry = {0};
+    struct store_head head = {.plan = plan};
+    if (!tasks_read_head(dir, &settings, &registry, &head, err))
         return false;
-    struct store_head head = {
-        .plan = plan,
-        .settings_text = text_get(&settings),
-        .settings_length = settings.length,
-        .registry_text = text_get(&registry),
-        .registry_length = registry.length,
-    };
     struct store *store = store_create(made, "the new start", &head, err);
     if (!store)
         return false;
