@@ -10,7 +10,7 @@
 #include "base/value.h"
 #include "session/command.h"
 #include "session/message.h"
-#include "session/reading_folders.h"
+#include "session/run_folder.h"
 #include "measure/energy/sensor_gains.h"
 #include "report/audit_text.h"
 #include "report/summary_stats_text.h"
@@ -161,12 +161,10 @@ static int check(const struct criteria *expectations, const struct dataset *data
             cli_note("holds: %s (%s)", expectations->items[i].text, result.why);
         else
             cli_error("does not hold: %s (%s)", expectations->items[i].text, result.why);
-        json_t *row = json_object();
-        json_object_set_new(row, "criterion", json_text_or_null(expectations->items[i].text));
-        json_object_set_new(row, "held", json_boolean(result.held));
-        json_set_reading(row, "value", result.value);
-        json_object_set_new(row, "why", json_string(result.why));
-        json_array_append_new(list, row);
+        json_array_append_new(list,
+                              json_pack("{s:o, s:b, s:o, s:o*}", "criterion",
+                                        json_text_or_null(expectations->items[i].text), "held", result.held, "value",
+                                        json_reading_or_null(result.value), "why", json_string(result.why)));
         if (!result.held)
             code = CLI_SOME_FAILED;
     }
@@ -288,18 +286,12 @@ static int audit(const struct cli_value *values, const struct dataset *dataset, 
     }
     if (!print(values, dataset, &account, meter, json))
         code = CLI_BROKEN;
-    if (values[OPTION_WRITE].given && !write_all(dataset, json, values[OPTION_OUTPUT].text, force, &err)) {
-        cli_error("%s", err.text);
-        code = CLI_BROKEN;
-    }
-    if (values[OPTION_SET_GAIN].given && !set_gain(meter, &err)) {
-        cli_error("%s", err.text);
-        code = CLI_BROKEN;
-    }
-    if (values[OPTION_REPEAT].given && !write_repeat(dataset, values[OPTION_REPEAT].text, force, &err)) {
-        cli_error("%s", err.text);
-        code = CLI_BROKEN;
-    }
+    if (values[OPTION_WRITE].given && !write_all(dataset, json, values[OPTION_OUTPUT].text, force, &err))
+        code = cli_failed(CLI_BROKEN, &err);
+    if (values[OPTION_SET_GAIN].given && !set_gain(meter, &err))
+        code = cli_failed(CLI_BROKEN, &err);
+    if (values[OPTION_REPEAT].given && !write_repeat(dataset, values[OPTION_REPEAT].text, force, &err))
+        code = cli_failed(CLI_BROKEN, &err);
     json_decref(held);
     json_decref(json);
     account_fini(&account);

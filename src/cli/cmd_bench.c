@@ -6,7 +6,6 @@
 #include "base/shell_words.h"
 #include "base/value.h"
 #include "session/bench_input.h"
-#include "session/bench_watch.h"
 #include "session/command.h"
 #include "session/message.h"
 #include "cli/option_rows.h"
@@ -310,16 +309,11 @@ static int run(const struct cli_call *call)
     AUTO(run_resources_fini) struct run_resources means = {0};
     AUTO(bench_input_fini) struct bench_input input = {0};
     AUTO(commits_end) struct commits commits = {.record = -1, .git.stop_fd = -1};
-    struct run_resources_options means_options = {
-        .will_run = true,
-        .containment = call->values[OPTION_CONTAINMENT].text,
-        .as_root = call->values[OPTION_AS_ROOT].given,
-        .quiet = call->values[OPTION_QUIET].given,
-    };
-    if (!run_resources_begin(&means_options, &means, &err))
-        return cli_failed(CLI_BROKEN, &err);
     AUTO_STRV struct strv commands = {0};
-    int code = find_commands(call, &means, &commits, &commands);
+    int code = run_resources_begin(true, call->values[OPTION_CONTAINMENT].text, call->values[OPTION_AS_ROOT].given,
+                                   call->values[OPTION_QUIET].given, &means);
+    if (code == 0)
+        code = find_commands(call, &means, &commits, &commands);
     if (code != 0)
         return code;
     struct bench_input_options how = make_options(call, &commands, &commits);

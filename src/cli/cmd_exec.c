@@ -3,8 +3,6 @@
 #include "base/fs.h"
 #include "session/caller.h"
 #include "session/command.h"
-#include "session/exec_energy.h"
-#include "session/exec_gpu_memory.h"
 #include "session/exec_job.h"
 #include "session/gpu_hold.h"
 #include "session/meters.h"

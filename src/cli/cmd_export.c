@@ -5,7 +5,6 @@
 #include "base/mem.h"
 #include "session/command.h"
 #include "session/message.h"
-#include "session/reading_folders.h"
 #include "session/run_folder.h"
 
 #include <string.h>

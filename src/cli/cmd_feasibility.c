@@ -13,7 +13,7 @@
 #include "session/command.h"
 #include "session/feasibility.h"
 #include "session/message.h"
-#include "session/preload.h"
+#include "session/gpus.h"
 #include "session/run_folder.h"
 #include "session/run_resources.h"
 #include "sharing/feasibility.h"
@@ -108,13 +108,18 @@ static bool is_one_of(int option, const int *which, size_t count)
 
 #define IS_ONE_OF(option, which) is_one_of(option, which, sizeof(which) / sizeof *(which))
 
+static bool is_quiet(const struct cli_call *call)
+{
+    return call->values[OPTION_QUIET].given || call->values[OPTION_JSON].given;
+}
+
 static struct study_steps steps_of(const struct cli_call *call, struct run_resources *means)
 {
     struct study_steps steps = {
         .session = {.caller = &means->caller,
                     .host = means->host,
                     .governing = &means->governing,
-                    .quiet = call->values[OPTION_QUIET].given || call->values[OPTION_JSON].given,
+                    .quiet = is_quiet(call),
                     .part = true,
                     .leaves_closing = true},
         .quiet = call->values[OPTION_QUIET].given,
@@ -123,15 +128,6 @@ static struct study_steps steps_of(const struct cli_call *call, struct run_resou
     };
     run_session_take_options(&steps.session, &call->values[OPTION_CONTAINMENT], &call->values[OPTION_GPU_LOCK]);
     return steps;
-}
-
-static void say_input(const struct cli_call *call, const struct run_input *input)
-{
-    if ((call->values[OPTION_QUIET].given || call->values[OPTION_JSON].given) && input->problems.errors == 0)
-        return;
-    if (input->registry_path)
-        cli_note("registry %s (%s)", input->registry_path, input->registry_why);
-    message_problems(&input->problems);
 }
 
 /* 0: not given. */
@@ -152,7 +148,7 @@ static bool make_options(const struct cli_call *call, struct study_options *out,
     if (!read_gpu_memory(call, &bytes, err))
         return false;
     AUTO_FREE char *library = call->values[OPTION_NO_TRACK].given ? NULL : preload_library(&missing);
-    if (missing.text[0] && !call->values[OPTION_QUIET].given && !call->values[OPTION_JSON].given)
+    if (missing.text[0] && !is_quiet(call))
         cli_note("%s: peaks are those of the driver's samples", missing.text);
     *out = (struct study_options){.track = library != NULL,
                                   .gpu_bytes = bytes,
@@ -176,7 +172,7 @@ static int run_new(const struct cli_call *call, struct run_resources *means)
     struct run_input input;
     run_input_read(&read, &input);
     feasibility_check(&input.settings, &input.problems);
-    say_input(call, &input);
+    run_input_say(&input, is_quiet(call));
     if (input.problems.errors > 0 || input.plan.count == 0) {
         if (input.problems.errors > 0)
             message_problem_count(&input.problems);
@@ -187,16 +183,14 @@ static int run_new(const struct cli_call *call, struct run_resources *means)
     }
     how.registry = fs_resolve(NULL, input.registry_path, NULL);
     struct study study;
-    int code = CLI_USAGE;
-    bool chosen = study_choose(&study, &how, &input, &call->values[OPTION_ALONE].all, &err);
-    bool begun = chosen && study_begin(&study, call->values[OPTION_OUTPUT].text, &err);
-    if (!begun) {
-        cli_error("%s", err.text);
-        code = chosen ? CLI_BROKEN : CLI_USAGE;
-    } else {
-        struct study_steps steps = steps_of(call, means);
+    int code;
+    struct study_steps steps = steps_of(call, means);
+    if (!study_choose(&study, &how, &input, &call->values[OPTION_ALONE].all, &err))
+        code = cli_failed(CLI_USAGE, &err);
+    else if (!study_begin(&study, call->values[OPTION_OUTPUT].text, &err))
+        code = cli_failed(CLI_BROKEN, &err);
+    else
         code = study_carry_out(&study, &steps);
-    }
     study_fini(&study);
     return code;
 }
@@ -207,9 +201,7 @@ static int resume(const struct cli_call *call, struct run_resources *means)
     struct study study;
     bool opened = study_resume(&study, call->values[OPTION_RESUME].text, &err);
     struct study_steps steps = steps_of(call, means);
-    if (!opened)
-        cli_error("%s", err.text);
-    int code = opened ? study_carry_out(&study, &steps) : CLI_USAGE;
+    int code = opened ? study_carry_out(&study, &steps) : cli_failed(CLI_USAGE, &err);
     study_fini(&study);
     return code;
 }
@@ -273,14 +265,11 @@ static int put_settings(const struct feasibility *study, const struct schedule *
     struct err err = {0};
     AUTO_TEXT struct text text = {0};
     json_print_taken(schedule_settings(study, schedule), &text);
-    if (!file) {
+    if (!file)
         return message_print(&text) ? CLI_OK : CLI_BROKEN;
-    }
     bool written = fs_is_same_file(file, registry) ? err_set(&err, "%s is the registry itself", file)
                                                    : fs_write_output(file, text_get(&text), text.length, &err);
-    if (!written)
-        cli_error("%s", err.text);
-    return written ? CLI_OK : CLI_BROKEN;
+    return written ? CLI_OK : cli_failed(CLI_BROKEN, &err);
 }
 
 /* The table goes where the settings do not. */
@@ -346,7 +335,6 @@ static int plan(const struct cli_call *call)
 
 static int run(const struct cli_call *call)
 {
-    struct err err = {0};
     if (call->values[OPTION_PLAN].given)
         return plan(call);
     for (size_t i = 0; i < sizeof planning / sizeof *planning; i++)
@@ -360,14 +348,10 @@ static int run(const struct cli_call *call)
     if (resumes == (call->operands.count > 0))
         return cli_usage_error(call->command, resumes ? "--resume takes no settings: that study has its own"
                                                       : "of which settings? Give a file, or --resume");
-    const struct run_resources_options how = {.will_run = true,
-                                          .containment = call->values[OPTION_CONTAINMENT].text,
-                                          .as_root = call->values[OPTION_AS_ROOT].given,
-                                          .quiet = call->values[OPTION_QUIET].given || call->values[OPTION_JSON].given};
     AUTO(run_resources_fini) struct run_resources means;
-    if (!run_resources_begin(&how, &means, &err))
-        return cli_failed(CLI_BROKEN, &err);
-    return resumes ? resume(call, &means) : run_new(call, &means);
+    int code = run_resources_begin(true, call->values[OPTION_CONTAINMENT].text, call->values[OPTION_AS_ROOT].given,
+                                   is_quiet(call), &means);
+    return code ? code : resumes ? resume(call, &means) : run_new(call, &means);
 }
 
 static const char *const usage[] = {

@@ -10,7 +10,6 @@
 #include "session/message.h"
 #include "session/meters.h"
 #include "machine/contain/sys.h"
-#include "tare_build.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -117,14 +116,12 @@ static char *until_text(const struct watch *watch, enum ending by)
 static json_t *page_json(const struct watch *watch, enum ending by, const struct energy_page *page)
 {
     static const char *const names[] = {"", "time", "process", "signal"};
-    json_t *json = energy_text_json(page), *process = json_null();
-    if (watch->process.pid != 0) {
-        process = json_object();
-        json_object_set_new(process, "pid", json_integer(watch->process.pid));
-        json_object_set_new(process, "name", json_text_or_null(watch->process.comm));
-    }
+    json_t *json = energy_text_json(page);
     json_object_set_new(json, "ended_by", json_string(names[by]));
-    json_object_set_new(json, "process", process);
+    json_object_set_new(json, "process",
+                        watch->process.pid == 0 ? json_null()
+                                                : json_pack("{s:i, s:o}", "pid", (int)watch->process.pid, "name",
+                                                            json_text_or_null(watch->process.comm)));
     return json;
 }
 

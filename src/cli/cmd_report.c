@@ -9,7 +9,6 @@
 #include "results/store/store.h"
 #include "session/command.h"
 #include "session/message.h"
-#include "session/reading_folders.h"
 #include "session/report_page.h"
 #include "session/run_folder.h"
 #include "tare_build.h"

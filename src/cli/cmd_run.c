@@ -4,7 +4,6 @@
 #include "base/shell_words.h"
 #include "session/command.h"
 #include "cli/list.h"
-#include "session/metrics_file.h"
 #include "plan/config/size.h"
 #include "session/message.h"
 #include "cli/option_rows.h"
@@ -192,15 +191,6 @@ static bool is_quiet(const struct cli_call *call)
     return call->values[OPTION_QUIET].given;
 }
 
-static void say_input(const struct cli_call *call, const struct run_input *input)
-{
-    if (is_quiet(call) && input->problems.errors == 0)
-        return;
-    if (input->registry_path)
-        cli_note("registry %s (%s)", input->registry_path, input->registry_why);
-    message_problems(&input->problems);
-}
-
 static int show_plan(const struct cli_call *call, const struct run_options *how, const struct run_input *input)
 {
     AUTO_TEXT struct text text = {0};
@@ -322,7 +312,7 @@ static int dry_run(const struct cli_call *call, struct run_resources *means, con
 static int act_on_input(const struct cli_call *call, struct run_resources *means, const struct run_options *how,
                         const struct run_input *input)
 {
-    say_input(call, input);
+    run_input_say(input, is_quiet(call));
     if (call->values[OPTION_DRY_RUN].given && input->problems.errors == input->problems.missing)
         return dry_run(call, means, how, input);
     if (input->problems.errors > 0) {
@@ -467,24 +457,13 @@ static int run_as_caller(const struct cli_call *call, struct run_resources *mean
     return code;
 }
 
-static bool will_run(const struct cli_call *call)
-{
-    return !call->values[OPTION_LIST].given && !call->values[OPTION_DRY_RUN].given;
-}
-
 static int run(const struct cli_call *call)
 {
-    struct err err = {0};
     AUTO(run_resources_fini) struct run_resources means = {0};
-    struct run_resources_options how = {
-        .will_run = will_run(call),
-        .containment = call->values[OPTION_CONTAINMENT].text,
-        .as_root = call->values[OPTION_AS_ROOT].given,
-        .quiet = is_quiet(call),
-    };
-    if (!run_resources_begin(&how, &means, &err))
-        return cli_failed(CLI_BROKEN, &err);
-    return run_as_caller(call, &means);
+    bool will_run = !call->values[OPTION_LIST].given && !call->values[OPTION_DRY_RUN].given;
+    int code = run_resources_begin(will_run, call->values[OPTION_CONTAINMENT].text, call->values[OPTION_AS_ROOT].given,
+                                   is_quiet(call), &means);
+    return code ? code : run_as_caller(call, &means);
 }
 
 static const char *const usage[] = {

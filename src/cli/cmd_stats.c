@@ -5,7 +5,7 @@
 #include "session/command.h"
 #include "session/message.h"
 #include "cli/option_rows.h"
-#include "session/reading_folders.h"
+#include "session/run_folder.h"
 #include "report/summary_stats_text.h"
 #include "report/live/width.h"
 

@@ -195,9 +195,7 @@ static int plan_and_submit(const struct cli_call *call, const struct strv *env)
     struct run_input input;
     run_input_read(&how, &input);
     int code = CLI_USAGE;
-    if (input.registry_path)
-        cli_note("registry %s (%s)", input.registry_path, input.registry_why);
-    message_problems(&input.problems);
+    run_input_say(&input, false);
     if (input.problems.errors > 0)
         message_problem_count(&input.problems);
     else if (input.plan.count == 0)

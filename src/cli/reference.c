@@ -1,5 +1,4 @@
 /* The pages of docs/reference that are made from the program's own tables, in Markdown. */
-#include "base/mem.h"
 #include "cli/texts.h"
 #include "measure/guard/evidence.h"
 #include "plan/config/registry.h"

@@ -3,7 +3,6 @@
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/json.h"
-#include "base/mem.h"
 #include "session/command.h"
 #include "doctor/doctor.h"
 #include "session/gpu_hold.h"

@@ -1,6 +1,5 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/mem.h"
 #include "doctor/clean.h"
 #include "session/command.h"
 #include "session/commits.h"

@@ -1,6 +1,5 @@
 #include "base/cleanup.h"
 #include "base/json.h"
-#include "base/mem.h"
 #include "base/value.h"
 #include "doctor/clean.h"
 

@@ -1,5 +1,4 @@
 #include "base/cleanup.h"
-#include "base/mem.h"
 #include "doctor/clean.h"
 #include "session/commits.h"
 #include "session/run_resources.h"

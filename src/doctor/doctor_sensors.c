@@ -5,9 +5,7 @@
 #include "base/record.h"
 #include "doctor/doctor.h"
 #include "session/meters.h"
-#include "machine/gpu/vendor.h"
 #include "machine/sensors/meter.h"
-#include "tare_build.h"
 
 #include <string.h>
 

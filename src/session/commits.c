@@ -6,7 +6,6 @@
 #include "base/utf8.h"
 #include "session/command.h"
 #include "session/message.h"
-#include "tare_build.h"
 
 #include <fcntl.h>
 #include <stdlib.h>

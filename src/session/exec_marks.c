@@ -1,4 +1,4 @@
-#include "session/exec_energy.h"
+#include "session/exec_job.h"
 
 #include "base/clock.h"
 #include "base/fs.h"

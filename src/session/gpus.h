@@ -2,6 +2,7 @@
 #ifndef TARE_SESSION_GPUS_H
 #define TARE_SESSION_GPUS_H
 
+#include "base/err.h"
 #include "base/strv.h"
 #include "machine/gpu/devices.h"
 #include "machine/gpu/holder.h"
@@ -74,5 +75,11 @@ void pool_fini(struct pool *pool);
 
 /* "8 GPUs, 4 experiments at a time on 2 GPUs each", or NULL: there is one lane. Fresh. */
 char *pool_text(const struct pool *pool);
+
+/* Where libtare-cuda.so lies. */
+
+/* As seen from where the program lies (it may have been moved with its folders), else where it was installed;
+ * tests name another by TARE_CUDA_LIBRARY. The caller frees; NULL: nowhere, err says where it was looked for. */
+char *preload_library(struct err *err);
 
 #endif

@@ -1,4 +1,4 @@
-#include "session/live_file.h"
+#include "session/run_session_private.h"
 
 #include "base/clock.h"
 #include "base/fs.h"

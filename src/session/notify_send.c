@@ -8,7 +8,6 @@
 #include "base/utf8.h"
 #include "machine/contain/sys.h"
 #include "results/judge/trackers.h"
-#include "tare_build.h"
 
 #include <errno.h>
 #include <fcntl.h>

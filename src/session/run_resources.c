@@ -13,19 +13,21 @@
 #include <string.h>
 #include <unistd.h>
 
-bool run_resources_begin(const struct run_resources_options *options, struct run_resources *out, struct err *err)
+int run_resources_begin(bool will_run, const char *containment, bool as_root, bool quiet, struct run_resources *out)
 {
-    *out = (struct run_resources){.host = options->will_run ? meters_open_host() : NULL};
-    if (options->will_run)
+    struct err err = {0};
+    *out = (struct run_resources){.host = will_run ? meters_open_host() : NULL};
+    if (will_run)
         governing_begin(&out->governing);
-    enum containment_mode containment = CONTAINMENT_AUTO;
-    containment_mode_parse(options->containment, &containment);
-    bool became = options->will_run ? caller_become_for_jobs(options->as_root, containment, &out->caller, err)
-                                    : caller_become(options->as_root, &out->caller, err);
-    if (became && out->caller.became && !options->quiet)
+    enum containment_mode mode = CONTAINMENT_AUTO;
+    containment_mode_parse(containment, &mode);
+    if (!(will_run ? caller_become_for_jobs(as_root, mode, &out->caller, &err)
+                   : caller_become(as_root, &out->caller, &err)))
+        return cli_failed(CLI_BROKEN, &err);
+    if (out->caller.became && !quiet)
         cli_note("under sudo: everything runs as user %u, with %s environment", (unsigned)out->caller.uid,
                  out->caller.environment_from);
-    return became;
+    return 0;
 }
 
 void run_resources_fini(struct run_resources *means)

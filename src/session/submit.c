@@ -51,9 +51,8 @@ void submitted_fini(struct submitted *submitted)
 /* Where each machine finds the program: by the path that it has here. */
 static char *program_path(void)
 {
-    char path[4096];
-    ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
-    return length > 0 ? mem_strndup(path, (size_t)length) : mem_strdup(TARE_NAME);
+    char *path = program_file();
+    return path ? path : mem_strdup(TARE_NAME);
 }
 
 /* Those of one array: their indices are below array_size. */
