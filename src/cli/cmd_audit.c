@@ -272,7 +272,7 @@ static int audit(const struct cli_value *values, const struct dataset *dataset, 
                  const struct external_meter *meter)
 {
     struct err err = {0};
-    struct account account;
+    AUTO(account_fini) struct account account = {0};
     bool force = values[OPTION_FORCE].given;
     if (!account_make(dataset, values[OPTION_SPLIT].text, &account, &err))
         return cli_failed(CLI_USAGE, &err);
@@ -294,7 +294,6 @@ static int audit(const struct cli_value *values, const struct dataset *dataset, 
         code = cli_failed(CLI_BROKEN, &err);
     json_decref(held);
     json_decref(json);
-    account_fini(&account);
     return code;
 }
 
@@ -302,7 +301,7 @@ static int run(const struct cli_call *call)
 {
     struct err err = {0};
     const struct cli_value *values = call->values;
-    struct dataset dataset;
+    AUTO(dataset_fini) struct dataset dataset = {0};
     struct reading accuracy;
     AUTO(criteria_fini) struct criteria expectations = {0};
     AUTO(external_meter_fini) struct external_meter meter = {0};
@@ -324,7 +323,6 @@ static int run(const struct cli_call *call)
     int code = values[OPTION_METER].given ? compare_meter(values, &dataset, accuracy, &meter) : CLI_OK;
     if (code == CLI_OK)
         code = audit(values, &dataset, &expectations, values[OPTION_METER].given ? &meter : NULL);
-    dataset_fini(&dataset);
     return code;
 }
 

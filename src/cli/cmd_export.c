@@ -174,7 +174,7 @@ static int run(const struct cli_call *call)
 {
     struct err err = {0};
     const struct cli_value *values = call->values;
-    struct dataset dataset;
+    AUTO(dataset_fini) struct dataset dataset = {0};
     bool json_lines = strcmp(values[OPTION_FORMAT].text, "jsonl") == 0, exact = values[OPTION_EXACT].given, ok;
     enum export_format format = json_lines ? EXPORT_JSON_LINES : exact ? EXPORT_EXACT : EXPORT_CSV;
     if (contradiction(call))
@@ -193,7 +193,6 @@ static int run(const struct cli_call *call)
              : print_one(&dataset, table, format, &err);
     if (!ok && err.text[0])
         cli_error("%s", err.text);
-    dataset_fini(&dataset);
     return ok ? CLI_OK : CLI_BROKEN;
 }
 

@@ -182,28 +182,22 @@ static int run_new(const struct cli_call *call, struct run_resources *means)
         return CLI_USAGE;
     }
     how.registry = fs_resolve(NULL, input.registry_path, NULL);
-    struct study study;
-    int code;
+    AUTO(study_fini) struct study study = {0};
     struct study_steps steps = steps_of(call, means);
     if (!study_choose(&study, &how, &input, &call->values[OPTION_ALONE].all, &err))
-        code = cli_failed(CLI_USAGE, &err);
-    else if (!study_begin(&study, call->values[OPTION_OUTPUT].text, &err))
-        code = cli_failed(CLI_BROKEN, &err);
-    else
-        code = study_carry_out(&study, &steps);
-    study_fini(&study);
-    return code;
+        return cli_failed(CLI_USAGE, &err);
+    if (!study_begin(&study, call->values[OPTION_OUTPUT].text, &err))
+        return cli_failed(CLI_BROKEN, &err);
+    return study_carry_out(&study, &steps);
 }
 
 static int resume(const struct cli_call *call, struct run_resources *means)
 {
     struct err err = {0};
-    struct study study;
+    AUTO(study_fini) struct study study = {0};
     bool opened = study_resume(&study, call->values[OPTION_RESUME].text, &err);
     struct study_steps steps = steps_of(call, means);
-    int code = opened ? study_carry_out(&study, &steps) : cli_failed(CLI_USAGE, &err);
-    study_fini(&study);
-    return code;
+    return opened ? study_carry_out(&study, &steps) : cli_failed(CLI_USAGE, &err);
 }
 
 /* --plan: of all models that were measured, which to run in pairs. */
@@ -300,12 +294,10 @@ static int plan_registry(const struct cli_call *call, const struct registry *reg
         cli_error("none of the registry's models was measured");
         return CLI_USAGE;
     }
-    struct schedule schedule;
+    AUTO(schedule_fini) struct schedule schedule = {0};
     schedule_make(&study, use, gpu_bytes, (double)values[OPTION_SLOWDOWN].integer / 100, &schedule);
     say_schedule(&study, &schedule, file != NULL);
-    int code = put_settings(&study, &schedule, file, path);
-    schedule_fini(&schedule);
-    return code;
+    return put_settings(&study, &schedule, file, path);
 }
 
 static int plan(const struct cli_call *call)

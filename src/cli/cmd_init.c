@@ -144,14 +144,13 @@ static bool write_files(const char *folder, const struct text *registry, const s
 static bool check_files(const struct text *registry, const struct text *settings, size_t *experiments)
 {
     struct run_options how = {.made_registry = text_get(registry), .made_settings = text_get(settings)};
-    struct run_input input;
+    AUTO(run_input_fini) struct run_input input = {0};
     run_input_read(&how, &input);
     *experiments = input.plan.count;
     message_problems(&input.problems);
     bool good = input.problems.errors == 0;
     if (!good)
         message_problem_count(&input.problems);
-    run_input_fini(&input);
     return good;
 }
 

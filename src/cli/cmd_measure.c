@@ -140,14 +140,13 @@ static int show(const struct watch *watch, enum ending by, const struct energy_p
 /* The reason, of sensors that were tried. */
 static int nothing_answers(const struct watch *watch, const struct meters *meters)
 {
-    struct measured measured = {0};
+    AUTO(measured_fini) struct measured measured = {0};
     measuring_begin(watch->measuring, &(struct measuring_subject){0});
     measuring_end(watch->measuring, NULL, 0);
     measuring_finish(watch->measuring, &measured);
     AUTO_FREE char *missing =
         energy_text_missing(&(struct energy_page){.measured = &measured, .options = &meters->options});
     cli_error("nothing can be measured here: %s", missing ? missing : "no sensor answers");
-    measured_fini(&measured);
     return CLI_BROKEN;
 }
 
@@ -160,7 +159,7 @@ static bool sees_process(const struct watch *watch)
 static int measure(struct watch *watch, const struct meters *meters, bool as_json)
 {
     enum ending by = GOES_ON;
-    struct measured measured;
+    AUTO(measured_fini) struct measured measured = {0};
     while (by == GOES_ON && measuring_starting(watch->measuring))
         by = turn(watch);
     if (by != GOES_ON) {
@@ -181,10 +180,8 @@ static int measure(struct watch *watch, const struct meters *meters, bool as_jso
     measuring_end(watch->measuring, NULL, 0);
     measuring_finish(watch->measuring, &measured);
     AUTO_FREE char *until = until_text(watch, by);
-    int code = show(watch, by,
-                    &(struct energy_page){.measured = &measured, .options = &meters->options, .until = until}, as_json);
-    measured_fini(&measured);
-    return code;
+    return show(watch, by, &(struct energy_page){.measured = &measured, .options = &meters->options, .until = until},
+                as_json);
 }
 
 static int measure_here(const struct cli_call *call, struct watch *watch, struct meters *meters)

@@ -423,14 +423,12 @@ static int run_script(const struct cli_call *call, struct run_resources *means)
 {
     AUTO(made_fini) struct made made = {0};
     struct run_options how;
-    struct run_input input;
+    AUTO(run_input_fini) struct run_input input = {0};
     int code = make_files(call, &means->caller, &made, &how);
     if (code != CLI_OK)
         return code;
     run_input_read(&how, &input);
-    code = act_on_input(call, means, &how, &input);
-    run_input_fini(&input);
-    return code;
+    return act_on_input(call, means, &how, &input);
 }
 
 static int run_as_caller(const struct cli_call *call, struct run_resources *means)
@@ -449,12 +447,10 @@ static int run_as_caller(const struct cli_call *call, struct run_resources *mean
     if (call->values[OPTION_LIST].given)
         return list_registry(how.settings_path ? how.settings_path : how.repo, how.registry_path,
                              call->values[OPTION_JSON].given);
-    struct run_input input;
+    AUTO(run_input_fini) struct run_input input = {0};
     run_input_read(&how, &input);
     warn_of_ignored(call, &how, &input.settings);
-    int code = act_on_input(call, means, &how, &input);
-    run_input_fini(&input);
-    return code;
+    return act_on_input(call, means, &how, &input);
 }
 
 static int run(const struct cli_call *call)

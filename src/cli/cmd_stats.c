@@ -44,8 +44,8 @@ static const struct cli_option options[OPTION_COUNT] = {
 static int run(const struct cli_call *call)
 {
     const struct cli_value *values = call->values;
-    struct dataset dataset;
-    struct summary_stats figures;
+    AUTO(dataset_fini) struct dataset dataset = {0};
+    AUTO(summary_stats_fini) struct summary_stats figures = {0};
     AUTO_TEXT struct text text = {0};
     struct summary_stats_options how = {.clean_only = strcmp(values[OPTION_VERDICTS].text, "clean") == 0,
                                   .all_verdicts = strcmp(values[OPTION_VERDICTS].text, "all") == 0,
@@ -72,8 +72,6 @@ static int run(const struct cli_call *call)
     else {
         summary_stats_text(&dataset, &figures, &shown, &text);
     }
-    summary_stats_fini(&figures);
-    dataset_fini(&dataset);
     return message_print(&text) ? CLI_OK : CLI_BROKEN;
 }
 

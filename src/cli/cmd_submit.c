@@ -192,7 +192,7 @@ static int plan_and_submit(const struct cli_call *call, const struct strv *env)
         .strict = values[OPTION_STRICT].given,
         .for_running = true,
     };
-    struct run_input input;
+    AUTO(run_input_fini) struct run_input input = {0};
     run_input_read(&how, &input);
     int code = CLI_USAGE;
     run_input_say(&input, false);
@@ -202,7 +202,6 @@ static int plan_and_submit(const struct cli_call *call, const struct strv *env)
         cli_error("the plan holds no experiments; nothing was submitted");
     else
         code = submit_new(call, env, &input);
-    run_input_fini(&input);
     return code;
 }
 

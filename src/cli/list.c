@@ -29,12 +29,10 @@ static bool is_file_name(const char *asked)
 /* A registry has models and no experiments. Whatever cannot be read is told by who reads it as settings. */
 static bool is_registry(const char *path)
 {
-    struct json_doc doc = {0};
+    AUTO(json_doc_fini) struct json_doc doc = {0};
     struct err err = {0};
-    bool is = json_doc_read_config(path, LONGEST_FILE, &doc, &err) && json_get(doc.root, "models") &&
-              !json_get(doc.root, "experiments");
-    json_doc_fini(&doc);
-    return is;
+    return json_doc_read_config(path, LONGEST_FILE, &doc, &err) && json_get(doc.root, "models") &&
+           !json_get(doc.root, "experiments");
 }
 
 /* False: a mistake, which was told. */

@@ -79,20 +79,15 @@ static int run_for_caller(struct cli_call *call)
 static int run_command(const struct cli_command *command, char **args, size_t count)
 {
     struct err err = {0};
-    struct cli_call call;
+    AUTO(options_fini) struct cli_call call = {0};
     bool help;
-    int code;
-    if (!options_parse(command, args, count, &call, &help, &err)) {
-        code = cli_usage_error(command, "%s", err.text);
-    } else if (help) {
-        AUTO_TEXT struct text text = {0};
-        help_command(command, &text);
-        code = print(&text);
-    } else {
-        code = run_for_caller(&call);
-    }
-    options_fini(&call);
-    return code;
+    if (!options_parse(command, args, count, &call, &help, &err))
+        return cli_usage_error(command, "%s", err.text);
+    if (!help)
+        return run_for_caller(&call);
+    AUTO_TEXT struct text text = {0};
+    help_command(command, &text);
+    return print(&text);
 }
 
 /* What people type to see the version; none of it is a beginning of one of run's options. */

@@ -264,7 +264,7 @@ static int measure(const struct calibrate_options *options, struct calibration_o
 {
     struct err err = {0};
     struct calibration_look look;
-    struct calibration_data data;
+    AUTO(calibration_data_fini) struct calibration_data data = {0};
     struct calibration found = {.seconds = options->seconds};
     if (!calibration_look(how, &look, &err))
         return cli_failed(CLI_BROKEN, &err);
@@ -284,7 +284,6 @@ static int measure(const struct calibrate_options *options, struct calibration_o
         found.made_s = clock_realtime_ns() / NS_PER_S;
         good = keep(&found, &err) && (!options->html || write_page(options->html, &data, &found, &err));
     }
-    calibration_data_fini(&data);
     if (!good)
         return cli_failed(CLI_BROKEN, &err);
     if (options->json)

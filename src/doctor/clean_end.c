@@ -175,7 +175,7 @@ static int end_shown(const struct clean *clean, const struct leftover *leftover,
 int clean_end_one(const struct clean *clean, pid_t pid, uint64_t start_time, bool yes)
 {
     struct err err = {0};
-    struct clean_view view;
+    AUTO(clean_view_fini) struct clean_view view = {0};
     int code = CLI_USAGE;
     if (!yes && !isatty(STDIN_FILENO)) {
         cli_error("--pid asks before it ends a process, and standard input is no terminal; --yes goes without");
@@ -193,6 +193,5 @@ int clean_end_one(const struct clean *clean, pid_t pid, uint64_t start_time, boo
         cli_error("process %d belongs to a live run of %s: stop that run", (int)pid, TARE_NAME);
     else
         code = end_shown(clean, leftover, yes);
-    clean_view_fini(&view);
     return code;
 }

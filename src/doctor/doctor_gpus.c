@@ -82,13 +82,12 @@ static void add_lock_folder(const struct gpu_lock_folder *folder, const struct e
 static void add_gpus(const struct gpu_devices *devices, struct findings *out)
 {
     struct err err = {0};
-    struct gpu_lock_folder folder;
+    AUTO(gpu_lock_folder_fini) struct gpu_lock_folder folder = {0};
     if (!gpus_lock_folder(&folder, &err))
         folder = (struct gpu_lock_folder){.fd = -1};
     for (size_t i = 0; i < devices->count; i++)
         add_gpu(devices, i, &folder, out);
     add_lock_folder(&folder, &err, out);
-    gpu_lock_folder_fini(&folder);
 }
 
 static void add_users(size_t users, struct findings *out)
@@ -102,7 +101,7 @@ static void add_users(size_t users, struct findings *out)
 void doctor_gpus(const struct doctor_machine *machine, size_t users, struct findings *out)
 {
     struct err err = {0};
-    struct gpu_devices devices;
+    AUTO(gpu_devices_fini) struct gpu_devices devices = {0};
     const char *loaded = NULL;
     if (!gpu_devices_read(machine->root, &devices, &err))
         findings_say(out, gpu_section, "devices", FINDING_WRONG, err.text, NULL, "not every GPU can be seen");
@@ -117,6 +116,5 @@ void doctor_gpus(const struct doctor_machine *machine, size_t users, struct find
     else if (!*err.text)
         findings_say(out, gpu_section, "devices", FINDING_FACT, NULL, NULL,
                      loaded ? "the driver shows no GPU" : "none: the NVIDIA driver is not loaded");
-    gpu_devices_fini(&devices);
     add_users(users, out);
 }

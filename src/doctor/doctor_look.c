@@ -119,7 +119,7 @@ char *doctor_look_trace(const struct doctor_look *look, json_t *data)
 void doctor_look_readings(const struct doctor_look *look, const char *label, const char *section, struct findings *out)
 {
     struct finding finding = {.section = section, .name = "gpu readings", .mark = FINDING_FACT};
-    struct text missing = {0};
+    AUTO_TEXT struct text missing = {0};
     size_t there = 0;
     double cost_us = 0;
     if (look->group_count == 0)
@@ -140,6 +140,5 @@ void doctor_look_readings(const struct doctor_look *look, const char *label, con
                               label, there, look->group_count, cost_us / 1000);
     finding.reason = missing.length > 0 ? mem_printf("missing: %s", text_get(&missing)) : NULL;
     finding.data = json_pack("{s:o}", "readings", rows);
-    text_fini(&missing);
     findings_add(out, finding);
 }

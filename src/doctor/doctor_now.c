@@ -261,7 +261,7 @@ static void judge(const struct asked *asked, const char *label, struct findings 
 
 void doctor_now(struct findings *out)
 {
-    struct meters found;
+    AUTO(meters_fini) struct meters found = {0};
     struct err err = {0};
     /* That GPUs cannot be listed is told elsewhere. */
     if (meters_choose("all", NULL, &found, &err)) {
@@ -276,5 +276,4 @@ void doctor_now(struct findings *out)
             meter_free(asked[i].meter);
         free(asked);
     }
-    meters_fini(&found);
 }

@@ -132,7 +132,7 @@ static void add_host(struct host_meter *host, struct findings *out)
 
 void doctor_sensors(const struct doctor_machine *machine, struct host_meter *host, struct findings *out)
 {
-    struct meters meters;
+    AUTO(meters_fini) struct meters meters = {0};
     struct err err = {0};
     if (!meters_choose("all", NULL, &meters, &err))
         findings_say(out, sensor_section, "gpu energy", FINDING_NO, err.text, NULL, "the GPUs cannot be listed");
@@ -140,6 +140,5 @@ void doctor_sensors(const struct doctor_machine *machine, struct host_meter *hos
         findings_say(out, sensor_section, "gpu energy", FINDING_FACT, NULL, NULL, "no NVIDIA GPU is seen here");
     else
         add_gpus(machine, &meters, out);
-    meters_fini(&meters);
     add_host(host, out);
 }

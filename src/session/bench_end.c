@@ -82,7 +82,7 @@ static int show(const struct bench_end *end, const struct bench *bench)
 int bench_end(const struct bench_end *end)
 {
     struct err err = {0};
-    struct bench bench;
+    AUTO(bench_fini) struct bench bench = {0};
     struct bench_options options = {
         .dir = end->dir,
         .names = &end->input->names,
@@ -95,10 +95,5 @@ int bench_end(const struct bench_end *end)
         .seed = end->options->seed,
         .until = end->until,
     };
-    bool read = bench_read(&options, &bench, &err);
-    if (!read)
-        cli_error("%s", err.text);
-    int code = read ? show(end, &bench) : CLI_BROKEN;
-    bench_fini(&bench);
-    return code;
+    return bench_read(&options, &bench, &err) ? show(end, &bench) : cli_failed(CLI_BROKEN, &err);
 }

@@ -98,7 +98,7 @@ void exec_energy_show(struct exec_energy *energy, json_t *gpu_memory)
 {
     AUTO_TEXT struct text text = {0};
     AUTO_FREE char *doubt = exec_marks_doubt(energy->marks);
-    struct measured measured;
+    AUTO(measured_fini) struct measured measured = {0};
     if (!was_measured(energy)) {
         if (energy->json_path && gpu_memory)
             write_json(energy->json_path, with_section(json_object(), gpu_memory));
@@ -118,7 +118,6 @@ void exec_energy_show(struct exec_energy *energy, json_t *gpu_memory)
         energy_text(&page, &text);
         message_print_aside(&text);
     }
-    measured_fini(&measured);
 }
 
 void exec_energy_fini(struct exec_energy *energy)

@@ -168,14 +168,13 @@ enum progress { PART_NONE, PART_BEGUN, PART_DONE };
 
 static enum progress progress_of(const char *run_dir)
 {
-    struct results results = {0};
+    AUTO(results_fini) struct results results = {0};
     if (!run_dir || !results_read(run_dir, &results, NULL))
         return PART_NONE;
     bool done = true;
     for (size_t i = 0; i < results.count; i++)
         done &= results.items[i].state == STATE_DONE &&
                 (results.items[i].outcome == OUTCOME_SUCCEEDED || results.items[i].outcome == OUTCOME_FAILED);
-    results_fini(&results);
     return done ? PART_DONE : PART_BEGUN;
 }
 
@@ -188,16 +187,14 @@ static int run_new(struct study *study, const char *name, json_t *settings, stru
     AUTO_FREE char *output = mem_printf("%s/%s", study->folder, name);
     if (!write_json(study, file, json_incref(settings), &err))
         return cli_failed(CLI_BROKEN, &err);
-    struct run_input input;
+    AUTO(run_input_fini) struct run_input input = {0};
     struct run_options options = {.settings_path = path, .registry_path = study->options.registry, .for_running = true};
     bool good = run_input_read(&options, &input);
     if (!good)
         message_problems(&input.problems);
     session.input = &input;
     session.output = output;
-    int code = good ? run_session(&session) : CLI_USAGE;
-    run_input_fini(&input);
-    return code;
+    return good ? run_session(&session) : CLI_USAGE;
 }
 
 /* The settings that an earlier session began the part with. */

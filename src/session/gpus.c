@@ -89,13 +89,12 @@ static void warn_of(const struct gpu_vendor *vendor, const char *value, const st
 static void select_for(const struct gpu_vendor *vendor, const struct gpu_devices *devices, const char *value,
                        const char *order, bool warn, bool *used)
 {
-    struct gpu_visible visible;
+    AUTO(gpu_visible_fini) struct gpu_visible visible = {0};
     gpu_visible_find(vendor, devices, value, order, &visible);
     for (size_t i = 0; i < visible.count; i++)
         used[visible.items[i]] = true;
     if (value && warn)
         warn_of(vendor, value, &visible);
-    gpu_visible_fini(&visible);
 }
 
 static bool same(const char *a, const char *b)
@@ -167,7 +166,7 @@ size_t gpus_select(const struct gpu_devices *devices, const struct strv *environ
 
 bool gpus_are_for_jobs(const char *asked, const struct strv *added)
 {
-    struct gpu_devices devices = {0};
+    AUTO(gpu_devices_fini) struct gpu_devices devices = {0};
     AUTO_STRV struct strv environment = {0};
     if (asked && strcmp(asked, "none") == 0)
         return false;
@@ -177,9 +176,7 @@ bool gpus_are_for_jobs(const char *asked, const struct strv *added)
     gpu_devices_read(gpus_root(), &devices, NULL);
     gpus_fence(&environment, &devices);
     AUTO_FREE bool *used = mem_array(devices.count + 1, sizeof *used);
-    bool any = gpus_select(&devices, &environment, NULL, false, used) > 0;
-    gpu_devices_fini(&devices);
-    return any;
+    return gpus_select(&devices, &environment, NULL, false, used) > 0;
 }
 
 char *gpus_name(const struct gpu_devices *devices, size_t place)
@@ -193,7 +190,7 @@ char *gpus_name(const struct gpu_devices *devices, size_t place)
 
 bool gpus_run_cuda(const struct strv *environment, const struct plan *plan, struct err *err)
 {
-    struct gpu_devices devices;
+    AUTO(gpu_devices_fini) struct gpu_devices devices = {0};
     bool good = true;
     gpu_devices_read(gpus_root(), &devices, NULL);
     gpus_fence(environment, &devices);
@@ -205,7 +202,6 @@ bool gpus_run_cuda(const struct strv *environment, const struct plan *plan, stru
             good = err_set(err, "%s is of %s: GPU memory is followed and limited for programs that use CUDA only", name,
                            devices.items[i].vendor->name);
         }
-    gpu_devices_fini(&devices);
     return good;
 }
 

@@ -59,13 +59,12 @@ static char *former_names(const struct governor_change *change)
 
 char *governing_leftover_text(int folder)
 {
-    struct governor_leftover leftover;
+    AUTO(governor_leftover_fini) struct governor_leftover leftover = {0};
     if (!governor_leftover_look(folder, sys_root(), &leftover))
         return NULL;
     AUTO_FREE char *former = former_names(&leftover.change);
     char *text = mem_printf("the CPU frequency governor is still \"%s\", set by a run that was killed; it was %s",
                             leftover.change.wanted, former);
-    governor_leftover_fini(&leftover);
     return text;
 }
 

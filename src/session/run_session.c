@@ -171,7 +171,7 @@ static int run_and_close(struct session *session)
 {
     struct err err = {0}, later = {0};
     struct run_summary summary = {0};
-    struct results results = {0};
+    AUTO(results_fini) struct results results = {0};
     int code = CLI_OK;
     if (!run_it(session, &summary, &err) || summary.outcome == RUN_BROKEN)
         code = broken(session, &err);
@@ -188,7 +188,6 @@ static int run_and_close(struct session *session)
         code = broken(session, &later);
     if (code == CLI_OK)
         code = exit_code(&summary, &results, session_has_enough(session));
-    results_fini(&results);
     return code;
 }
 

@@ -315,17 +315,15 @@ static bool collect_anew(struct submitted *submitted, struct err *err)
 
 bool submit_plan_again(struct submitted *submitted, bool json, bool **only, struct err *err)
 {
-    struct results results;
-    struct again again;
+    AUTO(results_fini) struct results results = {0};
+    AUTO(again_fini) struct again again = {0};
     *only = NULL;
     if (!results_read(submitted->path, &results, err))
         return false;
     again_of_results(&results, &again);
-    results_fini(&results);
     say(&again, json);
     bool ok = again.count == 0 || (plan_each(submitted, &again, err) && collect_anew(submitted, err));
     if (ok && again.count > 0)
         *only = steal_ptr(again.items);
-    again_fini(&again);
     return ok;
 }

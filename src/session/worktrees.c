@@ -208,7 +208,7 @@ static bool recover(void *context, const struct record *record)
 {
     (void)context;
     struct err err = {0};
-    struct containment containment;
+    AUTO(containment_fini) struct containment containment = {0};
     AUTO(git_fini) struct git git;
     AUTO_STRV struct strv environment = {0};
     for (char **at = environ; *at; at++)
@@ -216,7 +216,6 @@ static bool recover(void *context, const struct record *record)
     containment_assume(CONTAINMENT_AUTO, &containment);
     git_init(&containment, &environment, &git);
     bool gone = remove_all(&git, record->repo, record->root, &err);
-    containment_fini(&containment);
     if (gone)
         cli_note("removed the worktrees of %s that a killed bench left in %s", record->repo, record->root);
     else

@@ -219,6 +219,7 @@ static bool take_over(struct store *store, const struct beginning *beginning, in
 
 static void add(struct store *store, enum event_type type, int64_t experiment, json_t *data)
 {
+    AUTO(event_fini)
     struct event event = {.type = type,
                           .monotonic_ns = clock_monotonic_ns(),
                           .realtime_ns = clock_realtime_ns(),
@@ -226,7 +227,6 @@ static void add(struct store *store, enum event_type type, int64_t experiment, j
                           .experiment = experiment,
                           .data = data};
     store_add(store, &event, NULL, NULL);
-    event_fini(&event);
 }
 
 /* A session of its own, on the machine where somebody asked for it. */
@@ -327,24 +327,20 @@ static bool begin(int dir, const char *dir_path, const struct plan *of_all, stru
 bool tasks_begin(int dir, const char *dir_path, size_t number, double grace_max_s, struct tasks_start *out,
                  struct err *err)
 {
-    struct plan plan;
+    AUTO(plan_fini) struct plan plan = {0};
     *out = (struct tasks_start){.lock = -1};
     if (!tasks_read_plan(dir, &plan, err))
         return err_wrap(err, "%s", dir_path);
-    bool ok = begin(dir, dir_path, &plan, (struct request){.number = number, .grace_max_s = grace_max_s}, out, err) ||
-              err_wrap(err, "%s", dir_path);
-    plan_fini(&plan);
-    return ok;
+    return begin(dir, dir_path, &plan, (struct request){.number = number, .grace_max_s = grace_max_s}, out, err) ||
+           err_wrap(err, "%s", dir_path);
 }
 
 bool tasks_plan_again(int dir, const char *dir_path, const struct plan *plan, size_t number, const char *verdict,
                       struct err *err)
 {
-    struct tasks_start start = {.lock = -1};
-    bool ok = begin(dir, dir_path, plan, (struct request){.number = number, .again = verdict}, &start, err) ||
-              err_wrap(err, "%s", dir_path);
-    tasks_start_fini(&start);
-    return ok;
+    AUTO(tasks_start_fini) struct tasks_start start = {.lock = -1};
+    return begin(dir, dir_path, plan, (struct request){.number = number, .again = verdict}, &start, err) ||
+           err_wrap(err, "%s", dir_path);
 }
 
 void tasks_start_fini(struct tasks_start *start)
