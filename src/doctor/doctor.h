@@ -86,7 +86,10 @@ void doctor_json(const struct doctor_page *page, struct text *out);
 
 /* One line of a small file under the machine's root, without its end: fresh, or NULL. */
 char *doctor_read_line(const struct doctor_machine *machine, const char *path);
-bool doctor_exists(const struct doctor_machine *machine, const char *path);
+
+/* The last mount of a file system of this type, at this point (NULL: any). False: there is none. */
+struct mount;
+bool doctor_find_mount(const struct doctor_machine *machine, const char *type, const char *point, struct mount *out);
 
 /* Tries what the meters of GPUs give: how often, at which cost, and why something is missing. */
 

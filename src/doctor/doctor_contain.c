@@ -20,7 +20,7 @@ static char *path_of(const struct doctor_machine *machine, const char *path)
     return mem_printf("%s%s", machine->root, path);
 }
 
-bool doctor_exists(const struct doctor_machine *machine, const char *path)
+static bool exists(const struct doctor_machine *machine, const char *path)
 {
     AUTO_FREE char *whole = path_of(machine, path);
     return access(whole, F_OK) == 0;
@@ -50,8 +50,8 @@ static const struct knob {
 
 static bool is_container(const struct doctor_machine *machine)
 {
-    return doctor_exists(machine, "/.dockerenv") || doctor_exists(machine, "/run/.containerenv") ||
-           doctor_exists(machine, "/run/systemd/container");
+    return exists(machine, "/.dockerenv") || exists(machine, "/run/.containerenv") ||
+           exists(machine, "/run/systemd/container");
 }
 
 /* What concerns ordinary users concerns root without CAP_SYS_ADMIN, too: bit 21 of CapEff, capabilities(7). */
@@ -99,30 +99,29 @@ static void add_pidns(const struct doctor_machine *machine, const struct contain
                      "the kernel does not let a job have one; jobs can write to their run's folder");
 }
 
-/* Where the file system of this type is mounted, or NULL. */
-static char *mount_point(const struct doctor_machine *machine, const char *type)
+bool doctor_find_mount(const struct doctor_machine *machine, const char *type, const char *point, struct mount *out)
 {
     AUTO_FREE char *path = path_of(machine, "/proc/self/mountinfo");
     AUTO_FREE struct mount *mount = mem_alloc(sizeof *mount);
     AUTO_TEXT struct text text = {0};
-    char *point = NULL;
+    bool found = false;
     if (!fs_read_kernel(AT_FDCWD, path, FILE_MAX, &text, NULL))
-        return NULL;
+        return false;
     const char *at = text_get(&text), *end = at + text.length;
     while (mountinfo_next(&at, end, mount))
-        if (strcmp(mount->type, type) == 0) {
-            free(point);
-            point = mem_strdup(mount->point);
+        if (strcmp(mount->type, type) == 0 && (!point || strcmp(mount->point, point) == 0)) {
+            *out = *mount;
+            found = true;
         }
-    return point;
+    return found;
 }
 
 static char *users_cgroup_mend(const struct doctor_machine *machine, const char *point)
 {
     AUTO_FREE char *manager = mem_printf("/run/user/%u/systemd", (unsigned)machine->uid);
-    if (doctor_exists(machine, manager))
+    if (exists(machine, manager))
         return mem_strdup("systemd-run --user --scope -p Delegate=yes " TARE_NAME " run ...");
-    if (doctor_exists(machine, "/run/systemd/system"))
+    if (exists(machine, "/run/systemd/system"))
         return mem_printf("sudo loginctl enable-linger %s   # then log in anew, and: systemd-run --user --scope -p "
                           "Delegate=yes " TARE_NAME " run ...",
                           machine->user);
@@ -133,7 +132,8 @@ static char *users_cgroup_mend(const struct doctor_machine *machine, const char 
 
 static char *cgroup_mend(const struct doctor_machine *machine, const struct containment *containment, bool *advice)
 {
-    AUTO_FREE char *point = mount_point(machine, "cgroup2");
+    AUTO_FREE struct mount *mount = mem_alloc(sizeof *mount);
+    const char *point = doctor_find_mount(machine, "cgroup2", NULL, mount) ? mount->point : NULL;
     if (!point && is_container(machine))
         return mem_strdup("docker run --cgroupns=private ...   # on a machine with cgroup v2");
     *advice = !point;

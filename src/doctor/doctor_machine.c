@@ -12,8 +12,6 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-enum { FILE_MAX = 4 << 20 };
-
 static const char state_section[] = "State", machine_section[] = "Machine";
 static const char state_mend[] = "export TARE_STATE_DIR=FOLDER   # one that only you may write";
 
@@ -133,25 +131,11 @@ static void add_clock(const struct doctor_machine *machine, struct findings *out
 /* "hidepid=2", "hidepid=invisible", "hidepid=ptraceable"; fresh, or NULL when nothing is hidden. */
 static char *hidepid(const struct doctor_machine *machine)
 {
-    AUTO_FREE char *path = mem_printf("%s/proc/self/mountinfo", machine->root);
     AUTO_FREE struct mount *mount = mem_alloc(sizeof *mount);
-    AUTO_TEXT struct text text = {0};
-    char *found = NULL;
-    if (!fs_read_kernel(AT_FDCWD, path, FILE_MAX, &text, NULL))
-        return NULL;
-    const char *at = text_get(&text), *end = at + text.length;
-    while (mountinfo_next(&at, end, mount)) {
-        if (strcmp(mount->type, "proc") != 0 || strcmp(mount->point, "/proc") != 0)
-            continue;
-        free(found);
-        const char *option = strstr(mount->options, "hidepid=");
-        found = option ? mem_strndup(option, strcspn(option, ",")) : NULL;
-    }
-    if (found && (strcmp(found, "hidepid=0") == 0 || strcmp(found, "hidepid=off") == 0)) {
-        free(found);
-        found = NULL;
-    }
-    return found;
+    const char *option = doctor_find_mount(machine, "proc", "/proc", mount) ? strstr(mount->options, "hidepid=") : NULL;
+    AUTO_FREE char *found = option ? mem_strndup(option, strcspn(option, ",")) : NULL;
+    bool hides = found && strcmp(found, "hidepid=0") != 0 && strcmp(found, "hidepid=off") != 0;
+    return hides ? steal_ptr(found) : NULL;
 }
 
 static void add_proc(const struct doctor_machine *machine, struct findings *out)

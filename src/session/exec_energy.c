@@ -30,21 +30,6 @@ void exec_energy_begin(struct exec_energy *energy, struct job *job)
         cli_warning("energy is not measured: %s", err.text);
 }
 
-int exec_energy_fd(const struct exec_energy *energy)
-{
-    return energy->measuring ? measuring_fd(energy->measuring) : -1;
-}
-
-int exec_energy_marks_fd(const struct exec_energy *energy)
-{
-    return energy->measuring ? exec_marks_fd(energy->marks) : -1;
-}
-
-int exec_energy_wait_ms(const struct exec_energy *energy)
-{
-    return energy->measuring ? measuring_wait_ms(energy->measuring) : -1;
-}
-
 void exec_energy_step(struct exec_energy *energy)
 {
     if (!energy->measuring)
@@ -60,14 +45,6 @@ void exec_energy_end(struct exec_energy *energy, struct job *job, int64_t end_ns
     struct job_usage usage = job_usage(job);
     exec_marks_take(energy->marks, energy->measuring, true);
     measuring_end(energy->measuring, &usage, end_ns);
-}
-
-/* What is there already may be a device or a pipe, which is written in place. */
-bool exec_energy_may_write(const char *path, struct err *err)
-{
-    if (!path)
-        return true;
-    return fs_may_write_output(path, err) || err_wrap(err, "nothing was run, as the figures could not be kept");
 }
 
 static bool write_json(const char *path, json_t *json)

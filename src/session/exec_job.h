@@ -61,19 +61,13 @@ struct exec_energy {
     struct exec_marks *marks;    /* NULL: there are none */
 };
 
-/* Whether figures can be written there (NULL: they need not): asked before the command, which may take a night. */
-bool exec_energy_may_write(const char *path, struct err *err);
-
 /* Makes $TARE_MARKS, before the command is born. */
 void exec_energy_prepare(struct exec_energy *energy, struct strv *environment);
 
 /* The command runs already: it waits for no meter. */
 void exec_energy_begin(struct exec_energy *energy, struct job *job);
 
-/* Descriptors to poll, -1: none; at most so long, -1: for ever; after each poll. */
-int exec_energy_fd(const struct exec_energy *energy);
-int exec_energy_marks_fd(const struct exec_energy *energy);
-int exec_energy_wait_ms(const struct exec_energy *energy);
+/* After each poll of what measures and of the marks. */
 void exec_energy_step(struct exec_energy *energy);
 
 /* The command has ended; the job is not gone yet. */

@@ -13,23 +13,6 @@
 #include <string.h>
 #include <unistd.h>
 
-int run_resources_begin(bool will_run, const char *containment, bool as_root, bool quiet, struct run_resources *out)
-{
-    struct err err = {0};
-    *out = (struct run_resources){.host = will_run ? meters_open_host() : NULL};
-    if (will_run)
-        governing_begin(&out->governing);
-    enum containment_mode mode = CONTAINMENT_AUTO;
-    containment_mode_parse(containment, &mode);
-    if (!(will_run ? caller_become_for_jobs(as_root, mode, &out->caller, &err)
-                   : caller_become(as_root, &out->caller, &err)))
-        return cli_failed(CLI_BROKEN, &err);
-    if (out->caller.became && !quiet)
-        cli_note("under sudo: everything runs as user %u, with %s environment", (unsigned)out->caller.uid,
-                 out->caller.environment_from);
-    return 0;
-}
-
 void run_resources_fini(struct run_resources *means)
 {
     governing_end(&means->governing);
@@ -86,7 +69,9 @@ bool governing_recover(int folder, struct err *err)
     return err_wrap(err, "the CPU frequency governor that a killed run left set");
 }
 
-void governing_begin(struct governing *out)
+/* Root's part, before root is given up and before any thread is started: gives back what a dead run left set, and
+ * starts the keeper where this process may set governors. */
+static void governing_begin(struct governing *out)
 {
     const char *root = sys_root();
     *out = (struct governing){.of_run = {.sysroot = root, .why = &out->why}};
@@ -100,6 +85,23 @@ void governing_begin(struct governing *out)
     if (governing_recover(state_folder(state), &out->why))
         out->of_run.keeper = governor_keeper_start(state_folder(state), root, &out->why);
     state_close(state);
+}
+
+int run_resources_begin(bool will_run, const char *containment, bool as_root, bool quiet, struct run_resources *out)
+{
+    struct err err = {0};
+    *out = (struct run_resources){.host = will_run ? meters_open_host() : NULL};
+    if (will_run)
+        governing_begin(&out->governing);
+    enum containment_mode mode = CONTAINMENT_AUTO;
+    containment_mode_parse(containment, &mode);
+    if (!(will_run ? caller_become_for_jobs(as_root, mode, &out->caller, &err)
+                   : caller_become(as_root, &out->caller, &err)))
+        return cli_failed(CLI_BROKEN, &err);
+    if (out->caller.became && !quiet)
+        cli_note("under sudo: everything runs as user %u, with %s environment", (unsigned)out->caller.uid,
+                 out->caller.environment_from);
+    return 0;
 }
 
 void governing_settle(struct governing *governing, const struct plan *plan)

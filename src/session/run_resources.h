@@ -17,10 +17,6 @@ struct governing {
     struct err why;
 };
 
-/* Root's part, before root is given up and before any thread is started: gives back what a dead run left set, and
- * starts the keeper where this process may set governors. */
-void governing_begin(struct governing *out);
-
 /* The plan is known: without a governor in it, no keeper is needed. */
 void governing_settle(struct governing *governing, const struct plan *plan);
 
