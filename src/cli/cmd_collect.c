@@ -36,11 +36,10 @@ static json_t *write_page(int dir, const char *run_dir)
 {
     struct err err = {0};
     const struct report_options how = {.dir = &dir, .language = report_page_language()};
-    json_t *run = results_read_json(run_dir, &err);
+    json_auto_t *run = results_read_json(run_dir, &err);
     if (!run || !report_page_write(run, run_dir, &how, &err))
         cli_warning("there is no report.html: %s", err.text);
     json_t *lanes = json_incref(json_object_get(run, "lanes"));
-    json_decref(run);
     return lanes;
 }
 
@@ -106,11 +105,9 @@ static int collect(const struct cli_call *call, const struct strv *env)
     AUTO_CLOSE int dir = run_folder_open_named(call->operands.items[0], &path, &err);
     if (dir < 0 || !collect_run(dir, path, &collected, &err))
         return cli_failed(CLI_BROKEN, &err);
-    json_t *lanes = write_page(dir, path);
+    json_auto_t *lanes = write_page(dir, path);
     find_task_statuses(dir, env, &collected);
-    int code = show(&collected, path, lanes, call->values[OPTION_JSON].given);
-    json_decref(lanes);
-    return code;
+    return show(&collected, path, lanes, call->values[OPTION_JSON].given);
 }
 
 static int run(const struct cli_call *call)

@@ -3,6 +3,7 @@
 #include "results/judge/trackers.h"
 #include "base/fs.h"
 #include "base/mem.h"
+#include "cli/option_rows.h"
 #include "session/command.h"
 #include "session/message.h"
 #include "session/run_folder.h"
@@ -137,11 +138,10 @@ static int print_trace(const struct cli_call *call)
     struct err err = {0};
     AUTO_TEXT struct text text = {0};
     AUTO_FREE char *path = run_folder_named(call->operands.items[0], &err);
-    json_t *trace = path ? trackers_otlp(path, &err) : NULL;
+    json_auto_t *trace = path ? trackers_otlp(path, &err) : NULL;
     if (!trace)
         return cli_failed(CLI_BROKEN, &err);
     json_print(trace, &text);
-    json_decref(trace);
     text_add_char(&text, '\n');
     return message_print_exact(&text) ? CLI_OK : CLI_BROKEN;
 }
@@ -152,9 +152,8 @@ static const char *contradiction(const struct cli_call *call)
     const struct cli_value *values = call->values;
     static const int others[] = {OPTION_OUTPUT,     OPTION_TABLE,       OPTION_HISTORY, OPTION_FORMAT, OPTION_EXACT,
                                  OPTION_MLFLOW,     OPTION_TENSORBOARD, OPTION_FORCE};
-    for (size_t i = 0; values[OPTION_OTLP].given && i < sizeof others / sizeof *others; i++)
-        if (values[others[i]].given)
-            return "--otlp prints the trace of one run: no other option goes with it";
+    if (values[OPTION_OTLP].given && OPTION_GIVEN(call, others))
+        return "--otlp prints the trace of one run: no other option goes with it";
     if (values[OPTION_OTLP].given && call->operands.count != 1)
         return "--otlp takes one run: a trace is a run";
     bool trackers = values[OPTION_MLFLOW].given || values[OPTION_TENSORBOARD].given;

@@ -95,18 +95,12 @@ static const struct cli_option options[OPTION_COUNT] = {
 static const int asking[] = {OPTION_CONFIG,     OPTION_ALL_PAIRS, OPTION_REPEATS,  OPTION_OVERLAP, OPTION_PAIR_TIME,
                              OPTION_GPU_MEMORY, OPTION_ALONE,     OPTION_NO_TRACK, OPTION_OUTPUT,  OPTION_STRICT};
 
-/* Those of --plan: its own, and those of a study that it takes too. */
-static const int planning[] = {OPTION_PLAN, OPTION_CURVES, OPTION_SLOWDOWN};
-static const int of_both[] = {OPTION_GPU_MEMORY, OPTION_OUTPUT, OPTION_AS_ROOT};
-
-static bool is_one_of(int option, const int *which, size_t count)
-{
-    while (count > 0 && which[count - 1] != option)
-        count--;
-    return count > 0;
-}
-
-#define IS_ONE_OF(option, which) is_one_of(option, which, sizeof(which) / sizeof *(which))
+/* Those of --plan alone, and those of a study that it does not take. */
+static const int planning[] = {OPTION_CURVES, OPTION_SLOWDOWN};
+static const int studying[] = {OPTION_CONFIG,      OPTION_PREDICT_ONLY, OPTION_ALL_PAIRS, OPTION_REPEATS,
+                               OPTION_OVERLAP,     OPTION_PAIR_TIME,    OPTION_ALONE,     OPTION_NO_TRACK,
+                               OPTION_RESUME,      OPTION_STRICT,       OPTION_QUIET,     OPTION_JSON,
+                               OPTION_CONTAINMENT, OPTION_GPU_LOCK};
 
 static bool is_quiet(const struct cli_call *call)
 {
@@ -304,10 +298,9 @@ static int plan(const struct cli_call *call)
 {
     struct err err = {0};
     double gpu_bytes;
-    for (int i = 0; i < OPTION_COUNT; i++)
-        if (call->values[i].given && !IS_ONE_OF(i, planning) && !IS_ONE_OF(i, of_both))
-            return cli_usage_error(call->command, "%s does not go with --plan, which runs nothing",
-                                   options[i].long_name);
+    const char *other = OPTION_GIVEN(call, studying);
+    if (other)
+        return cli_usage_error(call->command, "%s does not go with --plan, which runs nothing", other);
     if (!call->values[OPTION_GPU_MEMORY].given)
         return cli_usage_error(call->command, "--plan needs --gpu-memory: how much has the GPU?");
     if (!read_gpu_memory(call, &gpu_bytes, &err))
@@ -329,14 +322,12 @@ static int run(const struct cli_call *call)
 {
     if (call->values[OPTION_PLAN].given)
         return plan(call);
-    for (size_t i = 0; i < sizeof planning / sizeof *planning; i++)
-        if (call->values[planning[i]].given)
-            return cli_usage_error(call->command, "%s goes with --plan only", options[planning[i]].long_name);
+    const char *of_plan = OPTION_GIVEN(call, planning), *asked = OPTION_GIVEN(call, asking);
+    if (of_plan)
+        return cli_usage_error(call->command, "%s goes with --plan only", of_plan);
     bool resumes = call->values[OPTION_RESUME].given;
-    for (size_t i = 0; resumes && i < sizeof asking / sizeof *asking; i++)
-        if (call->values[asking[i]].given)
-            return cli_usage_error(call->command, "%s does not go with --resume: that study has its own",
-                                   options[asking[i]].long_name);
+    if (resumes && asked)
+        return cli_usage_error(call->command, "%s does not go with --resume: that study has its own", asked);
     if (resumes == (call->operands.count > 0))
         return cli_usage_error(call->command, resumes ? "--resume takes no settings: that study has its own"
                                                       : "of which settings? Give a file, or --resume");

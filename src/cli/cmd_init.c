@@ -34,13 +34,8 @@ static const struct cli_option options[OPTION_COUNT] = {
 /* The answer without its line end; false: there is none (Ctrl-D). */
 static bool ask(const char *question, char answer[ANSWER_BYTES])
 {
-    AUTO_TEXT struct text shown = {0};
-    text_addf(&shown, "%s ", question);
-    message_print_aside(&shown);
-    if (!fgets(answer, ANSWER_BYTES, stdin))
-        return false;
-    answer[strcspn(answer, "\r\n")] = '\0';
-    return true;
+    AUTO_FREE char *shown = mem_printf("%s ", question);
+    return message_ask(shown, answer, ANSWER_BYTES);
 }
 
 static int compare(const void *a, const void *b)

@@ -123,16 +123,6 @@ static const int going_on[] = {OPTION_RESUME, OPTION_RERUN, OPTION_RERUN_UNCLEAN
 static const int instead[] = {OPTION_REPO, OPTION_MODEL, OPTION_MUTATE};
 static const int ignored[] = {OPTION_GOVERNOR, OPTION_MAX_RETRIES};
 
-static const char *given_of(const struct cli_call *call, const int *which, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        if (call->values[which[i]].given)
-            return options[which[i]].long_name;
-    return NULL;
-}
-
-#define GIVEN_OF(call, which) given_of(call, which, sizeof(which) / sizeof *(which))
-
 static bool make_options(const struct cli_call *call, struct run_options *out, struct err *err)
 {
     const struct cli_value *values = call->values;
@@ -166,7 +156,7 @@ static bool make_options(const struct cli_call *call, struct run_options *out, s
                        out->settings_path, typed, typed);
     if (values[OPTION_SET].given && !out->settings_path)
         return err_set(err, "--set changes a settings file, and none is given");
-    const char *flag = GIVEN_OF(call, instead);
+    const char *flag = OPTION_GIVEN(call, instead);
     if (out->settings_path && flag)
         return err_set(err, "%s does not go with a settings file", flag);
     if (values[OPTION_LIST].given || out->settings_path || (out->repo && out->model))
@@ -325,7 +315,7 @@ static int act_on_input(const struct cli_call *call, struct run_resources *means
 /* One experiment of a submitted run, in the folder of a new start. */
 static int run_task(const struct cli_call *call, struct run_resources *means)
 {
-    const char *flag = GIVEN_OF(call, planning), *earlier = GIVEN_OF(call, going_on);
+    const char *flag = OPTION_GIVEN(call, planning), *earlier = OPTION_GIVEN(call, going_on);
     AUTO(tasks_start_fini) struct tasks_start start = {.lock = -1};
     if (flag || earlier || call->operands.count != 1)
         return cli_usage_error(call->command, "--task goes with the folder of a submitted run%s%s",
@@ -345,7 +335,7 @@ static int go_on(const struct cli_call *call, struct run_resources *means, const
 {
     const struct cli_value *values = call->values;
     bool operand_is_run = values[OPTION_RERUN].given;
-    const char *flag = GIVEN_OF(call, planning);
+    const char *flag = OPTION_GIVEN(call, planning);
     const char *other = flag || operand_is_run || !call->operands.count ? flag : call->operands.items[0];
     if (other)
         return cli_usage_error(call->command, "%s does not go with %s: the plan of that run is finished", other, earlier);
@@ -388,7 +378,7 @@ static int make_files(const struct cli_call *call, const struct caller *caller, 
     static const int beside[] = {OPTION_SETTINGS, OPTION_SET, OPTION_REPO, OPTION_MODEL, OPTION_MUTATE, OPTION_CONFIG, OPTION_LIST};
     struct err err = {0};
     const struct cli_value *values = call->values;
-    const char *flag = GIVEN_OF(call, beside);
+    const char *flag = OPTION_GIVEN(call, beside);
     if (flag)
         return cli_usage_error(call->command, "%s does not go with a script: %s", flag, call->operands.items[0]);
     if (!script_read(call->operands.items[0], &caller->environment, &made->script, &err))
@@ -437,7 +427,7 @@ static int run_as_caller(const struct cli_call *call, struct run_resources *mean
     struct run_options how = {0};
     if (call->values[OPTION_TASK].given)
         return run_task(call, means);
-    const char *earlier = GIVEN_OF(call, going_on);
+    const char *earlier = OPTION_GIVEN(call, going_on);
     if (earlier)
         return go_on(call, means, earlier);
     if (call->operands.count && script_is_one(call->operands.items[0]))

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/json.h"
+#include "base/mem.h"
 #include "session/command.h"
 #include "doctor/doctor.h"
 #include "session/gpu_hold.h"
@@ -173,7 +174,6 @@ static int show(const struct calibrate_options *options, const char *uuid)
 static bool agreed(const struct calibrate_options *options, const char *label)
 {
     char answer[16] = "";
-    AUTO_TEXT struct text question = {0};
     if (options->yes)
         return true;
     if (!isatty(STDIN_FILENO) || !isatty(STDERR_FILENO)) {
@@ -181,10 +181,10 @@ static bool agreed(const struct calibrate_options *options, const char *label)
                   label, options->seconds);
         return false;
     }
-    text_addf(&question, "This loads %s for about %.0f s, in short steps. No clock or limit is changed. Go on? [y/N] ",
-              label, options->seconds);
-    message_print_aside(&question);
-    bool yes = fgets(answer, sizeof answer, stdin) && (answer[0] == 'y' || answer[0] == 'Y');
+    AUTO_FREE char *question =
+        mem_printf("This loads %s for about %.0f s, in short steps. No clock or limit is changed. Go on? [y/N] ", label,
+                   options->seconds);
+    bool yes = message_ask(question, answer, sizeof answer) && (answer[0] == 'y' || answer[0] == 'Y');
     if (!yes)
         cli_note("nothing was done");
     return yes;

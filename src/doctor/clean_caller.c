@@ -235,12 +235,11 @@ void clean_caller_claims(struct clean_caller *caller, struct clean_view *view)
     ask(caller, ASK_CLAIMS, &found);
     const char *at = text_get(&found), *newline;
     for (; (newline = strchr(at, '\n')); at = newline + 1) {
-        json_t *json = json_loadb(at, (size_t)(newline - at), JSON_REJECT_DUPLICATES, NULL);
+        json_auto_t *json = json_loadb(at, (size_t)(newline - at), JSON_REJECT_DUPLICATES, NULL);
         if (json_get_text(json, "worktrees"))
             strv_add(&view->worktrees, json_get_text(json, "worktrees"));
         else if (json)
             take_claim(json, caller->uid, view);
-        json_decref(json);
     }
 }
 

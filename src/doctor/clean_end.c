@@ -120,8 +120,7 @@ static const struct leftover *find(const struct leftovers *leftovers, pid_t pid)
 static bool confirmed(void)
 {
     char answer[16];
-    message_print_aside(&(struct text){.data = (char[]){"End it? Type yes: "}, .length = 18});
-    return fgets(answer, sizeof answer, stdin) && strcmp(answer, "yes\n") == 0;
+    return message_ask("End it? Type yes: ", answer, sizeof answer) && strcmp(answer, "yes") == 0;
 }
 
 static bool gone_within(int pidfd, int timeout_ms)

@@ -455,12 +455,12 @@ json_t *serve_runs_json(struct serve_runs *runs)
 
 void serve_runs_event(struct serve_runs *runs, uint64_t since, struct text *out)
 {
-    json_t *json = json_pack("{s:b, s:o, s:O, s:I, s:I}", "full", since == 0, "runs", rows_json(runs, since), "gone",
-                             runs->gone, "left_out", (json_int_t)runs->left_out, "now_ms", (json_int_t)now_ms());
+    json_auto_t *json =
+        json_pack("{s:b, s:o, s:O, s:I, s:I}", "full", since == 0, "runs", rows_json(runs, since), "gone", runs->gone,
+                  "left_out", (json_int_t)runs->left_out, "now_ms", (json_int_t)now_ms());
     text_add(out, "event: runs\ndata: ");
     json_print(json, out);
     text_add(out, "\n\n");
-    json_decref(json);
 }
 
 size_t serve_runs_live(struct serve_runs *runs, const struct live_run **out, size_t most)

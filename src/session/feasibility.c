@@ -334,12 +334,11 @@ static int stopped(const struct study *study, int code)
 /* Takes settings. */
 static int run_round(const struct study_steps *steps, struct study *study, const char *name, json_t *settings)
 {
-    json_t *results = NULL;
+    json_auto_t *results = NULL;
     int code = run_part(study, name, &settings, steps->session, &results);
     if (!is_over(code))
         feasibility_take_pairs(&study->of, results, settings);
     json_decref(settings);
-    json_decref(results);
     return code;
 }
 

@@ -196,11 +196,10 @@ static void tell(struct notifier *notifier, enum notify_event event, int64_t num
     if (todo)
         text_addf(&text, "what to do: %s\n", todo);
     text_addf(&text, "the run goes on; results: %s\n", notifier->run);
-    json_t *message = notify_message(notify_events[event], notifier->run, title, text_get(&text));
+    json_auto_t *message = notify_message(notify_events[event], notifier->run, title, text_get(&text));
     json_object_set_new(message, "experiment", json_text_or_null(id));
     json_object_set_new(message, "cause", json_text_or_null(cause));
     send_all(notifier, event, message);
-    json_decref(message);
 }
 
 static void tell_evidence(struct notifier *notifier, const struct event *event)
@@ -387,10 +386,9 @@ void notifier_finish(struct notifier *notifier)
         long tries;
         AUTO_FREE char *why = NULL;
         bool delivered = read_answer(delivery, notifier->waited_s, &tries, &why);
-        json_t *record = record_of(delivery, delivered, tries, why);
+        json_auto_t *record = record_of(delivery, delivered, tries, why);
         json_print(record, &lines);
         text_add_char(&lines, '\n');
-        json_decref(record);
         if (!delivered && notifier->dir >= 0)
             cli_warning("%s was not told of %s: %s", delivery->target->name, notify_events[delivery->event], why);
         if (delivery->answer >= 0)
@@ -411,10 +409,9 @@ void notifier_finish(struct notifier *notifier)
 size_t notifier_test(struct notifier *notifier)
 {
     size_t failed = 0;
-    json_t *message = notify_message(notify_events[NOTIFY_TEST], NULL, TARE_NAME ": test",
-                                     "This is a test of " TARE_NAME " notify: messages of runs come here.\n");
+    json_auto_t *message = notify_message(notify_events[NOTIFY_TEST], NULL, TARE_NAME ": test",
+                                          "This is a test of " TARE_NAME " notify: messages of runs come here.\n");
     send_all(notifier, NOTIFY_TEST, message);
-    json_decref(message);
     wait_for_all(notifier, notifier->wait_s);
     for (size_t i = 0; i < notifier->count; i++) {
         long tries;

@@ -171,9 +171,8 @@ static void make_body(int type, const json_t *message, struct notify_post *post,
         add_slack_text(title, &slack);
         text_add(&slack, "*\n");
         add_slack_text(cut, &slack);
-        json_t *json = json_pack("{s:s}", "text", text_get(&slack));
+        json_auto_t *json = json_pack("{s:s}", "text", text_get(&slack));
         json_print(json, body);
-        json_decref(json);
         return;
     }
     json_print(message, body);
@@ -267,9 +266,8 @@ static bool read_all(int fd, struct text *out, struct err *err)
 static bool make_trace(const json_t *input, struct text *out, struct err *err)
 {
     const char *run = json_get_text(input, "run");
-    json_t *trace = run ? trackers_otlp(run, err) : NULL;
+    json_auto_t *trace = run ? trackers_otlp(run, err) : NULL;
     json_print(trace, out);
-    json_decref(trace);
     return trace || err_wrap(err, "make the trace");
 }
 

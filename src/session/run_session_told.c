@@ -187,10 +187,9 @@ void session_print_closing(const struct session *session, const struct results *
 void session_write_page(const struct session *session)
 {
     struct err err = {0};
-    json_t *run = results_json_from_store(session->store, &err);
+    json_auto_t *run = results_json_from_store(session->store, &err);
     struct report_options options = {.dir = &session->dir, .language = report_page_language()};
     bool written = run && report_page_write(run, session->dir_path, &options, &err);
-    json_decref(run);
     if (!written)
         cli_warning("there is no report.html: %s", err.text);
     else if (!session->options->json && !session->options->quiet && !session->options->leaves_closing &&

@@ -162,12 +162,11 @@ static int take_record(int folder, const char *name, struct record *out)
     if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) != 0 || !fs_read_at(folder, name, RECORD_MAX, &text, NULL))
         return -1;
     AUTO_FREE char *host = host_name();
-    json_t *json = json_loadb(text_get(&text), text.length, JSON_REJECT_DUPLICATES, NULL);
+    json_auto_t *json = json_loadb(text_get(&text), text.length, JSON_REJECT_DUPLICATES, NULL);
     const char *whose = json_get_text(json, "host"), *repo = json_get_text(json, "repository"),
                *root = json_get_text(json, "folder");
     bool ours = whose && strcmp(whose, host) == 0 && repo && repo[0] == '/' && is_root(root);
     *out = (struct record){mem_strdup(ours ? repo : NULL), mem_strdup(ours ? root : NULL)};
-    json_decref(json);
     return ours ? steal_fd(&fd) : -1;
 }
 

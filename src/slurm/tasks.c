@@ -28,12 +28,11 @@ static bool write_plan(int dir, const struct plan *plan, struct err *err)
 {
     AUTO_TEXT struct text text = {0};
     json_t *experiments = json_array();
-    json_t *json = json_pack("{s:I, s:o, s:o}", "format", (json_int_t)PLAN_FORMAT, "head", plan_head_to_json(plan),
-                             "experiments", experiments);
+    json_auto_t *json = json_pack("{s:I, s:o, s:o}", "format", (json_int_t)PLAN_FORMAT, "head", plan_head_to_json(plan),
+                                  "experiments", experiments);
     for (size_t i = 0; i < plan->count; i++)
         json_array_append_new(experiments, plan_experiment_to_json(&plan->experiments[i]));
     json_print(json, &text);
-    json_decref(json);
     text_add_char(&text, '\n');
     return fs_write_atomic(dir, "plan.json", text_get(&text), text.length, err);
 }
