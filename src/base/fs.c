@@ -63,6 +63,21 @@ int fs_open_folder_beneath(int dir, const char *path)
     return fs_open_beneath(dir, path, O_RDONLY | O_DIRECTORY, 0);
 }
 
+DIR *fs_list(int dir)
+{
+    AUTO_CLOSE int copy = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *list = copy < 0 ? NULL : fdopendir(copy);
+    if (list)
+        steal_fd(&copy);
+    return list;
+}
+
+void fs_list_end(DIR **list)
+{
+    if (*list)
+        closedir(*list);
+}
+
 /* Reads to the end, at most limit bytes, into the emptied out. */
 static bool read_fd(int fd, const char *name, size_t limit, struct text *out, struct err *err)
 {

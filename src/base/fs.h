@@ -6,6 +6,7 @@
 #include "base/err.h"
 #include "base/text.h"
 
+#include <dirent.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -24,6 +25,11 @@ int fs_open_beneath(int dir, const char *path, int flags, mode_t mode);
 
 /* The folder below dir, -1 and errno. */
 int fs_open_folder_beneath(int dir, const char *path);
+
+/* The entries of an open folder, from the first on, for readdir; NULL and errno. AUTO_DIR closes it. */
+DIR *fs_list(int dir);
+void fs_list_end(DIR **list);
+#define AUTO_DIR AUTO(fs_list_end)
 
 /* What follows with a dir reaches what fs_open_beneath does: with AT_FDCWD anything, with an open folder what is in
  * it or below it, across no link. */

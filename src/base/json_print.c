@@ -110,3 +110,9 @@ void json_print_pretty(const json_t *json, struct text *out)
     print_value(json, 0, out);
     text_add_char(out, '\n');
 }
+
+void json_print_taken(json_t *json, struct text *out)
+{
+    json_print_pretty(json, out);
+    json_decref(json);
+}

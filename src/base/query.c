@@ -1,12 +1,14 @@
 #include "base/query.h"
 
 #include "base/clock.h"
+#include "base/fs.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -18,8 +20,15 @@ static int left_ms(int64_t deadline_ns)
     return left_ns <= 0 ? 0 : (int)(left_ns / NS_PER_MS) + 1;
 }
 
-/* A group of its own, so that what it starts dies with it; signals as a program expects them. */
-static bool spawn(const struct strv *argv, const struct strv *env, int write_end, bool with_errors, pid_t *pid)
+static void hand_over(posix_spawn_file_actions_t *files, int fd, int as)
+{
+    if (fd >= 0)
+        posix_spawn_file_actions_adddup2(files, fd, as);
+    else
+        posix_spawn_file_actions_addopen(files, as, "/dev/null", as == STDIN_FILENO ? O_RDONLY : O_WRONLY, 0);
+}
+
+int query_spawn(const char *program, char *const *argv, char *const *env, int input, int output, int errors, pid_t *pid)
 {
     posix_spawn_file_actions_t files;
     posix_spawnattr_t attributes;
@@ -27,20 +36,26 @@ static bool spawn(const struct strv *argv, const struct strv *env, int write_end
     sigemptyset(&none);
     sigfillset(&all);
     posix_spawn_file_actions_init(&files);
-    posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_adddup2(&files, write_end, STDOUT_FILENO);
-    if (with_errors)
-        posix_spawn_file_actions_adddup2(&files, write_end, STDERR_FILENO);
-    else
-        posix_spawn_file_actions_addopen(&files, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+    hand_over(&files, input, STDIN_FILENO);
+    hand_over(&files, output, STDOUT_FILENO);
+    hand_over(&files, errors, STDERR_FILENO);
     posix_spawnattr_init(&attributes);
     posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
     posix_spawnattr_setsigmask(&attributes, &none);
     posix_spawnattr_setsigdefault(&attributes, &all);
-    int code = posix_spawn(pid, argv->items[0], &files, &attributes, argv->items, env->items);
+    int code = posix_spawnp(pid, program, &files, &attributes, argv, env);
     posix_spawnattr_destroy(&attributes);
     posix_spawn_file_actions_destroy(&files);
-    return code == 0;
+    return code;
+}
+
+int query_input(const struct text *text, struct err *err)
+{
+    AUTO_CLOSE int fd = memfd_create("input", MFD_CLOEXEC);
+    if (fd >= 0 && fs_write_all(fd, text_get(text), text->length, NULL) && lseek(fd, 0, SEEK_SET) == 0)
+        return steal_fd(&fd);
+    err_sys(err, "keep what a program is to read");
+    return -1;
 }
 
 /* Up to the end of its output. False: too long, in time or in bytes. */
@@ -92,9 +107,9 @@ bool query_program(const struct strv *argv, const struct strv *env, size_t limit
         return false;
     AUTO_CLOSE int read_end = ends[0];
     pid_t pid = 0;
-    bool started = spawn(argv, env, ends[1], with_errors, &pid);
+    int code = query_spawn(argv->items[0], argv->items, env->items, -1, ends[1], with_errors ? ends[1] : -1, &pid);
     close(ends[1]);
-    if (!started)
+    if (code != 0)
         return false;
     bool whole = read_answer(read_end, limit, deadline_ns, out);
     bool ended = whole && wait_end(pid, deadline_ns);

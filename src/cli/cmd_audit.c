@@ -15,7 +15,7 @@
 #include "results/judge/judge.h"
 #include "session/command.h"
 #include "session/message.h"
-#include "session/reading_folders.h"
+#include "session/run_folder.h"
 #include "tare_build.h"
 
 #include <stdlib.h>
@@ -161,12 +161,10 @@ static int check(const struct criteria *expectations, const struct dataset *data
             cli_note("holds: %s (%s)", expectations->items[i].text, result.why);
         else
             cli_error("does not hold: %s (%s)", expectations->items[i].text, result.why);
-        json_t *row = json_object();
-        json_object_set_new(row, "criterion", json_text_or_null(expectations->items[i].text));
-        json_object_set_new(row, "held", json_boolean(result.held));
-        json_set_reading(row, "value", result.value);
-        json_object_set_new(row, "why", json_string(result.why));
-        json_array_append_new(list, row);
+        json_array_append_new(list,
+                              json_pack("{s:o, s:b, s:o, s:o*}", "criterion",
+                                        json_text_or_null(expectations->items[i].text), "held", result.held, "value",
+                                        json_reading_or_null(result.value), "why", json_string(result.why)));
         if (!result.held)
             code = CLI_SOME_FAILED;
     }
@@ -193,9 +191,7 @@ static bool write_repeat(const struct dataset *dataset, const char *file, bool f
     size_t count;
     AUTO_STRV struct strv left_out = {0};
     AUTO_TEXT struct text text = {0};
-    json_t *settings = repeat_settings(dataset, &count, &left_out);
-    json_print_pretty(settings, &text);
-    json_decref(settings);
+    json_print_taken(repeat_settings(dataset, &count, &left_out), &text);
     AUTO_FREE char *ids = strv_join(&left_out, ", ");
     if (left_out.count)
         cli_warning("not to be repeated, as it is not known what was trained: %s", ids);
@@ -276,7 +272,7 @@ static int audit(const struct cli_value *values, const struct dataset *dataset, 
                  const struct external_meter *meter)
 {
     struct err err = {0};
-    struct account account;
+    AUTO(account_fini) struct account account = {0};
     bool force = values[OPTION_FORCE].given;
     if (!account_make(dataset, values[OPTION_SPLIT].text, &account, &err))
         return cli_failed(CLI_USAGE, &err);
@@ -290,21 +286,14 @@ static int audit(const struct cli_value *values, const struct dataset *dataset, 
     }
     if (!print(values, dataset, &account, meter, json))
         code = CLI_BROKEN;
-    if (values[OPTION_WRITE].given && !write_all(dataset, json, values[OPTION_OUTPUT].text, force, &err)) {
-        cli_error("%s", err.text);
-        code = CLI_BROKEN;
-    }
-    if (values[OPTION_SET_GAIN].given && !set_gain(meter, &err)) {
-        cli_error("%s", err.text);
-        code = CLI_BROKEN;
-    }
-    if (values[OPTION_REPEAT].given && !write_repeat(dataset, values[OPTION_REPEAT].text, force, &err)) {
-        cli_error("%s", err.text);
-        code = CLI_BROKEN;
-    }
+    if (values[OPTION_WRITE].given && !write_all(dataset, json, values[OPTION_OUTPUT].text, force, &err))
+        code = cli_failed(CLI_BROKEN, &err);
+    if (values[OPTION_SET_GAIN].given && !set_gain(meter, &err))
+        code = cli_failed(CLI_BROKEN, &err);
+    if (values[OPTION_REPEAT].given && !write_repeat(dataset, values[OPTION_REPEAT].text, force, &err))
+        code = cli_failed(CLI_BROKEN, &err);
     json_decref(held);
     json_decref(json);
-    account_fini(&account);
     return code;
 }
 
@@ -312,7 +301,7 @@ static int run(const struct cli_call *call)
 {
     struct err err = {0};
     const struct cli_value *values = call->values;
-    struct dataset dataset;
+    AUTO(dataset_fini) struct dataset dataset = {0};
     struct reading accuracy;
     AUTO(criteria_fini) struct criteria expectations = {0};
     AUTO(external_meter_fini) struct external_meter meter = {0};
@@ -334,7 +323,6 @@ static int run(const struct cli_call *call)
     int code = values[OPTION_METER].given ? compare_meter(values, &dataset, accuracy, &meter) : CLI_OK;
     if (code == CLI_OK)
         code = audit(values, &dataset, &expectations, values[OPTION_METER].given ? &meter : NULL);
-    dataset_fini(&dataset);
     return code;
 }
 

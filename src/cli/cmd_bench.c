@@ -1,11 +1,11 @@
 /* bench: a few commands against each other: time and energy, in random blocks, under the guard. */
 #include "results/judge/bench.h"
+#include "base/fs.h"
 #include "base/mem.h"
 #include "base/rng.h"
 #include "base/shell_words.h"
 #include "base/value.h"
 #include "session/bench_input.h"
-#include "session/bench_watch.h"
 #include "session/command.h"
 #include "session/message.h"
 #include "cli/option_rows.h"
@@ -187,9 +187,11 @@ static bool check(const struct cli_value *values, const struct bench_input *inpu
     const char *reference = values[OPTION_REFERENCE].text;
     if (strcmp(reference, "first") != 0 && strcmp(reference, "fastest") != 0 && !strv_has(&input->names, reference))
         return err_set(err, "--reference: there is no command '%s'", reference);
-    return bench_end_may_write(values[OPTION_EXPORT_JSON].text, err) &&
-           bench_end_may_write(values[OPTION_EXPORT_CSV].text, err) &&
-           bench_end_may_write(values[OPTION_EXPORT_MARKDOWN].text, err);
+    static const int files[] = {OPTION_EXPORT_JSON, OPTION_EXPORT_CSV, OPTION_EXPORT_MARKDOWN};
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+        if (values[files[i]].given && !fs_may_write_output(values[files[i]].text, err))
+            return false;
+    return true;
 }
 
 static void say_start(const struct cli_call *call, const struct bench_input_options *how)
@@ -307,16 +309,11 @@ static int run(const struct cli_call *call)
     AUTO(run_resources_fini) struct run_resources means = {0};
     AUTO(bench_input_fini) struct bench_input input = {0};
     AUTO(commits_end) struct commits commits = {.record = -1, .git.stop_fd = -1};
-    struct run_resources_options means_options = {
-        .will_run = true,
-        .containment = call->values[OPTION_CONTAINMENT].text,
-        .as_root = call->values[OPTION_AS_ROOT].given,
-        .quiet = call->values[OPTION_QUIET].given,
-    };
-    if (!run_resources_begin(&means_options, &means, &err))
-        return cli_failed(CLI_BROKEN, &err);
     AUTO_STRV struct strv commands = {0};
-    int code = find_commands(call, &means, &commits, &commands);
+    int code = run_resources_begin(true, call->values[OPTION_CONTAINMENT].text, call->values[OPTION_AS_ROOT].given,
+                                   call->values[OPTION_QUIET].given, &means);
+    if (code == 0)
+        code = find_commands(call, &means, &commits, &commands);
     if (code != 0)
         return code;
     struct bench_input_options how = make_options(call, &commands, &commits);

@@ -81,7 +81,7 @@ static void say_limits(const struct clean_view *view)
 static int list(const struct clean *clean, bool json)
 {
     struct err err = {0};
-    struct clean_view view;
+    AUTO(clean_view_fini) struct clean_view view = {0};
     AUTO_TEXT struct text text = {0};
     if (!clean_look(clean, &view, &err))
         return cli_failed(CLI_BROKEN, &err);
@@ -97,7 +97,6 @@ static int list(const struct clean *clean, bool json)
     for (size_t i = 0; !json && i < view.worktrees.count; i++)
         cli_warning("a killed bench left %s; '%s clean --kill' removes them", view.worktrees.items[i], TARE_NAME);
     int code = leftovers_count_ours(&view.leftovers) > 0 || view.governor || view.worktrees.count ? CLI_SOME_FAILED : CLI_OK;
-    clean_view_fini(&view);
     return written ? code : CLI_BROKEN;
 }
 

@@ -36,11 +36,10 @@ static json_t *write_page(int dir, const char *run_dir)
 {
     struct err err = {0};
     const struct report_options how = {.dir = &dir, .language = report_page_language()};
-    json_t *run = results_read_json(run_dir, &err);
+    json_auto_t *run = results_read_json(run_dir, &err);
     if (!run || !report_page_write(run, run_dir, &how, &err))
         cli_warning("there is no report.html: %s", err.text);
     json_t *lanes = json_incref(json_object_get(run, "lanes"));
-    json_decref(run);
     return lanes;
 }
 
@@ -70,8 +69,7 @@ static int show(const struct collected *collected, const char *run_dir, json_t *
     if (as_json) {
         json_t *json = collected_json(collected, run_dir);
         add_lanes(json, lanes);
-        json_print_pretty(json, &text);
-        json_decref(json);
+        json_print_taken(json, &text);
     } else {
         const struct results results = {.lanes = lanes};
         const struct closing_options how = {.run_dir = run_dir,
@@ -105,15 +103,11 @@ static int collect(const struct cli_call *call, const struct strv *env)
     AUTO_FREE char *path = NULL;
     AUTO(collected_fini) struct collected collected = {0};
     AUTO_CLOSE int dir = run_folder_open_named(call->operands.items[0], &path, &err);
-    if (dir < 0 || !collect_run(dir, path, &collected, &err)) {
-        cli_error("%s", err.text);
-        return CLI_BROKEN;
-    }
-    json_t *lanes = write_page(dir, path);
+    if (dir < 0 || !collect_run(dir, path, &collected, &err))
+        return cli_failed(CLI_BROKEN, &err);
+    json_auto_t *lanes = write_page(dir, path);
     find_task_statuses(dir, env, &collected);
-    int code = show(&collected, path, lanes, call->values[OPTION_JSON].given);
-    json_decref(lanes);
-    return code;
+    return show(&collected, path, lanes, call->values[OPTION_JSON].given);
 }
 
 static int run(const struct cli_call *call)

@@ -8,7 +8,6 @@
 #include "session/command.h"
 #include "session/message.h"
 #include "cli/option_rows.h"
-#include "session/reading_folders.h"
 #include "session/run_folder.h"
 #include "report/audit_text.h"
 #include "report/summary_stats_text.h"
@@ -50,25 +49,21 @@ static json_t *needs_json(size_t needs)
 
 static void answer_json(const struct comparison *comparison, const struct questions *questions, json_t *out)
 {
-    json_t *claims = json_array(), *sizes = json_object();
+    json_auto_t *claims = json_array(), *sizes = json_object();
     for (size_t i = 0; i < questions->claims.count; i++) {
         const struct comparison_claim *claim = &questions->claims.items[i];
-        json_t *row = json_object();
-        json_object_set_new(row, "claim", json_text_or_null(claim->text));
-        json_object_set_new(row, "bound", json_finite(claim->bound));
-        json_object_set_new(row, "outcome", json_string(comparison_outcome_name(comparison_claim_check(comparison, claim))));
-        json_object_set_new(row, "needs", needs_json(comparison_claim_needs(comparison, claim)));
-        json_array_append_new(claims, row);
+        json_array_append_new(claims, json_pack("{s:o, s:o, s:s, s:o}", "claim", json_text_or_null(claim->text),
+                                                "bound", json_finite(claim->bound), "outcome",
+                                                comparison_outcome_name(comparison_claim_check(comparison, claim)),
+                                                "needs", needs_json(comparison_claim_needs(comparison, claim))));
     }
     for (size_t i = 0; questions->share.valid && i < comparison->quantity_count; i++)
         json_object_set_new(sizes, comparison->quantities[i].name,
                             needs_json(comparison_sample_size(comparison, &comparison->quantities[i], questions->share.value)));
     if (questions->claims.count)
-        json_object_set_new(out, "expectations", json_incref(claims));
+        json_object_set(out, "expectations", claims);
     if (questions->share.valid)
-        json_object_set_new(out, "sample_size", json_incref(sizes));
-    json_decref(claims);
-    json_decref(sizes);
+        json_object_set(out, "sample_size", sizes);
 }
 
 static void answer_text(const struct comparison *comparison, const struct questions *questions, struct text *out)
@@ -123,8 +118,7 @@ static int compare(const struct cli_value *values, struct comparison *comparison
     if (values[OPTION_JSON].given) {
         json_t *json = comparison_json(comparison, g_per_kwh);
         answer_json(comparison, questions, json);
-        json_print_pretty(json, &text);
-        json_decref(json);
+        json_print_taken(json, &text);
     } else {
         comparison_text(comparison, g_per_kwh, message_colour(STDOUT_FILENO), &text);
         answer_text(comparison, questions, &text);
@@ -160,7 +154,7 @@ static bool name_folder(struct comparison_side *side, struct err *err)
 static int run(const struct cli_call *call)
 {
     struct err err = {0};
-    struct comparison comparison = {0};
+    AUTO(comparison_fini) struct comparison comparison = {0};
     struct reading g_per_kwh = {0};
     AUTO(questions_fini) struct questions questions = {0};
     if (!read_questions(call->values, &questions, &err))
@@ -168,17 +162,11 @@ static int run(const struct cli_call *call)
     if (!reading_carbon(&call->values[OPTION_CARBON], &g_per_kwh, &err))
         return cli_usage_error(call->command, "%s", err.text);
     for (size_t i = 0; i < 2; i++)
-        if (!comparison_parse(call->operands.items[i], &comparison.sides[i], &err)) {
-            comparison_fini(&comparison);
+        if (!comparison_parse(call->operands.items[i], &comparison.sides[i], &err))
             return cli_usage_error(call->command, "%s", err.text);
-        }
-    if (!name_folder(&comparison.sides[0], &err) || !name_folder(&comparison.sides[1], &err)) {
-        comparison_fini(&comparison);
+    if (!name_folder(&comparison.sides[0], &err) || !name_folder(&comparison.sides[1], &err))
         return cli_failed(CLI_BROKEN, &err);
-    }
-    int code = compare(call->values, &comparison, &questions, g_per_kwh);
-    comparison_fini(&comparison);
-    return code;
+    return compare(call->values, &comparison, &questions, g_per_kwh);
 }
 
 static const char *const usage[] = {"compare A B [options]", NULL};

@@ -48,7 +48,7 @@ static bool print_page(const struct doctor_page *page, bool json)
 static int examine(const struct cli_call *call, struct host_meter *host)
 {
     struct err err = {0};
-    struct containment containment;
+    AUTO(containment_fini) struct containment containment = {0};
     AUTO(findings_fini) struct findings findings = {0};
     const struct passwd *user = getpwuid(geteuid());
     AUTO_FREE char *user_name = user ? mem_strdup(user->pw_name) : mem_printf("%u", (unsigned)geteuid());
@@ -70,20 +70,17 @@ static int examine(const struct cli_call *call, struct host_meter *host)
         .colour = message_colour(STDOUT_FILENO),
     };
     bool printed = print_page(&page, call->values[OPTION_JSON].given);
-    int code = !printed ? CLI_BROKEN : doctor_fit(&page) ? CLI_OK : CLI_SOME_FAILED;
-    containment_fini(&containment);
-    return code;
+    return !printed ? CLI_BROKEN : doctor_fit(&page) ? CLI_OK : CLI_SOME_FAILED;
 }
 
 /* As root, before root is given up: nothing else that doctor does needs it. */
 static void set_up_locks(void)
 {
     struct err err = {0};
-    struct gpu_devices devices;
+    AUTO(gpu_devices_fini) struct gpu_devices devices = {0};
     gpu_devices_read(gpus_root(), &devices, NULL);
     if (devices.count > 0 && geteuid() == 0 && !gpu_lock_folder_repair(gpus_lock_path(), &err))
         cli_warning("the folder of the GPUs' locks cannot be set up: %s", err.text);
-    gpu_devices_fini(&devices);
 }
 
 static int run_with(const struct cli_call *call, struct host_meter *host)

@@ -3,8 +3,6 @@
 #include "base/fs.h"
 #include "session/caller.h"
 #include "session/command.h"
-#include "session/exec_energy.h"
-#include "session/exec_gpu_memory.h"
 #include "session/exec_job.h"
 #include "session/gpu_hold.h"
 #include "session/meters.h"
@@ -12,7 +10,6 @@
 #include "session/registration.h"
 #include "tare_build.h"
 
-#include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -47,15 +44,6 @@ static int find_program(struct strv *argv)
     }
     cli_error("%s: not found", name);
     return EXEC_NOT_FOUND;
-}
-
-/* A descriptor that whoever started us had closed must not become some other file of ours. */
-static bool open_closed_stdio(void)
-{
-    for (int fd = 0; fd <= 2; fd++)
-        if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDWR) != fd)
-            return false;
-    return true;
 }
 
 /* 0, or the exit code. Before anything else is begun: while it waits, a signal simply ends it. */
@@ -138,7 +126,10 @@ static int run_program(const struct cli_call *call, enum containment_mode how, c
     AUTO(exec_energy_fini)
     struct exec_energy energy = {.energy_meters = energy_meters, .json_path = call->values[OPTION_JSON].text};
     AUTO(exec_gpu_memory_fini) struct exec_gpu_memory gpu_memory = gpu_memory_options(call);
-    if (!exec_energy_may_write(energy.json_path, &err) || !exec_gpu_memory_prepare(&gpu_memory, env, &err))
+    /* What is there already may be a device or a pipe, which is written in place. */
+    if (energy.json_path && !fs_may_write_output(energy.json_path, &err))
+        err_wrap(&err, "nothing was run, as the figures could not be kept");
+    if (err.text[0] || !exec_gpu_memory_prepare(&gpu_memory, env, &err))
         return cli_failed(EXEC_OURS, &err);
     AUTO(containment_fini) struct containment containment;
     containment_assume(how, &containment);
@@ -202,8 +193,6 @@ static int run_with(const struct cli_call *call, struct host_meter *host)
 /* The host's counters may need root's rights, which are given up under sudo. */
 static int run(const struct cli_call *call)
 {
-    if (!open_closed_stdio())
-        return EXEC_OURS;
     struct host_meter *host = wants_energy(call) ? meters_open_host() : NULL;
     int code = run_with(call, host);
     host_meter_free(host);

@@ -3,9 +3,9 @@
 #include "results/judge/trackers.h"
 #include "base/fs.h"
 #include "base/mem.h"
+#include "cli/option_rows.h"
 #include "session/command.h"
 #include "session/message.h"
-#include "session/reading_folders.h"
 #include "session/run_folder.h"
 
 #include <string.h>
@@ -138,11 +138,10 @@ static int print_trace(const struct cli_call *call)
     struct err err = {0};
     AUTO_TEXT struct text text = {0};
     AUTO_FREE char *path = run_folder_named(call->operands.items[0], &err);
-    json_t *trace = path ? trackers_otlp(path, &err) : NULL;
+    json_auto_t *trace = path ? trackers_otlp(path, &err) : NULL;
     if (!trace)
         return cli_failed(CLI_BROKEN, &err);
     json_print(trace, &text);
-    json_decref(trace);
     text_add_char(&text, '\n');
     return message_print_exact(&text) ? CLI_OK : CLI_BROKEN;
 }
@@ -153,9 +152,8 @@ static const char *contradiction(const struct cli_call *call)
     const struct cli_value *values = call->values;
     static const int others[] = {OPTION_OUTPUT,     OPTION_TABLE,       OPTION_HISTORY, OPTION_FORMAT, OPTION_EXACT,
                                  OPTION_MLFLOW,     OPTION_TENSORBOARD, OPTION_FORCE};
-    for (size_t i = 0; values[OPTION_OTLP].given && i < sizeof others / sizeof *others; i++)
-        if (values[others[i]].given)
-            return "--otlp prints the trace of one run: no other option goes with it";
+    if (values[OPTION_OTLP].given && OPTION_GIVEN(call, others))
+        return "--otlp prints the trace of one run: no other option goes with it";
     if (values[OPTION_OTLP].given && call->operands.count != 1)
         return "--otlp takes one run: a trace is a run";
     bool trackers = values[OPTION_MLFLOW].given || values[OPTION_TENSORBOARD].given;
@@ -175,7 +173,7 @@ static int run(const struct cli_call *call)
 {
     struct err err = {0};
     const struct cli_value *values = call->values;
-    struct dataset dataset;
+    AUTO(dataset_fini) struct dataset dataset = {0};
     bool json_lines = strcmp(values[OPTION_FORMAT].text, "jsonl") == 0, exact = values[OPTION_EXACT].given, ok;
     enum export_format format = json_lines ? EXPORT_JSON_LINES : exact ? EXPORT_EXACT : EXPORT_CSV;
     if (contradiction(call))
@@ -194,7 +192,6 @@ static int run(const struct cli_call *call)
              : print_one(&dataset, table, format, &err);
     if (!ok && err.text[0])
         cli_error("%s", err.text);
-    dataset_fini(&dataset);
     return ok ? CLI_OK : CLI_BROKEN;
 }
 

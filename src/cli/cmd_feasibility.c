@@ -13,7 +13,7 @@
 #include "session/command.h"
 #include "session/feasibility.h"
 #include "session/message.h"
-#include "session/preload.h"
+#include "session/gpus.h"
 #include "session/run_folder.h"
 #include "session/run_resources.h"
 #include "sharing/feasibility.h"
@@ -94,18 +94,17 @@ static const struct cli_option options[OPTION_COUNT] = {
 static const int asking[] = {OPTION_CONFIG,     OPTION_ALL_PAIRS, OPTION_REPEATS,  OPTION_OVERLAP, OPTION_PAIR_TIME,
                              OPTION_GPU_MEMORY, OPTION_ALONE,     OPTION_NO_TRACK, OPTION_OUTPUT,  OPTION_STRICT};
 
-/* Those of --plan: its own, and those of a study that it takes too. */
-static const int planning[] = {OPTION_PLAN, OPTION_CURVES, OPTION_SLOWDOWN};
-static const int of_both[] = {OPTION_GPU_MEMORY, OPTION_OUTPUT, OPTION_AS_ROOT};
+/* Those of --plan alone, and those of a study that it does not take. */
+static const int planning[] = {OPTION_CURVES, OPTION_SLOWDOWN};
+static const int studying[] = {OPTION_CONFIG,      OPTION_PREDICT_ONLY, OPTION_ALL_PAIRS, OPTION_REPEATS,
+                               OPTION_OVERLAP,     OPTION_PAIR_TIME,    OPTION_ALONE,     OPTION_NO_TRACK,
+                               OPTION_RESUME,      OPTION_STRICT,       OPTION_QUIET,     OPTION_JSON,
+                               OPTION_CONTAINMENT, OPTION_GPU_LOCK};
 
-static bool is_one_of(int option, const int *which, size_t count)
+static bool is_quiet(const struct cli_call *call)
 {
-    while (count > 0 && which[count - 1] != option)
-        count--;
-    return count > 0;
+    return call->values[OPTION_QUIET].given || call->values[OPTION_JSON].given;
 }
-
-#define IS_ONE_OF(option, which) is_one_of(option, which, sizeof(which) / sizeof *(which))
 
 static struct study_steps steps_of(const struct cli_call *call, struct run_resources *means)
 {
@@ -113,7 +112,7 @@ static struct study_steps steps_of(const struct cli_call *call, struct run_resou
         .session = {.caller = &means->caller,
                     .host = means->host,
                     .governing = &means->governing,
-                    .quiet = call->values[OPTION_QUIET].given || call->values[OPTION_JSON].given,
+                    .quiet = is_quiet(call),
                     .part = true,
                     .leaves_closing = true},
         .quiet = call->values[OPTION_QUIET].given,
@@ -122,15 +121,6 @@ static struct study_steps steps_of(const struct cli_call *call, struct run_resou
     };
     run_session_take_options(&steps.session, &call->values[OPTION_CONTAINMENT], &call->values[OPTION_GPU_LOCK]);
     return steps;
-}
-
-static void say_input(const struct cli_call *call, const struct run_input *input)
-{
-    if ((call->values[OPTION_QUIET].given || call->values[OPTION_JSON].given) && input->problems.errors == 0)
-        return;
-    if (input->registry_path)
-        cli_note("registry %s (%s)", input->registry_path, input->registry_why);
-    message_problems(&input->problems);
 }
 
 /* 0: not given. */
@@ -151,7 +141,7 @@ static bool make_options(const struct cli_call *call, struct study_options *out,
     if (!read_gpu_memory(call, &bytes, err))
         return false;
     AUTO_FREE char *library = call->values[OPTION_NO_TRACK].given ? NULL : preload_library(&missing);
-    if (missing.text[0] && !call->values[OPTION_QUIET].given && !call->values[OPTION_JSON].given)
+    if (missing.text[0] && !is_quiet(call))
         cli_note("%s: peaks are those of the driver's samples", missing.text);
     *out = (struct study_options){.track = library != NULL,
                                   .gpu_bytes = bytes,
@@ -175,7 +165,7 @@ static int run_new(const struct cli_call *call, struct run_resources *means)
     struct run_input input;
     run_input_read(&read, &input);
     feasibility_check(&input.settings, &input.problems);
-    say_input(call, &input);
+    run_input_say(&input, is_quiet(call));
     if (input.problems.errors > 0 || input.plan.count == 0) {
         if (input.problems.errors > 0)
             message_problem_count(&input.problems);
@@ -185,32 +175,22 @@ static int run_new(const struct cli_call *call, struct run_resources *means)
         return CLI_USAGE;
     }
     how.registry = fs_resolve(NULL, input.registry_path, NULL);
-    struct study study;
-    int code = CLI_USAGE;
-    bool chosen = study_choose(&study, &how, &input, &call->values[OPTION_ALONE].all, &err);
-    bool begun = chosen && study_begin(&study, call->values[OPTION_OUTPUT].text, &err);
-    if (!begun) {
-        cli_error("%s", err.text);
-        code = chosen ? CLI_BROKEN : CLI_USAGE;
-    } else {
-        struct study_steps steps = steps_of(call, means);
-        code = study_carry_out(&study, &steps);
-    }
-    study_fini(&study);
-    return code;
+    AUTO(study_fini) struct study study = {0};
+    struct study_steps steps = steps_of(call, means);
+    if (!study_choose(&study, &how, &input, &call->values[OPTION_ALONE].all, &err))
+        return cli_failed(CLI_USAGE, &err);
+    if (!study_begin(&study, call->values[OPTION_OUTPUT].text, &err))
+        return cli_failed(CLI_BROKEN, &err);
+    return study_carry_out(&study, &steps);
 }
 
 static int resume(const struct cli_call *call, struct run_resources *means)
 {
     struct err err = {0};
-    struct study study;
+    AUTO(study_fini) struct study study = {0};
     bool opened = study_resume(&study, call->values[OPTION_RESUME].text, &err);
     struct study_steps steps = steps_of(call, means);
-    if (!opened)
-        cli_error("%s", err.text);
-    int code = opened ? study_carry_out(&study, &steps) : CLI_USAGE;
-    study_fini(&study);
-    return code;
+    return opened ? study_carry_out(&study, &steps) : cli_failed(CLI_USAGE, &err);
 }
 
 /* --plan: of all models that were measured, which to run in pairs. */
@@ -271,17 +251,12 @@ static int put_settings(const struct feasibility *study, const struct schedule *
 {
     struct err err = {0};
     AUTO_TEXT struct text text = {0};
-    json_t *json = schedule_settings(study, schedule);
-    json_print_pretty(json, &text);
-    json_decref(json);
-    if (!file) {
+    json_print_taken(schedule_settings(study, schedule), &text);
+    if (!file)
         return message_print(&text) ? CLI_OK : CLI_BROKEN;
-    }
     bool written = fs_is_same_file(file, registry) ? err_set(&err, "%s is the registry itself", file)
                                                    : fs_write_output(file, text_get(&text), text.length, &err);
-    if (!written)
-        cli_error("%s", err.text);
-    return written ? CLI_OK : CLI_BROKEN;
+    return written ? CLI_OK : cli_failed(CLI_BROKEN, &err);
 }
 
 /* The table goes where the settings do not. */
@@ -312,22 +287,19 @@ static int plan_registry(const struct cli_call *call, const struct registry *reg
         cli_error("none of the registry's models was measured");
         return CLI_USAGE;
     }
-    struct schedule schedule;
+    AUTO(schedule_fini) struct schedule schedule = {0};
     schedule_make(&study, use, gpu_bytes, (double)values[OPTION_SLOWDOWN].integer / 100, &schedule);
     say_schedule(&study, &schedule, file != NULL);
-    int code = put_settings(&study, &schedule, file, path);
-    schedule_fini(&schedule);
-    return code;
+    return put_settings(&study, &schedule, file, path);
 }
 
 static int plan(const struct cli_call *call)
 {
     struct err err = {0};
     double gpu_bytes;
-    for (int i = 0; i < OPTION_COUNT; i++)
-        if (call->values[i].given && !IS_ONE_OF(i, planning) && !IS_ONE_OF(i, of_both))
-            return cli_usage_error(call->command, "%s does not go with --plan, which runs nothing",
-                                   options[i].long_name);
+    const char *other = OPTION_GIVEN(call, studying);
+    if (other)
+        return cli_usage_error(call->command, "%s does not go with --plan, which runs nothing", other);
     if (!call->values[OPTION_GPU_MEMORY].given)
         return cli_usage_error(call->command, "--plan needs --gpu-memory: how much has the GPU?");
     if (!read_gpu_memory(call, &gpu_bytes, &err))
@@ -347,30 +319,21 @@ static int plan(const struct cli_call *call)
 
 static int run(const struct cli_call *call)
 {
-    struct err err = {0};
     if (call->values[OPTION_PLAN].given)
         return plan(call);
-    for (size_t i = 0; i < sizeof planning / sizeof *planning; i++)
-        if (call->values[planning[i]].given)
-            return cli_usage_error(call->command, "%s goes with --plan only", options[planning[i]].long_name);
+    const char *of_plan = OPTION_GIVEN(call, planning), *asked = OPTION_GIVEN(call, asking);
+    if (of_plan)
+        return cli_usage_error(call->command, "%s goes with --plan only", of_plan);
     bool resumes = call->values[OPTION_RESUME].given;
-    for (size_t i = 0; resumes && i < sizeof asking / sizeof *asking; i++)
-        if (call->values[asking[i]].given)
-            return cli_usage_error(call->command, "%s does not go with --resume: that study has its own",
-                                   options[asking[i]].long_name);
+    if (resumes && asked)
+        return cli_usage_error(call->command, "%s does not go with --resume: that study has its own", asked);
     if (resumes == (call->operands.count > 0))
         return cli_usage_error(call->command, resumes ? "--resume takes no settings: that study has its own"
                                                       : "of which settings? Give a file, or --resume");
-    const struct run_resources_options how = {.will_run = true,
-                                          .containment = call->values[OPTION_CONTAINMENT].text,
-                                          .as_root = call->values[OPTION_AS_ROOT].given,
-                                          .quiet = call->values[OPTION_QUIET].given || call->values[OPTION_JSON].given};
     AUTO(run_resources_fini) struct run_resources means;
-    if (!run_resources_begin(&how, &means, &err)) {
-        cli_error("%s", err.text);
-        return CLI_BROKEN;
-    }
-    return resumes ? resume(call, &means) : run_new(call, &means);
+    int code = run_resources_begin(true, call->values[OPTION_CONTAINMENT].text, call->values[OPTION_AS_ROOT].given,
+                                   is_quiet(call), &means);
+    return code ? code : resumes ? resume(call, &means) : run_new(call, &means);
 }
 
 static const char *const usage[] = {

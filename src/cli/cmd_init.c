@@ -9,7 +9,6 @@
 #include "session/script.h"
 #include "tare_build.h"
 
-#include <dirent.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,13 +34,8 @@ static const struct cli_option options[OPTION_COUNT] = {
 /* The answer without its line end; false: there is none (Ctrl-D). */
 static bool ask(const char *question, char answer[ANSWER_BYTES])
 {
-    AUTO_TEXT struct text shown = {0};
-    text_addf(&shown, "%s ", question);
-    message_print_aside(&shown);
-    if (!fgets(answer, ANSWER_BYTES, stdin))
-        return false;
-    answer[strcspn(answer, "\r\n")] = '\0';
-    return true;
+    AUTO_FREE char *shown = mem_printf("%s ", question);
+    return message_ask(shown, answer, ANSWER_BYTES);
 }
 
 static int compare(const void *a, const void *b)
@@ -51,12 +45,10 @@ static int compare(const void *a, const void *b)
 
 static void list_scripts(struct strv *out)
 {
-    DIR *dir = opendir(".");
+    AUTO_DIR DIR *dir = opendir(".");
     for (const struct dirent *entry; dir && (entry = readdir(dir)) && out->count < 1000;)
         if (entry->d_name[0] != '.' && strlen(entry->d_name) > 3 && strcmp(entry->d_name + strlen(entry->d_name) - 3, ".py") == 0)
             strv_add(out, entry->d_name);
-    if (dir)
-        closedir(dir);
     if (out->count)
         qsort(out->items, out->count, sizeof *out->items, compare);
 }
@@ -147,14 +139,13 @@ static bool write_files(const char *folder, const struct text *registry, const s
 static bool check_files(const struct text *registry, const struct text *settings, size_t *experiments)
 {
     struct run_options how = {.made_registry = text_get(registry), .made_settings = text_get(settings)};
-    struct run_input input;
+    AUTO(run_input_fini) struct run_input input = {0};
     run_input_read(&how, &input);
     *experiments = input.plan.count;
     message_problems(&input.problems);
     bool good = input.problems.errors == 0;
     if (!good)
         message_problem_count(&input.problems);
-    run_input_fini(&input);
     return good;
 }
 

@@ -10,7 +10,6 @@
 #include "session/message.h"
 #include "session/meters.h"
 #include "machine/contain/sys.h"
-#include "tare_build.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -117,27 +116,22 @@ static char *until_text(const struct watch *watch, enum ending by)
 static json_t *page_json(const struct watch *watch, enum ending by, const struct energy_page *page)
 {
     static const char *const names[] = {"", "time", "process", "signal"};
-    json_t *json = energy_text_json(page), *process = json_null();
-    if (watch->process.pid != 0) {
-        process = json_object();
-        json_object_set_new(process, "pid", json_integer(watch->process.pid));
-        json_object_set_new(process, "name", json_text_or_null(watch->process.comm));
-    }
+    json_t *json = energy_text_json(page);
     json_object_set_new(json, "ended_by", json_string(names[by]));
-    json_object_set_new(json, "process", process);
+    json_object_set_new(json, "process",
+                        watch->process.pid == 0 ? json_null()
+                                                : json_pack("{s:i, s:o}", "pid", (int)watch->process.pid, "name",
+                                                            json_text_or_null(watch->process.comm)));
     return json;
 }
 
 static int show(const struct watch *watch, enum ending by, const struct energy_page *page, bool as_json)
 {
     AUTO_TEXT struct text text = {0};
-    if (as_json) {
-        json_t *json = page_json(watch, by, page);
-        json_print_pretty(json, &text);
-        json_decref(json);
-    } else {
+    if (as_json)
+        json_print_taken(page_json(watch, by, page), &text);
+    else
         energy_text(page, &text);
-    }
     if (!message_print(&text))
         return CLI_BROKEN;
     return energy_text_any(page->measured) || page->measured->result.job.cpu_s.valid ? CLI_OK : CLI_BROKEN;
@@ -146,14 +140,13 @@ static int show(const struct watch *watch, enum ending by, const struct energy_p
 /* The reason, of sensors that were tried. */
 static int nothing_answers(const struct watch *watch, const struct meters *meters)
 {
-    struct measured measured = {0};
+    AUTO(measured_fini) struct measured measured = {0};
     measuring_begin(watch->measuring, &(struct measuring_subject){0});
     measuring_end(watch->measuring, NULL, 0);
     measuring_finish(watch->measuring, &measured);
     AUTO_FREE char *missing =
         energy_text_missing(&(struct energy_page){.measured = &measured, .options = &meters->options});
     cli_error("nothing can be measured here: %s", missing ? missing : "no sensor answers");
-    measured_fini(&measured);
     return CLI_BROKEN;
 }
 
@@ -166,7 +159,7 @@ static bool sees_process(const struct watch *watch)
 static int measure(struct watch *watch, const struct meters *meters, bool as_json)
 {
     enum ending by = GOES_ON;
-    struct measured measured;
+    AUTO(measured_fini) struct measured measured = {0};
     while (by == GOES_ON && measuring_starting(watch->measuring))
         by = turn(watch);
     if (by != GOES_ON) {
@@ -187,10 +180,8 @@ static int measure(struct watch *watch, const struct meters *meters, bool as_jso
     measuring_end(watch->measuring, NULL, 0);
     measuring_finish(watch->measuring, &measured);
     AUTO_FREE char *until = until_text(watch, by);
-    int code = show(watch, by,
-                    &(struct energy_page){.measured = &measured, .options = &meters->options, .until = until}, as_json);
-    measured_fini(&measured);
-    return code;
+    return show(watch, by, &(struct energy_page){.measured = &measured, .options = &meters->options, .until = until},
+                as_json);
 }
 
 static int measure_here(const struct cli_call *call, struct watch *watch, struct meters *meters)

@@ -79,13 +79,10 @@ static bool write_page(const char *path, const char *snapshot, const struct memo
 static int show(const struct memory_report *report, bool as_json)
 {
     AUTO_TEXT struct text text = {0};
-    if (as_json) {
-        json_t *json = memory_json(report);
-        json_print_pretty(json, &text);
-        json_decref(json);
-    } else {
+    if (as_json)
+        json_print_taken(memory_json(report), &text);
+    else
         memory_text(report, &text);
-    }
     return message_print(&text) ? CLI_OK : CLI_BROKEN;
 }
 
@@ -101,34 +98,27 @@ static int code_of(const struct memory_report *report)
 static int look(const struct cli_call *call, const struct memory_question *question, const struct snapshot *snapshot)
 {
     struct err err = {0};
-    struct memory_report report = {0};
+    AUTO(memory_report_fini) struct memory_report report = {0};
     size_t device;
-    int code = CLI_BROKEN;
     if (!choose_device(call, snapshot, &device, &err))
         return cli_failed(CLI_USAGE, &err);
     if (!memory_look(question, snapshot, device, &report, &err) ||
         (call->values[OPTION_HTML].given && !write_page(call->values[OPTION_HTML].text, question->path, &report, &err)))
-        cli_error("%s", err.text);
-    else
-        code = show(&report, call->values[OPTION_JSON].given);
-    if (code == CLI_OK)
-        code = code_of(&report);
-    memory_report_fini(&report);
-    return code;
+        return cli_failed(CLI_BROKEN, &err);
+    int code = show(&report, call->values[OPTION_JSON].given);
+    return code == CLI_OK ? code_of(&report) : code;
 }
 
 static int run(const struct cli_call *call)
 {
     struct err err = {0};
     struct memory_question question;
-    struct snapshot snapshot;
+    AUTO(snapshot_fini) struct snapshot snapshot = {0};
     if (!read_question(call, &question, &err))
         return cli_usage_error(call->command, "%s", err.text);
     if (!snapshot_load(question.path, &snapshot, &err))
         return cli_failed(CLI_USAGE, &err);
-    int code = look(call, &question, &snapshot);
-    snapshot_fini(&snapshot);
-    return code;
+    return look(call, &question, &snapshot);
 }
 
 static const struct cli_option options[OPTION_COUNT] = {

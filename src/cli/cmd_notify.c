@@ -2,8 +2,6 @@
 #include "session/command.h"
 #include "session/message.h"
 #include "session/notify.h"
-#include "base/mem.h"
-#include "plan/config/settings.h"
 
 #include <unistd.h>
 

@@ -34,13 +34,10 @@ static int show(const struct oom_logs *logs, bool as_json)
 {
     AUTO_TEXT struct text text = {0};
     uint64_t found = oom_logs_found(logs);
-    if (as_json) {
-        json_t *json = oom_json(logs);
-        json_print_pretty(json, &text);
-        json_decref(json);
-    } else {
+    if (as_json)
+        json_print_taken(oom_json(logs), &text);
+    else
         oom_text(logs, width_here(), &text);
-    }
     if (!message_print(&text))
         return CLI_BROKEN;
     if (found == 0 && !as_json)
@@ -51,20 +48,15 @@ static int show(const struct oom_logs *logs, bool as_json)
 static int run(const struct cli_call *call)
 {
     struct err err = {0};
-    struct oom_logs logs;
+    AUTO(oom_logs_fini) struct oom_logs logs = {0};
     const char *given = call->operands.count ? call->operands.items[0] : "-";
     if (call->operands.count == 0 && isatty(STDIN_FILENO))
         return cli_usage_error(call->command, "which log? A file, a folder of results, or - for standard input");
-    bool ok = oom_logs_read(given, &logs, &err);
-    int code = CLI_BROKEN;
-    if (!ok)
-        cli_error("%s", err.text);
-    if (ok && call->values[OPTION_CONF].given)
+    if (!oom_logs_read(given, &logs, &err))
+        return cli_failed(CLI_BROKEN, &err);
+    if (call->values[OPTION_CONF].given)
         set_conf(&logs, call->values[OPTION_CONF].text);
-    if (ok)
-        code = show(&logs, call->values[OPTION_JSON].given);
-    oom_logs_fini(&logs);
-    return code;
+    return show(&logs, call->values[OPTION_JSON].given);
 }
 
 static const char *const usage[] = {"oom [FILE|FOLDER|-] [--alloc-conf CONF] [--json]", NULL};

@@ -9,7 +9,6 @@
 #include "results/store/store.h"
 #include "session/command.h"
 #include "session/message.h"
-#include "session/reading_folders.h"
 #include "session/report_page.h"
 #include "session/run_folder.h"
 #include "tare_build.h"
@@ -85,13 +84,12 @@ static bool write_once(const struct cli_call *call, const char *dir, struct repo
 {
     AUTO(dataset_fini) struct dataset study = {0};
     enum lock_seen seen = lock_look(dir);
-    json_t *json = read_folder(dir, &study, &how->foreign, err);
+    json_auto_t *json = read_folder(dir, &study, &how->foreign, err);
     how->dataset = how->foreign ? &study : NULL;
     how->life = json && !how->foreign ? run_life_of(json, seen) : RUN_LIFE_ENDED;
     if (json && call->values[OPTION_SNAPSHOTS].given)
         report_snapshots_write(json, dir);
     bool written = json && report_page_write(json, dir, how, err);
-    json_decref(json);
     how->dataset = NULL;
     return written;
 }
@@ -151,13 +149,12 @@ static int print_methods(const char *dir)
     records_verify(dir, &records, NULL); /* the state says it */
     AUTO_FREE char *folder = realpath(dir, NULL);
     const char *name = folder ? strrchr(folder, '/') : NULL;
-    json_t *machine = report_machine_read(fd);
+    json_auto_t *machine = report_machine_read(fd);
     struct methods_input input = {.results = &results, .run = json, .machine = machine, .records = &records,
                                   .folder = name ? name + 1 : dir, .life = run_life_of(json, seen)};
     AUTO_TEXT struct text text = {0};
     methods_text(&input, &text);
     text_fini(&records.changed);
-    json_decref(machine);
     json_decref(json);
     return message_print(&text) ? CLI_OK : CLI_BROKEN;
 }

@@ -4,7 +4,6 @@
 #include "base/shell_words.h"
 #include "session/command.h"
 #include "cli/list.h"
-#include "session/metrics_file.h"
 #include "plan/config/size.h"
 #include "session/message.h"
 #include "cli/option_rows.h"
@@ -124,16 +123,6 @@ static const int going_on[] = {OPTION_RESUME, OPTION_RERUN, OPTION_RERUN_UNCLEAN
 static const int instead[] = {OPTION_REPO, OPTION_MODEL, OPTION_MUTATE};
 static const int ignored[] = {OPTION_GOVERNOR, OPTION_MAX_RETRIES};
 
-static const char *given_of(const struct cli_call *call, const int *which, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        if (call->values[which[i]].given)
-            return options[which[i]].long_name;
-    return NULL;
-}
-
-#define GIVEN_OF(call, which) given_of(call, which, sizeof(which) / sizeof *(which))
-
 static bool make_options(const struct cli_call *call, struct run_options *out, struct err *err)
 {
     const struct cli_value *values = call->values;
@@ -167,7 +156,7 @@ static bool make_options(const struct cli_call *call, struct run_options *out, s
                        out->settings_path, typed, typed);
     if (values[OPTION_SET].given && !out->settings_path)
         return err_set(err, "--set changes a settings file, and none is given");
-    const char *flag = GIVEN_OF(call, instead);
+    const char *flag = OPTION_GIVEN(call, instead);
     if (out->settings_path && flag)
         return err_set(err, "%s does not go with a settings file", flag);
     if (values[OPTION_LIST].given || out->settings_path || (out->repo && out->model))
@@ -192,15 +181,6 @@ static bool is_quiet(const struct cli_call *call)
     return call->values[OPTION_QUIET].given;
 }
 
-static void say_input(const struct cli_call *call, const struct run_input *input)
-{
-    if (is_quiet(call) && input->problems.errors == 0)
-        return;
-    if (input->registry_path)
-        cli_note("registry %s (%s)", input->registry_path, input->registry_why);
-    message_problems(&input->problems);
-}
-
 static int show_plan(const struct cli_call *call, const struct run_options *how, const struct run_input *input)
 {
     AUTO_TEXT struct text text = {0};
@@ -210,13 +190,10 @@ static int show_plan(const struct cli_call *call, const struct run_options *how,
         .pauses_s = estimate_pauses(&input->plan, NULL),
         .colour = message_colour(STDOUT_FILENO),
     };
-    if (call->values[OPTION_JSON].given) {
-        json_t *tree = plan_text_json(&input->plan, &shown);
-        json_print_pretty(tree, &text);
-        json_decref(tree);
-    } else {
+    if (call->values[OPTION_JSON].given)
+        json_print_taken(plan_text_json(&input->plan, &shown), &text);
+    else
         plan_text(&input->plan, &shown, &text);
-    }
     return message_print(&text) ? CLI_OK : CLI_BROKEN;
 }
 
@@ -325,7 +302,7 @@ static int dry_run(const struct cli_call *call, struct run_resources *means, con
 static int act_on_input(const struct cli_call *call, struct run_resources *means, const struct run_options *how,
                         const struct run_input *input)
 {
-    say_input(call, input);
+    run_input_say(input, is_quiet(call));
     if (call->values[OPTION_DRY_RUN].given && input->problems.errors == input->problems.missing)
         return dry_run(call, means, how, input);
     if (input->problems.errors > 0) {
@@ -338,7 +315,7 @@ static int act_on_input(const struct cli_call *call, struct run_resources *means
 /* One experiment of a submitted run, in the folder of a new start. */
 static int run_task(const struct cli_call *call, struct run_resources *means)
 {
-    const char *flag = GIVEN_OF(call, planning), *earlier = GIVEN_OF(call, going_on);
+    const char *flag = OPTION_GIVEN(call, planning), *earlier = OPTION_GIVEN(call, going_on);
     AUTO(tasks_start_fini) struct tasks_start start = {.lock = -1};
     if (flag || earlier || call->operands.count != 1)
         return cli_usage_error(call->command, "--task goes with the folder of a submitted run%s%s",
@@ -358,7 +335,7 @@ static int go_on(const struct cli_call *call, struct run_resources *means, const
 {
     const struct cli_value *values = call->values;
     bool operand_is_run = values[OPTION_RERUN].given;
-    const char *flag = GIVEN_OF(call, planning);
+    const char *flag = OPTION_GIVEN(call, planning);
     const char *other = flag || operand_is_run || !call->operands.count ? flag : call->operands.items[0];
     if (other)
         return cli_usage_error(call->command, "%s does not go with %s: the plan of that run is finished", other, earlier);
@@ -401,7 +378,7 @@ static int make_files(const struct cli_call *call, const struct caller *caller, 
     static const int beside[] = {OPTION_SETTINGS, OPTION_SET, OPTION_REPO, OPTION_MODEL, OPTION_MUTATE, OPTION_CONFIG, OPTION_LIST};
     struct err err = {0};
     const struct cli_value *values = call->values;
-    const char *flag = GIVEN_OF(call, beside);
+    const char *flag = OPTION_GIVEN(call, beside);
     if (flag)
         return cli_usage_error(call->command, "%s does not go with a script: %s", flag, call->operands.items[0]);
     if (!script_read(call->operands.items[0], &caller->environment, &made->script, &err))
@@ -436,14 +413,12 @@ static int run_script(const struct cli_call *call, struct run_resources *means)
 {
     AUTO(made_fini) struct made made = {0};
     struct run_options how;
-    struct run_input input;
+    AUTO(run_input_fini) struct run_input input = {0};
     int code = make_files(call, &means->caller, &made, &how);
     if (code != CLI_OK)
         return code;
     run_input_read(&how, &input);
-    code = act_on_input(call, means, &how, &input);
-    run_input_fini(&input);
-    return code;
+    return act_on_input(call, means, &how, &input);
 }
 
 static int run_as_caller(const struct cli_call *call, struct run_resources *means)
@@ -452,7 +427,7 @@ static int run_as_caller(const struct cli_call *call, struct run_resources *mean
     struct run_options how = {0};
     if (call->values[OPTION_TASK].given)
         return run_task(call, means);
-    const char *earlier = GIVEN_OF(call, going_on);
+    const char *earlier = OPTION_GIVEN(call, going_on);
     if (earlier)
         return go_on(call, means, earlier);
     if (call->operands.count && script_is_one(call->operands.items[0]))
@@ -462,32 +437,19 @@ static int run_as_caller(const struct cli_call *call, struct run_resources *mean
     if (call->values[OPTION_LIST].given)
         return list_registry(how.settings_path ? how.settings_path : how.repo, how.registry_path,
                              call->values[OPTION_JSON].given);
-    struct run_input input;
+    AUTO(run_input_fini) struct run_input input = {0};
     run_input_read(&how, &input);
     warn_of_ignored(call, &how, &input.settings);
-    int code = act_on_input(call, means, &how, &input);
-    run_input_fini(&input);
-    return code;
-}
-
-static bool will_run(const struct cli_call *call)
-{
-    return !call->values[OPTION_LIST].given && !call->values[OPTION_DRY_RUN].given;
+    return act_on_input(call, means, &how, &input);
 }
 
 static int run(const struct cli_call *call)
 {
-    struct err err = {0};
     AUTO(run_resources_fini) struct run_resources means = {0};
-    struct run_resources_options how = {
-        .will_run = will_run(call),
-        .containment = call->values[OPTION_CONTAINMENT].text,
-        .as_root = call->values[OPTION_AS_ROOT].given,
-        .quiet = is_quiet(call),
-    };
-    if (!run_resources_begin(&how, &means, &err))
-        return cli_failed(CLI_BROKEN, &err);
-    return run_as_caller(call, &means);
+    bool will_run = !call->values[OPTION_LIST].given && !call->values[OPTION_DRY_RUN].given;
+    int code = run_resources_begin(will_run, call->values[OPTION_CONTAINMENT].text, call->values[OPTION_AS_ROOT].given,
+                                   is_quiet(call), &means);
+    return code ? code : run_as_caller(call, &means);
 }
 
 static const char *const usage[] = {

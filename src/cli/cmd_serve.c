@@ -1,11 +1,9 @@
 /* serve: runs as live pages in the browser. */
-#include "base/cleanup.h"
 #include "serve/serve.h"
 #include "session/command.h"
 #include "session/message.h"
 #include "session/report_page.h"
 #include "session/run_folder.h"
-#include "tare_build.h"
 
 #include <sys/stat.h>
 #include <unistd.h>

@@ -5,7 +5,7 @@
 #include "session/command.h"
 #include "session/message.h"
 #include "cli/option_rows.h"
-#include "session/reading_folders.h"
+#include "session/run_folder.h"
 #include "report/summary_stats_text.h"
 #include "report/live/width.h"
 
@@ -44,8 +44,8 @@ static const struct cli_option options[OPTION_COUNT] = {
 static int run(const struct cli_call *call)
 {
     const struct cli_value *values = call->values;
-    struct dataset dataset;
-    struct summary_stats figures;
+    AUTO(dataset_fini) struct dataset dataset = {0};
+    AUTO(summary_stats_fini) struct summary_stats figures = {0};
     AUTO_TEXT struct text text = {0};
     struct summary_stats_options how = {.clean_only = strcmp(values[OPTION_VERDICTS].text, "clean") == 0,
                                   .all_verdicts = strcmp(values[OPTION_VERDICTS].text, "all") == 0,
@@ -65,17 +65,13 @@ static int run(const struct cli_call *call)
         return code;
     audit_join_names(&dataset);
     summary_stats_make(&dataset, &how, &figures);
-    if (values[OPTION_JSON].given) {
-        json_t *json = summary_stats_json(&dataset, &figures, &how);
-        json_print_pretty(json, &text);
-        json_decref(json);
-    } else if (values[OPTION_CSV].given) {
+    if (values[OPTION_JSON].given)
+        json_print_taken(summary_stats_json(&dataset, &figures, &how), &text);
+    else if (values[OPTION_CSV].given)
         summary_stats_csv(&figures, &text);
-    } else {
+    else {
         summary_stats_text(&dataset, &figures, &shown, &text);
     }
-    summary_stats_fini(&figures);
-    dataset_fini(&dataset);
     return message_print(&text) ? CLI_OK : CLI_BROKEN;
 }
 

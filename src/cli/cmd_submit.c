@@ -172,10 +172,8 @@ static int submit_new(const struct cli_call *call, const struct strv *env, const
                                                                         : cli_failed(CLI_BROKEN, &err);
     }
     /* With a controller that is away the plan is fixed all the same: it is submitted by --resume later. */
-    if ((!answers && err.code == ENOENT) || !make_run(call, input, &submitted, &err)) {
-        cli_error("%s", err.text);
-        return CLI_BROKEN;
-    }
+    if ((!answers && err.code == ENOENT) || !make_run(call, input, &submitted, &err))
+        return cli_failed(CLI_BROKEN, &err);
     return submit(call, env, &submitted, NULL);
 }
 
@@ -194,19 +192,16 @@ static int plan_and_submit(const struct cli_call *call, const struct strv *env)
         .strict = values[OPTION_STRICT].given,
         .for_running = true,
     };
-    struct run_input input;
+    AUTO(run_input_fini) struct run_input input = {0};
     run_input_read(&how, &input);
     int code = CLI_USAGE;
-    if (input.registry_path)
-        cli_note("registry %s (%s)", input.registry_path, input.registry_why);
-    message_problems(&input.problems);
+    run_input_say(&input, false);
     if (input.problems.errors > 0)
         message_problem_count(&input.problems);
     else if (input.plan.count == 0)
         cli_error("the plan holds no experiments; nothing was submitted");
     else
         code = submit_new(call, env, &input);
-    run_input_fini(&input);
     return code;
 }
 
@@ -223,10 +218,8 @@ static int submit_rest(const struct cli_call *call, const struct strv *env)
     submitted.dir = run_folder_open(call->values[OPTION_RESUME].text, &submitted.path, &err);
     if (submitted.dir < 0 || !collect_run(submitted.dir, submitted.path, &submitted.collected, &err) ||
         !submission_read(submitted.dir, &submitted.submission, &err) ||
-        (rerun && !submit_plan_again(&submitted, json, &only, &err))) {
-        cli_error("%s", err.text);
-        return CLI_USAGE;
-    }
+        (rerun && !submit_plan_again(&submitted, json, &only, &err)))
+        return cli_failed(CLI_USAGE, &err);
     submitted.absolute = absolute_of(submitted.path);
     if (of_sbatch.count > 0) {
         strv_fini(&submitted.submission.options);

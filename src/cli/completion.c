@@ -21,25 +21,15 @@ static void add_value_case(struct text *out, const struct cli_command *command, 
     if (option->short_name)
         text_addf(out, "|%s:%s", command->name, option->short_name);
     text_add(out, ") ");
-    switch (option->type) {
-    case CLI_FILE:
-        text_add(out, "compopt -o filenames; COMPREPLY=($(compgen -f -- \"$cur\"))");
-        break;
-    case CLI_FOLDER:
-        text_add(out, "compopt -o filenames; COMPREPLY=($(compgen -d -- \"$cur\"))");
-        break;
-    case CLI_CHOICE:
+    if (option->type == CLI_CHOICE) {
         text_add(out, "COMPREPLY=($(compgen -W \"");
-        for (size_t i = 0; option->choices[i]; i++)
-            text_addf(out, "%s%s", i ? " " : "", option->choices[i]);
+        option_choices(option, " ", out);
         text_add(out, "\" -- \"$cur\"))");
-        break;
-    case CLI_FLAG:
-    case CLI_TEXT:
-    case CLI_INT:
-    case CLI_DURATION:
+    } else if (option->type == CLI_FILE || option->type == CLI_FOLDER) {
+        text_addf(out, "compopt -o filenames; COMPREPLY=($(compgen -%c -- \"$cur\"))",
+                  option->type == CLI_FILE ? 'f' : 'd');
+    } else {
         text_add(out, "COMPREPLY=()");
-        break;
     }
     text_add(out, "; return ;;\n");
 }

@@ -28,26 +28,14 @@ static void add_condition(struct text *out, const struct cli_command *command)
 /* -x: a value, and no file; -r: a value, which may be a file. */
 static void add_value(struct text *out, const struct cli_option *option)
 {
-    switch (option->type) {
-    case CLI_FLAG:
-        break;
-    case CLI_FILE:
-        text_add(out, " -r -F");
-        break;
-    case CLI_FOLDER:
-        text_add(out, " -x -a '(__fish_complete_directories)'");
-        break;
-    case CLI_CHOICE:
+    if (option->type == CLI_CHOICE) {
         text_add(out, " -x -a '");
-        for (size_t i = 0; option->choices[i]; i++)
-            text_addf(out, "%s%s", i ? " " : "", option->choices[i]);
+        option_choices(option, " ", out);
         text_add_char(out, '\'');
-        break;
-    case CLI_TEXT:
-    case CLI_INT:
-    case CLI_DURATION:
-        text_add(out, " -x");
-        break;
+    } else if (option->type != CLI_FLAG) {
+        text_add(out, option->type == CLI_FILE     ? " -r -F"
+                      : option->type == CLI_FOLDER ? " -x -a '(__fish_complete_directories)'"
+                                                   : " -x");
     }
 }
 

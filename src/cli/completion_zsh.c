@@ -23,25 +23,12 @@ static void add_value(struct text *out, const struct cli_option *option)
     text_add_char(out, ':');
     add_quoted(out, option->argument);
     text_add_char(out, ':');
-    switch (option->type) {
-    case CLI_FILE:
-        text_add(out, "_files");
-        break;
-    case CLI_FOLDER:
-        text_add(out, "_files -/");
-        break;
-    case CLI_CHOICE:
+    if (option->type == CLI_CHOICE) {
         text_add_char(out, '(');
-        for (size_t i = 0; option->choices[i]; i++)
-            text_addf(out, "%s%s", i ? " " : "", option->choices[i]);
+        option_choices(option, " ", out);
         text_add_char(out, ')');
-        break;
-    case CLI_FLAG:
-    case CLI_TEXT:
-    case CLI_INT:
-    case CLI_DURATION:
-        text_add_char(out, ' ');
-        break;
+    } else {
+        text_add(out, option->type == CLI_FILE ? "_files" : option->type == CLI_FOLDER ? "_files -/" : " ");
     }
 }
 

@@ -12,14 +12,20 @@ static void add_blanks(struct text *out, size_t count)
         text_add_char(out, ' ');
 }
 
+void option_choices(const struct cli_option *option, const char *between, struct text *out)
+{
+    for (size_t i = 0; option->choices[i]; i++)
+        text_addf(out, "%s%s", i ? between : "", option->choices[i]);
+}
+
 void option_head(const struct cli_option *option, struct text *out)
 {
     if (option->short_name)
         text_addf(out, "%s, ", option->short_name);
     text_add(out, option->long_name);
     if (option->type == CLI_FLAG && option->choices) {
-        for (size_t i = 0; option->choices[i]; i++)
-            text_addf(out, "%s%s", i ? "|" : "[=", option->choices[i]);
+        text_add(out, "[=");
+        option_choices(option, "|", out);
         text_add_char(out, ']');
     } else if (option->argument) {
         text_addf(out, " %s", option->argument);
@@ -37,8 +43,8 @@ void option_body(const struct cli_option *option, struct text *out)
     size_t facts = 0;
     text_add(out, option->help);
     if (option->type == CLI_CHOICE) {
-        for (size_t i = 0; option->choices[i]; i++)
-            text_addf(&fact, "%s%s", i ? ", " : "one of ", option->choices[i]);
+        text_add(&fact, "one of ");
+        option_choices(option, ", ", &fact);
         add_fact(out, &facts, text_get(&fact));
     }
     if (option->low < option->high) {
@@ -72,13 +78,20 @@ static void add_row(struct text *out, const char *head, const char *body, size_t
     text_add(out, text_get(&wrapped) + column);
 }
 
-static void add_option(struct text *out, const struct cli_option *option)
+void option_each(const struct cli_command *command, option_add_fn *add, struct text *out)
 {
-    AUTO_TEXT struct text head = {0};
-    AUTO_TEXT struct text body = {0};
-    option_head(option, &head);
-    option_body(option, &body);
-    add_row(out, text_get(&head), text_get(&body), OPTION_COLUMN);
+    size_t at = 0;
+    for (const struct cli_option *option; (option = option_next(command, &at));) {
+        AUTO_TEXT struct text head = {0}, body = {0};
+        option_head(option, &head);
+        option_body(option, &body);
+        add(out, text_get(&head), text_get(&body));
+    }
+}
+
+static void add_option(struct text *out, const char *head, const char *body)
+{
+    add_row(out, head, body, OPTION_COLUMN);
 }
 
 void help_command(const struct cli_command *command, struct text *out)
@@ -91,9 +104,7 @@ void help_command(const struct cli_command *command, struct text *out)
         text_wrap(out, command->description[i], 0, WIDTH);
     }
     text_add(out, "\nOptions:\n");
-    size_t at = 0;
-    for (const struct cli_option *option; (option = option_next(command, &at));)
-        add_option(out, option);
+    option_each(command, add_option, out);
     if (command->exits)
         text_add(out, "\nExit codes:\n");
     for (size_t i = 0; command->exits && command->exits[i] && command->exits[i + 1]; i += 2)

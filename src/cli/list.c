@@ -29,12 +29,10 @@ static bool is_file_name(const char *asked)
 /* A registry has models and no experiments. Whatever cannot be read is told by who reads it as settings. */
 static bool is_registry(const char *path)
 {
-    struct json_doc doc = {0};
+    AUTO(json_doc_fini) struct json_doc doc = {0};
     struct err err = {0};
-    bool is = json_doc_read_config(path, LONGEST_FILE, &doc, &err) && json_get(doc.root, "models") &&
-              !json_get(doc.root, "experiments");
-    json_doc_fini(&doc);
-    return is;
+    return json_doc_read_config(path, LONGEST_FILE, &doc, &err) && json_get(doc.root, "models") &&
+           !json_get(doc.root, "experiments");
 }
 
 /* False: a mistake, which was told. */
@@ -97,13 +95,10 @@ static int print_registry(const struct registry *registry, const char *path, con
     if (only && !repo)
         return CLI_USAGE;
     AUTO_TEXT struct text text = {0};
-    if (json) {
-        json_t *tree = registry_text_json(registry, repo);
-        json_print_pretty(tree, &text);
-        json_decref(tree);
-    } else {
+    if (json)
+        json_print_taken(registry_text_json(registry, repo), &text);
+    else
         registry_text(registry, repo, message_colour(STDOUT_FILENO), &text);
-    }
     return message_print(&text) ? CLI_OK : CLI_BROKEN;
 }
 

@@ -42,9 +42,10 @@ static void find_models(const struct list_options *how, const struct repo *repo,
 static bool check_job(const struct registry *registry, const char *path, const struct job_settings *job)
 {
     const struct repo *repo = list_find_repo(registry, path, job->repo);
-    if (repo && !strv_has(&repo->models, job->model))
+    bool has = repo && strv_has(&repo->models, job->model);
+    if (repo && !has)
         cli_error("%s has no model '%s' in '%s'", path, job->model, job->repo);
-    return repo && strv_has(&repo->models, job->model);
+    return has;
 }
 
 /* All that the settings name is in the registry? Each that is not is told. */
@@ -123,16 +124,13 @@ static const struct job_settings *find_job(const struct list_options *how, const
 static json_t *make_entry(const struct list_options *how, const struct repo *repo, const char *model)
 {
     const struct job_settings *job = find_job(how, repo->name, model);
-    json_t *values = json_object(), *out = json_object();
+    json_t *values = json_object();
     for (size_t i = 0; job && i < job->param_count; i++)
         json_object_set_new(values, job->params[i].name, value_to_json(&job->params[i].value));
     for (size_t i = 0; i < repo->smoke.change_count; i++)
         json_object_set_new(values, repo->smoke.changes[i].name, value_to_json(&repo->smoke.changes[i].value));
-    json_object_set_new(out, "repo", json_string(repo->name));
-    json_object_set_new(out, "model", json_string(model));
-    json_object_set_new(out, "mode", json_string("default"));
-    json_object_set_new(out, "hyperparameters", values);
-    return out;
+    return json_pack("{s:s, s:s, s:s, s:o}", "repo", repo->name, "model", model, "mode", "default", "hyperparameters",
+                     values);
 }
 
 /* What of the settings changes how a job starts. */
@@ -155,17 +153,14 @@ static bool make_plan(const struct registry *registry, const struct list_options
     AUTO(problems_fini) struct problems problems = {0}, ignored = {0};
     AUTO(settings_fini) struct settings settings = {0};
     AUTO_TEXT struct text text = {0};
-    json_t *root = json_object(), *entries = json_array();
+    json_t *entries = json_array();
     for (size_t i = 0; i < needs->count; i++)
         for (size_t j = 0; j < needs->repos[i].models.count; j++)
             json_array_append_new(entries, make_entry(how, needs->repos[i].repo, needs->repos[i].models.items[j]));
-    json_object_set_new(root, "use_deduplication", json_false());
-    json_object_set_new(root, "experiments", entries);
-    /* Without the key what the models do not have is left out, as 'run' does with such settings. */
-    if (how->has_settings && how->settings.own_format)
-        json_object_set_new(root, "tare", make_tare(how));
-    json_print_pretty(root, &text);
-    json_decref(root);
+    /* Without the key 'tare' what the models do not have is left out, as 'run' does with such settings. */
+    json_print_taken(json_pack("{s:b, s:o, s:o*}", "use_deduplication", false, "experiments", entries, "tare",
+                               how->has_settings && how->settings.own_format ? make_tare(how) : NULL),
+                     &text);
     bool good = settings_parse("the settings of the starts", text_get(&text), text.length, &settings, &problems) &&
                 plan_make(&settings, registry, &options, out, &ignored);
     /* What this machine lacks was told; what the settings have too much is a warning of 'run'. */
@@ -288,9 +283,7 @@ static int print(const struct needs *needs, const struct starts *starts, const c
 {
     AUTO_TEXT struct text text = {0};
     if (json) {
-        json_t *tree = needs_text_json(needs, starts->items, starts->count, registry);
-        json_print_pretty(tree, &text);
-        json_decref(tree);
+        json_print_taken(needs_text_json(needs, starts->items, starts->count, registry), &text);
     } else {
         bool colour = message_colour(STDOUT_FILENO);
         needs_text(needs, colour, &text);

@@ -79,20 +79,15 @@ static int run_for_caller(struct cli_call *call)
 static int run_command(const struct cli_command *command, char **args, size_t count)
 {
     struct err err = {0};
-    struct cli_call call;
+    AUTO(options_fini) struct cli_call call = {0};
     bool help;
-    int code;
-    if (!options_parse(command, args, count, &call, &help, &err)) {
-        code = cli_usage_error(command, "%s", err.text);
-    } else if (help) {
-        AUTO_TEXT struct text text = {0};
-        help_command(command, &text);
-        code = print(&text);
-    } else {
-        code = run_for_caller(&call);
-    }
-    options_fini(&call);
-    return code;
+    if (!options_parse(command, args, count, &call, &help, &err))
+        return cli_usage_error(command, "%s", err.text);
+    if (!help)
+        return run_for_caller(&call);
+    AUTO_TEXT struct text text = {0};
+    help_command(command, &text);
+    return print(&text);
 }
 
 /* What people type to see the version; none of it is a beginning of one of run's options. */
@@ -130,38 +125,42 @@ static bool schema_of(const char *file, struct text *out)
 {
     json_t *schema = strcmp(file, "settings") == 0 ? settings_schema() : strcmp(file, "registry") == 0 ? registry_schema() : NULL;
     if (schema)
-        json_print_pretty(schema, out);
-    json_decref(schema);
+        json_print_taken(schema, out);
     return schema;
 }
 
-/* What packages, editors and the build ask for. */
-static int print_generated(const char *what, const char *which)
+static bool manual_of(const char *name, struct text *out)
 {
-    AUTO_TEXT struct text text = {0};
-    const struct cli_command *command = which ? cli_command_find(which) : NULL;
-    if (strcmp(what, "--man") == 0 && (!which || command)) {
-        manual_page(command, &text);
-        return print(&text);
-    }
-    if (strcmp(what, "--completion") == 0 && which && completion_of(which, &text))
-        return print(&text);
-    if (strcmp(what, "--reference") == 0 && which && reference_page(which, &text))
-        return print(&text);
-    if (strcmp(what, "--schema") == 0 && which && schema_of(which, &text))
-        return message_print_exact(&text) ? CLI_OK : CLI_BROKEN;
-    const char *takes = strcmp(what, "--man") == 0          ? "a command"
-                        : strcmp(what, "--completion") == 0 ? "bash, zsh or fish"
-                        : strcmp(what, "--schema") == 0     ? "settings or registry"
-                                                            : reference_names;
-    cli_error("%s takes %s%s%s", what, takes, which ? ", not " : "", which ? which : "");
-    return CLI_USAGE;
+    const struct cli_command *command = name ? cli_command_find(name) : NULL;
+    if (command || !name)
+        manual_page(command, out);
+    return command || !name;
 }
 
-static bool asks_generated(const char *word)
+/* What packages, editors and the build ask for. write gives false for what is none; but for the manual it is asked for something. */
+static const struct generated {
+    const char *option, *takes;
+    bool (*write)(const char *which, struct text *out);
+} generated[] = {{"--man", "a command", manual_of},
+                 {"--completion", "bash, zsh or fish", completion_of},
+                 {"--reference", reference_names, reference_page},
+                 {"--schema", "settings or registry", schema_of}};
+
+static const struct generated *find_generated(const char *word)
 {
-    return strcmp(word, "--man") == 0 || strcmp(word, "--completion") == 0 || strcmp(word, "--reference") == 0 ||
-           strcmp(word, "--schema") == 0;
+    for (size_t i = 0; i < sizeof generated / sizeof *generated; i++)
+        if (strcmp(word, generated[i].option) == 0)
+            return &generated[i];
+    return NULL;
+}
+
+static int print_generated(const struct generated *what, const char *which)
+{
+    AUTO_TEXT struct text text = {0};
+    if ((which || what->write == manual_of) && what->write(which, &text))
+        return what->write == schema_of ? (message_print_exact(&text) ? CLI_OK : CLI_BROKEN) : print(&text);
+    cli_error("%s takes %s%s%s", what->option, what->takes, which ? ", not " : "", which ? which : "");
+    return CLI_USAGE;
 }
 
 static int dispatch(size_t count, char **args)
@@ -176,8 +175,9 @@ static int dispatch(size_t count, char **args)
         text_addf(&text, "%s %s\n", TARE_NAME, TARE_VERSION);
         return print(&text);
     }
-    if (asks_generated(args[0]))
-        return print_generated(args[0], count > 1 ? args[1] : NULL);
+    const struct generated *what = find_generated(args[0]);
+    if (what)
+        return print_generated(what, count > 1 ? args[1] : NULL);
     if (strcmp(args[0], "help") == 0 && count > 1) {
         if (!cli_command_find(args[1]))
             return unknown_command(args[1]);

@@ -50,18 +50,10 @@ static void add_option(struct text *out, const char *head, const char *body)
     text_add_char(out, '\n');
 }
 
-static void add_options(struct text *out, const struct cli_command *command)
+static void add_sentence(struct text *out, const char *head, const char *body)
 {
-    text_add(out, ".SH OPTIONS\n");
-    size_t at = 0;
-    for (const struct cli_option *option; (option = option_next(command, &at));) {
-        AUTO_TEXT struct text head = {0};
-        AUTO_TEXT struct text body = {0};
-        option_head(option, &head);
-        option_body(option, &body);
-        text_add_char(&body, '.');
-        add_option(out, text_get(&head), text_get(&body));
-    }
+    AUTO_FREE char *sentence = mem_printf("%s.", body);
+    add_option(out, head, sentence);
 }
 
 static void command_page(const struct cli_command *command, struct text *out)
@@ -76,7 +68,8 @@ static void command_page(const struct cli_command *command, struct text *out)
         add_roff(out, command->description[i]);
         text_add_char(out, '\n');
     }
-    add_options(out, command);
+    text_add(out, ".SH OPTIONS\n");
+    option_each(command, add_sentence, out);
     if (command->exits)
         text_add(out, ".SH EXIT STATUS\n");
     for (size_t i = 0; command->exits && command->exits[i] && command->exits[i + 1]; i += 2)

@@ -3,9 +3,14 @@
 #ifndef TARE_CLI_OPTION_ROWS_H
 #define TARE_CLI_OPTION_ROWS_H
 
+#include "session/command.h"
 #include "session/gpu_hold.h"
 #include "session/run_folder.h"
 #include "machine/contain/contain.h"
+
+/* The name of the first of these rows (an array of their places) that is given; NULL: none is. */
+#define OPTION_GIVEN(call, which) option_given(call, which, sizeof(which) / sizeof *(which))
+const char *option_given(const struct cli_call *call, const int *which, size_t count);
 
 /* Of --verdicts; NULL-terminated. */
 extern const char *const option_verdicts[];

@@ -163,11 +163,10 @@ static bool read_choice(const struct cli_option *option, const char *name, const
                         struct err *err)
 {
     AUTO_TEXT struct text names = {0};
-    for (size_t i = 0; option->choices[i]; i++) {
+    for (size_t i = 0; option->choices[i]; i++)
         if (strcmp(option->choices[i], value->text) == 0)
             return true;
-        text_addf(&names, "%s%s", i ? ", " : "", option->choices[i]);
-    }
+    option_choices(option, ", ", &names);
     return err_set(err, "%s: '%s' is none of %s%s%s", name, value->text, text_get(&names),
                    option->choice_hint ? "; " : "", option->choice_hint ? option->choice_hint : "");
 }

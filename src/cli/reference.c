@@ -1,5 +1,4 @@
 /* The pages of docs/reference that are made from the program's own tables, in Markdown. */
-#include "base/mem.h"
 #include "cli/texts.h"
 #include "measure/guard/evidence.h"
 #include "plan/config/registry.h"
@@ -21,22 +20,14 @@ static void add_cell(struct text *out, const char *s)
     text_add(out, " |");
 }
 
-static void add_options(const struct cli_command *command, struct text *out)
+static void add_option(struct text *out, const char *head, const char *body)
 {
-    text_add(out, "\n| option | meaning |\n| --- | --- |\n");
-    size_t at = 0;
-    for (const struct cli_option *option; (option = option_next(command, &at));) {
-        AUTO_TEXT struct text head = {0};
-        AUTO_TEXT struct text body = {0};
-        option_head(option, &head);
-        option_body(option, &body);
-        text_add(out, "| `");
-        for (const char *c = text_get(&head); *c; c++)
-            text_addf(out, "%s%c", *c == '|' ? "\\" : "", *c);
-        text_add(out, "` | ");
-        add_cell(out, text_get(&body));
-        text_add_char(out, '\n');
-    }
+    text_add(out, "| `");
+    for (const char *c = head; *c; c++)
+        text_addf(out, "%s%c", *c == '|' ? "\\" : "", *c);
+    text_add(out, "` | ");
+    add_cell(out, body);
+    text_add_char(out, '\n');
 }
 
 static void add_pairs(const char *head, const char *const *pairs, struct text *out)
@@ -60,7 +51,8 @@ static void options_page(struct text *out)
         for (size_t line = 0; command->usage[line]; line++)
             text_addf(out, "%s %s\n", TARE_NAME, command->usage[line]);
         text_add(out, "```\n");
-        add_options(command, out);
+        text_add(out, "\n| option | meaning |\n| --- | --- |\n");
+        option_each(command, add_option, out);
         add_pairs("exit code", command->exits, out);
         text_add_char(out, '\n');
     }

@@ -31,6 +31,13 @@ void option_head(const struct cli_option *option, struct text *out);
 /* The help line with what the row says besides: choices, bounds, unit, default. */
 void option_body(const struct cli_option *option, struct text *out);
 
+/* Both of each row that is shown. */
+typedef void option_add_fn(struct text *out, const char *head, const char *body);
+void option_each(const struct cli_command *command, option_add_fn *add, struct text *out);
+
+/* Those of a row, which has some. */
+void option_choices(const struct cli_option *option, const char *between, struct text *out);
+
 /* A command line read by the rows of its command, with the rules of Python's argparse, which the study's
  * flags were made for: "-ec FILE", "-ec=FILE", "-n5", "-lS", "--runs 5", "--runs=5", any unambiguous beginning of an
  * option, a negative number as a value, "--" before operands. */

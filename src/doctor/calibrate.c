@@ -78,8 +78,7 @@ static void add_table(const struct calibration *found, bool colour, struct text 
             table_add_cell(table, cell, NULL);
         }
     }
-    table_print(table, out);
-    table_free(table);
+    table_end(table, out);
 }
 
 /* Each reason once for each sensor: one cause makes several figures unknown. */
@@ -125,8 +124,7 @@ static json_t *result_json(const struct calibration *found, const char *stale)
 static int print_json(json_t *json)
 {
     AUTO_TEXT struct text text = {0};
-    json_print_pretty(json, &text);
-    json_decref(json);
+    json_print_taken(json, &text);
     return message_print(&text) ? CLI_OK : CLI_BROKEN;
 }
 
@@ -176,7 +174,6 @@ static int show(const struct calibrate_options *options, const char *uuid)
 static bool agreed(const struct calibrate_options *options, const char *label)
 {
     char answer[16] = "";
-    AUTO_TEXT struct text question = {0};
     if (options->yes)
         return true;
     if (!isatty(STDIN_FILENO) || !isatty(STDERR_FILENO)) {
@@ -184,10 +181,10 @@ static bool agreed(const struct calibrate_options *options, const char *label)
                   label, options->seconds);
         return false;
     }
-    text_addf(&question, "This loads %s for about %.0f s, in short steps. No clock or limit is changed. Go on? [y/N] ",
-              label, options->seconds);
-    message_print_aside(&question);
-    bool yes = fgets(answer, sizeof answer, stdin) && (answer[0] == 'y' || answer[0] == 'Y');
+    AUTO_FREE char *question =
+        mem_printf("This loads %s for about %.0f s, in short steps. No clock or limit is changed. Go on? [y/N] ", label,
+                   options->seconds);
+    bool yes = message_ask(question, answer, sizeof answer) && (answer[0] == 'y' || answer[0] == 'Y');
     if (!yes)
         cli_note("nothing was done");
     return yes;
@@ -231,9 +228,7 @@ static bool keep(const struct calibration *found, struct err *err)
     struct state *state = state_open_user(err);
     if (!state)
         return false;
-    json_t *json = calibration_json(found);
-    json_print_pretty(json, &text);
-    json_decref(json);
+    json_print_taken(calibration_json(found), &text);
     bool good = fs_write_atomic(state_folder(state), name, text_get(&text), text.length, err);
     state_close(state);
     return good;
@@ -269,7 +264,7 @@ static int measure(const struct calibrate_options *options, struct calibration_o
 {
     struct err err = {0};
     struct calibration_look look;
-    struct calibration_data data;
+    AUTO(calibration_data_fini) struct calibration_data data = {0};
     struct calibration found = {.seconds = options->seconds};
     if (!calibration_look(how, &look, &err))
         return cli_failed(CLI_BROKEN, &err);
@@ -289,7 +284,6 @@ static int measure(const struct calibrate_options *options, struct calibration_o
         found.made_s = clock_realtime_ns() / NS_PER_S;
         good = keep(&found, &err) && (!options->html || write_page(options->html, &data, &found, &err));
     }
-    calibration_data_fini(&data);
     if (!good)
         return cli_failed(CLI_BROKEN, &err);
     if (options->json)

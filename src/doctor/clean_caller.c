@@ -47,6 +47,16 @@ bool clean_caller_known(uid_t *uid)
     return true;
 }
 
+/* A line of the answer; takes json. */
+static bool write_line(json_t *json, int out)
+{
+    AUTO_TEXT struct text line = {0};
+    json_print(json, &line);
+    json_decref(json);
+    text_add_char(&line, '\n');
+    return write(out, text_get(&line), line.length) == (ssize_t)line.length;
+}
+
 static void write_claims(const struct census_roots *roots, int out)
 {
     struct err err = {0};
@@ -58,34 +68,20 @@ static void write_claims(const struct census_roots *roots, int out)
     }
     for (size_t i = 0; i < leftovers.count; i++) {
         const struct leftover *leftover = &leftovers.items[i];
-        AUTO_TEXT struct text line = {0};
-        if (leftover->kind != LEFTOVER_OF_DEAD_RUN)
-            continue;
-        json_t *json = json_object();
-        json_object_set_new(json, "pid", json_integer(leftover->process->stat.pid));
-        json_object_set_new(json, "start_time", json_integer((json_int_t)leftover->process->stat.start_time));
-        json_object_set_new(json, "exec", json_boolean(leftover->run == STATE_EXEC));
-        json_object_set_new(json, "run_dir", leftover->run_dir ? json_string(leftover->run_dir) : json_null());
-        json_object_set_new(json, "age_s", json_finite(leftover->run_age_s));
-        json_print(json, &line);
-        json_decref(json);
-        text_add_char(&line, '\n');
-        if (write(out, text_get(&line), line.length) != (ssize_t)line.length)
+        if (leftover->kind == LEFTOVER_OF_DEAD_RUN &&
+            !write_line(json_pack("{s:i, s:I, s:b, s:o, s:o}", "pid", (int)leftover->process->stat.pid, "start_time",
+                                  (json_int_t)leftover->process->stat.start_time, "exec", leftover->run == STATE_EXEC,
+                                  "run_dir", json_text_or_null(leftover->run_dir), "age_s",
+                                  json_finite(leftover->run_age_s)),
+                        out))
             break;
     }
     leftovers_fini(&leftovers);
     AUTO_STRV struct strv worktrees = {0};
     worktrees_left(state_folder(state), &worktrees);
-    for (size_t i = 0; i < worktrees.count; i++) {
-        AUTO_TEXT struct text line = {0};
-        json_t *json = json_object();
-        json_object_set_new(json, "worktrees", json_text_or_null(worktrees.items[i]));
-        json_print(json, &line);
-        json_decref(json);
-        text_add_char(&line, '\n');
-        if (write(out, text_get(&line), line.length) != (ssize_t)line.length)
+    for (size_t i = 0; i < worktrees.count; i++)
+        if (!write_line(json_pack("{s:o}", "worktrees", json_text_or_null(worktrees.items[i])), out))
             break;
-    }
     state_close(state);
 }
 
@@ -239,12 +235,11 @@ void clean_caller_claims(struct clean_caller *caller, struct clean_view *view)
     ask(caller, ASK_CLAIMS, &found);
     const char *at = text_get(&found), *newline;
     for (; (newline = strchr(at, '\n')); at = newline + 1) {
-        json_t *json = json_loadb(at, (size_t)(newline - at), JSON_REJECT_DUPLICATES, NULL);
+        json_auto_t *json = json_loadb(at, (size_t)(newline - at), JSON_REJECT_DUPLICATES, NULL);
         if (json_get_text(json, "worktrees"))
             strv_add(&view->worktrees, json_get_text(json, "worktrees"));
         else if (json)
             take_claim(json, caller->uid, view);
-        json_decref(json);
     }
 }
 

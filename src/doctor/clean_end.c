@@ -1,6 +1,5 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/mem.h"
 #include "doctor/clean.h"
 #include "session/command.h"
 #include "session/commits.h"
@@ -121,8 +120,7 @@ static const struct leftover *find(const struct leftovers *leftovers, pid_t pid)
 static bool confirmed(void)
 {
     char answer[16];
-    message_print_aside(&(struct text){.data = (char[]){"End it? Type yes: "}, .length = 18});
-    return fgets(answer, sizeof answer, stdin) && strcmp(answer, "yes\n") == 0;
+    return message_ask("End it? Type yes: ", answer, sizeof answer) && strcmp(answer, "yes") == 0;
 }
 
 static bool gone_within(int pidfd, int timeout_ms)
@@ -176,7 +174,7 @@ static int end_shown(const struct clean *clean, const struct leftover *leftover,
 int clean_end_one(const struct clean *clean, pid_t pid, uint64_t start_time, bool yes)
 {
     struct err err = {0};
-    struct clean_view view;
+    AUTO(clean_view_fini) struct clean_view view = {0};
     int code = CLI_USAGE;
     if (!yes && !isatty(STDIN_FILENO)) {
         cli_error("--pid asks before it ends a process, and standard input is no terminal; --yes goes without");
@@ -194,6 +192,5 @@ int clean_end_one(const struct clean *clean, pid_t pid, uint64_t start_time, boo
         cli_error("process %d belongs to a live run of %s: stop that run", (int)pid, TARE_NAME);
     else
         code = end_shown(clean, leftover, yes);
-    clean_view_fini(&view);
     return code;
 }

@@ -91,42 +91,23 @@ static char *devices_text(const struct leftover *leftover, const struct gpu_memo
 static void add_row(struct table *table, const struct clean_view *view, const struct leftover *leftover, size_t columns)
 {
     const struct census_process *process = leftover->process;
-    AUTO_FREE char *pid = mem_printf("%d", (int)process->stat.pid);
-    AUTO_FREE char *user = clean_user_name(process->uid);
-    AUTO_FREE char *age = age_text(process->age_s);
-    AUTO_FREE char *parent = parent_text(&view->leftovers, process);
     AUTO_FREE char *devices = devices_text(leftover, &view->memory);
-    AUTO_FREE char *memory = leftover->has_memory ? size_text(leftover->memory_bytes) : mem_strdup("-");
-    AUTO_FREE char *command = columns ? short_command(process->command, columns) : NULL;
-    table_add_row(table);
-    table_add_cell(table, pid, NULL);
-    table_add_cell(table, user, NULL);
-    table_add_cell(table, age, NULL);
-    table_add_cell(table, parent, NULL);
-    table_add_cell(table, devices[0] ? devices : "-", NULL);
-    table_add_cell(table, memory, NULL);
-    if (command)
-        table_add_cell(table, command, NULL);
+    table_row(table, mem_printf("%d", (int)process->stat.pid), clean_user_name(process->uid), age_text(process->age_s),
+              parent_text(&view->leftovers, process), mem_strdup(devices[0] ? devices : "-"),
+              leftover->has_memory ? size_text(leftover->memory_bytes) : mem_strdup("-"),
+              columns ? short_command(process->command, columns) : NULL);
 }
 
 /* columns: of the command, 0: without it. */
 static void add_table(const struct clean_view *view, choose_fn *choose, const struct leftover *like, size_t columns,
                       struct text *out)
 {
-    struct table *table = table_new(false);
-    table_add_column(table, "PID", true);
-    table_add_column(table, "USER", false);
-    table_add_column(table, "AGE", true);
-    table_add_column(table, "PARENT", false);
-    table_add_column(table, "GPU", false);
-    table_add_column(table, "MEMORY", true);
-    if (columns)
-        table_add_column(table, "COMMAND", false);
+    struct table *table =
+        table_of(false, ">PID", "USER", ">AGE", "PARENT", "GPU", ">MEMORY", columns ? "COMMAND" : NULL);
     for (size_t i = 0; i < view->leftovers.count; i++)
         if (choose(&view->leftovers.items[i], like))
             add_row(table, view, &view->leftovers.items[i], columns);
-    table_print(table, out);
-    table_free(table);
+    table_end(table, out);
 }
 
 /* How many columns the command may take: what the others leave of the line. */

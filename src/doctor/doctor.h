@@ -39,6 +39,12 @@ struct findings {
 
 /* Takes the texts and the data. */
 void findings_add(struct findings *findings, struct finding finding);
+
+/* The mark, and the text as printf makes it; reason and mend are copied, NULL: none. say: of one that is nothing else. */
+void finding_set(struct finding *finding, enum finding_mark mark, const char *reason, const char *mend,
+                 const char *format, ...) __attribute__((format(printf, 5, 6)));
+void findings_say(struct findings *findings, const char *section, const char *name, enum finding_mark mark,
+                  const char *reason, const char *mend, const char *format, ...) __attribute__((format(printf, 7, 8)));
 void findings_fini(struct findings *findings);
 
 /* On whose behalf, and where /proc, /sys and /run are looked into. */
@@ -80,7 +86,10 @@ void doctor_json(const struct doctor_page *page, struct text *out);
 
 /* One line of a small file under the machine's root, without its end: fresh, or NULL. */
 char *doctor_read_line(const struct doctor_machine *machine, const char *path);
-bool doctor_exists(const struct doctor_machine *machine, const char *path);
+
+/* The last mount of a file system of this type, at this point (NULL: any). False: there is none. */
+struct mount;
+bool doctor_find_mount(const struct doctor_machine *machine, const char *type, const char *point, struct mount *out);
 
 /* Tries what the meters of GPUs give: how often, at which cost, and why something is missing. */
 
@@ -90,6 +99,14 @@ struct doctor_look {
     struct meter_group groups[METER_GROUPS_MAX];
     size_t group_count; /* 0: unknown */
 };
+
+/* Started, without a wait; NULL: err. */
+struct energy_meters_gpu;
+struct meter *doctor_meter(const struct energy_meters_gpu *gpu, struct err *err);
+
+/* Waits for the slowest of count things of that size, at most 4 s: step takes what came of one, tells its descriptor (-1: none), and
+ * gives whether it is to be waited for. */
+void doctor_await(void *all, size_t count, size_t size, bool (*step)(void *one, int *fd));
 
 /* All at once: waits for the slowest of them, 4 s for it to be there and 4 s more for its answers. */
 void doctor_look(struct doctor_look *looks, size_t count);

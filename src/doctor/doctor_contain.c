@@ -20,7 +20,7 @@ static char *path_of(const struct doctor_machine *machine, const char *path)
     return mem_printf("%s%s", machine->root, path);
 }
 
-bool doctor_exists(const struct doctor_machine *machine, const char *path)
+static bool exists(const struct doctor_machine *machine, const char *path)
 {
     AUTO_FREE char *whole = path_of(machine, path);
     return access(whole, F_OK) == 0;
@@ -50,8 +50,8 @@ static const struct knob {
 
 static bool is_container(const struct doctor_machine *machine)
 {
-    return doctor_exists(machine, "/.dockerenv") || doctor_exists(machine, "/run/.containerenv") ||
-           doctor_exists(machine, "/run/systemd/container");
+    return exists(machine, "/.dockerenv") || exists(machine, "/run/.containerenv") ||
+           exists(machine, "/run/systemd/container");
 }
 
 /* What concerns ordinary users concerns root without CAP_SYS_ADMIN, too: bit 21 of CapEff, capabilities(7). */
@@ -88,45 +88,40 @@ static char *pidns_mend(const struct doctor_machine *machine)
 
 static void add_pidns(const struct doctor_machine *machine, const struct containment *containment, struct findings *out)
 {
-    struct finding finding = {.section = section, .name = "pid namespace"};
-    if (containment->pidns) {
-        finding.mark = FINDING_YES;
-        finding.text = mem_printf(
+    AUTO_FREE char *mend = containment->pidns ? NULL : pidns_mend(machine);
+    if (containment->pidns)
+        findings_say(
+            out, section, "pid namespace", FINDING_YES, NULL, NULL,
             "%sthe kernel ends every process of a job with its first; a run's folder is read-only for its jobs",
             containment->userns ? "inside a user namespace: " : "");
-    } else {
-        finding.mark = FINDING_NO;
-        finding.text = mem_strdup("the kernel does not let a job have one; jobs can write to their run's folder");
-        finding.reason = mem_strdup(containment->pidns_reason);
-        finding.mend = pidns_mend(machine);
-    }
-    findings_add(out, finding);
+    else
+        findings_say(out, section, "pid namespace", FINDING_NO, containment->pidns_reason, mend,
+                     "the kernel does not let a job have one; jobs can write to their run's folder");
 }
 
-/* Where the file system of this type is mounted, or NULL. */
-static char *mount_point(const struct doctor_machine *machine, const char *type)
+bool doctor_find_mount(const struct doctor_machine *machine, const char *type, const char *point, struct mount *out)
 {
     AUTO_FREE char *path = path_of(machine, "/proc/self/mountinfo");
     AUTO_FREE struct mount *mount = mem_alloc(sizeof *mount);
     AUTO_TEXT struct text text = {0};
-    char *point = NULL;
+    bool found = false;
     if (!fs_read_kernel(AT_FDCWD, path, FILE_MAX, &text, NULL))
-        return NULL;
+        return false;
     const char *at = text_get(&text), *end = at + text.length;
     while (mountinfo_next(&at, end, mount))
-        if (strcmp(mount->type, type) == 0) {
-            free(point);
-            point = mem_strdup(mount->point);
+        if (strcmp(mount->type, type) == 0 && (!point || strcmp(mount->point, point) == 0)) {
+            *out = *mount;
+            found = true;
         }
-    return point;
+    return found;
 }
 
 static char *users_cgroup_mend(const struct doctor_machine *machine, const char *point)
 {
     AUTO_FREE char *manager = mem_printf("/run/user/%u/systemd", (unsigned)machine->uid);
-    if (doctor_exists(machine, manager))
+    if (exists(machine, manager))
         return mem_strdup("systemd-run --user --scope -p Delegate=yes " TARE_NAME " run ...");
-    if (doctor_exists(machine, "/run/systemd/system"))
+    if (exists(machine, "/run/systemd/system"))
         return mem_printf("sudo loginctl enable-linger %s   # then log in anew, and: systemd-run --user --scope -p "
                           "Delegate=yes " TARE_NAME " run ...",
                           machine->user);
@@ -137,7 +132,8 @@ static char *users_cgroup_mend(const struct doctor_machine *machine, const char 
 
 static char *cgroup_mend(const struct doctor_machine *machine, const struct containment *containment, bool *advice)
 {
-    AUTO_FREE char *point = mount_point(machine, "cgroup2");
+    AUTO_FREE struct mount *mount = mem_alloc(sizeof *mount);
+    const char *point = doctor_find_mount(machine, "cgroup2", NULL, mount) ? mount->point : NULL;
     if (!point && is_container(machine))
         return mem_strdup("docker run --cgroupns=private ...   # on a machine with cgroup v2");
     *advice = !point;
@@ -152,18 +148,14 @@ static void add_cgroup(const struct doctor_machine *machine, const struct contai
                        struct findings *out)
 {
     struct finding finding = {.section = section, .name = "cgroup"};
-    if (containment->cgroup) {
-        finding.mark = FINDING_YES;
-        finding.text =
-            mem_printf("each job gets its own below %s", containment->cgroup_parent ? containment->cgroup_parent : "/");
-    } else {
-        finding.mark = FINDING_NO;
-        finding.text = mem_strdup(containment->pidns
-                                      ? "not needed for the promise; without it memory is neither limited nor summed"
-                                      : "no cgroup v2 can be made for a job");
-        finding.reason = mem_strdup(containment->cgroup_reason);
-        finding.mend = cgroup_mend(machine, containment, &finding.advice);
-    }
+    AUTO_FREE char *mend = containment->cgroup ? NULL : cgroup_mend(machine, containment, &finding.advice);
+    if (containment->cgroup)
+        finding_set(&finding, FINDING_YES, NULL, NULL, "each job gets its own below %s",
+                    containment->cgroup_parent ? containment->cgroup_parent : "/");
+    else
+        finding_set(&finding, FINDING_NO, containment->cgroup_reason, mend,
+                    containment->pidns ? "not needed for the promise; without it memory is neither limited nor summed"
+                                       : "no cgroup v2 can be made for a job");
     findings_add(out, finding);
 }
 
@@ -209,15 +201,13 @@ static void explain_no_controller(const struct doctor_machine *machine, struct f
 static void add_memory(const struct doctor_machine *machine, const struct containment *containment,
                        struct findings *out)
 {
-    struct finding finding = {.section = section, .name = "memory limits", .mark = FINDING_NO};
+    struct finding finding = {.section = section, .name = "memory limits"};
     const char *parent = containment->cgroup ? containment->cgroup_parent : NULL;
     if (parent && has_controller(parent, "cgroup.subtree_control", "memory")) {
-        finding.mark = FINDING_YES;
-        finding.text = mem_strdup("a job's limit is held by its cgroup");
-        findings_add(out, finding);
+        findings_say(out, section, finding.name, FINDING_YES, NULL, NULL, "a job's limit is held by its cgroup");
         return;
     }
-    finding.text = mem_strdup("a limit in the settings is not held");
+    finding_set(&finding, FINDING_NO, NULL, NULL, "a limit in the settings is not held");
     if (!parent) {
         finding.reason = mem_strdup("there is no cgroup");
     } else if (!has_controller(parent, "cgroup.controllers", "memory")) {
@@ -238,9 +228,6 @@ void doctor_containment(const struct doctor_machine *machine, const struct conta
 {
     add_pidns(machine, containment, out);
     add_cgroup(machine, containment, out);
-    findings_add(out, (struct finding){.section = section,
-                                       .name = "sweep",
-                                       .mark = FINDING_YES,
-                                       .text = mem_strdup("searches /proc for what is left; alone, best effort")});
+    findings_say(out, section, "sweep", FINDING_YES, NULL, NULL, "searches /proc for what is left; alone, best effort");
     add_memory(machine, containment, out);
 }

@@ -33,20 +33,16 @@ static void add_governor(const struct doctor_machine *machine, struct findings *
 {
     char name[GOVERNOR_NAME_MAX];
     struct err err = {0};
-    struct finding finding = {.section = section, .name = "governor"};
-    if (!governor_read(machine->root, name, &err)) {
-        finding.mark = FINDING_FACT;
-        finding.text = mem_strdup("none: the CPUs' frequency is not this system's to choose");
-    } else if (strcmp(name, "performance") == 0) {
-        finding.mark = FINDING_YES;
-        finding.text = mem_strdup("performance: CPUs do not start slow");
-    } else {
-        finding.mark = FINDING_NO;
-        finding.text = mem_printf("%s: CPUs change their clocks with the load, so times and energies wander", name);
-        finding.advice = true;
-        finding.mend = mem_strdup("\"governor\": \"performance\" in the settings, or: echo performance | sudo tee "
-                                  "/sys/devices/system/cpu/cpufreq/policy*/scaling_governor");
-    }
+    struct finding finding = {.section = section, .name = "governor", .advice = true};
+    if (!governor_read(machine->root, name, &err))
+        finding_set(&finding, FINDING_FACT, NULL, NULL, "none: the CPUs' frequency is not this system's to choose");
+    else if (strcmp(name, "performance") == 0)
+        finding_set(&finding, FINDING_YES, NULL, NULL, "performance: CPUs do not start slow");
+    else
+        finding_set(&finding, FINDING_NO, NULL,
+                    "\"governor\": \"performance\" in the settings, or: echo performance | sudo tee "
+                    "/sys/devices/system/cpu/cpufreq/policy*/scaling_governor",
+                    "%s: CPUs change their clocks with the load, so times and energies wander", name);
     findings_add(out, finding);
 }
 
@@ -62,12 +58,10 @@ static void add_turbo(const struct doctor_machine *machine, struct findings *out
         if (!value)
             continue;
         bool on = strcmp(value, knobs[i].on) == 0;
-        struct finding finding = {.section = section, .name = "turbo", .mark = on ? FINDING_NO : FINDING_YES};
-        finding.text = mem_strdup(on ? "on: CPU clocks rise and fall with heat and with how many CPUs work"
-                                     : "off: CPU clocks stay where they are");
-        if (on)
-            finding.mend = mem_printf("echo %s | sudo tee %s", knobs[i].off, knobs[i].path);
-        findings_add(out, finding);
+        AUTO_FREE char *mend = on ? mem_printf("echo %s | sudo tee %s", knobs[i].off, knobs[i].path) : NULL;
+        findings_say(out, section, "turbo", on ? FINDING_NO : FINDING_YES, NULL, mend,
+                     on ? "on: CPU clocks rise and fall with heat and with how many CPUs work"
+                        : "off: CPU clocks stay where they are");
         return;
     }
 }
@@ -138,19 +132,16 @@ static void add_pressure(const struct doctor_machine *machine, struct findings *
 static void add_clock_sync(struct findings *out)
 {
     struct timex clock = {.modes = 0};
-    struct finding finding = {.section = section, .name = "clock sync", .mark = FINDING_YES, .advice = true};
     int state = adjtimex(&clock);
-    bool synced = state >= 0 && state != TIME_ERROR && !(clock.status & STA_UNSYNC);
-    if (synced) {
-        finding.text = mem_strdup("the clock is kept in time, so it will not be set in the middle of a run");
-    } else {
-        finding.mark = FINDING_NO;
-        finding.text = mem_strdup("the clock is not kept in time: time stamps may jump, and do not compare between "
-                                  "machines; durations are not concerned");
-        finding.advice = false;
-        finding.mend = mem_strdup("sudo timedatectl set-ntp true   # or start chronyd; in a container: on its host");
-    }
-    findings_add(out, finding);
+    if (state >= 0 && state != TIME_ERROR && !(clock.status & STA_UNSYNC))
+        findings_say(out, section, "clock sync", FINDING_YES, NULL, NULL,
+                     "the clock is kept in time, so it will not be set in the middle of a run");
+    else
+        findings_say(
+            out, section, "clock sync", FINDING_NO, NULL,
+            "sudo timedatectl set-ntp true   # or start chronyd; in a container: on its host",
+            "the clock is not kept in time: time stamps may jump, and do not compare between machines; durations "
+            "are not concerned");
 }
 
 static void judge_disk(const struct statvfs *disk, const char *path, struct finding *finding)

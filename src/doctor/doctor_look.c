@@ -32,26 +32,30 @@ static void take(struct doctor_look *look)
     }
 }
 
-static bool is_starting(const struct meter *meter)
+static bool is_starting(void *one, int *fd)
 {
-    return meter && meter_state(meter) == METER_STARTING;
+    struct doctor_look *look = one;
+    take(look);
+    *fd = look->meter ? meter_fd(look->meter) : -1;
+    return look->meter && meter_state(look->meter) == METER_STARTING;
 }
 
-static bool is_answering(const struct meter *meter)
+static bool is_answering(void *one, int *fd)
 {
-    return meter && meter_state(meter) == METER_READY && meter_pending(meter) > 0;
+    const struct doctor_look *look = one;
+    is_starting(one, fd);
+    return look->meter && meter_state(look->meter) == METER_READY && meter_pending(look->meter) > 0;
 }
 
-static void await_all(struct doctor_look *looks, size_t count, bool (*goes_on)(const struct meter *meter))
+void doctor_await(void *all, size_t count, size_t size, bool (*step)(void *one, int *fd))
 {
     int64_t until_ns = clock_monotonic_ns() + LOOK_NS;
     AUTO_FREE struct pollfd *fds = mem_array(count + 1, sizeof *fds);
     for (;;) {
         bool any = false;
         for (size_t i = 0; i < count; i++) {
-            fds[i] = (struct pollfd){.fd = looks[i].meter ? meter_fd(looks[i].meter) : -1, .events = POLLIN};
-            take(&looks[i]);
-            any |= goes_on(looks[i].meter);
+            fds[i] = (struct pollfd){.fd = -1, .events = POLLIN};
+            any |= step((char *)all + i * size, &fds[i].fd);
         }
         if (!any || clock_monotonic_ns() >= until_ns)
             return;
@@ -61,7 +65,7 @@ static void await_all(struct doctor_look *looks, size_t count, bool (*goes_on)(c
 
 void doctor_look(struct doctor_look *looks, size_t count)
 {
-    await_all(looks, count, is_starting);
+    doctor_await(looks, count, sizeof *looks, is_starting);
     for (size_t i = 0; i < count; i++) {
         struct meter *meter = looks[i].meter;
         if (!meter || meter_state(meter) != METER_READY)
@@ -71,7 +75,7 @@ void doctor_look(struct doctor_look *looks, size_t count)
         meter_request(meter, METER_TICK, EDGES);
         meter_request(meter, METER_GROUPS, EDGES + 1);
     }
-    await_all(looks, count, is_answering);
+    doctor_await(looks, count, sizeof *looks, is_answering);
 }
 
 char *doctor_look_counter(const struct doctor_look *look, const char *source, json_t *data)
@@ -115,21 +119,17 @@ char *doctor_look_trace(const struct doctor_look *look, json_t *data)
 void doctor_look_readings(const struct doctor_look *look, const char *label, const char *section, struct findings *out)
 {
     struct finding finding = {.section = section, .name = "gpu readings", .mark = FINDING_FACT};
-    struct text missing = {0};
+    AUTO_TEXT struct text missing = {0};
     size_t there = 0;
     double cost_us = 0;
-    json_t *rows = json_array();
-    if (look->group_count == 0) {
-        json_decref(rows);
+    if (look->group_count == 0)
         return;
-    }
+    json_t *rows = json_array();
     for (size_t i = 0; i < look->group_count; i++) {
         const struct meter_group *group = &look->groups[i];
-        json_t *row = json_object();
-        json_object_set_new(row, "name", json_string(group->name));
-        json_object_set_new(row, "cost_ms", json_finite(group->cost_us / 1000));
-        json_object_set_new(row, "reason", json_text_or_null(group->why[0] ? group->why : NULL));
-        json_array_append_new(rows, row);
+        json_array_append_new(rows,
+                              json_pack("{s:s, s:o, s:o}", "name", group->name, "cost_ms",
+                                        json_finite(group->cost_us / 1000), "reason", json_filled_or_null(group->why)));
         there += group->why[0] == '\0';
         cost_us += group->cost_us;
         if (group->why[0])
@@ -139,8 +139,6 @@ void doctor_look_readings(const struct doctor_look *look, const char *label, con
                               "errors), %.2f ms for all, once a second",
                               label, there, look->group_count, cost_us / 1000);
     finding.reason = missing.length > 0 ? mem_printf("missing: %s", text_get(&missing)) : NULL;
-    finding.data = json_object();
-    json_object_set_new(finding.data, "readings", rows);
-    text_fini(&missing);
+    finding.data = json_pack("{s:o}", "readings", rows);
     findings_add(out, finding);
 }

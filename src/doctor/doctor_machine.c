@@ -12,8 +12,6 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-enum { FILE_MAX = 4 << 20 };
-
 static const char state_section[] = "State", machine_section[] = "Machine";
 static const char state_mend[] = "export TARE_STATE_DIR=FOLDER   # one that only you may write";
 
@@ -31,12 +29,8 @@ static bool can_be_made(const char *path)
 
 static void add_bad_state(struct findings *out, const char *path, const char *reason)
 {
-    findings_add(out, (struct finding){.section = state_section,
-                                       .name = "folder",
-                                       .mark = FINDING_WRONG,
-                                       .text = mem_printf("%s cannot be used: dead runs are not found", path),
-                                       .reason = mem_strdup(reason),
-                                       .mend = mem_strdup(state_mend)});
+    findings_say(out, state_section, "folder", FINDING_WRONG, reason, state_mend,
+                 "%s cannot be used: dead runs are not found", path);
 }
 
 /* The home cannot be written: runs register in the second place. What is there is opened, nothing is made. */
@@ -50,12 +44,9 @@ static struct state *fall_back(struct findings *out, const struct strv *paths, c
         add_bad_state(out, path, why);
         return NULL;
     }
-    findings_add(out, (struct finding){.section = state_section,
-                                       .name = "folder",
-                                       .mark = FINDING_NO,
-                                       .text = mem_printf("%s%s", second, there ? "" : " (made by the first run)"),
-                                       .reason = mem_printf("%s: %s", path, why),
-                                       .mend = mem_strdup(state_mend)});
+    AUTO_FREE char *reason = mem_printf("%s: %s", path, why);
+    findings_say(out, state_section, "folder", FINDING_NO, reason, state_mend, "%s%s", second,
+                 there ? "" : " (made by the first run)");
     return state;
 }
 
@@ -80,27 +71,20 @@ static struct state *open_state(struct findings *out)
         state_close(state);
         return fall_back(out, &paths, "it is not writable");
     }
-    findings_add(out, (struct finding){.section = state_section,
-                                       .name = "folder",
-                                       .mark = FINDING_YES,
-                                       .text = mem_printf("%s%s", path, missing ? " (made by the first run)" : "")});
+    findings_say(out, state_section, "folder", FINDING_YES, NULL, NULL, "%s%s", path,
+                 missing ? " (made by the first run)" : "");
     return state;
 }
 
 static void add_leftovers(const struct leftovers *leftovers, struct findings *out)
 {
     size_t ours = leftovers_count_ours(leftovers);
-    struct finding finding = {.section = state_section, .name = "leftovers"};
-    if (ours == 0) {
-        finding.mark = FINDING_YES;
-        finding.text = mem_strdup("none: nothing of a dead run lives");
-    } else {
-        finding.mark = FINDING_WRONG;
-        finding.text =
-            mem_printf("%zu process%s of dead runs still live%s", ours, ours == 1 ? "" : "es", ours == 1 ? "s" : "");
-        finding.mend = mem_strdup(TARE_NAME " clean --kill   # without --kill it lists them");
-    }
-    findings_add(out, finding);
+    if (ours == 0)
+        findings_say(out, state_section, "leftovers", FINDING_YES, NULL, NULL, "none: nothing of a dead run lives");
+    else
+        findings_say(out, state_section, "leftovers", FINDING_WRONG, NULL,
+                     TARE_NAME " clean --kill   # without --kill it lists them",
+                     "%zu process%s of dead runs still live%s", ours, ours == 1 ? "" : "es", ours == 1 ? "s" : "");
 }
 
 size_t doctor_state(struct findings *out)
@@ -114,11 +98,8 @@ size_t doctor_state(struct findings *out)
         others = leftovers.count - leftovers_count_ours(&leftovers);
         leftovers_fini(&leftovers);
     } else {
-        findings_add(out, (struct finding){.section = state_section,
-                                           .name = "leftovers",
-                                           .mark = FINDING_WRONG,
-                                           .text = mem_strdup("what dead runs left cannot be looked for"),
-                                           .reason = mem_strdup(err.text)});
+        findings_say(out, state_section, "leftovers", FINDING_WRONG, err.text, NULL,
+                     "what dead runs left cannot be looked for");
     }
     state_close(state);
     return others;
@@ -138,40 +119,23 @@ static void add_clock(const struct doctor_machine *machine, struct findings *out
 {
     AUTO_FREE char *name =
         doctor_read_line(machine, "/sys/devices/system/clocksource/clocksource0/current_clocksource");
-    struct finding finding = {.section = machine_section, .name = "clock source", .mark = FINDING_FACT};
-    if (name && is_slow_clock(name)) {
-        finding.mark = FINDING_NO;
-        finding.text = mem_printf("%s: slow to read, so time stamps of lines cost more", name);
-        finding.reason = mem_strdup("the kernel does not trust the processor's own counter (dmesg | grep -i "
-                                    "clocksource says why)");
-    } else {
-        finding.text = name && *name ? mem_strdup(name) : mem_strdup("unknown");
-    }
-    findings_add(out, finding);
+    if (name && is_slow_clock(name))
+        findings_say(out, machine_section, "clock source", FINDING_NO,
+                     "the kernel does not trust the processor's own counter (dmesg | grep -i clocksource says why)",
+                     NULL, "%s: slow to read, so time stamps of lines cost more", name);
+    else
+        findings_say(out, machine_section, "clock source", FINDING_FACT, NULL, NULL, "%s",
+                     name && *name ? name : "unknown");
 }
 
 /* "hidepid=2", "hidepid=invisible", "hidepid=ptraceable"; fresh, or NULL when nothing is hidden. */
 static char *hidepid(const struct doctor_machine *machine)
 {
-    AUTO_FREE char *path = mem_printf("%s/proc/self/mountinfo", machine->root);
     AUTO_FREE struct mount *mount = mem_alloc(sizeof *mount);
-    AUTO_TEXT struct text text = {0};
-    char *found = NULL;
-    if (!fs_read_kernel(AT_FDCWD, path, FILE_MAX, &text, NULL))
-        return NULL;
-    const char *at = text_get(&text), *end = at + text.length;
-    while (mountinfo_next(&at, end, mount)) {
-        if (strcmp(mount->type, "proc") != 0 || strcmp(mount->point, "/proc") != 0)
-            continue;
-        free(found);
-        const char *option = strstr(mount->options, "hidepid=");
-        found = option ? mem_strndup(option, strcspn(option, ",")) : NULL;
-    }
-    if (found && (strcmp(found, "hidepid=0") == 0 || strcmp(found, "hidepid=off") == 0)) {
-        free(found);
-        found = NULL;
-    }
-    return found;
+    const char *option = doctor_find_mount(machine, "proc", "/proc", mount) ? strstr(mount->options, "hidepid=") : NULL;
+    AUTO_FREE char *found = option ? mem_strndup(option, strcspn(option, ",")) : NULL;
+    bool hides = found && strcmp(found, "hidepid=0") != 0 && strcmp(found, "hidepid=off") != 0;
+    return hides ? steal_ptr(found) : NULL;
 }
 
 static void add_proc(const struct doctor_machine *machine, struct findings *out)
@@ -179,26 +143,18 @@ static void add_proc(const struct doctor_machine *machine, struct findings *out)
     AUTO_FREE char *option = hidepid(machine);
     if (!option || machine->uid == 0)
         return;
-    findings_add(out, (struct finding){.section = machine_section,
-                                       .name = "processes seen",
-                                       .mark = FINDING_NO,
-                                       .text = mem_strdup("only your own: who else has a GPU open is not seen"),
-                                       .reason = mem_printf("/proc is mounted with %s", option),
-                                       .mend = mem_strdup("sudo mount -o remount,hidepid=0 /proc")});
+    AUTO_FREE char *reason = mem_printf("/proc is mounted with %s", option);
+    findings_say(out, machine_section, "processes seen", FINDING_NO, reason, "sudo mount -o remount,hidepid=0 /proc",
+                 "only your own: who else has a GPU open is not seen");
 }
 
 void doctor_kernel(const struct doctor_machine *machine, struct findings *out)
 {
     struct utsname name = {0};
     uname(&name);
-    findings_add(out, (struct finding){.section = machine_section,
-                                       .name = "program",
-                                       .mark = FINDING_FACT,
-                                       .text = mem_strdup(TARE_NAME " " TARE_VERSION)});
-    findings_add(out, (struct finding){.section = machine_section,
-                                       .name = "kernel",
-                                       .mark = FINDING_FACT,
-                                       .text = mem_printf("%s %s, %s", name.sysname, name.release, name.machine)});
+    findings_say(out, machine_section, "program", FINDING_FACT, NULL, NULL, TARE_NAME " " TARE_VERSION);
+    findings_say(out, machine_section, "kernel", FINDING_FACT, NULL, NULL, "%s %s, %s", name.sysname, name.release,
+                 name.machine);
     add_clock(machine, out);
     add_proc(machine, out);
 }

@@ -1,6 +1,5 @@
 /* What each GPU does at this moment: an experiment that began now would begin on it. */
 #include "doctor/doctor.h"
-#include "base/clock.h"
 #include "base/json.h"
 #include "base/mem.h"
 #include "session/meters.h"
@@ -8,14 +7,9 @@
 #include "machine/sensors/meter.h"
 #include "tare_build.h"
 
-#include <poll.h>
 #include <string.h>
 
 static const char section[] = "GPUs now";
-
-/* A driver may have to wake its GPUs; one that takes longer is said to hang. */
-static const int64_t LOOK_NS = 4 * NS_PER_S;
-static const double TRIED_S = 60;
 
 static const double MIB = 1048576;
 
@@ -26,10 +20,8 @@ static const double EMPTY_WITH_DRIVER_BYTES = 1024.0 * 1048576;
 
 static struct finding begin(const struct doctor_gpu *gpu, const char *name)
 {
-    struct finding finding = {
-        .section = section, .name = name, .mark = FINDING_YES, .data = json_object(), .advice = true};
-    json_object_set_new(finding.data, "gpu", json_string(gpu->label));
-    return finding;
+    return (struct finding){
+        .section = section, .name = name, .data = json_pack("{s:s}", "gpu", gpu->label), .advice = true};
 }
 
 static void add_idle(const struct doctor_gpu *gpu, struct findings *out)
@@ -71,13 +63,11 @@ static void add_user(const struct doctor_gpu *gpu, const struct gpu_user *user, 
     bool seen = who_look(gpu->proc, user->pid, &who);
     AUTO_FREE char *words = seen ? who_text(&who, "/etc/passwd")
                                  : mem_printf("pid %d (not seen here: of another container, or hidden)", user->pid);
-    json_t *json = json_object();
-    json_object_set_new(json, "pid", json_integer(user->pid));
-    json_object_set_new(json, "command", json_text_or_null(seen ? who.command : NULL));
-    json_object_set_new(json, "uid", seen ? json_integer(who.uid) : json_null());
-    json_object_set_new(json, "orphan", seen ? json_boolean(who.orphan) : json_null());
-    json_object_set_new(json, "memory_bytes", json_reading_or_null(user->memory_bytes));
-    json_array_append_new(list, json);
+    json_array_append_new(list, json_pack("{s:i, s:o, s:o, s:o, s:o}", "pid", (int)user->pid, "command",
+                                          json_text_or_null(seen ? who.command : NULL), "uid",
+                                          seen ? json_integer(who.uid) : json_null(), "orphan",
+                                          seen ? json_boolean(who.orphan) : json_null(), "memory_bytes",
+                                          json_reading_or_null(user->memory_bytes)));
     text_addf(text, "%s%s", text->length ? "; " : "", words);
     if (user->memory_bytes.valid)
         text_addf(text, ", %.0f MiB", user->memory_bytes.value / MIB);
@@ -110,26 +100,21 @@ static void judge_memory(const struct doctor_gpu *gpu, const struct occupied *oc
     double own = gpu->readings->of[GPU_MEMORY_RESERVED_BYTES].valid ? EMPTY_BYTES : EMPTY_WITH_DRIVER_BYTES;
     double excess = used.valid && !occupied->unknown ? used.value - occupied->known_bytes : 0;
     json_set_reading(finding->data, "memory_used_bytes", used);
-    if (occupied->compute.length > 0) {
-        finding->mark = FINDING_WRONG;
-        finding->text = mem_printf("%s: used by %s", gpu->label, occupied->compute.data);
-        finding->mend =
-            mem_strdup("wait for it, or end it if it is yours; what a dead run left: " TARE_NAME " clean --kill");
-    } else if (excess > own) {
-        finding->mark = FINDING_WRONG;
-        finding->text =
-            mem_printf("%s: %.0f MiB are in use, and no process is seen that has them", gpu->label, excess / MIB);
-        finding->reason = mem_strdup("a program of another container or user, or memory that was never given back");
-        finding->mend =
-            mem_strdup("look outside the container; else sudo nvidia-smi --gpu-reset, or restart the machine");
-    } else if (!gpu->users) {
-        finding->mark = FINDING_UNCHECKED;
-        finding->text = mem_printf("%s: who uses it is not told, so nobody can say that it is ours alone", gpu->label);
-        finding->reason = mem_strdup(gpu->users_why);
-    } else {
-        finding->text = mem_printf("%s: no process computes on it%s", gpu->label,
-                                   occupied->graphics ? " (a display has it, which counts as empty)" : "");
-    }
+    if (occupied->compute.length > 0)
+        finding_set(finding, FINDING_WRONG, NULL,
+                    "wait for it, or end it if it is yours; what a dead run left: " TARE_NAME " clean --kill",
+                    "%s: used by %s", gpu->label, occupied->compute.data);
+    else if (excess > own)
+        finding_set(finding, FINDING_WRONG,
+                    "a program of another container or user, or memory that was never given back",
+                    "look outside the container; else sudo nvidia-smi --gpu-reset, or restart the machine",
+                    "%s: %.0f MiB are in use, and no process is seen that has them", gpu->label, excess / MIB);
+    else if (!gpu->users)
+        finding_set(finding, FINDING_UNCHECKED, gpu->users_why, NULL,
+                    "%s: who uses it is not told, so nobody can say that it is ours alone", gpu->label);
+    else
+        finding_set(finding, FINDING_YES, NULL, NULL, "%s: no process computes on it%s", gpu->label,
+                    occupied->graphics ? " (a display has it, which counts as empty)" : "");
 }
 
 static void add_empty(const struct doctor_gpu *gpu, struct findings *out)
@@ -149,21 +134,18 @@ static void add_brakes(const struct doctor_gpu *gpu, struct findings *out)
     struct reading reasons = gpu->readings->of[GPU_CLOCK_REASONS];
     struct finding finding = begin(gpu, "gpu throttling");
     unsigned bits = reasons.valid ? (unsigned)reasons.value : 0;
-    if (!reasons.valid) {
-        finding.mark = FINDING_UNCHECKED;
-        finding.text = mem_printf("%s: whether heat or power slow it down is not told", gpu->label);
-    } else if (bits & hardware) {
-        finding.mark = FINDING_WRONG;
-        finding.text = mem_printf("%s: its hardware slows it down, for heat or for its power supply", gpu->label);
-        finding.mend =
-            mem_strdup("look after its cooling and its power supply: nvidia-smi -q -d PERFORMANCE,TEMPERATURE");
-    } else if (bits & GPU_CLOCK_SW_THERMAL) {
-        finding.mark = FINDING_NO;
-        finding.text = mem_printf("%s: the driver slows it down, for heat", gpu->label);
-        finding.mend = mem_strdup("let it cool down, and look after its cooling");
-    } else {
-        finding.text = mem_printf("%s: nothing slows it down", gpu->label);
-    }
+    if (!reasons.valid)
+        finding_set(&finding, FINDING_UNCHECKED, NULL, NULL, "%s: whether heat or power slow it down is not told",
+                    gpu->label);
+    else if (bits & hardware)
+        finding_set(&finding, FINDING_WRONG, NULL,
+                    "look after its cooling and its power supply: nvidia-smi -q -d PERFORMANCE,TEMPERATURE",
+                    "%s: its hardware slows it down, for heat or for its power supply", gpu->label);
+    else if (bits & GPU_CLOCK_SW_THERMAL)
+        finding_set(&finding, FINDING_NO, NULL, "let it cool down, and look after its cooling",
+                    "%s: the driver slows it down, for heat", gpu->label);
+    else
+        finding_set(&finding, FINDING_YES, NULL, NULL, "%s: nothing slows it down", gpu->label);
     findings_add(out, finding);
 }
 
@@ -174,11 +156,10 @@ static void add_errors(const struct doctor_gpu *gpu, struct findings *out)
     if (!errors.valid || errors.value <= 0)
         return;
     struct finding finding = begin(gpu, "gpu memory");
-    finding.mark = FINDING_NO;
-    finding.text = mem_printf("%s: %.0f memory error%s could not be corrected since the driver was loaded", gpu->label,
-                              errors.value, errors.value > 1 ? "s" : "");
     finding.advice = false;
-    finding.mend = mem_strdup("nvidia-smi -q -d ECC,ROW_REMAPPER   # then: sudo nvidia-smi --gpu-reset");
+    finding_set(&finding, FINDING_NO, NULL, "nvidia-smi -q -d ECC,ROW_REMAPPER   # then: sudo nvidia-smi --gpu-reset",
+                "%s: %.0f memory error%s could not be corrected since the driver was loaded", gpu->label, errors.value,
+                errors.value > 1 ? "s" : "");
     json_set_reading(finding.data, "errors", errors);
     findings_add(out, finding);
 }
@@ -188,19 +169,18 @@ static void add_persistence(const struct doctor_gpu *gpu, struct findings *out)
     struct finding finding = begin(gpu, "persistence");
     switch (gpu->identity->persistence) {
     case GPU_PERSISTENCE_ON:
-        finding.text = mem_printf("%s: stays set up between trainings", gpu->label);
+        finding_set(&finding, FINDING_YES, NULL, NULL, "%s: stays set up between trainings", gpu->label);
         break;
     case GPU_PERSISTENCE_OFF:
-        finding.mark = FINDING_NO;
-        finding.text = mem_printf("%s: is set up anew for each training, which takes time and energy, and forgets its "
-                                  "clocks and limits",
-                                  gpu->label);
         finding.advice = false;
-        finding.mend = mem_strdup("sudo nvidia-smi -pm 1   # or start nvidia-persistenced");
+        finding_set(
+            &finding, FINDING_NO, NULL, "sudo nvidia-smi -pm 1   # or start nvidia-persistenced",
+            "%s: is set up anew for each training, which takes time and energy, and forgets its clocks and limits",
+            gpu->label);
         break;
     case GPU_PERSISTENCE_UNKNOWN:
-        finding.mark = FINDING_FACT;
-        finding.text = mem_printf("%s: the driver does not tell its persistence mode", gpu->label);
+        finding_set(&finding, FINDING_FACT, NULL, NULL, "%s: the driver does not tell its persistence mode",
+                    gpu->label);
         break;
     }
     findings_add(out, finding);
@@ -210,19 +190,18 @@ void doctor_now_gpu(const struct doctor_gpu *gpu, struct findings *out)
 {
     if (!gpu->readings) {
         struct finding finding = begin(gpu, "gpu answers");
-        finding.mark = FINDING_WRONG;
-        finding.text = mem_printf("%s: what it does now is not told", gpu->label);
-        finding.reason = mem_strdup(gpu->why);
-        finding.mend = mem_strdup("nvidia-smi tells whether the driver answers at all; section Sensors says more");
+        finding_set(&finding, FINDING_WRONG, gpu->why,
+                    "nvidia-smi tells whether the driver answers at all; section Sensors says more",
+                    "%s: what it does now is not told", gpu->label);
         findings_add(out, finding);
         return;
     }
     if (gpu->identity->mig == GPU_MIG_ON || gpu->identity->mig == GPU_MIG_PART) {
         struct finding finding = begin(gpu, "gpu whole");
-        finding.mark = FINDING_WRONG;
-        finding.text = mem_printf("%s: is divided into parts (MIG), whose energy nobody can tell", gpu->label);
         finding.advice = false;
-        finding.mend = mem_strdup("sudo nvidia-smi -mig 0   # ends the division; nothing may use the GPU");
+        finding_set(&finding, FINDING_WRONG, NULL,
+                    "sudo nvidia-smi -mig 0   # ends the division; nothing may use the GPU",
+                    "%s: is divided into parts (MIG), whose energy nobody can tell", gpu->label);
         findings_add(out, finding);
     }
     add_idle(gpu, out);
@@ -241,9 +220,12 @@ struct asked {
     char why[METER_TEXT_SIZE]; /* no list of users */
 };
 
-static void take(struct asked *asked)
+/* False: it is done. */
+static bool step(void *one, int *fd)
 {
+    struct asked *asked = one;
     struct meter_response response;
+    *fd = asked->meter ? meter_fd(asked->meter) : -1;
     for (int takes = 0; asked->meter && takes < 16 && meter_take(asked->meter, &response); takes++) {
         if (response.kind != METER_USERS)
             continue;
@@ -254,29 +236,7 @@ static void take(struct asked *asked)
     }
     if (asked->meter && !asked->ordered && meter_state(asked->meter) == METER_READY)
         asked->ordered = meter_request(asked->meter, METER_USERS, 1);
-}
-
-static bool is_done(const struct asked *asked)
-{
-    bool over = !asked->meter || meter_state(asked->meter) == METER_UNAVAILABLE;
-    return over || asked->listed || asked->refused;
-}
-
-/* All at once: the wait is for the slowest of them. */
-static void await(struct asked *asked, size_t count)
-{
-    int64_t until_ns = clock_monotonic_ns() + LOOK_NS;
-    AUTO_FREE struct pollfd *fds = mem_array(count + 1, sizeof *fds);
-    for (bool done = false; !done && clock_monotonic_ns() < until_ns;) {
-        done = true;
-        for (size_t i = 0; i < count; i++) {
-            take(&asked[i]);
-            done = done && is_done(&asked[i]);
-            fds[i] = (struct pollfd){.fd = asked[i].meter ? meter_fd(asked[i].meter) : -1, .events = POLLIN};
-        }
-        if (!done)
-            poll(fds, count, 50);
-    }
+    return asked->meter && meter_state(asked->meter) != METER_UNAVAILABLE && !asked->listed && !asked->refused;
 }
 
 static void judge(const struct asked *asked, const char *label, struct findings *out)
@@ -301,24 +261,19 @@ static void judge(const struct asked *asked, const char *label, struct findings 
 
 void doctor_now(struct findings *out)
 {
-    struct meters found;
+    AUTO(meters_fini) struct meters found = {0};
     struct err err = {0};
     /* That GPUs cannot be listed is told elsewhere. */
     if (meters_choose("all", NULL, &found, &err)) {
         size_t count = found.options.gpu_count;
         struct asked *asked = mem_array(count + 1, sizeof *asked);
         for (size_t i = 0; i < count; i++)
-            asked[i].meter = meter_start(&(struct meter_options){.device = found.gpus[i].device,
-                                                                 .library = found.gpus[i].library,
-                                                                 .vendor = found.gpus[i].vendor,
-                                                                 .start_timeout_s = TRIED_S},
-                                         &asked[i].err);
-        await(asked, count);
+            asked[i].meter = doctor_meter(&found.gpus[i], &asked[i].err);
+        doctor_await(asked, count, sizeof *asked, step);
         for (size_t i = 0; i < count; i++)
             judge(&asked[i], found.gpus[i].label, out);
         for (size_t i = 0; i < count; i++)
             meter_free(asked[i].meter);
         free(asked);
     }
-    meters_fini(&found);
 }

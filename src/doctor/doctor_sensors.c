@@ -2,11 +2,10 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/mem.h"
+#include "base/record.h"
 #include "doctor/doctor.h"
 #include "session/meters.h"
-#include "machine/gpu/vendor.h"
 #include "machine/sensors/meter.h"
-#include "tare_build.h"
 
 #include <string.h>
 
@@ -14,6 +13,14 @@ static const char sensor_section[] = "Sensors";
 
 static const double PROOF_S = 0.2;
 static const double TRIED_S = 60;
+
+struct meter *doctor_meter(const struct energy_meters_gpu *gpu, struct err *err)
+{
+    return meter_start(
+        &(struct meter_options){
+            .device = gpu->device, .library = gpu->library, .vendor = gpu->vendor, .start_timeout_s = TRIED_S},
+        err);
+}
 
 static void describe(const struct doctor_look *look, struct finding *finding, const struct energy_meters_gpu *gpu)
 {
@@ -23,13 +30,13 @@ static void describe(const struct doctor_look *look, struct finding *finding, co
     AUTO_FREE char *trace = doctor_look_trace(look, finding->data);
     json_object_set_new(finding->data, "uuid", json_string(about->identity.uuid));
     if (about->identity.mig == GPU_MIG_ON || about->identity.mig == GPU_MIG_PART) {
-        finding->text = mem_printf("%s: no energy", gpu->label);
-        finding->reason = mem_strdup("it is divided into parts (MIG), whose energy nobody can tell");
-        finding->mend = mem_strdup("sudo nvidia-smi -mig 0   # ends the division; nothing may use the GPU");
+        finding_set(finding, FINDING_NO, "it is divided into parts (MIG), whose energy nobody can tell",
+                    "sudo nvidia-smi -mig 0   # ends the division; nothing may use the GPU", "%s: no energy",
+                    gpu->label);
         return;
     }
-    finding->mark = about->has_counter || about->has_trace ? FINDING_YES : FINDING_NO;
-    finding->text = mem_printf("%s: %s, %s", gpu->label, counter, trace);
+    finding_set(finding, about->has_counter || about->has_trace ? FINDING_YES : FINDING_NO, NULL, NULL, "%s: %s, %s",
+                gpu->label, counter, trace);
 }
 
 static char *library_mend(const struct doctor_machine *machine, const struct energy_meters_gpu *gpu)
@@ -72,12 +79,8 @@ static void add_gpus(const struct doctor_machine *machine, const struct meters *
     size_t count = found->options.gpu_count;
     struct doctor_look *looks = mem_array(count + 1, sizeof *looks);
     struct err *errs = mem_array(count + 1, sizeof *errs);
-    for (size_t i = 0; i < count; i++) {
-        struct meter_options options = {
-            .device = found->gpus[i].device, .library = found->gpus[i].library, .vendor = found->gpus[i].vendor,
-            .start_timeout_s = TRIED_S};
-        looks[i].meter = meter_start(&options, &errs[i]);
-    }
+    for (size_t i = 0; i < count; i++)
+        looks[i].meter = doctor_meter(&found->gpus[i], &errs[i]);
     doctor_look(looks, count);
     for (size_t i = 0; i < count; i++)
         add_gpu(machine, found, i, &looks[i], &errs[i], out);
@@ -89,13 +92,13 @@ static void add_gpus(const struct doctor_machine *machine, const struct meters *
 
 static void add_domain(const struct rapl *rapl, const struct rapl_domain *domain, struct findings *out)
 {
-    struct finding finding = {.section = sensor_section, .name = domain->name, .mark = FINDING_NO};
-    finding.data = json_object();
-    json_object_set_new(finding.data, "scope", json_string(rapl_scope_name(domain->scope)));
-    json_object_set_new(finding.data, "source", json_string(rapl_source_name(domain->source)));
-    json_set_reading(finding.data, "step_j", domain->quantum_j);
-    json_set_reading(finding.data, "update_s", domain->update_s);
-    json_set_reading(finding.data, "cost_s", domain->read_s);
+    static const struct record_field fields[] = {RECORD_ENUM(struct rapl_domain, "scope", scope, rapl_scope_name),
+                                                 RECORD_ENUM(struct rapl_domain, "source", source, rapl_source_name),
+                                                 RECORD_AS(struct rapl_domain, "step_j", quantum_j),
+                                                 RECORD_AS(struct rapl_domain, "update_s", update_s),
+                                                 RECORD_AS(struct rapl_domain, "cost_s", read_s),
+                                                 {0}};
+    struct finding finding = {.section = sensor_section, .name = domain->name, .data = record_json(fields, domain)};
     if (domain->available) {
         struct text text = {0};
         text_addf(&text, "energy of the %s (%s)", rapl_scope_name(domain->scope), rapl_source_name(domain->source));
@@ -106,10 +109,10 @@ static void add_domain(const struct rapl *rapl, const struct rapl_domain *domain
         finding.mark = FINDING_YES;
         finding.text = text_take(&text);
     } else {
-        finding.text = mem_printf("no energy of the %s", rapl_scope_name(domain->scope));
-        finding.reason = mem_strdup(domain->reason ? domain->reason : "unknown");
         /* The platform's is not used. */
-        finding.mend = domain->scope == RAPL_PLATFORM ? NULL : mem_strdup(rapl->fix);
+        finding_set(&finding, FINDING_NO, domain->reason ? domain->reason : "unknown",
+                    domain->scope == RAPL_PLATFORM ? NULL : rapl->fix, "no energy of the %s",
+                    rapl_scope_name(domain->scope));
     }
     findings_add(out, finding);
 }
@@ -123,31 +126,19 @@ static void add_host(struct host_meter *host, struct findings *out)
         add_domain(rapl, &rapl->domains[i], out);
     if (!rapl || rapl->count > 0)
         return;
-    findings_add(out, (struct finding){.section = sensor_section,
-                                       .name = "cpu energy",
-                                       .mark = FINDING_NO,
-                                       .text = mem_strdup("no energy of CPU packages and DRAM"),
-                                       .reason = mem_strdup(rapl->reason),
-                                       .mend = mem_strdup(rapl->fix)});
+    findings_say(out, sensor_section, "cpu energy", FINDING_NO, rapl->reason, rapl->fix,
+                 "no energy of CPU packages and DRAM");
 }
 
 void doctor_sensors(const struct doctor_machine *machine, struct host_meter *host, struct findings *out)
 {
-    struct meters meters;
+    AUTO(meters_fini) struct meters meters = {0};
     struct err err = {0};
     if (!meters_choose("all", NULL, &meters, &err))
-        findings_add(out, (struct finding){.section = sensor_section,
-                                           .name = "gpu energy",
-                                           .mark = FINDING_NO,
-                                           .text = mem_strdup("the GPUs cannot be listed"),
-                                           .reason = mem_strdup(err.text)});
+        findings_say(out, sensor_section, "gpu energy", FINDING_NO, err.text, NULL, "the GPUs cannot be listed");
     else if (meters.options.gpu_count == 0)
-        findings_add(out, (struct finding){.section = sensor_section,
-                                           .name = "gpu energy",
-                                           .mark = FINDING_FACT,
-                                           .text = mem_strdup("no NVIDIA GPU is seen here")});
+        findings_say(out, sensor_section, "gpu energy", FINDING_FACT, NULL, NULL, "no NVIDIA GPU is seen here");
     else
         add_gpus(machine, &meters, out);
-    meters_fini(&meters);
     add_host(host, out);
 }

@@ -4,6 +4,8 @@
 #include "doctor/doctor.h"
 #include "tare_build.h"
 
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 #define BOLD   "\033[1m"
@@ -32,6 +34,38 @@ void findings_add(struct findings *findings, struct finding finding)
 {
     findings->items = mem_room(findings->items, findings->count, &findings->capacity, sizeof *findings->items);
     findings->items[findings->count++] = finding;
+}
+
+static void set(struct finding *finding, enum finding_mark mark, const char *reason, const char *mend,
+                const char *format, va_list args)
+{
+    AUTO_FREE char *text = NULL;
+    if (vasprintf(&text, format, args) < 0)
+        text = NULL;
+    finding->mark = mark;
+    finding->text = mem_strdup(text ? text : format);
+    finding->reason = mem_strdup(reason);
+    finding->mend = mem_strdup(mend);
+}
+
+void finding_set(struct finding *finding, enum finding_mark mark, const char *reason, const char *mend,
+                 const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    set(finding, mark, reason, mend, format, args);
+    va_end(args);
+}
+
+void findings_say(struct findings *findings, const char *section, const char *name, enum finding_mark mark,
+                  const char *reason, const char *mend, const char *format, ...)
+{
+    struct finding finding = {.section = section, .name = name};
+    va_list args;
+    va_start(args, format);
+    set(&finding, mark, reason, mend, format, args);
+    va_end(args);
+    findings_add(findings, finding);
 }
 
 void findings_fini(struct findings *findings)
@@ -159,26 +193,18 @@ void doctor_text(const struct doctor_page *page, struct text *out)
 void doctor_json(const struct doctor_page *page, struct text *out)
 {
     AUTO_FREE char *layers = containment_describe(page->containment);
-    json_t *json = json_object(), *checks = json_array();
-    json_object_set_new(json, "version", json_string(TARE_VERSION));
-    json_object_set_new(json, "kernel_backed", json_boolean(page->kernel_backed));
-    json_object_set_new(json, "layers", json_string(layers));
-    json_object_set_new(json, "fit", json_boolean(doctor_fit(page)));
+    json_t *checks = json_array();
     for (size_t i = 0; i < page->findings->count; i++) {
         const struct finding *finding = &page->findings->items[i];
-        json_t *check = json_object();
-        json_object_set_new(check, "section", json_string(finding->section));
-        json_object_set_new(check, "name", json_string(finding->name));
-        json_object_set_new(check, "status", json_string(marks[finding->mark].word));
-        json_object_set_new(check, "text", json_text_or_null(finding->text));
-        json_object_set_new(check, "reason", json_text_or_null(finding->reason));
-        json_object_set_new(check, "mend", json_text_or_null(finding->mend));
-        json_object_set_new(check, "mend_is_command", json_boolean(finding->mend && !finding->advice));
-        if (finding->data)
-            json_object_set(check, "data", finding->data);
-        json_array_append_new(checks, check);
+        json_array_append_new(checks,
+                              json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:b, s:O*}", "section", finding->section,
+                                        "name", finding->name, "status", marks[finding->mark].word, "text",
+                                        json_text_or_null(finding->text), "reason", json_text_or_null(finding->reason),
+                                        "mend", json_text_or_null(finding->mend), "mend_is_command",
+                                        finding->mend && !finding->advice, "data", finding->data));
     }
-    json_object_set_new(json, "checks", checks);
-    json_print_pretty(json, out);
-    json_decref(json);
+    json_print_taken(json_pack("{s:s, s:b, s:o*, s:b, s:o}", "version", TARE_VERSION, "kernel_backed",
+                               page->kernel_backed, "layers", json_string(layers), "fit", doctor_fit(page), "checks",
+                               checks),
+                     out);
 }

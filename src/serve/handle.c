@@ -2,10 +2,8 @@
 #include "serve/serve_private.h"
 
 #include "base/cleanup.h"
-#include "base/fs.h"
 #include "base/mem.h"
 #include "report/page.h"
-#include "tare_build.h"
 
 #include <fcntl.h>
 #include <string.h>

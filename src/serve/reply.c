@@ -100,7 +100,8 @@ enum MHD_Result reply_page(const struct serve *serve, struct MHD_Connection *con
 
 enum MHD_Result reply_cookie(const struct serve *serve, struct MHD_Connection *connection, const char *path)
 {
-    struct text body = {0}, cookie = {0};
+    struct text body = {0};
+    AUTO_TEXT struct text cookie = {0};
     /* A redirect would carry over who sent the visitor here, and a browser keeps a strict cookie back from another site's. The path
      * is one of the program's own routes, without characters of HTML. */
     text_addf(&body,
@@ -112,7 +113,6 @@ enum MHD_Result reply_cookie(const struct serve *serve, struct MHD_Connection *c
     struct MHD_Response *response = body_response(&body);
     if (response)
         MHD_add_response_header(response, "Set-Cookie", text_get(&cookie));
-    text_fini(&cookie);
     return send_response(connection, MHD_HTTP_OK, response, types[REPLY_HTML], page_policy, "no-store");
 }
 

@@ -8,7 +8,6 @@
 #include "base/mem.h"
 #include "base/utf8.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <math.h>
 #include <string.h>
@@ -68,12 +67,10 @@ static int compare_newest_first(const void *a, const void *b)
 static void scan_folder(struct serve_runs *runs, const char *path)
 {
     AUTO_STRV struct strv names = {0};
-    DIR *list = opendir(path);
+    AUTO_DIR DIR *list = opendir(path);
     for (struct dirent *entry; list && (entry = readdir(list));)
         if (fs_check_name(entry->d_name, NULL) && has_events(dirfd(list), entry->d_name))
             strv_add(&names, entry->d_name);
-    if (list)
-        closedir(list);
     if (names.count)
         qsort(names.items, names.count, sizeof *names.items, compare_newest_first);
     for (size_t i = 0; i < names.count; i++) {
@@ -458,12 +455,12 @@ json_t *serve_runs_json(struct serve_runs *runs)
 
 void serve_runs_event(struct serve_runs *runs, uint64_t since, struct text *out)
 {
-    json_t *json = json_pack("{s:b, s:o, s:O, s:I, s:I}", "full", since == 0, "runs", rows_json(runs, since), "gone",
-                             runs->gone, "left_out", (json_int_t)runs->left_out, "now_ms", (json_int_t)now_ms());
+    json_auto_t *json =
+        json_pack("{s:b, s:o, s:O, s:I, s:I}", "full", since == 0, "runs", rows_json(runs, since), "gone", runs->gone,
+                  "left_out", (json_int_t)runs->left_out, "now_ms", (json_int_t)now_ms());
     text_add(out, "event: runs\ndata: ");
     json_print(json, out);
     text_add(out, "\n\n");
-    json_decref(json);
 }
 
 size_t serve_runs_live(struct serve_runs *runs, const struct live_run **out, size_t most)

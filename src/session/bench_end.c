@@ -11,14 +11,9 @@
 #include <string.h>
 #include <unistd.h>
 
-bool bench_end_may_write(const char *file, struct err *err)
-{
-    return !file || fs_may_write_output(file, err);
-}
-
 static bool write_file(const char *file, const struct text *text, struct err *err)
 {
-    return fs_write_output(file, text_get(text), text->length, err);
+    return !file || fs_write_output(file, text_get(text), text->length, err);
 }
 
 static bool export(const struct bench_end *end, const struct bench *bench, const struct text *json)
@@ -28,9 +23,8 @@ static bool export(const struct bench_end *end, const struct bench *bench, const
     AUTO_TEXT struct text markdown = {0};
     bench_csv(bench, &csv);
     bench_markdown(bench, &markdown);
-    bool ok = (!end->json_file || write_file(end->json_file, json, &err)) &&
-              (!end->csv_file || write_file(end->csv_file, &csv, &err)) &&
-              (!end->markdown_file || write_file(end->markdown_file, &markdown, &err));
+    bool ok = write_file(end->json_file, json, &err) && write_file(end->csv_file, &csv, &err) &&
+              write_file(end->markdown_file, &markdown, &err);
     if (!ok)
         cli_error("%s", err.text);
     return ok;
@@ -78,9 +72,7 @@ static int show(const struct bench_end *end, const struct bench *bench)
     AUTO_TEXT struct text text = {0};
     struct bench_frame frame = {end->dir,      end->options->seed, end->options->runs, end->options->warmup,
                                 end->verdicts, end->until};
-    json_t *json = bench_json(bench, &frame);
-    json_print_pretty(json, &text);
-    json_decref(json);
+    json_print_taken(bench_json(bench, &frame), &text);
     bool ok = print(end, bench, &text);
     ok = export(end, bench, &text) && ok;
     say_failure(end, bench);
@@ -90,7 +82,7 @@ static int show(const struct bench_end *end, const struct bench *bench)
 int bench_end(const struct bench_end *end)
 {
     struct err err = {0};
-    struct bench bench;
+    AUTO(bench_fini) struct bench bench = {0};
     struct bench_options options = {
         .dir = end->dir,
         .names = &end->input->names,
@@ -103,10 +95,5 @@ int bench_end(const struct bench_end *end)
         .seed = end->options->seed,
         .until = end->until,
     };
-    bool read = bench_read(&options, &bench, &err);
-    if (!read)
-        cli_error("%s", err.text);
-    int code = read ? show(end, &bench) : CLI_BROKEN;
-    bench_fini(&bench);
-    return code;
+    return bench_read(&options, &bench, &err) ? show(end, &bench) : cli_failed(CLI_BROKEN, &err);
 }

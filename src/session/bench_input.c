@@ -107,21 +107,16 @@ static json_t *make_repo(const struct making *making, size_t i, const char *comm
     AUTO_FREE char *program = find_program(making, i, words.items[0], err);
     if (!program)
         return NULL;
-    json_t *repo = json_object(), *args = json_array(), *required = json_object(), *models = json_array();
-    bool good = json_object_set_new(repo, "path", json_string(folder_of(making, i))) == 0 &&
-                json_object_set_new(repo, "train_script", json_string(program)) == 0;
+    bool good = true;
+    json_t *args = json_array();
     for (size_t k = 1; k < words.count; k++)
         good = json_array_append_new(args, json_string(words.items[k])) == 0 && good;
-    json_object_set_new(required, "words", args);
-    json_object_set_new(repo, "required_args", required);
-    json_array_append_new(models, json_string(BENCH_MODEL));
-    json_object_set_new(repo, "models", models);
-    json_object_set_new(repo, "errors", json_array()); /* what a command prints is its own affair */
-    json_object_set_new(repo, "fail_on", json_array());
-    json_object_set_new(repo, "cpu_models", json_pack("[s]", BENCH_MODEL)); /* as far as anybody knows */
-    json_object_set_new(repo, "reads_checkpoints", json_true());
-    json_object_set_new(repo, "exit_code", json_string(making->options->ignore_failure ? "ignored" : "required"));
-    if (good)
+    /* What a command prints is its own affair; on the CPU it runs as far as anybody knows. */
+    json_t *repo = json_pack("{s:s, s:s, s:{s:o}, s:[s], s:[], s:[], s:[s], s:b, s:s}", "path", folder_of(making, i),
+                             "train_script", program, "required_args", "words", args, "models", BENCH_MODEL, "errors",
+                             "fail_on", "cpu_models", BENCH_MODEL, "reads_checkpoints", true, "exit_code",
+                             making->options->ignore_failure ? "ignored" : "required");
+    if (repo && good)
         return repo;
     err_set(err, "the command, or the folder it runs in, is no UTF-8");
     json_decref(repo);
@@ -130,16 +125,12 @@ static json_t *make_repo(const struct making *making, size_t i, const char *comm
 
 static void add_entry(const struct making *making, size_t i, const char *name, const char *command, int64_t runs)
 {
-    json_t *entry = json_object();
     const struct commit *commit = making->options->commits ? &making->options->commits->items[i] : NULL;
     AUTO_FREE char *comment =
         commit ? mem_printf("%s (commit %s: %s)", command, commit->hash, commit->subject) : mem_strdup(command);
-    json_object_set_new(entry, "comment", json_string(comment));
-    json_object_set_new(entry, "repo", json_string(name));
-    json_object_set_new(entry, "model", json_string(BENCH_MODEL));
-    json_object_set_new(entry, "mode", json_string("default"));
-    json_object_set_new(entry, "runs_per_config", json_integer(runs));
-    json_array_append_new(making->entries, entry);
+    json_array_append_new(making->entries,
+                          json_pack("{s:o*, s:s, s:s, s:s, s:I}", "comment", json_string(comment), "repo", name,
+                                    "model", BENCH_MODEL, "mode", "default", "runs_per_config", (json_int_t)runs));
 }
 
 /* Into the registry, and as an entry into the settings: NAME[-kind]. */
@@ -219,44 +210,22 @@ static bool surround(const struct making *making, struct err *err)
 
 static json_t *tare_section(const struct bench_input_options *how)
 {
-    json_t *tare = json_object(), *timing = json_object(), *preflight = json_object(), *cooldown = json_object();
-    json_object_set_new(timing, "between_runs", json_finite(how->pause_s));
-    json_object_set_new(timing, "between_configurations", json_finite(how->pause_s));
-    json_object_set_new(preflight, "policy", json_string(how->preflight));
-    json_object_set_new(cooldown, "mode", json_string(how->cooldown));
-    json_object_set_new(tare, "order", json_string("blocks"));
     /* One after the other, whatever the machine has: commands that run at once are no comparison. */
-    json_object_set_new(tare, "gpus_per_experiment", json_string("all"));
-    if (how->warmup > 0)
-        json_object_set_new(tare, "warmup_entries", json_integer((json_int_t)how->commands->count));
-    json_object_set_new(tare, "timing", timing);
-    json_object_set_new(tare, "preflight", preflight);
-    json_object_set_new(tare, "cooldown", cooldown);
-    return tare;
+    return json_pack("{s:s, s:s, s:o*, s:{s:o, s:o}, s:{s:s}, s:{s:s}}", "order", "blocks", "gpus_per_experiment",
+                     "all", "warmup_entries", how->warmup > 0 ? json_integer((json_int_t)how->commands->count) : NULL,
+                     "timing", "between_runs", json_finite(how->pause_s), "between_configurations",
+                     json_finite(how->pause_s), "preflight", "policy", how->preflight, "cooldown", "mode",
+                     how->cooldown);
 }
 
 static void make_settings(const struct making *making, struct text *out)
 {
     const struct bench_input_options *how = making->options;
-    json_t *root = json_object();
-    json_object_set_new(root, "experiment_name", json_string("bench"));
-    json_object_set_new(root, "max_retries", json_integer(0));
-    json_object_set_new(root, "seed", json_integer((json_int_t)how->seed));
-    json_object_set_new(root, "timeout", json_finite(how->timeout_s));
-    if (how->governor)
-        json_object_set_new(root, "governor", json_string(how->governor));
-    json_object_set(root, "experiments", making->entries);
-    json_object_set_new(root, "tare", tare_section(how));
-    json_print_pretty(root, out);
-    json_decref(root);
-}
-
-static void make_registry(const struct making *making, struct text *out)
-{
-    json_t *root = json_object();
-    json_object_set(root, "models", making->repos);
-    json_print_pretty(root, out);
-    json_decref(root);
+    json_print_taken(json_pack("{s:s, s:i, s:I, s:o, s:o*, s:O, s:o}", "experiment_name", "bench", "max_retries", 0,
+                               "seed", (json_int_t)how->seed, "timeout", json_finite(how->timeout_s), "governor",
+                               how->governor ? json_string(how->governor) : NULL, "experiments", making->entries,
+                               "tare", tare_section(how)),
+                     out);
 }
 
 static bool make_plan(const struct making *making, struct err *err)
@@ -265,7 +234,7 @@ static bool make_plan(const struct making *making, struct err *err)
     AUTO_TEXT struct text settings = {0};
     AUTO_TEXT struct text registry = {0};
     make_settings(making, &settings);
-    make_registry(making, &registry);
+    json_print_taken(json_pack("{s:O}", "models", making->repos), &registry);
     struct plan_options options = {.for_running = true, .cwd = making->cwd, .path = making->path};
     settings_parse("settings.json", text_get(&settings), settings.length, &run->settings, &run->problems);
     registry_parse("registry.json", text_get(&registry), registry.length, &run->registry, &run->problems);

@@ -3,6 +3,8 @@
 #ifndef TARE_SESSION_BENCH_INPUT_H
 #define TARE_SESSION_BENCH_INPUT_H
 
+#include "run/run.h"
+#include "results/judge/bench_until.h"
 #include "session/commits.h"
 #include "session/run_input.h"
 
@@ -54,10 +56,34 @@ struct bench_end {
     bool json, quiet;
 };
 
-/* Where the files of --export-* go must be there before anything runs. */
-bool bench_end_may_write(const char *file, struct err *err);
-
 /* Reads the folder, prints, writes. An exit code: CLI_OK, or why that could not be done. */
 int bench_end(const struct bench_end *end);
+
+/* Follows a bench as it goes on and says after each block whether it has seen enough (results/judge/bench_until.h). (bench_watch.c) */
+
+/* What is known of one run. */
+struct bench_watch_run {
+    double value;         /* of the quantity; NAN: not known */
+    enum verdict verdict; /* by what was told so far */
+    bool failed;
+};
+
+struct bench_watch {
+    const struct bench_input *input; /* stays the caller's */
+    struct bench_until_options options;
+    struct bench_until until;
+    enum verdict worst; /* the worst verdict that counts */
+    size_t *command;    /* of each experiment of the plan: the place of its command; SIZE_MAX: something else */
+    bool *ends_block;   /* of each experiment: a block ends with it */
+    struct bench_watch_run *runs; /* of each command, in this block */
+    bool enough;
+    bool unmeasured;              /* the first block is over, and no run of it has the quantity: it will not come */
+    struct run_listener listener; /* to be given to the session */
+};
+
+/* reference: as --reference has it; verdicts: as --verdicts has it. */
+void bench_watch_init(struct bench_watch *watch, const struct bench_input *input, const char *reference,
+                      const char *verdicts, const struct bench_until_options *options);
+void bench_watch_fini(struct bench_watch *watch);
 
 #endif

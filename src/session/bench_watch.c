@@ -1,4 +1,4 @@
-#include "session/bench_watch.h"
+#include "session/bench_input.h"
 
 #include "results/judge/bench.h"
 #include "base/json.h"

@@ -1,6 +1,7 @@
 /* What was collected, for people and programs. */
 #include "base/json.h"
 #include "base/mem.h"
+#include "base/record.h"
 #include "base/shell_words.h"
 #include "base/utf8.h"
 #include "slurm/script.h"
@@ -170,29 +171,20 @@ void collected_text(const struct collected *collected, const char *run_dir, stru
 
 json_t *collected_json(const struct collected *collected, const char *run_dir)
 {
-    json_t *json = json_object(), *items = json_array(), *nodes = json_array();
-    json_object_set_new(json, "run_dir", json_text_or_null(run_dir));
-    json_object_set_new(json, "complete", json_boolean(is_whole(collected)));
-    json_object_set_new(json, "experiments", items);
-    json_object_set_new(json, "nodes", nodes);
+    static const struct record_field node_fields[] = {RECORD(struct collect_node, host),
+                                                      RECORD(struct collect_node, kind),
+                                                      RECORD(struct collect_node, experiments),
+                                                      {0}};
+    json_t *items = json_array();
     for (size_t i = 0; i < collected->plan.count; i++) {
         const struct collect_item *item = &collected->items[i];
-        json_t *entry = json_object();
-        json_object_set_new(entry, "number", json_integer((json_int_t)i + 1));
-        json_object_set_new(entry, "experiment_id", json_string(collected->plan.experiments[i].id));
-        json_object_set_new(entry, "state", json_string(collect_state_name(item->state)));
-        json_object_set_new(entry, "starts", json_integer(item->start));
-        json_object_set_new(entry, "host", json_text_or_null(item->host));
-        json_object_set_new(entry, "error", json_text_or_null(item->why));
-        json_object_set_new(entry, "scheduler", json_text_or_null(item->task_status));
-        json_array_append_new(items, entry);
+        json_array_append_new(items, json_pack("{s:I, s:s, s:s, s:i, s:o, s:o, s:o}", "number", (json_int_t)i + 1,
+                                               "experiment_id", collected->plan.experiments[i].id, "state",
+                                               collect_state_name(item->state), "starts", item->start, "host",
+                                               json_text_or_null(item->host), "error", json_text_or_null(item->why),
+                                               "scheduler", json_text_or_null(item->task_status)));
     }
-    for (size_t i = 0; i < collected->node_count; i++) {
-        json_t *entry = json_object();
-        json_object_set_new(entry, "host", json_string(collected->nodes[i].host));
-        json_object_set_new(entry, "kind", json_text_or_null(collected->nodes[i].kind));
-        json_object_set_new(entry, "experiments", json_integer((json_int_t)collected->nodes[i].experiments));
-        json_array_append_new(nodes, entry);
-    }
-    return json;
+    return json_pack("{s:o, s:b, s:o, s:o}", "run_dir", json_text_or_null(run_dir), "complete", is_whole(collected),
+                     "experiments", items, "nodes",
+                     record_list_json(node_fields, collected->nodes, collected->node_count, sizeof *collected->nodes));
 }

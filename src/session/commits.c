@@ -6,7 +6,6 @@
 #include "base/utf8.h"
 #include "session/command.h"
 #include "session/message.h"
-#include "tare_build.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -32,7 +31,8 @@ static bool add_name(const char *name, size_t length, struct strv *out, struct e
     return true;
 }
 
-bool commits_parse(const char *spec, struct strv *out, struct err *err)
+/* "A..B" (nothing on one side: HEAD) or "A,B,C" into names of commits. False: err says what is wrong. */
+static bool parse_names(const char *spec, struct strv *out, struct err *err)
 {
     static const char form[] = "--commits takes A..B or A,B,C, commits of one repository";
     const char *dots = strstr(spec, "..");
@@ -302,7 +302,7 @@ static bool find_all(const struct commits_options *options, struct commits *out,
     containment_mode_parse(options->containment, &mode);
     if (!cwd)
         return err_sys(err, "the working folder");
-    if (!commits_parse(options->spec, &names, err) || !check_setup(options, err) ||
+    if (!parse_names(options->spec, &names, err) || !check_setup(options, err) ||
         !containment_probe(mode, &out->containment, err))
         return false;
     git_init(&out->containment, options->environment, &out->git);

@@ -44,9 +44,6 @@ struct commits_options {
     bool quiet;
 };
 
-/* "A..B" (nothing on one side: HEAD) or "A,B,C" into names of commits. False: err says what is wrong. */
-bool commits_parse(const char *spec, struct strv *out, struct err *err);
-
 /* Finds the commits, checks them out, runs the setup. Gives 0 or the exit code; everything has been said. Until commits_end, which must
  * follow in each case, INT, TERM and HUP are blocked: a run takes them from there, and no worktree is left. */
 int commits_begin(const struct commits_options *options, struct commits *out);

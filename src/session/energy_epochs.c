@@ -19,13 +19,6 @@ struct columns {
     bool names; /* several names are marked */
 };
 
-static const struct {
-    enum energy_meters_scope scope;
-    const char *energy, *power;
-} scopes[] = {{ENERGY_GPU, "GPU J", "GPU W"}, {ENERGY_PACKAGE, "CPU J", "CPU W"}, {ENERGY_DRAM, "DRAM J", NULL}};
-
-enum { SCOPES = sizeof scopes / sizeof *scopes };
-
 static struct columns find_columns(const struct measured *measured)
 {
     struct columns columns = {0};
@@ -40,31 +33,18 @@ static struct columns find_columns(const struct measured *measured)
     return columns;
 }
 
-static void add_cell(struct table *table, struct reading value, int digits)
+static char *cell(struct reading value, int digits)
 {
-    AUTO_FREE char *text = value.valid ? mem_printf("%.*f", digits, value.value) : mem_strdup("-");
-    table_add_cell(table, text, NULL);
+    return value.valid ? mem_printf("%.*f", digits, value.value) : mem_strdup("-");
 }
 
 static struct table *make_table(const struct columns *columns)
 {
-    struct table *table = table_new(false);
-    table_add_column(table, " ", false);
-    table_add_column(table, "SECONDS", true);
-    for (size_t i = 0; i < SCOPES; i++) {
-        if (!columns->of[scopes[i].scope])
-            continue;
-        table_add_column(table, scopes[i].energy, true);
-        table_add_column(table, "+/-", true);
-        if (scopes[i].power)
-            table_add_column(table, scopes[i].power, true);
-    }
-    if (columns->gpu_memory)
-        table_add_column(table, "GPU MiB", true);
-    if (columns->host_memory)
-        table_add_column(table, "HOST MiB", true);
-    table_add_column(table, "EPOCH", false);
-    return table;
+    bool gpu = columns->of[ENERGY_GPU], cpu = columns->of[ENERGY_PACKAGE], dram = columns->of[ENERGY_DRAM];
+    return table_of(false, " ", ">SECONDS", gpu ? ">GPU J" : NULL, gpu ? ">+/-" : NULL, gpu ? ">GPU W" : NULL,
+                    cpu ? ">CPU J" : NULL, cpu ? ">+/-" : NULL, cpu ? ">CPU W" : NULL, dram ? ">DRAM J" : NULL,
+                    dram ? ">+/-" : NULL, columns->gpu_memory ? ">GPU MiB" : NULL,
+                    columns->host_memory ? ">HOST MiB" : NULL, "EPOCH");
 }
 
 static char *epoch_title(const struct epoch *epoch, const struct columns *columns)
@@ -83,24 +63,13 @@ static struct reading mib(struct reading bytes)
 static void add_row(const struct epoch *epoch, const struct energy_meters_epoch *figures, const struct columns *columns,
                     struct table *table)
 {
-    AUTO_FREE char *title = epoch_title(epoch, columns);
-    table_add_row(table);
-    table_add_cell(table, "", NULL);
-    add_cell(table, (struct reading){(double)(epoch->end_ns - epoch->start_ns) / (double)NS_PER_S, true}, 3);
-    for (size_t i = 0; i < SCOPES; i++) {
-        const struct window_energy *window = &figures->of[scopes[i].scope].window;
-        if (!columns->of[scopes[i].scope])
-            continue;
-        add_cell(table, window->energy_j, 2);
-        add_cell(table, window->half_width_j, 2);
-        if (scopes[i].power)
-            add_cell(table, window->power_mean_w, 1);
-    }
-    if (columns->gpu_memory)
-        add_cell(table, mib(figures->of[ENERGY_GPU].memory_peak_bytes), 0);
-    if (columns->host_memory)
-        add_cell(table, mib(figures->host_memory_peak_bytes), 0);
-    table_add_cell(table, title, NULL);
+    const struct window_energy *gpu = &figures->of[ENERGY_GPU].window, *cpu = &figures->of[ENERGY_PACKAGE].window,
+                               *dram = &figures->of[ENERGY_DRAM].window;
+    table_row(table, NULL, mem_printf("%.3f", (double)(epoch->end_ns - epoch->start_ns) / (double)NS_PER_S),
+              cell(gpu->energy_j, 2), cell(gpu->half_width_j, 2), cell(gpu->power_mean_w, 1), cell(cpu->energy_j, 2),
+              cell(cpu->half_width_j, 2), cell(cpu->power_mean_w, 1), cell(dram->energy_j, 2),
+              cell(dram->half_width_j, 2), cell(mib(figures->of[ENERGY_GPU].memory_peak_bytes), 0),
+              cell(mib(figures->host_memory_peak_bytes), 0), epoch_title(epoch, columns));
 }
 
 void energy_epochs_text(const struct measured *measured, struct text *out)
@@ -113,45 +82,42 @@ void energy_epochs_text(const struct measured *measured, struct text *out)
     for (size_t i = 0; i < count; i++)
         if (i < ROWS_HEAD || i + ROWS_TAIL >= count)
             add_row(&measured->epochs[i], &measured->result.epochs[i], &columns, table);
-    table_print(table, out);
-    table_free(table);
+    table_end(table, out);
     if (count > ROWS_HEAD + ROWS_TAIL)
         text_addf(out, "  %zu more between the first %d and the last %d.\n", count - ROWS_HEAD - ROWS_TAIL, ROWS_HEAD,
                   ROWS_TAIL);
     text_add_char(out, '\n');
 }
 
-static void set(json_t *json, const char *key, struct reading reading)
+static json_t *rounded(struct reading reading)
 {
-    json_object_set_new(json, key, reading.valid ? json_finite(number_round(reading.value, DIGITS)) : json_null());
+    return reading.valid ? json_finite(number_round(reading.value, DIGITS)) : json_null();
 }
 
-static void set_energy(json_t *json, const char *energy, const char *half_width, const struct energy_meters_figures *figures)
+static json_t *joules(const struct energy_meters_figures *figures)
 {
-    const struct window_energy *window = &figures->window;
-    json_object_set_new(json, energy,
-                        window->energy_j.valid ? json_finite((double)figures->energy_mj / 1000) : json_null());
-    set(json, half_width, window->half_width_j);
+    return figures->window.energy_j.valid ? json_finite((double)figures->energy_mj / 1000) : json_null();
+}
+
+static json_t *seconds(int64_t ns)
+{
+    return json_finite((double)ns / (double)NS_PER_S);
 }
 
 static json_t *epoch_json(const struct epoch *epoch, const struct energy_meters_epoch *figures, int64_t start_ns)
 {
-    bool itself = epoch->part == EPOCH_ITSELF;
-    json_t *json = json_object();
-    json_object_set_new(json, "name", json_string(epoch->name));
-    json_object_set_new(json, "part", json_string(epoch_part_name(epoch->part)));
-    json_object_set_new(json, "label", json_text_or_null(epoch->label));
-    json_object_set_new(json, "start_s", json_finite((double)(epoch->start_ns - start_ns) / (double)NS_PER_S));
-    json_object_set_new(json, "end_s", json_finite((double)(epoch->end_ns - start_ns) / (double)NS_PER_S));
-    json_object_set_new(json, "duration_s", json_finite((double)(epoch->end_ns - epoch->start_ns) / (double)NS_PER_S));
-    json_object_set_new(json, "source", itself ? json_string(mark_source_name(epoch->source)) : json_null());
-    set_energy(json, "gpu_energy_j", "gpu_half_width_j", &figures->of[ENERGY_GPU]);
-    set(json, "gpu_power_w", figures->of[ENERGY_GPU].window.power_mean_w);
-    set(json, "gpu_mem_peak_mib", mib(figures->of[ENERGY_GPU].memory_peak_bytes));
-    set_energy(json, "cpu_energy_j", "cpu_half_width_j", &figures->of[ENERGY_PACKAGE]);
-    set_energy(json, "dram_energy_j", "dram_half_width_j", &figures->of[ENERGY_DRAM]);
-    set(json, "host_mem_peak_mib", mib(figures->host_memory_peak_bytes));
-    return json;
+    const struct energy_meters_figures *gpu = &figures->of[ENERGY_GPU], *cpu = &figures->of[ENERGY_PACKAGE],
+                                       *dram = &figures->of[ENERGY_DRAM];
+    return json_pack("{s:o*, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "name",
+                     json_string(epoch->name), "part", epoch_part_name(epoch->part), "label",
+                     json_text_or_null(epoch->label), "start_s", seconds(epoch->start_ns - start_ns), "end_s",
+                     seconds(epoch->end_ns - start_ns), "duration_s", seconds(epoch->end_ns - epoch->start_ns),
+                     "source", json_text_or_null(epoch->part == EPOCH_ITSELF ? mark_source_name(epoch->source) : NULL),
+                     "gpu_energy_j", joules(gpu), "gpu_half_width_j", rounded(gpu->window.half_width_j), "gpu_power_w",
+                     rounded(gpu->window.power_mean_w), "gpu_mem_peak_mib", rounded(mib(gpu->memory_peak_bytes)),
+                     "cpu_energy_j", joules(cpu), "cpu_half_width_j", rounded(cpu->window.half_width_j),
+                     "dram_energy_j", joules(dram), "dram_half_width_j", rounded(dram->window.half_width_j),
+                     "host_mem_peak_mib", rounded(mib(figures->host_memory_peak_bytes)));
 }
 
 json_t *energy_epochs_json(const struct measured *measured)

@@ -33,9 +33,4 @@ void energy_epochs_text(const struct measured *measured, struct text *out);
 /* A list like tare.epochs of experiment.json (docs/reference/measuring.md). */
 json_t *energy_epochs_json(const struct measured *measured);
 
-/* What the processes that were measured used of the host, as rows of the table. Pure. */
-
-/* width: of the column of values, behind indent blanks. */
-void energy_host_text(const struct energy_meters_result *result, double duration_s, int indent, int width, struct text *out);
-
 #endif

@@ -1,4 +1,4 @@
-#include "session/exec_energy.h"
+#include "session/exec_job.h"
 
 #include "base/fs.h"
 #include "base/json.h"
@@ -30,21 +30,6 @@ void exec_energy_begin(struct exec_energy *energy, struct job *job)
         cli_warning("energy is not measured: %s", err.text);
 }
 
-int exec_energy_fd(const struct exec_energy *energy)
-{
-    return energy->measuring ? measuring_fd(energy->measuring) : -1;
-}
-
-int exec_energy_marks_fd(const struct exec_energy *energy)
-{
-    return energy->measuring ? exec_marks_fd(energy->marks) : -1;
-}
-
-int exec_energy_wait_ms(const struct exec_energy *energy)
-{
-    return energy->measuring ? measuring_wait_ms(energy->measuring) : -1;
-}
-
 void exec_energy_step(struct exec_energy *energy)
 {
     if (!energy->measuring)
@@ -62,20 +47,11 @@ void exec_energy_end(struct exec_energy *energy, struct job *job, int64_t end_ns
     measuring_end(energy->measuring, &usage, end_ns);
 }
 
-/* What is there already may be a device or a pipe, which is written in place. */
-bool exec_energy_may_write(const char *path, struct err *err)
-{
-    if (!path)
-        return true;
-    return fs_may_write_output(path, err) || err_wrap(err, "nothing was run, as the figures could not be kept");
-}
-
 static bool write_json(const char *path, json_t *json)
 {
     AUTO_TEXT struct text text = {0};
     struct err err = {0};
-    json_print_pretty(json, &text);
-    json_decref(json);
+    json_print_taken(json, &text);
     bool written = fs_write_output(path, text_get(&text), text.length, &err);
     if (!written)
         cli_warning("the figures are not kept: %s", err.text);
@@ -99,7 +75,7 @@ void exec_energy_show(struct exec_energy *energy, json_t *gpu_memory)
 {
     AUTO_TEXT struct text text = {0};
     AUTO_FREE char *doubt = exec_marks_doubt(energy->marks);
-    struct measured measured;
+    AUTO(measured_fini) struct measured measured = {0};
     if (!was_measured(energy)) {
         if (energy->json_path && gpu_memory)
             write_json(energy->json_path, with_section(json_object(), gpu_memory));
@@ -119,7 +95,6 @@ void exec_energy_show(struct exec_energy *energy, json_t *gpu_memory)
         energy_text(&page, &text);
         message_print_aside(&text);
     }
-    measured_fini(&measured);
 }
 
 void exec_energy_fini(struct exec_energy *energy)

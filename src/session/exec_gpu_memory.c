@@ -1,9 +1,8 @@
-#include "session/exec_gpu_memory.h"
+#include "session/exec_job.h"
 
 #include "base/mem.h"
 #include "session/command.h"
 #include "session/gpus.h"
-#include "session/preload.h"
 #include "plan/config/size.h"
 #include "machine/gpu/ledger.h"
 

@@ -73,7 +73,8 @@ static int times_wait_ms(const struct exec *exec)
 
 static int wait_ms(const struct exec *exec)
 {
-    int most = times_wait_ms(exec), tick = exec_energy_wait_ms(exec->options->energy);
+    const struct measuring *measuring = exec->options->energy->measuring;
+    int most = times_wait_ms(exec), tick = measuring ? measuring_wait_ms(measuring) : -1;
     if (most < 0 || most > GUARDIAN_MS)
         most = GUARDIAN_MS;
     return tick >= 0 && tick < most ? tick : most;
@@ -111,10 +112,11 @@ static void check_guardian(struct exec *exec, bool dead)
 
 static struct job_exit wait_for_end(struct exec *exec)
 {
+    const struct exec_energy *energy = exec->options->energy;
     struct pollfd wait[] = {{.fd = job_fd(exec->job), .events = POLLIN},
                             {.fd = exec->options->signals, .events = POLLIN},
-                            {.fd = exec_energy_fd(exec->options->energy), .events = POLLIN},
-                            {.fd = exec_energy_marks_fd(exec->options->energy), .events = POLLIN},
+                            {.fd = energy->measuring ? measuring_fd(energy->measuring) : -1, .events = POLLIN},
+                            {.fd = energy->measuring ? exec_marks_fd(energy->marks) : -1, .events = POLLIN},
                             {.events = POLLIN}};
     struct pollfd *guardian = &wait[sizeof wait / sizeof *wait - 1];
     exec->guardian_ns = clock_monotonic_ns() + NS_PER_S;

@@ -2,11 +2,14 @@
 #ifndef TARE_SESSION_EXEC_JOB_H
 #define TARE_SESSION_EXEC_JOB_H
 
-#include "session/exec_energy.h"
+#include "session/measuring.h"
+#include "base/strv.h"
+#include "base/err.h"
 #include "session/registration.h"
 #include "machine/contain/contain.h"
 #include "machine/contain/guardian.h"
 
+#include <jansson.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -45,5 +48,73 @@ pid_t exec_terminal_group(void);
 
 /* An interactive job may have made a process group of its own the terminal's; that group is gone now. */
 void exec_terminal_take_back(pid_t group);
+
+/* What it draws: measured beside it, cut at its marks, told when all is over. (exec_energy.c, exec_marks.c) */
+
+struct exec_marks;
+
+/* All zero: energy is not asked for, and every function does nothing. */
+struct exec_energy {
+    const struct energy_meters_options *energy_meters;
+    const char *json_path;       /* instead of the table; NULL: none */
+    struct measuring *measuring; /* NULL: nothing is measured */
+    struct exec_marks *marks;    /* NULL: there are none */
+};
+
+/* Makes $TARE_MARKS, before the command is born. */
+void exec_energy_prepare(struct exec_energy *energy, struct strv *environment);
+
+/* The command runs already: it waits for no meter. */
+void exec_energy_begin(struct exec_energy *energy, struct job *job);
+
+/* After each poll of what measures and of the marks. */
+void exec_energy_step(struct exec_energy *energy);
+
+/* The command has ended; the job is not gone yet. */
+void exec_energy_end(struct exec_energy *energy, struct job *job, int64_t end_ns);
+
+/* When all is over: the table on standard error, or the file. gpu_memory (is taken; may be NULL): one more section
+ * of the file, which is written for it alone where no energy was measured. */
+void exec_energy_show(struct exec_energy *energy, json_t *gpu_memory);
+void exec_energy_fini(struct exec_energy *energy);
+
+/* The FIFO in $TARE_MARKS of one command that is run under exec. */
+
+/* Makes it in a folder of its own and names it in environment. NULL with an empty err: the environment names one
+ * already, of the run that this is a part of, and marks are that one's. */
+struct exec_marks *exec_marks_new(struct strv *environment, struct err *err);
+void exec_marks_free(struct exec_marks *marks); /* removes FIFO and folder; NULL: nothing */
+
+int exec_marks_fd(const struct exec_marks *marks); /* -1 of NULL */
+
+/* Hands on what has come. last: no more will. */
+void exec_marks_take(struct exec_marks *marks, struct measuring *measuring, bool last);
+
+/* What was left out, in words, or NULL; fresh. */
+char *exec_marks_doubt(const struct exec_marks *marks);
+
+/* What it allocates on its GPUs: followed and limited, told when all is over. (exec_gpu_memory.c) */
+
+struct ledger;
+
+/* The options on the command line: limit_text may be NULL. */
+struct exec_gpu_memory {
+    const char *limit_text, *trace;
+    bool track;
+    struct ledger *ledger; /* NULL: not asked for */
+};
+
+bool exec_gpu_memory_wanted(const struct exec_gpu_memory *memory);
+
+/* Before the command is born; does nothing where it is not wanted. False: what was asked for cannot be held. */
+bool exec_gpu_memory_prepare(struct exec_gpu_memory *memory, struct strv *environment, struct err *err);
+int exec_gpu_memory_fd(const struct exec_gpu_memory *memory); /* for job_request.shared_fd */
+
+/* The section of the JSON file; NULL: not asked for. */
+json_t *exec_gpu_memory_json(const struct exec_gpu_memory *memory);
+
+/* Lines on standard error. */
+void exec_gpu_memory_show(const struct exec_gpu_memory *memory);
+void exec_gpu_memory_fini(struct exec_gpu_memory *memory);
 
 #endif

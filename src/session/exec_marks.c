@@ -1,12 +1,12 @@
-#include "session/exec_energy.h"
+#include "session/exec_job.h"
 
 #include "base/clock.h"
+#include "base/fs.h"
 #include "base/mem.h"
 #include "measure/marks/mark_fifo.h"
 #include "measure/marks/marks.h"
 #include "tare_build.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -47,15 +47,11 @@ static void remove_stale(int parent, const char *name)
 
 static void remove_all_stale(const char *path)
 {
-    int parent = open_folder(AT_FDCWD, path);
-    DIR *listing = parent >= 0 ? fdopendir(parent) : NULL;
-    if (!listing && parent >= 0)
-        close(parent);
+    AUTO_CLOSE int parent = open_folder(AT_FDCWD, path);
+    AUTO_DIR DIR *listing = parent >= 0 ? fs_list(parent) : NULL;
     for (struct dirent *entry; listing && (entry = readdir(listing));)
         if (strncmp(entry->d_name, PREFIX, strlen(PREFIX)) == 0)
-            remove_stale(dirfd(listing), entry->d_name);
-    if (listing)
-        closedir(listing);
+            remove_stale(parent, entry->d_name);
 }
 
 /* Another exec may take a folder that is not locked yet for a stale one: then it is made anew. */

@@ -3,8 +3,8 @@
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/json.h"
-#include "base/json.h"
 #include "base/mem.h"
+#include "base/record.h"
 #include "base/shell_words.h"
 #include "machine/sensors/time_scale.h"
 #include "report/feasibility_text.h"
@@ -35,22 +35,21 @@ static bool write_text(const struct study *study, const char *name, const struct
 static bool write_json(const struct study *study, const char *name, json_t *json, struct err *err)
 {
     AUTO_TEXT struct text text = {0};
-    json_print_pretty(json, &text);
-    json_decref(json);
+    json_print_taken(json, &text);
     return write_text(study, name, &text, err);
 }
 
 static bool write_options(const struct study *study, struct err *err)
 {
-    json_t *json = json_object();
-    json_object_set_new(json, "registry", json_text_or_null(study->options.registry));
-    json_object_set_new(json, "gpu_bytes", json_finite(study->options.gpu_bytes));
-    json_object_set_new(json, "repeats", json_integer(study->options.repeats));
-    json_object_set_new(json, "all_pairs", json_boolean(study->options.all_pairs));
-    json_object_set_new(json, "track_gpu_memory", json_boolean(study->options.track));
-    json_object_set_new(json, "overlap_s", json_finite(study->options.overlap_s));
-    json_object_set_new(json, "pair_s", json_finite(study->options.pair_s));
-    return write_json(study, "study.json", json, err);
+    static const struct record_field fields[] = {RECORD(struct study_options, registry),
+                                                 RECORD(struct study_options, gpu_bytes),
+                                                 RECORD(struct study_options, repeats),
+                                                 RECORD(struct study_options, all_pairs),
+                                                 RECORD_AS(struct study_options, "track_gpu_memory", track),
+                                                 RECORD(struct study_options, overlap_s),
+                                                 RECORD(struct study_options, pair_s),
+                                                 {0}};
+    return write_json(study, "study.json", record_json(fields, &study->options), err);
 }
 
 static bool read_document(int dir, const char *folder, const char *name, struct json_doc *out, struct err *err)
@@ -101,11 +100,6 @@ bool study_begin(struct study *study, const char *output, struct err *err)
     return (fs_write_atomic(study->dir, "settings.json", doc->text, doc->length, err) ||
             err_wrap(err, "%s/settings.json", study->folder)) &&
            write_json(study, known_file, feasibility_known(&study->of), err) && write_options(study, err);
-}
-
-bool study_keep(const struct study *study, json_t *measured, struct err *err)
-{
-    return write_json(study, measured_file, measured, err);
 }
 
 static bool read_options(struct study *study, struct err *err)
@@ -174,14 +168,13 @@ enum progress { PART_NONE, PART_BEGUN, PART_DONE };
 
 static enum progress progress_of(const char *run_dir)
 {
-    struct results results = {0};
+    AUTO(results_fini) struct results results = {0};
     if (!run_dir || !results_read(run_dir, &results, NULL))
         return PART_NONE;
     bool done = true;
     for (size_t i = 0; i < results.count; i++)
         done &= results.items[i].state == STATE_DONE &&
                 (results.items[i].outcome == OUTCOME_SUCCEEDED || results.items[i].outcome == OUTCOME_FAILED);
-    results_fini(&results);
     return done ? PART_DONE : PART_BEGUN;
 }
 
@@ -192,20 +185,16 @@ static int run_new(struct study *study, const char *name, json_t *settings, stru
     AUTO_FREE char *file = mem_printf("%s.json", name);
     AUTO_FREE char *path = mem_printf("%s/%s", study->folder, file);
     AUTO_FREE char *output = mem_printf("%s/%s", study->folder, name);
-    if (!write_json(study, file, json_incref(settings), &err)) {
-        cli_error("%s", err.text);
-        return CLI_BROKEN;
-    }
-    struct run_input input;
+    if (!write_json(study, file, json_incref(settings), &err))
+        return cli_failed(CLI_BROKEN, &err);
+    AUTO(run_input_fini) struct run_input input = {0};
     struct run_options options = {.settings_path = path, .registry_path = study->options.registry, .for_running = true};
     bool good = run_input_read(&options, &input);
     if (!good)
         message_problems(&input.problems);
     session.input = &input;
     session.output = output;
-    int code = good ? run_session(&session) : CLI_USAGE;
-    run_input_fini(&input);
-    return code;
+    return good ? run_session(&session) : CLI_USAGE;
 }
 
 /* The settings that an earlier session began the part with. */
@@ -220,8 +209,11 @@ static bool read_settings(const struct study *study, const char *name, json_t **
     return true;
 }
 
-int study_run_part(struct study *study, const char *name, json_t **settings, struct session_options session,
-                   json_t **results)
+/* Carries out one part, "alone" or "pairs", as far as it has not been; session: what all runs have in common. Gives the run's exit
+ * code; results: what it came to (a new reference; NULL: nothing); settings: those that it was begun with, which are an earlier
+ * session's where that began it (the reference is replaced). */
+static int run_part(struct study *study, const char *name, json_t **settings, struct session_options session,
+                    json_t **results)
 {
     struct err err = {0};
     int code = CLI_OK;
@@ -229,10 +221,8 @@ int study_run_part(struct study *study, const char *name, json_t **settings, str
     AUTO_FREE char *run_dir = run_folder_newest(output, "run");
     enum progress progress = progress_of(run_dir);
     *results = NULL;
-    if (progress != PART_NONE && !read_settings(study, name, settings, &err)) {
-        cli_error("%s", err.text);
-        return CLI_BROKEN;
-    }
+    if (progress != PART_NONE && !read_settings(study, name, settings, &err))
+        return cli_failed(CLI_BROKEN, &err);
     if (progress == PART_NONE && !study->options.track) /* else it is counted where it can be */
         json_object_set_new(*settings, "track_gpu_memory", json_false());
     session.resume_dir = progress == PART_BEGUN ? run_dir : NULL;
@@ -258,7 +248,8 @@ static bool any_recommended(const struct feasibility *of)
     return false;
 }
 
-bool study_write(const struct study *study, struct err *err)
+/* feasibility.json, .csv, .txt and .html, and recommended.json (only when something is recommended). */
+static bool write_reports(const struct study *study, struct err *err)
 {
     static const struct feasibility_text_options plain = {.width = 0};
     AUTO_TEXT struct text csv = {0};
@@ -290,15 +281,12 @@ static int report(const struct study_steps *steps, const struct study *study)
     AUTO_TEXT struct text text = {0};
     struct feasibility_text_options how = {.width = isatty(STDOUT_FILENO) ? width_of_terminal(STDOUT_FILENO) : 0,
                                            .colour = message_colour(STDOUT_FILENO)};
-    if (!study_write(study, &err)) {
-        cli_error("%s", err.text);
-        return CLI_BROKEN;
-    }
+    if (!write_reports(study, &err))
+        return cli_failed(CLI_BROKEN, &err);
     if (steps->json) {
         json_t *json = feasibility_json(&study->of);
         json_object_set_new(json, "folder", json_text_or_null(study->folder));
-        json_print_pretty(json, &text);
-        json_decref(json);
+        json_print_taken(json, &text);
     } else {
         feasibility_text(&study->of, &how, &text);
         AUTO_FREE char *recommended = mem_printf("%s/recommended.json", study->folder);
@@ -346,12 +334,11 @@ static int stopped(const struct study *study, int code)
 /* Takes settings. */
 static int run_round(const struct study_steps *steps, struct study *study, const char *name, json_t *settings)
 {
-    json_t *results = NULL;
-    int code = study_run_part(study, name, &settings, steps->session, &results);
+    json_auto_t *results = NULL;
+    int code = run_part(study, name, &settings, steps->session, &results);
     if (!is_over(code))
         feasibility_take_pairs(&study->of, results, settings);
     json_decref(settings);
-    json_decref(results);
     return code;
 }
 
@@ -388,17 +375,14 @@ static int run_alone(const struct study_steps *steps, struct study *study)
         message_printf("%zu of %zu models were measured before\n", study->known, of->model_count);
     if (count > 0) {
         say(steps, "Each model alone");
-        code = study_run_part(study, "alone", &settings, steps->session, &results);
+        code = run_part(study, "alone", &settings, steps->session, &results);
     }
     json_t *measured = is_over(code) ? NULL : feasibility_take_alone(of, results, settings);
     json_decref(settings);
     json_decref(results);
     if (is_over(code))
         return stopped(study, code);
-    if (study_keep(study, measured, &err))
-        return CLI_OK;
-    cli_error("%s", err.text);
-    return CLI_BROKEN;
+    return write_json(study, measured_file, measured, &err) ? CLI_OK : cli_failed(CLI_BROKEN, &err);
 }
 
 /* The waits of a run are shortened by it. */

@@ -41,18 +41,6 @@ bool study_begin(struct study *study, const char *output, struct err *err);
 bool study_resume(struct study *study, const char *folder, struct err *err);
 void study_fini(struct study *study);
 
-/* Carries out one part, "alone" or "pairs", as far as it has not been; session: what all runs have in common.
- * Gives the run's exit code; results: what it came to (a new reference; NULL: nothing); settings: those that it
- * was begun with, which are an earlier session's where that began it (the reference is replaced). */
-int study_run_part(struct study *study, const char *name, json_t **settings, struct session_options session,
-                   json_t **results);
-
-/* What feasibility_take_alone gave, for study_choose of another study. Takes measured. */
-bool study_keep(const struct study *study, json_t *measured, struct err *err);
-
-/* feasibility.json, .csv, .txt and .html, and recommended.json (only when something is recommended). */
-bool study_write(const struct study *study, struct err *err);
-
 /* A study from its first model alone to its report. */
 
 struct study_steps {

@@ -275,7 +275,7 @@ static bool find_gpus(struct gpu_hold *hold, const struct gpu_hold_options *opti
     hold->used = mem_array(hold->devices.count + 1, sizeof *hold->used);
     if (hold->devices.count == 0)
         return false;
-    size_t count = gpus_select(&hold->devices, options->environment, options->plan, hold->used);
+    size_t count = gpus_select(&hold->devices, options->environment, options->plan, true, hold->used);
     hold->unchosen = count > 1 ? gpus_unchosen(&hold->devices, options->environment, options->plan) : NULL;
     return count > 0;
 }

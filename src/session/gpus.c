@@ -4,6 +4,9 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "session/command.h"
+#include "session/run_input.h"
+#include "base/fs.h"
+#include "tare_build.h"
 #include "machine/gpu/visible.h"
 
 #include <errno.h>
@@ -86,13 +89,12 @@ static void warn_of(const struct gpu_vendor *vendor, const char *value, const st
 static void select_for(const struct gpu_vendor *vendor, const struct gpu_devices *devices, const char *value,
                        const char *order, bool warn, bool *used)
 {
-    struct gpu_visible visible;
+    AUTO(gpu_visible_fini) struct gpu_visible visible = {0};
     gpu_visible_find(vendor, devices, value, order, &visible);
     for (size_t i = 0; i < visible.count; i++)
         used[visible.items[i]] = true;
     if (value && warn)
         warn_of(vendor, value, &visible);
-    gpu_visible_fini(&visible);
 }
 
 static bool same(const char *a, const char *b)
@@ -150,8 +152,8 @@ static void select_of(const struct gpu_vendor *vendor, const struct gpu_devices 
     }
 }
 
-static size_t select_all(const struct gpu_devices *devices, const struct strv *environment, const struct plan *plan,
-                         bool warn, bool *used)
+size_t gpus_select(const struct gpu_devices *devices, const struct strv *environment, const struct plan *plan,
+                   bool warn, bool *used)
 {
     size_t count = 0;
     for (size_t i = 0; gpu_vendors[i]; i++)
@@ -162,21 +164,9 @@ static size_t select_all(const struct gpu_devices *devices, const struct strv *e
     return count;
 }
 
-size_t gpus_select(const struct gpu_devices *devices, const struct strv *environment, const struct plan *plan,
-                   bool *used)
-{
-    return select_all(devices, environment, plan, true, used);
-}
-
-size_t gpus_select_silently(const struct gpu_devices *devices, const struct strv *environment, const struct plan *plan,
-                            bool *used)
-{
-    return select_all(devices, environment, plan, false, used);
-}
-
 bool gpus_are_for_jobs(const char *asked, const struct strv *added)
 {
-    struct gpu_devices devices = {0};
+    AUTO(gpu_devices_fini) struct gpu_devices devices = {0};
     AUTO_STRV struct strv environment = {0};
     if (asked && strcmp(asked, "none") == 0)
         return false;
@@ -186,9 +176,7 @@ bool gpus_are_for_jobs(const char *asked, const struct strv *added)
     gpu_devices_read(gpus_root(), &devices, NULL);
     gpus_fence(&environment, &devices);
     AUTO_FREE bool *used = mem_array(devices.count + 1, sizeof *used);
-    bool any = gpus_select_silently(&devices, &environment, NULL, used) > 0;
-    gpu_devices_fini(&devices);
-    return any;
+    return gpus_select(&devices, &environment, NULL, false, used) > 0;
 }
 
 char *gpus_name(const struct gpu_devices *devices, size_t place)
@@ -202,19 +190,18 @@ char *gpus_name(const struct gpu_devices *devices, size_t place)
 
 bool gpus_run_cuda(const struct strv *environment, const struct plan *plan, struct err *err)
 {
-    struct gpu_devices devices;
+    AUTO(gpu_devices_fini) struct gpu_devices devices = {0};
     bool good = true;
     gpu_devices_read(gpus_root(), &devices, NULL);
     gpus_fence(environment, &devices);
     AUTO_FREE bool *used = mem_array(devices.count + 1, sizeof *used);
-    gpus_select_silently(&devices, environment, plan, used);
+    gpus_select(&devices, environment, plan, false, used);
     for (size_t i = 0; good && i < devices.count; i++)
         if (used[i] && !devices.items[i].vendor->cuda) {
             AUTO_FREE char *name = gpus_name(&devices, i);
             good = err_set(err, "%s is of %s: GPU memory is followed and limited for programs that use CUDA only", name,
                            devices.items[i].vendor->name);
         }
-    gpu_devices_fini(&devices);
     return good;
 }
 
@@ -251,4 +238,38 @@ char *gpus_holder_text(const struct gpu_lock_conflict *conflict, const struct gp
     if (*holder->run)
         text_addf(&text, ", run %s", holder->run);
     return text_take(&text);
+}
+
+#define FILE_NAME "libtare-cuda.so"
+
+/* Of an installation, moved or not; of a build folder. */
+static const char *const beside[] = {FILE_NAME, (TARE_LIB_FROM_BIN "/" FILE_NAME), ("../lib/" TARE_NAME "/" FILE_NAME),
+                                     ("../gpu_memory/preload/" FILE_NAME)};
+
+static char *real_path(const char *path)
+{
+    return access(path, R_OK) == 0 ? realpath(path, NULL) : NULL;
+}
+
+char *preload_library(struct err *err)
+{
+    const char *named = getenv("TARE_CUDA_LIBRARY");
+    if (named && *named) {
+        char *out = real_path(named);
+        if (!out)
+            err_set(err, "TARE_CUDA_LIBRARY: %s is not there", named);
+        return out;
+    }
+    AUTO_FREE char *self = program_file();
+    AUTO_FREE char *folder = self ? fs_dirname(self) : NULL;
+    for (size_t i = 0; folder && i < sizeof beside / sizeof *beside; i++) {
+        AUTO_FREE char *path = mem_printf("%s/%s", folder, beside[i]);
+        char *out = real_path(path);
+        if (out)
+            return out;
+    }
+    char *out = real_path(TARE_LIB_DIR "/" FILE_NAME);
+    if (!out)
+        err_set(err, FILE_NAME " is neither in %s nor beside this program", TARE_LIB_DIR);
+    return out;
 }

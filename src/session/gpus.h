@@ -2,6 +2,7 @@
 #ifndef TARE_SESSION_GPUS_H
 #define TARE_SESSION_GPUS_H
 
+#include "base/err.h"
 #include "base/strv.h"
 #include "machine/gpu/devices.h"
 #include "machine/gpu/holder.h"
@@ -35,13 +36,9 @@ const char *gpus_lock_path(void);
 bool gpus_lock_folder(struct gpu_lock_folder *out, struct err *err);
 
 /* Marks in used (one for each device) those that jobs with this environment, and what the plan (NULL: none) adds to it,
- * will see. Warns of entries of the vendor's variable that are not what a person will have meant. Gives how many. */
-size_t gpus_select(const struct gpu_devices *devices, const struct strv *environment, const struct plan *plan,
+ * will see. Gives how many. warn: of entries of the vendor's variable that are not what a person will have meant, once. */
+size_t gpus_select(const struct gpu_devices *devices, const struct strv *environment, const struct plan *plan, bool warn,
                    bool *used);
-
-/* The same, without a warning: once they have been told. */
-size_t gpus_select_silently(const struct gpu_devices *devices, const struct strv *environment, const struct plan *plan,
-                            bool *used);
 
 /* The variable that would choose GPUs for these jobs (CUDA_VISIBLE_DEVICES), and is not set for each of them; NULL: all are. */
 const char *gpus_unchosen(const struct gpu_devices *devices, const struct strv *environment, const struct plan *plan);
@@ -78,5 +75,11 @@ void pool_fini(struct pool *pool);
 
 /* "8 GPUs, 4 experiments at a time on 2 GPUs each", or NULL: there is one lane. Fresh. */
 char *pool_text(const struct pool *pool);
+
+/* Where libtare-cuda.so lies. */
+
+/* As seen from where the program lies (it may have been moved with its folders), else where it was installed;
+ * tests name another by TARE_CUDA_LIBRARY. The caller frees; NULL: nowhere, err says where it was looked for. */
+char *preload_library(struct err *err);
 
 #endif

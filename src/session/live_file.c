@@ -1,4 +1,4 @@
-#include "session/live_file.h"
+#include "session/run_session_private.h"
 
 #include "base/clock.h"
 #include "base/fs.h"
@@ -200,10 +200,9 @@ static void write_file(struct live_file *file)
         json_object_set_new(json, "points", json_pack("{s:O, s:O}", "power_w", slot->power, "metrics", slot->metrics));
         json_array_append_new(slots, json);
     }
-    json_t *json = json_pack("{s:i, s:I, s:b, s:o}", "format", 1, "written_ns", (json_int_t)clock_realtime_ns(),
-                             "paused", file->paused, "slots", slots);
+    json_auto_t *json = json_pack("{s:i, s:I, s:b, s:o}", "format", 1, "written_ns", (json_int_t)clock_realtime_ns(),
+                                  "paused", file->paused, "slots", slots);
     json_print(json, &text);
-    json_decref(json);
     fs_write_unsynced(file->dir, LIVE_FILE, text_get(&text), text.length, NULL);
     file->written_ns = clock_monotonic_ns();
     file->changed = false;

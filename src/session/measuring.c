@@ -189,12 +189,11 @@ void measured_fini(struct measured *measured)
 
 bool measuring_useful(const struct measuring *measuring)
 {
-    struct energy_meters_result result;
+    AUTO(energy_meters_result_fini) struct energy_meters_result result = {0};
     int64_t now_ns = clock_monotonic_ns();
     bool useful = false;
     energy_meters_measure(measuring->energy_meters, now_ns - NS_PER_S, now_ns, NULL, 0, &result);
     for (size_t i = 0; i < result.device_count; i++)
         useful |= result.devices[i].scope != ENERGY_PLATFORM;
-    energy_meters_result_fini(&result);
     return useful;
 }

@@ -142,6 +142,17 @@ void message_print_aside(const struct text *text)
     fputs(text_get(&safe), stderr);
 }
 
+bool message_ask(const char *question, char *answer, int size)
+{
+    AUTO_TEXT struct text text = {0};
+    text_add(&text, question);
+    message_print_aside(&text);
+    if (!fgets(answer, size, stdin))
+        return false;
+    answer[strcspn(answer, "\r\n")] = '\0';
+    return true;
+}
+
 /* What a command has found out by itself counts more: a mistake of the person, a signal, a code that is another
  * program's. */
 int message_exit_code(int code)

@@ -25,6 +25,9 @@ bool message_print_exact(const struct text *text);
 /* Text for people to standard error, where standard output is somebody else's. */
 void message_print_aside(const struct text *text);
 
+/* A question there, and the answer from standard input, without its line end. False: there is none. */
+bool message_ask(const char *question, char *answer, int size);
+
 /* Something that writes to the descriptor of standard output by itself could not: says so. */
 void message_output_failed(int code);
 

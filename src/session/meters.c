@@ -110,35 +110,30 @@ static bool choose(const struct gpu_devices *devices, const char *list, bool *us
 
 bool meters_choose(const char *list, struct host_meter *host, struct meters *out, struct err *err)
 {
-    struct gpu_devices devices;
+    AUTO(gpu_devices_fini) struct gpu_devices devices = {0};
     begin(out);
-    if (!gpu_devices_read(gpus_root(), &devices, err)) {
-        gpu_devices_fini(&devices);
+    if (!gpu_devices_read(gpus_root(), &devices, err))
         return false;
-    }
     AUTO_FREE bool *used = mem_array(devices.count + 1, sizeof *used);
     bool all = strcmp(list, "all") == 0;
     for (size_t i = 0; i < devices.count; i++)
         used[i] = all;
-    bool ok = all || choose(&devices, list, used, err);
-    if (ok) {
-        add_gpus(&devices, used, out);
-        take_host(host, out);
-    }
-    gpu_devices_fini(&devices);
-    return ok;
+    if (!all && !choose(&devices, list, used, err))
+        return false;
+    add_gpus(&devices, used, out);
+    take_host(host, out);
+    return true;
 }
 
 void meters_find(const struct strv *environment, const struct plan *plan, struct host_meter *host, struct meters *out)
 {
-    struct gpu_devices devices;
+    AUTO(gpu_devices_fini) struct gpu_devices devices = {0};
     begin(out);
     gpu_devices_read(gpus_root(), &devices, NULL); /* what could not be read was told when the locks were taken */
     gpus_fence(environment, &devices);
     AUTO_FREE bool *used = mem_array(devices.count + 1, sizeof *used);
-    gpus_select_silently(&devices, environment, plan, used);
+    gpus_select(&devices, environment, plan, false, used);
     add_gpus(&devices, used, out);
-    gpu_devices_fini(&devices);
     take_host(host, out);
 }
 

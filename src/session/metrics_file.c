@@ -1,4 +1,4 @@
-#include "session/metrics_file.h"
+#include "session/run_session.h"
 
 #include "base/fs.h"
 #include "base/mem.h"

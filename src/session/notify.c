@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/mem.h"
+#include "base/query.h"
 #include "base/utf8.h"
 #include "measure/guard/evidence.h"
 #include "session/command.h"
@@ -13,10 +14,8 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -116,55 +115,26 @@ void notifier_begin(struct notifier *notifier, int dir, const char *dir_path)
 static void write_input(const struct notifier *notifier, const struct delivery *delivery, const json_t *message,
                         struct text *out)
 {
-    json_t *input = json_object(), *settings = json_object();
-    if (delivery->target->type == NOTIFY_OTLP) {
-        json_object_set(settings, "otlp", delivery->target->json);
-        json_object_set_new(input, "run", json_text_or_null(notifier->run));
-    } else {
-        json_object_set_new(settings, "notify", json_pack("[O]", delivery->target->json));
-    }
-    json_object_set_new(input, "settings", settings);
-    json_object_set(input, "message", (json_t *)message);
-    if (delivery->event == NOTIFY_TEST)
-        json_object_set_new(input, "tries", json_integer(TEST_TRIES));
+    bool trace = delivery->target->type == NOTIFY_OTLP;
+    json_auto_t *input =
+        json_pack("{s:o*, s:o, s:O, s:o*}", "run", trace ? json_text_or_null(notifier->run) : NULL, "settings",
+                  json_pack(trace ? "{s:O}" : "{s:[O]}", trace ? "otlp" : "notify", delivery->target->json), "message",
+                  message, "tries", delivery->event == NOTIFY_TEST ? json_integer(TEST_TRIES) : NULL);
     json_print(input, out);
-    json_decref(input);
-}
-
-static int spawn(int input, int answer, pid_t *pid)
-{
-    static const char *const argv[] = {TARE_NAME, "notify", "--send", NULL};
-    posix_spawn_file_actions_t files;
-    posix_spawnattr_t attributes;
-    sigset_t none, all;
-    sigemptyset(&none);
-    sigfillset(&all);
-    posix_spawn_file_actions_init(&files);
-    posix_spawn_file_actions_adddup2(&files, input, STDIN_FILENO);
-    posix_spawn_file_actions_adddup2(&files, answer, STDOUT_FILENO);
-    posix_spawn_file_actions_addopen(&files, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-    posix_spawnattr_init(&attributes);
-    posix_spawnattr_setpgroup(&attributes, 0); /* a Ctrl-C is for the runner */
-    posix_spawnattr_setsigmask(&attributes, &none);
-    posix_spawnattr_setsigdefault(&attributes, &all);
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-    int code = posix_spawn(pid, "/proc/self/exe", &files, &attributes, (char *const *)(void *)argv, environ);
-    posix_spawnattr_destroy(&attributes);
-    posix_spawn_file_actions_destroy(&files);
-    return code;
 }
 
 static bool start(const struct notifier *notifier, struct delivery *delivery, const json_t *message, struct err *err)
 {
+    static const char *const argv[] = {TARE_NAME, "notify", "--send", NULL};
     int ends[2];
     AUTO_TEXT struct text input = {0};
-    AUTO_CLOSE int fd = memfd_create("message", MFD_CLOEXEC);
     write_input(notifier, delivery, message, &input);
-    if (fd < 0 || !fs_write_all(fd, text_get(&input), input.length, NULL) || lseek(fd, 0, SEEK_SET) != 0 ||
-        pipe2(ends, O_CLOEXEC) != 0)
-        return err_sys(err, "prepare the message");
+    AUTO_CLOSE int fd = query_input(&input, err);
+    if (fd < 0 || (pipe2(ends, O_CLOEXEC) != 0 && !err_sys(err, "prepare the message")))
+        return false;
     fcntl(ends[0], F_SETFL, O_NONBLOCK);
-    int code = spawn(fd, ends[1], &delivery->pid);
+    /* A group of its own: a Ctrl-C is for the runner. */
+    int code = query_spawn("/proc/self/exe", (char *const *)(void *)argv, environ, fd, ends[1], -1, &delivery->pid);
     close(ends[1]);
     delivery->answer = ends[0];
     errno = code;
@@ -226,11 +196,10 @@ static void tell(struct notifier *notifier, enum notify_event event, int64_t num
     if (todo)
         text_addf(&text, "what to do: %s\n", todo);
     text_addf(&text, "the run goes on; results: %s\n", notifier->run);
-    json_t *message = notify_message(notify_events[event], notifier->run, title, text_get(&text));
+    json_auto_t *message = notify_message(notify_events[event], notifier->run, title, text_get(&text));
     json_object_set_new(message, "experiment", json_text_or_null(id));
     json_object_set_new(message, "cause", json_text_or_null(cause));
     send_all(notifier, event, message);
-    json_decref(message);
 }
 
 static void tell_evidence(struct notifier *notifier, const struct event *event)
@@ -417,10 +386,9 @@ void notifier_finish(struct notifier *notifier)
         long tries;
         AUTO_FREE char *why = NULL;
         bool delivered = read_answer(delivery, notifier->waited_s, &tries, &why);
-        json_t *record = record_of(delivery, delivered, tries, why);
+        json_auto_t *record = record_of(delivery, delivered, tries, why);
         json_print(record, &lines);
         text_add_char(&lines, '\n');
-        json_decref(record);
         if (!delivered && notifier->dir >= 0)
             cli_warning("%s was not told of %s: %s", delivery->target->name, notify_events[delivery->event], why);
         if (delivery->answer >= 0)
@@ -441,10 +409,9 @@ void notifier_finish(struct notifier *notifier)
 size_t notifier_test(struct notifier *notifier)
 {
     size_t failed = 0;
-    json_t *message = notify_message(notify_events[NOTIFY_TEST], NULL, TARE_NAME ": test",
-                                     "This is a test of " TARE_NAME " notify: messages of runs come here.\n");
+    json_auto_t *message = notify_message(notify_events[NOTIFY_TEST], NULL, TARE_NAME ": test",
+                                          "This is a test of " TARE_NAME " notify: messages of runs come here.\n");
     send_all(notifier, NOTIFY_TEST, message);
-    json_decref(message);
     wait_for_all(notifier, notifier->wait_s);
     for (size_t i = 0; i < notifier->count; i++) {
         long tries;

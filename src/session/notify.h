@@ -37,11 +37,8 @@ size_t notifier_check(const struct notifier *notifier);
 json_t *notify_message(const char *event, const char *run, const char *title, const char *text);
 json_t *notify_message_end(const char *run, const char *outcome, const struct results *results, const char *error);
 
-/* One delivery (notify_send.c). What a secret's file or variable holds; each file must be the user's own and nobody else's to
- * read. NULL: err. */
-char *notify_secret(const char *file, const char *variable, struct err *err);
-
-/* URL and, where it is asked for, token or headers as they are used (NULL: none); each fresh. */
+/* One delivery (notify_send.c). URL and, where it is asked for, token or headers as they are used (NULL: none); each fresh. A secret's file
+ * must be the user's own and nobody else's to read. */
 struct notify_secrets {
     char *url, *token, *headers;
 };

@@ -34,7 +34,7 @@ static bool read_file(const char *file, struct text *out, struct err *err)
 }
 
 /* Without the blanks and line ends around it. Nothing else may be in it that could end a header. */
-char *notify_secret(const char *file, const char *variable, struct err *err)
+static char *read_secret(const char *file, const char *variable, struct err *err)
 {
     AUTO_TEXT struct text text = {0};
     const char *value = variable ? getenv(variable) : NULL;
@@ -96,7 +96,7 @@ static bool read_otlp(const struct notify_target *target, struct notify_secrets 
     }
     if (target->headers_file || target->headers_env) {
         free(out->headers);
-        out->headers = notify_secret(target->headers_file, target->headers_env, err);
+        out->headers = read_secret(target->headers_file, target->headers_env, err);
         return out->headers != NULL;
     }
     return true;
@@ -111,11 +111,11 @@ bool notify_secrets_read(const struct notify_target *target, struct notify_secre
         if (!read_otlp(target, out, err))
             return false;
     } else {
-        out->url = target->url ? mem_strdup(target->url) : notify_secret(target->url_file, target->url_env, err);
+        out->url = target->url ? mem_strdup(target->url) : read_secret(target->url_file, target->url_env, err);
         if (!out->url)
             return false;
         if ((target->token_file || target->token_env) &&
-            !(out->token = notify_secret(target->token_file, target->token_env, err)))
+            !(out->token = read_secret(target->token_file, target->token_env, err)))
             return false;
     }
     if (!notify_check_url(out->url, false, &reason))

@@ -4,18 +4,16 @@
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/mem.h"
+#include "base/query.h"
 #include "base/utf8.h"
 #include "machine/contain/sys.h"
 #include "results/judge/trackers.h"
-#include "tare_build.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -32,32 +30,6 @@ static void end_all(int signal_number)
     if (under_way > 0)
         kill(-under_way, SIGKILL); /* not reaped */
     _exit(128 + signal_number);
-}
-
-static pid_t start(const struct strv *argv, int input, struct err *err)
-{
-    posix_spawn_file_actions_t files;
-    posix_spawnattr_t attributes;
-    sigset_t none, all;
-    pid_t pid = -1;
-    sigemptyset(&none);
-    sigfillset(&all);
-    posix_spawn_file_actions_init(&files);
-    posix_spawn_file_actions_adddup2(&files, input, STDIN_FILENO);
-    posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
-    posix_spawn_file_actions_addopen(&files, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-    posix_spawnattr_init(&attributes);
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-    posix_spawnattr_setsigmask(&attributes, &none);
-    posix_spawnattr_setsigdefault(&attributes, &all);
-    int code = posix_spawnp(&pid, argv->items[0], &files, &attributes, argv->items, environ);
-    posix_spawnattr_destroy(&attributes);
-    posix_spawn_file_actions_destroy(&files);
-    if (code == 0)
-        return pid;
-    errno = code;
-    err_sys(err, "start %s", argv->items[0]);
-    return -1;
 }
 
 /* Its group is killed when it has ended or its time is over: nothing of it stays. */
@@ -82,14 +54,13 @@ static bool wait_for(pid_t pid, const char *name, double timeout_s, struct err *
 
 static bool run_program(const struct strv *argv, const struct text *input, double timeout_s, struct err *err)
 {
-    AUTO_CLOSE int fd = memfd_create("message", MFD_CLOEXEC);
+    pid_t pid;
+    AUTO_CLOSE int fd = query_input(input, err);
     if (fd < 0)
-        return err_sys(err, "memfd_create");
-    if (!fs_write_all(fd, text_get(input), input->length, err) || lseek(fd, 0, SEEK_SET) != 0)
         return false;
-    pid_t pid = start(argv, fd, err);
-    if (pid < 0)
-        return false;
+    errno = query_spawn(argv->items[0], argv->items, environ, fd, -1, -1, &pid);
+    if (errno != 0)
+        return err_sys(err, "start %s", argv->items[0]);
     under_way = pid;
     bool ok = wait_for(pid, argv->items[0], timeout_s, err);
     under_way = 0;
@@ -200,9 +171,8 @@ static void make_body(int type, const json_t *message, struct notify_post *post,
         add_slack_text(title, &slack);
         text_add(&slack, "*\n");
         add_slack_text(cut, &slack);
-        json_t *json = json_pack("{s:s}", "text", text_get(&slack));
+        json_auto_t *json = json_pack("{s:s}", "text", text_get(&slack));
         json_print(json, body);
-        json_decref(json);
         return;
     }
     json_print(message, body);
@@ -296,9 +266,8 @@ static bool read_all(int fd, struct text *out, struct err *err)
 static bool make_trace(const json_t *input, struct text *out, struct err *err)
 {
     const char *run = json_get_text(input, "run");
-    json_t *trace = run ? trackers_otlp(run, err) : NULL;
+    json_auto_t *trace = run ? trackers_otlp(run, err) : NULL;
     json_print(trace, out);
-    json_decref(trace);
     return trace || err_wrap(err, "make the trace");
 }
 

@@ -104,7 +104,7 @@ static bool choose(struct dealing *dealing, const char *list, struct err *err)
 /* How a program is shown these of the used GPUs, and no others: by UUID, which no order of counting changes. */
 static char *visible_text(const struct dealing *dealing, const struct gpu_vendor *vendor, size_t first, size_t count)
 {
-    struct text uuids = {0}, numbers = {0};
+    AUTO(text_fini) struct text uuids = {0}, numbers = {0};
     size_t place = 0;
     bool all_known = true;
     for (size_t i = 0; i < dealing->devices.count; i++) {
@@ -116,10 +116,7 @@ static char *visible_text(const struct dealing *dealing, const struct gpu_vendor
         }
         place += dealing->used[i];
     }
-    char *text = mem_strdup(text_get(all_known ? &uuids : &numbers));
-    text_fini(&uuids);
-    text_fini(&numbers);
-    return text;
+    return mem_strdup(text_get(all_known ? &uuids : &numbers));
 }
 
 static void show(const struct dealing *dealing, size_t first, size_t count, struct strv *environment)

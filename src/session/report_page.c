@@ -18,14 +18,12 @@ enum { MACHINE_MAX_BYTES = 16 << 20 };
 json_t *report_machine_read(int dir)
 {
     struct err err = {0};
-    struct json_doc doc = {0};
+    AUTO(json_doc_fini) struct json_doc doc = {0};
     AUTO_TEXT struct text text = {0};
     if (!fs_read_at(dir, "machine.json", MACHINE_MAX_BYTES, &text, &err) ||
         !json_doc_parse("machine.json", text_get(&text), text.length, &doc, &err))
         return NULL;
-    json_t *machine = json_incref(doc.root);
-    json_doc_fini(&doc);
-    return machine;
+    return json_incref(doc.root);
 }
 
 static bool write_file(const struct report_options *how, int dir, const char *run_dir, const struct text *page,
@@ -72,17 +70,15 @@ static char *way_to(const char *run_dir, const char *file)
 static json_t *effects_of(const struct dataset *dataset)
 {
     const struct summary_stats_options how = {.seed = 1, .precision = 0.05};
-    struct summary_stats figures;
+    AUTO(summary_stats_fini) struct summary_stats figures = {0};
     summary_stats_make(dataset, &how, &figures);
-    json_t *out = summary_stats_effects_json(dataset, &figures);
-    summary_stats_fini(&figures);
-    return out;
+    return summary_stats_effects_json(dataset, &figures);
 }
 
 /* NULL: the folder cannot be read; then the page has none. */
 static json_t *read_effects(int dir)
 {
-    struct dataset dataset = {0};
+    AUTO(dataset_fini) struct dataset dataset = {0};
     AUTO_FREE char *path = mem_printf("/proc/self/fd/%d", dir);
     json_t *out = NULL;
     if (dataset_read(&dataset, path, NULL)) {
@@ -90,7 +86,6 @@ static json_t *read_effects(int dir)
         audit_join_names(&dataset);
         out = effects_of(&dataset);
     }
-    dataset_fini(&dataset);
     return out;
 }
 

@@ -3,10 +3,11 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/fs.h"
+#include "results/judge/judge.h"
+#include "base/value.h"
 #include "base/mem.h"
 
 #include <ctype.h>
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -92,15 +93,13 @@ char *run_folder_newest(const char *output, const char *kind)
     AUTO_FREE char *prefix = mem_printf("%s_", kind);
     AUTO_FREE char *newest = NULL;
     AUTO_FREE char *folder = without_end_slashes(output);
-    DIR *dir = opendir(output);
+    AUTO_DIR DIR *dir = opendir(output);
     for (struct dirent *entry; dir && (entry = readdir(dir));) {
         if (!is_run_folder(dirfd(dir), entry->d_name, prefix) || (newest && !is_newer(entry->d_name, newest)))
             continue;
         free(newest);
         newest = mem_strdup(entry->d_name);
     }
-    if (dir)
-        closedir(dir);
     return newest ? mem_printf("%s/%s", strcmp(folder, "/") == 0 ? "" : folder, newest) : NULL;
 }
 
@@ -129,4 +128,32 @@ int run_folder_open(const char *run_dir, char **path, struct err *err)
     if (fd < 0)
         err_sys(err, "open %s", run_dir);
     return fd;
+}
+
+int reading_folders(char *const *paths, size_t count, struct dataset *out)
+{
+    struct err err = {0};
+    *out = (struct dataset){0};
+    bool ok = true;
+    for (size_t i = 0; ok && i < count; i++) {
+        AUTO_FREE char *path = run_folder_named(paths[i], &err);
+        ok = path && dataset_read(out, path, &err);
+    }
+    if (!ok) {
+        cli_error("%s", err.text);
+        dataset_fini(out);
+        return CLI_BROKEN;
+    }
+    audit_judge(out);
+    return CLI_OK;
+}
+
+bool reading_carbon(const struct cli_value *value, struct reading *g_per_kwh, struct err *err)
+{
+    *g_per_kwh = (struct reading){0};
+    if (!value->given)
+        return true;
+    g_per_kwh->valid = number_parse(value->text, &g_per_kwh->value) && g_per_kwh->value >= 0;
+    return g_per_kwh->valid ||
+           err_set(err, "--carbon-intensity: '%s' is no number of grams of CO2e per kWh", value->text);
 }

@@ -2,6 +2,8 @@
 #ifndef TARE_SESSION_RUN_FOLDER_H
 #define TARE_SESSION_RUN_FOLDER_H
 
+#include "session/command.h"
+#include "results/judge/dataset.h"
 #include "base/err.h"
 
 #include <stdint.h>
@@ -23,5 +25,13 @@ char *run_folder_named(const char *given, struct err *err);
 /* Opens the folder of an earlier run; path without slashes at its end. _named: as run_folder_named. */
 int run_folder_open(const char *run_dir, char **path, struct err *err);
 int run_folder_open_named(const char *given, char **path, struct err *err);
+
+/* What audit, stats, compare and export begin with. */
+
+/* Reads the folders and judges them. An exit code; CLI_OK: out is to be freed. What is wrong was said. */
+int reading_folders(char *const *paths, size_t count, struct dataset *out);
+
+/* The number of --carbon-intensity, grams of CO2e per kWh; not given: not valid. False: it is no such number (err). */
+bool reading_carbon(const struct cli_value *value, struct reading *g_per_kwh, struct err *err);
 
 #endif

@@ -4,7 +4,9 @@
 #include "base/mem.h"
 #include "base/rng.h"
 #include "base/strv.h"
+#include "session/command.h"
 #include "session/gpus.h"
+#include "session/message.h"
 #include "tare_build.h"
 
 #include <limits.h>
@@ -27,8 +29,7 @@ static char *text_with_flags(const struct settings *settings, const struct run_o
         json_object_set_new(root, "governor", json_string(how->governor));
     if (how->has_max_retries)
         json_object_set_new(root, "max_retries", json_integer(how->max_retries));
-    json_print_pretty(root, &text);
-    json_decref(root);
+    json_print_taken(root, &text);
     return text_take(&text);
 }
 
@@ -128,6 +129,22 @@ void run_input_fini(struct run_input *input)
     *input = (struct run_input){0};
 }
 
+void run_input_say(const struct run_input *input, bool quiet)
+{
+    if (quiet && input->problems.errors == 0)
+        return;
+    if (input->registry_path)
+        cli_note("registry %s (%s)", input->registry_path, input->registry_why);
+    message_problems(&input->problems);
+}
+
+char *program_file(void)
+{
+    char path[PATH_MAX];
+    ssize_t length = readlink("/proc/self/exe", path, sizeof path);
+    return length > 0 ? mem_strndup(path, (size_t)length) : NULL;
+}
+
 /* The study's name is first: where both are, its settings go on with what they always had. */
 static const char *const names[] = {"models_config.json", "registry.json"};
 enum { NAMES = sizeof names / sizeof *names };
@@ -177,11 +194,9 @@ static char *try_named(const char *folder, const char *named, struct strv *tried
 /* The program may have been moved with its folders since it was installed: first as seen from where it lies. */
 static char *try_shared(struct strv *tried)
 {
-    char self[PATH_MAX];
     char *found = NULL;
-    ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
-    if (length > 0) {
-        self[length] = '\0';
+    AUTO_FREE char *self = program_file();
+    if (self) {
         AUTO_FREE char *bin = fs_dirname(self);
         AUTO_FREE char *prefix = fs_dirname(bin);
         AUTO_FREE char *folder = fs_resolve(prefix, "share/" TARE_NAME, NULL);

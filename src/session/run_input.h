@@ -48,6 +48,12 @@ struct run_input {
 bool run_input_read(const struct run_options *how, struct run_input *out);
 void run_input_fini(struct run_input *input);
 
+/* Which registry it is, and every problem; quiet: only where there is an error. */
+void run_input_say(const struct run_input *input, bool quiet);
+
+/* Where this program lies: fresh; NULL: not known. */
+char *program_file(void);
+
 /* Which registry a command reads. */
 
 struct located {

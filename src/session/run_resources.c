@@ -13,21 +13,6 @@
 #include <string.h>
 #include <unistd.h>
 
-bool run_resources_begin(const struct run_resources_options *options, struct run_resources *out, struct err *err)
-{
-    *out = (struct run_resources){.host = options->will_run ? meters_open_host() : NULL};
-    if (options->will_run)
-        governing_begin(&out->governing);
-    enum containment_mode containment = CONTAINMENT_AUTO;
-    containment_mode_parse(options->containment, &containment);
-    bool became = options->will_run ? caller_become_for_jobs(options->as_root, containment, &out->caller, err)
-                                    : caller_become(options->as_root, &out->caller, err);
-    if (became && out->caller.became && !options->quiet)
-        cli_note("under sudo: everything runs as user %u, with %s environment", (unsigned)out->caller.uid,
-                 out->caller.environment_from);
-    return became;
-}
-
 void run_resources_fini(struct run_resources *means)
 {
     governing_end(&means->governing);
@@ -57,13 +42,12 @@ static char *former_names(const struct governor_change *change)
 
 char *governing_leftover_text(int folder)
 {
-    struct governor_leftover leftover;
+    AUTO(governor_leftover_fini) struct governor_leftover leftover = {0};
     if (!governor_leftover_look(folder, sys_root(), &leftover))
         return NULL;
     AUTO_FREE char *former = former_names(&leftover.change);
     char *text = mem_printf("the CPU frequency governor is still \"%s\", set by a run that was killed; it was %s",
                             leftover.change.wanted, former);
-    governor_leftover_fini(&leftover);
     return text;
 }
 
@@ -85,7 +69,9 @@ bool governing_recover(int folder, struct err *err)
     return err_wrap(err, "the CPU frequency governor that a killed run left set");
 }
 
-void governing_begin(struct governing *out)
+/* Root's part, before root is given up and before any thread is started: gives back what a dead run left set, and
+ * starts the keeper where this process may set governors. */
+static void governing_begin(struct governing *out)
 {
     const char *root = sys_root();
     *out = (struct governing){.of_run = {.sysroot = root, .why = &out->why}};
@@ -99,6 +85,23 @@ void governing_begin(struct governing *out)
     if (governing_recover(state_folder(state), &out->why))
         out->of_run.keeper = governor_keeper_start(state_folder(state), root, &out->why);
     state_close(state);
+}
+
+int run_resources_begin(bool will_run, const char *containment, bool as_root, bool quiet, struct run_resources *out)
+{
+    struct err err = {0};
+    *out = (struct run_resources){.host = will_run ? meters_open_host() : NULL};
+    if (will_run)
+        governing_begin(&out->governing);
+    enum containment_mode mode = CONTAINMENT_AUTO;
+    containment_mode_parse(containment, &mode);
+    if (!(will_run ? caller_become_for_jobs(as_root, mode, &out->caller, &err)
+                   : caller_become(as_root, &out->caller, &err)))
+        return cli_failed(CLI_BROKEN, &err);
+    if (out->caller.became && !quiet)
+        cli_note("under sudo: everything runs as user %u, with %s environment", (unsigned)out->caller.uid,
+                 out->caller.environment_from);
+    return 0;
 }
 
 void governing_settle(struct governing *governing, const struct plan *plan)

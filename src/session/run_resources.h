@@ -17,10 +17,6 @@ struct governing {
     struct err why;
 };
 
-/* Root's part, before root is given up and before any thread is started: gives back what a dead run left set, and
- * starts the keeper where this process may set governors. */
-void governing_begin(struct governing *out);
-
 /* The plan is known: without a governor in it, no keeper is needed. */
 void governing_settle(struct governing *governing, const struct plan *plan);
 
@@ -37,14 +33,9 @@ struct run_resources {
     struct governing governing;
 };
 
-struct run_resources_options {
-    bool will_run; /* else the caller is become, and that is all */
-    const char *containment; /* the option's text */
-    bool as_root, quiet;
-};
-
-/* Becomes the caller under sudo, and says so. out must be freed by run_resources_fini in each case. */
-bool run_resources_begin(const struct run_resources_options *options, struct run_resources *out, struct err *err);
+/* Becomes the caller under sudo, and says so. Nothing else where nothing will run. containment: the option's text. Gives 0, or the exit
+ * code, all having been said; out must be freed by run_resources_fini in each case. */
+int run_resources_begin(bool will_run, const char *containment, bool as_root, bool quiet, struct run_resources *out);
 void run_resources_fini(struct run_resources *means);
 
 #endif

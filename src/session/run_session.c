@@ -12,8 +12,7 @@
 #include "session/message.h"
 #include "session/meters.h"
 #include "session/notify.h"
-#include "session/metrics_file.h"
-#include "session/preload.h"
+#include "session/run_session.h"
 #include "session/registration.h"
 #include "session/run_folder.h"
 #include "machine/contain/guardian.h"
@@ -80,16 +79,11 @@ static bool plan_says_of_gpu_memory(const struct plan *plan, enum setting_switch
     return false;
 }
 
-static bool plan_follows_gpu_memory(const struct plan *plan)
-{
-    return plan_says_of_gpu_memory(plan, SWITCH_ON);
-}
-
 /* Fresh; NULL where no training asks for it. False: it is asked for, and cannot be had. */
 static bool find_preload(const struct strv *environment, const struct plan *plan, char **out, struct err *err)
 {
     *out = NULL;
-    if (!plan_follows_gpu_memory(plan))
+    if (!plan_says_of_gpu_memory(plan, SWITCH_ON))
         return true;
     if (gpus_run_cuda(environment, plan, err))
         *out = preload_library(err);
@@ -145,6 +139,12 @@ static bool run_it(struct session *session, struct run_summary *summary, struct 
     return ok;
 }
 
+static int refused(const struct err *err)
+{
+    cli_error("%s; nothing was run", err->text);
+    return CLI_USAGE;
+}
+
 static int exit_code(const struct run_summary *summary, const struct results *results, bool enough)
 {
     if (summary->outcome == RUN_INTERRUPTED)
@@ -171,7 +171,7 @@ static int run_and_close(struct session *session)
 {
     struct err err = {0}, later = {0};
     struct run_summary summary = {0};
-    struct results results = {0};
+    AUTO(results_fini) struct results results = {0};
     int code = CLI_OK;
     if (!run_it(session, &summary, &err) || summary.outcome == RUN_BROKEN)
         code = broken(session, &err);
@@ -188,7 +188,6 @@ static int run_and_close(struct session *session)
         code = broken(session, &later);
     if (code == CLI_OK)
         code = exit_code(&summary, &results, session_has_enough(session));
-    results_fini(&results);
     return code;
 }
 
@@ -198,10 +197,8 @@ static int take_gpus(struct session *session, const struct plan *plan)
     sigset_t ends;
     bool waited;
     struct err err = {0};
-    if (!pool_make(session->options->gpus, plan, &session->environment, &session->pool, &err)) {
-        cli_error("%s; nothing was run", err.text);
-        return CLI_USAGE;
-    }
+    if (!pool_make(session->options->gpus, plan, &session->environment, &session->pool, &err))
+        return refused(&err);
     sigemptyset(&ends);
     sigaddset(&ends, SIGINT);
     sigaddset(&ends, SIGTERM);
@@ -266,10 +263,7 @@ static bool check_sensors(const struct session *session, const struct plan *plan
 static bool take_budget(struct session *session, const struct plan *plan, const struct run_budget *of_run)
 {
     struct err err = {0};
-    if (settle_budget(session, of_run, &err) && check_sensors(session, plan, &err))
-        return true;
-    cli_error("%s; nothing was run", err.text);
-    return false;
+    return (settle_budget(session, of_run, &err) && check_sensors(session, plan, &err)) || !refused(&err);
 }
 
 /* A new run has no folder before it may begin; an earlier one is opened first, as its plan says which GPUs it needs. The
@@ -335,10 +329,8 @@ static bool open_notifier(struct session *session)
         return true;
     if (!options->input && !fs_read_at(session->dir, "settings.json", SETTINGS_MAX, &text, &err))
         return true; /* its records say what is wrong with it */
-    if (!notifier_new(options->input ? options->input->settings_text : text_get(&text), &session->notifier, &err)) {
-        cli_error("%s; nothing was run", err.text);
-        return false;
-    }
+    if (!notifier_new(options->input ? options->input->settings_text : text_get(&text), &session->notifier, &err))
+        return !refused(&err);
     notifier_check(session->notifier);
     return true;
 }
@@ -388,10 +380,7 @@ static int check_gpus(struct session *session, const struct plan *plan)
         gpu_hold_end(steal_ptr(session->gpus));
         return code;
     }
-    if (pool_make(options.gpus, plan, &session->environment, &session->pool, &err))
-        return 0;
-    cli_error("%s; nothing was run", err.text);
-    return CLI_USAGE;
+    return pool_make(options.gpus, plan, &session->environment, &session->pool, &err) ? 0 : refused(&err);
 }
 
 int run_session_check(const struct session_options *options)

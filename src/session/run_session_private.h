@@ -2,6 +2,8 @@
 #ifndef TARE_SESSION_RUN_SESSION_PRIVATE_H
 #define TARE_SESSION_RUN_SESSION_PRIVATE_H
 
+#include "plan/plan.h"
+#include "plan/event.h"
 #include "machine/contain/contain.h"
 #include "results/store/store.h"
 #include "run/again.h"
@@ -57,5 +59,21 @@ void session_print_closing(const struct session *session, const struct results *
 
 /* The page is for people: where it cannot be written, the results stand all the same. */
 void session_write_page(const struct session *session);
+
+/* live.json of a run under way (results/store/live.h), replaced about once a second from the events that a session tells. A file that
+ * cannot be written is no reason to end a run: nobody can watch it then. (live_file.c) */
+
+/* Of so many slots (at least one). dir: the run's folder, open; it and plan stay the caller's. */
+struct live_file *live_file_new(int dir, const struct plan *plan, size_t slots);
+
+/* The label of a GPU of a slot (from 1). */
+void live_file_add_gpu(struct live_file *file, size_t slot, const char *label);
+
+/* Fit struct run_listener. */
+void live_file_event(struct live_file *file, const struct event *event);
+void live_file_tick(struct live_file *file);
+
+/* The session has ended: the file is removed. */
+void live_file_free(struct live_file *file);
 
 #endif

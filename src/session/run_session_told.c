@@ -2,13 +2,11 @@
 #include "session/run_session_private.h"
 
 #include "base/clock.h"
-#include "base/mem.h"
 #include "report/closing.h"
 #include "report/live/estimate.h"
 #include "report/live/progress.h"
 #include "report/live/width.h"
 #include "session/command.h"
-#include "session/live_file.h"
 #include "session/message.h"
 #include "session/notify.h"
 #include "session/report_page.h"
@@ -123,35 +121,30 @@ static bool tell_tick(void *context)
     return progress_tick(listeners->progress);
 }
 
-static bool has_enough(const struct run_listener *watch)
-{
-    return watch && watch->enough(watch->context);
-}
-
 bool session_has_enough(const struct session *session)
 {
-    return has_enough(session->options->watch);
+    const struct run_listener *watch = session->options->watch;
+    return watch && watch->enough(watch->context);
 }
 
 static bool ask_enough(void *context)
 {
     const struct listeners *listeners = context;
-    return has_enough(listeners->watch);
+    return listeners->watch && listeners->watch->enough(listeners->watch->context);
 }
 
-static struct live_file *make_live_file(const struct session *session)
+void listeners_begin_live(struct session *session, struct listeners *listeners)
 {
     const struct pool *pool = &session->pool;
     const struct energy_meters_options *meters = &session->meters.options;
     size_t count = pool->lane_count ? pool->lane_count : 1;
-    struct live_file *file = live_file_new(session->dir, store_plan(session->store), count);
+    listeners->live = live_file_new(session->dir, store_plan(session->store), count);
     for (size_t i = 0; i < count; i++) {
         size_t first = pool->lane_count ? pool->lanes[i].gpu_first : 0;
         size_t gpus = pool->lane_count ? pool->lanes[i].gpu_count : meters->gpu_count;
         for (size_t gpu = first; gpu < first + gpus && gpu < meters->gpu_count; gpu++)
-            live_file_add_gpu(file, i + 1, meters->gpus[gpu].label);
+            live_file_add_gpu(listeners->live, i + 1, meters->gpus[gpu].label);
     }
-    return file;
 }
 
 void listeners_begin(struct session *session, struct listeners *out)
@@ -159,11 +152,6 @@ void listeners_begin(struct session *session, struct listeners *out)
     *out = (struct listeners){
         .progress = make_progress(session), .watch = session->options->watch, .notifier = session->notifier};
     say_start(session, skip_done(session, out->progress));
-}
-
-void listeners_begin_live(struct session *session, struct listeners *listeners)
-{
-    listeners->live = make_live_file(session);
 }
 
 struct run_listener listeners_of_run(struct listeners *listeners)
@@ -199,10 +187,9 @@ void session_print_closing(const struct session *session, const struct results *
 void session_write_page(const struct session *session)
 {
     struct err err = {0};
-    json_t *run = results_json_from_store(session->store, &err);
+    json_auto_t *run = results_json_from_store(session->store, &err);
     struct report_options options = {.dir = &session->dir, .language = report_page_language()};
     bool written = run && report_page_write(run, session->dir_path, &options, &err);
-    json_decref(run);
     if (!written)
         cli_warning("there is no report.html: %s", err.text);
     else if (!session->options->json && !session->options->quiet && !session->options->leaves_closing &&

@@ -272,12 +272,6 @@ void script_say(const struct script *script, const struct starter_args *args)
     }
 }
 
-static void print_tree(json_t *tree, struct text *out)
-{
-    json_print_pretty(tree, out);
-    json_decref(tree);
-}
-
 void script_write(const struct script *script, const char *path, struct starter *starter, struct text *registry, struct text *settings)
 {
     starter->script = script->path;
@@ -285,6 +279,6 @@ void script_write(const struct script *script, const char *path, struct starter 
     starter->interpreter_key = script->key;
     starter->interpreter = script->interpreter;
     starter->help = script->has_help ? &script->help : NULL;
-    print_tree(starter_registry(starter), registry);
-    print_tree(starter_settings(starter), settings);
+    json_print_taken(starter_registry(starter), registry);
+    json_print_taken(starter_settings(starter), settings);
 }

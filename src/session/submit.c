@@ -51,9 +51,8 @@ void submitted_fini(struct submitted *submitted)
 /* Where each machine finds the program: by the path that it has here. */
 static char *program_path(void)
 {
-    char path[4096];
-    ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
-    return length > 0 ? mem_strndup(path, (size_t)length) : mem_strdup(TARE_NAME);
+    char *path = program_file();
+    return path ? path : mem_strdup(TARE_NAME);
 }
 
 /* Those of one array: their indices are below array_size. */
@@ -316,17 +315,15 @@ static bool collect_anew(struct submitted *submitted, struct err *err)
 
 bool submit_plan_again(struct submitted *submitted, bool json, bool **only, struct err *err)
 {
-    struct results results;
-    struct again again;
+    AUTO(results_fini) struct results results = {0};
+    AUTO(again_fini) struct again again = {0};
     *only = NULL;
     if (!results_read(submitted->path, &results, err))
         return false;
     again_of_results(&results, &again);
-    results_fini(&results);
     say(&again, json);
     bool ok = again.count == 0 || (plan_each(submitted, &again, err) && collect_anew(submitted, err));
     if (ok && again.count > 0)
         *only = steal_ptr(again.items);
-    again_fini(&again);
     return ok;
 }

@@ -275,9 +275,8 @@ static void print_text(struct watcher *watcher)
 static void print_json(const struct watcher *watcher)
 {
     AUTO_TEXT struct text text = {0};
-    json_t *json = live_run_json(&watcher->run, 0);
+    json_auto_t *json = live_run_json(&watcher->run, 0);
     json_print(json, &text);
-    json_decref(json);
     text_add_char(&text, '\n');
     message_print_exact(&text);
 }

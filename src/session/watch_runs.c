@@ -1,11 +1,11 @@
 /* Which runs are watched. */
 #include "session/watch.h"
 
+#include "base/fs.h"
 #include "base/mem.h"
 #include "results/store/store.h"
 #include "session/run_folder.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -30,17 +30,12 @@ static int later_first(const void *a, const void *b)
 static void add_runs_in(const char *path, int dir, struct strv *out)
 {
     AUTO_STRV struct strv found = {0};
-    int listed = dup(dir);
-    DIR *list = listed >= 0 ? fdopendir(listed) : NULL;
+    AUTO_DIR DIR *list = fs_list(dir);
     for (struct dirent *entry; list && (entry = readdir(list));) {
         AUTO_CLOSE int folder = entry->d_name[0] == '.' ? -1 : openat(dir, entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         if (folder >= 0 && is_run(folder))
             strv_add(&found, entry->d_name);
     }
-    if (list)
-        closedir(list);
-    else if (listed >= 0)
-        close(listed);
     if (found.count)
         qsort(found.items, found.count, sizeof *found.items, later_first);
     for (size_t i = 0; i < found.count && out->count < RUNS_MAX; i++)

@@ -9,7 +9,6 @@
 #include "slurm/collect.h"
 #include "tare_build.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -50,14 +49,10 @@ static bool write_record(struct commits *commits, struct err *err)
     int folder = state_folder(commits->state);
     AUTO_TEXT struct text text = {0};
     AUTO_FREE char *host = host_name();
-    json_t *json = json_object();
-    json_object_set_new(json, "host", json_string(host));
-    json_object_set_new(json, "repository", json_string(commits->repo));
-    json_object_set_new(json, "folder", json_string(commits->root));
-    bool whole = json_object_size(json) == 3;
-    json_print_pretty(json, &text);
-    json_decref(json);
-    if (!whole)
+    json_t *json = json_pack("{s:s, s:s, s:s}", "host", host, "repository", commits->repo, "folder", commits->root);
+    if (json)
+        json_print_taken(json, &text);
+    else
         return err_set(err, "the name of the host, of the repository or of the folder of results is no UTF-8");
     commits->record_name = mem_printf("%s%s.json", record_form, commits->root + strlen(commits->root) - RANDOM_LETTERS);
     commits->record = fs_make_unfinished(folder, 0600, unfinished, err);
@@ -167,12 +162,11 @@ static int take_record(int folder, const char *name, struct record *out)
     if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) != 0 || !fs_read_at(folder, name, RECORD_MAX, &text, NULL))
         return -1;
     AUTO_FREE char *host = host_name();
-    json_t *json = json_loadb(text_get(&text), text.length, JSON_REJECT_DUPLICATES, NULL);
+    json_auto_t *json = json_loadb(text_get(&text), text.length, JSON_REJECT_DUPLICATES, NULL);
     const char *whose = json_get_text(json, "host"), *repo = json_get_text(json, "repository"),
                *root = json_get_text(json, "folder");
     bool ours = whose && strcmp(whose, host) == 0 && repo && repo[0] == '/' && is_root(root);
     *out = (struct record){mem_strdup(ours ? repo : NULL), mem_strdup(ours ? root : NULL)};
-    json_decref(json);
     return ours ? steal_fd(&fd) : -1;
 }
 
@@ -181,8 +175,7 @@ typedef bool each_fn(void *context, const struct record *record);
 /* The records of dead processes; one of which each says true is taken away. */
 static bool each_left(int folder, each_fn *each, void *context)
 {
-    int copy = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *dir = copy >= 0 ? fdopendir(copy) : NULL;
+    AUTO_DIR DIR *dir = fs_list(folder);
     bool all = true;
     for (struct dirent *entry; dir && (entry = readdir(dir));) {
         AUTO(record_fini) struct record record = {0};
@@ -196,8 +189,6 @@ static bool each_left(int folder, each_fn *each, void *context)
         else
             all = false;
     }
-    if (dir)
-        closedir(dir);
     return all;
 }
 
@@ -216,7 +207,7 @@ static bool recover(void *context, const struct record *record)
 {
     (void)context;
     struct err err = {0};
-    struct containment containment;
+    AUTO(containment_fini) struct containment containment = {0};
     AUTO(git_fini) struct git git;
     AUTO_STRV struct strv environment = {0};
     for (char **at = environ; *at; at++)
@@ -224,7 +215,6 @@ static bool recover(void *context, const struct record *record)
     containment_assume(CONTAINMENT_AUTO, &containment);
     git_init(&containment, &environment, &git);
     bool gone = remove_all(&git, record->repo, record->root, &err);
-    containment_fini(&containment);
     if (gone)
         cli_note("removed the worktrees of %s that a killed bench left in %s", record->repo, record->root);
     else

@@ -9,7 +9,6 @@
 #include "results/store/import.h"
 #include "results/store/store.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -21,7 +20,6 @@
 /* The run is made here and published when it is whole. */
 static const char work_name[] = ".collecting";
 
-static const size_t TEXT_MAX = (size_t)256 << 20;
 enum { MACHINE_MAX = 1 << 24, FLUSH_EVERY = 64 };
 
 struct collecting {
@@ -232,15 +230,10 @@ static bool publish_entry(const struct collecting *collecting, const struct dire
 
 static bool publish_all(const struct collecting *collecting, bool folders, struct err *err)
 {
-    int copy = openat(collecting->work, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *open_dir = copy < 0 ? NULL : fdopendir(copy);
-    bool ok = open_dir || err_sys(err, "read %s", work_name);
-    for (struct dirent *entry; ok && open_dir && (entry = readdir(open_dir));)
+    AUTO_DIR DIR *list = fs_list(collecting->work);
+    bool ok = list || err_sys(err, "read %s", work_name);
+    for (struct dirent *entry; ok && list && (entry = readdir(list));)
         ok = publish_entry(collecting, entry, folders, err);
-    if (open_dir)
-        closedir(open_dir);
-    else if (copy >= 0)
-        close(copy);
     return ok;
 }
 
@@ -255,12 +248,6 @@ static bool publish(const struct collecting *collecting, struct err *err)
            (fsync(collecting->dir) == 0 || errno == EINVAL || err_sys(err, "fsync the folder"));
 }
 
-static bool read_texts(int dir, struct text *settings, struct text *registry, struct err *err)
-{
-    return fs_read_at(dir, "settings.json", TEXT_MAX, settings, err) &&
-           fs_read_at(dir, "registry.json", TEXT_MAX, registry, err);
-}
-
 /* At once for all: one summary.csv. */
 static void write_results(struct collecting *collecting)
 {
@@ -273,17 +260,10 @@ static void write_results(struct collecting *collecting)
 
 static bool make(struct collecting *collecting, struct err *err)
 {
-    AUTO_TEXT struct text settings = {0};
-    AUTO_TEXT struct text registry = {0};
-    if (!read_texts(collecting->dir, &settings, &registry, err))
+    AUTO_TEXT struct text settings = {0}, registry = {0};
+    struct store_head head = {.plan = &collecting->out->plan};
+    if (!tasks_read_head(collecting->dir, &settings, &registry, &head, err))
         return false;
-    struct store_head head = {
-        .plan = &collecting->out->plan,
-        .settings_text = text_get(&settings),
-        .settings_length = settings.length,
-        .registry_text = text_get(&registry),
-        .registry_length = registry.length,
-    };
     collecting->store = store_create_scratch(collecting->work, work_name, &head, err);
     bool ok = collecting->store;
     for (size_t number = 1; ok && number <= collecting->out->plan.count; number++)

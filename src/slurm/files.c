@@ -3,7 +3,6 @@
 #include "base/cleanup.h"
 #include "base/fs.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -11,24 +10,6 @@
 #include <unistd.h>
 
 enum { DEPTH_MAX = 16, PIECE = 1 << 16 };
-
-static void dir_close(DIR **dir)
-{
-    if (*dir)
-        closedir(*dir);
-}
-#define AUTO_DIR AUTO(dir_close)
-
-static DIR *list(int dir, struct err *err)
-{
-    int copy = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *out = copy < 0 ? NULL : fdopendir(copy);
-    if (!out)
-        err_sys(err, "read a folder");
-    if (!out && copy >= 0)
-        close(copy);
-    return out;
-}
 
 static bool copy_bytes(int from, int to, struct err *err)
 {
@@ -81,9 +62,9 @@ static bool link_all(int from, int to, int depth, struct err *err)
 {
     if (depth > DEPTH_MAX)
         return err_set(err, "folders are more than %d deep", DEPTH_MAX);
-    AUTO_DIR DIR *dir = list(from, err);
+    AUTO_DIR DIR *dir = fs_list(from);
     if (!dir)
-        return false;
+        return err_sys(err, "read a folder");
     for (struct dirent *entry; (entry = readdir(dir));) {
         struct stat status;
         const char *name = entry->d_name;
@@ -106,9 +87,9 @@ static bool remove_below(int dir, int depth, struct err *err)
 {
     if (depth > DEPTH_MAX)
         return err_set(err, "folders are more than %d deep", DEPTH_MAX);
-    AUTO_DIR DIR *open_dir = list(dir, err);
+    AUTO_DIR DIR *open_dir = fs_list(dir);
     if (!open_dir)
-        return false;
+        return err_sys(err, "read a folder");
     for (struct dirent *entry; (entry = readdir(open_dir));) {
         const char *name = entry->d_name;
         if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0 || unlinkat(dir, name, 0) == 0 || errno == ENOENT)

@@ -27,10 +27,11 @@ static char *last_words(const struct text *answer)
     return text_take(&words);
 }
 
-static bool ask(const char *name, struct strv *argv, const struct strv *env, double timeout_s, struct text *out,
-                struct err *err)
+/* argv: the program's name without a folder, and its arguments; NULL-terminated. */
+static bool ask(const char *const *argv, const struct strv *env, double timeout_s, struct text *out, struct err *err)
 {
     int status;
+    const char *name = argv[0];
     const char *path = strv_env_get(env, "PATH");
     AUTO_FREE char *program = fs_find_executable(name, "/", path ? path : "/usr/bin:/bin");
     if (!program) {
@@ -38,9 +39,11 @@ static bool ask(const char *name, struct strv *argv, const struct strv *env, dou
         err->code = ENOENT;
         return false;
     }
-    free(argv->items[0]);
-    argv->items[0] = mem_strdup(program);
-    if (query_program(argv, env, ANSWER_MAX, timeout_s, true, out, &status))
+    AUTO_STRV struct strv all = {0};
+    strv_add(&all, program);
+    for (size_t i = 1; argv[i]; i++)
+        strv_add(&all, argv[i]);
+    if (query_program(&all, env, ANSWER_MAX, timeout_s, true, out, &status))
         return true;
     AUTO_FREE char *words = last_words(out);
     if (status == -1) {
@@ -94,12 +97,8 @@ struct slurm_config slurm_config_parse(const char *text)
 
 bool slurm_config_read(const struct strv *env, struct slurm_config *out, struct err *err)
 {
-    AUTO_STRV struct strv argv = {0};
     AUTO_TEXT struct text answer = {0};
-    strv_add(&argv, "scontrol");
-    strv_add(&argv, "show");
-    strv_add(&argv, "config");
-    if (!ask("scontrol", &argv, env, ASK_S, &answer, err))
+    if (!ask((const char *[]){"scontrol", "show", "config", NULL}, env, ASK_S, &answer, err))
         return false;
     *out = slurm_config_parse(text_get(&answer));
     return true;
@@ -153,7 +152,7 @@ bool slurm_submit(const struct slurm_submission *submission, char **job_id, stru
     if (submission->dependency)
         strv_add_owned(&argv, mem_printf("--dependency=%s", submission->dependency));
     strv_add(&argv, submission->script);
-    if (!ask("sbatch", &argv, submission->env, SUBMIT_S, &answer, err))
+    if (!ask((const char *const *)argv.items, submission->env, SUBMIT_S, &answer, err))
         return false;
     *job_id = job_id_of(text_get(&answer));
     if (*job_id)
@@ -185,12 +184,6 @@ static bool read_index(const char *text, size_t *out)
     return *end == '\0';
 }
 
-static void add_task(struct slurm_tasks *out, const struct slurm_task *task)
-{
-    out->items = mem_room(out->items, out->count, &out->capacity, sizeof *out->items);
-    out->items[out->count++] = *task;
-}
-
 static void task_fini(struct slurm_task *task)
 {
     free(task->job_name);
@@ -198,6 +191,17 @@ static void task_fini(struct slurm_task *task)
     free(task->state);
     free(task->nodes);
     free(task->reason);
+}
+
+/* Takes the task; one without an index is none. */
+static void add_task(struct slurm_tasks *out, const char *index, struct slurm_task *task)
+{
+    if (!index || !read_index(index, &task->index)) {
+        task_fini(task);
+        return;
+    }
+    out->items = mem_room(out->items, out->count, &out->capacity, sizeof *out->items);
+    out->items[out->count++] = *task;
 }
 
 void slurm_queue_parse(const char *text, struct slurm_tasks *out)
@@ -210,10 +214,7 @@ void slurm_queue_parse(const char *text, struct slurm_tasks *out)
                                   .state = fields[2],
                                   .nodes = fields[3],
                                   .reason = fields[4]};
-        if (read_index(fields[1], &task.index))
-            add_task(out, &task);
-        else
-            task_fini(&task);
+        add_task(out, fields[1], &task);
         free(fields[1]);
     }
 }
@@ -231,25 +232,18 @@ void slurm_accounts_parse(const char *text, struct slurm_tasks *out)
                                   .reason = fields[3]};
         if (index)
             *index++ = '\0';
-        if (index && read_index(index, &task.index))
-            add_task(out, &task);
-        else
-            task_fini(&task);
+        add_task(out, index, &task);
         free(fields[4]);
     }
 }
 
 bool slurm_queue_read(const struct strv *env, const struct strv *job_names, struct slurm_tasks *out, struct err *err)
 {
-    AUTO_STRV struct strv argv = {0};
     AUTO_TEXT struct text answer = {0};
     AUTO_FREE char *names = strv_join(job_names, ",");
-    strv_add(&argv, "squeue");
-    strv_add(&argv, "--noheader");
-    strv_add(&argv, "--array");
-    strv_add_owned(&argv, mem_printf("--name=%s", names));
-    strv_add(&argv, "--format=%j|%K|%T|%N|%r");
-    if (!ask("squeue", &argv, env, ASK_S, &answer, err))
+    AUTO_FREE char *of = mem_printf("--name=%s", names);
+    if (!ask((const char *[]){"squeue", "--noheader", "--array", of, "--format=%j|%K|%T|%N|%r", NULL}, env, ASK_S,
+             &answer, err))
         return false;
     slurm_queue_parse(text_get(&answer), out);
     return true;
@@ -257,16 +251,12 @@ bool slurm_queue_read(const struct strv *env, const struct strv *job_names, stru
 
 bool slurm_accounts_read(const struct strv *env, const struct strv *job_ids, struct slurm_tasks *out, struct err *err)
 {
-    AUTO_STRV struct strv argv = {0};
     AUTO_TEXT struct text answer = {0};
     AUTO_FREE char *ids = strv_join(job_ids, ",");
-    strv_add(&argv, "sacct");
-    strv_add(&argv, "--noheader");
-    strv_add(&argv, "--parsable2");
-    strv_add(&argv, "--allocations");
-    strv_add_owned(&argv, mem_printf("--jobs=%s", ids));
-    strv_add(&argv, "--format=JobID,State,NodeList,ExitCode");
-    if (!ask("sacct", &argv, env, ASK_S, &answer, err))
+    AUTO_FREE char *of = mem_printf("--jobs=%s", ids);
+    if (!ask((const char *[]){"sacct", "--noheader", "--parsable2", "--allocations", of,
+                              "--format=JobID,State,NodeList,ExitCode", NULL},
+             env, ASK_S, &answer, err))
         return false;
     slurm_accounts_parse(text_get(&answer), out);
     return true;

@@ -57,8 +57,7 @@ bool submission_write(int dir, const struct submission *submission, struct err *
         json_array_append_new(options, json_text_or_null(submission->options.items[i]));
     for (size_t i = 0; i < submission->count; i++)
         json_array_append_new(arrays, array_to_json(&submission->arrays[i]));
-    json_print_pretty(json, &text);
-    json_decref(json);
+    json_print_taken(json, &text);
     return fs_write_atomic(dir, "submit.json", text_get(&text), text.length, err);
 }
 

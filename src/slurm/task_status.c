@@ -237,7 +237,7 @@ static bool ask(const struct strv *env, const struct submission *submission, str
 void task_statuses_find(int dir, const struct strv *env, const struct submission *submission, struct collected *collected,
                 char **note)
 {
-    struct slurm_tasks queue = {0}, accounts = {0};
+    AUTO(slurm_tasks_fini) struct slurm_tasks queue = {0}, accounts = {0};
     size_t missing = 0;
     *note = NULL;
     for (size_t i = 0; i < collected->plan.count; i++)
@@ -251,6 +251,4 @@ void task_statuses_find(int dir, const struct strv *env, const struct submission
     for (size_t i = 0; i < collected->plan.count; i++)
         if (collect_is_missing(collected->items[i].state))
             collected->items[i].task_status = task_status_text(dir, &submitted_tasks[i], &collected->items[i], asked);
-    slurm_tasks_fini(&queue);
-    slurm_tasks_fini(&accounts);
 }

@@ -11,7 +11,6 @@
 #include "results/store/store.h"
 #include "tare_build.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -29,12 +28,11 @@ static bool write_plan(int dir, const struct plan *plan, struct err *err)
 {
     AUTO_TEXT struct text text = {0};
     json_t *experiments = json_array();
-    json_t *json = json_pack("{s:I, s:o, s:o}", "format", (json_int_t)PLAN_FORMAT, "head", plan_head_to_json(plan),
-                             "experiments", experiments);
+    json_auto_t *json = json_pack("{s:I, s:o, s:o}", "format", (json_int_t)PLAN_FORMAT, "head", plan_head_to_json(plan),
+                                  "experiments", experiments);
     for (size_t i = 0; i < plan->count; i++)
         json_array_append_new(experiments, plan_experiment_to_json(&plan->experiments[i]));
     json_print(json, &text);
-    json_decref(json);
     text_add_char(&text, '\n');
     return fs_write_atomic(dir, "plan.json", text_get(&text), text.length, err);
 }
@@ -86,6 +84,18 @@ bool tasks_read_plan(int dir, struct plan *out, struct err *err)
     return err_wrap(err, "plan.json");
 }
 
+bool tasks_read_head(int dir, struct text *settings, struct text *registry, struct store_head *head, struct err *err)
+{
+    if (!fs_read_at(dir, "settings.json", TEXT_MAX, settings, err) ||
+        !fs_read_at(dir, "registry.json", TEXT_MAX, registry, err))
+        return false;
+    head->settings_text = text_get(settings);
+    head->settings_length = settings->length;
+    head->registry_text = text_get(registry);
+    head->registry_length = registry->length;
+    return true;
+}
+
 static int open_folder(int dir, const char *name, struct err *err)
 {
     int fd = fs_open_folder_beneath(dir, name);
@@ -108,18 +118,14 @@ static char *task_name(size_t number)
 /* The highest number that a folder in dir has; 0: there is none. */
 static int last_start(int dir)
 {
-    int copy = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), last = 0;
-    DIR *open_dir = copy < 0 ? NULL : fdopendir(copy);
-    for (struct dirent *entry; open_dir && (entry = readdir(open_dir));) {
+    AUTO_DIR DIR *list = fs_list(dir);
+    int last = 0;
+    for (struct dirent *entry; list && (entry = readdir(list));) {
         char *end;
         long number = strtol(entry->d_name, &end, 10);
         if (*end == '\0' && number > last && number <= STARTS_MAX)
             last = (int)number;
     }
-    if (open_dir)
-        closedir(open_dir);
-    else if (copy >= 0)
-        close(copy);
     return last;
 }
 
@@ -212,6 +218,7 @@ static bool take_over(struct store *store, const struct beginning *beginning, in
 
 static void add(struct store *store, enum event_type type, int64_t experiment, json_t *data)
 {
+    AUTO(event_fini)
     struct event event = {.type = type,
                           .monotonic_ns = clock_monotonic_ns(),
                           .realtime_ns = clock_realtime_ns(),
@@ -219,7 +226,6 @@ static void add(struct store *store, enum event_type type, int64_t experiment, j
                           .experiment = experiment,
                           .data = data};
     store_add(store, &event, NULL, NULL);
-    event_fini(&event);
 }
 
 /* A session of its own, on the machine where somebody asked for it. */
@@ -232,27 +238,17 @@ static void plan_again(struct store *store, const char *verdict)
     json_t *started = json_pack("{s:i, s:o, s:o*, s:s, s:b, s:o}", "pid", (int)getpid(), "host", json_text_or_null(host),
                                 "boot_id", boot_id_read(boot_id, NULL) ? json_string(boot_id) : NULL,
                                 "version", TARE_VERSION, "resumed", true, "zone", json_from_zone(&zone));
-    json_t *again = json_pack("{s:s}", "verdict", verdict);
-    json_t *ended = json_pack("{s:s}", "outcome", "finished");
     add(store, EVENT_SESSION_STARTED, 0, started);
-    add(store, EVENT_EXPERIMENT_AGAIN, 1, again);
-    add(store, EVENT_SESSION_ENDED, 0, ended);
+    add(store, EVENT_EXPERIMENT_AGAIN, 1, json_pack("{s:s}", "verdict", verdict));
+    add(store, EVENT_SESSION_ENDED, 0, json_pack("{s:s}", "outcome", "finished"));
 }
 
 static bool fill_start(int dir, int made, const struct beginning *beginning, const struct plan *plan, struct err *err)
 {
-    AUTO_TEXT struct text settings = {0};
-    AUTO_TEXT struct text registry = {0};
-    if (!fs_read_at(dir, "settings.json", TEXT_MAX, &settings, err) ||
-        !fs_read_at(dir, "registry.json", TEXT_MAX, &registry, err))
+    AUTO_TEXT struct text settings = {0}, registry = {0};
+    struct store_head head = {.plan = plan};
+    if (!tasks_read_head(dir, &settings, &registry, &head, err))
         return false;
-    struct store_head head = {
-        .plan = plan,
-        .settings_text = text_get(&settings),
-        .settings_length = settings.length,
-        .registry_text = text_get(&registry),
-        .registry_length = registry.length,
-    };
     struct store *store = store_create(made, "the new start", &head, err);
     if (!store)
         return false;
@@ -330,24 +326,20 @@ static bool begin(int dir, const char *dir_path, const struct plan *of_all, stru
 bool tasks_begin(int dir, const char *dir_path, size_t number, double grace_max_s, struct tasks_start *out,
                  struct err *err)
 {
-    struct plan plan;
+    AUTO(plan_fini) struct plan plan = {0};
     *out = (struct tasks_start){.lock = -1};
     if (!tasks_read_plan(dir, &plan, err))
         return err_wrap(err, "%s", dir_path);
-    bool ok = begin(dir, dir_path, &plan, (struct request){.number = number, .grace_max_s = grace_max_s}, out, err) ||
-              err_wrap(err, "%s", dir_path);
-    plan_fini(&plan);
-    return ok;
+    return begin(dir, dir_path, &plan, (struct request){.number = number, .grace_max_s = grace_max_s}, out, err) ||
+           err_wrap(err, "%s", dir_path);
 }
 
 bool tasks_plan_again(int dir, const char *dir_path, const struct plan *plan, size_t number, const char *verdict,
                       struct err *err)
 {
-    struct tasks_start start = {.lock = -1};
-    bool ok = begin(dir, dir_path, plan, (struct request){.number = number, .again = verdict}, &start, err) ||
-              err_wrap(err, "%s", dir_path);
-    tasks_start_fini(&start);
-    return ok;
+    AUTO(tasks_start_fini) struct tasks_start start = {.lock = -1};
+    return begin(dir, dir_path, plan, (struct request){.number = number, .again = verdict}, &start, err) ||
+           err_wrap(err, "%s", dir_path);
 }
 
 void tasks_start_fini(struct tasks_start *start)

@@ -23,6 +23,9 @@ bool tasks_are_in(int dir);
 
 bool tasks_read_plan(int dir, struct plan *out, struct err *err);
 
+/* The run's settings.json and registry.json, which head then has, beside its plan. */
+bool tasks_read_head(int dir, struct text *settings, struct text *registry, struct store_head *head, struct err *err);
+
 struct tasks_last {
     int start;    /* the highest number; 0: it was never started */
     int readable; /* of the start that was opened: below start when the records of those behind it are gone */
