@@ -13,7 +13,7 @@ enum { LADDER_STEPS_MAX = 400 };
 
 struct ladder {
     struct plan_experiment *experiment; /* with all changes so far; NULL: as planned */
-    json_t *changed;                    /* change.c of plan/; NULL: nothing */
+    json_t *changed;                    /* plan/change.c; NULL: nothing */
     bool expandable; /* expandable segments were turned on */
     unsigned short steps[LADDER_STEPS_MAX]; /* of oom_steps, in the order taken */
     size_t step_count;

@@ -159,12 +159,24 @@ static void make_shape(struct window_index *index, const struct series *series)
     spans_union(&index->traced, &index->counted, &index->covered);
 }
 
+/* Of a gain that changes: between two knots in proportion to the trace's integral. */
+static double followed_j(const struct window_index *index, const struct smooth_place *place, double traced_j)
+{
+    if (!index->smooth.followed)
+        return 0;
+    const struct knot *a = &index->knots.items[place->a], *b = &index->knots.items[place->b];
+    double length_j = b->traced_j - a->traced_j, share = length_j > 0 ? (traced_j - a->traced_j) / length_j : 0;
+    return a->followed_j + fmin(fmax(share, 0), 1) * (b->followed_j - a->followed_j);
+}
+
 static double running_energy(const struct window_index *index, size_t segment, double t, struct index_moment *out)
 {
     const struct segment *part = &index->knots.segments[segment];
     struct shape_sum sum = shape_at(&index->shape, t, NULL);
     struct smooth_place place = smooth_place(&index->knots, part, smooth_clock(&index->smooth, &sum));
     double energy = part->energy_before_j + (1 + index->smooth.gain) * sum.energy_j + place.offset_j;
+    if (part->count > 0)
+        energy += followed_j(index, &place, sum.energy_j);
     if (out)
         *out = (struct index_moment){t, energy, segment, sum, place};
     return energy;
@@ -315,7 +327,11 @@ static void edge_parts(const struct window_index *index, const struct index_mome
         delayed_w = hypot(delayed_w, to->sum.power_w - from->sum.power_w);
     out->j[WINDOW_PART_EDGES] = sqrt(sum);
     out->j[WINDOW_PART_DELAY] = fabs(index->smooth.delay_sd * delayed_w);
-    out->j[WINDOW_PART_AGREEMENT] = fabs(index->smooth.gain_sd * gained_j);
+    double followed_sd = 0; /* no surer than the gain is at the less certain edge */
+    if (index->smooth.followed && from->segment == to->segment && index->knots.segments[from->segment].count > 0)
+        followed_sd = fmax(index->knots.items[from->place.a].gain_sd, index->knots.items[to->place.b].gain_sd);
+    out->j[WINDOW_PART_AGREEMENT] =
+        hypot(index->smooth.gain_sd * gained_j, followed_sd * (to->sum.energy_j - from->sum.energy_j));
     out->delay_s = index->smooth.delay_sd;
     out->agreement = index->smooth.gain_sd;
 }

@@ -20,6 +20,7 @@ struct knot {
     double power_w, traced_j;       /* of the shape, in the mean over the stretch */
     double offset_j, offset_var;     /* best estimate from all knots of the segment, and its variance */
     double offset_w, offset_traced_j; /* by how much offset_j falls for a second of delay, for a gain of 1 */
+    double gain, gain_sd, followed_j; /* where the gain is followed: here, and the part of the counter's rise until here that it explains */
     double log_link;                /* sum of the links' logarithms: exp of a difference is what two knots share */
 };
 

@@ -60,6 +60,11 @@ static void observe(struct knot *knot, const struct shape *shape, const struct w
                      smooth_mean_variance(shape, 2 * shape->delay_s, mean_s, hint) + quantum_j * quantum_j / 12 + 1e-12;
 }
 
+double smooth_scale(double innovation2, double innovations)
+{
+    return fmax((ratio_prior_df * ratio_prior + innovation2) / (ratio_prior_df + innovations), 1);
+}
+
 /* Birge's ratio: the mean square of the innovations, each by its variance, over all gains
  * that the trace may have. Gives how badly the knots are explained with it: twice the negative logarithm of their
  * likelihood. */
@@ -170,6 +175,7 @@ struct smooth smooth_knots(struct knots *knots, struct shape *shape, const struc
     if (sensor->span_max_ns > 0 && shape->real)
         learn_sensor(knots, shape, sensor, &out);
     observe_all(knots, shape, sensor);
+    out.followed = gain_sd > 0 && smooth_follow_gain(knots, gain_sd);
     find_ratio(knots, gain_sd, &out);
     find_gain(knots, gain_sd, &out);
     smooth_filter(knots, out.scale);

@@ -2,8 +2,7 @@
 
 #include <math.h>
 
-/* The certainty that is lost from one knot to the next. */
-static double lost(const struct knot *from, const struct knot *to, double scale)
+double smooth_lost(const struct knot *from, const struct knot *to, double scale)
 {
     return scale * (to->sampled_j2 - from->sampled_j2) + (to->gap_j2 - from->gap_j2);
 }
@@ -17,7 +16,7 @@ static void filter(struct knot *knots, size_t count, double scale, struct smooth
     knots[0].offset_var = knots[0].observed_var;
     for (size_t i = 1; i < count; i++) {
         const struct knot *last = &knots[i - 1];
-        double predicted_var = last->offset_var + lost(last, &knots[i], scale);
+        double predicted_var = last->offset_var + smooth_lost(last, &knots[i], scale);
         double innovation_var = predicted_var + knots[i].observed_var, kalman_gain = predicted_var / innovation_var;
         double innovation = knots[i].observed_j - last->offset_j, traced = knots[i].traced_j - last->offset_traced_j;
         knots[i].offset_j = last->offset_j + kalman_gain * innovation;
@@ -50,7 +49,7 @@ static void backward_pass(struct knot *knots, size_t count, double scale)
     for (size_t i = 0; i < count; i++)
         knots[i].clock = scale * knots[i].sampled_j2 + knots[i].gap_j2;
     for (size_t i = count - 1; i-- > 0;) {
-        double predicted_var = knots[i].offset_var + lost(&knots[i], &knots[i + 1], scale);
+        double predicted_var = knots[i].offset_var + smooth_lost(&knots[i], &knots[i + 1], scale);
         double link = knots[i].offset_var / predicted_var;
         knots[i].offset_j += link * (knots[i + 1].offset_j - knots[i].offset_j);
         knots[i].offset_w += link * (knots[i + 1].offset_w - knots[i].offset_w);

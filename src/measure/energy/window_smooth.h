@@ -15,6 +15,7 @@ struct smooth {
     double scale;         /* of the variance between samples, so that it agrees with the counter: the ratio, at least 1 */
     double df;            /* its degrees of freedom */
     double gain, gain_sd; /* the counter rises faster than the trace's integral by this share */
+    bool followed;        /* and by more or less from time to time: the knots' gain and followed_j */
     double delay_sd;      /* how uncertain the delay of the samples is; its mean becomes the shape's delay_s */
     double span_s;        /* over which a sample is a mean, accordingly: it is late by half of it */
 };
@@ -29,6 +30,14 @@ struct smooth_fit {
 };
 struct smooth_fit smooth_filter(const struct knots *knots, double scale); /* forward: offset_* know the knots before */
 void smooth_back(struct knots *knots, double scale);                      /* backward: they know all */
+
+/* The certainty that is lost from one knot to the next. */
+double smooth_lost(const struct knot *from, const struct knot *to, double scale);
+/* Birge's ratio, at least 1, of so many innovations whose squares by their variances have this sum. */
+double smooth_scale(double innovation2, double innovations);
+/* Follows a gain that changes, where the knots tell of one (window_gain.c): fills the knots' gain, gain_sd and followed_j, and takes that out of
+ * what was observed. gain_sd: before any knot is seen. */
+bool smooth_follow_gain(struct knots *knots, double gain_sd);
 
 /* Variance of the integral at t because a sample is a mean over span_s: a change is bent, what was within is hidden. */
 double smooth_mean_variance(const struct shape *shape, double span_s, double t, size_t *hint);

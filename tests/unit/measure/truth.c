@@ -23,12 +23,25 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+enum { BEAT_S = 20 };
+
+/* A load that repeats in step with the samples: they err all the same way for as long as it lasts. */
+static void beat(const struct truth *setup, bool up, struct series *series)
+{
+    for (size_t i = 0; i < series->power_count; i++) {
+        double t = (double)(series->power[i].t_ns - simulated_ns(0)) / 1e9;
+        if (fabs(t - setup->length_s / 2) < BEAT_S / 2.0)
+            series->power[i].power_w *= 1 + (up ? setup->beat_share : -setup->beat_share);
+    }
+}
+
 /* Lengths are as often between 1 and 2 s as between 20 and 40 s. */
 static void draw_windows(const struct truth *setup, struct rng *rng, double (*windows)[2])
 {
     for (int i = 0; i < setup->windows_in_series; i++) {
         double length = setup->shortest_s * exp(rng_unit(rng) * log(setup->longest_s / setup->shortest_s));
-        windows[i][0] = 3 + rng_unit(rng) * (setup->length_s - 6 - length);
+        double around_s = setup->beat_share > 0 ? BEAT_S : setup->length_s - 6;
+        windows[i][0] = (setup->length_s - around_s) / 2 + rng_unit(rng) * (around_s - length);
         windows[i][1] = windows[i][0] + length;
     }
 }
@@ -65,6 +78,8 @@ static void run_series(const struct truth *setup, enum load_kind kind, uint64_t 
         edges[i] = windows[i / 2][i % 2];
     qsort(edges, 2 * count, sizeof *edges, by_value);
     simulate(&simulation, &load, setup->dense ? edges : attempt, setup->dense ? 2 * count : 2, &rng, &series);
+    if (setup->beat_share > 0)
+        beat(setup, seed / LOAD_KINDS % 2, &series);
     if (setup->blind)
         series.counter_count = 0;
     struct window_index *index = window_index_new(&series, &setup->sensor);
@@ -95,7 +110,7 @@ static void run_kind(const struct truth *setup, enum load_kind kind)
     assert_true(held >= setup->least);
     assert_true(held <= setup->most);
     assert_true(median <= setup->widest);
-    assert_true(score.disagreeing <= setup->windows / 1000); /* one sensor, one truth: evidence would be false */
+    assert_true(setup->beat_share > 0 || score.disagreeing <= setup->windows / 1000); /* one sensor, one truth: evidence would be false */
 }
 
 void truth_hold(const struct truth *setup)

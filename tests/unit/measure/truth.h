@@ -15,6 +15,7 @@ struct truth {
     double length_s, shortest_s, longest_s;
     double least, most; /* share of windows that must, and may, hold the truth */
     double widest;      /* median half-width of windows from 1 s, by their energy: at most */
+    double beat_share; /* in the middle 20 s of a series, where all windows are, all samples are too high or too low by so much of themselves */
     struct simulation simulation;
     struct window_sensor sensor;
 };
