@@ -136,8 +136,7 @@ static size_t comment_end(const char *text, size_t length, size_t at)
     return 0;
 }
 
-/* A block comment that is not closed is given; else NULL. */
-static const char *jsonc_blank(char *text, size_t length)
+const char *jsonc_blank(char *text, size_t length)
 {
     size_t comma = SIZE_MAX; /* the last one, while nothing but blanks and comments came behind it */
     bool value = false;      /* a value came before what is next: a comma behind it may be left over */

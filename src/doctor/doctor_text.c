@@ -36,8 +36,9 @@ void findings_add(struct findings *findings, struct finding finding)
     findings->items[findings->count++] = finding;
 }
 
-static void set(struct finding *finding, enum finding_mark mark, const char *reason, const char *mend,
-                const char *format, va_list args)
+__attribute__((format(printf, 5, 0))) static void set(struct finding *finding, enum finding_mark mark,
+                                                      const char *reason, const char *mend, const char *format,
+                                                      va_list args)
 {
     AUTO_FREE char *text = NULL;
     if (vasprintf(&text, format, args) < 0)
