@@ -257,12 +257,15 @@ int exec_job_run(const struct exec_options *options, struct guardian *guardian, 
     if (!exec.job)
         return cli_failed(EXEC_OURS, &err);
     note_born(&exec);
-    if (!guardian_watch(guardian, job_identity(exec.job), &err) || !job_open_gate(exec.job, &err)) {
+    bool watched = guardian_watch(guardian, job_identity(exec.job), &err);
+    if (watched) /* before the command can run: whoever is stopped just behind its gate would begin late */
+        exec_energy_begin(options->energy, exec.job);
+    if (!watched || !job_open_gate(exec.job, &err)) {
         cli_error("%s", err.text);
+        exec_energy_end(options->energy, exec.job, clock_monotonic_ns());
         job_free(exec.job);
         return EXEC_OURS;
     }
-    exec_energy_begin(options->energy, exec.job);
     struct job_exit end = wait_for_end(&exec);
     int64_t ended_ns = clock_monotonic_ns();
     exec_energy_end(options->energy, exec.job, end.end_ns);
