@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # make check: every test, in three builds: gcc; gcc with address and undefined-behaviour sanitizers; clang's fuzzer, briefly. What fails
 # is printed where it fails and named again at the end; the last line counts. Skipped tests say why.
-#   CHECK_STAGES="lint unit cli asan fuzz"   which stages (default: all)     CHECK_FUZZ_SECONDS=5   seconds for each fuzz target
+#   CHECK_STAGES="lint unit cli asan fuzz"   which stages (default: all)     CHECK_FUZZ_SECONDS=10  seconds for each fuzz target
 #   CHECK_TMP=disk   leaves /tmp as it is. As root /tmp is in memory, for these tests alone: they make and sync thousands of small files.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
@@ -31,7 +31,7 @@ if [ "${CI:-}" = true ] && [ -z "${CHECK_TIMED:-}" ]; then
 fi
 build=$(realpath -m "${BUILD:-build}")
 stages=${CHECK_STAGES:-"lint unit cli asan fuzz"}
-fuzz_seconds=${CHECK_FUZZ_SECONDS:-5}
+fuzz_seconds=${CHECK_FUZZ_SECONDS:-10}
 logs=$(mktemp -d "${TMPDIR:-/tmp}/check.XXXXXX")
 trap 'rm -rf "$logs"' EXIT
 trap out_of_time TERM
