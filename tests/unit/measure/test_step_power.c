@@ -14,6 +14,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 /* A step of three phases, each of one power. */
 static const char *const names[] = {"data", "forward", "backward"};
@@ -295,9 +296,9 @@ static void phases_without_end_take_no_time_without_end(void **state)
     training.sensor.mark_s = 4e-3;
     for (int i = 0; i < 10000; i++)
         series_add_power(&training.series, (struct power_sample){2 * NS_PER_S + i * 19 * NS_PER_MS, 300 + i * 7919 % 101});
-    int64_t begin_ns = clock_monotonic_ns();
+    clock_t begin = clock(); /* of the processor: others may be at work beside */
     estimate(&training, &power);
-    assert_true(clock_monotonic_ns() - begin_ns < 30 * NS_PER_S);
+    assert_true(clock() - begin < 30 * CLOCKS_PER_SEC);
     assert_non_null(strstr(power.reason, "too long to be distinguished"));
     end(&training, &power);
 }
