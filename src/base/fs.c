@@ -63,9 +63,9 @@ int fs_open_folder_beneath(int dir, const char *path)
     return fs_open_beneath(dir, path, O_RDONLY | O_DIRECTORY, 0);
 }
 
-DIR *fs_list(int dir)
+DIR *fs_list(int dir, const char *path)
 {
-    AUTO_CLOSE int copy = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    AUTO_CLOSE int copy = openat(dir, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *list = copy < 0 ? NULL : fdopendir(copy);
     if (list)
         steal_fd(&copy);

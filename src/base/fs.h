@@ -26,8 +26,8 @@ int fs_open_beneath(int dir, const char *path, int flags, mode_t mode);
 /* The folder below dir, -1 and errno. */
 int fs_open_folder_beneath(int dir, const char *path);
 
-/* The entries of an open folder, from the first on, for readdir; NULL and errno. AUTO_DIR closes it. */
-DIR *fs_list(int dir);
+/* The entries of a folder below an open one ("." for itself) or AT_FDCWD, from the first on, for readdir; NULL and errno. AUTO_DIR closes it. */
+DIR *fs_list(int dir, const char *path);
 void fs_list_end(DIR **list);
 #define AUTO_DIR AUTO(fs_list_end)
 

@@ -297,14 +297,9 @@ static size_t clear_entry(int dir, const char *name, int depth)
 static size_t clear_below(int dir, int depth)
 {
     size_t cleared = 0;
-    int copy = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *list = copy < 0 ? NULL : fdopendir(copy);
+    AUTO_DIR DIR *list = fs_list(dir, ".");
     for (struct dirent *entry; list && (entry = readdir(list));)
         cleared += clear_entry(dir, entry->d_name, depth);
-    if (list)
-        closedir(list);
-    else if (copy >= 0)
-        close(copy);
     return cleared;
 }
 

@@ -46,7 +46,7 @@ struct step_model {
     double *normal, *right;                 /* A'WA, A'Wy */
     double yy, *mean;                       /* posterior */
     double *work;                           /* unknowns^2: the factor of the posterior's precision */
-    struct step_row *row, *spare;           /* of the sample that is looked at; room */
+    struct step_row *row, *spare;           /* of the current sample; room */
     size_t rows;
     size_t blocks;
     double *scores;                         /* of each block: A'Wr */

@@ -114,7 +114,7 @@ static const char *const state_names[STATE_COUNT] = {
     [STATE_STOPPING] = "stopping", [STATE_VERIFYING] = "verifying", [STATE_DONE] = "done",
 };
 
-/* An empty cell (0) is no arrow, so a state stands in the table as its number plus one. */
+/* An empty cell (0) is no arrow, so a state is in the table as its number plus one. */
 #define TO(state) ((state) + 1)
 #define STAYS(state)                                                                                                   \
     [EVENT_PAUSE] = TO(state), [EVENT_EVIDENCE] = TO(state), [EVENT_GUARD] = TO(state), [EVENT_NOTE] = TO(state),      \

@@ -82,7 +82,7 @@ bool outcome_parse(const char *name, enum outcome *out);
 const char *state_name(enum experiment_state state);
 
 /* The state after the event, or false when the table has no such arrow (the store then refuses the event). The table
- * stands in event.c. An attempt that has a job ends only after its JOB_PROVEN; one without a job may end while
+ * is in event.c. An attempt that has a job ends only after its JOB_PROVEN; one without a job may end while
  * preparing; an experiment that a session left undone, or that was interrupted, may be started again by a resume.
  * Events that move nothing (pause, evidence, note, session) leave every state as it is. */
 bool state_next(enum experiment_state state, enum event_type type, enum experiment_state *out);

@@ -60,8 +60,7 @@ static int compare_names(const void *a, const void *b)
  * none of the run's. */
 static void add_folder(int folder, const char *before, bool deep, struct strv *out)
 {
-    int copy = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *list = copy < 0 ? NULL : fdopendir(copy);
+    AUTO_DIR DIR *list = fs_list(folder, ".");
     for (struct dirent *entry; list && out->count < FILES_MAX && (entry = readdir(list));) {
         struct stat st;
         const char *name = entry->d_name;
@@ -76,10 +75,6 @@ static void add_folder(int folder, const char *before, bool deep, struct strv *o
             strv_add_owned(out, mem_printf("%s%s%s", before, name, S_ISDIR(st.st_mode) ? "/" : ""));
         }
     }
-    if (list)
-        closedir(list);
-    else if (copy >= 0)
-        close(copy);
 }
 
 /* All of an experiment's folder, but for hidden ones: files, those of energy/ and attempt_<k>/, and other folders, with a slash behind; at

@@ -48,7 +48,7 @@ static void remove_stale(int parent, const char *name)
 static void remove_all_stale(const char *path)
 {
     AUTO_CLOSE int parent = open_folder(AT_FDCWD, path);
-    AUTO_DIR DIR *listing = parent >= 0 ? fs_list(parent) : NULL;
+    AUTO_DIR DIR *listing = parent >= 0 ? fs_list(parent, ".") : NULL;
     for (struct dirent *entry; listing && (entry = readdir(listing));)
         if (strncmp(entry->d_name, PREFIX, strlen(PREFIX)) == 0)
             remove_stale(parent, entry->d_name);

@@ -30,7 +30,7 @@ static int later_first(const void *a, const void *b)
 static void add_runs_in(const char *path, int dir, struct strv *out)
 {
     AUTO_STRV struct strv found = {0};
-    AUTO_DIR DIR *list = fs_list(dir);
+    AUTO_DIR DIR *list = fs_list(dir, ".");
     for (struct dirent *entry; list && (entry = readdir(list));) {
         AUTO_CLOSE int folder = entry->d_name[0] == '.' ? -1 : openat(dir, entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         if (folder >= 0 && is_run(folder))

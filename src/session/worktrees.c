@@ -175,7 +175,7 @@ typedef bool each_fn(void *context, const struct record *record);
 /* The records of dead processes; one of which each says true is taken away. */
 static bool each_left(int folder, each_fn *each, void *context)
 {
-    AUTO_DIR DIR *dir = fs_list(folder);
+    AUTO_DIR DIR *dir = fs_list(folder, ".");
     bool all = true;
     for (struct dirent *entry; dir && (entry = readdir(dir));) {
         AUTO(record_fini) struct record record = {0};

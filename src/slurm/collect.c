@@ -230,7 +230,7 @@ static bool publish_entry(const struct collecting *collecting, const struct dire
 
 static bool publish_all(const struct collecting *collecting, bool folders, struct err *err)
 {
-    AUTO_DIR DIR *list = fs_list(collecting->work);
+    AUTO_DIR DIR *list = fs_list(collecting->work, ".");
     bool ok = list || err_sys(err, "read %s", work_name);
     for (struct dirent *entry; ok && list && (entry = readdir(list));)
         ok = publish_entry(collecting, entry, folders, err);

@@ -62,7 +62,7 @@ static bool link_all(int from, int to, int depth, struct err *err)
 {
     if (depth > DEPTH_MAX)
         return err_set(err, "folders are more than %d deep", DEPTH_MAX);
-    AUTO_DIR DIR *dir = fs_list(from);
+    AUTO_DIR DIR *dir = fs_list(from, ".");
     if (!dir)
         return err_sys(err, "read a folder");
     for (struct dirent *entry; (entry = readdir(dir));) {
@@ -87,7 +87,7 @@ static bool remove_below(int dir, int depth, struct err *err)
 {
     if (depth > DEPTH_MAX)
         return err_set(err, "folders are more than %d deep", DEPTH_MAX);
-    AUTO_DIR DIR *open_dir = fs_list(dir);
+    AUTO_DIR DIR *open_dir = fs_list(dir, ".");
     if (!open_dir)
         return err_sys(err, "read a folder");
     for (struct dirent *entry; (entry = readdir(open_dir));) {

@@ -118,7 +118,7 @@ static char *task_name(size_t number)
 /* The highest number that a folder in dir has; 0: there is none. */
 static int last_start(int dir)
 {
-    AUTO_DIR DIR *list = fs_list(dir);
+    AUTO_DIR DIR *list = fs_list(dir, ".");
     int last = 0;
     for (struct dirent *entry; list && (entry = readdir(list));) {
         char *end;

@@ -148,7 +148,8 @@ END
     is "$(summary verdict)" contaminated
 }
 
-@test "who uses its GPU is told by its library, and is one that has its device file open" {
+# begin_beside_holder: an experiment, and a HOLDER that began after it and has the GPU's device file open.
+begin_beside_holder() {
     played 1
     job "touch began; until [ -e go ]; do sleep 0.05; done; echo loss 0.5"
     settings 1
@@ -157,6 +158,10 @@ END
     wait_until test -e repo/began
     sleep 600 3<machine/dev/played0 >/dev/null 2>&1 &
     HOLDER=$!
+}
+
+@test "who uses its GPU is told by its library, and is one that has its device file open" {
+    begin_beside_holder
     put user "$HOLDER" user_bytes 1073741824
     sleep 3.5
     touch repo/go
@@ -169,14 +174,7 @@ END
 }
 
 @test "a monitor that has the device file open and no work on the GPU is not held against an experiment" {
-    played 1
-    job "touch began; until [ -e go ]; do sleep 0.05; done; echo loss 0.5"
-    settings 1
-    put
-    start_run
-    wait_until test -e repo/began
-    sleep 600 3<machine/dev/played0 >/dev/null 2>&1 &
-    HOLDER=$!
+    begin_beside_holder
     local job=
     for folder in /proc/[0-9]*; do
         [ "$(readlink "$folder/cwd")" != "$WORK/repo" ] || job=${job:-${folder#/proc/}}

@@ -275,7 +275,7 @@ const char *name_text(enum name name)
 
 #define STREAMS_MAX 1024
 
-/* Events of one stream follow each other mostly, so that the place of the last one is looked at first. */
+/* Events of one stream follow each other mostly, so that the place of the last one is checked first. */
 static bool stream_place(struct pickle *p, uint64_t stream, uint16_t hint, uint16_t *out)
 {
     uint64_t *streams = p->streams.data;

@@ -23,7 +23,7 @@ enum oom_framework {
 
 const char *oom_framework_name(enum oom_framework framework); /* "PyTorch", "CUDA" */
 
-/* The phrases by which messages are known, as they stand in a line. */
+/* The phrases by which messages are known, as they are in a line. */
 struct oom_phrase {
     const char *text;
     enum oom_framework framework;

@@ -9,7 +9,7 @@ struct request {
     uint64_t size, held;
 };
 
-/* An array's handle is an address of the host's; both kinds stand in one table. */
+/* An array's handle is an address of the host's; both kinds are in one table. */
 #define ARRAY_KEY(handle) ((uint64_t)(uintptr_t)(handle) | UINT64_C(1) << 63)
 
 /* On the current context's GPU. False: the limit refuses it (nothing more is to be done). */

@@ -2,6 +2,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/fs.h"
 #include "base/mem.h"
 #include "base/procfs.h"
 #include "machine/contain/sys.h"
@@ -38,7 +39,7 @@ typedef void visit_fn(void *context, int dir, int parent, const char *name);
 
 static void visit(int dir, int parent, const char *name, int depth, visit_fn *each, void *context)
 {
-    DIR *listing = depth < DEPTH_MAX ? sys_open_listing(dir, ".") : NULL;
+    DIR *listing = depth < DEPTH_MAX ? fs_list(dir, ".") : NULL;
     for (struct dirent *entry; listing && (entry = readdir(listing));) {
         if (entry->d_type != DT_DIR || strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
             continue;

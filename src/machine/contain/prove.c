@@ -1,5 +1,6 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/fs.h"
 #include "base/mem.h"
 #include "base/procfs.h"
 #include "machine/contain/cgroup.h"
@@ -78,7 +79,7 @@ static bool walk_children(struct walk *walk, int proc, pid_t pid)
 {
     char path[40];
     snprintf(path, sizeof path, "%d/task", (int)pid);
-    DIR *listing = sys_open_listing(proc, path);
+    DIR *listing = fs_list(proc, path);
     bool listed = true;
     for (struct dirent *entry; listed && listing && (entry = readdir(listing));) {
         pid_t thread = (pid_t)strtol(entry->d_name, NULL, 10);

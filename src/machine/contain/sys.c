@@ -62,15 +62,6 @@ bool sys_close_range(unsigned first, unsigned last)
     return true;
 }
 
-DIR *sys_open_listing(int dir, const char *path)
-{
-    int fd = openat(dir, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *listing = fd >= 0 ? fdopendir(fd) : NULL;
-    if (!listing && fd >= 0)
-        close(fd);
-    return listing;
-}
-
 bool sys_send(int socket, const void *message, size_t size)
 {
     ssize_t sent;

@@ -2,7 +2,6 @@
 #ifndef TARE_MACHINE_CONTAIN_SYS_H
 #define TARE_MACHINE_CONTAIN_SYS_H
 
-#include <dirent.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -11,9 +10,6 @@
 int sys_pidfd_open(pid_t pid);                 /* close-on-exec; -1 and errno */
 bool sys_pidfd_signal(int pidfd, int signal);  /* false and errno */
 bool sys_close_range(unsigned first, unsigned last);
-
-/* opendir below an open folder, or AT_FDCWD: NULL and errno. */
-DIR *sys_open_listing(int dir, const char *path);
 
 /* One message, whole and without waiting; a reader that is gone raises no signal. False and errno. */
 bool sys_send(int socket, const void *message, size_t size);

@@ -1,6 +1,7 @@
 #include "machine/contain/tree.h"
 
 #include "base/cleanup.h"
+#include "base/fs.h"
 #include "base/mem.h"
 #include "machine/contain/sys.h"
 
@@ -27,7 +28,7 @@ static bool threads_tagged(int proc, pid_t pid, const char *tag)
 {
     char path[300];
     snprintf(path, sizeof path, "%d/task", (int)pid);
-    DIR *listing = sys_open_listing(proc, path);
+    DIR *listing = fs_list(proc, path);
     bool tagged = false;
     for (struct dirent *entry; listing && !tagged && (entry = readdir(listing));) {
         snprintf(path, sizeof path, "%d/task/%s/environ", (int)pid, entry->d_name);

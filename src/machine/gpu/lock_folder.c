@@ -186,12 +186,9 @@ bool gpu_lock_folder_repair(const char *path, struct err *err)
         return false;
     if (fchown(fd, 0, 0) != 0 || fchmod(fd, MODE_LIKE_TMP) != 0)
         return err_sys(err, "make %s root's, with mode 1777", path);
-    int again = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *listing = again >= 0 ? fdopendir(again) : NULL;
+    AUTO_DIR DIR *listing = fs_list(fd, ".");
     bool ok = true;
     for (const struct dirent *entry; ok && listing && (entry = readdir(listing));)
         ok = !is_lock_name(entry->d_name) || clear_name(fd, entry->d_name, path, err);
-    if (listing)
-        closedir(listing);
     return ok;
 }

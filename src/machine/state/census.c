@@ -1,5 +1,6 @@
 #include "machine/state/census.h"
 
+#include "base/fs.h"
 #include "base/mem.h"
 #include "base/text.h"
 #include "base/utf8.h"
@@ -99,7 +100,7 @@ static bool take_devices(const struct taker *taker, struct census_process *proce
 {
     char path[40];
     snprintf(path, sizeof path, "%d/fd", (int)process->stat.pid);
-    DIR *listing = sys_open_listing(taker->proc, path);
+    DIR *listing = fs_list(taker->proc, path);
     if (!listing)
         return false;
     for (struct dirent *entry; (entry = readdir(listing));)

@@ -114,7 +114,7 @@ static bool is_run_file(const char *name)
 bool folder_list(int runs, struct strv *out, struct err *err)
 {
     /* A descriptor of its own: the offset of a folder belongs to the open file. */
-    DIR *listing = sys_open_listing(runs, ".");
+    DIR *listing = fs_list(runs, ".");
     if (!listing)
         return err_sys(err, "list the state folder");
     errno = 0;

@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-/* Looked at before and after the window. */
+/* Checked before and after the window. */
 static const double around_s = 10;
 /* Power has two levels where so many samples lie in the outer twentieths of its range. */
 static const double outer_part = 0.05, two_levels = 0.5, clear_levels = 0.7;

@@ -7,7 +7,7 @@
 
 struct beats {
     bool suspected;
-    double power_min_w, power_max_w; /* of all samples that were looked at; there is none: INFINITY, -INFINITY */
+    double power_min_w, power_max_w; /* of all samples that were checked; there is none: INFINITY, -INFINITY */
 };
 
 /* In the window [from,to] and some seconds around it. */

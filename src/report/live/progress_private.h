@@ -32,7 +32,7 @@ bool output_push(struct output *output);
 /* Waits at most this long until all is written, then frees. */
 void output_fini(struct output *output, int timeout_ms);
 
-/* What an attempt drew, in the few words that fit into a line of progress. Pure. (parts.c) */
+/* The energy an attempt used, in the few words that fit into a line of progress. Pure. (parts.c) */
 
 struct drawn {
     struct reading gpu_j, gpu_half_width_j, cpu_j, cpu_half_width_j;

@@ -32,11 +32,8 @@ static bool path_holds_results(const char *path)
 /* How many folders of it hold results, up to ENOUGH; the first one's name. */
 static size_t count_results(int dir, char **first)
 {
-    int copy = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *stream = copy >= 0 ? fdopendir(copy) : NULL;
+    AUTO_DIR DIR *stream = fs_list(dir, ".");
     size_t found = 0, seen = 0;
-    if (copy >= 0 && !stream)
-        close(copy);
     for (struct dirent *entry; stream && found < ENOUGH && seen++ < MOST_ENTRIES && (entry = readdir(stream));) {
         AUTO_CLOSE int inner =
             entry->d_name[0] == '.' ? -1 : openat(dir, entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -45,8 +42,6 @@ static size_t count_results(int dir, char **first)
         if (found++ == 0)
             *first = mem_strdup(entry->d_name);
     }
-    if (stream)
-        closedir(stream);
     return found;
 }
 

@@ -210,13 +210,10 @@ static bool is_folder(int dir, const struct dirent *entry)
 /* All folders but hidden ones, in the order of their names. */
 static void list_folders(int dir, struct strv *out)
 {
-    int copy = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *list = copy < 0 ? NULL : fdopendir(copy);
+    AUTO_DIR DIR *list = fs_list(dir, ".");
     for (struct dirent *entry; list && (entry = readdir(list));)
         if (entry->d_name[0] != '.' && is_folder(dir, entry))
             strv_add(out, entry->d_name);
-    if (list)
-        closedir(list);
     strv_sort(out);
 }
 

@@ -126,13 +126,10 @@ void tracker_run_key(const char *path, bool own, char out[DIGEST_HEX + 1])
 
 static bool is_empty(int dir)
 {
-    int copy = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *stream = copy < 0 ? NULL : fdopendir(copy);
+    AUTO_DIR DIR *stream = fs_list(dir, ".");
     bool empty = stream != NULL;
     for (struct dirent *entry; empty && (entry = readdir(stream));)
         empty = strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0;
-    if (stream)
-        closedir(stream);
     return empty;
 }
 

@@ -64,7 +64,7 @@ bool memory_write(sqlite3 *db, const struct event *event, struct err *err);
  * of them. */
 bool memory_add(sqlite3 *db, int64_t experiment, json_t *attempts, struct err *err);
 
-/* What the ends of the attempts that stand in tare said: "gpu_memory" into those whose job was followed, what libtare-cuda.so
+/* What the ends of the attempts that are in tare said: "gpu_memory" into those whose job was followed, what libtare-cuda.so
  * counted in it; of a parallel experiment "parallel" into each, and into tare that of the last one. */
 bool memory_add_ended(sqlite3 *db, const struct plan_experiment *experiment, json_t *tare, struct err *err);
 

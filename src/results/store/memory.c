@@ -55,7 +55,7 @@ bool memory_add(sqlite3 *db, int64_t experiment, json_t *attempts, struct err *e
     return step == 0;
 }
 
-/* Both stand in the events alone: nothing is asked of them but to be shown. */
+/* Both are in the events alone: nothing is asked of them but to be shown. */
 bool memory_add_ended(sqlite3 *db, const struct plan_experiment *experiment, json_t *tare, struct err *err)
 {
     json_t *attempts = json_object_get(tare, "attempts");

@@ -75,18 +75,12 @@ static struct store *store_new(int dir, const char *dir_path, struct err *err)
 
 static bool is_empty(int dir, const char *dir_path, struct err *err)
 {
-    int copy = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *open_dir = copy < 0 ? NULL : fdopendir(copy);
-    if (!open_dir) {
-        err_sys(err, "read the folder %s", dir_path);
-        if (copy >= 0)
-            close(copy);
-        return false;
-    }
+    AUTO_DIR DIR *open_dir = fs_list(dir, ".");
+    if (!open_dir)
+        return err_sys(err, "read the folder %s", dir_path);
     bool empty = true;
     for (struct dirent *entry; empty && (entry = readdir(open_dir));)
         empty = strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0;
-    closedir(open_dir);
     return empty || err_set(err, "the folder %s is not empty", dir_path);
 }
 
