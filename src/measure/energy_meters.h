@@ -161,12 +161,10 @@ struct energy_meters_result {
     struct host_job_figures job;
 };
 
-/* Between two moments; epochs as epochs_cut gives them for these (may be NULL, 0). */
+/* Between two moments; epochs as epochs_cut gives them for these (may be NULL, 0), marks of the job's steps (may be NULL), which are
+ * sorted, and live as long as the result. */
 void energy_meters_measure(const struct energy_meters *energy_meters, int64_t start_ns, int64_t end_ns, const struct epoch *epochs,
-                   size_t epoch_count, struct energy_meters_result *out);
-/* Adds to a result of the same moments what the marks of steps show; the marks are sorted, and live as long. */
-void energy_meters_measure_steps(const struct energy_meters *energy_meters, int64_t start_ns, int64_t end_ns, struct step_marks *marks,
-                         struct energy_meters_result *out);
+                   size_t epoch_count, struct step_marks *marks, struct energy_meters_result *out);
 void energy_meters_result_fini(struct energy_meters_result *result);
 
 /* As docs/reference/measuring.md describes it; absent is null. */

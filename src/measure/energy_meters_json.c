@@ -131,6 +131,7 @@ static void add_budget(const struct energy_meters_figures *figures, json_t *json
                         budget.total.complete ? sum_json(&budget.total) : json_null());
     }
     set(json, "expanded_j", expanded);
+    set(json, "aliasing_j", window->energy_j.valid ? window->aliasing_j : (struct reading){0});
     set(json, "gain_bound", bound);
     json_object_set_new(json, "budget", out);
 }

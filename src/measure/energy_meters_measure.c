@@ -26,6 +26,7 @@ struct stretch {
     int64_t start_ns, end_ns;
     const struct epoch *epochs;
     size_t epoch_count;
+    const struct step_fold *steps;
 };
 
 static void add_reading(struct reading *to, struct reading value)
@@ -148,6 +149,8 @@ static void add_up(struct energy_meters_figures *sum, const struct energy_meters
     /* Different sensors: their read-outs err independently. */
     to->half_width_j = (struct reading){hypot(to->half_width_j.value, more->half_width_j.value),
                                         to->half_width_j.valid && more->half_width_j.valid};
+    /* What runs on several may be in step with all of them. */
+    to->aliasing_j = (struct reading){to->aliasing_j.value + more->aliasing_j.value, to->aliasing_j.valid && more->aliasing_j.valid};
     to->power_mean_w = (struct reading){to->power_mean_w.value + more->power_mean_w.value,
                                         to->power_mean_w.valid && more->power_mean_w.valid};
     to->power_max_w = to->power_min_w = to->power_cv_within = to->integral_j = to->integral_half_width_j =
@@ -202,12 +205,24 @@ static void cut_epochs(const struct window_index *index, const struct stretch *s
     }
 }
 
+/* When each step of the job began, and the last one's end. */
+static void take_steps(const struct step_fold *fold, struct window_index *index)
+{
+    AUTO_FREE int64_t *begins = mem_array(fold->steps + 1, sizeof *begins);
+    for (size_t i = 0; i < fold->steps; i++)
+        begins[i] = fold->edge_ns[i * (fold->phase_count + 1)];
+    if (fold->steps > 0)
+        begins[fold->steps] = fold->edge_ns[fold->steps * (fold->phase_count + 1) - 1];
+    window_index_steps(index, begins, fold->steps > 0 ? fold->steps + 1 : 0);
+}
+
 static void measure_device(const struct series *series, const struct window_sensor *sensor,
                            const struct stretch *stretch, const struct meter *meter, struct energy_meters_figures *device,
                            struct energy_meters_result *out)
 {
     struct window_index *index = window_index_new(series, sensor);
     struct window_piece whole;
+    take_steps(stretch->steps, index);
     window_cut(index, stretch->start_ns, stretch->end_ns, NULL, 0, &whole);
     device->window = whole.window;
     device->energy_mj = whole.energy_mj;
@@ -296,10 +311,40 @@ static void spoil(struct energy_meters_figures *sum)
     window->source = "none";
 }
 
-void energy_meters_measure(const struct energy_meters *energy_meters, int64_t start_ns, int64_t end_ns, const struct epoch *epochs,
-                   size_t epoch_count, struct energy_meters_result *out)
+static bool is_calibrated(const struct energy_meters *energy_meters, const struct sensor_profile *profile)
 {
-    struct stretch stretch = {start_ns, end_ns, epochs, epoch_count};
+    for (size_t i = 0; i < energy_meters->calibrated_count; i++)
+        if (profile == &energy_meters->calibrated[i].of)
+            return true;
+    return false;
+}
+
+static void measure_steps(const struct energy_meters *energy_meters, const struct step_fold *fold, struct energy_meters_result *out)
+{
+    out->steps = mem_array(energy_meters->count + 1, sizeof *out->steps);
+    for (size_t i = 0; i < energy_meters->count; i++)
+        for (size_t k = 0; k < out->device_count; k++) {
+            const struct energy_meters_figures *device = &out->devices[k];
+            if (device->scope != ENERGY_GPU || device->name != energy_meters->meters[i].label)
+                continue;
+            struct step_sensor sensor = {.behaviour = &device->profile->behaviour,
+                                         .calibrated = is_calibrated(energy_meters, device->profile),
+                                         .gain_bound = device->gain.bound,
+                                         .mark_s = (double)MARK_HALF_NS / (double)NS_PER_S};
+            struct energy_meters_steps *steps = &out->steps[out->step_count++];
+            steps->name = device->name;
+            steps->uuid = device->uuid;
+            step_power_estimate(fold, meter_series(energy_meters->meters[i].meter), &sensor, &steps->power);
+        }
+}
+
+void energy_meters_measure(const struct energy_meters *energy_meters, int64_t start_ns, int64_t end_ns, const struct epoch *epochs,
+                   size_t epoch_count, struct step_marks *marks, struct energy_meters_result *out)
+{
+    struct step_fold fold = {0};
+    if (marks && marks->count > 0)
+        step_fold(marks, start_ns, end_ns, &fold);
+    struct stretch stretch = {start_ns, end_ns, epochs, epoch_count, &fold};
     size_t most = energy_meters->count + (energy_meters->host ? host_meter_rapl(energy_meters->host)->count : 0) + 1;
     *out = (struct energy_meters_result){
         .devices = mem_array(most, sizeof *out->devices),
@@ -322,38 +367,8 @@ void energy_meters_measure(const struct energy_meters *energy_meters, int64_t st
         for (size_t k = 0; k < epoch_count; k++)
             spoil(&out->epochs[k].of[out->missing[i].scope]);
     }
-}
-
-static bool is_calibrated(const struct energy_meters *energy_meters, const struct sensor_profile *profile)
-{
-    for (size_t i = 0; i < energy_meters->calibrated_count; i++)
-        if (profile == &energy_meters->calibrated[i].of)
-            return true;
-    return false;
-}
-
-void energy_meters_measure_steps(const struct energy_meters *energy_meters, int64_t start_ns, int64_t end_ns, struct step_marks *marks,
-                         struct energy_meters_result *out)
-{
-    struct step_fold fold;
-    if (marks->count == 0)
-        return;
-    step_fold(marks, start_ns, end_ns, &fold);
-    out->steps = mem_array(energy_meters->count + 1, sizeof *out->steps);
-    for (size_t i = 0; i < energy_meters->count; i++)
-        for (size_t k = 0; k < out->device_count; k++) {
-            const struct energy_meters_figures *device = &out->devices[k];
-            if (device->scope != ENERGY_GPU || device->name != energy_meters->meters[i].label)
-                continue;
-            struct step_sensor sensor = {.behaviour = &device->profile->behaviour,
-                                         .calibrated = is_calibrated(energy_meters, device->profile),
-                                         .gain_bound = device->gain.bound,
-                                         .mark_s = (double)MARK_HALF_NS / (double)NS_PER_S};
-            struct energy_meters_steps *steps = &out->steps[out->step_count++];
-            steps->name = device->name;
-            steps->uuid = device->uuid;
-            step_power_estimate(&fold, meter_series(energy_meters->meters[i].meter), &sensor, &steps->power);
-        }
+    if (marks && marks->count > 0)
+        measure_steps(energy_meters, &fold, out);
     step_fold_fini(&fold);
 }
 

@@ -140,8 +140,9 @@ static char *component_words(const char *component)
     return words;
 }
 
-/* The components of the budgets of all GPU energies; how many have the sensor's gain in them, and how many not. */
-static void read_budgets(const struct methods_input *input, struct strv *components, size_t *with_gain, size_t *without)
+/* The components of the budgets of all GPU energies; how many have the sensor's gain in them, and how many not; how many may hide a load
+ * in step with the sensor. */
+static void read_budgets(const struct methods_input *input, struct strv *components, size_t *with_gain, size_t *without, size_t *aliased)
 {
     size_t i, c;
     json_t *experiment, *component;
@@ -155,6 +156,8 @@ static void read_budgets(const struct methods_input *input, struct strv *compone
             bool known = json_get_number(component, "contribution_j", &contribution);
             if (name && strcmp(name, "gain") == 0)
                 (*(known ? with_gain : without))++;
+            else if (name && strcmp(name, "aliasing") == 0)
+                ++*aliased;
             else if (name && known && contribution > 0) {
                 AUTO_FREE char *words = component_words(name);
                 strv_add_once(components, words);
@@ -166,8 +169,8 @@ static void read_budgets(const struct methods_input *input, struct strv *compone
 void methods_add_uncertainty(const struct methods_input *input, struct text *out)
 {
     AUTO_STRV struct strv components = {0};
-    size_t with_gain = 0, without = 0;
-    read_budgets(input, &components, &with_gain, &without);
+    size_t with_gain = 0, without = 0, aliased = 0;
+    read_budgets(input, &components, &with_gain, &without, &aliased);
     if (!components.count) {
         text_add(out, "The uncertainty of energies is not recorded.\n");
         return;
@@ -181,4 +184,7 @@ void methods_add_uncertainty(const struct methods_input *input, struct text *out
                   without ? ", and unknown for the others" : "");
     else
         text_add(out, "The error of the sensor's gain is not recorded, and not in ±.\n");
+    if (aliased)
+        text_addf(out, "Loads that repeat in step with the sensor (aliasing) are not excluded for %zu experiments; what they may hide is "
+                       "recorded beside ±, and not in it.\n", aliased);
 }

@@ -25,7 +25,7 @@ static struct reading power_of(const struct lane *lane, const char *label, int64
     struct energy_meters_result result;
     struct reading power = {0};
     double seconds = (double)(to_ns - from_ns) / (double)NS_PER_S;
-    energy_meters_measure(lane->energy_meters, from_ns, to_ns, NULL, 0, &result);
+    energy_meters_measure(lane->energy_meters, from_ns, to_ns, NULL, 0, NULL, &result);
     *half_width_w = (struct reading){0};
     for (size_t i = 0; i < result.device_count; i++) {
         const struct energy_meters_figures *figures = &result.devices[i];

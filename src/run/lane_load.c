@@ -271,7 +271,7 @@ static void measure_alone(struct lane *lane)
                                    .start_ns = start_ns + length_ns * i / COLOCATED_SLICES,
                                    .end_ns = start_ns + length_ns * (i + 1) / COLOCATED_SLICES,
                                    .has_end = true};
-    energy_meters_measure(lane->energy_meters, start_ns, load->alone_end_ns, slices, COLOCATED_SLICES, &result);
+    energy_meters_measure(lane->energy_meters, start_ns, load->alone_end_ns, slices, COLOCATED_SLICES, NULL, &result);
     const struct window_energy *window = &result.sums[ENERGY_GPU].window;
     load->has_alone = window->energy_j.valid && window->half_width_j.valid;
     double seconds = (double)length_ns / (double)NS_PER_S;

@@ -158,7 +158,7 @@ static json_t *end(struct lane *lane, json_t *ended)
     if (attempt->gate_open)
         tell_stall(lane);
     if (measured)
-        energy_meters_measure(lane->energy_meters, attempt->start_ns, attempt->end_ns, NULL, 0, &result);
+        energy_meters_measure(lane->energy_meters, attempt->start_ns, attempt->end_ns, NULL, 0, NULL, &result);
     double seconds = seconds_of(attempt->end_ns - attempt->start_ns);
     json_object_set_new(json, "foreground_marginal",
                         measured ? marginal_json(load, &result.sums[ENERGY_GPU], seconds) : json_null());

@@ -159,6 +159,10 @@ static void add_expanded(const struct energy_meters_figures *figures, struct tex
     if (budget.total.complete)
         text_addf(&line, "± %.2f J with its sensor's gain (within %.3g %%)", budget.total.expanded,
                   100 * figures->gain.bound);
+    const struct window_energy *window = &figures->window;
+    if (window->aliasing_j.valid && window->aliasing_j.value > window->half_width_j.value)
+        text_addf(&line, "%sup to ± %.2f J %s if its load repeats in step with its sensor", line.length > 0 ? "; " : "",
+                  window->aliasing_j.value, budget.total.complete ? "of it" : "more");
     add_line(out, &line);
 }
 

@@ -175,8 +175,8 @@ void measuring_finish(struct measuring *measuring, struct measured *out)
                        mem_printf("%zu epochs: more than %d are not measured one by one", count, EPOCHS_MAX));
         count = 0;
     }
-    energy_meters_measure(measuring->energy_meters, measuring->start_ns, measuring->end_ns, out->epochs, count, &out->result);
-    energy_meters_measure_steps(measuring->energy_meters, measuring->start_ns, measuring->end_ns, &measuring->steps, &out->result);
+    energy_meters_measure(measuring->energy_meters, measuring->start_ns, measuring->end_ns, out->epochs, count, &measuring->steps,
+                          &out->result);
 }
 
 void measured_fini(struct measured *measured)
@@ -192,7 +192,7 @@ bool measuring_useful(const struct measuring *measuring)
     AUTO(energy_meters_result_fini) struct energy_meters_result result = {0};
     int64_t now_ns = clock_monotonic_ns();
     bool useful = false;
-    energy_meters_measure(measuring->energy_meters, now_ns - NS_PER_S, now_ns, NULL, 0, &result);
+    energy_meters_measure(measuring->energy_meters, now_ns - NS_PER_S, now_ns, NULL, 0, NULL, &result);
     for (size_t i = 0; i < result.device_count; i++)
         useful |= result.devices[i].scope != ENERGY_PLATFORM;
     return useful;

@@ -1,6 +1,6 @@
 /* window_cover: what the meter's estimator says of windows whose true energy is known. Reads cases from standard input
  * (a line each: `case NAME`, `sensor key=value ...`, `c BEGIN_NS END_NS MILLIJOULES`, `p BEGIN_NS END_NS WATTS`,
- * `w START_NS END_NS TRUTH_J`, `end`) and prints, for each w, `NAME START_NS END_NS ENERGY_J HALF_WIDTH_J SOURCE`, with
+ * `s NS` where a step of the job begins, `w START_NS END_NS TRUTH_J`, `end`) and prints, for each w, `NAME START_NS END_NS ENERGY_J HALF_WIDTH_J SOURCE`, with
  * `-` for what is absent. With `--as nvml` the sensor line is ignored, with `--as unknown` it is replaced by the bounds
  * of a GPU that nobody knows; so does `sensor calibration=none` for one case, and `calibration=FILE` by what a
  * calibration's file tells of such a GPU. `--coverage` prints instead, for each case's name, how many windows there were, the share
@@ -34,6 +34,8 @@ struct cover_case {
     double last_w;
     struct asked *windows;
     size_t count, capacity;
+    int64_t *steps;
+    size_t step_count, step_capacity;
 };
 
 static const struct window_sensor *only; /* instead of all sensor lines */
@@ -183,6 +185,7 @@ static void finish(struct cover_case *one, bool coverage)
 {
     const struct window_sensor *sensor = only ? only : &one->sensor;
     struct window_index *index = window_index_new(&one->series, sensor);
+    window_index_steps(index, one->steps, one->step_count);
     for (size_t i = 0; i < one->count; i++) {
         const struct asked *window = &one->windows[i];
         struct window_energy energy;
@@ -206,6 +209,7 @@ static void finish(struct cover_case *one, bool coverage)
     window_index_free(index);
     series_fini(&one->series);
     free(one->windows);
+    free(one->steps);
     *one = (struct cover_case){0};
 }
 
@@ -251,6 +255,9 @@ static void read_line(struct cover_case *one, char *line, bool coverage)
             series_add_counter(&one->series, (struct counter_reading){from, to, count});
     } else if (sscanf(line, "p %lld %lld %lf", &from, &to, &value) == 3) {
         add_power(one, from, to, value);
+    } else if (sscanf(line, "s %lld", &from) == 1) {
+        one->steps = mem_room(one->steps, one->step_count, &one->step_capacity, sizeof *one->steps);
+        one->steps[one->step_count++] = from;
     } else if (sscanf(line, "w %lld %lld %lf", &from, &to, &value) == 3) {
         one->windows = mem_room(one->windows, one->count, &one->capacity, sizeof *one->windows);
         one->windows[one->count++] = (struct asked){from, to, value};
@@ -289,6 +296,7 @@ int main(int argc, char **argv)
         read_line(&one, line, coverage);
     series_fini(&one.series);
     free(one.windows);
+    free(one.steps);
     if (coverage)
         print_coverage();
     return ferror(stdin) ? 1 : 0;

@@ -23,7 +23,7 @@ static const struct {
     [WINDOW_PART_LAG] = {"lag", from_profile, BUDGET_B},
     [WINDOW_PART_MARKS] = {"marks", from_assumption, BUDGET_B},
 };
-_Static_assert(WINDOW_PARTS < BUDGET_MOST, "room for all parts and the gain");
+_Static_assert(WINDOW_PARTS + 2 <= BUDGET_MOST, "room for all parts, loads in step and the gain");
 
 static void add_part(const struct window_parts *of, size_t part, struct budget *out)
 {
@@ -54,6 +54,15 @@ void energy_budget(const struct window_energy *window, const struct sensor_gain 
     for (size_t i = 0; i < WINDOW_PARTS; i++)
         add_part(&window->parts, i, &out->components);
     out->read_out = budget_combine(&out->components, STATS_CONFIDENCE);
+    if (window->aliasing_j.value > 0 || !window->aliasing_j.valid)
+        budget_add(&out->components, (struct budget_component){.name = "aliasing",
+                                                               .source = from_profile,
+                                                               .type = BUDGET_B,
+                                                               .unit = "J",
+                                                               .known = window->aliasing_j.valid,
+                                                               .u = window->aliasing_j.value / sqrt(3),
+                                                               .sensitivity = 1,
+                                                               .df = INFINITY});
     budget_add(&out->components, (struct budget_component){.name = "gain",
                                                            .source = gain->source ? gain->source : "nobody states it",
                                                            .type = BUDGET_B,

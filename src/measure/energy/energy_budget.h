@@ -9,8 +9,8 @@
 
 struct energy_budget {
     struct budget components;   /* those that contribute nothing are left out; the gain is the last, and always there */
-    struct budget_sum read_out; /* of all but the gain */
-    struct budget_sum total;    /* not complete: the gain is not known */
+    struct budget_sum read_out; /* of all but the gain and loads in step with the sensor */
+    struct budget_sum total;    /* not complete: the gain is not known, or what a load in step may hide */
 };
 
 /* window: with an energy and a half-width. */

@@ -125,6 +125,7 @@ static void fill(const struct window_index *index, const struct index_moment *fr
     for (int i = 0; i < WINDOW_PARTS; i++)
         variance += out->parts.j[i] * out->parts.j[i];
     out->half_width_j = valid(half_width(variance));
+    out->aliasing_j = index_aliasing_j(index, from, to);
     out->power_mean_w = valid(out->energy_j.value / length);
     out->disagrees = disagrees(index, out);
 }

@@ -71,6 +71,9 @@ struct window_energy {
     int64_t start_ns, end_ns;
     struct reading energy_j, half_width_j; /* of the read-out's 95 % interval; the sensor's own error comes on top */
     struct window_parts parts;             /* of half_width_j */
+    /* So much more or less may have been drawn by a load that repeats as often as the sensor shows its power; not in half_width_j.
+     * Invalid: the most that the device can draw is not known. */
+    struct reading aliasing_j;
     const char *source;                    /* counter_source, power_source (more than half of the time) or "none" */
     double covered_share;                  /* of the window, by counter or trace */
     int64_t longest_gap_ns;                /* longest stretch in the window without a reading */
@@ -84,6 +87,8 @@ struct window_energy {
 struct window_index;
 struct window_index *window_index_new(const struct series *series, const struct window_sensor *sensor);
 void window_index_free(struct window_index *index);
+/* When the job's steps began, in order: they tell whether the load repeats in step with the sensor. */
+void window_index_steps(struct window_index *index, const int64_t *begin_ns, size_t count);
 
 /* No data: source "none" and nothing valid. Windows of one index add up: [a,b] and [b,c] have the energy of [a,c]. */
 void window_index_energy(const struct window_index *index, int64_t start_ns, int64_t end_ns, struct window_energy *out);

@@ -1,6 +1,10 @@
 #include "measure/energy/window_beats.h"
 
+#include "base/cleanup.h"
+#include "base/mem.h"
+
 #include <math.h>
+#include <stdlib.h>
 
 /* Checked before and after the window. */
 static const double around_s = 10;
@@ -122,5 +126,123 @@ struct beats beats_find(const struct shape *shape, double from, double to)
     end_stay(&look, false);
     struct shape_range window = shape_extremes(shape, from, to);
     out.suspected = in_step(&look, window.power_max_w - window.power_min_w);
+    return out;
+}
+
+/* Of an exponential mean each interval weighs its own end most: the weight falls by exp(-interval / time constant) towards its begin. The
+ * load that hides most is at its limit where the weight is least (or most), for such a share of the interval that the mean is the one
+ * shown. */
+static double hidden_by_exponential_w(double interval_s, double constant_s, double limit_w, double mean_w)
+{
+    double rate = interval_s / constant_s, all = -expm1(-rate), shown = mean_w / limit_w;
+    double longest = 1 + log(shown * all + exp(-rate)) / rate, shortest = -log1p(-shown * all) / rate;
+    return limit_w * fmax(longest - shown, shown - shortest);
+}
+
+/* A boxcar of n + f intervals counts the share f of each interval n + 1 times, the rest n times. */
+static double unevenly_counted(double interval_s, double boxcar_s, bool exactly)
+{
+    double whole, part = modf(boxcar_s / interval_s, &whole);
+    if (!exactly) /* any shorter one, of an interval or more, may be it */
+        return 3 - 2 * sqrt(2);
+    return part * (1 - part) / (whole + part);
+}
+
+double beats_hidden_w(const struct window_sensor *sensor, double unseen_share, double interval_s, double mean_w)
+{
+    double limit_w = fmax(sensor->power_limit_w, mean_w), averaging_s = shape_seconds(sensor->averaging_ns, 0);
+    double most_w = fmax(limit_w - mean_w, mean_w);
+    if (unseen_share > 0)
+        return unseen_share * most_w;
+    if (!(averaging_s > 0) || !(limit_w > 0))
+        return 0;
+    if (sensor->averaging == WINDOW_EXPONENTIAL)
+        return hidden_by_exponential_w(interval_s, averaging_s, limit_w, mean_w);
+    if (sensor->averaging != WINDOW_BOXCAR)
+        return 0;
+    if (averaging_s < interval_s)
+        return (1 - averaging_s / interval_s) * most_w;
+    return limit_w * unevenly_counted(interval_s, averaging_s, sensor->lag_unsure_ns == 0);
+}
+
+/* Nothing finer is looked for in a step: marks are some milliseconds off, and a GPU's power takes about as long to follow. */
+static const double finest_s = 0.01;
+/* A step that is so many times as long as most lacks a mark. */
+static const double longest_step = 1.5;
+/* Kuiper's statistic of n even random places is below this / sqrt(n) in 95 of 100 cases. */
+static const double kuiper_by_chance = 1.747;
+enum { PLACES = 256, FOLDS_MOST = 32 };
+
+/* Places within steps, as shares, that are folded into so many equal parts of each step. */
+struct fold {
+    size_t parts, counts[PLACES];
+};
+
+/* Kuiper's statistic: by how much the share of places within any one stretch differs from the stretch's own share, at most. Where power
+ * is high for one stretch of each part, its mean at the places is off by at most that share of its range. */
+static double kuiper(const struct fold *fold, size_t count)
+{
+    double before = 0, most = 0, least = 0;
+    for (size_t i = 0; i < PLACES; i++) {
+        before += (double)fold->counts[i] / (double)count - 1.0 / PLACES;
+        most = fmax(most, before);
+        least = fmin(least, before);
+    }
+    return most - least;
+}
+
+static void add_place(struct fold *folds, size_t fold_count, double place)
+{
+    for (size_t i = 0; i < fold_count; i++) {
+        double whole, part = modf(place * (double)folds[i].parts, &whole);
+        folds[i].counts[(size_t)fmin(part * PLACES, PLACES - 1)]++;
+    }
+}
+
+static int by_length(const void *a, const void *b)
+{
+    double one = *(const double *)a, other = *(const double *)b;
+    return (one > other) - (one < other);
+}
+
+static double median_step(const double *steps, size_t count)
+{
+    AUTO_FREE double *lengths = mem_array(count, sizeof *lengths);
+    for (size_t i = 0; i + 1 < count; i++)
+        lengths[i] = steps[i + 1] - steps[i];
+    qsort(lengths, count - 1, sizeof *lengths, by_length);
+    return lengths[(count - 1) / 2];
+}
+
+struct beats_looks beats_looks_at(const struct shape *shape, const double *steps, size_t step_count, double from, double to)
+{
+    struct beats_looks out = {.uneven = 1};
+    struct fold folds[FOLDS_MOST] = {0};
+    size_t at, end, step = 0;
+    if (step_count < 2)
+        return out;
+    double median_s = median_step(steps, step_count);
+    size_t fold_count = (size_t)fmin(fmax(median_s / finest_s, 1), FOLDS_MOST);
+    for (size_t i = 0; i < fold_count; i++)
+        folds[i].parts = i + 1;
+    for (size_t i = 0; i + 1 < step_count; i++)
+        if (steps[i + 1] - steps[i] <= longest_step * median_s)
+            out.part_s += fmax(0, fmin(steps[i + 1], to) - fmax(steps[i], from));
+    shape_samples(shape, from, to, &at, &end);
+    for (; at < end; at++) {
+        double t = shape_seconds(shape->at[at].t_ns, shape->origin_ns) - shape->delay_s;
+        while (step + 1 < step_count && steps[step + 1] <= t)
+            step++;
+        if (t < steps[step] || step + 1 == step_count || steps[step + 1] - steps[step] > longest_step * median_s)
+            continue;
+        add_place(folds, fold_count, (t - steps[step]) / (steps[step + 1] - steps[step]));
+        out.count++;
+    }
+    if (out.count == 0)
+        return out;
+    double worst = 0, by_chance = kuiper_by_chance * kuiper_by_chance / (double)out.count;
+    for (size_t i = 0; i < fold_count; i++)
+        worst = fmax(worst, kuiper(&folds[i], out.count));
+    out.uneven = sqrt(fmax(worst * worst - by_chance, 0));
     return out;
 }

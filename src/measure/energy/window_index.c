@@ -259,6 +259,7 @@ void window_index_free(struct window_index *index)
     spans_fini(&index->traced);
     spans_fini(&index->counted);
     spans_fini(&index->covered);
+    free(index->steps);
     free(index);
 }
 
@@ -426,18 +427,27 @@ static double summed_j(const struct window_index *index, const struct index_mome
                  period_s / 2 * (to->sum.power_w - from->sum.power_w));
 }
 
+/* All that is known of power are the samples: there is no counter, or it adds up these. */
+static bool is_summed(const struct window_index *index)
+{
+    return index->counted.count == 0 || (index->sensor.bounded && index->smooth.ratio < own_ratio);
+}
+
+/* The share of the time in which the sensor does not look. */
+static double blind_share(const struct window_index *index)
+{
+    return index->sensor.averaging == WINDOW_INSTANT && is_summed(index) ? 1 : index->sensor.unseen_share;
+}
+
 /* As half-widths of 95 %; they are not independent of where the lag is, so that is added to the others. */
 static void bound_parts(const struct window_index *index, const struct index_moment *from,
                         const struct index_moment *to, struct window_parts *out)
 {
-    bool instants = index->sensor.averaging == WINDOW_INSTANT;
-    bool summed = index->smooth.ratio < own_ratio || index->counted.count == 0;
-    double blind_share = instants && summed ? 1 : index->sensor.unseen_share;
-    double bounds[WINDOW_PARTS] = {0}, whole_j = 0;
+    double bounds[WINDOW_PARTS] = {0}, whole_j = 0, unseen = blind_share(index);
     bounds[WINDOW_PART_AVERAGING] = hypot(edge_bound(index, from), edge_bound(index, to));
     bounds[WINDOW_PART_UPDATES] = summed_j(index, from, to);
     bounds[WINDOW_PART_ROUNDING] = even_share * index->power_quantum_w * (to->t - from->t);
-    bounds[WINDOW_PART_UNSEEN] = blind_share > 0 ? unlooked_j(index, from, to, blind_share) : 0;
+    bounds[WINDOW_PART_UNSEEN] = unseen > 0 ? unlooked_j(index, from, to, unseen) : 0;
     for (int i = 0; i < WINDOW_PARTS; i++)
         whole_j = hypot(whole_j, bounds[i]);
     double unsure_s = shape_seconds(index->sensor.lag_unsure_ns, 0);
@@ -464,4 +474,31 @@ void index_parts(const struct window_index *index, const struct index_moment *fr
     out->j[WINDOW_PART_RESOLUTION] = sqrt(resolution);
     if (index->sensor.bounded)
         bound_parts(index, from, to, out);
+}
+
+void window_index_steps(struct window_index *index, const int64_t *begin_ns, size_t count)
+{
+    free(index->steps);
+    index->steps = mem_array(count + 1, sizeof *index->steps);
+    index->step_count = count;
+    for (size_t i = 0; i < count; i++)
+        index->steps[i] = shape_seconds(begin_ns[i], index->origin_ns);
+}
+
+/* Fewer samples tell nothing of where the sensor looks. */
+static const size_t least_looks = 8;
+
+struct reading index_aliasing_j(const struct window_index *index, const struct index_moment *from, const struct index_moment *to)
+{
+    double length_s = to->t - from->t, unseen = blind_share(index), limit_w = index->sensor.power_limit_w;
+    if (unseen <= 0 && !is_summed(index))
+        return (struct reading){0, true};
+    if (!(limit_w > 0))
+        return (struct reading){0};
+    double interval_s = fmax(shape_seconds(index->sensor.update_period_ns, 0), length_s / fmax(to->sum.changes - from->sum.changes, 1));
+    double hidden_w = beats_hidden_w(&index->sensor, unseen, interval_s, fmax(to->energy_j - from->energy_j, 0) / length_s);
+    struct beats_looks looks = beats_looks_at(&index->shape, index->steps, index->step_count, from->t, to->t);
+    if (looks.count < least_looks)
+        return (struct reading){length_s * hidden_w, true};
+    return (struct reading){(length_s - looks.part_s) * hidden_w + looks.part_s * fmin(hidden_w, looks.uneven * limit_w), true};
 }

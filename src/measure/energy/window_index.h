@@ -20,6 +20,8 @@ struct window_index {
     struct spans counted; /* between the first and the last knot of each segment */
     struct spans covered; /* either */
     double lag_s;         /* the running energy shows what was drawn so long before */
+    double *steps; /* when a job's steps began, in order */
+    size_t step_count;
     double power_quantum_w;
     double smoothed_s; /* and of an exponential mean, with this time constant */
 };
@@ -39,5 +41,8 @@ double index_variance(const struct window_index *index, const struct index_momen
  * averages, and what it does not look at. */
 void index_parts(const struct window_index *index, const struct index_moment *from, const struct index_moment *to,
                  struct window_parts *out);
+/* How much more or less may have been drawn between them, J, by a load in step with the sensor; invalid: the most that the device draws
+ * is not known. */
+struct reading index_aliasing_j(const struct window_index *index, const struct index_moment *from, const struct index_moment *to);
 
 #endif

@@ -160,7 +160,7 @@ static void check_cuts(const struct energy_meters *energy_meters, int64_t start_
         mark_at(&marks[i], rng_below(&rng, 3) == 0 ? "fold" : "epoch",
                 start_ns + (int64_t)rng_below(&rng, (uint64_t)(end_ns - start_ns)));
     struct epoch *epochs = epochs_cut(marks, MARKS, start_ns, end_ns, true, &count);
-    energy_meters_measure(energy_meters, start_ns, end_ns, epochs, count, &result);
+    energy_meters_measure(energy_meters, start_ns, end_ns, epochs, count, NULL, &result);
     assert_int_equal(result.epoch_count, count);
     assert_add_up(&result, epochs, count, ENERGY_GPU);
     for (size_t i = 0; i < count; i++)
@@ -180,7 +180,7 @@ static void what_two_gpus_draw_is_the_truth_and_epochs_add_up_exactly(void **sta
                 "gpus 2\nstep 0 150\ngpu 0\nstep 6200 600\nstep 7100 250\ngpu 1\nstep 6500 420\nstep 8000 90\n");
     struct energy_meters *energy_meters = begin_energy_meters(2, NULL, &told);
     live(energy_meters, 4, &start_ns, &end_ns);
-    energy_meters_measure(energy_meters, start_ns, end_ns, NULL, 0, &result);
+    energy_meters_measure(energy_meters, start_ns, end_ns, NULL, 0, NULL, &result);
     assert_int_equal(result.device_count, 2);
     assert_int_equal(result.missing_count, 0);
     for (size_t i = 0; i < 2; i++) {
@@ -222,7 +222,7 @@ static void figures_of_a_gpu_are_those_of_its_readings_within_the_window(void **
     bench_begin(&bench, 30, "step 0 300\n");
     struct energy_meters *energy_meters = begin_energy_meters(1, NULL, &told);
     live(energy_meters, 2.5, &start_ns, &end_ns);
-    energy_meters_measure(energy_meters, start_ns, end_ns, NULL, 0, &result);
+    energy_meters_measure(energy_meters, start_ns, end_ns, NULL, 0, NULL, &result);
     const struct energy_meters_figures *figures = &result.sums[ENERGY_GPU];
     const struct fake_gpu *truth = &bench.truth.gpus[0];
     assert_int_equal(figures->devices, 1);
@@ -269,7 +269,7 @@ static void without_one_of_the_gpus_there_is_no_sum_and_the_reason_is_told_once(
     assert_true(strncmp(told.reason, "GPU 2: ", 7) == 0);
     mark_at(&mark, "epoch", start_ns + NS_PER_S / 2);
     struct epoch *epochs = epochs_cut(&mark, 1, start_ns, end_ns, true, &count);
-    energy_meters_measure(energy_meters, start_ns, end_ns, epochs, count, &result);
+    energy_meters_measure(energy_meters, start_ns, end_ns, epochs, count, NULL, &result);
     assert_int_equal(result.device_count, 2);
     assert_is_truth(&result.devices[1], truth_j(1, start_ns, end_ns));
     assert_int_equal(result.missing_count, 1);
@@ -302,7 +302,7 @@ static void a_gpu_that_is_divided_is_named_and_not_measured_wrong(void **state)
     bench_begin(&bench, 5, "step 0 200\nmig 1\n");
     struct energy_meters *energy_meters = begin_energy_meters(1, NULL, &told);
     live(energy_meters, 0.3, &start_ns, &end_ns);
-    energy_meters_measure(energy_meters, start_ns, end_ns, NULL, 0, &result);
+    energy_meters_measure(energy_meters, start_ns, end_ns, NULL, 0, NULL, &result);
     assert_int_equal(result.device_count, 0);
     assert_int_equal(result.missing_count, 1);
     assert_string_equal(result.missing[0].reason, "it is divided into parts (MIG), whose energy nobody can tell");
@@ -324,10 +324,10 @@ static void what_was_read_before_a_job_is_forgotten_but_for_the_last_seconds(voi
     poll(NULL, 0, 3500);
     int64_t again_ns, over_ns;
     live(energy_meters, 1.2, &again_ns, &over_ns);
-    energy_meters_measure(energy_meters, again_ns, over_ns, NULL, 0, &result);
+    energy_meters_measure(energy_meters, again_ns, over_ns, NULL, 0, NULL, &result);
     assert_is_truth(&result.devices[0], truth_j(0, again_ns, over_ns));
     energy_meters_result_fini(&result);
-    energy_meters_measure(energy_meters, start_ns, start_ns + NS_PER_S, NULL, 0, &result);
+    energy_meters_measure(energy_meters, start_ns, start_ns + NS_PER_S, NULL, 0, NULL, &result);
     assert_false(result.devices[0].window.energy_j.valid);
     energy_meters_result_fini(&result);
     energy_meters_free(energy_meters);
