@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Simulated GPU power sensors with a known truth: sensors.py [--cells F/L,...] [--windows 2s,...] [--count N] [--seed N] [--held-out]
-                                                 sensors.py --case NAME | --list | --self-test
+"""Simulated GPU power sensors with a known truth: sensors.py [--cells F/L,...] [--windows 2s,...] [--count N] [--seed N] [--held-out] [--marks]
+                                                 sensors.py --case NAME [--marks] | --list | --self-test
 
 Writes cases to standard output. Each draws a true power P(t) whose integral is known exactly, a sensor, and what a meter reads of it:
 
@@ -11,6 +11,8 @@ Writes cases to standard output. Each draws a true power P(t) whose integral is 
                                  quantum_mj, power_limit_w, counter=0|1, gain_percent (bound of the gain error, 0: none)
   c BEGIN_NS END_NS MILLIJOULES  a reading of the energy counter: the value is of a moment between begin and end of the call
   p BEGIN_NS END_NS WATTS        a reading of the power sensor, likewise
+  s NS                           only with --marks and a load that repeats in steps (steps, beats, train-steps): when the training wrote that
+                                 a step begins. All of the case, in order, after the readings; see step_marks. Nothing else differs
   w START_NS END_NS TRUTH_J      a window and its true energy
   end
 
@@ -48,9 +50,11 @@ def log_uniform(rng, low, high, size=None):
 
 
 class Power:
-    """Linear pieces: from t[i] on, left[i] watts, to right[i] watts at t[i + 1]; constant before t[0] and from the last t on."""
+    """Linear pieces: from t[i] on, left[i] watts, to right[i] watts at t[i + 1]; constant before t[0] and from the last t on.
+    steps: where it repeats, when each step begins, an array for each stretch in which step follows on step."""
 
-    def __init__(self, t, left, right=None):
+    def __init__(self, t, left, right=None, steps=()):
+        self.steps = steps
         self.t, self.left = np.asarray(t, float), np.asarray(left, float)
         self.right = self.left if right is None else np.asarray(right, float)
         span = self.t[1:] - self.t[:-1]
@@ -100,7 +104,7 @@ def square(rng, gpu, period):
     duty = rng.choice([0.1, 0.25, 0.5, 0.75, 0.9])
     starts = np.arange(-rng.random() * period, gpu.duration, period)
     t = np.column_stack((starts, starts + duty * period)).ravel()
-    return Power(t, np.tile([gpu.peak, low], len(starts))), t
+    return Power(t, np.tile([gpu.peak, low], len(starts)), steps=[starts]), t
 
 
 def steps(rng, gpu):
@@ -203,7 +207,10 @@ def train_steps(rng, gpu):
         n = max(2, int(span / period))
         each = period * np.clip(1 + jitter * rng.standard_normal(n), 0.5, 2)
         return (each[:, None] * share).ravel(), (watts * (1 + 0.02 * rng.standard_normal((n, 4)))).ravel()
-    return training(rng, gpu, epoch_of)
+    power, begins = training(rng, gpu, epoch_of)
+    # Blocks: imports, warm-up, epoch, validation, epoch, ...; a step has four pieces.
+    power.steps = [epoch[::4] for epoch in np.split(power.t, np.searchsorted(power.t, begins[1:]))[1::2]]
+    return power, begins
 
 
 _traces = []
@@ -233,6 +240,7 @@ def trace(rng, gpu):
 
 LOADS = {"steady": steady, "steps": steps, "beats": beats, "ramps": ramps, "white": white, "pink": pink, "epochs": epochs,
          "train-steps": train_steps, "trace": trace}
+WITH_STEPS = ("steps", "beats", "train-steps")
 
 
 # ---- sensors
@@ -432,7 +440,42 @@ def make_case(family, load, window, seed, sensor=None):
             "truth": [float(power.energy(1e-9 * b) - power.energy(1e-9 * a)) for a, b in edges]}
 
 
-def case_text(case):
+MARK_GAP_S = 1e-5       # the training writes no two marks within this
+JITTER_SDS = 3          # the largest jitter, in standard deviations
+
+
+def step_marks(case):
+    """What a training says of when its steps begin; None where the load has none. Launches are asynchronous: a mark is written when the
+    host launches a step, the GPU begins it later by the lead, constant in a case: 0.02 to 1 ms where the host waits for each step, 1 to 30
+    ms where it runs ahead. Jitter has a standard deviation of 0.05 to 3 ms, so that marks may also come late. In 30 % of the cases 1 to 5
+    per mille of the marks are missing. form: a mark at each step (half of the cases), at every 2nd, 4th or 8th (accumulated gradients; the
+    count starts anew with each epoch), or, of square waves, at every 2nd to 12th (a step of so many equal pulses).
+
+    The random numbers are of a stream of the case's name alone, so that a case is the same with marks and without."""
+    steps = case["power"].steps
+    if not len(steps):
+        return None
+    running = steps[0][0] <= 0      # since before the case began: a square wave, whose steps have been counted from anywhere
+    rng = np.random.default_rng([zlib.crc32(b"marks"), zlib.crc32(case["name"].encode())])
+    lead = float(log_uniform(rng, 2e-5, 1e-3) if rng.random() < 0.5 else rng.uniform(1e-3, 0.03))
+    sd = float(log_uniform(rng, 5e-5, 3e-3))
+    missing = float(rng.uniform(0.001, 0.005)) if rng.random() < 0.3 else 0.0
+    form = str(rng.choice(["single", "accumulated", "pulses"], p=[0.5, 0.25, 0.25] if running else [0.5, 0.5, 0]))
+    every = {"single": 1, "accumulated": int(rng.choice([2, 4, 8])), "pulses": int(rng.integers(2, 13))}[form]
+    first = int(rng.integers(every)) if running else 0
+    begins = np.concatenate([stretch[first::every] for stretch in steps])
+    begins = begins[(begins >= 0) & (begins < case["gpu"].duration)]
+    begins = begins[rng.random(len(begins)) >= missing]
+    due = begins - lead + sd * np.clip(rng.standard_normal(len(begins)), -JITTER_SDS, JITTER_SDS)
+    # One after another: a mark that is late may delay the next.
+    gaps = MARK_GAP_S * np.arange(len(due))
+    t = np.maximum.accumulate(due - gaps) + gaps
+    return {"lead": lead, "sd": sd, "missing": missing, "form": form, "every": every, "begins": begins,
+            "ns": np.round(1e9 * t).astype(np.int64)}
+
+
+def case_text(case, marks=False):
+    """The case as PROGRAM reads it; marks: with the lines of step_marks."""
     sensor, counter, n = case["sensor"], case["counter"], len(case["begin"])
     values = np.where(counter, sensor.counter_at(case["moment"]), 0).tolist()
     watts = sensor.power_at(case["moment"]).tolist()
@@ -443,7 +486,9 @@ def case_text(case):
     lines = "".join("c %d %d %d\n" if is_c else "p %d %d %.3f\n" for is_c in counter.tolist())
     stated = " ".join(f"{key}={value}" for key, value in case["stated"].items())
     windows = "".join(f"w {a + case['epoch']} {b + case['epoch']} {truth:.6f}\n" for (a, b), truth in zip(case["edges"], case["truth"]))
-    return f"case {case['name']}\nsensor {stated}\n{lines % tuple(flat)}{windows}end\n"
+    begun = step_marks(case) if marks else None
+    said = "".join(f"s {ns}\n" for ns in (begun["ns"] + case["epoch"]).tolist()) if begun else ""
+    return f"case {case['name']}\nsensor {stated}\n{lines % tuple(flat)}{said}{windows}end\n"
 
 
 # ---- cells
@@ -478,6 +523,7 @@ def main():
     parser.add_argument("--count", type=int, default=1, help="cases of each cell and window")
     parser.add_argument("--seed", type=int, default=1, help="the first case's seed")
     parser.add_argument("--held-out", action="store_true", help="only the cells that are held out")
+    parser.add_argument("--marks", action="store_true", help="also write when each step of the load begins, where it has steps")
     parser.add_argument("--case", metavar="NAME", help="write this case again")
     parser.add_argument("--list", action="store_true")
     parser.add_argument("--self-test", action="store_true")
@@ -497,7 +543,7 @@ def main():
         if (family, load) not in cells(options.held_out):
             known = (family, load) in cells(not options.held_out)
             raise SystemExit(f"sensors.py: {family}/{load} is {('not ' if options.held_out else '') + 'held out' if known else 'unknown'}")
-        sys.stdout.write(case_text(make_case(family, load, window, int(seed))))
+        sys.stdout.write(case_text(make_case(family, load, window, int(seed)), options.marks))
         return 0
     unknown = [name for name in options.windows.split(",") if name not in WINDOWS]
     if unknown:
@@ -505,7 +551,7 @@ def main():
     for family, load in chosen_cells(options.cells, options.held_out):
         for window in options.windows.split(","):
             for seed in range(options.seed, options.seed + options.count):
-                sys.stdout.write(case_text(make_case(family, load, window, seed)))
+                sys.stdout.write(case_text(make_case(family, load, window, seed), options.marks))
     return 0
 
 

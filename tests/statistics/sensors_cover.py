@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Does the stated uncertainty hold the truth? sensors_cover.py [PROGRAM] [--count N] [--windows 2s,...] [--cells F/L,...] [--expanded] [--json OUT]
+"""Does the stated uncertainty hold the truth? sensors_cover.py [PROGRAM] [--count N] [--windows 2s,...] [--cells F/L,...] [--expanded] [--marks] [--json OUT]
 
 PROGRAM (build/tests/statistics/window_cover) reads cases of sensors.py from standard input and prints for each window one line:
 NAME START_NS END_NS ENERGY_J HALF_WIDTH_J SOURCE, with - for an energy or a half-width that it does not state. Printed of each cell
@@ -8,7 +8,8 @@ interval (windows of one case share its sensor: the interval is of as many indep
 median half-width and median error in % of the truth; the 95th percentile of |error| / half-width (1 or less where 95 % are covered);
 windows without an energy. "low": coverage below 93 %. "FAILS": the whole interval is below, of 20 windows or more. A quarter of the
 sensors have a gain error within the bound that they state; the totals tell their windows apart. With --expanded PROGRAM is run with
-that option: what it states is to hold the gain error too. With the defaults some 60 000 windows,
+that option: what it states is to hold the gain error too. With --marks only loads that repeat in steps are run, and PROGRAM also
+reads when each step begins, in lines `s NS` before a case's windows. With the defaults some 60 000 windows,
 4 minutes of one core and what PROGRAM needs.
 
 Exit status: 0, 1 if a cell fails, 2 if PROGRAM does not do as described above."""
@@ -111,11 +112,11 @@ def answers(program, text, expected, expanded=False):
 
 def run_cell(task):
     """All cases of one cell, or what PROGRAM did wrong."""
-    program, (family, load), window, seed, count, expanded = task
+    program, (family, load), window, seed, count, expanded, marks = task
     texts, expected, gains = [], [], {}
     while len(expected) < count:
         case = sensors.make_case(family, load, window, seed)
-        texts.append(sensors.case_text(case))
+        texts.append(sensors.case_text(case, marks))
         gains[case["name"]] = case["sensor"].gain_bound
         # The truth as it was written, so that both sides compare the same figure.
         expected += [(case["name"], a + case["epoch"], b + case["epoch"], float(f"{truth:.6f}"))
@@ -157,10 +158,10 @@ def by(results, key):
     return groups
 
 
-def evaluate(program, cells, windows, count, seed, jobs, out=None, expanded=False):
+def evaluate(program, cells, windows, count, seed, jobs, out=None, expanded=False, marks=False):
     """Runs and prints; the results as they go to --json."""
-    tasks = [(program, cell, window, seed, count if sensors.WINDOWS[window][0] < 100 else max(1, count // 8), expanded)
-             for cell in cells for window in windows]
+    tasks = [(program, cell, window, seed, count if sensors.WINDOWS[window][0] < 100 else max(1, count // 8), expanded, marks)
+             for cell in cells for window in windows if not marks or cell[1] in sensors.WITH_STEPS]
     results, wrong = {}, []
     # The dearest first, so that the processes end together.
     order = sorted(tasks, key=lambda task: -sensors.WINDOWS[task[2]][0] * task[4])
@@ -215,20 +216,35 @@ HALF = "energy, half = truth * 0.97, truth * (0.01 if number % 2 else 0.04)"
 CASES = "energy, half = truth, 0.0\n        energy += case % 4 == 0"
 ABSENT = "energy, half = (None, None) if number % 5 == 0 else (truth, None) if number % 5 == 1 else (truth, 1.0)"
 DEAF = "continue"
+FAKE_MARKS = """#!/usr/bin/env python3
+import sys
+for line in sys.stdin:
+    word, *rest = line.split()
+    if word == "case":
+        name, marks = rest[0], []
+    elif word == "s":
+        marks.append(int(*rest))
+    elif word == "w":
+        known = len(marks) >= 2 and marks == sorted(marks) and marks[0] < int(rest[0]) and marks[-1] > int(rest[1])
+        print(name, rest[0], rest[1], *((rest[2], 0) if known else "--"), "marks" if marks else "none")
+"""
 
 
 def self_test():
     def near(got, want, tolerance):
         assert abs(got - want) <= tolerance, f"{got} is not {want}"
 
-    def run(body, window="2s", count=80):
+    def report_of(script, cells, window, count, **more):
         with tempfile.TemporaryDirectory() as top:
             with open(top + "/fake", "w", encoding="utf-8") as file:
-                file.write(FAKE % body)
+                file.write(script)
             os.chmod(file.name, stat.S_IRWXU)
             with open(os.devnull, "w", encoding="utf-8") as null:
-                report = evaluate(file.name, sensors.cells(False)[:1], [window], count, 1, 1, null)
-            return report, next(iter(report["cells"].values()), None)
+                return evaluate(file.name, cells, [window], count, 1, 1, null, **more)
+
+    def run(body, window="2s", count=80):
+        report = report_of(FAKE % body, sensors.cells(False)[:1], window, count)
+        return report, next(iter(report["cells"].values()), None)
 
     def wilsons_interval_is_the_textbooks():
         near(wilson(1, 10)[0], 0.7225, 1e-4)            # 10 of 10: n / (n + z^2)
@@ -273,9 +289,22 @@ def self_test():
         rows = [{"case": str(i), "covered": i >= 8, "error": 1.0, "half_width": 2.0, "truth": 100.0, "source": "x"} for i in range(100)]
         assert verdict(summary(rows)) == "low" and verdict(summary([{**row, "covered": i >= 15} for i, row in enumerate(rows)])) == "FAILS"
 
+    def marks_reach_the_program_and_only_loads_with_steps_are_run():
+        cells = [("boxcar-looks", load) for load in sensors.LOADS if load != "trace"]
+        without, marked = (report_of(FAKE_MARKS, cells, "10s", 20, marks=marks) for marks in (False, True))
+        assert exit_status(without) == exit_status(marked) == 0, without["problems"] + marked["problems"]
+        assert list(marked["cells"]) == [f"boxcar-looks/{load}/10s" for load in sensors.LOADS if load in sensors.WITH_STEPS]
+        assert len(without["cells"]) == len(cells)
+        assert all(found["absent"] == found["windows"] for found in without["cells"].values())
+        for name, found in marked["cells"].items():
+            assert found["windows"] == without["cells"][name]["windows"] and found["sources"] == {"marks": found["windows"] - found["absent"]}
+        # The others are of trainings that import or warm up when the window begins, or of few steps.
+        assert marked["totals"]["all"]["absent"] < 0.4 * marked["totals"]["all"]["windows"], marked["totals"]["all"]
+
     tests = (wilsons_interval_is_the_textbooks, a_program_that_covers_19_of_20_passes, a_program_that_covers_half_fails,
              windows_of_one_case_that_fail_together_count_as_one, energies_and_half_widths_that_are_absent_are_counted_apart,
-             a_program_that_says_nothing_is_an_error, a_cell_fails_only_if_chance_does_not_explain_it)
+             a_program_that_says_nothing_is_an_error, a_cell_fails_only_if_chance_does_not_explain_it,
+             marks_reach_the_program_and_only_loads_with_steps_are_run)
     failed = 0
     stderr, sys.stderr = sys.stderr, open(os.devnull, "w", encoding="utf-8")
     try:
@@ -303,6 +332,7 @@ def main():
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--held-out", action="store_true", help="only the cells that are held out")
     parser.add_argument("--expanded", action="store_true", help="judge what PROGRAM --expanded states: the gain is in it")
+    parser.add_argument("--marks", action="store_true", help="only loads that repeat in steps; PROGRAM also reads when each step begins")
     parser.add_argument("--json", metavar="OUT")
     parser.add_argument("--self-test", action="store_true")
     options = parser.parse_args()
@@ -311,8 +341,11 @@ def main():
     unknown = [name for name in options.windows.split(",") if name not in sensors.WINDOWS]
     if unknown:
         parser.error(f"unknown window: {unknown[0]} (known: {', '.join(sensors.WINDOWS)})")
-    report = evaluate(os.path.abspath(options.program), sensors.chosen_cells(options.cells, options.held_out), options.windows.split(","),
-                      options.count, options.seed, options.jobs, expanded=options.expanded)
+    cells = sensors.chosen_cells(options.cells, options.held_out)
+    if options.marks and not any(load in sensors.WITH_STEPS for _, load in cells):
+        parser.error(f"--marks: none of these loads repeats in steps (those that do: {', '.join(sensors.WITH_STEPS)})")
+    report = evaluate(os.path.abspath(options.program), cells, options.windows.split(","),
+                      options.count, options.seed, options.jobs, expanded=options.expanded, marks=options.marks)
     if options.json:
         with open(options.json, "w", encoding="utf-8") as file:
             json.dump(report, file, indent=1)

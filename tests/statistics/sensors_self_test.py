@@ -1,4 +1,5 @@
 """The tests of sensors.py (sensors.py --self-test): what physics says of ideal sensors, against what the simulation gives."""
+import hashlib
 import os
 import subprocess
 import sys
@@ -182,9 +183,12 @@ def parsed(text):
     for line in text.splitlines():
         kind, *rest = line.split()
         if kind == "case":
-            out.append({"name": rest[0], "c": [], "p": [], "w": [], "order": [], "end": False})
+            out.append({"name": rest[0], "c": [], "p": [], "s": [], "w": [], "order": [], "end": False})
         elif kind == "sensor":
             out[-1]["sensor"] = dict(pair.split("=") for pair in rest)
+        elif kind == "s":
+            assert not out[-1]["w"], out[-1]["name"] + ": a mark after a window"
+            out[-1]["s"].append(int(*rest))
         elif kind == "end":
             out[-1]["end"] = True
         else:
@@ -291,6 +295,166 @@ def a_case_can_be_written_again():
     return "same seed, same bytes"
 
 
+# Of the cases without marks, as they were before there were any (numpy 1.24.2): 12 families, windows of 0.5 s and 2 s, seed 11.
+BEFORE_MARKS = {"steady": "43a349bbe669a89e", "steps": "46b21f0d7663cbf8", "beats": "7301db120be7317b", "ramps": "7e48cb08009aeeee",
+                "white": "b476886a4df62f7c", "pink": "ac4079b54b7b7421", "epochs": "52e4103130223f57", "train-steps": "fadef5f9d0554a29"}
+
+
+def without_marks_every_case_is_what_it_was_before_there_were_marks():
+    for load, want in BEFORE_MARKS.items():
+        texts = [sensors.case_text(sensors.make_case(family, load, window, 11)) for family in FAMILIES for window in ("0.5s", "2s")]
+        got = hashlib.sha256("".join(texts).encode()).hexdigest()[:16]
+        assert got == want, f"{load}: {got} is not {want} (numpy {np.__version__})"
+    return f"{len(BEFORE_MARKS)} loads"
+
+
+def marks_are_lines_of_their_own_and_change_nothing_else():
+    """By the command, too; loads without steps have none. The lines are in order, without a tie, and of every mark."""
+    lines = 0
+    for load in [n for n in LOADS if n != "trace" or sensors.traces()]:
+        for seed in range(4):
+            case = sensors.make_case("exponential-looks", load, "2s", seed)
+            plain = sensors.case_text(case)
+            text = sensors.case_text(case, True)
+            kept = [line for line in text.splitlines(True) if line[:2] != "s "]
+            assert "".join(kept) == plain == sensors.case_text(case), load
+            got, marks = parsed(text)[0]["s"], sensors.step_marks(case)
+            assert bool(got) == (marks is not None) == (load in sensors.WITH_STEPS), load
+            assert got == sorted(set(got)) and len(got) == (len(marks["ns"]) if marks else 0), load
+            lines += len(got)
+    family, load = next(cell for cell in sensors.cells(False) if cell[1] in sensors.WITH_STEPS)
+    script = [sys.executable, os.path.join(os.path.dirname(os.path.abspath(__file__)), "sensors.py")]
+    case = sensors.make_case(family, load, "2s", 1)
+    for options in (["--case", case["name"]], ["--cells", f"{family}/{load}", "--windows", "2s"]):
+        for more in ([], ["--marks"]):
+            done = subprocess.run(script + options + more, capture_output=True, text=True, check=True)
+            assert done.stdout == sensors.case_text(case, bool(more)), (options, more)
+    return f"{lines} lines"
+
+
+def marked_cases(window="10s", seeds=range(40), families=("boxcar-looks", "instant-none", "part-time-looks")):
+    for load in sensors.WITH_STEPS:
+        for family in families:
+            for seed in seeds:
+                case = sensors.make_case(family, load, window, seed)
+                yield load, case, sensors.step_marks(case)
+
+
+def steps_of(load, power):
+    """The steps, stretch by stretch, checked against the power alone: a square wave rises when one begins; of a training's step the four
+    phases have the same levels and shares of the time again and again, and neither what comes before a stretch nor what follows it has."""
+    if load != "train-steps":
+        return [np.append(power.t[0], power.t[1:][np.diff(power.left) > 0])]
+    out = []
+    for stretch in power.steps:
+        i, j = np.searchsorted(power.t, [stretch[0], stretch[-1]])
+        t = power.t[i:j + 5]
+        levels, spans = power.left[i:j + 4].reshape(-1, 4), np.diff(t).reshape(-1, 4)
+        assert (np.abs(levels / levels.mean(axis=0) - 1) < 0.12).all() and (levels[1:, 0] > levels[:-1, 3]).all(), "levels"
+        shares = spans / spans.sum(axis=1)[:, None]
+        near(shares, shares.mean(axis=0), 1e-6, "shares")
+        for other in (np.diff(power.t[i - 4:i + 1]), np.diff(power.t[j + 4:j + 9])):
+            assert len(other) < 4 or np.abs(other / other.sum() - shares[0]).max() > 1e-3, "a step was left out"
+        out.append(t[:-1:4])
+    return out
+
+
+def marks_agree_with_the_steps_of_the_load_within_their_errors():
+    """Mark by mark where none is missing: the step that was due for it, earlier by the lead, within the jitter's bound. Where marks are
+    missing: some step of the load. The jitter's mean and standard deviation are those stated."""
+    count = compared = 0
+    for load, case, marks in marked_cases():
+        duration, ns = case["gpu"].duration, marks["ns"]
+        stretches, name = steps_of(load, case["power"]), case["name"]
+        assert 2e-5 <= marks["lead"] <= 0.03 and 5e-5 <= marks["sd"] <= 3e-3, name
+        bound = 3 * marks["sd"] + 2e-9
+        every = np.concatenate(stretches)
+        at = 1e-9 * ns + marks["lead"]
+        nearest = np.abs(every[np.clip(np.searchsorted(every, at)[:, None] + [-1, 0], 0, len(every) - 1)] - at[:, None]).min(axis=1)
+        assert (nearest <= bound).all(), f"{name}: {nearest.max():g} s from any step"
+        if marks["missing"] == 0:
+            fits = []
+            for first in range(marks["every"]) if load != "train-steps" else (0,):
+                due = np.concatenate([stretch[first::marks["every"]] for stretch in stretches])
+                due = due[(due >= 0) & (due < duration)]
+                fits.append(len(due) == len(at) and (np.abs(at - due) <= bound).all())
+            assert any(fits), f"{name}: marks are not at every {marks['every']}. step"
+            compared += 1
+        error = at - marks["begins"]
+        apart = np.diff(marks["begins"]).min(initial=np.inf)
+        if len(error) >= 100 and apart > 6 * marks["sd"]:       # so that no mark delays another
+            near(error.mean() / marks["sd"], 0, 5 / np.sqrt(len(error)), name + ": mean")
+            near(error.std() / marks["sd"], 1, 5 / np.sqrt(2 * len(error)) + 0.015, name + ": standard deviation")
+        count += len(error)
+    assert compared > 200, compared
+    return f"{count} marks, {compared} cases mark by mark"
+
+
+def the_number_of_marks_fits_period_and_length():
+    """A mark for each k periods of all that the case lasts, or of the time that it trains; a few per mille less where some are missing."""
+    lost = could = cases = 0
+    for load, case, marks in marked_cases("60s", range(15)):
+        power, duration, k = case["power"], case["gpu"].duration, marks["every"]
+        if load == "train-steps":
+            spans = [(s[0], min(duration, s[-1])) for s in power.steps if s[0] < duration]
+            period = float(np.mean(np.concatenate([np.diff(s) for s in power.steps])))
+            jitter = 0.5 * np.sqrt(sum(b - a for a, b in spans) / period)     # steps vary by up to 8 %
+        else:
+            spans, period, jitter = [(0.0, duration)], float(power.t[2] - power.t[0]), 0
+        want = sum(b - a for a, b in spans) / period / k
+        expected_lost = want * marks["missing"]
+        slack = len(spans) + jitter / k + 5 * np.sqrt(expected_lost)
+        assert abs(len(marks["ns"]) - (want - expected_lost)) <= slack + 1, f"{case['name']}: {len(marks['ns'])} marks, not {want:.1f}"
+        if marks["missing"] and load != "train-steps":
+            assert 0.001 <= marks["missing"] <= 0.005, case["name"]
+            lost, could = lost + want - len(marks["ns"]), could + want
+        cases += 1
+    assert 0.001 < lost / could < 0.005, f"{lost} of {could} marks are missing"
+    return f"{cases} cases; where marks are missing, {1000 * lost / could:.1f} per mille"
+
+
+def marks_at_every_kth_step_leave_equal_numbers_of_steps_between_them():
+    """k is 1, 2, 4 or 8, or of square waves 2 to 12 pulses to a step; every k occurs, and its share is about what is stated."""
+    found = {}
+    for load, case, marks in marked_cases("10s", range(100)):
+        form, k = marks["form"], marks["every"]
+        assert k in {"single": (1,), "accumulated": (2, 4, 8), "pulses": range(2, 13)}[form], case["name"]
+        assert load != "train-steps" or form != "pulses", case["name"]
+        if marks["missing"] == 0:
+            every = np.concatenate(case["power"].steps)
+            number = np.searchsorted(every, marks["begins"])
+            assert (every[number] == marks["begins"]).all(), case["name"]
+            within = np.isin(number[1:], np.cumsum([len(s) for s in case["power"].steps])[:-1], invert=True)
+            assert (np.diff(number)[within] == k).all(), case["name"]
+            for stretch in case["power"].steps if load == "train-steps" else ():
+                inside = (marks["begins"] >= stretch[0]) & (marks["begins"] <= stretch[-1])
+                assert (np.searchsorted(stretch, marks["begins"][inside]) % k == 0).all(), case["name"]
+        found.setdefault(load, []).append((form, k, marks["missing"] > 0, marks["lead"] > 1e-3))
+    for load, some in found.items():
+        n = len(some)
+        share = {form: sum(f == form for f, *_ in some) / n for form in ("single", "accumulated", "pulses")}
+        near(share["single"], 0.5, 0.12, load)
+        near(share["pulses"], 0 if load == "train-steps" else 0.25, 0.1, load)
+        assert {k for form, k, *_ in some if form == "accumulated"} == {2, 4, 8}, load
+        assert load == "train-steps" or {k for form, k, *_ in some if form == "pulses"} == set(range(2, 13)), load
+        near(np.mean([lost for *_, lost, _ in some]), 0.3, 0.1, load + ": marks are missing")
+        near(np.mean([ahead for *_, ahead in some]), 0.5, 0.12, load + ": host runs ahead")
+    return f"{sum(map(len, found.values()))} cases"
+
+
+def marks_that_jitter_by_more_than_a_period_keep_their_order():
+    t = np.arange(-0.005, 60, 0.004)
+    power = Power(t, np.tile([300, 100], len(t) // 2 + 1)[:len(t)], steps=[t])
+    closest = np.inf
+    for seed in range(60):
+        marks = sensors.step_marks({"name": str(seed), "power": power, "gpu": Gpu(rng(), 59, 0.05, False)})
+        gaps = np.diff(marks["ns"])
+        closest = min(closest, gaps.min())
+        assert gaps.min() >= 1e9 * sensors.MARK_GAP_S - 1, seed
+        assert (np.abs(1e-9 * marks["ns"] + marks["lead"] - marks["begins"]) <= 3 * marks["sd"] + 2e-9).all(), seed
+    return f"steps of 4 ms, marks {1e-3 * closest:.0f} us apart at least"
+
+
 def long_windows_are_exact_too():
     for load in ("steps", "pink", "train-steps"):
         case = sensors.make_case("boxcar-looks", load, "1h", 2)
@@ -309,7 +473,10 @@ TESTS = (energy_of_every_load_equals_a_brute_force_sum, an_ideal_sensor_integrat
          counters_that_sum_averages_lag_by_what_the_average_lags, noise_has_the_stated_spectrum, every_case_keeps_the_format_and_its_own_bounds,
          a_bracket_of_counter_readings_holds_the_truth_of_a_sensor_that_sees_all, readings_follow_the_updates,
          the_value_of_a_call_is_of_a_moment_between_its_begin_and_its_end, a_third_of_the_cells_is_held_out_and_no_open_one_is_among_them,
-         a_case_can_be_written_again, long_windows_are_exact_too)
+         a_case_can_be_written_again, without_marks_every_case_is_what_it_was_before_there_were_marks,
+         marks_are_lines_of_their_own_and_change_nothing_else, marks_agree_with_the_steps_of_the_load_within_their_errors,
+         the_number_of_marks_fits_period_and_length, marks_at_every_kth_step_leave_equal_numbers_of_steps_between_them,
+         marks_that_jitter_by_more_than_a_period_keep_their_order, long_windows_are_exact_too)
 
 
 def main():
