@@ -165,12 +165,15 @@ double beats_hidden_w(const struct window_sensor *sensor, double unseen_share, d
     return limit_w * unevenly_counted(interval_s, averaging_s, sensor->lag_unsure_ns == 0);
 }
 
-/* Nothing finer is looked for in a step: marks are some milliseconds off, and a GPU's power takes about as long to follow. */
+/* Nothing finer is looked for in a step: a GPU's power takes about as long to follow. */
 static const double finest_s = 0.01;
-/* A step that is so many times as long as most lacks a mark. */
-static const double longest_step = 1.5;
+/* A step that is so many times as long as most lacks a mark; between samples, an update. */
+static const double longest_part = 1.5;
 /* Kuiper's statistic of n even random places is below this / sqrt(n) in 95 of 100 cases. */
 static const double kuiper_by_chance = 1.747;
+/* Samples whose distance differs so much from the updates' were read at moments of their own: the update that one shows may have come at
+ * any moment of a period. */
+static const double other_rate = 0.03;
 enum { PLACES = 256, FOLDS_MOST = 32 };
 
 /* Places within steps, as shares, that are folded into so many equal parts of each step. */
@@ -191,6 +194,17 @@ static double kuiper(const struct fold *fold, size_t count)
     return most - least;
 }
 
+/* The same of one place that is known to a standard deviation only (a share of the part): the stretch around it that holds most beyond
+ * its own share is where the normal density is above 1. */
+static double kuiper_of_one(double deviation)
+{
+    double above = 1 / (fmax(deviation, 1e-3) * sqrt(2 * M_PI));
+    if (above <= 1)
+        return 0;
+    double reach = sqrt(2 * log(above));
+    return erf(reach / sqrt(2)) - 2 * reach * deviation;
+}
+
 static void add_place(struct fold *folds, size_t fold_count, double place)
 {
     for (size_t i = 0; i < fold_count; i++) {
@@ -205,44 +219,91 @@ static int by_length(const void *a, const void *b)
     return (one > other) - (one < other);
 }
 
-static double median_step(const double *steps, size_t count)
+/* Moments that follow each other, at least two. */
+struct moments {
+    const double *at;
+    size_t count;
+    double median_s; /* between two of them */
+};
+
+static double median_part(const double *at, size_t count)
 {
     AUTO_FREE double *lengths = mem_array(count, sizeof *lengths);
     for (size_t i = 0; i + 1 < count; i++)
-        lengths[i] = steps[i + 1] - steps[i];
+        lengths[i] = at[i + 1] - at[i];
     qsort(lengths, count - 1, sizeof *lengths, by_length);
     return lengths[(count - 1) / 2];
 }
 
-struct beats_looks beats_looks_at(const struct shape *shape, const double *steps, size_t step_count, double from, double to)
+static bool is_whole(const struct moments *of, size_t i) { return of->at[i + 1] - of->at[i] <= longest_part * of->median_s; }
+
+/* By how much single moments may be off, as a variance: one that is late makes the part before it longer and the next one shorter, so
+ * neighbouring parts are correlated by minus the variance. At most, with 95 % certainty. */
+static double time_variance(const struct moments *of)
 {
-    struct beats_looks out = {.uneven = 1};
+    double square = 0, product = 0, pairs = 0;
+    for (size_t i = 0; i + 2 < of->count; i++) {
+        if (!is_whole(of, i) || !is_whole(of, i + 1))
+            continue;
+        double one = of->at[i + 1] - of->at[i] - of->median_s, next = of->at[i + 2] - of->at[i + 1] - of->median_s;
+        square += one * one;
+        product += one * next;
+        pairs++;
+    }
+    return pairs > 0 ? fmax(0, 2 * square / sqrt(pairs) - product) / pairs : INFINITY;
+}
+
+static void fold_samples(const struct moments *samples, const struct moments *steps, struct fold *folds, size_t fold_count,
+                         struct beats_looks *out)
+{
+    size_t step = 0;
+    for (size_t i = 0; i < samples->count; i++) {
+        double t = samples->at[i];
+        while (step + 1 < steps->count && steps->at[step + 1] <= t)
+            step++;
+        if (t < steps->at[step] || step + 1 == steps->count || !is_whole(steps, step))
+            continue;
+        add_place(folds, fold_count, (t - steps->at[step]) / (steps->at[step + 1] - steps->at[step]));
+        out->count++;
+    }
+}
+
+/* What chance makes uneven is left out. 1 where so few samples, at moments that are known no better, do not tell. */
+static double unevenness_of(const struct fold *fold, size_t count, double deviation_s, double step_s)
+{
+    double found = kuiper(fold, count), by_chance = kuiper_by_chance / sqrt((double)count);
+    double whole = kuiper_of_one(deviation_s * (double)fold->parts / step_s);
+    if (whole < 2 * by_chance)
+        return 1;
+    return fmin(sqrt(fmax(found * found - by_chance * by_chance, 0)) / whole, 1);
+}
+
+struct beats_looks beats_looks_at(const struct shape *shape, double update_s, const double *steps_at, size_t step_count, double from,
+                                  double to)
+{
+    struct beats_looks out = {0};
     struct fold folds[FOLDS_MOST] = {0};
-    size_t at, end, step = 0;
-    if (step_count < 2)
+    size_t first, end;
+    shape_samples(shape, from, to, &first, &end);
+    if (step_count < 2 || end < first + 2)
         return out;
-    double median_s = median_step(steps, step_count);
-    size_t fold_count = (size_t)fmin(fmax(median_s / finest_s, 1), FOLDS_MOST);
+    AUTO_FREE double *samples_at = mem_array(end - first, sizeof *samples_at);
+    for (size_t i = first; i < end; i++)
+        samples_at[i - first] = shape_seconds(shape->at[i].t_ns, shape->origin_ns) - shape->delay_s;
+    struct moments samples = {samples_at, end - first, median_part(samples_at, end - first)};
+    struct moments steps = {steps_at, step_count, median_part(steps_at, step_count)};
+    size_t fold_count = (size_t)fmin(fmax(steps.median_s / finest_s, 1), FOLDS_MOST);
     for (size_t i = 0; i < fold_count; i++)
         folds[i].parts = i + 1;
     for (size_t i = 0; i + 1 < step_count; i++)
-        if (steps[i + 1] - steps[i] <= longest_step * median_s)
-            out.part_s += fmax(0, fmin(steps[i + 1], to) - fmax(steps[i], from));
-    shape_samples(shape, from, to, &at, &end);
-    for (; at < end; at++) {
-        double t = shape_seconds(shape->at[at].t_ns, shape->origin_ns) - shape->delay_s;
-        while (step + 1 < step_count && steps[step + 1] <= t)
-            step++;
-        if (t < steps[step] || step + 1 == step_count || steps[step + 1] - steps[step] > longest_step * median_s)
-            continue;
-        add_place(folds, fold_count, (t - steps[step]) / (steps[step + 1] - steps[step]));
-        out.count++;
-    }
-    if (out.count == 0)
-        return out;
-    double worst = 0, by_chance = kuiper_by_chance * kuiper_by_chance / (double)out.count;
-    for (size_t i = 0; i < fold_count; i++)
-        worst = fmax(worst, kuiper(&folds[i], out.count));
-    out.uneven = sqrt(fmax(worst * worst - by_chance, 0));
+        if (is_whole(&steps, i))
+            out.part_s += fmax(0, fmin(steps_at[i + 1], to) - fmax(steps_at[i], from));
+    fold_samples(&samples, &steps, folds, fold_count, &out);
+    double variance = time_variance(&samples) + time_variance(&steps);
+    if (fabs(samples.median_s / update_s - 1) > other_rate)
+        variance += update_s * update_s / 12;
+    double deviation_s = sqrt(variance);
+    for (size_t i = 0; i < fold_count && out.count > 0; i++)
+        out.uneven = fmax(out.uneven, unevenness_of(&folds[i], out.count, deviation_s, steps.median_s));
     return out;
 }

@@ -24,10 +24,10 @@ double beats_hidden_w(const struct window_sensor *sensor, double unseen_share, d
 struct beats_looks {
     size_t count;  /* samples within steps */
     double part_s; /* how much of the time lies in steps that were marked */
-    double uneven; /* 0: evenly, as far as so many samples can be; 1: always at the same part */
+    double uneven; /* 0: evenly, as far as so many samples can be; 1: always at the same part, or nobody can tell */
 };
 
-/* In the window [from,to]. steps: when each begins, in order; the last one is an end alone. */
-struct beats_looks beats_looks_at(const struct shape *shape, const double *steps, size_t step_count, double from, double to);
+/* In the window [from,to]. update_s: the sensor's period. steps: when each begins, in order; the last one is an end alone. */
+struct beats_looks beats_looks_at(const struct shape *shape, double update_s, const double *steps, size_t step_count, double from, double to);
 
 #endif

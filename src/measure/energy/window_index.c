@@ -485,9 +485,6 @@ void window_index_steps(struct window_index *index, const int64_t *begin_ns, siz
         index->steps[i] = shape_seconds(begin_ns[i], index->origin_ns);
 }
 
-/* Fewer samples tell nothing of where the sensor looks. */
-static const size_t least_looks = 8;
-
 struct reading index_aliasing_j(const struct window_index *index, const struct index_moment *from, const struct index_moment *to)
 {
     double length_s = to->t - from->t, unseen = blind_share(index), limit_w = index->sensor.power_limit_w;
@@ -497,8 +494,9 @@ struct reading index_aliasing_j(const struct window_index *index, const struct i
         return (struct reading){0};
     double interval_s = fmax(shape_seconds(index->sensor.update_period_ns, 0), length_s / fmax(to->sum.changes - from->sum.changes, 1));
     double hidden_w = beats_hidden_w(&index->sensor, unseen, interval_s, fmax(to->energy_j - from->energy_j, 0) / length_s);
-    struct beats_looks looks = beats_looks_at(&index->shape, index->steps, index->step_count, from->t, to->t);
-    if (looks.count < least_looks)
+    struct beats_looks looks = beats_looks_at(&index->shape, shape_seconds(index->sensor.update_period_ns, 0), index->steps,
+                                              index->step_count, from->t, to->t);
+    if (looks.count == 0)
         return (struct reading){length_s * hidden_w, true};
     return (struct reading){(length_s - looks.part_s) * hidden_w + looks.part_s * fmin(hidden_w, looks.uneven * limit_w), true};
 }
