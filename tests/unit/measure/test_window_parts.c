@@ -189,9 +189,77 @@ static void a_load_in_step_with_the_sensor_is_less_certain(void **state)
     }
 }
 
+/* What may hide in 60 s of samples of so many watts, with the steps of a job, if there are any. */
+static struct reading hidden_j(const struct window_sensor *sensor, double watts, const int64_t *steps, size_t count)
+{
+    struct series series = {0};
+    struct window_energy energy;
+    for (int64_t ms = 0; ms <= 60000; ms += 100)
+        series_add_power(&series, (struct power_sample){at_ms(ms), watts});
+    struct window_index *index = window_index_new(&series, sensor);
+    window_index_steps(index, steps, count);
+    window_index_energy(index, at_ms(0), at_ms(60000), &energy);
+    window_index_free(index);
+    series_fini(&series);
+    assert_true(energy.energy_j.valid);
+    return energy.aliasing_j;
+}
+
+/* Of the unseen share of the time nothing is known but that the device draws between nothing and its limit. */
+static void a_load_in_step_hides_where_the_sensor_does_not_look(void **state)
+{
+    (void)state;
+    struct window_sensor sensor = {.counter_source = "counter", .power_source = "trace", .power_limit_w = 1000, .gap_ns = at_ms(150),
+                                   .update_period_ns = at_ms(100), .bounded = true, .averaging = WINDOW_BOXCAR,
+                                   .averaging_ns = at_ms(25), .unseen_share = 0.75};
+    near(hidden_j(&sensor, 300, NULL, 0).value, 0.75 * 700 * 60, 1e-6);
+    near(hidden_j(&sensor, 800, NULL, 0).value, 0.75 * 800 * 60, 1e-6);
+    /* Half of each period is in two means, the other half in one: of both together each half should be in 1.5. */
+    sensor.averaging_ns = at_ms(150);
+    sensor.unseen_share = 0;
+    near(hidden_j(&sensor, 300, NULL, 0).value, 1000 * (2 / 1.5 - 1) / 2 * 60, 1e-6);
+    sensor.averaging_ns = at_ms(300); /* all of it three times */
+    near(hidden_j(&sensor, 300, NULL, 0).value, 0, 1e-6);
+    /* The weight falls by half in a period: its last 58.5 % (1 - log2(4/3)) have half of it. */
+    sensor.averaging = WINDOW_EXPONENTIAL;
+    sensor.averaging_ns = llround(100e6 / log(2));
+    near(hidden_j(&sensor, 500, NULL, 0).value, 1000 * (0.5849625 - 0.5) * 60, 0.01);
+    sensor.averaging = WINDOW_INSTANT;
+    near(hidden_j(&sensor, 300, NULL, 0).value, 700 * 60, 1e-6);
+    sensor.power_limit_w = 0;
+    assert_false(hidden_j(&sensor, 300, NULL, 0).valid);
+}
+
+/* Steps of so many ms, every second mark so late. */
+static double hidden_beside_steps_j(double step_ms, double late_ms)
+{
+    enum { MOST = 2048 };
+    static int64_t steps[MOST];
+    struct window_sensor sensor = {.counter_source = "counter", .power_source = "trace", .power_limit_w = 1000, .gap_ns = at_ms(150),
+                                   .update_period_ns = at_ms(100), .bounded = true, .averaging = WINDOW_INSTANT};
+    size_t count = 0;
+    for (double ms = 0; ms <= 60000 && count < MOST; ms += step_ms)
+        steps[count] = llround((ms + (count % 2 ? late_ms : 0)) * 1e6), count++;
+    return hidden_j(&sensor, 300, steps, count).value;
+}
+
+static void steps_that_the_sensor_sees_evenly_hide_nothing(void **state)
+{
+    (void)state;
+    near(hidden_beside_steps_j(100, 0), 700 * 60, 1);          /* always at the same part of a step */
+    near(hidden_beside_steps_j(50, 0), 700 * 60, 1);           /* in every second one */
+    near(hidden_beside_steps_j(400, 0), 700 * 60, 1);          /* at four parts: what repeats four times in a step would hide */
+    assert_true(hidden_beside_steps_j(61.8034, 0) < 0.01 * 700 * 60);
+    assert_true(hidden_beside_steps_j(99, 0) < 0.1 * 700 * 60); /* at 99 parts, of what repeats nine times in a step at eleven */
+    near(hidden_beside_steps_j(61.8034, 20), 700 * 60, 1);     /* marks that nobody can rely on */
+    assert_true(hidden_beside_steps_j(25000, 0) > 0.1 * 700 * 60); /* 10 s are after the last step that is whole */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_load_in_step_hides_where_the_sensor_does_not_look),
+        cmocka_unit_test(steps_that_the_sensor_sees_evenly_hide_nothing),
         cmocka_unit_test(pieces_are_cut_at_the_marks),
         cmocka_unit_test(an_attempt_without_marks_is_one_piece),
         cmocka_unit_test(marks_out_of_order_or_outside_make_empty_pieces),
