@@ -390,40 +390,18 @@ struct reading energy_meters_power_w(const struct energy_meters *energy_meters)
     return sum;
 }
 
-/* Of the last samples; not valid where one GPU has none. */
-static struct reading sum_of(const struct energy_meters *energy_meters, enum gpu_reading which, bool highest)
+struct reading energy_meters_now(const struct energy_meters *energy_meters, enum gpu_reading which, enum energy_meters_over over)
 {
     struct reading out = {0, energy_meters->count > 0};
     for (size_t i = 0; i < energy_meters->count; i++) {
         const struct reading *of = last_readings(energy_meters->meters[i].meter);
         if (!of || !of[which].valid)
             return (struct reading){0};
-        out.value = highest && i > 0 ? fmax(out.value, of[which].value) : highest ? of[which].value : out.value + of[which].value;
+        out.value = over != ENERGY_HIGHEST ? out.value + of[which].value : i > 0 ? fmax(out.value, of[which].value) : of[which].value;
     }
+    if (over == ENERGY_MEAN && out.valid)
+        out.value /= (double)energy_meters->count;
     return out;
-}
-
-struct reading energy_meters_utilisation_percent(const struct energy_meters *energy_meters)
-{
-    struct reading mean = sum_of(energy_meters, GPU_UTILISATION_PERCENT, false);
-    if (mean.valid)
-        mean.value /= (double)energy_meters->count;
-    return mean;
-}
-
-struct reading energy_meters_memory_bytes(const struct energy_meters *energy_meters)
-{
-    return sum_of(energy_meters, GPU_MEMORY_USED_BYTES, false);
-}
-
-struct reading energy_meters_memory_total_bytes(const struct energy_meters *energy_meters)
-{
-    return sum_of(energy_meters, GPU_MEMORY_TOTAL_BYTES, false);
-}
-
-struct reading energy_meters_temperature_c(const struct energy_meters *energy_meters)
-{
-    return sum_of(energy_meters, GPU_TEMPERATURE_C, true);
 }
 
 size_t energy_meters_waiting(const struct energy_meters *energy_meters)

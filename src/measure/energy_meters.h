@@ -101,10 +101,10 @@ struct reading energy_meters_job_memory(const struct energy_meters *energy_meter
 
 /* What all GPUs draw now, by their last samples; not valid when one has none of the last seconds. */
 struct reading energy_meters_power_w(const struct energy_meters *energy_meters);
-struct reading energy_meters_utilisation_percent(const struct energy_meters *energy_meters); /* their mean */
-struct reading energy_meters_memory_bytes(const struct energy_meters *energy_meters);        /* in use, their sum */
-struct reading energy_meters_memory_total_bytes(const struct energy_meters *energy_meters);  /* their sum */
-struct reading energy_meters_temperature_c(const struct energy_meters *energy_meters);       /* the highest */
+
+/* Another of their readings, in the same way. */
+enum energy_meters_over { ENERGY_SUM, ENERGY_MEAN, ENERGY_HIGHEST };
+struct reading energy_meters_now(const struct energy_meters *energy_meters, enum gpu_reading which, enum energy_meters_over over);
 
 /* How many answers to energy_meters_begin and energy_meters_edge are outstanding; never more will come. */
 size_t energy_meters_waiting(const struct energy_meters *energy_meters);
@@ -125,8 +125,7 @@ struct energy_meters_figures {
     struct window_energy window;
     int64_t energy_mj; /* valid with window.energy_j */
     /* GPUs, from about one reading a second. */
-    struct reading temperature_mean_c, temperature_max_c, utilisation_mean_percent, utilisation_max_percent;
-    struct reading sm_clock_mean_mhz, memory_peak_bytes;
+    GPU_FIGURE_MEMBERS;
     unsigned clock_reasons; /* that were ever seen */
 };
 

@@ -60,12 +60,8 @@ static json_t *reasons_json(unsigned reasons)
 
 static void add_gpu(const struct energy_meters_figures *figures, json_t *json)
 {
-    set(json, "temperature_mean_c", figures->temperature_mean_c);
-    set(json, "temperature_max_c", figures->temperature_max_c);
-    set(json, "utilisation_mean_percent", figures->utilisation_mean_percent);
-    set(json, "utilisation_max_percent", figures->utilisation_max_percent);
-    set(json, "sm_clock_mean_mhz", figures->sm_clock_mean_mhz);
-    set_bytes(json, "memory_peak_bytes", figures->memory_peak_bytes);
+    for (size_t i = 0; i < GPU_FIGURE_COUNT; i++)
+        (gpu_reading_rows[gpu_figures[i].of].form == GPU_BYTES ? set_bytes : set)(json, gpu_figures[i].key, figures->figures[i]);
     json_object_set_new(json, "clock_reasons", reasons_json(figures->clock_reasons));
 }
 

@@ -29,22 +29,10 @@ struct stretch {
     const struct step_fold *steps;
 };
 
-static void add_reading(struct reading *to, struct reading value)
-{
-    if (value.valid)
-        *to = (struct reading){to->value + value.value, true};
-}
-
 static void keep_larger(struct reading *to, struct reading value)
 {
     if (value.valid && (!to->valid || value.value > to->value))
         *to = value;
-}
-
-static void mean_of(struct reading *sum, size_t count)
-{
-    if (count > 0)
-        sum->value /= (double)count;
 }
 
 /* The first of these that is not before that moment; each begins with its t_ns, by which they are sorted. */
@@ -64,28 +52,26 @@ static size_t first_from(const void *items, size_t count, size_t size, int64_t t
 /* The figures that come once a second. */
 static void fill_samples(const struct meter *meter, struct energy_meters_figures *out)
 {
-    size_t count = 0, temperatures = 0, utilisations = 0, clocks = 0;
+    size_t count = 0, summed[GPU_FIGURE_COUNT] = {0};
     const struct gpu_sample *samples = meter ? meter_samples(meter, &count) : NULL;
     for (size_t i = first_from(samples, count, sizeof *samples, out->window.start_ns);
          i < count && samples[i].t_ns <= out->window.end_ns; i++) {
         const struct reading *of = samples[i].readings.of;
-        add_reading(&out->temperature_mean_c, of[GPU_TEMPERATURE_C]);
-        add_reading(&out->utilisation_mean_percent, of[GPU_UTILISATION_PERCENT]);
-        add_reading(&out->sm_clock_mean_mhz, of[GPU_SM_CLOCK_MHZ]);
-        temperatures += of[GPU_TEMPERATURE_C].valid;
-        utilisations += of[GPU_UTILISATION_PERCENT].valid;
-        clocks += of[GPU_SM_CLOCK_MHZ].valid;
-        keep_larger(&out->temperature_max_c, of[GPU_TEMPERATURE_C]);
-        keep_larger(&out->utilisation_max_percent, of[GPU_UTILISATION_PERCENT]);
-        keep_larger(&out->memory_peak_bytes, of[GPU_MEMORY_USED_BYTES]);
+        for (size_t k = 0; k < GPU_FIGURE_COUNT; k++) {
+            struct reading *figure = &out->figures[k], value = of[gpu_figures[k].of];
+            if (gpu_figures[k].how == GPU_MAX)
+                keep_larger(figure, value);
+            else if (value.valid)
+                *figure = (struct reading){figure->value + value.value, ++summed[k]};
+        }
         if (of[GPU_POWER_LIMIT_W].valid)
             out->power_limit_w = of[GPU_POWER_LIMIT_W];
         if (of[GPU_CLOCK_REASONS].valid)
             out->clock_reasons |= (unsigned)of[GPU_CLOCK_REASONS].value;
     }
-    mean_of(&out->temperature_mean_c, temperatures);
-    mean_of(&out->utilisation_mean_percent, utilisations);
-    mean_of(&out->sm_clock_mean_mhz, clocks);
+    for (size_t k = 0; k < GPU_FIGURE_COUNT; k++)
+        if (summed[k])
+            out->figures[k].value /= (double)summed[k];
 }
 
 static const struct sensor_profile *find_profile(const struct energy_meters *energy_meters, const struct gpu_vendor *vendor,
@@ -163,15 +149,13 @@ static void add_up(struct energy_meters_figures *sum, const struct energy_meters
         to->source = both ? "mixed" : "none";
     /* Every device counts the same; the highest is that of any one. */
     double parts = (double)before.devices;
-    struct reading *means[] = {&sum->temperature_mean_c, &sum->utilisation_mean_percent, &sum->sm_clock_mean_mhz};
-    const struct reading *others[] = {&device->temperature_mean_c, &device->utilisation_mean_percent,
-                                      &device->sm_clock_mean_mhz};
-    for (size_t i = 0; i < sizeof means / sizeof *means; i++)
-        *means[i] = (struct reading){(means[i]->value * parts + others[i]->value) / (parts + 1),
-                                     means[i]->valid && others[i]->valid};
-    keep_larger(&sum->temperature_max_c, device->temperature_max_c);
-    keep_larger(&sum->utilisation_max_percent, device->utilisation_max_percent);
-    keep_larger(&sum->memory_peak_bytes, device->memory_peak_bytes);
+    for (size_t i = 0; i < GPU_FIGURE_COUNT; i++) {
+        struct reading *figure = &sum->figures[i], other = device->figures[i];
+        if (gpu_figures[i].how == GPU_MAX)
+            keep_larger(figure, other);
+        else
+            *figure = (struct reading){(figure->value * parts + other.value) / (parts + 1), figure->valid && other.valid};
+    }
     sum->clock_reasons |= device->clock_reasons;
 }
 

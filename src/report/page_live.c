@@ -43,6 +43,7 @@ void page_live_write(const json_t *head, const char *language, const char *scrip
     html_begin(out, &page);
     json_t *whole = json_copy((json_t *)head);
     json_object_set_new(whole, "kinds", page_kinds_json());
+    json_object_set_new(whole, "readings", page_readings_json(language));
     html_data(out, "head", whole);
     json_decref(whole);
     html_end(out, &page);

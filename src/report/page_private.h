@@ -37,4 +37,8 @@ void page_add_contents(json_t *json, int folder, size_t points, size_t log_bytes
 /* What each kind of evidence weighs and means, and its remedy. (page.c) */
 json_t *page_kinds_json(void);
 
+/* [{"key", "name", "unit", "figures": {key: "mean_of" or "most_of"}}] of the GPU's readings that texts.js does not name; those have a curve
+ * under that key. (page.c) */
+json_t *page_readings_json(const char *language);
+
 #endif

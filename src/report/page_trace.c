@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "base/reading.h"
 #include "base/utf8.h"
+#include "machine/gpu/readings.h"
 #include "results/judge/export.h"
 
 #include <errno.h>
@@ -17,7 +18,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define THIN_COLUMNS 4
+/* Of gpu.csv: the power and the curves beside it. */
+enum { THIN_COLUMNS = 1 + GPU_CURVE_COUNT };
 
 struct thin_row {
     double seconds;
@@ -117,9 +119,8 @@ static json_t *thin_json(const struct thin *thin, size_t points, const char *con
 
 enum { FILE_MAX_BYTES = 512 << 20 };
 
-static const char *const csv_names[THIN_COLUMNS] = {"power_draw_w", "temperature_c", "utilisation_percent",
-                                                    "memory_used_mib"};
-static const char *const names[THIN_COLUMNS] = {"power_w", "temperature_c", "utilisation_percent", "memory_mib"};
+#define KEY(which, key, ...) key,
+static const char *const names[THIN_COLUMNS] = {"power_w", GPU_CURVES(KEY)};
 
 struct device {
     char *name;
@@ -176,8 +177,9 @@ static bool parse(const struct text *text, struct devices *devices, struct err *
     int step = csv_next(&reader, &cells, err);
     if (step <= 0)
         return step == 0;
-    for (size_t i = 0; i < THIN_COLUMNS; i++)
-        places[i] = place_of(&cells, csv_names[i]);
+    places[0] = place_of(&cells, "power_draw_w");
+    for (size_t i = 0; i < GPU_CURVE_COUNT; i++)
+        places[1 + i] = place_of(&cells, gpu_reading_rows[gpu_curves[i].of].column);
     size_t gpu = place_of(&cells, "gpu"), seconds = place_of(&cells, "seconds");
     while ((step = csv_next(&reader, &cells, err)) > 0) {
         struct thin_row row;

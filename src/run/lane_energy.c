@@ -38,10 +38,6 @@ struct energy_files {
     } counters[ENERGY_DOMAINS_MAX];
 };
 
-static const char gpu_head[] =
-    "timestamp,seconds,gpu,power_draw_w,temperature_c,memory_temperature_c,utilisation_percent,"
-    "memory_utilisation_percent,sm_clock_mhz,memory_clock_mhz,clock_reasons,memory_used_mib,"
-    "power_limit_w\n";
 static const char cpu_head[] = "timestamp,seconds,domain,energy_j,power_w\n";
 
 static void files_close(struct energy_files *files)
@@ -103,27 +99,37 @@ static void add_reasons(struct text *row, struct reading reading)
     csv_add_cell(row, text_get(&names));
 }
 
+static char *gpu_head(void)
+{
+    struct text text = {0};
+    text_add(&text, "timestamp,seconds,gpu,power_draw_w");
+    for (enum gpu_reading i = 0; i < GPU_READING_COUNT; i++)
+        if (gpu_reading_rows[i].column)
+            text_addf(&text, ",%s", gpu_reading_rows[i].column);
+    text_add_char(&text, '\n');
+    return text_take(&text);
+}
+
 static void add_sample(struct energy_files *files, const struct attempt *attempt, const char *label,
                        const struct gpu_sample *sample)
 {
-    static const enum gpu_reading order[] = {GPU_TEMPERATURE_C,       GPU_MEMORY_TEMPERATURE_C,
-                                             GPU_UTILISATION_PERCENT, GPU_MEMORY_UTILISATION_PERCENT,
-                                             GPU_SM_CLOCK_MHZ,        GPU_MEMORY_CLOCK_MHZ};
-    const struct reading *of = sample->readings.of;
+    AUTO_FREE char *head = files->gpu < 0 ? gpu_head() : NULL;
     AUTO_TEXT struct text row = {0};
     if (files->failed)
         return;
     add_time(&row, sample->t_ns, attempt->start_ns);
     csv_add_cell(&row, label);
     add_reading(&row, gpu_readings_power_w(&sample->readings));
-    for (size_t i = 0; i < sizeof order / sizeof *order; i++)
-        add_reading(&row, of[order[i]]);
-    add_reasons(&row, of[GPU_CLOCK_REASONS]);
-    struct reading memory = of[GPU_MEMORY_USED_BYTES];
-    add_reading(&row, (struct reading){memory.value / 1048576, memory.valid});
-    add_reading(&row, of[GPU_POWER_LIMIT_W]);
+    for (enum gpu_reading i = 0; i < GPU_READING_COUNT; i++) {
+        const struct reading of = sample->readings.of[i];
+        enum gpu_form form = gpu_reading_rows[i].form;
+        if (gpu_reading_rows[i].column && form == GPU_REASONS)
+            add_reasons(&row, of);
+        else if (gpu_reading_rows[i].column)
+            add_reading(&row, (struct reading){form == GPU_BYTES ? of.value / 1048576 : of.value, of.valid});
+    }
     text_add_char(&row, '\n');
-    files->failed = !open_file(attempt->folder, "gpu.csv", gpu_head, &files->gpu, &files->err) ||
+    files->failed = !open_file(attempt->folder, "gpu.csv", head, &files->gpu, &files->err) ||
                     !fs_write_all(files->gpu, text_get(&row), row.length, &files->err);
 }
 
@@ -190,13 +196,19 @@ static void tell_reading(struct lane *lane, const char *sensor, struct reading r
 
 static int on_tick(sd_event_source *source, uint64_t us, void *context)
 {
+    static const struct {
+        const char *sensor;
+        enum gpu_reading of;
+        enum energy_meters_over over;
+    } told[] = {{"gpu_utilisation_percent", GPU_UTILISATION_PERCENT, ENERGY_MEAN},
+                {"gpu_memory_bytes", GPU_MEMORY_USED_BYTES, ENERGY_SUM},
+                {"gpu_memory_total_bytes", GPU_MEMORY_TOTAL_BYTES, ENERGY_SUM},
+                {"gpu_temperature_c", GPU_TEMPERATURE_C, ENERGY_HIGHEST}};
     (void)us;
     struct lane *lane = context;
     tell_reading(lane, "gpu_power_w", energy_meters_power_w(lane->energy_meters));
-    tell_reading(lane, "gpu_utilisation_percent", energy_meters_utilisation_percent(lane->energy_meters));
-    tell_reading(lane, "gpu_memory_bytes", energy_meters_memory_bytes(lane->energy_meters));
-    tell_reading(lane, "gpu_memory_total_bytes", energy_meters_memory_total_bytes(lane->energy_meters));
-    tell_reading(lane, "gpu_temperature_c", energy_meters_temperature_c(lane->energy_meters));
+    for (size_t i = 0; i < sizeof told / sizeof *told; i++)
+        tell_reading(lane, told[i].sensor, energy_meters_now(lane->energy_meters, told[i].of, told[i].over));
     energy_meters_tick(lane->energy_meters);
     /* Once for all who want to know (guard, load, memory): it costs the driver milliseconds, and shares of the multiprocessors are
      * told to the first who asks. */

@@ -111,8 +111,11 @@ static void add_state(const struct energy_meters_figures *figures, struct text *
 {
     static const struct reading none = {0};
     AUTO_TEXT struct text line = {0};
-    add_range(&line, "°C", 0, figures->temperature_mean_c, none, figures->temperature_max_c);
-    add_range(&line, "% busy", 0, figures->utilisation_mean_percent, none, figures->utilisation_max_percent);
+    for (size_t i = 0; i + 1 < GPU_FIGURE_COUNT; i++) {
+        const char *unit = gpu_reading_rows[gpu_figures[i].of].text;
+        if (unit && gpu_figures[i].of == gpu_figures[i + 1].of)
+            add_range(&line, unit, 0, figures->figures[i], none, figures->figures[i + 1]);
+    }
     if (figures->memory_peak_bytes.valid)
         text_addf(&line, "%smemory at most %.2f GiB", line.length > 0 ? ", " : "",
                   figures->memory_peak_bytes.value / (1 << 30));

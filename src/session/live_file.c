@@ -87,20 +87,14 @@ static void put_training(struct slot *slot)
 
 static void take_sensor(struct slot *slot, const struct event *event, const char *sensor)
 {
-    static const char *const names[][2] = {{"gpu_power_w", "power_w"},
-                                           {"gpu_utilisation_percent", "utilisation_percent"},
-                                           {"gpu_memory_bytes", "memory_bytes"},
-                                           {"gpu_memory_total_bytes", "memory_total_bytes"},
-                                           {"gpu_temperature_c", "temperature_c"}};
     json_t *value = json_object_get(event->data, "value");
     if (strcmp(sensor, "bars") == 0) {
         json_object_set(slot->json, "bars", json_object_get(event->data, "bars"));
         training_bars(&slot->training, event->data, event->monotonic_ns);
         put_training(slot);
     }
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (value && strcmp(sensor, names[i][0]) == 0)
-            json_object_set(slot->json, names[i][1], value);
+    if (value && strncmp(sensor, "gpu_", 4) == 0)
+        json_object_set(slot->json, sensor + 4, value);
     if (json_is_number(value) && strcmp(sensor, "gpu_power_w") == 0)
         add_point(slot->power, event, json_number_value(value));
 }

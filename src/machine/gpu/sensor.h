@@ -4,63 +4,11 @@
 #define TARE_MACHINE_GPU_SENSOR_H
 
 #include "base/err.h"
-#include "base/reading.h"
+#include "machine/gpu/readings.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-/* The readings that are not the energy counter, the trace or the processes. Units stand in their names. */
-enum gpu_reading {
-    GPU_POWER_AVERAGE_W, /* over the last second, of the board */
-    GPU_POWER_INSTANT_W,
-    GPU_POWER_USAGE_W,   /* the older figure: an average on some GPUs, instant on others */
-    GPU_POWER_LIMIT_W,   /* enforced now */
-    GPU_TEMPERATURE_C,
-    GPU_MEMORY_TEMPERATURE_C,
-    GPU_SM_CLOCK_MHZ,
-    GPU_MEMORY_CLOCK_MHZ,
-    GPU_CLOCK_REASONS,   /* a set of enum gpu_clock_reason */
-    GPU_UTILISATION_PERCENT,
-    GPU_MEMORY_UTILISATION_PERCENT,
-    GPU_MEMORY_USED_BYTES, /* without the driver's own where GPU_MEMORY_RESERVED_BYTES is known, else with it */
-    GPU_MEMORY_TOTAL_BYTES,
-    GPU_MEMORY_RESERVED_BYTES,
-    GPU_ECC_UNCORRECTED, /* errors since the driver was loaded */
-    GPU_XID_COUNT,       /* critical errors since the sensor was opened */
-    GPU_XID_LAST,        /* number of the newest of these */
-    GPU_PCIE_SENT_BYTES_S, /* over its link, now; these two only where they are asked for (gpu_backend.link) */
-    GPU_PCIE_RECEIVED_BYTES_S,
-    GPU_READING_COUNT
-};
-
-struct gpu_readings {
-    struct reading of[GPU_READING_COUNT];
-};
-
-/* Why the clocks are lower than they could be. The bits are NVML's (nvmlClocksEventReasons); another vendor's backend gives its own reasons by
- * these. */
-enum gpu_clock_reason {
-    GPU_CLOCK_IDLE = 0x1,
-    GPU_CLOCK_APPLICATION_SETTING = 0x2,
-    GPU_CLOCK_POWER_CAP = 0x4,
-    GPU_CLOCK_HW_SLOWDOWN = 0x8,
-    GPU_CLOCK_SYNC_BOOST = 0x10,
-    GPU_CLOCK_SW_THERMAL = 0x20,
-    GPU_CLOCK_HW_THERMAL = 0x40,
-    GPU_CLOCK_POWER_BRAKE = 0x80,
-    GPU_CLOCK_DISPLAY_SETTING = 0x100
-};
-
-/* "power.instant", "W"; the unit is "" for counts and sets. */
-const char *gpu_reading_name(enum gpu_reading which);
-const char *gpu_reading_unit(enum gpu_reading which);
-
-/* Puts a figure of a driver in its place; what cannot be (outside the bounds of its kind) is garbage: false, absent. */
-bool gpu_reading_set(struct gpu_readings *readings, enum gpu_reading which, double value);
-
-/* The name of one reason, given as its bit; NULL: a bit without a name. */
-const char *gpu_clock_reason_name(uint64_t bit);
 
 enum { GPU_TEXT_SIZE = 96 };
 
@@ -177,8 +125,5 @@ extern const struct gpu_backend nvml_backend;
 /* All groups, without the link: absent is what cannot be read now. False: the GPU is gone. */
 bool gpu_readings_take(const struct gpu_backend *backend, struct gpu_sensor *sensor, struct gpu_readings *out,
                        struct err *err);
-
-/* The board's power now: the instant figure, else the older one, else the average. */
-struct reading gpu_readings_power_w(const struct gpu_readings *readings);
 
 #endif

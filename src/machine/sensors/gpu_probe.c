@@ -134,7 +134,7 @@ static void probe_readings(const struct probe *probe)
         for (int i = 0; i < GPU_READING_COUNT; i++)
             if (readings.of[i].valid) {
                 enum gpu_reading which = (enum gpu_reading)i;
-                say(probe, gpu_reading_name(which), readings.of[i], gpu_reading_unit(which), "", cost_us);
+                say(probe, gpu_reading_rows[which].name, readings.of[i], gpu_reading_rows[which].unit, "", cost_us);
                 cost_us.valid = false;
             }
     }

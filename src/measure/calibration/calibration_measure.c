@@ -181,7 +181,7 @@ static void reader_main(const struct calibration_options *options)
     if (reader.power_group == SIZE_MAX ||
         !options->backend->group_read(reader.sensor, reader.power_group, &probe, NULL))
         reader.power_group = find_group(options->backend, "power.usage");
-    reader.temperature_group = find_group(options->backend, gpu_reading_name(GPU_TEMPERATURE_C));
+    reader.temperature_group = find_group(options->backend, gpu_reading_rows[GPU_TEMPERATURE_C].name);
     say(1, MESSAGE_READY, "");
     for (int64_t slow_ns = 0, users_ns = 0;;) {
         int64_t now_ns = clock_monotonic_ns();

@@ -80,13 +80,17 @@ const SERIES = {
   temperature: { key: "temperature_c", unit: "°C" }, utilisation: { key: "utilisation_percent", unit: "%" },
   memory_utilisation: { key: "memory_utilisation_percent", unit: "%" }, memory_temperature: { key: "memory_temperature_c", unit: "°C" },
 };
+for (const { key, name, unit } of head.readings) {
+  SERIES[key] = { key, unit, stroke: "accent" };
+  words[key] = name[0].toUpperCase() + name.slice(1);
+}
 const DASHES = [[], [6, 4], [2, 3], [10, 3, 2, 3]];
 
 /* Of several GPUs each has its own stroke. */
 function seriesOf(name, gpus, scale) {
-  const { unit } = SERIES[name];
+  const { unit, stroke = name } = SERIES[name];
   return gpus.map((gpu, i) => ({
-    label: gpus.length > 1 ? `${say(name)}, ${gpu}` : say(name), stroke: colour(name), width: 1.5, dash: DASHES[i % DASHES.length], scale,
+    label: gpus.length > 1 ? `${say(name)}, ${gpu}` : say(name), stroke: colour(stroke), width: 1.5, dash: DASHES[i % DASHES.length], scale,
     value: (plot, value) => (value === null || value === undefined ? "–" : `${plain(value)} ${unit}`), spanGaps: false, points: { show: true, size: 5, filter: alone },
   }));
 }

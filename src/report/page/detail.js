@@ -69,7 +69,7 @@ function showCurves(parent, row) {
   const lines = row.epochs.filter((epoch) => epoch.part === "epoch" && isNumber(epoch.start_s)).map((epoch) => ({ at: epoch.start_s, label: String(epoch.label ?? "") }));
   const bands = () => disturbed(row).map((span) => ({ ...span, fill: colour(span.weight + "-soft") }));
   const sync = typeof uPlot === "undefined" ? { key: null } : uPlot.sync("detail");
-  for (const name of ["power", "utilisation", "memory", "memory_utilisation", "temperature", "memory_temperature"]) {
+  for (const name of ["power", "utilisation", "memory", "memory_utilisation", "temperature", "memory_temperature", ...head.readings.map((one) => one.key)]) {
     const { key, unit } = SERIES[name], mine = tracesOf(row, key);
     if (!mine.length) continue;
     const entry = chart(box, 190, () => ({
@@ -110,7 +110,8 @@ function figuresOf(row) {
     ["sampled", "covered_share", isNumber(gpu.covered_share) ? percent(gpu.covered_share) : ""], ["gap", "longest_gap_s", duration(gpu.longest_gap_s)],
     ["cpu_energy", "cpu_package.joules", withUnit(row.cpu, "J")], ["dram_energy", "dram.joules", withUnit(row.dram, "J")],
   ];
-  return all.filter(([, , text]) => text).map(([name, key, text]) => [make("span", { title: key || null }, say(name)), text]);
+  const later = head.readings.flatMap(({ name, unit, figures }) => Object.entries(figures).map(([key, how]) => [say(how, { name }), key, withUnit(gpu[key], unit)]));
+  return [...all.map(([name, ...more]) => [say(name), ...more]), ...later].filter(([, , text]) => text).map(([name, key, text]) => [make("span", { title: key || null }, name), text]);
 }
 
 /* What makes the GPU energy uncertain: a row for each component, as page.c gives them. What nobody knows says so. */

@@ -134,6 +134,7 @@ addTexts({
   temperature_start: ["temperature at the start", "起始温度"], clock_start: ["SM clock at the start", "起始 SM 频率"],
   clock_mean: ["SM clock, mean", "平均 SM 频率"], temperature_mean: ["temperature, mean", "平均温度"], temperature_max: ["temperature, most", "最高温度"],
   utilisation_mean: ["utilisation, mean", "平均利用率"], utilisation_max: ["utilisation, most", "最高利用率"], sampled: ["sampled", "采样覆盖"],
+  mean_of: ["{name}, mean", "平均{name}"], most_of: ["{name}, most", "最高{name}"],
   gap: ["longest gap", "最长空缺"], dram_energy: ["DRAM energy", "内存能耗"], co2e: ["CO₂e", "CO₂e"], files: ["Files", "文件"],
   snapshot_page: ["where GPU memory went (analysis of the snapshot)", "显存去向（快照分析）"],
   snapshot_command: ["Where GPU memory went: make the page in the folder of the run with", "显存去向：在运行的文件夹中用以下命令生成页面"],

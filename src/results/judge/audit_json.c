@@ -24,12 +24,13 @@ static json_t *evidence_json(const struct dataset_evidence *evidence)
                      json_reading_or_null(evidence->from_s), "to_s", json_reading_or_null(evidence->to_s));
 }
 
-#define GPU(member) RECORD(struct dataset_gpu, member)
+#define GPU(member)        RECORD(struct dataset_gpu, member)
+#define LATER(member, ...) GPU(member),
 static const struct record_field gpu_fields[] = {
     GPU(samples_sum_j), GPU(energy_j), GPU(half_width_j), GPU(source), GPU(window_s), GPU(window_from), GPU(samples), GPU(sampled_share),
     GPU(longest_gap_s), GPU(power_mean_w), GPU(power_min_w), GPU(power_max_w), GPU(power_cv_within), GPU(utilisation_mean_percent),
     GPU(utilisation_max_percent), GPU(early_utilisation_percent), GPU(idle_share), GPU(temperature_start_c), GPU(temperature_mean_c),
-    GPU(temperature_max_c), {0},
+    GPU(temperature_max_c), GPU_LATER_FIGURES(LATER) {0},
 };
 
 static json_t *gpu_json(const struct dataset_experiment *experiment)

@@ -8,6 +8,7 @@
 #include "base/reading.h"
 #include "base/strv.h"
 #include "base/value.h"
+#include "machine/gpu/readings.h"
 #include "measure/guard/evidence.h"
 #include "results/store/facts.h"
 
@@ -66,8 +67,8 @@ struct dataset_gpu {
     struct reading power_mean_w, power_min_w, power_max_w, power_deviation_w;
     struct reading power_cv_within;
     struct reading temperature_start_c; /* study: the first sample; tare: what the guard saw before the start */
-    struct reading sm_clock_start_mhz, memory_clock_start_mhz, sm_clock_mean_mhz; /* tare */
-    struct reading temperature_mean_c, temperature_max_c, utilisation_mean_percent, utilisation_max_percent;
+    struct reading sm_clock_start_mhz, memory_clock_start_mhz; /* tare */
+    GPU_FIGURE_MEMBERS;                                        /* study: of temperature and utilisation alone */
     struct reading sampled_share; /* of the window */
     struct reading longest_gap_s;
     struct reading window_s; /* the length that the energy is of */

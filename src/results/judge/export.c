@@ -242,6 +242,7 @@ static void add_metrics(json_t *row, const struct export_writer *writer, const s
 
 #define COLUMN(key, member) RECORD_AS(struct dataset_experiment, key, member)
 #define GPU(member)         COLUMN("gpu_" #member, gpu.member)
+#define LATER(member, ...)  GPU(member),
 static const struct record_field measured_columns[] = {
     COLUMN("duration_s", duration_s), COLUMN("retries", retries), COLUMN("gpu_energy_j", gpu.energy_j),
     COLUMN("gpu_energy_half_width_j", gpu.half_width_j), COLUMN("gpu_energy_recorded_j", recorded[RECORDED_GPU_TOTAL]),
@@ -250,7 +251,7 @@ static const struct record_field measured_columns[] = {
     GPU(sm_clock_start_mhz), GPU(memory_clock_start_mhz), GPU(sm_clock_mean_mhz), COLUMN("sampled_share", gpu.sampled_share),
     COLUMN("longest_gap_s", gpu.longest_gap_s), COLUMN("window_s", gpu.window_s), COLUMN("cpu_energy_j", cpu_j),
     COLUMN("dram_energy_j", dram_j), COLUMN("gpu_energy_net_j", gpu.net_j),
-    COLUMN("gpu_energy_net_half_width_j", gpu.net_half_width_j), COLUMN("error", error), {0}};
+    COLUMN("gpu_energy_net_half_width_j", gpu.net_half_width_j), COLUMN("error", error), GPU_LATER_FIGURES(LATER) {0}};
 
 static void add_experiment(json_t *row, const struct dataset_experiment *experiment)
 {

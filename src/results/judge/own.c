@@ -258,11 +258,8 @@ static void take_gpu(struct dataset_experiment *experiment, const json_t *block)
     gpu->power_min_w = json_get_reading(block, "power_min_w");
     gpu->power_max_w = json_get_reading(block, "power_max_w");
     gpu->power_cv_within = json_get_reading(block, "power_cv_within");
-    gpu->temperature_mean_c = json_get_reading(block, "temperature_mean_c");
-    gpu->temperature_max_c = json_get_reading(block, "temperature_max_c");
-    gpu->utilisation_mean_percent = json_get_reading(block, "utilisation_mean_percent");
-    gpu->utilisation_max_percent = json_get_reading(block, "utilisation_max_percent");
-    gpu->sm_clock_mean_mhz = json_get_reading(block, "sm_clock_mean_mhz");
+    for (size_t i = 0; i < GPU_FIGURE_COUNT; i++)
+        gpu->figures[i] = json_get_reading(block, gpu_figures[i].key);
     gpu->sampled_share = json_get_reading(block, "covered_share");
     gpu->longest_gap_s = json_get_reading(block, "longest_gap_s");
     gpu->window_s = experiment->duration_s;

@@ -66,6 +66,7 @@ char *tracker_name(const char *name)
 bool tracker_figures(const struct dataset_experiment *experiment, tracker_figure_fn *each, void *context)
 {
     const struct dataset_gpu *gpu = &experiment->gpu;
+#define LATER(member, ...) {"gpu_" #member, gpu->member},
     const struct {
         const char *name;
         struct reading value;
@@ -83,6 +84,7 @@ bool tracker_figures(const struct dataset_experiment *experiment, tracker_figure
         {"gpu_utilisation_mean_percent", gpu->utilisation_mean_percent},
         {"cpu_energy_j", experiment->cpu_j},
         {"dram_energy_j", experiment->dram_j},
+        GPU_LATER_FIGURES(LATER)
     };
     for (size_t i = 0; i < sizeof figures / sizeof *figures; i++)
         if (figures[i].value.valid && !each(context, figures[i].name, figures[i].value.value))

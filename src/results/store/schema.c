@@ -13,7 +13,7 @@
 
 /* One statement a row. What stands in events is the truth; the tables behind it are the same facts by name, written
  * in the same transaction. STRICT is newer than the oldest SQLite we build with. The order of the columns is part of what runs of the
- * tree of 2026-11-22 have a hash of. */
+ * tree of 2026-11-22 have a hash of: what energy says of GPUs since then is in attempts.energy alone. */
 static const char *const tables[] = {
     "CREATE TABLE meta (key TEXT PRIMARY KEY NOT NULL, value TEXT) WITHOUT ROWID",
     "CREATE TABLE plan (number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, json TEXT NOT NULL)",

@@ -4,6 +4,7 @@
 #include "base/csv.h"
 #include "base/fs.h"
 #include "base/mem.h"
+#include "machine/gpu/readings.h"
 #include "results/store/energy.h"
 #include "results/store/files.h"
 #include "results/store/results.h"
@@ -24,10 +25,11 @@ static const int64_t SHARE = 100;
 /* The study's columns before and behind its hyperparam_* and perf_*; then tare's own. */
 static const char first_columns[] =
     "experiment_id,timestamp,repository,model,training_success,duration_seconds,retries";
+#define LATER_COLUMN(member, ...) ",energy_gpu_" #member
 static const char own_columns[] =
     ",mode,outcome,exit_code,attempt,gpu_mem_peak_mib,verdict,error,failure,changed,energy_gpu_net_joules"
     ",energy_gpu_net_half_width_joules,utc_offset,energy_gpu_half_width_joules,gpu_mem_peak_how,verdict_time"
-    ",verdict_energy,verdict_metric,checks";
+    ",verdict_energy,verdict_metric,checks" GPU_LATER_FIGURES(LATER_COLUMN);
 
 /* What struct result does not say. */
 struct extra {
@@ -150,6 +152,8 @@ static void add_row(struct text *out, const struct plan_experiment *experiment, 
     AUTO_FREE char *checks =
         item->checks ? checks_compact(item->checks, item->check_count) : mem_strdup("not_recorded");
     csv_add_next(out, checks);
+#define LATER_CELL(member, ...) csv_add_reading(out, energy_number(extra->energy, "gpu", #member));
+    GPU_LATER_FIGURES(LATER_CELL)
     for (size_t i = 0; i < columns->best.count; i++)
         add_metric(out, item, columns->best.items[i], true);
     text_add_char(out, '\n');

@@ -31,7 +31,7 @@ static double reading(enum gpu_reading which)
     if (!gpu_readings_take(&nvml_backend, played.sensor, &readings, &err))
         fail_msg("%s", err.text);
     if (!readings.of[which].valid)
-        fail_msg("%s is absent", gpu_reading_name(which));
+        fail_msg("%s is absent", gpu_reading_rows[which].name);
     return readings.of[which].value;
 }
 
