@@ -223,7 +223,8 @@ bool cgroup_limit_holds(const char *leaf, size_t limit)
 bool cgroup_limit_events(const char *leaf, size_t limit, uint64_t *out)
 {
     char events[1024];
-    ssize_t length = folder_read(leaf, cgroup_limits[limit].events_file, events, sizeof events);
+    const char *file = cgroup_limits[limit].events_file;
+    ssize_t length = file ? folder_read(leaf, file, events, sizeof events) : 0;
     return length > 0 && proc_keyed_number(events, (size_t)length, cgroup_limits[limit].event, out);
 }
 

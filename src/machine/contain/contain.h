@@ -76,7 +76,7 @@ struct cgroup_limit {
     const char *zero_file;           /* set to 0 with it; NULL */
     uint64_t unit;                   /* in which messages tell it, ... */
     const char *unit_name;           /* ... with this behind the number */
-    const char *events_file, *event; /* its keyed number says how often the limit was reached */
+    const char *events_file, *event; /* its keyed number says how often the limit was reached; NULL: nothing does */
     const char *property;            /* an example of the same for systemd-run(1) */
 };
 extern const struct cgroup_limit cgroup_limits[CGROUP_LIMIT_COUNT];
