@@ -49,9 +49,11 @@ static const struct gpu_vendor *vendor_in_use(const struct leftovers *leftovers)
     for (size_t i = 0; i < leftovers->count; i++)
         for (size_t k = 0; k < leftovers->items[i].process->devices.count; k++) {
             const char *name = strrchr(leftovers->items[i].process->devices.items[k], '/') + 1;
-            for (size_t v = 0; gpu_vendors[v]; v++)
-                if (gpu_vendor_of_device(name) == gpu_vendors[v] || strcmp(name, gpu_vendors[v]->control_device) == 0)
-                    return gpu_vendors[v];
+            const struct gpu_vendor *vendor = gpu_vendor_of_device(name);
+            if (!vendor)
+                vendor = gpu_vendor_of_control(name);
+            if (vendor)
+                return vendor;
         }
     return NULL;
 }

@@ -75,7 +75,7 @@ static char *devices_text(const struct leftover *leftover, const struct gpu_memo
     const struct gpu_vendor *numbered = NULL;
     for (size_t i = 0; i < devices->count; i++) {
         const char *name = strrchr(devices->items[i], '/') + 1;
-        if (devices->count == 1 || !gpu_vendor_is_control(name))
+        if (devices->count == 1 || !gpu_vendor_of_control(name))
             add_device(name, &numbered, &text);
     }
     /* What another user's process has open is not seen; the driver tells where it holds memory. */

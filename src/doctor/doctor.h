@@ -5,7 +5,7 @@
 
 #include "base/text.h"
 #include "machine/contain/contain.h"
-#include "machine/gpu/sensor.h"
+#include "machine/gpu/vendor.h"
 #include "machine/sensors/meter.h"
 
 #include <jansson.h>
@@ -122,6 +122,7 @@ void doctor_look_readings(const struct doctor_look *look, const char *label, con
 
 struct doctor_gpu {
     const char *label;                    /* "GPU 0" */
+    const struct gpu_vendor *vendor;      /* NULL: what is to be done is not asked */
     const char *proc;                     /* "/proc" */
     const struct gpu_readings *readings;  /* NULL: it did not answer: why */
     const struct gpu_identity *identity;  /* with readings */

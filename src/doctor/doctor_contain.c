@@ -2,6 +2,7 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "doctor/doctor.h"
+#include "machine/contain/cgroup.h"
 #include "machine/contain/mountinfo.h"
 #include "tare_build.h"
 
@@ -159,66 +160,48 @@ static void add_cgroup(const struct doctor_machine *machine, const struct contai
     findings_add(out, finding);
 }
 
-/* Whether the list of words in the cgroup's file holds this controller. */
-static bool has_controller(const char *cgroup, const char *file, const char *controller)
-{
-    AUTO_FREE char *path = mem_printf("%s/%s", cgroup, file);
-    AUTO_TEXT struct text text = {0};
-    size_t length = strlen(controller);
-    if (!fs_read_kernel(AT_FDCWD, path, FILE_MAX, &text, NULL))
-        return false;
-    for (const char *at = text_get(&text); *at;) {
-        size_t word = strcspn(at, " \n");
-        if (word == length && memcmp(at, controller, length) == 0)
-            return true;
-        at += word;
-        at += strspn(at, " \n");
-    }
-    return false;
-}
-
 /* cgroup v1 has the controller, so v2 does not: proc(5), /proc/cgroups: name, hierarchy, number, enabled. */
-static void explain_no_controller(const struct doctor_machine *machine, struct finding *finding)
+static void explain_no_controller(const struct doctor_machine *machine, const char *controller, struct finding *finding)
 {
     AUTO_FREE char *path = path_of(machine, "/proc/cgroups");
     AUTO_TEXT struct text text = {0};
     unsigned hierarchy = 0, number, enabled = 1;
     fs_read_kernel(AT_FDCWD, path, FILE_MAX, &text, NULL);
-    const char *line = strstr(text_get(&text), "\nmemory\t");
-    if (line && sscanf(line + 8, "%u %u %u", &hierarchy, &number, &enabled) == 3 && enabled == 0) {
-        finding->reason = mem_strdup("the kernel was booted without its memory controller");
+    AUTO_FREE char *word = mem_printf("\n%s\t", controller);
+    const char *line = strstr(text_get(&text), word);
+    if (line && sscanf(line + strlen(word), "%u %u %u", &hierarchy, &number, &enabled) == 3 && enabled == 0) {
+        finding->reason = mem_printf("the kernel was booted without its %s controller", controller);
         finding->advice = true;
-        finding->mend = mem_strdup("boot with cgroup_enable=memory on the kernel's command line");
+        finding->mend = mem_printf("boot with cgroup_enable=%s on the kernel's command line", controller);
     } else if (hierarchy != 0) {
-        finding->reason = mem_strdup("the memory controller belongs to cgroup v1 on this machine");
+        finding->reason = mem_printf("the %s controller belongs to cgroup v1 on this machine", controller);
         finding->advice = true;
         finding->mend = mem_strdup("boot with systemd.unified_cgroup_hierarchy=1 on the kernel's command line");
     } else {
-        finding->reason = mem_strdup("the memory controller is not handed down to this cgroup");
+        finding->reason = mem_printf("the %s controller is not handed down to this cgroup", controller);
     }
 }
 
-static void add_memory(const struct doctor_machine *machine, const struct containment *containment,
-                       struct findings *out)
+static void add_limit(const struct doctor_machine *machine, const struct containment *containment,
+                      const struct cgroup_limit *limit, struct findings *out)
 {
-    struct finding finding = {.section = section, .name = "memory limits"};
+    struct finding finding = {.section = section, .name = limit->check};
     const char *parent = containment->cgroup ? containment->cgroup_parent : NULL;
-    if (parent && has_controller(parent, "cgroup.subtree_control", "memory")) {
+    if (parent && cgroup_has_controller(parent, "cgroup.subtree_control", limit->controller)) {
         findings_say(out, section, finding.name, FINDING_YES, NULL, NULL, "a job's limit is held by its cgroup");
         return;
     }
     finding_set(&finding, FINDING_NO, NULL, NULL, "a limit in the settings is not held");
     if (!parent) {
         finding.reason = mem_strdup("there is no cgroup");
-    } else if (!has_controller(parent, "cgroup.controllers", "memory")) {
-        explain_no_controller(machine, &finding);
+    } else if (!cgroup_has_controller(parent, "cgroup.controllers", limit->controller)) {
+        explain_no_controller(machine, limit->controller, &finding);
     } else {
         finding.reason = mem_printf("processes live in %s itself, and the kernel hands the controller down only where "
                                     "none do",
                                     parent);
-        finding.mend =
-            mem_printf("systemd-run %s--scope -p MemoryMax=32G " TARE_NAME " run ...   # for a run as a whole",
-                       machine->uid != 0 ? "--user " : "");
+        finding.mend = mem_printf("systemd-run %s--scope -p %s " TARE_NAME " run ...   # for a run as a whole",
+                                  machine->uid != 0 ? "--user " : "", limit->property);
     }
     findings_add(out, finding);
 }
@@ -229,5 +212,6 @@ void doctor_containment(const struct doctor_machine *machine, const struct conta
     add_pidns(machine, containment, out);
     add_cgroup(machine, containment, out);
     findings_say(out, section, "sweep", FINDING_YES, NULL, NULL, "searches /proc for what is left; alone, best effort");
-    add_memory(machine, containment, out);
+    for (size_t i = 0; i < CGROUP_LIMIT_COUNT; i++)
+        add_limit(machine, containment, &cgroup_limits[i], out);
 }

@@ -3,8 +3,8 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "doctor/doctor.h"
-#include "session/gpus.h"
 #include "machine/gpu/vendor.h"
+#include "session/gpus.h"
 #include "tare_build.h"
 
 #include <stdlib.h>
@@ -102,19 +102,22 @@ void doctor_gpus(const struct doctor_machine *machine, size_t users, struct find
 {
     struct err err = {0};
     AUTO(gpu_devices_fini) struct gpu_devices devices = {0};
-    const char *loaded = NULL;
+    AUTO_FREE char *vendors = gpu_vendor_names();
+    bool loaded = false;
     if (!gpu_devices_read(machine->root, &devices, &err))
         findings_say(out, gpu_section, "devices", FINDING_WRONG, err.text, NULL, "not every GPU can be seen");
     for (size_t i = 0; gpu_vendors[i]; i++) {
         AUTO_FREE char *driver = gpu_vendors[i]->driver_version(machine->root);
         if (driver)
             findings_say(out, gpu_section, "driver", FINDING_FACT, NULL, NULL, "%s %s", gpu_vendors[i]->name, driver);
-        loaded = driver ? gpu_vendors[i]->name : loaded;
+        loaded = loaded || driver;
     }
     if (devices.count > 0)
         add_gpus(&devices, out);
+    else if (!*err.text && loaded)
+        findings_say(out, gpu_section, "devices", FINDING_FACT, NULL, NULL, "the driver shows no GPU");
     else if (!*err.text)
-        findings_say(out, gpu_section, "devices", FINDING_FACT, NULL, NULL,
-                     loaded ? "the driver shows no GPU" : "none: the NVIDIA driver is not loaded");
+        findings_say(out, gpu_section, "devices", FINDING_FACT, NULL, NULL, "none: the %s driver is not loaded",
+                     vendors);
     add_users(users, out);
 }

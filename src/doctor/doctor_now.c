@@ -1,10 +1,10 @@
 /* What each GPU does at this moment: an experiment that began now would begin on it. */
-#include "doctor/doctor.h"
 #include "base/json.h"
 #include "base/mem.h"
-#include "session/meters.h"
-#include "measure/guard/who.h"
+#include "doctor/doctor.h"
 #include "machine/sensors/meter.h"
+#include "measure/guard/who.h"
+#include "session/meters.h"
 #include "tare_build.h"
 
 #include <string.h>
@@ -22,6 +22,11 @@ static struct finding begin(const struct doctor_gpu *gpu, const char *name)
 {
     return (struct finding){
         .section = section, .name = name, .data = json_pack("{s:s}", "gpu", gpu->label), .advice = true};
+}
+
+static const char *fix_of(const struct doctor_gpu *gpu, enum gpu_fix what)
+{
+    return gpu->vendor ? gpu->vendor->fixes[what] : NULL;
 }
 
 static void add_idle(const struct doctor_gpu *gpu, struct findings *out)
@@ -49,7 +54,7 @@ static void add_idle(const struct doctor_gpu *gpu, struct findings *out)
     if (busy.valid && busy.value > BUSY_PERCENT) {
         finding.mark = FINDING_WRONG;
         finding.reason = mem_strdup("something works on it: what is measured now is that as well");
-        finding.mend = mem_strdup("nvidia-smi, also outside the container, shows what; wait for it, or end it");
+        finding.mend = mem_strdup(fix_of(gpu, GPU_FIX_BUSY));
     } else if (!busy.valid) {
         finding.mark = FINDING_UNCHECKED;
     }
@@ -107,8 +112,8 @@ static void judge_memory(const struct doctor_gpu *gpu, const struct occupied *oc
     else if (excess > own)
         finding_set(finding, FINDING_WRONG,
                     "a program of another container or user, or memory that was never given back",
-                    "look outside the container; else sudo nvidia-smi --gpu-reset, or restart the machine",
-                    "%s: %.0f MiB are in use, and no process is seen that has them", gpu->label, excess / MIB);
+                    fix_of(gpu, GPU_FIX_HELD), "%s: %.0f MiB are in use, and no process is seen that has them",
+                    gpu->label, excess / MIB);
     else if (!gpu->users)
         finding_set(finding, FINDING_UNCHECKED, gpu->users_why, NULL,
                     "%s: who uses it is not told, so nobody can say that it is ours alone", gpu->label);
@@ -138,8 +143,7 @@ static void add_brakes(const struct doctor_gpu *gpu, struct findings *out)
         finding_set(&finding, FINDING_UNCHECKED, NULL, NULL, "%s: whether heat or power slow it down is not told",
                     gpu->label);
     else if (bits & hardware)
-        finding_set(&finding, FINDING_WRONG, NULL,
-                    "look after its cooling and its power supply: nvidia-smi -q -d PERFORMANCE,TEMPERATURE",
+        finding_set(&finding, FINDING_WRONG, NULL, fix_of(gpu, GPU_FIX_SLOWED),
                     "%s: its hardware slows it down, for heat or for its power supply", gpu->label);
     else if (bits & GPU_CLOCK_SW_THERMAL)
         finding_set(&finding, FINDING_NO, NULL, "let it cool down, and look after its cooling",
@@ -157,7 +161,7 @@ static void add_errors(const struct doctor_gpu *gpu, struct findings *out)
         return;
     struct finding finding = begin(gpu, "gpu memory");
     finding.advice = false;
-    finding_set(&finding, FINDING_NO, NULL, "nvidia-smi -q -d ECC,ROW_REMAPPER   # then: sudo nvidia-smi --gpu-reset",
+    finding_set(&finding, FINDING_NO, NULL, fix_of(gpu, GPU_FIX_ERRORS),
                 "%s: %.0f memory error%s could not be corrected since the driver was loaded", gpu->label, errors.value,
                 errors.value > 1 ? "s" : "");
     json_set_reading(finding.data, "errors", errors);
@@ -174,7 +178,7 @@ static void add_persistence(const struct doctor_gpu *gpu, struct findings *out)
     case GPU_PERSISTENCE_OFF:
         finding.advice = false;
         finding_set(
-            &finding, FINDING_NO, NULL, "sudo nvidia-smi -pm 1   # or start nvidia-persistenced",
+            &finding, FINDING_NO, NULL, fix_of(gpu, GPU_FIX_PERSISTENCE),
             "%s: is set up anew for each training, which takes time and energy, and forgets its clocks and limits",
             gpu->label);
         break;
@@ -190,17 +194,15 @@ void doctor_now_gpu(const struct doctor_gpu *gpu, struct findings *out)
 {
     if (!gpu->readings) {
         struct finding finding = begin(gpu, "gpu answers");
-        finding_set(&finding, FINDING_WRONG, gpu->why,
-                    "nvidia-smi tells whether the driver answers at all; section Sensors says more",
-                    "%s: what it does now is not told", gpu->label);
+        finding_set(&finding, FINDING_WRONG, gpu->why, fix_of(gpu, GPU_FIX_UNTOLD), "%s: what it does now is not told",
+                    gpu->label);
         findings_add(out, finding);
         return;
     }
     if (gpu->identity->mig == GPU_MIG_ON || gpu->identity->mig == GPU_MIG_PART) {
         struct finding finding = begin(gpu, "gpu whole");
         finding.advice = false;
-        finding_set(&finding, FINDING_WRONG, NULL,
-                    "sudo nvidia-smi -mig 0   # ends the division; nothing may use the GPU",
+        finding_set(&finding, FINDING_WRONG, NULL, fix_of(gpu, GPU_FIX_PARTS),
                     "%s: is divided into parts (MIG), whose energy nobody can tell", gpu->label);
         findings_add(out, finding);
     }
@@ -239,14 +241,15 @@ static bool step(void *one, int *fd)
     return asked->meter && meter_state(asked->meter) != METER_UNAVAILABLE && !asked->listed && !asked->refused;
 }
 
-static void judge(const struct asked *asked, const char *label, struct findings *out)
+static void judge(const struct asked *asked, const struct energy_meters_gpu *one, struct findings *out)
 {
     size_t samples = 0;
     const struct gpu_sample *sample = asked->meter ? meter_samples(asked->meter, &samples) : NULL;
     const struct meter_description *about = asked->meter ? meter_describe(asked->meter) : NULL;
     bool given_up = asked->meter && meter_state(asked->meter) == METER_UNAVAILABLE;
     struct doctor_gpu gpu = {
-        .label = label,
+        .label = one->label,
+        .vendor = one->vendor,
         .proc = "/proc",
         .readings = about && samples > 0 ? &sample[samples - 1].readings : NULL,
         .identity = about ? &about->identity : NULL,
@@ -271,7 +274,7 @@ void doctor_now(struct findings *out)
             asked[i].meter = doctor_meter(&found.gpus[i], &asked[i].err);
         doctor_await(asked, count, sizeof *asked, step);
         for (size_t i = 0; i < count; i++)
-            judge(&asked[i], found.gpus[i].label, out);
+            judge(&asked[i], &found.gpus[i], out);
         for (size_t i = 0; i < count; i++)
             meter_free(asked[i].meter);
         free(asked);

@@ -31,8 +31,7 @@ static void describe(const struct doctor_look *look, struct finding *finding, co
     json_object_set_new(finding->data, "uuid", json_string(about->identity.uuid));
     if (about->identity.mig == GPU_MIG_ON || about->identity.mig == GPU_MIG_PART) {
         finding_set(finding, FINDING_NO, "it is divided into parts (MIG), whose energy nobody can tell",
-                    "sudo nvidia-smi -mig 0   # ends the division; nothing may use the GPU", "%s: no energy",
-                    gpu->label);
+                    gpu->vendor->fixes[GPU_FIX_PARTS], "%s: no energy", gpu->label);
         return;
     }
     finding_set(finding, about->has_counter || about->has_trace ? FINDING_YES : FINDING_NO, NULL, NULL, "%s: %s, %s",
@@ -66,8 +65,7 @@ static void add_gpu(const struct doctor_machine *machine, const struct meters *m
     finding.text = mem_printf("%s: no energy", label);
     finding.reason = mem_strdup(reason);
     if (starts)
-        finding.mend =
-            mem_strdup("nvidia-smi tells whether it hangs as well; then: reset the GPU, or start the machine anew");
+        finding.mend = mem_strdup(gpu->vendor->fixes[GPU_FIX_SILENT]);
     else if (meter && strstr(reason, not_loaded))
         finding.mend = library_mend(machine, gpu);
     finding.advice = starts || !gpu->library;
@@ -133,11 +131,12 @@ static void add_host(struct host_meter *host, struct findings *out)
 void doctor_sensors(const struct doctor_machine *machine, struct host_meter *host, struct findings *out)
 {
     AUTO(meters_fini) struct meters meters = {0};
+    AUTO_FREE char *vendors = gpu_vendor_names();
     struct err err = {0};
     if (!meters_choose("all", NULL, &meters, &err))
         findings_say(out, sensor_section, "gpu energy", FINDING_NO, err.text, NULL, "the GPUs cannot be listed");
     else if (meters.options.gpu_count == 0)
-        findings_say(out, sensor_section, "gpu energy", FINDING_FACT, NULL, NULL, "no NVIDIA GPU is seen here");
+        findings_say(out, sensor_section, "gpu energy", FINDING_FACT, NULL, NULL, "no %s GPU is seen here", vendors);
     else
         add_gpus(machine, &meters, out);
     add_host(host, out);

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "machine/gpu/vendor.h"
 #include "measure/energy_meters_private.h"
 
 #include <math.h>
@@ -50,9 +51,10 @@ char *energy_meters_missing_text(const struct energy_meters_options *options)
     bool no_gpu = options->gpu_count == 0, no_cpu = !any_counts(options->host);
     if (!no_gpu && !no_cpu)
         return NULL;
+    AUTO_FREE char *vendors = gpu_vendor_names();
     text_addf(&text, "%senergy is not measured: ", no_gpu && no_cpu ? "" : no_gpu ? "GPU " : "CPU ");
     if (no_gpu)
-        text_addf(&text, "no NVIDIA GPU is seen here%s", no_cpu ? ", and " : "");
+        text_addf(&text, "no %s GPU is seen here%s", vendors, no_cpu ? ", and " : "");
     if (no_cpu)
         text_add(&text, rapl && rapl->reason ? rapl->reason : "the CPU's energy counters cannot be read");
     if (no_cpu && rapl && rapl->fix)

@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { DRAIN_READS_MAX = 16, PIPE_BYTES = 1 << 20, MEMORY_MAX_BYTES = 64 };
+enum { DRAIN_READS_MAX = 16, PIPE_BYTES = 1 << 20 };
 
 static const char log_name[] = "training.log";
 static const char times_name[] = "training.times.csv";
@@ -217,21 +217,12 @@ bool attempt_start_job(struct attempt *attempt, const struct run_request *reques
         .uid = request->uid,
         .gid = request->gid,
         .change_user = request->change_user,
-        .limits = {.cpu_time_s = limits->cpu_time_s, .memory_bytes = limits->memory_bytes},
-        .own = {limits->own.shm, limits->own.ipc, limits->own.tmp},
+        .limits = limits->job,
+        .own = limits->own,
         .cpus = attempt->cpus,
     };
     attempt->job = job_start(&start, err);
     return attempt->job != NULL;
-}
-
-bool attempt_memory_held(const struct attempt *attempt)
-{
-    AUTO_TEXT struct text limit = {0};
-    const char *cgroup = job_identity(attempt->job)->cgroup;
-    AUTO_FREE char *path = cgroup ? mem_printf("%s/memory.max", cgroup) : NULL;
-    return path && fs_read_kernel(AT_FDCWD, path, MEMORY_MAX_BYTES, &limit, NULL) &&
-           strncmp(text_get(&limit), "max", 3) != 0;
 }
 
 /* The patterns of a job as joblog takes them; the caller frees the array. */
@@ -321,8 +312,9 @@ void attempt_take_usage(struct attempt *attempt)
         known->processes = now.processes;
         known->has_processes = true;
     }
-    if (now.oom_kills > known->oom_kills)
-        known->oom_kills = now.oom_kills;
+    for (size_t i = 0; i < CGROUP_LIMIT_COUNT; i++)
+        if (now.limit_events[i] > known->limit_events[i])
+            known->limit_events[i] = now.limit_events[i];
 }
 
 bool attempt_is_over_cpu_limit(struct attempt *attempt, double limit_s)
@@ -376,13 +368,12 @@ double attempt_duration_s(const struct attempt *attempt, bool *valid)
     return *valid ? (double)(attempt->end_ns - attempt->start_ns) / (double)NS_PER_S : 0;
 }
 
-static struct outcome_kills kills_of(const struct attempt *attempt)
+/* Processes of anybody that the kernel has ended for want of memory meanwhile. */
+static uint64_t machine_kills(const struct attempt *attempt)
 {
-    struct outcome_kills kills = {.own = attempt->usage.oom_kills};
     uint64_t now = 0;
-    if (attempt->kills_told && machine_oom_kills("/proc/vmstat", &now) && now > attempt->kills_before)
-        kills.machine = now - attempt->kills_before;
-    return kills;
+    bool more = attempt->kills_told && machine_oom_kills("/proc/vmstat", &now) && now > attempt->kills_before;
+    return more ? now - attempt->kills_before : 0;
 }
 
 void attempt_blame_machine(struct attempt *attempt)
@@ -392,10 +383,9 @@ void attempt_blame_machine(struct attempt *attempt)
     if (attempt->reason != STOP_EXITED)
         return;
     if (exit->init_killed) {
-        struct outcome_kills kills = kills_of(attempt);
         text_addf(&why, "the job's init (pid %d) was killed, and the job with it",
                   (int)job_identity(attempt->job)->pid);
-        if (kills.machine > 0)
+        if (machine_kills(attempt) > 0)
             text_add(&why, ": probably by the kernel, which ended processes for want of memory meanwhile");
     } else if (exit->exec_failed && err_is_shortage(exit->exec_errno)) {
         text_addf(&why, "cannot run %s: %s", attempt->plan->argv.items[0], strerror(exit->exec_errno));
@@ -429,7 +419,8 @@ enum outcome attempt_judge(const struct attempt *attempt, const struct limits *l
         .words = attempt->log ? &words : NULL,
         .log_lines = attempt->log ? joblog_totals(attempt->log).lines : 0,
         .log_errno = attempt->log_err.code,
-        .kills = kills_of(attempt),
+        .usage = attempt->usage,
+        .machine_kills = machine_kills(attempt),
         .limits = limits,
     };
     enum outcome outcome = outcome_judge(attempt->plan, &facts, error);

@@ -97,9 +97,6 @@ json_t *gpu_memory_json(const struct attempt *attempt); /* of what the journal k
 bool attempt_start_job(struct attempt *attempt, const struct run_request *request, const struct limits *limits,
                        const char *run_dir, struct err *err);
 
-/* Whether the job's cgroup holds a memory limit. */
-bool attempt_memory_held(const struct attempt *attempt);
-
 /* Starts the clock and the log, then opens the gate. */
 bool attempt_open_gate(struct attempt *attempt, const struct limits *limits, joblog_metric_fn *metric,
                        joblog_mark_fn *mark, void *context, struct err *err);

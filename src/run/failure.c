@@ -211,15 +211,15 @@ static bool ended_by(const struct job_exit *exit, int number)
  * ended, so the command must have died of that very signal. */
 static bool take_oom_kill(const struct outcome_facts *facts, struct failure *out)
 {
-    const struct outcome_kills *kills = &facts->kills;
-    unsigned long long count = kills->own > 0 ? kills->own : kills->machine;
-    if (kills->own == 0 && (kills->machine == 0 || !ended_by(&facts->exit, SIGKILL)))
+    unsigned long long own = facts->usage.limit_events[CGROUP_LIMIT_MEMORY];
+    unsigned long long count = own > 0 ? own : facts->machine_kills;
+    if (own == 0 && (count == 0 || !ended_by(&facts->exit, SIGKILL)))
         return false;
     out->cause = FAILURE_OOM_KILLED;
     snprintf(out->why, sizeof out->why, "the kernel ended %llu process%s for want of memory: %s", count,
              count == 1 ? "" : "es",
-             kills->own > 0 ? "memory.events of its cgroup"
-                            : "/proc/vmstat of the machine, and SIGKILL ended the command");
+             own > 0 ? "memory.events of its cgroup"
+                     : "/proc/vmstat of the machine, and SIGKILL ended the command");
     return true;
 }
 
@@ -242,7 +242,7 @@ static void take_exit(const struct outcome_facts *facts, struct failure *out)
     const struct job_exit *exit = &facts->exit;
     const struct joblog_result *error = find_error(facts);
     const char *name = exit->signalled ? sigabbrev_np(exit->code) : NULL;
-    if (exit->signalled && exit->code == SIGXCPU && facts->limits->cpu_time_s > 0)
+    if (exit->signalled && exit->code == SIGXCPU && facts->limits->job.cpu_time_s > 0)
         out->cause = FAILURE_LIMIT;
     else
         out->cause = exit->signalled ? FAILURE_KILLED_BY_SIGNAL : FAILURE_EXIT_CODE;

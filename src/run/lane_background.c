@@ -391,7 +391,7 @@ void phase_loading(struct lane *lane)
 static void tick(struct lane *lane)
 {
     struct lane_background *background = &lane->background;
-    double limit_s = lane->runner->plan->limits.cpu_time_s;
+    double limit_s = lane->runner->plan->limits.job.cpu_time_s;
     if (background->phase == BACKGROUND_RUNNING && !background->halted &&
         attempt_is_over_cpu_limit(&background->loop, limit_s))
         end_loop(lane, STOP_LIMIT);

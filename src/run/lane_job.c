@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "machine/contain/cgroup.h"
 #include "run/log/bar.h"
 #include "run/phases.h"
 
@@ -134,7 +135,7 @@ static int on_timeout(sd_event_source *source, uint64_t us, void *context)
 
 static void check_limits(struct lane *lane)
 {
-    double limit_s = lane->runner->plan->limits.cpu_time_s;
+    double limit_s = lane->runner->plan->limits.job.cpu_time_s;
     if (lane->phase == PHASE_RUNNING && attempt_is_over_cpu_limit(&lane->attempt, limit_s))
         lane_stop(lane, STOP_LIMIT);
 }
@@ -167,17 +168,22 @@ static bool watch_job(struct lane *lane, struct err *err)
 }
 
 /* A limit that nothing holds must not be believed in. */
-static void say_memory(struct lane *lane)
+static void say_limits(struct lane *lane)
 {
     struct runner *runner = lane->runner;
-    double mib = (double)runner->plan->limits.memory_bytes / 1048576;
-    if (runner->plan->limits.memory_bytes == 0 || runner->memory_said || attempt_memory_held(&lane->attempt))
-        return;
-    runner->memory_said = true;
-    lane_say(lane,
-             "the memory limit of %g MiB cannot be held here: jobs have no cgroup with a memory "
-             "controller; they run without it",
-             mib);
+    const char *leaf = job_identity(lane->attempt.job)->cgroup;
+    for (size_t i = 0; i < CGROUP_LIMIT_COUNT; i++) {
+        const struct cgroup_limit *limit = &cgroup_limits[i];
+        uint64_t asked = runner->plan->limits.job.of_cgroup[i];
+        if (asked == 0 || runner->limit_said[i] || (leaf && cgroup_limit_holds(leaf, i)))
+            continue;
+        runner->limit_said[i] = true;
+        lane_say(lane,
+                 "the %s of %.*g%s cannot be held here: jobs have no cgroup with a %s controller; they run "
+                 "without it",
+                 limit->name, limit->unit > 1 ? 6 : 15, (double)asked / (double)limit->unit, limit->unit_name,
+                 limit->controller);
+    }
 }
 
 /* Nor a fence. */
@@ -214,7 +220,7 @@ void phase_gate(struct lane *lane)
         return;
     }
     lane_job_watch(lane, lane->attempt.job);
-    say_memory(lane);
+    say_limits(lane);
     say_cpus(lane);
     say_records(lane);
     OBSERVE(lane, ready);

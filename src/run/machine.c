@@ -108,6 +108,9 @@ static json_t *calibrations_json(const struct state *state)
 static json_t *driver_json(const struct gpu_vendor *vendor)
 {
     AUTO_TEXT struct text text = {0};
+    AUTO_FREE char *version = vendor->driver_file ? NULL : vendor->driver_version("");
+    if (!vendor->driver_file)
+        return json_text_or_null(version);
     if (!fs_read_kernel(AT_FDCWD, vendor->driver_file, KERNEL_FILE_MAX, &text, NULL))
         return json_null();
     return value_or_null(text_get(&text), vendor->driver_line);

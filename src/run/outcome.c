@@ -51,12 +51,13 @@ static void say_exec_failure(const struct plan_job *job, const struct job_exit *
 
 static void say_kill(const struct outcome_facts *facts, struct text *why)
 {
-    if (facts->kills.own > 0)
+    bool limited = facts->limits->job.of_cgroup[CGROUP_LIMIT_MEMORY] > 0;
+    if (facts->usage.limit_events[CGROUP_LIMIT_MEMORY] > 0)
         text_addf(why, ": the kernel ended it for want of memory%s",
-                  facts->limits->memory_bytes > 0 ? " (the memory limit of the settings)" : "");
-    else if (facts->limits->memory_bytes > 0)
+                  limited ? " (the memory limit of the settings)" : "");
+    else if (limited)
         text_add(why, ": probably by the memory limit");
-    else if (facts->kills.machine > 0)
+    else if (facts->machine_kills > 0)
         text_add(why, ": probably by the kernel, which ended processes for want of memory meanwhile");
     else
         text_add(why, ": " TARE_NAME " did not send it; out of memory?");
@@ -70,8 +71,8 @@ static void say_signal(const struct outcome_facts *facts, struct text *why)
     text_addf(why, "ended by signal %d", exit->code);
     if (name)
         text_addf(why, " (SIG%s)", name);
-    if (exit->code == SIGXCPU && limits->cpu_time_s > 0)
-        text_addf(why, ": the limit of %g s of CPU time", limits->cpu_time_s);
+    if (exit->code == SIGXCPU && limits->job.cpu_time_s > 0)
+        text_addf(why, ": the limit of %g s of CPU time", limits->job.cpu_time_s);
     else if (exit->code == SIGKILL)
         say_kill(facts, why);
 }
@@ -191,13 +192,14 @@ enum outcome_broken outcome_rules(const struct plan_job *job, const struct outco
     const struct success_rules *rules = &job->rules;
     const struct joblog_result *message = failure_shell_message(facts);
     const struct job_exit *exit = &facts->exit;
+    uint64_t kills = facts->usage.limit_events[CGROUP_LIMIT_MEMORY];
     AUTO_TEXT struct text names = {0};
-    if ((rules->fail_on & FAIL_ON_OOM_KILL) && facts->kills.own > 0) {
+    if ((rules->fail_on & FAIL_ON_OOM_KILL) && kills > 0) {
         text_addf(why,
                   "the kernel ended %llu of its processes for want of memory, though the command exited with %d: give "
                   "it more "
                   "memory or fewer workers (\"fail_on\" of the registry)",
-                  (unsigned long long)facts->kills.own, exit->code);
+                  (unsigned long long)kills, exit->code);
         return BROKEN_OOM_KILL;
     }
     if ((rules->fail_on & FAIL_ON_SHELL_MESSAGE) && message) {

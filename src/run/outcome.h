@@ -31,12 +31,6 @@ enum stop_reason {
 
 const char *stop_reason_name(enum stop_reason reason); /* "exited", as the journal has it */
 
-/* Processes that the kernel has ended for want of memory. */
-struct outcome_kills {
-    uint64_t own;     /* of the job, as its cgroup tells; 0: none, or it does not tell */
-    uint64_t machine; /* of anybody on the machine while the job ran; 0: none, or it does not tell */
-};
-
 /* What is known of an attempt that is over. */
 struct outcome_facts {
     enum stop_reason reason;
@@ -48,7 +42,8 @@ struct outcome_facts {
     const struct joblog_words *words; /* what the log says at its end; NULL: there is no log */
     uint64_t log_lines;
     int log_errno; /* of a log that could not be written */
-    struct outcome_kills kills;
+    struct job_usage usage;
+    uint64_t machine_kills; /* processes of anybody that the kernel ended for want of memory while the job ran; 0: none, or it does not tell */
     const struct limits *limits;
 };
 

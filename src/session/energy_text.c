@@ -2,6 +2,8 @@
 
 #include "base/clock.h"
 #include "base/json.h"
+#include "base/mem.h"
+#include "machine/gpu/vendor.h"
 #include "measure/energy/energy_budget.h"
 
 #include <string.h>
@@ -62,9 +64,10 @@ char *energy_text_missing(const struct energy_page *page)
     const struct energy_meters_result *result = &page->measured->result;
     const struct rapl *rapl = page->options->host ? host_meter_rapl(page->options->host) : NULL;
     bool no_package = !has_scope(result, ENERGY_PACKAGE);
+    AUTO_FREE char *vendors = gpu_vendor_names(), *no_gpu = mem_printf("no %s GPU is seen here", vendors);
     struct text text = {0};
     if (page->options->gpu_count == 0)
-        add_missing(&text, "GPU", "no NVIDIA GPU is seen here");
+        add_missing(&text, "GPU", no_gpu);
     add_devices(&text, result);
     if (no_package)
         add_missing(&text, "CPU", rapl && rapl->reason ? rapl->reason : "its energy counters cannot be read");

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <pwd.h>
 #include <stdio.h>
@@ -52,15 +53,28 @@ static ssize_t folder_read(const char *folder, const char *file, char *out, size
     return dir < 0 ? -1 : proc_read_at(dir, file, out, size);
 }
 
-/* The memory controller reaches our leaves only when their parent hands it down; refused where the parent has
- * processes of its own (except at the root), which costs the memory limit and nothing else. */
-static void memory_hand_down(const char *parent)
+bool cgroup_has_controller(const char *cgroup, const char *file, const char *controller)
 {
-    char controllers[1024], handed[1024];
-    if (folder_read(parent, "cgroup.controllers", controllers, sizeof controllers) > 0 &&
-        strstr(controllers, "memory") && folder_read(parent, "cgroup.subtree_control", handed, sizeof handed) >= 0 &&
-        !strstr(handed, "memory"))
-        cgroup_write(parent, "cgroup.subtree_control", "+memory");
+    char words[1024], *rest = NULL;
+    if (folder_read(cgroup, file, words, sizeof words) < 0)
+        return false;
+    for (const char *word = strtok_r(words, " \n", &rest); word; word = strtok_r(NULL, " \n", &rest))
+        if (strcmp(word, controller) == 0)
+            return true;
+    return false;
+}
+
+/* A controller reaches our leaves only when their parent hands it down; refused where the parent has
+ * processes of its own (except at the root), which costs the limit and nothing else. */
+static void hand_down(const char *parent)
+{
+    for (size_t i = 0; i < CGROUP_LIMIT_COUNT; i++) {
+        const char *controller = cgroup_limits[i].controller;
+        AUTO_FREE char *word = mem_printf("+%s", controller);
+        if (cgroup_has_controller(parent, "cgroup.controllers", controller) &&
+            !cgroup_has_controller(parent, "cgroup.subtree_control", controller))
+            cgroup_write(parent, "cgroup.subtree_control", word);
+    }
 }
 
 /* Makes a folder there, which stays when it has a name to keep. */
@@ -77,7 +91,7 @@ static bool parent_try(const char *parent, const char *kept, struct err *err)
     if (!usable || !kept)
         rmdir(trial);
     if (usable)
-        memory_hand_down(parent);
+        hand_down(parent);
     return usable;
 }
 
@@ -181,12 +195,37 @@ bool cgroup_is_leaf_of(const char *leaf, const char *tag)
     return statfs(leaf, &fs) == 0 && (long)fs.f_type == CGROUP2_MAGIC;
 }
 
-bool cgroup_limit_memory(const char *leaf, uint64_t bytes)
+const struct cgroup_limit cgroup_limits[CGROUP_LIMIT_COUNT] = {
+#define ROW(id, label, key, help, type, most, plan_key, presence, ...)                                                 \
+    [CGROUP_LIMIT_##id] = {.name = label, .check = label "s", __VA_ARGS__},
+    CGROUP_LIMITS(ROW)
+#undef ROW
+};
+
+void cgroup_limit(const char *leaf, const struct job_limits *limits)
 {
-    char number[24];
-    snprintf(number, sizeof number, "%llu", (unsigned long long)bytes);
-    cgroup_write(leaf, "memory.swap.max", "0");
-    return cgroup_write(leaf, "memory.max", number);
+    for (size_t i = 0; i < CGROUP_LIMIT_COUNT; i++) {
+        if (limits->of_cgroup[i] == 0)
+            continue;
+        AUTO_FREE char *number = mem_printf("%" PRIu64, limits->of_cgroup[i]);
+        if (cgroup_limits[i].zero_file)
+            cgroup_write(leaf, cgroup_limits[i].zero_file, "0");
+        cgroup_write(leaf, cgroup_limits[i].file, number);
+    }
+}
+
+bool cgroup_limit_holds(const char *leaf, size_t limit)
+{
+    char held[64];
+    return folder_read(leaf, cgroup_limits[limit].file, held, sizeof held) >= 0 && strncmp(held, "max", 3) != 0;
+}
+
+bool cgroup_limit_events(const char *leaf, size_t limit, uint64_t *out)
+{
+    char events[1024];
+    const char *file = cgroup_limits[limit].events_file;
+    ssize_t length = file ? folder_read(leaf, file, events, sizeof events) : 0;
+    return length > 0 && proc_keyed_number(events, (size_t)length, cgroup_limits[limit].event, out);
 }
 
 /* The kernel takes what it cannot give, too: what counts is what then holds. */
@@ -229,13 +268,6 @@ bool cgroup_cpu_s(const char *leaf, double *out)
         return false;
     *out = (double)usec / 1e6;
     return true;
-}
-
-bool cgroup_oom_kills(const char *leaf, uint64_t *out)
-{
-    char events[1024];
-    ssize_t length = folder_read(leaf, "memory.events", events, sizeof events);
-    return length > 0 && proc_keyed_number(events, (size_t)length, "oom_kill", out);
 }
 
 bool cgroup_peak_memory(const char *leaf, uint64_t *out)

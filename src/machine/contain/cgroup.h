@@ -4,6 +4,7 @@
 
 #include "base/cpus.h"
 #include "base/err.h"
+#include "machine/contain/contain.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -50,7 +51,13 @@ bool cgroup_is_leaf_of(const char *leaf, const char *tag);
  * would run elsewhere too. */
 bool cgroup_limit_cpus(const char *leaf, const struct cpus *cpus);
 
-bool cgroup_limit_memory(const char *leaf, uint64_t bytes); /* false: no memory controller */
+/* Those of CGROUP_LIMITS that are asked for, as far as the leaf has their controllers. limit: CGROUP_LIMIT_... */
+void cgroup_limit(const char *leaf, const struct job_limits *limits);
+bool cgroup_limit_holds(const char *leaf, size_t limit);
+bool cgroup_limit_events(const char *leaf, size_t limit, uint64_t *out); /* struct job_usage */
+
+/* Whether the controller is in the list of words in a file of the cgroup: "cgroup.controllers", "cgroup.subtree_control". */
+bool cgroup_has_controller(const char *cgroup, const char *file, const char *controller);
 
 /* SIGKILL to every member of the leaf and the cgroups below it, by the kernel and safe against forks; frozen ones are
  * thawed. */
@@ -68,7 +75,6 @@ void cgroup_each_pid(const char *leaf, void (*each)(void *context, pid_t pid), v
 
 bool cgroup_cpu_s(const char *leaf, double *out);
 bool cgroup_peak_memory(const char *leaf, uint64_t *out);
-bool cgroup_oom_kills(const char *leaf, uint64_t *out); /* processes in it and below that the kernel has ended for want of memory */
 
 /* A leaf and the cgroups that its members made below it. (cgroup_tree.c) */
 

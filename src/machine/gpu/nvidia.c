@@ -280,5 +280,15 @@ const struct gpu_vendor gpu_vendor_nvidia = {
     .fault_name = "Xid",
     .fault_is_of_program = xid_is_of_program,
     .library_fix = library_fix,
+    .fixes = {[GPU_FIX_BUSY] = "nvidia-smi, also outside the container, shows what; wait for it, or end it",
+              [GPU_FIX_HELD] = "look outside the container; else sudo nvidia-smi --gpu-reset, or restart the machine",
+              [GPU_FIX_SLOWED] =
+                  "look after its cooling and its power supply: nvidia-smi -q -d PERFORMANCE,TEMPERATURE",
+              [GPU_FIX_ERRORS] = "nvidia-smi -q -d ECC,ROW_REMAPPER   # then: sudo nvidia-smi --gpu-reset",
+              [GPU_FIX_PERSISTENCE] = "sudo nvidia-smi -pm 1   # or start nvidia-persistenced",
+              [GPU_FIX_PARTS] = "sudo nvidia-smi -mig 0   # ends the division; nothing may use the GPU",
+              [GPU_FIX_SILENT] =
+                  "nvidia-smi tells whether it hangs as well; then: reset the GPU, or start the machine anew",
+              [GPU_FIX_UNTOLD] = "nvidia-smi tells whether the driver answers at all; section Sensors says more"},
     .cuda = true,
 };

@@ -3,6 +3,7 @@
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "base/mem.h"
+#include "base/text.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -44,20 +45,29 @@ const struct gpu_vendor *gpu_vendor_of_device(const char *name)
     return NULL;
 }
 
-bool gpu_vendor_is_control(const char *name)
+const struct gpu_vendor *gpu_vendor_of_control(const char *name)
 {
     for (size_t i = 0; gpu_vendors[i]; i++)
-        if (strcmp(name, gpu_vendors[i]->control_device) == 0)
-            return true;
-    return false;
+        if (gpu_vendors[i]->control_device && strcmp(name, gpu_vendors[i]->control_device) == 0)
+            return gpu_vendors[i];
+    return NULL;
+}
+
+char *gpu_vendor_names(void)
+{
+    struct text names = {0};
+    for (size_t i = 0; gpu_vendors[i]; i++)
+        text_addf(&names, "%s%s", i == 0 ? "" : gpu_vendors[i + 1] ? ", " : " or ", gpu_vendors[i]->name);
+    return text_take(&names);
 }
 
 const struct gpu_vendor *gpu_vendor_loaded(const char *dev, const struct gpu_vendor *after)
 {
     bool passed = !after;
     for (size_t i = 0; gpu_vendors[i]; i++) {
-        AUTO_FREE char *path = mem_printf("%s/%s", dev, gpu_vendors[i]->control_device);
-        if (passed && access(path, F_OK) == 0)
+        const char *control = gpu_vendors[i]->control_device;
+        AUTO_FREE char *path = mem_printf("%s/%s", dev, control ? control : "");
+        if (passed && control && access(path, F_OK) == 0)
             return gpu_vendors[i];
         passed = passed || gpu_vendors[i] == after;
     }

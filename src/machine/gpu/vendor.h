@@ -1,5 +1,5 @@
 /* vendor: everything in which the makers of GPUs differ, as one const table each, and the one list of them (vendors.c). A new
- * vendor is one file and one row of that list; nothing else names a vendor's variables, prefixes or files. */
+ * vendor is one file and one row of that list; nothing else names a vendor's variables, prefixes, files or tools. */
 #ifndef TARE_MACHINE_GPU_VENDOR_H
 #define TARE_MACHINE_GPU_VENDOR_H
 
@@ -8,6 +8,19 @@
 #include "machine/gpu/sensor_profile.h"
 
 #include <jansson.h>
+
+/* What a person can do where something is wrong with a GPU. */
+enum gpu_fix {
+    GPU_FIX_BUSY,        /* something works on it */
+    GPU_FIX_HELD,        /* memory is in use, and no process has it */
+    GPU_FIX_SLOWED,      /* by its hardware */
+    GPU_FIX_ERRORS,      /* of its memory; a command */
+    GPU_FIX_PERSISTENCE, /* it is off; a command */
+    GPU_FIX_PARTS,       /* it is divided; a command */
+    GPU_FIX_SILENT,      /* its driver does not answer */
+    GPU_FIX_UNTOLD,      /* nor says what it does now */
+    GPU_FIX_COUNT
+};
 
 struct gpu_vendor {
     const char *name; /* "NVIDIA", as people write it */
@@ -31,10 +44,10 @@ struct gpu_vendor {
      * be read, out has the rest. driver_version: fresh, NULL: no driver is loaded. */
     bool (*add_devices)(const char *root, struct gpu_devices *out, struct err *err);
     char *(*driver_version)(const char *root); /* "580.159.04" */
-    const char *driver_file, *driver_line;     /* the file below root, and the name of the line, that machine.json has ... */
+    const char *driver_file, *driver_line;     /* the file below root, and the name of the line, that machine.json has (NULL: driver_version) ... */
     const char *driver_key;                    /* ... under this key */
     const char *device_name;    /* of the files /dev/NAME<minor>; those of the driver begin so, too */
-    const char *control_device; /* below /dev: there as long as the driver is loaded, open in whoever uses a GPU */
+    const char *control_device; /* below /dev: there as long as the driver is loaded, open in whoever uses a GPU; NULL: there is none */
 
     /* The driver's critical errors (GPU_XID_LAST): what they are called, and which ones a program causes. */
     const char *fault_name;
@@ -42,6 +55,7 @@ struct gpu_vendor {
 
     /* For people: how to get the driver's library (fresh; version may be NULL). */
     char *(*library_fix)(const char *driver_version);
+    const char *fixes[GPU_FIX_COUNT]; /* NULL: none is known */
 
     bool cuda; /* its GPUs run CUDA: libtare-cuda follows and limits memory there, and calibrate has a load for them */
 };
@@ -58,9 +72,12 @@ const struct gpu_vendor *gpu_vendor_by_uuid(const char *uuid, size_t length);
 /* Its file /dev/NAME<minor> below dev: fresh. */
 char *gpu_vendor_device_path(const struct gpu_vendor *vendor, const char *dev, int minor);
 
-/* Whose GPU's device file has this name below /dev; NULL: none. Whether it is some vendor's control device. */
+/* Whose GPU's device file, or whose control device, has this name below /dev; NULL: none. */
 const struct gpu_vendor *gpu_vendor_of_device(const char *name);
-bool gpu_vendor_is_control(const char *name);
+const struct gpu_vendor *gpu_vendor_of_control(const char *name);
+
+/* "NVIDIA", "NVIDIA or Played": those of the list. Fresh. */
+char *gpu_vendor_names(void);
 
 /* The vendor whose driver is loaded, by its control device, from a vendor on (NULL: the first); NULL: none, or no more. */
 const struct gpu_vendor *gpu_vendor_loaded(const char *dev, const struct gpu_vendor *after);

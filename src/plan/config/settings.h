@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "base/value.h"
 #include "plan/config/problem.h"
+#include "machine/contain/contain.h"
 #include "machine/gpu/ledger.h"
 
 #include <stdbool.h>
@@ -131,12 +132,9 @@ struct pool_settings {
 
 /* Limits of one job; 0: none. The wall time is the entry's timeout. */
 struct limits {
-    double cpu_time_s;
-    uint64_t memory_bytes;
-    double hang_s; /* "hang_after": so long without a log line, GPU use and CPU use it counts as hung */
-    struct {
-        bool shm, ipc, tmp;
-    } own;              /* "private": what it does not share with the machine */
+    struct job_limits job;
+    double hang_s;          /* "hang_after": so long without a log line, GPU use and CPU use it counts as hung */
+    struct job_private own; /* "private" */
     uint64_t log_bytes; /* "log_cap"; default 1 GiB: what is over is matched but not kept */
 };
 

@@ -93,27 +93,28 @@ static void the_kernel_that_wanted_memory_is_told_from_other_killers(void **stat
 {
     (void)state;
     struct outcome_facts facts = killed_by(SIGKILL);
-    facts.kills.own = 1;
+    facts.usage.limit_events[CGROUP_LIMIT_MEMORY] = 1;
     assert_failure(failure_of(facts), "oom_killed", 0, "",
                    "the kernel ended 1 process for want of memory: memory.events of its cgroup");
-    facts.kills = (struct outcome_kills){.machine = 2};
+    facts.usage.limit_events[CGROUP_LIMIT_MEMORY] = 0;
+    facts.machine_kills = 2;
     assert_failure(
         failure_of(facts), "oom_killed", 0, "",
         "the kernel ended 2 processes for want of memory: /proc/vmstat of the machine, and SIGKILL ended the "
         "command");
     /* A worker was ended, and the command gave up. */
     facts = exit_with(1);
-    facts.kills.own = 3;
+    facts.usage.limit_events[CGROUP_LIMIT_MEMORY] = 3;
     assert_string_equal(failure_cause_name(failure_of(facts).cause), "oom_killed");
     facts = exit_with(137); /* of the shell that started it */
-    facts.kills.machine = 1;
+    facts.machine_kills = 1;
     assert_string_equal(failure_cause_name(failure_of(facts).cause), "oom_killed");
     /* Somebody else's process was ended meanwhile. */
     facts = exit_with(1);
-    facts.kills.machine = 1;
+    facts.machine_kills = 1;
     assert_string_equal(failure_cause_name(failure_of(facts).cause), "exit_code");
     facts = killed_by(SIGTERM);
-    facts.kills.machine = 1;
+    facts.machine_kills = 1;
     assert_string_equal(failure_cause_name(failure_of(facts).cause), "killed_by_signal");
 }
 
@@ -173,7 +174,7 @@ static void what_tare_itself_stopped_is_told_as_that(void **state)
     assert_failure(failure_of(facts), "limit", 0, "", "used more than its limit of 5 s of CPU time");
     facts.reason = STOP_INTERRUPTED;
     assert_failure(failure_of(facts), "none", 0, "", "");
-    static const struct limits limits = {.cpu_time_s = 5};
+    static const struct limits limits = {.job.cpu_time_s = 5};
     facts = killed_by(SIGXCPU);
     facts.limits = &limits;
     assert_failure(failure_of(facts), "limit", 0, "", "signal 24 (SIGXCPU)");
@@ -369,7 +370,7 @@ static void each_cause_that_an_exit_code_hides_can_be_switched_off(void **state)
     shell.results = results;
     shell.result_count = 1;
     shell.log_lines = 5000; /* however far above the end it is */
-    kill.kills.own = 1;
+    kill.usage.limit_events[CGROUP_LIMIT_MEMORY] = 1;
     orphan.exit.orphans = 1;
     orphan.exit.orphan_signal = SIGSEGV;
     const struct {

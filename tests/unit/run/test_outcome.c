@@ -124,14 +124,14 @@ static void what_tare_itself_did_is_said_as_that(void **state)
 static void who_sent_the_kill_is_said_as_far_as_it_is_known(void **state)
 {
     (void)state;
-    static const struct limits limits = {.memory_bytes = 1 << 30};
+    static const struct limits limits = {.job.of_cgroup = {[CGROUP_LIMIT_MEMORY] = 1 << 30}};
     struct plan_job job = job_that(true);
     struct outcome_facts facts = killed_by(SIGKILL);
-    facts.kills.machine = 1;
+    facts.machine_kills = 1;
     assert_judged(&job, &facts, OUTCOME_FAILED,
                   "ended by signal 9 (SIGKILL): probably by the kernel, which ended processes for want of memory "
                   "meanwhile");
-    facts.kills.own = 2;
+    facts.usage.limit_events[CGROUP_LIMIT_MEMORY] = 2;
     assert_judged(&job, &facts, OUTCOME_FAILED, "ended by signal 9 (SIGKILL): the kernel ended it for want of memory");
     facts.limits = &limits;
     assert_judged(&job, &facts, OUTCOME_FAILED,
@@ -181,11 +181,11 @@ static void limits_are_named_when_a_signal_fits_them(void **state)
 {
     (void)state;
     struct plan_job job = job_that(true);
-    struct limits limits = {.cpu_time_s = 60};
+    struct limits limits = {.job.cpu_time_s = 60};
     struct outcome_facts facts = killed_by(SIGXCPU);
     facts.limits = &limits;
     assert_judged(&job, &facts, OUTCOME_FAILED, "ended by signal 24 (SIGXCPU): the limit of 60 s of CPU time");
-    limits = (struct limits){.memory_bytes = 1 << 30};
+    limits = (struct limits){.job.of_cgroup = {[CGROUP_LIMIT_MEMORY] = 1 << 30}};
     facts = killed_by(SIGKILL);
     facts.limits = &limits;
     assert_judged(&job, &facts, OUTCOME_FAILED, "ended by signal 9 (SIGKILL): probably by the memory limit");

@@ -256,7 +256,7 @@ static void the_limit_of_cpu_time_holds_for_the_background_too(void **state)
 {
     struct world *world = *state;
     add(world, IN_JOURNAL("limit of 1 s of CPU time") "exit 0", "while :; do :; done");
-    world->plan.limits.cpu_time_s = 1;
+    world->plan.limits.job.cpu_time_s = 1;
     world_run(world);
     assert_int_equal(world->summary.succeeded, 1);
     assert_non_null(strstr(text_of(of_role(world, "job_exited", "background", 1), "error"), "limit of 1 s"));

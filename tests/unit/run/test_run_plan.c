@@ -226,7 +226,7 @@ static void cpu_time_is_limited(void **state)
 {
     struct world *world = *state;
     world_add(world, "while :; do :; done");
-    world->plan.limits.cpu_time_s = 1;
+    world->plan.limits.job.cpu_time_s = 1;
     world_run(world);
     assert_int_equal(world->summary.failed, 1);
     assert_non_null(strstr(world_text(world, "experiment_ended", 1, "error"), "limit of 1 s of CPU time"));
