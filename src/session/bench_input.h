@@ -4,7 +4,7 @@
 #define TARE_SESSION_BENCH_INPUT_H
 
 #include "run/run.h"
-#include "results/judge/bench_until.h"
+#include "results/judge/bench.h"
 #include "session/commits.h"
 #include "session/run_input.h"
 

@@ -6,7 +6,6 @@
 #include "base/mem.h"
 #include "slurm/tasks.h"
 #include "machine/gpu/vendor.h"
-#include "results/store/import.h"
 #include "results/store/store.h"
 
 #include <errno.h>

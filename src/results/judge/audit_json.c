@@ -1,6 +1,4 @@
-#include "results/judge/account.h"
-
-#include "results/judge/places.h"
+#include "results/judge/judge.h"
 
 #include "base/json.h"
 #include "base/record.h"

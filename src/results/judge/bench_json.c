@@ -2,7 +2,7 @@
 
 #include "base/json.h"
 #include "base/mem.h"
-#include "results/judge/account.h"
+#include "results/judge/judge.h"
 #include "results/judge/summary_stats.h"
 
 #include <inttypes.h>

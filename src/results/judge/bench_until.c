@@ -1,4 +1,4 @@
-#include "results/judge/bench_until.h"
+#include "results/judge/bench.h"
 
 #include "base/mem.h"
 

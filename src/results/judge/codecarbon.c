@@ -6,7 +6,6 @@
 #include "base/csv.h"
 #include "base/fs.h"
 #include "base/mem.h"
-#include "results/judge/numeric_cell.h"
 
 #include <math.h>
 #include <stdlib.h>

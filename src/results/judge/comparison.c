@@ -1,7 +1,7 @@
 #include "results/judge/comparison.h"
 
 #include "results/judge/summary_stats.h"
-#include "results/judge/identical.h"
+#include "results/judge/judge.h"
 #include "base/mem.h"
 #include "stats/describe.h"
 

@@ -5,8 +5,8 @@
 
 #include "base/text.h"
 #include "results/judge/dataset.h"
-#include "results/judge/measurement.h"
-#include "results/judge/places.h"
+#include "results/judge/summary_stats.h"
+#include "results/judge/judge.h"
 #include "stats/compare.h"
 #include "stats/effect.h"
 

@@ -1,6 +1,5 @@
 /* comparison_strata: within what the two sides of a comparison are compared, and what else they differ in. */
-#include "results/judge/identical.h"
-#include "results/judge/places.h"
+#include "results/judge/judge.h"
 #include "results/judge/comparison.h"
 #include "base/mem.h"
 

@@ -1,7 +1,5 @@
 #include "results/judge/judge.h"
 
-#include "results/judge/identical.h"
-#include "results/judge/places.h"
 #include "base/mem.h"
 
 #include <math.h>

@@ -9,7 +9,7 @@
 #include "base/strv.h"
 #include "base/value.h"
 #include "measure/guard/evidence.h"
-#include "results/store/facts.h"
+#include "results/store/store.h"
 
 #include <jansson.h>
 #include <stdbool.h>

@@ -7,10 +7,8 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/record.h"
-#include "results/judge/account.h"
-#include "results/judge/numeric_cell.h"
+#include "results/judge/judge.h"
 #include "results/judge/read.h"
-#include "results/judge/trace.h"
 
 #include <fcntl.h>
 #include <jansson.h>

@@ -1,7 +1,7 @@
 /* What one training should have taken, by the others of its model in the same mode: time, GPU energy, CPU energy. */
 #include "results/judge/judge_private.h"
 
-#include "results/judge/identical.h"
+#include "results/judge/judge.h"
 #include "base/mem.h"
 #include "stats/describe.h"
 

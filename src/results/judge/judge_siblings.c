@@ -1,6 +1,6 @@
 #include "results/judge/judge_private.h"
 
-#include "results/judge/identical.h"
+#include "results/judge/judge.h"
 #include "base/mem.h"
 #include "stats/describe.h"
 

@@ -1,6 +1,5 @@
-#include "results/judge/measurement.h"
-
 #include "results/judge/summary_stats.h"
+
 #include "base/json.h"
 #include "base/mem.h"
 #include "stats/budget.h"

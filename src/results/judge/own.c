@@ -6,7 +6,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "machine/gpu/vendor.h"
-#include "results/store/facts.h"
+#include "results/store/store.h"
 
 #include <ctype.h>
 #include <fcntl.h>

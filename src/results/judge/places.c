@@ -1,4 +1,4 @@
-#include "results/judge/places.h"
+#include "results/judge/judge.h"
 
 #include "base/json.h"
 #include "base/mem.h"

@@ -1,5 +1,5 @@
 /* audit_safe.csv: the rows that succeeded and passed all checks. */
-#include "results/judge/account.h"
+#include "results/judge/judge.h"
 
 #include "base/csv.h"
 #include "base/fs.h"

@@ -1,6 +1,5 @@
-#include "results/judge/account.h"
-
 #include "results/judge/judge.h"
+
 #include "base/clock.h"
 #include "base/mem.h"
 #include "stats/describe.h"

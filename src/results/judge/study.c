@@ -1,8 +1,6 @@
 /* The study's layout: summary.csv, and a folder for each experiment. */
 #include "results/judge/read.h"
 
-#include "results/judge/numeric_cell.h"
-#include "results/judge/trace.h"
 #include "base/clock.h"
 #include "base/csv.h"
 #include "base/fs.h"

@@ -2,7 +2,7 @@
 
 #include "base/csv.h"
 #include "base/json.h"
-#include "results/judge/account.h"
+#include "results/judge/judge.h"
 #include "tare_build.h"
 
 const struct record_field summary_stats_interval_fields[] = {

@@ -2,7 +2,7 @@
  * and the bytes of one Event, both with a CRC-32C (RecordWriter of TensorFlow). Events are messages of protocol
  * buffers (event.proto, summary.proto, the hparams plugin's plugin_data.proto), whose wire format is
  * https://protobuf.dev/programming-guides/encoding. */
-#include "results/judge/trackers.h"
+#include "results/judge/export.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"

@@ -1,12 +1,10 @@
-#include "results/store/chain.h"
+#include "results/store/worker.h"
 
 #include "base/cleanup.h"
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/mem.h"
-#include "results/store/db.h"
-#include "results/store/journal.h"
-#include "results/store/summary.h"
+#include "results/store/tables.h"
 #include "tare_build.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-#include "results/store/energy.h"
+#include "results/store/tables.h"
 
 #include "base/csv.h"
 #include "base/json.h"

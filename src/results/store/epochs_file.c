@@ -1,12 +1,10 @@
-#include "results/store/files.h"
+#include "results/store/tables.h"
 
 #include "base/clock.h"
 #include "base/csv.h"
 #include "base/fs.h"
 #include "base/mem.h"
 #include "measure/marks/epochs.h"
-#include "results/store/energy.h"
-#include "results/store/journal.h"
 
 #include <stdio.h>
 #include <stdlib.h>

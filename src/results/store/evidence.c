@@ -1,9 +1,8 @@
-#include "results/store/evidence.h"
+#include "results/store/tables.h"
 
 #include "base/json.h"
 #include "base/mem.h"
-#include "results/store/facts.h"
-#include "results/store/journal.h"
+#include "results/store/store.h"
 
 #include <stdlib.h>
 #include <string.h>

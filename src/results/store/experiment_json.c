@@ -1,11 +1,8 @@
-#include "results/store/files.h"
-#include "results/store/journal.h"
+#include "results/store/tables.h"
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/mem.h"
-#include "results/store/energy.h"
-#include "results/store/evidence.h"
 
 #include <fcntl.h>
 #include <string.h>

@@ -1,9 +1,8 @@
-#include "results/store/facts.h"
+#include "results/store/store.h"
 
 #include "base/json.h"
 #include "base/mem.h"
-#include "results/store/files.h"
-#include "results/store/results.h"
+#include "results/store/tables.h"
 
 #include <stdlib.h>
 #include <string.h>

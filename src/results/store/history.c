@@ -1,8 +1,6 @@
 /* What the metrics' patterns matched, match by match: into the table, and out of it. */
-#include "results/store/facts.h"
-#include "results/store/files.h"
-#include "results/store/journal.h"
-#include "results/store/results.h"
+#include "results/store/store.h"
+#include "results/store/tables.h"
 
 #include "base/csv.h"
 #include "base/json.h"

@@ -1,11 +1,8 @@
-#include "results/store/journal.h"
+#include "results/store/tables.h"
 #include "base/mem.h"
 
 #include "base/json.h"
 #include "base/text.h"
-#include "results/store/energy.h"
-#include "results/store/evidence.h"
-#include "results/store/files.h"
 
 #include <string.h>
 

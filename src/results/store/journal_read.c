@@ -1,4 +1,4 @@
-#include "results/store/journal.h"
+#include "results/store/tables.h"
 
 #include "base/json.h"
 #include "base/mem.h"

@@ -1,4 +1,4 @@
-#include "results/store/files.h"
+#include "results/store/tables.h"
 
 #include "base/json.h"
 

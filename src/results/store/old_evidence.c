@@ -1,6 +1,6 @@
 /* Runs that were written by the tree of 2026-11-22: the one difference of their events to those of today. Their evidence names experiments
  * and processes in its text alone; here, and nowhere else, they are read from it. */
-#include "results/store/usage.h"
+#include "results/store/tables.h"
 
 #include "base/json.h"
 #include "base/mem.h"

@@ -1,12 +1,8 @@
-#include "results/store/results.h"
+#include "results/store/tables.h"
 
 #include "base/json.h"
 #include "base/mem.h"
 #include "plan/plan.h"
-#include "results/store/energy.h"
-#include "results/store/evidence.h"
-#include "results/store/journal.h"
-#include "results/store/usage.h"
 
 #include <string.h>
 

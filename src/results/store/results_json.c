@@ -1,10 +1,7 @@
-#include "results/store/files.h"
-#include "results/store/results.h"
+#include "results/store/tables.h"
 
 #include "base/json.h"
 #include "base/mem.h"
-#include "results/store/journal.h"
-#include "results/store/usage.h"
 
 /* To wall time in milliseconds since 1970, as pages and spreadsheets take it. */
 static const double MS_PER_NS = 1e-6;

@@ -3,10 +3,8 @@
 #include "base/cleanup.h"
 #include "base/fs.h"
 #include "base/mem.h"
-#include "results/store/chain.h"
-#include "results/store/journal.h"
-#include "results/store/results.h"
 #include "results/store/worker.h"
+#include "results/store/tables.h"
 #include "tare_build.h"
 
 #include <dirent.h>

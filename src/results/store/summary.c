@@ -1,12 +1,10 @@
-#include "results/store/summary.h"
+#include "results/store/worker.h"
 
 #include "base/clock.h"
 #include "base/csv.h"
 #include "base/fs.h"
 #include "base/mem.h"
-#include "results/store/energy.h"
-#include "results/store/files.h"
-#include "results/store/results.h"
+#include "results/store/tables.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,4 @@
-#include "results/store/usage.h"
-
-#include "results/store/evidence.h"
+#include "results/store/tables.h"
 
 #include "base/clock.h"
 #include "base/json.h"

@@ -1,5 +1,5 @@
 /* The lanes as JSON: docs/reference/files.md. */
-#include "results/store/usage.h"
+#include "results/store/tables.h"
 
 #include "base/clock.h"
 #include "base/json.h"

@@ -1,5 +1,5 @@
 /* Who disturbed whom: evidence that names an experiment or a process of another lane, and what came from outside the run. */
-#include "results/store/usage.h"
+#include "results/store/tables.h"
 
 #include "base/clock.h"
 #include "base/json.h"

@@ -1,10 +1,7 @@
 #include "results/store/worker.h"
 
 #include "base/mem.h"
-#include "results/store/chain.h"
-#include "results/store/files.h"
-#include "results/store/journal.h"
-#include "results/store/results.h"
+#include "results/store/tables.h"
 
 #include <errno.h>
 #include <signal.h>

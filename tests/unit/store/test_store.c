@@ -1,7 +1,7 @@
 /* The run's folder, its lock, what is refused, and what the store knows without asking the disk. */
 #include "fixture.h"
 
-#include "results/store/facts.h"
+#include "results/store/store.h"
 
 #include "base/clock.h"
 
