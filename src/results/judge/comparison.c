@@ -12,16 +12,6 @@
 const char *const comparison_measured[COMPARISON_MEASURED] = {"gpu_energy_j", "gpu_power_w", "duration_s",
                                                               "cpu_energy_j"};
 
-static bool counts(const struct comparison *comparison, const struct dataset_experiment *experiment)
-{
-    if (!experiment->success || experiment->verdict == VERDICT_NONE)
-        return false;
-    if (comparison->all_verdicts)
-        return true;
-    return comparison->clean_only ? verdict_is_safe(experiment->verdict, true)
-                              : experiment->verdict != VERDICT_CONTAMINATED;
-}
-
 const char *comparison_condition_name(enum comparison_condition condition)
 {
     static const char *const condition_names[COMPARISON_CONDITIONS] = {
@@ -65,7 +55,7 @@ static void take_side(struct comparison *comparison, size_t which, size_t folder
         const struct dataset_experiment *experiment = &comparison->dataset.items[i];
         if (experiment->folder != folder || !comparison_selects(side, experiment))
             continue;
-        if (!counts(comparison, experiment)) {
+        if (!experiment->success || !audit_counts(experiment, comparison->clean_only, comparison->all_verdicts)) {
             side->left_out++;
             continue;
         }
@@ -170,14 +160,6 @@ static void compare_per_epoch(const struct comparison *comparison, struct rows *
         &out->per_epoch);
 }
 
-static void measure(const struct comparison *comparison, const struct rows *rows, struct comparison_quantity *out)
-{
-    AUTO_FREE struct measurement_row *of = mem_array(rows->count + 1, sizeof *of);
-    for (size_t i = 0; i < rows->count; i++)
-        of[i] = (struct measurement_row){rows->item[i], rows->stratum[i], rows->is_b[i]};
-    measurement_of_ratio(&comparison->dataset, out->name, of, rows->count, comparison->strata, &out->measurement);
-}
-
 /* Of 0, and of 100 % of a share, there is no logarithm, or no logit. */
 static void choose_scale(const struct rows *rows, struct comparison_quantity *out)
 {
@@ -232,8 +214,11 @@ static void compare_quantity(const struct comparison *comparison, struct compari
         choose_scale(&rows, out);
     if (rows.count == 0 || (out->scale == COMPARISON_LOG && !(rows.lowest > 0)))
         return;
-    if (!out->is_metric)
-        measure(comparison, &rows, out); /* of every run: before repeats are one */
+    AUTO_FREE struct measurement_row *of = mem_array(rows.count, sizeof *of);
+    for (size_t i = 0; i < rows.count; i++)
+        of[i] = (struct measurement_row){rows.item[i], rows.stratum[i], rows.is_b[i]};
+    if (!out->is_metric) /* of every run: before repeats are one */
+        measurement_of_ratio(&comparison->dataset, out->name, of, rows.count, comparison->strata, &out->measurement);
     if (comparison->by_setting)
         join_repeats(&rows, comparison->sides[0].count + comparison->sides[1].count);
     struct stats_effect_input in = {.count = rows.count,
@@ -253,11 +238,6 @@ static void compare_quantity(const struct comparison *comparison, struct compari
     compare_per_epoch(comparison, &rows, out);
 }
 
-static bool is_of_commit(const struct dataset_experiment *a, const struct dataset_experiment *b)
-{
-    return strcmp(a->commit, b->commit) == 0 && a->commit_changed == b->commit_changed;
-}
-
 size_t comparison_commits(const struct comparison *comparison, size_t which, size_t *items, size_t max)
 {
     const struct comparison_side *side = &comparison->sides[which];
@@ -269,7 +249,9 @@ size_t comparison_commits(const struct comparison *comparison, size_t which, siz
             continue;
         if (!all[side->items[i]].commit)
             return 0;
-        while (k < count && !is_of_commit(&all[items[k]], &all[side->items[i]]))
+        const struct dataset_experiment *own = &all[side->items[i]];
+        while (k < count && (strcmp(all[items[k]].commit, own->commit) != 0 ||
+                             all[items[k]].commit_changed != own->commit_changed))
             k++;
         if (k == count && count < max)
             items[count++] = side->items[i];

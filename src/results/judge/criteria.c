@@ -9,18 +9,13 @@
 /* which: what of it the row of the table asks for. */
 typedef struct reading measure_fn(const struct dataset *dataset, unsigned which, char why[300]);
 
-/* Contaminated figures are no measure of how well the machine repeats itself, nor are those of failures. */
-static bool counts(const struct dataset_experiment *experiment)
-{
-    return experiment->success && experiment->verdict != VERDICT_CONTAMINATED && experiment->verdict != VERDICT_NONE;
-}
-
 enum { CV_POWER, CV_ENERGY, CV_DURATION };
 
 static struct reading figure_of(const struct dataset_experiment *experiment, const void *which)
 {
     unsigned figure = *(const unsigned *)which;
-    if (!counts(experiment))
+    /* Contaminated figures are no measure of how well the machine repeats itself, nor are those of failures. */
+    if (!experiment->success || !audit_counts(experiment, false, false))
         return (struct reading){0};
     return figure == CV_POWER    ? dataset_power(experiment)
            : figure == CV_ENERGY ? dataset_energy(experiment)

@@ -16,6 +16,9 @@ void audit_judge(struct dataset *dataset);
  * groups[count] behind the last. The caller frees both. Within a group they stand in the dataset's order. */
 size_t audit_group(const struct dataset *dataset, size_t **order, size_t **groups);
 
+/* Whether its verdict is one of those that count; neither: all but contaminated ones. */
+bool audit_counts(const struct dataset_experiment *experiment, bool clean_only, bool all_verdicts);
+
 /* <repository>_<model>_<nnn>[_parallel], as the study's and tare's ids are. */
 bool audit_id_well_formed(const struct dataset_experiment *experiment);
 
@@ -180,7 +183,7 @@ void account_fini(struct account *account);
 /* succeeded / (succeeded + failed); not valid without any. */
 struct reading account_success_rate(const struct account_row *row);
 
-/* What lies before and behind a moment, given or found. (split.c) */
+/* What lies before and behind a moment, given or found. */
 
 bool split_make(const struct dataset *dataset, const char *at, struct account_split *out, struct err *err);
 void account_count(struct account_row *row, const struct dataset_experiment *experiment);

@@ -62,12 +62,10 @@ void places_group_by(const struct dataset *dataset, const size_t *items, size_t 
         while (at < found && strcmp(all[at].value, value) != 0)
             at++;
         if (at == found) {
-            all = mem_room(all, found, &capacity, sizeof *all);
-            all[found++] = (struct places_group){.value = value};
+            MEM_ADD(all, found, capacity) = (struct places_group){.value = value};
         }
         struct places_group *group = &all[at];
-        group->items = mem_room(group->items, group->count, &group->capacity, sizeof *group->items);
-        group->items[group->count++] = items[i];
+        MEM_ADD(group->items, group->count, group->capacity) = items[i];
     }
     if (found > 1)
         qsort(all, found, sizeof *all, compare_groups);
@@ -93,8 +91,7 @@ static void look_at(const struct dataset *dataset, size_t folder, const size_t *
         places_groups_fini(difference.groups, difference.count);
         return;
     }
-    out->items = mem_room(out->items, out->count, &out->capacity, sizeof *out->items);
-    out->items[out->count++] = difference;
+    MEM_ADD(out->items, out->count, out->capacity) = difference;
 }
 
 void places_find(const struct dataset *dataset, struct places *out)

@@ -20,9 +20,7 @@ bool read_codecarbon(struct dataset *dataset, size_t folder, int dir, struct err
 /* Its rows as experiments. False: it is none of CodeCarbon's (err). */
 bool codecarbon_take(struct dataset *dataset, size_t folder, const char *bytes, size_t count, struct err *err);
 
-/* The errors of a path that is no folder, and of an open folder without results: what it is instead.
- * Both give false. */
-bool read_no_folder(const char *path, struct err *err);
+/* The error of an open folder without results: what it is instead. Gives false. */
 bool read_no_results(const char *path, int dir, struct err *err);
 
 /* experiment.json of the study, or of tare, into what the row did not say; text: its bytes. False: damaged (err). */

@@ -79,7 +79,7 @@ static bool take_named(struct dataset_experiment *experiment, const char *name, 
         return true;
     }
     for (int i = 0; i < RECORDED_COUNT; i++)
-        if (strcmp(name, dataset_recorded_name((enum dataset_recorded)i)) == 0) {
+        if (strcmp(name, energy_column((size_t)i)) == 0) {
             experiment->recorded[i] = number_cell(experiment, name, cell);
             return true;
         }

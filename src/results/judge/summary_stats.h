@@ -162,7 +162,7 @@ void summary_stats_add_front(const struct dataset *dataset, struct summary_stats
 void summary_stats_add_effects(const struct dataset *dataset, struct summary_stats_group *group, uint64_t seed);
 
 /* Whether what one hyperparameter does to energy or a metric depends on another: linear models on logarithms.
- * (summary_stats_interactions.c) */
+ * (summary_stats_effects.c) */
 
 void summary_stats_add_interactions(const struct dataset *dataset, struct summary_stats_group *group);
 

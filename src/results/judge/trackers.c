@@ -301,8 +301,7 @@ static void add_point(struct writing *writing, const struct dataset_experiment *
         return; /* of an earlier attempt, whose figures are nobody's */
     bool timed = point->seconds.valid && fabs(point->seconds.value) < 1e9 && experiment->has_start;
     int64_t since_ns = timed ? (int64_t)(point->seconds.value * (double)NS_PER_S) : 0;
-    writing->points = mem_room(writing->points, writing->point_count, &writing->point_room, sizeof *writing->points);
-    writing->points[writing->point_count++] = (struct tracker_point){
+    MEM_ADD(writing->points, writing->point_count, writing->point_room) = (struct tracker_point){
         metric, point->step,
         timed ? experiment->start_utc_ns + since_ns : dataset_end_utc_ns(writing->dataset, experiment), point->value};
 }

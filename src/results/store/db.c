@@ -219,12 +219,13 @@ static int bind_json(sqlite3_stmt *query, int index, const json_t *json)
     return sqlite3_bind_text(query, index, text_get(&text), -1, SQLITE_TRANSIENT);
 }
 
-/* The next of words with blanks between; false: there is none. */
+/* The next of words with blanks between, or commas and blanks; false: there is none. */
 static bool next_word(const char **words, char word[64])
 {
-    int length = (int)strcspn(*words, " ");
+    int length = (int)strcspn(*words, " ,");
     snprintf(word, 64, "%.*s", length, *words);
-    *words += length + ((*words)[length] == ' ');
+    *words += length;
+    *words += strspn(*words, " ,");
     return length > 0;
 }
 

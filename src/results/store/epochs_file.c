@@ -36,8 +36,7 @@ static void take_mark(sqlite3_stmt *row, struct cut *cut)
         return;
     snprintf(mark.name, sizeof mark.name, "%s", name);
     snprintf(mark.label, sizeof mark.label, "%s", label ? label : "");
-    cut->marks = mem_room(cut->marks, cut->mark_count, &cut->mark_capacity, sizeof *cut->marks);
-    cut->marks[cut->mark_count++] = mark;
+    MEM_ADD(cut->marks, cut->mark_count, cut->mark_capacity) = mark;
 }
 
 static bool load_marks(sqlite3 *db, int64_t experiment, int64_t attempt, struct cut *out, struct err *err)
@@ -62,7 +61,7 @@ static bool is_row_of(sqlite3_stmt *row, const struct epoch *epoch)
 static bool load_energy(sqlite3 *db, int64_t experiment, int64_t attempt, struct cut *cut, struct err *err)
 {
     AUTO_QUERY sqlite3_stmt *query = db_query(db, err,
-                                              "SELECT name, start_ns, end_ns, " ENERGY_EPOCH_COLUMNS
+                                              "SELECT " ENERGY_EPOCH_COLUMNS
                                               " FROM epoch_energy WHERE experiment=? AND attempt=? ORDER BY number",
                                               "ii", experiment, attempt);
     int step = 0;

@@ -59,14 +59,6 @@ static json_t *names_of_mutated(const struct plan_job *job)
     return names;
 }
 
-static json_t *strv_json(const struct strv *list)
-{
-    json_t *array = json_array();
-    for (size_t i = 0; i < list->count; i++)
-        json_array_append_new(array, json_string(list->items[i]));
-    return array;
-}
-
 /* Every metric that the registry asks for: null where its pattern never matched. */
 static bool add_metrics(sqlite3 *db, int64_t number, const struct plan_job *job, json_t *out, struct err *err)
 {
@@ -205,18 +197,20 @@ static bool add_tare(sqlite3 *db, sqlite3_stmt *row, const struct plan *plan, co
     int64_t number = (int64_t)experiment->number;
     json_t *attempts = json_array(), *epochs = json_array(), *evidence = json_array(), *guard = json_array();
     json_t *containment = json_object(), *best = json_object();
-    json_t *own = json_pack(
-        "{s:o, s:o, s:o, s:o, s:o, s:b, s:o?, s:o?, s:o, s:o?, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "utc_offset",
-        offset_cell(row, COLUMN_ENDED, COLUMN_ZONE), "outcome", db_cell(row, COLUMN_OUTCOME), "verdict",
-        verdict_json(row, COLUMN_VERDICT, COLUMN_OUTCOME), "failure", db_json_or_text(row, COLUMN_FAILURE),
-        "result_attempt", db_cell(row, COLUMN_RESULT_ATTEMPT), "planned_again",
-        sqlite3_column_int(row, COLUMN_AGAIN) != 0, "verdicts", db_json(row, COLUMN_VERDICTS), "checks",
-        db_json(row, COLUMN_CHECKS), "best", best, "energy", db_json(row, COLUMN_ENERGY), "attempts", attempts,
-        "epochs", epochs, "containment", containment, "evidence", evidence, "guard", guard, "mutated",
-        names_of_mutated(job), "command", strv_json(&job->argv), "cwd", json_text_or_null(job->cwd));
+    json_t *own =
+        json_pack("{s:o, s:o, s:o, s:o, s:o, s:b, s:o?, s:o?, s:o, s:o?, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
+                  "utc_offset", offset_cell(row, COLUMN_ENDED, COLUMN_ZONE), "outcome", db_cell(row, COLUMN_OUTCOME),
+                  "verdict", verdict_json(row, COLUMN_VERDICT, COLUMN_OUTCOME), "failure",
+                  db_json_or_text(row, COLUMN_FAILURE), "result_attempt", db_cell(row, COLUMN_RESULT_ATTEMPT),
+                  "planned_again", sqlite3_column_int(row, COLUMN_AGAIN) != 0, "verdicts",
+                  db_json(row, COLUMN_VERDICTS), "checks", db_json(row, COLUMN_CHECKS), "best", best, "energy",
+                  db_json(row, COLUMN_ENERGY), "attempts", attempts, "epochs", epochs, "containment", containment,
+                  "evidence", evidence, "guard", guard, "mutated", names_of_mutated(job), "command",
+                  json_texts((const char *const *)job->argv.items), "cwd", json_text_or_null(job->cwd));
     json_object_set_new(out, "tare", own);
     if (experiment->parallel) {
-        json_object_set_new(own, "background_command", strv_json(&experiment->background.argv));
+        json_object_set_new(own, "background_command",
+                            json_texts((const char *const *)experiment->background.argv.items));
         json_object_set_new(own, "background_cwd", json_text_or_null(experiment->background.cwd));
     }
     json_object_set_new(own, "seed", json_integer((json_int_t)plan->seed));

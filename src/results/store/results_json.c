@@ -40,14 +40,6 @@ static bool add_pauses(sqlite3 *db, json_t *out, struct err *err)
     return step == 0;
 }
 
-static bool add_spans(sqlite3 *db, size_t number, json_t *out, struct err *err)
-{
-    return db_add_list(db, out, "attempt from_ms to_ms outcome", err,
-                       "SELECT number, started_realtime_ns * ?1, ended_realtime_ns * ?1, outcome FROM attempts"
-                       " WHERE experiment=?2 AND started_realtime_ns IS NOT NULL ORDER BY number",
-                       "ri", MS_PER_NS, (int64_t)number);
-}
-
 /* A page that holds more can be neither sent nor read; of what is left out it tells the counts. */
 enum { SHOWN_MAX = 2000 };
 
@@ -118,17 +110,15 @@ static bool add_experiments(sqlite3 *db, const struct plan *plan, json_t *out, b
                             json_string(mode_name(experiment->parallel ? MODE_PARALLEL : experiment->foreground.mode)));
         json_object_set_new(item, "spans", spans);
         json_object_set_new(item, "curves", curves);
-        if (!item || !add_spans(db, number, spans, err) ||
+        if (!item ||
+            !db_add_list(db, spans, "attempt from_ms to_ms outcome", err,
+                         "SELECT number, started_realtime_ns * ?1, ended_realtime_ns * ?1, outcome FROM attempts"
+                         " WHERE experiment=?2 AND started_realtime_ns IS NOT NULL ORDER BY number",
+                         "ri", MS_PER_NS, (int64_t)number) ||
             !history_add_curves(db, (int64_t)number, points, curves, thinned, err))
             return false;
     }
     return true;
-}
-
-static bool add_lanes(sqlite3 *db, const struct plan *plan, json_t *out, struct err *err)
-{
-    json_t *lanes;
-    return usage_json(db, plan, &lanes, err) && json_object_set_new(out, "lanes", lanes) == 0;
 }
 
 /* Of each metric: as the registry said it or its name does; null: neither, or two repositories contradict each
@@ -150,17 +140,10 @@ static json_t *goals_json(const struct plan *plan)
     return out;
 }
 
-static bool add_budget(sqlite3 *db, json_t *out, struct err *err)
-{
-    json_t *budget = NULL;
-    bool ok = results_load_budget(db, &budget, err);
-    json_object_set_new(out, "budget", budget ? budget : json_null());
-    return ok;
-}
-
 static bool fill(sqlite3 *db, const struct plan *plan, json_t *out, struct err *err)
 {
     json_t *sessions = json_array(), *pauses = json_array(), *experiments = json_array(), *counts = json_object();
+    json_t *budget = NULL, *lanes = NULL;
     bool thinned = false;
     json_object_set_new(out, "goals", goals_json(plan));
     json_object_set_new(out, "name", json_text_or_null(plan->name));
@@ -169,8 +152,11 @@ static bool fill(sqlite3 *db, const struct plan *plan, json_t *out, struct err *
     json_object_set_new(out, "pauses", pauses);
     json_object_set_new(out, "experiments", experiments);
     json_object_set_new(out, "counts", counts);
-    bool ok = add_counts(db, counts, err) && add_budget(db, out, err) && add_sessions(db, sessions, err) && add_pauses(db, pauses, err) &&
-              add_lanes(db, plan, out, err) && add_experiments(db, plan, experiments, &thinned, err);
+    bool ok = add_counts(db, counts, err) && results_load_budget(db, &budget, err) && add_sessions(db, sessions, err) &&
+              add_pauses(db, pauses, err) && usage_json(db, plan, &lanes, err) &&
+              add_experiments(db, plan, experiments, &thinned, err);
+    json_object_set_new(out, "budget", budget ? budget : json_null());
+    json_object_set_new(out, "lanes", lanes ? lanes : json_null());
     json_object_set_new(out, "curves_thinned", json_boolean(thinned));
     return ok;
 }

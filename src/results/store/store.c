@@ -287,33 +287,20 @@ static bool write_late(struct store *store, struct err *err)
     return ok && worker_verdict(&store->worker, err);
 }
 
-static bool finish(struct store *store, struct err *err)
-{
-    struct worker *worker = &store->worker;
-    drain(store);
-    bool ok = worker_verdict(worker, err) && write_late(store, err);
-    ok = worker_finish(worker, ok ? err : NULL) && ok; /* the thread has nothing to do any more */
-    if (ok)
-        ok = (records_settle(worker, false) || err_set(err, "%s", text_get(&worker->changed))) &&
-             records_close(worker, err);
-    return ok;
-}
-
 bool store_finish(struct store *store, char hash[DIGEST_HEX + 1])
 {
-    if (!store->finished)
-        store->fine = finish(store, &store->failure);
+    struct worker *worker = &store->worker;
+    struct err *err = &store->failure;
+    if (!store->finished) {
+        drain(store);
+        bool ok = worker_verdict(worker, err) && write_late(store, err);
+        ok = worker_finish(worker, ok ? err : NULL) && ok; /* the thread has nothing to do any more */
+        store->fine = ok && (records_settle(worker, false) || err_set(err, "%s", text_get(&worker->changed))) &&
+                      records_close(worker, err);
+    }
     store->finished = true;
     digest_print(&store->worker.chain.last, hash);
     return store->fine && store->worker.chain.lines > 0;
-}
-
-static bool say_changed(const struct worker *worker, struct err *err)
-{
-    if (worker->changed.length == 0)
-        return true;
-    return err_set(err, "another program changed records of this run: %s%s", text_get(&worker->changed),
-                   worker->not_restored ? "" : "; they were made anew from what the runner had kept");
 }
 
 bool store_close(struct store *store, struct err *err)
@@ -337,7 +324,9 @@ bool store_close(struct store *store, struct err *err)
         ok = db_error(worker->db, err, "checkpoint");
     if (fdatasync(worker->jsonl) < 0 && ok)
         ok = err_sys(err, "fsync events.jsonl");
-    ok = ok && say_changed(worker, err);
+    if (ok && worker->changed.length > 0)
+        ok = err_set(err, "another program changed records of this run: %s%s", text_get(&worker->changed),
+                     worker->not_restored ? "" : "; they were made anew from what the runner had kept");
     store_free(store);
     return ok;
 }

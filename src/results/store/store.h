@@ -238,6 +238,7 @@ enum run_life run_life_of(const json_t *run, enum lock_seen seen);
 enum { ENERGY_COLUMNS = 11 };
 const char *energy_column(size_t column); /* "energy_cpu_pkg_joules" */
 const char *energy_metric(size_t column); /* "cpu_energy_pkg_joules" */
+struct reading energy_figure(const json_t *block, size_t column); /* block: "energy" of an attempt, or NULL */
 
 struct facts_evidence {
     int64_t attempt;

@@ -121,7 +121,7 @@ static void add_row(struct text *out, const struct plan_experiment *experiment, 
     for (size_t i = 0; i < columns->metrics.count; i++)
         add_metric(out, item, columns->metrics.items[i], false);
     for (size_t i = 0; i < ENERGY_COLUMNS; i++)
-        csv_add_reading(out, energy_cell(extra->energy, i));
+        csv_add_reading(out, energy_figure(extra->energy, i));
     csv_add_next(out, experiment->parallel ? mode_name(MODE_PARALLEL) : mode_name(job->mode));
     csv_add_next(out, outcome_name(item->outcome));
     text_add_char(out, ',');
@@ -177,25 +177,6 @@ static bool load_extras(sqlite3 *db, size_t first, size_t count, struct extra *e
     return step == 0;
 }
 
-static void extras_free(struct extra *extras, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        json_decref(extras[i].energy);
-    free(extras);
-}
-
-/* The row of an experiment that is being done again is that of its result before. */
-static bool has_row(const struct result *item)
-{
-    return item->outcome == OUTCOME_SUCCEEDED || item->outcome == OUTCOME_FAILED;
-}
-
-/* Whether a row is one of summary_safe.csv too. */
-static bool is_safe(const struct result *item)
-{
-    return verdict_is_safe(item->verdict, item->outcome == OUTCOME_SUCCEEDED);
-}
-
 /* Rows on their way into the files, and what the files are long before them. */
 struct rows {
     struct text text[SUMMARY_FILES];
@@ -218,19 +199,22 @@ static bool add_rows(struct summary *summary, sqlite3 *db, size_t first, size_t 
         load_extras(db, first, count, extras, err) && result_items_load(db, summary->plan, first, count, &items, err);
     for (size_t i = 0; ok && i < count; i++) {
         const struct result *item = &items[i];
-        if (!has_row(item))
+        /* The row of an experiment that is being done again is that of its result before. */
+        if (item->outcome != OUTCOME_SUCCEEDED && item->outcome != OUTCOME_FAILED)
             continue;
         summary->has[item->number - 1] = true;
         summary->stale = summary->stale || item->number < summary->last;
         summary->last = item->number > summary->last ? item->number : summary->last;
         size_t begin = rows->text[SUMMARY_ALL].length;
         add_row(&rows->text[SUMMARY_ALL], &summary->plan->experiments[first - 1 + i], item, &extras[i], summary);
-        if (is_safe(item))
+        if (verdict_is_safe(item->verdict, item->outcome == OUTCOME_SUCCEEDED))
             text_add_bytes(&rows->text[SUMMARY_SAFE], rows->text[SUMMARY_ALL].data + begin,
                            rows->text[SUMMARY_ALL].length - begin);
     }
     result_items_free(items, count);
-    extras_free(extras, count);
+    for (size_t i = 0; i < count; i++)
+        json_decref(extras[i].energy);
+    free(extras);
     return ok;
 }
 

@@ -221,9 +221,6 @@ bool evidence_add(sqlite3 *db, int64_t experiment, json_t *out, struct err *err)
 /* Of EVENT_ATTEMPT_ENDED: its "energy" into the tables. */
 bool energy_write(sqlite3 *db, const struct event *event, struct err *err);
 
-/* Of the study's columns (energy_column). block: "energy" of an attempt, or NULL. */
-struct reading energy_cell(const json_t *block, size_t column);
-
 /* The same as the study's energy_metrics; {} where nothing was measured. */
 json_t *energy_metrics(const json_t *block);
 
@@ -239,18 +236,17 @@ struct result_energy energy_result(const json_t *block);
 /* Adds an attempt that ended; one that is in the sums already is not added again. */
 void energy_use(struct result_used *used, int64_t attempt, const json_t *block);
 
-/* What one epoch drew; energies in whole millijoules, so that they add up. */
+/* What one epoch drew; energies in whole millijoules, too, so that they add up. */
+enum { ENERGY_EPOCH_FIGURES = 9 };
 struct energy_epoch {
-    int64_t gpu_mj, cpu_mj, dram_mj;
-    bool has_gpu, has_cpu, has_dram;
-    struct reading gpu_half_width_j, gpu_power_w, gpu_memory_bytes, cpu_half_width_j, dram_half_width_j;
-    struct reading host_memory_bytes;
+    struct reading figures[ENERGY_EPOCH_FIGURES];
+    int64_t mj[ENERGY_EPOCH_FIGURES]; /* of those that are energies */
 };
 
-/* Of a row of epoch_energy, from its column first on. */
+/* Of a row of epoch_energy, figures from its column first on; the same are the keys of an event's epochs. */
 #define ENERGY_EPOCH_COLUMNS                                                                                           \
-    "gpu_mj, gpu_half_width_j, gpu_power_w, gpu_memory_peak_bytes, cpu_mj, cpu_half_width_j, dram_mj,"                 \
-    " dram_half_width_j, host_memory_peak_bytes"
+    "name, start_ns, end_ns, gpu_mj, gpu_half_width_j, gpu_power_w, gpu_memory_peak_bytes, cpu_mj, cpu_half_width_j,"  \
+    " dram_mj, dram_half_width_j, host_memory_peak_bytes"
 void energy_epoch_read(sqlite3_stmt *row, int first, struct energy_epoch *out);
 
 /* Its keys in experiment.json, its columns in marks.csv (each with a comma before it), its cells. */

@@ -72,8 +72,7 @@ static void merge_ways(struct usage *usage)
         size_t place = lane_of(usage, order[i].way); /* which may move the items */
         struct usage_lane *lane = &usage->items[place];
         int64_t to_ns = session_of(usage, order[i].way)->to_ns;
-        lane->ways = mem_room(lane->ways, lane->way_count, &lane->way_capacity, sizeof *lane->ways);
-        lane->ways[lane->way_count++] = order[i].way;
+        MEM_ADD(lane->ways, lane->way_count, lane->way_capacity) = order[i].way;
         lane->to_ns = to_ns > lane->to_ns ? to_ns : lane->to_ns;
     }
 }

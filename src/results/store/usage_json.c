@@ -16,17 +16,6 @@ static json_t *texts_json(const struct strv *texts)
     return out;
 }
 
-static json_int_t ms_since(int64_t t_ns, int64_t from_ns)
-{
-    return (json_int_t)((t_ns - from_ns) / (NS_PER_S / 1000));
-}
-
-static json_t *span_json(const struct usage *usage, const struct way_span *span, int64_t to_ns)
-{
-    return json_pack("[I, I, I, I, I]", ms_since(span->from_ns, usage->from_ns), ms_since(to_ns, usage->from_ns),
-                     (json_int_t)span->doing, (json_int_t)span->experiment, (json_int_t)span->attempt);
-}
-
 /* Of a run with so many spans that none of them could be seen, what is shorter than this takes in what follows. */
 static int64_t shortest_ns(const struct usage *usage)
 {
@@ -50,7 +39,10 @@ static json_t *spans_json(const struct usage *usage, const struct usage_lane *la
                 to_ns = way->spans[++k].to_ns;
             while (to_ns - span->from_ns < least_ns && k + 1 < way->count)
                 to_ns = way->spans[++k].to_ns;
-            json_array_append_new(out, span_json(usage, span, to_ns));
+            json_array_append_new(
+                out, json_pack("[I, I, I, I, I]", (json_int_t)((span->from_ns - usage->from_ns) / NS_PER_MS),
+                               (json_int_t)((to_ns - usage->from_ns) / NS_PER_MS), (json_int_t)span->doing,
+                               (json_int_t)span->experiment, (json_int_t)span->attempt));
         }
     }
     return out;
@@ -64,8 +56,16 @@ static json_t *lost_json(const struct usage *usage, const struct usage_lane *lan
     return json_null();
 }
 
-static void set_times(json_t *json, const double seconds[DOING_COUNT], double span_s)
+/* Of a lane, or of all of them. */
+static void set_figures(json_t *json, const struct usage_lane *lane, double span_s)
 {
+    const double *seconds = lane->seconds;
+    json_set_count(json, "experiments", lane->experiments);
+    json_object_set_new(json, "attempts", json_integer(lane->attempts));
+    json_object_set_new(json, "gpu_energy_j", lane->energy_j.valid ? json_finite(lane->energy_j.value) : json_null());
+    for (enum verdict i = VERDICT_CLEAN; i < VERDICTS; i++)
+        json_set_count(json, verdict_name(i), lane->verdicts[i]);
+    json_set_count(json, "unjudged", lane->verdicts[VERDICT_NONE]);
     json_object_set_new(json, "busy_s", json_finite(seconds[DOING_TRAINING]));
     json_object_set_new(json, "overhead_s", json_finite(seconds[DOING_GUARD] + seconds[DOING_PAUSE]));
     json_object_set_new(json, "waiting_s", json_finite(seconds[DOING_WAIT]));
@@ -73,24 +73,12 @@ static void set_times(json_t *json, const double seconds[DOING_COUNT], double sp
     json_object_set_new(json, "utilisation", span_s > 0 ? json_finite(seconds[DOING_TRAINING] / span_s) : json_null());
 }
 
-static void set_results(json_t *json, size_t experiments, int64_t attempts, struct reading energy_j,
-                        const size_t verdicts[VERDICTS])
-{
-    json_set_count(json, "experiments", experiments);
-    json_object_set_new(json, "attempts", json_integer(attempts));
-    json_object_set_new(json, "gpu_energy_j", energy_j.valid ? json_finite(energy_j.value) : json_null());
-    for (enum verdict i = VERDICT_CLEAN; i < VERDICTS; i++)
-        json_set_count(json, verdict_name(i), verdicts[i]);
-    json_set_count(json, "unjudged", verdicts[VERDICT_NONE]);
-}
-
 static json_t *lane_json(const struct usage *usage, const struct usage_lane *lane, int64_t least_ns)
 {
     const struct way *way = &usage->ways.items[lane->ways[lane->way_count - 1]];
     json_t *json = json_pack("{s:o, s:o, s:o, s:o}", "node", json_text_or_null(lane->node), "name", json_text_or_null(lane->name),
                              "gpus", texts_json(&way->labels), "uuids", texts_json(&way->uuids));
-    set_results(json, lane->experiments, lane->attempts, lane->energy_j, lane->verdicts);
-    set_times(json, lane->seconds, usage->seconds);
+    set_figures(json, lane, usage->seconds);
     json_object_set_new(json, "lost", lost_json(usage, lane));
     json_object_set_new(json, "spans", spans_json(usage, lane, least_ns));
     return json;
@@ -99,24 +87,20 @@ static json_t *lane_json(const struct usage *usage, const struct usage_lane *lan
 /* Of the pool: all lanes over the whole span. */
 static json_t *total_json(const struct usage *usage)
 {
-    double seconds[DOING_COUNT] = {0};
-    size_t verdicts[VERDICTS] = {0}, experiments = 0;
-    int64_t attempts = 0;
-    struct reading energy_j = {0};
+    struct usage_lane all = {0};
     json_t *json = json_object();
     for (size_t i = 0; i < usage->count; i++) {
         const struct usage_lane *lane = &usage->items[i];
         for (enum lane_doing k = 0; k < DOING_COUNT; k++)
-            seconds[k] += lane->seconds[k];
+            all.seconds[k] += lane->seconds[k];
         for (enum verdict k = VERDICT_NONE; k < VERDICTS; k++)
-            verdicts[k] += lane->verdicts[k];
-        experiments += lane->experiments;
-        attempts += lane->attempts;
+            all.verdicts[k] += lane->verdicts[k];
+        all.experiments += lane->experiments;
+        all.attempts += lane->attempts;
         if (lane->energy_j.valid)
-            energy_j = (struct reading){energy_j.value + lane->energy_j.value, true};
+            all.energy_j = (struct reading){all.energy_j.value + lane->energy_j.value, true};
     }
-    set_results(json, experiments, attempts, energy_j, verdicts);
-    set_times(json, seconds, usage->seconds * (double)usage->count);
+    set_figures(json, &all, usage->seconds * (double)usage->count);
     return json;
 }
 
@@ -126,7 +110,7 @@ static json_t *all_json(const struct usage *usage, json_t *disturbances)
     int64_t least_ns = shortest_ns(usage);
     for (size_t i = 0; i < usage->count; i++)
         json_array_append_new(list, lane_json(usage, &usage->items[i], least_ns));
-    return json_pack("{s:I, s:o, s:o, s:O, s:o}", "from_ms", (json_int_t)(usage->from_ns / (NS_PER_S / 1000)), "seconds",
+    return json_pack("{s:I, s:o, s:o, s:O, s:o}", "from_ms", (json_int_t)(usage->from_ns / (NS_PER_MS)), "seconds",
                      json_finite(usage->seconds), "total", total_json(usage), "disturbances", disturbances, "lanes", list);
 }
 

@@ -46,9 +46,7 @@ struct seen {
 
 static void learn_process(struct knowledge *known, size_t way, int64_t pid)
 {
-    known->processes =
-        mem_room(known->processes, known->process_count, &known->process_capacity, sizeof *known->processes);
-    known->processes[known->process_count++] =
+    MEM_ADD(known->processes, known->process_count, known->process_capacity) =
         (struct process){.session = known->usage->ways.items[way].session, .pid = pid, .way = way};
 }
 

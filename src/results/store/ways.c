@@ -54,8 +54,7 @@ static bool read_sessions(sqlite3 *db, struct ways *ways, struct err *err)
         const char *host = db_text(query, 1);
         int64_t monotonic_ns = sqlite3_column_int64(query, 2), from_ns = sqlite3_column_int64(query, 3);
         int64_t lasted_ns = sqlite3_column_int64(query, 4) - monotonic_ns;
-        ways->sessions = mem_room(ways->sessions, ways->session_count, &capacity, sizeof *ways->sessions);
-        ways->sessions[ways->session_count++] = (struct way_session){
+        MEM_ADD(ways->sessions, ways->session_count, capacity) = (struct way_session){
             .number = sqlite3_column_int64(query, 0),
             .host = mem_strdup(host ? host : ""),
             .from_ns = from_ns,
@@ -110,8 +109,7 @@ static void go_on(struct way *way, int64_t t_ns, struct way_span next)
     if (last && last->to_ns == last->from_ns)
         way->count--;
     next.from_ns = next.to_ns = t_ns;
-    way->spans = mem_room(way->spans, way->count, &way->capacity, sizeof *way->spans);
-    way->spans[way->count++] = next;
+    MEM_ADD(way->spans, way->count, way->capacity) = next;
 }
 
 static struct way_span *last_of(struct way *way)
@@ -210,8 +208,7 @@ static void take_step(struct ways *ways, struct way *way, const struct entry *en
     if (is(entry, "guard")) {
         end_preflight(way, entry->t_ns, entry->data);
     } else if (is(entry, "attempt_prepared")) {
-        ways->tries = mem_room(ways->tries, ways->try_count, &ways->try_capacity, sizeof *ways->tries);
-        ways->tries[ways->try_count++] = (struct way_try){
+        MEM_ADD(ways->tries, ways->try_count, ways->try_capacity) = (struct way_try){
             .attempt = entry->attempt, .way = (size_t)(way - ways->items), .before = ways->last[entry->experiment]};
         ways->last[entry->experiment] = ways->try_count - 1;
         next.doing = DOING_GUARD;
@@ -342,8 +339,8 @@ static void learn(struct known_gpus *known, size_t session, const char *label, c
     for (size_t i = 0; i < known->count; i++)
         if (known->items[i].session == session && strcmp(known->items[i].label, label) == 0)
             return;
-    known->items = mem_room(known->items, known->count, &known->capacity, sizeof *known->items);
-    known->items[known->count++] = (struct known_gpu){session, mem_strdup(label), mem_strdup(uuid)};
+    MEM_ADD(known->items, known->count, known->capacity) =
+        (struct known_gpu){session, mem_strdup(label), mem_strdup(uuid)};
 }
 
 /* Of its own session, else of another one on that host; else nobody knows. */
