@@ -219,8 +219,7 @@ static size_t take_success(const struct dataset *dataset, struct moment *out)
  * nothing. */
 static size_t take_power(const struct dataset *dataset, struct moment *out)
 {
-    AUTO_FREE size_t *order = NULL;
-    AUTO_FREE size_t *groups = NULL;
+    AUTO_FREE size_t *order = NULL, *groups = NULL;
     AUTO_FREE double *logs = mem_array(dataset->count + 1, sizeof *logs);
     size_t count = audit_group(dataset, &order, &groups), n = 0;
     for (size_t g = 0; g < count; g++) {
@@ -280,8 +279,7 @@ static void find_moment(const struct dataset *dataset, struct account_split *out
     AUTO_FREE struct moment *moments = mem_array(dataset->count + 1, sizeof *moments);
     struct candidate tried[2];
     double p[2];
-    AUTO_FREE size_t *order = NULL;
-    AUTO_FREE size_t *groups = NULL;
+    AUTO_FREE size_t *order = NULL, *groups = NULL;
     AUTO_FREE size_t *kinds = mem_array(dataset->count + 1, sizeof *kinds);
     size_t kind_count = audit_group(dataset, &order, &groups);
     for (size_t g = 0; g < kind_count; g++)

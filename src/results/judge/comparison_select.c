@@ -12,16 +12,11 @@
 /* The error shows so many values of a key at most. */
 enum { SHOWN_VALUES = 8 };
 
-/* What begins behind the last colon, where an equals sign follows it: paths have colons too. */
-static const char *selector_of(const char *text)
-{
-    const char *colon = strrchr(text, ':');
-    return colon && strchr(colon, '=') && !strchr(colon, '/') ? colon + 1 : NULL;
-}
-
 bool comparison_parse(const char *text, struct comparison_side *out, struct err *err)
 {
-    const char *selector = selector_of(text);
+    /* What begins behind the last colon, where an equals sign follows it: paths have colons too. */
+    const char *colon = strrchr(text, ':');
+    const char *selector = colon && strchr(colon, '=') && !strchr(colon, '/') ? colon + 1 : NULL;
     *out = (struct comparison_side){.text = mem_strdup(text)};
     out->path = selector ? mem_strndup(text, (size_t)(selector - 1 - text)) : mem_strdup(text);
     AUTO_FREE char *copy = mem_strdup(selector ? selector : "");

@@ -25,8 +25,7 @@ static struct reading figure_of(const struct dataset_experiment *experiment, con
 /* The greatest of all kinds. */
 static struct reading worst_cv(const struct dataset *dataset, unsigned which, char why[300])
 {
-    AUTO_FREE size_t *order = NULL;
-    AUTO_FREE size_t *groups = NULL;
+    AUTO_FREE size_t *order = NULL, *groups = NULL;
     struct reading worst = {0};
     size_t count = audit_group(dataset, &order, &groups);
     snprintf(why, 300, "no two comparable runs have identical hyperparameters");

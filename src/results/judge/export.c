@@ -125,13 +125,6 @@ static void each_row(void *at, int64_t t_s, const struct reading values[SAMPLES_
         add_sample(file, json_integer(t_s), "", samples_quantity(file->of, i), values[i]);
 }
 
-static void study_samples(struct export_file *file, int energy)
-{
-    /* What cannot be read is evidence of the experiment already. */
-    for (file->of = SAMPLES_POWER; file->of < SAMPLES_FILES; file->of++)
-        samples_read(energy, file->of, each_row, file, NULL);
-}
-
 /* The columns: when, seconds since the start, which device, then figures; what is no figure is left out. */
 static void own_file(const struct export_file *file, int energy, const char *name)
 {
@@ -166,10 +159,11 @@ static void export_samples(struct export_writer *writer, const struct dataset_ex
     AUTO_CLOSE int energy = dir < 0 ? -1 : fs_open_folder_beneath(dir, "energy");
     if (energy < 0)
         return;
-    if (folder->layout == DATASET_STUDY) {
-        study_samples(&file, energy);
+    /* What cannot be read is evidence of the experiment already. */
+    for (file.of = SAMPLES_POWER; folder->layout == DATASET_STUDY && file.of < SAMPLES_FILES; file.of++)
+        samples_read(energy, file.of, each_row, &file, NULL);
+    if (folder->layout == DATASET_STUDY)
         return;
-    }
     own_file(&file, energy, "gpu.csv");
     own_file(&file, energy, "cpu.csv");
 }

@@ -203,33 +203,18 @@ static void judge_each(struct dataset *dataset)
     }
 }
 
-struct named {
-    const char *id;
-    size_t folder, item;
-};
-
-static int compare_named(const void *a, const void *b)
-{
-    const struct named *left = a, *right = b;
-    if (left->folder != right->folder)
-        return left->folder > right->folder ? 1 : -1;
-    int order = strcmp(left->id, right->id);
-    return order ? order : (left->item > right->item) - (left->item < right->item);
-}
-
 static void judge_duplicates(struct dataset *dataset)
 {
-    AUTO_FREE struct named *names = mem_array(dataset->count + 1, sizeof *names);
+    AUTO_FREE char **keys = mem_array(dataset->count + 1, sizeof *keys);
+    AUTO_FREE size_t *order = NULL, *groups = NULL;
     for (size_t i = 0; i < dataset->count; i++)
-        names[i] = (struct named){dataset->items[i].id, dataset->items[i].folder, i};
-    qsort(names, dataset->count, sizeof *names, compare_named);
-    for (size_t from = 0, to; from < dataset->count; from = to) {
-        for (to = from + 1; to < dataset->count && names[to].folder == names[from].folder &&
-                            strcmp(names[to].id, names[from].id) == 0;)
-            to++;
-        for (size_t i = from; to - from > 1 && i < to; i++)
-            dataset_evidence(&dataset->items[names[i].item], "duplicate_id", "%zu experiments have the id %.200s",
-                             to - from, names[i].id);
+        keys[i] = mem_printf("%zu\n%s", dataset->items[i].folder, dataset->items[i].id);
+    size_t count = audit_group_by(keys, dataset->count, &order, &groups);
+    for (size_t g = 0; g < count; g++) {
+        size_t alike = groups[g + 1] - groups[g];
+        for (size_t i = groups[g]; alike > 1 && i < groups[g + 1]; i++)
+            dataset_evidence(&dataset->items[order[i]], "duplicate_id", "%zu experiments have the id %.200s", alike,
+                             dataset->items[order[i]].id);
     }
 }
 

@@ -16,6 +16,9 @@ void audit_judge(struct dataset *dataset);
  * groups[count] behind the last. The caller frees both. Within a group they stand in the dataset's order. */
 size_t audit_group(const struct dataset *dataset, size_t **order, size_t **groups);
 
+/* The same of any count things, those of one key together, in the order of the keys, which are taken. */
+size_t audit_group_by(char **keys, size_t count, size_t **order, size_t **groups);
+
 /* Whether its verdict is one of those that count; neither: all but contaminated ones. */
 bool audit_counts(const struct dataset_experiment *experiment, bool clean_only, bool all_verdicts);
 

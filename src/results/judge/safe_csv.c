@@ -14,16 +14,6 @@ static const size_t summary_limit = (size_t)256 << 20;
 static const char *const own_names[] = {"verdict", "audit_gpu_energy_joules", "audit_gpu_energy_half_width_joules",
                                         "audit_sampled_share"};
 
-static void add_own(struct text *out, const struct dataset_experiment *experiment, bool has_verdict)
-{
-    if (!has_verdict)
-        csv_add_next(out, verdict_name(experiment->verdict));
-    csv_add_reading(out, experiment->gpu.energy_j);
-    csv_add_reading(out, experiment->gpu.half_width_j);
-    csv_add_reading(out, experiment->gpu.sampled_share);
-    text_add_char(out, '\n');
-}
-
 /* The experiment of a row of summary.csv. They stand in the rows' order: the search goes on where the last one
  * ended. */
 static const struct dataset_experiment *of_row(const struct dataset *dataset, size_t folder, const char *id,
@@ -74,7 +64,12 @@ static void copy_rows(const struct dataset *dataset, size_t folder, const struct
         if (!experiment || !verdict_is_safe(experiment->verdict, experiment->success))
             continue;
         copy_row(out, &header, &row, verdict_name(VERDICT_CLEAN));
-        add_own(out, experiment, has_verdict);
+        if (!has_verdict)
+            csv_add_next(out, verdict_name(experiment->verdict));
+        csv_add_reading(out, experiment->gpu.energy_j);
+        csv_add_reading(out, experiment->gpu.half_width_j);
+        csv_add_reading(out, experiment->gpu.sampled_share);
+        text_add_char(out, '\n');
     }
 }
 

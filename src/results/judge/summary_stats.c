@@ -291,8 +291,7 @@ static void adjust(struct summary_stats *figures, bool interactions)
 
 void summary_stats_make(const struct dataset *dataset, const struct summary_stats_options *options, struct summary_stats *out)
 {
-    AUTO_FREE size_t *order = NULL;
-    AUTO_FREE size_t *groups = NULL;
+    AUTO_FREE size_t *order = NULL, *groups = NULL;
     size_t count = audit_group(dataset, &order, &groups);
     *out = (struct summary_stats){0};
     for (size_t g = 0; g < count; g++)

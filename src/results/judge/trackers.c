@@ -147,12 +147,6 @@ static json_t *read_record(int dir, const char *kind)
     return ours ? json_incref(doc.root) : NULL;
 }
 
-static json_t *new_record(const char *kind)
-{
-    return json_pack("{s:s, s:s, s:{}}", "comment", "what the export of tare wrote here and may replace: runs, and who they are",
-                     "kind", kind, "runs");
-}
-
 /* Each run's name once: it is the name of a folder or an experiment there. */
 static bool note_runs(const struct dataset *dataset, const char *folder, const struct tracker_run *runs, bool force,
                       json_t *record, struct err *err)
@@ -192,7 +186,9 @@ static int open_place(const struct dataset *dataset, const char *folder, const c
         return -1;
     }
     if (!record)
-        record = new_record(kind);
+        record = json_pack("{s:s, s:s, s:{}}", "comment",
+                           "what the export of tare wrote here and may replace: runs, and who they are", "kind", kind,
+                           "runs");
     bool ok = note_runs(dataset, folder, runs, force, record, err);
     json_print_pretty(record, &text);
     json_decref(record);
@@ -239,13 +235,6 @@ static struct tracker_run *find_runs(const struct dataset *dataset)
             run->last_ns = end_ns;
     }
     return runs;
-}
-
-static void free_runs(struct tracker_run *runs, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        free(runs[i].name);
-    free(runs);
 }
 
 /* What is written where, and the curve of the experiment that is read. */
@@ -361,6 +350,8 @@ bool trackers_write(const struct dataset *dataset, const char *folder, const cha
     json_decref(writing.seen);
     free(writing.done);
     free(writing.points);
-    free_runs(runs, dataset->folder_count);
+    for (size_t i = 0; i < dataset->folder_count; i++)
+        free(runs[i].name);
+    free(runs);
     return ok;
 }
