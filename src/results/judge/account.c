@@ -10,7 +10,7 @@
 
 enum { HOUR_S = 3600, DAY_S = 86400, MOST_HOURS = 48, MOST_DAYS = 366 };
 
-void account_count(struct account_row *row, const struct dataset_experiment *experiment)
+static void account_count(struct account_row *row, const struct dataset_experiment *experiment)
 {
     struct reading energy = dataset_energy(experiment);
     row->total++;
@@ -148,22 +148,6 @@ static void count_all(const struct dataset *dataset, struct account *out)
         out->integrity.without_row += dataset->folders[i].without_row;
         out->integrity.without_folder += dataset->folders[i].without_folder;
     }
-}
-
-bool account_make(const struct dataset *dataset, const char *split_at, struct account *out, struct err *err)
-{
-    *out = (struct account){.all.name = mem_strdup("all")};
-    if (split_at && !split_make(dataset, split_at, &out->split, err)) {
-        account_fini(out);
-        return false;
-    }
-    count_all(dataset, out);
-    make_timeline(dataset, out);
-    sort(&out->repositories, compare_names);
-    sort(&out->models, compare_names);
-    sort(&out->failures, compare_totals);
-    sort(&out->evidence, compare_totals);
-    return true;
 }
 
 static void table_fini(struct account_table *table)
@@ -311,7 +295,7 @@ static size_t side_of(const struct dataset_experiment *experiment, int64_t at_lo
     return experiment->end_local_ns < at_local_ns ? 0 : begin_ns(experiment) >= at_local_ns ? 2 : 1;
 }
 
-bool split_make(const struct dataset *dataset, const char *at, struct account_split *out, struct err *err)
+static bool split_make(const struct dataset *dataset, const char *at, struct account_split *out, struct err *err)
 {
     static const char *const names[] = {"ended before", "overlapping", "started after"};
     *out = (struct account_split){.asked = true, .automatic = strcmp(at, "auto") == 0};
@@ -328,5 +312,21 @@ bool split_make(const struct dataset *dataset, const char *at, struct account_sp
             account_count(&out->rows[side_of(&dataset->items[i], out->at_local_ns)], &dataset->items[i]);
         else
             out->unknown++;
+    return true;
+}
+
+bool account_make(const struct dataset *dataset, const char *split_at, struct account *out, struct err *err)
+{
+    *out = (struct account){.all.name = mem_strdup("all")};
+    if (split_at && !split_make(dataset, split_at, &out->split, err)) {
+        account_fini(out);
+        return false;
+    }
+    count_all(dataset, out);
+    make_timeline(dataset, out);
+    sort(&out->repositories, compare_names);
+    sort(&out->models, compare_names);
+    sort(&out->failures, compare_totals);
+    sort(&out->evidence, compare_totals);
     return true;
 }

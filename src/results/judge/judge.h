@@ -186,11 +186,6 @@ void account_fini(struct account *account);
 /* succeeded / (succeeded + failed); not valid without any. */
 struct reading account_success_rate(const struct account_row *row);
 
-/* What lies before and behind a moment, given or found. */
-
-bool split_make(const struct dataset *dataset, const char *at, struct account_split *out, struct err *err);
-void account_count(struct account_row *row, const struct dataset_experiment *experiment);
-
 /* audit.json and audit_safe.csv. */
 
 /* A new reference; what it holds is in docs/reference/judging.md. */

@@ -34,11 +34,6 @@ static json_t *read_machines(const char *run_dir)
     return machines;
 }
 
-static bool same(const char *a, const char *b)
-{
-    return a && b && strcmp(a, b) == 0;
-}
-
 /* That of the session's host and boot: a session that changed nothing of them met the same machine. */
 static const json_t *machine_of(const struct facts_item *item, const json_t *machines)
 {
@@ -74,7 +69,7 @@ static void take_commit(struct dataset_experiment *experiment, const json_t *mac
             commit = json_get_text(repository, "commit");
             changed = json_is_true(json_object_get(repository, "dirty"));
         }
-        if (!is_hash(commit) || (i > 0 && (!same(commit, experiment->commit) || changed != experiment->commit_changed))) {
+        if (!is_hash(commit) || (i > 0 && (strcmp(commit, experiment->commit) != 0 || changed != experiment->commit_changed))) {
             free(steal_ptr(experiment->commit));
             return;
         }

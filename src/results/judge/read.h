@@ -29,9 +29,6 @@ bool study_json_take(struct dataset_experiment *experiment, const char *text, si
 /* One experiment's folder, open: its energy files and what they give rise to. buffer: TRACE_BUFFER bytes. */
 void study_energy_read(struct dataset_experiment *experiment, int dir, char *buffer, int64_t *zone_s, bool *has_zone);
 
-/* "mutation" or "default" as a name that stays; NULL: neither. */
-const char *read_mode(const char *text);
-
 /* Adds or replaces. */
 void study_param_set(struct dataset_experiment *experiment, const char *name, struct value value); /* takes value */
 struct dataset_metric *study_metric_set(struct dataset_experiment *experiment, const char *name, struct reading value);

@@ -38,12 +38,6 @@ struct study {
     struct place *places;
 };
 
-const char *read_mode(const char *text)
-{
-    enum mode mode;
-    return mode_from_name(text, &mode) ? mode_name(mode) : NULL;
-}
-
 static struct reading number_cell(struct dataset_experiment *experiment, const char *name, const char *cell)
 {
     struct reading out = {0};
@@ -116,7 +110,8 @@ static void take_cell(struct dataset_experiment *experiment, const char *name, c
             dataset_evidence(experiment, "value_impossible", "retries in summary.csv is '%.60s'", cell);
     } else if (strcmp(name, "mode") == 0) {
         experiment->parallel |= strcmp(cell, "parallel") == 0;
-        experiment->mode = read_mode(cell);
+        enum mode mode;
+        experiment->mode = mode_from_name(cell, &mode) ? mode_name(mode) : NULL;
     }
 }
 

@@ -311,10 +311,9 @@ bool db_run(sqlite3 *db, struct err *err, const char *sql, const char *types, ..
     va_start(args, types);
     AUTO_QUERY sqlite3_stmt *query = prepare(db, err, sql, types, args);
     va_end(args);
-    int step;
-    while ((step = db_step(query, err)) > 0)
+    while (db_next(&query, err))
         ;
-    return step == 0;
+    return query != NULL;
 }
 
 sqlite3_stmt *db_query(sqlite3 *db, struct err *err, const char *sql, const char *types, ...)
@@ -337,6 +336,16 @@ int db_step(sqlite3_stmt *query, struct err *err)
     if (query)
         db_error(sqlite3_db_handle(query), err, strncmp(sqlite3_sql(query), "SELECT", 6) == 0 ? "read" : "write");
     return -1;
+}
+
+bool db_next(sqlite3_stmt **query, struct err *err)
+{
+    int step = db_step(*query, err);
+    if (step < 0 && *query)
+        db_release(query);
+    if (step < 0)
+        *query = NULL;
+    return step > 0;
 }
 
 bool db_number(sqlite3 *db, int64_t *out, struct err *err, const char *sql, const char *types, ...)
@@ -414,13 +423,12 @@ bool db_add_list(sqlite3 *db, json_t *out, const char *keys, struct err *err, co
     va_start(args, types);
     AUTO_QUERY sqlite3_stmt *query = prepare(db, err, sql, types, args);
     va_end(args);
-    int step;
-    while ((step = db_step(query, err)) > 0) {
+    while (db_next(&query, err)) {
         json_t *item = json_object();
         db_set_cells(item, keys, query, 0);
         json_array_append_new(out, item);
     }
-    return step == 0;
+    return query != NULL;
 }
 
 bool db_use_wal(sqlite3 *db, struct err *err)

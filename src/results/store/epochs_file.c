@@ -44,10 +44,9 @@ static bool load_marks(sqlite3 *db, int64_t experiment, int64_t attempt, struct 
     AUTO_QUERY sqlite3_stmt *query = db_query(
         db, err, "SELECT name, label, at, t_ns, source FROM marks WHERE experiment=? AND attempt=? ORDER BY number",
         "ii", experiment, attempt);
-    int step;
-    while ((step = db_step(query, err)) > 0)
+    while (db_next(&query, err))
         take_mark(query, out);
-    return step == 0;
+    return query != NULL;
 }
 
 static bool is_row_of(sqlite3_stmt *row, const struct epoch *epoch)
@@ -182,10 +181,9 @@ bool epochs_write_files(int folder, sqlite3 *db, int64_t experiment, fs_write_fn
                  "SELECT a.number, a.number = e.attempts FROM attempts a JOIN experiments e ON e.number = a.experiment"
                  " WHERE a.experiment=? ORDER BY a.number",
                  "i", experiment);
-    int step;
-    while ((step = db_step(query, err)) > 0)
+    while (db_next(&query, err))
         if (!write_attempt(folder, db, experiment, sqlite3_column_int64(query, 0), sqlite3_column_int(query, 1) != 0,
                            write, err))
             return err_wrap(err, "energy/marks.csv");
-    return step == 0;
+    return query != NULL;
 }

@@ -67,10 +67,9 @@ static bool add_metrics(sqlite3 *db, int64_t number, const struct plan_job *job,
     AUTO_QUERY sqlite3_stmt *query = db_query(
         db, err, "SELECT name, coalesce(special, value) FROM experiment_metrics WHERE experiment=? ORDER BY name", "i",
         number);
-    int step;
-    while ((step = db_step(query, err)) > 0)
+    while (db_next(&query, err))
         json_object_set_new(out, db_text(query, 0), db_cell(query, 1));
-    return step == 0;
+    return query != NULL;
 }
 
 static json_t *verdict_json(sqlite3_stmt *row, int verdict, int outcome)
@@ -106,10 +105,9 @@ static bool add_attempts(sqlite3 *db, int64_t number, json_t *out, struct err *e
                          " a.experiment AND attempt = a.number AND role = 'foreground')"
                          " WHERE a.experiment=? ORDER BY a.number",
         "i", number);
-    int step;
-    while ((step = db_step(query, err)) > 0)
+    while (db_next(&query, err))
         json_array_append_new(out, attempt_json(query));
-    return step == 0;
+    return query != NULL;
 }
 
 static void extend(json_t *list, json_t *more)
@@ -141,8 +139,7 @@ static bool add_containment(sqlite3 *db, int64_t number, json_t *out, struct err
                  "SELECT j.role, j.layers, s.kernel_backed, j.leftovers, j.survivors FROM jobs j"
                  " JOIN sessions s ON s.number = j.session WHERE j.experiment=? ORDER BY j.attempt, j.role, j.number",
                  "i", number);
-    int step;
-    while ((step = db_step(query, err)) > 0) {
+    while (db_next(&query, err)) {
         extend(leftovers, db_json(query, 3));
         extend(survivors, db_json(query, 4));
         const char *role = db_text(query, 0);
@@ -152,7 +149,7 @@ static bool add_containment(sqlite3 *db, int64_t number, json_t *out, struct err
         json_object_set_new(out, "kernel_backed", promise(layers, query));
         json_object_set_new(out, "layers", layers);
     }
-    return step == 0;
+    return query != NULL;
 }
 
 /* What the guard wrote into the journal, each with its attempt. */
@@ -160,8 +157,7 @@ static bool add_guard(sqlite3 *db, int64_t number, json_t *out, struct err *err)
 {
     AUTO_QUERY sqlite3_stmt *query = db_query(
         db, err, "SELECT attempt, data FROM events WHERE experiment=? AND type='guard' ORDER BY seq", "i", number);
-    int step;
-    while ((step = db_step(query, err)) > 0) {
+    while (db_next(&query, err)) {
         json_t *data = db_json(query, 1), *item = json_object();
         json_object_set_new(item, "attempt", db_cell(query, 0));
         if (data)
@@ -170,7 +166,7 @@ static bool add_guard(sqlite3 *db, int64_t number, json_t *out, struct err *err)
         json_array_append_new(out, item);
         json_decref(data);
     }
-    return step == 0;
+    return query != NULL;
 }
 
 /* The columns of an experiment's row: with the attempt that its result is of. An older version did not record checks and verdicts. */

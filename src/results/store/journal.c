@@ -261,15 +261,14 @@ bool journal_each(sqlite3 *db, int64_t behind, journal_each_fn *each, void *cont
                  "SELECT seq, session, experiment, attempt, type, monotonic_ns, realtime_ns, data FROM events"
                  " WHERE seq > ? ORDER BY seq",
                  "i", behind);
-    int step;
-    while ((step = db_step(query, err)) > 0) {
+    while (db_next(&query, err)) {
         struct event event;
         bool ok = event_from_row(query, &event, err) && each(context, sqlite3_column_int64(query, 0), &event, err);
         event_fini(&event);
         if (!ok)
             return false;
     }
-    return step == 0;
+    return query != NULL;
 }
 
 static bool load_one(void *context, int64_t seq, const struct event *event, struct err *err)

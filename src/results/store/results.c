@@ -218,13 +218,12 @@ static bool each_row(sqlite3 *db, const struct items_query *what, struct result 
 {
     AUTO_QUERY sqlite3_stmt *query =
         db_query(db, err, what->sql, "ii", (int64_t)first, (int64_t)first + (int64_t)count - 1);
-    int step;
-    while ((step = db_step(query, err)) > 0) {
+    while (db_next(&query, err)) {
         int64_t place = sqlite3_column_int64(query, 0) - (int64_t)first;
         if (place >= 0 && (uint64_t)place < count)
             what->take(query, &items[place]);
     }
-    return step == 0;
+    return query != NULL;
 }
 
 bool result_items_load(sqlite3 *db, const struct plan *plan, size_t first, size_t count, struct result **out,
@@ -335,8 +334,7 @@ static bool read_attempts(sqlite3 *db, struct facts *facts, struct err *err)
                  "LEFT JOIN attempts a ON a.experiment = e.number AND a.number ="
                  " coalesce(e.result_attempt, e.attempts) LEFT JOIN sessions s ON s.number = a.session",
                  "");
-    int step;
-    while ((step = db_step(query, err)) > 0) {
+    while (db_next(&query, err)) {
         struct facts_item *item = item_of(facts, query);
         if (!item)
             continue;
@@ -351,7 +349,7 @@ static bool read_attempts(sqlite3 *db, struct facts *facts, struct err *err)
         item->has_start = !db_is_null(query, 6);
         item->start_realtime_ns = sqlite3_column_int64(query, 6);
     }
-    return step == 0;
+    return query != NULL;
 }
 
 static bool read_all_attempts(sqlite3 *db, struct facts *facts, struct err *err)
@@ -361,8 +359,7 @@ static bool read_all_attempts(sqlite3 *db, struct facts *facts, struct err *err)
                  "SELECT experiment, number, outcome, reason, duration_s, exit_code, signal,"
                  " error FROM attempts ORDER BY experiment, number",
                  "");
-    int step;
-    while ((step = db_step(query, err)) > 0) {
+    while (db_next(&query, err)) {
         struct facts_item *item = item_of(facts, query);
         json_t *row = json_object();
         db_set_cells(row, "attempt outcome reason duration_s exit_code signal error", query, 1);
@@ -370,7 +367,7 @@ static bool read_all_attempts(sqlite3 *db, struct facts *facts, struct err *err)
             json_array_append(item->all_attempts, row);
         json_decref(row);
     }
-    return step == 0;
+    return query != NULL;
 }
 
 static bool read_epochs(sqlite3 *db, struct facts *facts, struct err *err)
@@ -424,15 +421,14 @@ static bool read_events(sqlite3 *db, const char *type, struct facts *facts,
     AUTO_QUERY sqlite3_stmt *query = db_query(
         db, err, "SELECT experiment, attempt, data FROM events WHERE type=? AND experiment IS NOT NULL ORDER BY seq",
         "t", type);
-    int step;
-    while ((step = db_step(query, err)) > 0) {
+    while (db_next(&query, err)) {
         struct facts_item *item = item_of(facts, query);
         json_t *data = db_json(query, 2);
         if (item)
             take(item, sqlite3_column_int64(query, 1), data);
         json_decref(data);
     }
-    return step == 0;
+    return query != NULL;
 }
 
 static bool read_all(sqlite3 *db, struct facts *out, struct err *err)

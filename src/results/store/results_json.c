@@ -13,14 +13,13 @@ static bool add_sessions(sqlite3 *db, json_t *out, struct err *err)
                  "SELECT number, host, version, started_realtime_ns * ?1, ended_realtime_ns * ?1, outcome, "
                  "error, " JOURNAL_ZONE_OF("number") " FROM sessions ORDER BY number",
                  "r", MS_PER_NS);
-    int step;
-    while ((step = db_step(query, err)) > 0) {
+    while (db_next(&query, err)) {
         json_t *session = json_object(), *zone = db_json(query, 7);
         db_set_cells(session, "number host version started_ms ended_ms outcome error", query, 0);
         json_object_set_new(session, "zone", zone ? zone : json_null());
         json_array_append_new(out, session);
     }
-    return step == 0;
+    return query != NULL;
 }
 
 /* Waiting between experiments and between attempts. */
@@ -29,15 +28,14 @@ static bool add_pauses(sqlite3 *db, json_t *out, struct err *err)
     AUTO_QUERY sqlite3_stmt *query = db_query(
         db, err, "SELECT realtime_ns * ?, data FROM events WHERE type IN ('pause', 'retry_pause') ORDER BY seq", "r",
         MS_PER_NS);
-    int step;
-    while ((step = db_step(query, err)) > 0) {
+    while (db_next(&query, err)) {
         json_t *data = db_json(query, 1);
         const char *why = json_get_text(data, "why");
         json_array_append_new(out, json_pack("{s:o, s:O*, s:s}", "from_ms", db_cell(query, 0), "seconds",
                                              json_object_get(data, "seconds"), "why", why ? why : "before_retry"));
         json_decref(data);
     }
-    return step == 0;
+    return query != NULL;
 }
 
 /* A page that holds more can be neither sent nor read; of what is left out it tells the counts. */
@@ -51,13 +49,12 @@ static bool choose(sqlite3 *db, const struct plan *plan, bool *shown, struct err
                  "SELECT number FROM experiments ORDER BY CASE WHEN outcome IS NULL THEN 2 * (state = 'planned')"
                  " WHEN outcome = 'succeeded' AND verdict = 'clean' THEN 1 ELSE 0 END, number DESC LIMIT ?",
                  "i", (int64_t)SHOWN_MAX);
-    int step;
-    while ((step = db_step(query, err)) > 0) {
+    while (db_next(&query, err)) {
         int64_t number = sqlite3_column_int64(query, 0);
         if (number >= 1 && (size_t)number <= plan->count)
             shown[number] = true;
     }
-    return step == 0;
+    return query != NULL;
 }
 
 /* Of the whole plan: {"experiments", and how many are "succeeded", "failed", "clean", "unverified", "suspect", "contaminated",

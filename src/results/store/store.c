@@ -115,14 +115,13 @@ static bool find_unwritten(sqlite3 *db, size_t count, bool only_changed, struct 
                  "SELECT number FROM experiments WHERE state='done' AND files_written<>1 AND (files_written=2 OR NOT ?)"
                  " ORDER BY number",
                  "i", (int64_t)only_changed);
-    int step;
-    while ((step = db_step(query, err)) > 0) {
+    while (db_next(&query, err)) {
         int64_t number = sqlite3_column_int64(query, 0);
         if (number < 1 || (size_t)number > count)
             continue;
         work_list_add(out, item_new(WORK_FILES, (size_t)number, NULL, NULL));
     }
-    return step == 0;
+    return query != NULL;
 }
 
 /* When and in which session the last event was. */

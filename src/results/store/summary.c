@@ -163,8 +163,7 @@ static bool load_extras(sqlite3 *db, size_t first, size_t count, struct extra *e
                  " coalesce(e.result_attempt, e.attempts) LEFT JOIN attempt_memory m ON m.experiment = e.number AND"
                  " m.attempt = coalesce(e.result_attempt, e.attempts) WHERE e.number BETWEEN ? AND ?",
                  "ii", (int64_t)first, (int64_t)first + (int64_t)count - 1);
-    int step;
-    while ((step = db_step(query, err)) > 0) {
+    while (db_next(&query, err)) {
         int64_t place = sqlite3_column_int64(query, 0) - (int64_t)first;
         if (place >= 0 && (uint64_t)place < count)
             extras[place] = (struct extra){.attempt = sqlite3_column_int64(query, 1),
@@ -174,7 +173,7 @@ static bool load_extras(sqlite3 *db, size_t first, size_t count, struct extra *e
                                            .energy = db_json(query, 4),
                                            .memory = memory_cells(query, 5)};
     }
-    return step == 0;
+    return query != NULL;
 }
 
 /* Rows on their way into the files, and what the files are long before them. */

@@ -58,6 +58,8 @@ bool db_error(sqlite3 *db, struct err *err, const char *what);
 bool db_run(sqlite3 *db, struct err *err, const char *sql, const char *types, ...);
 sqlite3_stmt *db_query(sqlite3 *db, struct err *err, const char *sql, const char *types, ...);
 int db_step(sqlite3_stmt *query, struct err *err); /* 1: a row, 0: the end, -1: an error, and of NULL */
+/* Whether there is one more row; where an error ends them, and not their end, the query is given back and NULL. */
+bool db_next(sqlite3_stmt **query, struct err *err);
 /* The first cell; no row: 0. */
 bool db_number(sqlite3 *db, int64_t *out, struct err *err, const char *sql, const char *types, ...);
 

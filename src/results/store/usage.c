@@ -215,8 +215,7 @@ static bool add_results(sqlite3 *db, struct usage *usage, struct err *err)
                  "  AND g.scope = 'GPU board')"
                  " FROM experiments e WHERE e.outcome IN ('succeeded', 'failed') ORDER BY e.number",
                  "");
-    int step;
-    while ((step = db_step(query, err)) > 0) {
+    while (db_next(&query, err)) {
         size_t way = ways_of_attempt(&usage->ways, sqlite3_column_int64(query, 0), sqlite3_column_int64(query, 1));
         if (way == SIZE_MAX)
             continue;
@@ -226,7 +225,7 @@ static bool add_results(sqlite3 *db, struct usage *usage, struct err *err)
         if (!db_is_null(query, 4))
             lane->energy_j = (struct reading){lane->energy_j.value + sqlite3_column_double(query, 4), true};
     }
-    return step == 0;
+    return query != NULL;
 }
 
 bool usage_read(sqlite3 *db, const struct plan *plan, struct usage *out, struct err *err)

@@ -49,8 +49,7 @@ static bool read_sessions(sqlite3 *db, struct ways *ways, struct err *err)
                  " LEFT JOIN (SELECT session, max(monotonic_ns) AS last_ns FROM events GROUP BY session)"
                  " ON session = number ORDER BY number",
                  "");
-    int step;
-    while ((step = db_step(query, err)) > 0) {
+    while (db_next(&query, err)) {
         const char *host = db_text(query, 1);
         int64_t monotonic_ns = sqlite3_column_int64(query, 2), from_ns = sqlite3_column_int64(query, 3);
         int64_t lasted_ns = sqlite3_column_int64(query, 4) - monotonic_ns;
@@ -62,7 +61,7 @@ static bool read_sessions(sqlite3 *db, struct ways *ways, struct err *err)
             .monotonic_ns = monotonic_ns,
         };
     }
-    return step == 0;
+    return query != NULL;
 }
 
 /* Within its session, whatever the journal says. */
@@ -286,8 +285,7 @@ static bool read_events(sqlite3 *db, struct ways *ways, struct err *err)
         " 'attempt_ended', 'experiment_ended', 'session_ended')"
         " OR (v.type = 'guard' AND v.data LIKE '%\"preflight\"%') ORDER BY v.seq",
         "");
-    int step;
-    while ((step = db_step(query, err)) > 0) {
+    while (db_next(&query, err)) {
         struct entry entry = {.session = session_at(ways, sqlite3_column_int64(query, 0)),
                               .experiment = sqlite3_column_int64(query, 1),
                               .attempt = sqlite3_column_int64(query, 2),
@@ -303,7 +301,7 @@ static bool read_events(sqlite3 *db, struct ways *ways, struct err *err)
         take_entry(ways, &entry);
         json_decref(data);
     }
-    return step == 0;
+    return query != NULL;
 }
 
 /* Until the session's end: behind the last experiment there is nothing left to do. */
@@ -383,8 +381,7 @@ static bool learn_gpus(sqlite3 *db, struct ways *ways, struct err *err)
                  "SELECT experiment, attempt, device, uuid FROM energy WHERE scope = 'GPU board' AND uuid IS NOT NULL"
                  " ORDER BY experiment, attempt, device",
                  "");
-    int step;
-    while ((step = db_step(query, err)) > 0) {
+    while (db_next(&query, err)) {
         size_t at = ways_of_attempt(ways, sqlite3_column_int64(query, 0), sqlite3_column_int64(query, 1));
         const char *label = db_text(query, 2), *uuid = db_text(query, 3);
         if (at == SIZE_MAX || !label || !uuid)
@@ -400,7 +397,7 @@ static bool learn_gpus(sqlite3 *db, struct ways *ways, struct err *err)
         free(known.items[i].uuid);
     }
     free(known.items);
-    return step == 0;
+    return query != NULL;
 }
 
 bool ways_read(sqlite3 *db, const struct plan *plan, struct ways *out, struct err *err)
