@@ -26,11 +26,10 @@ static const json_t *gpu_of(const json_t *memory)
     return most;
 }
 
-static const char *const source_names[] = {"counted", "job", "device"};
-
 const char *pairs_source_name(enum pairs_source source)
 {
-    return source_names[source];
+    static const char *const names[] = {"counted", "job", "device"};
+    return names[source];
 }
 
 static enum pairs_source source_of(const json_t *gpu, bool counted)

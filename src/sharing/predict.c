@@ -5,21 +5,20 @@
 
 #include <math.h>
 
-static const char *const tier_names[] = {"ultra-low", "low", "medium", "high"};
-static const char *const risk_names[] = {"stable", "usable", "high risk"};
-
 static const double STUDY_GPU = 8, TIER_ENDS[] = {1.3, 2.7, 4.0}, USABLE = 0.94;
 
 static const double LEAST_MARGIN = 16.0 * 1048576, MARGIN_SHARE = 0.01;
 
 const char *pairs_tier_name(enum pairs_tier tier)
 {
-    return tier_names[tier];
+    static const char *const names[] = {"ultra-low", "low", "medium", "high"};
+    return names[tier];
 }
 
 const char *pairs_risk_name(enum pairs_risk risk)
 {
-    return risk_names[risk];
+    static const char *const names[] = {"stable", "usable", "high risk"};
+    return names[risk];
 }
 
 enum pairs_tier pairs_tier_of(double bytes, double total_bytes)
@@ -138,14 +137,6 @@ static size_t read_points(const struct memory_curve *curve, double *bytes, doubl
     return count;
 }
 
-/* Memory that is given back as the training ends is no ripple. */
-static size_t without_end(const double *bytes, size_t count, double level)
-{
-    while (count > 1 && bytes[count - 1] < level)
-        count--;
-    return count;
-}
-
 static struct reading ripple_of(const double *bytes, size_t count)
 {
     double steps[MEMORY_CURVE_POINTS];
@@ -163,7 +154,8 @@ void curve_shape(const struct memory_curve *curve, struct curve_shape *out)
         return;
     out->peak = (struct reading){curve->peak_bytes, true};
     double level = STARTED * stats_median(bytes + count / 2, count - count / 2).value;
-    count = without_end(bytes, count, level);
+    while (count > 1 && bytes[count - 1] < level)
+        count--; /* memory that is given back as the training ends is no ripple */
     size_t first = 0;
     while (first + 1 < count && bytes[first] < level)
         first++;

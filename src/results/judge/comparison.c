@@ -12,26 +12,18 @@
 const char *const comparison_measured[COMPARISON_MEASURED] = {"gpu_energy_j", "gpu_power_w", "duration_s",
                                                               "cpu_energy_j"};
 
+#define CONDITION(member) {#member, offsetof(struct dataset_gpu, member)}
+static const struct {
+    const char *name;
+    size_t at;
+} conditions[COMPARISON_CONDITIONS] = {[COMPARISON_TEMPERATURE_START_C] = CONDITION(temperature_start_c),
+                                       [COMPARISON_SM_CLOCK_START_MHZ] = CONDITION(sm_clock_start_mhz),
+                                       [COMPARISON_MEMORY_CLOCK_START_MHZ] = CONDITION(memory_clock_start_mhz),
+                                       [COMPARISON_SM_CLOCK_MEAN_MHZ] = CONDITION(sm_clock_mean_mhz)};
+
 const char *comparison_condition_name(enum comparison_condition condition)
 {
-    static const char *const condition_names[COMPARISON_CONDITIONS] = {
-        [COMPARISON_TEMPERATURE_START_C] = "temperature_start_c",
-        [COMPARISON_SM_CLOCK_START_MHZ] = "sm_clock_start_mhz",
-        [COMPARISON_MEMORY_CLOCK_START_MHZ] = "memory_clock_start_mhz",
-        [COMPARISON_SM_CLOCK_MEAN_MHZ] = "sm_clock_mean_mhz",
-    };
-    return condition_names[condition];
-}
-
-static struct reading condition_of(const struct dataset_gpu *gpu, enum comparison_condition condition)
-{
-    const struct reading all[COMPARISON_CONDITIONS] = {
-        [COMPARISON_TEMPERATURE_START_C] = gpu->temperature_start_c,
-        [COMPARISON_SM_CLOCK_START_MHZ] = gpu->sm_clock_start_mhz,
-        [COMPARISON_MEMORY_CLOCK_START_MHZ] = gpu->memory_clock_start_mhz,
-        [COMPARISON_SM_CLOCK_MEAN_MHZ] = gpu->sm_clock_mean_mhz,
-    };
-    return all[condition];
+    return conditions[condition].name;
 }
 
 static struct reading condition_mean(const struct comparison *comparison, const struct comparison_side *side,
@@ -40,9 +32,10 @@ static struct reading condition_mean(const struct comparison *comparison, const 
     AUTO_FREE double *values = mem_array(side->count + 1, sizeof *values);
     size_t n = 0;
     for (size_t i = 0; i < side->count; i++) {
-        struct reading value = condition_of(&comparison->dataset.items[side->items[i]].gpu, condition);
-        if (value.valid && side->stratum[i] != SIZE_MAX)
-            values[n++] = value.value;
+        const char *gpu = (const char *)&comparison->dataset.items[side->items[i]].gpu;
+        const struct reading *value = (const void *)(gpu + conditions[condition].at);
+        if (value->valid && side->stratum[i] != SIZE_MAX)
+            values[n++] = value->value;
     }
     return stats_mean(values, n);
 }

@@ -170,7 +170,7 @@ bool comparison_selects(const struct comparison_side *side, const struct dataset
 bool comparison_selects_nothing(const struct dataset *dataset, const struct comparison_side *side, size_t folder,
                             struct err *err);
 
-/* Where the two sides ran. (comparison_places.c) */
+/* Where the two sides ran. (places.c) */
 
 /* One fact in which the sides are not alike. */
 struct comparison_place {

@@ -129,11 +129,10 @@ static bool parse_name(const char *text, size_t length, size_t *out, struct err 
             *out = i;
             return true;
         }
-    return err_set(
-        err,
-        "--expect knows no '%.*s' (it knows power_cv_between, energy_cv_between, duration_cv_between, clean, "
-        "unverified, suspect, contaminated, clean_share, success_rate, sampled_share, differences)",
-        (int)length, text);
+    AUTO_TEXT struct text known = {0};
+    for (size_t i = 0; i < sizeof measures / sizeof *measures; i++)
+        text_addf(&known, "%s%s", i ? ", " : "", measures[i].name);
+    return err_set(err, "--expect knows no '%.*s' (it knows %s)", (int)length, text, text_get(&known));
 }
 
 static bool parse_limit(const char *text, double *out)

@@ -26,13 +26,11 @@ struct export_writer {
     struct strv params, metrics, best; /* of all experiments, as the first one gives the columns */
 };
 
-static const char *const table_names[EXPORT_TABLES] = {"experiments", "attempts", "epochs", "hyperparameters",
-                                                       "metrics",     "history",  "evidence", "samples",
-                                                       "wide"};
-
 const char *export_table_name(enum export_table table)
 {
-    return table_names[table];
+    static const char *const names[EXPORT_TABLES] = {
+        "experiments", "attempts", "epochs", "hyperparameters", "metrics", "history", "evidence", "samples", "wide"};
+    return names[table];
 }
 
 static void add_cell(struct text *out, const json_t *value, bool exact)

@@ -66,19 +66,13 @@ static json_t *pids_of(const char *text)
     return list;
 }
 
-/* "and 3 more" */
-static bool leaves_some_unnamed(const char *text)
-{
-    const char *end = strrchr(text, ' ');
-    return end && strcmp(end, " more") == 0;
-}
-
 void old_evidence_import(const struct old_evidence *old, json_t *data)
 {
     const char *text = json_get_text(data, "text");
     if (!text || json_get(data, "experiments"))
         return;
+    const char *end = strrchr(text, ' '); /* "and 3 more" */
     json_object_set_new(data, "experiments", experiments_of(old, text));
     json_object_set_new(data, "pids", pids_of(text));
-    json_object_set_new(data, "unnamed", json_boolean(leaves_some_unnamed(text)));
+    json_object_set_new(data, "unnamed", json_boolean(end && strcmp(end, " more") == 0));
 }
