@@ -186,14 +186,14 @@ static bool begin(struct store *store, struct err *err)
     return store->running;
 }
 
-static struct store *create(int dir, const char *dir_path, const struct store_head *head, bool scratch, struct err *err)
+struct store *store_create(int dir, const char *dir_path, const struct store_head *head, struct err *err)
 {
     if (!is_empty(dir, dir_path, err))
         return NULL;
     struct store *store = store_new(dir, dir_path, err);
     if (!store)
         return NULL;
-    store->worker.scratch = scratch;
+    store->worker.scratch = head->scratch;
     /* run.db comes last: a folder that has a plan in it has everything. */
     bool ok = fs_write_atomic(dir, "settings.json", head->settings_text, head->settings_length, err) &&
               fs_write_atomic(dir, "registry.json", head->registry_text, head->registry_length, err) &&
@@ -205,16 +205,6 @@ static struct store *create(int dir, const char *dir_path, const struct store_he
     err_wrap(err, "make the run %s", dir_path);
     store_free(store);
     return NULL;
-}
-
-struct store *store_create(int dir, const char *dir_path, const struct store_head *head, struct err *err)
-{
-    return create(dir, dir_path, head, false, err);
-}
-
-struct store *store_create_scratch(int dir, const char *dir_path, const struct store_head *head, struct err *err)
-{
-    return create(dir, dir_path, head, true, err);
 }
 
 static bool has_file(int dir, const char *name)

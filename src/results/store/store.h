@@ -26,15 +26,13 @@ struct store_head {
     size_t settings_length;
     const char *registry_text;
     size_t registry_length;
+    bool scratch; /* nothing need outlive a crash: nothing is synced, and who made it syncs what is to stay */
 };
 
 /* Makes a run in dir (an open folder that must be empty): run.db with the whole plan, settings.json, registry.json. Opening
  * takes the runner's lock (an flock on run.lock in the folder): a second opener is refused with an error that names the
  * holder's pid and host. dir stays the caller's. */
 struct store *store_create(int dir, const char *dir_path, const struct store_head *head, struct err *err);
-
-/* The same, where nothing need outlive a crash: nothing is synced, and who made it syncs what is to stay. */
-struct store *store_create_scratch(int dir, const char *dir_path, const struct store_head *head, struct err *err);
 
 /* Opens a run for going on: takes the lock, repairs events.jsonl (a torn last line is cut, events committed but not yet appended
  * are appended), loads the plan. */

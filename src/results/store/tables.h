@@ -411,9 +411,6 @@ struct usage {
     double seconds; /* the run's span: at least one session lived */
 };
 
-bool usage_read(sqlite3 *db, const struct plan *plan, struct usage *out, struct err *err);
-void usage_fini(struct usage *usage);
-
 /* docs/reference/files.md describes it; null: there is but one lane. */
 bool usage_json(sqlite3 *db, const struct plan *plan, json_t **out, struct err *err);
 
