@@ -59,7 +59,7 @@ struct bench_end {
 /* Reads the folder, prints, writes. An exit code: CLI_OK, or why that could not be done. */
 int bench_end(const struct bench_end *end);
 
-/* Follows a bench as it goes on and says after each block whether it has seen enough (results/judge/bench_until.h). (bench_watch.c) */
+/* Follows a bench as it goes on and says after each block whether it has seen enough (results/judge/bench.h). (bench_watch.c) */
 
 /* What is known of one run. */
 struct bench_watch_run {

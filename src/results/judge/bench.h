@@ -17,7 +17,7 @@
 struct bench_until_options {
     double share; /* until each ratio is known to ± this share of it: 0.01; 0: not asked for */
     bool decided; /* until it is known of each ratio on which side of 1 it is */
-    size_t quantity; /* whose ratios: of bench_quantities (results/judge/bench.h); 0: time */
+    size_t quantity; /* whose ratios: of bench_quantities; 0: time */
 };
 
 /* The reference that is found only as the bench goes on: any two commands are then a pair. */

@@ -221,7 +221,7 @@ bool journal_write(sqlite3 *db, int64_t seq, const struct event *event, enum exp
                   event->experiment);
 }
 
-/* And back. */
+/* Out of the tables: events, one after another, and the plan. */
 
 bool journal_last_seq(sqlite3 *db, int64_t *out, struct err *err)
 {
