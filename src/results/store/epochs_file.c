@@ -28,24 +28,21 @@ static void cut_fini(struct cut *cut)
     *cut = (struct cut){0};
 }
 
-static void take_mark(sqlite3_stmt *row, struct cut *cut)
-{
-    const char *name = db_text(row, 0), *label = db_text(row, 1), *at = db_text(row, 2), *source = db_text(row, 4);
-    struct mark mark = {.t_ns = sqlite3_column_int64(row, 3), .is_end = at && strcmp(at, "end") == 0};
-    if (!name || !source || !mark_source_parse(source, &mark.source))
-        return;
-    snprintf(mark.name, sizeof mark.name, "%s", name);
-    snprintf(mark.label, sizeof mark.label, "%s", label ? label : "");
-    MEM_ADD(cut->marks, cut->mark_count, cut->mark_capacity) = mark;
-}
-
 static bool load_marks(sqlite3 *db, int64_t experiment, int64_t attempt, struct cut *out, struct err *err)
 {
     AUTO_QUERY sqlite3_stmt *query = db_query(
         db, err, "SELECT name, label, at, t_ns, source FROM marks WHERE experiment=? AND attempt=? ORDER BY number",
         "ii", experiment, attempt);
-    while (db_next(&query, err))
-        take_mark(query, out);
+    while (db_next(&query, err)) {
+        const char *name = db_text(query, 0), *label = db_text(query, 1), *at = db_text(query, 2);
+        const char *source = db_text(query, 4);
+        struct mark mark = {.t_ns = sqlite3_column_int64(query, 3), .is_end = at && strcmp(at, "end") == 0};
+        if (!name || !source || !mark_source_parse(source, &mark.source))
+            continue;
+        snprintf(mark.name, sizeof mark.name, "%s", name);
+        snprintf(mark.label, sizeof mark.label, "%s", label ? label : "");
+        MEM_ADD(out->marks, out->mark_count, out->mark_capacity) = mark;
+    }
     return query != NULL;
 }
 

@@ -370,14 +370,6 @@ static bool read_all_attempts(sqlite3 *db, struct facts *facts, struct err *err)
     return query != NULL;
 }
 
-static bool read_epochs(sqlite3 *db, struct facts *facts, struct err *err)
-{
-    for (size_t i = 0; i < facts->results.count; i++)
-        if (!epochs_add_last(db, (int64_t)i + 1, facts->items[i].epochs, err))
-            return false;
-    return true;
-}
-
 static void add_evidence(struct facts_item *item, int64_t attempt, const json_t *data)
 {
     const char *kind = json_get_text(data, "kind"), *text = json_get_text(data, "text");
@@ -440,8 +432,10 @@ static bool read_all(sqlite3 *db, struct facts *out, struct err *err)
         out->items[i].all_attempts = json_array();
         out->items[i].epochs = json_array();
     }
-    return read_attempts(db, out, err) && read_all_attempts(db, out, err) && read_epochs(db, out, err) &&
-           read_events(db, "evidence", out, add_evidence, err) && read_events(db, "guard", out, take_start, err);
+    bool ok = read_attempts(db, out, err) && read_all_attempts(db, out, err);
+    for (size_t i = 0; ok && i < out->results.count; i++)
+        ok = epochs_add_last(db, (int64_t)i + 1, out->items[i].epochs, err);
+    return ok && read_events(db, "evidence", out, add_evidence, err) && read_events(db, "guard", out, take_start, err);
 }
 
 bool facts_read(const char *run_dir, struct facts *out, struct err *err)
