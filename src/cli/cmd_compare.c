@@ -1,5 +1,5 @@
 /* compare: two groups of experiments against each other. */
-#include "results/judge/identical.h"
+#include "results/judge/judge.h"
 #include "results/judge/comparison.h"
 #include "base/cleanup.h"
 #include "base/json.h"

@@ -1,6 +1,5 @@
 /* export: the tables of results folders, for other programs. */
 #include "results/judge/export.h"
-#include "results/judge/trackers.h"
 #include "base/fs.h"
 #include "base/mem.h"
 #include "cli/option_rows.h"

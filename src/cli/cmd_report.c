@@ -4,7 +4,6 @@
 #include "cli/option_rows.h"
 #include "report/methods.h"
 #include "report/page.h"
-#include "results/judge/identical.h"
 #include "results/judge/judge.h"
 #include "results/store/store.h"
 #include "session/command.h"

@@ -1,6 +1,6 @@
 /* stats: what the experiments of results folders say, with intervals. */
 #include "results/judge/summary_stats.h"
-#include "results/judge/identical.h"
+#include "results/judge/judge.h"
 #include "base/json.h"
 #include "session/command.h"
 #include "session/message.h"

@@ -6,7 +6,7 @@
 #include "base/value.h"
 #include "report/columns.h"
 #include "report/table.h"
-#include "results/judge/places.h"
+#include "results/judge/judge.h"
 
 #include <stdint.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 #ifndef TARE_REPORT_AUDIT_TEXT_H
 #define TARE_REPORT_AUDIT_TEXT_H
 
-#include "results/judge/account.h"
+#include "results/judge/judge.h"
 #include "base/text.h"
 
 #include <stdbool.h>

@@ -4,7 +4,7 @@
 #define TARE_REPORT_METHODS_H
 
 #include "base/text.h"
-#include "results/store/facts.h"
+#include "results/store/store.h"
 
 #include <jansson.h>
 

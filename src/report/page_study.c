@@ -5,7 +5,7 @@
 #include "base/mem.h"
 #include "base/record.h"
 #include "report/page.h"
-#include "results/judge/account.h"
+#include "results/judge/judge.h"
 
 #include <stdlib.h>
 

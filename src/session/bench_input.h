@@ -4,7 +4,7 @@
 #define TARE_SESSION_BENCH_INPUT_H
 
 #include "run/run.h"
-#include "results/judge/bench_until.h"
+#include "results/judge/bench.h"
 #include "session/commits.h"
 #include "session/run_input.h"
 
@@ -59,7 +59,7 @@ struct bench_end {
 /* Reads the folder, prints, writes. An exit code: CLI_OK, or why that could not be done. */
 int bench_end(const struct bench_end *end);
 
-/* Follows a bench as it goes on and says after each block whether it has seen enough (results/judge/bench_until.h). (bench_watch.c) */
+/* Follows a bench as it goes on and says after each block whether it has seen enough (results/judge/bench.h). (bench_watch.c) */
 
 /* What is known of one run. */
 struct bench_watch_run {

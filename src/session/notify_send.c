@@ -7,7 +7,7 @@
 #include "base/query.h"
 #include "base/utf8.h"
 #include "machine/contain/sys.h"
-#include "results/judge/trackers.h"
+#include "results/judge/export.h"
 
 #include <errno.h>
 #include <fcntl.h>

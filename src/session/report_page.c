@@ -1,7 +1,6 @@
 #include "session/report_page.h"
 
 #include "results/judge/summary_stats.h"
-#include "results/judge/identical.h"
 #include "results/judge/judge.h"
 #include "base/cleanup.h"
 #include "base/fs.h"

@@ -26,11 +26,10 @@ static const json_t *gpu_of(const json_t *memory)
     return most;
 }
 
-static const char *const source_names[] = {"counted", "job", "device"};
-
 const char *pairs_source_name(enum pairs_source source)
 {
-    return source_names[source];
+    static const char *const names[] = {"counted", "job", "device"};
+    return names[source];
 }
 
 static enum pairs_source source_of(const json_t *gpu, bool counted)
@@ -189,6 +188,14 @@ static void take_runs(struct pairs_model *model, const json_t *runs)
     model->utilisation_percent = stats_mean(sums.utilisation, sums.utilisation_count);
 }
 
+/* {"repo", "model", "hyperparameters", "gpu_memory_limit", "runs"}. Takes runs. */
+static json_t *known_json(const struct pairs_model *model, json_t *runs)
+{
+    return json_pack("{s:o, s:o, s:O, s:o, s:o}", "repo", json_text_or_null(model->repo), "model",
+                     json_text_or_null(model->model), "hyperparameters", model->params, "gpu_memory_limit",
+                     pairs_limit_json(&model->gpu_limit), "runs", runs);
+}
+
 json_t *feasibility_take_alone(struct feasibility *study, const json_t *results, const json_t *settings)
 {
     const json_t *experiments = json_get(results, "experiments"), *entries = json_get(settings, "experiments");
@@ -239,13 +246,6 @@ void feasibility_predict(struct feasibility *study, double gpu_bytes)
                       &pair->prediction);
     }
     qsort(study->pairs, study->pair_count, sizeof *study->pairs, by_risk);
-}
-
-json_t *known_json(const struct pairs_model *model, json_t *runs)
-{
-    return json_pack("{s:o, s:o, s:O, s:o, s:o}", "repo", json_text_or_null(model->repo), "model",
-                     json_text_or_null(model->model), "hyperparameters", model->params, "gpu_memory_limit",
-                     pairs_limit_json(&model->gpu_limit), "runs", runs);
 }
 
 static bool has_limit(const json_t *json, const struct gpu_limit *limit)

@@ -186,15 +186,6 @@ static struct reading in_use_before(const json_t *experiment)
     return before;
 }
 
-/* What lay on the GPU before is none of theirs. */
-static void take_peak(const struct feasibility *study, const json_t *experiment, struct pairs_outcome *out)
-{
-    struct reading before = in_use_before(experiment);
-    out->peak_bytes = json_get_reading(result_gpu_energy(experiment), "memory_peak_bytes");
-    if (out->peak_bytes.valid)
-        out->peak_bytes.value = fmax(out->peak_bytes.value - (before.valid ? before.value : study->before_bytes), 0);
-}
-
 /* One experiment of the pair. */
 static void take(const struct feasibility *study, const struct pairs_pair *pair, const json_t *experiment,
                  struct pairs_outcome *out)
@@ -205,7 +196,11 @@ static void take(const struct feasibility *study, const struct pairs_pair *pair,
     out->started = out->seconds.valid;
     const char *loop_error = take_loops(json_get(parallel, "background"), out);
     explain(study, pair, experiment, loop_error, out);
-    take_peak(study, experiment, out);
+    /* What lay on the GPU before is none of theirs. */
+    struct reading before = in_use_before(experiment);
+    out->peak_bytes = json_get_reading(result_gpu_energy(experiment), "memory_peak_bytes");
+    if (out->peak_bytes.valid)
+        out->peak_bytes.value = fmax(out->peak_bytes.value - (before.valid ? before.value : study->before_bytes), 0);
     proof_take(study, pair, experiment, out);
     if (!out->finished)
         return;

@@ -1,10 +1,9 @@
-
 #include "sharing/feasibility.h"
 
-#include <math.h>
+#include "base/json.h"
+#include "stats/describe.h"
 
-static const char *const tier_names[] = {"ultra-low", "low", "medium", "high"};
-static const char *const risk_names[] = {"stable", "usable", "high risk"};
+#include <math.h>
 
 static const double STUDY_GPU = 8, TIER_ENDS[] = {1.3, 2.7, 4.0}, USABLE = 0.94;
 
@@ -12,12 +11,14 @@ static const double LEAST_MARGIN = 16.0 * 1048576, MARGIN_SHARE = 0.01;
 
 const char *pairs_tier_name(enum pairs_tier tier)
 {
-    return tier_names[tier];
+    static const char *const names[] = {"ultra-low", "low", "medium", "high"};
+    return names[tier];
 }
 
 const char *pairs_risk_name(enum pairs_risk risk)
 {
-    return risk_names[risk];
+    static const char *const names[] = {"stable", "usable", "high risk"};
+    return names[risk];
 }
 
 enum pairs_tier pairs_tier_of(double bytes, double total_bytes)
@@ -97,4 +98,118 @@ double pairs_margin(double peak_low, double peak_high, double ripple)
     if (!(peak_high > 0))
         return 0;
     return fmax(fmax(peak_high - peak_low, ripple), fmax(MARGIN_SHARE * peak_high, LEAST_MARGIN));
+}
+
+/* Where the start-up ends. */
+static const double STARTED = 0.9;
+
+static const double LONGEST_STEP_S = 1e8, MOST_BYTES = 1e15;
+
+bool curve_from_json(const json_t *json, struct memory_curve *out)
+{
+    const json_t *points = json_get(json, "bytes");
+    size_t count = json_array_size(points);
+    *out = (struct memory_curve){0};
+    if (!json_get_number(json, "step_s", &out->step_s) || !json_get_number(json, "peak_bytes", &out->peak_bytes) ||
+        !(out->step_s > 0) || out->step_s > LONGEST_STEP_S || !(out->peak_bytes >= 0) || out->peak_bytes > MOST_BYTES ||
+        count == 0 || count > MEMORY_CURVE_POINTS)
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        const json_t *point = json_array_get(points, i);
+        double bytes = json_is_number(point) ? json_number_value(point) : -1;
+        out->points[i] = bytes >= 0 && bytes <= out->peak_bytes ? bytes : -1;
+    }
+    out->count = count;
+    out->any = true;
+    return true;
+}
+
+/* What was read, in its order; times: the places. */
+static size_t read_points(const struct memory_curve *curve, double *bytes, double *times)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < curve->count; i++) {
+        if (curve->points[i] < 0)
+            continue;
+        times[count] = (double)i * curve->step_s;
+        bytes[count++] = curve->points[i];
+    }
+    return count;
+}
+
+static struct reading ripple_of(const double *bytes, size_t count)
+{
+    double steps[MEMORY_CURVE_POINTS];
+    for (size_t i = 1; i < count; i++)
+        steps[i - 1] = fabs(bytes[i] - bytes[i - 1]);
+    return count < 2 ? (struct reading){0, count == 1} : stats_median(steps, count - 1);
+}
+
+void curve_shape(const struct memory_curve *curve, struct curve_shape *out)
+{
+    double bytes[MEMORY_CURVE_POINTS], times[MEMORY_CURVE_POINTS];
+    *out = (struct curve_shape){0};
+    size_t count = curve->any ? read_points(curve, bytes, times) : 0;
+    if (count == 0)
+        return;
+    out->peak = (struct reading){curve->peak_bytes, true};
+    double level = STARTED * stats_median(bytes + count / 2, count - count / 2).value;
+    while (count > 1 && bytes[count - 1] < level)
+        count--; /* memory that is given back as the training ends is no ripple */
+    size_t first = 0;
+    while (first + 1 < count && bytes[first] < level)
+        first++;
+    out->startup_s = (struct reading){times[first], true};
+    out->steady = stats_median(bytes + first, count - first);
+    out->ripple = ripple_of(bytes + first, count - first);
+    for (size_t i = 0; i < count && !out->context.valid && bytes[i] < out->steady.value; i++)
+        out->context = (struct reading){bytes[i], bytes[i] > 0};
+}
+
+static void lay_over(const struct memory_curve *from, double more, struct memory_curve *onto)
+{
+    for (size_t i = 0; i < from->count; i++)
+        if (from->points[i] >= 0)
+            memory_curve_add(onto, ((double)i + 0.5) * from->step_s, from->points[i] + more);
+}
+
+bool curve_count(const json_t *counted, struct memory_curve *curve)
+{
+    struct memory_curve held, sum = {0};
+    double peak = 0, context = 0;
+    if (!json_get_number(counted, "peak_bytes", &peak) || !json_get_number(counted, "context_bytes", &context) ||
+        !(peak >= 0) || peak > MOST_BYTES || !(context >= 0) || context > peak ||
+        !curve_from_json(json_get(counted, "curve"), &held))
+        return false;
+    lay_over(curve, 0, &sum);
+    lay_over(&held, context, &sum);
+    sum.peak_bytes = fmax(peak, sum.peak_bytes);
+    *curve = sum;
+    return true;
+}
+
+void curve_raise(struct memory_curve *curve, double bytes)
+{
+    for (size_t i = 0; i < curve->count; i++)
+        if (curve->points[i] >= 0)
+            curve->points[i] = fmin(curve->points[i] + bytes, curve->peak_bytes);
+}
+
+void curve_fill(struct memory_curve *curve)
+{
+    double before = -1;
+    for (size_t i = 0; i < curve->count; i++) {
+        if (curve->points[i] >= 0) {
+            before = curve->points[i];
+            continue;
+        }
+        size_t next = i;
+        while (next < curve->count && curve->points[next] < 0)
+            next++;
+        double after = next < curve->count ? curve->points[next] : -1;
+        double bytes = fmax(fmax(before, after), 0);
+        for (; i < next; i++)
+            curve->points[i] = bytes;
+        i--;
+    }
 }

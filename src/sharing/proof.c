@@ -12,11 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const result_names[] = {"not run", "failed", "not proven", "proven"};
-
 const char *pairs_result_name(enum pairs_result result)
 {
-    return result_names[result];
+    static const char *const names[] = {"not run", "failed", "not proven", "proven"};
+    return names[result];
 }
 
 /* When the loop that then ran had begun; loops are in order. */
@@ -210,13 +209,6 @@ static const char *plural(size_t count)
     return count == 1 ? "" : "s";
 }
 
-static char *verdicts_text(const struct pairs_outcome *out)
-{
-    AUTO_FREE char *kinds = kinds_text(out);
-    return mem_printf("no experiment of %zu was clean, the worst is %s%s%s", out->experiments,
-                      verdict_name(out->verdict), *kinds ? ": " : "", kinds);
-}
-
 /* Of a pair that ran without a failure. */
 static char *why_not(const struct feasibility *study, const struct pairs_pair *pair)
 {
@@ -229,8 +221,11 @@ static char *why_not(const struct feasibility *study, const struct pairs_pair *p
     if (!peaks.valid)
         return mem_printf("how much GPU memory %s has alone was not seen",
                           fore->seen.peak_bytes > 0 ? back->name : fore->name);
-    if (out->clean == 0)
-        return verdicts_text(out);
+    if (out->clean == 0) {
+        AUTO_FREE char *kinds = kinds_text(out);
+        return mem_printf("no experiment of %zu was clean, the worst is %s%s%s", out->experiments,
+                          verdict_name(out->verdict), *kinds ? ": " : "", kinds);
+    }
     if (!out->seen)
         return mem_strdup("which of the two had how much of the GPU was not seen");
     if (out->overlap_s <= 0 && !out->startup_s[FOREGROUND].valid)

@@ -6,7 +6,6 @@
 #include "base/mem.h"
 #include "slurm/tasks.h"
 #include "machine/gpu/vendor.h"
-#include "results/store/import.h"
 #include "results/store/store.h"
 
 #include <errno.h>
@@ -264,7 +263,8 @@ static bool make(struct collecting *collecting, struct err *err)
     struct store_head head = {.plan = &collecting->out->plan};
     if (!tasks_read_head(collecting->dir, &settings, &registry, &head, err))
         return false;
-    collecting->store = store_create_scratch(collecting->work, work_name, &head, err);
+    head.scratch = true;
+    collecting->store = store_create(collecting->work, work_name, &head, err);
     bool ok = collecting->store;
     for (size_t number = 1; ok && number <= collecting->out->plan.count; number++)
         ok = take_experiment(collecting, number, err);

@@ -7,7 +7,6 @@
 #include "base/mem.h"
 #include "slurm/collect.h"
 #include "machine/contain/contain.h"
-#include "results/store/import.h"
 #include "results/store/store.h"
 #include "tare_build.h"
 

@@ -1,10 +1,8 @@
 /* events.jsonl of another machine: whatever its lines are, what the state table lets pass can be written down and told
  * as a result. */
 #include "base/mem.h"
-#include "results/store/files.h"
-#include "results/store/import.h"
-#include "results/store/journal.h"
-#include "results/store/results.h"
+#include "results/store/tables.h"
+#include "results/store/store.h"
 
 #include <stdint.h>
 #include <stdio.h>

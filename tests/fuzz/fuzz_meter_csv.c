@@ -1,6 +1,6 @@
 /* Any bytes as an outside meter's file: what is taken is in order of time, its sums are finite and never fall, and energies of
  * two windows add up to that of both. */
-#include "results/judge/meter_csv.h"
+#include "results/judge/external_meter.h"
 
 #include <math.h>
 #include <stdint.h>

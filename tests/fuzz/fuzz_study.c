@@ -3,9 +3,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "results/judge/judge.h"
-#include "results/judge/numeric_cell.h"
 #include "results/judge/read.h"
-#include "results/judge/trace.h"
 
 #include <math.h>
 #include <stdint.h>

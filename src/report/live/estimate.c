@@ -2,7 +2,7 @@
 
 #include "base/mem.h"
 #include "plan/expected.h"
-#include "results/judge/identical.h"
+#include "results/judge/judge.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,10 +1,15 @@
-#include "results/judge/account.h"
+#include "results/judge/judge.h"
 
-#include "results/judge/places.h"
-
+#include "base/csv.h"
+#include "base/fs.h"
 #include "base/json.h"
+#include "base/mem.h"
 #include "base/record.h"
+#include "base/text.h"
 #include "tare_build.h"
+
+#include <fcntl.h>
+#include <string.h>
 
 static json_t *time_json(bool known, int64_t local_ns)
 {
@@ -24,22 +29,15 @@ static json_t *evidence_json(const struct dataset_evidence *evidence)
                      json_reading_or_null(evidence->from_s), "to_s", json_reading_or_null(evidence->to_s));
 }
 
-#define GPU(member)        RECORD(struct dataset_gpu, member)
+#define GPU(member) RECORD_AS(struct dataset_experiment, #member, gpu.member)
 #define LATER(member, ...) GPU(member),
 static const struct record_field gpu_fields[] = {
+    RECORD_AS(struct dataset_experiment, "recorded_j", recorded[RECORDED_GPU_TOTAL]),
     GPU(samples_sum_j), GPU(energy_j), GPU(half_width_j), GPU(source), GPU(window_s), GPU(window_from), GPU(samples), GPU(sampled_share),
     GPU(longest_gap_s), GPU(power_mean_w), GPU(power_min_w), GPU(power_max_w), GPU(power_cv_within), GPU(utilisation_mean_percent),
     GPU(utilisation_max_percent), GPU(early_utilisation_percent), GPU(idle_share), GPU(temperature_start_c), GPU(temperature_mean_c),
     GPU(temperature_max_c), GPU_LATER_FIGURES(LATER) {0},
 };
-
-static json_t *gpu_json(const struct dataset_experiment *experiment)
-{
-    json_t *out = json_object();
-    json_set_reading(out, "recorded_j", experiment->recorded[RECORDED_GPU_TOTAL]);
-    record_set(out, gpu_fields, &experiment->gpu);
-    return out;
-}
 
 json_t *audit_checks_json(const struct dataset_experiment *experiment)
 {
@@ -71,7 +69,7 @@ static json_t *experiment_json(const struct dataset *dataset, const struct datas
     json_object_set_new(out, "hyperparameters", dataset_params_json(experiment));
     json_object_set_new(out, "metrics", metrics);
     json_object_set_new(out, "error", json_text_or_null(experiment->error));
-    json_object_set_new(out, "gpu", gpu_json(experiment));
+    json_object_set_new(out, "gpu", record_json(gpu_fields, experiment));
     json_set_reading(out, "cpu_package_j", experiment->cpu_j);
     json_set_reading(out, "cpu_dram_j", experiment->dram_j);
     json_object_set_new(out, "where", places_of_json(experiment));
@@ -173,15 +171,6 @@ static json_t *folders_json(const struct dataset *dataset)
     return out;
 }
 
-static json_t *differences_json(const struct dataset *dataset)
-{
-    struct places places;
-    places_find(dataset, &places);
-    json_t *out = places_json(dataset, &places);
-    places_fini(&places);
-    return out;
-}
-
 /* Of each metric how many experiments diverged; those where none did are left out. */
 static json_t *not_finite_json(const struct dataset *dataset)
 {
@@ -199,6 +188,10 @@ static json_t *not_finite_json(const struct dataset *dataset)
 json_t *audit_json(const struct dataset *dataset, const struct account *account)
 {
     json_t *experiments = json_array();
+    struct places places;
+    places_find(dataset, &places);
+    json_t *differences = places_json(dataset, &places);
+    places_fini(&places);
     for (size_t i = 0; i < dataset->count; i++)
         json_array_append_new(experiments, experiment_json(dataset, &dataset->items[i]));
     return json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "version", TARE_VERSION, "folders",
@@ -206,7 +199,147 @@ json_t *audit_json(const struct dataset *dataset, const struct account *account)
                      account->split.asked ? split_json(&account->split) : json_null(), "repositories",
                      table_json(&account->repositories), "models", table_json(&account->models), "failures",
                      table_json(&account->failures), "evidence", table_json(&account->evidence), "differences",
-                     differences_json(dataset), "timeline", table_json(&account->timeline), "not_finite",
+                     differences, "timeline", table_json(&account->timeline), "not_finite",
                      not_finite_json(dataset), "integrity", integrity_json(dataset, &account->integrity), "experiments",
                      experiments);
+}
+
+static json_t *job_of(const struct dataset_experiment *experiment)
+{
+    return json_pack("{s:o, s:o, s:s, s:o}", "repo", json_text_or_null(experiment->repo), "model",
+                     json_text_or_null(experiment->model), "mode", "default", "hyperparameters",
+                     dataset_params_json(experiment));
+}
+
+/* What it was, and which evidence made it so: that of the verdict's own weight. */
+static char *comment_of(const struct dataset *dataset, const struct dataset_experiment *experiment)
+{
+    AUTO_TEXT struct text text = {0};
+    bool first = true;
+    text_addf(&text, "%s of %s: %s", experiment->id, dataset->folders[experiment->folder].path,
+              verdict_name(experiment->verdict));
+    for (size_t i = 0; i < experiment->evidence_count; i++) {
+        const char *kind = experiment->evidence[i].kind;
+        if (verdict_with(VERDICT_CLEAN, kind) != experiment->verdict)
+            continue;
+        text_addf(&text, "%s%s", first ? " by " : ", ", kind);
+        first = false;
+    }
+    return text_take(&text);
+}
+
+static json_t *entry_of(const struct dataset *dataset, const struct dataset_experiment *experiment)
+{
+    AUTO_FREE char *comment = comment_of(dataset, experiment);
+    json_t *entry = json_object();
+    json_object_set_new(entry, "comment", json_text_or_null(comment));
+    if (experiment->parallel) {
+        json_object_set_new(entry, "mode", json_string("parallel"));
+        json_object_set_new(entry, "foreground", job_of(experiment));
+        json_object_set(entry, "background", experiment->background_job);
+        if (experiment->start_after_s.valid)
+            json_object_set_new(entry, "start_after", json_finite(experiment->start_after_s.value));
+    } else {
+        json_t *job = job_of(experiment);
+        json_object_update(entry, job);
+        json_decref(job);
+    }
+    json_object_set_new(entry, "runs_per_config", json_integer(1));
+    return entry;
+}
+
+json_t *repeat_settings(const struct dataset *dataset, size_t *count, struct strv *left_out)
+{
+    json_t *entries = json_array();
+    for (size_t i = 0; i < dataset->count; i++) {
+        const struct dataset_experiment *experiment = &dataset->items[i];
+        if (experiment->verdict <= VERDICT_CLEAN)
+            continue;
+        if (*experiment->repo && *experiment->model && (!experiment->parallel || experiment->background_job))
+            json_array_append_new(entries, entry_of(dataset, experiment));
+        else if (left_out)
+            strv_add(left_out, experiment->id);
+    }
+    *count = json_array_size(entries);
+    return json_pack("{s:s, s:o}", "experiment_name", "repeated", "experiments", entries);
+}
+
+/* audit_safe.csv: the rows that succeeded and passed all checks. */
+
+static const size_t summary_limit = (size_t)256 << 20;
+
+/* tare's own columns, behind the study's; a name that summary.csv has already is not given twice. */
+static const char *const own_names[] = {"verdict", "audit_gpu_energy_joules", "audit_gpu_energy_half_width_joules",
+                                        "audit_sampled_share"};
+
+/* The experiment of a row of summary.csv. They stand in the rows' order: the search goes on where the last one
+ * ended. */
+static const struct dataset_experiment *of_row(const struct dataset *dataset, size_t folder, const char *id,
+                                               size_t line, size_t *from)
+{
+    bool study = dataset->folders[folder].layout == DATASET_STUDY;
+    for (size_t tried = 0; tried < dataset->count; tried++, *from = (*from + 1) % dataset->count) {
+        const struct dataset_experiment *experiment = &dataset->items[*from];
+        if (experiment->folder == folder && (study ? experiment->line == line : strcmp(experiment->id, id) == 0))
+            return experiment;
+    }
+    return NULL;
+}
+
+static const char *id_of(const struct strv *header, const struct strv *row)
+{
+    for (size_t i = 0; i < header->count && i < row->count; i++)
+        if (strcmp(header->items[i], "experiment_id") == 0)
+            return row->items[i];
+    return "";
+}
+
+static void copy_row(struct text *out, const struct strv *header, const struct strv *row, const char *verdict)
+{
+    for (size_t i = 0; i < header->count; i++) {
+        bool is_verdict = strcmp(header->items[i], "verdict") == 0;
+        if (i)
+            text_add_char(out, ',');
+        csv_add_cell(out, is_verdict ? verdict : i < row->count ? row->items[i] : "");
+    }
+}
+
+static void copy_rows(const struct dataset *dataset, size_t folder, const struct text *summary, struct text *out)
+{
+    struct csv_reader reader;
+    AUTO_STRV struct strv header = {0}, row = {0};
+    csv_start(&reader, text_get(summary), summary->length);
+    if (csv_next(&reader, &header, NULL) <= 0)
+        return;
+    size_t from = 0;
+    bool has_verdict = strv_has(&header, "verdict");
+    copy_row(out, &header, &header, "verdict");
+    for (size_t i = has_verdict; i < sizeof own_names / sizeof *own_names; i++)
+        csv_add_next(out, own_names[i]);
+    text_add_char(out, '\n');
+    while (csv_next(&reader, &row, NULL) > 0) {
+        const struct dataset_experiment *experiment = of_row(dataset, folder, id_of(&header, &row), reader.line, &from);
+        if (!experiment || !verdict_is_safe(experiment->verdict, experiment->success))
+            continue;
+        copy_row(out, &header, &row, verdict_name(VERDICT_CLEAN));
+        if (!has_verdict)
+            csv_add_next(out, verdict_name(experiment->verdict));
+        csv_add_reading(out, experiment->gpu.energy_j);
+        csv_add_reading(out, experiment->gpu.half_width_j);
+        csv_add_reading(out, experiment->gpu.sampled_share);
+        text_add_char(out, '\n');
+    }
+}
+
+bool audit_safe_csv(const struct dataset *dataset, size_t folder, struct text *out, struct err *err)
+{
+    AUTO_TEXT struct text summary = {0};
+    const char *path = dataset->folders[folder].path;
+    AUTO_CLOSE int dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (dir < 0)
+        return err_sys(err, "open %s", path);
+    if (!fs_read_at(dir, "summary.csv", summary_limit, &summary, err))
+        return err_wrap(err, "%s", path);
+    copy_rows(dataset, folder, &summary, out);
+    return true;
 }

@@ -2,7 +2,7 @@
 
 #include "base/json.h"
 #include "base/mem.h"
-#include "results/judge/account.h"
+#include "results/judge/judge.h"
 #include "results/judge/summary_stats.h"
 
 #include <inttypes.h>
@@ -33,27 +33,10 @@ static json_t *run_json(const struct dataset_experiment *experiment)
 #define USE(member) RECORD(struct bench_use, member)
 static const struct record_field use_fields[] = {USE(mean), USE(deviation), USE(highest), {0}};
 
-static json_t *uses_json(const struct bench_command *command)
-{
-    json_t *out = json_object();
-    for (size_t i = 0; i < BENCH_USES; i++)
-        json_object_set_new(out, bench_uses[i], record_json(use_fields, &command->uses[i]));
-    return out;
-}
-
 #define RATIO_IF(known, key, member) RECORD_IF(struct bench_until_ratio, known, key, member)
 static const struct record_field ratio_fields[] = {
     RECORD(struct bench_until_ratio, blocks), RECORD(struct bench_until_ratio, ratio), RATIO_IF(has_low, "low", low),
     RATIO_IF(has_high, "high", high), RECORD(struct bench_until_ratio, sign), {0}};
-
-static json_t *sequences_json(const struct bench_command *command)
-{
-    json_t *out = json_object();
-    for (size_t i = 0; i < BENCH_QUANTITIES; i++)
-        if (command->sequences[i].blocks)
-            json_object_set_new(out, bench_quantities[i], record_json(ratio_fields, &command->sequences[i]));
-    return out;
-}
 
 static json_t *until_json(const struct bench *bench, const struct bench_until_options *until)
 {
@@ -77,6 +60,7 @@ static const struct record_field commit_fields[] = {COMMAND(commit), COMMAND(sub
 static json_t *command_json(const struct bench *bench, const struct bench_command *command)
 {
     json_t *out = record_json(command_fields, command), *figures = json_array(), *runs = json_array();
+    json_t *uses = json_object();
     if (command->commit)
         record_set(out, commit_fields, command);
     json_set_count(out, "n", command->group ? command->group->count : 0);
@@ -86,12 +70,19 @@ static json_t *command_json(const struct bench *bench, const struct bench_comman
             json_array_append_new(figures, summary_stats_stat_json(figure));
     }
     json_object_set_new(out, "figures", figures);
-    json_object_set_new(out, "uses", uses_json(command));
+    for (size_t i = 0; i < BENCH_USES; i++)
+        json_object_set_new(uses, bench_uses[i], record_json(use_fields, &command->uses[i]));
+    json_object_set_new(out, "uses", uses);
     record_set(out, command_widths, command);
     json_object_set_new(out, "against",
                         command->compared ? comparison_json(&command->comparison, (struct reading){0}) : json_null());
+    json_t *until = command->sequences[0].blocks ? json_object() : json_null();
+    for (size_t i = 0; i < BENCH_QUANTITIES; i++)
+        if (command->sequences[i].blocks)
+            json_object_set_new(until, bench_quantities[i], record_json(ratio_fields, &command->sequences[i]));
     if (bench->until)
-        json_object_set_new(out, "until", command->sequences[0].blocks ? sequences_json(command) : json_null());
+        json_object_set(out, "until", until);
+    json_decref(until);
     for (size_t i = 0; i < bench->dataset.count; i++)
         if (strcmp(bench->dataset.items[i].repo, command->name) == 0 && bench->dataset.items[i].judged)
             json_array_append_new(runs, run_json(&bench->dataset.items[i]));

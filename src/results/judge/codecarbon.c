@@ -6,7 +6,6 @@
 #include "base/csv.h"
 #include "base/fs.h"
 #include "base/mem.h"
-#include "results/judge/numeric_cell.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -17,44 +16,18 @@ static const double joules_per_kwh = 3.6e6;
 static const struct reading none = {0};
 
 /* The cells that are read. */
-enum cell {
-    CELL_RUN_ID,
-    CELL_EXPERIMENT_ID, /* what version 1 called the run */
-    CELL_TIMESTAMP,
-    CELL_PROJECT,
-    CELL_DURATION,
-    CELL_EMISSIONS,
-    CELL_CPU_ENERGY,
-    CELL_GPU_ENERGY,
-    CELL_RAM_ENERGY,
-    CELL_ENERGY,
-    CELL_WATER,
-    CELL_CPU_MODEL,
-    CELL_GPU_COUNT,
-    CELL_GPU_MODEL,
-    CELL_TRACKING_MODE,
-    CELL_VERSION,
-    CELLS
-};
-
-static const char *const cell_names[CELLS] = {
-    [CELL_RUN_ID] = "run_id",
-    [CELL_EXPERIMENT_ID] = "experiment_id",
-    [CELL_TIMESTAMP] = "timestamp",
-    [CELL_PROJECT] = "project_name",
-    [CELL_DURATION] = "duration",
-    [CELL_EMISSIONS] = "emissions",
-    [CELL_CPU_ENERGY] = "cpu_energy",
-    [CELL_GPU_ENERGY] = "gpu_energy",
-    [CELL_RAM_ENERGY] = "ram_energy",
-    [CELL_ENERGY] = "energy_consumed",
-    [CELL_WATER] = "water_consumed",
-    [CELL_CPU_MODEL] = "cpu_model",
-    [CELL_GPU_COUNT] = "gpu_count",
-    [CELL_GPU_MODEL] = "gpu_model",
-    [CELL_TRACKING_MODE] = "tracking_mode",
-    [CELL_VERSION] = "codecarbon_version",
-};
+#define CELLS_OF(X)                                                                                                    \
+    X(RUN_ID, "run_id")                                                                                                \
+    X(EXPERIMENT_ID, "experiment_id") /* what version 1 called the run */                                              \
+    X(TIMESTAMP, "timestamp") X(PROJECT, "project_name") X(DURATION, "duration") X(EMISSIONS, "emissions")             \
+    X(CPU_ENERGY, "cpu_energy") X(GPU_ENERGY, "gpu_energy") X(RAM_ENERGY, "ram_energy")                                \
+    X(ENERGY, "energy_consumed") X(WATER, "water_consumed")                                                            \
+    X(CPU_MODEL, "cpu_model") X(GPU_COUNT, "gpu_count") X(GPU_MODEL, "gpu_model")                                      \
+    X(TRACKING_MODE, "tracking_mode") X(VERSION, "codecarbon_version")
+#define CELL_CONSTANT(name, key) CELL_##name,
+#define CELL_NAME(name, key)     key,
+enum cell { CELLS_OF(CELL_CONSTANT) CELLS };
+static const char *const cell_names[CELLS] = {CELLS_OF(CELL_NAME)};
 
 struct row {
     const char *cells[CELLS]; /* "" where there is none */
@@ -145,13 +118,18 @@ static void tell_unchecked(struct dataset_experiment *experiment, const struct r
                   "emissions.csv holds no result of the training, nor whether it succeeded");
 }
 
-static char *copy_filled(const char *cell)
+static const char *id_of(const struct row *row)
 {
-    return *cell ? mem_strdup(cell) : NULL;
+    return *row->cells[CELL_RUN_ID] ? row->cells[CELL_RUN_ID] : row->cells[CELL_EXPERIMENT_ID];
 }
 
-static void take_row(struct dataset_experiment *experiment, const struct row *row)
+static void take_row(struct dataset *dataset, size_t folder, const struct row *row)
 {
+    struct dataset_experiment *experiment = dataset_add(dataset);
+    experiment->folder = folder;
+    experiment->id = *id_of(row) ? mem_strdup(id_of(row)) : mem_printf("line %zu", row->line);
+    experiment->repo = mem_strdup(row->cells[CELL_PROJECT]);
+    experiment->model = mem_strdup("");
     experiment->line = row->line;
     experiment->judged = true;
     /* A row is written when a tracker stops: nobody wrote down that the training failed. */
@@ -169,24 +147,9 @@ static void take_row(struct dataset_experiment *experiment, const struct row *ro
     if (row->shifted)
         dataset_evidence(experiment, "file_damaged", "line %zu of emissions.csv has not as many cells as its header",
                          row->line);
-    experiment->facts[FACT_GPU_MODEL] = copy_filled(row->cells[CELL_GPU_MODEL]);
-    experiment->facts[FACT_CPU] = copy_filled(row->cells[CELL_CPU_MODEL]);
+    experiment->facts[FACT_GPU_MODEL] = *row->cells[CELL_GPU_MODEL] ? mem_strdup(row->cells[CELL_GPU_MODEL]) : NULL;
+    experiment->facts[FACT_CPU] = *row->cells[CELL_CPU_MODEL] ? mem_strdup(row->cells[CELL_CPU_MODEL]) : NULL;
     tell_unchecked(experiment, row);
-}
-
-static const char *id_of(const struct row *row)
-{
-    return *row->cells[CELL_RUN_ID] ? row->cells[CELL_RUN_ID] : row->cells[CELL_EXPERIMENT_ID];
-}
-
-static void add_experiment(struct dataset *dataset, size_t folder, const struct row *row)
-{
-    struct dataset_experiment *experiment = dataset_add(dataset);
-    experiment->folder = folder;
-    experiment->id = *id_of(row) ? mem_strdup(id_of(row)) : mem_printf("line %zu", row->line);
-    experiment->repo = mem_strdup(row->cells[CELL_PROJECT]);
-    experiment->model = mem_strdup("");
-    take_row(experiment, row);
 }
 
 /* Where the cells are; CELLS of SIZE_MAX: it has no such column. False: it is none of CodeCarbon's. */
@@ -260,7 +223,7 @@ bool codecarbon_take(struct dataset *dataset, size_t folder, const char *bytes, 
         const json_t *last = json_object_get(lines, id_of(&row));
         dataset->folders[folder].summary_rows++;
         if (!*id_of(&row) || !last || (size_t)json_integer_value(last) == row.line)
-            add_experiment(dataset, folder, &row);
+            take_row(dataset, folder, &row);
     }
     if (ok && step < 0)
         dataset_problem(dataset, folder, CODECARBON_FILE " is damaged from %s on", reason.text);

@@ -1,7 +1,7 @@
 #include "results/judge/comparison.h"
 
 #include "results/judge/summary_stats.h"
-#include "results/judge/identical.h"
+#include "results/judge/judge.h"
 #include "base/mem.h"
 #include "stats/describe.h"
 
@@ -12,36 +12,18 @@
 const char *const comparison_measured[COMPARISON_MEASURED] = {"gpu_energy_j", "gpu_power_w", "duration_s",
                                                               "cpu_energy_j"};
 
-static bool counts(const struct comparison *comparison, const struct dataset_experiment *experiment)
-{
-    if (!experiment->success || experiment->verdict == VERDICT_NONE)
-        return false;
-    if (comparison->all_verdicts)
-        return true;
-    return comparison->clean_only ? verdict_is_safe(experiment->verdict, true)
-                              : experiment->verdict != VERDICT_CONTAMINATED;
-}
+#define CONDITION(member) {#member, offsetof(struct dataset_gpu, member)}
+static const struct {
+    const char *name;
+    size_t at;
+} conditions[COMPARISON_CONDITIONS] = {[COMPARISON_TEMPERATURE_START_C] = CONDITION(temperature_start_c),
+                                       [COMPARISON_SM_CLOCK_START_MHZ] = CONDITION(sm_clock_start_mhz),
+                                       [COMPARISON_MEMORY_CLOCK_START_MHZ] = CONDITION(memory_clock_start_mhz),
+                                       [COMPARISON_SM_CLOCK_MEAN_MHZ] = CONDITION(sm_clock_mean_mhz)};
 
 const char *comparison_condition_name(enum comparison_condition condition)
 {
-    static const char *const condition_names[COMPARISON_CONDITIONS] = {
-        [COMPARISON_TEMPERATURE_START_C] = "temperature_start_c",
-        [COMPARISON_SM_CLOCK_START_MHZ] = "sm_clock_start_mhz",
-        [COMPARISON_MEMORY_CLOCK_START_MHZ] = "memory_clock_start_mhz",
-        [COMPARISON_SM_CLOCK_MEAN_MHZ] = "sm_clock_mean_mhz",
-    };
-    return condition_names[condition];
-}
-
-static struct reading condition_of(const struct dataset_gpu *gpu, enum comparison_condition condition)
-{
-    const struct reading all[COMPARISON_CONDITIONS] = {
-        [COMPARISON_TEMPERATURE_START_C] = gpu->temperature_start_c,
-        [COMPARISON_SM_CLOCK_START_MHZ] = gpu->sm_clock_start_mhz,
-        [COMPARISON_MEMORY_CLOCK_START_MHZ] = gpu->memory_clock_start_mhz,
-        [COMPARISON_SM_CLOCK_MEAN_MHZ] = gpu->sm_clock_mean_mhz,
-    };
-    return all[condition];
+    return conditions[condition].name;
 }
 
 static struct reading condition_mean(const struct comparison *comparison, const struct comparison_side *side,
@@ -50,9 +32,10 @@ static struct reading condition_mean(const struct comparison *comparison, const 
     AUTO_FREE double *values = mem_array(side->count + 1, sizeof *values);
     size_t n = 0;
     for (size_t i = 0; i < side->count; i++) {
-        struct reading value = condition_of(&comparison->dataset.items[side->items[i]].gpu, condition);
-        if (value.valid && side->stratum[i] != SIZE_MAX)
-            values[n++] = value.value;
+        const char *gpu = (const char *)&comparison->dataset.items[side->items[i]].gpu;
+        const struct reading *value = (const void *)(gpu + conditions[condition].at);
+        if (value->valid && side->stratum[i] != SIZE_MAX)
+            values[n++] = value->value;
     }
     return stats_mean(values, n);
 }
@@ -65,7 +48,7 @@ static void take_side(struct comparison *comparison, size_t which, size_t folder
         const struct dataset_experiment *experiment = &comparison->dataset.items[i];
         if (experiment->folder != folder || !comparison_selects(side, experiment))
             continue;
-        if (!counts(comparison, experiment)) {
+        if (!experiment->success || !audit_counts(experiment, comparison->clean_only, comparison->all_verdicts)) {
             side->left_out++;
             continue;
         }
@@ -170,14 +153,6 @@ static void compare_per_epoch(const struct comparison *comparison, struct rows *
         &out->per_epoch);
 }
 
-static void measure(const struct comparison *comparison, const struct rows *rows, struct comparison_quantity *out)
-{
-    AUTO_FREE struct measurement_row *of = mem_array(rows->count + 1, sizeof *of);
-    for (size_t i = 0; i < rows->count; i++)
-        of[i] = (struct measurement_row){rows->item[i], rows->stratum[i], rows->is_b[i]};
-    measurement_of_ratio(&comparison->dataset, out->name, of, rows->count, comparison->strata, &out->measurement);
-}
-
 /* Of 0, and of 100 % of a share, there is no logarithm, or no logit. */
 static void choose_scale(const struct rows *rows, struct comparison_quantity *out)
 {
@@ -232,8 +207,11 @@ static void compare_quantity(const struct comparison *comparison, struct compari
         choose_scale(&rows, out);
     if (rows.count == 0 || (out->scale == COMPARISON_LOG && !(rows.lowest > 0)))
         return;
-    if (!out->is_metric)
-        measure(comparison, &rows, out); /* of every run: before repeats are one */
+    AUTO_FREE struct measurement_row *of = mem_array(rows.count, sizeof *of);
+    for (size_t i = 0; i < rows.count; i++)
+        of[i] = (struct measurement_row){rows.item[i], rows.stratum[i], rows.is_b[i]};
+    if (!out->is_metric) /* of every run: before repeats are one */
+        measurement_of_ratio(&comparison->dataset, out->name, of, rows.count, comparison->strata, &out->measurement);
     if (comparison->by_setting)
         join_repeats(&rows, comparison->sides[0].count + comparison->sides[1].count);
     struct stats_effect_input in = {.count = rows.count,
@@ -253,11 +231,6 @@ static void compare_quantity(const struct comparison *comparison, struct compari
     compare_per_epoch(comparison, &rows, out);
 }
 
-static bool is_of_commit(const struct dataset_experiment *a, const struct dataset_experiment *b)
-{
-    return strcmp(a->commit, b->commit) == 0 && a->commit_changed == b->commit_changed;
-}
-
 size_t comparison_commits(const struct comparison *comparison, size_t which, size_t *items, size_t max)
 {
     const struct comparison_side *side = &comparison->sides[which];
@@ -269,7 +242,9 @@ size_t comparison_commits(const struct comparison *comparison, size_t which, siz
             continue;
         if (!all[side->items[i]].commit)
             return 0;
-        while (k < count && !is_of_commit(&all[items[k]], &all[side->items[i]]))
+        const struct dataset_experiment *own = &all[side->items[i]];
+        while (k < count && (strcmp(all[items[k]].commit, own->commit) != 0 ||
+                             all[items[k]].commit_changed != own->commit_changed))
             k++;
         if (k == count && count < max)
             items[count++] = side->items[i];

@@ -5,8 +5,8 @@
 
 #include "base/text.h"
 #include "results/judge/dataset.h"
-#include "results/judge/measurement.h"
-#include "results/judge/places.h"
+#include "results/judge/summary_stats.h"
+#include "results/judge/judge.h"
 #include "stats/compare.h"
 #include "stats/effect.h"
 
@@ -170,7 +170,7 @@ bool comparison_selects(const struct comparison_side *side, const struct dataset
 bool comparison_selects_nothing(const struct dataset *dataset, const struct comparison_side *side, size_t folder,
                             struct err *err);
 
-/* Where the two sides ran. (comparison_places.c) */
+/* Where the two sides ran. (places.c) */
 
 /* One fact in which the sides are not alike. */
 struct comparison_place {

@@ -1,6 +1,6 @@
 /* comparison_json: a comparison for programs. */
 #include "base/json.h"
-#include "results/judge/account.h"
+#include "results/judge/judge.h"
 #include "results/judge/comparison.h"
 #include "results/judge/summary_stats.h"
 

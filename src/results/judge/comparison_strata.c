@@ -1,6 +1,5 @@
 /* comparison_strata: within what the two sides of a comparison are compared, and what else they differ in. */
-#include "results/judge/identical.h"
-#include "results/judge/places.h"
+#include "results/judge/judge.h"
 #include "results/judge/comparison.h"
 #include "base/mem.h"
 
@@ -218,16 +217,11 @@ static struct spread spread_of(const struct pool *pool, const struct column *col
     return out;
 }
 
-static char *name_of_value(const struct column *column, size_t value)
-{
-    return mem_strdup(value ? column->values.items[value - 1] : "none");
-}
-
 static void set_confounded(struct comparison *comparison, const struct column *column, const struct spread *spread)
 {
     struct comparison_factor *factor = add_factor(comparison, column->name, COMPARISON_CONFOUNDED);
     for (size_t s = 0; s < 2; s++)
-        factor->values[s] = name_of_value(column, spread->value[s]);
+        factor->values[s] = mem_strdup(spread->value[s] ? column->values.items[spread->value[s] - 1] : "none");
 }
 
 /* "16 (5), 32 (10)" */

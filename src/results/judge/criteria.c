@@ -1,7 +1,5 @@
 #include "results/judge/judge.h"
 
-#include "results/judge/identical.h"
-#include "results/judge/places.h"
 #include "base/mem.h"
 
 #include <math.h>
@@ -11,18 +9,13 @@
 /* which: what of it the row of the table asks for. */
 typedef struct reading measure_fn(const struct dataset *dataset, unsigned which, char why[300]);
 
-/* Contaminated figures are no measure of how well the machine repeats itself, nor are those of failures. */
-static bool counts(const struct dataset_experiment *experiment)
-{
-    return experiment->success && experiment->verdict != VERDICT_CONTAMINATED && experiment->verdict != VERDICT_NONE;
-}
-
 enum { CV_POWER, CV_ENERGY, CV_DURATION };
 
 static struct reading figure_of(const struct dataset_experiment *experiment, const void *which)
 {
     unsigned figure = *(const unsigned *)which;
-    if (!counts(experiment))
+    /* Contaminated figures are no measure of how well the machine repeats itself, nor are those of failures. */
+    if (!experiment->success || !audit_counts(experiment, false, false))
         return (struct reading){0};
     return figure == CV_POWER    ? dataset_power(experiment)
            : figure == CV_ENERGY ? dataset_energy(experiment)
@@ -32,8 +25,7 @@ static struct reading figure_of(const struct dataset_experiment *experiment, con
 /* The greatest of all kinds. */
 static struct reading worst_cv(const struct dataset *dataset, unsigned which, char why[300])
 {
-    AUTO_FREE size_t *order = NULL;
-    AUTO_FREE size_t *groups = NULL;
+    AUTO_FREE size_t *order = NULL, *groups = NULL;
     struct reading worst = {0};
     size_t count = audit_group(dataset, &order, &groups);
     snprintf(why, 300, "no two comparable runs have identical hyperparameters");
@@ -137,11 +129,10 @@ static bool parse_name(const char *text, size_t length, size_t *out, struct err 
             *out = i;
             return true;
         }
-    return err_set(
-        err,
-        "--expect knows no '%.*s' (it knows power_cv_between, energy_cv_between, duration_cv_between, clean, "
-        "unverified, suspect, contaminated, clean_share, success_rate, sampled_share, differences)",
-        (int)length, text);
+    AUTO_TEXT struct text known = {0};
+    for (size_t i = 0; i < sizeof measures / sizeof *measures; i++)
+        text_addf(&known, "%s%s", i ? ", " : "", measures[i].name);
+    return err_set(err, "--expect knows no '%.*s' (it knows %s)", (int)length, text, text_get(&known));
 }
 
 static bool parse_limit(const char *text, double *out)

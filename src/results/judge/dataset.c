@@ -1,10 +1,13 @@
 #include "results/judge/dataset.h"
 
-#include "results/judge/read.h"
+#include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/fs.h"
 #include "base/mem.h"
+#include "results/judge/read.h"
 #include "tare_build.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
@@ -12,11 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
-
-const char *dataset_recorded_name(enum dataset_recorded column)
-{
-    return energy_column(column);
-}
+#include <unistd.h>
 
 const char *dataset_layout_name(enum dataset_layout layout)
 {
@@ -26,10 +25,8 @@ const char *dataset_layout_name(enum dataset_layout layout)
 
 struct dataset_experiment *dataset_add(struct dataset *dataset)
 {
-    dataset->items = mem_room(dataset->items, dataset->count, &dataset->room, sizeof *dataset->items);
-    struct dataset_experiment *experiment = &dataset->items[dataset->count++];
-    *experiment = (struct dataset_experiment){0};
-    return experiment;
+    MEM_ADD(dataset->items, dataset->count, dataset->room) = (struct dataset_experiment){0};
+    return &dataset->items[dataset->count - 1];
 }
 
 static char *__attribute__((format(printf, 1, 0))) format_text(const char *format, va_list args)
@@ -43,9 +40,7 @@ void dataset_evidence(struct dataset_experiment *experiment, const char *kind, c
 {
     va_list args;
     va_start(args, format);
-    experiment->evidence = mem_room(experiment->evidence, experiment->evidence_count, &experiment->evidence_room,
-                                    sizeof *experiment->evidence);
-    experiment->evidence[experiment->evidence_count++] =
+    MEM_ADD(experiment->evidence, experiment->evidence_count, experiment->evidence_room) =
         (struct dataset_evidence){.kind = mem_strdup(kind), .text = format_text(format, args)};
     va_end(args);
 }
@@ -61,22 +56,16 @@ void dataset_evidence_touches(struct dataset_experiment *experiment, unsigned qu
     experiment->evidence[experiment->evidence_count - 1].quantities = quantities;
 }
 
-/* Failed before not made before passed before not needed. */
-static int badness(enum check_outcome outcome)
-{
-    static const int order[CHECK_OUTCOMES] = {
-        [CHECK_FAILED] = 3, [CHECK_NOT_MADE] = 2, [CHECK_PASSED] = 1, [CHECK_NOT_NEEDED] = 0};
-    return order[outcome];
-}
-
 void dataset_check(struct dataset_experiment *experiment, enum check check, enum check_outcome outcome,
                    const char *format, ...)
 {
+    static const int badness[CHECK_OUTCOMES] = {
+        [CHECK_FAILED] = 3, [CHECK_NOT_MADE] = 2, [CHECK_PASSED] = 1, [CHECK_NOT_NEEDED] = 0};
     struct check_result *result = NULL;
     for (size_t i = 0; i < experiment->check_count && !result; i++)
         if (experiment->checks[i].check == check)
             result = &experiment->checks[i];
-    if (result && badness(outcome) <= badness(result->outcome))
+    if (result && badness[outcome] <= badness[result->outcome])
         return;
     if (!result)
         result = &experiment->checks[experiment->check_count++];
@@ -107,9 +96,7 @@ void dataset_problem(struct dataset *dataset, size_t folder, const char *format,
 {
     va_list args;
     va_start(args, format);
-    dataset->problems =
-        mem_room(dataset->problems, dataset->problem_count, &dataset->problem_room, sizeof *dataset->problems);
-    dataset->problems[dataset->problem_count++] =
+    MEM_ADD(dataset->problems, dataset->problem_count, dataset->problem_room) =
         (struct dataset_problem){.folder = folder, .text = format_text(format, args)};
     va_end(args);
 }
@@ -170,30 +157,31 @@ void dataset_fini(struct dataset *dataset)
     *dataset = (struct dataset){0};
 }
 
-static char *without_end_slashes(const char *path)
-{
-    size_t length = strlen(path);
-    while (length > 1 && path[length - 1] == '/')
-        length--;
-    return mem_strndup(path, length);
-}
-
-/* What the database says of itself does not tell which of several folders it is in. */
-static bool names_the_folder(const char *path, struct err *err)
-{
-    return err && strncmp(err->text, path, strlen(path)) == 0 ? false : err_wrap(err, "%s", path);
-}
-
-static enum dataset_layout find_layout(int dir)
+/* By its files; false: none of them says, and it may be one of experiments' folders alone. */
+static bool find_layout(int dir, enum dataset_layout *out)
 {
     static const struct {
         const char *file;
         enum dataset_layout layout;
     } kinds[] = {{"run.db", DATASET_TARE}, {"summary.csv", DATASET_STUDY}, {CODECARBON_FILE, DATASET_CODECARBON}};
+    *out = DATASET_STUDY;
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-        if (faccessat(dir, kinds[i].file, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
-            return kinds[i].layout;
-    return DATASET_STUDY; /* its experiments' folders alone */
+        if (faccessat(dir, kinds[i].file, F_OK, AT_SYMLINK_NOFOLLOW) == 0) {
+            *out = kinds[i].layout;
+            return true;
+        }
+    return false;
+}
+
+/* The error of a path that is no folder: what it is instead. */
+static bool read_no_folder(const char *path, struct err *err)
+{
+    enum dataset_layout layout;
+    AUTO_FREE char *folder = fs_dirname(path);
+    AUTO_CLOSE int dir = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (dir >= 0 && find_layout(dir, &layout))
+        return err_set(err, "%s is a file; the results are its folder: %s", path, folder);
+    return err_set(err, "%s is a file, and no results folder", path);
 }
 
 bool dataset_read(struct dataset *dataset, const char *path, struct err *err)
@@ -201,16 +189,21 @@ bool dataset_read(struct dataset *dataset, const char *path, struct err *err)
     AUTO_CLOSE int dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (dir < 0)
         return errno == ENOTDIR ? read_no_folder(path, err) : err_sys(err, "open %s", path);
-    size_t folder = dataset->folder_count++;
+    size_t folder = dataset->folder_count++, length = strlen(path);
+    while (length > 1 && path[length - 1] == '/')
+        length--;
     dataset->folders = mem_resize(dataset->folders, dataset->folder_count, sizeof *dataset->folders);
-    dataset->folders[folder] = (struct dataset_folder){.path = without_end_slashes(path)};
-    enum dataset_layout layout = find_layout(dir);
+    dataset->folders[folder] = (struct dataset_folder){.path = mem_strndup(path, length)};
+    enum dataset_layout layout;
+    find_layout(dir, &layout);
     dataset->folders[folder].layout = layout;
     if (layout == DATASET_CODECARBON)
         return read_codecarbon(dataset, folder, dir, err);
     if (layout == DATASET_STUDY)
         return read_study(dataset, folder, dir, err);
-    return read_own(dataset, folder, err) || names_the_folder(path, err);
+    /* What the database says of itself does not tell which of several folders it is in. */
+    return read_own(dataset, folder, err) ||
+           (err && strncmp(err->text, path, strlen(path)) == 0 ? false : err_wrap(err, "%s", path));
 }
 
 const char *dataset_mode(const struct dataset_experiment *experiment)
@@ -407,4 +400,41 @@ void dataset_format_time(int64_t local_ns, char out[40])
     gmtime_r(&seconds, &tm);
     strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%S", &tm);
     snprintf(out, 40, "%s.%06lld", date, (long long)(local_ns % NS_PER_S / 1000));
+}
+
+/* What a place that holds no results is instead, so that the error says which one was meant. */
+
+/* Two are as good as a thousand: the error shows a pattern. */
+enum { ENOUGH = 2, MOST_ENTRIES = 10000 };
+
+/* How many folders of it hold results, up to ENOUGH; the first one's name. */
+static size_t count_results(int dir, char **first)
+{
+    AUTO_DIR DIR *stream = fs_list(dir, ".");
+    size_t found = 0, seen = 0;
+    enum dataset_layout layout;
+    for (struct dirent *entry; stream && found < ENOUGH && seen++ < MOST_ENTRIES && (entry = readdir(stream));) {
+        AUTO_CLOSE int inner =
+            entry->d_name[0] == '.' ? -1 : openat(dir, entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (inner < 0 || !find_layout(inner, &layout))
+            continue;
+        if (found++ == 0)
+            *first = mem_strdup(entry->d_name);
+    }
+    return found;
+}
+
+bool read_no_results(const char *path, int dir, struct err *err)
+{
+    AUTO_FREE char *first = NULL;
+    size_t inside = count_results(dir, &first);
+    const char *slash = path[0] && path[strlen(path) - 1] == '/' ? "" : "/";
+    if (inside == 1)
+        return err_set(err, "%s holds no results itself, but %s%s%s does", path, path, slash, first);
+    if (inside)
+        return err_set(err, "%s holds no results itself, but its folders do: say which, or %s%s*", path, path, slash);
+    if (faccessat(dir, "experiment.json", F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+        return err_set(err, "%s is one experiment; the results are the folder that it is in", path);
+    return err_set(err, "%s holds no results: there is neither run.db nor summary.csv nor an experiment's folder nor "
+                   CODECARBON_FILE, path);
 }

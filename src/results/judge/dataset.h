@@ -10,7 +10,7 @@
 #include "base/value.h"
 #include "machine/gpu/readings.h"
 #include "measure/guard/evidence.h"
-#include "results/store/facts.h"
+#include "results/store/store.h"
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -86,7 +86,7 @@ struct dataset_gpu {
     struct dataset_step power_fall; /* the same of falls alone, behind its start */
 };
 
-/* What summary.csv says, in the study's columns (energy_column). */
+/* What summary.csv says, in the study's columns: energy_column names them. */
 enum dataset_recorded {
     RECORDED_CPU_PACKAGE,
     RECORDED_CPU_RAM,
@@ -102,7 +102,6 @@ enum dataset_recorded {
     RECORDED_COUNT /* ENERGY_COLUMNS */
 };
 _Static_assert((int)RECORDED_COUNT == (int)ENERGY_COLUMNS, "one for each column");
-const char *dataset_recorded_name(enum dataset_recorded column); /* "energy_cpu_pkg_joules" */
 
 /* A GPU that an experiment was measured on. */
 struct dataset_board {

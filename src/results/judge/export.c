@@ -7,10 +7,8 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/record.h"
-#include "results/judge/account.h"
-#include "results/judge/numeric_cell.h"
+#include "results/judge/judge.h"
 #include "results/judge/read.h"
-#include "results/judge/trace.h"
 
 #include <fcntl.h>
 #include <jansson.h>
@@ -27,15 +25,6 @@ struct export_writer {
     struct err *err;
     struct strv params, metrics, best; /* of all experiments, as the first one gives the columns */
 };
-
-static const char *const table_names[EXPORT_TABLES] = {"experiments", "attempts", "epochs", "hyperparameters",
-                                                       "metrics",     "history",  "evidence", "samples",
-                                                       "wide"};
-
-const char *export_table_name(enum export_table table)
-{
-    return table_names[table];
-}
 
 static void add_cell(struct text *out, const json_t *value, bool exact)
 {
@@ -127,13 +116,6 @@ static void each_row(void *at, int64_t t_s, const struct reading values[SAMPLES_
         add_sample(file, json_integer(t_s), "", samples_quantity(file->of, i), values[i]);
 }
 
-static void study_samples(struct export_file *file, int energy)
-{
-    /* What cannot be read is evidence of the experiment already. */
-    for (file->of = SAMPLES_POWER; file->of < SAMPLES_FILES; file->of++)
-        samples_read(energy, file->of, each_row, file, NULL);
-}
-
 /* The columns: when, seconds since the start, which device, then figures; what is no figure is left out. */
 static void own_file(const struct export_file *file, int energy, const char *name)
 {
@@ -168,10 +150,11 @@ static void export_samples(struct export_writer *writer, const struct dataset_ex
     AUTO_CLOSE int energy = dir < 0 ? -1 : fs_open_folder_beneath(dir, "energy");
     if (energy < 0)
         return;
-    if (folder->layout == DATASET_STUDY) {
-        study_samples(&file, energy);
+    /* What cannot be read is evidence of the experiment already. */
+    for (file.of = SAMPLES_POWER; folder->layout == DATASET_STUDY && file.of < SAMPLES_FILES; file.of++)
+        samples_read(energy, file.of, each_row, &file, NULL);
+    if (folder->layout == DATASET_STUDY)
         return;
-    }
     own_file(&file, energy, "gpu.csv");
     own_file(&file, energy, "cpu.csv");
 }
@@ -405,26 +388,33 @@ static void write_epochs(struct export_writer *writer, const struct dataset_expe
     write_list(writer, experiment, experiment->epochs, epoch_keys);
 }
 
-typedef void write_fn(struct export_writer *writer, const struct dataset_experiment *experiment);
+static const struct {
+    const char *name;
+    void (*write)(struct export_writer *writer, const struct dataset_experiment *experiment); /* NULL: by folder */
+    const char *head; /* where there is no row; "": there always is one */
+} tables[EXPORT_TABLES] = {
+    [EXPORT_EXPERIMENTS] = {"experiments", write_experiment, ""},
+    [EXPORT_ATTEMPTS] = {"attempts", write_attempts, ""},
+    [EXPORT_EPOCHS] = {"epochs", write_epochs,
+                       "folder,experiment_id,name,part,label,start_s,end_s,duration_s,source,gpu_energy_j,"
+                       "gpu_half_width_j,gpu_power_w,gpu_mem_peak_mib,cpu_energy_j,cpu_half_width_j,dram_energy_j,"
+                       "dram_half_width_j,host_mem_peak_mib\n"},
+    [EXPORT_HYPERPARAMETERS] = {"hyperparameters", write_params, "folder,experiment_id,name,value\n"},
+    [EXPORT_METRICS] = {"metrics", write_metrics, "folder,experiment_id,name,value,best,goal\n"},
+    [EXPORT_HISTORY] = {"history", NULL, "run,id,attempt,metric,epoch,step,seconds,value\n"},
+    [EXPORT_EVIDENCE] = {"evidence", write_evidence, "folder,experiment_id,kind,weight,from_s,to_s,text\n"},
+    [EXPORT_SAMPLES] = {"samples", export_samples, "folder,experiment_id,timestamp,device,quantity,value\n"},
+    [EXPORT_WIDE] = {"wide", write_wide, ""},
+};
+
+const char *export_table_name(enum export_table table)
+{
+    return tables[table].name;
+}
 
 bool export_make(const struct dataset *dataset, enum export_table table, enum export_format format,
                  export_flush_fn *flush, void *context, struct err *err)
 {
-    static write_fn *const writers[EXPORT_TABLES] = {write_experiment, write_attempts, write_epochs,  write_params,
-                                                     write_metrics,    NULL,           write_evidence, export_samples,
-                                                     write_wide};
-    static const char *const heads[EXPORT_TABLES] = {
-        "",
-        "",
-        "folder,experiment_id,name,part,label,start_s,end_s,duration_s,source,gpu_energy_j,gpu_half_width_j,gpu_power_"
-        "w,"
-        "gpu_mem_peak_mib,cpu_energy_j,cpu_half_width_j,dram_energy_j,dram_half_width_j,host_mem_peak_mib\n",
-        "folder,experiment_id,name,value\n",
-        "folder,experiment_id,name,value,best,goal\n",
-        "run,id,attempt,metric,epoch,step,seconds,value\n",
-        "folder,experiment_id,kind,weight,from_s,to_s,text\n",
-        "folder,experiment_id,timestamp,device,quantity,value\n",
-        ""};
     AUTO_TEXT struct text text = {0};
     struct export_writer writer = {
         .dataset = dataset, .format = format, .out = &text, .flush = flush, .context = context, .err = err};
@@ -435,11 +425,11 @@ bool export_make(const struct dataset *dataset, enum export_table table, enum ex
     for (size_t i = 0; i < dataset->count; i++)
         for (size_t p = 0; p < dataset->items[i].param_count; p++)
             strv_add_once(&writer.params, dataset->items[i].params[p].name);
-    for (size_t i = 0; writers[table] && i < dataset->count && !writer.broken; i++)
-        writers[table](&writer, &dataset->items[i]);
+    for (size_t i = 0; tables[table].write && i < dataset->count && !writer.broken; i++)
+        tables[table].write(&writer, &dataset->items[i]);
     /* A table without rows still says what its columns are. */
     if (format != EXPORT_JSON_LINES && !writer.begun)
-        text_add(&text, heads[table]);
+        text_add(&text, tables[table].head);
     strv_fini(&writer.params);
     strv_fini(&writer.metrics);
     strv_fini(&writer.best);

@@ -14,11 +14,6 @@
 static const double least_spread = 0.1;
 enum { LEAST_FIT = 3 };
 
-static bool of_machine(const struct external_meter_options *options)
-{
-    return strcmp(options->of, "machine") == 0;
-}
-
 /* The one GPU whose UUID begins so. */
 static bool find_gpu(const struct dataset *dataset, const char *of, char **uuid, struct err *err)
 {
@@ -180,7 +175,7 @@ bool external_meter_compare(const struct dataset *dataset, const struct meter_cs
                             const struct external_meter_options *options, struct external_meter *out, struct err *err)
 {
     *out = (struct external_meter){.options = *options, .readings = csv->count};
-    if (!of_machine(options) && !find_gpu(dataset, options->of, &out->uuid, err))
+    if (strcmp(options->of, "machine") != 0 && !find_gpu(dataset, options->of, &out->uuid, err))
         return false;
     out->rows = mem_array(dataset->count + 1, sizeof *out->rows);
     for (size_t i = 0; i < dataset->count; i++) {
@@ -247,12 +242,6 @@ static json_t *gain_json(const struct external_meter *meter)
     return out;
 }
 
-static json_t *fit_json(const struct external_meter *meter)
-{
-    return json_pack("{s:o, s:o, s:o}", "base_w", json_finite(meter->base_w), "slope", json_finite(meter->slope),
-                     "slope_half_width", json_finite(meter->slope_half));
-}
-
 json_t *external_meter_json(const struct dataset *dataset, const struct external_meter *meter)
 {
     json_t *out = json_object(), *rows = json_array();
@@ -265,6 +254,10 @@ json_t *external_meter_json(const struct dataset *dataset, const struct external
         json_array_append_new(rows, row_json(dataset, &meter->rows[i]));
     json_object_set_new(out, "experiments", rows);
     json_object_set_new(out, "gain", meter->has_gain ? gain_json(meter) : json_null());
-    json_object_set_new(out, "fit", meter->has_fit ? fit_json(meter) : json_null());
+    json_object_set_new(out, "fit",
+                        meter->has_fit ? json_pack("{s:o, s:o, s:o}", "base_w", json_finite(meter->base_w), "slope",
+                                                   json_finite(meter->slope), "slope_half_width",
+                                                   json_finite(meter->slope_half))
+                                       : json_null());
     return out;
 }

@@ -1,4 +1,4 @@
-#include "results/judge/identical.h"
+#include "results/judge/judge.h"
 
 #include "base/mem.h"
 #include "base/text.h"
@@ -132,6 +132,7 @@ char *audit_params_key(const struct dataset_experiment *experiment, bool seeds)
     return text_take(&key);
 }
 
+/* Texts and what they are of. */
 struct keyed {
     char *key;
     size_t index;
@@ -144,25 +145,50 @@ static int compare_keys(const void *a, const void *b)
     return order ? order : (left->index > right->index) - (left->index < right->index);
 }
 
+size_t audit_group_by(char **keys, size_t count, size_t **order, size_t **groups)
+{
+    AUTO_FREE struct keyed *sorted = mem_array(count + 1, sizeof *sorted);
+    size_t found = 0;
+    *order = mem_array(count + 1, sizeof **order);
+    *groups = mem_array(count + 1, sizeof **groups);
+    for (size_t i = 0; i < count; i++)
+        sorted[i] = (struct keyed){keys[i], i};
+    qsort(sorted, count, sizeof *sorted, compare_keys);
+    for (size_t i = 0; i < count; i++) {
+        (*order)[i] = sorted[i].index;
+        if (i == 0 || strcmp(sorted[i].key, sorted[i - 1].key) != 0)
+            (*groups)[found++] = i;
+    }
+    (*groups)[found] = count;
+    for (size_t i = 0; i < count; i++)
+        free(steal_ptr(keys[i]));
+    return found;
+}
+
+size_t audit_group(const struct dataset *dataset, size_t **order, size_t **groups)
+{
+    AUTO_FREE char **keys = mem_array(dataset->count + 1, sizeof *keys);
+    for (size_t i = 0; i < dataset->count; i++)
+        keys[i] =
+            mem_printf("%s\x01%s\x01%d", dataset->items[i].repo, dataset->items[i].model, dataset->items[i].parallel);
+    return audit_group_by(keys, dataset->count, order, groups);
+}
+
 size_t audit_settings(const struct dataset *dataset, const size_t *items, const size_t *part, size_t count,
                       size_t *setting)
 {
-    AUTO_FREE struct keyed *keys = mem_array(count + 1, sizeof *keys);
-    AUTO_FREE size_t *first = mem_array(count + 1, sizeof *first);
-    size_t settings = 0;
+    AUTO_FREE char **keys = mem_array(count + 1, sizeof *keys);
+    AUTO_FREE size_t *first = mem_array(count + 1, sizeof *first), *order = NULL, *groups = NULL;
     for (size_t i = 0; i < count; i++) {
         AUTO_FREE char *key = audit_params_key(&dataset->items[items[i]], false);
-        keys[i] = (struct keyed){mem_printf("%zu %s", part ? part[i] : 0, key), i};
+        keys[i] = mem_printf("%zu %s", part ? part[i] : 0, key);
     }
-    qsort(keys, count, sizeof *keys, compare_keys);
-    for (size_t i = 0; i < count; i++) {
-        bool same = i > 0 && strcmp(keys[i].key, keys[i - 1].key) == 0;
-        first[keys[i].index] = same ? first[keys[i - 1].index] : keys[i].index;
-    }
+    size_t found = audit_group_by(keys, count, &order, &groups), settings = 0;
+    for (size_t g = 0; g < found; g++)
+        for (size_t i = groups[g]; i < groups[g + 1]; i++)
+            first[order[i]] = order[groups[g]];
     for (size_t i = 0; i < count; i++)
         setting[i] = first[i] == i ? settings++ : setting[first[i]];
-    for (size_t i = 0; i < count; i++)
-        free(keys[i].key);
     return settings;
 }
 

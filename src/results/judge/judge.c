@@ -87,7 +87,7 @@ static void judge_sums(struct dataset_experiment *experiment, unsigned expected)
         double apart = fabs(recorded[i].value - of_trace[i].value);
         if (experiment->line > 0 && expected & 1U << i && !recorded[i].valid && of_trace[i].valid) {
             dataset_evidence(experiment, "value_missing", "there is no %s in summary.csv, and its samples are there",
-                             dataset_recorded_name((enum dataset_recorded)i));
+                             energy_column((size_t)i));
             dataset_evidence_touches(experiment, 1u << QUANTITY_ENERGY);
         }
         if (i == RECORDED_GPU_TOTAL) /* judge_recorded's */
@@ -95,7 +95,7 @@ static void judge_sums(struct dataset_experiment *experiment, unsigned expected)
         if (!recorded[i].valid || !of_trace[i].valid || apart <= 0.02 + 1e-3 * fabs(of_trace[i].value))
             continue;
         dataset_evidence(experiment, "values_differ", "%s in summary.csv is %.8g, by energy/ it is %.8g",
-                         dataset_recorded_name((enum dataset_recorded)i), recorded[i].value, of_trace[i].value);
+                         energy_column((size_t)i), recorded[i].value, of_trace[i].value);
         dataset_evidence_touches(experiment, 1u << QUANTITY_ENERGY);
     }
 }
@@ -129,7 +129,7 @@ static void judge_impossible(struct dataset_experiment *experiment)
         double low = celsius ? -50 : 0, high = percent ? 100 : celsius ? 150 : INFINITY;
         if (recorded[i].valid && (recorded[i].value < low || recorded[i].value > high))
             dataset_evidence(experiment, "value_impossible", "%s is %g",
-                             dataset_recorded_name((enum dataset_recorded)i), recorded[i].value);
+                             energy_column((size_t)i), recorded[i].value);
     }
     struct reading mean = recorded[RECORDED_GPU_MEAN], least = recorded[RECORDED_GPU_MIN],
                    most = recorded[RECORDED_GPU_MAX];
@@ -166,23 +166,17 @@ static void judge_missing(struct dataset_experiment *experiment, unsigned expect
         dataset_check(experiment, CHECK_DATA, CHECK_NOT_MADE, "there is no summary.csv to compare its record with");
 }
 
-/* Files that at least one experiment of the folder has. */
-static unsigned expected_files(const struct dataset *dataset, size_t folder)
+/* Which files and figures at least one experiment of the folder has. */
+static void find_expected(const struct dataset *dataset, size_t folder, unsigned *files, unsigned *figures)
 {
-    unsigned expected = 0;
-    for (size_t i = 0; i < dataset->count; i++)
-        if (dataset->items[i].folder == folder)
-            expected |= ~dataset->items[i].gpu.missing;
-    return expected;
-}
-
-static unsigned expected_figures(const struct dataset *dataset, size_t folder)
-{
-    unsigned expected = 0;
-    for (size_t i = 0; i < dataset->count; i++)
-        for (unsigned f = 0; f < RECORDED_COUNT && dataset->items[i].folder == folder; f++)
-            expected |= (unsigned)dataset->items[i].recorded[f].valid << f;
-    return expected;
+    *files = *figures = 0;
+    for (size_t i = 0; i < dataset->count; i++) {
+        const struct dataset_experiment *experiment = &dataset->items[i];
+        if (experiment->folder == folder)
+            *files |= ~experiment->gpu.missing;
+        for (unsigned f = 0; f < RECORDED_COUNT && experiment->folder == folder; f++)
+            *figures |= (unsigned)experiment->recorded[f].valid << f;
+    }
 }
 
 static void judge_each(struct dataset *dataset)
@@ -195,10 +189,8 @@ static void judge_each(struct dataset *dataset)
             judge_metrics(experiment, experiment->metric_count > 0); /* its plan says which there are */
             continue;
         }
-        if (experiment->folder != known) {
-            expected = expected_files(dataset, known = experiment->folder);
-            figures = expected_figures(dataset, known);
-        }
+        if (experiment->folder != known)
+            find_expected(dataset, known = experiment->folder, &expected, &figures);
         judge_sampling(experiment);
         judge_length(experiment);
         judge_recorded(experiment, figures);
@@ -211,33 +203,18 @@ static void judge_each(struct dataset *dataset)
     }
 }
 
-struct named {
-    const char *id;
-    size_t folder, item;
-};
-
-static int compare_named(const void *a, const void *b)
-{
-    const struct named *left = a, *right = b;
-    if (left->folder != right->folder)
-        return left->folder > right->folder ? 1 : -1;
-    int order = strcmp(left->id, right->id);
-    return order ? order : (left->item > right->item) - (left->item < right->item);
-}
-
 static void judge_duplicates(struct dataset *dataset)
 {
-    AUTO_FREE struct named *names = mem_array(dataset->count + 1, sizeof *names);
+    AUTO_FREE char **keys = mem_array(dataset->count + 1, sizeof *keys);
+    AUTO_FREE size_t *order = NULL, *groups = NULL;
     for (size_t i = 0; i < dataset->count; i++)
-        names[i] = (struct named){dataset->items[i].id, dataset->items[i].folder, i};
-    qsort(names, dataset->count, sizeof *names, compare_named);
-    for (size_t from = 0, to; from < dataset->count; from = to) {
-        for (to = from + 1; to < dataset->count && names[to].folder == names[from].folder &&
-                            strcmp(names[to].id, names[from].id) == 0;)
-            to++;
-        for (size_t i = from; to - from > 1 && i < to; i++)
-            dataset_evidence(&dataset->items[names[i].item], "duplicate_id", "%zu experiments have the id %.200s",
-                             to - from, names[i].id);
+        keys[i] = mem_printf("%zu\n%s", dataset->items[i].folder, dataset->items[i].id);
+    size_t count = audit_group_by(keys, dataset->count, &order, &groups);
+    for (size_t g = 0; g < count; g++) {
+        size_t alike = groups[g + 1] - groups[g];
+        for (size_t i = groups[g]; alike > 1 && i < groups[g + 1]; i++)
+            dataset_evidence(&dataset->items[order[i]], "duplicate_id", "%zu experiments have the id %.200s", alike,
+                             dataset->items[order[i]].id);
     }
 }
 

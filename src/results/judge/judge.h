@@ -3,7 +3,9 @@
 #ifndef TARE_RESULTS_JUDGE_JUDGE_H
 #define TARE_RESULTS_JUDGE_JUDGE_H
 
+#include "base/text.h"
 #include "results/judge/dataset.h"
+#include "stats/compare.h"
 
 #include <jansson.h>
 
@@ -13,6 +15,12 @@ void audit_judge(struct dataset *dataset);
 /* The indices of the experiments, those of one kind together: groups[i] is where the i-th group begins in order,
  * groups[count] behind the last. The caller frees both. Within a group they stand in the dataset's order. */
 size_t audit_group(const struct dataset *dataset, size_t **order, size_t **groups);
+
+/* The same of any count things, those of one key together, in the order of the keys, which are taken. */
+size_t audit_group_by(char **keys, size_t count, size_t **order, size_t **groups);
+
+/* Whether its verdict is one of those that count; neither: all but contaminated ones. */
+bool audit_counts(const struct dataset_experiment *experiment, bool clean_only, bool all_verdicts);
 
 /* <repository>_<model>_<nnn>[_parallel], as the study's and tare's ids are. */
 bool audit_id_well_formed(const struct dataset_experiment *experiment);
@@ -47,5 +55,151 @@ void criterion_check(const struct criterion *item, const struct dataset *judged,
  * and of a parallel one the same background; a comment says which it was and why. count: how many entries. left_out
  * (may be NULL): ids of those whose repository or model, or whose background's, is not known. A new reference. */
 json_t *repeat_settings(const struct dataset *dataset, size_t *count, struct strv *left_out);
+
+/* Runs of one kind with the same hyperparameters but for the seed (32 and 32.0 are one), repeats of one
+ * another. */
+
+typedef struct reading audit_figure(const struct dataset_experiment *experiment, const void *context);
+
+struct audit_spread {
+    struct reading cv;   /* within the sets of identical runs, pooled by their degrees of freedom */
+    size_t values, sets; /* sets of at least two */
+    size_t freedom;      /* degrees of freedom behind cv */
+};
+
+/* Of these experiments (indices), those for which the figure is known. mixed: all as one set, whatever their
+ * hyperparameters. */
+struct audit_spread audit_spread_of(const struct dataset *dataset, const size_t *items, size_t count, bool mixed,
+                                    audit_figure *figure, const void *context);
+
+/* Hyperparameters whose names differ by case alone become one, called as most experiments call it, unless an experiment
+ * has both: dataset.spellings says so. */
+void audit_join_names(struct dataset *dataset);
+
+/* Whether a hyperparameter by its name, in any case, is a seed: runs that differ by it alone are repeats. */
+bool audit_is_seed(const char *name);
+
+/* Whether it is one of some words, in any case; NULL behind the last. */
+bool audit_is_one_of(const char *name, const char *const *words);
+
+/* Whether it counts epochs. */
+bool audit_is_epochs(const char *name);
+
+/* Numbers these experiments (indices) by their settings: hyperparameters but for the seed, and part[i] (NULL: all in one). setting:
+ * count, from 0 in the order of the experiments. Returns how many settings there are. */
+size_t audit_settings(const struct dataset *dataset, const size_t *items, const size_t *part, size_t count,
+                      size_t *setting);
+
+/* The same text for the same hyperparameters, seeds with them or not, and for no others; fresh. */
+char *audit_params_key(const struct dataset_experiment *experiment, bool seeds);
+
+/* Where experiments ran, and by what these places differ: GPUs of another model, another driver, other clocks. A difference
+ * speaks against no measurement, but against comparing figures across it. */
+
+const char *places_fact_name(enum dataset_fact fact); /* "gpu_model" */
+
+/* What it weighs when experiments differ in it: suspect, figures on its two sides are not comparable; recorded, worth knowing. Of
+ * node and lane it is recorded: alike places are to be alike. */
+enum evidence_weight places_weight(enum dataset_fact fact);
+
+/* Those that it may change, with NULL behind: "gpu_energy_j", ... */
+const char *const *places_figures(enum dataset_fact fact);
+
+/* The experiments that have one value of a fact. */
+struct places_group {
+    const char *value; /* borrowed from the dataset */
+    size_t *items;     /* indices of experiments */
+    size_t count, capacity;
+};
+
+/* Experiments of one folder (one run) that are not alike in a fact. */
+struct places_difference {
+    size_t folder;
+    enum dataset_fact fact;
+    struct places_group *groups; /* two or more, the largest first */
+    size_t count;
+    size_t unknown; /* experiments of which it is not known */
+};
+
+struct places {
+    struct places_difference *items; /* the heavier first, by folder */
+    size_t count, capacity;
+};
+
+/* Of node and lane nothing is said: that they differ is how runs with several are. */
+void places_find(const struct dataset *dataset, struct places *out);
+void places_fini(struct places *places);
+json_t *places_json(const struct dataset *dataset, const struct places *places);
+
+/* {"node", "lane", "gpu_model", ...}, null where nobody knows. */
+json_t *places_of_json(const struct dataset_experiment *experiment);
+
+/* Groups of so many experiments by one fact; those of which it is not known are in none. The largest first. */
+void places_group_by(const struct dataset *dataset, const size_t *items, size_t count, enum dataset_fact fact,
+                     struct places_group **groups, size_t *group_count);
+void places_groups_fini(struct places_group *groups, size_t count);
+
+/* A judged dataset counted: totals, before and after a moment, by repository, model, cause and time. */
+
+struct account_row {
+    char *name;
+    int64_t from_local_ns; /* timeline: where the span begins */
+    size_t total, succeeded, failed; /* the rest of total: not known or not ended */
+    size_t verdicts[VERDICTS]; /* by enum verdict */
+    double energy_j;       /* of those whose energy is known */
+    size_t with_energy;
+    double duration_s;
+};
+
+struct account_table {
+    struct account_row *rows;
+    size_t count;
+};
+
+/* Experiments on both sides of a moment. Its name: "ended before", "overlapping", "started after"; in that order. */
+struct account_split {
+    bool asked, found;
+    bool automatic;
+    int64_t at_local_ns;
+    char *series;  /* automatic: what changed, "success" or "power" */
+    double p;      /* automatic: of its test, corrected for two series */
+    struct account_row rows[3];
+    size_t unknown; /* when they ended is not known */
+};
+
+struct account_integrity {
+    size_t rows, folders, without_row, without_folder, duplicate_ids, malformed_ids, damaged_files, without_end;
+};
+
+struct account {
+    struct account_row all;
+    struct account_table repositories, models, failures, evidence, timeline;
+    int64_t timeline_step_s; /* an hour or a day */
+    struct account_split split;
+    struct account_integrity integrity;
+};
+
+/* split_at: a time, "auto", or NULL. False: it is no time (err). */
+bool account_make(const struct dataset *dataset, const char *split_at, struct account *out, struct err *err);
+void account_fini(struct account *account);
+
+/* succeeded / (succeeded + failed); not valid without any. */
+struct reading account_success_rate(const struct account_row *row);
+
+/* audit.json and audit_safe.csv. */
+
+/* A new reference; what it holds is in docs/reference/judging.md. */
+json_t *audit_json(const struct dataset *dataset, const struct account *account);
+
+/* A new reference: [{"check", "outcome", "text"}, ...]. */
+json_t *audit_checks_json(const struct dataset_experiment *experiment);
+
+/* Its name: summary_safe.csv is a run's own, or the study's. */
+#define AUDIT_SAFE_CSV "audit_safe.csv"
+
+/* The rows of summary.csv whose experiments are clean, under its own header, with tare's columns behind them: verdict
+ * (in its place where there is such a column), audit_gpu_energy_joules, audit_gpu_energy_half_width_joules,
+ * audit_sampled_share. False: there is no summary.csv, or it cannot be read (err). */
+bool audit_safe_csv(const struct dataset *dataset, size_t folder, struct text *out, struct err *err);
 
 #endif

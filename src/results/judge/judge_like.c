@@ -1,7 +1,7 @@
 /* What one training should have taken, by the others of its model in the same mode: time, GPU energy, CPU energy. */
 #include "results/judge/judge_private.h"
 
-#include "results/judge/identical.h"
+#include "results/judge/judge.h"
 #include "base/mem.h"
 #include "stats/describe.h"
 
@@ -275,26 +275,14 @@ static char *key_of(const struct dataset_experiment *experiment, bool with_backg
                       background ? background : "");
 }
 
-struct keyed {
-    char *broad, *key;
-    size_t index;
-};
-
-static int compare_keyed(const void *a, const void *b)
-{
-    const struct keyed *left = a, *right = b;
-    int order = strcmp(left->key, right->key);
-    return order ? order : (left->index > right->index) - (left->index < right->index);
-}
-
 /* One that lacks files, or whose background nobody knows, may be what would speak against another: as long as it is not
  * known, nothing of its model is compared. */
-static const char *incomplete_of(const struct keyed *keyed, size_t count, const struct dataset *dataset,
+static const char *incomplete_of(const size_t *items, size_t count, const struct dataset *dataset,
                                  const struct judge_state *states)
 {
     for (size_t i = 0; i < count; i++) {
-        const struct dataset_experiment *experiment = &dataset->items[keyed[i].index];
-        if (experiment->success && states[keyed[i].index].lacking)
+        const struct dataset_experiment *experiment = &dataset->items[items[i]];
+        if (experiment->success && states[items[i]].lacking)
             return "files of another training of this model are not there";
         if (experiment->success && experiment->parallel && !experiment->background_job)
             return "which background ran beside another training of this model is not known";
@@ -302,39 +290,38 @@ static const char *incomplete_of(const struct keyed *keyed, size_t count, const 
     return NULL;
 }
 
+static void compare_kind(struct kind *kind)
+{
+    make_design(kind);
+    for (int f = 0; !kind->incomplete && f < LIKE_FIGURES; f++)
+        predict(kind, (enum like_figure)f);
+    say_why(kind);
+    find_rows(kind);
+    free(kind->x);
+    free(kind->units);
+}
+
 void judge_like(const struct dataset *dataset, struct judge_state *states)
 {
-    AUTO_FREE struct keyed *keyed = mem_array(dataset->count + 1, sizeof *keyed);
-    AUTO_FREE struct kind *kinds = mem_array(dataset->count + 1, sizeof *kinds);
-    AUTO_FREE size_t *items = mem_array(dataset->count + 1, sizeof *items);
-    size_t kind_count = 0;
-    for (size_t i = 0; i < dataset->count; i++)
-        keyed[i] = (struct keyed){key_of(&dataset->items[i], false), key_of(&dataset->items[i], true), i};
-    if (dataset->count > 1)
-        qsort(keyed, dataset->count, sizeof *keyed, compare_keyed);
-    for (size_t from = 0, to; from < dataset->count; from = to) {
-        for (to = from + 1; to < dataset->count && strcmp(keyed[to].broad, keyed[from].broad) == 0;)
-            to++;
-        const char *incomplete = incomplete_of(keyed + from, to - from, dataset, states);
-        for (size_t i = from; i < to; i++) {
-            items[i] = keyed[i].index;
-            if (i == from || strcmp(keyed[i].key, keyed[i - 1].key) != 0)
-                kinds[kind_count++] = (struct kind){
-                    .dataset = dataset, .states = states, .items = items + i, .incomplete = incomplete};
-            kinds[kind_count - 1].count++;
-        }
-    }
-    for (size_t k = 0; k < kind_count; k++) {
-        make_design(&kinds[k]);
-        for (int f = 0; !kinds[k].incomplete && f < LIKE_FIGURES; f++)
-            predict(&kinds[k], (enum like_figure)f);
-        say_why(&kinds[k]);
-        find_rows(&kinds[k]);
-        free(kinds[k].x);
-        free(kinds[k].units);
-    }
+    AUTO_FREE char **keys = mem_array(dataset->count + 1, sizeof *keys),
+                   **models = mem_array(dataset->count + 1, sizeof *models);
+    AUTO_FREE size_t *order = NULL, *groups = NULL;
     for (size_t i = 0; i < dataset->count; i++) {
-        free(keyed[i].broad);
-        free(keyed[i].key);
+        models[i] = key_of(&dataset->items[i], false);
+        keys[i] = key_of(&dataset->items[i], true);
     }
+    size_t count = audit_group_by(keys, dataset->count, &order, &groups);
+    for (size_t g = 0, end; g < count; g = end) { /* the kinds of a model */
+        for (end = g + 1; end < count && strcmp(models[order[groups[end]]], models[order[groups[g]]]) == 0;)
+            end++;
+        const char *incomplete = incomplete_of(order + groups[g], groups[end] - groups[g], dataset, states);
+        for (size_t k = g; k < end; k++)
+            compare_kind(&(struct kind){.dataset = dataset,
+                                        .states = states,
+                                        .items = order + groups[k],
+                                        .count = groups[k + 1] - groups[k],
+                                        .incomplete = incomplete});
+    }
+    for (size_t i = 0; i < dataset->count; i++)
+        free(models[i]);
 }

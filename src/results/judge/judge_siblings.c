@@ -1,6 +1,6 @@
 #include "results/judge/judge_private.h"
 
-#include "results/judge/identical.h"
+#include "results/judge/judge.h"
 #include "base/mem.h"
 #include "stats/describe.h"
 
@@ -16,46 +16,6 @@ static const struct reading none = {0};
 static bool is_same_model(const struct dataset_experiment *a, const struct dataset_experiment *b)
 {
     return strcmp(a->repo, b->repo) == 0 && strcmp(a->model, b->model) == 0;
-}
-
-/* Same repository, model and mode. */
-static bool are_siblings(const struct dataset_experiment *a, const struct dataset_experiment *b)
-{
-    return a->parallel == b->parallel && is_same_model(a, b);
-}
-
-struct place {
-    const struct dataset_experiment *experiment;
-    size_t index;
-};
-
-static int compare_kind(const void *a, const void *b)
-{
-    const struct place *left = a, *right = b;
-    int order = strcmp(left->experiment->repo, right->experiment->repo);
-    if (!order)
-        order = strcmp(left->experiment->model, right->experiment->model);
-    if (!order)
-        order = (int)left->experiment->parallel - (int)right->experiment->parallel;
-    return order ? order : (left->index > right->index) - (left->index < right->index);
-}
-
-size_t audit_group(const struct dataset *dataset, size_t **order, size_t **groups)
-{
-    AUTO_FREE struct place *places = mem_array(dataset->count + 1, sizeof *places);
-    size_t count = 0;
-    *order = mem_array(dataset->count + 1, sizeof **order);
-    *groups = mem_array(dataset->count + 1, sizeof **groups);
-    for (size_t i = 0; i < dataset->count; i++)
-        places[i] = (struct place){&dataset->items[i], i};
-    qsort(places, dataset->count, sizeof *places, compare_kind);
-    for (size_t i = 0; i < dataset->count; i++) {
-        (*order)[i] = places[i].index;
-        if (i == 0 || !are_siblings(places[i].experiment, places[i - 1].experiment))
-            (*groups)[count++] = i;
-    }
-    (*groups)[count] = dataset->count;
-    return count;
 }
 
 /* One kind's experiments. */
@@ -86,18 +46,6 @@ static char *likeness_of(const struct dataset_experiment *experiment)
                       gpu ? gpu : "", limit ? limit : "", gpu ? 0 : experiment->folder + 1, params);
 }
 
-struct alike {
-    char *likeness;
-    struct dataset_experiment *experiment;
-};
-
-static int compare_alike(const void *a, const void *b)
-{
-    const struct alike *left = a, *right = b;
-    int order = strcmp(left->likeness, right->likeness);
-    return order ? order : (left->experiment > right->experiment) - (left->experiment < right->experiment);
-}
-
 static struct reading duration_of(const struct dataset_experiment *experiment)
 {
     return experiment->duration_s;
@@ -117,18 +65,19 @@ struct values {
     size_t count;
 };
 
-static void take_values(const struct alike *group, size_t count, size_t figure, struct values *out)
+static void take_values(struct dataset_experiment *const *list, const size_t *group, size_t count, size_t figure,
+                        struct values *out)
 {
     out->count = 0;
     for (size_t i = 0; i < count; i++) {
-        struct reading value = figures[figure].of(group[i].experiment);
+        struct dataset_experiment *experiment = list[group[i]];
+        struct reading value = figures[figure].of(experiment);
         /* A figure that is doubted already is no measure. */
-        bool doubted =
-            figures[figure].of == duration_of && dataset_has_evidence(group[i].experiment, "duration_differs");
+        bool doubted = figures[figure].of == duration_of && dataset_has_evidence(experiment, "duration_differs");
         if (!value.valid || doubted)
             continue;
         out->value[out->count] = value.value;
-        out->who[out->count++] = group[i].experiment;
+        out->who[out->count++] = experiment;
     }
 }
 
@@ -154,22 +103,20 @@ static void tell_outliers(const struct values *values, size_t figure, double alp
 }
 
 /* Calls tell_outliers, or with alpha 0 only counts how often that will be. */
-static size_t each_group(struct alike *list, size_t count, double alpha)
+static size_t each_group(struct dataset_experiment *const *list, const size_t *order, const size_t *groups,
+                         size_t count, double alpha)
 {
-    AUTO_FREE double *value = mem_array(count + 1, sizeof *value);
-    AUTO_FREE struct dataset_experiment **who = mem_array(count + 1, sizeof *who);
+    AUTO_FREE double *value = mem_array(groups[count] + 1, sizeof *value);
+    AUTO_FREE struct dataset_experiment **who = mem_array(groups[count] + 1, sizeof *who);
     size_t tests = 0;
-    for (size_t from = 0, to; from < count; from = to) {
-        for (to = from + 1; to < count && strcmp(list[from].likeness, list[to].likeness) == 0;)
-            to++;
+    for (size_t g = 0; g < count; g++)
         for (size_t figure = 0; figure < FIGURES; figure++) {
             struct values values = {value, who, 0};
-            take_values(list + from, to - from, figure, &values);
+            take_values(list, order + groups[g], groups[g + 1] - groups[g], figure, &values);
             tests += values.count >= STATS_OUTLIERS_LEAST;
             if (alpha > 0 && values.count >= STATS_OUTLIERS_LEAST)
                 tell_outliers(&values, figure, alpha);
         }
-    }
     return tests;
 }
 
@@ -186,20 +133,21 @@ static bool is_contaminated(const struct dataset_experiment *experiment)
  * hundred at most. */
 static void judge_outliers(struct dataset *dataset)
 {
-    AUTO_FREE struct alike *list = mem_array(dataset->count + 1, sizeof *list);
+    AUTO_FREE struct dataset_experiment **list = mem_array(dataset->count + 1, sizeof *list);
+    AUTO_FREE char **keys = mem_array(dataset->count + 1, sizeof *keys);
+    AUTO_FREE size_t *order = NULL, *groups = NULL;
     size_t count = 0;
     for (size_t i = 0; i < dataset->count; i++) {
         struct dataset_experiment *experiment = &dataset->items[i];
-        if (experiment->success && !is_contaminated(experiment))
-            list[count++] = (struct alike){likeness_of(experiment), experiment};
+        if (!experiment->success || is_contaminated(experiment))
+            continue;
+        keys[count] = likeness_of(experiment);
+        list[count++] = experiment;
     }
-    if (count > 1)
-        qsort(list, count, sizeof *list, compare_alike);
-    size_t tests = each_group(list, count, 0);
+    count = audit_group_by(keys, count, &order, &groups);
+    size_t tests = each_group(list, order, groups, count, 0);
     if (tests > 0)
-        each_group(list, count, false_share / (double)tests);
-    for (size_t i = 0; i < count; i++)
-        free(list[i].likeness);
+        each_group(list, order, groups, count, false_share / (double)tests);
 }
 
 static bool matters(const struct dataset_step *step, bool power)
@@ -462,8 +410,7 @@ static void judge_use(const struct kind *kind)
 
 void judge_siblings(struct dataset *dataset, const struct judge_state *states)
 {
-    AUTO_FREE size_t *order = NULL;
-    AUTO_FREE size_t *groups = NULL;
+    AUTO_FREE size_t *order = NULL, *groups = NULL;
     size_t count = audit_group(dataset, &order, &groups);
     struct kind alone = {0};
     for (size_t g = 0; g < count; g++) {

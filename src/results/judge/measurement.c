@@ -1,6 +1,5 @@
-#include "results/judge/measurement.h"
-
 #include "results/judge/summary_stats.h"
+
 #include "base/json.h"
 #include "base/mem.h"
 #include "stats/budget.h"
@@ -55,8 +54,7 @@ static void add_weight(struct weights *weights, const char *id, double share, do
             weights->items[i].bound = fmin(weights->items[i].bound, bound); /* 0: one of them does not know */
             return;
         }
-    weights->items = mem_room(weights->items, weights->count, &weights->room, sizeof *weights->items);
-    weights->items[weights->count++] = (struct weight){id, share, bound};
+    MEM_ADD(weights->items, weights->count, weights->room) = (struct weight){id, share, bound};
 }
 
 /* The packages of a node are one sensor here: all that is measured on it is measured by all of them. */

@@ -1,4 +1,4 @@
-#include "results/judge/meter_csv.h"
+#include "results/judge/external_meter.h"
 
 #include "base/clock.h"
 #include "base/csv.h"

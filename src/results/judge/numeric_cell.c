@@ -1,4 +1,4 @@
-#include "results/judge/numeric_cell.h"
+#include "results/judge/read.h"
 
 #include "base/value.h"
 

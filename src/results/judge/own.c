@@ -6,7 +6,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "machine/gpu/vendor.h"
-#include "results/store/facts.h"
+#include "results/store/store.h"
 
 #include <ctype.h>
 #include <fcntl.h>
@@ -14,66 +14,36 @@
 #include <math.h>
 #include <string.h>
 
-/* What the folder knows of its machines: one machine.json for each session, the newest without a number. */
-struct own_machines {
-    json_t **items;
-    size_t count, capacity;
-};
-
 enum { MACHINE_MAX_BYTES = 16 << 20, MACHINES_MAX = 100000 };
 
-static json_t *read_machine(int dir, const char *name)
+/* What the folder knows of its machines: one machine.json for each session, the newest without a number. */
+static json_t *read_machines(const char *run_dir)
 {
     struct err ignored;
-    AUTO_TEXT struct text text = {0};
-    AUTO(json_doc_fini) struct json_doc doc = {0};
-    if (!fs_read_at(dir, name, MACHINE_MAX_BYTES, &text, &ignored) ||
-        !json_doc_parse(name, text_get(&text), text.length, &doc, &ignored))
-        return NULL;
-    return json_incref(doc.root);
-}
-
-static bool take_machine(int dir, const char *name, struct own_machines *out)
-{
-    json_t *machine = read_machine(dir, name);
-    if (!machine)
-        return false;
-    out->items = mem_room(out->items, out->count, &out->capacity, sizeof *out->items);
-    out->items[out->count++] = machine;
-    return true;
-}
-
-static void own_machines_read(const char *run_dir, struct own_machines *out)
-{
-    *out = (struct own_machines){0};
+    json_t *machines = json_array();
     AUTO_CLOSE int dir = open(run_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    bool more = dir >= 0 && take_machine(dir, "machine.json", out);
-    for (int number = 1; more && number < MACHINES_MAX; number++) {
-        AUTO_FREE char *name = mem_printf("machine.%d.json", number);
-        more = take_machine(dir, name, out);
+    for (int number = 0; dir >= 0 && number < MACHINES_MAX; number++) {
+        AUTO_FREE char *name = number ? mem_printf("machine.%d.json", number) : mem_strdup("machine.json");
+        AUTO_TEXT struct text text = {0};
+        AUTO(json_doc_fini) struct json_doc doc = {0};
+        if (!fs_read_at(dir, name, MACHINE_MAX_BYTES, &text, &ignored) ||
+            !json_doc_parse(name, text_get(&text), text.length, &doc, &ignored))
+            break;
+        json_array_append(machines, doc.root);
     }
-}
-
-static void own_machines_fini(struct own_machines *machines)
-{
-    for (size_t i = 0; i < machines->count; i++)
-        json_decref(machines->items[i]);
-    free(machines->items);
-    *machines = (struct own_machines){0};
-}
-
-static bool same(const char *a, const char *b)
-{
-    return a && b && strcmp(a, b) == 0;
+    return machines;
 }
 
 /* That of the session's host and boot: a session that changed nothing of them met the same machine. */
-static const json_t *machine_of(const struct facts_item *item, const struct own_machines *machines)
+static const json_t *machine_of(const struct facts_item *item, const json_t *machines)
 {
-    for (size_t i = 0; i < machines->count; i++)
-        if (same(json_get_text(machines->items[i], "host"), item->host) &&
-            same(json_get_text(machines->items[i], "boot_id"), item->boot_id))
-            return machines->items[i];
+    size_t i;
+    json_t *machine;
+    json_array_foreach(machines, i, machine)
+    {
+        if (json_says(machine, "host", item->host) && json_says(machine, "boot_id", item->boot_id))
+            return machine;
+    }
     return NULL;
 }
 
@@ -85,21 +55,21 @@ static bool is_hash(const char *text)
 }
 
 /* From which state of its repository an experiment ran: which session it ran in is not written down, so all must say the same. */
-static void take_commit(struct dataset_experiment *experiment, const struct own_machines *machines)
+static void take_commit(struct dataset_experiment *experiment, const json_t *machines)
 {
-    for (size_t i = 0; i < machines->count; i++) {
+    for (size_t i = 0; i < json_array_size(machines); i++) {
         size_t k;
         json_t *repository;
         const char *commit = NULL;
         bool changed = false;
-        json_array_foreach(json_object_get(machines->items[i], "repositories"), k, repository)
+        json_array_foreach(json_object_get(json_array_get(machines, i), "repositories"), k, repository)
         {
-            if (!same(json_get_text(repository, "name"), experiment->repo))
+            if (!json_says(repository, "name", experiment->repo))
                 continue;
             commit = json_get_text(repository, "commit");
             changed = json_is_true(json_object_get(repository, "dirty"));
         }
-        if (!is_hash(commit) || (i > 0 && (!same(commit, experiment->commit) || changed != experiment->commit_changed))) {
+        if (!is_hash(commit) || (i > 0 && (strcmp(commit, experiment->commit) != 0 || changed != experiment->commit_changed))) {
             free(steal_ptr(experiment->commit));
             return;
         }
@@ -107,15 +77,6 @@ static void take_commit(struct dataset_experiment *experiment, const struct own_
         experiment->commit = mem_strdup(commit);
         experiment->commit_changed = changed;
     }
-}
-
-/* The GPUs of the attempt whose figures these are. */
-static void take_boards(const json_t *energy, json_t *out)
-{
-    size_t i;
-    json_t *device;
-    json_array_foreach(json_object_get(energy, "devices"), i,
-                       device) if (same(json_get_text(device, "scope"), "GPU board")) json_array_append(out, device);
 }
 
 /* "560.35.03" of "NVIDIA UNIX x86_64 Kernel Module  560.35.03  Fri ...". */
@@ -137,7 +98,7 @@ static const char *model_of(const json_t *board, const json_t *machine)
     const char *model = json_get_text(board, "model"), *uuid = json_get_text(board, "uuid");
     size_t i;
     json_t *gpu;
-    json_array_foreach(json_object_get(machine, "gpus"), i, gpu) if (!model && same(json_get_text(gpu, "uuid"), uuid))
+    json_array_foreach(json_object_get(machine, "gpus"), i, gpu) if (!model && json_says(gpu, "uuid", uuid))
         model = json_get_text(gpu, "model");
     return model;
 }
@@ -228,11 +189,16 @@ static void take_measured(struct dataset_experiment *experiment, const json_t *b
 }
 
 static void own_facts_take(struct dataset_experiment *experiment, const struct facts_item *item, const json_t *energy,
-                           const struct own_machines *machines)
+                           const json_t *machines)
 {
     const json_t *machine = machine_of(item, machines);
-    json_t *boards = json_array();
-    take_boards(energy, boards);
+    json_t *boards = json_array(), *device; /* of the attempt whose figures these are */
+    size_t i;
+    json_array_foreach(json_object_get(energy, "devices"), i, device)
+    {
+        if (json_says(device, "scope", "GPU board"))
+            json_array_append(boards, device);
+    }
     take_measured(experiment, boards);
     experiment->facts[FACT_NODE] = mem_strdup(item->host);
     experiment->facts[FACT_LANE] = lane_of(item, boards);
@@ -243,6 +209,15 @@ static void own_facts_take(struct dataset_experiment *experiment, const struct f
     json_decref(boards);
 }
 
+#define GPU(key, member) {key, offsetof(struct dataset_gpu, member)}
+#define SAME(member)     GPU(#member, member)
+static const struct {
+    const char *key; /* in the energy's "gpu" */
+    size_t at;
+} figures[] = {GPU("joules", energy_j), SAME(half_width_j), GPU("net_of_bare_idle_j", net_j), SAME(net_half_width_j),
+               SAME(power_mean_w), SAME(power_min_w), SAME(power_max_w), SAME(power_cv_within),
+               GPU("covered_share", sampled_share), SAME(longest_gap_s)};
+
 static void take_gpu(struct dataset_experiment *experiment, const json_t *block)
 {
     struct dataset_gpu *gpu = &experiment->gpu;
@@ -250,18 +225,10 @@ static void take_gpu(struct dataset_experiment *experiment, const json_t *block)
         return;
     gpu->source = "meter";
     gpu->window_from = "meter";
-    gpu->energy_j = json_get_reading(block, "joules");
-    gpu->half_width_j = json_get_reading(block, "half_width_j");
-    gpu->net_j = json_get_reading(block, "net_of_bare_idle_j");
-    gpu->net_half_width_j = json_get_reading(block, "net_half_width_j");
-    gpu->power_mean_w = json_get_reading(block, "power_mean_w");
-    gpu->power_min_w = json_get_reading(block, "power_min_w");
-    gpu->power_max_w = json_get_reading(block, "power_max_w");
-    gpu->power_cv_within = json_get_reading(block, "power_cv_within");
+    for (size_t i = 0; i < sizeof figures / sizeof *figures; i++)
+        *(struct reading *)(void *)((char *)gpu + figures[i].at) = json_get_reading(block, figures[i].key);
     for (size_t i = 0; i < GPU_FIGURE_COUNT; i++)
         gpu->figures[i] = json_get_reading(block, gpu_figures[i].key);
-    gpu->sampled_share = json_get_reading(block, "covered_share");
-    gpu->longest_gap_s = json_get_reading(block, "longest_gap_s");
     gpu->window_s = experiment->duration_s;
     if (!gpu->power_mean_w.valid && gpu->energy_j.valid && gpu->window_s.valid && gpu->window_s.value > 0)
         gpu->power_mean_w = (struct reading){gpu->energy_j.value / gpu->window_s.value, true};
@@ -278,19 +245,9 @@ static void take_energy(struct dataset_experiment *experiment, const json_t *ene
     experiment->cpu_j = json_get_reading(package, "joules");
     experiment->cpu_half_width_j = json_get_reading(package, "half_width_j");
     experiment->dram_j = json_get_reading(json_get(energy, "dram"), "joules");
-    experiment->recorded[RECORDED_GPU_TOTAL] = experiment->gpu.energy_j;
+    for (size_t i = 0; i < RECORDED_COUNT; i++)
+        experiment->recorded[i] = energy_figure(energy, i);
     experiment->recorded[RECORDED_GPU_MEAN] = experiment->gpu.power_mean_w;
-    experiment->recorded[RECORDED_GPU_MAX] = experiment->gpu.power_max_w;
-    experiment->recorded[RECORDED_GPU_MIN] = experiment->gpu.power_min_w;
-    experiment->recorded[RECORDED_CPU_PACKAGE] = experiment->cpu_j;
-    experiment->recorded[RECORDED_CPU_RAM] = experiment->dram_j;
-    experiment->recorded[RECORDED_TEMPERATURE_MEAN] = experiment->gpu.temperature_mean_c;
-    experiment->recorded[RECORDED_TEMPERATURE_MAX] = experiment->gpu.temperature_max_c;
-    experiment->recorded[RECORDED_UTILISATION_MEAN] = experiment->gpu.utilisation_mean_percent;
-    experiment->recorded[RECORDED_UTILISATION_MAX] = experiment->gpu.utilisation_max_percent;
-    if (experiment->cpu_j.valid && experiment->dram_j.valid)
-        experiment->recorded[RECORDED_CPU_TOTAL] =
-            (struct reading){experiment->cpu_j.value + experiment->dram_j.value, true};
 }
 
 static json_t *background_of(const struct plan_job *job)
@@ -379,10 +336,9 @@ static void number_blocks(const struct plan *plan, struct dataset_experiment *ex
 bool read_own(struct dataset *dataset, size_t folder, struct err *err)
 {
     struct facts facts;
-    struct own_machines machines;
     if (!facts_read(dataset->folders[folder].path, &facts, err))
         return false;
-    own_machines_read(dataset->folders[folder].path, &machines);
+    json_t *machines = read_machines(dataset->folders[folder].path);
     for (size_t i = 0; i < facts.results.count; i++) {
         struct dataset_experiment *experiment = dataset_add(dataset);
         experiment->folder = folder;
@@ -392,8 +348,8 @@ bool read_own(struct dataset *dataset, size_t folder, struct err *err)
                              : NULL;
         take_item(experiment, &facts.results.plan.experiments[i].foreground, &facts.results.items[i], &facts.items[i],
                   energy);
-        take_commit(experiment, &machines);
-        own_facts_take(experiment, &facts.items[i], energy, &machines);
+        take_commit(experiment, machines);
+        own_facts_take(experiment, &facts.items[i], energy, machines);
         json_decref(energy);
         dataset->folders[folder].folders++;
         dataset->folders[folder].summary_rows += experiment->judged;
@@ -404,7 +360,7 @@ bool read_own(struct dataset *dataset, size_t folder, struct err *err)
     }
     if (facts.results.count == facts.results.plan.count && facts.results.count)
         number_blocks(&facts.results.plan, &dataset->items[dataset->count - facts.results.count]);
-    own_machines_fini(&machines);
+    json_decref(machines);
     facts_fini(&facts);
     return true;
 }

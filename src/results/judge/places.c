@@ -1,8 +1,10 @@
-#include "results/judge/places.h"
+#include "results/judge/judge.h"
 
 #include "base/json.h"
 #include "base/mem.h"
+#include "results/judge/comparison.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -62,12 +64,10 @@ void places_group_by(const struct dataset *dataset, const size_t *items, size_t 
         while (at < found && strcmp(all[at].value, value) != 0)
             at++;
         if (at == found) {
-            all = mem_room(all, found, &capacity, sizeof *all);
-            all[found++] = (struct places_group){.value = value};
+            MEM_ADD(all, found, capacity) = (struct places_group){.value = value};
         }
         struct places_group *group = &all[at];
-        group->items = mem_room(group->items, group->count, &group->capacity, sizeof *group->items);
-        group->items[group->count++] = items[i];
+        MEM_ADD(group->items, group->count, group->capacity) = items[i];
     }
     if (found > 1)
         qsort(all, found, sizeof *all, compare_groups);
@@ -93,8 +93,7 @@ static void look_at(const struct dataset *dataset, size_t folder, const size_t *
         places_groups_fini(difference.groups, difference.count);
         return;
     }
-    out->items = mem_room(out->items, out->count, &out->capacity, sizeof *out->items);
-    out->items[out->count++] = difference;
+    MEM_ADD(out->items, out->count, out->capacity) = difference;
 }
 
 void places_find(const struct dataset *dataset, struct places *out)
@@ -152,5 +151,109 @@ json_t *places_of_json(const struct dataset_experiment *experiment)
     json_t *out = json_object();
     for (enum dataset_fact fact = 0; fact < DATASET_FACTS; fact++)
         json_object_set_new(out, places_fact_name(fact), json_text_or_null(experiment->facts[fact]));
+    return out;
+}
+
+/* Where the two sides of a comparison ran. */
+
+/* Shares that differ by less are what chance makes of a few experiments on a few lanes. */
+static const double apart_least = 0.5, rounding = 1e-9;
+
+static void take_side(const struct comparison *comparison, size_t which, enum dataset_fact fact, struct comparison_place *out)
+{
+    const struct comparison_side *side = &comparison->sides[which];
+    AUTO_FREE size_t *items = mem_array(side->count + 1, sizeof *items);
+    size_t count = 0;
+    for (size_t i = 0; i < side->count; i++)
+        if (side->stratum[i] != SIZE_MAX)
+            items[count++] = side->items[i];
+    places_group_by(&comparison->dataset, items, count, fact, &out->groups[which], &out->counts[which]);
+}
+
+static double share_of(const struct comparison_place *place, size_t side, const char *value)
+{
+    double all = 0, mine = 0;
+    for (size_t i = 0; i < place->counts[side]; i++) {
+        const struct places_group *group = &place->groups[side][i];
+        all += (double)group->count;
+        mine += strcmp(group->value, value) == 0 ? (double)group->count : 0;
+    }
+    return all > 0 ? mine / all : 0;
+}
+
+/* Half of the sum of how far the shares are from each other (total variation). */
+static double apart(const struct comparison_place *place)
+{
+    double sum = 0;
+    for (size_t side = 0; side < 2; side++)
+        for (size_t i = 0; i < place->counts[side]; i++) {
+            const char *value = place->groups[side][i].value;
+            double here = share_of(place, side, value), there = share_of(place, 1 - side, value);
+            /* What both have is met twice. */
+            sum += there > 0 ? fabs(here - there) / 2 : here;
+        }
+    return sum / 2;
+}
+
+static void free_groups(struct comparison_place *place)
+{
+    for (size_t side = 0; side < 2; side++)
+        places_groups_fini(place->groups[side], place->counts[side]);
+}
+
+static void look_at_sides(const struct comparison *comparison, enum dataset_fact fact, struct comparison_places *out)
+{
+    struct comparison_place place = {.fact = fact};
+    take_side(comparison, 0, fact, &place);
+    take_side(comparison, 1, fact, &place);
+    place.apart = place.counts[0] && place.counts[1] ? apart(&place) : 0;
+    place.confounded = place.apart > 1 - rounding;
+    if (place.apart < apart_least - rounding)
+        free_groups(&place);
+    else
+        out->items[out->count++] = place;
+}
+
+void comparison_places_find(const struct comparison *comparison, struct comparison_places *out)
+{
+    *out = (struct comparison_places){0};
+    for (enum dataset_fact fact = FACT_GPU_MODEL; fact < DATASET_FACTS; fact++)
+        look_at_sides(comparison, fact, out);
+    /* Two folders are two runs, which may have been alone on a lane each; within one the lanes tell. */
+    look_at_sides(comparison, FACT_NODE, out);
+    if (out->count == 0 || out->items[out->count - 1].fact != FACT_NODE)
+        look_at_sides(comparison, FACT_LANE, out);
+}
+
+void comparison_places_fini(struct comparison_places *places)
+{
+    for (size_t i = 0; i < places->count; i++)
+        free_groups(&places->items[i]);
+    *places = (struct comparison_places){0};
+}
+
+static json_t *side_json(const struct comparison_place *place, size_t side)
+{
+    json_t *out = json_array();
+    for (size_t i = 0; i < place->counts[side]; i++) {
+        const struct places_group *group = &place->groups[side][i];
+        json_array_append_new(out, json_pack("{s:o, s:I}", "value", json_text_or_null(group->value), "n", (json_int_t)group->count));
+    }
+    return out;
+}
+
+json_t *comparison_places_json(const struct comparison *comparison)
+{
+    struct comparison_places places;
+    json_t *out = json_array();
+    comparison_places_find(comparison, &places);
+    for (size_t i = 0; i < places.count; i++) {
+        const struct comparison_place *place = &places.items[i];
+        json_array_append_new(
+            out, json_pack("{s:s, s:s, s:o, s:b, s:o, s:o}", "fact", places_fact_name(place->fact), "weight",
+                           evidence_weight_name(places_weight(place->fact)), "apart", json_finite(place->apart), "confounded",
+                           place->confounded, "a", side_json(place, 0), "b", side_json(place, 1)));
+    }
+    comparison_places_fini(&places);
     return out;
 }

@@ -2,9 +2,14 @@
 #ifndef TARE_RESULTS_JUDGE_READ_H
 #define TARE_RESULTS_JUDGE_READ_H
 
+#include "base/err.h"
+#include "base/reading.h"
 #include "results/judge/dataset.h"
 
 #include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 /* folder: index of the dataset's entry. */
 bool read_own(struct dataset *dataset, size_t folder, struct err *err);
@@ -15,9 +20,7 @@ bool read_codecarbon(struct dataset *dataset, size_t folder, int dir, struct err
 /* Its rows as experiments. False: it is none of CodeCarbon's (err). */
 bool codecarbon_take(struct dataset *dataset, size_t folder, const char *bytes, size_t count, struct err *err);
 
-/* The errors of a path that is no folder, and of an open folder without results: what it is instead.
- * Both give false. */
-bool read_no_folder(const char *path, struct err *err);
+/* The error of an open folder without results: what it is instead. Gives false. */
 bool read_no_results(const char *path, int dir, struct err *err);
 
 /* experiment.json of the study, or of tare, into what the row did not say; text: its bytes. False: damaged (err). */
@@ -26,11 +29,148 @@ bool study_json_take(struct dataset_experiment *experiment, const char *text, si
 /* One experiment's folder, open: its energy files and what they give rise to. buffer: TRACE_BUFFER bytes. */
 void study_energy_read(struct dataset_experiment *experiment, int dir, char *buffer, int64_t *zone_s, bool *has_zone);
 
-/* "mutation" or "default" as a name that stays; NULL: neither. */
-const char *read_mode(const char *text);
-
 /* Adds or replaces. */
 void study_param_set(struct dataset_experiment *experiment, const char *name, struct value value); /* takes value */
 struct dataset_metric *study_metric_set(struct dataset_experiment *experiment, const char *name, struct reading value);
+
+/* Figures in the study's files, parsed in place and fast, and what "perf stat" printed there. */
+
+/* What a cell holds. */
+enum numeric_cell_kind {
+    FIGURE_IS,     /* a finite number */
+    FIGURE_ABSENT, /* empty, "N/A", "[N/A]", "[Not Supported]", "[Unknown Error]", "nan" and the like */
+    FIGURE_BAD     /* neither */
+};
+
+/* The bytes from at to end, blanks around them left out. Thousands may be parted by commas ("13,138.35"), one unit may
+ * follow ("74.69 W"). Correctly rounded, as strtod is. */
+enum numeric_cell_kind numeric_cell_read(const char *at, const char *end, double *out);
+
+/* Decimal digits alone: whole seconds. False for all else, and for what does not fit. */
+bool numeric_cell_read_whole(const char *at, const char *end, int64_t *out);
+
+/* What "perf stat" printed, as the study kept it (cpu_energy_raw.txt) and summed it up (cpu_energy.txt). */
+
+struct perf {
+    struct reading package_j, dram_j;
+    struct reading elapsed_s;
+    bool has_started;
+    int64_t started_local_s; /* "# started on ...", the local time's fields as if they were UTC */
+};
+
+/* Lines that are not known are left out. */
+void perf_parse(const char *text, size_t count, struct perf *out);
+
+/* The study's files of samples ("timestamp,power_draw_w" and the like), read in one pass by a buffer of fixed
+ * size: memory does not depend on their length. */
+
+#define TRACE_COLUMNS 2 /* behind the time-stamp */
+
+/* So many rows are handed over at a time. */
+#define TRACE_ROWS 256
+
+struct trace_column {
+    enum numeric_cell_kind kinds[TRACE_ROWS];
+    double values[TRACE_ROWS]; /* of those that are FIGURE_IS */
+};
+
+/* Consecutive rows. Columns stand apart, as whoever takes them runs through one of them. */
+struct trace_rows {
+    size_t count;              /* 1 or more */
+    int64_t t_s[TRACE_ROWS];   /* whole seconds since 1970; some files have fractions: cut off */
+    struct trace_column columns[TRACE_COLUMNS];
+};
+
+/* Called for all rows in order, some at a time. */
+typedef void trace_each_fn(void *context, const struct trace_rows *rows);
+
+/* What the file was like. */
+struct trace_file {
+    bool missing;   /* there is no such file, or it is a link or no file */
+    bool empty;     /* not even a header */
+    bool cut;       /* the last line has no end: it is not used */
+    size_t rows;    /* well-formed ones */
+    size_t damaged; /* lines that are no rows: each is left out */
+    size_t backwards; /* rows stamped before one before them: each is left out */
+};
+
+#define TRACE_BUFFER 262144
+
+/* The file of that name in a folder (never through a link); columns: how many stand behind the time-stamp. buffer:
+ * TRACE_BUFFER bytes of the caller's. False: it could not be read (err); what is wrong with its contents is in out. */
+bool trace_read(int dir, const char *name, size_t columns, char *buffer, trace_each_fn *each, void *context,
+                struct trace_file *out, struct err *err);
+
+/* The same from bytes in memory (tests, fuzzing). */
+void trace_parse(const char *bytes, size_t count, size_t columns, trace_each_fn *each, void *context,
+                 struct trace_file *out);
+
+/* A trace of power samples as an energy, in one pass. docs/reference/judging.md derives the figures. (power.c) */
+
+/* Farther apart than this, samples leave a gap in which anything may have happened. */
+#define POWER_GAP_S 3
+
+struct power {
+    double begin_s, end_s; /* the window; all times in seconds since any one moment */
+    bool has_window;
+    size_t samples; /* with a value */
+    size_t outside; /* of them, stamped more than a second outside of the window */
+    size_t seconds; /* different seconds of the window that were sampled */
+    int64_t first_s, last_s, longest_gap_s;
+    double sum, squares, lowest, highest, first, last;
+    double integral;                  /* of the straight lines between samples, within the window */
+    double lines;                     /* variance of the shape between samples, W2 s2 */
+    double stamps;                    /* sum of squares of what half a second of each stamp moves, W2 */
+    double gaps;                      /* sum of squared lengths of gaps, s2 */
+    double before, step, step_before; /* the last sample but one; the last two changes */
+    int64_t span;                     /* seconds of the last step */
+};
+
+/* Without a window (begin_s of it not finite) it is that of the samples. */
+void power_begin(struct power *power, double begin_s, double end_s);
+void power_add_all(struct power *power, const int64_t *t_s, const double *watts, size_t count);
+
+struct power_energy {
+    struct reading energy_j, half_width_j;
+    struct reading mean_w, deviation_w;
+    struct reading sampled_share; /* seconds of the window with a sample, by its length; at most 1 */
+    double window_s;
+    double longest_gap_s; /* edges of the window counted */
+};
+
+/* Once, behind the last sample. */
+struct power_energy power_end(struct power *power);
+
+/* A trace of any length as at most BINS_MOST means of equal spans; and the one lasting change in it. (bins.c) */
+
+#define BINS_MOST 512
+
+struct bins {
+    int64_t first_s, width_s; /* the span doubles when there are too many */
+    unsigned shift;           /* width_s is 1 << shift: no division for each sample */
+    size_t count;
+    double sums[BINS_MOST];
+    uint32_t counts[BINS_MOST];
+};
+
+void bins_begin(struct bins *bins);
+void bins_add_all(struct bins *bins, const int64_t *t_s, const double *values,
+                  size_t count); /* none before the first */
+
+struct bins_step {
+    bool found;
+    int64_t at_s;         /* where the new level begins */
+    double before, after; /* means */
+    double explained;     /* share of the variance that the two levels leave no more, 0 to 1 */
+};
+
+/* The two levels, each at least least_s seconds and a tenth of the whole, that leave the least variance. */
+struct bins_step bins_find_step(const struct bins *bins, int64_t least_s);
+
+/* The same of falls alone, behind the first fifth, in which a training starts up. */
+struct bins_step bins_find_fall(const struct bins *bins, int64_t least_s);
+
+/* The lowest mean of three neighbouring spans that all have values: one alone may be a sample gone wrong. */
+struct reading bins_lowest(const struct bins *bins);
 
 #endif

@@ -1,8 +1,6 @@
 /* The study's layout: summary.csv, and a folder for each experiment. */
 #include "results/judge/read.h"
 
-#include "results/judge/numeric_cell.h"
-#include "results/judge/trace.h"
 #include "base/clock.h"
 #include "base/csv.h"
 #include "base/fs.h"
@@ -40,12 +38,6 @@ struct study {
     struct place *places;
 };
 
-const char *read_mode(const char *text)
-{
-    enum mode mode;
-    return mode_from_name(text, &mode) ? mode_name(mode) : NULL;
-}
-
 static struct reading number_cell(struct dataset_experiment *experiment, const char *name, const char *cell)
 {
     struct reading out = {0};
@@ -81,29 +73,11 @@ static bool take_named(struct dataset_experiment *experiment, const char *name, 
         return true;
     }
     for (int i = 0; i < RECORDED_COUNT; i++)
-        if (strcmp(name, dataset_recorded_name((enum dataset_recorded)i)) == 0) {
+        if (strcmp(name, energy_column((size_t)i)) == 0) {
             experiment->recorded[i] = number_cell(experiment, name, cell);
             return true;
         }
     return false;
-}
-
-static void take_success(struct dataset_experiment *experiment, const char *cell)
-{
-    experiment->has_success = strcasecmp(cell, "true") == 0 || strcasecmp(cell, "false") == 0;
-    experiment->success = strcasecmp(cell, "true") == 0;
-    if (!experiment->has_success && *cell)
-        dataset_evidence(experiment, "value_impossible", "training_success in summary.csv is '%.60s'", cell);
-}
-
-/* No training is begun anew a thousand times. */
-static void take_retries(struct dataset_experiment *experiment, const char *cell)
-{
-    double number;
-    bool counts = number_parse(cell, &number) && number >= 0 && number < 1000 && floor(number) == number;
-    experiment->retries = counts ? (int64_t)number : 0;
-    if (!counts && *cell)
-        dataset_evidence(experiment, "value_impossible", "retries in summary.csv is '%.60s'", cell);
 }
 
 static void take_cell(struct dataset_experiment *experiment, const char *name, const char *cell)
@@ -122,14 +96,22 @@ static void take_cell(struct dataset_experiment *experiment, const char *name, c
         if (!experiment->has_end)
             dataset_evidence(experiment, "value_impossible", "timestamp in summary.csv is '%.60s'", cell);
     } else if (strcmp(name, "training_success") == 0) {
-        take_success(experiment, cell);
+        experiment->success = strcasecmp(cell, "true") == 0;
+        experiment->has_success = experiment->success || strcasecmp(cell, "false") == 0;
+        if (!experiment->has_success && *cell)
+            dataset_evidence(experiment, "value_impossible", "training_success in summary.csv is '%.60s'", cell);
     } else if (strcmp(name, "duration_seconds") == 0) {
         experiment->duration_s = number_cell(experiment, name, cell);
     } else if (strcmp(name, "retries") == 0) {
-        take_retries(experiment, cell);
+        double number; /* no training is begun anew a thousand times */
+        bool counts = number_parse(cell, &number) && number >= 0 && number < 1000 && floor(number) == number;
+        experiment->retries = counts ? (int64_t)number : 0;
+        if (!counts && *cell)
+            dataset_evidence(experiment, "value_impossible", "retries in summary.csv is '%.60s'", cell);
     } else if (strcmp(name, "mode") == 0) {
         experiment->parallel |= strcmp(cell, "parallel") == 0;
-        experiment->mode = read_mode(cell);
+        enum mode mode;
+        experiment->mode = mode_from_name(cell, &mode) ? mode_name(mode) : NULL;
     }
 }
 
@@ -223,12 +205,6 @@ static bool holds_experiment(int folder)
            faccessat(folder, "energy", F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-static bool named_holds_experiment(int dir, const char *name)
-{
-    AUTO_CLOSE int folder = fs_open_folder_beneath(dir, name);
-    return folder >= 0 && holds_experiment(folder);
-}
-
 struct named {
     const char *id;
     size_t index; /* of the experiment, counted from the folder's first */
@@ -258,7 +234,8 @@ static size_t *match_folders(struct study *study, const struct strv *folders, si
             with_row[(*count)++] = row->index;
             continue;
         }
-        if (!named_holds_experiment(study->dir, name.id))
+        AUTO_CLOSE int inside = fs_open_folder_beneath(study->dir, name.id);
+        if (inside < 0 || !holds_experiment(inside))
             continue;
         struct dataset_experiment *experiment = add_experiment(study);
         free(experiment->id);

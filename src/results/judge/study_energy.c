@@ -1,8 +1,6 @@
 /* An experiment's energy/ in the study's layout: three files of samples, once a second in name, and what perf
  * printed. */
-#include "results/judge/numeric_cell.h"
 #include "results/judge/read.h"
-#include "results/judge/trace.h"
 
 #include "base/clock.h"
 #include "base/fs.h"

@@ -119,7 +119,7 @@ static void take_energy(struct dataset_experiment *experiment, const json_t *ene
         if (!experiment->recorded[i].valid)
             experiment->recorded[i] = read;
         else if (read.valid)
-            compare_numbers(experiment, "", dataset_recorded_name((enum dataset_recorded)i),
+            compare_numbers(experiment, "", energy_column(i),
                             experiment->recorded[i].value, read.value, 1u << QUANTITY_ENERGY);
     }
 }
@@ -162,14 +162,6 @@ static void take_outcome(struct dataset_experiment *experiment, const json_t *jo
         experiment->error = mem_strdup(error);
 }
 
-/* tare's own file without its run.db: what was drawn is named in it. */
-static void take_own_mode(struct dataset_experiment *experiment, const json_t *own)
-{
-    const json_t *mutated = json_get(own, "mutated");
-    if (json_is_array(mutated) && !experiment->mode)
-        experiment->mode = mode_name(json_array_size(mutated) ? MODE_MUTATION : MODE_DEFAULT);
-}
-
 static void take_all(struct dataset_experiment *experiment, const json_t *root)
 {
     const json_t *foreground = json_get(root, "foreground");
@@ -186,7 +178,10 @@ static void take_all(struct dataset_experiment *experiment, const json_t *root)
     compare_duration(experiment, number_of(job, "duration_seconds"));
     take_outcome(experiment, job);
     take_background(experiment, json_get(root, "background"));
-    take_own_mode(experiment, json_get(root, "tare"));
+    /* tare's own file without its run.db: what was drawn is named in it. */
+    const json_t *mutated = json_get(json_get(root, "tare"), "mutated");
+    if (json_is_array(mutated) && !experiment->mode)
+        experiment->mode = mode_name(json_array_size(mutated) ? MODE_MUTATION : MODE_DEFAULT);
 }
 
 /* Python's json takes the last of keys that are repeated, and so does jansson where they are not rejected. */

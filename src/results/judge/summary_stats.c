@@ -33,14 +33,11 @@ struct reading summary_stats_value(const struct dataset_experiment *experiment, 
     return (struct reading){value.value, value.valid && isfinite(value.value)};
 }
 
-static bool counts(const struct dataset_experiment *experiment, const struct summary_stats_options *options)
+bool audit_counts(const struct dataset_experiment *experiment, bool clean_only, bool all_verdicts)
 {
-    if (experiment->verdict == VERDICT_NONE)
-        return false;
-    if (options->all_verdicts)
-        return true;
-    return options->clean_only ? verdict_is_safe(experiment->verdict, experiment->success)
-                               : experiment->verdict != VERDICT_CONTAMINATED;
+    return experiment->verdict != VERDICT_NONE &&
+           (all_verdicts || (clean_only ? verdict_is_safe(experiment->verdict, experiment->success)
+                                        : experiment->verdict != VERDICT_CONTAMINATED));
 }
 
 static void take_members(const struct dataset *dataset, const size_t *order, size_t count,
@@ -55,7 +52,7 @@ static void take_members(const struct dataset *dataset, const size_t *order, siz
             group->not_ended++;
         else if (!experiment->success)
             group->failed++;
-        else if (!counts(experiment, options))
+        else if (!audit_counts(experiment, options->clean_only, options->all_verdicts))
             group->left_out++;
         else
             group->items[group->count++] = order[i];
@@ -108,18 +105,6 @@ static void describe(struct figure *figure, double *values)
     figure->highest = (struct reading){values[figure->n - 1], true};
 }
 
-/* Of those that have the quantity. */
-static void measure(const struct dataset *dataset, const struct summary_stats_group *group, const char *name,
-                    struct figure *out)
-{
-    AUTO_FREE size_t *items = mem_array(group->count + 1, sizeof *items);
-    size_t count = 0;
-    for (size_t i = 0; i < group->count; i++)
-        if (summary_stats_value(&dataset->items[group->items[i]], name).valid)
-            items[count++] = group->items[i];
-    measurement_of_mean(dataset, name, items, count, &out->measurement);
-}
-
 /* The values of a quantity, each times so much, under a name. */
 static void add_scaled(const struct dataset *dataset, struct summary_stats_group *group, const char *name, const char *of,
                        double times, bool is_metric)
@@ -132,7 +117,12 @@ static void add_scaled(const struct dataset *dataset, struct summary_stats_group
     if (figure.n == 0 && figure.not_finite == 0)
         return;
     figure.name = mem_strdup(name);
-    measure(dataset, group, of, &figure);
+    AUTO_FREE size_t *items = mem_array(group->count + 1, sizeof *items);
+    size_t count = 0;
+    for (size_t i = 0; i < group->count; i++)
+        if (summary_stats_value(&dataset->items[group->items[i]], of).valid)
+            items[count++] = group->items[i];
+    measurement_of_mean(dataset, of, items, count, &figure.measurement);
     if (figure.n)
         describe(&figure, values);
     group->figures = mem_resize(group->figures, group->figure_count + 1, sizeof *group->figures);
@@ -301,8 +291,7 @@ static void adjust(struct summary_stats *figures, bool interactions)
 
 void summary_stats_make(const struct dataset *dataset, const struct summary_stats_options *options, struct summary_stats *out)
 {
-    AUTO_FREE size_t *order = NULL;
-    AUTO_FREE size_t *groups = NULL;
+    AUTO_FREE size_t *order = NULL, *groups = NULL;
     size_t count = audit_group(dataset, &order, &groups);
     *out = (struct summary_stats){0};
     for (size_t g = 0; g < count; g++)

@@ -2,7 +2,7 @@
 
 #include "base/csv.h"
 #include "base/json.h"
-#include "results/judge/account.h"
+#include "results/judge/judge.h"
 #include "tare_build.h"
 
 const struct record_field summary_stats_interval_fields[] = {
@@ -66,21 +66,16 @@ static const struct record_field interaction_fields[] = {
     FIGURES_INTERVAL(struct figure_interaction, "interval", interval), INTERACTION("df", df), INTERACTION("p", p),
     INTERACTION("p_corrected", p_adjusted), {0}};
 
-static json_t *interaction_json(const struct figure_interaction *interaction)
-{
-    json_t *out = json_object();
-    json_object_set_new(
-        out, "hyperparameters",
-        json_pack("[o, o]", json_text_or_null(interaction->params[0]), json_text_or_null(interaction->params[1])));
-    record_set(out, interaction_fields, interaction);
-    return out;
-}
-
 static void set_interactions(json_t *out, const struct summary_stats_group *group)
 {
     json_t *interactions = json_array();
-    for (size_t i = 0; i < group->interaction_count; i++)
-        json_array_append_new(interactions, interaction_json(&group->interactions[i]));
+    for (size_t i = 0; i < group->interaction_count; i++) {
+        const struct figure_interaction *interaction = &group->interactions[i];
+        json_t *row = json_pack("{s:[o, o]}", "hyperparameters", json_text_or_null(interaction->params[0]),
+                                json_text_or_null(interaction->params[1]));
+        record_set(row, interaction_fields, interaction);
+        json_array_append_new(interactions, row);
+    }
     json_object_set_new(out, "interactions", interactions);
     json_object_set_new(out, "interactions_missing", json_text_or_null(group->interactions_why));
 }

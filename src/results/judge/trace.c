@@ -1,4 +1,4 @@
-#include "results/judge/trace.h"
+#include "results/judge/read.h"
 
 #include <endian.h>
 #include <errno.h>

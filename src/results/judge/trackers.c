@@ -1,4 +1,4 @@
-#include "results/judge/trackers.h"
+#include "results/judge/export.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -149,12 +149,6 @@ static json_t *read_record(int dir, const char *kind)
     return ours ? json_incref(doc.root) : NULL;
 }
 
-static json_t *new_record(const char *kind)
-{
-    return json_pack("{s:s, s:s, s:{}}", "comment", "what the export of tare wrote here and may replace: runs, and who they are",
-                     "kind", kind, "runs");
-}
-
 /* Each run's name once: it is the name of a folder or an experiment there. */
 static bool note_runs(const struct dataset *dataset, const char *folder, const struct tracker_run *runs, bool force,
                       json_t *record, struct err *err)
@@ -194,7 +188,9 @@ static int open_place(const struct dataset *dataset, const char *folder, const c
         return -1;
     }
     if (!record)
-        record = new_record(kind);
+        record = json_pack("{s:s, s:s, s:{}}", "comment",
+                           "what the export of tare wrote here and may replace: runs, and who they are", "kind", kind,
+                           "runs");
     bool ok = note_runs(dataset, folder, runs, force, record, err);
     json_print_pretty(record, &text);
     json_decref(record);
@@ -241,13 +237,6 @@ static struct tracker_run *find_runs(const struct dataset *dataset)
             run->last_ns = end_ns;
     }
     return runs;
-}
-
-static void free_runs(struct tracker_run *runs, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        free(runs[i].name);
-    free(runs);
 }
 
 /* What is written where, and the curve of the experiment that is read. */
@@ -303,8 +292,7 @@ static void add_point(struct writing *writing, const struct dataset_experiment *
         return; /* of an earlier attempt, whose figures are nobody's */
     bool timed = point->seconds.valid && fabs(point->seconds.value) < 1e9 && experiment->has_start;
     int64_t since_ns = timed ? (int64_t)(point->seconds.value * (double)NS_PER_S) : 0;
-    writing->points = mem_room(writing->points, writing->point_count, &writing->point_room, sizeof *writing->points);
-    writing->points[writing->point_count++] = (struct tracker_point){
+    MEM_ADD(writing->points, writing->point_count, writing->point_room) = (struct tracker_point){
         metric, point->step,
         timed ? experiment->start_utc_ns + since_ns : dataset_end_utc_ns(writing->dataset, experiment), point->value};
 }
@@ -364,6 +352,8 @@ bool trackers_write(const struct dataset *dataset, const char *folder, const cha
     json_decref(writing.seen);
     free(writing.done);
     free(writing.points);
-    free_runs(runs, dataset->folder_count);
+    for (size_t i = 0; i < dataset->folder_count; i++)
+        free(runs[i].name);
+    free(runs);
     return ok;
 }

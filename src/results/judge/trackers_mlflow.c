@@ -1,7 +1,7 @@
 /* An MLflow file store: a folder for each run, in it one for each experiment, in it a file for each parameter, metric and
  * tag. What MLflow calls an experiment is a run here, and what it calls a run is an experiment. The layout is that of
  * mlflow/store/tracking/file_store.py, names and lengths those of mlflow/utils/validation.py (MLflow 1.0 to 3). */
-#include "results/judge/trackers.h"
+#include "results/judge/export.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"

@@ -1,7 +1,7 @@
 /* A run as a trace of OpenTelemetry, in OTLP/JSON: ids are hexadecimal, 64-bit integers are strings (opentelemetry.io/docs/specs/otlp,
  * "JSON Protobuf Encoding"). Attributes are those of the semantic conventions where there are such (service.*, host.name,
  * error.type, process.exit.code), else of the name tare.*; energies are in joules. */
-#include "results/judge/trackers.h"
+#include "results/judge/export.h"
 
 #include "base/cleanup.h"
 #include "base/fs.h"

@@ -2,7 +2,7 @@
  * and the bytes of one Event, both with a CRC-32C (RecordWriter of TensorFlow). Events are messages of protocol
  * buffers (event.proto, summary.proto, the hparams plugin's plugin_data.proto), whose wire format is
  * https://protobuf.dev/programming-guides/encoding. */
-#include "results/judge/trackers.h"
+#include "results/judge/export.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -198,15 +198,6 @@ static void put_start(struct text *out, const struct tracker_item *item)
     put_hparams(out, item->start_ns, "_hparams_/session_start_info", HPARAMS_START, &start);
 }
 
-static void put_end(struct text *out, const struct tracker_item *item)
-{
-    const struct dataset_experiment *experiment = item->experiment;
-    AUTO_TEXT struct text end = {0};
-    put_number(&end, END_STATUS, !experiment->has_success ? 0 : experiment->success ? STATUS_SUCCESS : STATUS_FAILURE);
-    put_double(&end, END_TIME, seconds(item->end_ns));
-    put_hparams(out, item->end_ns, "_hparams_/session_end_info", HPARAMS_END, &end);
-}
-
 struct scalars {
     struct text *out;
     int64_t end_ns;
@@ -230,7 +221,7 @@ static bool put_point(void *context, int64_t step, int64_t time_ns, double value
 static void put_file(struct text *out, const struct tracker_item *item)
 {
     const struct dataset_experiment *experiment = item->experiment;
-    AUTO_TEXT struct text version = {0};
+    AUTO_TEXT struct text version = {0}, end = {0};
     put_double(&version, EVENT_WALL_TIME, seconds(item->start_ns));
     put_string(&version, EVENT_FILE_VERSION, "brain.Event:2");
     put_record(out, &version);
@@ -241,7 +232,9 @@ static void put_file(struct text *out, const struct tracker_item *item)
         tracker_curve(item, i, put_point, &scalars);
     }
     tracker_figures(experiment, put_figure, &scalars);
-    put_end(out, item);
+    put_number(&end, END_STATUS, !experiment->has_success ? 0 : experiment->success ? STATUS_SUCCESS : STATUS_FAILURE);
+    put_double(&end, END_TIME, seconds(item->end_ns));
+    put_hparams(out, item->end_ns, "_hparams_/session_end_info", HPARAMS_END, &end);
 }
 
 static bool write_item(int dir, const struct tracker_item *item, struct err *err)

@@ -1,12 +1,10 @@
-#include "results/store/chain.h"
+#include "results/store/worker.h"
 
 #include "base/cleanup.h"
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/mem.h"
-#include "results/store/db.h"
-#include "results/store/journal.h"
-#include "results/store/summary.h"
+#include "results/store/tables.h"
 #include "tare_build.h"
 
 #include <errno.h>
@@ -215,11 +213,6 @@ bool tables_digest(sqlite3 *db, int64_t last_seq, struct digest *out, struct err
     return true;
 }
 
-static int64_t number_of(sqlite3_stmt *row, const struct table *table)
-{
-    return table->experiment < 0 ? 0 : sqlite3_column_int64(row, table->experiment);
-}
-
 /* 1: the same, 0: they differ, and it was added; -1: an error. */
 static int compare_table(sqlite3 *a, sqlite3 *b, const struct table *table, struct text *out, struct err *err)
 {
@@ -236,7 +229,7 @@ static int compare_table(sqlite3 *a, sqlite3 *b, const struct table *table, stru
             if (digest_equal(&row_a, &row_b))
                 continue;
         }
-        int64_t number = number_of(more_a ? of_a : of_b, table);
+        int64_t number = table->experiment < 0 ? 0 : sqlite3_column_int64(more_a ? of_a : of_b, table->experiment);
         text_addf(out, "%stable %s", out->length ? ", " : "", table->name);
         if (number > 0)
             text_addf(out, " from experiment %lld on", (long long)number);

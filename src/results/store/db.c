@@ -1,4 +1,4 @@
-#include "results/store/db.h"
+#include "results/store/tables.h"
 
 #include "base/json.h"
 #include "base/mem.h"
@@ -219,12 +219,13 @@ static int bind_json(sqlite3_stmt *query, int index, const json_t *json)
     return sqlite3_bind_text(query, index, text_get(&text), -1, SQLITE_TRANSIENT);
 }
 
-/* The next of words with blanks between; false: there is none. */
+/* The next of words with blanks between, or commas and blanks; false: there is none. */
 static bool next_word(const char **words, char word[64])
 {
-    int length = (int)strcspn(*words, " ");
+    int length = (int)strcspn(*words, " ,");
     snprintf(word, 64, "%.*s", length, *words);
-    *words += length + ((*words)[length] == ' ');
+    *words += length;
+    *words += strspn(*words, " ,");
     return length > 0;
 }
 
@@ -310,10 +311,9 @@ bool db_run(sqlite3 *db, struct err *err, const char *sql, const char *types, ..
     va_start(args, types);
     AUTO_QUERY sqlite3_stmt *query = prepare(db, err, sql, types, args);
     va_end(args);
-    int step;
-    while ((step = db_step(query, err)) > 0)
+    while (db_next(&query, err))
         ;
-    return step == 0;
+    return query != NULL;
 }
 
 sqlite3_stmt *db_query(sqlite3 *db, struct err *err, const char *sql, const char *types, ...)
@@ -336,6 +336,16 @@ int db_step(sqlite3_stmt *query, struct err *err)
     if (query)
         db_error(sqlite3_db_handle(query), err, strncmp(sqlite3_sql(query), "SELECT", 6) == 0 ? "read" : "write");
     return -1;
+}
+
+bool db_next(sqlite3_stmt **query, struct err *err)
+{
+    int step = db_step(*query, err);
+    if (step < 0 && *query)
+        db_release(query);
+    if (step < 0)
+        *query = NULL;
+    return step > 0;
 }
 
 bool db_number(sqlite3 *db, int64_t *out, struct err *err, const char *sql, const char *types, ...)
@@ -413,13 +423,12 @@ bool db_add_list(sqlite3 *db, json_t *out, const char *keys, struct err *err, co
     va_start(args, types);
     AUTO_QUERY sqlite3_stmt *query = prepare(db, err, sql, types, args);
     va_end(args);
-    int step;
-    while ((step = db_step(query, err)) > 0) {
+    while (db_next(&query, err)) {
         json_t *item = json_object();
         db_set_cells(item, keys, query, 0);
         json_array_append_new(out, item);
     }
-    return step == 0;
+    return query != NULL;
 }
 
 bool db_use_wal(sqlite3 *db, struct err *err)

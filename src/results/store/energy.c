@@ -1,4 +1,4 @@
-#include "results/store/energy.h"
+#include "results/store/tables.h"
 
 #include "base/csv.h"
 #include "base/json.h"
@@ -7,51 +7,33 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const double BYTES_PER_MIB = 1048576;
-
-static bool write_device(sqlite3 *db, const struct event *event, const json_t *device, struct err *err)
-{
-    return db_run(db, err, "INSERT OR REPLACE INTO energy VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)", "iik",
-                  event->experiment, event->attempt, device,
-                  "device scope uuid source joules half_width_j sensor_uncertainty covered_share longest_gap_s"
-                  " power_mean_w power_max_w power_min_w power_cv_within temperature_mean_c temperature_max_c"
-                  " utilisation_mean_percent utilisation_max_percent sm_clock_mean_mhz memory_peak_bytes flags");
-}
-
-static bool write_epoch(sqlite3 *db, const struct event *event, size_t number, const json_t *epoch, struct err *err)
-{
-    return db_run(db, err,
-                  "INSERT OR REPLACE INTO epoch_energy (experiment, attempt, number, name, start_ns, end_ns,"
-                  " " ENERGY_EPOCH_COLUMNS ") VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
-                  "iiik", event->experiment, event->attempt, (int64_t)number, epoch,
-                  "name start_ns end_ns gpu_mj gpu_half_width_j gpu_power_w gpu_memory_peak_bytes cpu_mj"
-                  " cpu_half_width_j dram_mj dram_half_width_j host_memory_peak_bytes");
-}
+#define BYTES_PER_MIB 1048576.0
 
 /* The epochs stand in a table of their own. */
-static bool write_block(sqlite3 *db, const struct event *event, const json_t *block, struct err *err)
+bool energy_write(sqlite3 *db, const struct event *event, struct err *err)
 {
+    const json_t *block = json_get(event->data, "energy");
+    const json_t *devices = json_get(block, "devices"), *epochs = json_get(block, "epochs");
+    if (!json_is_object(block))
+        return true;
     json_t *rest = json_copy((json_t *)(void *)block);
     json_object_del(rest, "epochs");
     bool ok = db_run(db, err, "UPDATE attempts SET energy=? WHERE experiment=? AND number=?", "jii", rest,
                      event->experiment, event->attempt);
     json_decref(rest);
-    return ok;
-}
-
-bool energy_write(sqlite3 *db, const struct event *event, struct err *err)
-{
-    const json_t *block = json_get(event->data, "energy");
-    if (!json_is_object(block))
-        return true;
-    bool ok = write_block(db, event, block, err);
-    const json_t *devices = json_get(block, "devices"), *epochs = json_get(block, "epochs");
-    for (size_t i = 0; ok && i < json_array_size(devices); i++) {
-        const json_t *device = json_array_get(devices, i);
-        ok = !json_get_text(device, "device") || write_device(db, event, device, err);
-    }
+    for (size_t i = 0; ok && i < json_array_size(devices); i++)
+        ok = !json_get_text(json_array_get(devices, i), "device") ||
+             db_run(db, err, "INSERT OR REPLACE INTO energy VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+                    "iik", event->experiment, event->attempt, json_array_get(devices, i),
+                    "device scope uuid source joules half_width_j sensor_uncertainty covered_share longest_gap_s"
+                    " power_mean_w power_max_w power_min_w power_cv_within temperature_mean_c temperature_max_c"
+                    " utilisation_mean_percent utilisation_max_percent sm_clock_mean_mhz memory_peak_bytes flags");
     for (size_t i = 0; ok && i < json_array_size(epochs); i++)
-        ok = write_epoch(db, event, i + 1, json_array_get(epochs, i), err);
+        ok = db_run(db, err,
+                    "INSERT OR REPLACE INTO epoch_energy (experiment, attempt, number, " ENERGY_EPOCH_COLUMNS
+                    ") VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+                    "iiik", event->experiment, event->attempt, (int64_t)i + 1, json_array_get(epochs, i),
+                    ENERGY_EPOCH_COLUMNS);
     return ok;
 }
 
@@ -122,7 +104,7 @@ const char *energy_metric(size_t column)
     return columns[column].metric;
 }
 
-struct reading energy_cell(const json_t *block, size_t column)
+struct reading energy_figure(const json_t *block, size_t column)
 {
     if (columns[column].scope)
         return energy_number(block, columns[column].scope, columns[column].key);
@@ -136,7 +118,7 @@ json_t *energy_metrics(const json_t *block)
     json_t *json = json_object();
     bool measured = json_array_size(json_object_get(block, "devices")) > 0;
     for (size_t i = 0; measured && i < ENERGY_COLUMNS; i++) {
-        struct reading cell = energy_cell(block, i);
+        struct reading cell = energy_figure(block, i);
         json_set_reading(json, columns[i].metric, cell);
     }
     return json;
@@ -148,76 +130,46 @@ struct reading energy_gpu_memory_mib(const json_t *block)
     return (struct reading){bytes.value / BYTES_PER_MIB, bytes.valid};
 }
 
-static struct reading real_cell(sqlite3_stmt *row, int column)
-{
-    return (struct reading){sqlite3_column_double(row, column), !db_is_null(row, column)};
-}
+static const struct {
+    const char *key; /* in experiment.json and marks.csv */
+    enum { EPOCH_PLAIN, EPOCH_MJ, EPOCH_BYTES } unit; /* of the column; the key's is J for mJ, MiB for bytes */
+} epoch_figures[ENERGY_EPOCH_FIGURES] = {
+    {"gpu_energy_j", EPOCH_MJ},      {"gpu_half_width_j", EPOCH_PLAIN}, {"gpu_power_w", EPOCH_PLAIN},
+    {"gpu_mem_peak_mib", EPOCH_BYTES}, {"cpu_energy_j", EPOCH_MJ},      {"cpu_half_width_j", EPOCH_PLAIN},
+    {"dram_energy_j", EPOCH_MJ},     {"dram_half_width_j", EPOCH_PLAIN}, {"host_mem_peak_mib", EPOCH_BYTES},
+};
 
 void energy_epoch_read(sqlite3_stmt *row, int first, struct energy_epoch *out)
 {
-    *out = (struct energy_epoch){
-        .gpu_mj = sqlite3_column_int64(row, first),
-        .has_gpu = !db_is_null(row, first),
-        .gpu_half_width_j = real_cell(row, first + 1),
-        .gpu_power_w = real_cell(row, first + 2),
-        .gpu_memory_bytes = real_cell(row, first + 3),
-        .cpu_mj = sqlite3_column_int64(row, first + 4),
-        .has_cpu = !db_is_null(row, first + 4),
-        .cpu_half_width_j = real_cell(row, first + 5),
-        .dram_mj = sqlite3_column_int64(row, first + 6),
-        .has_dram = !db_is_null(row, first + 6),
-        .dram_half_width_j = real_cell(row, first + 7),
-        .host_memory_bytes = real_cell(row, first + 8),
-    };
-}
-
-static struct reading joules(int64_t mj, bool valid)
-{
-    return (struct reading){(double)mj / 1000, valid};
-}
-
-static struct reading mib(struct reading bytes)
-{
-    return (struct reading){bytes.value / BYTES_PER_MIB, bytes.valid};
+    static const double units[] = {[EPOCH_PLAIN] = 1, [EPOCH_MJ] = 1000, [EPOCH_BYTES] = BYTES_PER_MIB};
+    for (int i = 0; i < ENERGY_EPOCH_FIGURES; i++) {
+        bool whole = epoch_figures[i].unit == EPOCH_MJ;
+        out->mj[i] = sqlite3_column_int64(row, first + i);
+        double value = whole ? (double)out->mj[i] : sqlite3_column_double(row, first + i);
+        out->figures[i] = (struct reading){value / units[epoch_figures[i].unit], !db_is_null(row, first + i)};
+    }
 }
 
 void energy_epoch_json(const struct energy_epoch *epoch, json_t *out)
 {
-    json_set_reading(out, "gpu_energy_j", joules(epoch->gpu_mj, epoch->has_gpu));
-    json_set_reading(out, "gpu_half_width_j", epoch->gpu_half_width_j);
-    json_set_reading(out, "gpu_power_w", epoch->gpu_power_w);
-    json_set_reading(out, "gpu_mem_peak_mib", mib(epoch->gpu_memory_bytes));
-    json_set_reading(out, "cpu_energy_j", joules(epoch->cpu_mj, epoch->has_cpu));
-    json_set_reading(out, "cpu_half_width_j", epoch->cpu_half_width_j);
-    json_set_reading(out, "dram_energy_j", joules(epoch->dram_mj, epoch->has_dram));
-    json_set_reading(out, "dram_half_width_j", epoch->dram_half_width_j);
-    json_set_reading(out, "host_mem_peak_mib", mib(epoch->host_memory_bytes));
+    for (int i = 0; i < ENERGY_EPOCH_FIGURES; i++)
+        json_set_reading(out, epoch_figures[i].key, epoch->figures[i]);
 }
 
 void energy_epoch_head(struct text *out)
 {
-    text_add(out, ",gpu_energy_j,gpu_half_width_j,gpu_power_w,gpu_mem_peak_mib,cpu_energy_j,cpu_half_width_j,"
-                  "dram_energy_j,dram_half_width_j,host_mem_peak_mib");
+    for (int i = 0; i < ENERGY_EPOCH_FIGURES; i++)
+        text_addf(out, ",%s", epoch_figures[i].key);
 }
 
 /* Millijoules as joules, exactly: sums over the file come out even. */
-static void add_energy(struct text *out, int64_t mj, bool valid)
-{
-    if (valid)
-        text_addf(out, ",%s%lld.%03lld", mj < 0 ? "-" : "", llabs((long long)mj) / 1000, llabs((long long)mj) % 1000);
-    else
-        text_add_char(out, ',');
-}
-
 void energy_epoch_cells(const struct energy_epoch *epoch, struct text *out)
 {
-    add_energy(out, epoch->gpu_mj, epoch->has_gpu);
-    csv_add_reading(out, epoch->gpu_half_width_j);
-    csv_add_reading(out, epoch->gpu_power_w);
-    csv_add_reading(out, mib(epoch->gpu_memory_bytes));
-    add_energy(out, epoch->cpu_mj, epoch->has_cpu);
-    csv_add_reading(out, epoch->cpu_half_width_j);
-    add_energy(out, epoch->dram_mj, epoch->has_dram);
-    csv_add_reading(out, epoch->dram_half_width_j);
-    csv_add_reading(out, mib(epoch->host_memory_bytes));
+    for (int i = 0; i < ENERGY_EPOCH_FIGURES; i++) {
+        long long mj = epoch->mj[i];
+        if (epoch_figures[i].unit == EPOCH_MJ && epoch->figures[i].valid)
+            text_addf(out, ",%s%lld.%03lld", mj < 0 ? "-" : "", llabs(mj) / 1000, llabs(mj) % 1000);
+        else
+            csv_add_reading(out, epoch->figures[i]);
+    }
 }

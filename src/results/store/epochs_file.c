@@ -1,12 +1,10 @@
-#include "results/store/files.h"
+#include "results/store/tables.h"
 
 #include "base/clock.h"
 #include "base/csv.h"
 #include "base/fs.h"
 #include "base/mem.h"
 #include "measure/marks/epochs.h"
-#include "results/store/energy.h"
-#include "results/store/journal.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,27 +28,22 @@ static void cut_fini(struct cut *cut)
     *cut = (struct cut){0};
 }
 
-static void take_mark(sqlite3_stmt *row, struct cut *cut)
-{
-    const char *name = db_text(row, 0), *label = db_text(row, 1), *at = db_text(row, 2), *source = db_text(row, 4);
-    struct mark mark = {.t_ns = sqlite3_column_int64(row, 3), .is_end = at && strcmp(at, "end") == 0};
-    if (!name || !source || !mark_source_parse(source, &mark.source))
-        return;
-    snprintf(mark.name, sizeof mark.name, "%s", name);
-    snprintf(mark.label, sizeof mark.label, "%s", label ? label : "");
-    cut->marks = mem_room(cut->marks, cut->mark_count, &cut->mark_capacity, sizeof *cut->marks);
-    cut->marks[cut->mark_count++] = mark;
-}
-
 static bool load_marks(sqlite3 *db, int64_t experiment, int64_t attempt, struct cut *out, struct err *err)
 {
     AUTO_QUERY sqlite3_stmt *query = db_query(
         db, err, "SELECT name, label, at, t_ns, source FROM marks WHERE experiment=? AND attempt=? ORDER BY number",
         "ii", experiment, attempt);
-    int step;
-    while ((step = db_step(query, err)) > 0)
-        take_mark(query, out);
-    return step == 0;
+    while (db_next(&query, err)) {
+        const char *name = db_text(query, 0), *label = db_text(query, 1), *at = db_text(query, 2);
+        const char *source = db_text(query, 4);
+        struct mark mark = {.t_ns = sqlite3_column_int64(query, 3), .is_end = at && strcmp(at, "end") == 0};
+        if (!name || !source || !mark_source_parse(source, &mark.source))
+            continue;
+        snprintf(mark.name, sizeof mark.name, "%s", name);
+        snprintf(mark.label, sizeof mark.label, "%s", label ? label : "");
+        MEM_ADD(out->marks, out->mark_count, out->mark_capacity) = mark;
+    }
+    return query != NULL;
 }
 
 static bool is_row_of(sqlite3_stmt *row, const struct epoch *epoch)
@@ -64,7 +57,7 @@ static bool is_row_of(sqlite3_stmt *row, const struct epoch *epoch)
 static bool load_energy(sqlite3 *db, int64_t experiment, int64_t attempt, struct cut *cut, struct err *err)
 {
     AUTO_QUERY sqlite3_stmt *query = db_query(db, err,
-                                              "SELECT name, start_ns, end_ns, " ENERGY_EPOCH_COLUMNS
+                                              "SELECT " ENERGY_EPOCH_COLUMNS
                                               " FROM epoch_energy WHERE experiment=? AND attempt=? ORDER BY number",
                                               "ii", experiment, attempt);
     int step = 0;
@@ -185,10 +178,9 @@ bool epochs_write_files(int folder, sqlite3 *db, int64_t experiment, fs_write_fn
                  "SELECT a.number, a.number = e.attempts FROM attempts a JOIN experiments e ON e.number = a.experiment"
                  " WHERE a.experiment=? ORDER BY a.number",
                  "i", experiment);
-    int step;
-    while ((step = db_step(query, err)) > 0)
+    while (db_next(&query, err))
         if (!write_attempt(folder, db, experiment, sqlite3_column_int64(query, 0), sqlite3_column_int(query, 1) != 0,
                            write, err))
             return err_wrap(err, "energy/marks.csv");
-    return step == 0;
+    return query != NULL;
 }

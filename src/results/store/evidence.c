@@ -1,9 +1,8 @@
-#include "results/store/evidence.h"
+#include "results/store/tables.h"
 
 #include "base/json.h"
 #include "base/mem.h"
-#include "results/store/facts.h"
-#include "results/store/journal.h"
+#include "results/store/store.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -43,17 +42,15 @@ struct judged {
     struct check_result checks[CHECKS];
     size_t check_count;
     struct evidence_found *found;
-    char **kinds;
-    size_t count, capacity, kind_capacity;
+    struct strv kinds;
+    size_t count, capacity;
 };
 
 static void judged_fini(struct judged *judged)
 {
     for (size_t i = 0; i < judged->check_count; i++)
         free(judged->checks[i].text);
-    for (size_t i = 0; i < judged->count; i++)
-        free(judged->kinds[i]);
-    free(judged->kinds);
+    strv_fini(&judged->kinds);
     free(judged->found);
 }
 
@@ -88,11 +85,9 @@ static bool load_evidence(sqlite3_stmt *query, struct judged *out, struct err *e
         out->succeeded = is_success(db_text(query, 0));
         if (db_is_null(query, 1))
             continue;
-        out->found = mem_room(out->found, out->count, &out->capacity, sizeof *out->found);
-        out->kinds = mem_room(out->kinds, out->count, &out->kind_capacity, sizeof *out->kinds);
-        out->kinds[out->count] = mem_strdup(db_text(query, 1));
-        out->found[out->count] = (struct evidence_found){.kind = out->kinds[out->count]};
-        out->count++;
+        strv_add(&out->kinds, db_text(query, 1));
+        MEM_ADD(out->found, out->count, out->capacity) =
+            (struct evidence_found){.kind = out->kinds.items[out->kinds.count - 1]};
     }
     return step == 0;
 }

@@ -1,11 +1,8 @@
-#include "results/store/files.h"
-#include "results/store/journal.h"
+#include "results/store/tables.h"
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/mem.h"
-#include "results/store/energy.h"
-#include "results/store/evidence.h"
 
 #include <fcntl.h>
 #include <string.h>
@@ -62,14 +59,6 @@ static json_t *names_of_mutated(const struct plan_job *job)
     return names;
 }
 
-static json_t *strv_json(const struct strv *list)
-{
-    json_t *array = json_array();
-    for (size_t i = 0; i < list->count; i++)
-        json_array_append_new(array, json_string(list->items[i]));
-    return array;
-}
-
 /* Every metric that the registry asks for: null where its pattern never matched. */
 static bool add_metrics(sqlite3 *db, int64_t number, const struct plan_job *job, json_t *out, struct err *err)
 {
@@ -78,10 +67,9 @@ static bool add_metrics(sqlite3 *db, int64_t number, const struct plan_job *job,
     AUTO_QUERY sqlite3_stmt *query = db_query(
         db, err, "SELECT name, coalesce(special, value) FROM experiment_metrics WHERE experiment=? ORDER BY name", "i",
         number);
-    int step;
-    while ((step = db_step(query, err)) > 0)
+    while (db_next(&query, err))
         json_object_set_new(out, db_text(query, 0), db_cell(query, 1));
-    return step == 0;
+    return query != NULL;
 }
 
 static json_t *verdict_json(sqlite3_stmt *row, int verdict, int outcome)
@@ -117,10 +105,9 @@ static bool add_attempts(sqlite3 *db, int64_t number, json_t *out, struct err *e
                          " a.experiment AND attempt = a.number AND role = 'foreground')"
                          " WHERE a.experiment=? ORDER BY a.number",
         "i", number);
-    int step;
-    while ((step = db_step(query, err)) > 0)
+    while (db_next(&query, err))
         json_array_append_new(out, attempt_json(query));
-    return step == 0;
+    return query != NULL;
 }
 
 static void extend(json_t *list, json_t *more)
@@ -152,8 +139,7 @@ static bool add_containment(sqlite3 *db, int64_t number, json_t *out, struct err
                  "SELECT j.role, j.layers, s.kernel_backed, j.leftovers, j.survivors FROM jobs j"
                  " JOIN sessions s ON s.number = j.session WHERE j.experiment=? ORDER BY j.attempt, j.role, j.number",
                  "i", number);
-    int step;
-    while ((step = db_step(query, err)) > 0) {
+    while (db_next(&query, err)) {
         extend(leftovers, db_json(query, 3));
         extend(survivors, db_json(query, 4));
         const char *role = db_text(query, 0);
@@ -163,7 +149,7 @@ static bool add_containment(sqlite3 *db, int64_t number, json_t *out, struct err
         json_object_set_new(out, "kernel_backed", promise(layers, query));
         json_object_set_new(out, "layers", layers);
     }
-    return step == 0;
+    return query != NULL;
 }
 
 /* What the guard wrote into the journal, each with its attempt. */
@@ -171,8 +157,7 @@ static bool add_guard(sqlite3 *db, int64_t number, json_t *out, struct err *err)
 {
     AUTO_QUERY sqlite3_stmt *query = db_query(
         db, err, "SELECT attempt, data FROM events WHERE experiment=? AND type='guard' ORDER BY seq", "i", number);
-    int step;
-    while ((step = db_step(query, err)) > 0) {
+    while (db_next(&query, err)) {
         json_t *data = db_json(query, 1), *item = json_object();
         json_object_set_new(item, "attempt", db_cell(query, 0));
         if (data)
@@ -181,7 +166,7 @@ static bool add_guard(sqlite3 *db, int64_t number, json_t *out, struct err *err)
         json_array_append_new(out, item);
         json_decref(data);
     }
-    return step == 0;
+    return query != NULL;
 }
 
 /* The columns of an experiment's row: with the attempt that its result is of. An older version did not record checks and verdicts. */
@@ -208,18 +193,20 @@ static bool add_tare(sqlite3 *db, sqlite3_stmt *row, const struct plan *plan, co
     int64_t number = (int64_t)experiment->number;
     json_t *attempts = json_array(), *epochs = json_array(), *evidence = json_array(), *guard = json_array();
     json_t *containment = json_object(), *best = json_object();
-    json_t *own = json_pack(
-        "{s:o, s:o, s:o, s:o, s:o, s:b, s:o?, s:o?, s:o, s:o?, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "utc_offset",
-        offset_cell(row, COLUMN_ENDED, COLUMN_ZONE), "outcome", db_cell(row, COLUMN_OUTCOME), "verdict",
-        verdict_json(row, COLUMN_VERDICT, COLUMN_OUTCOME), "failure", db_json_or_text(row, COLUMN_FAILURE),
-        "result_attempt", db_cell(row, COLUMN_RESULT_ATTEMPT), "planned_again",
-        sqlite3_column_int(row, COLUMN_AGAIN) != 0, "verdicts", db_json(row, COLUMN_VERDICTS), "checks",
-        db_json(row, COLUMN_CHECKS), "best", best, "energy", db_json(row, COLUMN_ENERGY), "attempts", attempts,
-        "epochs", epochs, "containment", containment, "evidence", evidence, "guard", guard, "mutated",
-        names_of_mutated(job), "command", strv_json(&job->argv), "cwd", json_text_or_null(job->cwd));
+    json_t *own =
+        json_pack("{s:o, s:o, s:o, s:o, s:o, s:b, s:o?, s:o?, s:o, s:o?, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
+                  "utc_offset", offset_cell(row, COLUMN_ENDED, COLUMN_ZONE), "outcome", db_cell(row, COLUMN_OUTCOME),
+                  "verdict", verdict_json(row, COLUMN_VERDICT, COLUMN_OUTCOME), "failure",
+                  db_json_or_text(row, COLUMN_FAILURE), "result_attempt", db_cell(row, COLUMN_RESULT_ATTEMPT),
+                  "planned_again", sqlite3_column_int(row, COLUMN_AGAIN) != 0, "verdicts",
+                  db_json(row, COLUMN_VERDICTS), "checks", db_json(row, COLUMN_CHECKS), "best", best, "energy",
+                  db_json(row, COLUMN_ENERGY), "attempts", attempts, "epochs", epochs, "containment", containment,
+                  "evidence", evidence, "guard", guard, "mutated", names_of_mutated(job), "command",
+                  json_texts((const char *const *)job->argv.items), "cwd", json_text_or_null(job->cwd));
     json_object_set_new(out, "tare", own);
     if (experiment->parallel) {
-        json_object_set_new(own, "background_command", strv_json(&experiment->background.argv));
+        json_object_set_new(own, "background_command",
+                            json_texts((const char *const *)experiment->background.argv.items));
         json_object_set_new(own, "background_cwd", json_text_or_null(experiment->background.cwd));
     }
     json_object_set_new(own, "seed", json_integer((json_int_t)plan->seed));

@@ -1,8 +1,6 @@
 /* What the metrics' patterns matched, match by match: into the table, and out of it. */
-#include "results/store/facts.h"
-#include "results/store/files.h"
-#include "results/store/journal.h"
-#include "results/store/results.h"
+#include "results/store/store.h"
+#include "results/store/tables.h"
 
 #include "base/csv.h"
 #include "base/json.h"
@@ -123,13 +121,6 @@ bool history_write_file(int folder, sqlite3 *db, int64_t experiment, fs_write_fn
            err_wrap(err, "history.csv");
 }
 
-static json_t *best_json(sqlite3_stmt *row, enum goal goal)
-{
-    json_t *out = json_pack("{s:o, s:s}", "value", db_cell(row, 0), "goal", goal_name(goal));
-    db_set_cells(out, "epoch step seconds", row, 1);
-    return out;
-}
-
 bool history_add_best(sqlite3 *db, const struct plan_experiment *experiment, json_t *out, struct err *err)
 {
     static const char sql[] = "SELECT h.value, h.epoch, h.step, h.seconds FROM experiments e JOIN history h ON h.experiment = e.number"
@@ -146,7 +137,11 @@ bool history_add_best(sqlite3 *db, const struct plan_experiment *experiment, jso
         int step = db_step(query, err);
         if (step < 0)
             return false;
-        json_object_set_new(out, job->metrics[i].name, step > 0 ? best_json(query, goal) : json_null());
+        json_t *best =
+            step > 0 ? json_pack("{s:o, s:s}", "value", db_cell(query, 0), "goal", goal_name(goal)) : json_null();
+        if (step > 0)
+            db_set_cells(best, "epoch step seconds", query, 1);
+        json_object_set_new(out, job->metrics[i].name, best);
     }
     return true;
 }
@@ -233,8 +228,7 @@ static bool take_point(void *context, const struct history_point *point, struct 
     }
     if (curve->count == CURVE_MAX)
         return true;
-    curve->points = mem_room(curve->points, curve->count, &curve->capacity, sizeof *curve->points);
-    curve->points[curve->count++] = *point;
+    MEM_ADD(curve->points, curve->count, curve->capacity) = *point;
     curve->any_epoch = curve->any_epoch || point->has_epoch;
     return true;
 }

@@ -1,11 +1,11 @@
-#include "results/store/import.h"
+#include "results/store/store.h"
 
 #include "base/cleanup.h"
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/mem.h"
-#include "results/store/chain.h"
-#include "results/store/evidence.h"
+#include "results/store/worker.h"
+#include "results/store/tables.h"
 
 #include <errno.h>
 #include <fcntl.h>

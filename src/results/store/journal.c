@@ -1,11 +1,8 @@
-#include "results/store/journal.h"
-#include "base/mem.h"
+#include "results/store/tables.h"
 
 #include "base/json.h"
+#include "base/mem.h"
 #include "base/text.h"
-#include "results/store/energy.h"
-#include "results/store/evidence.h"
-#include "results/store/files.h"
 
 #include <string.h>
 
@@ -109,35 +106,21 @@ static bool write_metrics(sqlite3 *db, const struct event *event, struct err *er
     return true;
 }
 
-static bool write_mark(sqlite3 *db, const struct event *event, struct err *err)
-{
-    return db_run(db, err,
-                  "INSERT INTO marks (experiment, attempt, number, name, label, at, t_ns, source) VALUES (?1,?2,"
-                  "(SELECT coalesce(max(number),0)+1 FROM marks WHERE experiment=?1 AND attempt=?2),?3,?4,?5,?6,?7)",
-                  "iik", event->experiment, event->attempt, event->data, "name label at t_ns source");
-}
-
-static bool write_mark_counts(sqlite3 *db, const struct event *event, struct err *err)
-{
-    return db_run(db, err,
-                  "UPDATE attempts SET job_end_ns=?, marks_taken=?, marks_repeated=?, marks_limited=?, marks_refused=?"
-                  " WHERE experiment=? AND number=?",
-                  "jkii", get(event, "end_ns"), get(event, "marks"), "taken repeated limited refused",
-                  event->experiment, event->attempt);
-}
-
 static bool write_attempt_end(sqlite3 *db, const struct event *event, struct err *err)
 {
     /* What a later session closes ended at no moment of that clock, which may be another boot's. */
-    if (!db_run(db, err,
-                "UPDATE attempts SET outcome=?, ended_monotonic_ns=CASE WHEN session=? THEN ? END, ended_realtime_ns=?,"
-                " duration_s=?, exit_code=?, signal=?, reason=?, error=?, log_bytes=?, log_lines=?, failure=?, checks=?"
-                " WHERE experiment=? AND number=?",
-                "jiiikkkii", get(event, "outcome"), event->session, event->monotonic_ns, event->realtime_ns,
-                event->data, "duration_s exit_code signal reason error", get(event, "log"), "bytes lines", event->data,
-                "failure checks", event->experiment, event->attempt))
+    if (!db_run(
+            db, err,
+            "UPDATE attempts SET outcome=?, ended_monotonic_ns=CASE WHEN session=? THEN ? END, ended_realtime_ns=?,"
+            " duration_s=?, exit_code=?, signal=?, reason=?, error=?, log_bytes=?, log_lines=?, failure=?, checks=?,"
+            " job_end_ns=?, marks_taken=?, marks_repeated=?, marks_limited=?, marks_refused=?"
+            " WHERE experiment=? AND number=?",
+            "jiiikkkjkii", get(event, "outcome"), event->session, event->monotonic_ns, event->realtime_ns, event->data,
+            "duration_s exit_code signal reason error", get(event, "log"), "bytes lines", event->data, "failure checks",
+            get(event, "end_ns"), get(event, "marks"), "taken repeated limited refused", event->experiment,
+            event->attempt))
         return false;
-    return write_mark_counts(db, event, err) && energy_write(db, event, err) && memory_write(db, event, err) &&
+    return energy_write(db, event, err) && memory_write(db, event, err) &&
            write_metrics(db, event, err) && history_write(db, event, err) &&
            evidence_judge_attempt(db, event->experiment, event->attempt, err);
 }
@@ -159,21 +142,14 @@ static bool write_experiment_start(sqlite3 *db, const struct event *event, struc
                   "ii", event->realtime_ns, event->experiment);
 }
 
-/* 1: a result stands that this end, an interruption, does not replace. */
-static int keeps_result(sqlite3 *db, const struct event *event, struct err *err)
+static bool write_experiment_end(sqlite3 *db, const struct event *event, struct err *err)
 {
     int64_t again;
     if (!db_number(db, &again, err, "SELECT again FROM experiments WHERE number=?", "i", event->experiment))
-        return -1;
-    return again && event_outcome(event) == OUTCOME_INTERRUPTED;
-}
-
-static bool write_experiment_end(sqlite3 *db, const struct event *event, struct err *err)
-{
-    int keeps = keeps_result(db, event, err);
-    if (keeps != 0)
-        return keeps > 0 &&
-               db_run(db, err, "UPDATE experiments SET files_written=0 WHERE number=?", "i", event->experiment);
+        return false;
+    /* A result stands that an interruption does not replace. */
+    if (again && event_outcome(event) == OUTCOME_INTERRUPTED)
+        return db_run(db, err, "UPDATE experiments SET files_written=0 WHERE number=?", "i", event->experiment);
     return db_run(db, err,
                   "UPDATE experiments SET outcome=?, retries=?, duration_s=?, error=?, ended_realtime_ns=?, again=0,"
                   " result_attempt=nullif(attempts,0), files_written=0, failure=(SELECT a.failure FROM attempts a WHERE"
@@ -202,7 +178,11 @@ static bool write_tables(sqlite3 *db, int64_t seq, const struct event *event, st
     case EVENT_JOB_PROVEN:
         return write_job(db, event, err);
     case EVENT_MARK:
-        return write_mark(db, event, err);
+        return db_run(
+            db, err,
+            "INSERT INTO marks (experiment, attempt, number, name, label, at, t_ns, source) VALUES (?1,?2,"
+            "(SELECT coalesce(max(number),0)+1 FROM marks WHERE experiment=?1 AND attempt=?2),?3,?4,?5,?6,?7)",
+            "iik", event->experiment, event->attempt, event->data, "name label at t_ns source");
     case EVENT_GUARD:
         return guard_json_net_write(db, event, err) && evidence_outdate_files(db, event->experiment, err);
     case EVENT_ATTEMPT_ENDED:
@@ -239,4 +219,151 @@ bool journal_write(sqlite3 *db, int64_t seq, const struct event *event, enum exp
         return true;
     return db_run(db, err, "UPDATE experiments SET state=? WHERE number=? AND state<>?1", "ti", state_name(after),
                   event->experiment);
+}
+
+/* Out of the tables: events, one after another, and the plan. */
+
+bool journal_last_seq(sqlite3 *db, int64_t *out, struct err *err)
+{
+    return db_number(db, out, err, "SELECT coalesce(max(seq), 0) FROM events", "");
+}
+
+bool journal_result_attempt(sqlite3 *db, int64_t experiment, int64_t *out, struct err *err)
+{
+    return db_number(db, out, err, "SELECT coalesce(result_attempt, attempts) FROM experiments WHERE number=?", "i",
+                     experiment);
+}
+
+static bool event_from_row(sqlite3_stmt *row, struct event *out, struct err *err)
+{
+    int64_t seq = sqlite3_column_int64(row, 0);
+    const char *type = db_text(row, 4);
+    *out = (struct event){.session = sqlite3_column_int64(row, 1),
+                          .experiment = sqlite3_column_int64(row, 2),
+                          .attempt = sqlite3_column_int64(row, 3),
+                          .monotonic_ns = sqlite3_column_int64(row, 5),
+                          .realtime_ns = sqlite3_column_int64(row, 6)};
+    if (!type || !event_type_parse(type, &out->type))
+        return err_set(err, "run.db: event %lld is of the unknown type '%s'", (long long)seq, type ? type : "");
+    out->data = db_json(row, 7);
+    if (!json_is_object(out->data)) {
+        json_decref(out->data);
+        out->data = NULL;
+        return err_set(err, "run.db: the data of event %lld is no JSON object", (long long)seq);
+    }
+    return true;
+}
+
+bool journal_each(sqlite3 *db, int64_t behind, journal_each_fn *each, void *context, struct err *err)
+{
+    AUTO_QUERY sqlite3_stmt *query =
+        db_query(db, err,
+                 "SELECT seq, session, experiment, attempt, type, monotonic_ns, realtime_ns, data FROM events"
+                 " WHERE seq > ? ORDER BY seq",
+                 "i", behind);
+    while (db_next(&query, err)) {
+        struct event event;
+        bool ok = event_from_row(query, &event, err) && each(context, sqlite3_column_int64(query, 0), &event, err);
+        event_fini(&event);
+        if (!ok)
+            return false;
+    }
+    return query != NULL;
+}
+
+static bool load_one(void *context, int64_t seq, const struct event *event, struct err *err)
+{
+    enum experiment_state after;
+    return journal_replay_take(context, event, &after, err) || err_wrap(err, "run.db: event %lld", (long long)seq);
+}
+
+bool journal_replay_all(sqlite3 *db, struct journal_replay *replay, struct err *err)
+{
+    return journal_each(db, 0, load_one, replay, err);
+}
+
+static char *print_and_release(json_t *json)
+{
+    struct text text = {0};
+    json_print(json, &text);
+    json_decref(json);
+    return text_take(&text);
+}
+
+bool journal_write_plan(sqlite3 *db, const struct plan *plan, struct err *err)
+{
+    AUTO_FREE char *head = print_and_release(plan_head_to_json(plan));
+    if (!db_run(db, err, "INSERT INTO meta (key, value) VALUES ('plan', ?)", "t", head))
+        return false;
+    for (size_t i = 0; i < plan->count; i++) {
+        int64_t number = (int64_t)i + 1;
+        AUTO_FREE char *text = print_and_release(plan_experiment_to_json(&plan->experiments[i]));
+        if (!db_run(db, err, "INSERT INTO plan (number, id, json) VALUES (?,?,?)", "itt", number,
+                    plan->experiments[i].id, text) ||
+            !db_run(db, err, "INSERT INTO experiments (number, state) VALUES (?,?)", "it", number,
+                    state_name(STATE_PLANNED)))
+            return false;
+    }
+    return true;
+}
+
+static bool read_head(sqlite3 *db, struct plan *out, struct err *err)
+{
+    AUTO_QUERY sqlite3_stmt *query = db_query(db, err, "SELECT value FROM meta WHERE key='plan'", "");
+    int step = db_step(query, err);
+    if (step < 0)
+        return false;
+    if (step == 0)
+        return err_set(err, "run.db: the plan is missing");
+    json_t *json = db_json_needed(query, 0, err);
+    bool ok = json && plan_head_from_json(json, out, err);
+    json_decref(json);
+    return ok || err_wrap(err, "run.db: the plan");
+}
+
+static bool read_experiment(sqlite3_stmt *row, struct plan_experiment *out, struct err *err)
+{
+    json_t *json = db_json_needed(row, 1, err);
+    bool ok = json && plan_experiment_from_json(json, out, err);
+    json_decref(json);
+    return ok || err_wrap(err, "run.db: experiment %lld of the plan", sqlite3_column_int64(row, 0));
+}
+
+bool journal_offset(sqlite3_stmt *row, int column, int64_t realtime_ns, int64_t *offset_s)
+{
+    struct clock_zone zone;
+    json_t *json = db_json(row, column);
+    json_to_zone(json, &zone);
+    json_decref(json);
+    *offset_s = clock_zone_offset_s(&zone, realtime_ns);
+    return zone.count > 0;
+}
+
+bool journal_read_plan(sqlite3 *db, struct plan *out, struct err *err)
+{
+    *out = (struct plan){0};
+    if (!read_head(db, out, err)) {
+        plan_fini(out);
+        return false;
+    }
+    AUTO_QUERY sqlite3_stmt *query = db_query(db, err, "SELECT number, json FROM plan ORDER BY number", "");
+    size_t capacity = 0;
+    int step;
+    while ((step = db_step(query, err)) > 0) {
+        out->experiments = mem_room(out->experiments, out->count, &capacity, sizeof *out->experiments);
+        struct plan_experiment *next = &out->experiments[out->count];
+        *next = (struct plan_experiment){0};
+        bool in_order = sqlite3_column_int64(query, 0) == (int64_t)out->count + 1;
+        if (!in_order)
+            err_set(err, "run.db: the plan has gaps");
+        if (!in_order || !read_experiment(query, next, err)) {
+            step = -1;
+            break;
+        }
+        out->count++;
+    }
+    if (step == 0)
+        return true;
+    plan_fini(out);
+    return false;
 }

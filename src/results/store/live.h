@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <time.h>
 
 /* The files in a run's folder. live.json is there while a session goes on, and stays when its runner is killed. */
 #define LIVE_FILE "live.json"
@@ -129,5 +130,24 @@ bool live_ask(const struct live_run *run, enum live_request request, size_t expe
 /* For the runner: takes the request that is there, and removes it. 1: there is one; 0: none; -1: err says what was wrong with it (it is
  * removed). dir: the run's folder, open. Only a regular file of the folder's owner or of root counts. */
 int live_take_request(int dir, enum live_request *request, size_t *experiment, struct err *err);
+
+/* How a run under way is read. Private to store/. */
+
+/* Where the reader of a run is. */
+struct live_reader {
+    int dir;           /* the run's folder, open */
+    int events_fd;     /* events.jsonl, open */
+    int64_t offset;    /* in events.jsonl: behind the last whole line that was taken */
+    bool in_long_line; /* what is at offset belongs to a line that is left out */
+    bool reload;       /* the session has ended: all rows are to be read anew */
+    char *outcome;     /* of the session that ended last; NULL: none has, or one is under way */
+    json_t *live;      /* live.json as it was read last; slots borrow from it */
+    struct timespec live_time;
+    ino_t live_inode;
+    int64_t replaced_ns; /* CLOCK_MONOTONIC: when live.json was seen to be a new one; 0: not since it was opened */
+};
+
+/* live.json, where it was replaced. What is wrong in it is left out. */
+void live_read_slots(struct live_run *run);
 
 #endif

@@ -1,5 +1,5 @@
 /* live.json into slots, a run as JSON, and what watchers ask of the runner (results/store/live.h). */
-#include "results/store/live_private.h"
+#include "results/store/live.h"
 
 #include "base/clock.h"
 #include "base/fs.h"

@@ -1,6 +1,6 @@
 /* A run as it is now (results/store/live.h): what run.db says when it is opened, and what events.jsonl adds from then on. */
-#include "results/store/energy.h"
-#include "results/store/live_private.h"
+#include "results/store/tables.h"
+#include "results/store/live.h"
 
 #include "base/clock.h"
 #include "base/fs.h"
@@ -249,13 +249,6 @@ static bool take_lines(struct live_run *run, int64_t to, bool old, struct err *e
     return true;
 }
 
-static bool open_events(struct live_run *run, struct err *err)
-{
-    struct live_reader *reader = run->reader;
-    reader->events_fd = fs_open_at(reader->dir, "events.jsonl", err);
-    return reader->events_fd >= 0 || err_wrap(err, "%s", run->dir);
-}
-
 static int64_t events_size(const struct live_run *run)
 {
     struct stat st;
@@ -299,7 +292,9 @@ bool live_run_open(const char *dir, struct live_run *out, struct err *err)
     out->events = json_array();
     out->reader->dir = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     bool good = out->reader->dir >= 0 || err_sys(err, "open %s", dir);
-    good = good && open_events(out, err) && begin(out, err) && live_run_update(out, NULL, err);
+    good = good && ((out->reader->events_fd = fs_open_at(out->reader->dir, "events.jsonl", err)) >= 0 ||
+                    err_wrap(err, "%s", dir));
+    good = good && begin(out, err) && live_run_update(out, NULL, err);
     if (!good)
         live_run_close(out);
     return good;

@@ -122,12 +122,6 @@ int lock_take(int dir, const char *dir_path, struct err *err)
     return steal_fd(&fd);
 }
 
-/* Only where nobody is seen to hold it: for that moment nobody else could take it. */
-static bool is_free(int fd)
-{
-    return flock(fd, LOCK_SH | LOCK_NB) == 0 && flock(fd, LOCK_UN) == 0;
-}
-
 enum lock_seen lock_look(const char *run_dir)
 {
     char holder[300], own[HOST_NAME_MAX + 1];
@@ -138,7 +132,8 @@ enum lock_seen lock_look(const char *run_dir)
     AUTO_CLOSE int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0)
         return seen < 0 && errno == ENOENT ? LOCK_FREE : LOCK_UNSEEN;
-    if (!is_free(fd))
+    /* Only where nobody is seen to hold it: for that moment nobody else could take it. */
+    if (flock(fd, LOCK_SH | LOCK_NB) != 0 || flock(fd, LOCK_UN) != 0)
         return LOCK_HELD;
     holder_read(fd, holder);
     own_host(own);

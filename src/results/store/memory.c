@@ -1,4 +1,4 @@
-#include "results/store/files.h"
+#include "results/store/tables.h"
 
 #include "base/json.h"
 
@@ -7,9 +7,10 @@
 
 static const double BYTES_PER_MIB = 1048576;
 
+static const char *const keys[] = {"changed", "oom", "memory", "snapshot"};
+
 static bool has_any(const struct event *event)
 {
-    static const char *const keys[] = {"changed", "oom", "memory", "snapshot"};
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         if (json_get(event->data, keys[i]))
             return true;
@@ -41,18 +42,16 @@ static json_t *attempt_of(json_t *attempts, int64_t number)
 
 bool memory_add(sqlite3 *db, int64_t experiment, json_t *attempts, struct err *err)
 {
-    static const char *const keys[] = {"changed", "oom", "memory", "snapshot"};
     AUTO_QUERY sqlite3_stmt *query =
         db_query(db, err, "SELECT attempt, changed, oom, memory, snapshot FROM attempt_memory WHERE experiment=?", "i",
                  experiment);
-    int step;
-    while ((step = db_step(query, err)) > 0) {
+    while (db_next(&query, err)) {
         json_t *attempt = attempt_of(attempts, sqlite3_column_int64(query, 0));
         for (int k = 0; attempt && k < 4; k++)
             json_object_set_new(attempt, keys[k],
                                 db_is_null(query, k + 1) ? json_null() : db_json_or_text(query, k + 1));
     }
-    return step == 0;
+    return query != NULL;
 }
 
 /* Both are in the events alone: nothing is asked of them but to be shown. */
@@ -66,8 +65,7 @@ bool memory_add_ended(sqlite3 *db, const struct plan_experiment *experiment, jso
                  "SELECT attempt, data FROM events WHERE experiment=? AND"
                  " type='attempt_ended' AND (? OR data LIKE '%\"gpu_memory\"%') ORDER BY seq",
                  "ii", (int64_t)experiment->number, (int64_t)experiment->parallel);
-    int step;
-    while ((step = db_step(query, err)) > 0) {
+    while (db_next(&query, err)) {
         json_t *data = db_json(query, 1), *attempt = attempt_of(attempts, sqlite3_column_int64(query, 0));
         json_t *counted = json_object_get(data, "gpu_memory"), *parallel = json_object_get(data, "parallel");
         if (attempt && json_is_object(counted))
@@ -79,7 +77,7 @@ bool memory_add_ended(sqlite3 *db, const struct plan_experiment *experiment, jso
         }
         json_decref(data);
     }
-    return step == 0;
+    return query != NULL;
 }
 
 /* Where it is the whole device's on one of the GPUs, nobody knows the job's. */

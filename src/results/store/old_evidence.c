@@ -1,6 +1,6 @@
 /* Runs that were written by the tree of 2026-11-22: the one difference of their events to those of today. Their evidence names experiments
  * and processes in its text alone; here, and nowhere else, they are read from it. */
-#include "results/store/usage.h"
+#include "results/store/tables.h"
 
 #include "base/json.h"
 #include "base/mem.h"
@@ -66,19 +66,13 @@ static json_t *pids_of(const char *text)
     return list;
 }
 
-/* "and 3 more" */
-static bool leaves_some_unnamed(const char *text)
-{
-    const char *end = strrchr(text, ' ');
-    return end && strcmp(end, " more") == 0;
-}
-
 void old_evidence_import(const struct old_evidence *old, json_t *data)
 {
     const char *text = json_get_text(data, "text");
     if (!text || json_get(data, "experiments"))
         return;
+    const char *end = strrchr(text, ' '); /* "and 3 more" */
     json_object_set_new(data, "experiments", experiments_of(old, text));
     json_object_set_new(data, "pids", pids_of(text));
-    json_object_set_new(data, "unnamed", json_boolean(leaves_some_unnamed(text)));
+    json_object_set_new(data, "unnamed", json_boolean(end && strcmp(end, " more") == 0));
 }

@@ -4,10 +4,7 @@
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/mem.h"
-#include "results/store/chain.h"
-#include "results/store/evidence.h"
-#include "results/store/files.h"
-#include "results/store/journal.h"
+#include "results/store/tables.h"
 #include "tare_build.h"
 
 #include <errno.h>

@@ -1,9 +1,6 @@
-#include "results/store/chain.h"
-#include "results/store/db.h"
-#include "results/store/facts.h"
-#include "results/store/journal.h"
-#include "results/store/results.h"
-#include "results/store/summary.h"
+#include "results/store/worker.h"
+#include "results/store/tables.h"
+#include "results/store/store.h"
 
 #include "base/cleanup.h"
 #include "base/fs.h"

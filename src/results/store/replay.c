@@ -1,8 +1,7 @@
-#include "results/store/journal.h"
+#include "results/store/tables.h"
 
 #include "base/json.h"
 #include "base/mem.h"
-#include "results/store/energy.h"
 
 #include <stdlib.h>
 #include <string.h>

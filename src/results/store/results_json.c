@@ -1,10 +1,7 @@
-#include "results/store/files.h"
-#include "results/store/results.h"
+#include "results/store/tables.h"
 
 #include "base/json.h"
 #include "base/mem.h"
-#include "results/store/journal.h"
-#include "results/store/usage.h"
 
 /* To wall time in milliseconds since 1970, as pages and spreadsheets take it. */
 static const double MS_PER_NS = 1e-6;
@@ -16,14 +13,13 @@ static bool add_sessions(sqlite3 *db, json_t *out, struct err *err)
                  "SELECT number, host, version, started_realtime_ns * ?1, ended_realtime_ns * ?1, outcome, "
                  "error, " JOURNAL_ZONE_OF("number") " FROM sessions ORDER BY number",
                  "r", MS_PER_NS);
-    int step;
-    while ((step = db_step(query, err)) > 0) {
+    while (db_next(&query, err)) {
         json_t *session = json_object(), *zone = db_json(query, 7);
         db_set_cells(session, "number host version started_ms ended_ms outcome error", query, 0);
         json_object_set_new(session, "zone", zone ? zone : json_null());
         json_array_append_new(out, session);
     }
-    return step == 0;
+    return query != NULL;
 }
 
 /* Waiting between experiments and between attempts. */
@@ -32,23 +28,14 @@ static bool add_pauses(sqlite3 *db, json_t *out, struct err *err)
     AUTO_QUERY sqlite3_stmt *query = db_query(
         db, err, "SELECT realtime_ns * ?, data FROM events WHERE type IN ('pause', 'retry_pause') ORDER BY seq", "r",
         MS_PER_NS);
-    int step;
-    while ((step = db_step(query, err)) > 0) {
+    while (db_next(&query, err)) {
         json_t *data = db_json(query, 1);
         const char *why = json_get_text(data, "why");
         json_array_append_new(out, json_pack("{s:o, s:O*, s:s}", "from_ms", db_cell(query, 0), "seconds",
                                              json_object_get(data, "seconds"), "why", why ? why : "before_retry"));
         json_decref(data);
     }
-    return step == 0;
-}
-
-static bool add_spans(sqlite3 *db, size_t number, json_t *out, struct err *err)
-{
-    return db_add_list(db, out, "attempt from_ms to_ms outcome", err,
-                       "SELECT number, started_realtime_ns * ?1, ended_realtime_ns * ?1, outcome FROM attempts"
-                       " WHERE experiment=?2 AND started_realtime_ns IS NOT NULL ORDER BY number",
-                       "ri", MS_PER_NS, (int64_t)number);
+    return query != NULL;
 }
 
 /* A page that holds more can be neither sent nor read; of what is left out it tells the counts. */
@@ -62,13 +49,12 @@ static bool choose(sqlite3 *db, const struct plan *plan, bool *shown, struct err
                  "SELECT number FROM experiments ORDER BY CASE WHEN outcome IS NULL THEN 2 * (state = 'planned')"
                  " WHEN outcome = 'succeeded' AND verdict = 'clean' THEN 1 ELSE 0 END, number DESC LIMIT ?",
                  "i", (int64_t)SHOWN_MAX);
-    int step;
-    while ((step = db_step(query, err)) > 0) {
+    while (db_next(&query, err)) {
         int64_t number = sqlite3_column_int64(query, 0);
         if (number >= 1 && (size_t)number <= plan->count)
             shown[number] = true;
     }
-    return step == 0;
+    return query != NULL;
 }
 
 /* Of the whole plan: {"experiments", and how many are "succeeded", "failed", "clean", "unverified", "suspect", "contaminated",
@@ -121,17 +107,15 @@ static bool add_experiments(sqlite3 *db, const struct plan *plan, json_t *out, b
                             json_string(mode_name(experiment->parallel ? MODE_PARALLEL : experiment->foreground.mode)));
         json_object_set_new(item, "spans", spans);
         json_object_set_new(item, "curves", curves);
-        if (!item || !add_spans(db, number, spans, err) ||
+        if (!item ||
+            !db_add_list(db, spans, "attempt from_ms to_ms outcome", err,
+                         "SELECT number, started_realtime_ns * ?1, ended_realtime_ns * ?1, outcome FROM attempts"
+                         " WHERE experiment=?2 AND started_realtime_ns IS NOT NULL ORDER BY number",
+                         "ri", MS_PER_NS, (int64_t)number) ||
             !history_add_curves(db, (int64_t)number, points, curves, thinned, err))
             return false;
     }
     return true;
-}
-
-static bool add_lanes(sqlite3 *db, const struct plan *plan, json_t *out, struct err *err)
-{
-    json_t *lanes;
-    return usage_json(db, plan, &lanes, err) && json_object_set_new(out, "lanes", lanes) == 0;
 }
 
 /* Of each metric: as the registry said it or its name does; null: neither, or two repositories contradict each
@@ -153,17 +137,10 @@ static json_t *goals_json(const struct plan *plan)
     return out;
 }
 
-static bool add_budget(sqlite3 *db, json_t *out, struct err *err)
-{
-    json_t *budget = NULL;
-    bool ok = results_load_budget(db, &budget, err);
-    json_object_set_new(out, "budget", budget ? budget : json_null());
-    return ok;
-}
-
 static bool fill(sqlite3 *db, const struct plan *plan, json_t *out, struct err *err)
 {
     json_t *sessions = json_array(), *pauses = json_array(), *experiments = json_array(), *counts = json_object();
+    json_t *budget = NULL, *lanes = NULL;
     bool thinned = false;
     json_object_set_new(out, "goals", goals_json(plan));
     json_object_set_new(out, "name", json_text_or_null(plan->name));
@@ -172,8 +149,11 @@ static bool fill(sqlite3 *db, const struct plan *plan, json_t *out, struct err *
     json_object_set_new(out, "pauses", pauses);
     json_object_set_new(out, "experiments", experiments);
     json_object_set_new(out, "counts", counts);
-    bool ok = add_counts(db, counts, err) && add_budget(db, out, err) && add_sessions(db, sessions, err) && add_pauses(db, pauses, err) &&
-              add_lanes(db, plan, out, err) && add_experiments(db, plan, experiments, &thinned, err);
+    bool ok = add_counts(db, counts, err) && results_load_budget(db, &budget, err) && add_sessions(db, sessions, err) &&
+              add_pauses(db, pauses, err) && usage_json(db, plan, &lanes, err) &&
+              add_experiments(db, plan, experiments, &thinned, err);
+    json_object_set_new(out, "budget", budget ? budget : json_null());
+    json_object_set_new(out, "lanes", lanes ? lanes : json_null());
     json_object_set_new(out, "curves_thinned", json_boolean(thinned));
     return ok;
 }

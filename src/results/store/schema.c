@@ -1,4 +1,4 @@
-#include "results/store/db.h"
+#include "results/store/tables.h"
 
 #include "base/mem.h"
 

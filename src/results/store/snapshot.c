@@ -1,4 +1,4 @@
-#include "results/store/results.h"
+#include "results/store/tables.h"
 
 #include "base/fs.h"
 #include "base/mem.h"

@@ -3,10 +3,8 @@
 #include "base/cleanup.h"
 #include "base/fs.h"
 #include "base/mem.h"
-#include "results/store/chain.h"
-#include "results/store/journal.h"
-#include "results/store/results.h"
 #include "results/store/worker.h"
+#include "results/store/tables.h"
 #include "tare_build.h"
 
 #include <dirent.h>
@@ -117,14 +115,13 @@ static bool find_unwritten(sqlite3 *db, size_t count, bool only_changed, struct 
                  "SELECT number FROM experiments WHERE state='done' AND files_written<>1 AND (files_written=2 OR NOT ?)"
                  " ORDER BY number",
                  "i", (int64_t)only_changed);
-    int step;
-    while ((step = db_step(query, err)) > 0) {
+    while (db_next(&query, err)) {
         int64_t number = sqlite3_column_int64(query, 0);
         if (number < 1 || (size_t)number > count)
             continue;
         work_list_add(out, item_new(WORK_FILES, (size_t)number, NULL, NULL));
     }
-    return step == 0;
+    return query != NULL;
 }
 
 /* When and in which session the last event was. */
@@ -189,14 +186,14 @@ static bool begin(struct store *store, struct err *err)
     return store->running;
 }
 
-static struct store *create(int dir, const char *dir_path, const struct store_head *head, bool scratch, struct err *err)
+struct store *store_create(int dir, const char *dir_path, const struct store_head *head, struct err *err)
 {
     if (!is_empty(dir, dir_path, err))
         return NULL;
     struct store *store = store_new(dir, dir_path, err);
     if (!store)
         return NULL;
-    store->worker.scratch = scratch;
+    store->worker.scratch = head->scratch;
     /* run.db comes last: a folder that has a plan in it has everything. */
     bool ok = fs_write_atomic(dir, "settings.json", head->settings_text, head->settings_length, err) &&
               fs_write_atomic(dir, "registry.json", head->registry_text, head->registry_length, err) &&
@@ -208,16 +205,6 @@ static struct store *create(int dir, const char *dir_path, const struct store_he
     err_wrap(err, "make the run %s", dir_path);
     store_free(store);
     return NULL;
-}
-
-struct store *store_create(int dir, const char *dir_path, const struct store_head *head, struct err *err)
-{
-    return create(dir, dir_path, head, false, err);
-}
-
-struct store *store_create_scratch(int dir, const char *dir_path, const struct store_head *head, struct err *err)
-{
-    return create(dir, dir_path, head, true, err);
 }
 
 static bool has_file(int dir, const char *name)
@@ -289,33 +276,20 @@ static bool write_late(struct store *store, struct err *err)
     return ok && worker_verdict(&store->worker, err);
 }
 
-static bool finish(struct store *store, struct err *err)
-{
-    struct worker *worker = &store->worker;
-    drain(store);
-    bool ok = worker_verdict(worker, err) && write_late(store, err);
-    ok = worker_finish(worker, ok ? err : NULL) && ok; /* the thread has nothing to do any more */
-    if (ok)
-        ok = (records_settle(worker, false) || err_set(err, "%s", text_get(&worker->changed))) &&
-             records_close(worker, err);
-    return ok;
-}
-
 bool store_finish(struct store *store, char hash[DIGEST_HEX + 1])
 {
-    if (!store->finished)
-        store->fine = finish(store, &store->failure);
+    struct worker *worker = &store->worker;
+    struct err *err = &store->failure;
+    if (!store->finished) {
+        drain(store);
+        bool ok = worker_verdict(worker, err) && write_late(store, err);
+        ok = worker_finish(worker, ok ? err : NULL) && ok; /* the thread has nothing to do any more */
+        store->fine = ok && (records_settle(worker, false) || err_set(err, "%s", text_get(&worker->changed))) &&
+                      records_close(worker, err);
+    }
     store->finished = true;
     digest_print(&store->worker.chain.last, hash);
     return store->fine && store->worker.chain.lines > 0;
-}
-
-static bool say_changed(const struct worker *worker, struct err *err)
-{
-    if (worker->changed.length == 0)
-        return true;
-    return err_set(err, "another program changed records of this run: %s%s", text_get(&worker->changed),
-                   worker->not_restored ? "" : "; they were made anew from what the runner had kept");
 }
 
 bool store_close(struct store *store, struct err *err)
@@ -339,7 +313,9 @@ bool store_close(struct store *store, struct err *err)
         ok = db_error(worker->db, err, "checkpoint");
     if (fdatasync(worker->jsonl) < 0 && ok)
         ok = err_sys(err, "fsync events.jsonl");
-    ok = ok && say_changed(worker, err);
+    if (ok && worker->changed.length > 0)
+        ok = err_set(err, "another program changed records of this run: %s%s", text_get(&worker->changed),
+                     worker->not_restored ? "" : "; they were made anew from what the runner had kept");
     store_free(store);
     return ok;
 }

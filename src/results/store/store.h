@@ -7,10 +7,12 @@
 #include "base/err.h"
 #include "base/goal.h"
 #include "base/reading.h"
+#include "base/text.h"
 #include "measure/guard/evidence.h"
 #include "plan/event.h"
 #include "plan/plan.h"
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -24,15 +26,13 @@ struct store_head {
     size_t settings_length;
     const char *registry_text;
     size_t registry_length;
+    bool scratch; /* nothing need outlive a crash: nothing is synced, and who made it syncs what is to stay */
 };
 
 /* Makes a run in dir (an open folder that must be empty): run.db with the whole plan, settings.json, registry.json. Opening
  * takes the runner's lock (an flock on run.lock in the folder): a second opener is refused with an error that names the
  * holder's pid and host. dir stays the caller's. */
 struct store *store_create(int dir, const char *dir_path, const struct store_head *head, struct err *err);
-
-/* The same, where nothing need outlive a crash: nothing is synced, and who made it syncs what is to stay. */
-struct store *store_create_scratch(int dir, const char *dir_path, const struct store_head *head, struct err *err);
 
 /* Opens a run for going on: takes the lock, repairs events.jsonl (a torn last line is cut, events committed but not yet appended
  * are appended), loads the plan. */
@@ -229,5 +229,128 @@ enum lock_seen lock_look(const char *run_dir);
 /* How far a run is. run: as results_read_json gives it, read after seen. */
 enum run_life { RUN_LIFE_ENDED, RUN_LIFE_UNDER_WAY, RUN_LIFE_DIED, RUN_LIFE_ELSEWHERE };
 enum run_life run_life_of(const json_t *run, enum lock_seen seen);
+
+/* What run.db says of each experiment beyond struct result: what audit and export need. */
+
+/* The study's columns of energy, in their order, as summary.csv calls them, and as experiment.json does. */
+enum { ENERGY_COLUMNS = 11 };
+const char *energy_column(size_t column); /* "energy_cpu_pkg_joules" */
+const char *energy_metric(size_t column); /* "cpu_energy_pkg_joules" */
+struct reading energy_figure(const json_t *block, size_t column); /* block: "energy" of an attempt, or NULL */
+
+struct facts_evidence {
+    int64_t attempt;
+    char *kind, *text;
+};
+
+/* How the GPUs were when that attempt began, as the guard saw them: means over the GPUs. */
+struct facts_start {
+    struct reading temperature_c, sm_clock_mhz, memory_clock_mhz;
+};
+
+struct facts_item {
+    char *energy; /* of the last attempt, as JSON (docs/reference/measuring.md), or NULL: parsed it takes ten times the memory */
+    json_t *all_attempts; /* a list: {attempt, outcome, reason, duration_s, exit_code, signal, error} */
+    json_t *epochs;       /* a list: those of the last attempt, as in experiment.json */
+    int64_t attempt;      /* the one whose figures these are; 0: none */
+    struct facts_start start;
+    char *host, *boot_id; /* of the session of that attempt; NULL: not known */
+    bool has_duration, has_start;
+    int64_t start_realtime_ns;       /* of that attempt: where the window of its energy begins */
+    struct facts_evidence *evidence; /* in order of time */
+    size_t evidence_count;
+};
+
+struct facts {
+    struct results results;
+    struct facts_item *items; /* one for each of results.items */
+};
+
+/* Whether the records of a run are those that its runner wrote, as far as their chain says (docs/reference/files.md). */
+enum records_state {
+    RECORDS_UNREADABLE,
+    RECORDS_NOT_CHAINED, /* an older version made it */
+    RECORDS_OPEN,        /* they follow each other, and the run was not closed: its other files are not compared */
+    RECORDS_CHANGED,
+    RECORDS_HOLD
+};
+struct records_report {
+    enum records_state state;
+    int64_t count, unchained;       /* lines of events.jsonl; the first of them that an older version wrote */
+    char last_hash[DIGEST_HEX + 1]; /* "": there is none */
+    struct text changed;            /* which files, in words */
+};
+const char *records_state_name(enum records_state state); /* "hold" */
+
+/* False, and UNREADABLE: err says why. Nothing is changed. */
+bool records_verify(const char *run_dir, struct records_report *out, struct err *err);
+
+/* One match of a metric's pattern. The texts are borrowed until the next one. */
+struct history_point {
+    size_t number;  /* of the experiment */
+    const char *id; /* the experiment's */
+    int64_t attempt;
+    const char *metric;
+    int64_t step; /* the number of the match among those of the metric in the attempt, from 1 */
+    bool has_epoch;
+    int64_t epoch;          /* that was marked last; docs/reference/files.md */
+    struct reading seconds; /* since the attempt's start */
+    double value;           /* nan and infinities too */
+};
+typedef bool history_each_fn(void *context, const struct history_point *point, struct err *err);
+
+/* Those of a run that are kept, by experiment, attempt, metric and step, read as facts_read does. False: each gave false, or err says
+ * what else. */
+bool history_each(const char *run_dir, history_each_fn *each, void *context, struct err *err);
+
+/* "metric,epoch,step,seconds,value" and a newline. */
+void history_add_cells(const struct history_point *point, struct text *out);
+
+/* {"time": "clean", ...} of the quantities that a row has; a new reference. */
+json_t *facts_verdicts_json(const struct verdicts *verdicts);
+
+/* Of a live, a finished or a crashed run, without changing a byte of it. */
+bool facts_read(const char *run_dir, struct facts *out, struct err *err);
+void facts_fini(struct facts *facts);
+
+/* What another host recorded of an experiment becomes part of this run's journal. Only its events.jsonl is read: no SQLite
+ * file is ever opened by two hosts. */
+
+struct import_source {
+    int dir;            /* the other run's folder, open */
+    const char *name;   /* of it, for messages and evidence */
+    int64_t experiment; /* which one here is its only one; 0: as it is numbered there, where there is but one too */
+};
+
+/* What of it could not be taken. */
+struct import_loss {
+    int64_t changed;  /* the first line whose hash is not that of the line before it; 0: none */
+    size_t events;    /* that are missing, cannot be read, or fit no longer without those that are missing */
+    struct err first; /* of them, or of what was changed: which line, and why */
+};
+
+/* Adds the events as sessions behind those that the store knows. The other run may still be writing: a torn last line
+ * is left out. Lines that cannot be used are counted, and the rest is taken: an attempt that was recorded so is suspect
+ * then (evidence of the kind records_lost). What was added is durable after store_flush. False: there is nothing that
+ * can be read at all. */
+bool store_import(struct store *store, const struct import_source *source, struct import_loss *loss, struct err *err);
+
+/* A line of another run's events.jsonl as an event of this run. Pure: bytes in, event out. */
+
+/* Where one is in the file. */
+struct import_lines {
+    int64_t experiment;    /* the number here of the only one there; 0: as it is numbered there */
+    int64_t session_shift; /* is added to the sessions' numbers */
+    int64_t seq;           /* of the line before; 0: there is none */
+    struct digest last;    /* of the line before */
+    int64_t chained;       /* lines that hold a hash */
+    int64_t changed;       /* the first line whose hash is not that of the line before; 0: none */
+};
+
+/* Reads one line, which need not end. missing: so many events should stand before it and do not. False: it is no event
+ * that can be used, and err says why; it then counts for the one that should have stood there. out: to be freed with
+ * event_fini when it is true. */
+bool import_line_take(struct import_lines *lines, const char *line, size_t length, struct event *out, int64_t *missing,
+                      struct err *err);
 
 #endif

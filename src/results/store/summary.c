@@ -1,13 +1,11 @@
-#include "results/store/summary.h"
+#include "results/store/worker.h"
 
 #include "base/clock.h"
 #include "base/csv.h"
 #include "base/fs.h"
 #include "base/mem.h"
 #include "machine/gpu/readings.h"
-#include "results/store/energy.h"
-#include "results/store/files.h"
-#include "results/store/results.h"
+#include "results/store/tables.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -125,7 +123,7 @@ static void add_row(struct text *out, const struct plan_experiment *experiment, 
     for (size_t i = 0; i < columns->metrics.count; i++)
         add_metric(out, item, columns->metrics.items[i], false);
     for (size_t i = 0; i < ENERGY_COLUMNS; i++)
-        csv_add_reading(out, energy_cell(extra->energy, i));
+        csv_add_reading(out, energy_figure(extra->energy, i));
     csv_add_next(out, experiment->parallel ? mode_name(MODE_PARALLEL) : mode_name(job->mode));
     csv_add_next(out, outcome_name(item->outcome));
     text_add_char(out, ',');
@@ -169,8 +167,7 @@ static bool load_extras(sqlite3 *db, size_t first, size_t count, struct extra *e
                  " coalesce(e.result_attempt, e.attempts) LEFT JOIN attempt_memory m ON m.experiment = e.number AND"
                  " m.attempt = coalesce(e.result_attempt, e.attempts) WHERE e.number BETWEEN ? AND ?",
                  "ii", (int64_t)first, (int64_t)first + (int64_t)count - 1);
-    int step;
-    while ((step = db_step(query, err)) > 0) {
+    while (db_next(&query, err)) {
         int64_t place = sqlite3_column_int64(query, 0) - (int64_t)first;
         if (place >= 0 && (uint64_t)place < count)
             extras[place] = (struct extra){.attempt = sqlite3_column_int64(query, 1),
@@ -180,26 +177,7 @@ static bool load_extras(sqlite3 *db, size_t first, size_t count, struct extra *e
                                            .energy = db_json(query, 4),
                                            .memory = memory_cells(query, 5)};
     }
-    return step == 0;
-}
-
-static void extras_free(struct extra *extras, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        json_decref(extras[i].energy);
-    free(extras);
-}
-
-/* The row of an experiment that is being done again is that of its result before. */
-static bool has_row(const struct result *item)
-{
-    return item->outcome == OUTCOME_SUCCEEDED || item->outcome == OUTCOME_FAILED;
-}
-
-/* Whether a row is one of summary_safe.csv too. */
-static bool is_safe(const struct result *item)
-{
-    return verdict_is_safe(item->verdict, item->outcome == OUTCOME_SUCCEEDED);
+    return query != NULL;
 }
 
 /* Rows on their way into the files, and what the files are long before them. */
@@ -224,19 +202,22 @@ static bool add_rows(struct summary *summary, sqlite3 *db, size_t first, size_t 
         load_extras(db, first, count, extras, err) && result_items_load(db, summary->plan, first, count, &items, err);
     for (size_t i = 0; ok && i < count; i++) {
         const struct result *item = &items[i];
-        if (!has_row(item))
+        /* The row of an experiment that is being done again is that of its result before. */
+        if (item->outcome != OUTCOME_SUCCEEDED && item->outcome != OUTCOME_FAILED)
             continue;
         summary->has[item->number - 1] = true;
         summary->stale = summary->stale || item->number < summary->last;
         summary->last = item->number > summary->last ? item->number : summary->last;
         size_t begin = rows->text[SUMMARY_ALL].length;
         add_row(&rows->text[SUMMARY_ALL], &summary->plan->experiments[first - 1 + i], item, &extras[i], summary);
-        if (is_safe(item))
+        if (verdict_is_safe(item->verdict, item->outcome == OUTCOME_SUCCEEDED))
             text_add_bytes(&rows->text[SUMMARY_SAFE], rows->text[SUMMARY_ALL].data + begin,
                            rows->text[SUMMARY_ALL].length - begin);
     }
     result_items_free(items, count);
-    extras_free(extras, count);
+    for (size_t i = 0; i < count; i++)
+        json_decref(extras[i].energy);
+    free(extras);
     return ok;
 }
 

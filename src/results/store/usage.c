@@ -1,15 +1,14 @@
-#include "results/store/usage.h"
-
-#include "results/store/evidence.h"
+#include "results/store/tables.h"
 
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/mem.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-void usage_fini(struct usage *usage)
+static void usage_fini(struct usage *usage)
 {
     for (size_t i = 0; i < usage->count; i++) {
         free(usage->items[i].key);
@@ -74,8 +73,7 @@ static void merge_ways(struct usage *usage)
         size_t place = lane_of(usage, order[i].way); /* which may move the items */
         struct usage_lane *lane = &usage->items[place];
         int64_t to_ns = session_of(usage, order[i].way)->to_ns;
-        lane->ways = mem_room(lane->ways, lane->way_count, &lane->way_capacity, sizeof *lane->ways);
-        lane->ways[lane->way_count++] = order[i].way;
+        MEM_ADD(lane->ways, lane->way_count, lane->way_capacity) = order[i].way;
         lane->to_ns = to_ns > lane->to_ns ? to_ns : lane->to_ns;
     }
 }
@@ -218,8 +216,7 @@ static bool add_results(sqlite3 *db, struct usage *usage, struct err *err)
                  "  AND g.scope = 'GPU board')"
                  " FROM experiments e WHERE e.outcome IN ('succeeded', 'failed') ORDER BY e.number",
                  "");
-    int step;
-    while ((step = db_step(query, err)) > 0) {
+    while (db_next(&query, err)) {
         size_t way = ways_of_attempt(&usage->ways, sqlite3_column_int64(query, 0), sqlite3_column_int64(query, 1));
         if (way == SIZE_MAX)
             continue;
@@ -229,10 +226,10 @@ static bool add_results(sqlite3 *db, struct usage *usage, struct err *err)
         if (!db_is_null(query, 4))
             lane->energy_j = (struct reading){lane->energy_j.value + sqlite3_column_double(query, 4), true};
     }
-    return step == 0;
+    return query != NULL;
 }
 
-bool usage_read(sqlite3 *db, const struct plan *plan, struct usage *out, struct err *err)
+static bool usage_read(sqlite3 *db, const struct plan *plan, struct usage *out, struct err *err)
 {
     *out = (struct usage){0};
     if (!ways_read(db, plan, &out->ways, err))
@@ -244,4 +241,129 @@ bool usage_read(sqlite3 *db, const struct plan *plan, struct usage *out, struct 
     measure_span(out);
     sum_up(out);
     return add_results(db, out, err);
+}
+
+/* The lanes as JSON: docs/reference/files.md. */
+
+enum { SPANS_MAX = 20000 };
+
+static json_t *texts_json(const struct strv *texts)
+{
+    json_t *out = json_array();
+    for (size_t i = 0; i < texts->count; i++)
+        json_array_append_new(out, json_text_or_null(texts->items[i]));
+    return out;
+}
+
+/* Of a run with so many spans that none of them could be seen, what is shorter than this takes in what follows. */
+static int64_t shortest_ns(const struct usage *usage)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < usage->ways.count; i++)
+        count += usage->ways.items[i].count;
+    return count > SPANS_MAX ? (int64_t)(usage->seconds * (double)NS_PER_S) / (SPANS_MAX / 2) : 0;
+}
+
+/* [from_ms, to_ms, what it did, experiment, attempt]: a thousand experiments have some thousands of them. */
+static json_t *spans_json(const struct usage *usage, const struct usage_lane *lane, int64_t least_ns)
+{
+    json_t *out = json_array();
+    for (size_t i = 0; i < lane->way_count; i++) {
+        const struct way *way = &usage->ways.items[lane->ways[i]];
+        for (size_t k = 0; k < way->count; k++) {
+            const struct way_span *span = &way->spans[k];
+            int64_t to_ns = span->to_ns;
+            /* What is not training is drawn without its steps. */
+            while (span->doing != DOING_TRAINING && k + 1 < way->count && way->spans[k + 1].doing == span->doing)
+                to_ns = way->spans[++k].to_ns;
+            while (to_ns - span->from_ns < least_ns && k + 1 < way->count)
+                to_ns = way->spans[++k].to_ns;
+            json_array_append_new(
+                out, json_pack("[I, I, I, I, I]", (json_int_t)((span->from_ns - usage->from_ns) / NS_PER_MS),
+                               (json_int_t)((to_ns - usage->from_ns) / NS_PER_MS), (json_int_t)span->doing,
+                               (json_int_t)span->experiment, (json_int_t)span->attempt));
+        }
+    }
+    return out;
+}
+
+static json_t *lost_json(const struct usage *usage, const struct usage_lane *lane)
+{
+    for (size_t i = lane->way_count; i-- > 0;)
+        if (usage->ways.items[lane->ways[i]].lost)
+            return json_text_or_null(usage->ways.items[lane->ways[i]].lost);
+    return json_null();
+}
+
+/* Of a lane, or of all of them. */
+static void set_figures(json_t *json, const struct usage_lane *lane, double span_s)
+{
+    const double *seconds = lane->seconds;
+    json_set_count(json, "experiments", lane->experiments);
+    json_object_set_new(json, "attempts", json_integer(lane->attempts));
+    json_object_set_new(json, "gpu_energy_j", lane->energy_j.valid ? json_finite(lane->energy_j.value) : json_null());
+    for (enum verdict i = VERDICT_CLEAN; i < VERDICTS; i++)
+        json_set_count(json, verdict_name(i), lane->verdicts[i]);
+    json_set_count(json, "unjudged", lane->verdicts[VERDICT_NONE]);
+    json_object_set_new(json, "busy_s", json_finite(seconds[DOING_TRAINING]));
+    json_object_set_new(json, "overhead_s", json_finite(seconds[DOING_GUARD] + seconds[DOING_PAUSE]));
+    json_object_set_new(json, "waiting_s", json_finite(seconds[DOING_WAIT]));
+    json_object_set_new(json, "nothing_s", json_finite(seconds[DOING_NOTHING]));
+    json_object_set_new(json, "utilisation", span_s > 0 ? json_finite(seconds[DOING_TRAINING] / span_s) : json_null());
+}
+
+static json_t *lane_json(const struct usage *usage, const struct usage_lane *lane, int64_t least_ns)
+{
+    const struct way *way = &usage->ways.items[lane->ways[lane->way_count - 1]];
+    json_t *json = json_pack("{s:o, s:o, s:o, s:o}", "node", json_text_or_null(lane->node), "name", json_text_or_null(lane->name),
+                             "gpus", texts_json(&way->labels), "uuids", texts_json(&way->uuids));
+    set_figures(json, lane, usage->seconds);
+    json_object_set_new(json, "lost", lost_json(usage, lane));
+    json_object_set_new(json, "spans", spans_json(usage, lane, least_ns));
+    return json;
+}
+
+/* Of the pool: all lanes over the whole span. */
+static json_t *total_json(const struct usage *usage)
+{
+    struct usage_lane all = {0};
+    json_t *json = json_object();
+    for (size_t i = 0; i < usage->count; i++) {
+        const struct usage_lane *lane = &usage->items[i];
+        for (enum lane_doing k = 0; k < DOING_COUNT; k++)
+            all.seconds[k] += lane->seconds[k];
+        for (enum verdict k = VERDICT_NONE; k < VERDICTS; k++)
+            all.verdicts[k] += lane->verdicts[k];
+        all.experiments += lane->experiments;
+        all.attempts += lane->attempts;
+        if (lane->energy_j.valid)
+            all.energy_j = (struct reading){all.energy_j.value + lane->energy_j.value, true};
+    }
+    set_figures(json, &all, usage->seconds * (double)usage->count);
+    return json;
+}
+
+static json_t *all_json(const struct usage *usage, json_t *disturbances)
+{
+    json_t *list = json_array();
+    int64_t least_ns = shortest_ns(usage);
+    for (size_t i = 0; i < usage->count; i++)
+        json_array_append_new(list, lane_json(usage, &usage->items[i], least_ns));
+    return json_pack("{s:I, s:o, s:o, s:O, s:o}", "from_ms", (json_int_t)(usage->from_ns / (NS_PER_MS)), "seconds",
+                     json_finite(usage->seconds), "total", total_json(usage), "disturbances", disturbances, "lanes", list);
+}
+
+bool usage_json(sqlite3 *db, const struct plan *plan, json_t **out, struct err *err)
+{
+    struct usage usage;
+    json_t *disturbances = json_array();
+    bool ok = usage_read(db, plan, &usage, err);
+    *out = NULL;
+    if (ok && usage.count > 1)
+        ok = usage_add_disturbances(db, plan, &usage, disturbances, err);
+    if (ok)
+        *out = usage.count > 1 ? all_json(&usage, disturbances) : json_null();
+    json_decref(disturbances);
+    usage_fini(&usage);
+    return ok;
 }

@@ -1,5 +1,5 @@
 /* Who disturbed whom: evidence that names an experiment or a process of another lane, and what came from outside the run. */
-#include "results/store/usage.h"
+#include "results/store/tables.h"
 
 #include "base/clock.h"
 #include "base/json.h"
@@ -7,16 +7,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-
-/* Programs that belong to nobody of the run, unless a name says otherwise. */
-static bool is_of_others(const char *kind)
-{
-    static const char *const kinds[] = {"foreign_process", "cpu_shared"};
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-        if (strcmp(kind, kinds[i]) == 0)
-            return true;
-    return false;
-}
 
 /* A process that a job is known to have had. */
 struct process {
@@ -46,9 +36,7 @@ struct seen {
 
 static void learn_process(struct knowledge *known, size_t way, int64_t pid)
 {
-    known->processes =
-        mem_room(known->processes, known->process_count, &known->process_capacity, sizeof *known->processes);
-    known->processes[known->process_count++] =
+    MEM_ADD(known->processes, known->process_count, known->process_capacity) =
         (struct process){.session = known->usage->ways.items[way].session, .pid = pid, .way = way};
 }
 
@@ -65,8 +53,7 @@ static bool learn_processes(sqlite3 *db, struct knowledge *known, struct err *er
 {
     AUTO_QUERY sqlite3_stmt *query =
         db_query(db, err, "SELECT experiment, attempt, pid, leftovers, survivors FROM jobs WHERE pid IS NOT NULL", "");
-    int step;
-    while ((step = db_step(query, err)) > 0) {
+    while (db_next(&query, err)) {
         size_t way =
             ways_of_attempt(&known->usage->ways, sqlite3_column_int64(query, 0), sqlite3_column_int64(query, 1));
         if (way == SIZE_MAX)
@@ -75,7 +62,7 @@ static bool learn_processes(sqlite3 *db, struct knowledge *known, struct err *er
         learn_listed(known, way, query, 3);
         learn_listed(known, way, query, 4);
     }
-    return step == 0;
+    return query != NULL;
 }
 
 static void name_lane(const struct knowledge *known, struct seen *seen, size_t way)
@@ -89,16 +76,11 @@ static void name_lane(const struct knowledge *known, struct seen *seen, size_t w
     seen->named++;
 }
 
-static bool overlap(const struct way_span *span, const struct seen *seen)
-{
-    return span->from_ns <= seen->to_ns && span->to_ns >= seen->from_ns;
-}
-
 static bool trained(const struct way *way, const struct seen *seen, int64_t experiment)
 {
     for (size_t i = 0; i < way->count; i++)
         if (way->spans[i].doing == DOING_TRAINING && (experiment == 0 || way->spans[i].experiment == experiment) &&
-            overlap(&way->spans[i], seen))
+            way->spans[i].from_ns <= seen->to_ns && way->spans[i].to_ns >= seen->from_ns)
             return true;
     return false;
 }
@@ -218,7 +200,9 @@ static void judge(const struct knowledge *known, const struct tally *tally, stru
     for (size_t i = 0; i < known->usage->count; i++)
         if (seen->by[i])
             count(known, tally, seen, i);
-    if (seen->named == 0 && is_of_others(seen->kind))
+    /* Programs that belong to nobody of the run, unless a name says otherwise. */
+    bool foreign = strcmp(seen->kind, "foreign_process") == 0 || strcmp(seen->kind, "cpu_shared") == 0;
+    if (seen->named == 0 && foreign)
         count(known, tally, seen, known->usage->count);
 }
 
@@ -247,8 +231,7 @@ static bool judge_all(sqlite3 *db, const struct knowledge *known, struct err *er
                  " JOIN events e USING (seq) WHERE v.experiment IS NOT NULL AND v.kind IS NOT NULL AND v.text IS NOT NULL"
                  " ORDER BY v.kind, v.experiment, seq",
                  "");
-    int step;
-    while ((step = db_step(query, err)) > 0) {
+    while (db_next(&query, err)) {
         int64_t attempt = sqlite3_column_int64(query, 1);
         struct seen seen = {.experiment = sqlite3_column_int64(query, 0),
                             .kind = db_text(query, 2),
@@ -272,7 +255,7 @@ static bool judge_all(sqlite3 *db, const struct knowledge *known, struct err *er
     }
     if (tally.cells)
         tally_end(known, &tally, kind);
-    return step == 0;
+    return query != NULL;
 }
 
 bool usage_add_disturbances(sqlite3 *db, const struct plan *plan, const struct usage *usage, json_t *out,

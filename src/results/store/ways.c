@@ -1,5 +1,5 @@
 /* The journal, event by event, as spans of the lanes. */
-#include "results/store/ways.h"
+#include "results/store/tables.h"
 
 #include "base/clock.h"
 #include "base/json.h"
@@ -49,13 +49,11 @@ static bool read_sessions(sqlite3 *db, struct ways *ways, struct err *err)
                  " LEFT JOIN (SELECT session, max(monotonic_ns) AS last_ns FROM events GROUP BY session)"
                  " ON session = number ORDER BY number",
                  "");
-    int step;
-    while ((step = db_step(query, err)) > 0) {
+    while (db_next(&query, err)) {
         const char *host = db_text(query, 1);
         int64_t monotonic_ns = sqlite3_column_int64(query, 2), from_ns = sqlite3_column_int64(query, 3);
         int64_t lasted_ns = sqlite3_column_int64(query, 4) - monotonic_ns;
-        ways->sessions = mem_room(ways->sessions, ways->session_count, &capacity, sizeof *ways->sessions);
-        ways->sessions[ways->session_count++] = (struct way_session){
+        MEM_ADD(ways->sessions, ways->session_count, capacity) = (struct way_session){
             .number = sqlite3_column_int64(query, 0),
             .host = mem_strdup(host ? host : ""),
             .from_ns = from_ns,
@@ -63,7 +61,7 @@ static bool read_sessions(sqlite3 *db, struct ways *ways, struct err *err)
             .monotonic_ns = monotonic_ns,
         };
     }
-    return step == 0;
+    return query != NULL;
 }
 
 /* Within its session, whatever the journal says. */
@@ -110,8 +108,7 @@ static void go_on(struct way *way, int64_t t_ns, struct way_span next)
     if (last && last->to_ns == last->from_ns)
         way->count--;
     next.from_ns = next.to_ns = t_ns;
-    way->spans = mem_room(way->spans, way->count, &way->capacity, sizeof *way->spans);
-    way->spans[way->count++] = next;
+    MEM_ADD(way->spans, way->count, way->capacity) = next;
 }
 
 static struct way_span *last_of(struct way *way)
@@ -210,8 +207,7 @@ static void take_step(struct ways *ways, struct way *way, const struct entry *en
     if (is(entry, "guard")) {
         end_preflight(way, entry->t_ns, entry->data);
     } else if (is(entry, "attempt_prepared")) {
-        ways->tries = mem_room(ways->tries, ways->try_count, &ways->try_capacity, sizeof *ways->tries);
-        ways->tries[ways->try_count++] = (struct way_try){
+        MEM_ADD(ways->tries, ways->try_count, ways->try_capacity) = (struct way_try){
             .attempt = entry->attempt, .way = (size_t)(way - ways->items), .before = ways->last[entry->experiment]};
         ways->last[entry->experiment] = ways->try_count - 1;
         next.doing = DOING_GUARD;
@@ -289,8 +285,7 @@ static bool read_events(sqlite3 *db, struct ways *ways, struct err *err)
         " 'attempt_ended', 'experiment_ended', 'session_ended')"
         " OR (v.type = 'guard' AND v.data LIKE '%\"preflight\"%') ORDER BY v.seq",
         "");
-    int step;
-    while ((step = db_step(query, err)) > 0) {
+    while (db_next(&query, err)) {
         struct entry entry = {.session = session_at(ways, sqlite3_column_int64(query, 0)),
                               .experiment = sqlite3_column_int64(query, 1),
                               .attempt = sqlite3_column_int64(query, 2),
@@ -306,7 +301,7 @@ static bool read_events(sqlite3 *db, struct ways *ways, struct err *err)
         take_entry(ways, &entry);
         json_decref(data);
     }
-    return step == 0;
+    return query != NULL;
 }
 
 /* Until the session's end: behind the last experiment there is nothing left to do. */
@@ -342,8 +337,8 @@ static void learn(struct known_gpus *known, size_t session, const char *label, c
     for (size_t i = 0; i < known->count; i++)
         if (known->items[i].session == session && strcmp(known->items[i].label, label) == 0)
             return;
-    known->items = mem_room(known->items, known->count, &known->capacity, sizeof *known->items);
-    known->items[known->count++] = (struct known_gpu){session, mem_strdup(label), mem_strdup(uuid)};
+    MEM_ADD(known->items, known->count, known->capacity) =
+        (struct known_gpu){session, mem_strdup(label), mem_strdup(uuid)};
 }
 
 /* Of its own session, else of another one on that host; else nobody knows. */
@@ -386,8 +381,7 @@ static bool learn_gpus(sqlite3 *db, struct ways *ways, struct err *err)
                  "SELECT experiment, attempt, device, uuid FROM energy WHERE scope = 'GPU board' AND uuid IS NOT NULL"
                  " ORDER BY experiment, attempt, device",
                  "");
-    int step;
-    while ((step = db_step(query, err)) > 0) {
+    while (db_next(&query, err)) {
         size_t at = ways_of_attempt(ways, sqlite3_column_int64(query, 0), sqlite3_column_int64(query, 1));
         const char *label = db_text(query, 2), *uuid = db_text(query, 3);
         if (at == SIZE_MAX || !label || !uuid)
@@ -403,7 +397,7 @@ static bool learn_gpus(sqlite3 *db, struct ways *ways, struct err *err)
         free(known.items[i].uuid);
     }
     free(known.items);
-    return step == 0;
+    return query != NULL;
 }
 
 bool ways_read(sqlite3 *db, const struct plan *plan, struct ways *out, struct err *err)

@@ -1,10 +1,7 @@
 #include "results/store/worker.h"
 
 #include "base/mem.h"
-#include "results/store/chain.h"
-#include "results/store/files.h"
-#include "results/store/journal.h"
-#include "results/store/results.h"
+#include "results/store/tables.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -74,8 +71,7 @@ static void add_number(struct number_list *list, size_t number)
 {
     if (list->count > 0 && list->items[list->count - 1] == number)
         return;
-    list->items = mem_room(list->items, list->count, &list->capacity, sizeof *list->items);
-    list->items[list->count++] = number;
+    MEM_ADD(list->items, list->count, list->capacity) = number;
 }
 
 /* Events on their way into run.db and events.jsonl. */

@@ -1,15 +1,139 @@
-/* worker: the store's thread. One and no more: SQLite has one writer at a time anyway, events must be committed in
- * the order they were added, and a commit waits for the disk (fsync), which the runner's loop must never do. It
- * touches the connection and the files; the loop's thread touches neither while it runs. Private to store/. */
+/* worker: the files of a run while it is written: events.jsonl, summary.csv, and the thread that writes them. Private to store/. */
 #ifndef TARE_RESULTS_STORE_WORKER_H
 #define TARE_RESULTS_STORE_WORKER_H
 
-#include "results/store/chain.h"
-#include "results/store/db.h"
+#include "base/digest.h"
+#include "base/err.h"
+#include "base/text.h"
+#include "plan/event.h"
+#include "plan/plan.h"
 #include "results/store/store.h"
-#include "results/store/summary.h"
+#include "results/store/tables.h"
 
 #include <pthread.h>
+#include <sqlite3.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/types.h>
+
+/* Events.jsonl as a chain and as a file: each line of events.jsonl has in "before" the SHA-256 of the line before it, with its newline; the first line has that of what
+ * the run began with. A copy of the lines in a file without a name stays with the runner: what is on the disk is compared with it, and made
+ * anew from it. */
+
+/* What the lines themselves say that the files hold. */
+struct chain_files {
+    struct digest *experiments; /* experiment.json, by number - 1 */
+    bool *known;                /* which of them */
+    size_t count;
+    bool closed; /* the last line is a RECORDS_CLOSED: with */
+    bool has_summary[2];
+    struct digest db, summary[2];
+};
+
+struct chain {
+    struct digest first, last;
+    int64_t lines;
+    int64_t unchained;   /* the first so many lines have no hash: an older version wrote them */
+    int64_t broken;      /* the first line whose hash is wrong or missing; 0: none */
+    bool other_versions; /* not all sessions are of this version: tables made anew could differ */
+    struct chain_files files;
+    int copy;     /* -1: none is kept */
+    off_t length; /* of the copy */
+};
+
+/* count: experiments of the plan. */
+void chain_init(struct chain *chain, size_t count);
+void chain_fini(struct chain *chain);
+
+/* Makes the copy's file, below an open folder if possible. */
+bool chain_keep(struct chain *chain, int dir, struct err *err);
+
+/* One line, with its newline, that was read: checks it, learns what it says of files. json: the same. False: the copy
+ * cannot be written. */
+bool chain_take(struct chain *chain, const char *line, size_t length, const json_t *json, struct err *err);
+
+/* Lines that the caller has made by jsonl_add_line and written: their last one's hash and their number. */
+bool chain_append(struct chain *chain, const struct text *lines, const struct digest *last, int64_t count,
+                  struct err *err);
+
+/* Every line of the copy, checked again. False: each said so, or the copy is not what was written. */
+typedef bool chain_each_fn(void *context, int64_t seq, const struct event *event, struct err *err);
+bool chain_each(const struct chain *chain, chain_each_fn *each, void *context, struct err *err);
+
+/* What the first line's hash is of: the lines "HASH  settings.json", "HASH  registry.json", "HASH  plan". */
+bool chain_begin(struct chain *chain, sqlite3 *db, int dir, struct err *err);
+
+/* All tables but what is only about files, the events up to a number. */
+bool tables_digest(sqlite3 *db, int64_t last_seq, struct digest *out, struct err *err);
+
+/* Adds to out the tables in which the two differ: "table attempts (experiment 3)". */
+bool tables_compare(sqlite3 *a, sqlite3 *b, struct text *out, struct err *err);
+
+/* Events.jsonl, the journal as lines that a person or the live view can follow. run.db is the truth: a line
+ * is appended after its commit, and what differs is repaired from run.db on opening. */
+
+/* Opens (or makes) the file, which may be no link. -1 on error. */
+int jsonl_open(int dir, const char *dir_path, struct err *err);
+
+/* Opens that of any run, to read it: NULL where it is no regular file, or too long. A journal has some kilobytes an attempt. */
+#define JSONL_BYTES_MAX ((off_t)1 << 30)
+FILE *jsonl_read(int dir, struct err *err);
+
+/* Cuts what is torn, damaged or was never committed, and appends what is missing. The chain takes all lines. */
+bool jsonl_repair(int fd, sqlite3 *db, struct chain *chain, struct err *err);
+
+/* One line: the event with its "seq" in front, and last the hash of the line before, of which it makes its own. */
+void jsonl_add_line(struct text *out, int64_t seq, const struct event *event, struct digest *last);
+
+/* Appends whole lines; when that fails the file is cut back, so that no half line stays. */
+bool jsonl_append(int fd, const struct text *lines, struct err *err);
+
+/* Summary.csv, all experiments that ended for good, and summary_safe.csv, those of them that are safe to use; in the study's
+ * columns, from run.db alone. A row is appended, so that it costs the same however many there are. A row that changes, or belongs before
+ * others, has both files made anew, when that takes less than a hundredth of the time since they were last, at the latest in
+ * summary_finish; and so has the first row of a session, whatever an earlier one left. Rows are not synced before the end: run.db says
+ * it all. */
+
+enum { SUMMARY_ALL, SUMMARY_SAFE, SUMMARY_FILES };
+
+struct summary {
+    int dir;                     /* borrowed */
+    const struct plan *plan;     /* borrowed */
+    bool scratch;                /* need not outlive a crash */
+    struct strv params, metrics; /* the columns that depend on the plan, sorted */
+    struct strv best;            /* of the metrics those that have a best number */
+    int fd[SUMMARY_FILES];       /* -1: they are made anew before a row is written */
+    off_t size[SUMMARY_FILES];
+    bool *has;                     /* for each experiment: its row is there */
+    size_t last;                   /* the highest number of a row; 0: none */
+    bool stale;                    /* a row is not what run.db says, or not in its place */
+    int64_t made_ns, took_ns;      /* when the files were made, and how long that took */
+    SHA2_CTX state[SUMMARY_FILES]; /* of what was written, while fd is open */
+    bool replaced;                 /* a file was not the one that was written, and was made anew */
+};
+
+void summary_init(struct summary *summary, int dir, const struct plan *plan, bool scratch);
+void summary_fini(struct summary *summary);
+
+/* Of these experiments something may have changed: one that has no row gets it, if it ended; one that has one gets it anew, if not now
+ * then later. */
+bool summary_put(struct summary *summary, sqlite3 *db, const size_t *numbers, size_t count, struct err *err);
+
+/* Writes what is left for later, and makes the files safe on the disk. */
+bool summary_finish(struct summary *summary, sqlite3 *db, struct err *err);
+
+const char *summary_name(size_t file);
+
+/* Of what was written this session; false: nothing was. */
+bool summary_digest(const struct summary *summary, size_t file, struct digest *out);
+
+/* Both files anew, now. */
+bool summary_remake(struct summary *summary, sqlite3 *db, struct err *err);
+
+/* The store's thread. One and no more: SQLite has one writer at a time anyway, events must be committed in
+ * the order they were added, and a commit waits for the disk (fsync), which the runner's loop must never do. It
+ * touches the connection and the files; the loop's thread touches neither while it runs. */
 
 enum work { WORK_EVENT, WORK_FILES, WORK_READ };
 
@@ -106,7 +230,7 @@ bool worker_quiet(struct worker *worker);
 bool worker_verdict(struct worker *worker, struct err *err);
 
 /* Whether the files of a run hold what the store wrote, and making anew what does not. What the runner holds in memory and in its
- * own copy of the lines is the truth. On the store's thread, or when it has nothing to do. Private to store/. */
+ * own copy of the lines is the truth. On the store's thread, or when it has nothing to do. */
 
 /* Remembers which file run.db is: it may be removed or replaced while it is open. */
 bool records_know_db(struct worker *worker, struct err *err);

@@ -8,7 +8,6 @@
 
 #include "fixture.h"
 
-#include "results/judge/account.h"
 #include "results/judge/judge.h"
 #include "base/clock.h"
 #include "base/text.h"

@@ -10,7 +10,6 @@
 
 #include "base/mem.h"
 #include "base/text.h"
-#include "results/judge/account.h"
 #include "results/judge/judge.h"
 
 #include <fcntl.h>

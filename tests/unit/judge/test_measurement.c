@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "results/judge/measurement.h"
+#include "results/judge/summary_stats.h"
 
 #include <math.h>
 #include <string.h>

@@ -5,7 +5,7 @@
 
 #include <cmocka.h>
 
-#include "results/judge/numeric_cell.h"
+#include "results/judge/read.h"
 #include "base/rng.h"
 
 #include <stdio.h>

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "base/rng.h"
-#include "results/judge/trace.h"
+#include "results/judge/read.h"
 
 #include <math.h>
 #include <stdio.h>

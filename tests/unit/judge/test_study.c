@@ -11,7 +11,7 @@
 
 #include "base/mem.h"
 #include "base/text.h"
-#include "results/judge/account.h"
+#include "results/judge/judge.h"
 
 #include <math.h>
 #include <stdio.h>

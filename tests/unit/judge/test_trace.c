@@ -5,7 +5,7 @@
 
 #include <cmocka.h>
 
-#include "results/judge/trace.h"
+#include "results/judge/read.h"
 #include "base/text.h"
 
 #include <math.h>

@@ -120,7 +120,7 @@ struct store *fixture_create(const struct run *run)
     struct plan plan;
     struct err err = {0};
     plan_fill(&plan);
-    struct store_head head = {&plan, "{\"a\": 1}\n", 9, "{}", 2};
+    struct store_head head = {&plan, "{\"a\": 1}\n", 9, "{}", 2, false};
     struct store *store = store_create(run->dir, run->path, &head, &err);
     plan_fini(&plan);
     if (!store)

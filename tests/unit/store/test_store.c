@@ -1,7 +1,7 @@
 /* The run's folder, its lock, what is refused, and what the store knows without asking the disk. */
 #include "fixture.h"
 
-#include "results/store/facts.h"
+#include "results/store/store.h"
 
 #include "base/clock.h"
 
@@ -71,7 +71,7 @@ static void a_folder_that_is_not_empty_is_refused_and_left_alone(void **state)
     struct plan plan;
     struct err err = {0};
     plan_fill(&plan);
-    struct store_head head = {&plan, "", 0, "", 0};
+    struct store_head head = {&plan, "", 0, "", 0, false};
     assert_null(store_create(run.dir, run.path, &head, &err));
     assert_non_null(strstr(err.text, "is not empty"));
     assert_false(run_has(&run, "run.lock"));

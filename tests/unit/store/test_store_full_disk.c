@@ -177,7 +177,7 @@ static void a_run_that_cannot_be_made_says_why(void **state)
             struct plan plan;
             struct err err = {0};
             plan_fill(&plan);
-            struct store_head head = {&plan, "{}", 2, "{}", 2};
+            struct store_head head = {&plan, "{}", 2, "{}", 2, false};
             limit_files(bytes);
             struct store *store = store_create(run.dir, run.path, &head, &err);
             _exit(!store && strstr(err.text, run.path) && strstr(err.text, "File too large") ? 0 : 1);

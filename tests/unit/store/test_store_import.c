@@ -5,7 +5,7 @@
 #include "base/cleanup.h"
 #include "base/fs.h"
 #include "base/mem.h"
-#include "results/store/import.h"
+#include "results/store/store.h"
 
 #include <fcntl.h>
 #include <setjmp.h>

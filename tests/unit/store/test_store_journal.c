@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "base/text.h"
-#include "results/store/facts.h"
+#include "results/store/store.h"
 
 static void a_retried_experiment_stands_in_every_table(void **state)
 {

@@ -2,7 +2,7 @@
 #include "fixture.h"
 
 #include "base/fs.h"
-#include "results/store/chain.h"
+#include "results/store/worker.h"
 
 #include <fcntl.h>
 #include <setjmp.h>

@@ -4,7 +4,7 @@
 
 #include "base/cleanup.h"
 #include "base/mem.h"
-#include "results/store/facts.h"
+#include "results/store/store.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -31,7 +31,7 @@ static struct store *create_many(const struct run *run, size_t count)
         plan.experiments[i].foreground.cwd = mem_strdup("/srv/demo");
         strv_add(&plan.experiments[i].foreground.argv, "/bin/true");
     }
-    struct store_head head = {&plan, "{}", 2, "{}", 2};
+    struct store_head head = {&plan, "{}", 2, "{}", 2, false};
     struct store *store = store_create(run->dir, run->path, &head, &err);
     plan_fini(&plan);
     if (!store)
