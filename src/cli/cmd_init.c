@@ -128,13 +128,6 @@ static bool may_write(const char *folder, bool force, struct err *err)
     return true;
 }
 
-static bool write_files(const char *folder, const struct text *registry, const struct text *settings, struct err *err)
-{
-    AUTO_CLOSE int dir = fs_make_path(folder, 0777, err);
-    return dir >= 0 && fs_write_atomic(dir, REGISTRY, text_get(registry), registry->length, err) &&
-           fs_write_atomic(dir, SETTINGS, text_get(settings), settings->length, err);
-}
-
 /* What a run would say of them: nothing is written that it would refuse. */
 static bool check_files(const struct text *registry, const struct text *settings, size_t *experiments)
 {
@@ -180,7 +173,9 @@ static int make_files(const struct cli_call *call, const struct script *script, 
         return CLI_USAGE;
     text_clear(&settings);
     script_write(script, strcmp(folder, ".") == 0 ? "." : script->folder, starter, &registry, &settings);
-    if (!write_files(folder, &registry, &settings, &err))
+    AUTO_CLOSE int dir = fs_make_path(folder, 0777, &err);
+    if (!(dir >= 0 && fs_write_atomic(dir, REGISTRY, text_get(&registry), registry.length, &err) &&
+          fs_write_atomic(dir, SETTINGS, text_get(&settings), settings.length, &err)))
         return cli_failed(CLI_BROKEN, &err);
     say_next(folder, experiments);
     return CLI_OK;

@@ -10,12 +10,6 @@
 
 enum { WIDTH = 80, OPTION_COLUMN = 34, EXIT_COLUMN = 10, EXAMPLE_COLUMN = 6 };
 
-static void add_blanks(struct text *out, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        text_add_char(out, ' ');
-}
-
 void option_choices(const struct cli_option *option, const char *between, struct text *out)
 {
     for (size_t i = 0; option->choices[i]; i++)
@@ -78,11 +72,12 @@ static void add_row(struct text *out, const char *head, const char *body, size_t
         text_addf(out, "\n%s", text_get(&wrapped));
         return;
     }
-    add_blanks(out, column - used);
+    for (size_t i = 0; i < column - used; i++)
+        text_add_char(out, ' ');
     text_add(out, text_get(&wrapped) + column);
 }
 
-static void option_each(const struct cli_command *command, option_add_fn *add, struct text *out)
+void option_each(const struct cli_command *command, option_add_fn *add, struct text *out)
 {
     size_t at = 0;
     for (const struct cli_option *option; (option = option_next(command, &at));) {

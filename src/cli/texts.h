@@ -33,6 +33,8 @@ void option_body(const struct cli_option *option, struct text *out);
 
 /* Both of each row that is shown. */
 typedef void option_add_fn(struct text *out, const char *head, const char *body);
+void option_each(const struct cli_command *command, option_add_fn *add, struct text *out);
+
 /* Those of a row, which has some. */
 void option_choices(const struct cli_option *option, const char *between, struct text *out);
 

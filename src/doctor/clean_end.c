@@ -171,12 +171,6 @@ static bool was_there(const struct leftovers *before, const struct census_proces
     return old && old->stat.start_time == process->stat.start_time;
 }
 
-static bool may_end(const struct clean *clean, uid_t uid)
-{
-    uid_t caller;
-    return clean->all_users || uid == geteuid() || (clean_caller_known(&caller) && uid == caller);
-}
-
 /* What the passes did. */
 struct sweep {
     const struct clean *clean;
@@ -194,7 +188,9 @@ static size_t kill_tagged(struct sweep *sweep, const struct leftovers *now)
         const struct census_process *process = now->items[i].process;
         if (now->items[i].kind != LEFTOVER_TAGGED)
             continue;
-        if (!may_end(sweep->clean, process->uid)) {
+        uid_t caller;
+        if (!(sweep->clean->all_users || process->uid == geteuid() ||
+              (clean_caller_known(&caller) && process->uid == caller))) {
             sweep->others++;
             continue;
         }

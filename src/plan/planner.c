@@ -190,13 +190,6 @@ static void add_draft(struct planner *planner, size_t track, uint64_t point, str
                        .values = values};
 }
 
-static void free_draft(const struct planner *planner, const struct draft *draft)
-{
-    for (size_t i = 0; i < planner->tracks[draft->track].foreground.param_count; i++)
-        value_fini(&draft->values[i]);
-    free(draft->values);
-}
-
 /* Takes the values, which have the first seed. */
 static void add_with_seeds(struct planner *planner, size_t i, struct value *values)
 {
@@ -426,21 +419,6 @@ static void make_experiment(const struct planner *planner, const struct draft *d
         make_job(planner, &track->background, &entry->background, track->background.values, &out->background);
 }
 
-/* Pauses that nobody stated are for a GPU to cool: none without one, adaptive with one. */
-static void settle_pauses(bool has_gpus, struct plan *out)
-{
-    static const double on_gpus_s[] = {60, 60, 30};
-    double *const pauses[] = {&out->timing.between_runs_s, &out->timing.between_configurations_s, &out->timing.before_retry_s};
-    bool stated = false;
-    for (size_t i = 0; i < sizeof pauses / sizeof *pauses; i++) {
-        stated = stated || *pauses[i] != PAUSE_UNSAID;
-        if (*pauses[i] == PAUSE_UNSAID)
-            *pauses[i] = has_gpus ? on_gpus_s[i] : 0;
-    }
-    if (out->guard.cooldown.mode == COOLDOWN_UNSAID)
-        out->guard.cooldown.mode = has_gpus && !stated ? COOLDOWN_ADAPTIVE : COOLDOWN_FIXED;
-}
-
 static void make_plan(const struct planner *planner, struct plan *out)
 {
     const struct settings *settings = planner->settings;
@@ -450,7 +428,18 @@ static void make_plan(const struct planner *planner, struct plan *out)
     out->parallel = settings->parallel;
     out->limits = settings->limits;
     out->guard = settings->guard;
-    settle_pauses(planner->options->has_gpus, out);
+    /* Pauses that nobody stated are for a GPU to cool: none without one, adaptive with one. */
+    static const double on_gpus_s[] = {60, 60, 30};
+    double *const pauses[] = {&out->timing.between_runs_s, &out->timing.between_configurations_s,
+                              &out->timing.before_retry_s};
+    bool stated = false;
+    for (size_t i = 0; i < sizeof pauses / sizeof *pauses; i++) {
+        stated = stated || *pauses[i] != PAUSE_UNSAID;
+        if (*pauses[i] == PAUSE_UNSAID)
+            *pauses[i] = planner->options->has_gpus ? on_gpus_s[i] : 0;
+    }
+    if (out->guard.cooldown.mode == COOLDOWN_UNSAID)
+        out->guard.cooldown.mode = planner->options->has_gpus && !stated ? COOLDOWN_ADAPTIVE : COOLDOWN_FIXED;
     out->pool = settings->pool;
     out->pool.gpus = mem_strdup(settings->pool.gpus);
     run_budget_copy(&settings->budget, &out->budget);
@@ -464,8 +453,12 @@ static void make_plan(const struct planner *planner, struct plan *out)
 
 static void planner_fini(struct planner *planner)
 {
-    for (size_t i = 0; i < planner->draft_count; i++)
-        free_draft(planner, &planner->drafts[i]);
+    for (size_t i = 0; i < planner->draft_count; i++) {
+        const struct draft *draft = &planner->drafts[i];
+        for (size_t v = 0; v < planner->tracks[draft->track].foreground.param_count; v++)
+            value_fini(&draft->values[v]);
+        free(draft->values);
+    }
     free(planner->drafts);
     for (size_t i = 0; i < planner->settings->entry_count; i++) {
         space_fini(&planner->tracks[i].foreground);

@@ -13,14 +13,6 @@
 #include <stdint.h>
 #include <string.h>
 
-static void add_row(struct table *table, const struct dataset *dataset, const struct external_meter_row *row)
-{
-    table_row(table, audit_text_fit(dataset->items[row->item].id, 0), mem_printf("%.6g", row->gpu_j.value),
-              row->why ? NULL : mem_printf("%.6g", row->meter_j.value),
-              row->why ? NULL : mem_printf("%.4f", row->gpu_j.value / row->meter_j.value),
-              mem_strdup(row->why ? row->why : ""));
-}
-
 static void say_gain(const struct external_meter *meter, struct text *out)
 {
     const struct budget_sum *sum = &meter->sum;
@@ -59,13 +51,17 @@ void external_meter_text(const struct dataset *dataset, const struct external_me
                          const struct audit_text_options *options, struct text *out)
 {
     AUTO_FREE char *file = audit_text_fit(meter->options.file, 0);
-    struct table *table =
-        table_of(options->colour, "experiment", ">GPU J", ">meter J", ">GPU / meter", "not compared");
+    struct table *table = table_of(options->colour, "experiment", ">GPU J", ">meter J", ">GPU / meter", "not compared");
     size_t shown = 0;
     text_addf(out, "\nexternal meter %s, of %s: %zu readings, %zu of %zu experiments compared\n", file,
               meter->uuid ? meter->uuid : "the machine", meter->readings, meter->compared, meter->count);
-    for (; shown < meter->count && (options->all || shown < AUDIT_TEXT_ROWS); shown++)
-        add_row(table, dataset, &meter->rows[shown]);
+    for (; shown < meter->count && (options->all || shown < AUDIT_TEXT_ROWS); shown++) {
+        const struct external_meter_row *row = &meter->rows[shown];
+        table_row(table, audit_text_fit(dataset->items[row->item].id, 0), mem_printf("%.6g", row->gpu_j.value),
+                  row->why ? NULL : mem_printf("%.6g", row->meter_j.value),
+                  row->why ? NULL : mem_printf("%.4f", row->gpu_j.value / row->meter_j.value),
+                  mem_strdup(row->why ? row->why : ""));
+    }
     table_end(table, out);
     if (shown < meter->count)
         text_addf(out, "and %zu more (--all)\n", meter->count - shown);
@@ -299,19 +295,14 @@ static void add_energy_row(struct table *table, const struct dataset_experiment 
 
 enum { ENERGY_COLUMNS_WIDTH = 62 };
 
-static char *figures_of(enum dataset_fact fact)
-{
-    AUTO_STRV struct strv names = {0};
-    for (const char *const *figure = places_figures(fact); *figure; figure++)
-        strv_add(&names, *figure);
-    return strv_join(&names, ", ");
-}
-
 /* Each group with its first experiment, which tells where to look. */
 static void say_difference(const struct page *page, const struct places_difference *difference)
 {
     bool heavy = places_weight(difference->fact) > EVIDENCE_RECORDED;
-    AUTO_FREE char *figures = figures_of(difference->fact);
+    AUTO_STRV struct strv names = {0};
+    for (const char *const *figure = places_figures(difference->fact); *figure; figure++)
+        strv_add(&names, *figure);
+    AUTO_FREE char *figures = strv_join(&names, ", ");
     AUTO_FREE char *line = mem_printf("%s (%s): %zu kinds; %s: %s", places_fact_name(difference->fact),
                                       evidence_weight_name(places_weight(difference->fact)), difference->count,
                                       heavy ? "not comparable across them" : "may differ across them", figures);

@@ -32,13 +32,6 @@ char *memory_conf_text(const struct alloc_settings *settings)
     return text_take(&text);
 }
 
-/* "train.py", and what Python itself calls "<string>" or "<ipython-input-3>"; all else is of compiled code. */
-static bool is_python(const char *file)
-{
-    size_t length = strlen(file);
-    return *file == '<' || (length > 3 && strcmp(file + length - 3, ".py") == 0);
-}
-
 /* A folder or file of PyTorch's Python package, wherever it was built. */
 static bool is_of_torch(const char *file)
 {
@@ -77,7 +70,9 @@ enum frame_kind { FRAME_ANY, FRAME_COMPILED, FRAME_STANDARD, FRAME_TORCH, FRAME_
 
 static enum frame_kind kind_of(const struct snapshot_frame *frame)
 {
-    if (!is_python(frame->file))
+    /* "train.py", and what Python itself calls "<string>" or "<ipython-input-3>"; all else is of compiled code. */
+    size_t length = strlen(frame->file);
+    if (!(*frame->file == '<' || (length > 3 && strcmp(frame->file + length - 3, ".py") == 0)))
         return is_allocator(frame->function) ? FRAME_ANY : FRAME_COMPILED;
     if (is_of_torch(frame->file) || strstr(frame->file, "-packages/torch/"))
         return FRAME_TORCH;

@@ -155,26 +155,22 @@ static char *pool_name(const struct usage_pool *pool)
     return mem_printf("%s%s", kind, pool->expandable ? " exp." : "");
 }
 
-/* The default stream is 0; others are addresses, which say nothing to anybody: they are numbered. */
-static char *stream_name(const struct memory_report *report, uint16_t stream)
-{
-    uint64_t number = report->snapshot->streams[stream];
-    return number < 1000 ? mem_printf("%" PRIu64, number) : mem_printf("#%u", (unsigned)stream);
-}
-
 static void add_pools(const struct memory_report *report, struct text *out)
 {
     if (report->layout.pool_count == 0)
         return;
     text_add(out, "\nBy pool and stream\n");
-    struct table *table =
-        table_of(false, "POOL", ">STREAM", ">RESERVED", ">ALLOCATED", ">SPLIT", ">WHOLE", ">LARGEST");
+    struct table *table = table_of(false, "POOL", ">STREAM", ">RESERVED", ">ALLOCATED", ">SPLIT", ">WHOLE", ">LARGEST");
     for (size_t i = 0; i < report->layout.pool_count && i < report->question->rows; i++) {
         const struct usage_pool *pool = &report->layout.pools[i];
         const struct usage_sum *sum = &pool->sum;
-        table_row(table, pool_name(pool), stream_name(report, pool->stream), memory_size_text(sum->reserved),
-                  memory_size_text(sum->allocated), memory_size_text(sum->inactive_split),
-                  memory_size_text(sum->inactive_whole), memory_size_text(sum->largest_free));
+        /* The default stream is 0; others are addresses, which say nothing to anybody: they are numbered. */
+        uint64_t number = report->snapshot->streams[pool->stream];
+        table_row(table, pool_name(pool),
+                  number < 1000 ? mem_printf("%" PRIu64, number) : mem_printf("#%u", (unsigned)pool->stream),
+                  memory_size_text(sum->reserved), memory_size_text(sum->allocated),
+                  memory_size_text(sum->inactive_split), memory_size_text(sum->inactive_whole),
+                  memory_size_text(sum->largest_free));
     }
     table_end(table, out);
 }
@@ -205,11 +201,6 @@ static void add_groups(const struct memory_report *report, const char *title, co
         table_row(table, memory_size_text(groups[i].bytes), mem_printf("%zu", groups[i].count),
                   memory_size_text(groups[i].size_bytes), stack_cell(report, groups[i].stack));
     table_end(table, out);
-}
-
-static bool has_stacks(const struct memory_report *report)
-{
-    return report->snapshot->stack_count > 1;
 }
 
 static char *spans_text(const struct growth *growth)
@@ -272,7 +263,7 @@ void memory_text(const struct memory_report *report, struct text *out)
         memory_add_curve(&report->curve, out);
         add_groups(report, "Alive at the peak", report->at_peak, report->at_peak_count, out);
         add_groups(report, "Alive at the end", report->at_end, report->at_end_count, out);
-        if (!has_stacks(report))
+        if (report->snapshot->stack_count <= 1)
             text_wrap(
                 out,
                 "No stacks were recorded: _record_memory_history(stacks='python') says where allocations come from.", 2,

@@ -72,13 +72,6 @@ static void read_growth(const json_t *tare, struct oom_log *log)
     free(peaks);
 }
 
-/* As the run found it in the training's environment: null there means that nothing was set. */
-static enum oom_setting read_setting(const json_t *attempt)
-{
-    const json_t *setting = json_object_get(json_get(attempt, "oom"), "allocator_setting");
-    return setting ? oom_expandable(json_string_value(setting)) : OOM_SETTING_UNKNOWN;
-}
-
 /* What an experiment's folder says of the attempt; nothing where it cannot be read. */
 static void read_circumstances(int folder, int64_t attempt, struct oom_log *log)
 {
@@ -92,7 +85,9 @@ static void read_circumstances(int folder, int64_t attempt, struct oom_log *log)
     json_get_number(json_get(measured, "hyperparameters"), "batch_size", &log->batch_size);
     bool last = attempt == 0 || (size_t)attempt == json_array_size(attempts);
     const json_t *own = json_array_get(attempts, attempt > 0 ? (size_t)attempt - 1 : json_array_size(attempts) - 1);
-    log->expandable = read_setting(own);
+    /* As the run found it in the training's environment: null there means that nothing was set. */
+    const json_t *setting = json_object_get(json_get(own, "oom"), "allocator_setting");
+    log->expandable = setting ? oom_expandable(json_string_value(setting)) : OOM_SETTING_UNKNOWN;
     if (last)
         read_growth(tare, log);
     json_doc_fini(&doc);

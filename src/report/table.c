@@ -166,15 +166,6 @@ static struct libscols_table *scols_of(const struct table *table)
     return scols;
 }
 
-/* The last column's padding is of no use, and in the way of whoever copies the table. */
-static void add_line_without_trailing_blanks(struct text *out, const char *line, size_t length)
-{
-    while (length > 0 && line[length - 1] == ' ')
-        length--;
-    text_add_bytes(out, line, length);
-    text_add_char(out, '\n');
-}
-
 void table_print(const struct table *table, struct text *out)
 {
     AUTO_FREE char *printed = NULL;
@@ -184,7 +175,11 @@ void table_print(const struct table *table, struct text *out)
     scols_unref_table(scols);
     for (const char *at = printed; at && *at;) {
         size_t length = strcspn(at, "\n");
-        add_line_without_trailing_blanks(out, at, length);
+        /* The last column's padding is of no use, and in the way of whoever copies the table. */
+        while (length > 0 && at[length - 1] == ' ')
+            length--;
+        text_add_bytes(out, at, length);
+        text_add_char(out, '\n');
         at += length + (at[length] == '\n');
     }
 }
@@ -264,11 +259,6 @@ static const struct plan_param *param_of(const struct plan_experiment *experimen
     return NULL;
 }
 
-static bool same_model(const struct plan_experiment *a, const struct plan_experiment *b)
-{
-    return strcmp(a->foreground.repo, b->foreground.repo) == 0 && strcmp(a->foreground.model, b->foreground.model) == 0;
-}
-
 static bool same_value(const struct plan_param *a, const struct plan_param *b)
 {
     AUTO_FREE char *left = value_key(&a->value);
@@ -294,7 +284,8 @@ void columns_varied(const struct plan *plan, struct strv *out)
     size_t count = 0;
     for (size_t i = 0; i < plan->count; i++) {
         size_t at = 0;
-        while (at < count && !same_model(models[at], &plan->experiments[i]))
+        while (at < count && !(strcmp(models[at]->foreground.repo, plan->experiments[i].foreground.repo) == 0 &&
+                               strcmp(models[at]->foreground.model, plan->experiments[i].foreground.model) == 0))
             at++;
         if (at == count)
             models[count++] = &plan->experiments[i];

@@ -162,15 +162,6 @@ static enum MHD_Result reply_report(struct MHD_Connection *connection, const str
     return send_response(connection, MHD_HTTP_OK, response, types[REPLY_HTML], report_policy, "no-store");
 }
 
-static enum MHD_Result reply_stream(struct MHD_Connection *connection, struct channel *channel, struct text *first,
-                                    uint64_t version)
-{
-    struct MHD_Response *response = channel_stream(channel, connection, first, version);
-    if (response)
-        MHD_add_response_header(response, "X-Accel-Buffering", "no"); /* nginx before it keeps nothing back */
-    return send_response(connection, MHD_HTTP_OK, response, "text/event-stream", page_policy, "no-store");
-}
-
 struct call {
     struct serve *serve;
     struct MHD_Connection *connection;
@@ -213,17 +204,14 @@ static bool may_see(struct call *call)
 static enum MHD_Result give_events(const struct call *call, struct channel *channel, struct text *first,
                                    uint64_t version)
 {
-    if (strcmp(call->method, MHD_HTTP_METHOD_HEAD) != 0)
-        return reply_stream(call->connection, channel, first, version);
+    if (strcmp(call->method, MHD_HTTP_METHOD_HEAD) != 0) {
+        struct MHD_Response *response = channel_stream(channel, call->connection, first, version);
+        if (response)
+            MHD_add_response_header(response, "X-Accel-Buffering", "no"); /* nginx before it keeps nothing back */
+        return send_response(call->connection, MHD_HTTP_OK, response, "text/event-stream", page_policy, "no-store");
+    }
     text_clear(first);
     return reply(call->connection, MHD_HTTP_OK, REPLY_TEXT, first);
-}
-
-static bool too_many(const struct call *call)
-{
-    return call->target.route == ROUTE_EVENTS || call->target.route == ROUTE_RUN_EVENTS
-               ? channel_streams() >= SERVE_STREAMS
-               : false;
 }
 
 /* What the run's files say of one experiment. */
@@ -344,7 +332,8 @@ static enum MHD_Result answer(struct call *call)
                       "the token is missing or wrong: open the address that the server printed when it started");
     if (asks ? strcmp(call->method, MHD_HTTP_METHOD_POST) != 0 : !is_get(call))
         return refuse(call, MHD_HTTP_METHOD_NOT_ALLOWED, asks ? "a request to a run is a POST" : "only GET and HEAD");
-    if (too_many(call))
+    if ((call->target.route == ROUTE_EVENTS || call->target.route == ROUTE_RUN_EVENTS) &&
+        channel_streams() >= SERVE_STREAMS)
         return refuse(call, MHD_HTTP_SERVICE_UNAVAILABLE, "too many pages are open: close one");
     return asks ? take_ask(call) : give(call);
 }

@@ -141,15 +141,6 @@ static bool read_quantity(const json_t *data, const char *quantity, double *out)
     return json_get_number(data, "duration_s", out);
 }
 
-static void take_end(const struct bench_watch *watch, struct bench_watch_run *run, const struct event *event)
-{
-    const char *outcome = json_get_text(event->data, "outcome");
-    double value;
-    run->failed = !outcome || strcmp(outcome, outcome_name(OUTCOME_SUCCEEDED)) != 0;
-    if (!run->failed && read_quantity(event->data, bench_quantities[watch->options.quantity], &value))
-        run->value = value;
-}
-
 static void on_event(void *context, const struct event *event)
 {
     struct bench_watch *watch = context;
@@ -160,8 +151,13 @@ static void on_event(void *context, const struct event *event)
     const char *kind = json_get_text(event->data, "kind");
     if (run && event->type == EVENT_EVIDENCE && kind)
         run->verdict = verdict_with(run->verdict, kind);
-    if (run && event->type == EVENT_ATTEMPT_ENDED)
-        take_end(watch, run, event);
+    if (run && event->type == EVENT_ATTEMPT_ENDED) {
+        const char *outcome = json_get_text(event->data, "outcome");
+        double value;
+        run->failed = !outcome || strcmp(outcome, outcome_name(OUTCOME_SUCCEEDED)) != 0;
+        if (!run->failed && read_quantity(event->data, bench_quantities[watch->options.quantity], &value))
+            run->value = value;
+    }
     if (event->type == EVENT_EXPERIMENT_ENDED && watch->ends_block[place])
         end_block(watch);
 }

@@ -161,11 +161,6 @@ static void add_missing(struct text *out, const char *name, const char *reason)
     text_addf(out, "%s%s: %s", out->length > 0 ? "; " : "", name, reason);
 }
 
-static bool is_told(const struct energy_meters_missing *missing)
-{
-    return missing->scope == ENERGY_GPU || missing->scope == ENERGY_DRAM;
-}
-
 /* Those that are missing for one reason are told together. */
 static void add_devices(struct text *out, const struct energy_meters_result *result)
 {
@@ -177,7 +172,7 @@ static void add_devices(struct text *out, const struct energy_meters_result *res
                            strcmp(missing[next].reason, missing[i].reason) == 0;
              next++)
             text_addf(&names, ", %s", missing[next].name);
-        if (is_told(&missing[i]))
+        if (missing[i].scope == ENERGY_GPU || missing[i].scope == ENERGY_DRAM)
             add_missing(out, text_get(&names), missing[i].reason);
     }
 }

@@ -294,12 +294,6 @@ static bool write_json(const char *path, json_t *json)
     return written;
 }
 
-/* A command that could not be started has drawn nothing. */
-static bool was_measured(const struct exec_energy *energy)
-{
-    return energy->measuring && measuring_has_ended(energy->measuring);
-}
-
 static json_t *with_section(json_t *json, json_t *gpu_memory)
 {
     if (gpu_memory)
@@ -312,7 +306,8 @@ void exec_energy_show(struct exec_energy *energy, json_t *gpu_memory)
     AUTO_TEXT struct text text = {0};
     AUTO_FREE char *doubt = exec_marks_doubt(energy->marks);
     AUTO(measured_fini) struct measured measured = {0};
-    if (!was_measured(energy)) {
+    /* A command that could not be started has drawn nothing. */
+    if (!(energy->measuring && measuring_has_ended(energy->measuring))) {
         if (energy->json_path && gpu_memory)
             write_json(energy->json_path, with_section(json_object(), gpu_memory));
         else
@@ -320,7 +315,8 @@ void exec_energy_show(struct exec_energy *energy, json_t *gpu_memory)
         return;
     }
     measuring_finish(energy->measuring, &measured);
-    struct energy_page page = {.measured = &measured, .options = energy->energy_meters, .until = "until the command ended"};
+    struct energy_page page = {
+        .measured = &measured, .options = energy->energy_meters, .until = "until the command ended"};
     if (doubt)
         strv_add(&measured.notes, doubt);
     if (!energy->json_path)

@@ -36,12 +36,6 @@ static const char **keys_of(const struct field_table *table)
     return keys;
 }
 
-static const char *nearest_key(const struct field_table *table, const char *key)
-{
-    AUTO_FREE const char **keys = keys_of(table);
-    return problem_nearest_name(key, keys, table->count);
-}
-
 static char *nearest_hint(const struct field_table *table, const char *key)
 {
     AUTO_FREE const char **keys = keys_of(table);
@@ -93,11 +87,12 @@ size_t fields_check_keys(const struct source *source, const char *path, const js
         const char *text = find_misplaced(elsewhere, key);
         if (text) {
             problems_add_at_key(source->problems,
-                                json_doc_overridden(source->doc, place) ? SEVERITY_ERROR : SEVERITY_WARNING, source->doc, place, "'%s' is not used here: %s",
-                                key, text);
+                                json_doc_overridden(source->doc, place) ? SEVERITY_ERROR : SEVERITY_WARNING,
+                                source->doc, place, "'%s' is not used here: %s", key, text);
             continue;
         }
-        const char *nearest = nearest_key(table, key);
+        AUTO_FREE const char **keys = keys_of(table);
+        const char *nearest = problem_nearest_name(key, keys, table->count);
         bool set = json_doc_overridden(source->doc, place); /* by the command line, where no key is a note */
         misspelt += nearest != NULL;
         if (unknown == UNKNOWN_ARE_FREE && !nearest && !set)
@@ -162,12 +157,6 @@ char *field_shown(const json_t *json)
     return utf8_quoted(text_get(&printed), SHOWN_BYTES);
 }
 
-static void add_names(struct text *out, const char *const *names)
-{
-    for (size_t i = 0; names[i]; i++)
-        text_addf(out, "%s\"%s\"", i == 0 ? "" : names[i + 1] ? ", " : " or ", names[i]);
-}
-
 static char *bounds_text(const char *what, const struct field *row)
 {
     char low[32], high[32];
@@ -192,7 +181,8 @@ char *field_expected(const struct field *row)
         return mem_strdup("a non-empty string");
     case FIELD_NAME: {
         AUTO_TEXT struct text out = {0};
-        add_names(&out, row->names);
+        for (size_t i = 0; row->names[i]; i++)
+            text_addf(&out, "%s\"%s\"", i == 0 ? "" : row->names[i + 1] ? ", " : " or ", row->names[i]);
         return text_take(&out);
     }
     case FIELD_INT:

@@ -257,15 +257,6 @@ static void take_top(struct top *top, struct settings *settings)
     settings->seed = settings->has_seed ? top->seed : 0;
 }
 
-/* Once, and not by every entry that inherits it. */
-static void check_gpu_limit(const struct source *source, struct level *global)
-{
-    struct gpu_limit limit = {0};
-    settings_read_gpu_limit(source, "$", global->gpu_limit, &limit);
-    if (!gpu_limit_is_set(&limit))
-        free(steal_ptr(global->gpu_limit));
-}
-
 static void read_root(const struct source *source, const json_t *root, struct settings *settings)
 {
     if (!json_is_object(root)) {
@@ -284,7 +275,11 @@ static void read_root(const struct source *source, const json_t *root, struct se
     fields_check_keys(source, "$", root, &top_table, UNKNOWN_ARE_FREE, not_at_top);
     if (top.global.governor)
         settings_check_governor(source, "$.governor", top.global.governor);
-    check_gpu_limit(source, &top.global);
+    /* Once, and not by every entry that inherits it. */
+    struct gpu_limit limit = {0};
+    settings_read_gpu_limit(source, "$", top.global.gpu_limit, &limit);
+    if (!gpu_limit_is_set(&limit))
+        free(steal_ptr(top.global.gpu_limit));
     settings_read_seeds(source, "$", root, &settings->seeds);
     settings_read_tare(source, root, settings);
     read_entries(source, root, &top.global, settings);
@@ -401,21 +396,15 @@ json_t *settings_schema(void)
     return fields_schema("Settings of " TARE_NAME, objects, sizeof objects / sizeof *objects);
 }
 
-/* The settings file that says the same as the flags. A flag that is no UTF-8 cannot stand in JSON: it is left out here.
- * */
-static json_t *flags_to_json(const char *repo, const char *model, const char *mutate, int64_t runs)
-{
-    return json_pack("{s:[{s:o*, s:o*, s:s, s:o*, s:I}]}", "experiments", "repo", json_string(repo), "model",
-                     json_string(model), "mode", mode_name(mutate ? MODE_MUTATION : MODE_DEFAULT), "mutate",
-                     mutate ? json_string(mutate) : NULL, "runs_per_config", (json_int_t)runs);
-}
-
 /* The flags become a settings file and go the way of one, so a run made of flags keeps its settings.json like any
  * other. What is wrong in them is left to the planner, which knows the names; only then is there no file to point at.
  * */
 void settings_from_flags(const char *repo, const char *model, const char *mutate, int64_t runs, struct settings *out)
 {
-    json_t *root = flags_to_json(repo, model, mutate, runs);
+    /* The settings file that says the same as the flags. A flag that is no UTF-8 cannot stand in JSON: it is left out here. */
+    json_t *root = json_pack("{s:[{s:o*, s:o*, s:s, s:o*, s:I}]}", "experiments", "repo", json_string(repo), "model",
+                             json_string(model), "mode", mode_name(mutate ? MODE_MUTATION : MODE_DEFAULT), "mutate",
+                             mutate ? json_string(mutate) : NULL, "runs_per_config", (json_int_t)runs);
     AUTO_TEXT struct text text = {0};
     json_print_pretty(root, &text);
     json_decref(root);

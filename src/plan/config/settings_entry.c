@@ -412,11 +412,6 @@ static void inherit_gpu_memory(struct job_settings *job, const struct gpu_limit 
     job->track_gpu_memory = track;
 }
 
-static int64_t first_said(int64_t a, int64_t b, int64_t c)
-{
-    return a != UNSAID ? a : b != UNSAID ? b : c;
-}
-
 /* What the entry says goes over what the file says; the entry keeps the governor of either. */
 static void take_levels(const struct source *source, const char *path, const struct level *said,
                         const struct level *global, int isolation, struct entry_settings *entry)
@@ -474,7 +469,7 @@ void settings_read_entry(const struct source *source, const char *path, const js
     }
     settings_fill_job(&entry->foreground, path);
     take_levels(source, path, &said, global, settings->pool.isolation, entry);
-    entry->runs = first_said(said.runs, foreground_runs, global->runs);
+    entry->runs = said.runs != UNSAID ? said.runs : foreground_runs != UNSAID ? foreground_runs : global->runs;
     settings_read_seeds(source, path, json, &entry->seeds);
     free(said.gpu_limit);
 }

@@ -46,12 +46,6 @@ struct dots {
     bool *set; /* column by column, from the top */
 };
 
-static void set_dot(struct dots *dots, size_t x, size_t y)
-{
-    if (x < dots->across && y < dots->high)
-        dots->set[x * dots->high + y] = true;
-}
-
 static size_t height_of(const struct dots *dots, double value, double low, double high)
 {
     double share = high > low ? (value - low) / (high - low) : 0.5;
@@ -61,8 +55,10 @@ static size_t height_of(const struct dots *dots, double value, double low, doubl
 /* What is between two heights in one column. */
 static void set_between(struct dots *dots, size_t x, size_t from, size_t to)
 {
-    for (size_t y = from < to ? from : to; y <= (from < to ? to : from); y++)
-        set_dot(dots, x, y);
+    for (size_t y = from < to ? from : to; y <= (from < to ? to : from); y++) {
+        if (x < dots->across && y < dots->high)
+            dots->set[x * dots->high + y] = true;
+    }
 }
 
 /* A straight line without gaps, column by column. */
