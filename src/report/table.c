@@ -176,9 +176,10 @@ void table_print(const struct table *table, struct text *out)
     for (const char *at = printed; at && *at;) {
         size_t length = strcspn(at, "\n");
         /* The last column's padding is of no use, and in the way of whoever copies the table. */
-        while (length > 0 && at[length - 1] == ' ')
-            length--;
-        text_add_bytes(out, at, length);
+        size_t kept = length;
+        while (kept > 0 && at[kept - 1] == ' ')
+            kept--;
+        text_add_bytes(out, at, kept);
         text_add_char(out, '\n');
         at += length + (at[length] == '\n');
     }
