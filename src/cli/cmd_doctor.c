@@ -7,7 +7,7 @@
 #include "doctor/doctor.h"
 #include "session/gpus.h"
 #include "session/message.h"
-#include "session/meters.h"
+#include "session/measuring.h"
 #include "cli/option_rows.h"
 #include "report/live/width.h"
 

@@ -5,9 +5,9 @@
 #include "session/command.h"
 #include "session/exec_job.h"
 #include "session/gpu_hold.h"
-#include "session/meters.h"
+#include "session/measuring.h"
 #include "cli/option_rows.h"
-#include "session/registration.h"
+#include "session/run_resources.h"
 #include "tare_build.h"
 
 #include <string.h>

@@ -38,19 +38,13 @@ static bool ask(const char *question, char answer[ANSWER_BYTES])
     return message_ask(shown, answer, ANSWER_BYTES);
 }
 
-static int compare(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
 static void list_scripts(struct strv *out)
 {
     AUTO_DIR DIR *dir = opendir(".");
     for (const struct dirent *entry; dir && (entry = readdir(dir)) && out->count < 1000;)
-        if (entry->d_name[0] != '.' && strlen(entry->d_name) > 3 && strcmp(entry->d_name + strlen(entry->d_name) - 3, ".py") == 0)
+        if (entry->d_name[0] != '.' && text_ends_with(entry->d_name, ".py"))
             strv_add(out, entry->d_name);
-    if (out->count)
-        qsort(out->items, out->count, sizeof *out->items, compare);
+    strv_sort(out);
 }
 
 /* Fresh; NULL: none was named. */

@@ -11,7 +11,7 @@
 #include "session/exec_job.h"
 #include "session/gpu_hold.h"
 #include "session/message.h"
-#include "session/registration.h"
+#include "session/run_resources.h"
 #include "slurm/collect.h"
 #include "tare_build.h"
 

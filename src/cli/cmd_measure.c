@@ -8,7 +8,6 @@
 #include "session/energy_text.h"
 #include "session/measuring.h"
 #include "session/message.h"
-#include "session/meters.h"
 #include "machine/contain/sys.h"
 
 #include <fcntl.h>

@@ -1,4 +1,3 @@
-#include "base/mem.h"
 #include "base/utf8.h"
 #include "cli/texts.h"
 #include "measure/guard/evidence.h"

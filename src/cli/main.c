@@ -43,11 +43,10 @@ static int unknown_command(const char *name)
     for (size_t i = 0; cli_commands[i]; i++)
         strv_add(&names, cli_commands[i]->name);
     AUTO_FREE char *nearest = problem_nearest(name, (const char *const *)names.items, names.count);
-    size_t length = strlen(name);
     AUTO_FREE char *typed = shell_words_path(name);
     if (tell_former(name))
         return CLI_USAGE;
-    if (length > 5 && strcmp(name + length - 5, ".json") == 0)
+    if (text_ends_with(name, ".json"))
         cli_error("there is no command '%s'; to run the experiments of this file: %s run %s", name, TARE_NAME, typed);
     else
         cli_error("there is no command '%s'%s", name, nearest);

@@ -14,7 +14,7 @@
 #include "session/gpu_hold.h"
 #include "session/gpus.h"
 #include "session/message.h"
-#include "session/meters.h"
+#include "session/measuring.h"
 #include "tare_build.h"
 
 #include <inttypes.h>

@@ -7,7 +7,6 @@
 #include "session/command.h"
 #include "session/commits.h"
 #include "session/message.h"
-#include "session/registration.h"
 #include "session/run_resources.h"
 #include "tare_build.h"
 

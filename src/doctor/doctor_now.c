@@ -2,7 +2,7 @@
 #include "doctor/doctor.h"
 #include "base/json.h"
 #include "base/mem.h"
-#include "session/meters.h"
+#include "session/measuring.h"
 #include "measure/guard/who.h"
 #include "machine/sensors/meter.h"
 #include "tare_build.h"

@@ -6,7 +6,7 @@
 #include "doctor/doctor.h"
 #include "machine/sensors/meter.h"
 #include "machine/sensors/series.h"
-#include "session/meters.h"
+#include "session/measuring.h"
 
 #include <poll.h>
 #include <string.h>

@@ -1,6 +1,5 @@
 #include "report/audit_text.h"
 
-#include "base/clock.h"
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "base/value.h"

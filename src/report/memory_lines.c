@@ -71,8 +71,7 @@ enum frame_kind { FRAME_ANY, FRAME_COMPILED, FRAME_STANDARD, FRAME_TORCH, FRAME_
 static enum frame_kind kind_of(const struct snapshot_frame *frame)
 {
     /* "train.py", and what Python itself calls "<string>" or "<ipython-input-3>"; all else is of compiled code. */
-    size_t length = strlen(frame->file);
-    if (!(*frame->file == '<' || (length > 3 && strcmp(frame->file + length - 3, ".py") == 0)))
+    if (*frame->file != '<' && !text_ends_with(frame->file, ".py"))
         return is_allocator(frame->function) ? FRAME_ANY : FRAME_COMPILED;
     if (is_of_torch(frame->file) || strstr(frame->file, "-packages/torch/"))
         return FRAME_TORCH;

@@ -52,11 +52,6 @@ static json_t *files_of_run(int dir)
     return out;
 }
 
-static int compare_names(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
 /* before: "" or "energy/"; deep: what is in energy/ and attempt_<k>/ too. Links are left out: they lead to what is
  * none of the run's. */
 static void add_folder(int folder, const char *before, bool deep, struct strv *out)
@@ -85,8 +80,7 @@ static json_t *files_of_experiment(int folder)
     AUTO_STRV struct strv names = {0};
     json_t *out = json_array();
     add_folder(folder, "", true, &names);
-    if (names.count)
-        qsort(names.items, names.count, sizeof *names.items, compare_names);
+    strv_sort(&names);
     for (size_t i = 0; i < names.count; i++) {
         json_t *name = json_string(names.items[i]); /* NULL: no UTF-8 */
         if (name)

@@ -5,7 +5,7 @@
 #include "session/measuring.h"
 #include "base/strv.h"
 #include "base/err.h"
-#include "session/registration.h"
+#include "session/run_resources.h"
 #include "machine/contain/contain.h"
 #include "machine/contain/guardian.h"
 

@@ -7,7 +7,6 @@
 #include "machine/sensors/time_scale.h"
 #include "machine/state/state.h"
 #include "session/gpus.h"
-#include "session/meters.h"
 
 #include <fcntl.h>
 #include <poll.h>

@@ -80,7 +80,7 @@ static void write_one(int folder, const char *where, const char *file)
     struct stat st, written;
     size_t length = strlen(file);
     AUTO(fs_unfinished_drop) struct fs_unfinished made = {.fd = -1};
-    AUTO_FREE char *page = length > 7 && strcmp(file + length - 7, ".pickle") == 0
+    AUTO_FREE char *page = text_ends_with(file, ".pickle")
                                ? mem_printf("%.*s.html", (int)(length - 7), file)
                                : mem_printf("%s.html", file);
     if (fstatat(folder, file, &st, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(st.st_mode))

@@ -1,4 +1,3 @@
-#include "plan/config/notify.h"
 #include "plan/config/settings_entry.h"
 
 #include "machine/gpu/vendor.h"

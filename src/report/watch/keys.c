@@ -1,7 +1,6 @@
 /* What keys do to the view. */
 #include "report/watch/view_private.h"
 
-#include "base/mem.h"
 #include "base/utf8.h"
 
 #include <stdio.h>

@@ -1,7 +1,5 @@
 #include "report/watch/plot.h"
 
-#include "base/clock.h"
-#include "base/json.h"
 #include "base/mem.h"
 #include "report/watch/view_private.h"
 

@@ -1,6 +1,5 @@
 /* The whole view: what is where at which size. */
 #include "base/clock.h"
-#include "base/mem.h"
 #include "base/utf8.h"
 #include "report/live/parts.h"
 #include "report/watch/view_private.h"
