@@ -180,16 +180,10 @@ static bool parse_jsonc(const char *path, const struct text *text, struct json_d
     return true;
 }
 
-static bool ends_with(const char *path, const char *end)
-{
-    size_t length = strlen(path), tail = strlen(end);
-    return length > tail && strcmp(path + length - tail, end) == 0;
-}
-
 bool json_doc_read_config(const char *path, size_t limit, struct json_doc *out, struct err *err)
 {
-    bool yaml = ends_with(path, ".yaml") || ends_with(path, ".yml");
-    if (!yaml && !ends_with(path, ".jsonc"))
+    bool yaml = text_ends_with(path, ".yaml") || text_ends_with(path, ".yml");
+    if (!yaml && !text_ends_with(path, ".jsonc"))
         return json_doc_read(path, limit, out, err);
     AUTO_TEXT struct text text = {0};
     *out = (struct json_doc){0};

@@ -100,3 +100,9 @@ void text_wrap(struct text *text, const char *words, size_t indent, size_t width
     }
     text_add_char(text, '\n');
 }
+
+bool text_ends_with(const char *s, const char *end)
+{
+    size_t length = strlen(s), tail = strlen(end);
+    return length > tail && strcmp(s + length - tail, end) == 0;
+}

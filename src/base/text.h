@@ -4,6 +4,7 @@
 
 #include "base/cleanup.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct text {
@@ -23,6 +24,9 @@ void text_fini(struct text *text);
 
 /* Words broken into lines of at most width columns, each after indent blanks; ends with a newline. */
 void text_wrap(struct text *text, const char *words, size_t indent, size_t width);
+
+/* Whether s ends with end, and is more than that. */
+bool text_ends_with(const char *s, const char *end);
 
 #define AUTO_TEXT AUTO(text_fini)
 

@@ -43,15 +43,6 @@ static json_t *write_page(int dir, const char *run_dir)
     return lanes;
 }
 
-/* Without what they did when: that is the page's. */
-static void add_lanes(json_t *json, json_t *lanes)
-{
-    size_t i;
-    json_t *lane;
-    json_array_foreach(json_object_get(lanes, "lanes"), i, lane) json_object_del(lane, "spans");
-    json_object_set_new(json, "lanes", lanes ? json_incref(lanes) : json_null());
-}
-
 /* Their names come from the nodes, each line is made here. */
 static void add_legible_lines(const struct text *lines, struct text *out)
 {
@@ -68,7 +59,11 @@ static int show(const struct collected *collected, const char *run_dir, json_t *
     AUTO_TEXT struct text of_lanes = {0};
     if (as_json) {
         json_t *json = collected_json(collected, run_dir);
-        add_lanes(json, lanes);
+        /* Without what they did when: that is the page's. */
+        size_t i;
+        json_t *lane;
+        json_array_foreach(json_object_get(lanes, "lanes"), i, lane) json_object_del(lane, "spans");
+        json_object_set_new(json, "lanes", lanes ? json_incref(lanes) : json_null());
         json_print_taken(json, &text);
     } else {
         const struct results results = {.lanes = lanes};

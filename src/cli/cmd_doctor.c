@@ -7,7 +7,7 @@
 #include "doctor/doctor.h"
 #include "session/gpus.h"
 #include "session/message.h"
-#include "session/meters.h"
+#include "session/measuring.h"
 #include "cli/option_rows.h"
 #include "report/live/width.h"
 
@@ -35,16 +35,6 @@ static size_t page_width(void)
     return width < WIDTH_MIN ? WIDTH_MIN : width > WIDTH_MAX ? WIDTH_MAX : width;
 }
 
-static bool print_page(const struct doctor_page *page, bool json)
-{
-    AUTO_TEXT struct text text = {0};
-    if (json)
-        doctor_json(page, &text);
-    else
-        doctor_text(page, &text);
-    return message_print(&text);
-}
-
 static int examine(const struct cli_call *call, struct host_meter *host)
 {
     struct err err = {0};
@@ -69,7 +59,12 @@ static int examine(const struct cli_call *call, struct host_meter *host)
         .width = page_width(),
         .colour = message_colour(STDOUT_FILENO),
     };
-    bool printed = print_page(&page, call->values[OPTION_JSON].given);
+    AUTO_TEXT struct text text = {0};
+    if (call->values[OPTION_JSON].given)
+        doctor_json(&page, &text);
+    else
+        doctor_text(&page, &text);
+    bool printed = message_print(&text);
     return !printed ? CLI_BROKEN : doctor_fit(&page) ? CLI_OK : CLI_SOME_FAILED;
 }
 

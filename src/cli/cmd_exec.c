@@ -5,9 +5,9 @@
 #include "session/command.h"
 #include "session/exec_job.h"
 #include "session/gpu_hold.h"
-#include "session/meters.h"
+#include "session/measuring.h"
 #include "cli/option_rows.h"
-#include "session/registration.h"
+#include "session/run_resources.h"
 #include "tare_build.h"
 
 #include <string.h>
@@ -64,13 +64,6 @@ static int take_gpus(const struct cli_call *call, struct strv *env, struct gpu_h
     return code;
 }
 
-static void fill_times(const struct cli_call *call, struct exec_options *how)
-{
-    how->grace_ns = (int64_t)(call->values[OPTION_GRACE].seconds * 1e9);
-    if (call->values[OPTION_TIMEOUT].given && call->values[OPTION_TIMEOUT].seconds > 0)
-        how->timeout_ns = clock_monotonic_ns() + (int64_t)(call->values[OPTION_TIMEOUT].seconds * 1e9);
-}
-
 static struct exec_gpu_memory gpu_memory_options(const struct cli_call *call)
 {
     return (struct exec_gpu_memory){.limit_text = call->values[OPTION_GPU_MEMORY_LIMIT].text,
@@ -85,7 +78,9 @@ static int run_job(const struct cli_call *call, struct exec_options *how, struct
     how->foreground_tty = request->foreground_tty = exec_terminal_is_ours();
     pid_t group = how->foreground_tty ? exec_terminal_group() : -1;
     how->signals = exec_signals_open();
-    fill_times(call, how);
+    how->grace_ns = (int64_t)(call->values[OPTION_GRACE].seconds * 1e9);
+    if (call->values[OPTION_TIMEOUT].given && call->values[OPTION_TIMEOUT].seconds > 0)
+        how->timeout_ns = clock_monotonic_ns() + (int64_t)(call->values[OPTION_TIMEOUT].seconds * 1e9);
     int code = exec_job_run(how, guardian, request);
     exec_terminal_take_back(group);
     close(how->signals);

@@ -38,19 +38,13 @@ static bool ask(const char *question, char answer[ANSWER_BYTES])
     return message_ask(shown, answer, ANSWER_BYTES);
 }
 
-static int compare(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
 static void list_scripts(struct strv *out)
 {
     AUTO_DIR DIR *dir = opendir(".");
     for (const struct dirent *entry; dir && (entry = readdir(dir)) && out->count < 1000;)
-        if (entry->d_name[0] != '.' && strlen(entry->d_name) > 3 && strcmp(entry->d_name + strlen(entry->d_name) - 3, ".py") == 0)
+        if (entry->d_name[0] != '.' && text_ends_with(entry->d_name, ".py"))
             strv_add(out, entry->d_name);
-    if (out->count)
-        qsort(out->items, out->count, sizeof *out->items, compare);
+    strv_sort(out);
 }
 
 /* Fresh; NULL: none was named. */
@@ -128,13 +122,6 @@ static bool may_write(const char *folder, bool force, struct err *err)
     return true;
 }
 
-static bool write_files(const char *folder, const struct text *registry, const struct text *settings, struct err *err)
-{
-    AUTO_CLOSE int dir = fs_make_path(folder, 0777, err);
-    return dir >= 0 && fs_write_atomic(dir, REGISTRY, text_get(registry), registry->length, err) &&
-           fs_write_atomic(dir, SETTINGS, text_get(settings), settings->length, err);
-}
-
 /* What a run would say of them: nothing is written that it would refuse. */
 static bool check_files(const struct text *registry, const struct text *settings, size_t *experiments)
 {
@@ -180,7 +167,9 @@ static int make_files(const struct cli_call *call, const struct script *script, 
         return CLI_USAGE;
     text_clear(&settings);
     script_write(script, strcmp(folder, ".") == 0 ? "." : script->folder, starter, &registry, &settings);
-    if (!write_files(folder, &registry, &settings, &err))
+    AUTO_CLOSE int dir = fs_make_path(folder, 0777, &err);
+    if (!(dir >= 0 && fs_write_atomic(dir, REGISTRY, text_get(&registry), registry.length, &err) &&
+          fs_write_atomic(dir, SETTINGS, text_get(&settings), settings.length, &err)))
         return cli_failed(CLI_BROKEN, &err);
     say_next(folder, experiments);
     return CLI_OK;

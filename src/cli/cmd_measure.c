@@ -8,7 +8,6 @@
 #include "session/energy_text.h"
 #include "session/measuring.h"
 #include "session/message.h"
-#include "session/meters.h"
 #include "machine/contain/sys.h"
 
 #include <fcntl.h>
@@ -72,20 +71,15 @@ static enum ending ending(const struct watch *watch)
     return watch->until_ns && clock_monotonic_ns() >= watch->until_ns ? ENDED_BY_TIME : GOES_ON;
 }
 
-static int wait_ms(const struct watch *watch)
-{
-    int most = measuring_wait_ms(watch->measuring);
-    int64_t left_ms = watch->until_ns ? (watch->until_ns - clock_monotonic_ns()) / NS_PER_MS + 1 : most;
-    return left_ms < 0 ? 0 : left_ms < most ? (int)left_ms : most;
-}
-
 /* One turn: what came is taken. */
 static enum ending turn(const struct watch *watch)
 {
     struct pollfd fds[] = {{.fd = measuring_fd(watch->measuring), .events = POLLIN},
                            {.fd = watch->signals, .events = POLLIN},
                            {.fd = watch->pidfd, .events = POLLIN}};
-    poll(fds, sizeof fds / sizeof *fds, wait_ms(watch));
+    int most = measuring_wait_ms(watch->measuring);
+    int64_t left_ms = watch->until_ns ? (watch->until_ns - clock_monotonic_ns()) / NS_PER_MS + 1 : most;
+    poll(fds, sizeof fds / sizeof *fds, left_ms < 0 ? 0 : left_ms < most ? (int)left_ms : most);
     measuring_step(watch->measuring);
     return ending(watch);
 }

@@ -76,16 +76,6 @@ static bool write_page(const char *path, const char *snapshot, const struct memo
     return fs_write_output(path, text_get(&page), page.length, err) || err_wrap(err, "--html");
 }
 
-static int show(const struct memory_report *report, bool as_json)
-{
-    AUTO_TEXT struct text text = {0};
-    if (as_json)
-        json_print_taken(memory_json(report), &text);
-    else
-        memory_text(report, &text);
-    return message_print(&text) ? CLI_OK : CLI_BROKEN;
-}
-
 /* A setting that was asked about and runs out of memory is an answer that a script can test. */
 static int code_of(const struct memory_report *report)
 {
@@ -105,7 +95,12 @@ static int look(const struct cli_call *call, const struct memory_question *quest
     if (!memory_look(question, snapshot, device, &report, &err) ||
         (call->values[OPTION_HTML].given && !write_page(call->values[OPTION_HTML].text, question->path, &report, &err)))
         return cli_failed(CLI_BROKEN, &err);
-    int code = show(&report, call->values[OPTION_JSON].given);
+    AUTO_TEXT struct text text = {0};
+    if (call->values[OPTION_JSON].given)
+        json_print_taken(memory_json(&report), &text);
+    else
+        memory_text(&report, &text);
+    int code = message_print(&text) ? CLI_OK : CLI_BROKEN;
     return code == CLI_OK ? code_of(&report) : code;
 }
 

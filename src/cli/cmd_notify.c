@@ -1,6 +1,5 @@
 /* notify: tries the targets that are told of runs. --send: started by the runner, one for each message (session/notify.h). */
 #include "session/command.h"
-#include "session/message.h"
 #include "session/notify.h"
 
 #include <unistd.h>

@@ -24,12 +24,6 @@ static size_t width_here(void)
     return width < NARROWEST ? NARROWEST : width > WIDEST ? WIDEST : width;
 }
 
-static void set_conf(struct oom_logs *logs, const char *conf)
-{
-    for (size_t i = 0; i < logs->count; i++)
-        logs->items[i].expandable = oom_expandable(conf);
-}
-
 static int show(const struct oom_logs *logs, bool as_json)
 {
     AUTO_TEXT struct text text = {0};
@@ -54,8 +48,10 @@ static int run(const struct cli_call *call)
         return cli_usage_error(call->command, "which log? A file, a folder of results, or - for standard input");
     if (!oom_logs_read(given, &logs, &err))
         return cli_failed(CLI_BROKEN, &err);
-    if (call->values[OPTION_CONF].given)
-        set_conf(&logs, call->values[OPTION_CONF].text);
+    if (call->values[OPTION_CONF].given) {
+        for (size_t i = 0; i < logs.count; i++)
+            logs.items[i].expandable = oom_expandable(call->values[OPTION_CONF].text);
+    }
     return show(&logs, call->values[OPTION_JSON].given);
 }
 

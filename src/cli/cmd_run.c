@@ -1,4 +1,3 @@
-#include "base/clock.h"
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/shell_words.h"

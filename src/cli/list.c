@@ -22,8 +22,7 @@ void list_options_fini(struct list_options *how)
 
 static bool is_file_name(const char *asked)
 {
-    size_t length = strlen(asked);
-    return fs_is_file(asked) || strchr(asked, '/') || (length > 5 && strcmp(asked + length - 5, ".json") == 0);
+    return fs_is_file(asked) || strchr(asked, '/') || text_ends_with(asked, ".json");
 }
 
 /* A registry has models and no experiments. Whatever cannot be read is told by who reads it as settings. */

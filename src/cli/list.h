@@ -37,7 +37,4 @@ struct list_check_options {
     const struct caller *caller; /* whose environment the starts get */
 };
 
-/* Gives the exit code: 0 all there, 1 something is missing, or a start is not good. */
-int list_check(const struct list_check_options *how);
-
 #endif

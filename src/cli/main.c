@@ -43,11 +43,10 @@ static int unknown_command(const char *name)
     for (size_t i = 0; cli_commands[i]; i++)
         strv_add(&names, cli_commands[i]->name);
     AUTO_FREE char *nearest = problem_nearest(name, (const char *const *)names.items, names.count);
-    size_t length = strlen(name);
     AUTO_FREE char *typed = shell_words_path(name);
     if (tell_former(name))
         return CLI_USAGE;
-    if (length > 5 && strcmp(name + length - 5, ".json") == 0)
+    if (text_ends_with(name, ".json"))
         cli_error("there is no command '%s'; to run the experiments of this file: %s run %s", name, TARE_NAME, typed);
     else
         cli_error("there is no command '%s'%s", name, nearest);
@@ -88,12 +87,6 @@ static int run_command(const struct cli_command *command, char **args, size_t co
     AUTO_TEXT struct text text = {0};
     help_command(command, &text);
     return print(&text);
-}
-
-/* What people type to see the version; none of it is a beginning of one of run's options. */
-static bool asks_version(const char *word)
-{
-    return strcmp(word, "--version") == 0 || strcmp(word, "-V") == 0 || strcmp(word, "version") == 0;
 }
 
 /* The study's own command line had no commands: options at once mean run. */
@@ -171,7 +164,8 @@ static int dispatch(size_t count, char **args)
         message_print_aside(&text);
         return CLI_USAGE;
     }
-    if (asks_version(args[0])) {
+    /* What people type to see the version; none of it is a beginning of one of run's options. */
+    if (strcmp(args[0], "--version") == 0 || strcmp(args[0], "-V") == 0 || strcmp(args[0], "version") == 0) {
         text_addf(&text, "%s %s\n", TARE_NAME, TARE_VERSION);
         return print(&text);
     }
@@ -199,26 +193,16 @@ static void ignore_signal(int signal_number)
     (void)signal_number;
 }
 
-/* Whoever starts us may have closed a standard descriptor: the next file that is opened would take its number, and
- * what is printed would go into that file. What is there instead refuses what is asked of it, as a closed one
- * does. */
-static void fill_standard_descriptors(void)
+int main(int argc, char **argv)
 {
+    /* Whoever starts us may have closed a standard descriptor: the next file that is opened would take its number, and
+     * what is printed would go into that file. What is there instead refuses what is asked of it, as a closed one
+     * does. */
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
         if (fcntl(fd, F_GETFD) < 0 && errno == EBADF)
             open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
-}
-
-/* Whoever starts it would be root: what it loads and starts is chosen by the environment. */
-static bool has_borrowed_rights(void)
-{
-    return geteuid() != getuid() || getegid() != getgid();
-}
-
-int main(int argc, char **argv)
-{
-    fill_standard_descriptors();
-    if (has_borrowed_rights()) {
+    /* Whoever starts it would be root: what it loads and starts is chosen by the environment. */
+    if (geteuid() != getuid() || getegid() != getgid()) {
         cli_error("this program is setuid or setgid, and would start any command with these rights: take them from it "
                   "(chmod ug-s)");
         return CLI_BROKEN;

@@ -11,7 +11,6 @@
 /* The name of the first of these rows (an array of their places) that is given; NULL: none is. */
 #define OPTION_GIVEN(call, which) option_given(call, which, sizeof(which) / sizeof *(which))
 const char *option_given(const struct cli_call *call, const int *which, size_t count);
-
 /* Of --verdicts; NULL-terminated. */
 extern const char *const option_verdicts[];
 

@@ -1,14 +1,25 @@
-#include "cli/texts.h"
-
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "cli/option_rows.h"
+#include "cli/texts.h"
 #include "plan/config/problem.h"
 
 #include <ctype.h>
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+
+const char *option_given(const struct cli_call *call, const int *which, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (call->values[which[i]].given)
+            return call->command->options[which[i]].long_name;
+    return NULL;
+}
+
+const char *const option_verdicts[] = {"clean", "usable", "all", NULL};
 
 /* The option every command has, behind its own rows. */
 static const struct cli_option help_option = {.short_name = "-h", .long_name = "--help", .help = "show this help"};

@@ -21,10 +21,6 @@ struct calibrate_options {
     const struct strv *environment; /* where the locks of the run that we are part of are told */
 };
 
-/* table: the result as it is printed, without colours. */
-void calibrate_page(const struct calibration_data *data, const struct calibration *found, const char *table,
-                    struct text *out);
-
 /* The program's exit code. What went wrong has been said. */
 int calibrate(const struct calibrate_options *options);
 

@@ -7,7 +7,7 @@
 #include "session/command.h"
 #include "session/commits.h"
 #include "session/message.h"
-#include "session/registration.h"
+#include "session/run_resources.h"
 #include "machine/contain/sys.h"
 
 #include <errno.h>

@@ -111,13 +111,6 @@ void doctor_await(void *all, size_t count, size_t size, bool (*step)(void *one, 
 /* All at once: waits for the slowest of them, 4 s for it to be there and 4 s more for its answers. */
 void doctor_look(struct doctor_look *looks, size_t count);
 
-/* Half a sentence each, and the same in data. The meter is there. source: the vendor's name of its counter. */
-char *doctor_look_counter(const struct doctor_look *look, const char *source, json_t *data);
-char *doctor_look_trace(const struct doctor_look *look, json_t *data);
-
-/* One finding about everything but energy. */
-void doctor_look_readings(const struct doctor_look *look, const char *label, const char *section, struct findings *out);
-
 /* What is made of a look at one GPU. Pure but for reading who a process is. */
 
 struct doctor_gpu {

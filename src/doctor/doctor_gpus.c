@@ -90,14 +90,6 @@ static void add_gpus(const struct gpu_devices *devices, struct findings *out)
     add_lock_folder(&folder, &err, out);
 }
 
-static void add_users(size_t users, struct findings *out)
-{
-    if (users > 0)
-        findings_say(out, gpu_section, "users", FINDING_FACT, NULL, NULL,
-                     "%zu process%s a GPU open: " TARE_NAME " clean lists them", users,
-                     users == 1 ? " has" : "es have");
-}
-
 void doctor_gpus(const struct doctor_machine *machine, size_t users, struct findings *out)
 {
     struct err err = {0};
@@ -119,5 +111,8 @@ void doctor_gpus(const struct doctor_machine *machine, size_t users, struct find
     else if (!*err.text)
         findings_say(out, gpu_section, "devices", FINDING_FACT, NULL, NULL, "none: the %s driver is not loaded",
                      vendors);
-    add_users(users, out);
+    if (users > 0)
+        findings_say(out, gpu_section, "users", FINDING_FACT, NULL, NULL,
+                      "%zu process%s a GPU open: " TARE_NAME " clean lists them", users,
+                      users == 1 ? " has" : "es have");
 }

@@ -81,20 +81,15 @@ void findings_fini(struct findings *findings)
     *findings = (struct findings){0};
 }
 
-/* Words behind what stands in the line already. */
-static void add_wrapped(struct text *out, const char *words, size_t width)
-{
-    AUTO_TEXT struct text lines = {0};
-    text_wrap(&lines, words, INDENT, width);
-    text_add(out, text_get(&lines) + INDENT);
-}
-
 static void add_finding(const struct doctor_page *page, const struct finding *finding, struct text *out)
 {
     const char *colour = page->colour ? marks[finding->mark].colour : "";
     text_addf(out, "  %s%-5s%s  %-*s  ", colour, marks[finding->mark].shown, *colour ? PLAIN : "", NAME_WIDTH,
               finding->name);
-    add_wrapped(out, finding->text, page->width);
+    /* Words behind what stands in the line already. */
+    AUTO_TEXT struct text lines = {0};
+    text_wrap(&lines, finding->text, INDENT, page->width);
+    text_add(out, text_get(&lines) + INDENT);
     if (finding->reason) {
         AUTO_FREE char *reason = mem_printf("why: %s", finding->reason);
         text_wrap(out, reason, INDENT, page->width);
@@ -106,11 +101,6 @@ static void add_finding(const struct doctor_page *page, const struct finding *fi
     } else if (finding->mend) {
         text_addf(out, "%*sfix: %s\n", INDENT, "", finding->mend);
     }
-}
-
-static void add_title(const struct doctor_page *page, const char *title, struct text *out)
-{
-    text_addf(out, "\n%s%s%s\n", page->colour ? BOLD : "", title, page->colour ? PLAIN : "");
 }
 
 static const char *promise_text(bool kernel_backed)
@@ -185,7 +175,7 @@ void doctor_text(const struct doctor_page *page, struct text *out)
     for (size_t i = 0; i < page->findings->count; i++) {
         const struct finding *finding = &page->findings->items[i];
         if (!section || strcmp(section, finding->section) != 0)
-            add_title(page, finding->section, out);
+            text_addf(out, "\n%s%s%s\n", page->colour ? BOLD : "", finding->section, page->colour ? PLAIN : "");
         section = finding->section;
         add_finding(page, finding, out);
     }

@@ -25,11 +25,6 @@ static struct plan_param *find_param(struct plan_job *job, const char *name)
     return NULL;
 }
 
-static double number_of(const struct value *value)
-{
-    return value->kind == VALUE_INT ? (double)value->integer : value->kind == VALUE_FLOAT ? value->real : NAN;
-}
-
 /* What the hyperparameter would become; false: it cannot. */
 static bool work_out(const struct plan_param *param, const struct registry_change *change, struct value *out)
 {
@@ -37,20 +32,16 @@ static bool work_out(const struct plan_param *param, const struct registry_chang
         *out = value_copy(&change->value);
         return true;
     }
-    double now = number_of(&param->value), then = now * change->factor;
+    double now = param->value.kind == VALUE_INT     ? (double)param->value.integer
+                 : param->value.kind == VALUE_FLOAT ? param->value.real
+                                                    : NAN,
+           then = now * change->factor;
     if (param->value.kind == VALUE_INT)
         then = floor(then);
     if (!isfinite(then) || then == now || then < change->low || then > change->high)
         return false;
     *out = param->value.kind == VALUE_INT ? value_int((int64_t)then) : value_float(number_round(then, 6));
     return true;
-}
-
-static bool same(const struct value *a, const struct value *b)
-{
-    AUTO_FREE char *one = value_key(a);
-    AUTO_FREE char *other = value_key(b);
-    return strcmp(one, other) == 0;
 }
 
 static void hand_over(struct plan_job *job, struct plan_param *param)
@@ -90,7 +81,9 @@ static void leave_out(struct plan_job *job, struct plan_param *param)
 static void set_param(struct plan_job *job, const struct registry_change *change, struct value *value, json_t *changed)
 {
     struct plan_param *param = find_param(job, change->name);
-    if (same(&param->value, value))
+    AUTO_FREE char *one = value_key(&param->value);
+    AUTO_FREE char *other = value_key(value);
+    if (strcmp(one, other) == 0)
         return;
     tell(changed, "hyperparameter", param->name, value_to_json(&param->value), value_to_json(value));
     value_fini(&param->value);
@@ -119,12 +112,6 @@ static void set_env(struct plan_job *job, const char *entry, json_t *changed)
         change_set_env(job, name, from, equals + 1, changed);
 }
 
-static void add_arg(struct plan_job *job, const char *word, json_t *changed)
-{
-    strv_add(&job->argv, word);
-    tell(changed, "argument", word, json_null(), json_null());
-}
-
 bool change_take_step(struct plan_job *job, size_t number, json_t *changed)
 {
     const struct registry_oom_step *step = &job->oom_steps[number];
@@ -138,8 +125,10 @@ bool change_take_step(struct plan_job *job, size_t number, json_t *changed)
     if (fit == step->change_count) {
         for (size_t i = 0; i < step->change_count; i++)
             set_param(job, &step->changes[i], &values[i], changed);
-        for (size_t i = 0; i < step->args.count; i++)
-            add_arg(job, step->args.items[i], changed);
+        for (size_t i = 0; i < step->args.count; i++) {
+            strv_add(&job->argv, step->args.items[i]);
+            tell(changed, "argument", step->args.items[i], json_null(), json_null());
+        }
         for (size_t i = 0; i < step->env.count; i++)
             set_env(job, step->env.items[i], changed);
     }
@@ -173,19 +162,14 @@ static void add_value(const json_t *json, struct text *out)
     value_fini(&value);
 }
 
-static bool is_about(const json_t *one, const char *kind, const char *name)
-{
-    const char *its_kind = json_get_text(one, "kind"), *its_name = json_get_text(one, "name");
-    return its_kind && its_name && strcmp(its_kind, kind) == 0 && strcmp(its_name, name) == 0;
-}
-
 /* What several steps made of one thing: from the first, to the last. NULL: it stood before already. */
 static const json_t *last_about(const json_t *changed, size_t from, const char *kind, const char *name)
 {
     const json_t *last = NULL;
     for (size_t i = 0; i < json_array_size(changed); i++) {
         const json_t *one = json_array_get(changed, i);
-        if (!is_about(one, kind, name))
+        const char *its_kind = json_get_text(one, "kind"), *its_name = json_get_text(one, "name");
+        if (!(its_kind && its_name && strcmp(its_kind, kind) == 0 && strcmp(its_name, name) == 0))
             continue;
         if (i < from)
             return NULL;

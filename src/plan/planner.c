@@ -9,6 +9,111 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* The plan's order: in blocks, or the longest first. */
+
+static void shuffle(struct draft *drafts, size_t count, uint64_t seed, size_t round)
+{
+    AUTO_FREE char *name = mem_printf("block %zu", round);
+    struct rng rng;
+    rng_seed_named(&rng, seed, name);
+    for (size_t i = count; i > 1; i--) {
+        size_t other = (size_t)rng_below(&rng, i);
+        struct draft last = drafts[i - 1];
+        drafts[i - 1] = drafts[other];
+        drafts[other] = last;
+    }
+}
+
+/* To warm the machine up: before all others. */
+static bool is_warmup(const struct planner *planner, const struct draft *draft)
+{
+    return planner->tracks[draft->track].entry->index < (size_t)planner->settings->warmup_entries;
+}
+
+/* The blocks of the others begin behind those that warm up. */
+static size_t count_warmup_blocks(const struct planner *planner)
+{
+    size_t most = 0, run = 0;
+    for (size_t i = 0; i < planner->draft_count && is_warmup(planner, &planner->drafts[i]); i++) {
+        run = i && planner->drafts[i].configuration == planner->drafts[i - 1].configuration ? run + 1 : 1;
+        most = run > most ? run : most;
+    }
+    return most;
+}
+
+/* Block k holds run k of every configuration that has one, in an order of its own. The drafts stand by configuration. */
+static void planner_order_in_blocks(struct planner *planner)
+{
+    size_t count = planner->draft_count, warmups = count_warmup_blocks(planner);
+    struct draft *ordered = mem_array(count, sizeof *ordered);
+    AUTO_FREE size_t *run = mem_array(count, sizeof *run);     /* block of each draft */
+    AUTO_FREE size_t *end = mem_array(count + 1, sizeof *end); /* of each block: first its size, then where it begins,
+                                                                    * then where its next draft goes */
+    for (size_t i = 0; i < count; i++) {
+        bool goes_on = i && planner->drafts[i].configuration == planner->drafts[i - 1].configuration;
+        run[i] = goes_on ? run[i - 1] + 1 : is_warmup(planner, &planner->drafts[i]) ? 0 : warmups;
+        end[run[i]]++;
+    }
+    for (size_t block = 0, start = 0; block < count; block++) {
+        size_t size = end[block];
+        end[block] = start;
+        start += size;
+    }
+    for (size_t i = 0; i < count; i++)
+        ordered[end[run[i]]++] = planner->drafts[i];
+    for (size_t block = 0, start = 0; start < count; start = end[block++])
+        shuffle(ordered + start, end[block] - start, planner->seed, block);
+    free(planner->drafts);
+    planner->drafts = ordered;
+}
+
+static struct reading expect(const struct planner *planner, const struct draft *draft)
+{
+    const struct track *track = &planner->tracks[draft->track];
+    const struct space *space = &track->foreground;
+    struct reading epochs = {0};
+    if (track->entry->expected_s > 0)
+        return (struct reading){track->entry->expected_s, true};
+    for (size_t i = 0; i < space->param_count; i++)
+        if (strcmp(space->params[i]->name, "epochs") == 0)
+            epochs = expected_epochs(&draft->values[i]);
+    AUTO_FREE char *context = space_context(space->repo->name, space->model, track->entry->parallel);
+    return expected_of(&planner->expected, context, epochs);
+}
+
+static int by_weight(const void *left, const void *right)
+{
+    const struct draft *a = left, *b = right;
+    if (a->weight_s != b->weight_s)
+        return a->weight_s > b->weight_s ? -1 : 1;
+    return a->place < b->place ? -1 : a->place > b->place;
+}
+
+/* What nothing is known of counts as the mean of the others, as in the estimate of the time that is left. */
+static void planner_order_by_length(struct planner *planner)
+{
+    double sum_s = 0;
+    size_t known = 0;
+    for (size_t i = 0; i < planner->draft_count; i++) {
+        struct draft *draft = &planner->drafts[i];
+        draft->place = i;
+        draft->expected_s = expect(planner, draft);
+        known += draft->expected_s.valid;
+        sum_s += draft->expected_s.value;
+    }
+    if (known == 0)
+        problems_add(
+            planner->problems, SEVERITY_WARNING, &planner->settings->doc, "$.tare.order",
+            "nothing is known of how long the experiments take ('expected_duration' of an entry, or earlier runs in "
+            "'historical_csvs'): they stay in the file's order");
+    for (size_t i = 0; i < planner->draft_count; i++) {
+        struct draft *draft = &planner->drafts[i];
+        draft->weight_s = draft->expected_s.valid ? draft->expected_s.value : known ? sum_s / (double)known : 0;
+    }
+    if (planner->draft_count > 1)
+        qsort(planner->drafts, planner->draft_count, sizeof *planner->drafts, by_weight);
+}
+
 #define MOST_EXPERIMENTS 1000000
 
 static void find_command(struct planner *planner, const struct repo *repo)
@@ -83,13 +188,6 @@ static void add_draft(struct planner *planner, size_t track, uint64_t point, str
     planner->drafts[planner->draft_count++] = (struct draft){.track = track,
                        .configuration = planner->tracks[track].configuration + (size_t)point,
                        .values = values};
-}
-
-static void free_draft(const struct planner *planner, const struct draft *draft)
-{
-    for (size_t i = 0; i < planner->tracks[draft->track].foreground.param_count; i++)
-        value_fini(&draft->values[i]);
-    free(draft->values);
 }
 
 /* Takes the values, which have the first seed. */
@@ -321,21 +419,6 @@ static void make_experiment(const struct planner *planner, const struct draft *d
         make_job(planner, &track->background, &entry->background, track->background.values, &out->background);
 }
 
-/* Pauses that nobody stated are for a GPU to cool: none without one, adaptive with one. */
-static void settle_pauses(bool has_gpus, struct plan *out)
-{
-    static const double on_gpus_s[] = {60, 60, 30};
-    double *const pauses[] = {&out->timing.between_runs_s, &out->timing.between_configurations_s, &out->timing.before_retry_s};
-    bool stated = false;
-    for (size_t i = 0; i < sizeof pauses / sizeof *pauses; i++) {
-        stated = stated || *pauses[i] != PAUSE_UNSAID;
-        if (*pauses[i] == PAUSE_UNSAID)
-            *pauses[i] = has_gpus ? on_gpus_s[i] : 0;
-    }
-    if (out->guard.cooldown.mode == COOLDOWN_UNSAID)
-        out->guard.cooldown.mode = has_gpus && !stated ? COOLDOWN_ADAPTIVE : COOLDOWN_FIXED;
-}
-
 static void make_plan(const struct planner *planner, struct plan *out)
 {
     const struct settings *settings = planner->settings;
@@ -345,7 +428,18 @@ static void make_plan(const struct planner *planner, struct plan *out)
     out->parallel = settings->parallel;
     out->limits = settings->limits;
     out->guard = settings->guard;
-    settle_pauses(planner->options->has_gpus, out);
+    /* Pauses that nobody stated are for a GPU to cool: none without one, adaptive with one. */
+    static const double on_gpus_s[] = {60, 60, 30};
+    double *const pauses[] = {&out->timing.between_runs_s, &out->timing.between_configurations_s,
+                              &out->timing.before_retry_s};
+    bool stated = false;
+    for (size_t i = 0; i < sizeof pauses / sizeof *pauses; i++) {
+        stated = stated || *pauses[i] != PAUSE_UNSAID;
+        if (*pauses[i] == PAUSE_UNSAID)
+            *pauses[i] = planner->options->has_gpus ? on_gpus_s[i] : 0;
+    }
+    if (out->guard.cooldown.mode == COOLDOWN_UNSAID)
+        out->guard.cooldown.mode = planner->options->has_gpus && !stated ? COOLDOWN_ADAPTIVE : COOLDOWN_FIXED;
     out->pool = settings->pool;
     out->pool.gpus = mem_strdup(settings->pool.gpus);
     run_budget_copy(&settings->budget, &out->budget);
@@ -359,8 +453,12 @@ static void make_plan(const struct planner *planner, struct plan *out)
 
 static void planner_fini(struct planner *planner)
 {
-    for (size_t i = 0; i < planner->draft_count; i++)
-        free_draft(planner, &planner->drafts[i]);
+    for (size_t i = 0; i < planner->draft_count; i++) {
+        const struct draft *draft = &planner->drafts[i];
+        for (size_t v = 0; v < planner->tracks[draft->track].foreground.param_count; v++)
+            value_fini(&draft->values[v]);
+        free(draft->values);
+    }
     free(planner->drafts);
     for (size_t i = 0; i < planner->settings->entry_count; i++) {
         space_fini(&planner->tracks[i].foreground);

@@ -40,10 +40,4 @@ struct planner {
     size_t draft_count, draft_capacity;
 };
 
-/* Block k holds run k of every configuration that has one; those of the entries that warm up come before all others. */
-void planner_order_in_blocks(struct planner *planner);
-
-/* By the time each is expected to take; what nothing is known of counts as the mean of the others. */
-void planner_order_by_length(struct planner *planner);
-
 #endif

@@ -243,11 +243,6 @@ static void clean_line(const char *at, size_t length, struct text *out, bool *bo
         out->data[--out->length] = '\0';
 }
 
-static bool is_border(const char *line)
-{
-    return strncmp(line, "\xe2\x95\xad", 3) == 0 || strncmp(line, "\xe2\x95\xb0", 3) == 0 || strncmp(line, "+-", 2) == 0;
-}
-
 /* In a box the columns are parted by blanks: spellings, the value's name (in capitals or brackets), then the help. */
 static const char *end_of_boxed(const char *at)
 {
@@ -342,9 +337,11 @@ static void read_line(struct reader *reader, const char *line, bool boxed)
     if (indent == 0 && !boxed && !begins_option(at)) {
         finish_option(reader);
         reader->skipped = is_library(line);
-    } else if (is_border(at)) {
+    } else if (strncmp(at, "\xe2\x95\xad", 3) == 0 || strncmp(at, "\xe2\x95\xb0", 3) == 0 ||
+               strncmp(at, "+-", 2) == 0) {
         finish_option(reader);
-    } else if (!reader->skipped && begins_option(at) && (!has || indent <= reader->indent || (boxed && indent <= reader->indent + 4))) {
+    } else if (!reader->skipped && begins_option(at) &&
+               (!has || indent <= reader->indent || (boxed && indent <= reader->indent + 4))) {
         begin_option(reader, at, indent, boxed);
     } else if (has && indent > reader->indent && reader->help.length < HELP_BYTES) {
         text_addf(&reader->help, "%s%s", reader->help.length ? " " : "", at);

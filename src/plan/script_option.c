@@ -168,18 +168,14 @@ static bool is_word(const char *text, const char *a, const char *b)
     return text && (strcasecmp(text, a) == 0 || strcasecmp(text, b) == 0);
 }
 
-/* "--no-amp" and "no-amp" in click's "[default: no-amp]". */
-static const char *bare(const char *spelling)
-{
-    return spelling + strspn(spelling, "-");
-}
-
 static void settle_type(struct script_option *option)
 {
     const struct script_hint *hint = script_hint(option->name);
     double number;
     if (option->type == SCRIPT_SWITCH && option->initial) {
-        bool off = is_word(option->initial, "false", "0") || (option->off && strcmp(option->initial, bare(option->off)) == 0);
+        /* "--no-amp" and "no-amp" in click's "[default: no-amp]". */
+        bool off = is_word(option->initial, "false", "0") ||
+                   (option->off && strcmp(option->initial, option->off + strspn(option->off, "-")) == 0);
         free(option->initial);
         option->initial = mem_strdup(off ? "False" : "True");
     }

@@ -1,6 +1,5 @@
 #include "plan/starter.h"
 
-#include "base/goal.h"
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/utf8.h"

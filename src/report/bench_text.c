@@ -259,11 +259,6 @@ static void say_run(const struct page *page, const struct dataset_experiment *ex
     }
 }
 
-static bool is_cold_start(const struct page *page, const struct dataset_experiment *experiment)
-{
-    return !page->options->warmed && experiment->block == 1 && dataset_has_evidence(experiment, "outlier");
-}
-
 static void say_evidence(const struct page *page)
 {
     size_t said = 0, more = 0;
@@ -273,7 +268,7 @@ static void say_evidence(const struct page *page)
         bool quiet = experiment->verdict <= VERDICT_CLEAN && !dataset_has_evidence(experiment, "outlier");
         if (quiet || !bench_is_of(page->bench, experiment))
             continue;
-        cold |= is_cold_start(page, experiment);
+        cold |= !page->options->warmed && experiment->block == 1 && dataset_has_evidence(experiment, "outlier");
         if (said++ < MOST_EVIDENCE)
             say_run(page, experiment);
         else

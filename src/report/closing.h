@@ -38,7 +38,7 @@ void closing_add_causes(const struct results *results, struct text *out);
 void closing_add_verdicts(const struct results *results, struct text *out);
 
 /* Below the closing table: what was used of the run's budgets, what is counted in that, and why it stopped; nothing where there is no
- * budget. (closing_budget.c) */
+ * budget. (closing_verdict.c) */
 void closing_add_budget(const struct results *results, struct text *out);
 
 /* The options with which the left experiments would have enough; none where no budget stopped the run. */

@@ -53,15 +53,6 @@ static const char *measure_word(const struct comparison_quantity *quantity)
     return measures[quantity->scale];
 }
 
-/* "odds ratio, higher is better" */
-static char *measure_text(const struct comparison_quantity *quantity)
-{
-    return mem_printf("%s%s", measure_word(quantity),
-                      quantity->goal == GOAL_MAXIMIZE   ? ", higher is better"
-                      : quantity->goal == GOAL_MINIMIZE ? ", lower is better"
-                                                        : "");
-}
-
 static const char *outcome_text(const struct comparison_quantity *quantity)
 {
     char better = comparison_better(quantity);
@@ -73,9 +64,13 @@ static const char *outcome_text(const struct comparison_quantity *quantity)
 
 static void add_row(struct table *table, const struct comparison_quantity *quantity)
 {
+    /* "odds ratio, higher is better" */
     table_row(table, audit_text_fit(quantity->name, MOST_NAME), digits(quantity->a_mean), digits(quantity->b_mean),
-              measure_text(quantity), ratio_text(&quantity->raw), ratio_text(&quantity->adjusted),
-              ratio_text(&quantity->per_epoch),
+              mem_printf("%s%s", measure_word(quantity),
+                         quantity->goal == GOAL_MAXIMIZE   ? ", higher is better"
+                         : quantity->goal == GOAL_MINIMIZE ? ", lower is better"
+                                                           : ""),
+              ratio_text(&quantity->raw), ratio_text(&quantity->adjusted), ratio_text(&quantity->per_epoch),
               comparison_effect(quantity)->has_error ? mem_printf("%.2g", quantity->p) : NULL,
               mem_strdup(outcome_text(quantity)));
     table_tint(table, 8, comparison_cannot_tell(quantity) ? NULL : "\x1b[1m");

@@ -94,11 +94,6 @@ static void render_models(const struct view *view, struct text *out)
     table_end(table, out);
 }
 
-static const char *told_text(const struct pairs_prediction *told)
-{
-    return !told->known ? "not known" : told->fits ? "fits" : "does not";
-}
-
 const char *feasibility_real_text(const struct pairs_outcome *real)
 {
     return !real->ran                ? "not run"
@@ -116,11 +111,6 @@ static const char *real_colour(const struct pairs_outcome *real)
                                           [PAIRS_NOT_PROVEN] = "\x1b[33m",
                                           [PAIRS_PROVEN] = "\x1b[32m"};
     return colours[real->result];
-}
-
-static const char *verdict_colour(const struct pairs_outcome *real)
-{
-    return real->verdict == VERDICT_NONE ? NULL : real->verdict == VERDICT_CLEAN ? green : yellow;
 }
 
 /* Of foreground and background, against each alone. */
@@ -147,7 +137,10 @@ static void add_pair(const struct view *view, struct table *table, const struct 
     table_row(table, name_text(view, pair->foreground), name_text(view, pair->background),
               mem_strdup(told->known ? pairs_tier_name(told->tier) : "-"), known_size(told->known, told->aligned_bytes),
               known_size(told->known, told->safe_bytes), mem_strdup(told->known ? pairs_risk_name(told->risk) : "-"),
-              mem_strdup(told_text(told)), mem_strdup(feasibility_real_text(real)),
+              mem_strdup(!told->known ? "not known"
+                         : told->fits ? "fits"
+                                      : "does not"),
+              mem_strdup(feasibility_real_text(real)),
               mem_strdup(real->verdict == VERDICT_NONE ? "-" : verdict_name(real->verdict)),
               amounts_duration((struct reading){real->overlap_s, real->seen}),
               real->ran ? mem_printf("%lld", real->loops) : mem_strdup("-"), amounts_size(real->peak_bytes),
@@ -155,7 +148,7 @@ static void add_pair(const struct view *view, struct table *table, const struct 
               ratios_text(real->joules_ratio, real->background_joules_ratio), saving_text(real));
     table_tint(table, 5, told->known ? colours[told->risk] : NULL);
     table_tint(table, 7, real_colour(real));
-    table_tint(table, 8, verdict_colour(real));
+    table_tint(table, 8, real->verdict == VERDICT_NONE ? NULL : real->verdict == VERDICT_CLEAN ? green : yellow);
 }
 
 static void render_pairs(const struct view *view, struct text *out)

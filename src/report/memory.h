@@ -77,14 +77,8 @@ struct memory_place memory_place(const struct snapshot *snapshot, uint32_t stack
  * (0: as wide as it is); NULL: no stack was recorded. */
 char *memory_stack_text(const struct snapshot *snapshot, uint32_t stack, size_t columns);
 
-/* How it ended under a setting: "fits", "fails at event 5879: 21.3 MiB on stream 0 (...)". */
-char *memory_outcome_text(const struct memory_try *try);
-
 /* The last out of memory that was recorded, and what limited it, in sentences; NULL: none was. */
 char *memory_oom_text(const struct memory_report *report);
-
-/* The caveat of advice on a record in which memory ran out; NULL: it did not. */
-char *memory_beyond_text(const struct memory_report *report);
 
 /* Whether replays can be trusted, in a sentence. */
 char *memory_check_text(const struct memory_report *report);

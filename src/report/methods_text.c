@@ -1,6 +1,5 @@
 #include "report/methods.h"
 
-#include "base/clock.h"
 #include "base/json.h"
 #include "base/mem.h"
 #include "report/columns.h"

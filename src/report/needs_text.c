@@ -11,31 +11,18 @@
 #define RED   "\033[31m"
 #define GREEN "\033[32m"
 
-static bool is_good(const struct need *need)
-{
-    return need->state == NEED_THERE || need->state == NEED_OTHER;
-}
-
-static void add_model(struct table *table, const struct repo_needs *needs, const char *model)
-{
-    size_t missing = repo_needs_missing(needs, model);
-    table_row(table, mem_strdup(needs->repo->name), mem_strdup(model),
-              missing ? mem_printf("%zu missing", missing) : mem_strdup("ready"));
-    table_tint(table, 2, missing ? RED : GREEN);
-}
-
 static void add_models(const struct needs *needs, bool colour, struct text *out)
 {
     struct table *table = table_of(colour, "REPOSITORY", "MODEL", "STATE");
     for (size_t i = 0; i < needs->count; i++)
-        for (size_t j = 0; j < needs->repos[i].models.count; j++)
-            add_model(table, &needs->repos[i], needs->repos[i].models.items[j]);
+        for (size_t j = 0; j < needs->repos[i].models.count; j++) {
+            const char *model = needs->repos[i].models.items[j];
+            size_t missing = repo_needs_missing(&needs->repos[i], model);
+            table_row(table, mem_strdup(needs->repos[i].repo->name), mem_strdup(model),
+                      missing ? mem_printf("%zu missing", missing) : mem_strdup("ready"));
+            table_tint(table, 2, missing ? RED : GREEN);
+        }
     table_end(table, out);
-}
-
-static bool are_same(const char *one, const char *other)
-{
-    return one && other ? strcmp(one, other) == 0 : one == other;
 }
 
 /* Modules of which the same is to be said share a line. */
@@ -44,7 +31,8 @@ static bool are_alike(const struct need *one, const struct need *other)
     AUTO_FREE char *models = strv_join(&one->models, ",");
     AUTO_FREE char *others = strv_join(&other->models, ",");
     return one->kind == NEED_MODULE && other->kind == NEED_MODULE && one->state == other->state &&
-           are_same(one->detail, other->detail) && strcmp(models, others) == 0;
+           (one->detail && other->detail ? strcmp(one->detail, other->detail) == 0 : one->detail == other->detail) &&
+           strcmp(models, others) == 0;
 }
 
 /* One row for needs[first] and those behind it that are like it; gives the place behind them. */
@@ -60,7 +48,7 @@ static size_t add_row(struct table *table, const struct repo_needs *needs, size_
               need->models.count ? strv_join(&need->models, ", ") : mem_strdup("all"),
               mem_strdup(need_kind_name(need->kind)), mem_strdup(need_state_name(need->state)), strv_join(&names, ", "),
               mem_strdup(need->detail ? need->detail : ""));
-    table_tint(table, 3, is_good(need) ? NULL : RED);
+    table_tint(table, 3, need->state == NEED_THERE || need->state == NEED_OTHER ? NULL : RED);
     return next;
 }
 

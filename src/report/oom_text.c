@@ -1,9 +1,223 @@
 /* What was found, for people: where, the layers of memory, the cause, what would help. */
+#include "base/fs.h"
+#include "base/json.h"
 #include "base/mem.h"
 #include "base/utf8.h"
+#include "gpu_memory/oom/cause.h"
 #include "report/oom.h"
 
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
+
+/* What "oom" is given: logs, and what an experiment's folder knows besides. */
+
+enum { LONGEST_JSON = 64 << 20, EPOCHS_MAX = 100000 };
+
+static const char log_name[] = "training.log";
+
+static struct oom_log *add_log(struct oom_logs *logs, char *name)
+{
+    logs->items = mem_room(logs->items, logs->count, &logs->capacity, sizeof *logs->items);
+    struct oom_log *log = &logs->items[logs->count++];
+    memset(log, 0, sizeof *log);
+    log->name = name;
+    return log;
+}
+
+static bool read_log(int fd, struct oom_log *log, struct err *err)
+{
+    char buffer[65536];
+    struct oom_finder *finder = oom_finder_new(oom_list_add, &log->list);
+    ssize_t count;
+    while ((count = read(fd, buffer, sizeof buffer)) != 0) {
+        if (count < 0 && errno == EINTR)
+            continue;
+        if (count < 0)
+            break;
+        oom_finder_take(finder, buffer, (size_t)count);
+    }
+    if (count < 0)
+        err_sys(err, "read %s", log->name);
+    oom_finder_end(finder);
+    log->lines = oom_finder_lines(finder);
+    oom_finder_free(finder);
+    return count == 0;
+}
+
+/* The peaks of the epochs, from the first on; of the name that has most of them. */
+static size_t read_peaks(const json_t *tare, double *peaks)
+{
+    const json_t *epochs = json_get(tare, "epochs");
+    size_t count = 0;
+    for (size_t i = 0; i < json_array_size(epochs) && count < EPOCHS_MAX; i++) {
+        const json_t *epoch = json_array_get(epochs, i);
+        const char *part = json_get_text(epoch, "part");
+        if ((!part || strcmp(part, "epoch") == 0) && json_get_number(epoch, "gpu_mem_peak_mib", &peaks[count])) {
+            peaks[count] *= 1048576;
+            count++;
+        }
+    }
+    return count;
+}
+
+static void read_growth(const json_t *tare, struct oom_log *log)
+{
+    double *peaks = mem_array(EPOCHS_MAX, sizeof *peaks);
+    size_t count = read_peaks(tare, peaks);
+    log->growth = growth_of(peaks, count, 0);
+    log->has_growth = count > 0;
+    free(peaks);
+}
+
+/* What an experiment's folder says of the attempt; nothing where it cannot be read. */
+static void read_circumstances(int folder, int64_t attempt, struct oom_log *log)
+{
+    AUTO_TEXT struct text text = {0};
+    struct json_doc doc;
+    if (!fs_read_at(folder, "experiment.json", LONGEST_JSON, &text, NULL) ||
+        !json_doc_parse("experiment.json", text_get(&text), text.length, &doc, NULL))
+        return;
+    const json_t *tare = json_get(doc.root, "tare"), *attempts = json_get(tare, "attempts");
+    const json_t *measured = json_get(doc.root, "foreground") ? json_get(doc.root, "foreground") : doc.root;
+    json_get_number(json_get(measured, "hyperparameters"), "batch_size", &log->batch_size);
+    bool last = attempt == 0 || (size_t)attempt == json_array_size(attempts);
+    const json_t *own = json_array_get(attempts, attempt > 0 ? (size_t)attempt - 1 : json_array_size(attempts) - 1);
+    /* As the run found it in the training's environment: null there means that nothing was set. */
+    const json_t *setting = json_object_get(json_get(own, "oom"), "allocator_setting");
+    log->expandable = setting ? oom_expandable(json_string_value(setting)) : OOM_SETTING_UNKNOWN;
+    if (last)
+        read_growth(tare, log);
+    json_doc_fini(&doc);
+}
+
+/* False: there is no log of this name. */
+static bool take_log(int folder, int circumstances, int64_t attempt, char *name, struct oom_logs *logs)
+{
+    AUTO_FREE char *owned = name;
+    struct stat status;
+    AUTO_CLOSE int fd = openat(folder, log_name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0 || fstat(fd, &status) != 0 || !S_ISREG(status.st_mode))
+        return false;
+    struct oom_log *log = add_log(logs, steal_ptr(owned));
+    read_circumstances(circumstances, attempt, log);
+    return read_log(fd, log, NULL);
+}
+
+static int open_folder(int parent, const char *name)
+{
+    return openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
+
+/* The attempts in their order: those before the last in attempt_<k>. */
+static void read_experiment(int folder, const char *path, struct oom_logs *logs)
+{
+    char name[40];
+    for (int64_t attempt = 1; attempt < 1000; attempt++) {
+        snprintf(name, sizeof name, "attempt_%lld", (long long)attempt);
+        AUTO_CLOSE int earlier = open_folder(folder, name);
+        if (earlier < 0 && attempt > 1)
+            break;
+        if (earlier >= 0)
+            take_log(earlier, folder, attempt, mem_printf("%s/%s/%s", path, name, log_name), logs);
+    }
+    take_log(folder, folder, 0, mem_printf("%s/%s", path, log_name), logs);
+}
+
+static int by_name(const struct dirent **a, const struct dirent **b)
+{
+    return strcmp((*a)->d_name, (*b)->d_name);
+}
+
+static int not_hidden(const struct dirent *entry)
+{
+    return entry->d_name[0] != '.';
+}
+
+static bool read_run(int folder, const char *path, struct oom_logs *logs, struct err *err)
+{
+    struct dirent **entries = NULL;
+    int count = scandirat(folder, ".", &entries, not_hidden, by_name);
+    if (count < 0)
+        return err_sys(err, "read the folder %s", path);
+    for (int i = 0; i < count; i++) {
+        AUTO_CLOSE int inside = open_folder(folder, entries[i]->d_name);
+        AUTO_FREE char *inner = mem_printf("%s/%s", path, entries[i]->d_name);
+        free(entries[i]);
+        if (inside >= 0)
+            read_experiment(inside, inner, logs);
+    }
+    free(entries);
+    return logs->count > 0 ||
+           err_set(err, "%s holds no %s: it is neither an experiment's folder nor a run's", path, log_name);
+}
+
+static bool read_folder(int folder, const char *given, struct oom_logs *logs, struct err *err)
+{
+    AUTO_FREE char *path = mem_strdup(given);
+    for (size_t length = strlen(path); length > 1 && path[length - 1] == '/'; length--)
+        path[length - 1] = '\0';
+    read_experiment(folder, path, logs);
+    return logs->count > 0 || read_run(folder, path, logs, err);
+}
+
+bool oom_logs_read(const char *given, struct oom_logs *out, struct err *err)
+{
+    struct stat status;
+    *out = (struct oom_logs){0};
+    if (strcmp(given, "-") == 0)
+        return read_log(STDIN_FILENO, add_log(out, mem_strdup("standard input")), err);
+    AUTO_CLOSE int fd = open(given, O_RDONLY | O_NOCTTY | O_CLOEXEC);
+    if (fd < 0 || fstat(fd, &status) != 0)
+        return err_sys(err, "open %s", given);
+    if (S_ISDIR(status.st_mode))
+        return read_folder(fd, given, out, err);
+    return read_log(fd, add_log(out, mem_strdup(given)), err);
+}
+
+void oom_logs_fini(struct oom_logs *logs)
+{
+    for (size_t i = 0; i < logs->count; i++) {
+        free(logs->items[i].name);
+        oom_list_fini(&logs->items[i].list);
+    }
+    free(logs->items);
+    *logs = (struct oom_logs){0};
+}
+
+uint64_t oom_logs_found(const struct oom_logs *logs)
+{
+    uint64_t found = 0;
+    for (size_t i = 0; i < logs->count; i++)
+        found += logs->items[i].list.found;
+    return found;
+}
+
+static json_t *log_json(const struct oom_log *log)
+{
+    json_t *messages = json_array();
+    const struct oom_circumstances known = {
+        .expandable = log->expandable, .growth = log->has_growth ? &log->growth : NULL, .batch_size = log->batch_size};
+    for (size_t i = 0; i < log->list.count; i++) {
+        struct oom_diagnosis diagnosis;
+        oom_diagnose(&log->list.items[i], &known, &diagnosis);
+        json_array_append_new(messages, oom_message_json(&log->list.items[i], &diagnosis));
+        oom_diagnosis_fini(&diagnosis);
+    }
+    return json_pack("{s:o, s:I, s:I, s:I, s:o}", "log", json_text_or_null(log->name), "lines", (json_int_t)log->lines,
+                     "found", (json_int_t)log->list.found, "left_out", (json_int_t)log->list.left_out, "messages",
+                     messages);
+}
+
+json_t *oom_json(const struct oom_logs *logs)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < logs->count; i++)
+        json_array_append_new(list, log_json(&logs->items[i]));
+    return json_pack("{s:I, s:o}", "found", (json_int_t)oom_logs_found(logs), "logs", list);
+}
 
 enum { NAME_COLUMNS = 38, PROCESSES_SHOWN = 10, NAME_MAX_COLUMNS = 4096 };
 

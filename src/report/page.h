@@ -30,7 +30,7 @@ void page_write(const json_t *run, const struct page_options *options, struct te
  * the dataset is judged. Parts that the study did not know are not there. A new reference. */
 json_t *page_study_json(const struct dataset *dataset, size_t folder);
 
-/* The live pages (serve/), of the same parts. (page_live.c) */
+/* The live pages (serve/), of the same parts. */
 
 /* The whole document; head: what its script reads. The tags, of letters and digits alone, make a browser keep an asset until it changes. */
 void page_live_write(const json_t *head, const char *language, const char *script_tag, const char *style_tag, struct text *out);

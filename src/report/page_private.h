@@ -29,16 +29,4 @@ json_t *page_trace_log_end(int folder, size_t bytes);
 /* The page's parts, from page/ and from uPlot, as they were when the program was built. */
 extern const struct page_part page_style, page_charts, page_script, page_live_script, page_live_style;
 
-/* What a page says of one experiment besides what experiment says: its sensors' readings (about so many points), log's end and files, of its
- * open folder; budgets and large numbers as the script takes them. (page.c) */
-json_t *page_without_bulk(const json_t *experiment);
-void page_add_contents(json_t *json, int folder, size_t points, size_t log_bytes);
-
-/* What each kind of evidence weighs and means, and its remedy. (page.c) */
-json_t *page_kinds_json(void);
-
-/* [{"key", "name", "unit", "figures": {key: "mean_of" or "most_of"}}] of the GPU's readings that texts.js does not name; those have a curve
- * under that key. (page.c) */
-json_t *page_readings_json(const char *language);
-
 #endif

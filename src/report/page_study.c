@@ -1,6 +1,5 @@
 /* A folder in the study's layout as the page's JSON: what store/ gives of tare's own runs, as far as the study knew
  * it. */
-#include "base/clock.h"
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/record.h"

@@ -89,14 +89,6 @@ static json_t *shortest(struct reading reading)
     return whole ? json_integer((json_int_t)reading.value) : json_reading_or_null(reading);
 }
 
-static void add_row(json_t *seconds, json_t *const lists[THIN_COLUMNS], const struct thin_row *row)
-{
-    json_array_append_new(seconds, shortest((struct reading){row->seconds, true}));
-    for (size_t i = 0; i < THIN_COLUMNS; i++)
-        if (lists[i])
-            json_array_append_new(lists[i], shortest(row->of[i]));
-}
-
 /* {"seconds": [...], NAME: [...], ...} of about so many points; NULL among the names: no such column. */
 static json_t *thin_json(const struct thin *thin, size_t points, const char *const names[THIN_COLUMNS])
 {
@@ -111,8 +103,12 @@ static json_t *thin_json(const struct thin *thin, size_t points, const char *con
     for (size_t i = 0; i < buckets; i++) {
         size_t at[2];
         size_t count = extremes(thin->rows, thin->count * i / buckets, thin->count * (i + 1) / buckets, at);
-        for (size_t k = 0; k < count; k++)
-            add_row(seconds, lists, &thin->rows[at[k]]);
+        for (size_t k = 0; k < count; k++) {
+            json_array_append_new(seconds, shortest((struct reading){thin->rows[at[k]].seconds, true}));
+            for (size_t c = 0; c < THIN_COLUMNS; c++)
+                if (lists[c])
+                    json_array_append_new(lists[c], shortest(thin->rows[at[k]].of[c]));
+        }
     }
     return out;
 }

@@ -71,12 +71,6 @@ static char *distribution_text(const struct param *param)
     return mem_strdup(distribution_name(param));
 }
 
-static void add_param(struct table *table, const struct param *param)
-{
-    table_row(table, mem_strdup(param->name), mem_strdup(param->flag ? param->flag : ""), mem_strdup(type_name(param)),
-              range_text(param), value_format(&param->default_value), distribution_text(param));
-}
-
 static void add_params(const struct repo *repo, bool colour, struct text *out)
 {
     if (repo->param_count == 0) {
@@ -84,18 +78,13 @@ static void add_params(const struct repo *repo, bool colour, struct text *out)
         return;
     }
     struct table *table = table_of(colour, "HYPERPARAMETER", "FLAG", "TYPE", "RANGE", "DEFAULT", "DISTRIBUTION");
-    for (size_t i = 0; i < repo->param_count; i++)
-        add_param(table, &repo->params[i]);
+    for (size_t i = 0; i < repo->param_count; i++) {
+        const struct param *param = &repo->params[i];
+        table_row(table, mem_strdup(param->name), mem_strdup(param->flag ? param->flag : ""),
+                  mem_strdup(type_name(param)), range_text(param), value_format(&param->default_value),
+                  distribution_text(param));
+    }
     table_end(table, out);
-}
-
-/* "score (minimize)" where the registry says so. */
-static void add_metric(const struct registry_metric *metric, bool more, struct text *out)
-{
-    const char *goal = goal_name(metric->goal);
-    text_addf(out, "%s%s", more ? ", " : "", metric->name);
-    if (goal)
-        text_addf(out, " (%s)", goal);
 }
 
 static void add_repo(const struct repo *repo, bool colour, struct text *out)
@@ -107,8 +96,13 @@ static void add_repo(const struct repo *repo, bool colour, struct text *out)
     text_addf(out, "path     %s%s\n", path, repo->path_exists ? "" : " (not there)");
     if (repo->metric_count)
         text_add(out, "metrics  ");
-    for (size_t i = 0; i < repo->metric_count; i++)
-        add_metric(&repo->metrics[i], i > 0, out);
+    for (size_t i = 0; i < repo->metric_count; i++) {
+        /* "score (minimize)" where the registry says so. */
+        const char *goal = goal_name(repo->metrics[i].goal);
+        text_addf(out, "%s%s", i > 0 ? ", " : "", repo->metrics[i].name);
+        if (goal)
+            text_addf(out, " (%s)", goal);
+    }
     if (repo->metric_count)
         text_add_char(out, '\n');
     for (size_t i = 0; i < repo->mark_count; i++)

@@ -52,7 +52,7 @@ void bench_markdown(const struct bench *bench, struct text *out);
 
 void bench_text(const struct bench *bench, const struct bench_text_options *options, struct text *out);
 
-/* The energies beside an outside meter's, for people. (external_meter_text.c) */
+/* The energies beside an outside meter's, for people. (audit_text.c) */
 
 void external_meter_text(const struct dataset *dataset, const struct external_meter *meter,
                          const struct audit_text_options *options, struct text *out);

@@ -1,10 +1,15 @@
 #include "report/table.h"
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "base/utf8.h"
+#include "base/value.h"
+#include "gpu_memory/oom/oom.h"
+#include "report/columns.h"
 #include "report/html.h"
 
 #include <libsmartcols.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -161,15 +166,6 @@ static struct libscols_table *scols_of(const struct table *table)
     return scols;
 }
 
-/* The last column's padding is of no use, and in the way of whoever copies the table. */
-static void add_line_without_trailing_blanks(struct text *out, const char *line, size_t length)
-{
-    while (length > 0 && line[length - 1] == ' ')
-        length--;
-    text_add_bytes(out, line, length);
-    text_add_char(out, '\n');
-}
-
 void table_print(const struct table *table, struct text *out)
 {
     AUTO_FREE char *printed = NULL;
@@ -179,7 +175,12 @@ void table_print(const struct table *table, struct text *out)
     scols_unref_table(scols);
     for (const char *at = printed; at && *at;) {
         size_t length = strcspn(at, "\n");
-        add_line_without_trailing_blanks(out, at, length);
+        /* The last column's padding is of no use, and in the way of whoever copies the table. */
+        size_t kept = length;
+        while (kept > 0 && at[kept - 1] == ' ')
+            kept--;
+        text_add_bytes(out, at, kept);
+        text_add_char(out, '\n');
         at += length + (at[length] == '\n');
     }
 }
@@ -247,4 +248,117 @@ void table_end_page(struct table *table, struct text *out)
     }
     text_add(out, "</table></div>\n");
     table_free(table);
+}
+
+enum { METRIC_DIGITS = 6 };
+
+static const struct plan_param *param_of(const struct plan_experiment *experiment, const char *name)
+{
+    for (size_t i = 0; i < experiment->foreground.param_count; i++)
+        if (strcmp(experiment->foreground.params[i].name, name) == 0)
+            return &experiment->foreground.params[i];
+    return NULL;
+}
+
+static bool same_value(const struct plan_param *a, const struct plan_param *b)
+{
+    AUTO_FREE char *left = value_key(&a->value);
+    AUTO_FREE char *right = value_key(&b->value);
+    return strcmp(left, right) == 0;
+}
+
+/* like: the plan's first experiment of the same model. */
+static void add_varied_of(const struct plan_experiment *experiment, const struct plan_experiment *like,
+                          struct strv *out)
+{
+    for (size_t i = 0; i < experiment->foreground.param_count; i++) {
+        const struct plan_param *param = &experiment->foreground.params[i];
+        const struct plan_param *first = param_of(like, param->name);
+        if (param->mutated || (first && !same_value(param, first)))
+            strv_add_once(out, param->name);
+    }
+}
+
+void columns_varied(const struct plan *plan, struct strv *out)
+{
+    const struct plan_experiment **models = mem_array(plan->count + 1, sizeof(void *));
+    size_t count = 0;
+    for (size_t i = 0; i < plan->count; i++) {
+        size_t at = 0;
+        while (at < count && !(strcmp(models[at]->foreground.repo, plan->experiments[i].foreground.repo) == 0 &&
+                               strcmp(models[at]->foreground.model, plan->experiments[i].foreground.model) == 0))
+            at++;
+        if (at == count)
+            models[count++] = &plan->experiments[i];
+        add_varied_of(&plan->experiments[i], models[at], out);
+    }
+    free(models);
+}
+
+void columns_metrics(const struct results *results, struct strv *out)
+{
+    for (size_t i = 0; i < results->count; i++)
+        for (size_t m = 0; m < results->items[i].metric_count; m++)
+            strv_add_once(out, results->items[i].metrics[m].name);
+}
+
+char *columns_param_cell(const struct plan_experiment *experiment, const char *name)
+{
+    const struct plan_param *param = param_of(experiment, name);
+    return param ? value_format(&param->value) : mem_strdup("");
+}
+
+char *columns_metric_cell(const struct result *result, const char *name)
+{
+    for (size_t i = 0; i < result->metric_count; i++) {
+        if (strcmp(result->metrics[i].name, name) != 0 || !result->metrics[i].valid)
+            continue;
+        char digits[32];
+        number_shortest(number_round(result->metrics[i].value, METRIC_DIGITS), digits);
+        return mem_strdup(digits);
+    }
+    return mem_strdup("");
+}
+
+char *columns_energy_cell(struct reading energy_j, struct reading half_width_j)
+{
+    static const char *const units[] = {"J", "kJ", "MJ", "GJ"};
+    double value = energy_j.value, half = half_width_j.value;
+    size_t unit = 0;
+    if (!energy_j.valid)
+        return mem_strdup("");
+    /* As it will be shown: 999.9 J are 1 kJ. */
+    for (; unit + 1 < sizeof units / sizeof *units && fabs(number_round(value, 3)) >= 1000; unit++) {
+        value /= 1000;
+        half /= 1000;
+    }
+    if (half_width_j.valid && half >= 0.01 * fabs(value) && half > 0)
+        return mem_printf("%.3g %s ± %.6g", number_round(value, 3), units[unit], number_round(half, 2));
+    return mem_printf("%.3g %s", number_round(value, 3), units[unit]);
+}
+
+char *amounts_size(struct reading bytes)
+{
+    if (!bytes.valid)
+        return mem_strdup("-");
+    struct text text = {0};
+    oom_size_add_text(oom_size_of((uint64_t)bytes.value), &text);
+    return text_take(&text);
+}
+
+char *amounts_duration(struct reading seconds)
+{
+    char text[32] = "-";
+    if (seconds.valid)
+        clock_format_duration(seconds.value, text);
+    return mem_strdup(text);
+}
+
+char *amounts_joules(struct reading joules)
+{
+    if (!joules.valid)
+        return mem_strdup("-");
+    return joules.value >= 9.995e5 ? mem_printf("%.2f MJ", joules.value / 1e6)
+           : joules.value >= 999.5 ? mem_printf("%.2f kJ", joules.value / 1e3)
+                                   : mem_printf("%.1f J", joules.value);
 }

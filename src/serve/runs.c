@@ -59,11 +59,6 @@ static bool has_events(int dir, const char *name)
     return folder >= 0 && fstatat(folder, "events.jsonl", &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode);
 }
 
-static int compare_newest_first(const void *a, const void *b)
-{
-    return -strcmp(*(char *const *)a, *(char *const *)b);
-}
-
 static void scan_folder(struct serve_runs *runs, const char *path)
 {
     AUTO_STRV struct strv names = {0};
@@ -71,9 +66,8 @@ static void scan_folder(struct serve_runs *runs, const char *path)
     for (struct dirent *entry; list && (entry = readdir(list));)
         if (fs_check_name(entry->d_name, NULL) && has_events(dirfd(list), entry->d_name))
             strv_add(&names, entry->d_name);
-    if (names.count)
-        qsort(names.items, names.count, sizeof *names.items, compare_newest_first);
-    for (size_t i = 0; i < names.count; i++) {
+    strv_sort(&names);
+    for (size_t i = names.count; i-- > 0;) { /* the newest first */
         AUTO_FREE char *run = mem_printf("%s/%s", path, names.items[i]);
         add_run(runs, run, false);
     }

@@ -22,10 +22,6 @@ struct place {
     struct strv urls; /* without a token */
 };
 
-/* Opens the socket and names its addresses. False: err says why, and there is nothing to close. (listen.c) */
-bool place_open(const struct serve_options *options, struct place *out, struct err *err);
-void place_close(struct place *place);
-
 enum { SERVE_NONCE = 16 };
 
 /* A run that can be watched. (runs.c) */
@@ -102,21 +98,9 @@ struct serve {
 enum MHD_Result serve_handle(void *context, struct MHD_Connection *connection, const char *url, const char *method,
                              const char *version, const char *upload, size_t *upload_size, void **state);
 
-/* Answers. (reply.c) The body is taken, and empty afterwards. */
+/* An answer (handle.c). The body is taken, and empty afterwards. */
 enum { REPLY_TEXT, REPLY_HTML, REPLY_JSON };
 enum MHD_Result reply(struct MHD_Connection *connection, unsigned status, int type, struct text *body);
-enum MHD_Result reply_json(struct MHD_Connection *connection, unsigned status, json_t *json);
-enum MHD_Result reply_error(struct MHD_Connection *connection, unsigned status, const char *text);
-enum MHD_Result reply_metrics(struct serve *serve, struct MHD_Connection *connection);
-enum MHD_Result reply_page(const struct serve *serve, struct MHD_Connection *connection, const struct serve_run *run);
-enum MHD_Result reply_asset(struct MHD_Connection *connection, enum route route);
-enum MHD_Result reply_report(struct MHD_Connection *connection, const struct serve_run *run);
-enum MHD_Result reply_stream(struct MHD_Connection *connection, struct channel *channel, struct text *first,
-                             uint64_t version);
-
-/* Gives the browser the token as a cookie, and sends it to path. */
-enum MHD_Result reply_cookie(const struct serve *serve, struct MHD_Connection *connection, const char *path);
-
 /* The pages' script and style, as they were built in, and a tag that changes with them. */
 void assets_tag(char script[17], char style[17]);
 

@@ -32,11 +32,6 @@ struct making {
     const char *cwd, *path;
 };
 
-static char *default_name(size_t i)
-{
-    return i < LETTERS ? mem_printf("%c", (char)('A' + (int)i)) : mem_printf("C%zu", i + 1);
-}
-
 /* It stands in "compare DIR:repo=NAME", which has signs of its own. */
 static bool check_name(const struct strv *before, const char *name, struct err *err)
 {
@@ -56,7 +51,8 @@ static bool take_names(const struct bench_input_options *how, struct strv *out, 
     for (size_t i = 0; i < how->commands->count; i++) {
         AUTO_FREE char *name = i < how->names->count ? mem_strdup(how->names->items[i])
                                : how->commits        ? mem_strdup(how->commits->items[i].name)
-                                                     : default_name(i);
+                               : i < LETTERS         ? mem_printf("%c", (char)('A' + (int)i))
+                                                     : mem_printf("C%zu", i + 1);
         if (!check_name(&all, name, err))
             return false;
         strv_add(out, name);
@@ -145,18 +141,13 @@ static bool add_repo(const struct making *making, size_t i, const char *name, co
     return err_wrap(err, "command %s, <%s>", name, shown);
 }
 
-/* One for all commands, or one for each; NULL: none. */
-static const char *around_of(const struct strv *commands, size_t i)
-{
-    return commands->count == 0 ? NULL : commands->items[commands->count == 1 ? 0 : i];
-}
-
 /* What is run of one kind for each command. */
 static bool add_kind(const struct making *making, enum kind kind, const struct strv *commands, int64_t runs,
                      struct err *err)
 {
     for (size_t i = 0; runs > 0 && i < making->options->commands->count; i++) {
-        const char *command = around_of(commands, i);
+        /* One for all commands, or one for each; NULL: none. */
+        const char *command = commands->count == 0 ? NULL : commands->items[commands->count == 1 ? 0 : i];
         AUTO_FREE char *name = mem_printf("%s%s", making->out->names.items[i], suffixes[kind]);
         if (!command)
             return true;

@@ -98,12 +98,6 @@ static const char *read_callers_environment(uid_t uid, struct strv *out)
     return NULL;
 }
 
-static bool has_name_of(const struct strv *environment, const char *entry)
-{
-    AUTO_FREE char *name = mem_strndup(entry, strcspn(entry, "="));
-    return strv_env_get(environment, name) != NULL;
-}
-
 void caller_merge(const struct strv *callers, const struct strv *ours, const char *user, const char *home,
                   const char *shell, struct strv *out)
 {
@@ -113,7 +107,8 @@ void caller_merge(const struct strv *callers, const struct strv *ours, const cha
         /* sudo's own PATH and MAIL are root's; only a caller whose environment is unknown lacks PATH. */
         if (strncmp(entry, "SUDO_", 5) == 0 || strncmp(entry, "PATH=", 5) == 0 || strncmp(entry, "MAIL=", 5) == 0)
             continue;
-        if (!has_name_of(callers, entry))
+        AUTO_FREE char *name = mem_strndup(entry, strcspn(entry, "="));
+        if (!strv_env_get(callers, name))
             strv_add(out, entry);
     }
     if (!strv_env_get(out, "PATH"))

@@ -25,12 +25,4 @@ void energy_text(const struct energy_page *page, struct text *out);
 /* As docs/reference/measuring.md describes it. */
 json_t *energy_text_json(const struct energy_page *page);
 
-/* The epochs of what was measured, as rows for people and as JSON. Pure. (energy_epochs.c) */
-
-/* Nothing where nothing was marked. Of very many the first and the last are shown. */
-void energy_epochs_text(const struct measured *measured, struct text *out);
-
-/* A list like tare.epochs of experiment.json (docs/reference/measuring.md). */
-json_t *energy_epochs_json(const struct measured *measured);
-
 #endif

@@ -244,12 +244,6 @@ static void note_born(struct exec *exec)
         cli_warning("the job is not registered: %s", err.text);
 }
 
-static void note_gone(struct exec *exec)
-{
-    if (exec->options->state)
-        state_job_gone(exec->options->state, job_identity(exec->job), NULL);
-}
-
 int exec_job_run(const struct exec_options *options, struct guardian *guardian, const struct job_request *request)
 {
     struct err err = {0};
@@ -277,7 +271,8 @@ int exec_job_run(const struct exec_options *options, struct guardian *guardian, 
     int64_t proof_ns = clock_monotonic_ns() - ended_ns;
     if (gone) {
         guardian_release(guardian, job_identity(exec.job));
-        note_gone(&exec);
+        if (exec.options->state)
+            state_job_gone(exec.options->state, job_identity(exec.job), NULL);
         show_foreign(&exec);
     }
     if (options->verbose && gone)

@@ -5,7 +5,7 @@
 #include "session/measuring.h"
 #include "base/strv.h"
 #include "base/err.h"
-#include "session/registration.h"
+#include "session/run_resources.h"
 #include "machine/contain/contain.h"
 #include "machine/contain/guardian.h"
 
@@ -49,7 +49,7 @@ pid_t exec_terminal_group(void);
 /* An interactive job may have made a process group of its own the terminal's; that group is gone now. */
 void exec_terminal_take_back(pid_t group);
 
-/* What it draws: measured beside it, cut at its marks, told when all is over. (exec_energy.c, exec_marks.c) */
+/* What it draws: measured beside it, cut at its marks, told when all is over. (exec_energy.c) */
 
 struct exec_marks;
 
@@ -80,20 +80,9 @@ void exec_energy_fini(struct exec_energy *energy);
 
 /* The FIFO in $TARE_MARKS of one command that is run under exec. */
 
-/* Makes it in a folder of its own and names it in environment. NULL with an empty err: the environment names one
- * already, of the run that this is a part of, and marks are that one's. */
-struct exec_marks *exec_marks_new(struct strv *environment, struct err *err);
-void exec_marks_free(struct exec_marks *marks); /* removes FIFO and folder; NULL: nothing */
-
 int exec_marks_fd(const struct exec_marks *marks); /* -1 of NULL */
 
-/* Hands on what has come. last: no more will. */
-void exec_marks_take(struct exec_marks *marks, struct measuring *measuring, bool last);
-
-/* What was left out, in words, or NULL; fresh. */
-char *exec_marks_doubt(const struct exec_marks *marks);
-
-/* What it allocates on its GPUs: followed and limited, told when all is over. (exec_gpu_memory.c) */
+/* What it allocates on its GPUs: followed and limited, told when all is over. (exec_energy.c) */
 
 struct ledger;
 

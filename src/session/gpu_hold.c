@@ -206,13 +206,6 @@ static void say_taken(const struct said *said)
         cli_note("the GPU is free now, after %s", waited);
 }
 
-/* Locks are signed anew when all are there: then the time is that of the last. */
-static void sign(struct gpu_hold *hold)
-{
-    hold->self.since_s = clock_realtime_ns() / NS_PER_S;
-    gpu_locks_sign(hold->locks, &hold->self);
-}
-
 static int take_all(struct gpu_hold *hold, const struct gpu_hold_options *options, const sigset_t *blocked, bool *taken,
                     struct said *said)
 {
@@ -257,7 +250,9 @@ static int take_or_wait(struct gpu_hold *hold, const struct gpu_hold_options *op
         continue;
     sigprocmask(SIG_SETMASK, &before, NULL);
     if (*taken) {
-        sign(hold);
+        /* Locks are signed anew when all are there: then the time is that of the last. */
+        hold->self.since_s = clock_realtime_ns() / NS_PER_S;
+        gpu_locks_sign(hold->locks, &hold->self);
         say_taken(&said);
     }
     *waited = said.held;

@@ -148,13 +148,6 @@ static const char *phase_of(const struct event *event)
     }
 }
 
-static void begin_training(const struct live_file *file, struct slot *slot)
-{
-    bool known = slot->experiment > 0 && (uint64_t)slot->experiment <= file->plan->count;
-    training_begin(&slot->training, known ? estimate_epochs(&file->plan->experiments[slot->experiment - 1]) : (struct reading){0});
-    json_object_del(slot->json, "training");
-}
-
 static void take(const struct live_file *file, struct slot *slot, const struct event *event)
 {
     const char *phase = phase_of(event);
@@ -168,7 +161,10 @@ static void take(const struct live_file *file, struct slot *slot, const struct e
         json_object_del(slot->json, "bars");
         json_object_del(slot->json, "metrics");
         json_object_clear(slot->metrics);
-        begin_training(file, slot);
+        bool known = slot->experiment > 0 && (uint64_t)slot->experiment <= file->plan->count;
+        training_begin(&slot->training,
+                       known ? estimate_epochs(&file->plan->experiments[slot->experiment - 1]) : (struct reading){0});
+        json_object_del(slot->json, "training");
     }
     if (event->type == EVENT_MARK) {
         training_mark(&slot->training, event->data, event->monotonic_ns);

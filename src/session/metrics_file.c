@@ -31,11 +31,8 @@ struct metrics_file {
 
 bool metrics_file_check_name(const char *path, struct err *err)
 {
-    static const char end[] = ".prom";
     AUTO_FREE char *name = fs_basename(path);
-    size_t length = strlen(path);
-    bool ends = length >= sizeof end && strcmp(path + length - (sizeof end - 1), end) == 0;
-    return (ends && strcmp(name, end) != 0) ||
+    return (text_ends_with(path, ".prom") && text_ends_with(name, ".prom")) ||
            err_set(err, "the name has to end in .prom, as node_exporter reads no other files: %s", path);
 }
 

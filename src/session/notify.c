@@ -160,14 +160,6 @@ static void send_all(struct notifier *notifier, enum notify_event event, const j
     }
 }
 
-/* Once a session. */
-static bool is_new(struct notifier *notifier, enum notify_event event)
-{
-    bool first = !(notifier->told & 1U << event);
-    notifier->told |= 1U << event;
-    return first;
-}
-
 static const char *by_number(const json_t *object, int64_t number)
 {
     char key[24];
@@ -188,7 +180,10 @@ static void tell(struct notifier *notifier, enum notify_event event, int64_t num
 {
     AUTO_TEXT struct text text = {0};
     const char *id = by_number(notifier->ids, number), *name = strrchr(notifier->run, '/');
-    if (!is_new(notifier, event))
+    /* Once a session. */
+    bool first = !(notifier->told & 1U << event);
+    notifier->told |= 1U << event;
+    if (!first)
         return;
     id = id ? id : "an experiment";
     AUTO_FREE char *title = mem_printf(TARE_NAME ": %s: %s %s", name ? name + 1 : notifier->run, id, what);

@@ -49,7 +49,7 @@ void notify_secrets_fini(struct notify_secrets *secrets);
  * it failed to standard output. Gives the exit code. */
 int notify_send(int fd);
 
-/* One POST of JSON or text (notify_http.c), without redirects, TLS verified. *again: it may work later. */
+/* One POST of JSON or text, without redirects, TLS verified. *again: it may work later. */
 struct notify_post {
     const char *url, *token, *ca_file;
     const char *body;
@@ -57,6 +57,5 @@ struct notify_post {
     struct strv headers;
     double timeout_s;
 };
-bool notify_http(const struct notify_post *post, bool *again, struct err *err);
 
 #endif

@@ -1,16 +1,138 @@
 #include "session/report_page.h"
 
-#include "results/judge/summary_stats.h"
-#include "results/judge/judge.h"
 #include "base/cleanup.h"
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/mem.h"
+#include "machine/contain/sys.h"
 #include "report/page.h"
+#include "results/judge/judge.h"
+#include "results/judge/summary_stats.h"
+#include "session/command.h"
+#include "tare_build.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#ifndef __has_feature
+#define __has_feature(name) 0
+#endif
+#if defined(__SANITIZE_ADDRESS__) || __has_feature(address_sanitizer)
+enum { WITH_ADDRESS_SANITIZER = 1 };
+#else
+enum { WITH_ADDRESS_SANITIZER = 0 };
+#endif
+
+/* A million events are read in a few seconds. */
+enum { CPU_S = 120, WALL_MS = 240000, CANNOT_START = 126 };
+static const rlim_t memory_bytes = (rlim_t)8 << 30, written_bytes = (rlim_t)64 << 20;
+
+static void set_limit(__rlimit_resource_t what, rlim_t most)
+{
+    setrlimit(what, &(struct rlimit){.rlim_cur = most, .rlim_max = most});
+}
+
+/* In the child: system calls alone. */
+static _Noreturn void analyse(int folder, int page, char *const argv[])
+{
+    int nowhere = open("/dev/null", O_RDWR | O_CLOEXEC);
+    set_limit(RLIMIT_CPU, CPU_S);
+    set_limit(RLIMIT_FSIZE, written_bytes);
+    set_limit(RLIMIT_CORE, 0);
+    if (!WITH_ADDRESS_SANITIZER) /* which reserves more */
+        set_limit(RLIMIT_AS, memory_bytes);
+    if (nowhere >= 0 && dup2(nowhere, 0) >= 0 && dup2(nowhere, 1) >= 0 && dup2(nowhere, 2) >= 0 &&
+        fchdir(folder) == 0 && fcntl(page, F_SETFD, 0) == 0)
+        execv("/proc/self/exe", argv);
+    _exit(CANNOT_START);
+}
+
+/* The exit status, or -1: it took too long and was ended. */
+static int wait_for(pid_t pid)
+{
+    int status = 0;
+    bool late = false;
+    AUTO_CLOSE int pidfd = sys_pidfd_open(pid);
+    if (pidfd >= 0) {
+        struct pollfd ended = {.fd = pidfd, .events = POLLIN};
+        while ((late = poll(&ended, 1, WALL_MS) <= 0) && errno == EINTR)
+            errno = 0;
+    }
+    if (late)
+        sys_pidfd_signal(pidfd, SIGKILL);
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+        continue;
+    return late ? -1 : status;
+}
+
+static void write_one(int folder, const char *where, const char *file)
+{
+    struct err err = {0};
+    struct stat st, written;
+    size_t length = strlen(file);
+    AUTO(fs_unfinished_drop) struct fs_unfinished made = {.fd = -1};
+    AUTO_FREE char *page = text_ends_with(file, ".pickle")
+                               ? mem_printf("%.*s.html", (int)(length - 7), file)
+                               : mem_printf("%s.html", file);
+    if (fstatat(folder, file, &st, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(st.st_mode))
+        return;
+    /* Under a name of its own: the folder may be somebody else's, and the page's name a link to a file of ours. */
+    if (!fs_unfinished_begin(folder, &made, &err)) {
+        cli_warning("%s/%s: %s", where, page, err.text);
+        return;
+    }
+    AUTO_FREE char *output = mem_printf("/proc/self/fd/%d", made.fd);
+    AUTO_FREE char *snapshot = mem_strdup(file);
+    char program[] = TARE_NAME, command[] = "memory", html[] = "--html", end[] = "--";
+    char *const argv[] = {program, command, html, output, end, snapshot, NULL};
+    pid_t pid = fork();
+    if (pid == 0)
+        analyse(folder, made.fd, argv);
+    int status = pid < 0 ? CANNOT_START << 8 : wait_for(pid);
+    if (status == -1)
+        cli_warning("%s/%s: its analysis took too long and was ended", where, file);
+    else if (!WIFEXITED(status) || WEXITSTATUS(status) > CLI_SOME_FAILED)
+        cli_warning("%s/%s cannot be analysed: '" TARE_NAME " memory' says why", where, file);
+    else if (fstat(made.fd, &written) == 0 && written.st_size > 0 && !fs_unfinished_publish(&made, page, true, &err))
+        cli_warning("%s/%s: %s", where, page, err.text);
+}
+
+/* The last attempt's files stand in the experiment's folder, those of attempts before it in folders of their own. */
+static void write_of(int dir, const char *id, const json_t *attempts)
+{
+    AUTO_CLOSE int folder = fs_check_name(id, NULL) ? fs_open_folder_beneath(dir, id) : -1;
+    for (size_t i = 0; folder >= 0 && i < json_array_size(attempts); i++) {
+        const json_t *attempt = json_array_get(attempts, i);
+        const char *file = json_get_text(json_get(attempt, "snapshot"), "file");
+        json_int_t number = 0;
+        if (!fs_check_name(file, NULL) || !json_get_int(attempt, "number", &number))
+            continue;
+        bool last = i + 1 == json_array_size(attempts);
+        AUTO_FREE char *own = mem_printf("attempt_%lld", (long long)number);
+        AUTO_FREE char *where = last ? mem_strdup(id) : mem_printf("%s/%s", id, own);
+        AUTO_CLOSE int before = last ? -1 : fs_open_folder_beneath(folder, own);
+        if (last || before >= 0)
+            write_one(last ? folder : before, where, file);
+    }
+}
+
+void report_snapshots_write(const json_t *run, const char *run_dir)
+{
+    const json_t *experiments = json_get(run, "experiments");
+    AUTO_CLOSE int dir = open(run_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    for (size_t i = 0; dir >= 0 && i < json_array_size(experiments); i++) {
+        const json_t *experiment = json_array_get(experiments, i);
+        write_of(dir, json_get_text(experiment, "experiment_id"), json_get(json_get(experiment, "tare"), "attempts"));
+    }
+}
 
 enum { MACHINE_MAX_BYTES = 16 << 20 };
 

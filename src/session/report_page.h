@@ -32,7 +32,7 @@ json_t *report_machine_read(int dir);
 /* What LC_ALL, LC_MESSAGES or LANG ask for, as far as there is a page in it: "zh" or "en". */
 const char *report_page_language(void);
 
-/* The analyses of the memory snapshots that a run kept, beside them. (report_snapshots.c) */
+/* The analyses of the memory snapshots that a run kept, beside them. */
 
 /* Writes memory_snapshot.html beside each snapshot that run (as results_read_json gives it) names. A snapshot is what
  * a training wrote, and may be anything: each is read by a process of its own, with limits on time, memory and what it

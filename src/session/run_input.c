@@ -174,12 +174,6 @@ static char *try_names_in(const char *folder, struct strv *tried)
     return found;
 }
 
-/* The folder of the settings; NULL: they are not from a file. The caller frees it. */
-static char *folder_of(const struct json_doc *settings)
-{
-    return settings && settings->file && *settings->file ? fs_dirname(settings->file) : NULL;
-}
-
 /* What the settings name: beside them, then in the working folder. */
 static char *try_named(const char *folder, const char *named, struct strv *tried)
 {
@@ -211,7 +205,8 @@ struct located locate_registry(const char *given, const struct json_doc *setting
     if (given)
         return out;
     AUTO_STRV struct strv tried = {0};
-    AUTO_FREE char *folder = folder_of(settings);
+    /* The folder of the settings; NULL: they are not from a file. */
+    AUTO_FREE char *folder = settings && settings->file && *settings->file ? fs_dirname(settings->file) : NULL;
     const char *named = settings && settings->root ? json_get_text(settings->root, "registry") : NULL;
     if (named) {
         out.why = "named in the settings";

@@ -3,10 +3,11 @@
 #define TARE_SESSION_RUN_MEANS_H
 
 #include "machine/governor/governor_keeper.h"
+#include "machine/sensors/host.h"
+#include "machine/state/state.h"
 #include "plan/plan.h"
 #include "run/run.h"
 #include "session/caller.h"
-#include "machine/sensors/host.h"
 
 #include <stdbool.h>
 
@@ -37,5 +38,23 @@ struct run_resources {
  * code, all having been said; out must be freed by run_resources_fini in each case. */
 int run_resources_begin(bool will_run, const char *containment, bool as_root, bool quiet, struct run_resources *out);
 void run_resources_fini(struct run_resources *means);
+
+/* What every command that runs jobs does first: end what dead runs of this user left, and register as a live one. */
+
+/* Opens the state folder, ends what dead runs left, and says so. NULL: it cannot be used, which is said; the command goes on. */
+struct state *registration_open(void);
+
+/* Ends what dead runs left, once more: after a wait in which a run may have died. state: NULL does nothing. */
+void registration_recover(struct state *state);
+
+/* run_dir: as a person wrote it; NULL for an exec. Gives state; NULL when it is NULL, or closed because it failed, which
+ * is said. */
+struct state *registration_begin(struct state *state, enum state_kind kind, const char *run_dir);
+
+/* Takes the registration back and closes. NULL: nothing. */
+void registration_end(struct state *state);
+
+/* Says what state_recover reports: what was ended, and what could not be. */
+void registration_say(void *context, const struct state_report *report);
 
 #endif

@@ -9,7 +9,7 @@
 #include "run/again.h"
 #include "run/request.h"
 #include "session/gpus.h"
-#include "session/meters.h"
+#include "session/measuring.h"
 #include "session/run_session.h"
 
 struct live_file;

@@ -29,12 +29,6 @@ void script_fini(struct script *script)
     *script = (struct script){0};
 }
 
-static bool ends_with(const char *name, const char *end)
-{
-    size_t length = strlen(name), size = strlen(end);
-    return length > size && strcmp(name + length - size, end) == 0;
-}
-
 /* Up to the line's end; "" where it cannot be read. */
 static void read_first_line(const char *path, char line[FIRST_LINE_BYTES])
 {
@@ -50,9 +44,9 @@ bool script_is_one(const char *operand)
     static const char *const settings[] = {".json", ".jsonc", ".json5", ".yaml", ".yml", NULL};
     char line[FIRST_LINE_BYTES];
     for (size_t i = 0; settings[i]; i++)
-        if (ends_with(operand, settings[i]))
+        if (text_ends_with(operand, settings[i]))
             return false;
-    if (ends_with(operand, ".py"))
+    if (text_ends_with(operand, ".py"))
         return !fs_is_folder(operand);
     read_first_line(operand, line);
     return strncmp(line, "#!", 2) == 0;
@@ -108,7 +102,7 @@ static bool find_interpreter(struct script *script, const struct strv *environme
     read_first_line(script->path, line);
     AUTO_FREE char *name = NULL;
     AUTO_FREE char *named = shebang(line, &name);
-    bool python = ends_with(script->path, ".py") || (name && strncmp(name, "python", 6) == 0);
+    bool python = text_ends_with(script->path, ".py") || (name && strncmp(name, "python", 6) == 0);
     if (!python) {
         script->why = "its first line says how";
         if (access(script->path, X_OK) != 0)

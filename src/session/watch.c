@@ -2,20 +2,105 @@
 #include "session/watch.h"
 
 #include "base/clock.h"
+#include "base/fs.h"
 #include "base/json.h"
 #include "base/mem.h"
 #include "report/live/width.h"
+#include "results/store/store.h"
 #include "session/command.h"
 #include "session/message.h"
+#include "session/run_folder.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+/* Which runs are watched. */
+
+enum { RUNS_MAX = 1000 };
+
+/* What a run has from its beginning on. */
+static bool is_run(int dir)
+{
+    struct stat st;
+    return fstatat(dir, "events.jsonl", &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode);
+}
+
+static int later_first(const void *a, const void *b)
+{
+    return strverscmp(*(char *const *)b, *(char *const *)a);
+}
+
+/* The runs in a folder, by their names, which end with when they began. */
+static void add_runs_in(const char *path, int dir, struct strv *out)
+{
+    AUTO_STRV struct strv found = {0};
+    AUTO_DIR DIR *list = fs_list(dir, ".");
+    for (struct dirent *entry; list && (entry = readdir(list));) {
+        AUTO_CLOSE int folder = entry->d_name[0] == '.' ? -1 : openat(dir, entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (folder >= 0 && is_run(folder))
+            strv_add(&found, entry->d_name);
+    }
+    if (found.count)
+        qsort(found.items, found.count, sizeof *found.items, later_first);
+    for (size_t i = 0; i < found.count && out->count < RUNS_MAX; i++)
+        strv_add_owned(out, mem_printf("%s/%s", path, found.items[i]));
+}
+
+static bool add_operand(const char *operand, struct strv *out, struct err *err)
+{
+    AUTO_FREE char *named = run_folder_named(operand, err);
+    AUTO_FREE char *path = NULL;
+    AUTO_CLOSE int dir = named ? run_folder_open(named, &path, err) : -1;
+    size_t before = out->count;
+    if (dir < 0)
+        return false;
+    if (is_run(dir))
+        strv_add_once(out, path);
+    else
+        add_runs_in(path, dir, out);
+    return out->count > before || err_set(err, "%s: no run, and there is none in it", path);
+}
+
+/* The folders of runs that the operands name, of a folder of runs the latest first; at most 1000. False: there is none. */
+static bool watch_runs_find(const struct strv *operands, struct strv *out, struct err *err)
+{
+    if (operands->count == 0)
+        return add_operand(RUN_FOLDER_RESULTS, out, err);
+    for (size_t i = 0; i < operands->count; i++)
+        if (!add_operand(operands->items[i], out, err) && !strv_has(out, operands->items[i]))
+            return false;
+    return true;
+}
+
+/* "under way", "not running", "not known": by its lock, without reading the run. */
+static const char *watch_run_state(const char *dir)
+{
+    switch (lock_look(dir)) {
+    case LOCK_HELD:
+        return "under way";
+    case LOCK_FREE:
+        return "not running";
+    default:
+        return "not known";
+    }
+}
+
+/* The first that may be under way, else the first. */
+static size_t watch_runs_first(const struct strv *runs)
+{
+    for (size_t i = 0; i < runs->count; i++)
+        if (lock_look(runs->items[i]) == LOCK_HELD)
+            return i;
+    return 0;
+}
 
 /* So often in a row a terminal may say that there is input and have none before it counts as gone. */
 enum { EMPTY_READS = 3 };

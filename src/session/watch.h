@@ -20,15 +20,6 @@ int watch(const struct watch_options *options);
 
 /* The rest is private to watch*.c. */
 
-/* The folders of runs that the operands name, of a folder of runs the latest first; at most 1000. False: there is none. (watch_runs.c) */
-bool watch_runs_find(const struct strv *operands, struct strv *out, struct err *err);
-
-/* "under way", "not running", "not known": by its lock, without reading the run. */
-const char *watch_run_state(const char *dir);
-
-/* The first that may be under way, else the first. */
-size_t watch_runs_first(const struct strv *runs);
-
 /* A terminal in the hands of ncurses. One at a time. (watch_screen.c) */
 struct watch_screen;
 struct watch_screen *watch_screen_new(bool colour, struct err *err);

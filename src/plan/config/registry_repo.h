@@ -24,7 +24,7 @@ void registry_check_model(const struct source *source, const char *path, const c
 extern const struct field_table registry_trains_table, registry_where_table, registry_command_table, registry_needs_table,
     registry_metrics_table, registry_metric_table;
 
-/* registry_mark: "marks" of a repository. (registry_mark.c) */
+/* registry_mark: "marks" of a repository. (registry_rules.c) */
 
 extern const struct field_table registry_mark_table;
 

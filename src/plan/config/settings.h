@@ -185,12 +185,6 @@ bool settings_read_changed(const char *path, const struct settings_changes *chan
                            struct problems *problems);
 bool settings_parse(const char *file, const char *text, size_t length, struct settings *out, struct problems *problems);
 
-/* One PATH=VALUE: keys and places in lists, from 0, with dots between; VALUE is JSON, else a string. False: told. */
-bool settings_set(struct json_doc *doc, const char *assignment, struct problems *problems);
-
-/* runs_per_config everywhere but in entries that say 0. */
-void settings_set_runs(struct json_doc *doc, int64_t runs);
-
 /* Settings made of flags: -r REPO -m MODEL -mt PARAMS -n RUNS ... : entry 0 only. mutate NULL: default mode. file is
  * NULL, doc holds the settings file that says the same (its file is NULL too: problems then name no place). */
 void settings_from_flags(const char *repo, const char *model, const char *mutate, int64_t runs, struct settings *out);

@@ -150,13 +150,6 @@ static void check_url(const struct source *source, const char *path, const char 
     }
 }
 
-/* A run is resumed from anywhere, so a path leads from the root or from home. */
-static void check_path(const struct source *source, const char *path, const char *key, const char *file)
-{
-    if (file && *file != '/' && strncmp(file, "~/", 2) != 0)
-        refuse(source, path, key, "expected a path that begins with / or ~/");
-}
-
 static bool is_address(const char *address)
 {
     return *address != '-' && strlen(address) < 255 && !strpbrk(address, " \t\r\n,;<>\"\\") &&
@@ -172,8 +165,11 @@ static void check_texts(const struct source *source, const char *path, const str
                  {"headers_file", target->headers_file},
                  {"ca_file", target->ca_file},
                  {"sendmail", target->sendmail}};
-    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
-        check_path(source, path, paths[i].key, paths[i].value);
+    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
+        /* A run is resumed from anywhere, so a path leads from the root or from home. */
+        if (paths[i].value && *paths[i].value != '/' && strncmp(paths[i].value, "~/", 2) != 0)
+            refuse(source, path, paths[i].key, "expected a path that begins with / or ~/");
+    }
     if (target->timeout_s < 0.1 || target->timeout_s > 600)
         refuse(source, path, "timeout", "expected a duration from 0.1 s to 10m");
     for (size_t i = 0; i < target->to.count; i++)

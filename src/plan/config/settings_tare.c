@@ -1,4 +1,3 @@
-#include "plan/config/notify.h"
 #include "plan/config/settings_entry.h"
 
 #include "machine/gpu/vendor.h"
@@ -183,14 +182,6 @@ static void read_section(const struct source *source, const char *parent_path, c
     fields_check_keys(source, path, object, table, UNKNOWN_ARE_ERRORS, NULL);
 }
 
-/* What each key allows alone, but not both together. */
-static void check_cooldown(const struct source *source, const struct cooldown_settings *cooldown)
-{
-    if (cooldown->min_s > cooldown->max_s)
-        field_error(source, "$.tare.cooldown", "'cooldown': min (%g s) is more than max (%g s)", cooldown->min_s,
-                    cooldown->max_s);
-}
-
 bool settings_gpus_are_list(const char *text)
 {
     if (strcmp(text, "all") == 0 || strcmp(text, "none") == 0)
@@ -204,13 +195,6 @@ bool settings_gpus_are_list(const char *text)
         if (!*word)
             return true;
     }
-}
-
-static void check_budget(const struct source *source, const struct run_budget *budget)
-{
-    struct err err;
-    if (!run_budget_check(budget, &err))
-        field_error(source, "$.tare.carbon_budget", "%s", err.text);
 }
 
 bool run_budget_check(const struct run_budget *budget, struct err *err)
@@ -241,12 +225,17 @@ void settings_read_tare(const struct source *source, const json_t *root, struct 
     read_section(source, "$", root, "tare", &settings_tare_table, settings);
     const json_t *tare = json_object_get(root, "tare");
     read_pool(source, tare, &settings->pool);
-    check_budget(source, &settings->budget);
+    struct err err;
+    if (!run_budget_check(&settings->budget, &err))
+        field_error(source, "$.tare.carbon_budget", "%s", err.text);
     read_section(source, "$.tare", tare, "timing", &settings_timing_table, &settings->timing);
     read_section(source, "$.tare", tare, "parallel", &settings_parallel_table, &settings->parallel);
     read_section(source, "$.tare", tare, "preflight", &settings_preflight_table, &settings->guard.preflight);
     read_section(source, "$.tare", tare, "cooldown", &settings_cooldown_table, &settings->guard.cooldown);
-    check_cooldown(source, &settings->guard.cooldown);
+    /* What each key allows alone, but not both together. */
+    if (settings->guard.cooldown.min_s > settings->guard.cooldown.max_s)
+        field_error(source, "$.tare.cooldown", "'cooldown': min (%g s) is more than max (%g s)",
+                    settings->guard.cooldown.min_s, settings->guard.cooldown.max_s);
     read_section(source, "$.tare", tare, "limits", &settings_limits_table, &settings->limits);
     read_section(source, "$.tare", tare, "private", &settings_private_table, &settings->limits);
     settings_check_notify(source, tare);

@@ -28,12 +28,4 @@ struct value axis_value(const struct axis *axis, uint64_t index);
 /* The whole numbers of an int's range. */
 void axis_int_bounds(const struct param *param, int64_t *low, int64_t *high);
 
-/* One draw of one hyperparameter by its distribution, the default included. (sample.c) */
-
-/* A number needs a range, a choice its choices. The caller frees the value with value_fini. */
-struct value sample_value(const struct param *param, struct rng *rng);
-
-/* A float of the range, uniform whatever the distribution. */
-struct value sample_uniform_float(const struct param *param, struct rng *rng);
-
 #endif

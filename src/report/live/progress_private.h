@@ -118,7 +118,7 @@ struct progress {
 };
 
 /* EVENT_METRIC: a metric, or what a sensor tells now; gives the sensor's name, NULL for all else. Whether an EVENT_GUARD says what is normal,
- * and was said before. (now.c) */
+ * and was said before. (progress_line.c) */
 const char *progress_sensor(const struct event *event);
 void progress_take_metric(struct progress *progress, const struct event *event);
 bool progress_told_already(struct progress *progress, const struct event *event);

@@ -1,17 +1,10 @@
 /* What keys do to the view. */
 #include "report/watch/view_private.h"
 
-#include "base/mem.h"
 #include "base/utf8.h"
 
 #include <stdio.h>
 #include <string.h>
-
-static void say(struct watch_view *view, const char *text)
-{
-    snprintf(view->said, sizeof view->said, "%s", text);
-    view->said_bad = false;
-}
 
 /* Where a list of count is after moving from at; key is none of the moves: as it was. */
 static size_t moved(size_t at, size_t count, size_t page, int key)
@@ -141,7 +134,9 @@ static void confirm(struct watch_view *view, const struct live_run *run, int key
     view->confirming = run->state != LIVE_ENDED && run->state != LIVE_DIED && (key != 's' || runs);
     if (view->confirming)
         return;
-    say(view, key == 's' && !runs ? "the chosen experiment is not under way: nothing to skip" : "the run is not under way");
+    snprintf(view->said, sizeof view->said, "%s",
+             key == 's' && !runs ? "the chosen experiment is not under way: nothing to skip"
+                                 : "the run is not under way");
     view->said_bad = true;
 }
 

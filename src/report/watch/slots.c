@@ -269,17 +269,15 @@ size_t watch_slots_rows(const struct live_run *run, size_t columns)
     return run->slot_count ? run->slot_count * rows_of_one(&of) : 1;
 }
 
-static const char *why_none(const struct live_run *run)
-{
-    return run->state == LIVE_ENDED ? "the run has ended: nothing runs any more" : run->state == LIVE_DIED ? "nothing runs any more" : "no readings: none were written yet";
-}
-
 void watch_draw_slots(struct watch_view *view, const struct watch_scene *scene, const struct grid_area *area)
 {
     const struct live_run *run = scene->run;
     struct columns columns = columns_of(run, area->columns);
     if (run->slot_count == 0) {
-        grid_put(area, 0, 0, GRID_DIM, why_none(run));
+        grid_put(area, 0, 0, GRID_DIM,
+                 run->state == LIVE_ENDED  ? "the run has ended: nothing runs any more"
+                 : run->state == LIVE_DIED ? "nothing runs any more"
+                                           : "no readings: none were written yet");
         return;
     }
     size_t each = area->rows / run->slot_count, most = rows_of_one(&columns);

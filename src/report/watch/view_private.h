@@ -27,15 +27,11 @@ void watch_draw_slots(struct watch_view *view, const struct watch_scene *scene, 
 void watch_draw_plan(struct watch_view *view, const struct watch_scene *scene, const struct grid_area *area);
 void watch_draw_log(struct watch_view *view, const struct watch_scene *scene, const struct grid_area *area);
 
-/* Power and a metric of the chosen slot, each in a frame of its own: side by side or one below the other. (curves.c) */
+/* Power and a metric of the chosen slot, each in a frame of its own: side by side or one below the other. (plot.c) */
 void watch_draw_curves(const struct watch_view *view, const struct watch_scene *scene, struct grid_area area, bool beside);
 
-/* The metric that is chosen, of those of the chosen experiment; NULL: it has none. next: the one behind it. Borrowed from the run. (curves.c) */
+/* The metric that is chosen, of those of the chosen experiment; NULL: it has none. next: the one behind it. Borrowed from the run. (plot.c) */
 const char *watch_metric(const struct watch_view *view, const struct live_run *run, bool next);
-
-/* Help, and the list of runs, over the rest. (overlays.c) */
-void watch_draw_help(const struct grid_area *area);
-void watch_draw_list(struct watch_view *view, const struct watch_scene *scene, const struct grid_area *area);
 
 /* What a request asks of the user before it is made. (keys.c) */
 void watch_question(const struct watch_view *view, const struct live_run *run, struct text *out);
