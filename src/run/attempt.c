@@ -337,7 +337,31 @@ bool attempt_is_over_cpu_limit(struct attempt *attempt, double limit_s)
     return true;
 }
 
-void attempt_close_log(struct attempt *attempt)
+bool attempt_is_quiet(struct attempt *attempt)
+{
+    struct job_member members[1];
+    attempt_take_exit(attempt);
+    return !attempt->job || !attempt->gate_open || (attempt->exit.ended && job_members(attempt->job, members, 1) == 0);
+}
+
+void attempt_kill(struct attempt *attempt)
+{
+    attempt_take_exit(attempt);
+    attempt_take_usage(attempt);
+    if (attempt->job)
+        job_kill(attempt->job);
+}
+
+bool attempt_prove(struct attempt *attempt)
+{
+    size_t count = 0;
+    bool gone = !attempt->job || job_prove_step(attempt->job, attempt->survivors, ATTEMPT_MEMBERS_MAX, &count);
+    attempt->survivor_count = gone ? 0 : count;
+    attempt->unproven = !gone && count == 0;
+    return gone;
+}
+
+bool attempt_close_log(struct attempt *attempt)
 {
     struct err err = {0};
     int64_t now_ns = attempt_log_now_ns(attempt);
@@ -357,10 +381,11 @@ void attempt_close_log(struct attempt *attempt)
     close_fd(&attempt->pipe);
     if (attempt->log && !joblog_end(attempt->log, now_ns, &err))
         kept = false;
-    if (!kept && !attempt->log_failed) {
-        attempt->log_failed = true;
-        attempt->log_err = err;
-    }
+    if (kept || attempt->log_failed)
+        return true;
+    attempt->log_failed = true;
+    attempt->log_err = err;
+    return false;
 }
 
 const char *attempt_setuid_hint(const struct attempt *attempt)

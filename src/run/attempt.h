@@ -120,8 +120,16 @@ void attempt_take_usage(struct attempt *attempt);
 /* It has used more CPU time than that (0: no limit), as its detail then says. */
 bool attempt_is_over_cpu_limit(struct attempt *attempt, double limit_s);
 
-/* After the proof: takes what is still in the pipe, whoever holds it open, and closes all. */
-void attempt_close_log(struct attempt *attempt);
+/* Its command has ended and left nothing, or never began. */
+bool attempt_is_quiet(struct attempt *attempt);
+
+/* SIGKILL for all of it; and whether it is gone, which survivors and unproven tell where it is not. */
+void attempt_kill(struct attempt *attempt);
+bool attempt_prove(struct attempt *attempt);
+
+/* After the proof: takes what is still in the pipe, whoever holds it open, and closes all. False: only now it turned out that the log could not be
+ * kept (log_err). */
+bool attempt_close_log(struct attempt *attempt);
 
 /* Once the log is closed: whether a program that becomes root failed in it because of the job's layers. */
 const char *attempt_setuid_hint(const struct attempt *attempt); /* what to tell, or NULL */

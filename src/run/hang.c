@@ -11,7 +11,6 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -40,7 +39,7 @@ struct hang {
     char *py_spy; /* NULL: not found */
     pid_t pid;    /* of the dump; 0: none */
     int pidfd;
-    sd_event_source *source, *deadline;
+    struct step_source source, deadline;
 };
 
 static struct hang *hang_of(const struct lane *lane)
@@ -64,8 +63,8 @@ static void close_fd(int *fd)
 static int end_dump(struct hang *hang)
 {
     siginfo_t info = {0};
-    hang->source = sd_event_source_disable_unref(hang->source);
-    hang->deadline = sd_event_source_disable_unref(hang->deadline);
+    step_cancel(&hang->source);
+    step_cancel(&hang->deadline);
     if (hang->pid <= 0)
         return -1;
     bool ended = waitid(P_PID, (id_t)hang->pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == hang->pid;
@@ -206,31 +205,22 @@ static void finish(struct lane *lane)
 
 static void next_dump(struct lane *lane);
 
-static int on_dumped(sd_event_source *source, int fd, uint32_t events, void *context)
+static void dumped(struct lane *lane)
 {
-    (void)source;
-    (void)fd;
-    (void)events;
-    struct lane *lane = context;
     struct hang *hang = hang_of(lane);
     int code = end_dump(hang);
     AUTO_FREE char *said = code == 0 ? NULL : mem_printf("py-spy ended with %d (kernel.yama.ptrace_scope above 0 forbids it to look)\n", code);
     if (said)
         write_text(hang, said, strlen(said));
     next_dump(lane);
-    return 0;
 }
 
-static int on_deadline(sd_event_source *source, uint64_t us, void *context)
+static void took_too_long(struct lane *lane)
 {
-    (void)source;
-    (void)us;
     static const char said[] = "py-spy was ended after 10 s\n";
-    struct lane *lane = context;
     end_dump(hang_of(lane));
     write_text(hang_of(lane), said, sizeof said - 1);
     next_dump(lane);
-    return 0;
 }
 
 static bool start_dump(struct lane *lane, const struct job_member *member, struct err *err)
@@ -245,9 +235,9 @@ static bool start_dump(struct lane *lane, const struct job_member *member, struc
     hang->pid = job_enter(lane->attempt.job, &look, &hang->pidfd, err);
     if (hang->pid <= 0)
         return false;
-    int code = sd_event_add_io(lane->runner->loop, &hang->source, hang->pidfd, EPOLLIN, on_dumped, lane);
+    int code = lane_on_input(lane, &hang->source, hang->pidfd, dumped);
     if (code >= 0)
-        code = sd_event_add_time_relative(lane->runner->loop, &hang->deadline, CLOCK_MONOTONIC, DUMP_US, 0, on_deadline, lane);
+        code = lane_on_time(lane, &hang->deadline, DUMP_US, took_too_long);
     if (code >= 0)
         return true;
     end_dump(hang);

@@ -10,6 +10,7 @@
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <sys/epoll.h>
 
 enum { TIMER_ACCURACY_US = 1000 };
 
@@ -176,35 +177,48 @@ void lane_add_number(const struct lane *lane, json_t *json)
     json_object_set_new(json, "gpus", gpus);
 }
 
-static int on_timer(sd_event_source *source, uint64_t us, void *context)
+static int on_time(sd_event_source *event, uint64_t us, void *context)
 {
-    (void)source;
+    (void)event;
     (void)us;
-    struct step_timer *timer = context;
-    lane_step *step = timer->step;
-    step_timer_cancel(timer);
-    step(timer->lane);
+    struct step_source *source = context;
+    step_cancel(source);
+    source->step(source->lane);
     return 0;
 }
 
-/* As sd-event says it. */
-static int step_timer_set(struct step_timer *timer, struct lane *lane, uint64_t us, lane_step *step)
+static int on_input(sd_event_source *event, int fd, uint32_t events, void *context)
 {
-    step_timer_cancel(timer);
-    timer->step = step;
-    timer->lane = lane;
-    return sd_event_add_time_relative(lane->runner->loop, &timer->source, CLOCK_MONOTONIC, us, TIMER_ACCURACY_US,
-                                      on_timer, timer);
+    (void)event;
+    (void)fd;
+    (void)events;
+    struct step_source *source = context;
+    source->step(source->lane);
+    return 0;
 }
 
-void step_timer_cancel(struct step_timer *timer)
+int lane_on_time(struct lane *lane, struct step_source *source, uint64_t us, lane_step *step)
 {
-    timer->source = sd_event_source_disable_unref(timer->source);
+    step_cancel(source);
+    *source = (struct step_source){.step = step, .lane = lane};
+    return sd_event_add_time_relative(lane->runner->loop, &source->source, CLOCK_MONOTONIC, us, TIMER_ACCURACY_US,
+                                      on_time, source);
+}
+
+int lane_on_input(struct lane *lane, struct step_source *source, int fd, lane_step *step)
+{
+    *source = (struct step_source){.step = step, .lane = lane};
+    return sd_event_add_io(lane->runner->loop, &source->source, fd, EPOLLIN, on_input, source);
+}
+
+void step_cancel(struct step_source *source)
+{
+    source->source = sd_event_source_disable_unref(source->source);
 }
 
 void lane_after(struct lane *lane, uint64_t us, lane_step *step)
 {
-    int code = step_timer_set(&lane->timer, lane, us, step);
+    int code = lane_on_time(lane, &lane->timer, us, step);
     if (code >= 0)
         return;
     /* Without timers nothing can be waited for: the lane is given up, and lane_fini kills what is left. */
@@ -215,10 +229,10 @@ void lane_after(struct lane *lane, uint64_t us, lane_step *step)
     runner_lane_finished(lane->runner);
 }
 
-void lane_timer_set(struct lane *lane, struct step_timer *timer, uint64_t us, lane_step *step)
+void lane_timer_set(struct lane *lane, struct step_source *timer, uint64_t us, lane_step *step)
 {
     struct err err;
-    int code = step_timer_set(timer, lane, us, step);
+    int code = lane_on_time(lane, timer, us, step);
     if (code >= 0)
         return;
     err_set(&err, "cannot set a timer (error %d)", -code);
@@ -227,7 +241,7 @@ void lane_timer_set(struct lane *lane, struct step_timer *timer, uint64_t us, la
 
 void lane_cancel_timer(struct lane *lane)
 {
-    step_timer_cancel(&lane->timer);
+    step_cancel(&lane->timer);
 }
 
 struct reading lane_since_start(const struct lane *lane, int64_t ns)

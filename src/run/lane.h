@@ -16,7 +16,7 @@ struct lane {
     int64_t waits_ns; /* since when it does; 0: it does not */
     char *lost;   /* which of its GPUs, and why; NULL: none is */
     struct energy_meters *energy_meters; /* NULL: nothing is measured */
-    sd_event_source *energy_meters_source;
+    struct step_source meters_source;
     int64_t energy_meters_until_ns; /* so long its meters are waited for before the first job */
     const struct phase_row *phases; /* run/phases.h */
     enum phase phase;
@@ -31,8 +31,8 @@ struct lane {
     bool again;           /* there will be another attempt */
     json_t *last_attempt; /* data of the last EVENT_ATTEMPT_ENDED, or NULL */
     enum outcome outcome; /* of the last attempt */
-    struct step_timer timer; /* pauses, grace, proof */
-    sd_event_source *log_source, *job_source, *timeout_source;
+    struct step_source timer; /* pauses, grace, proof */
+    struct step_source log_source, job_source, timeout;
     bool measured; /* the attempt, from its gate until its figures are taken */
     bool edged;    /* the end of its command was told to the observers */
     struct lane_background background; /* of a parallel experiment */
@@ -75,8 +75,12 @@ void lane_add_number(const struct lane *lane, json_t *json); /* where there are 
 
 void lane_after(struct lane *lane, uint64_t us, lane_step *step);
 void lane_cancel_timer(struct lane *lane);
-void lane_timer_set(struct lane *lane, struct step_timer *timer, uint64_t us,
+void lane_timer_set(struct lane *lane, struct step_source *timer, uint64_t us,
                     lane_step *step); /* one that cannot be set breaks the run */
+
+/* As sd-event says it: once, after so long; whenever fd has something to be read, until it is cancelled. */
+int lane_on_time(struct lane *lane, struct step_source *source, uint64_t us, lane_step *step);
+int lane_on_input(struct lane *lane, struct step_source *source, int fd, lane_step *step);
 
 /* Guardian and state folder know of the job from now on, until attempt_job_gone. */
 void lane_job_watch(struct lane *lane, const struct job *job);
@@ -84,6 +88,11 @@ void lane_unguarded(struct lane *lane, int64_t since_ns); /* there may have been
 
 /* This process did nothing for so long: evidence for the attempt that was measured meanwhile. (lane_stalls.c) */
 void lane_stalled(struct lane *lane, int64_t from_ns, int64_t to_ns);
+
+/* The output of its job, and of its background's (lane_job.c): read until its end; what cannot be kept ends the attempt, and the run. */
+void lane_read_log(struct lane *lane, struct attempt *attempt, struct step_source *source);
+void lane_log_lost(struct lane *lane, const struct attempt *attempt, const struct err *cause);
+void lane_job_sources_fini(struct lane *lane);
 
 /* Marks (lane_marks.c): the FIFO is made before the job is born; it is watched while the job runs; what was marked is
  * recorded about once a second, and the rest when the job is gone. */

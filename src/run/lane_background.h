@@ -45,8 +45,7 @@ struct lane_background {
     bool leftovers_told, log_held_told, unproven_told;
     json_t *loops;    /* what is told of the first ones */
     size_t loops_more; /* of which nothing is told one by one */
-    struct step_timer timer;
-    sd_event_source *log_source, *job_source;
+    struct step_source timer, log_source, job_source;
     int64_t proof_start_ns;
     uint64_t poll_us;
 };
@@ -116,7 +115,7 @@ struct lane_load {
     size_t gpu_count;
     struct load_member *members;
     size_t member_count, member_capacity;
-    struct step_timer timer;
+    struct step_source timer;
     struct rng rng;
 };
 
@@ -124,7 +123,6 @@ struct lane_load {
 enum background_next background_ended(struct background_tally *tally, enum outcome outcome, bool beside);
 
 /* Loops (lane_background.c). None of these does anything where there is no background. */
-bool lane_background_quiet(struct lane *lane); /* its command has ended and left nothing */
 void lane_background_proven(struct lane *lane, double seconds); /* or not: written down, with what is left */
 json_t *lane_background_json(const struct lane *lane);
 

@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { TICK_US = 1000000, SPREAD_US = 120000, TICK_ACCURACY_US = 20000, ANSWER_US = 2000000 };
+enum { TICK_US = 1000000, SPREAD_US = 120000, ANSWER_US = 2000000 };
 
 /* More gaps than this are one long one. */
 enum { GAPS_TOLD = 20 };
@@ -150,7 +150,7 @@ static void add_counter(struct energy_files *files, const struct attempt *attemp
 }
 
 struct lane_energy {
-    sd_event_source *timer;
+    struct step_source timer;
     struct rng rng; /* of the timer */
     struct mark *marks; /* in the order in which the journal has them */
     size_t mark_count, mark_capacity;
@@ -188,10 +188,9 @@ static void tell_reading(struct lane *lane, const char *sensor, struct reading r
         lane_tell(lane, EVENT_METRIC, json_pack("{s:s, s:o}", "sensor", sensor, "value", json_finite(reading.value)));
 }
 
-static int on_tick(sd_event_source *source, uint64_t us, void *context)
+static void tick(struct lane *lane)
 {
-    (void)us;
-    struct lane *lane = context;
+    lane_timer_set(lane, &energy_of(lane)->timer, next_us(lane), tick);
     tell_reading(lane, "gpu_power_w", energy_meters_power_w(lane->energy_meters));
     tell_reading(lane, "gpu_utilisation_percent", energy_meters_utilisation_percent(lane->energy_meters));
     tell_reading(lane, "gpu_memory_bytes", energy_meters_memory_bytes(lane->energy_meters));
@@ -203,15 +202,12 @@ static int on_tick(sd_event_source *source, uint64_t us, void *context)
     if (!lane->edged)
         energy_meters_users(lane->energy_meters);
     OBSERVE(lane, look);
-    int code = sd_event_source_set_time_relative(source, next_us(lane));
-    return code < 0 ? code : sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
 }
 
 static void begin(struct lane *lane)
 {
     struct lane_energy *energy = energy_of(lane);
-    struct runner *runner = lane->runner;
-    if (!lane->energy_meters && runner->request->energy_meters)
+    if (!lane->energy_meters && lane->runner->request->energy_meters)
         lane_evidence(lane, "cpu_unchecked", "the meters could not be started: nothing was watched");
     if (!lane->energy_meters)
         return;
@@ -220,8 +216,7 @@ static void begin(struct lane *lane)
     energy->mark_count = energy->gaps = 0;
     rng_seed(&energy->rng, (uint64_t)lane->attempt.start_ns);
     energy_meters_begin(lane->energy_meters, job_identity(lane->attempt.job));
-    int code = sd_event_add_time_relative(runner->loop, &energy->timer, CLOCK_MONOTONIC, TICK_US, TICK_ACCURACY_US,
-                                          on_tick, lane);
+    int code = lane_on_time(lane, &energy->timer, TICK_US, tick);
     if (code < 0)
         lane_say(lane, "energy is read at the start and the end only: no timer (error %d)", -code);
 }
@@ -251,15 +246,13 @@ static void answered(struct lane *lane)
 
 void phase_reading(struct lane *lane)
 {
-    struct lane_energy *energy = energy_of(lane);
-    const struct job_usage *usage = &lane->attempt.usage;
-    energy->timer = sd_event_source_disable_unref(energy->timer);
+    step_cancel(&energy_of(lane)->timer);
     if (!lane->measured) {
         lane_next(lane);
         return;
     }
     lane_edge(lane);
-    energy_meters_end(lane->energy_meters, usage);
+    energy_meters_end(lane->energy_meters, &lane->attempt.usage);
     lane_after(lane, ANSWER_US, lane_next);
     answered(lane);
 }
@@ -392,7 +385,7 @@ static json_t *end(struct lane *lane, json_t *ended)
 static void fini(struct lane *lane)
 {
     struct lane_energy *energy = energy_of(lane);
-    energy->timer = sd_event_source_disable_unref(energy->timer);
+    step_cancel(&energy->timer);
     files_close(&energy->files);
     free(energy->marks);
 }

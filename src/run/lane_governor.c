@@ -9,7 +9,6 @@
 #include "run/phases.h"
 
 #include <string.h>
-#include <sys/epoll.h>
 
 /* On a machine with hundreds of processors, whose cores sleep, it takes a second or two. */
 enum { ANSWER_US = 10000000, PENDING_US = 10000 };
@@ -32,7 +31,7 @@ static void say_why(struct lane *lane)
 static void answered(struct lane *lane)
 {
     struct runner_governor *governor = &lane->runner->governor;
-    governor->source = sd_event_source_disable_unref(governor->source);
+    step_cancel(&governor->answer);
     governor->lane = NULL;
     lane_cancel_timer(lane);
     say_why(lane);
@@ -45,32 +44,26 @@ static void too_late(struct lane *lane)
     answered(lane);
 }
 
-static int on_answer(sd_event_source *source, int fd, uint32_t events, void *context)
+static void take_answer(struct lane *lane)
 {
-    (void)source;
-    (void)fd;
-    (void)events;
-    struct runner *runner = context;
     struct err err = {0};
-    enum governor_answer answer = governor_keeper_answer(runner->request->governor->keeper, &err);
+    enum governor_answer answer = governor_keeper_answer(lane->runner->request->governor->keeper, &err);
     if (answer == GOVERNOR_PENDING)
-        return 0;
+        return;
     if (answer == GOVERNOR_FAILED)
-        runner->governor.why = err;
-    answered(runner->governor.lane);
-    return 0;
+        lane->runner->governor.why = err;
+    answered(lane);
 }
 
 static void ask(struct lane *lane)
 {
-    struct runner *runner = lane->runner;
-    struct runner_governor *governor = &runner->governor;
-    struct governor_keeper *keeper = runner->request->governor->keeper;
+    struct runner_governor *governor = &lane->runner->governor;
+    struct governor_keeper *keeper = lane->runner->request->governor->keeper;
     if (!governor_keeper_want(keeper, governor->wanted, &governor->why)) {
         answered(lane);
         return;
     }
-    int code = sd_event_add_io(runner->loop, &governor->source, governor_keeper_fd(keeper), EPOLLIN, on_answer, runner);
+    int code = lane_on_input(lane, &governor->answer, governor_keeper_fd(keeper), take_answer);
     if (code < 0) {
         err_set(&governor->why, "its keeper's answer cannot be waited for (error %d)", -code);
         answered(lane);
@@ -159,7 +152,7 @@ static json_t *check_locks(struct lane *lane, json_t *ended)
 
 void lane_governor_fini(struct runner *runner)
 {
-    runner->governor.source = sd_event_source_disable_unref(runner->governor.source);
+    step_cancel(&runner->governor.answer);
     runner->governor.lane = NULL;
 }
 

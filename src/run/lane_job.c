@@ -7,24 +7,16 @@
 #include "run/phases.h"
 
 #include <string.h>
-#include <sys/epoll.h>
 #include <time.h>
-
-enum { TIMEOUT_ACCURACY_US = 1000 };
 
 /* A command that was stopped for less did not feel it. */
 static const int64_t JOB_STOPPED_NS = 100 * NS_PER_MS;
 
-static void watch_log_end(struct lane *lane)
-{
-    lane->log_source = sd_event_source_disable_unref(lane->log_source);
-}
-
 void lane_job_sources_fini(struct lane *lane)
 {
-    watch_log_end(lane);
-    lane->job_source = sd_event_source_disable_unref(lane->job_source);
-    lane->timeout_source = sd_event_source_disable_unref(lane->timeout_source);
+    step_cancel(&lane->log_source);
+    step_cancel(&lane->job_source);
+    step_cancel(&lane->timeout);
 }
 
 static void on_metric(void *context, const char *name, double number)
@@ -56,40 +48,43 @@ static void begin_output(struct lane *lane)
     *(uint64_t *)lane_state(lane, &output_observer) = 0;
 }
 
-static void log_failed(struct lane *lane, const struct err *cause)
+void lane_log_lost(struct lane *lane, const struct attempt *attempt, const struct err *cause)
 {
-    struct attempt *attempt = &lane->attempt;
-    if (attempt->log_failed)
-        return; /* matching goes on, for the patterns' sake */
-    attempt->log_failed = true;
-    attempt->log_err = *cause;
     struct err err = *cause;
-    err_wrap(&err, "%s: training.log cannot be kept", lane->experiment->id);
+    AUTO_FREE char *name = attempt_log_name(attempt);
+    err_wrap(&err, "%s: %s cannot be kept", lane->experiment->id, name);
     /* First the reason of this attempt, then the end of the run: the halt finds the lane stopping already. */
-    if (lane->phase == PHASE_RUNNING)
+    if (lane->phase == PHASE_RUNNING || lane->phase == PHASE_LOADING) {
+        free(lane->attempt.detail);
+        lane->attempt.detail = mem_strdup(err.text);
         lane_stop(lane, STOP_LOG_ERROR);
+    }
     runner_break_disk(lane->runner, &err);
 }
 
-static int on_log(sd_event_source *source, int fd, uint32_t events, void *context)
+void lane_read_log(struct lane *lane, struct attempt *attempt, struct step_source *source)
 {
-    (void)source;
-    (void)events;
-    struct lane *lane = context;
     struct err err = {0};
-    int got = joblog_read(lane->attempt.log, fd, attempt_log_now_ns(&lane->attempt), &err);
+    int got = joblog_read(attempt->log, attempt->pipe, attempt_log_now_ns(attempt), &err);
     if (got == -1)
-        watch_log_end(lane);
-    else if (got == -2)
-        log_failed(lane, &err);
-    return 0;
+        step_cancel(source);
+    if (got != -2 || attempt->log_failed)
+        return; /* matching goes on, for the patterns' sake */
+    attempt->log_failed = true;
+    attempt->log_err = err;
+    lane_log_lost(lane, attempt, &err);
+}
+
+static void read_log(struct lane *lane)
+{
+    lane_read_log(lane, &lane->attempt, &lane->log_source);
 }
 
 /* The command has ended; what it started may live on. */
 static void command_ended(struct lane *lane)
 {
     struct attempt *attempt = &lane->attempt;
-    lane->job_source = sd_event_source_disable_unref(lane->job_source);
+    step_cancel(&lane->job_source);
     if (lane->phase != PHASE_RUNNING)
         return;
     attempt->leftover_count = job_members(attempt->job, attempt->leftovers, ATTEMPT_MEMBERS_MAX);
@@ -100,27 +95,18 @@ static void command_ended(struct lane *lane)
     lane_stop(lane, STOP_EXITED);
 }
 
-static int on_job(sd_event_source *source, int fd, uint32_t events, void *context)
+static void hear_job(struct lane *lane)
 {
-    (void)source;
-    (void)fd;
-    (void)events;
-    struct lane *lane = context;
     attempt_take_exit(&lane->attempt);
     if (lane->attempt.exit.ended)
         command_ended(lane);
-    return 0;
 }
 
-static int on_timeout(sd_event_source *source, uint64_t us, void *context)
+static void time_out(struct lane *lane)
 {
-    (void)source;
-    (void)us;
-    struct lane *lane = context;
     struct attempt *attempt = &lane->attempt;
-    lane->timeout_source = sd_event_source_disable_unref(lane->timeout_source);
     if (lane->phase != PHASE_RUNNING)
-        return 0;
+        return;
     /* It may have ended in time, and this process have been stopped. */
     attempt_take_exit(attempt);
     bool in_time = attempt->exit.ended &&
@@ -129,7 +115,6 @@ static int on_timeout(sd_event_source *source, uint64_t us, void *context)
         command_ended(lane);
     else
         lane_stop(lane, STOP_TIMEOUT);
-    return 0;
 }
 
 static void check_limits(struct lane *lane)
@@ -152,17 +137,14 @@ static void could_not_start(struct lane *lane, const struct err *err)
 
 static bool watch_job(struct lane *lane, struct err *err)
 {
-    struct attempt *attempt = &lane->attempt;
-    sd_event *loop = lane->runner->loop;
     double timeout_s = lane->experiment->timeout_s;
-    int code = sd_event_add_io(loop, &lane->log_source, attempt->pipe, EPOLLIN, on_log, lane);
+    int code = lane_on_input(lane, &lane->log_source, lane->attempt.pipe, read_log);
     if (code >= 0)
-        code = sd_event_add_io(loop, &lane->job_source, job_fd(attempt->job), EPOLLIN, on_job, lane);
+        code = lane_on_input(lane, &lane->job_source, job_fd(lane->attempt.job), hear_job);
     if (code >= 0)
         code = lane_marks_watch(lane);
     if (code >= 0 && timeout_s > 0)
-        code = sd_event_add_time_relative(loop, &lane->timeout_source, CLOCK_MONOTONIC, (uint64_t)(timeout_s * 1e6),
-                                          TIMEOUT_ACCURACY_US, on_timeout, lane);
+        code = lane_on_time(lane, &lane->timeout, (uint64_t)(timeout_s * 1e6), time_out);
     return code >= 0 || err_set(err, "cannot watch the job (error %d)", -code);
 }
 

@@ -379,7 +379,7 @@ static void begin(struct lane *lane)
 
 static void stop(struct lane *lane)
 {
-    step_timer_cancel(&load_of(lane)->timer);
+    step_cancel(&load_of(lane)->timer);
 }
 
 static void over(struct lane *lane)

@@ -86,18 +86,6 @@ static void record_aftermath(struct lane *lane)
         lane_evidence(lane, "left_outside", "%s", left);
 }
 
-static void close_log(struct lane *lane)
-{
-    struct attempt *attempt = &lane->attempt;
-    bool failed_before = attempt->log_failed;
-    attempt_close_log(attempt);
-    if (!attempt->log_failed || failed_before)
-        return;
-    struct err err = attempt->log_err;
-    err_wrap(&err, "%s: training.log cannot be kept", lane->experiment->id);
-    runner_break_disk(lane->runner, &err);
-}
-
 /* The key "metric" tells listeners that show the metrics themselves. */
 static void say_missing(struct lane *lane, const char *metric)
 {
@@ -138,7 +126,8 @@ static void proven(struct lane *lane, double seconds)
     unguard(lane, attempt);
     unguard(lane, &lane->background.loop);
     lane_job_sources_fini(lane);
-    close_log(lane);
+    if (!attempt_close_log(attempt))
+        lane_log_lost(lane, attempt, &attempt->log_err);
     lane_marks_end(lane);
     say_log(lane);
     if (attempt->job) {
@@ -154,19 +143,10 @@ static void proven(struct lane *lane, double seconds)
     lane_next(lane);
 }
 
-static bool prove_one(struct attempt *attempt)
-{
-    size_t count = 0;
-    bool gone = !attempt->job || job_prove_step(attempt->job, attempt->survivors, ATTEMPT_MEMBERS_MAX, &count);
-    attempt->survivor_count = gone ? 0 : count;
-    attempt->unproven = !gone && count == 0;
-    return gone;
-}
-
 /* Of both jobs of a parallel experiment it is one proof. */
 static void prove(struct lane *lane)
 {
-    bool foreground = prove_one(&lane->attempt), background = prove_one(&lane->background.loop);
+    bool foreground = attempt_prove(&lane->attempt), background = attempt_prove(&lane->background.loop);
     int64_t took_ns = clock_monotonic_ns() - lane->proof_start_ns;
     if ((foreground && background) || took_ns > PROOF_MAX_NS) {
         proven(lane, (double)took_ns / (double)NS_PER_S);
@@ -176,19 +156,11 @@ static void prove(struct lane *lane)
     lane->poll_us = lane->poll_us * 2 > PROOF_POLL_MAX_US ? PROOF_POLL_MAX_US : lane->poll_us * 2;
 }
 
-static void kill_one(struct attempt *attempt)
-{
-    attempt_take_exit(attempt);
-    attempt_take_usage(attempt);
-    if (attempt->job)
-        job_kill(attempt->job);
-}
-
 void phase_proving(struct lane *lane)
 {
     lane_cancel_timer(lane);
-    kill_one(&lane->attempt);
-    kill_one(&lane->background.loop);
+    attempt_kill(&lane->attempt);
+    attempt_kill(&lane->background.loop);
     lane->proof_start_ns = clock_monotonic_ns();
     lane->poll_us = PROOF_POLL_US;
     prove(lane);
@@ -197,13 +169,9 @@ void phase_proving(struct lane *lane)
 /* While the grace lasts: is there still anyone to wait for? */
 static void grace(struct lane *lane)
 {
-    struct attempt *attempt = &lane->attempt;
-    struct job_member members[1];
     bool over = lane->runner->kill_now || clock_monotonic_ns() >= lane->grace_end_ns;
-    attempt_take_exit(attempt);
-    bool foreground =
-        !attempt->job || !attempt->gate_open || (attempt->exit.ended && job_members(attempt->job, members, 1) == 0);
-    if (over || (foreground && lane_background_quiet(lane))) {
+    bool foreground = attempt_is_quiet(&lane->attempt), background = attempt_is_quiet(&lane->background.loop);
+    if (over || (foreground && background)) {
         lane_enter(lane, PHASE_PROVING);
         return;
     }
@@ -241,7 +209,7 @@ void phase_stopping(struct lane *lane)
         lane_enter(lane, PHASE_JUDGING); /* there is nothing to stop */
         return;
     }
-    lane->timeout_source = sd_event_source_disable_unref(lane->timeout_source);
+    step_cancel(&lane->timeout);
     lane_edge(lane);
     lane_record(lane, EVENT_ATTEMPT_STOPPING, json_pack("{s:s}", "reason", stop_reason_name(lane->attempt.reason)), end_job);
 }

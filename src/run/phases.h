@@ -70,7 +70,6 @@ void phase_birth(struct lane *lane);
 void phase_gate(struct lane *lane);
 void phase_running(struct lane *lane);
 void phase_job_event(struct lane *lane, enum lane_event event);
-void lane_job_sources_fini(struct lane *lane);
 
 /* lane_background.c */
 void phase_loading(struct lane *lane);

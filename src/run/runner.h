@@ -15,13 +15,25 @@
 
 struct lane;
 
+/* What comes after an event is durable (or, when the journal is lost, at once). lane_next: only where the lane is in the same phase still. */
+typedef void lane_step(struct lane *lane);
+
+/* A step that comes with an event of the loop: after a while, or whenever a descriptor has something to be read. (lane.c) */
+struct step_source {
+    sd_event_source *source;
+    lane_step *step;
+    struct lane *lane;
+};
+
+void step_cancel(struct step_source *source); /* also where none is set */
+
 /* The CPU frequency governor (lane_governor.c). */
 struct runner_governor {
     const char *wanted; /* by the last experiment, of the plan; NULL: what was before the run */
     struct err why;     /* it is not set; "": it is */
     char said[1000];    /* the last why that was told */
     struct lane *lane;  /* waits for the answer */
-    sd_event_source *source;
+    struct step_source answer;
 };
 
 /* What the run may use, and whether it has (budget.c). */
@@ -68,18 +80,6 @@ struct runner {
     bool mute;         /* the journal takes nothing any more: steps follow each other without it */
     struct err err;
 };
-
-/* What comes after an event is durable (or, when the journal is lost, at once). lane_next: only where the lane is in the same phase still. */
-typedef void lane_step(struct lane *lane);
-
-/* A step that comes after a while: one at a time. (lane.c) */
-struct step_timer {
-    sd_event_source *source;
-    lane_step *step;
-    struct lane *lane;
-};
-
-void step_timer_cancel(struct step_timer *timer); /* also where none is set */
 
 struct runner_entry {
     enum event_type type;
