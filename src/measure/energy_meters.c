@@ -376,54 +376,26 @@ static const struct reading *last_readings(const struct meter *meter)
     return samples[count - 1].readings.of;
 }
 
-struct reading energy_meters_power_w(const struct energy_meters *energy_meters)
+struct reading energy_meters_now(const struct energy_meters *energy_meters, enum energy_meters_now which)
 {
-    struct reading sum = {0, energy_meters->count > 0};
-    for (size_t i = 0; i < energy_meters->count; i++) {
-        const struct reading *of = last_readings(energy_meters->meters[i].meter);
-        struct reading power_w = {0};
-        if (of)
-            power_w = of[GPU_POWER_INSTANT_W].valid ? of[GPU_POWER_INSTANT_W] : of[GPU_POWER_AVERAGE_W];
-        sum.value += power_w.value;
-        sum.valid &= power_w.valid;
-    }
-    return sum;
-}
-
-/* Of the last samples; not valid where one GPU has none. */
-static struct reading sum_of(const struct energy_meters *energy_meters, enum gpu_reading which, bool highest)
-{
+    static const enum gpu_reading of_gpu[ENERGY_METERS_NOWS] = {[NOW_POWER_W] = GPU_POWER_INSTANT_W,
+                                                                [NOW_UTILISATION_PERCENT] = GPU_UTILISATION_PERCENT,
+                                                                [NOW_MEMORY_BYTES] = GPU_MEMORY_USED_BYTES,
+                                                                [NOW_MEMORY_TOTAL_BYTES] = GPU_MEMORY_TOTAL_BYTES,
+                                                                [NOW_TEMPERATURE_C] = GPU_TEMPERATURE_C};
     struct reading out = {0, energy_meters->count > 0};
     for (size_t i = 0; i < energy_meters->count; i++) {
-        const struct reading *of = last_readings(energy_meters->meters[i].meter);
-        if (!of || !of[which].valid)
+        const struct reading *last = last_readings(energy_meters->meters[i].meter);
+        struct reading one = last ? last[of_gpu[which]] : (struct reading){0};
+        if (last && which == NOW_POWER_W && !one.valid)
+            one = last[GPU_POWER_AVERAGE_W];
+        if (!one.valid)
             return (struct reading){0};
-        out.value = highest && i > 0 ? fmax(out.value, of[which].value) : highest ? of[which].value : out.value + of[which].value;
+        out.value = which == NOW_TEMPERATURE_C && i > 0 ? fmax(out.value, one.value) : out.value + one.value;
     }
+    if (which == NOW_UTILISATION_PERCENT && out.valid)
+        out.value /= (double)energy_meters->count;
     return out;
-}
-
-struct reading energy_meters_utilisation_percent(const struct energy_meters *energy_meters)
-{
-    struct reading mean = sum_of(energy_meters, GPU_UTILISATION_PERCENT, false);
-    if (mean.valid)
-        mean.value /= (double)energy_meters->count;
-    return mean;
-}
-
-struct reading energy_meters_memory_bytes(const struct energy_meters *energy_meters)
-{
-    return sum_of(energy_meters, GPU_MEMORY_USED_BYTES, false);
-}
-
-struct reading energy_meters_memory_total_bytes(const struct energy_meters *energy_meters)
-{
-    return sum_of(energy_meters, GPU_MEMORY_TOTAL_BYTES, false);
-}
-
-struct reading energy_meters_temperature_c(const struct energy_meters *energy_meters)
-{
-    return sum_of(energy_meters, GPU_TEMPERATURE_C, true);
 }
 
 size_t energy_meters_waiting(const struct energy_meters *energy_meters)

@@ -99,12 +99,16 @@ void energy_meters_mark(struct energy_meters *energy_meters);
 /* The job's host memory as it was read last. */
 struct reading energy_meters_job_memory(const struct energy_meters *energy_meters);
 
-/* What all GPUs draw now, by their last samples; not valid when one has none of the last seconds. */
-struct reading energy_meters_power_w(const struct energy_meters *energy_meters);
-struct reading energy_meters_utilisation_percent(const struct energy_meters *energy_meters); /* their mean */
-struct reading energy_meters_memory_bytes(const struct energy_meters *energy_meters);        /* in use, their sum */
-struct reading energy_meters_memory_total_bytes(const struct energy_meters *energy_meters);  /* their sum */
-struct reading energy_meters_temperature_c(const struct energy_meters *energy_meters);       /* the highest */
+/* Of all GPUs now, by their last samples; not valid when one has none of the last seconds. */
+enum energy_meters_now {
+    NOW_POWER_W,             /* their sum */
+    NOW_UTILISATION_PERCENT, /* their mean */
+    NOW_MEMORY_BYTES,        /* in use, their sum */
+    NOW_MEMORY_TOTAL_BYTES,
+    NOW_TEMPERATURE_C, /* the highest */
+    ENERGY_METERS_NOWS
+};
+struct reading energy_meters_now(const struct energy_meters *energy_meters, enum energy_meters_now which);
 
 /* How many answers to energy_meters_begin and energy_meters_edge are outstanding; never more will come. */
 size_t energy_meters_waiting(const struct energy_meters *energy_meters);

@@ -154,7 +154,7 @@ static json_t *figures_json(const struct energy_meters_figures *figures)
     json_object_set_new(json, "gross", json_true());
     json_object_set_new(json, "net_of_bare_idle_j", json_null());
     set_value(json, "covered_share", window->covered_share);
-    json_object_set_new(json, "longest_gap_s", json_finite((double)window->longest_gap_ns / 1e9));
+    json_object_set_new(json, "longest_gap_s", json_finite(ns_to_s(window->longest_gap_ns)));
     set(json, "power_mean_w", window->power_mean_w);
     set(json, "power_max_w", window->power_max_w);
     set(json, "power_min_w", window->power_min_w);

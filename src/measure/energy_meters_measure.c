@@ -46,27 +46,13 @@ static void mean_of(struct reading *sum, size_t count)
         sum->value /= (double)count;
 }
 
-/* The first of these that is not before that moment; each begins with its t_ns, by which they are sorted. */
-static size_t first_from(const void *items, size_t count, size_t size, int64_t t_ns)
-{
-    size_t low = 0, high = count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (*(const int64_t *)(const void *)((const char *)items + middle * size) < t_ns)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 /* The figures that come once a second. */
 static void fill_samples(const struct meter *meter, struct energy_meters_figures *out)
 {
     size_t count = 0, temperatures = 0, utilisations = 0, clocks = 0;
     const struct gpu_sample *samples = meter ? meter_samples(meter, &count) : NULL;
-    for (size_t i = first_from(samples, count, sizeof *samples, out->window.start_ns);
-         i < count && samples[i].t_ns <= out->window.end_ns; i++) {
+    size_t first = FIRST_PLACE(at, 0, count, samples[at].t_ns >= out->window.start_ns);
+    for (size_t i = first; i < count && samples[i].t_ns <= out->window.end_ns; i++) {
         const struct reading *of = samples[i].readings.of;
         add_reading(&out->temperature_mean_c, of[GPU_TEMPERATURE_C]);
         add_reading(&out->utilisation_mean_percent, of[GPU_UTILISATION_PERCENT]);
@@ -281,8 +267,8 @@ static void take_host_memory(const struct energy_meters *energy_meters, const st
     for (size_t i = 0; i < stretch->epoch_count; i++) {
         const struct epoch *epoch = &stretch->epochs[i];
         const struct energy_meters_memory *memory = energy_meters->memory;
-        for (size_t k = first_from(memory, energy_meters->memory_count, sizeof *memory, epoch->start_ns);
-             k < energy_meters->memory_count && memory[k].t_ns <= epoch->end_ns; k++)
+        size_t first = FIRST_PLACE(at, 0, energy_meters->memory_count, memory[at].t_ns >= epoch->start_ns);
+        for (size_t k = first; k < energy_meters->memory_count && memory[k].t_ns <= epoch->end_ns; k++)
             keep_larger(&out->epochs[i].host_memory_peak_bytes, (struct reading){memory[k].bytes, true});
     }
 }
@@ -348,7 +334,7 @@ void energy_meters_measure_steps(const struct energy_meters *energy_meters, int6
             struct step_sensor sensor = {.behaviour = &device->profile->behaviour,
                                          .calibrated = is_calibrated(energy_meters, device->profile),
                                          .gain_bound = device->gain.bound,
-                                         .mark_s = (double)MARK_HALF_NS / (double)NS_PER_S};
+                                         .mark_s = ns_to_s(MARK_HALF_NS)};
             struct energy_meters_steps *steps = &out->steps[out->step_count++];
             steps->name = device->name;
             steps->uuid = device->uuid;

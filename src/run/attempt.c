@@ -398,7 +398,7 @@ const char *attempt_setuid_hint(const struct attempt *attempt)
 double attempt_duration_s(const struct attempt *attempt, bool *valid)
 {
     *valid = attempt->gate_open && attempt->end_ns > 0;
-    return *valid ? (double)(attempt->end_ns - attempt->start_ns) / (double)NS_PER_S : 0;
+    return *valid ? ns_to_s(attempt->end_ns - attempt->start_ns) : 0;
 }
 
 static struct outcome_kills kills_of(const struct attempt *attempt)

@@ -4,7 +4,6 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "base/shell_words.h"
 #include "plan/config/size.h"
 
 #include <math.h>
@@ -38,10 +37,7 @@ struct use {
     double budget, used, mean, reserved;
 };
 
-static struct lane_budget *budget_of(const struct lane *lane)
-{
-    return lane_state(lane, &budget_observer);
-}
+LANE_STATE(budget_of, struct lane_budget, budget_observer)
 
 static bool counts_energy(const struct runner *runner)
 {
@@ -99,7 +95,7 @@ static void uses_of(const struct runner *runner, struct use uses[BUDGETS])
     uses[BUDGET_TIME] = (struct use){
         .name = "time budget",
         .budget = budget->time_s,
-        .used = runner->budget.before_s + (double)(clock_monotonic_ns() - runner->budget.begun_ns) / (double)NS_PER_S,
+        .used = runner->budget.before_s + ns_to_s(clock_monotonic_ns() - runner->budget.begun_ns),
         .mean = use->succeeded ? use->succeeded_s / (double)use->succeeded : 0,
     };
     uses[BUDGET_CARBON] = (struct use){"carbon budget", budget->carbon_g, used_j * per_j, mean_j * per_j, reserved_j * per_j};
@@ -152,8 +148,7 @@ static char *too_little(const struct use uses[BUDGETS])
 static void break_unmeasured(struct runner *runner, const char *what)
 {
     struct err err;
-    AUTO_FREE char *typed = shell_words_path(runner->run_dir);
-    err_set(&err, "the energy budget cannot be checked: %s; when that is fixed, or without that budget, go on with --resume %s", what, typed);
+    err_set(&err, "the energy budget cannot be checked: %s; when that is fixed, or without that budget, go on with --resume %s", what, runner->typed_dir);
     runner_break(runner, &err);
 }
 
@@ -268,7 +263,7 @@ static void begin(struct lane *lane)
         own->first_mj[i] = own->last_mj[i] = -1;
     own->split_mj = lanes_part_mj(lane);
     own->gpu_j = 0;
-    own->power_w = energy_meters_power_w(lane->energy_meters);
+    own->power_w = energy_meters_now(lane->energy_meters, NOW_POWER_W);
     own->read_ns = lane->attempt.start_ns;
 }
 
@@ -278,10 +273,10 @@ static void look(struct lane *lane)
     int64_t now_ns = clock_monotonic_ns();
     if (!own->read_ns || lane->edged)
         return;
-    struct reading power_w = energy_meters_power_w(lane->energy_meters);
+    struct reading power_w = energy_meters_now(lane->energy_meters, NOW_POWER_W);
     if (power_w.valid)
         own->power_w = power_w;
-    own->gpu_j += own->power_w.valid ? own->power_w.value * (double)(now_ns - own->read_ns) / (double)NS_PER_S : 0;
+    own->gpu_j += own->power_w.valid ? own->power_w.value * ns_to_s(now_ns - own->read_ns) : 0;
     own->read_ns = now_ns;
 }
 

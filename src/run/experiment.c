@@ -4,7 +4,6 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "base/shell_words.h"
 #include "run/observer.h"
 #include "run/phases.h"
 
@@ -24,7 +23,7 @@ static void count_wait(struct lane *lane, bool waits)
 {
     int64_t now_ns = clock_monotonic_ns();
     if (lane->waits_ns)
-        lane->waited_s += (double)(now_ns - lane->waits_ns) / (double)NS_PER_S;
+        lane->waited_s += ns_to_s(now_ns - lane->waits_ns);
     lane->waits_ns = waits ? now_ns : 0;
 }
 
@@ -193,10 +192,9 @@ static bool is_excused(struct lane *lane, const char *error)
     if (++lane->machine_failures < MACHINE_FAILURES_MAX)
         return first && !lane_is_over(lane);
     struct err err;
-    AUTO_FREE char *typed = shell_words_path(lane->runner->run_dir);
     err_set(&err,
             "%s: %s; it was attempt %d in a row that the machine interrupted: fix that, then go on with --resume %s",
-            lane->experiment->id, error, lane->machine_failures, typed);
+            lane->experiment->id, error, lane->machine_failures, lane->runner->typed_dir);
     runner_break(lane->runner, &err);
     return false;
 }

@@ -42,10 +42,7 @@ struct hang {
     struct step_source source, deadline;
 };
 
-static struct hang *hang_of(const struct lane *lane)
-{
-    return lane_state(lane, &hang_observer);
-}
+LANE_STATE(hang_of, struct hang, hang_observer)
 
 static void init(struct lane *lane)
 {
@@ -128,7 +125,7 @@ static void add_thread(struct text *text, pid_t pid, pid_t thread)
 static void add_threads(struct text *text, const struct job_member *member)
 {
     AUTO_FREE char *path = mem_printf("/proc/%d/task", (int)member->pid);
-    DIR *dir = opendir(path);
+    AUTO_DIR DIR *dir = fs_list(AT_FDCWD, path);
     pid_t thread;
     size_t count = 0;
     text_addf(text, "process %d %s (state %c)\n", (int)member->pid, member->command, member->state);
@@ -136,8 +133,6 @@ static void add_threads(struct text *text, const struct job_member *member)
         add_thread(text, member->pid, thread);
         count++;
     }
-    if (dir)
-        closedir(dir);
 }
 
 static char *find_py_spy(const struct lane *lane)
@@ -305,7 +300,7 @@ static void tick(struct lane *lane)
         return;
     }
     uint64_t bytes = joblog_totals(attempt->log).bytes;
-    double quiet_s = (double)(now_ns - hang->quiet_ns) / (double)NS_PER_S;
+    double quiet_s = ns_to_s(now_ns - hang->quiet_ns);
     bool late = now_ns - hang->ticked_ns > LATE_NS;
     hang->ticked_ns = now_ns;
     if (hang->quiet_ns == 0 || late || bytes != hang->bytes || attempt->usage.cpu_s - hang->cpu_s > CPU_SHARE * quiet_s) {

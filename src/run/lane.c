@@ -113,18 +113,11 @@ void lane_tell(struct lane *lane, enum event_type type, json_t *data)
                                                     .data = data});
 }
 
-/* Fresh. */
-__attribute__((format(printf, 1, 0))) static char *print(const char *format, va_list args)
-{
-    char *text = NULL;
-    return vasprintf(&text, format, args) < 0 ? mem_strdup(format) : text;
-}
-
 void lane_say(struct lane *lane, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    AUTO_FREE char *words = print(format, args);
+    AUTO_FREE char *words = mem_vprintf(format, args);
     va_end(args);
     AUTO_FREE char *text = mem_printf("%s: %s", lane->experiment->id, words);
     lane_tell(lane, EVENT_NOTE, json_pack("{s:o*}", "text", json_string(text)));
@@ -150,7 +143,7 @@ void lane_evidence(struct lane *lane, const char *kind, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    lane_evidence_at(lane, (struct lane_evidence_entry){.kind = kind, .text = print(format, args)});
+    lane_evidence_at(lane, (struct lane_evidence_entry){.kind = kind, .text = mem_vprintf(format, args)});
     va_end(args);
 }
 
@@ -160,7 +153,7 @@ void lane_evidence_span(struct lane *lane, const char *kind, struct reading from
     va_list args;
     va_start(args, format);
     lane_evidence_at(
-        lane, (struct lane_evidence_entry){.kind = kind, .text = print(format, args), .from_s = from_s, .to_s = to_s});
+        lane, (struct lane_evidence_entry){.kind = kind, .text = mem_vprintf(format, args), .from_s = from_s, .to_s = to_s});
     va_end(args);
 }
 
@@ -248,7 +241,7 @@ struct reading lane_since_start(const struct lane *lane, int64_t ns)
 {
     if (lane->attempt.start_ns == 0)
         return (struct reading){0};
-    return (struct reading){(double)(ns - lane->attempt.start_ns) / (double)NS_PER_S, true};
+    return (struct reading){ns_to_s(ns - lane->attempt.start_ns), true};
 }
 
 void lane_unguarded(struct lane *lane, int64_t since_ns)
@@ -261,7 +254,7 @@ void lane_unguarded(struct lane *lane, int64_t since_ns)
     lane_evidence_span(lane, "guardian_absent", lane_since_start(lane, since_ns), lane_since_start(lane, now_ns),
                        "no guardian for up to %.1f s: had this program been killed then, only other layers "
                        "(%s) would have ended the job",
-                       (double)(now_ns - since_ns) / (double)NS_PER_S, layers ? layers : "those it has");
+                       ns_to_s(now_ns - since_ns), layers ? layers : "those it has");
 }
 
 /* Without guardian or state folder the other layers and the journal still hold: that is said, and the night goes on. */

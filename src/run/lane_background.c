@@ -4,7 +4,6 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "base/shell_words.h"
 #include "run/lane.h"
 #include "run/phases.h"
 #include "tare_build.h"
@@ -68,7 +67,7 @@ static bool is_alone(const struct lane *lane)
 static double beside_s(const struct lane *lane)
 {
     int64_t start_ns = lane->attempt.start_ns;
-    return start_ns ? (double)(clock_monotonic_ns() - start_ns) / (double)NS_PER_S : 0;
+    return start_ns ? ns_to_s(clock_monotonic_ns() - start_ns) : 0;
 }
 
 static void keep_loop(struct lane *lane, enum outcome outcome, const char *error)
@@ -149,11 +148,10 @@ void lane_break_unkillable(struct lane *lane, const struct attempt *attempt)
 {
     struct err err;
     AUTO_FREE char *names = attempt_members_text(attempt->survivors, attempt->survivor_count);
-    AUTO_FREE char *typed = shell_words_path(lane->runner->run_dir);
     err_set(&err,
             "%s: still alive after SIGKILL: %s; '" TARE_NAME " clean' shows what is left, go on with --resume %s when it "
             "is gone",
-            lane->experiment->id, names, typed);
+            lane->experiment->id, names, lane->runner->typed_dir);
     runner_break(lane->runner, &err);
 }
 

@@ -72,7 +72,7 @@ static void add_time(struct text *row, int64_t t_ns, int64_t start_ns)
 {
     char time[40];
     clock_format_iso(clock_realtime_ns() - (clock_monotonic_ns() - t_ns), time);
-    text_addf(row, "%s,%.6f,", time, (double)(t_ns - start_ns) / (double)NS_PER_S);
+    text_addf(row, "%s,%.6f,", time, ns_to_s(t_ns - start_ns));
 }
 
 static void add_number(struct text *row, double value)
@@ -136,7 +136,7 @@ static void add_counter(struct energy_files *files, const struct attempt *attemp
     struct energy_counter *counter = &files->counters[domain];
     if (!counter->begun)
         *counter = (struct energy_counter){true, *reading, *reading};
-    double since_s = (double)(reading->after_ns - counter->last.after_ns) / (double)NS_PER_S;
+    double since_s = ns_to_s(reading->after_ns - counter->last.after_ns);
     bool rises = reading->energy_mj >= counter->last.energy_mj && counter->last.energy_mj >= counter->first.energy_mj;
     add_time(&row, reading->after_ns, attempt->start_ns);
     csv_add_cell(&row, name);
@@ -158,10 +158,7 @@ struct lane_energy {
     struct energy_files files;
 };
 
-static struct lane_energy *energy_of(const struct lane *lane)
-{
-    return lane_state(lane, &energy_observer);
-}
+LANE_STATE(energy_of, struct lane_energy, energy_observer)
 
 static void init(struct lane *lane)
 {
@@ -182,20 +179,16 @@ static uint64_t next_us(struct lane *lane)
     return TICK_US + (uint64_t)(rng_unit(&energy->rng) * SPREAD_US);
 }
 
-static void tell_reading(struct lane *lane, const char *sensor, struct reading reading)
-{
-    if (reading.valid)
-        lane_tell(lane, EVENT_METRIC, json_pack("{s:s, s:o}", "sensor", sensor, "value", json_finite(reading.value)));
-}
-
 static void tick(struct lane *lane)
 {
+    static const char *const sensors[ENERGY_METERS_NOWS] = {"gpu_power_w", "gpu_utilisation_percent", "gpu_memory_bytes",
+                                                            "gpu_memory_total_bytes", "gpu_temperature_c"};
     lane_timer_set(lane, &energy_of(lane)->timer, next_us(lane), tick);
-    tell_reading(lane, "gpu_power_w", energy_meters_power_w(lane->energy_meters));
-    tell_reading(lane, "gpu_utilisation_percent", energy_meters_utilisation_percent(lane->energy_meters));
-    tell_reading(lane, "gpu_memory_bytes", energy_meters_memory_bytes(lane->energy_meters));
-    tell_reading(lane, "gpu_memory_total_bytes", energy_meters_memory_total_bytes(lane->energy_meters));
-    tell_reading(lane, "gpu_temperature_c", energy_meters_temperature_c(lane->energy_meters));
+    for (enum energy_meters_now i = 0; i < ENERGY_METERS_NOWS; i++) {
+        struct reading now = energy_meters_now(lane->energy_meters, i);
+        if (now.valid)
+            lane_tell(lane, EVENT_METRIC, json_pack("{s:s, s:o}", "sensor", sensors[i], "value", json_finite(now.value)));
+    }
     energy_meters_tick(lane->energy_meters);
     /* Once for all who want to know (guard, load, memory): it costs the driver milliseconds, and shares of the multiprocessors are
      * told to the first who asks. */
@@ -226,8 +219,7 @@ static void take_mark(struct lane *lane, const struct mark *mark)
     struct lane_energy *energy = energy_of(lane);
     if (!lane->measured)
         return;
-    energy->marks = mem_room(energy->marks, energy->mark_count, &energy->mark_capacity, sizeof *energy->marks);
-    energy->marks[energy->mark_count++] = *mark;
+    MEM_ADD(energy->marks, energy->mark_count, energy->mark_capacity) = *mark;
     energy_meters_mark(lane->energy_meters);
 }
 
@@ -262,7 +254,7 @@ static void take_gap(struct lane *lane, const char *label, const struct meter_ga
     struct lane_energy *energy = energy_of(lane);
     if (!lane->measured || gap->end_ns != 0 || energy->gaps++ >= GAPS_TOLD)
         return;
-    double at_s = (double)(gap->start_ns - lane->attempt.start_ns) / (double)NS_PER_S;
+    double at_s = ns_to_s(gap->start_ns - lane->attempt.start_ns);
     lane_evidence_at(lane, (struct lane_evidence_entry){
                                .kind = "sampling_gap",
                                .device = label,

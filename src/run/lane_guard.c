@@ -15,7 +15,7 @@ enum { ANSWER_US = 3000000 };
 
 double guard_since_s(int64_t ns)
 {
-    return (double)(clock_monotonic_ns() - ns) / (double)NS_PER_S;
+    return ns_to_s(clock_monotonic_ns() - ns);
 }
 
 uint64_t guard_ended_ticks(const struct lane *lane)

@@ -41,19 +41,6 @@ static struct guard_person *find(struct lane_guard *guard, int32_t pid, uint64_t
     return NULL;
 }
 
-static void forget(struct guard_person *person)
-{
-    free(person->text);
-    free(person->tag);
-}
-
-static struct guard_person *add(struct lane_guard *guard, struct guard_person person)
-{
-    guard->people = mem_room(guard->people, guard->person_count, &guard->person_capacity, sizeof *guard->people);
-    guard->people[guard->person_count] = person;
-    return &guard->people[guard->person_count++];
-}
-
 static struct guard_person *meet(struct lane *lane, int32_t pid, uint64_t start_time)
 {
     struct lane_guard *guard = guard_of(lane);
@@ -69,19 +56,22 @@ static struct guard_person *meet(struct lane *lane, int32_t pid, uint64_t start_
         who_fini(&who);
         return NULL;
     }
-    person = add(guard, (struct guard_person){.pid = pid,
-                                              .start_time = who.start_time,
-                                              .owner = ours ? GUARD_OURS : GUARD_FOREIGN,
-                                              .text = who_text(&who, "/etc/passwd"),
-                                              .tag = mem_strdup(who.tag)});
+    person = &MEM_ADD(guard->people, guard->person_count, guard->person_capacity);
+    *person = (struct guard_person){.pid = pid,
+                                    .start_time = who.start_time,
+                                    .owner = ours ? GUARD_OURS : GUARD_FOREIGN,
+                                    .text = who_text(&who, "/etc/passwd"),
+                                    .tag = mem_strdup(who.tag)};
     who_fini(&who);
     return person;
 }
 
 void guard_people_fini(struct lane_guard *guard)
 {
-    for (size_t i = 0; i < guard->person_count; i++)
-        forget(&guard->people[i]);
+    for (size_t i = 0; i < guard->person_count; i++) {
+        free(guard->people[i].text);
+        free(guard->people[i].tag);
+    }
     free(guard->people);
     guard->people = NULL;
     guard->person_count = guard->person_capacity = 0;

@@ -24,7 +24,7 @@ static struct reading power_of(const struct lane *lane, const char *label, int64
 {
     struct energy_meters_result result;
     struct reading power = {0};
-    double seconds = (double)(to_ns - from_ns) / (double)NS_PER_S;
+    double seconds = ns_to_s(to_ns - from_ns);
     energy_meters_measure(lane->energy_meters, from_ns, to_ns, NULL, 0, &result);
     *half_width_w = (struct reading){0};
     for (size_t i = 0; i < result.device_count; i++) {
@@ -50,7 +50,7 @@ static void measure(const struct lane *lane, struct guard_device *device)
     device->idle = (struct idle_window){0};
     if (!whole.valid || !half_width.valid)
         return;
-    device->idle.seconds = (double)(to_ns - from_ns) / (double)NS_PER_S;
+    device->idle.seconds = ns_to_s(to_ns - from_ns);
     device->idle.power_w = whole.value;
     device->idle.half_width_w = half_width.value;
     device->idle.drift_w = first.valid && second.valid ? second.value - first.value : 0;

@@ -60,10 +60,7 @@ bool load_share(const struct load_watch *watch, double *out)
     return watch->looks >= LOOKS_FEW;
 }
 
-static struct lane_load *load_of(const struct lane *lane)
-{
-    return lane_state(lane, &load_observer);
-}
+LANE_STATE(load_of, struct lane_load, load_observer)
 
 const struct lane_load *lane_load(const struct lane *lane)
 {
@@ -132,8 +129,7 @@ static void take_sample(struct lane *lane, const char *label, const struct gpu_s
 
 static void add_member(struct lane_load *load, pid_t pid, enum load_role role)
 {
-    load->members = mem_room(load->members, load->member_count, &load->member_capacity, sizeof *load->members);
-    load->members[load->member_count++] = (struct load_member){pid, role};
+    MEM_ADD(load->members, load->member_count, load->member_capacity) = (struct load_member){pid, role};
 }
 
 static void add_members(struct lane_load *load, struct job *job, enum load_role role)
@@ -274,7 +270,7 @@ static void measure_alone(struct lane *lane)
     energy_meters_measure(lane->energy_meters, start_ns, load->alone_end_ns, slices, COLOCATED_SLICES, &result);
     const struct window_energy *window = &result.sums[ENERGY_GPU].window;
     load->has_alone = window->energy_j.valid && window->half_width_j.valid;
-    double seconds = (double)length_ns / (double)NS_PER_S;
+    double seconds = ns_to_s(length_ns);
     for (int i = 0; i < COLOCATED_SLICES; i++)
         power_w[i] = result.epochs[i].of[ENERGY_GPU].window.energy_j.value * COLOCATED_SLICES / seconds;
     if (load->has_alone)
@@ -315,7 +311,7 @@ static void decide(struct lane *lane)
     if (load->verdict == LOAD_NONE)
         lane_evidence(lane, "background_no_load",
                       "the background did not load the GPU for %g s in the %.1f s in which it ran alone",
-                      (double)times.hold_ns / (double)NS_PER_S, (double)(now_ns - load->begun_ns) / (double)NS_PER_S);
+                      ns_to_s(times.hold_ns), ns_to_s(now_ns - load->begun_ns));
     end_alone(lane);
 }
 

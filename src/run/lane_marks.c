@@ -13,10 +13,7 @@ struct lane_marks {
     struct step_marks steps; /* of the attempt; never journaled */
 };
 
-static struct lane_marks *marks_of(const struct lane *lane)
-{
-    return lane_state(lane, &marks_observer);
-}
+LANE_STATE(marks_of, struct lane_marks, marks_observer)
 
 struct step_marks *lane_step_marks(const struct lane *lane)
 {

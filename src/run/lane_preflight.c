@@ -4,7 +4,6 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "base/shell_words.h"
 #include "results/store/store.h"
 
 /* Between two looks. */
@@ -184,8 +183,7 @@ static void refuse(struct lane *lane, const struct guard_findings *findings)
 {
     struct err err;
     AUTO_FREE char *text = guard_findings_text(findings);
-    AUTO_FREE char *typed = shell_words_path(lane->runner->run_dir);
-    err_set(&err, "%s is not begun: %s; go on with --resume %s when that is over", lane->experiment->id, text, typed);
+    err_set(&err, "%s is not begun: %s; go on with --resume %s when that is over", lane->experiment->id, text, lane->runner->typed_dir);
     guard_of(lane)->at_work = false;
     runner_break(lane->runner, &err);
     lane_next(lane); /* which finds the run halted */

@@ -13,7 +13,7 @@ static const double LOAD_ENOUGH = 0.5;
 
 static double seconds_of(int64_t ns)
 {
-    return (double)ns / (double)NS_PER_S;
+    return ns_to_s(ns);
 }
 
 static json_t *seconds_json(int64_t ns)

@@ -149,7 +149,7 @@ static void prove(struct lane *lane)
     bool foreground = attempt_prove(&lane->attempt), background = attempt_prove(&lane->background.loop);
     int64_t took_ns = clock_monotonic_ns() - lane->proof_start_ns;
     if ((foreground && background) || took_ns > PROOF_MAX_NS) {
-        proven(lane, (double)took_ns / (double)NS_PER_S);
+        proven(lane, ns_to_s(took_ns));
         return;
     }
     lane_after(lane, lane->poll_us, prove);

@@ -1,6 +1,5 @@
 /* While an attempt is measured, and when its job is gone: what happened on the lane's GPUs, and whether they are empty
  * again. */
-#include "base/shell_words.h"
 #include "run/lane_guard.h"
 #include "run/counted.h"
 
@@ -238,11 +237,10 @@ bool lane_guard_refuses(struct lane *lane)
     for (size_t i = 0; guard && i < guard->count; i++) {
         if (!guard->devices[i].quarantined)
             continue;
-        AUTO_FREE char *typed = shell_words_path(lane->runner->run_dir);
         err_set(&err,
                 "%s did not give its memory back, and no process holds it: nothing more is run on it; reset it "
                 "(nvidia-smi --gpu-reset) or restart the machine, then go on with --resume %s",
-                guard->devices[i].label, typed);
+                guard->devices[i].label, lane->runner->typed_dir);
         /* Other lanes have other GPUs. */
         if (lane->runner->lane_count == 1)
             runner_break(lane->runner, &err);

@@ -15,10 +15,7 @@ struct lane_tally {
     int64_t share_from_mj, total_from_mj; /* when the attempt began */
 };
 
-static struct lane_tally *tally_of(const struct lane *lane)
-{
-    return lane_state(lane, &split_observer);
-}
+LANE_STATE(tally_of, struct lane_tally, split_observer)
 
 static struct host_meter *host_of(const struct runner *runner)
 {
@@ -126,7 +123,7 @@ static json_t *split_json(struct runner *runner)
 
 json_t *lanes_json(struct runner *runner)
 {
-    double seconds = (double)(clock_monotonic_ns() - runner->begun_ns) / (double)NS_PER_S;
+    double seconds = ns_to_s(clock_monotonic_ns() - runner->begun_ns);
     if (runner->lane_count < 2)
         return json_null();
     json_t *lanes = json_array();

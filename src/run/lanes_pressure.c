@@ -33,10 +33,7 @@ struct lane_link {
     json_t *numbers; /* theirs; NULL: nobody looked */
 };
 
-static struct lane_link *link_of(const struct lane *lane)
-{
-    return lane_state(lane, &pressure_observer);
-}
+LANE_STATE(link_of, struct lane_link, pressure_observer)
 
 /* "; on other lanes: ID, ID": those that have an experiment in work. Nothing where there are none. Gives the numbers of all of
  * them, a new reference. */
@@ -195,8 +192,8 @@ static void tell_link(struct lane *lane)
     static const char *const directions[] = {[LINK_SENT] = "from", [LINK_RECEIVED] = "to"};
     const struct lane_link *link = link_of(lane);
     const struct attempt *attempt = &lane->attempt;
-    double contended_s = (double)link->contended_ns / (double)NS_PER_S;
-    double duration_s = (double)(attempt->end_ns - attempt->start_ns) / (double)NS_PER_S;
+    double contended_s = ns_to_s(link->contended_ns);
+    double duration_s = ns_to_s(attempt->end_ns - attempt->start_ns);
     if (contended_s < LINK_MIN_S || contended_s < LINK_MIN_SHARE * duration_s)
         return;
     int64_t to_ns = link->to_ns < attempt->end_ns ? link->to_ns : attempt->end_ns;
@@ -209,8 +206,8 @@ static void tell_link(struct lane *lane)
                                .kind = "pcie_contended",
                                .text = text,
                                .experiments = json_incref(link->numbers),
-                               .from_s = {(double)(link->from_ns - attempt->start_ns) / (double)NS_PER_S, true},
-                               .to_s = {(double)(to_ns - attempt->start_ns) / (double)NS_PER_S, true}});
+                               .from_s = {ns_to_s(link->from_ns - attempt->start_ns), true},
+                               .to_s = {ns_to_s(to_ns - attempt->start_ns), true}});
 }
 
 static void measured(struct lane *lane, const struct energy_meters_result *result)

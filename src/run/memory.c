@@ -59,10 +59,7 @@ struct lane_memory {
     size_t ended;                 /* epochs */
 };
 
-static struct lane_memory *memory_of(const struct lane *lane)
-{
-    return lane_state(lane, &memory_observer);
-}
+LANE_STATE(memory_of, struct lane_memory, memory_observer)
 
 static double window_s(const struct lane *lane)
 {
@@ -95,7 +92,7 @@ static struct memory_gpu *find_gpu(struct lane *lane, const char *label)
 
 static double since_start_s(const struct lane *lane, int64_t t_ns)
 {
-    return (double)(t_ns - lane->attempt.start_ns) / (double)NS_PER_S;
+    return ns_to_s(t_ns - lane->attempt.start_ns);
 }
 
 static void prepare(struct lane *lane)
@@ -340,8 +337,7 @@ static void end_epoch(struct lane *lane)
         gpu->epoch_peak = -1;
         if (!gpu->curve.any || gpu->peak_count >= EPOCHS_MAX)
             continue;
-        gpu->peaks = mem_room(gpu->peaks, gpu->peak_count, &gpu->peak_capacity, sizeof *gpu->peaks);
-        gpu->peaks[gpu->peak_count++] = peak;
+        MEM_ADD(gpu->peaks, gpu->peak_count, gpu->peak_capacity) = peak;
         warn(lane, gpu);
     }
 }

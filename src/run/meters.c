@@ -3,7 +3,6 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "base/shell_words.h"
 #include "run/runner.h"
 #include "run/observer.h"
 #include "run/phases.h"
@@ -59,8 +58,7 @@ static void look_for_loss(struct lane *lane)
     if (!lane->lost || lane->retired)
         return;
     lane->retired = true;
-    AUTO_FREE char *typed = shell_words_path(runner->run_dir);
-    err_set(&runner->refused, "no GPU is left: %s; go on with --resume %s", lane->lost, typed);
+    err_set(&runner->refused, "no GPU is left: %s; go on with --resume %s", lane->lost, runner->typed_dir);
     runner_say(runner, "%s; the other slots go on", lane->lost);
     lane_event(lane, LANE_LOST);
 }

@@ -4,7 +4,7 @@
 #include "base/mem.h"
 #include "run/git.h"
 
-#include <dirent.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -106,11 +106,9 @@ bool provenance_package(const char *folder, char **out)
 
 static void list_packages(const char *path, struct strv *found)
 {
-    DIR *dir = opendir(path);
-    if (!dir)
-        return;
+    AUTO_DIR DIR *dir = fs_list(AT_FDCWD, path);
     const struct dirent *entry;
-    while (found->count < PACKAGES_MAX && (entry = readdir(dir))) {
+    while (dir && found->count < PACKAGES_MAX && (entry = readdir(dir))) {
         char *package;
         if (!provenance_package(entry->d_name, &package))
             continue;
@@ -119,7 +117,6 @@ static void list_packages(const char *path, struct strv *found)
         else
             strv_add_owned(found, package);
     }
-    closedir(dir);
 }
 
 static int by_name(const void *a, const void *b)

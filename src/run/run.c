@@ -318,6 +318,7 @@ static bool prepare(struct runner *runner, struct err *err)
     AUTO_FREE char *cwd = get_current_dir_name();
     const struct run_request *request = runner->request;
     runner->run_dir = fs_resolve(cwd, request->dir_path, NULL);
+    runner->typed_dir = shell_words_path(runner->run_dir);
     make_room(request);
     return read_time_scale(request, &runner->time_scale, err) && watch(runner, err);
 }
@@ -347,6 +348,7 @@ bool run_plan(const struct run_request *request, struct run_summary *out, struct
     budget_fini(&runner);
     free(runner.taken);
     free(runner.run_dir);
+    free(runner.typed_dir);
     sd_event_source_disable_unref(runner.tick_source);
     sd_event_source_disable_unref(runner.guardian_source);
     sd_event_source_disable_unref(runner.control_source);

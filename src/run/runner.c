@@ -3,7 +3,6 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "base/shell_words.h"
 #include "machine/contain/guardian.h"
 #include "run/again.h"
 #include "run/lane.h"
@@ -95,14 +94,11 @@ void runner_write_results(struct runner *runner, size_t number, struct lane *lan
 
 void runner_say(struct runner *runner, const char *format, ...)
 {
-    char *text = NULL;
     va_list args;
     va_start(args, format);
-    if (vasprintf(&text, format, args) < 0)
-        text = mem_strdup(format);
+    AUTO_FREE char *text = mem_vprintf(format, args);
     va_end(args);
     json_t *data = json_pack("{s:o*}", "text", json_string(text));
-    free(text);
     runner_tell(runner, (struct runner_entry){.type = EVENT_NOTE, .data = data});
 }
 
@@ -218,10 +214,9 @@ void runner_break_disk(struct runner *runner, const struct err *cause)
 {
     struct err err = *cause;
     size_t length = strlen(err.text);
-    AUTO_FREE char *typed = shell_words_path(runner->run_dir);
     bool full = cause->code == ENOSPC || cause->code == EDQUOT || cause->code == EFBIG || strstr(cause->text, "full");
     snprintf(err.text + length, sizeof err.text - length, "; %s, go on with --resume %s",
-             full ? "when there is space again" : "when that is fixed", typed);
+             full ? "when there is space again" : "when that is fixed", runner->typed_dir);
     runner_break(runner, &err);
 }
 

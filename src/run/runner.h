@@ -54,6 +54,7 @@ struct runner {
     int64_t session;
     double time_scale; /* of tare's own pauses */
     char *run_dir;     /* absolute */
+    char *typed_dir;   /* the same as a person types it, behind --resume */
     struct lane *lanes;
     size_t lane_count;
     size_t next;       /* place in the plan before which nothing is left to take */

@@ -200,8 +200,7 @@ static void add_task(struct slurm_tasks *out, const char *index, struct slurm_ta
         task_fini(task);
         return;
     }
-    out->items = mem_room(out->items, out->count, &out->capacity, sizeof *out->items);
-    out->items[out->count++] = *task;
+    MEM_ADD(out->items, out->count, out->capacity) = *task;
 }
 
 void slurm_queue_parse(const char *text, struct slurm_tasks *out)

@@ -1,5 +1,6 @@
 #include "machine/state/census.h"
 
+#include "base/clock.h"
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/text.h"
@@ -55,7 +56,7 @@ double census_age_s(uint64_t start_time)
     struct timespec now;
     if (clock_gettime(CLOCK_BOOTTIME, &now) != 0)
         return -1;
-    double age_s = (double)now.tv_sec + (double)now.tv_nsec / 1e9 - (double)start_time / (double)sysconf(_SC_CLK_TCK);
+    double age_s = (double)now.tv_sec + ns_to_s(now.tv_nsec) - (double)start_time / (double)sysconf(_SC_CLK_TCK);
     return age_s > 0 ? age_s : 0;
 }
 

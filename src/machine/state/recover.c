@@ -38,7 +38,7 @@ static bool end_jobs(const struct recovery *recovery, const struct record *recor
             ended = err_set(err, "this very command runs in what is left");
             continue;
         }
-        double left_s = (double)(recovery->deadline_ns - clock_monotonic_ns()) / 1e9;
+        double left_s = ns_to_s(recovery->deadline_ns - clock_monotonic_ns());
         size_t count = 0;
         struct err why = {0};
         AUTO(members_fini) struct members members = {0};

@@ -337,15 +337,13 @@ static void keep_reading(struct calibration_data *data, const struct message *me
     if (message->series < 0 || message->series >= CALIBRATION_SERIES)
         return;
     series = &data->series[message->series];
-    series->items = mem_room(series->items, series->count, &series->capacity, sizeof *series->items);
-    series->items[series->count++] = message->reading;
+    MEM_ADD(series->items, series->count, series->capacity) = message->reading;
 }
 
 static void keep_load(struct calibration_data *data, const struct message *message)
 {
     const struct sensor_reading *span = &message->reading;
-    data->loads = mem_room(data->loads, data->load_count, &data->load_capacity, sizeof *data->loads);
-    data->loads[data->load_count++] = (struct load_interval){span->before_ns, span->after_ns, 1};
+    MEM_ADD(data->loads, data->load_count, data->load_capacity) = (struct load_interval){span->before_ns, span->after_ns, 1};
     if ((int64_t)span->value > data->uncertain_ns)
         data->uncertain_ns = (int64_t)span->value;
 }
@@ -379,7 +377,7 @@ static bool turn(struct measuring_gpu *gpu, int64_t until_ns, int64_t deadline_n
         }
         if (gpu->options->progress && now_ns - told_ns > NS_PER_S) {
             gpu->options->progress(gpu->options->progress_data,
-                                   (double)(now_ns - gpu->began_ns) / 1e9 / gpu->planned_s);
+                                   ns_to_s(now_ns - gpu->began_ns) / gpu->planned_s);
             told_ns = now_ns;
         }
     }

@@ -48,19 +48,8 @@ static double half_width(double variance)
 /* How many faults of one kind touch the window: those that began by its end, less those that were over by its start. */
 static unsigned faults_within(const struct knots *knots, double from, double to)
 {
-    size_t begun = 0, over = 0;
-    for (int side = 0; side < 2; side++) {
-        size_t low = 1, high = knots->segment_count;
-        while (low < high) {
-            size_t middle = low + (high - low) / 2;
-            const struct segment *segment = &knots->segments[middle];
-            if (side == 0 ? segment->fault_from <= to : segment->fault_to < from)
-                low = middle + 1;
-            else
-                high = middle;
-        }
-        *(side == 0 ? &begun : &over) = low - 1;
-    }
+    size_t begun = FIRST_PLACE(at, 1, knots->segment_count, knots->segments[at].fault_from > to) - 1;
+    size_t over = FIRST_PLACE(at, 1, knots->segment_count, knots->segments[at].fault_to >= from) - 1;
     if (begun <= over)
         return 0;
     const struct segment *a = &knots->segments[over], *b = &knots->segments[begun];
@@ -162,24 +151,16 @@ void spans_add(struct spans *spans, double from, double to)
         return;
     }
     double before = last ? last->before + (last->to - last->from) : 0;
-    spans->items = mem_room(spans->items, spans->count, &spans->capacity, sizeof *spans->items);
-    spans->items[spans->count++] = (struct span){from, to, before};
+    MEM_ADD(spans->items, spans->count, spans->capacity) = (struct span){from, to, before};
 }
 
 /* The length of all that lies before t. */
 static double length_before(const struct spans *spans, double t)
 {
-    size_t low = 0, high = spans->count; /* how many begin before t */
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (spans->items[middle].from < t)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    if (low == 0)
+    size_t begun = FIRST_PLACE(at, 0, spans->count, spans->items[at].from >= t);
+    if (begun == 0)
         return 0;
-    const struct span *last = &spans->items[low - 1];
+    const struct span *last = &spans->items[begun - 1];
     return last->before + (t < last->to ? t : last->to) - last->from;
 }
 

@@ -141,15 +141,8 @@ void shape_fini(struct shape *shape)
 /* Index of the last sample at or before t, 0 when t is before them all. */
 static size_t find(const struct shape *shape, double t)
 {
-    size_t low = 0, high = shape->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (sample_time(shape, middle) <= t)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low ? low - 1 : 0;
+    size_t after = FIRST_PLACE(at, 0, shape->count, sample_time(shape, at) > t);
+    return after ? after - 1 : 0;
 }
 
 static size_t find_near(const struct shape *shape, double t, size_t hint)

@@ -1,5 +1,7 @@
 #include "measure/energy/window_smooth.h"
 
+#include "base/mem.h"
+
 #include <math.h>
 
 double smooth_lost(const struct knot *from, const struct knot *to, double scale)
@@ -79,15 +81,8 @@ struct smooth_place smooth_place(const struct knots *knots, const struct segment
     struct smooth_place place = {.a = segment->first, .b = segment->first, .clock = clock};
     if (segment->count == 0)
         return place;
-    size_t low = segment->first, high = segment->first + segment->count; /* first knot after clock */
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (knots->items[middle].clock <= clock)
-            low = middle + 1;
-        else
-            high = middle;
-    }
     const struct knot *items = knots->items;
+    size_t low = FIRST_PLACE(at, segment->first, segment->first + segment->count, items[at].clock > clock);
     if (low == segment->first || low == segment->first + segment->count) {
         place.side = low == segment->first ? -1 : 1;
         place.a = place.b = low == segment->first ? low : low - 1;

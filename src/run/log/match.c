@@ -48,8 +48,7 @@ static bool is_mark(enum joblog_role role)
 static void note_mark(struct pass *pass, const struct line *line, struct pattern_match match)
 {
     struct matcher *matcher = pass->matcher;
-    matcher->marks = mem_room(matcher->marks, matcher->mark_count, &matcher->mark_capacity, sizeof *matcher->marks);
-    matcher->marks[matcher->mark_count++] = (struct matcher_mark){
+    MEM_ADD(matcher->marks, matcher->mark_count, matcher->mark_capacity) = (struct matcher_mark){
         .line = (size_t)(line - pass->lines), .item = (size_t)(pass->item - matcher->items), .match = match};
 }
 

@@ -244,7 +244,7 @@ static void figures_of_a_gpu_are_those_of_its_readings_within_the_window(void **
     assert_true(figures->temperature_mean_c.value >= floor(first_c) - 1 &&
                 figures->temperature_mean_c.value <= ceil(last_c) + 1);
     assert_true(figures->temperature_max_c.value <= ceil(last_c) + 1);
-    struct reading power_w = energy_meters_power_w(energy_meters);
+    struct reading power_w = energy_meters_now(energy_meters, NOW_POWER_W);
     assert_true(power_w.valid);
     assert_near(power_w.value, 300, 0.01);
     energy_meters_result_fini(&result);
@@ -281,7 +281,7 @@ static void without_one_of_the_gpus_there_is_no_sum_and_the_reason_is_told_once(
     assert_string_equal(sum->window.source, "none");
     for (size_t i = 0; i < count; i++)
         assert_false(result.epochs[i].of[ENERGY_GPU].window.energy_j.valid);
-    assert_false(energy_meters_power_w(energy_meters).valid);
+    assert_false(energy_meters_now(energy_meters, NOW_POWER_W).valid);
     json_t *json = energy_meters_result_json(&result, epochs);
     assert_true(json_is_null(json_object_get(json_object_get(json, "gpu"), "joules")));
     assert_true(json_is_null(json_object_get(json_array_get(json_object_get(json, "epochs"), 0), "gpu_mj")));
