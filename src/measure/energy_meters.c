@@ -24,16 +24,11 @@ enum { ORDERS_MAX = 8, TAKES_MAX = 64 };
 /* Orders are distinguished by their number: those that somebody waits for, and the others. */
 enum { ORDER_TICK = 1, ORDER_EDGE = 2, ORDER_USERS = 3 };
 
-static bool counts(const struct rapl_domain *domain)
-{
-    return domain->available && domain->scope != RAPL_PLATFORM;
-}
-
 static bool any_counts(const struct host_meter *host)
 {
     const struct rapl *rapl = host ? host_meter_rapl(host) : NULL;
     for (size_t i = 0; rapl && i < rapl->count; i++)
-        if (counts(&rapl->domains[i]))
+        if (rapl->domains[i].available && rapl->domains[i].scope != RAPL_PLATFORM)
             return true;
     return false;
 }

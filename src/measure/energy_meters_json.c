@@ -169,12 +169,6 @@ static json_t *figures_json(const struct energy_meters_figures *figures)
     return json;
 }
 
-static json_t *missing_json(const struct energy_meters_missing *missing)
-{
-    return json_pack("{s:s, s:o, s:o}", "scope", energy_meters_scope_name(missing->scope), "device",
-                     json_text_or_null(missing->name), "reason", json_text_or_null(missing->reason));
-}
-
 static json_t *host_json(const struct energy_meters_result *result)
 {
     json_t *json = json_object();
@@ -280,8 +274,12 @@ json_t *energy_meters_result_json(const struct energy_meters_result *result, con
     }
     for (size_t i = 0; i < result->device_count; i++)
         json_array_append_new(devices, figures_json(&result->devices[i]));
-    for (size_t i = 0; i < result->missing_count; i++)
-        json_array_append_new(missing, missing_json(&result->missing[i]));
+    for (size_t i = 0; i < result->missing_count; i++) {
+        const struct energy_meters_missing *one = &result->missing[i];
+        json_array_append_new(missing, json_pack("{s:s, s:o, s:o}", "scope", energy_meters_scope_name(one->scope),
+                                                 "device", json_text_or_null(one->name),
+                                                 "reason", json_text_or_null(one->reason)));
+    }
     for (size_t i = 0; i < result->epoch_count; i++)
         json_array_append_new(parts, epoch_json(&epochs[i], &result->epochs[i]));
     json_object_set_new(json, "devices", devices);

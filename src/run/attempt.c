@@ -70,19 +70,14 @@ void attempt_job_gone(const struct run_request *request, const struct job *job)
         state_job_gone(request->state, job_identity(job), NULL);
 }
 
-static bool is_there(int dir, const char *name)
-{
-    struct stat status;
-    return fstatat(dir, name, &status, AT_SYMLINK_NOFOLLOW) == 0;
-}
-
 static bool move_earlier_files(struct attempt *attempt, struct err *err)
 {
     char name[40];
+    struct stat status;
     AUTO_CLOSE int earlier = -1;
     snprintf(name, sizeof name, "attempt_%lld", (long long)(attempt->number - 1));
     for (size_t i = 0; attempt_files[i]; i++) {
-        if (!is_there(attempt->folder, attempt_files[i]))
+        if (fstatat(attempt->folder, attempt_files[i], &status, AT_SYMLINK_NOFOLLOW) != 0)
             continue;
         if (earlier < 0)
             earlier = fs_make_dir_at(attempt->folder, name, 0777, err);

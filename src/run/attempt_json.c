@@ -85,18 +85,15 @@ json_t *attempt_exited_json(const struct attempt *attempt)
                      integer_or_null(usage->has_processes, (json_int_t)usage->processes));
 }
 
-static json_t *member_json(const struct job_member *member)
-{
-    char state[2] = {member->state ? member->state : '?', 0};
-    return json_pack("{s:i, s:o, s:o, s:o*}", "pid", (int)member->pid, "command", safe_text(member->command),
-                     "state", safe_text(state), "wchan", member->wchan[0] ? safe_text(member->wchan) : NULL);
-}
-
 static json_t *members_json(const struct job_member *members, size_t count)
 {
     json_t *json = json_array();
-    for (size_t i = 0; i < count && i < ATTEMPT_MEMBERS_MAX; i++)
-        json_array_append_new(json, member_json(&members[i]));
+    for (size_t i = 0; i < count && i < ATTEMPT_MEMBERS_MAX; i++) {
+        char state[2] = {members[i].state ? members[i].state : '?', 0};
+        json_t *member = json_pack("{s:i, s:o, s:o, s:o*}", "pid", (int)members[i].pid, "command", safe_text(members[i].command),
+                                   "state", safe_text(state), "wchan", members[i].wchan[0] ? safe_text(members[i].wchan) : NULL);
+        json_array_append_new(json, member);
+    }
     return json;
 }
 

@@ -51,12 +51,6 @@ static const struct rapl *packages_of(const struct runner *runner)
     return energy_meters && energy_meters->host ? host_meter_rapl(energy_meters->host) : NULL;
 }
 
-static bool is_package(const struct runner *runner, size_t domain)
-{
-    const struct rapl *rapl = packages_of(runner);
-    return rapl && domain < rapl->count && rapl->domains[domain].scope == RAPL_PACKAGE;
-}
-
 static double cpu_j(const struct lane *lane)
 {
     const struct lane_budget *own = budget_of(lane);
@@ -283,8 +277,10 @@ static void look(struct lane *lane)
 static void take_counter(struct lane *lane, size_t domain, const char *name, const struct counter_reading *reading)
 {
     struct lane_budget *own = budget_of(lane);
+    const struct rapl *rapl = packages_of(lane->runner);
     (void)name;
-    if (!own->read_ns || domain >= own->counters || !is_package(lane->runner, domain) || reading->energy_mj > INT64_MAX)
+    if (!own->read_ns || domain >= own->counters || !rapl || domain >= rapl->count ||
+        rapl->domains[domain].scope != RAPL_PACKAGE || reading->energy_mj > INT64_MAX)
         return;
     own->last_mj[domain] = (int64_t)reading->energy_mj;
     if (own->first_mj[domain] < 0)
@@ -311,13 +307,6 @@ static double used_share(const struct use uses[BUDGETS])
     return share;
 }
 
-static void tell_all(struct runner *runner)
-{
-    for (size_t i = 0; i < runner->lane_count; i++)
-        if (runner->lanes[i].phase == PHASE_RUNNING)
-            tell(&runner->lanes[i]);
-}
-
 void budget_check(struct runner *runner)
 {
     struct use uses[BUDGETS];
@@ -327,7 +316,9 @@ void budget_check(struct runner *runner)
     char *why = used_up(uses);
     double share = used_share(uses);
     if (why || clock_monotonic_ns() - runner->budget.told_ns > TELL_NS || share - runner->budget.told_share > TELL_SHARE) {
-        tell_all(runner);
+        for (size_t i = 0; i < runner->lane_count; i++)
+            if (runner->lanes[i].phase == PHASE_RUNNING)
+                tell(&runner->lanes[i]);
         runner->budget.told_share = share;
     }
     if (!why)

@@ -60,13 +60,13 @@ static void take(struct lane *lane)
     lane_record(lane, EVENT_PAUSE, pause_json(lane, seconds, why), lane_next);
 }
 
-/* The experiment is not begun; and the lane is at its end. */
-static void give_back(struct lane *lane)
+/* The experiment is not begun. */
+static void give_back(struct lane *lane, enum phase next)
 {
     const struct plan_experiment *experiment = lane->experiment;
     lane->experiment = NULL;
     runner_return(lane->runner, experiment);
-    lane_enter(lane, PHASE_FINISHED);
+    lane_enter(lane, next);
 }
 
 static void pause_before(struct lane *lane)
@@ -84,7 +84,7 @@ static void leave_pause(struct lane *lane, enum lane_event event)
 {
     lane_guard_cancel(lane);
     if (event == LANE_LOST)
-        give_back(lane);
+        give_back(lane, PHASE_FINISHED);
     else
         lane_enter(lane, PHASE_FINISHED);
 }
@@ -96,15 +96,8 @@ static void begin_experiment(struct lane *lane)
         lane_enter(lane, PHASE_FINISHED);
         return;
     }
-    if (lane->lost) {
-        give_back(lane);
-        return;
-    }
-    if (lane->runner->paused) { /* it was taken before that was asked for */
-        const struct plan_experiment *experiment = lane->experiment;
-        lane->experiment = NULL;
-        runner_return(lane->runner, experiment);
-        lane_enter(lane, PHASE_TAKING);
+    if (lane->lost || lane->runner->paused) { /* it was taken before that was asked for */
+        give_back(lane, lane->lost ? PHASE_FINISHED : PHASE_TAKING);
         return;
     }
     const struct store_history *before =
@@ -344,10 +337,16 @@ static const struct phase_row phases[] = {
     [PHASE_FINISHED]    = {finish,                NULL,                  PHASE_TAKING,      false},
 };
 
-static void observers_init(struct lane *lane)
+void lane_init(struct lane *lane, struct runner *runner, size_t number)
 {
+    const struct run_request *request = runner->request;
     size_t count = 0;
-    lane->observers = observers;
+    *lane = (struct lane){.runner = runner,
+                          .number = number,
+                          .means = request->lane_count ? &request->lanes[number - 1] : NULL,
+                          .phases = phases,
+                          .observers = observers};
+    attempt_init(&lane->attempt, NULL, 0);
     while (observers[count])
         count++;
     lane->states = mem_array(count, sizeof *lane->states);
@@ -356,30 +355,14 @@ static void observers_init(struct lane *lane)
     OBSERVE(lane, init);
 }
 
-void lane_init(struct lane *lane, struct runner *runner, size_t number)
-{
-    const struct run_request *request = runner->request;
-    *lane = (struct lane){.runner = runner,
-                          .number = number,
-                          .means = request->lane_count ? &request->lanes[number - 1] : NULL,
-                          .phases = phases};
-    attempt_init(&lane->attempt, NULL, 0);
-    observers_init(lane);
-}
-
-static void observers_fini(struct lane *lane)
-{
-    OBSERVE(lane, fini);
-    for (size_t i = 0; lane->observers[i]; i++)
-        free(lane->states[i]);
-    free(lane->states);
-}
-
 void lane_fini(struct lane *lane)
 {
     lane_cancel_timer(lane);
     lane_job_sources_fini(lane);
-    observers_fini(lane);
+    OBSERVE(lane, fini);
+    for (size_t i = 0; lane->observers[i]; i++)
+        free(lane->states[i]);
+    free(lane->states);
     ladder_fini(&lane->ladder);
     attempt_fini(&lane->attempt);
     json_decref(lane->last_attempt);

@@ -75,19 +75,12 @@ static void add_time(struct text *row, int64_t t_ns, int64_t start_ns)
     text_addf(row, "%s,%.6f,", time, ns_to_s(t_ns - start_ns));
 }
 
-static void add_number(struct text *row, double value)
-{
-    char shortest[32];
-    number_shortest(value, shortest);
-    text_addf(row, ",%s", shortest);
-}
-
 static void add_reading(struct text *row, struct reading reading)
 {
+    char shortest[32] = "";
     if (reading.valid)
-        add_number(row, reading.value);
-    else
-        text_add_char(row, ',');
+        number_shortest(reading.value, shortest);
+    text_addf(row, ",%s", shortest);
 }
 
 static void add_reasons(struct text *row, struct reading reading)

@@ -28,11 +28,6 @@ static bool is_of(struct job *job, pid_t pid)
     return job && (job_identity(job)->pid == pid || job_has_member(job, pid));
 }
 
-static bool is_ours(const struct lane *lane, pid_t pid)
-{
-    return is_of(lane->attempt.job, pid) || is_of(lane->background.loop.job, pid);
-}
-
 static struct guard_person *find(struct lane_guard *guard, int32_t pid, uint64_t start_time)
 {
     for (size_t i = 0; i < guard->person_count; i++)
@@ -48,7 +43,7 @@ static struct guard_person *meet(struct lane *lane, int32_t pid, uint64_t start_
     struct who who;
     if (person || !who_look(roots_of(lane)->proc, pid, &who))
         return person;
-    bool ours = is_ours(lane, pid);
+    bool ours = is_of(lane->attempt.job, pid) || is_of(lane->background.loop.job, pid);
     /* A job's process that is ending is no member any more, and yet none of a stranger's; and a number of another pid
      * namespace is nobody's here. */
     if (!ours && (who_is_going(roots_of(lane)->proc, pid) ||

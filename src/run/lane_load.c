@@ -72,23 +72,17 @@ static int64_t scaled_ns(const struct lane *lane, double seconds)
     return (int64_t)(seconds * lane->runner->time_scale * (double)NS_PER_S);
 }
 
-static struct load_times times_of(const struct lane *lane)
-{
-    const struct parallel_timing *timing = &lane->runner->plan->parallel;
-    return (struct load_times){.wait_ns = scaled_ns(lane, timing->wait_s),
-                               .hold_ns = scaled_ns(lane, timing->hold_s),
-                               .limit_ns = scaled_ns(lane, timing->limit_s)};
-}
-
 /* When the foreground starts: as its settings entry says, or as the load lets it. */
 static struct load_times start_times(const struct lane *lane)
 {
+    const struct parallel_timing *timing = &lane->runner->plan->parallel;
     struct reading after_s = lane->experiment->start_after_s;
-    struct load_times times = times_of(lane);
     if (after_s.valid)
-        times = (struct load_times){
+        return (struct load_times){
             .wait_ns = scaled_ns(lane, after_s.value), .limit_ns = scaled_ns(lane, after_s.value), .set = true};
-    return times;
+    return (struct load_times){.wait_ns = scaled_ns(lane, timing->wait_s),
+                               .hold_ns = scaled_ns(lane, timing->hold_s),
+                               .limit_ns = scaled_ns(lane, timing->limit_s)};
 }
 
 /* At least twice while the load holds, and never in step with what the sensors do (as lane_energy.c). */

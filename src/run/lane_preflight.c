@@ -123,13 +123,6 @@ static void finish(struct lane *lane, const struct guard_findings *findings)
     guard_record(lane, number, before + 1, data, lane_next);
 }
 
-/* Nobody's energies are believed to be net of an idle draw that was not measured. */
-static void forget_idle(struct lane_guard *guard)
-{
-    for (size_t i = 0; i < guard->count; i++)
-        guard->devices[i].idle = (struct idle_window){0};
-}
-
 /* Are they still free, now that they were measured? */
 static void after_idle(struct lane *lane)
 {
@@ -233,6 +226,8 @@ void lane_guard_preflight(struct lane *lane)
     guard->begun_ns = clock_monotonic_ns();
     guard->waited_s = 0;
     guard->said = false;
-    forget_idle(guard);
+    /* Nobody's energies are believed to be net of an idle draw that was not measured. */
+    for (size_t i = 0; i < guard->count; i++)
+        guard->devices[i].idle = (struct idle_window){0};
     poll(lane);
 }

@@ -86,13 +86,6 @@ static void record_aftermath(struct lane *lane)
         lane_evidence(lane, "left_outside", "%s", left);
 }
 
-/* The key "metric" tells listeners that show the metrics themselves. */
-static void say_missing(struct lane *lane, const char *metric)
-{
-    AUTO_FREE char *text = mem_printf("%s: metric '%s' was on no line of the log", lane->experiment->id, metric);
-    lane_tell(lane, EVENT_NOTE, json_pack("{s:s, s:s}", "text", text, "metric", metric));
-}
-
 /* What a person would otherwise wonder about next morning. */
 static void say_log(struct lane *lane)
 {
@@ -106,10 +99,13 @@ static void say_log(struct lane *lane)
             lane_say(lane, "mark '%s' was on no line of the log", result->name);
         if (result->role != JOBLOG_METRIC || result->has_number)
             continue;
-        if (result->matches > 0)
+        if (result->matches > 0) {
             lane_say(lane, "metric '%s' matched '%s', which is no number", result->name, result->text);
-        else
-            say_missing(lane, result->name);
+            continue;
+        }
+        /* The key "metric" tells listeners that show the metrics themselves. */
+        AUTO_FREE char *text = mem_printf("%s: metric '%s' was on no line of the log", lane->experiment->id, result->name);
+        lane_tell(lane, EVENT_NOTE, json_pack("{s:s, s:s}", "text", text, "metric", result->name));
     }
     lane_marks_doubt(lane);
     if (joblog_totals(attempt->log).capped)

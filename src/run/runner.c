@@ -41,20 +41,16 @@ static void listen(const struct runner *runner, const struct event *event)
         listener->event(listener->context, event);
 }
 
-static void journal_lost(struct runner *runner, const struct err *cause)
-{
-    struct err err = *cause;
-    err_wrap(&err, "the run cannot be recorded");
-    runner->mute = true;
-    runner_break_disk(runner, &err);
-}
-
 static void recorded(void *context, bool ok, const struct err *err)
 {
     struct record *record = context;
     struct runner *runner = record->runner;
-    if (!ok && !runner->mute)
-        journal_lost(runner, err);
+    if (!ok && !runner->mute) {
+        struct err lost = *err;
+        err_wrap(&lost, "the run cannot be recorded");
+        runner->mute = true;
+        runner_break_disk(runner, &lost);
+    }
     if (ok && record->event.data)
         listen(runner, &record->event);
     /* The lane's next phase follows the one in which this was recorded, and no other that it has come to meanwhile. */

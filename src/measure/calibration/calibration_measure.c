@@ -1,5 +1,6 @@
 /* The two processes of a calibration: one reads the GPU as often as it can, one loads it. */
 #include "base/clock.h"
+#include "base/fs.h"
 #include "base/mem.h"
 #include "machine/gpu/cuda_load.h"
 #include "measure/calibration/calibration.h"
@@ -38,15 +39,7 @@ struct child {
 
 static bool write_whole(int fd, const void *bytes, size_t count)
 {
-    for (size_t done = 0; done < count;) {
-        ssize_t wrote = write(fd, (const char *)bytes + done, count - done);
-        if (wrote < 0 && errno == EINTR)
-            continue;
-        if (wrote <= 0)
-            return false;
-        done += (size_t)wrote;
-    }
-    return true;
+    return fs_write_all(fd, bytes, count, NULL);
 }
 
 static bool read_whole(int fd, void *bytes, size_t count)

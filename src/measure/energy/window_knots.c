@@ -38,11 +38,6 @@ static double seconds(const struct reader *reader, int64_t t_ns)
     return shape_seconds(t_ns, reader->origin_ns);
 }
 
-static double length_s(const struct counter_reading *from, const struct counter_reading *to)
-{
-    return shape_seconds(to->before_ns, from->after_ns);
-}
-
 static struct segment *add_segment(struct knots *knots, double from, unsigned why)
 {
     struct segment segment = {.first = knots->count, .from = from};
@@ -70,7 +65,7 @@ static double trace_mean_w(const struct series *series, int64_t from_ns, int64_t
 static bool stood(const struct reader *reader, const struct group *group)
 {
     double period_s = shape_seconds(reader->sensor->update_period_ns, 0);
-    double still_s = length_s(&group->first, &group->last) - stood_periods * period_s;
+    double still_s = shape_seconds(group->last.before_ns, group->first.after_ns) - stood_periods * period_s;
     if (still_s <= 0)
         return false;
     double mean_w = trace_mean_w(reader->series, group->first.after_ns, group->last.before_ns);

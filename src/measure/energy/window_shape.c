@@ -49,13 +49,6 @@ static double step_variance(const struct shape *shape, size_t i)
     return (square + flat_w * flat_w) * length_s * length_s;
 }
 
-/* A gap may have held anything that power has ever been. */
-static double gap_variance(const struct shape *shape, size_t i)
-{
-    double length_s = seconds_between(shape->at[i + 1].t_ns, shape->at[i].t_ns);
-    return shape->range_w * shape->range_w * length_s * length_s / 12;
-}
-
 /* Adds the part [0, share] of the step from sample i to the next. */
 static void add_step(const struct shape *shape, size_t i, double share, struct shape_sum *sum)
 {
@@ -64,7 +57,8 @@ static void add_step(const struct shape *shape, size_t i, double share, struct s
     double rise = (to_w - from_w) * share;
     sum->energy_j += (from_w + 0.5 * rise) * share * length_s;
     if (shape->real && length_s > shape->gap_s)
-        sum->gap_j2 += gap_variance(shape, i) * share;
+        /* A gap may have held anything that power has ever been. */
+        sum->gap_j2 += shape->range_w * shape->range_w * length_s * length_s / 12 * share;
     else
         sum->var_j2 += step_variance(shape, i) * share;
     sum->square += 0.5 * (from_w * from_w + to_w * to_w) * share * length_s;

@@ -104,20 +104,16 @@ struct smooth_place smooth_place(const struct knots *knots, const struct segment
     return place;
 }
 
-static double knot_covariance(const struct knot *items, size_t first, size_t second)
-{
-    return exp(items[second].log_link - items[first].log_link) * items[second].offset_var;
-}
-
 static double covariance(const struct knots *knots, const struct smooth_place *first, const struct smooth_place *second)
 {
+    const struct knot *items = knots->items;
     size_t at[2][2] = {{first->a, first->b}, {second->a, second->b}};
     double share[2][2] = {{1 - first->share_b, first->share_b}, {1 - second->share_b, second->share_b}};
     double sum = 0;
     for (int i = 0; i < 2; i++)
         for (int k = 0; k < 2; k++) {
             size_t low = at[0][i] < at[1][k] ? at[0][i] : at[1][k], high = at[0][i] < at[1][k] ? at[1][k] : at[0][i];
-            sum += share[0][i] * share[1][k] * knot_covariance(knots->items, low, high);
+            sum += share[0][i] * share[1][k] * exp(items[high].log_link - items[low].log_link) * items[high].offset_var;
         }
     return sum;
 }
