@@ -5,7 +5,7 @@
 
 #include "machine/contain/contain.h"
 #include "measure/calibration/calibration.h"
-#include "measure/marks/epochs.h"
+#include "measure/marks/marks.h"
 #include "machine/sensors/host.h"
 #include "machine/sensors/meter.h"
 #include "measure/energy/sensor_gains.h"

@@ -7,10 +7,8 @@
 #include "machine/contain/contain.h"
 #include "machine/gpu/ledger.h"
 #include "run/log/joblog.h"
-#include "measure/marks/mark_fifo.h"
 #include "measure/marks/marks.h"
 #include "plan/plan.h"
-#include "run/failure.h"
 #include "run/outcome.h"
 #include "run/request.h"
 

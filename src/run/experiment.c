@@ -5,7 +5,6 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "run/observer.h"
-#include "run/phases.h"
 
 #include <time.h>
 

@@ -1,4 +1,4 @@
-#include "run/failure.h"
+#include "run/outcome.h"
 
 #include "base/cleanup.h"
 #include "base/json.h"

@@ -5,7 +5,6 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "run/lane.h"
-#include "run/phases.h"
 #include "tare_build.h"
 
 #include <time.h>

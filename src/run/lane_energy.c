@@ -7,7 +7,6 @@
 #include "base/mem.h"
 #include "base/rng.h"
 #include "base/value.h"
-#include "run/phases.h"
 
 #include <fcntl.h>
 #include <time.h>

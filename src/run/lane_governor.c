@@ -6,7 +6,6 @@
 #include "machine/gpu/lock.h"
 #include "machine/governor/governor_keeper.h"
 #include "run/observer.h"
-#include "run/phases.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* The guard of a lane: its life, its rounds of questions, and what it writes down. */
 #include "run/lane_guard.h"
-#include "run/counted.h"
+#include "measure/memory_curve.h"
 
 #include "base/clock.h"
 #include "base/json.h"

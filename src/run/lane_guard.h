@@ -3,12 +3,9 @@
 #ifndef TARE_RUN_LANE_GUARD_H
 #define TARE_RUN_LANE_GUARD_H
 
-#include "measure/guard/cooldown.h"
 #include "measure/guard/look.h"
-#include "measure/guard/watch.h"
 #include "run/lane.h"
 #include "run/observer.h"
-#include "run/phases.h"
 
 /* Somebody who was seen on a GPU. */
 struct guard_person {

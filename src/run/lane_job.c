@@ -4,7 +4,6 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "run/log/bar.h"
-#include "run/phases.h"
 
 #include <string.h>
 #include <time.h>

@@ -5,7 +5,6 @@
 #include "base/mem.h"
 #include "run/aftermath.h"
 #include "run/lane_guard.h"
-#include "run/phases.h"
 #include "tare_build.h"
 
 #include <signal.h>

@@ -1,7 +1,7 @@
 /* While an attempt is measured, and when its job is gone: what happened on the lane's GPUs, and whether they are empty
  * again. */
 #include "run/lane_guard.h"
-#include "run/counted.h"
+#include "measure/memory_curve.h"
 
 #include "base/clock.h"
 #include "base/mem.h"

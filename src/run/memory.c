@@ -7,7 +7,6 @@
 #include "measure/memory_curve.h"
 #include "gpu_memory/oom/growth.h"
 #include "gpu_memory/oom/oom.h"
-#include "run/counted.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -5,7 +5,6 @@
 #include "base/mem.h"
 #include "run/runner.h"
 #include "run/observer.h"
-#include "run/phases.h"
 
 #include <string.h>
 

@@ -2,7 +2,6 @@
 
 #include "base/clock.h"
 #include "base/text.h"
-#include "run/failure.h"
 #include "tare_build.h"
 
 #include <errno.h>

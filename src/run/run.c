@@ -9,7 +9,6 @@
 #include "machine/sensors/time_scale.h"
 #include "run/again.h"
 #include "run/lane.h"
-#include "run/phases.h"
 #include "run/runner.h"
 #include "tare_build.h"
 

@@ -2,7 +2,7 @@
 
 #include "base/clock.h"
 #include "base/json.h"
-#include "measure/energy/energy_budget.h"
+#include "measure/energy/window.h"
 
 #include <string.h>
 

@@ -3,7 +3,6 @@
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/mem.h"
-#include "measure/marks/mark_fifo.h"
 #include "measure/marks/marks.h"
 #include "tare_build.h"
 

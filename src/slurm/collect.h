@@ -7,7 +7,7 @@
 #include "base/strv.h"
 #include "base/text.h"
 #include "plan/plan.h"
-#include "slurm/submission.h"
+#include "slurm/tasks.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-#include "slurm/script.h"
+#include "slurm/slurm.h"
 
 #include "base/cleanup.h"
 #include "base/mem.h"

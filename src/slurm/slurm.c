@@ -4,7 +4,6 @@
 #include "base/mem.h"
 #include "base/query.h"
 #include "base/utf8.h"
-#include "slurm/script.h"
 
 #include <errno.h>
 #include <stdlib.h>

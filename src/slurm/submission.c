@@ -1,4 +1,4 @@
-#include "slurm/submission.h"
+#include "slurm/tasks.h"
 
 #include "base/fs.h"
 #include "base/json.h"

@@ -4,7 +4,6 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/utf8.h"
-#include "slurm/script.h"
 #include "slurm/slurm.h"
 
 #include <fcntl.h>

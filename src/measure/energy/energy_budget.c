@@ -1,4 +1,4 @@
-#include "measure/energy/energy_budget.h"
+#include "measure/energy/window.h"
 
 #include "stats/interval.h"
 

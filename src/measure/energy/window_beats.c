@@ -1,4 +1,4 @@
-#include "measure/energy/window_beats.h"
+#include "measure/energy/window_shape.h"
 
 #include <math.h>
 

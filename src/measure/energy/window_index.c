@@ -2,7 +2,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "measure/energy/window_beats.h"
+#include "measure/energy/window_shape.h"
 
 #include <math.h>
 #include <stdlib.h>

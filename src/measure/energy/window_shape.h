@@ -58,4 +58,15 @@ struct shape_range shape_extremes(const struct shape *shape, double from, double
 /* Those in [from,to] are at[first] to at[end - 1]. */
 void shape_samples(const struct shape *shape, double from, double to, size_t *first, size_t *end);
 
+/* window_beats: does power look as if the load were in step with the sensor? Of a load that repeats about as often as the sensor looks,
+ * the samples show a slower one, or one level of it alone. Some of these samples a slow load would not give. Times in seconds. */
+
+struct beats {
+    bool suspected;
+    double power_min_w, power_max_w; /* of all samples that were checked; there is none: INFINITY, -INFINITY */
+};
+
+/* In the window [from,to] and some seconds around it. */
+struct beats beats_find(const struct shape *shape, double from, double to);
+
 #endif

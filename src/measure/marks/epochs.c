@@ -1,4 +1,4 @@
-#include "measure/marks/epochs.h"
+#include "measure/marks/marks.h"
 
 #include "base/cleanup.h"
 #include "base/mem.h"
