@@ -2,13 +2,11 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "base/text.h"
 #include "measure/energy_meters_private.h"
 
 #include <math.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <unistd.h>
 
 /* What is kept from before a job: for the slope at its start. */
 static const int64_t KEPT_NS = 3 * NS_PER_S;

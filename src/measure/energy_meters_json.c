@@ -1,9 +1,7 @@
 /* The figures of a stretch of time as JSON: docs/reference/measuring.md. */
 #include "base/json.h"
 #include "base/value.h"
-#include "measure/energy/window.h"
 #include "measure/energy_meters.h"
-#include "measure/energy/sensor_gains.h"
 
 /* More digits than these no sensor gives. */
 enum { DIGITS = 6 };

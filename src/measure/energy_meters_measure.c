@@ -2,8 +2,6 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/mem.h"
-#include "measure/energy/window.h"
-#include "measure/energy/sensor_gains.h"
 #include "measure/energy_meters_private.h"
 
 #include <math.h>

@@ -5,11 +5,6 @@
 
 #include "machine/gpu/ledger.h"
 
-#include <jansson.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 enum { MEMORY_CURVE_POINTS = 512 };
 
 struct memory_curve {

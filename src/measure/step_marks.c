@@ -4,7 +4,6 @@
 #include "base/mem.h"
 #include "measure/step_power.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* Between a step's mark and its first phase's lies the time of two writes; what takes longer is a phase of its own. */

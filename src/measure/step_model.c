@@ -5,7 +5,6 @@
 #include "base/mem.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 static const double INSIDE = 0.98;         /* of a sample's weight must be in steps that count */

@@ -7,8 +7,6 @@
 #include "stats/describe.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { STEPS_MIN = 10, SAMPLES_MOST = 10000, BLOCKS_MIN = 8, BLOCKS_MOST = 40 };

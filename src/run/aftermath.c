@@ -1,22 +1,15 @@
 #include "run/aftermath.h"
 
-#include "base/cleanup.h"
-#include "base/clock.h"
 #include "base/fs.h"
 #include "base/mem.h"
-#include "base/text.h"
 #include "base/utf8.h"
-#include "machine/contain/contain.h"
 #include "machine/gpu/vendor.h"
 #include "run/attempt.h"
 
 #include <fcntl.h>
 #include <poll.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 enum { LOG_TAIL = 32 << 10, LEFT_NAMED = 5, MAPS_BYTES = 16 << 20 };
 

@@ -1,18 +1,14 @@
 #include "run/attempt.h"
 
-#include "base/clock.h"
 #include "base/fs.h"
 #include "base/mem.h"
 #include "machine/contain/guardian.h"
 #include "machine/state/state.h"
 #include "run/aftermath.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 enum { DRAIN_READS_MAX = 16, PIPE_BYTES = 1 << 20, MEMORY_MAX_BYTES = 64 };
 

@@ -3,19 +3,9 @@
 #ifndef TARE_RUN_ATTEMPT_H
 #define TARE_RUN_ATTEMPT_H
 
-#include "base/err.h"
-#include "machine/contain/contain.h"
-#include "machine/gpu/ledger.h"
-#include "run/log/joblog.h"
 #include "measure/marks/marks.h"
-#include "plan/plan.h"
 #include "run/outcome.h"
 #include "run/request.h"
-
-#include <stdbool.h>
-#include <stddef.h>
-#include <jansson.h>
-#include <stdint.h>
 
 #define ATTEMPT_MEMBERS_MAX 32 /* leftovers and survivors that are named; their counts tell of more */
 

@@ -4,8 +4,6 @@
 #include "run/attempt.h"
 #include "run/log/metric_history.h"
 
-#include "base/clock.h"
-
 #include <string.h>
 
 /* json_string refuses what is no UTF-8, and paths may be anything: then each byte that is none becomes '?'. */

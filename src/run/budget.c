@@ -2,12 +2,10 @@
  * ended when a budget is used up (docs/reference/running.md). */
 #include "run/lane.h"
 
-#include "base/clock.h"
 #include "base/mem.h"
 #include "plan/config/size.h"
 
 #include <math.h>
-#include <string.h>
 
 /* What an attempt under way has used is journaled about once a minute, and at each hundredth of a budget. */
 static const int64_t TELL_NS = 60 * NS_PER_S;

@@ -2,20 +2,16 @@
  * another one left, has that one's metrics. Only files that were there before are watched, so it costs nothing meanwhile. */
 #include "run/aftermath.h"
 
-#include "base/clock.h"
 #include "base/fs.h"
 #include "base/mem.h"
-#include "base/text.h"
 #include "base/utf8.h"
 #include "run/lane.h"
 
 #include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/inotify.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 /* What one look at a repository may take: a folder of data has millions of files, a network's is slow. */
 enum { FILES_MAX = 256, ENTRIES_MAX = 20000, DEPTH_MAX = 8, NAMED = 3 };

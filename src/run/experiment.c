@@ -2,11 +2,7 @@
  * what follows it begins when that is durable. */
 #include "run/lane.h"
 
-#include "base/clock.h"
 #include "base/mem.h"
-#include "run/observer.h"
-
-#include <time.h>
 
 enum { MACHINE_FAILURES_MAX = 4 };
 

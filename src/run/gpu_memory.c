@@ -3,10 +3,8 @@
 #include "run/lane.h"
 
 #include "base/mem.h"
-#include "machine/gpu/ledger.h"
 
 #include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 

@@ -1,10 +1,8 @@
 /* A training without a sign of life: its stack is kept in hang_stack.txt, and it is ended (docs/reference/running.md). */
 #include "run/lane.h"
 
-#include "base/clock.h"
 #include "base/fs.h"
 #include "base/mem.h"
-#include "base/procfs.h"
 #include "base/shell_words.h"
 
 #include <errno.h>
@@ -12,7 +10,6 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 /* A process that waits in a loop with naps takes less. */
 static const double CPU_SHARE = 0.05;

@@ -5,10 +5,6 @@
 
 #include "plan/plan.h"
 
-#include <jansson.h>
-#include <stdbool.h>
-#include <stddef.h>
-
 enum { LADDER_STEPS_MAX = 400 };
 
 struct ladder {

@@ -1,15 +1,11 @@
 /* What all that acts for a lane has of it: its phase, its timer, its words to the journal and the listener. */
 #include "run/lane.h"
 
-#include "base/clock.h"
 #include "base/mem.h"
 #include "machine/contain/guardian.h"
-#include "run/observer.h"
 #include "machine/state/state.h"
 
 #include <math.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <sys/epoll.h>
 
 enum { TIMER_ACCURACY_US = 1000 };

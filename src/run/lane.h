@@ -6,11 +6,8 @@
 #include "run/lane_background.h"
 #include "run/observer.h"
 
-#include <stdbool.h>
-
 /* phases: what a lane does one after the other, for one experiment after the other. The table is in experiment.c and reads from top to
  * bottom as the story of one; what its rows call that is not there is declared here, file by file. */
-
 
 enum phase {
     PHASE_NONE,        /* nothing yet */

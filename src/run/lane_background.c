@@ -2,12 +2,9 @@
  * loop is contained, journaled and proven gone as every job is, before the next one is born. */
 #include "run/lane_background.h"
 
-#include "base/clock.h"
 #include "base/mem.h"
 #include "run/lane.h"
 #include "tare_build.h"
-
-#include <time.h>
 
 enum { PROOF_POLL_US = 500, PROOF_POLL_MAX_US = 50000, LOOPS_TOLD = 100 };
 

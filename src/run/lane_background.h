@@ -3,9 +3,7 @@
 #ifndef TARE_RUN_LANE_BACKGROUND_H
 #define TARE_RUN_LANE_BACKGROUND_H
 
-#include "base/rng.h"
 #include "measure/colocated.h"
-#include "measure/energy_meters.h"
 #include "run/attempt.h"
 #include "run/runner.h"
 

@@ -2,15 +2,9 @@
  * said at its end, from what guard, meters and log hold. */
 #include "run/lane_guard.h"
 
-#include "base/clock.h"
-#include "base/json.h"
 #include "base/mem.h"
-#include "base/text.h"
 
 #include <math.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 static const double MIB = 1048576;

@@ -1,16 +1,9 @@
 /* What a lane's attempt draws: asked for at its edges, waited for briefly at its end, never by the job. */
 #include "run/lane.h"
 
-#include "base/clock.h"
 #include "base/csv.h"
 #include "base/fs.h"
 #include "base/mem.h"
-#include "base/rng.h"
-#include "base/value.h"
-
-#include <fcntl.h>
-#include <time.h>
-#include <unistd.h>
 
 enum { TICK_US = 1000000, SPREAD_US = 120000, ANSWER_US = 2000000 };
 

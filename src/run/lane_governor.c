@@ -5,7 +5,6 @@
 #include "base/mem.h"
 #include "machine/gpu/lock.h"
 #include "machine/governor/governor_keeper.h"
-#include "run/observer.h"
 
 #include <string.h>
 

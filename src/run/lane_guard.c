@@ -2,13 +2,9 @@
 #include "run/lane_guard.h"
 #include "measure/memory_curve.h"
 
-#include "base/clock.h"
-#include "base/json.h"
 #include "base/mem.h"
 
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /* A GPU that does not answer for so long is left out until it does. */
 enum { ANSWER_US = 3000000 };

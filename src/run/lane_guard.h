@@ -5,7 +5,6 @@
 
 #include "measure/guard/look.h"
 #include "run/lane.h"
-#include "run/observer.h"
 
 /* Somebody who was seen on a GPU. */
 struct guard_person {

@@ -2,15 +2,10 @@
 #include "run/lane_guard.h"
 
 #include "base/mem.h"
-#include "base/procfs.h"
 #include "measure/guard/who.h"
 #include "machine/state/leftovers.h"
-#include "machine/state/state.h"
 
 #include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 /* For what a dead run left: it is ended by SIGKILL, and the loop is not to be kept longer than that. */
 static const double RECOVERY_S = 0.2;

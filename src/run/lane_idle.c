@@ -2,8 +2,6 @@
  * trainings: as long as the settings say, or until the GPUs are idle and cool. What the idle window before the next attempt takes is part of it. */
 #include "run/lane_guard.h"
 
-#include "base/clock.h"
-#include "base/json.h"
 #include "base/mem.h"
 
 #include <math.h>

@@ -1,12 +1,10 @@
 /* The middle of a lane's way: its job is born, and runs. */
 #include "run/lane.h"
 
-#include "base/clock.h"
 #include "base/mem.h"
 #include "run/log/bar.h"
 
 #include <string.h>
-#include <time.h>
 
 /* A command that was stopped for less did not feel it. */
 static const int64_t JOB_STOPPED_NS = 100 * NS_PER_MS;

@@ -2,12 +2,10 @@
  * has held, then beside the foreground. */
 #include "run/lane_background.h"
 
-#include "base/clock.h"
 #include "base/mem.h"
 #include "run/lane.h"
 
 #include <string.h>
-#include <time.h>
 
 enum {
     LOOK_US = 1000000,

@@ -1,9 +1,7 @@
 /* A lane's marks: from the log and from the FIFO into the journal. */
 #include "run/lane.h"
 
-#include "base/clock.h"
 #include "base/mem.h"
-#include "measure/step_power.h"
 
 enum { DRAIN_READS_MAX = 16 };
 

@@ -2,9 +2,7 @@
  * only written down; then the idle GPUs are measured. */
 #include "run/lane_guard.h"
 
-#include "base/clock.h"
 #include "base/mem.h"
-#include "results/store/store.h"
 
 /* Between two looks. */
 enum { POLL_US = 300000 };

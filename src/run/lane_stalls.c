@@ -1,7 +1,6 @@
 /* What stood still or was missing while an attempt ran: processes of its job, this program, the machine, the guardian. */
 #include "run/lane.h"
 
-#include "base/clock.h"
 #include "base/mem.h"
 
 #include <time.h>

@@ -1,14 +1,12 @@
 /* The end of a lane's job: asked to end, killed, proven gone, written down. */
 #include "run/lane.h"
 
-#include "base/clock.h"
 #include "base/mem.h"
 #include "run/aftermath.h"
 #include "run/lane_guard.h"
 #include "tare_build.h"
 
 #include <signal.h>
-#include <unistd.h>
 
 #define PROOF_MAX_NS (JOB_PROOF_MAX_S * NS_PER_S)
 

@@ -3,10 +3,7 @@
 #include "run/lane_guard.h"
 #include "measure/memory_curve.h"
 
-#include "base/clock.h"
 #include "base/mem.h"
-
-#include <stdlib.h>
 
 /* Between two looks for the memory to come back; the first comes at once. */
 enum { POLL_US = 50000 };

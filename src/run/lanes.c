@@ -1,9 +1,6 @@
 /* What several lanes come to together: whose the processors' energy was, and how long each lane worked. Nothing where there is one. */
 #include "run/lane.h"
 
-#include "base/clock.h"
-#include "base/value.h"
-
 /* Lanes tick at their own moments: one division a second is enough for all. */
 static const int64_t APART_NS = 900 * NS_PER_MS;
 

@@ -1,14 +1,9 @@
 /* When others are in the way of an attempt: memory and disks of the machine; and of the experiments of other lanes, processors and the
  * links to the GPUs. */
 #include "base/cleanup.h"
-#include "base/clock.h"
 #include "base/mem.h"
-#include "base/text.h"
-#include "base/value.h"
 #include "run/lane.h"
-#include "run/runner.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* Less than this of an attempt's time without a processor, or of the machine's CPU time, is everyday. */

@@ -1,9 +1,7 @@
 /* machine.json: on what, with what, from what state a session ran. */
 #include "base/clock.h"
 #include "base/fs.h"
-#include "base/json.h"
 #include "base/mem.h"
-#include "machine/gpu/vendor.h"
 #include "measure/calibration/calibration.h"
 #include "run/cpu_sets.h"
 #include "run/git.h"
@@ -13,12 +11,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/utsname.h>
-#include <unistd.h>
 
 #define KERNEL_FILE_MAX (4 << 20)
 

@@ -2,13 +2,10 @@
  * a warning before it runs out. */
 #include "run/lane.h"
 
-#include "base/clock.h"
 #include "base/mem.h"
 #include "measure/memory_curve.h"
-#include "gpu_memory/oom/growth.h"
 #include "gpu_memory/oom/oom.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 enum { GPUS_MAX = 16, EPOCHS_MAX = 100000, SAMPLE_MS = 1000 };

@@ -1,12 +1,7 @@
 /* The meters of a session in the runner's loop: what they tell goes to the observers of their lane. */
 #include "run/lane.h"
 
-#include "base/clock.h"
 #include "base/mem.h"
-#include "run/runner.h"
-#include "run/observer.h"
-
-#include <string.h>
 
 /* A driver may have to wake its GPUs first; no job waits longer for that. */
 static const int64_t START_NS = 10 * NS_PER_S;

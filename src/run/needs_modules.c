@@ -5,16 +5,13 @@
 #include "base/version.h"
 #include "run/needs.h"
 
-#include "base/clock.h"
 #include "base/mem.h"
 #include "base/query.h"
 #include "machine/gpu/vendor.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /* A first import of a large framework from a cold disk takes a minute. */
 #define ASK_TIMEOUT_S 180.0

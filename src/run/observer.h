@@ -3,14 +3,9 @@
 #ifndef TARE_RUN_OBSERVER_H
 #define TARE_RUN_OBSERVER_H
 
-#include "base/mark.h"
 #include "measure/guard/evidence.h"
 #include "measure/energy_meters.h"
 #include "gpu_memory/oom/growth.h"
-
-#include <jansson.h>
-#include <stddef.h>
-#include <stdint.h>
 
 struct lane;
 

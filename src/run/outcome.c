@@ -1,7 +1,5 @@
 #include "run/outcome.h"
 
-#include "base/clock.h"
-#include "base/text.h"
 #include "tare_build.h"
 
 #include <errno.h>

@@ -2,16 +2,10 @@
 #ifndef TARE_RUN_OUTCOME_H
 #define TARE_RUN_OUTCOME_H
 
-#include "base/text.h"
 #include "machine/contain/contain.h"
 #include "plan/event.h"
 #include "plan/plan.h"
 #include "run/log/joblog.h"
-
-#include <jansson.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
 /* Why an attempt was stopped. */
 enum stop_reason {

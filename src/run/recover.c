@@ -4,7 +4,6 @@
 #include "run/attempt.h"
 #include "run/ladder.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #define RECOVER_TIMEOUT_S 10

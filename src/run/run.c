@@ -1,28 +1,23 @@
 #include "run/run.h"
 
-#include "base/clock.h"
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/shell_words.h"
-#include "base/value.h"
 #include "machine/contain/guardian.h"
 #include "machine/sensors/time_scale.h"
 #include "run/again.h"
 #include "run/lane.h"
-#include "run/runner.h"
 #include "tare_build.h"
 
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/utsname.h>
 #include <time.h>
-#include <unistd.h>
 
 enum { DESCRIPTORS = 128, DESCRIPTORS_OF_LANE = 26 };
 

@@ -1,15 +1,12 @@
 /* What the lanes share: events on their way into the journal, and what follows each; what is left of the plan; the guardian; the end. */
 #include "run/runner.h"
 
-#include "base/clock.h"
 #include "base/mem.h"
 #include "machine/contain/guardian.h"
 #include "run/again.h"
 #include "run/lane.h"
 
 #include <errno.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
 

@@ -4,13 +4,9 @@
 
 #include "machine/sensors/cpu_split.h"
 #include "measure/energy_meters.h"
-#include "plan/plan.h"
 #include "run/links.h"
 #include "run/request.h"
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <systemd/sd-event.h>
 
 struct lane;

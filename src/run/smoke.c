@@ -1,6 +1,5 @@
 #include "run/smoke.h"
 
-#include "base/clock.h"
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/utf8.h"
@@ -10,10 +9,8 @@
 
 #include <poll.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
-#include <unistd.h>
 
 enum { LINES_SHOWN = 5, LONGEST_LINE = 300, POLL_MS = 20 };
 

@@ -5,10 +5,6 @@
 
 #include "run/run.h"
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 enum smoke_state {
     SMOKE_NOT_STARTED, /* something is missing that it needs */
     SMOKE_FAILED,      /* as a run would judge it, or an error pattern had matched when the time was over */

@@ -1,21 +1,14 @@
 #include "slurm/collect.h"
 
-#include "base/cleanup.h"
 #include "base/fs.h"
-#include "base/json.h"
 #include "base/mem.h"
-#include "slurm/tasks.h"
 #include "machine/gpu/vendor.h"
 #include "results/store/import.h"
-#include "results/store/store.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 /* The run is made here and published when it is whole. */
 static const char work_name[] = ".collecting";

@@ -1,13 +1,11 @@
 #include "slurm/collect.h"
 
-#include "base/cleanup.h"
 #include "base/fs.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 enum { DEPTH_MAX = 16, PIECE = 1 << 16 };
 

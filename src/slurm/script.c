@@ -1,11 +1,9 @@
 #include "slurm/slurm.h"
 
-#include "base/cleanup.h"
 #include "base/mem.h"
 #include "base/shell_words.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* For starting, proofs and writing, beside what the plan counts itself. */

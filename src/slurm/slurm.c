@@ -6,7 +6,6 @@
 #include "base/utf8.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 

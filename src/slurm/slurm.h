@@ -2,14 +2,7 @@
 #ifndef TARE_SLURM_SLURM_H
 #define TARE_SLURM_SLURM_H
 
-#include "base/err.h"
-#include "base/strv.h"
-#include "base/text.h"
 #include "plan/plan.h"
-
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
 /* What `scontrol show config` says. */
 struct slurm_config {

@@ -1,11 +1,9 @@
 #include "slurm/tasks.h"
 
 #include "base/fs.h"
-#include "base/json.h"
 #include "base/mem.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 static const size_t TEXT_MAX = (size_t)1 << 26;
 

@@ -1,24 +1,16 @@
 #include "slurm/tasks.h"
 
-#include "base/cleanup.h"
-#include "base/clock.h"
 #include "base/fs.h"
-#include "base/json.h"
 #include "base/mem.h"
 #include "slurm/collect.h"
 #include "machine/contain/contain.h"
 #include "results/store/import.h"
-#include "results/store/store.h"
 #include "tare_build.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 enum { PLAN_FORMAT = 1, STARTS_MAX = 100000 };
 

@@ -8,14 +8,7 @@
 #ifndef TARE_SLURM_TASKS_H
 #define TARE_SLURM_TASKS_H
 
-#include "base/err.h"
-#include "base/strv.h"
-#include "plan/plan.h"
 #include "results/store/store.h"
-
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
 /* Writes settings.json, registry.json, the empty tasks/ and, last, plan.json into dir (an open folder). */
 bool tasks_make(int dir, const struct store_head *head, struct err *err);

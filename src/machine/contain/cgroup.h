@@ -5,9 +5,6 @@
 #include "base/cpus.h"
 #include "base/err.h"
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/types.h>
 
 /* The folder in which this process may make leaves: its own cgroup (or the one above, when that is what cgroup_enter_runner made); as

@@ -1,6 +1,5 @@
 #include "machine/contain/cgroup.h"
 
-#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/mem.h"
@@ -8,14 +7,11 @@
 #include "machine/contain/sys.h"
 #include "tare_build.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 /* A job can nest cgroups as deep as it likes; deeper ones than this are still killed by the kernel, only not
  * removed. */

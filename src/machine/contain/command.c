@@ -8,7 +8,6 @@
 #include <limits.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
 static void wait_at_gate(int gate)
 {

@@ -1,14 +1,10 @@
 #include "machine/contain/contain.h"
 
-#include "base/cleanup.h"
 #include "base/fs.h"
 #include "base/procfs.h"
 #include "machine/contain/sys.h"
 
-#include <dirent.h>
 #include <fcntl.h>
-#include <stdbool.h>
-#include <stdio.h>
 #include <string.h>
 
 enum { LINK_MAX_BYTES = 64, FDINFO_MAX = 4096 };

@@ -1,8 +1,6 @@
 #include "machine/contain/init.h"
 
-#include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/procfs.h"
 #include "machine/contain/cgroup.h"
 #include "machine/contain/sys.h"
 #include "machine/contain/tree.h"
@@ -13,7 +11,6 @@
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -21,7 +18,6 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 /* How long a tree without a pid namespace is fought when the runner has died; the guardian fights it too. */
 static const int64_t END_TREE_NS = 60 * NS_PER_S, CHASE_NS = 5 * NS_PER_MS;

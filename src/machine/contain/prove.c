@@ -2,19 +2,13 @@
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/mem.h"
-#include "base/procfs.h"
 #include "machine/contain/cgroup.h"
 #include "machine/contain/job_private.h"
 #include "machine/contain/sys.h"
-#include "machine/contain/tree.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
 
 /* The kernel empties a pid namespace in a moment; only what takes longer is looked at one by one: reading all of /proc
  * while thousands of processes die would slow them down. */

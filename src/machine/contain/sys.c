@@ -9,13 +9,10 @@
 #include <linux/sched.h>
 #include <linux/seccomp.h>
 #include <signal.h>
-#include <stddef.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
 /* Since Linux 5.x the same number on every architecture; older kernel headers lack some. */
 #ifndef SYS_pidfd_send_signal

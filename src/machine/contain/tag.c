@@ -1,19 +1,13 @@
 #include "machine/contain/tree.h"
 
-#include "base/cleanup.h"
 #include "base/fs.h"
 #include "base/mem.h"
 #include "machine/contain/sys.h"
 
-#include <dirent.h>
 #include <fcntl.h>
-#include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
 
 enum { CGROUP_MAX = 16384, ANCESTORS_MAX = 1000, ADOPTION_STEPS = 1000 };
 

@@ -1,22 +1,15 @@
 #include "machine/contain/tree.h"
 
-#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/mem.h"
-#include "base/procfs.h"
 #include "machine/contain/cgroup.h"
 #include "machine/contain/sys.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 static const int64_t CHASE_NS = 2 * NS_PER_MS;
 

@@ -3,20 +3,15 @@
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/mem.h"
-#include "base/text.h"
 #include "base/utf8.h"
 #include "machine/contain/sys.h"
 #include "machine/gpu/vendor.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 enum { ANCESTORS_MAX = 1000, CMDLINE_MAX = 4096 };
 

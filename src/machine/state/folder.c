@@ -1,18 +1,14 @@
 #include "machine/state/state_private.h"
 
-#include "base/cleanup.h"
 #include "base/fs.h"
 #include "base/mem.h"
 #include "machine/contain/sys.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #define SUFFIX ".jsonl"
 

@@ -3,13 +3,7 @@
 #ifndef TARE_MACHINE_STATE_RECORD_H
 #define TARE_MACHINE_STATE_RECORD_H
 
-#include "base/text.h"
-#include "machine/contain/contain.h"
 #include "machine/state/state.h"
-
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
 struct record_header {
     enum state_kind kind;

@@ -4,11 +4,7 @@
 #include "machine/contain/cgroup.h"
 #include "machine/contain/tree.h"
 #include "machine/state/census.h"
-#include "machine/state/state.h"
 #include "machine/state/state_private.h"
-
-#include <stdlib.h>
-#include <unistd.h>
 
 enum { NAMES_SHOWN = 3 };
 

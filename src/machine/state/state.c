@@ -1,10 +1,8 @@
 #include "machine/state/state.h"
 
-#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/rng.h"
-#include "machine/state/record.h"
 #include "machine/state/state_private.h"
 #include "tare_build.h"
 
@@ -12,10 +10,8 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <pwd.h>
-#include <stdlib.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 enum { NAME_TRIES = 100 };
 

@@ -2,15 +2,7 @@
 #ifndef TARE_MACHINE_STATE_STATE_PRIVATE_H
 #define TARE_MACHINE_STATE_STATE_PRIVATE_H
 
-#include "base/err.h"
-#include "base/strv.h"
-#include "base/text.h"
-#include "machine/contain/contain.h"
 #include "machine/state/record.h"
-#include "machine/state/state.h"
-
-#include <stdbool.h>
-#include <stddef.h>
 
 enum { STATE_PLACES = 2 };
 

@@ -1,13 +1,11 @@
 #include "measure/calibration/calibration.h"
 
-#include "base/clock.h"
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/mem.h"
 
 #include <ctype.h>
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 enum { FORMAT = 1 };

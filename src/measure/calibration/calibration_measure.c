@@ -4,19 +4,16 @@
 #include "base/mem.h"
 #include "machine/gpu/cuda_load.h"
 #include "measure/calibration/calibration.h"
-#include "measure/calibration/sensor_learn.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
 
 enum { REASON_SIZE = 200, BATCH = 64, REAP_TRIES = 100, REAP_PAUSE_MS = 10 };
 static const int64_t LOOK_NS = 20 * NS_PER_S, LATE_NS = 10 * NS_PER_S;

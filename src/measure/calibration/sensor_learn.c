@@ -6,7 +6,6 @@
 #include "measure/calibration/sensor_fit.h"
 
 #include <math.h>
-#include <string.h>
 
 enum { UPDATES_MIN = 20, STEADY_MIN = 5, BLOCKS = 8, VALUES_MIN = 10 };
 #define NORMAL_95     1.96

@@ -1,15 +1,11 @@
 #include "measure/energy/sensor_gains.h"
 
-#include "base/cleanup.h"
-#include "base/clock.h"
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/utf8.h"
 
 #include <ctype.h>
-#include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { FORMAT = 1, FILE_MAX = 4096, TEXT_MAX = 400, GAINS_MAX = 10000 };

@@ -5,7 +5,6 @@
 #include "measure/energy/window_index.h"
 
 #include <math.h>
-#include <stdbool.h>
 #include <stdlib.h>
 
 /* Two figures disagree when they differ by more than their half-widths times this: three deviations, not two, or one

@@ -6,10 +6,7 @@
 
 #include "machine/gpu/sensor_profile.h"
 #include "machine/sensors/series.h"
-#include "measure/energy/sensor_gains.h"
 #include "stats/budget.h"
-
-#include <stddef.h>
 
 /* What is known of a sensor beforehand. Start from one of the two below and set power_limit_w. Whoever reads a counter
  * once in a while must spread its readings over the update period (add a random part of it to each wait): readings in

@@ -2,7 +2,6 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "measure/energy/window_shape.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -3,9 +3,6 @@
 #ifndef TARE_MEASURE_ENERGY_WINDOW_INDEX_H
 #define TARE_MEASURE_ENERGY_WINDOW_INDEX_H
 
-#include "measure/energy/window.h"
-#include "measure/energy/window_knots.h"
-#include "measure/energy/window_shape.h"
 #include "measure/energy/window_smooth.h"
 #include "stats/interval.h"
 

@@ -1,11 +1,7 @@
 #include "measure/guard/look.h"
 
-#include "base/clock.h"
 #include "base/mem.h"
-#include "base/text.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* Where the driver does not state its own memory, an empty GPU was seen to use 615 MiB (H200); more than this, or than this

@@ -5,10 +5,6 @@
 #include "machine/gpu/vendor.h"
 #include "plan/config/settings.h"
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 enum guard_owner {
     GUARD_OURS,    /* of a job of this lane */
     GUARD_FOREIGN, /* /proc knows it, and it is none of ours */

@@ -1,21 +1,15 @@
 #include "measure/guard/who.h"
 
-#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/mem.h"
-#include "base/procfs.h"
-#include "base/text.h"
 #include "base/utf8.h"
 #include "machine/gpu/vendor.h"
 #include "machine/state/census.h"
 
 #include <fcntl.h>
 #include <pwd.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { COMMAND_MAX = 120 };
 

@@ -3,7 +3,6 @@
 #include "base/cleanup.h"
 #include "base/mem.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 static const char *const part_names[] = {

@@ -4,7 +4,6 @@
 #include "base/mem.h"
 #include "base/utf8.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 void marks_fini(struct marks *marks)

@@ -6,9 +6,7 @@
 #include "base/err.h"
 #include "base/mark.h"
 
-#include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 #include <sys/types.h>
 
 /* Of each source: how many a second in the long run, at once, and in all. */

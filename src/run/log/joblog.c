@@ -8,7 +8,6 @@
 
 #include <errno.h>
 #include <string.h>
-#include <unistd.h>
 
 #define BATCH_LINES 1024 /* matched together: about what fits the nearest caches */
 #define READ_BUFFER (128u << 10)

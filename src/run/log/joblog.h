@@ -7,9 +7,7 @@
 #include "base/err.h"
 #include "base/mark.h"
 
-#include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
 #define JOBLOG_LINE_MAX 65536
 #define JOBLOG_TEXT_MAX 256 /* of a match kept for people */

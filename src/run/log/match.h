@@ -7,9 +7,6 @@
 #include "base/pattern/pattern.h"
 
 #include <locale.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
 struct line {
     const char *start; /* borrowed */

@@ -7,9 +7,7 @@
 
 #include "base/mark.h"
 
-#include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
 /* Points of one metric, and of all metrics of an attempt together: what an event of the journal has room for. */
 enum { HISTORY_POINTS_MAX = 1024, HISTORY_POINTS_MIN = 16, HISTORY_POINTS_ALL = 65536 };
