@@ -34,7 +34,7 @@ void attempt_init_loop(struct attempt *attempt, const struct plan_experiment *ex
     attempt->loop = loop;
 }
 
-static void close_fd(int *fd)
+void attempt_close_fd(int *fd)
 {
     if (*fd >= 0)
         close(*fd);
@@ -49,10 +49,10 @@ void attempt_fini(struct attempt *attempt)
     joblog_free(attempt->log);
     mark_fifo_free(attempt->fifo);
     marks_fini(&attempt->marks);
-    close_fd(&attempt->pipe);
-    close_fd(&attempt->log_fd);
-    close_fd(&attempt->times_fd);
-    close_fd(&attempt->folder);
+    attempt_close_fd(&attempt->pipe);
+    attempt_close_fd(&attempt->log_fd);
+    attempt_close_fd(&attempt->times_fd);
+    attempt_close_fd(&attempt->folder);
     free(attempt->detail);
     free(attempt->log_held);
     attempt_init(attempt, NULL, 0);
@@ -369,7 +369,7 @@ bool attempt_close_log(struct attempt *attempt)
     /* Whoever survived has it, of course. */
     if (!at_end && attempt->survivor_count == 0 && !attempt->log_held)
         attempt->log_held = aftermath_log_holders(attempt->pipe);
-    close_fd(&attempt->pipe);
+    attempt_close_fd(&attempt->pipe);
     if (attempt->log && !joblog_end(attempt->log, now_ns, &err))
         kept = false;
     if (kept || attempt->log_failed)

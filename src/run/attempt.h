@@ -52,6 +52,7 @@ void attempt_init(struct attempt *attempt, const struct plan_experiment *experim
 /* One loop of the background of that attempt: a job with a log of its own, without times, marks and metrics. */
 void attempt_init_loop(struct attempt *attempt, const struct plan_experiment *experiment, int64_t number, int64_t loop);
 void attempt_fini(struct attempt *attempt); /* kills what still lives */
+void attempt_close_fd(int *fd); /* -1 from then on */
 
 /* Its job is proven gone: guardian and state folder forget it. */
 void attempt_job_gone(const struct run_request *request, const struct job *job);
@@ -128,7 +129,6 @@ enum outcome attempt_judge(const struct attempt *attempt, const struct limits *l
 
 /* The data of its events; new references. */
 json_t *attempt_born_json(const struct attempt *attempt);
-json_t *attempt_started_json(const struct attempt *attempt);
 json_t *attempt_exited_json(const struct attempt *attempt);
 json_t *attempt_loop_json(const struct attempt *loop, enum outcome outcome, const char *error); /* of its exit */
 json_t *attempt_exit_json(const struct attempt *attempt,

@@ -62,11 +62,6 @@ json_t *attempt_born_json(const struct attempt *attempt)
                      "layers", layers_json(attempt));
 }
 
-json_t *attempt_started_json(const struct attempt *attempt)
-{
-    return json_pack("{s:I}", "start_ns", (json_int_t)attempt->start_ns);
-}
-
 json_t *attempt_exit_json(const struct attempt *attempt, bool signalled)
 {
     const struct job_exit *exit = &attempt->exit;

@@ -235,11 +235,6 @@ json_t *budget_json(struct runner *runner)
                      "reached", budget_is_reached(runner) ? json_string(runner->budget.reached) : json_null());
 }
 
-void budget_fini(struct runner *runner)
-{
-    set_reached(runner, NULL);
-}
-
 /* The lane's. */
 
 static void begin(struct lane *lane)

@@ -13,11 +13,8 @@ static void set_paused(struct runner *runner, bool paused)
     if (runner->paused == paused)
         return;
     runner->paused = paused;
-    json_t *data =
-        json_pack("{s:s, s:b}", "text",
-                  paused ? "paused on request: nothing more begins until it is to continue" : "continues on request",
-                  "paused", paused);
-    runner_tell(runner, (struct runner_entry){.type = EVENT_NOTE, .data = data});
+    const char *text = paused ? "paused on request: nothing more begins until it is to continue" : "continues on request";
+    runner_tell(runner, EVENT_NOTE, 0, 0, json_pack("{s:s, s:b}", "text", text, "paused", paused));
     if (!paused)
         runner_wake(runner);
 }

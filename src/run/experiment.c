@@ -295,7 +295,7 @@ static void leave_start(struct lane *lane, enum lane_event event)
 {
     if (event == LANE_LOST && lane->phase == PHASE_METERS)
         return; /* it has not taken one yet */
-    lane_cancel_timer(lane);
+    step_cancel(&lane->timer);
     lane_enter(lane, PHASE_FINISHED);
 }
 
@@ -352,7 +352,7 @@ void lane_init(struct lane *lane, struct runner *runner, size_t number)
 
 void lane_fini(struct lane *lane)
 {
-    lane_cancel_timer(lane);
+    step_cancel(&lane->timer);
     lane_job_sources_fini(lane);
     OBSERVE(lane, fini);
     for (size_t i = 0; lane->observers[i]; i++)

@@ -46,13 +46,6 @@ static void init(struct lane *lane)
     hang_of(lane)->out = hang_of(lane)->pidfd = -1;
 }
 
-static void close_fd(int *fd)
-{
-    if (*fd >= 0)
-        close(*fd);
-    *fd = -1;
-}
-
 /* The program that looks, and all it started, is ended and reaped; -1: it ran for too long. */
 static int end_dump(struct hang *hang)
 {
@@ -66,7 +59,7 @@ static int end_dump(struct hang *hang)
     kill(hang->pid, SIGKILL);  /* not reaped; its group may not be there yet */
     while (waitid(P_PID, (id_t)hang->pid, &info, WEXITED) != 0 && errno == EINTR)
         continue;
-    close_fd(&hang->pidfd);
+    attempt_close_fd(&hang->pidfd);
     hang->pid = 0;
     return ended && info.si_code == CLD_EXITED ? info.si_status : -1;
 }
@@ -75,7 +68,7 @@ static void drop(struct lane *lane)
 {
     struct hang *hang = hang_of(lane);
     end_dump(hang);
-    close_fd(&hang->out);
+    attempt_close_fd(&hang->out);
     free(steal_ptr(hang->py_spy));
     hang->taking = false;
     hang->quiet_ns = 0;

@@ -90,23 +90,13 @@ enum stop_reason lane_stop_reason(struct lane *lane)
 void lane_record(struct lane *lane, enum event_type type, json_t *data, lane_step *next)
 {
     bool of_attempt = type != EVENT_EXPERIMENT_STARTED && type != EVENT_EXPERIMENT_ENDED && type != EVENT_PAUSE;
-    bool of_experiment = type != EVENT_PAUSE;
-    runner_record(lane->runner, (struct runner_entry){
-                                    .type = type,
-                                    .experiment = of_experiment ? (int64_t)lane->experiment->number : 0,
-                                    .attempt = of_attempt ? lane->attempt.number : 0,
-                                    .data = data,
-                                    .lane = lane,
-                                    .next = next,
-                                });
+    int64_t experiment = type != EVENT_PAUSE ? (int64_t)lane->experiment->number : 0;
+    runner_record_then(lane->runner, type, experiment, of_attempt ? lane->attempt.number : 0, data, lane, next);
 }
 
 void lane_tell(struct lane *lane, enum event_type type, json_t *data)
 {
-    runner_tell(lane->runner, (struct runner_entry){.type = type,
-                                                    .experiment = (int64_t)lane->experiment->number,
-                                                    .attempt = lane->attempt.number,
-                                                    .data = data});
+    runner_tell(lane->runner, type, (int64_t)lane->experiment->number, lane->attempt.number, data);
 }
 
 void lane_say(struct lane *lane, const char *format, ...)
@@ -226,11 +216,6 @@ void lane_timer_set(struct lane *lane, struct step_source *timer, uint64_t us, l
         return;
     err_set(&err, "cannot set a timer (error %d)", -code);
     runner_break(lane->runner, &err);
-}
-
-void lane_cancel_timer(struct lane *lane)
-{
-    step_cancel(&lane->timer);
 }
 
 struct reading lane_since_start(const struct lane *lane, int64_t ns)

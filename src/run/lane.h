@@ -151,7 +151,6 @@ void lane_evidence_span(struct lane *lane, const char *kind, struct reading from
 void lane_add_number(const struct lane *lane, json_t *json); /* where there are several: which one, and its GPUs */
 
 void lane_after(struct lane *lane, uint64_t us, lane_step *step);
-void lane_cancel_timer(struct lane *lane);
 void lane_timer_set(struct lane *lane, struct step_source *timer, uint64_t us,
                     lane_step *step); /* one that cannot be set breaks the run */
 

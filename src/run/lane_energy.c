@@ -217,7 +217,7 @@ static void answered(struct lane *lane)
 {
     if (lane->phase != PHASE_READING || energy_meters_waiting(lane->energy_meters) > 0)
         return;
-    lane_cancel_timer(lane);
+    step_cancel(&lane->timer);
     lane_next(lane);
 }
 

@@ -31,7 +31,7 @@ static void answered(struct lane *lane)
     struct runner_governor *governor = &lane->runner->governor;
     step_cancel(&governor->answer);
     governor->lane = NULL;
-    lane_cancel_timer(lane);
+    step_cancel(&lane->timer);
     say_why(lane);
     lane_next(lane);
 }
@@ -146,12 +146,6 @@ static json_t *check_locks(struct lane *lane, json_t *ended)
     if (lane->attempt.end_ns != 0 && gpu->locks && !gpu_locks_check(gpu->locks, &err))
         lane_evidence(lane, "gpu_lock_untrusted", "%s", err.text);
     return NULL;
-}
-
-void lane_governor_fini(struct runner *runner)
-{
-    step_cancel(&runner->governor.answer);
-    runner->governor.lane = NULL;
 }
 
 const struct observer governor_observer = {.started = tell_not_set, .end = check_governor};

@@ -123,7 +123,7 @@ static void end_round(struct lane *lane)
     struct lane_guard *guard = guard_of(lane);
     lane_step *step = guard->round_step;
     guard->round_step = NULL;
-    lane_cancel_timer(lane);
+    step_cancel(&lane->timer);
     for (size_t i = 0; i < guard->count; i++)
         guard->devices[i].deaf = !guard->devices[i].answered;
     step(lane);
@@ -140,6 +140,17 @@ void guard_ask(struct lane *lane, lane_step *step)
     energy_meters_users(lane->energy_meters);
     /* The deaf are asked too; with nobody else they get a moment. */
     lane_after(lane, guard_blind(guard) ? ANSWER_US / 30 : ANSWER_US, end_round);
+}
+
+static void ask_now(struct lane *lane)
+{
+    guard_ask(lane, guard_of(lane)->later_step);
+}
+
+void guard_ask_later(struct lane *lane, uint64_t us, lane_step *step)
+{
+    guard_of(lane)->later_step = step;
+    lane_after(lane, us, ask_now);
 }
 
 static void take_users(struct lane *lane, const char *label, int64_t t_ns, const struct gpu_users *users)
@@ -178,7 +189,7 @@ void guard_look(struct lane *lane)
 void lane_guard_cancel(struct lane *lane)
 {
     struct lane_guard *guard = guard_of(lane);
-    lane_cancel_timer(lane);
+    step_cancel(&lane->timer);
     if (!guard)
         return;
     guard->round_step = NULL;
@@ -194,16 +205,6 @@ void lane_guard_leave(struct lane *lane, enum lane_event event)
     guard->at_work = false;
     lane_guard_cancel(lane);
     lane_next(lane); /* which finds out why */
-}
-
-void guard_record(struct lane *lane, int64_t experiment, int64_t attempt, json_t *data, lane_step *next)
-{
-    runner_record(lane->runner, (struct runner_entry){.type = EVENT_GUARD,
-                                                      .experiment = experiment,
-                                                      .attempt = attempt,
-                                                      .data = data,
-                                                      .lane = lane,
-                                                      .next = next});
 }
 
 json_t *guard_device_json(const struct guard_device *device)

@@ -61,14 +61,14 @@ static void measured(struct lane *lane)
     guard->waiting_edges = false;
     for (size_t i = 0; i < guard->count; i++)
         measure(lane, &guard->devices[i]);
-    guard->idle_done(lane);
+    guard_ask(lane, guard->idle_done);
 }
 
 void guard_idle_look(struct lane *lane)
 {
     if (energy_meters_waiting(lane->energy_meters) > 0)
         return;
-    lane_cancel_timer(lane);
+    step_cancel(&lane->timer);
     measured(lane);
 }
 
@@ -225,7 +225,7 @@ void guard_idle_settle_former(struct lane *lane)
         json_decref(data);
         return;
     }
-    guard_record(lane, former->experiment, former->attempt, data, NULL);
+    runner_record(lane->runner, EVENT_GUARD, former->experiment, former->attempt, data);
     if (runner_experiment_ended(lane->runner, (size_t)former->experiment))
         runner_write_results(lane->runner, (size_t)former->experiment, NULL, NULL);
 }
@@ -248,13 +248,6 @@ static bool all_settled(struct lane_guard *guard)
         settled = cooldown_look(&device->cooldown, &device->known, &look) && settled;
     }
     return settled;
-}
-
-static void close_looked(struct lane *lane);
-
-static void close_poll(struct lane *lane)
-{
-    guard_ask(lane, close_looked);
 }
 
 static void close_end(struct lane *lane)
@@ -281,21 +274,16 @@ static void close_judge(struct lane *lane)
     close_end(lane);
 }
 
-static void close_window(struct lane *lane)
-{
-    guard_ask(lane, close_judge);
-}
-
 static void close_looked(struct lane *lane)
 {
     struct lane_guard *guard = guard_of(lane);
     bool over = guard_since_s(guard->begun_ns) > CLOSE_S * lane->runner->time_scale;
-    if (all_settled(guard) && guard_idle_begin(lane, close_window))
+    if (all_settled(guard) && guard_idle_begin(lane, close_judge))
         return;
     if (over || guard_blind(guard))
         close_end(lane);
     else
-        lane_after(lane, (uint64_t)(TICK_US * lane->runner->time_scale / 2), close_poll);
+        guard_ask_later(lane, (uint64_t)(TICK_US * lane->runner->time_scale / 2), close_looked);
 }
 
 void phase_closing(struct lane *lane)
@@ -312,7 +300,7 @@ void phase_closing(struct lane *lane)
     guard->at_work = true;
     guard->begun_ns = clock_monotonic_ns();
     begin_settling(guard);
-    close_poll(lane);
+    guard_ask(lane, close_looked);
 }
 
 /* ---- The pause. */
@@ -331,14 +319,7 @@ static void tell_pause(struct lane *lane, double took_s, bool settled)
     json_t *data = json_pack("{s:s, s:s, s:b, s:o, s:o, s:o, s:o, s:o*}", "phase", "cooldown", "mode", "adaptive",
                              "settled", settled, "planned_s", json_finite(planned_s), "took_s", json_finite(took_s),
                              "saved_s", json_finite(saved_s), "devices", devices, "text", json_string(text));
-    guard_record(lane, guard->former.experiment, guard->former.attempt, data, lane_next);
-}
-
-static void pause_looked(struct lane *lane);
-
-static void pause_poll(struct lane *lane)
-{
-    guard_ask(lane, pause_looked);
+    runner_record_then(lane->runner, EVENT_GUARD, guard->former.experiment, guard->former.attempt, data, lane, lane_next);
 }
 
 static void pause_looked(struct lane *lane)
@@ -349,7 +330,7 @@ static void pause_looked(struct lane *lane)
     enum cooldown_state state = cooldown_decide(&lane->runner->plan->guard.cooldown, guard->planned_s, took_s, settled,
                                                 guard_blind(guard), scale);
     if (state == COOLDOWN_GOES_ON)
-        lane_after(lane, (uint64_t)(PAUSE_POLL_US * scale), pause_poll);
+        guard_ask_later(lane, (uint64_t)(PAUSE_POLL_US * scale), pause_looked);
     else
         tell_pause(lane, took_s, settled);
 }
@@ -369,5 +350,5 @@ void lane_guard_pause(struct lane *lane, double seconds)
         return;
     }
     begin_settling(guard);
-    pause_poll(lane);
+    guard_ask(lane, pause_looked);
 }

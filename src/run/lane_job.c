@@ -209,7 +209,7 @@ void phase_running(struct lane *lane)
 {
     runner_tick_soon(lane->runner);
     OBSERVE(lane, begin);
-    lane_record(lane, EVENT_ATTEMPT_STARTED, attempt_started_json(&lane->attempt), NULL);
+    lane_record(lane, EVENT_ATTEMPT_STARTED, json_pack("{s:I}", "start_ns", (json_int_t)lane->attempt.start_ns), NULL);
     OBSERVE(lane, started);
 }
 

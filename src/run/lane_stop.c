@@ -151,7 +151,7 @@ static void prove(struct lane *lane)
 
 void phase_proving(struct lane *lane)
 {
-    lane_cancel_timer(lane);
+    step_cancel(&lane->timer);
     attempt_kill(&lane->attempt);
     attempt_kill(&lane->background.loop);
     lane->proof_start_ns = clock_monotonic_ns();

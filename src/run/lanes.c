@@ -27,12 +27,6 @@ void lanes_begin(struct runner *runner)
         cpu_split_begin(&runner->split, host_of(runner));
 }
 
-void lanes_fini(struct runner *runner)
-{
-    cpu_split_fini(&runner->split);
-    links_fini(&runner->links);
-}
-
 /* Soon or not, at the edges of a job. */
 static void edge(struct runner *runner)
 {

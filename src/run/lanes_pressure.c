@@ -30,9 +30,8 @@ struct lane_link {
 
 LANE_STATE(link_of, struct lane_link, pressure_observer)
 
-/* "; on other lanes: ID, ID": those that have an experiment in work. Nothing where there are none. Gives the numbers of all of
- * them, a new reference. */
-static json_t *add_others(const struct lane *lane, struct text *out)
+/* Evidence for the whole attempt. Takes text; "; on other slots: ID, ID" comes behind it: those that have an experiment in work. */
+static void tell_others(struct lane *lane, const char *kind, struct text *text, double duration_s)
 {
     json_t *numbers = json_array();
     size_t named = 0;
@@ -42,11 +41,15 @@ static json_t *add_others(const struct lane *lane, struct text *out)
             continue;
         json_array_append_new(numbers, json_integer((json_int_t)other->experiment->number));
         if (named++ < NAMED_MAX)
-            text_addf(out, "%s%s", named > 1 ? ", " : "; on other slots: ", other->experiment->id);
+            text_addf(text, "%s%s", named > 1 ? ", " : "; on other slots: ", other->experiment->id);
     }
     if (named > NAMED_MAX)
-        text_addf(out, " and %zu more", named - NAMED_MAX);
-    return numbers;
+        text_addf(text, " and %zu more", named - NAMED_MAX);
+    lane_evidence_at(lane, (struct lane_evidence_entry){.kind = kind,
+                                                        .experiments = numbers,
+                                                        .text = text_take(text),
+                                                        .from_s = {0, true},
+                                                        .to_s = {duration_s, true}});
 }
 
 static void tell_host(struct lane *lane, const struct host_window *host)
@@ -62,12 +65,7 @@ static void tell_host(struct lane *lane, const struct host_window *host)
     struct text text = {0};
     text_addf(&text, "programs waited for memory %.0f %% of the time, and all stood still for disks %.0f %% of it",
               100 * (some.valid ? some.value : 0), 100 * (io.valid ? io.value : 0));
-    json_t *others = add_others(lane, &text);
-    lane_evidence_at(lane, (struct lane_evidence_entry){.kind = "host_pressure",
-                                                        .experiments = others,
-                                                        .text = text_take(&text),
-                                                        .from_s = {0, true},
-                                                        .to_s = {host->duration_s, true}});
+    tell_others(lane, "host_pressure", &text, host->duration_s);
 }
 
 static void tell_processors(struct lane *lane, const struct host_window *host, struct reading cpu_s)
@@ -85,12 +83,7 @@ static void tell_processors(struct lane *lane, const struct host_window *host, s
         "programs waited for a processor %.0f %% of the time, and the run's other experiments used %.0f %% of the "
         "machine's CPU time",
         100 * waited.value, 100 * others_share);
-    json_t *others = add_others(lane, &text);
-    lane_evidence_at(lane, (struct lane_evidence_entry){.kind = "cpu_contended",
-                                                        .experiments = others,
-                                                        .text = text_take(&text),
-                                                        .from_s = {0, true},
-                                                        .to_s = {host->duration_s, true}});
+    tell_others(lane, "cpu_contended", &text, host->duration_s);
 }
 
 void lanes_links_begin(struct runner *runner)

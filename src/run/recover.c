@@ -8,15 +8,6 @@
 
 #define RECOVER_TIMEOUT_S 10
 
-static void record(struct runner *runner, size_t number, const struct store_attempt *attempt, enum event_type type,
-                   json_t *data)
-{
-    runner_record(runner, (struct runner_entry){.type = type,
-                                                .experiment = (int64_t)number,
-                                                .attempt = attempt ? attempt->number : 0,
-                                                .data = data});
-}
-
 static bool end_job(struct runner *runner, size_t number, const struct store_attempt *attempt, const char *role,
                     struct err *err)
 {
@@ -33,7 +24,7 @@ static bool end_job(struct runner *runner, size_t number, const struct store_att
         return true;
     json_t *data = json_pack("{s:s, s:[], s:[], s:I, s:n}", "role", role, "leftovers", "survivors",
                              "recovered", (json_int_t)killed, "seconds");
-    record(runner, number, attempt, EVENT_JOB_PROVEN, data);
+    runner_record(runner, EVENT_JOB_PROVEN, (int64_t)number, attempt->number, data);
     return true;
 }
 
@@ -43,7 +34,7 @@ static void close_attempt(struct runner *runner, size_t number, const struct sto
                              "outcome", outcome_name(OUTCOME_INTERRUPTED), "duration_s", "end_ns", "exit_code",
                              "signal", "reason", "interrupted", "error", "the session died", "metrics", "log",
                              "failure");
-    record(runner, number, attempt, EVENT_ATTEMPT_ENDED, data);
+    runner_record(runner, EVENT_ATTEMPT_ENDED, (int64_t)number, attempt->number, data);
 }
 
 /* The last attempt decided the experiment, but the session died before it wrote that down. */
@@ -51,8 +42,8 @@ static void close_experiment(struct runner *runner, size_t number, enum outcome 
 {
     const struct store_history *before = &store_experiment(runner->request->store, number)->history;
     int64_t retries = outcome == OUTCOME_FAILED ? before->failed - 1 : before->failed;
-    record(runner, number, NULL, EVENT_EXPERIMENT_ENDED,
-           experiment_ended_json(outcome, retries > 0 ? retries : 0, before->last_ended));
+    runner_record(runner, EVENT_EXPERIMENT_ENDED, (int64_t)number, 0,
+                  experiment_ended_json(outcome, retries > 0 ? retries : 0, before->last_ended));
     runner_write_results(runner, number, NULL, NULL);
 }
 

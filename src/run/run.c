@@ -221,7 +221,7 @@ static void end_session(struct runner *runner, json_t *pool)
     if (json_is_object(pool))
         json_object_set(data, "pool", pool);
     json_decref(pool);
-    runner_record(runner, (struct runner_entry){.type = EVENT_SESSION_ENDED, .data = data});
+    runner_record(runner, EVENT_SESSION_ENDED, 0, 0, data);
     if (!store_flush(runner->request->store, &err) && !runner->broken)
         runner_break(runner, &err);
 }
@@ -234,8 +234,7 @@ static bool plan_again(struct runner *runner, struct err *err)
         if (!again->items[number - 1] || !runner_experiment_ended(runner, number))
             continue;
         json_t *data = json_pack("{s:s}", "verdict", verdict_name(again->verdicts[number - 1]));
-        runner_record(
-            runner, (struct runner_entry){.type = EVENT_EXPERIMENT_AGAIN, .experiment = (int64_t)number, .data = data});
+        runner_record(runner, EVENT_EXPERIMENT_AGAIN, (int64_t)number, 0, data);
     }
     return store_flush(runner->request->store, err);
 }
@@ -244,7 +243,7 @@ static bool plan_again(struct runner *runner, struct err *err)
 static void live(struct runner *runner, struct err *err)
 {
     size_t count = runner->request->lane_count ? runner->request->lane_count : 1;
-    runner_record(runner, (struct runner_entry){.type = EVENT_SESSION_STARTED, .data = session_json(runner->request)});
+    runner_record(runner, EVENT_SESSION_STARTED, 0, 0, session_json(runner->request));
     budget_begin(runner);
     if (!recover_run(runner, err) || !plan_again(runner, err)) {
         runner_break(runner, err);
@@ -269,9 +268,10 @@ static void live(struct runner *runner, struct err *err)
         runner_break(runner, &loop_err);
     }
     json_t *pool = lanes_json(runner);
-    lanes_fini(runner);
+    cpu_split_fini(&runner->split);
+    links_fini(&runner->links);
     meters_stop(runner);
-    lane_governor_fini(runner);
+    step_cancel(&runner->governor.answer);
     runner->lanes = NULL;
     runner->lane_count = 0;
     end_session(runner, pool);
@@ -339,7 +339,7 @@ bool run_plan(const struct run_request *request, struct run_summary *out, struct
         out->outcome = RUN_BUDGET;
     if (runner.broken && err)
         *err = runner.err;
-    budget_fini(&runner);
+    free(runner.budget.reached);
     free(runner.taken);
     free(runner.run_dir);
     free(runner.typed_dir);

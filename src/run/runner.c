@@ -18,16 +18,16 @@ struct record {
     enum phase from; /* of the lane, then */
 };
 
-static struct event make_event(const struct runner *runner, const struct runner_entry *entry)
+static struct event make_event(const struct runner *runner, enum event_type type, int64_t experiment, int64_t attempt, json_t *data)
 {
     return (struct event){
-        .type = entry->type,
+        .type = type,
         .monotonic_ns = clock_monotonic_ns(),
         .realtime_ns = clock_realtime_ns(),
         .session = runner->session,
-        .experiment = entry->experiment,
-        .attempt = entry->attempt,
-        .data = entry->data ? entry->data : json_object(),
+        .experiment = experiment,
+        .attempt = attempt,
+        .data = data ? data : json_object(),
     };
 }
 
@@ -64,17 +64,23 @@ static struct record *record_new(struct runner *runner, struct lane *lane, lane_
     return record;
 }
 
-void runner_record(struct runner *runner, struct runner_entry entry)
+void runner_record_then(struct runner *runner, enum event_type type, int64_t experiment, int64_t attempt, json_t *data,
+                        struct lane *lane, lane_step *next)
 {
     if (runner->mute) {
-        json_decref(entry.data);
-        if (entry.next)
-            entry.next(entry.lane);
+        json_decref(data);
+        if (next)
+            next(lane);
         return;
     }
-    struct record *record = record_new(runner, entry.lane, entry.next);
-    record->event = make_event(runner, &entry);
+    struct record *record = record_new(runner, lane, next);
+    record->event = make_event(runner, type, experiment, attempt, data);
     store_add(runner->request->store, &record->event, recorded, record);
+}
+
+void runner_record(struct runner *runner, enum event_type type, int64_t experiment, int64_t attempt, json_t *data)
+{
+    runner_record_then(runner, type, experiment, attempt, data, NULL, NULL);
 }
 
 void runner_write_results(struct runner *runner, size_t number, struct lane *lane, lane_step *next)
@@ -91,13 +97,12 @@ void runner_say(struct runner *runner, const char *format, ...)
     va_start(args, format);
     AUTO_FREE char *text = mem_vprintf(format, args);
     va_end(args);
-    json_t *data = json_pack("{s:o*}", "text", json_string(text));
-    runner_tell(runner, (struct runner_entry){.type = EVENT_NOTE, .data = data});
+    runner_tell(runner, EVENT_NOTE, 0, 0, json_pack("{s:o*}", "text", json_string(text)));
 }
 
-void runner_tell(struct runner *runner, struct runner_entry entry)
+void runner_tell(struct runner *runner, enum event_type type, int64_t experiment, int64_t attempt, json_t *data)
 {
-    struct event event = make_event(runner, &entry);
+    struct event event = make_event(runner, type, experiment, attempt, data);
     listen(runner, &event);
     event_fini(&event);
 }

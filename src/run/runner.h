@@ -78,22 +78,17 @@ struct runner {
     struct err err;
 };
 
-struct runner_entry {
-    enum event_type type;
-    int64_t experiment, attempt; /* 0: none */
-    json_t *data;                /* becomes the runner's; NULL: empty */
-    struct lane *lane;
-    lane_step *next; /* may be NULL */
-};
-
-/* Journals the event; then tells the listener, then goes on with the next step. */
-void runner_record(struct runner *runner, struct runner_entry entry);
+/* Journals the event; then tells the listener, then goes on with the lane's next step (may be NULL). experiment, attempt: 0: none. data becomes the
+ * runner's; NULL: empty. */
+void runner_record(struct runner *runner, enum event_type type, int64_t experiment, int64_t attempt, json_t *data);
+void runner_record_then(struct runner *runner, enum event_type type, int64_t experiment, int64_t attempt, json_t *data,
+                        struct lane *lane, lane_step *next);
 
 /* summary.csv and experiment.json, then the next step. */
 void runner_write_results(struct runner *runner, size_t number, struct lane *lane, lane_step *next);
 
 /* To the listener only. */
-void runner_tell(struct runner *runner, struct runner_entry entry);
+void runner_tell(struct runner *runner, enum event_type type, int64_t experiment, int64_t attempt, json_t *data);
 /* EVENT_NOTE about the run. */
 void runner_say(struct runner *runner, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
@@ -146,7 +141,6 @@ bool recover_run(struct runner *runner, struct err *err);
 
 /* What several lanes come to together (lanes.c): whose the processors' energy was, and how long each lane worked. */
 void lanes_begin(struct runner *runner); /* the meters were started */
-void lanes_fini(struct runner *runner);
 
 /* The meters of what the request names (meters.c); where that cannot be, a note says so and the run goes on without. The lanes must be there. */
 void meters_start(struct runner *runner);
@@ -160,11 +154,8 @@ json_t *lanes_json(struct runner *runner);
 int64_t lanes_part_mj(
     const struct lane *lane); /* of the packages' energy that is divided: this lane's, since the session began */
 
-void lane_governor_fini(struct runner *runner);
-
 /* The budgets (budget.c). begin: the session's first event was recorded. */
 void budget_begin(struct runner *runner);
-void budget_fini(struct runner *runner);
 void budget_check(struct runner *runner);         /* one that is used up halts the run */
 bool budget_refuses(struct runner *runner);       /* what is left is not enough for another experiment */
 bool budget_is_reached(const struct runner *runner); /* and experiments are left for that reason */

@@ -4,6 +4,7 @@
 #ifndef TARE_MEASURE_ENERGY_WINDOW_SHAPE_H
 #define TARE_MEASURE_ENERGY_WINDOW_SHAPE_H
 
+#include "base/clock.h"
 #include "measure/energy/window.h"
 
 struct shape_sum {
@@ -39,8 +40,15 @@ struct shape {
     struct shape_range *supers; /* each of the same number of blocks */
 };
 
-/* Seconds from b to a; exact to the nanosecond for spans under 100 days. */
-double shape_seconds(int64_t a_ns, int64_t b_ns);
+/* Seconds from b to a; exact to the nanosecond for spans under 100 days. Static, so that it is part of the loops that use it and not called from
+ * them. */
+static inline double shape_seconds(int64_t a_ns, int64_t b_ns)
+{
+    int64_t difference;
+    if (__builtin_sub_overflow(a_ns, b_ns, &difference))
+        return ((double)a_ns - (double)b_ns) / NS_PER_S;
+    return (double)difference / NS_PER_S;
+}
 
 /* Takes the array over when own is true. */
 void shape_init(struct shape *shape, int64_t origin_ns, const struct power_sample *samples, size_t count, bool own,
