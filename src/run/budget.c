@@ -328,10 +328,10 @@ static void tick(struct lane *lane)
 }
 
 /* Once its figures are there, they count. */
-static json_t *end(struct lane *lane, json_t *ended)
+static json_t *end(struct lane *lane)
 {
     struct lane_budget *own = budget_of(lane);
-    if (own->read_ns && !attempt_energy_j(ended).valid && live_j(lane).valid)
+    if (own->read_ns && !attempt_energy_j(lane->ended).valid && live_j(lane).valid)
         tell(lane);
     own->read_ns = 0;
     return NULL;

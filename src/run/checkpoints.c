@@ -155,10 +155,9 @@ static char *read_since(struct checkpoints *checkpoints)
     return count ? text_take(&text) : NULL;
 }
 
-static json_t *end(struct lane *lane, json_t *ended)
+static json_t *end(struct lane *lane)
 {
     AUTO_FREE char *old = lane->outcome == OUTCOME_SUCCEEDED ? read_since(lane->attempt.checkpoints) : NULL;
-    (void)ended;
     if (old)
         lane_evidence(lane, "old_checkpoint", "%s", old);
     return NULL;

@@ -190,9 +190,10 @@ static bool is_excused(struct lane *lane, const char *error)
 /* Each adds what it has come to; a later one reads what an earlier one has added. */
 static void observers_end(struct lane *lane, json_t *ended)
 {
+    lane->ended = ended;
     for (size_t i = 0; lane->observers[i]; i++) {
         const struct observer *observer = lane->observers[i];
-        json_t *json = observer->end ? observer->end(lane, ended) : NULL;
+        json_t *json = observer->end ? observer->end(lane) : NULL;
         if (json)
             json_object_set_new(ended, observer->key, json);
     }

@@ -66,20 +66,18 @@ bool lane_guard_refuses(struct lane *lane); /* a GPU did not come back: the lane
 void lane_guard_cancel(struct lane *lane);  /* what is on its way has no more purpose */
 void lane_guard_leave(struct lane *lane, enum lane_event event); /* the same, and goes on */
 
-/* lane_job.c */
+/* lane_job.c: the job, from its files to the proof that it is gone */
 void phase_opening(struct lane *lane);
 void phase_birth(struct lane *lane);
 void phase_gate(struct lane *lane);
 void phase_running(struct lane *lane);
 void phase_job_event(struct lane *lane, enum lane_event event);
-
-/* lane_background.c */
-void phase_loading(struct lane *lane);
-
-/* lane_stop.c */
 void phase_stopping(struct lane *lane);
 void phase_stopping_event(struct lane *lane, enum lane_event event);
 void phase_proving(struct lane *lane);
+
+/* lane_background.c */
+void phase_loading(struct lane *lane);
 
 /* lane_energy.c */
 void phase_reading(struct lane *lane);
@@ -106,6 +104,7 @@ struct lane {
     bool machine_excused; /* one of this experiment was, in this session: */
     bool once_more;       /* and it is tried again */
     bool again;           /* there will be another attempt */
+    json_t *ended;        /* data of the EVENT_ATTEMPT_ENDED that is about to be recorded, so far; borrowed */
     json_t *last_attempt; /* data of the last EVENT_ATTEMPT_ENDED, or NULL */
     enum outcome outcome; /* of the last attempt */
     struct step_source timer; /* pauses, grace, proof */

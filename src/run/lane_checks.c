@@ -312,10 +312,10 @@ static void tell_unmade(struct lane *lane, const bool told[CHECKS], unsigned has
 }
 
 /* A list, or null: never begun. */
-static json_t *end(struct lane *lane, json_t *ended)
+static json_t *end(struct lane *lane)
 {
     struct lane_checks *checks = checks_of(lane);
-    const json_t *energy = json_object_get(ended, "energy");
+    const json_t *energy = json_object_get(lane->ended, "energy");
     bool told[CHECKS];
     if (lane->attempt.start_ns == 0)
         return json_null();

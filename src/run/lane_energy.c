@@ -347,10 +347,9 @@ static json_t *measure(struct lane *lane)
     return json;
 }
 
-static json_t *end(struct lane *lane, json_t *ended)
+static json_t *end(struct lane *lane)
 {
     struct lane_energy *energy = energy_of(lane);
-    (void)ended;
     if (!lane->measured || lane->attempt.end_ns == 0)
         return json_null();
     json_t *json = measure(lane);

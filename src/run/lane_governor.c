@@ -116,9 +116,8 @@ static void tell_not_set(struct lane *lane)
                       governor->why.text);
 }
 
-static json_t *check_governor(struct lane *lane, json_t *ended)
+static json_t *check_governor(struct lane *lane)
 {
-    (void)ended;
     const struct runner_governor *governor = &lane->runner->governor;
     char now[GOVERNOR_NAME_MAX];
     if (!governor->wanted || governor->why.text[0] || lane->attempt.end_ns == 0 ||
@@ -138,11 +137,10 @@ static void tell_locks(struct lane *lane)
 }
 
 /* Once more at the end: whoever can take a lock away does it while it is held. */
-static json_t *check_locks(struct lane *lane, json_t *ended)
+static json_t *check_locks(struct lane *lane)
 {
     const struct run_gpu_locks *gpu = &lane->runner->request->gpu_locks;
     struct err err = {0};
-    (void)ended;
     if (lane->attempt.end_ns != 0 && gpu->locks && !gpu_locks_check(gpu->locks, &err))
         lane_evidence(lane, "gpu_lock_untrusted", "%s", err.text);
     return NULL;

@@ -91,15 +91,13 @@ uint64_t guard_ended_ticks(const struct lane *lane); /* when the command ended, 
 
 void guard_look(struct lane *lane); /* the meters have answered something */
 
-/* Who they are. (lane_guard_users.c) */
-void guard_users_take(struct lane *lane, struct guard_device *device, const struct gpu_users *users);
+/* Who they are. (lane_guard.c) */
 void guard_users_end_leftovers(struct lane *lane); /* those that a dead run of this program left */
 void guard_users_know(struct lane_guard *guard);   /* all that are there now were told */
 
 /* Whoever has a device file open and was on no list of the drivers, though they told of the job's own: it has no context on the lane's
  * GPUs, takes neither their time nor their memory, and only reads (nvidia-smi, nvtop, another meter). False also where that is not known. */
 bool guard_only_open(const struct lane *lane, int32_t pid);
-void guard_people_fini(struct lane_guard *guard);
 
 /* The look before the attempt is over: what speaks against its start, and what the GPUs were like. (lane_checks.c) */
 void lane_checks_before(struct lane *lane, const struct guard_findings *findings);

@@ -134,9 +134,8 @@ static void tell_stall(struct lane *lane)
                            100 * share);
 }
 
-static json_t *end(struct lane *lane, json_t *ended)
+static json_t *end(struct lane *lane)
 {
-    (void)ended;
     if (!lane->experiment->parallel)
         return NULL;
     const struct attempt *attempt = &lane->attempt;

@@ -83,12 +83,12 @@ static void edge(struct lane *lane)
     energy_meters_users(lane->energy_meters);
 }
 
-static json_t *end(struct lane *lane, json_t *ended)
+static json_t *end(struct lane *lane)
 {
-    const json_t *energy = json_object_get(ended, "energy");
+    const json_t *energy = json_object_get(lane->ended, "energy");
     if (guard_of(lane)) {
         guard_former_take(lane, energy);
-        guard_idle_tell_unused(lane, energy, json_object_get(ended, "memory"));
+        guard_idle_tell_unused(lane, energy, json_object_get(lane->ended, "memory"));
     }
     return NULL;
 }

@@ -438,9 +438,8 @@ static json_t *gpu_json(const struct lane *lane, const struct memory_gpu *gpu)
                      "growth", growth_json(lane, gpu), "growth_in_time", growth_in_time_json(lane, gpu));
 }
 
-static json_t *end(struct lane *lane, json_t *ended)
+static json_t *end(struct lane *lane)
 {
-    (void)ended;
     struct lane_memory *memory = memory_of(lane);
     if (!memory->on)
         return json_null();

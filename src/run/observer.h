@@ -40,7 +40,7 @@ struct observer {
     void (*edge)(struct lane *lane);    /* its command has ended, and it is measured */
     void (*evidence)(struct lane *lane, const struct lane_evidence_entry *entry); /* is about to be recorded */
     void (*measured)(struct lane *lane, const struct energy_meters_result *result);       /* the whole of it */
-    json_t *(*end)(struct lane *lane, json_t *ended); /* ended: what is recorded, so far; NULL: there is nothing to add */
+    json_t *(*end)(struct lane *lane);                /* adds to what is recorded (lane->ended, so far); NULL: nothing */
     void (*over)(struct lane *lane);                  /* it was recorded */
 
     /* What the lane's meters tell, an attempt or none. */

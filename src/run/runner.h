@@ -55,7 +55,7 @@ struct runner {
     size_t lane_count;
     size_t next;       /* place in the plan before which nothing is left to take */
     bool *taken;       /* for each experiment of the plan: a lane has it, or had it */
-    bool paused;        /* on request: nothing more begins until it is to go on (control.c) */
+    bool paused;        /* on request: nothing more begins until it is to go on */
     bool stopped;       /* one has failed, and nothing is to begin after that */
     struct err refused; /* why a lane takes nothing any more */
     int signal_number; /* the first SIGINT or SIGTERM; 0: none */
@@ -162,7 +162,7 @@ bool budget_is_reached(const struct runner *runner); /* and experiments are left
 json_t *budget_json(struct runner *runner);       /* docs/reference/files.md; NULL: there is none */
 
 /* What the run's owner asks for while it is under way (results/store/live.h): begin nothing more, go on, skip an experiment, stop. As sd-event
- * says it. (control.c) */
+ * says it. */
 int control_watch(struct runner *runner);
 
 /* As a first SIGINT: what runs is ended, recorded, and the run returns. A second one: at once. */
