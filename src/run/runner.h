@@ -134,11 +134,6 @@ bool runner_all_finished(const struct runner *runner);
 /* Whether the store says that this experiment (number from 1) needs nothing more. */
 bool runner_experiment_ended(const struct runner *runner, size_t number);
 
-/* What a session that died left behind is settled before a run goes on (recover.c): its job is ended, its attempt is closed, an end that
- * was reached but not written is written. Waits for the journal. False: something of an earlier session cannot be ended, or the journal
- * cannot be written. */
-bool recover_run(struct runner *runner, struct err *err);
-
 /* What several lanes come to together (lanes.c): whose the processors' energy was, and how long each lane worked. */
 void lanes_begin(struct runner *runner); /* the meters were started */
 

@@ -67,10 +67,7 @@ static bool write_once(const char *path, const char *value)
 static struct init_order mapped_by_runner(const struct init_plan *plan)
 {
     struct init_order order;
-    ssize_t got;
-    do
-        got = recv(plan->control, &order, sizeof order, 0);
-    while (got < 0 && errno == EINTR);
+    ssize_t got = TEMP_FAILURE_RETRY(recv(plan->control, &order, sizeof order, 0));
     if (got != (ssize_t)sizeof order || order.kind != INIT_MAPPED)
         _exit(1);
     return order;

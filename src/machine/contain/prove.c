@@ -73,7 +73,7 @@ static bool walk_children(struct walk *walk, int proc, pid_t pid)
 {
     char path[40];
     snprintf(path, sizeof path, "%d/task", (int)pid);
-    DIR *listing = fs_list(proc, path);
+    AUTO_DIR DIR *listing = fs_list(proc, path);
     bool listed = true;
     for (struct dirent *entry; listed && listing && (entry = readdir(listing));) {
         pid_t thread = (pid_t)strtol(entry->d_name, NULL, 10);
@@ -84,8 +84,6 @@ static bool walk_children(struct walk *walk, int proc, pid_t pid)
         listed = got >= 0 || faccessat(dirfd(listing), entry->d_name, F_OK, 0) != 0; /* threads end meanwhile */
         walk->count += got > 0 ? (size_t)got : 0;
     }
-    if (listing)
-        closedir(listing);
     return listed;
 }
 

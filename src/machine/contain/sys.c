@@ -61,11 +61,7 @@ bool sys_close_range(unsigned first, unsigned last)
 
 bool sys_send(int socket, const void *message, size_t size)
 {
-    ssize_t sent;
-    do
-        sent = send(socket, message, size, MSG_NOSIGNAL | MSG_DONTWAIT);
-    while (sent < 0 && errno == EINTR);
-    return sent == (ssize_t)size;
+    return TEMP_FAILURE_RETRY(send(socket, message, size, MSG_NOSIGNAL | MSG_DONTWAIT)) == (ssize_t)size;
 }
 
 pid_t sys_clone(uint64_t flags, int *pidfd)

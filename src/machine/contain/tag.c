@@ -22,14 +22,12 @@ static bool threads_tagged(int proc, pid_t pid, const char *tag)
 {
     char path[300];
     snprintf(path, sizeof path, "%d/task", (int)pid);
-    DIR *listing = fs_list(proc, path);
+    AUTO_DIR DIR *listing = fs_list(proc, path);
     bool tagged = false;
     for (struct dirent *entry; listing && !tagged && (entry = readdir(listing));) {
         snprintf(path, sizeof path, "%d/task/%s/environ", (int)pid, entry->d_name);
         tagged = entry->d_name[0] != '.' && environ_tagged(proc, path, tag);
     }
-    if (listing)
-        closedir(listing);
     return tagged;
 }
 

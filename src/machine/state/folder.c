@@ -110,16 +110,14 @@ static bool is_run_file(const char *name)
 bool folder_list(int runs, struct strv *out, struct err *err)
 {
     /* A descriptor of its own: the offset of a folder belongs to the open file. */
-    DIR *listing = fs_list(runs, ".");
+    AUTO_DIR DIR *listing = fs_list(runs, ".");
     if (!listing)
         return err_sys(err, "list the state folder");
     errno = 0;
     for (struct dirent *entry; (entry = readdir(listing)); errno = 0)
         if (is_run_file(entry->d_name))
             strv_add(out, entry->d_name);
-    bool complete = errno == 0 || err_sys(err, "list the state folder");
-    closedir(listing);
-    return complete;
+    return errno == 0 || err_sys(err, "list the state folder");
 }
 
 static bool keep(struct entry *entry, char *reason)

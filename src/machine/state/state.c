@@ -168,10 +168,7 @@ static bool append(struct state *state, const struct text *line, struct err *err
     if (state->torn)
         text_add_char(&ended, '\n');
     text_add_bytes(&ended, line->data, line->length);
-    ssize_t written;
-    do
-        written = write(state->file, ended.data, ended.length);
-    while (written < 0 && errno == EINTR);
+    ssize_t written = TEMP_FAILURE_RETRY(write(state->file, ended.data, ended.length));
     if (written < 0)
         return err_sys(err, "write to the state folder");
     state->torn = written != (ssize_t)ended.length;

@@ -35,7 +35,7 @@ void smooth_back(struct knots *knots, double scale);                      /* bac
 double smooth_lost(const struct knot *from, const struct knot *to, double scale);
 /* Birge's ratio, at least 1, of so many innovations whose squares by their variances have this sum. */
 double smooth_scale(double innovation2, double innovations);
-/* Follows a gain that changes, where the knots tell of one (window_gain.c): fills the knots' gain, gain_sd and followed_j, and takes that out of
+/* Follows a gain that changes, where the knots tell of one: fills the knots' gain, gain_sd and followed_j, and takes that out of
  * what was observed. gain_sd: before any knot is seen. */
 bool smooth_follow_gain(struct knots *knots, double gain_sd);
 
