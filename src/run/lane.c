@@ -125,14 +125,6 @@ void lane_evidence_at(struct lane *lane, struct lane_evidence_entry entry)
     free(entry.text);
 }
 
-void lane_evidence(struct lane *lane, const char *kind, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    lane_evidence_at(lane, (struct lane_evidence_entry){.kind = kind, .text = mem_vprintf(format, args)});
-    va_end(args);
-}
-
 void lane_evidence_span(struct lane *lane, const char *kind, struct reading from_s, struct reading to_s,
                         const char *format, ...)
 {
@@ -195,27 +187,25 @@ void step_cancel(struct step_source *source)
     source->source = sd_event_source_disable_unref(source->source);
 }
 
-void lane_after(struct lane *lane, uint64_t us, lane_step *step)
-{
-    int code = lane_on_time(lane, &lane->timer, us, step);
-    if (code >= 0)
-        return;
-    /* Without timers nothing can be waited for: the lane is given up, and lane_fini kills what is left. */
-    struct err err;
-    err_set(&err, "cannot set a timer (error %d)", -code);
-    lane->phase = PHASE_FINISHED;
-    runner_break(lane->runner, &err);
-    runner_lane_finished(lane->runner);
-}
-
 void lane_timer_set(struct lane *lane, struct step_source *timer, uint64_t us, lane_step *step)
 {
     struct err err;
+    bool own = timer == &lane->timer;
     int code = lane_on_time(lane, timer, us, step);
     if (code >= 0)
         return;
+    /* Without timers nothing can be waited for: the lane is given up, and lane_fini kills what is left. */
+    if (own)
+        lane->phase = PHASE_FINISHED;
     err_set(&err, "cannot set a timer (error %d)", -code);
     runner_break(lane->runner, &err);
+    if (own)
+        runner_lane_finished(lane->runner);
+}
+
+void lane_after(struct lane *lane, uint64_t us, lane_step *step)
+{
+    lane_timer_set(lane, &lane->timer, us, step);
 }
 
 struct reading lane_since_start(const struct lane *lane, int64_t ns)

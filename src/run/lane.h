@@ -142,11 +142,10 @@ void lane_record(struct lane *lane, enum event_type type, json_t *data, lane_ste
 void lane_say(struct lane *lane, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void lane_tell(struct lane *lane, enum event_type type, json_t *data); /* the listener only: never journaled; takes data */
 void lane_evidence_at(struct lane *lane, struct lane_evidence_entry entry); /* EVENT_EVIDENCE; takes its text and lists */
-/* Without a span. */
-void lane_evidence(struct lane *lane, const char *kind, const char *format, ...) __attribute__((format(printf, 3, 4)));
 /* With the span from from_s to to_s: of the attempt, as lane_since_start gives it. */
 void lane_evidence_span(struct lane *lane, const char *kind, struct reading from_s, struct reading to_s,
                         const char *format, ...) __attribute__((format(printf, 5, 6)));
+#define lane_evidence(lane, kind, ...) lane_evidence_span((lane), (kind), (struct reading){0}, (struct reading){0}, __VA_ARGS__)
 void lane_add_number(const struct lane *lane, json_t *json); /* where there are several: which one, and its GPUs */
 
 void lane_after(struct lane *lane, uint64_t us, lane_step *step);

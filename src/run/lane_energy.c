@@ -22,13 +22,23 @@ enum { ENERGY_DOMAINS_MAX = 64 };
 
 struct energy_files {
     int gpu, cpu; /* -1: not open yet */
-    bool failed;  /* err says why; nothing more is written */
-    struct err err;
+    bool failed;  /* nothing more is written */
     struct energy_counter {
         bool begun;
         struct counter_reading first, last;
     } counters[ENERGY_DOMAINS_MAX];
 };
+
+struct lane_energy {
+    struct step_source timer;
+    struct rng rng; /* of the timer */
+    struct mark *marks; /* in the order in which the journal has them */
+    size_t mark_count, mark_capacity;
+    size_t gaps;
+    struct energy_files files;
+};
+
+LANE_STATE(energy_of, struct lane_energy, energy_observer)
 
 static const char gpu_head[] =
     "timestamp,seconds,gpu,power_draw_w,temperature_c,memory_temperature_c,utilisation_percent,"
@@ -87,63 +97,6 @@ static void add_reasons(struct text *row, struct reading reading)
     text_add_char(row, ',');
     csv_add_cell(row, text_get(&names));
 }
-
-static void add_sample(struct energy_files *files, const struct attempt *attempt, const char *label,
-                       const struct gpu_sample *sample)
-{
-    static const enum gpu_reading order[] = {GPU_TEMPERATURE_C,       GPU_MEMORY_TEMPERATURE_C,
-                                             GPU_UTILISATION_PERCENT, GPU_MEMORY_UTILISATION_PERCENT,
-                                             GPU_SM_CLOCK_MHZ,        GPU_MEMORY_CLOCK_MHZ};
-    const struct reading *of = sample->readings.of;
-    AUTO_TEXT struct text row = {0};
-    if (files->failed)
-        return;
-    add_time(&row, sample->t_ns, attempt->start_ns);
-    csv_add_cell(&row, label);
-    add_reading(&row, gpu_readings_power_w(&sample->readings));
-    for (size_t i = 0; i < sizeof order / sizeof *order; i++)
-        add_reading(&row, of[order[i]]);
-    add_reasons(&row, of[GPU_CLOCK_REASONS]);
-    struct reading memory = of[GPU_MEMORY_USED_BYTES];
-    add_reading(&row, (struct reading){memory.value / 1048576, memory.valid});
-    add_reading(&row, of[GPU_POWER_LIMIT_W]);
-    text_add_char(&row, '\n');
-    files->failed = !open_file(attempt->folder, "gpu.csv", gpu_head, &files->gpu, &files->err) ||
-                    !fs_write_all(files->gpu, text_get(&row), row.length, &files->err);
-}
-
-static void add_counter(struct energy_files *files, const struct attempt *attempt, size_t domain, const char *name,
-                        const struct counter_reading *reading)
-{
-    AUTO_TEXT struct text row = {0};
-    if (files->failed || domain >= ENERGY_DOMAINS_MAX)
-        return;
-    struct energy_counter *counter = &files->counters[domain];
-    if (!counter->begun)
-        *counter = (struct energy_counter){true, *reading, *reading};
-    double since_s = ns_to_s(reading->after_ns - counter->last.after_ns);
-    bool rises = reading->energy_mj >= counter->last.energy_mj && counter->last.energy_mj >= counter->first.energy_mj;
-    add_time(&row, reading->after_ns, attempt->start_ns);
-    csv_add_cell(&row, name);
-    add_reading(&row, (struct reading){(double)(reading->energy_mj - counter->first.energy_mj) / 1000, rises});
-    add_reading(&row, (struct reading){(double)(reading->energy_mj - counter->last.energy_mj) / 1000 / since_s,
-                                       rises && since_s > 0});
-    text_add_char(&row, '\n');
-    counter->last = *reading;
-    files->failed = !open_file(attempt->folder, "cpu.csv", cpu_head, &files->cpu, &files->err) ||
-                    !fs_write_all(files->cpu, text_get(&row), row.length, &files->err);
-}
-
-struct lane_energy {
-    struct step_source timer;
-    struct rng rng; /* of the timer */
-    struct mark *marks; /* in the order in which the journal has them */
-    size_t mark_count, mark_capacity;
-    size_t gaps;
-    struct energy_files files;
-};
-
-LANE_STATE(energy_of, struct lane_energy, energy_observer)
 
 static void init(struct lane *lane)
 {
@@ -256,31 +209,56 @@ static bool is_within(const struct lane *lane, int64_t t_ns)
     return lane->measured && t_ns >= attempt->start_ns && (attempt->end_ns == 0 || t_ns <= attempt->end_ns);
 }
 
-static void say_file(struct lane *lane, bool failed_before)
+static void write_row(struct lane *lane, const char *name, const char *head, int *fd, struct text *row)
 {
-    const struct energy_files *files = &energy_of(lane)->files;
-    if (files->failed && !failed_before)
-        lane_evidence(lane, "energy_file", "the readings cannot be kept: %s", files->err.text);
+    struct err err;
+    text_add_char(row, '\n');
+    if (open_file(lane->attempt.folder, name, head, fd, &err) && fs_write_all(*fd, text_get(row), row->length, &err))
+        return;
+    energy_of(lane)->files.failed = true;
+    lane_evidence(lane, "energy_file", "the readings cannot be kept: %s", err.text);
 }
 
 static void take_sample(struct lane *lane, const char *label, const struct gpu_sample *sample)
 {
+    static const enum gpu_reading order[] = {GPU_TEMPERATURE_C,       GPU_MEMORY_TEMPERATURE_C,
+                                             GPU_UTILISATION_PERCENT, GPU_MEMORY_UTILISATION_PERCENT,
+                                             GPU_SM_CLOCK_MHZ,        GPU_MEMORY_CLOCK_MHZ};
     struct energy_files *files = &energy_of(lane)->files;
-    bool failed_before = files->failed;
-    if (!is_within(lane, sample->t_ns))
+    const struct reading *of = sample->readings.of;
+    AUTO_TEXT struct text row = {0};
+    if (!is_within(lane, sample->t_ns) || files->failed)
         return;
-    add_sample(files, &lane->attempt, label, sample);
-    say_file(lane, failed_before);
+    add_time(&row, sample->t_ns, lane->attempt.start_ns);
+    csv_add_cell(&row, label);
+    add_reading(&row, gpu_readings_power_w(&sample->readings));
+    for (size_t i = 0; i < sizeof order / sizeof *order; i++)
+        add_reading(&row, of[order[i]]);
+    add_reasons(&row, of[GPU_CLOCK_REASONS]);
+    struct reading memory = of[GPU_MEMORY_USED_BYTES];
+    add_reading(&row, (struct reading){memory.value / 1048576, memory.valid});
+    add_reading(&row, of[GPU_POWER_LIMIT_W]);
+    write_row(lane, "gpu.csv", gpu_head, &files->gpu, &row);
 }
 
 static void take_counter(struct lane *lane, size_t domain, const char *name, const struct counter_reading *reading)
 {
     struct energy_files *files = &energy_of(lane)->files;
-    bool failed_before = files->failed;
-    if (!lane->measured)
+    AUTO_TEXT struct text row = {0};
+    if (!lane->measured || files->failed || domain >= ENERGY_DOMAINS_MAX)
         return;
-    add_counter(files, &lane->attempt, domain, name, reading);
-    say_file(lane, failed_before);
+    struct energy_counter *counter = &files->counters[domain];
+    if (!counter->begun)
+        *counter = (struct energy_counter){true, *reading, *reading};
+    double since_s = ns_to_s(reading->after_ns - counter->last.after_ns);
+    bool rises = reading->energy_mj >= counter->last.energy_mj && counter->last.energy_mj >= counter->first.energy_mj;
+    add_time(&row, reading->after_ns, lane->attempt.start_ns);
+    csv_add_cell(&row, name);
+    add_reading(&row, (struct reading){(double)(reading->energy_mj - counter->first.energy_mj) / 1000, rises});
+    add_reading(&row, (struct reading){(double)(reading->energy_mj - counter->last.energy_mj) / 1000 / since_s,
+                                       rises && since_s > 0});
+    counter->last = *reading;
+    write_row(lane, "cpu.csv", cpu_head, &files->cpu, &row);
 }
 
 static void tell_device(struct lane *lane, const struct energy_meters_figures *device)
