@@ -2,7 +2,6 @@
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "run/attempt.h"
-#include "run/log/metric_history.h"
 
 #include <string.h>
 

@@ -1,4 +1,3 @@
-#include "run/ladder.h"
 
 #include "base/mem.h"
 #include "gpu_memory/oom/cause.h"

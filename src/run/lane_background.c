@@ -1,6 +1,5 @@
 /* The background of a parallel experiment: a job that is started again and again until the foreground has ended. Each
  * loop is contained, journaled and proven gone as every job is, before the next one is born. */
-#include "run/lane_background.h"
 
 #include "base/mem.h"
 #include "run/lane.h"

@@ -4,7 +4,6 @@
 #include "base/mem.h"
 #include "run/aftermath.h"
 #include "run/lane_guard.h"
-#include "run/log/bar.h"
 #include "tare_build.h"
 
 #include <signal.h>

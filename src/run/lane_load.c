@@ -1,6 +1,5 @@
 /* Whether the background of a parallel experiment loads the GPU: looks at it, first while it runs alone, until its load
  * has held, then beside the foreground. */
-#include "run/lane_background.h"
 
 #include "base/mem.h"
 #include "run/lane.h"

@@ -1,5 +1,4 @@
 /* What a parallel experiment's figures say of its two jobs: estimates. The result is the device's total. */
-#include "run/lane_background.h"
 
 #include "base/mem.h"
 #include "run/lane.h"

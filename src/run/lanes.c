@@ -2,7 +2,6 @@
  * are in the way of an attempt: memory and disks of the machine; and of the experiments of other lanes, processors and the links to the GPUs. */
 #include "run/lane.h"
 
-#include "base/cleanup.h"
 #include "base/mem.h"
 
 #include <string.h>

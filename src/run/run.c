@@ -6,10 +6,7 @@
 #include "machine/contain/guardian.h"
 #include "machine/sensors/time_scale.h"
 #include "run/again.h"
-#include "run/attempt.h"
-#include "run/ladder.h"
 #include "run/lane.h"
-#include "run/runner.h"
 #include "tare_build.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-#include "machine/state/record.h"
+#include "machine/state/state_private.h"
 
 #include "base/json.h"
 #include "base/mem.h"

@@ -1,9 +1,7 @@
 #include "measure/energy/window.h"
 
-#include "base/clock.h"
 #include "base/mem.h"
-#include "measure/energy/window_index.h"
-#include "stats/interval.h"
+#include "measure/energy/window_private.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,6 +1,5 @@
-#include "measure/energy/window_index.h"
+#include "measure/energy/window_private.h"
 
-#include "base/clock.h"
 #include "base/mem.h"
 
 #include <math.h>

@@ -1,7 +1,6 @@
-#include "measure/energy/window_knots.h"
 
 #include "base/mem.h"
-#include "measure/energy/window_shape.h"
+#include "measure/energy/window_private.h"
 
 #include <math.h>
 #include <stdlib.h>

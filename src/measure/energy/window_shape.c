@@ -1,4 +1,4 @@
-#include "measure/energy/window_shape.h"
+#include "measure/energy/window_private.h"
 
 #include "base/mem.h"
 

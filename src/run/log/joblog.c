@@ -3,7 +3,6 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/mem.h"
-#include "run/log/bar.h"
 #include "run/log/match.h"
 
 #include <errno.h>

@@ -3,7 +3,6 @@
 #define TARE_RUN_LOG_MATCH_H
 
 #include "run/log/joblog.h"
-#include "run/log/metric_history.h"
 #include "base/pattern/pattern.h"
 
 #include <locale.h>

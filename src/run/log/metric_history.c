@@ -1,4 +1,4 @@
-#include "run/log/metric_history.h"
+#include "run/log/joblog.h"
 
 #include "base/mem.h"
 
