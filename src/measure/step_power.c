@@ -182,7 +182,7 @@ static void tell_bins(struct step_model *model, const double *add)
     struct step_power *out = model->out;
     size_t phases = model->fold->phase_count;
     double c[STEP_UNKNOWNS_MOST], moved[STEP_UNKNOWNS_MOST];
-    size_t count = (size_t)ceil(out->step_s / BIN_S - 1e-6);
+    size_t count = printed(model);
     out->bins = mem_array(count + 1, sizeof *out->bins);
     out->bin_count = count;
     for (size_t i = 0; i < count; i++) {

@@ -11,11 +11,6 @@
 /* On a machine with hundreds of processors, whose cores sleep, it takes a second or two. */
 enum { ANSWER_US = 10000000, PENDING_US = 10000 };
 
-static bool same(const char *a, const char *b)
-{
-    return a == b || (a && b && strcmp(a, b) == 0);
-}
-
 /* Once for each reason. */
 static void say_why(struct lane *lane)
 {
@@ -95,7 +90,7 @@ void phase_governor(struct lane *lane)
         lane_after(lane, PENDING_US, phase_governor);
         return;
     }
-    bool known = same(governor->wanted, lane->experiment->governor) && !governor->why.text[0];
+    bool known = runner_same_governor(governor->wanted, lane->experiment->governor) && !governor->why.text[0];
     if (!means || known || runner_halted(lane->runner)) {
         lane_next(lane);
         return;

@@ -153,9 +153,9 @@ bool runner_has_more(struct runner *runner)
     return next_one(runner) != NULL;
 }
 
-static bool same_governor(const struct plan_experiment *a, const struct plan_experiment *b)
+bool runner_same_governor(const char *a, const char *b)
 {
-    return a->governor && b->governor ? strcmp(a->governor, b->governor) == 0 : a->governor == b->governor;
+    return a && b ? strcmp(a, b) == 0 : a == b;
 }
 
 /* The governor is the whole machine's. */
@@ -164,7 +164,7 @@ static bool may_begin(const struct runner *runner, const struct plan_experiment 
     for (size_t i = 0; i < runner->lane_count; i++) {
         const struct plan_experiment *other = runner->lanes[i].experiment;
         if (other && (experiment->exclusive || other->exclusive ||
-                      (runner->request->governor && !same_governor(experiment, other))))
+                      (runner->request->governor && !runner_same_governor(experiment->governor, other->governor))))
             return false;
     }
     return true;

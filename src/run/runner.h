@@ -92,6 +92,8 @@ void runner_tell(struct runner *runner, enum event_type type, int64_t experiment
 /* EVENT_NOTE about the run. */
 void runner_say(struct runner *runner, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+bool runner_same_governor(const char *a, const char *b); /* NULL: none is wanted */
+
 /* Every lane is told that the run is halted, or is to be killed now. */
 void runner_halt_lanes(struct runner *runner);
 

@@ -42,13 +42,6 @@ static int by_value(const void *a, const void *b)
     return (left > right) - (left < right);
 }
 
-/* Sorts them. */
-static double median(double *values, size_t count)
-{
-    qsort(values, count, sizeof *values, by_value);
-    return count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
-}
-
 /* The moments at which the value changed, in seconds after origin_ns. Of stamped samples each is an update. */
 static size_t find_updates(const struct sensor_reading *readings, size_t count, int64_t origin_ns, bool *stamped,
                            struct fit_update *out)
@@ -91,7 +84,7 @@ static void learn_period(const struct fit_update *updates, size_t count, bool st
     for (size_t i = 1; i < count; i++)
         gaps[i - 1] = sorted[i - 1] = updates[i].t_s - updates[i - 1].t_s;
     size_t gap_count = count - 1, near = 0;
-    median(sorted, gap_count);
+    qsort(sorted, gap_count, sizeof *sorted, by_value);
     for (double limit_s = 1.5 * sorted[gap_count / 5]; near < gap_count && sorted[near] <= limit_s;)
         near++;
     double period_s = sorted[near / 2];
