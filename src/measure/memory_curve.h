@@ -22,7 +22,7 @@ void memory_curve_add(struct memory_curve *curve, double t_s, double bytes);
 json_t *memory_curve_json(const struct memory_curve *curve);
 
 /* counted: what a job has of one GPU by its own books (machine/gpu/ledger.h), set against what the driver tells of it:
- * peaks that no sample sees, and what its CUDA contexts hold. Private to run/. */
+ * peaks that no sample sees, and what its CUDA contexts hold. */
 
 struct counted {
     bool any;
