@@ -11,6 +11,11 @@ struct err;
 #define NS_PER_S INT64_C(1000000000)
 #define NS_PER_MS INT64_C(1000000)
 
+static inline double ns_to_s(int64_t ns)
+{
+    return (double)ns / (double)NS_PER_S;
+}
+
 int64_t clock_monotonic_ns(void);
 int64_t clock_realtime_ns(void);
 int64_t clock_thread_cpu_ns(void); /* the processor's time that this thread has used: nobody else's */

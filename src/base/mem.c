@@ -39,14 +39,20 @@ char *mem_strndup(const char *s, size_t n)
     return checked(strndup(s, n));
 }
 
-char *mem_printf(const char *format, ...)
+char *mem_vprintf(const char *format, va_list args)
 {
     char *made = NULL;
+    int length = vasprintf(&made, format, args);
+    return checked(length < 0 ? NULL : made);
+}
+
+char *mem_printf(const char *format, ...)
+{
     va_list args;
     va_start(args, format);
-    int length = vasprintf(&made, format, args);
+    char *made = mem_vprintf(format, args);
     va_end(args);
-    return checked(length < 0 ? NULL : made);
+    return made;
 }
 
 void *mem_room(void *items, size_t count, size_t *capacity, size_t size)

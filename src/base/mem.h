@@ -3,6 +3,7 @@
 #ifndef TARE_BASE_MEM_H
 #define TARE_BASE_MEM_H
 
+#include <stdarg.h>
 #include <stddef.h>
 
 void *mem_alloc(size_t size);                            /* zeroed */
@@ -11,6 +12,7 @@ void *mem_resize(void *old, size_t count, size_t size);  /* as reallocarray; wha
 char *mem_strdup(const char *s);                         /* NULL gives NULL */
 char *mem_strndup(const char *s, size_t n);
 char *mem_printf(const char *format, ...) __attribute__((format(printf, 1, 2)));
+char *mem_vprintf(const char *format, va_list args) __attribute__((format(printf, 1, 0)));
 
 /* Room for one more: "items = mem_room(items, count, &capacity, sizeof *items)" grows by doubling when count reaches capacity. */
 void *mem_room(void *items, size_t count, size_t *capacity, size_t size);
@@ -18,5 +20,20 @@ void *mem_room(void *items, size_t count, size_t *capacity, size_t size);
 /* The same with the next place, counted: MEM_ADD(items, count, capacity) = item. */
 #define MEM_ADD(items, count, capacity)                                                                                \
     (*((items) = mem_room((items), (count), &(capacity), sizeof *(items)), &(items)[(count)++]))
+
+/* Of the places from low to before high, the first at which condition (which names the place) holds; below it does not, from there on it does.
+ * high: at none. */
+#define FIRST_PLACE(place, low, high, condition)                                                                       \
+    __extension__({                                                                                                    \
+        size_t low_ = (low), high_ = (high);                                                                           \
+        while (low_ < high_) {                                                                                         \
+            size_t place = low_ + (high_ - low_) / 2;                                                                  \
+            if (condition)                                                                                             \
+                high_ = place;                                                                                         \
+            else                                                                                                       \
+                low_ = place + 1;                                                                                      \
+        }                                                                                                              \
+        low_;                                                                                                          \
+    })
 
 #endif

@@ -21,7 +21,7 @@ void colocated_start(struct colocated_shares *shares, int64_t start_ns)
 void colocated_take(struct colocated_shares *shares, int64_t t_ns, double power_w, double foreground_percent,
                     double background_percent, double others_percent)
 {
-    double since_s = (double)(t_ns - shares->last_ns) / (double)NS_PER_S;
+    double since_s = ns_to_s(t_ns - shares->last_ns);
     double all = foreground_percent + background_percent + others_percent;
     double whole = all > 100 ? all : 100;
     if (since_s <= 0)

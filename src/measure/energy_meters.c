@@ -9,7 +9,6 @@
 #include <math.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <unistd.h>
 
 /* What is kept from before a job: for the slope at its start. */
 static const int64_t KEPT_NS = 3 * NS_PER_S;
@@ -25,16 +24,11 @@ enum { ORDERS_MAX = 8, TAKES_MAX = 64 };
 /* Orders are distinguished by their number: those that somebody waits for, and the others. */
 enum { ORDER_TICK = 1, ORDER_EDGE = 2, ORDER_USERS = 3 };
 
-static bool counts(const struct rapl_domain *domain)
-{
-    return domain->available && domain->scope != RAPL_PLATFORM;
-}
-
 static bool any_counts(const struct host_meter *host)
 {
     const struct rapl *rapl = host ? host_meter_rapl(host) : NULL;
     for (size_t i = 0; rapl && i < rapl->count; i++)
-        if (counts(&rapl->domains[i]))
+        if (rapl->domains[i].available && rapl->domains[i].scope != RAPL_PLATFORM)
             return true;
     return false;
 }

@@ -3,16 +3,11 @@
 #ifndef TARE_MEASURE_ENERGY_METERS_H
 #define TARE_MEASURE_ENERGY_METERS_H
 
-#include "machine/contain/contain.h"
 #include "measure/calibration/calibration.h"
-#include "measure/marks/epochs.h"
+#include "measure/marks/marks.h"
 #include "machine/sensors/host.h"
 #include "machine/sensors/meter.h"
-#include "measure/energy/sensor_gains.h"
-#include "measure/energy/window.h"
 #include "measure/step_power.h"
-
-#include <jansson.h>
 
 struct energy_meters;
 

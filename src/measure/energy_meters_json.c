@@ -1,9 +1,7 @@
 /* The figures of a stretch of time as JSON: docs/reference/measuring.md. */
 #include "base/json.h"
 #include "base/value.h"
-#include "measure/energy/energy_budget.h"
 #include "measure/energy_meters.h"
-#include "measure/energy/sensor_gains.h"
 
 /* More digits than these no sensor gives. */
 enum { DIGITS = 6 };
@@ -151,7 +149,7 @@ static json_t *figures_json(const struct energy_meters_figures *figures)
     json_object_set_new(json, "gross", json_true());
     json_object_set_new(json, "net_of_bare_idle_j", json_null());
     set_value(json, "covered_share", window->covered_share);
-    json_object_set_new(json, "longest_gap_s", json_finite((double)window->longest_gap_ns / 1e9));
+    json_object_set_new(json, "longest_gap_s", json_finite(ns_to_s(window->longest_gap_ns)));
     set(json, "power_mean_w", window->power_mean_w);
     set(json, "power_max_w", window->power_max_w);
     set(json, "power_min_w", window->power_min_w);
@@ -164,12 +162,6 @@ static json_t *figures_json(const struct energy_meters_figures *figures)
     if (figures->identity && figures->profile)
         add_kind(figures, json);
     return json;
-}
-
-static json_t *missing_json(const struct energy_meters_missing *missing)
-{
-    return json_pack("{s:s, s:o, s:o}", "scope", energy_meters_scope_name(missing->scope), "device",
-                     json_text_or_null(missing->name), "reason", json_text_or_null(missing->reason));
 }
 
 static json_t *host_json(const struct energy_meters_result *result)
@@ -277,8 +269,12 @@ json_t *energy_meters_result_json(const struct energy_meters_result *result, con
     }
     for (size_t i = 0; i < result->device_count; i++)
         json_array_append_new(devices, figures_json(&result->devices[i]));
-    for (size_t i = 0; i < result->missing_count; i++)
-        json_array_append_new(missing, missing_json(&result->missing[i]));
+    for (size_t i = 0; i < result->missing_count; i++) {
+        const struct energy_meters_missing *one = &result->missing[i];
+        json_array_append_new(missing, json_pack("{s:s, s:o, s:o}", "scope", energy_meters_scope_name(one->scope),
+                                                 "device", json_text_or_null(one->name),
+                                                 "reason", json_text_or_null(one->reason)));
+    }
     for (size_t i = 0; i < result->epoch_count; i++)
         json_array_append_new(parts, epoch_json(&epochs[i], &result->epochs[i]));
     json_object_set_new(json, "devices", devices);

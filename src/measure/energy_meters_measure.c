@@ -2,8 +2,6 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/mem.h"
-#include "measure/energy/energy_budget.h"
-#include "measure/energy/sensor_gains.h"
 #include "measure/energy_meters_private.h"
 
 #include <math.h>
@@ -35,27 +33,13 @@ static void keep_larger(struct reading *to, struct reading value)
         *to = value;
 }
 
-/* The first of these that is not before that moment; each begins with its t_ns, by which they are sorted. */
-static size_t first_from(const void *items, size_t count, size_t size, int64_t t_ns)
-{
-    size_t low = 0, high = count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (*(const int64_t *)(const void *)((const char *)items + middle * size) < t_ns)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 /* The figures that come once a second. */
 static void fill_samples(const struct meter *meter, struct energy_meters_figures *out)
 {
     size_t count = 0, summed[GPU_FIGURE_COUNT] = {0};
     const struct gpu_sample *samples = meter ? meter_samples(meter, &count) : NULL;
-    for (size_t i = first_from(samples, count, sizeof *samples, out->window.start_ns);
-         i < count && samples[i].t_ns <= out->window.end_ns; i++) {
+    size_t first = FIRST_PLACE(at, 0, count, samples[at].t_ns >= out->window.start_ns);
+    for (size_t i = first; i < count && samples[i].t_ns <= out->window.end_ns; i++) {
         const struct reading *of = samples[i].readings.of;
         for (size_t k = 0; k < GPU_FIGURE_COUNT; k++) {
             struct reading *figure = &out->figures[k], value = of[gpu_figures[k].of];
@@ -280,8 +264,8 @@ static void take_host_memory(const struct energy_meters *energy_meters, const st
     for (size_t i = 0; i < stretch->epoch_count; i++) {
         const struct epoch *epoch = &stretch->epochs[i];
         const struct energy_meters_memory *memory = energy_meters->memory;
-        for (size_t k = first_from(memory, energy_meters->memory_count, sizeof *memory, epoch->start_ns);
-             k < energy_meters->memory_count && memory[k].t_ns <= epoch->end_ns; k++)
+        size_t first = FIRST_PLACE(at, 0, energy_meters->memory_count, memory[at].t_ns >= epoch->start_ns);
+        for (size_t k = first; k < energy_meters->memory_count && memory[k].t_ns <= epoch->end_ns; k++)
             keep_larger(&out->epochs[i].host_memory_peak_bytes, (struct reading){memory[k].bytes, true});
     }
 }

@@ -50,3 +50,62 @@ json_t *memory_curve_json(const struct memory_curve *curve)
     return json_pack("{s:I, s:o, s:o}", "peak_bytes", (json_int_t)curve->peak_bytes, "step_s",
                      json_finite(curve->step_s), "bytes", points);
 }
+
+/* A job writes its books itself: no GPU has more. */
+static const uint64_t MOST_BYTES = UINT64_C(1) << 50;
+
+void counted_begin(struct counted *counted)
+{
+    *counted = (struct counted){.context_bytes = -1};
+}
+
+static bool is_same(const struct ledger_gpu *a, const struct ledger_gpu *b)
+{
+    return a->held == b->held && a->peak == b->peak && a->sum_peak == b->sum_peak && a->processes == b->processes;
+}
+
+void counted_look(struct counted *counted, const struct ledger *ledger, const char *uuid, int64_t now_ns, double now_s)
+{
+    struct ledger_gpu now;
+    double before_s = counted->last_s;
+    counted->last_s = now_s;
+    if (!ledger_look(ledger, uuid, &now) || now.held > MOST_BYTES || now.sum_peak > MOST_BYTES)
+        return;
+    if (!counted->any || !is_same(&counted->last, &now))
+        counted->since_ns = now_ns;
+    memory_curve_add(&counted->curve, now_s, (double)now.held);
+    /* It was reached at some time since the last look. */
+    if (now.sum_peak > counted->last.sum_peak) {
+        memory_curve_add(&counted->curve, now_s, (double)now.sum_peak);
+        memory_curve_add(&counted->curve, before_s, (double)now.sum_peak);
+    }
+    counted->any = true;
+    counted->last = now;
+}
+
+void counted_compare(struct counted *counted, int64_t t_ns, double bytes)
+{
+    double context = bytes - (double)counted->last.held;
+    /* All looks from before the driver was asked until now saw the same. */
+    if (counted->any && counted->since_ns < t_ns && context > counted->context_bytes)
+        counted->context_bytes = context > 0 ? context : counted->context_bytes;
+}
+
+json_t *bytes_json(bool known, double bytes)
+{
+    return known ? json_integer((json_int_t)bytes) : json_null();
+}
+
+json_t *counted_json(const struct counted *counted)
+{
+    if (!counted->any)
+        return json_null();
+    bool known = counted->context_bytes >= 0;
+    double held = (double)counted->last.peak, peak = held + counted->context_bytes;
+    /* How many contexts were alive together when several held most, nobody tells. */
+    return json_pack("{s:I, s:o, s:I, s:I, s:o, s:o}", "processes", (json_int_t)counted->last.processes,
+                     "peak_bytes", bytes_json(known && counted->last.processes == 1, peak),
+                     "held_peak_bytes", (json_int_t)held, "sum_peak_bytes", (json_int_t)counted->last.sum_peak,
+                     "context_bytes", bytes_json(known, counted->context_bytes),
+                     "curve", memory_curve_json(&counted->curve));
+}

@@ -4,7 +4,6 @@
 #include "base/mem.h"
 #include "measure/step_power.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* Between a step's mark and its first phase's lies the time of two writes; what takes longer is a phase of its own. */
@@ -47,9 +46,8 @@ bool step_marks_take(struct step_marks *marks, const struct mark *mark)
         return true;
     if (what == STEP_BEGINS)
         memcpy(marks->last_step, mark->label, sizeof marks->last_step);
-    marks->items = mem_room(marks->items, marks->count, &marks->capacity, sizeof *marks->items);
-    marks->items[marks->count] = (struct step_mark){mark->t_ns, what, (uint32_t)marks->count};
-    marks->count++;
+    uint32_t order = (uint32_t)marks->count;
+    MEM_ADD(marks->items, marks->count, marks->capacity) = (struct step_mark){mark->t_ns, what, order};
     return true;
 }
 
@@ -169,7 +167,7 @@ static int64_t median_ns(const struct cut *cut, uint64_t kind, bool lead)
 static void keep_steps(const struct cut *cut, uint64_t kind, size_t lead, struct step_fold *out)
 {
     int64_t median = median_ns(cut, kind, false), longest = (int64_t)((double)median * LONGEST);
-    out->median_s = (double)median / (double)NS_PER_S;
+    out->median_s = ns_to_s(median);
     out->edge_ns = mem_array(cut->count * (out->phase_count + 1) + 1, sizeof *out->edge_ns);
     for (size_t i = 0; i < cut->count; i++) {
         const struct marked *step = &cut->steps[i];

@@ -2,9 +2,9 @@
 #include "measure/step_model.h"
 
 #include "base/clock.h"
+#include "base/mem.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 static const double INSIDE = 0.98;         /* of a sample's weight must be in steps that count */
@@ -47,22 +47,8 @@ double step_model_reach_s(const struct step_model *model)
 double step_model_edge_s(const struct step_model *model, size_t step, size_t phase)
 {
     size_t width = model->fold->phase_count + 1;
-    double at = (double)(model->fold->edge_ns[step * width + phase] - model->origin_ns) / 1e9;
+    double at = ns_to_s(model->fold->edge_ns[step * width + phase] - model->origin_ns);
     return at + model->at.early_s[phase == model->fold->phase_count ? 0 : phase];
-}
-
-/* The first step that ends after a moment. */
-static size_t step_after(const struct step_model *model, double at_s)
-{
-    size_t low = 0, high = model->fold->steps;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (step_model_edge_s(model, middle, model->fold->phase_count) <= at_s)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
 }
 
 /* Weights of the bins in the mean by which a sample at t_s is taken; gives their sum. */
@@ -73,7 +59,8 @@ static double bin_weights(const struct step_model *model, double t_s, struct ste
     memset(row->of, 0, model->bins * sizeof *row->of);
     row->first = model->bins;
     row->last = 0;
-    for (size_t step = step_after(model, from); step < model->fold->steps; step++) {
+    size_t first_after = FIRST_PLACE(at, 0, model->fold->steps, step_model_edge_s(model, at, model->fold->phase_count) > from);
+    for (size_t step = first_after; step < model->fold->steps; step++) {
         if (step_model_edge_s(model, step, 0) >= to)
             break;
         for (size_t k = 0; k < model->fold->phase_count; k++) {
@@ -139,7 +126,7 @@ static bool make_row(struct step_model *model, size_t sample, bool times)
 {
     struct step_row *row = model->row;
     const struct power_sample *at = &model->samples[sample];
-    double t_s = (double)(at->t_ns - model->origin_ns) / 1e9;
+    double t_s = ns_to_s(at->t_ns - model->origin_ns);
     size_t phases = model->fold->phase_count, n = model->bins;
     if (bin_weights(model, t_s, row) < INSIDE)
         return false;

@@ -7,8 +7,6 @@
 #include "stats/describe.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { STEPS_MIN = 10, SAMPLES_MOST = 10000, BLOCKS_MIN = 8, BLOCKS_MOST = 40 };
@@ -184,7 +182,7 @@ static void tell_bins(struct step_model *model, const double *add)
     struct step_power *out = model->out;
     size_t phases = model->fold->phase_count;
     double c[STEP_UNKNOWNS_MOST], moved[STEP_UNKNOWNS_MOST];
-    size_t count = (size_t)ceil(out->step_s / BIN_S - 1e-6);
+    size_t count = printed(model);
     out->bins = mem_array(count + 1, sizeof *out->bins);
     out->bin_count = count;
     for (size_t i = 0; i < count; i++) {
@@ -268,7 +266,7 @@ static double median_spacing_s(const struct series *series)
     size_t count = series->power_count > 0 ? series->power_count - 1 : 0;
     AUTO_FREE double *spacings = mem_array(count + 1, sizeof *spacings);
     for (size_t i = 0; i < count; i++)
-        spacings[i] = (double)(series->power[i + 1].t_ns - series->power[i].t_ns) / 1e9;
+        spacings[i] = ns_to_s(series->power[i + 1].t_ns - series->power[i].t_ns);
     return count > 0 ? stats_median(spacings, count).value : 0;
 }
 
@@ -277,16 +275,16 @@ static double median_spacing_s(const struct series *series)
 static bool take_times(struct step_model *model, const struct series *series)
 {
     const struct sensor_behaviour *behaviour = model->sensor->behaviour;
-    double lag_s = fmax((double)behaviour->lag_ns / 1e9, 0), spacing_s;
+    double lag_s = fmax(ns_to_s(behaviour->lag_ns), 0), spacing_s;
     if (!model->sensor->calibrated || (!behaviour->told && behaviour->lag_sd_ns <= 0)) {
         refuse(model->out, "over which time the sensor averages is not known: `tare calibrate` finds out");
         return false;
     }
     if (behaviour->told) {
-        model->at.length_s = fmax((double)behaviour->averaging_ns / 1e9, RISE_S);
+        model->at.length_s = fmax(ns_to_s(behaviour->averaging_ns), RISE_S);
         if (behaviour->averaging == WINDOW_INSTANT)
             model->at.length_s = RISE_S;
-        model->delay_s = (double)behaviour->delay_ns / 1e9;
+        model->delay_s = ns_to_s(behaviour->delay_ns);
         model->length_sd_s = fmax(fmax(behaviour->averaging_sd_ns / 1e9, TIME_UNSURE * model->at.length_s), 2e-5);
         model->delay_sd_s = fmax(behaviour->delay_sd_ns / 1e9, hypot(TIME_UNSURE * model->delay_s, DELAY_UNSURE_S));
     } else {
@@ -325,7 +323,7 @@ static bool prepare(struct step_model *model, const struct series *series)
     model->mark_sd_s = fmax(model->sensor->mark_s * 0.6, 2e-5);
     for (size_t k = 0; k < fold->phase_count; k++) {
         for (size_t i = 0; i < fold->steps; i++)
-            model->phase_s[k] += (double)(fold->edge_ns[i * width + k + 1] - fold->edge_ns[i * width + k]) / 1e9;
+            model->phase_s[k] += ns_to_s(fold->edge_ns[i * width + k + 1] - fold->edge_ns[i * width + k]);
         model->phase_s[k] /= (double)fold->steps;
     }
     double step_s = 0;
@@ -368,7 +366,7 @@ static void estimate(struct step_model *model)
     model->spare = model->row + 1;
     model->work = mem_array(n * n, sizeof *model->work);
     double reach = fmax(step_model_reach_s(model), model->out->step_s);
-    double span_s = (double)(model->samples[model->sample_count - 1].t_ns - model->samples[0].t_ns) / 1e9;
+    double span_s = ns_to_s(model->samples[model->sample_count - 1].t_ns - model->samples[0].t_ns);
     model->blocks = (size_t)fmin(span_s / (2 * reach), BLOCKS_MOST);
     model->normal = mem_array(n * n, sizeof *model->normal);
     model->right = mem_array(n, sizeof *model->right);

@@ -11,12 +11,12 @@ enum event_type {
     EVENT_SESSION_STARTED, /* pid, start_time, host, boot_id, version, containment, kernel_backed, resumed; budget of this session, if any */
     EVENT_EXPERIMENT_STARTED, /* id; of several lanes lane (from 1) and gpus [labels]: planned -> preparing */
     EVENT_ATTEMPT_PREPARED,   /* folder; after an out-of-memory failure changed (plan/plan.h) and ladder
-                                * (run/ladder.h): preparing; no process yet */
+                                * (run/ladder.c): preparing; no process yet */
     EVENT_JOB_BORN,           /* role, pid, start_time, boot_id, cgroup, tag, layers: the init waits at its gate */
     EVENT_ATTEMPT_STARTED,    /* start_ns (CLOCK_MONOTONIC, when the gate was opened): running */
     EVENT_METRIC, /* name, value: told, not journaled; or, about once a second, sensor ("gpu_power_w", "gpu_utilisation_percent",
                 * "gpu_memory_bytes", "gpu_memory_total_bytes", "gpu_temperature_c") and value, or
-                                * sensor "bars" and bars [{name, first, done, total, restarts, latest}]: progress bars (run/log/bar.h) */
+                                * sensor "bars" and bars [{name, first, done, total, restarts, latest}]: progress bars (run/log/joblog.h) */
     EVENT_MARK,             /* name, label (null: none), at (start, end), t_ns (CLOCK_MONOTONIC), source (log, fifo):
                                 * written about once a second */
     EVENT_ATTEMPT_STOPPING, /* reason: exited, timeout, interrupted, limit, log_error, gpu_lost, machine, hung,

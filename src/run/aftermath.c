@@ -1,23 +1,15 @@
 #include "run/aftermath.h"
 
-#include "base/cleanup.h"
-#include "base/clock.h"
 #include "base/fs.h"
 #include "base/mem.h"
-#include "base/text.h"
 #include "base/utf8.h"
-#include "machine/contain/contain.h"
 #include "machine/gpu/vendor.h"
 #include "run/attempt.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 enum { LOG_TAIL = 32 << 10, LEFT_NAMED = 5, MAPS_BYTES = 16 << 20 };
 
@@ -114,7 +106,7 @@ static void left_add(struct left *left, const char *what, const char *name, uint
 
 static bool is_mapped(const char *path)
 {
-    DIR *proc = opendir("/proc");
+    AUTO_DIR DIR *proc = fs_list(AT_FDCWD, "/proc");
     bool mapped = false;
     for (const struct dirent *entry; proc && !mapped && (entry = readdir(proc));) {
         AUTO_TEXT struct text maps = {0};
@@ -123,8 +115,6 @@ static bool is_mapped(const char *path)
             fs_read_kernel(dirfd(proc), file, MAPS_BYTES, &maps, NULL))
             mapped = strstr(text_get(&maps), path) != NULL;
     }
-    if (proc)
-        closedir(proc);
     return mapped;
 }
 
@@ -135,7 +125,7 @@ static bool is_between(int64_t t_ns, int64_t from_ns, int64_t to_ns)
 
 static void add_shared_files(struct left *left, uid_t uid, int64_t from_ns, int64_t to_ns)
 {
-    DIR *dir = opendir("/dev/shm");
+    AUTO_DIR DIR *dir = fs_list(AT_FDCWD, "/dev/shm");
     struct statx status;
     for (const struct dirent *entry; dir && (entry = readdir(dir));) {
         if (statx(dirfd(dir), entry->d_name, AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS | STATX_BTIME, &status) != 0 ||
@@ -149,8 +139,6 @@ static void add_shared_files(struct left *left, uid_t uid, int64_t from_ns, int6
         utf8_make_printable(path, "");
         left_add(left, "", path, status.stx_blocks * 512);
     }
-    if (dir)
-        closedir(dir);
 }
 
 /* The number below this heading of a table whose first line names its columns; UINT64_MAX: there is none. */

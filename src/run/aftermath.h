@@ -3,13 +3,8 @@
 #ifndef TARE_RUN_AFTERMATH_H
 #define TARE_RUN_AFTERMATH_H
 
-#include "base/text.h"
 #include "machine/contain/contain.h"
 #include "machine/state/census.h"
-
-#include <stdbool.h>
-#include <stdint.h>
-#include <sys/types.h>
 
 /* Who has the log's pipe (our end) open for writing. NULL: nobody, by now; the caller frees. */
 char *aftermath_log_holders(int pipe);

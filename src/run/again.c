@@ -1,11 +1,7 @@
 #include "run/again.h"
 
 #include "base/mem.h"
-#include "base/strv.h"
-#include "base/text.h"
-#include "plan/config/problem.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 void again_fini(struct again *again)

@@ -2,11 +2,7 @@
 #ifndef TARE_RUN_AGAIN_H
 #define TARE_RUN_AGAIN_H
 
-#include "base/err.h"
 #include "results/store/store.h"
-
-#include <stdbool.h>
-#include <stddef.h>
 
 /* An experiment has one: the first of these that holds. */
 enum again_reason {

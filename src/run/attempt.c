@@ -1,18 +1,14 @@
 #include "run/attempt.h"
 
-#include "base/clock.h"
 #include "base/fs.h"
 #include "base/mem.h"
 #include "machine/contain/guardian.h"
 #include "machine/state/state.h"
 #include "run/aftermath.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 enum { DRAIN_READS_MAX = 16, PIPE_BYTES = 1 << 20 };
 
@@ -38,7 +34,7 @@ void attempt_init_loop(struct attempt *attempt, const struct plan_experiment *ex
     attempt->loop = loop;
 }
 
-static void close_fd(int *fd)
+void attempt_close_fd(int *fd)
 {
     if (*fd >= 0)
         close(*fd);
@@ -53,10 +49,10 @@ void attempt_fini(struct attempt *attempt)
     joblog_free(attempt->log);
     mark_fifo_free(attempt->fifo);
     marks_fini(&attempt->marks);
-    close_fd(&attempt->pipe);
-    close_fd(&attempt->log_fd);
-    close_fd(&attempt->times_fd);
-    close_fd(&attempt->folder);
+    attempt_close_fd(&attempt->pipe);
+    attempt_close_fd(&attempt->log_fd);
+    attempt_close_fd(&attempt->times_fd);
+    attempt_close_fd(&attempt->folder);
     free(attempt->detail);
     free(attempt->log_held);
     attempt_init(attempt, NULL, 0);
@@ -70,19 +66,14 @@ void attempt_job_gone(const struct run_request *request, const struct job *job)
         state_job_gone(request->state, job_identity(job), NULL);
 }
 
-static bool is_there(int dir, const char *name)
-{
-    struct stat status;
-    return fstatat(dir, name, &status, AT_SYMLINK_NOFOLLOW) == 0;
-}
-
 static bool move_earlier_files(struct attempt *attempt, struct err *err)
 {
     char name[40];
+    struct stat status;
     AUTO_CLOSE int earlier = -1;
     snprintf(name, sizeof name, "attempt_%lld", (long long)(attempt->number - 1));
     for (size_t i = 0; attempt_files[i]; i++) {
-        if (!is_there(attempt->folder, attempt_files[i]))
+        if (fstatat(attempt->folder, attempt_files[i], &status, AT_SYMLINK_NOFOLLOW) != 0)
             continue;
         if (earlier < 0)
             earlier = fs_make_dir_at(attempt->folder, name, 0777, err);
@@ -329,7 +320,31 @@ bool attempt_is_over_cpu_limit(struct attempt *attempt, double limit_s)
     return true;
 }
 
-void attempt_close_log(struct attempt *attempt)
+bool attempt_is_quiet(struct attempt *attempt)
+{
+    struct job_member members[1];
+    attempt_take_exit(attempt);
+    return !attempt->job || !attempt->gate_open || (attempt->exit.ended && job_members(attempt->job, members, 1) == 0);
+}
+
+void attempt_kill(struct attempt *attempt)
+{
+    attempt_take_exit(attempt);
+    attempt_take_usage(attempt);
+    if (attempt->job)
+        job_kill(attempt->job);
+}
+
+bool attempt_prove(struct attempt *attempt)
+{
+    size_t count = 0;
+    bool gone = !attempt->job || job_prove_step(attempt->job, attempt->survivors, ATTEMPT_MEMBERS_MAX, &count);
+    attempt->survivor_count = gone ? 0 : count;
+    attempt->unproven = !gone && count == 0;
+    return gone;
+}
+
+bool attempt_close_log(struct attempt *attempt)
 {
     struct err err = {0};
     int64_t now_ns = attempt_log_now_ns(attempt);
@@ -346,13 +361,14 @@ void attempt_close_log(struct attempt *attempt)
     /* Whoever survived has it, of course. */
     if (!at_end && attempt->survivor_count == 0 && !attempt->log_held)
         attempt->log_held = aftermath_log_holders(attempt->pipe);
-    close_fd(&attempt->pipe);
+    attempt_close_fd(&attempt->pipe);
     if (attempt->log && !joblog_end(attempt->log, now_ns, &err))
         kept = false;
-    if (!kept && !attempt->log_failed) {
-        attempt->log_failed = true;
-        attempt->log_err = err;
-    }
+    if (kept || attempt->log_failed)
+        return true;
+    attempt->log_failed = true;
+    attempt->log_err = err;
+    return false;
 }
 
 const char *attempt_setuid_hint(const struct attempt *attempt)
@@ -365,7 +381,7 @@ const char *attempt_setuid_hint(const struct attempt *attempt)
 double attempt_duration_s(const struct attempt *attempt, bool *valid)
 {
     *valid = attempt->gate_open && attempt->end_ns > 0;
-    return *valid ? (double)(attempt->end_ns - attempt->start_ns) / (double)NS_PER_S : 0;
+    return *valid ? ns_to_s(attempt->end_ns - attempt->start_ns) : 0;
 }
 
 /* Processes of anybody that the kernel has ended for want of memory meanwhile. */

@@ -3,21 +3,9 @@
 #ifndef TARE_RUN_ATTEMPT_H
 #define TARE_RUN_ATTEMPT_H
 
-#include "base/err.h"
-#include "machine/contain/contain.h"
-#include "machine/gpu/ledger.h"
-#include "run/log/joblog.h"
-#include "measure/marks/mark_fifo.h"
 #include "measure/marks/marks.h"
-#include "plan/plan.h"
-#include "run/failure.h"
 #include "run/outcome.h"
 #include "run/request.h"
-
-#include <stdbool.h>
-#include <stddef.h>
-#include <jansson.h>
-#include <stdint.h>
 
 #define ATTEMPT_MEMBERS_MAX 32 /* leftovers and survivors that are named; their counts tell of more */
 
@@ -64,6 +52,7 @@ void attempt_init(struct attempt *attempt, const struct plan_experiment *experim
 /* One loop of the background of that attempt: a job with a log of its own, without times, marks and metrics. */
 void attempt_init_loop(struct attempt *attempt, const struct plan_experiment *experiment, int64_t number, int64_t loop);
 void attempt_fini(struct attempt *attempt); /* kills what still lives */
+void attempt_close_fd(int *fd); /* -1 from then on */
 
 /* Its job is proven gone: guardian and state folder forget it. */
 void attempt_job_gone(const struct run_request *request, const struct job *job);
@@ -117,8 +106,16 @@ void attempt_take_usage(struct attempt *attempt);
 /* It has used more CPU time than that (0: no limit), as its detail then says. */
 bool attempt_is_over_cpu_limit(struct attempt *attempt, double limit_s);
 
-/* After the proof: takes what is still in the pipe, whoever holds it open, and closes all. */
-void attempt_close_log(struct attempt *attempt);
+/* Its command has ended and left nothing, or never began. */
+bool attempt_is_quiet(struct attempt *attempt);
+
+/* SIGKILL for all of it; and whether it is gone, which survivors and unproven tell where it is not. */
+void attempt_kill(struct attempt *attempt);
+bool attempt_prove(struct attempt *attempt);
+
+/* After the proof: takes what is still in the pipe, whoever holds it open, and closes all. False: only now it turned out that the log could not be
+ * kept (log_err). */
+bool attempt_close_log(struct attempt *attempt);
 
 /* Once the log is closed: whether a program that becomes root failed in it because of the job's layers. */
 const char *attempt_setuid_hint(const struct attempt *attempt); /* what to tell, or NULL */
@@ -129,7 +126,6 @@ enum outcome attempt_judge(const struct attempt *attempt, const struct limits *l
 
 /* The data of its events; new references. */
 json_t *attempt_born_json(const struct attempt *attempt);
-json_t *attempt_started_json(const struct attempt *attempt);
 json_t *attempt_exited_json(const struct attempt *attempt);
 json_t *attempt_loop_json(const struct attempt *loop, enum outcome outcome, const char *error); /* of its exit */
 json_t *attempt_exit_json(const struct attempt *attempt,

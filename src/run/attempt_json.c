@@ -2,9 +2,6 @@
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "run/attempt.h"
-#include "run/log/metric_history.h"
-
-#include "base/clock.h"
 
 #include <string.h>
 
@@ -64,11 +61,6 @@ json_t *attempt_born_json(const struct attempt *attempt)
                      "layers", layers_json(attempt));
 }
 
-json_t *attempt_started_json(const struct attempt *attempt)
-{
-    return json_pack("{s:I}", "start_ns", (json_int_t)attempt->start_ns);
-}
-
 json_t *attempt_exit_json(const struct attempt *attempt, bool signalled)
 {
     const struct job_exit *exit = &attempt->exit;
@@ -85,18 +77,15 @@ json_t *attempt_exited_json(const struct attempt *attempt)
                      integer_or_null(usage->has_processes, (json_int_t)usage->processes));
 }
 
-static json_t *member_json(const struct job_member *member)
-{
-    char state[2] = {member->state ? member->state : '?', 0};
-    return json_pack("{s:i, s:o, s:o, s:o*}", "pid", (int)member->pid, "command", safe_text(member->command),
-                     "state", safe_text(state), "wchan", member->wchan[0] ? safe_text(member->wchan) : NULL);
-}
-
 static json_t *members_json(const struct job_member *members, size_t count)
 {
     json_t *json = json_array();
-    for (size_t i = 0; i < count && i < ATTEMPT_MEMBERS_MAX; i++)
-        json_array_append_new(json, member_json(&members[i]));
+    for (size_t i = 0; i < count && i < ATTEMPT_MEMBERS_MAX; i++) {
+        char state[2] = {members[i].state ? members[i].state : '?', 0};
+        json_t *member = json_pack("{s:i, s:o, s:o, s:o*}", "pid", (int)members[i].pid, "command", safe_text(members[i].command),
+                                   "state", safe_text(state), "wchan", members[i].wchan[0] ? safe_text(members[i].wchan) : NULL);
+        json_array_append_new(json, member);
+    }
     return json;
 }
 

@@ -2,13 +2,10 @@
  * ended when a budget is used up (docs/reference/running.md). */
 #include "run/lane.h"
 
-#include "base/clock.h"
 #include "base/mem.h"
-#include "base/shell_words.h"
 #include "plan/config/size.h"
 
 #include <math.h>
-#include <string.h>
 
 /* What an attempt under way has used is journaled about once a minute, and at each hundredth of a budget. */
 static const int64_t TELL_NS = 60 * NS_PER_S;
@@ -38,10 +35,7 @@ struct use {
     double budget, used, mean, reserved;
 };
 
-static struct lane_budget *budget_of(const struct lane *lane)
-{
-    return lane_state(lane, &budget_observer);
-}
+LANE_STATE(budget_of, struct lane_budget, budget_observer)
 
 static bool counts_energy(const struct runner *runner)
 {
@@ -53,12 +47,6 @@ static const struct rapl *packages_of(const struct runner *runner)
 {
     const struct energy_meters_options *energy_meters = runner->request->energy_meters;
     return energy_meters && energy_meters->host ? host_meter_rapl(energy_meters->host) : NULL;
-}
-
-static bool is_package(const struct runner *runner, size_t domain)
-{
-    const struct rapl *rapl = packages_of(runner);
-    return rapl && domain < rapl->count && rapl->domains[domain].scope == RAPL_PACKAGE;
 }
 
 static double cpu_j(const struct lane *lane)
@@ -99,7 +87,7 @@ static void uses_of(const struct runner *runner, struct use uses[BUDGETS])
     uses[BUDGET_TIME] = (struct use){
         .name = "time budget",
         .budget = budget->time_s,
-        .used = runner->budget.before_s + (double)(clock_monotonic_ns() - runner->budget.begun_ns) / (double)NS_PER_S,
+        .used = runner->budget.before_s + ns_to_s(clock_monotonic_ns() - runner->budget.begun_ns),
         .mean = use->succeeded ? use->succeeded_s / (double)use->succeeded : 0,
     };
     uses[BUDGET_CARBON] = (struct use){"carbon budget", budget->carbon_g, used_j * per_j, mean_j * per_j, reserved_j * per_j};
@@ -152,8 +140,7 @@ static char *too_little(const struct use uses[BUDGETS])
 static void break_unmeasured(struct runner *runner, const char *what)
 {
     struct err err;
-    AUTO_FREE char *typed = shell_words_path(runner->run_dir);
-    err_set(&err, "the energy budget cannot be checked: %s; when that is fixed, or without that budget, go on with --resume %s", what, typed);
+    err_set(&err, "the energy budget cannot be checked: %s; when that is fixed, or without that budget, go on with --resume %s", what, runner->typed_dir);
     runner_break(runner, &err);
 }
 
@@ -248,11 +235,6 @@ json_t *budget_json(struct runner *runner)
                      "reached", budget_is_reached(runner) ? json_string(runner->budget.reached) : json_null());
 }
 
-void budget_fini(struct runner *runner)
-{
-    set_reached(runner, NULL);
-}
-
 /* The lane's. */
 
 static void begin(struct lane *lane)
@@ -281,15 +263,17 @@ static void look(struct lane *lane)
     struct reading power_w = energy_meters_power_w(lane->energy_meters);
     if (power_w.valid)
         own->power_w = power_w;
-    own->gpu_j += own->power_w.valid ? own->power_w.value * (double)(now_ns - own->read_ns) / (double)NS_PER_S : 0;
+    own->gpu_j += own->power_w.valid ? own->power_w.value * ns_to_s(now_ns - own->read_ns) : 0;
     own->read_ns = now_ns;
 }
 
 static void take_counter(struct lane *lane, size_t domain, const char *name, const struct counter_reading *reading)
 {
     struct lane_budget *own = budget_of(lane);
+    const struct rapl *rapl = packages_of(lane->runner);
     (void)name;
-    if (!own->read_ns || domain >= own->counters || !is_package(lane->runner, domain) || reading->energy_mj > INT64_MAX)
+    if (!own->read_ns || domain >= own->counters || !rapl || domain >= rapl->count ||
+        rapl->domains[domain].scope != RAPL_PACKAGE || reading->energy_mj > INT64_MAX)
         return;
     own->last_mj[domain] = (int64_t)reading->energy_mj;
     if (own->first_mj[domain] < 0)
@@ -316,13 +300,6 @@ static double used_share(const struct use uses[BUDGETS])
     return share;
 }
 
-static void tell_all(struct runner *runner)
-{
-    for (size_t i = 0; i < runner->lane_count; i++)
-        if (runner->lanes[i].phase == PHASE_RUNNING)
-            tell(&runner->lanes[i]);
-}
-
 void budget_check(struct runner *runner)
 {
     struct use uses[BUDGETS];
@@ -332,7 +309,9 @@ void budget_check(struct runner *runner)
     char *why = used_up(uses);
     double share = used_share(uses);
     if (why || clock_monotonic_ns() - runner->budget.told_ns > TELL_NS || share - runner->budget.told_share > TELL_SHARE) {
-        tell_all(runner);
+        for (size_t i = 0; i < runner->lane_count; i++)
+            if (runner->lanes[i].phase == PHASE_RUNNING)
+                tell(&runner->lanes[i]);
         runner->budget.told_share = share;
     }
     if (!why)
@@ -349,10 +328,10 @@ static void tick(struct lane *lane)
 }
 
 /* Once its figures are there, they count. */
-static json_t *end(struct lane *lane, json_t *ended)
+static json_t *end(struct lane *lane)
 {
     struct lane_budget *own = budget_of(lane);
-    if (own->read_ns && !attempt_energy_j(ended).valid && live_j(lane).valid)
+    if (own->read_ns && !attempt_energy_j(lane->ended).valid && live_j(lane).valid)
         tell(lane);
     own->read_ns = 0;
     return NULL;

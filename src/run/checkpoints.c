@@ -2,20 +2,16 @@
  * another one left, has that one's metrics. Only files that were there before are watched, so it costs nothing meanwhile. */
 #include "run/aftermath.h"
 
-#include "base/clock.h"
+#include "base/fs.h"
 #include "base/mem.h"
-#include "base/text.h"
 #include "base/utf8.h"
 #include "run/lane.h"
 
-#include <dirent.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/inotify.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 /* What one look at a repository may take: a folder of data has millions of files, a network's is slow. */
 enum { FILES_MAX = 256, ENTRIES_MAX = 20000, DEPTH_MAX = 8, NAMED = 3 };
@@ -73,9 +69,8 @@ static void add_file(struct checkpoints *checkpoints, const char *root, const ch
 /* Takes folder. Hidden folders (.git, .venv) hold no training's results. */
 static void look_in(struct checkpoints *checkpoints, const char *root, const char *below, int folder, int depth)
 {
-    DIR *dir = folder >= 0 ? fdopendir(folder) : NULL;
-    if (!dir && folder >= 0)
-        close(folder);
+    AUTO_CLOSE int own = folder;
+    AUTO_DIR DIR *dir = fs_list(own, ".");
     for (const struct dirent *entry; dir && (entry = readdir(dir));) {
         struct stat status;
         if (checkpoints->entries++ >= ENTRIES_MAX || clock_monotonic_ns() > checkpoints->give_up_ns)
@@ -91,8 +86,6 @@ static void look_in(struct checkpoints *checkpoints, const char *root, const cha
         else if (S_ISREG(status.st_mode) && looks_like_checkpoint(path))
             add_file(checkpoints, root, path, &status);
     }
-    if (dir)
-        closedir(dir);
 }
 
 struct checkpoints *checkpoints_watch(const char *repository)
@@ -154,7 +147,7 @@ static char *read_since(struct checkpoints *checkpoints)
             continue;
         char age[32];
         AUTO_FREE char *path = utf8_line(file->path);
-        clock_format_duration((double)(checkpoints->start_ns - file->written_ns) / (double)NS_PER_S, age);
+        clock_format_duration(ns_to_s(checkpoints->start_ns - file->written_ns), age);
         text_addf(&text, "%s%s, written %s before the attempt", count > 1 ? "; " : "read while it ran: ", path, age);
     }
     if (count > NAMED)
@@ -162,10 +155,9 @@ static char *read_since(struct checkpoints *checkpoints)
     return count ? text_take(&text) : NULL;
 }
 
-static json_t *end(struct lane *lane, json_t *ended)
+static json_t *end(struct lane *lane)
 {
     AUTO_FREE char *old = lane->outcome == OUTCOME_SUCCEEDED ? read_since(lane->attempt.checkpoints) : NULL;
-    (void)ended;
     if (old)
         lane_evidence(lane, "old_checkpoint", "%s", old);
     return NULL;

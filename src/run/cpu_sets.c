@@ -6,8 +6,6 @@
 
 #include <ctype.h>
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* A list of thousands of processors that are not neighbours. */
 enum { LIST_MAX = 65536, NODES_MAX = 1024 };

@@ -7,8 +7,6 @@
 #include "base/strv.h"
 
 #include <jansson.h>
-#include <stdbool.h>
-#include <stddef.h>
 
 struct cpu_sets {
     struct cpus *lanes; /* one a lane; NULL: no lane has a set */

@@ -2,13 +2,7 @@
  * what follows it begins when that is durable. */
 #include "run/lane.h"
 
-#include "base/clock.h"
 #include "base/mem.h"
-#include "base/shell_words.h"
-#include "run/observer.h"
-#include "run/phases.h"
-
-#include <time.h>
 
 enum { MACHINE_FAILURES_MAX = 4 };
 
@@ -24,7 +18,7 @@ static void count_wait(struct lane *lane, bool waits)
 {
     int64_t now_ns = clock_monotonic_ns();
     if (lane->waits_ns)
-        lane->waited_s += (double)(now_ns - lane->waits_ns) / (double)NS_PER_S;
+        lane->waited_s += ns_to_s(now_ns - lane->waits_ns);
     lane->waits_ns = waits ? now_ns : 0;
 }
 
@@ -61,13 +55,13 @@ static void take(struct lane *lane)
     lane_record(lane, EVENT_PAUSE, pause_json(lane, seconds, why), lane_next);
 }
 
-/* The experiment is not begun; and the lane is at its end. */
-static void give_back(struct lane *lane)
+/* The experiment is not begun. */
+static void give_back(struct lane *lane, enum phase next)
 {
     const struct plan_experiment *experiment = lane->experiment;
     lane->experiment = NULL;
     runner_return(lane->runner, experiment);
-    lane_enter(lane, PHASE_FINISHED);
+    lane_enter(lane, next);
 }
 
 static void pause_before(struct lane *lane)
@@ -85,7 +79,7 @@ static void leave_pause(struct lane *lane, enum lane_event event)
 {
     lane_guard_cancel(lane);
     if (event == LANE_LOST)
-        give_back(lane);
+        give_back(lane, PHASE_FINISHED);
     else
         lane_enter(lane, PHASE_FINISHED);
 }
@@ -97,15 +91,8 @@ static void begin_experiment(struct lane *lane)
         lane_enter(lane, PHASE_FINISHED);
         return;
     }
-    if (lane->lost) {
-        give_back(lane);
-        return;
-    }
-    if (lane->runner->paused) { /* it was taken before that was asked for */
-        const struct plan_experiment *experiment = lane->experiment;
-        lane->experiment = NULL;
-        runner_return(lane->runner, experiment);
-        lane_enter(lane, PHASE_TAKING);
+    if (lane->lost || lane->runner->paused) { /* it was taken before that was asked for */
+        give_back(lane, lane->lost ? PHASE_FINISHED : PHASE_TAKING);
         return;
     }
     const struct store_history *before =
@@ -193,10 +180,9 @@ static bool is_excused(struct lane *lane, const char *error)
     if (++lane->machine_failures < MACHINE_FAILURES_MAX)
         return first && !lane_is_over(lane);
     struct err err;
-    AUTO_FREE char *typed = shell_words_path(lane->runner->run_dir);
     err_set(&err,
             "%s: %s; it was attempt %d in a row that the machine interrupted: fix that, then go on with --resume %s",
-            lane->experiment->id, error, lane->machine_failures, typed);
+            lane->experiment->id, error, lane->machine_failures, lane->runner->typed_dir);
     runner_break(lane->runner, &err);
     return false;
 }
@@ -204,9 +190,10 @@ static bool is_excused(struct lane *lane, const char *error)
 /* Each adds what it has come to; a later one reads what an earlier one has added. */
 static void observers_end(struct lane *lane, json_t *ended)
 {
+    lane->ended = ended;
     for (size_t i = 0; lane->observers[i]; i++) {
         const struct observer *observer = lane->observers[i];
-        json_t *json = observer->end ? observer->end(lane, ended) : NULL;
+        json_t *json = observer->end ? observer->end(lane) : NULL;
         if (json)
             json_object_set_new(ended, observer->key, json);
     }
@@ -309,7 +296,7 @@ static void leave_start(struct lane *lane, enum lane_event event)
 {
     if (event == LANE_LOST && lane->phase == PHASE_METERS)
         return; /* it has not taken one yet */
-    lane_cancel_timer(lane);
+    step_cancel(&lane->timer);
     lane_enter(lane, PHASE_FINISHED);
 }
 
@@ -346,10 +333,16 @@ static const struct phase_row phases[] = {
     [PHASE_FINISHED]    = {finish,                NULL,                  PHASE_TAKING,      false},
 };
 
-static void observers_init(struct lane *lane)
+void lane_init(struct lane *lane, struct runner *runner, size_t number)
 {
+    const struct run_request *request = runner->request;
     size_t count = 0;
-    lane->observers = observers;
+    *lane = (struct lane){.runner = runner,
+                          .number = number,
+                          .means = request->lane_count ? &request->lanes[number - 1] : NULL,
+                          .phases = phases,
+                          .observers = observers};
+    attempt_init(&lane->attempt, NULL, 0);
     while (observers[count])
         count++;
     lane->states = mem_array(count, sizeof *lane->states);
@@ -358,30 +351,14 @@ static void observers_init(struct lane *lane)
     OBSERVE(lane, init);
 }
 
-void lane_init(struct lane *lane, struct runner *runner, size_t number)
+void lane_fini(struct lane *lane)
 {
-    const struct run_request *request = runner->request;
-    *lane = (struct lane){.runner = runner,
-                          .number = number,
-                          .means = request->lane_count ? &request->lanes[number - 1] : NULL,
-                          .phases = phases};
-    attempt_init(&lane->attempt, NULL, 0);
-    observers_init(lane);
-}
-
-static void observers_fini(struct lane *lane)
-{
+    step_cancel(&lane->timer);
+    lane_job_sources_fini(lane);
     OBSERVE(lane, fini);
     for (size_t i = 0; lane->observers[i]; i++)
         free(lane->states[i]);
     free(lane->states);
-}
-
-void lane_fini(struct lane *lane)
-{
-    lane_cancel_timer(lane);
-    lane_job_sources_fini(lane);
-    observers_fini(lane);
     ladder_fini(&lane->ladder);
     attempt_fini(&lane->attempt);
     json_decref(lane->last_attempt);

@@ -1,16 +1,12 @@
-#include "run/failure.h"
+#include "run/outcome.h"
 
-#include "base/cleanup.h"
-#include "base/json.h"
 #include "base/mem.h"
-#include "base/text.h"
 #include "base/utf8.h"
 #include "gpu_memory/oom/oom.h"
 
 #include <ctype.h>
 #include <errno.h>
 #include <signal.h>
-#include <stdio.h>
 #include <string.h>
 
 /* Behind the line that tells it come tracebacks, and the words of whoever started several processes. */

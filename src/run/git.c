@@ -4,8 +4,6 @@
 #include "base/mem.h"
 #include "base/utf8.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define QUESTION_TIMEOUT_S 5

@@ -4,12 +4,7 @@
 #ifndef TARE_RUN_GIT_H
 #define TARE_RUN_GIT_H
 
-#include "base/err.h"
-#include "base/strv.h"
-#include "base/text.h"
 #include "machine/contain/contain.h"
-
-#include <stdbool.h>
 
 struct git {
     const struct containment *containment;

@@ -3,10 +3,8 @@
 #include "run/lane.h"
 
 #include "base/mem.h"
-#include "machine/gpu/ledger.h"
 
 #include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -92,18 +90,17 @@ void gpu_memory_judge(struct lane *lane, const struct attempt *attempt, const st
                       "contexts hold was assumed (512 MiB each)");
 }
 
-static json_t *end(struct lane *lane, json_t *ended)
+static json_t *end(struct lane *lane)
 {
-    struct gpu_memory_told told = told_of(json_object_get(ended, "memory"));
+    struct gpu_memory_told told = told_of(json_object_get(lane->ended, "memory"));
     gpu_memory_judge(lane, &lane->attempt, &told);
     return gpu_memory_json(&lane->attempt);
 }
 
 /* {"file", "bytes"} of what the training left, or null; what is a link or no file is left out. */
-static json_t *snapshot_end(struct lane *lane, json_t *ended)
+static json_t *snapshot_end(struct lane *lane)
 {
     const struct attempt *attempt = &lane->attempt;
-    (void)ended;
     struct stat status;
     if (!attempt->experiment->foreground.memory_snapshot || attempt->folder < 0 ||
         fstatat(attempt->folder, SNAPSHOT_NAME, &status, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(status.st_mode))

@@ -1,19 +1,15 @@
 /* A training without a sign of life: its stack is kept in hang_stack.txt, and it is ended (docs/reference/running.md). */
 #include "run/lane.h"
 
-#include "base/clock.h"
 #include "base/fs.h"
 #include "base/mem.h"
-#include "base/procfs.h"
 #include "base/shell_words.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 /* A process that waits in a loop with naps takes less. */
 static const double CPU_SHARE = 0.05;
@@ -40,32 +36,22 @@ struct hang {
     char *py_spy; /* NULL: not found */
     pid_t pid;    /* of the dump; 0: none */
     int pidfd;
-    sd_event_source *source, *deadline;
+    struct step_source source, deadline;
 };
 
-static struct hang *hang_of(const struct lane *lane)
-{
-    return lane_state(lane, &hang_observer);
-}
+LANE_STATE(hang_of, struct hang, hang_observer)
 
 static void init(struct lane *lane)
 {
     hang_of(lane)->out = hang_of(lane)->pidfd = -1;
 }
 
-static void close_fd(int *fd)
-{
-    if (*fd >= 0)
-        close(*fd);
-    *fd = -1;
-}
-
 /* The program that looks, and all it started, is ended and reaped; -1: it ran for too long. */
 static int end_dump(struct hang *hang)
 {
     siginfo_t info = {0};
-    hang->source = sd_event_source_disable_unref(hang->source);
-    hang->deadline = sd_event_source_disable_unref(hang->deadline);
+    step_cancel(&hang->source);
+    step_cancel(&hang->deadline);
     if (hang->pid <= 0)
         return -1;
     bool ended = waitid(P_PID, (id_t)hang->pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == hang->pid;
@@ -73,7 +59,7 @@ static int end_dump(struct hang *hang)
     kill(hang->pid, SIGKILL);  /* not reaped; its group may not be there yet */
     while (waitid(P_PID, (id_t)hang->pid, &info, WEXITED) != 0 && errno == EINTR)
         continue;
-    close_fd(&hang->pidfd);
+    attempt_close_fd(&hang->pidfd);
     hang->pid = 0;
     return ended && info.si_code == CLD_EXITED ? info.si_status : -1;
 }
@@ -82,7 +68,7 @@ static void drop(struct lane *lane)
 {
     struct hang *hang = hang_of(lane);
     end_dump(hang);
-    close_fd(&hang->out);
+    attempt_close_fd(&hang->out);
     free(steal_ptr(hang->py_spy));
     hang->taking = false;
     hang->quiet_ns = 0;
@@ -129,7 +115,7 @@ static void add_thread(struct text *text, pid_t pid, pid_t thread)
 static void add_threads(struct text *text, const struct job_member *member)
 {
     AUTO_FREE char *path = mem_printf("/proc/%d/task", (int)member->pid);
-    DIR *dir = opendir(path);
+    AUTO_DIR DIR *dir = fs_list(AT_FDCWD, path);
     pid_t thread;
     size_t count = 0;
     text_addf(text, "process %d %s (state %c)\n", (int)member->pid, member->command, member->state);
@@ -137,8 +123,6 @@ static void add_threads(struct text *text, const struct job_member *member)
         add_thread(text, member->pid, thread);
         count++;
     }
-    if (dir)
-        closedir(dir);
 }
 
 static char *find_py_spy(const struct lane *lane)
@@ -206,31 +190,22 @@ static void finish(struct lane *lane)
 
 static void next_dump(struct lane *lane);
 
-static int on_dumped(sd_event_source *source, int fd, uint32_t events, void *context)
+static void dumped(struct lane *lane)
 {
-    (void)source;
-    (void)fd;
-    (void)events;
-    struct lane *lane = context;
     struct hang *hang = hang_of(lane);
     int code = end_dump(hang);
     AUTO_FREE char *said = code == 0 ? NULL : mem_printf("py-spy ended with %d (kernel.yama.ptrace_scope above 0 forbids it to look)\n", code);
     if (said)
         write_text(hang, said, strlen(said));
     next_dump(lane);
-    return 0;
 }
 
-static int on_deadline(sd_event_source *source, uint64_t us, void *context)
+static void took_too_long(struct lane *lane)
 {
-    (void)source;
-    (void)us;
     static const char said[] = "py-spy was ended after 10 s\n";
-    struct lane *lane = context;
     end_dump(hang_of(lane));
     write_text(hang_of(lane), said, sizeof said - 1);
     next_dump(lane);
-    return 0;
 }
 
 static bool start_dump(struct lane *lane, const struct job_member *member, struct err *err)
@@ -245,9 +220,9 @@ static bool start_dump(struct lane *lane, const struct job_member *member, struc
     hang->pid = job_enter(lane->attempt.job, &look, &hang->pidfd, err);
     if (hang->pid <= 0)
         return false;
-    int code = sd_event_add_io(lane->runner->loop, &hang->source, hang->pidfd, EPOLLIN, on_dumped, lane);
+    int code = lane_on_input(lane, &hang->source, hang->pidfd, dumped);
     if (code >= 0)
-        code = sd_event_add_time_relative(lane->runner->loop, &hang->deadline, CLOCK_MONOTONIC, DUMP_US, 0, on_deadline, lane);
+        code = lane_on_time(lane, &hang->deadline, DUMP_US, took_too_long);
     if (code >= 0)
         return true;
     end_dump(hang);
@@ -315,7 +290,7 @@ static void tick(struct lane *lane)
         return;
     }
     uint64_t bytes = joblog_totals(attempt->log).bytes;
-    double quiet_s = (double)(now_ns - hang->quiet_ns) / (double)NS_PER_S;
+    double quiet_s = ns_to_s(now_ns - hang->quiet_ns);
     bool late = now_ns - hang->ticked_ns > LATE_NS;
     hang->ticked_ns = now_ns;
     if (hang->quiet_ns == 0 || late || bytes != hang->bytes || attempt->usage.cpu_s - hang->cpu_s > CPU_SHARE * quiet_s) {

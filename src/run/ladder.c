@@ -1,9 +1,6 @@
-#include "run/ladder.h"
 
-#include "base/json.h"
 #include "base/mem.h"
 #include "gpu_memory/oom/cause.h"
-#include "plan/plan.h"
 #include "run/aftermath.h"
 #include "run/lane.h"
 

@@ -1,15 +1,12 @@
 /* What all that acts for a lane has of it: its phase, its timer, its words to the journal and the listener. */
 #include "run/lane.h"
 
-#include "base/clock.h"
 #include "base/mem.h"
 #include "machine/contain/guardian.h"
-#include "run/observer.h"
 #include "machine/state/state.h"
 
 #include <math.h>
-#include <stdarg.h>
-#include <stdio.h>
+#include <sys/epoll.h>
 
 enum { TIMER_ACCURACY_US = 1000 };
 
@@ -93,37 +90,20 @@ enum stop_reason lane_stop_reason(struct lane *lane)
 void lane_record(struct lane *lane, enum event_type type, json_t *data, lane_step *next)
 {
     bool of_attempt = type != EVENT_EXPERIMENT_STARTED && type != EVENT_EXPERIMENT_ENDED && type != EVENT_PAUSE;
-    bool of_experiment = type != EVENT_PAUSE;
-    runner_record(lane->runner, (struct runner_entry){
-                                    .type = type,
-                                    .experiment = of_experiment ? (int64_t)lane->experiment->number : 0,
-                                    .attempt = of_attempt ? lane->attempt.number : 0,
-                                    .data = data,
-                                    .lane = lane,
-                                    .next = next,
-                                });
+    int64_t experiment = type != EVENT_PAUSE ? (int64_t)lane->experiment->number : 0;
+    runner_record_then(lane->runner, type, experiment, of_attempt ? lane->attempt.number : 0, data, lane, next);
 }
 
 void lane_tell(struct lane *lane, enum event_type type, json_t *data)
 {
-    runner_tell(lane->runner, (struct runner_entry){.type = type,
-                                                    .experiment = (int64_t)lane->experiment->number,
-                                                    .attempt = lane->attempt.number,
-                                                    .data = data});
-}
-
-/* Fresh. */
-__attribute__((format(printf, 1, 0))) static char *print(const char *format, va_list args)
-{
-    char *text = NULL;
-    return vasprintf(&text, format, args) < 0 ? mem_strdup(format) : text;
+    runner_tell(lane->runner, type, (int64_t)lane->experiment->number, lane->attempt.number, data);
 }
 
 void lane_say(struct lane *lane, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    AUTO_FREE char *words = print(format, args);
+    AUTO_FREE char *words = mem_vprintf(format, args);
     va_end(args);
     AUTO_FREE char *text = mem_printf("%s: %s", lane->experiment->id, words);
     lane_tell(lane, EVENT_NOTE, json_pack("{s:o*}", "text", json_string(text)));
@@ -145,21 +125,13 @@ void lane_evidence_at(struct lane *lane, struct lane_evidence_entry entry)
     free(entry.text);
 }
 
-void lane_evidence(struct lane *lane, const char *kind, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    lane_evidence_at(lane, (struct lane_evidence_entry){.kind = kind, .text = print(format, args)});
-    va_end(args);
-}
-
 void lane_evidence_span(struct lane *lane, const char *kind, struct reading from_s, struct reading to_s,
                         const char *format, ...)
 {
     va_list args;
     va_start(args, format);
     lane_evidence_at(
-        lane, (struct lane_evidence_entry){.kind = kind, .text = print(format, args), .from_s = from_s, .to_s = to_s});
+        lane, (struct lane_evidence_entry){.kind = kind, .text = mem_vprintf(format, args), .from_s = from_s, .to_s = to_s});
     va_end(args);
 }
 
@@ -176,65 +148,71 @@ void lane_add_number(const struct lane *lane, json_t *json)
     json_object_set_new(json, "gpus", gpus);
 }
 
-static int on_timer(sd_event_source *source, uint64_t us, void *context)
+static int on_time(sd_event_source *event, uint64_t us, void *context)
 {
-    (void)source;
+    (void)event;
     (void)us;
-    struct step_timer *timer = context;
-    lane_step *step = timer->step;
-    step_timer_cancel(timer);
-    step(timer->lane);
+    struct step_source *source = context;
+    step_cancel(source);
+    source->step(source->lane);
     return 0;
 }
 
-/* As sd-event says it. */
-static int step_timer_set(struct step_timer *timer, struct lane *lane, uint64_t us, lane_step *step)
+static int on_input(sd_event_source *event, int fd, uint32_t events, void *context)
 {
-    step_timer_cancel(timer);
-    timer->step = step;
-    timer->lane = lane;
-    return sd_event_add_time_relative(lane->runner->loop, &timer->source, CLOCK_MONOTONIC, us, TIMER_ACCURACY_US,
-                                      on_timer, timer);
+    (void)event;
+    (void)fd;
+    (void)events;
+    struct step_source *source = context;
+    source->step(source->lane);
+    return 0;
 }
 
-void step_timer_cancel(struct step_timer *timer)
+int lane_on_time(struct lane *lane, struct step_source *source, uint64_t us, lane_step *step)
 {
-    timer->source = sd_event_source_disable_unref(timer->source);
+    step_cancel(source);
+    *source = (struct step_source){.step = step, .lane = lane};
+    return sd_event_add_time_relative(lane->runner->loop, &source->source, CLOCK_MONOTONIC, us, TIMER_ACCURACY_US,
+                                      on_time, source);
+}
+
+int lane_on_input(struct lane *lane, struct step_source *source, int fd, lane_step *step)
+{
+    *source = (struct step_source){.step = step, .lane = lane};
+    return sd_event_add_io(lane->runner->loop, &source->source, fd, EPOLLIN, on_input, source);
+}
+
+void step_cancel(struct step_source *source)
+{
+    source->source = sd_event_source_disable_unref(source->source);
+}
+
+void lane_timer_set(struct lane *lane, struct step_source *timer, uint64_t us, lane_step *step)
+{
+    struct err err;
+    bool own = timer == &lane->timer;
+    int code = lane_on_time(lane, timer, us, step);
+    if (code >= 0)
+        return;
+    /* Without timers nothing can be waited for: the lane is given up, and lane_fini kills what is left. */
+    if (own)
+        lane->phase = PHASE_FINISHED;
+    err_set(&err, "cannot set a timer (error %d)", -code);
+    runner_break(lane->runner, &err);
+    if (own)
+        runner_lane_finished(lane->runner);
 }
 
 void lane_after(struct lane *lane, uint64_t us, lane_step *step)
 {
-    int code = step_timer_set(&lane->timer, lane, us, step);
-    if (code >= 0)
-        return;
-    /* Without timers nothing can be waited for: the lane is given up, and lane_fini kills what is left. */
-    struct err err;
-    err_set(&err, "cannot set a timer (error %d)", -code);
-    lane->phase = PHASE_FINISHED;
-    runner_break(lane->runner, &err);
-    runner_lane_finished(lane->runner);
-}
-
-void lane_timer_set(struct lane *lane, struct step_timer *timer, uint64_t us, lane_step *step)
-{
-    struct err err;
-    int code = step_timer_set(timer, lane, us, step);
-    if (code >= 0)
-        return;
-    err_set(&err, "cannot set a timer (error %d)", -code);
-    runner_break(lane->runner, &err);
-}
-
-void lane_cancel_timer(struct lane *lane)
-{
-    step_timer_cancel(&lane->timer);
+    lane_timer_set(lane, &lane->timer, us, step);
 }
 
 struct reading lane_since_start(const struct lane *lane, int64_t ns)
 {
     if (lane->attempt.start_ns == 0)
         return (struct reading){0};
-    return (struct reading){(double)(ns - lane->attempt.start_ns) / (double)NS_PER_S, true};
+    return (struct reading){ns_to_s(ns - lane->attempt.start_ns), true};
 }
 
 void lane_unguarded(struct lane *lane, int64_t since_ns)
@@ -247,7 +225,7 @@ void lane_unguarded(struct lane *lane, int64_t since_ns)
     lane_evidence_span(lane, "guardian_absent", lane_since_start(lane, since_ns), lane_since_start(lane, now_ns),
                        "no guardian for up to %.1f s: had this program been killed then, only other layers "
                        "(%s) would have ended the job",
-                       (double)(now_ns - since_ns) / (double)NS_PER_S, layers ? layers : "those it has");
+                       ns_to_s(now_ns - since_ns), layers ? layers : "those it has");
 }
 
 /* Without guardian or state folder the other layers and the journal still hold: that is said, and the night goes on. */

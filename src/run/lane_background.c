@@ -1,16 +1,9 @@
 /* The background of a parallel experiment: a job that is started again and again until the foreground has ended. Each
  * loop is contained, journaled and proven gone as every job is, before the next one is born. */
-#include "run/lane_background.h"
 
-#include "base/clock.h"
 #include "base/mem.h"
-#include "base/shell_words.h"
 #include "run/lane.h"
-#include "run/phases.h"
 #include "tare_build.h"
-
-#include <sys/epoll.h>
-#include <time.h>
 
 enum { PROOF_POLL_US = 500, PROOF_POLL_MAX_US = 50000, LOOPS_TOLD = 100 };
 
@@ -40,14 +33,14 @@ static void init(struct lane *lane)
 
 static void sources_fini(struct lane_background *background)
 {
-    background->log_source = sd_event_source_disable_unref(background->log_source);
-    background->job_source = sd_event_source_disable_unref(background->job_source);
+    step_cancel(&background->log_source);
+    step_cancel(&background->job_source);
 }
 
 static void over(struct lane *lane)
 {
     struct lane_background *background = &lane->background;
-    step_timer_cancel(&background->timer);
+    step_cancel(&background->timer);
     sources_fini(background);
     attempt_fini(&background->loop);
     json_decref(background->loops);
@@ -69,7 +62,7 @@ static bool is_alone(const struct lane *lane)
 static double beside_s(const struct lane *lane)
 {
     int64_t start_ns = lane->attempt.start_ns;
-    return start_ns ? (double)(clock_monotonic_ns() - start_ns) / (double)NS_PER_S : 0;
+    return start_ns ? ns_to_s(clock_monotonic_ns() - start_ns) : 0;
 }
 
 static void keep_loop(struct lane *lane, enum outcome outcome, const char *error)
@@ -121,30 +114,16 @@ static void say_held(struct lane *lane)
                   (long long)loop->loop, loop->leftover_count, loop->leftover_count == 1 ? "" : "es", names);
 }
 
-static void log_lost(struct lane *lane, const struct err *cause)
-{
-    struct err err = *cause;
-    AUTO_FREE char *name = attempt_log_name(&lane->background.loop);
-    err_wrap(&err, "%s: %s cannot be kept", lane->experiment->id, name);
-    if (lane->phase == PHASE_RUNNING || lane->phase == PHASE_LOADING) {
-        free(lane->attempt.detail);
-        lane->attempt.detail = mem_strdup(err.text);
-        lane_stop(lane, STOP_LOG_ERROR);
-    }
-    runner_break_disk(lane->runner, &err);
-}
-
 /* Its tree is gone, or what is left of it is told: the loop is written down. Gives how it went. */
 static enum outcome close_loop(struct lane *lane, char **error)
 {
     struct lane_background *background = &lane->background;
     struct attempt *loop = &background->loop;
-    bool failed_before = loop->log_failed;
+    struct failure failure;
     if (loop->end_ns == 0)
         loop->end_ns = clock_monotonic_ns();
     sources_fini(background);
-    attempt_close_log(loop);
-    struct failure failure;
+    bool kept = attempt_close_log(loop);
     enum outcome outcome = attempt_judge(loop, &lane->runner->plan->limits, error, &failure);
     json_t *data = attempt_loop_json(loop, outcome, *error);
     json_object_set_new(data, "failure", failure_json(&failure));
@@ -155,8 +134,8 @@ static enum outcome close_loop(struct lane *lane, char **error)
     say_held(lane);
     if (loop->gate_open && lane->energy_meters)
         energy_meters_beside_end(lane->energy_meters, background->energy_meters_number, &loop->usage);
-    if (loop->log_failed && !failed_before)
-        log_lost(lane, &loop->log_err);
+    if (!kept)
+        lane_log_lost(lane, loop, &loop->log_err);
     return outcome;
 }
 
@@ -164,11 +143,10 @@ void lane_break_unkillable(struct lane *lane, const struct attempt *attempt)
 {
     struct err err;
     AUTO_FREE char *names = attempt_members_text(attempt->survivors, attempt->survivor_count);
-    AUTO_FREE char *typed = shell_words_path(lane->runner->run_dir);
     err_set(&err,
             "%s: still alive after SIGKILL: %s; '" TARE_NAME " clean' shows what is left, go on with --resume %s when it "
             "is gone",
-            lane->experiment->id, names, typed);
+            lane->experiment->id, names, lane->runner->typed_dir);
     runner_break(lane->runner, &err);
 }
 
@@ -241,15 +219,13 @@ static void prove_loop(struct lane *lane)
 {
     struct lane_background *background = &lane->background;
     struct attempt *loop = &background->loop;
-    size_t count = 0;
-    bool gone = job_prove_step(loop->job, loop->survivors, ATTEMPT_MEMBERS_MAX, &count);
+    bool gone = attempt_prove(loop);
     if (!gone && clock_monotonic_ns() - background->proof_start_ns <= PROOF_MAX_NS) {
         after(lane, background->poll_us, prove_loop);
         background->poll_us = background->poll_us * 2 > PROOF_POLL_MAX_US ? PROOF_POLL_MAX_US : background->poll_us * 2;
         return;
     }
-    if (!gone && count > 0) {
-        loop->survivor_count = count;
+    if (!gone && !loop->unproven) {
         lane_break_unkillable(lane, loop); /* which stops the attempt: it looks once more, and tells */
         return;
     }
@@ -271,67 +247,47 @@ static void end_loop(struct lane *lane, enum stop_reason reason)
     struct lane_background *background = &lane->background;
     struct attempt *loop = &background->loop;
     background->phase = BACKGROUND_ENDING;
-    background->job_source = sd_event_source_disable_unref(background->job_source);
+    step_cancel(&background->job_source);
     loop->reason = reason;
-    attempt_take_usage(loop);
-    job_kill(loop->job);
+    attempt_kill(loop);
     background->proof_start_ns = clock_monotonic_ns();
     background->poll_us = PROOF_POLL_US;
     prove_loop(lane);
 }
 
-static int on_log(sd_event_source *source, int fd, uint32_t events, void *context)
+static void read_log(struct lane *lane)
 {
-    (void)source;
-    (void)events;
-    struct lane *lane = context;
-    struct attempt *loop = &lane->background.loop;
-    struct err err = {0};
-    int got = joblog_read(loop->log, fd, clock_monotonic_ns(), &err);
-    if (got == -1) {
-        lane->background.log_source = sd_event_source_disable_unref(lane->background.log_source);
-    } else if (got == -2 && !loop->log_failed) {
-        loop->log_failed = true;
-        loop->log_err = err;
-        log_lost(lane, &err);
-    }
-    return 0;
+    lane_read_log(lane, &lane->background.loop, &lane->background.log_source);
 }
 
-static int on_job(sd_event_source *source, int fd, uint32_t events, void *context)
+static void hear_job(struct lane *lane)
 {
-    (void)source;
-    (void)fd;
-    (void)events;
-    struct lane *lane = context;
     struct attempt *loop = &lane->background.loop;
     attempt_take_exit(loop);
     if (!loop->exit.ended)
-        return 0;
-    lane->background.job_source = sd_event_source_disable_unref(lane->background.job_source);
+        return;
+    step_cancel(&lane->background.job_source);
     if (lane->background.phase != BACKGROUND_RUNNING || lane->background.halted)
-        return 0;
+        return;
     if (loop->exit.init_killed && (lane->phase == PHASE_RUNNING || lane->phase == PHASE_LOADING)) {
         machine_failed(lane,
                        mem_printf("the init of the background's loop %lld (pid %d) was killed, and the loop with it",
                                   (long long)loop->loop, (int)job_identity(loop->job)->pid));
-        return 0;
+        return;
     }
     loop->leftover_count = job_members(loop->job, loop->leftovers, ATTEMPT_MEMBERS_MAX);
     end_loop(lane, STOP_EXITED);
-    return 0;
 }
 
 static bool open_gate(struct lane *lane, struct err *err)
 {
     struct lane_background *background = &lane->background;
     struct attempt *loop = &background->loop;
-    sd_event *events = lane->runner->loop;
     if (!attempt_open_gate(loop, &lane->runner->plan->limits, NULL, NULL, lane, err))
         return false;
-    int code = sd_event_add_io(events, &background->log_source, loop->pipe, EPOLLIN, on_log, lane);
+    int code = lane_on_input(lane, &background->log_source, loop->pipe, read_log);
     if (code >= 0)
-        code = sd_event_add_io(events, &background->job_source, job_fd(loop->job), EPOLLIN, on_job, lane);
+        code = lane_on_input(lane, &background->job_source, job_fd(loop->job), hear_job);
     return code >= 0 || err_set(err, "cannot watch the background (error %d)", -code);
 }
 
@@ -364,7 +320,7 @@ static void start_loop(struct lane *lane)
     loop->environment = lane->attempt.environment;
     loop->cpus = lane->attempt.cpus;
     if (!attempt_open_loop(loop, lane->attempt.folder, &err)) {
-        log_lost(lane, &err);
+        lane_log_lost(lane, loop, &err);
         return;
     }
     if (!attempt_start_job(loop, runner->request, &runner->plan->limits, runner->run_dir, &err)) {
@@ -401,17 +357,9 @@ static void stop(struct lane *lane)
 {
     struct lane_background *background = &lane->background;
     background->halted = true;
-    step_timer_cancel(&background->timer);
+    step_cancel(&background->timer);
     if (background->loop.job && background->loop.reason == STOP_NONE)
         background->loop.reason = STOP_INTERRUPTED;
-}
-
-bool lane_background_quiet(struct lane *lane)
-{
-    struct attempt *loop = &lane->background.loop;
-    struct job_member members[1];
-    attempt_take_exit(loop);
-    return !loop->job || !loop->gate_open || (loop->exit.ended && job_members(loop->job, members, 1) == 0);
 }
 
 void lane_background_proven(struct lane *lane, double seconds)

@@ -2,15 +2,9 @@
  * said at its end, from what guard, meters and log hold. */
 #include "run/lane_guard.h"
 
-#include "base/clock.h"
-#include "base/json.h"
 #include "base/mem.h"
-#include "base/text.h"
 
 #include <math.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 static const double MIB = 1048576;
@@ -25,10 +19,7 @@ struct lane_checks {
     char *idle_text;   /* what its GPUs were like before it; NULL: not looked at */
 };
 
-static struct lane_checks *checks_of(const struct lane *lane)
-{
-    return lane_state(lane, &checks_observer);
-}
+LANE_STATE(checks_of, struct lane_checks, checks_observer)
 
 /* Nothing is known. */
 static void reset(struct lane *lane)
@@ -47,17 +38,14 @@ __attribute__((format(printf, 4, 5))) static void note(struct lane *lane, enum c
     struct lane_checks *checks = checks_of(lane);
     struct check_result *result = &checks->of[check];
     bool had_failed = checks->told[check] && result->outcome == CHECK_FAILED;
-    char *text = NULL;
     va_list args;
     if (checks->told[check] && (had_failed || outcome != CHECK_FAILED))
         return;
-    va_start(args, format);
-    if (vasprintf(&text, format, args) < 0)
-        text = mem_strdup(format);
-    va_end(args);
     checks->told[check] = true;
     free(result->text);
-    *result = (struct check_result){.check = check, .outcome = outcome, .text = text};
+    va_start(args, format);
+    *result = (struct check_result){.check = check, .outcome = outcome, .text = mem_vprintf(format, args)};
+    va_end(args);
 }
 
 static void take_evidence(struct lane *lane, const struct lane_evidence_entry *entry)
@@ -324,10 +312,10 @@ static void tell_unmade(struct lane *lane, const bool told[CHECKS], unsigned has
 }
 
 /* A list, or null: never begun. */
-static json_t *end(struct lane *lane, json_t *ended)
+static json_t *end(struct lane *lane)
 {
     struct lane_checks *checks = checks_of(lane);
-    const json_t *energy = json_object_get(ended, "energy");
+    const json_t *energy = json_object_get(lane->ended, "energy");
     bool told[CHECKS];
     if (lane->attempt.start_ns == 0)
         return json_null();

@@ -1,19 +1,11 @@
 /* What a lane's attempt draws: asked for at its edges, waited for briefly at its end, never by the job. */
 #include "run/lane.h"
 
-#include "base/clock.h"
 #include "base/csv.h"
 #include "base/fs.h"
 #include "base/mem.h"
-#include "base/rng.h"
-#include "base/value.h"
-#include "run/phases.h"
 
-#include <fcntl.h>
-#include <time.h>
-#include <unistd.h>
-
-enum { TICK_US = 1000000, SPREAD_US = 120000, TICK_ACCURACY_US = 20000, ANSWER_US = 2000000 };
+enum { TICK_US = 1000000, SPREAD_US = 120000, ANSWER_US = 2000000 };
 
 /* More gaps than this are one long one. */
 enum { GAPS_TOLD = 20 };
@@ -30,13 +22,23 @@ enum { ENERGY_DOMAINS_MAX = 64 };
 
 struct energy_files {
     int gpu, cpu; /* -1: not open yet */
-    bool failed;  /* err says why; nothing more is written */
-    struct err err;
+    bool failed;  /* nothing more is written */
     struct energy_counter {
         bool begun;
         struct counter_reading first, last;
     } counters[ENERGY_DOMAINS_MAX];
 };
+
+struct lane_energy {
+    struct step_source timer;
+    struct rng rng; /* of the timer */
+    struct mark *marks; /* in the order in which the journal has them */
+    size_t mark_count, mark_capacity;
+    size_t gaps;
+    struct energy_files files;
+};
+
+LANE_STATE(energy_of, struct lane_energy, energy_observer)
 
 static const char cpu_head[] = "timestamp,seconds,domain,energy_j,power_w\n";
 
@@ -68,22 +70,15 @@ static void add_time(struct text *row, int64_t t_ns, int64_t start_ns)
 {
     char time[40];
     clock_format_iso(clock_realtime_ns() - (clock_monotonic_ns() - t_ns), time);
-    text_addf(row, "%s,%.6f,", time, (double)(t_ns - start_ns) / (double)NS_PER_S);
-}
-
-static void add_number(struct text *row, double value)
-{
-    char shortest[32];
-    number_shortest(value, shortest);
-    text_addf(row, ",%s", shortest);
+    text_addf(row, "%s,%.6f,", time, ns_to_s(t_ns - start_ns));
 }
 
 static void add_reading(struct text *row, struct reading reading)
 {
+    char shortest[32] = "";
     if (reading.valid)
-        add_number(row, reading.value);
-    else
-        text_add_char(row, ',');
+        number_shortest(reading.value, shortest);
+    text_addf(row, ",%s", shortest);
 }
 
 static void add_reasons(struct text *row, struct reading reading)
@@ -108,65 +103,6 @@ static char *gpu_head(void)
             text_addf(&text, ",%s", gpu_reading_rows[i].column);
     text_add_char(&text, '\n');
     return text_take(&text);
-}
-
-static void add_sample(struct energy_files *files, const struct attempt *attempt, const char *label,
-                       const struct gpu_sample *sample)
-{
-    AUTO_FREE char *head = files->gpu < 0 ? gpu_head() : NULL;
-    AUTO_TEXT struct text row = {0};
-    if (files->failed)
-        return;
-    add_time(&row, sample->t_ns, attempt->start_ns);
-    csv_add_cell(&row, label);
-    add_reading(&row, gpu_readings_power_w(&sample->readings));
-    for (enum gpu_reading i = 0; i < GPU_READING_COUNT; i++) {
-        const struct reading of = sample->readings.of[i];
-        enum gpu_form form = gpu_reading_rows[i].form;
-        if (gpu_reading_rows[i].column && form == GPU_REASONS)
-            add_reasons(&row, of);
-        else if (gpu_reading_rows[i].column)
-            add_reading(&row, (struct reading){form == GPU_BYTES ? of.value / 1048576 : of.value, of.valid});
-    }
-    text_add_char(&row, '\n');
-    files->failed = !open_file(attempt->folder, "gpu.csv", head, &files->gpu, &files->err) ||
-                    !fs_write_all(files->gpu, text_get(&row), row.length, &files->err);
-}
-
-static void add_counter(struct energy_files *files, const struct attempt *attempt, size_t domain, const char *name,
-                        const struct counter_reading *reading)
-{
-    AUTO_TEXT struct text row = {0};
-    if (files->failed || domain >= ENERGY_DOMAINS_MAX)
-        return;
-    struct energy_counter *counter = &files->counters[domain];
-    if (!counter->begun)
-        *counter = (struct energy_counter){true, *reading, *reading};
-    double since_s = (double)(reading->after_ns - counter->last.after_ns) / (double)NS_PER_S;
-    bool rises = reading->energy_mj >= counter->last.energy_mj && counter->last.energy_mj >= counter->first.energy_mj;
-    add_time(&row, reading->after_ns, attempt->start_ns);
-    csv_add_cell(&row, name);
-    add_reading(&row, (struct reading){(double)(reading->energy_mj - counter->first.energy_mj) / 1000, rises});
-    add_reading(&row, (struct reading){(double)(reading->energy_mj - counter->last.energy_mj) / 1000 / since_s,
-                                       rises && since_s > 0});
-    text_add_char(&row, '\n');
-    counter->last = *reading;
-    files->failed = !open_file(attempt->folder, "cpu.csv", cpu_head, &files->cpu, &files->err) ||
-                    !fs_write_all(files->cpu, text_get(&row), row.length, &files->err);
-}
-
-struct lane_energy {
-    sd_event_source *timer;
-    struct rng rng; /* of the timer */
-    struct mark *marks; /* in the order in which the journal has them */
-    size_t mark_count, mark_capacity;
-    size_t gaps;
-    struct energy_files files;
-};
-
-static struct lane_energy *energy_of(const struct lane *lane)
-{
-    return lane_state(lane, &energy_observer);
 }
 
 static void init(struct lane *lane)
@@ -194,7 +130,7 @@ static void tell_reading(struct lane *lane, const char *sensor, struct reading r
         lane_tell(lane, EVENT_METRIC, json_pack("{s:s, s:o}", "sensor", sensor, "value", json_finite(reading.value)));
 }
 
-static int on_tick(sd_event_source *source, uint64_t us, void *context)
+static void tick(struct lane *lane)
 {
     static const struct {
         const char *sensor;
@@ -204,8 +140,7 @@ static int on_tick(sd_event_source *source, uint64_t us, void *context)
                 {"gpu_memory_bytes", GPU_MEMORY_USED_BYTES, ENERGY_SUM},
                 {"gpu_memory_total_bytes", GPU_MEMORY_TOTAL_BYTES, ENERGY_SUM},
                 {"gpu_temperature_c", GPU_TEMPERATURE_C, ENERGY_HIGHEST}};
-    (void)us;
-    struct lane *lane = context;
+    lane_timer_set(lane, &energy_of(lane)->timer, next_us(lane), tick);
     tell_reading(lane, "gpu_power_w", energy_meters_power_w(lane->energy_meters));
     for (size_t i = 0; i < sizeof told / sizeof *told; i++)
         tell_reading(lane, told[i].sensor, energy_meters_now(lane->energy_meters, told[i].of, told[i].over));
@@ -215,15 +150,12 @@ static int on_tick(sd_event_source *source, uint64_t us, void *context)
     if (!lane->edged)
         energy_meters_users(lane->energy_meters);
     OBSERVE(lane, look);
-    int code = sd_event_source_set_time_relative(source, next_us(lane));
-    return code < 0 ? code : sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
 }
 
 static void begin(struct lane *lane)
 {
     struct lane_energy *energy = energy_of(lane);
-    struct runner *runner = lane->runner;
-    if (!lane->energy_meters && runner->request->energy_meters)
+    if (!lane->energy_meters && lane->runner->request->energy_meters)
         lane_evidence(lane, "cpu_unchecked", "the meters could not be started: nothing was watched");
     if (!lane->energy_meters)
         return;
@@ -232,8 +164,7 @@ static void begin(struct lane *lane)
     energy->mark_count = energy->gaps = 0;
     rng_seed(&energy->rng, (uint64_t)lane->attempt.start_ns);
     energy_meters_begin(lane->energy_meters, job_identity(lane->attempt.job));
-    int code = sd_event_add_time_relative(runner->loop, &energy->timer, CLOCK_MONOTONIC, TICK_US, TICK_ACCURACY_US,
-                                          on_tick, lane);
+    int code = lane_on_time(lane, &energy->timer, TICK_US, tick);
     if (code < 0)
         lane_say(lane, "energy is read at the start and the end only: no timer (error %d)", -code);
 }
@@ -243,8 +174,7 @@ static void take_mark(struct lane *lane, const struct mark *mark)
     struct lane_energy *energy = energy_of(lane);
     if (!lane->measured)
         return;
-    energy->marks = mem_room(energy->marks, energy->mark_count, &energy->mark_capacity, sizeof *energy->marks);
-    energy->marks[energy->mark_count++] = *mark;
+    MEM_ADD(energy->marks, energy->mark_count, energy->mark_capacity) = *mark;
     energy_meters_mark(lane->energy_meters);
 }
 
@@ -257,21 +187,19 @@ static void answered(struct lane *lane)
 {
     if (lane->phase != PHASE_READING || energy_meters_waiting(lane->energy_meters) > 0)
         return;
-    lane_cancel_timer(lane);
+    step_cancel(&lane->timer);
     lane_next(lane);
 }
 
 void phase_reading(struct lane *lane)
 {
-    struct lane_energy *energy = energy_of(lane);
-    const struct job_usage *usage = &lane->attempt.usage;
-    energy->timer = sd_event_source_disable_unref(energy->timer);
+    step_cancel(&energy_of(lane)->timer);
     if (!lane->measured) {
         lane_next(lane);
         return;
     }
     lane_edge(lane);
-    energy_meters_end(lane->energy_meters, usage);
+    energy_meters_end(lane->energy_meters, &lane->attempt.usage);
     lane_after(lane, ANSWER_US, lane_next);
     answered(lane);
 }
@@ -281,7 +209,7 @@ static void take_gap(struct lane *lane, const char *label, const struct meter_ga
     struct lane_energy *energy = energy_of(lane);
     if (!lane->measured || gap->end_ns != 0 || energy->gaps++ >= GAPS_TOLD)
         return;
-    double at_s = (double)(gap->start_ns - lane->attempt.start_ns) / (double)NS_PER_S;
+    double at_s = ns_to_s(gap->start_ns - lane->attempt.start_ns);
     lane_evidence_at(lane, (struct lane_evidence_entry){
                                .kind = "sampling_gap",
                                .device = label,
@@ -298,31 +226,55 @@ static bool is_within(const struct lane *lane, int64_t t_ns)
     return lane->measured && t_ns >= attempt->start_ns && (attempt->end_ns == 0 || t_ns <= attempt->end_ns);
 }
 
-static void say_file(struct lane *lane, bool failed_before)
+static void write_row(struct lane *lane, const char *name, const char *head, int *fd, struct text *row)
 {
-    const struct energy_files *files = &energy_of(lane)->files;
-    if (files->failed && !failed_before)
-        lane_evidence(lane, "energy_file", "the readings cannot be kept: %s", files->err.text);
+    struct err err;
+    text_add_char(row, '\n');
+    if (open_file(lane->attempt.folder, name, head, fd, &err) && fs_write_all(*fd, text_get(row), row->length, &err))
+        return;
+    energy_of(lane)->files.failed = true;
+    lane_evidence(lane, "energy_file", "the readings cannot be kept: %s", err.text);
 }
 
 static void take_sample(struct lane *lane, const char *label, const struct gpu_sample *sample)
 {
     struct energy_files *files = &energy_of(lane)->files;
-    bool failed_before = files->failed;
-    if (!is_within(lane, sample->t_ns))
+    AUTO_FREE char *head = files->gpu < 0 ? gpu_head() : NULL;
+    AUTO_TEXT struct text row = {0};
+    if (!is_within(lane, sample->t_ns) || files->failed)
         return;
-    add_sample(files, &lane->attempt, label, sample);
-    say_file(lane, failed_before);
+    add_time(&row, sample->t_ns, lane->attempt.start_ns);
+    csv_add_cell(&row, label);
+    add_reading(&row, gpu_readings_power_w(&sample->readings));
+    for (enum gpu_reading i = 0; i < GPU_READING_COUNT; i++) {
+        const struct reading of = sample->readings.of[i];
+        enum gpu_form form = gpu_reading_rows[i].form;
+        if (gpu_reading_rows[i].column && form == GPU_REASONS)
+            add_reasons(&row, of);
+        else if (gpu_reading_rows[i].column)
+            add_reading(&row, (struct reading){form == GPU_BYTES ? of.value / 1048576 : of.value, of.valid});
+    }
+    write_row(lane, "gpu.csv", head, &files->gpu, &row);
 }
 
 static void take_counter(struct lane *lane, size_t domain, const char *name, const struct counter_reading *reading)
 {
     struct energy_files *files = &energy_of(lane)->files;
-    bool failed_before = files->failed;
-    if (!lane->measured)
+    AUTO_TEXT struct text row = {0};
+    if (!lane->measured || files->failed || domain >= ENERGY_DOMAINS_MAX)
         return;
-    add_counter(files, &lane->attempt, domain, name, reading);
-    say_file(lane, failed_before);
+    struct energy_counter *counter = &files->counters[domain];
+    if (!counter->begun)
+        *counter = (struct energy_counter){true, *reading, *reading};
+    double since_s = ns_to_s(reading->after_ns - counter->last.after_ns);
+    bool rises = reading->energy_mj >= counter->last.energy_mj && counter->last.energy_mj >= counter->first.energy_mj;
+    add_time(&row, reading->after_ns, lane->attempt.start_ns);
+    csv_add_cell(&row, name);
+    add_reading(&row, (struct reading){(double)(reading->energy_mj - counter->first.energy_mj) / 1000, rises});
+    add_reading(&row, (struct reading){(double)(reading->energy_mj - counter->last.energy_mj) / 1000 / since_s,
+                                       rises && since_s > 0});
+    counter->last = *reading;
+    write_row(lane, "cpu.csv", cpu_head, &files->cpu, &row);
 }
 
 static void tell_device(struct lane *lane, const struct energy_meters_figures *device)
@@ -388,10 +340,9 @@ static json_t *measure(struct lane *lane)
     return json;
 }
 
-static json_t *end(struct lane *lane, json_t *ended)
+static json_t *end(struct lane *lane)
 {
     struct lane_energy *energy = energy_of(lane);
-    (void)ended;
     if (!lane->measured || lane->attempt.end_ns == 0)
         return json_null();
     json_t *json = measure(lane);
@@ -403,7 +354,7 @@ static json_t *end(struct lane *lane, json_t *ended)
 static void fini(struct lane *lane)
 {
     struct lane_energy *energy = energy_of(lane);
-    energy->timer = sd_event_source_disable_unref(energy->timer);
+    step_cancel(&energy->timer);
     files_close(&energy->files);
     free(energy->marks);
 }

@@ -5,19 +5,11 @@
 #include "base/mem.h"
 #include "machine/gpu/lock.h"
 #include "machine/governor/governor_keeper.h"
-#include "run/observer.h"
-#include "run/phases.h"
 
 #include <string.h>
-#include <sys/epoll.h>
 
 /* On a machine with hundreds of processors, whose cores sleep, it takes a second or two. */
 enum { ANSWER_US = 10000000, PENDING_US = 10000 };
-
-static bool same(const char *a, const char *b)
-{
-    return a == b || (a && b && strcmp(a, b) == 0);
-}
 
 /* Once for each reason. */
 static void say_why(struct lane *lane)
@@ -32,9 +24,9 @@ static void say_why(struct lane *lane)
 static void answered(struct lane *lane)
 {
     struct runner_governor *governor = &lane->runner->governor;
-    governor->source = sd_event_source_disable_unref(governor->source);
+    step_cancel(&governor->answer);
     governor->lane = NULL;
-    lane_cancel_timer(lane);
+    step_cancel(&lane->timer);
     say_why(lane);
     lane_next(lane);
 }
@@ -45,32 +37,26 @@ static void too_late(struct lane *lane)
     answered(lane);
 }
 
-static int on_answer(sd_event_source *source, int fd, uint32_t events, void *context)
+static void take_answer(struct lane *lane)
 {
-    (void)source;
-    (void)fd;
-    (void)events;
-    struct runner *runner = context;
     struct err err = {0};
-    enum governor_answer answer = governor_keeper_answer(runner->request->governor->keeper, &err);
+    enum governor_answer answer = governor_keeper_answer(lane->runner->request->governor->keeper, &err);
     if (answer == GOVERNOR_PENDING)
-        return 0;
+        return;
     if (answer == GOVERNOR_FAILED)
-        runner->governor.why = err;
-    answered(runner->governor.lane);
-    return 0;
+        lane->runner->governor.why = err;
+    answered(lane);
 }
 
 static void ask(struct lane *lane)
 {
-    struct runner *runner = lane->runner;
-    struct runner_governor *governor = &runner->governor;
-    struct governor_keeper *keeper = runner->request->governor->keeper;
+    struct runner_governor *governor = &lane->runner->governor;
+    struct governor_keeper *keeper = lane->runner->request->governor->keeper;
     if (!governor_keeper_want(keeper, governor->wanted, &governor->why)) {
         answered(lane);
         return;
     }
-    int code = sd_event_add_io(runner->loop, &governor->source, governor_keeper_fd(keeper), EPOLLIN, on_answer, runner);
+    int code = lane_on_input(lane, &governor->answer, governor_keeper_fd(keeper), take_answer);
     if (code < 0) {
         err_set(&governor->why, "its keeper's answer cannot be waited for (error %d)", -code);
         answered(lane);
@@ -104,7 +90,7 @@ void phase_governor(struct lane *lane)
         lane_after(lane, PENDING_US, phase_governor);
         return;
     }
-    bool known = same(governor->wanted, lane->experiment->governor) && !governor->why.text[0];
+    bool known = runner_same_governor(governor->wanted, lane->experiment->governor) && !governor->why.text[0];
     if (!means || known || runner_halted(lane->runner)) {
         lane_next(lane);
         return;
@@ -125,9 +111,8 @@ static void tell_not_set(struct lane *lane)
                       governor->why.text);
 }
 
-static json_t *check_governor(struct lane *lane, json_t *ended)
+static json_t *check_governor(struct lane *lane)
 {
-    (void)ended;
     const struct runner_governor *governor = &lane->runner->governor;
     char now[GOVERNOR_NAME_MAX];
     if (!governor->wanted || governor->why.text[0] || lane->attempt.end_ns == 0 ||
@@ -147,20 +132,13 @@ static void tell_locks(struct lane *lane)
 }
 
 /* Once more at the end: whoever can take a lock away does it while it is held. */
-static json_t *check_locks(struct lane *lane, json_t *ended)
+static json_t *check_locks(struct lane *lane)
 {
     const struct run_gpu_locks *gpu = &lane->runner->request->gpu_locks;
     struct err err = {0};
-    (void)ended;
     if (lane->attempt.end_ns != 0 && gpu->locks && !gpu_locks_check(gpu->locks, &err))
         lane_evidence(lane, "gpu_lock_untrusted", "%s", err.text);
     return NULL;
-}
-
-void lane_governor_fini(struct runner *runner)
-{
-    runner->governor.source = sd_event_source_disable_unref(runner->governor.source);
-    runner->governor.lane = NULL;
 }
 
 const struct observer governor_observer = {.started = tell_not_set, .end = check_governor};

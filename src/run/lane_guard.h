@@ -3,12 +3,8 @@
 #ifndef TARE_RUN_LANE_GUARD_H
 #define TARE_RUN_LANE_GUARD_H
 
-#include "measure/guard/cooldown.h"
 #include "measure/guard/look.h"
-#include "measure/guard/watch.h"
 #include "run/lane.h"
-#include "run/observer.h"
-#include "run/phases.h"
 
 /* Somebody who was seen on a GPU. */
 struct guard_person {
@@ -62,12 +58,13 @@ struct lane_guard {
     size_t person_count, person_capacity;
     bool at_work;          /* before an attempt, or at the lane's end */
     lane_step *round_step; /* when all have answered; NULL: no round is on its way */
+    lane_step *later_step; /* the same of the round that is waited for */
     int64_t asked_ns, begun_ns; /* the round; the preflight, postflight or pause */
     bool running;          /* an attempt is measured */
     bool alone;            /* a background runs, and no foreground yet: whoever else is there falsifies what it draws */
     int64_t edge_ns;       /* its command has ended; 0: not yet */
     bool ran_one;          /* a job ran before: its heat may still be going */
-    lane_step *idle_done;  /* when the idle window has been measured */
+    lane_step *idle_done;  /* of the round that follows when the idle window has been measured */
     bool waiting_edges;    /* at its end, for the meters */
     int64_t idle_from_ns, idle_to_ns;
     double waited_s;       /* of this preflight: until the GPUs were clear, or the wait was over */
@@ -85,29 +82,27 @@ struct lane_guard *guard_of(const struct lane *lane);
 /* A round: every GPU is asked for its readings and its processes; then step, or after a few seconds without those that
  * do not answer. (lane_guard.c) */
 void guard_ask(struct lane *lane, lane_step *step);
+void guard_ask_later(struct lane *lane, uint64_t us, lane_step *step); /* so much later */
 void guard_look_of(const struct guard_device *device, int64_t asked_ns, struct guard_look *out);
 bool guard_blind(const struct lane_guard *guard); /* nothing can be read of any of them */
 json_t *guard_device_json(const struct guard_device *device);
-void guard_record(struct lane *lane, int64_t experiment, int64_t attempt, json_t *data, lane_step *next);
 double guard_since_s(int64_t ns);
 uint64_t guard_ended_ticks(const struct lane *lane); /* when the command ended, as start times are counted */
 
 void guard_look(struct lane *lane); /* the meters have answered something */
 
-/* Who they are. (lane_guard_users.c) */
-void guard_users_take(struct lane *lane, struct guard_device *device, const struct gpu_users *users);
+/* Who they are. (lane_guard.c) */
 void guard_users_end_leftovers(struct lane *lane); /* those that a dead run of this program left */
 void guard_users_know(struct lane_guard *guard);   /* all that are there now were told */
 
 /* Whoever has a device file open and was on no list of the drivers, though they told of the job's own: it has no context on the lane's
  * GPUs, takes neither their time nor their memory, and only reads (nvidia-smi, nvtop, another meter). False also where that is not known. */
 bool guard_only_open(const struct lane *lane, int32_t pid);
-void guard_people_fini(struct lane_guard *guard);
 
 /* The look before the attempt is over: what speaks against its start, and what the GPUs were like. (lane_checks.c) */
 void lane_checks_before(struct lane *lane, const struct guard_findings *findings);
 
-/* The idle window, then done; false: none is wanted. (lane_idle.c) */
+/* The idle window, then a round, then done; false: no window is wanted. (lane_idle.c) */
 bool guard_idle_begin(struct lane *lane, lane_step *done);
 void guard_idle_look(struct lane *lane); /* the energy_meters has answered something */
 void guard_idle_settle_former(struct lane *lane); /* the attempt before has the baseline after it now, or never will */

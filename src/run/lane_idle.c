@@ -1,15 +1,14 @@
-/* What a lane's idle GPUs draw, measured before each attempt and after the last; and what an attempt drew beyond that. */
+/* What a lane's idle GPUs draw, measured before each attempt and after the last; and what an attempt drew beyond that. And the pause between
+ * trainings: as long as the settings say, or until the GPUs are idle and cool. What the idle window before the next attempt takes is part of it. */
 #include "run/lane_guard.h"
 
-#include "base/clock.h"
-#include "base/json.h"
 #include "base/mem.h"
 
 #include <math.h>
 #include <string.h>
 
 /* For the meters' answers at the edges. */
-enum { ANSWER_US = 2000000, TICK_US = 1000000 };
+enum { ANSWER_US = 2000000, TICK_US = 1000000, PAUSE_POLL_US = 500000 };
 
 /* After the last attempt nothing waits any more: its GPUs get that long to settle. */
 static const double CLOSE_S = 30;
@@ -24,7 +23,7 @@ static struct reading power_of(const struct lane *lane, const char *label, int64
 {
     struct energy_meters_result result;
     struct reading power = {0};
-    double seconds = (double)(to_ns - from_ns) / (double)NS_PER_S;
+    double seconds = ns_to_s(to_ns - from_ns);
     energy_meters_measure(lane->energy_meters, from_ns, to_ns, NULL, 0, NULL, &result);
     *half_width_w = (struct reading){0};
     for (size_t i = 0; i < result.device_count; i++) {
@@ -50,7 +49,7 @@ static void measure(const struct lane *lane, struct guard_device *device)
     device->idle = (struct idle_window){0};
     if (!whole.valid || !half_width.valid)
         return;
-    device->idle.seconds = (double)(to_ns - from_ns) / (double)NS_PER_S;
+    device->idle.seconds = ns_to_s(to_ns - from_ns);
     device->idle.power_w = whole.value;
     device->idle.half_width_w = half_width.value;
     device->idle.drift_w = first.valid && second.valid ? second.value - first.value : 0;
@@ -62,14 +61,14 @@ static void measured(struct lane *lane)
     guard->waiting_edges = false;
     for (size_t i = 0; i < guard->count; i++)
         measure(lane, &guard->devices[i]);
-    guard->idle_done(lane);
+    guard_ask(lane, guard->idle_done);
 }
 
 void guard_idle_look(struct lane *lane)
 {
     if (energy_meters_waiting(lane->energy_meters) > 0)
         return;
-    lane_cancel_timer(lane);
+    step_cancel(&lane->timer);
     measured(lane);
 }
 
@@ -226,16 +225,29 @@ void guard_idle_settle_former(struct lane *lane)
         json_decref(data);
         return;
     }
-    guard_record(lane, former->experiment, former->attempt, data, NULL);
+    runner_record(lane->runner, EVENT_GUARD, former->experiment, former->attempt, data);
     if (runner_experiment_ended(lane->runner, (size_t)former->experiment))
         runner_write_results(lane->runner, (size_t)former->experiment, NULL, NULL);
 }
 
-static void close_looked(struct lane *lane);
+/* ---- Until the GPUs are idle and cool. */
 
-static void close_poll(struct lane *lane)
+static void begin_settling(struct lane_guard *guard)
 {
-    guard_ask(lane, close_looked);
+    for (size_t i = 0; i < guard->count; i++)
+        cooldown_begin(&guard->devices[i].cooldown);
+}
+
+static bool all_settled(struct lane_guard *guard)
+{
+    bool settled = true;
+    for (size_t i = 0; i < guard->count; i++) {
+        struct guard_device *device = &guard->devices[i];
+        struct guard_look look;
+        guard_look_of(device, guard->asked_ns, &look);
+        settled = cooldown_look(&device->cooldown, &device->known, &look) && settled;
+    }
+    return settled;
 }
 
 static void close_end(struct lane *lane)
@@ -262,27 +274,16 @@ static void close_judge(struct lane *lane)
     close_end(lane);
 }
 
-static void close_window(struct lane *lane)
-{
-    guard_ask(lane, close_judge);
-}
-
 static void close_looked(struct lane *lane)
 {
     struct lane_guard *guard = guard_of(lane);
-    bool settled = true, over = guard_since_s(guard->begun_ns) > CLOSE_S * lane->runner->time_scale;
-    for (size_t i = 0; i < guard->count; i++) {
-        struct guard_device *device = &guard->devices[i];
-        struct guard_look look;
-        guard_look_of(device, guard->asked_ns, &look);
-        settled = cooldown_look(&device->cooldown, &device->known, &look) && settled;
-    }
-    if (settled && guard_idle_begin(lane, close_window))
+    bool over = guard_since_s(guard->begun_ns) > CLOSE_S * lane->runner->time_scale;
+    if (all_settled(guard) && guard_idle_begin(lane, close_judge))
         return;
     if (over || guard_blind(guard))
         close_end(lane);
     else
-        lane_after(lane, (uint64_t)(TICK_US * lane->runner->time_scale / 2), close_poll);
+        guard_ask_later(lane, (uint64_t)(TICK_US * lane->runner->time_scale / 2), close_looked);
 }
 
 void phase_closing(struct lane *lane)
@@ -298,7 +299,56 @@ void phase_closing(struct lane *lane)
     }
     guard->at_work = true;
     guard->begun_ns = clock_monotonic_ns();
+    begin_settling(guard);
+    guard_ask(lane, close_looked);
+}
+
+/* ---- The pause. */
+
+static void tell_pause(struct lane *lane, double took_s, bool settled)
+{
+    struct lane_guard *guard = guard_of(lane);
+    double planned_s = guard->planned_s * lane->runner->time_scale, saved_s = planned_s - took_s;
+    json_t *devices = json_array();
     for (size_t i = 0; i < guard->count; i++)
-        cooldown_begin(&guard->devices[i].cooldown);
-    close_poll(lane);
+        json_array_append_new(devices, guard_device_json(&guard->devices[i]));
+    AUTO_FREE char *text =
+        mem_printf("paused %.1f s, %s: %.1f s %s than the fixed %g s", took_s,
+                   settled ? "until the GPUs were idle and cool" : "the longest pause, and the GPUs are still not idle and cool",
+                   saved_s < 0 ? -saved_s : saved_s, saved_s < 0 ? "more" : "less", planned_s);
+    json_t *data = json_pack("{s:s, s:s, s:b, s:o, s:o, s:o, s:o, s:o*}", "phase", "cooldown", "mode", "adaptive",
+                             "settled", settled, "planned_s", json_finite(planned_s), "took_s", json_finite(took_s),
+                             "saved_s", json_finite(saved_s), "devices", devices, "text", json_string(text));
+    runner_record_then(lane->runner, EVENT_GUARD, guard->former.experiment, guard->former.attempt, data, lane, lane_next);
+}
+
+static void pause_looked(struct lane *lane)
+{
+    struct lane_guard *guard = guard_of(lane);
+    double scale = lane->runner->time_scale, took_s = guard_since_s(guard->begun_ns) + window_s(lane);
+    bool settled = all_settled(guard);
+    enum cooldown_state state = cooldown_decide(&lane->runner->plan->guard.cooldown, guard->planned_s, took_s, settled,
+                                                guard_blind(guard), scale);
+    if (state == COOLDOWN_GOES_ON)
+        guard_ask_later(lane, (uint64_t)(PAUSE_POLL_US * scale), pause_looked);
+    else
+        tell_pause(lane, took_s, settled);
+}
+
+void lane_guard_pause(struct lane *lane, double seconds)
+{
+    struct lane_guard *guard = guard_of(lane);
+    double scale = lane->runner->time_scale;
+    if (!guard || guard_blind(guard)) {
+        lane_after(lane, (uint64_t)(seconds * scale * 1e6), lane_next);
+        return;
+    }
+    guard->begun_ns = clock_monotonic_ns();
+    guard->planned_s = seconds;
+    if (lane->runner->plan->guard.cooldown.mode == COOLDOWN_FIXED || seconds <= 0) {
+        lane_after(lane, (uint64_t)(fmax(seconds * scale - window_s(lane), 0) * 1e6), lane_next);
+        return;
+    }
+    begin_settling(guard);
+    guard_ask(lane, pause_looked);
 }

@@ -1,31 +1,23 @@
-/* The middle of a lane's way: its job is born, and runs. */
+/* A lane's job: it is born, and runs; it is asked to end, killed, proven gone, written down. */
 #include "run/lane.h"
 
-#include "base/clock.h"
 #include "base/mem.h"
 #include "machine/contain/cgroup.h"
-#include "run/log/bar.h"
-#include "run/phases.h"
+#include "run/aftermath.h"
+#include "run/lane_guard.h"
+#include "tare_build.h"
 
+#include <signal.h>
 #include <string.h>
-#include <sys/epoll.h>
-#include <time.h>
-
-enum { TIMEOUT_ACCURACY_US = 1000 };
 
 /* A command that was stopped for less did not feel it. */
 static const int64_t JOB_STOPPED_NS = 100 * NS_PER_MS;
 
-static void watch_log_end(struct lane *lane)
-{
-    lane->log_source = sd_event_source_disable_unref(lane->log_source);
-}
-
 void lane_job_sources_fini(struct lane *lane)
 {
-    watch_log_end(lane);
-    lane->job_source = sd_event_source_disable_unref(lane->job_source);
-    lane->timeout_source = sd_event_source_disable_unref(lane->timeout_source);
+    step_cancel(&lane->log_source);
+    step_cancel(&lane->job_source);
+    step_cancel(&lane->timeout);
 }
 
 static void on_metric(void *context, const char *name, double number)
@@ -57,40 +49,43 @@ static void begin_output(struct lane *lane)
     *(uint64_t *)lane_state(lane, &output_observer) = 0;
 }
 
-static void log_failed(struct lane *lane, const struct err *cause)
+void lane_log_lost(struct lane *lane, const struct attempt *attempt, const struct err *cause)
 {
-    struct attempt *attempt = &lane->attempt;
-    if (attempt->log_failed)
-        return; /* matching goes on, for the patterns' sake */
-    attempt->log_failed = true;
-    attempt->log_err = *cause;
     struct err err = *cause;
-    err_wrap(&err, "%s: training.log cannot be kept", lane->experiment->id);
+    AUTO_FREE char *name = attempt_log_name(attempt);
+    err_wrap(&err, "%s: %s cannot be kept", lane->experiment->id, name);
     /* First the reason of this attempt, then the end of the run: the halt finds the lane stopping already. */
-    if (lane->phase == PHASE_RUNNING)
+    if (lane->phase == PHASE_RUNNING || lane->phase == PHASE_LOADING) {
+        free(lane->attempt.detail);
+        lane->attempt.detail = mem_strdup(err.text);
         lane_stop(lane, STOP_LOG_ERROR);
+    }
     runner_break_disk(lane->runner, &err);
 }
 
-static int on_log(sd_event_source *source, int fd, uint32_t events, void *context)
+void lane_read_log(struct lane *lane, struct attempt *attempt, struct step_source *source)
 {
-    (void)source;
-    (void)events;
-    struct lane *lane = context;
     struct err err = {0};
-    int got = joblog_read(lane->attempt.log, fd, attempt_log_now_ns(&lane->attempt), &err);
+    int got = joblog_read(attempt->log, attempt->pipe, attempt_log_now_ns(attempt), &err);
     if (got == -1)
-        watch_log_end(lane);
-    else if (got == -2)
-        log_failed(lane, &err);
-    return 0;
+        step_cancel(source);
+    if (got != -2 || attempt->log_failed)
+        return; /* matching goes on, for the patterns' sake */
+    attempt->log_failed = true;
+    attempt->log_err = err;
+    lane_log_lost(lane, attempt, &err);
+}
+
+static void read_log(struct lane *lane)
+{
+    lane_read_log(lane, &lane->attempt, &lane->log_source);
 }
 
 /* The command has ended; what it started may live on. */
 static void command_ended(struct lane *lane)
 {
     struct attempt *attempt = &lane->attempt;
-    lane->job_source = sd_event_source_disable_unref(lane->job_source);
+    step_cancel(&lane->job_source);
     if (lane->phase != PHASE_RUNNING)
         return;
     attempt->leftover_count = job_members(attempt->job, attempt->leftovers, ATTEMPT_MEMBERS_MAX);
@@ -101,27 +96,18 @@ static void command_ended(struct lane *lane)
     lane_stop(lane, STOP_EXITED);
 }
 
-static int on_job(sd_event_source *source, int fd, uint32_t events, void *context)
+static void hear_job(struct lane *lane)
 {
-    (void)source;
-    (void)fd;
-    (void)events;
-    struct lane *lane = context;
     attempt_take_exit(&lane->attempt);
     if (lane->attempt.exit.ended)
         command_ended(lane);
-    return 0;
 }
 
-static int on_timeout(sd_event_source *source, uint64_t us, void *context)
+static void time_out(struct lane *lane)
 {
-    (void)source;
-    (void)us;
-    struct lane *lane = context;
     struct attempt *attempt = &lane->attempt;
-    lane->timeout_source = sd_event_source_disable_unref(lane->timeout_source);
     if (lane->phase != PHASE_RUNNING)
-        return 0;
+        return;
     /* It may have ended in time, and this process have been stopped. */
     attempt_take_exit(attempt);
     bool in_time = attempt->exit.ended &&
@@ -130,7 +116,6 @@ static int on_timeout(sd_event_source *source, uint64_t us, void *context)
         command_ended(lane);
     else
         lane_stop(lane, STOP_TIMEOUT);
-    return 0;
 }
 
 static void check_limits(struct lane *lane)
@@ -153,17 +138,14 @@ static void could_not_start(struct lane *lane, const struct err *err)
 
 static bool watch_job(struct lane *lane, struct err *err)
 {
-    struct attempt *attempt = &lane->attempt;
-    sd_event *loop = lane->runner->loop;
     double timeout_s = lane->experiment->timeout_s;
-    int code = sd_event_add_io(loop, &lane->log_source, attempt->pipe, EPOLLIN, on_log, lane);
+    int code = lane_on_input(lane, &lane->log_source, lane->attempt.pipe, read_log);
     if (code >= 0)
-        code = sd_event_add_io(loop, &lane->job_source, job_fd(attempt->job), EPOLLIN, on_job, lane);
+        code = lane_on_input(lane, &lane->job_source, job_fd(lane->attempt.job), hear_job);
     if (code >= 0)
         code = lane_marks_watch(lane);
     if (code >= 0 && timeout_s > 0)
-        code = sd_event_add_time_relative(loop, &lane->timeout_source, CLOCK_MONOTONIC, (uint64_t)(timeout_s * 1e6),
-                                          TIMEOUT_ACCURACY_US, on_timeout, lane);
+        code = lane_on_time(lane, &lane->timeout, (uint64_t)(timeout_s * 1e6), time_out);
     return code >= 0 || err_set(err, "cannot watch the job (error %d)", -code);
 }
 
@@ -236,7 +218,7 @@ void phase_running(struct lane *lane)
 {
     runner_tick_soon(lane->runner);
     OBSERVE(lane, begin);
-    lane_record(lane, EVENT_ATTEMPT_STARTED, attempt_started_json(&lane->attempt), NULL);
+    lane_record(lane, EVENT_ATTEMPT_STARTED, json_pack("{s:I}", "start_ns", (json_int_t)lane->attempt.start_ns), NULL);
     OBSERVE(lane, started);
 }
 
@@ -284,3 +266,210 @@ void phase_birth(struct lane *lane)
 
 const struct observer limits_observer = {.tick = check_limits};
 const struct observer output_observer = {.size = sizeof(uint64_t), .begin = begin_output, .tick = tell_bars};
+
+/* ---- Its end. */
+
+#define PROOF_MAX_NS (JOB_PROOF_MAX_S * NS_PER_S)
+
+enum {
+    PROOF_POLL_US = 500,
+    PROOF_POLL_MAX_US = 50000,
+    GRACE_POLL_US = 5000,
+    GRACE_POLL_MAX_US = 100000,
+};
+
+static void unguard(struct lane *lane, const struct attempt *attempt)
+{
+    if (attempt->job && attempt->survivor_count == 0 && !attempt->unproven)
+        attempt_job_gone(lane->runner->request, attempt->job);
+}
+
+static void record_members(struct lane *lane, const struct attempt *attempt)
+{
+    if (attempt->leftover_count > 0 && attempt->loop == 0) {
+        AUTO_FREE char *names = attempt_members_text(attempt->leftovers, attempt->leftover_count);
+        lane_evidence(lane, "leftover_processes",
+                      "the command ended and left %zu process%s, ended by " TARE_NAME ": %s", attempt->leftover_count,
+                      attempt->leftover_count == 1 ? "" : "es", names);
+    }
+    if (attempt->survivor_count > 0) {
+        AUTO_FREE char *names = attempt_members_text(attempt->survivors, attempt->survivor_count);
+        lane_evidence(lane, "unkillable", "still alive %d s after SIGKILL: %s", JOB_PROOF_MAX_S, names);
+        lane_break_unkillable(lane, attempt);
+    }
+    if (attempt->unproven)
+        lane_evidence(lane, "not_proven", "no process of the job is seen, but its cgroup cannot be removed");
+}
+
+/* Of another lane's job, whose tag cannot be read. */
+static bool is_of_another_lane(void *context, pid_t pid)
+{
+    const struct lane *lane = context;
+    for (size_t i = 0; i < lane->runner->lane_count; i++) {
+        const struct lane *other = &lane->runner->lanes[i];
+        if (other != lane && ((other->attempt.job && job_has_member(other->attempt.job, pid)) ||
+                              (other->background.loop.job && job_has_member(other->background.loop.job, pid))))
+            return true;
+    }
+    return false;
+}
+
+/* Who has a GPU open and can be told from what the job left: another lane's, or one that only reads sensors (a monitor). */
+static bool is_explained(void *context, pid_t pid)
+{
+    return is_of_another_lane(context, pid) || guard_only_open(context, pid);
+}
+
+/* What is none of the job's, as far as can be told: never ended, only named. */
+static void record_aftermath(struct lane *lane)
+{
+    const struct run_request *request = lane->runner->request;
+    const struct attempt *attempt = &lane->attempt;
+    if (attempt->log_held)
+        lane_evidence(lane, "log_pipe_held", "%s", attempt->log_held);
+    if (attempt->survivor_count > 0 || lane->background.loop.survivor_count > 0 || !attempt->gate_open)
+        return;
+    struct job_identity job = *job_identity(attempt->job); /* a copy that borrows */
+    if (lane_background_was_born(lane))
+        job.start_time = lane->background.first_start_time;
+    AUTO_FREE char *holders = aftermath_gpu_holders(
+        request->roots, &job, request->change_user ? request->uid : geteuid(), is_explained, lane);
+    if (holders)
+        lane_evidence(lane, "gpu_held", "%s", holders);
+    /* A clock that is set meanwhile only makes it see less, or more, of this user's. */
+    int64_t now_ns = clock_realtime_ns();
+    AUTO_FREE char *left = aftermath_left_outside(request->change_user ? request->uid : geteuid(),
+                                                  now_ns - (clock_monotonic_ns() - attempt->start_ns), now_ns);
+    if (left)
+        lane_evidence(lane, "left_outside", "%s", left);
+}
+
+/* What a person would otherwise wonder about next morning. */
+static void say_log(struct lane *lane)
+{
+    const struct attempt *attempt = &lane->attempt;
+    if (!attempt->log || attempt->reason != STOP_EXITED)
+        return;
+    for (size_t i = 0; i < joblog_result_count(attempt->log); i++) {
+        const struct joblog_result *result = joblog_result(attempt->log, i);
+        bool is_mark = result->role == JOBLOG_MARK_START || result->role == JOBLOG_MARK_END;
+        if (is_mark && result->matches == 0)
+            lane_say(lane, "mark '%s' was on no line of the log", result->name);
+        if (result->role != JOBLOG_METRIC || result->has_number)
+            continue;
+        if (result->matches > 0) {
+            lane_say(lane, "metric '%s' matched '%s', which is no number", result->name, result->text);
+            continue;
+        }
+        /* The key "metric" tells listeners that show the metrics themselves. */
+        AUTO_FREE char *text = mem_printf("%s: metric '%s' was on no line of the log", lane->experiment->id, result->name);
+        lane_tell(lane, EVENT_NOTE, json_pack("{s:s, s:s}", "text", text, "metric", result->name));
+    }
+    lane_marks_doubt(lane);
+    if (joblog_totals(attempt->log).capped)
+        lane_say(lane, "the log reached its cap; what came behind was matched but not kept");
+}
+
+static void proven(struct lane *lane, double seconds)
+{
+    struct attempt *attempt = &lane->attempt;
+    attempt_take_exit(attempt);
+    if (attempt->end_ns == 0)
+        attempt->end_ns = clock_monotonic_ns();
+    attempt_take_usage(attempt);
+    unguard(lane, attempt);
+    unguard(lane, &lane->background.loop);
+    lane_job_sources_fini(lane);
+    if (!attempt_close_log(attempt))
+        lane_log_lost(lane, attempt, &attempt->log_err);
+    lane_marks_end(lane);
+    say_log(lane);
+    if (attempt->job) {
+        lane_record(lane, EVENT_JOB_EXITED, attempt_exited_json(attempt), NULL);
+        lane_record(lane, EVENT_JOB_PROVEN, attempt_proven_json(attempt, seconds), NULL);
+    }
+    lane_background_proven(lane, seconds);
+    record_members(lane, attempt);
+    record_members(lane, &lane->background.loop);
+    record_aftermath(lane);
+    if (attempt->gate_open && lane->runner->unguarded_ns)
+        lane_unguarded(lane, lane->runner->unguarded_ns);
+    lane_next(lane);
+}
+
+/* Of both jobs of a parallel experiment it is one proof. */
+static void prove(struct lane *lane)
+{
+    bool foreground = attempt_prove(&lane->attempt), background = attempt_prove(&lane->background.loop);
+    int64_t took_ns = clock_monotonic_ns() - lane->proof_start_ns;
+    if ((foreground && background) || took_ns > PROOF_MAX_NS) {
+        proven(lane, ns_to_s(took_ns));
+        return;
+    }
+    lane_after(lane, lane->poll_us, prove);
+    lane->poll_us = lane->poll_us * 2 > PROOF_POLL_MAX_US ? PROOF_POLL_MAX_US : lane->poll_us * 2;
+}
+
+void phase_proving(struct lane *lane)
+{
+    step_cancel(&lane->timer);
+    attempt_kill(&lane->attempt);
+    attempt_kill(&lane->background.loop);
+    lane->proof_start_ns = clock_monotonic_ns();
+    lane->poll_us = PROOF_POLL_US;
+    prove(lane);
+}
+
+/* While the grace lasts: is there still anyone to wait for? */
+static void grace(struct lane *lane)
+{
+    bool over = lane->runner->kill_now || clock_monotonic_ns() >= lane->grace_end_ns;
+    bool foreground = attempt_is_quiet(&lane->attempt), background = attempt_is_quiet(&lane->background.loop);
+    if (over || (foreground && background)) {
+        lane_enter(lane, PHASE_PROVING);
+        return;
+    }
+    lane_after(lane, lane->poll_us, grace);
+    lane->poll_us = lane->poll_us * 2 > GRACE_POLL_MAX_US ? GRACE_POLL_MAX_US : lane->poll_us * 2;
+}
+
+/* EVENT_ATTEMPT_STOPPING is durable. */
+static void end_job(struct lane *lane)
+{
+    struct attempt *attempt = &lane->attempt;
+    if (lane->phase != PHASE_STOPPING)
+        return; /* killed meanwhile, by a second signal */
+    struct attempt *background = &lane->background.loop;
+    bool nobody = attempt->reason == STOP_EXITED && attempt->leftover_count == 0;
+    bool foreground = attempt->gate_open && !nobody;
+    bool beside = background->job && background->gate_open;
+    if ((!foreground && !beside) || lane->runner->kill_now) {
+        lane_enter(lane, PHASE_PROVING);
+        return;
+    }
+    if (foreground)
+        job_signal(attempt->job, SIGTERM);
+    if (beside)
+        job_signal(background->job, SIGTERM);
+    lane->grace_end_ns = clock_monotonic_ns() + (int64_t)(lane->runner->plan->timing.stop_grace_s * (double)NS_PER_S);
+    lane->poll_us = GRACE_POLL_US;
+    grace(lane);
+}
+
+void phase_stopping(struct lane *lane)
+{
+    OBSERVE(lane, stop);
+    if (!lane->attempt.job && !lane_background_was_born(lane)) {
+        lane_enter(lane, PHASE_JUDGING); /* there is nothing to stop */
+        return;
+    }
+    step_cancel(&lane->timeout);
+    lane_edge(lane);
+    lane_record(lane, EVENT_ATTEMPT_STOPPING, json_pack("{s:s}", "reason", stop_reason_name(lane->attempt.reason)), end_job);
+}
+
+void phase_stopping_event(struct lane *lane, enum lane_event event)
+{
+    if (event == LANE_HALTED && lane->runner->kill_now)
+        lane_enter(lane, PHASE_PROVING);
+}

@@ -1,13 +1,10 @@
 /* Whether the background of a parallel experiment loads the GPU: looks at it, first while it runs alone, until its load
  * has held, then beside the foreground. */
-#include "run/lane_background.h"
 
-#include "base/clock.h"
 #include "base/mem.h"
 #include "run/lane.h"
 
 #include <string.h>
-#include <time.h>
 
 enum {
     LOOK_US = 1000000,
@@ -60,10 +57,7 @@ bool load_share(const struct load_watch *watch, double *out)
     return watch->looks >= LOOKS_FEW;
 }
 
-static struct lane_load *load_of(const struct lane *lane)
-{
-    return lane_state(lane, &load_observer);
-}
+LANE_STATE(load_of, struct lane_load, load_observer)
 
 const struct lane_load *lane_load(const struct lane *lane)
 {
@@ -75,23 +69,17 @@ static int64_t scaled_ns(const struct lane *lane, double seconds)
     return (int64_t)(seconds * lane->runner->time_scale * (double)NS_PER_S);
 }
 
-static struct load_times times_of(const struct lane *lane)
-{
-    const struct parallel_timing *timing = &lane->runner->plan->parallel;
-    return (struct load_times){.wait_ns = scaled_ns(lane, timing->wait_s),
-                               .hold_ns = scaled_ns(lane, timing->hold_s),
-                               .limit_ns = scaled_ns(lane, timing->limit_s)};
-}
-
 /* When the foreground starts: as its settings entry says, or as the load lets it. */
 static struct load_times start_times(const struct lane *lane)
 {
+    const struct parallel_timing *timing = &lane->runner->plan->parallel;
     struct reading after_s = lane->experiment->start_after_s;
-    struct load_times times = times_of(lane);
     if (after_s.valid)
-        times = (struct load_times){
+        return (struct load_times){
             .wait_ns = scaled_ns(lane, after_s.value), .limit_ns = scaled_ns(lane, after_s.value), .set = true};
-    return times;
+    return (struct load_times){.wait_ns = scaled_ns(lane, timing->wait_s),
+                               .hold_ns = scaled_ns(lane, timing->hold_s),
+                               .limit_ns = scaled_ns(lane, timing->limit_s)};
 }
 
 /* At least twice while the load holds, and never in step with what the sensors do (as lane_energy.c). */
@@ -132,8 +120,7 @@ static void take_sample(struct lane *lane, const char *label, const struct gpu_s
 
 static void add_member(struct lane_load *load, pid_t pid, enum load_role role)
 {
-    load->members = mem_room(load->members, load->member_count, &load->member_capacity, sizeof *load->members);
-    load->members[load->member_count++] = (struct load_member){pid, role};
+    MEM_ADD(load->members, load->member_count, load->member_capacity) = (struct load_member){pid, role};
 }
 
 static void add_members(struct lane_load *load, struct job *job, enum load_role role)
@@ -274,7 +261,7 @@ static void measure_alone(struct lane *lane)
     energy_meters_measure(lane->energy_meters, start_ns, load->alone_end_ns, slices, COLOCATED_SLICES, NULL, &result);
     const struct window_energy *window = &result.sums[ENERGY_GPU].window;
     load->has_alone = window->energy_j.valid && window->half_width_j.valid;
-    double seconds = (double)length_ns / (double)NS_PER_S;
+    double seconds = ns_to_s(length_ns);
     for (int i = 0; i < COLOCATED_SLICES; i++)
         power_w[i] = result.epochs[i].of[ENERGY_GPU].window.energy_j.value * COLOCATED_SLICES / seconds;
     if (load->has_alone)
@@ -315,7 +302,7 @@ static void decide(struct lane *lane)
     if (load->verdict == LOAD_NONE)
         lane_evidence(lane, "background_no_load",
                       "the background did not load the GPU for %g s in the %.1f s in which it ran alone",
-                      (double)times.hold_ns / (double)NS_PER_S, (double)(now_ns - load->begun_ns) / (double)NS_PER_S);
+                      ns_to_s(times.hold_ns), ns_to_s(now_ns - load->begun_ns));
     end_alone(lane);
 }
 
@@ -379,7 +366,7 @@ static void begin(struct lane *lane)
 
 static void stop(struct lane *lane)
 {
-    step_timer_cancel(&load_of(lane)->timer);
+    step_cancel(&load_of(lane)->timer);
 }
 
 static void over(struct lane *lane)

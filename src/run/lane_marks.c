@@ -1,24 +1,17 @@
 /* A lane's marks: from the log and from the FIFO into the journal. */
 #include "run/lane.h"
 
-#include "base/clock.h"
 #include "base/mem.h"
-#include "measure/step_power.h"
-
-#include <sys/epoll.h>
 
 enum { DRAIN_READS_MAX = 16 };
 
 struct lane_marks {
-    sd_event_source *fifo_source;
+    struct step_source fifo;
     int64_t recorded_ns; /* when one was recorded as it came */
     struct step_marks steps; /* of the attempt; never journaled */
 };
 
-static struct lane_marks *marks_of(const struct lane *lane)
-{
-    return lane_state(lane, &marks_observer);
-}
+LANE_STATE(marks_of, struct lane_marks, marks_observer)
 
 struct step_marks *lane_step_marks(const struct lane *lane)
 {
@@ -78,39 +71,27 @@ void lane_marks_take(void *context, const struct mark *mark)
              MARKS_BURST, MARKS_RATE, MARKS_MOST, MARKS_NAMES_MAX);
 }
 
-static int on_fifo(sd_event_source *source, int fd, uint32_t events, void *context)
+static void read_fifo(struct lane *lane)
 {
-    (void)source;
-    (void)fd;
-    (void)events;
-    struct lane *lane = context;
     mark_fifo_read(lane->attempt.fifo, clock_monotonic_ns(), lane_marks_take, lane);
-    return 0;
 }
 
 int lane_marks_watch(struct lane *lane)
 {
     struct mark_fifo *fifo = lane->attempt.fifo;
-    return fifo ? sd_event_add_io(lane->runner->loop, &marks_of(lane)->fifo_source, mark_fifo_fd(fifo), EPOLLIN, on_fifo, lane)
-                : 0;
-}
-
-static void unwatch(struct lane *lane)
-{
-    struct lane_marks *marks = marks_of(lane);
-    marks->fifo_source = sd_event_source_disable_unref(marks->fifo_source);
+    return fifo ? lane_on_input(lane, &marks_of(lane)->fifo, mark_fifo_fd(fifo), read_fifo) : 0;
 }
 
 static void fini(struct lane *lane)
 {
-    unwatch(lane);
+    step_cancel(&marks_of(lane)->fifo);
     step_marks_fini(&marks_of(lane)->steps);
 }
 
 void lane_marks_end(struct lane *lane)
 {
     struct attempt *attempt = &lane->attempt;
-    unwatch(lane);
+    step_cancel(&marks_of(lane)->fifo);
     int64_t now_ns = clock_monotonic_ns();
     /* Bounded, as the log's end is: a process that is none of the job's may write for ever. A job whose gate never opened
      * has marked nothing. */

@@ -2,10 +2,7 @@
  * only written down; then the idle GPUs are measured. */
 #include "run/lane_guard.h"
 
-#include "base/clock.h"
 #include "base/mem.h"
-#include "base/shell_words.h"
-#include "results/store/store.h"
 
 /* Between two looks. */
 enum { POLL_US = 300000 };
@@ -18,11 +15,11 @@ static const struct preflight_settings *settings_of(const struct lane *lane)
     return &lane->runner->plan->guard.preflight;
 }
 
-static void poll(struct lane *lane);
+static void looked(struct lane *lane);
 
 static void ask_again(struct lane *lane)
 {
-    lane_after(lane, (uint64_t)(POLL_US * lane->runner->time_scale), poll);
+    guard_ask_later(lane, (uint64_t)(POLL_US * lane->runner->time_scale), looked);
 }
 
 static void find(const struct lane *lane, struct guard_findings *out)
@@ -118,17 +115,9 @@ static void finish(struct lane *lane, const struct guard_findings *findings)
     json_t *data = json_pack("{s:s, s:b, s:o, s:o, s:o, s:o*}", "phase", "preflight", "clear", clear,
                              "waited_s", json_finite(guard->waited_s), "findings", findings_json(findings),
                              "devices", devices, "text", text ? json_string(text) : json_null());
-    int64_t number = (int64_t)lane->experiment->number;
     int64_t before = store_experiment(lane->runner->request->store, lane->experiment->number)->attempts;
     guard->at_work = false;
-    guard_record(lane, number, before + 1, data, lane_next);
-}
-
-/* Nobody's energies are believed to be net of an idle draw that was not measured. */
-static void forget_idle(struct lane_guard *guard)
-{
-    for (size_t i = 0; i < guard->count; i++)
-        guard->devices[i].idle = (struct idle_window){0};
+    runner_record_then(lane->runner, EVENT_GUARD, (int64_t)lane->experiment->number, before + 1, data, lane, lane_next);
 }
 
 /* Are they still free, now that they were measured? */
@@ -161,11 +150,6 @@ static void after_idle(struct lane *lane)
     guard_findings_fini(&findings);
 }
 
-static void look_again(struct lane *lane)
-{
-    guard_ask(lane, after_idle);
-}
-
 static void say_wait(struct lane *lane, const struct guard_findings *findings)
 {
     struct lane_guard *guard = guard_of(lane);
@@ -184,8 +168,7 @@ static void refuse(struct lane *lane, const struct guard_findings *findings)
 {
     struct err err;
     AUTO_FREE char *text = guard_findings_text(findings);
-    AUTO_FREE char *typed = shell_words_path(lane->runner->run_dir);
-    err_set(&err, "%s is not begun: %s; go on with --resume %s when that is over", lane->experiment->id, text, typed);
+    err_set(&err, "%s is not begun: %s; go on with --resume %s when that is over", lane->experiment->id, text, lane->runner->typed_dir);
     guard_of(lane)->at_work = false;
     runner_break(lane->runner, &err);
     lane_next(lane); /* which finds the run halted */
@@ -210,18 +193,13 @@ static void looked(struct lane *lane)
         ask_again(lane);
     } else if (step == PREFLIGHT_STOP) {
         refuse(lane, &findings);
-    } else if (step == PREFLIGHT_CLEAR && !guard_blind(guard) && guard_idle_begin(lane, look_again)) {
+    } else if (step == PREFLIGHT_CLEAR && !guard_blind(guard) && guard_idle_begin(lane, after_idle)) {
         /* goes on when the window has been measured */
     } else {
         guard_idle_settle_former(lane);
         finish(lane, &findings);
     }
     guard_findings_fini(&findings);
-}
-
-static void poll(struct lane *lane)
-{
-    guard_ask(lane, looked);
 }
 
 void lane_guard_preflight(struct lane *lane)
@@ -235,6 +213,8 @@ void lane_guard_preflight(struct lane *lane)
     guard->begun_ns = clock_monotonic_ns();
     guard->waited_s = 0;
     guard->said = false;
-    forget_idle(guard);
-    poll(lane);
+    /* Nobody's energies are believed to be net of an idle draw that was not measured. */
+    for (size_t i = 0; i < guard->count; i++)
+        guard->devices[i].idle = (struct idle_window){0};
+    guard_ask(lane, looked);
 }

@@ -1,8 +1,5 @@
 /* What a parallel experiment's figures say of its two jobs: estimates. The result is the device's total. */
-#include "run/lane_background.h"
 
-#include "base/clock.h"
-#include "base/json.h"
 #include "base/mem.h"
 #include "run/lane.h"
 
@@ -11,14 +8,9 @@
 /* Beside the foreground the background must have loaded the GPU in so many of the checks. */
 static const double LOAD_ENOUGH = 0.5;
 
-static double seconds_of(int64_t ns)
-{
-    return (double)ns / (double)NS_PER_S;
-}
-
 static json_t *seconds_json(int64_t ns)
 {
-    return json_finite(seconds_of(ns));
+    return json_finite(ns_to_s(ns));
 }
 
 /* Times of the loops as seconds from the foreground's start, negative before it. */
@@ -135,15 +127,14 @@ static void tell_stall(struct lane *lane)
     double share;
     if (load->verdict == LOAD_HELD && load_share(&load->beside_watch, &share) && share < LOAD_ENOUGH)
         lane_evidence_span(lane, "background_stalled", (struct reading){0, true},
-                           (struct reading){seconds_of(lane->attempt.end_ns - lane->attempt.start_ns), true},
+                           (struct reading){ns_to_s(lane->attempt.end_ns - lane->attempt.start_ns), true},
                            "the background loaded the GPU in only %.0f %% of the checks "
                            "beside the foreground",
                            100 * share);
 }
 
-static json_t *end(struct lane *lane, json_t *ended)
+static json_t *end(struct lane *lane)
 {
-    (void)ended;
     if (!lane->experiment->parallel)
         return NULL;
     const struct attempt *attempt = &lane->attempt;
@@ -159,7 +150,7 @@ static json_t *end(struct lane *lane, json_t *ended)
         tell_stall(lane);
     if (measured)
         energy_meters_measure(lane->energy_meters, attempt->start_ns, attempt->end_ns, NULL, 0, NULL, &result);
-    double seconds = seconds_of(attempt->end_ns - attempt->start_ns);
+    double seconds = ns_to_s(attempt->end_ns - attempt->start_ns);
     json_object_set_new(json, "foreground_marginal",
                         measured ? marginal_json(load, &result.sums[ENERGY_GPU], seconds) : json_null());
     json_object_set_new(json, "sm_share", measured ? split_json(load, &result, seconds) : json_null());

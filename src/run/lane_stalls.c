@@ -1,7 +1,6 @@
 /* What stood still or was missing while an attempt ran: processes of its job, this program, the machine, the guardian. */
 #include "run/lane.h"
 
-#include "base/clock.h"
 #include "base/mem.h"
 
 #include <time.h>
@@ -17,25 +16,19 @@ struct lane_stops {
     bool told;       /* of this attempt: that one was */
 };
 
-static struct lane_stops *stops_of(const struct lane *lane)
-{
-    return lane_state(lane, &stopped_observer);
-}
+LANE_STATE(stops_of, struct lane_stops, stopped_observer)
 
 struct lane_sleep {
     int64_t awake_ns, asleep_ns; /* the last look for a suspend, and how long the machine had slept since boot */
 };
 
-static struct lane_sleep *sleep_of(const struct lane *lane)
-{
-    return lane_state(lane, &sleep_observer);
-}
+LANE_STATE(sleep_of, struct lane_sleep, sleep_observer)
 
 void lane_tell_stopped(struct lane *lane, const char *who, int64_t for_ns)
 {
     stops_of(lane)->told = true;
     if (for_ns)
-        lane_evidence(lane, "job_stopped", "%s was stopped for %.1f s", who, (double)for_ns / (double)NS_PER_S);
+        lane_evidence(lane, "job_stopped", "%s was stopped for %.1f s", who, ns_to_s(for_ns));
     else
         lane_evidence(lane, "job_stopped", "%s was stopped", who);
 }
@@ -74,7 +67,7 @@ void lane_stalled(struct lane *lane, int64_t from_ns, int64_t to_ns)
         return;
     lane_evidence_span(lane, "runner_stopped", lane_since_start(lane, from_ns), lane_since_start(lane, end_ns),
                        "this program was stopped, or got no processor, for up to %.1f s",
-                       (double)(to_ns - from_ns) / (double)NS_PER_S);
+                       ns_to_s(to_ns - from_ns));
 }
 
 static void begin(struct lane *lane)
@@ -116,7 +109,7 @@ static void look_for_sleep(struct lane *lane)
     int64_t now_ns = clock_monotonic_ns(), asleep = asleep_now_ns(), more = asleep - sleep->asleep_ns;
     if (more > ASLEEP_NS)
         lane_evidence_span(lane, "suspend", lane_since_start(lane, sleep->awake_ns), lane_since_start(lane, now_ns),
-                           "the machine slept for %.1f s", (double)more / (double)NS_PER_S);
+                           "the machine slept for %.1f s", ns_to_s(more));
     sleep->asleep_ns = asleep;
     sleep->awake_ns = now_ns;
 }

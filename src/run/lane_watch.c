@@ -1,13 +1,9 @@
 /* While an attempt is measured, and when its job is gone: what happened on the lane's GPUs, and whether they are empty
  * again. */
-#include "base/shell_words.h"
 #include "run/lane_guard.h"
-#include "run/counted.h"
+#include "measure/memory_curve.h"
 
-#include "base/clock.h"
 #include "base/mem.h"
-
-#include <stdlib.h>
 
 /* Between two looks for the memory to come back; the first comes at once. */
 enum { POLL_US = 50000 };
@@ -20,20 +16,19 @@ static json_t *pids_json(const int32_t *pids, size_t count)
     return list;
 }
 
-/* What was found before it began. */
-static void tell_pending(struct lane *lane)
+/* device: NULL: the text says it. */
+static void tell_findings(struct lane *lane, const struct guard_findings *findings, const char *device, int64_t from_ns)
 {
-    struct lane_guard *guard = guard_of(lane);
-    for (size_t i = 0; i < guard->pending.count; i++) {
-        struct guard_finding *finding = &guard->pending.items[i];
+    for (size_t i = 0; i < findings->count; i++) {
+        const struct guard_finding *finding = &findings->items[i];
         lane_evidence_at(lane, (struct lane_evidence_entry){
                                    .kind = finding->kind,
+                                   .device = device,
                                    .text = mem_strdup(finding->text),
                                    .pids = pids_json(finding->pids, finding->pid_count),
-                                   .from_s = lane_since_start(lane, guard->pending_ns),
+                                   .from_s = lane_since_start(lane, from_ns),
                                });
     }
-    guard_findings_fini(&guard->pending);
 }
 
 static void begin_watching(struct lane *lane, int64_t start_ns)
@@ -73,7 +68,8 @@ static void started(struct lane *lane)
         begin_watching(lane, lane->attempt.start_ns);
     guard->alone = false;
     guard->running = true;
-    tell_pending(lane);
+    tell_findings(lane, &guard->pending, NULL, guard->pending_ns); /* what was found before it began */
+    guard_findings_fini(&guard->pending);
 }
 
 static void edge(struct lane *lane)
@@ -87,12 +83,12 @@ static void edge(struct lane *lane)
     energy_meters_users(lane->energy_meters);
 }
 
-static json_t *end(struct lane *lane, json_t *ended)
+static json_t *end(struct lane *lane)
 {
-    const json_t *energy = json_object_get(ended, "energy");
+    const json_t *energy = json_object_get(lane->ended, "energy");
     if (guard_of(lane)) {
         guard_former_take(lane, energy);
-        guard_idle_tell_unused(lane, energy, json_object_get(ended, "memory"));
+        guard_idle_tell_unused(lane, energy, json_object_get(lane->ended, "memory"));
     }
     return NULL;
 }
@@ -160,7 +156,7 @@ static void tell_postflight(struct lane *lane)
     json_t *data = json_pack("{s:s, s:o, s:o*}", "phase", "postflight", "devices", devices,
                              "text", text.length ? json_string(text_get(&text)) : json_null());
     text_fini(&text);
-    guard_record(lane, (int64_t)lane->experiment->number, lane->attempt.number, data, NULL);
+    lane_record(lane, EVENT_GUARD, data, NULL);
 }
 
 static void judge(struct lane *lane, struct guard_device *device, struct guard_findings *findings)
@@ -179,13 +175,6 @@ static void judge(struct lane *lane, struct guard_device *device, struct guard_f
     device->quarantined = device->back == POSTFLIGHT_LEAKED && plan->guard.preflight.policy != PREFLIGHT_GO_ON;
 }
 
-static void look(struct lane *lane);
-
-static void poll(struct lane *lane)
-{
-    guard_ask(lane, look);
-}
-
 static void look(struct lane *lane)
 {
     struct lane_guard *guard = guard_of(lane);
@@ -197,20 +186,13 @@ static void look(struct lane *lane)
     }
     for (size_t i = 0; !waits && i < guard->count; i++) {
         tell_spans(lane, &guard->devices[i]);
-        for (size_t k = 0; k < found[i].count; k++) {
-            const struct guard_finding *finding = &found[i].items[k];
-            lane_evidence_at(lane, (struct lane_evidence_entry){.kind = finding->kind,
-                                                                .device = guard->devices[i].label,
-                                                                .text = mem_strdup(finding->text),
-                                                                .pids = pids_json(finding->pids, finding->pid_count),
-                                                                .from_s = lane_since_start(lane, lane->attempt.end_ns)});
-        }
+        tell_findings(lane, &found[i], guard->devices[i].label, lane->attempt.end_ns);
     }
     for (size_t i = 0; i < guard->count; i++)
         guard_findings_fini(&found[i]);
     free(found);
     if (waits) {
-        lane_after(lane, POLL_US, poll);
+        guard_ask_later(lane, POLL_US, look);
         return;
     }
     tell_postflight(lane);
@@ -228,7 +210,7 @@ void phase_postflight(struct lane *lane)
         guard->devices[i].before_bytes = guard->devices[i].sample.readings.of[GPU_MEMORY_USED_BYTES];
     guard->running = guard->alone = false;
     guard->begun_ns = clock_monotonic_ns();
-    poll(lane);
+    guard_ask(lane, look);
 }
 
 bool lane_guard_refuses(struct lane *lane)
@@ -238,11 +220,10 @@ bool lane_guard_refuses(struct lane *lane)
     for (size_t i = 0; guard && i < guard->count; i++) {
         if (!guard->devices[i].quarantined)
             continue;
-        AUTO_FREE char *typed = shell_words_path(lane->runner->run_dir);
         err_set(&err,
                 "%s did not give its memory back, and no process holds it: nothing more is run on it; reset it "
                 "(nvidia-smi --gpu-reset) or restart the machine, then go on with --resume %s",
-                guard->devices[i].label, typed);
+                guard->devices[i].label, lane->runner->typed_dir);
         /* Other lanes have other GPUs. */
         if (lane->runner->lane_count == 1)
             runner_break(lane->runner, &err);

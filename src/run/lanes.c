@@ -1,8 +1,10 @@
-/* What several lanes come to together: whose the processors' energy was, and how long each lane worked. Nothing where there is one. */
+/* What several lanes come to together: whose the processors' energy was, and how long each lane worked (nothing where there is one); and when others
+ * are in the way of an attempt: memory and disks of the machine; and of the experiments of other lanes, processors and the links to the GPUs. */
 #include "run/lane.h"
 
-#include "base/clock.h"
-#include "base/value.h"
+#include "base/mem.h"
+
+#include <string.h>
 
 /* Lanes tick at their own moments: one division a second is enough for all. */
 static const int64_t APART_NS = 900 * NS_PER_MS;
@@ -15,10 +17,7 @@ struct lane_tally {
     int64_t share_from_mj, total_from_mj; /* when the attempt began */
 };
 
-static struct lane_tally *tally_of(const struct lane *lane)
-{
-    return lane_state(lane, &split_observer);
-}
+LANE_STATE(tally_of, struct lane_tally, split_observer)
 
 static struct host_meter *host_of(const struct runner *runner)
 {
@@ -31,12 +30,6 @@ void lanes_begin(struct runner *runner)
     runner->begun_ns = clock_monotonic_ns();
     if (host_of(runner))
         cpu_split_begin(&runner->split, host_of(runner));
-}
-
-void lanes_fini(struct runner *runner)
-{
-    cpu_split_fini(&runner->split);
-    links_fini(&runner->links);
 }
 
 /* Soon or not, at the edges of a job. */
@@ -70,10 +63,10 @@ static void begin(struct lane *lane)
 }
 
 /* Adds "cpu_package_share" to the energy that was measured (docs/reference/measuring.md). */
-static json_t *end(struct lane *lane, json_t *ended)
+static json_t *end(struct lane *lane)
 {
     struct runner *runner = lane->runner;
-    json_t *energy = json_object_get(ended, "energy");
+    json_t *energy = json_object_get(lane->ended, "energy");
     bool valid;
     if (!json_is_object(energy))
         return NULL;
@@ -126,7 +119,7 @@ static json_t *split_json(struct runner *runner)
 
 json_t *lanes_json(struct runner *runner)
 {
-    double seconds = (double)(clock_monotonic_ns() - runner->begun_ns) / (double)NS_PER_S;
+    double seconds = ns_to_s(clock_monotonic_ns() - runner->begun_ns);
     if (runner->lane_count < 2)
         return json_null();
     json_t *lanes = json_array();
@@ -137,3 +130,212 @@ json_t *lanes_json(struct runner *runner)
 }
 
 const struct observer split_observer = {.size = sizeof(struct lane_tally), .begin = begin, .look = look, .end = end};
+
+/* ---- Pressure. */
+
+/* Less than this of an attempt's time without a processor, or of the machine's CPU time, is everyday. */
+static const double WAITED_SHARE = 0.25, OTHERS_SHARE = 0.05, PRESSURE_MIN_S = 1;
+enum { NAMED_MAX = 8 };
+
+/* A link must have been full for so long of an attempt's time. */
+static const double LINK_MIN_S = 2, LINK_MIN_SHARE = 0.05;
+
+/* Of an attempt's time in which every program stood still for want of it, or some waited for memory. */
+static const double FULL_MEMORY_SHARE = 0.05, SOME_MEMORY_SHARE = 0.20, FULL_IO_SHARE = 0.25;
+
+/* A shorter attempt is judged by what these shares of a second are: the start of every program waits for the disk
+ * for a moment. */
+static const double PRESSURE_LEAST_S = 1;
+
+/* How full a PCIe link was that it shares with other lanes, while the attempt ran. */
+struct lane_link {
+    int64_t looked_ns, from_ns, to_ns, contended_ns;
+    struct link_pressure worst;
+    char *others; /* experiments whose transfers were in it then */
+    json_t *numbers; /* theirs; NULL: nobody looked */
+};
+
+LANE_STATE(link_of, struct lane_link, pressure_observer)
+
+/* Evidence for the whole attempt. Takes text; "; on other slots: ID, ID" comes behind it: those that have an experiment in work. */
+static void tell_others(struct lane *lane, const char *kind, struct text *text, double duration_s)
+{
+    json_t *numbers = json_array();
+    size_t named = 0;
+    for (size_t i = 0; i < lane->runner->lane_count; i++) {
+        const struct lane *other = &lane->runner->lanes[i];
+        if (other == lane || !other->experiment)
+            continue;
+        json_array_append_new(numbers, json_integer((json_int_t)other->experiment->number));
+        if (named++ < NAMED_MAX)
+            text_addf(text, "%s%s", named > 1 ? ", " : "; on other slots: ", other->experiment->id);
+    }
+    if (named > NAMED_MAX)
+        text_addf(text, " and %zu more", named - NAMED_MAX);
+    lane_evidence_at(lane, (struct lane_evidence_entry){.kind = kind,
+                                                        .experiments = numbers,
+                                                        .text = text_take(text),
+                                                        .from_s = {0, true},
+                                                        .to_s = {duration_s, true}});
+}
+
+static void tell_host(struct lane *lane, const struct host_window *host)
+{
+    struct reading some = host->pressure[HOST_MEMORY].some_share, full = host->pressure[HOST_MEMORY].full_share;
+    struct reading io = host->pressure[HOST_IO].full_share;
+    double part = host->duration_s < PRESSURE_LEAST_S ? host->duration_s / PRESSURE_LEAST_S : 1;
+    bool memory =
+        (full.valid && part * full.value > FULL_MEMORY_SHARE) || (some.valid && part * some.value > SOME_MEMORY_SHARE);
+    bool disk = io.valid && part * io.value > FULL_IO_SHARE;
+    if (!memory && !disk)
+        return;
+    struct text text = {0};
+    text_addf(&text, "programs waited for memory %.0f %% of the time, and all stood still for disks %.0f %% of it",
+              100 * (some.valid ? some.value : 0), 100 * (io.valid ? io.value : 0));
+    tell_others(lane, "host_pressure", &text, host->duration_s);
+}
+
+static void tell_processors(struct lane *lane, const struct host_window *host, struct reading cpu_s)
+{
+    struct reading waited = host->pressure[HOST_CPU].some_share;
+    if (lane->runner->lane_count < 2 || host->duration_s < PRESSURE_MIN_S || !waited.valid || !cpu_s.valid ||
+        !host->jobs_cpu_s.valid || host->jobs_cpu_s.value <= 0)
+        return;
+    double others_share = host->jobs_share.value * (1 - cpu_s.value / host->jobs_cpu_s.value);
+    if (waited.value < WAITED_SHARE || others_share < OTHERS_SHARE)
+        return;
+    struct text text = {0};
+    text_addf(
+        &text,
+        "programs waited for a processor %.0f %% of the time, and the run's other experiments used %.0f %% of the "
+        "machine's CPU time",
+        100 * waited.value, 100 * others_share);
+    tell_others(lane, "cpu_contended", &text, host->duration_s);
+}
+
+void lanes_links_begin(struct runner *runner)
+{
+    struct links *links = &runner->links;
+    if (runner->lane_count < 2)
+        return;
+    links_init(links, runner->request->sysroot);
+    for (size_t i = 0; i < runner->lane_count; i++) {
+        const struct run_lane *means = runner->lanes[i].means;
+        /* The order is the one of the meters. */
+        if (means->gpu_first != links->count || means->buses.count != means->gpu_count) {
+            links_fini(links);
+            return;
+        }
+        for (size_t k = 0; k < means->buses.count; k++)
+            links_add(links, i + 1, means->buses.items[k]);
+    }
+    links_settle(links);
+    if (!links_shared(links))
+        links_fini(links);
+}
+
+static void forget_users(struct lane_link *link)
+{
+    free(steal_ptr(link->others));
+    json_decref(link->numbers);
+    link->numbers = NULL;
+}
+
+/* The experiments, of those that are running, whose GPUs take part. */
+static void take_users(struct lane *lane, const struct link_pressure *pressure, int64_t now_ns)
+{
+    struct lane_link *link = link_of(lane);
+    struct text text = {0};
+    forget_users(link);
+    link->numbers = json_array();
+    for (size_t i = 0; i < lane->runner->lane_count; i++) {
+        const struct lane *other = &lane->runner->lanes[i];
+        if (other == lane || !other->experiment || other->attempt.start_ns <= 0 ||
+            !links_uses(&lane->runner->links, other->number, pressure, now_ns))
+            continue;
+        text_addf(&text, "%s%s", text.length ? ", " : "", other->experiment->id);
+        json_array_append_new(link->numbers, json_integer((json_int_t)other->experiment->number));
+    }
+    link->others = text_take(&text);
+}
+
+static void judge_link(struct lane *lane, int64_t now_ns)
+{
+    struct lane_link *link = link_of(lane);
+    struct link_pressure pressure;
+    int64_t before_ns = link->looked_ns > lane->attempt.start_ns ? link->looked_ns : lane->attempt.start_ns;
+    link->looked_ns = now_ns;
+    if (!links_judge(&lane->runner->links, lane->number, now_ns, &pressure))
+        return;
+    link->from_ns = link->from_ns ? link->from_ns : before_ns;
+    link->contended_ns += now_ns - before_ns;
+    link->to_ns = now_ns;
+    if (pressure.share <= link->worst.share)
+        return;
+    take_users(lane, &pressure, now_ns);
+    link->worst = pressure;
+}
+
+static void take_sample(struct lane *lane, const char *label, const struct gpu_sample *sample)
+{
+    struct links *links = &lane->runner->links;
+    const struct energy_meters_options *energy_meters = lane->runner->request->energy_meters;
+    const struct run_lane *means = lane->means;
+    if (links->count == 0 || sample->t_ns <= 0)
+        return;
+    for (size_t i = 0; i < means->gpu_count; i++)
+        if (strcmp(energy_meters->gpus[means->gpu_first + i].label, label) == 0)
+            links_take(links, means->gpu_first + i, sample->t_ns, &sample->readings);
+    if (lane->phase == PHASE_RUNNING && sample->t_ns > lane->attempt.start_ns)
+        judge_link(lane, sample->t_ns);
+}
+
+static void forget(struct lane *lane)
+{
+    forget_users(link_of(lane));
+    *link_of(lane) = (struct lane_link){0};
+}
+
+static void begin_pressure(struct lane *lane)
+{
+    if (lane->energy_meters)
+        forget(lane);
+}
+
+static void tell_link(struct lane *lane)
+{
+    static const char *const directions[] = {[LINK_SENT] = "from", [LINK_RECEIVED] = "to"};
+    const struct lane_link *link = link_of(lane);
+    const struct attempt *attempt = &lane->attempt;
+    double contended_s = ns_to_s(link->contended_ns);
+    double duration_s = ns_to_s(attempt->end_ns - attempt->start_ns);
+    if (contended_s < LINK_MIN_S || contended_s < LINK_MIN_SHARE * duration_s)
+        return;
+    int64_t to_ns = link->to_ns < attempt->end_ns ? link->to_ns : attempt->end_ns;
+    char *text = mem_printf(
+        "for %.0f s the PCIe link above bridge %s was full of transfers %s GPUs, up to %.0f %% of what it can "
+        "carry, up to %.0f %% by other slots: %s",
+        contended_s, link->worst.bridge, directions[link->worst.direction], 100 * link->worst.share,
+        100 * link->worst.others_share, *link->others ? link->others : "experiments that had not begun");
+    lane_evidence_at(lane, (struct lane_evidence_entry){
+                               .kind = "pcie_contended",
+                               .text = text,
+                               .experiments = json_incref(link->numbers),
+                               .from_s = {ns_to_s(link->from_ns - attempt->start_ns), true},
+                               .to_s = {ns_to_s(to_ns - attempt->start_ns), true}});
+}
+
+static void measured(struct lane *lane, const struct energy_meters_result *result)
+{
+    tell_host(lane, &result->host);
+    tell_processors(lane, &result->host, result->job.cpu_s);
+    tell_link(lane);
+}
+
+const struct observer pressure_observer = {
+    .size = sizeof(struct lane_link),
+    .fini = forget,
+    .begin = begin_pressure,
+    .measured = measured,
+    .sample = take_sample,
+};

@@ -5,9 +5,6 @@
 #include "machine/sensors/sysfs.h"
 
 #include <ctype.h>
-#include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* Packets have headers: some 80 % of the raw figure is all that programs get (PCIe Base Specification, TLPs of 256

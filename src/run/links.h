@@ -6,10 +6,6 @@
 #include "base/strv.h"
 #include "machine/gpu/sensor.h"
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 enum link_direction { LINK_SENT, LINK_RECEIVED, LINK_DIRECTIONS }; /* by the GPU */
 
 struct link_gpu {

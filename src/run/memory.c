@@ -2,14 +2,10 @@
  * a warning before it runs out. */
 #include "run/lane.h"
 
-#include "base/clock.h"
 #include "base/mem.h"
 #include "measure/memory_curve.h"
-#include "gpu_memory/oom/growth.h"
 #include "gpu_memory/oom/oom.h"
-#include "run/counted.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 enum { GPUS_MAX = 16, EPOCHS_MAX = 100000, SAMPLE_MS = 1000 };
@@ -59,10 +55,7 @@ struct lane_memory {
     size_t ended;                 /* epochs */
 };
 
-static struct lane_memory *memory_of(const struct lane *lane)
-{
-    return lane_state(lane, &memory_observer);
-}
+LANE_STATE(memory_of, struct lane_memory, memory_observer)
 
 static double window_s(const struct lane *lane)
 {
@@ -95,7 +88,7 @@ static struct memory_gpu *find_gpu(struct lane *lane, const char *label)
 
 static double since_start_s(const struct lane *lane, int64_t t_ns)
 {
-    return (double)(t_ns - lane->attempt.start_ns) / (double)NS_PER_S;
+    return ns_to_s(t_ns - lane->attempt.start_ns);
 }
 
 static void prepare(struct lane *lane)
@@ -340,8 +333,7 @@ static void end_epoch(struct lane *lane)
         gpu->epoch_peak = -1;
         if (!gpu->curve.any || gpu->peak_count >= EPOCHS_MAX)
             continue;
-        gpu->peaks = mem_room(gpu->peaks, gpu->peak_count, &gpu->peak_capacity, sizeof *gpu->peaks);
-        gpu->peaks[gpu->peak_count++] = peak;
+        MEM_ADD(gpu->peaks, gpu->peak_count, gpu->peak_capacity) = peak;
         warn(lane, gpu);
     }
 }
@@ -446,9 +438,8 @@ static json_t *gpu_json(const struct lane *lane, const struct memory_gpu *gpu)
                      "growth", growth_json(lane, gpu), "growth_in_time", growth_in_time_json(lane, gpu));
 }
 
-static json_t *end(struct lane *lane, json_t *ended)
+static json_t *end(struct lane *lane)
 {
-    (void)ended;
     struct lane_memory *memory = memory_of(lane);
     if (!memory->on)
         return json_null();

@@ -1,15 +1,7 @@
 /* The meters of a session in the runner's loop: what they tell goes to the observers of their lane. */
 #include "run/lane.h"
 
-#include "base/clock.h"
 #include "base/mem.h"
-#include "base/shell_words.h"
-#include "run/runner.h"
-#include "run/observer.h"
-#include "run/phases.h"
-
-#include <string.h>
-#include <sys/epoll.h>
 
 /* A driver may have to wake its GPUs first; no job waits longer for that. */
 static const int64_t START_NS = 10 * NS_PER_S;
@@ -60,27 +52,21 @@ static void look_for_loss(struct lane *lane)
     if (!lane->lost || lane->retired)
         return;
     lane->retired = true;
-    AUTO_FREE char *typed = shell_words_path(runner->run_dir);
-    err_set(&runner->refused, "no GPU is left: %s; go on with --resume %s", lane->lost, typed);
+    err_set(&runner->refused, "no GPU is left: %s; go on with --resume %s", lane->lost, runner->typed_dir);
     runner_say(runner, "%s; the other slots go on", lane->lost);
     lane_event(lane, LANE_LOST);
 }
 
-static int on_energy_meters(sd_event_source *source, int fd, uint32_t events, void *context)
+static void dispatch(struct lane *lane)
 {
-    (void)source;
-    (void)fd;
-    (void)events;
-    struct lane *lane = context;
     energy_meters_dispatch(lane->energy_meters);
     OBSERVE(lane, answered);
     look_for_loss(lane);
-    return 0;
 }
 
 static void stop(struct lane *lane)
 {
-    lane->energy_meters_source = sd_event_source_disable_unref(lane->energy_meters_source);
+    step_cancel(&lane->meters_source);
     energy_meters_free(lane->energy_meters);
     lane->energy_meters = NULL;
 }
@@ -98,7 +84,7 @@ static void start(struct lane *lane, const struct energy_meters_options *options
     int code = 0;
     lane->energy_meters = energy_meters_new(options, &listener, &err);
     if (lane->energy_meters)
-        code = sd_event_add_io(lane->runner->loop, &lane->energy_meters_source, energy_meters_fd(lane->energy_meters), EPOLLIN, on_energy_meters, lane);
+        code = lane_on_input(lane, &lane->meters_source, energy_meters_fd(lane->energy_meters), dispatch);
     if (code < 0)
         err_set(&err, "cannot watch the meters (error %d)", -code);
     if (!lane->energy_meters || code < 0) {

@@ -4,9 +4,8 @@
 #include "base/mem.h"
 #include "base/shell_words.h"
 
-#include <dirent.h>
 #include <errno.h>
-#include <stdlib.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -16,8 +15,7 @@ enum { LONGEST_REF = 4096, LONGEST_PACKED = 16 << 20, SHA1_DIGITS = 40, SHA256_D
 struct need *needs_add(struct repo_needs *out, enum need_kind kind, enum need_state state, const char *name,
                        char *detail, char *mend, const struct strv *models)
 {
-    out->items = mem_room(out->items, out->count, &out->capacity, sizeof *out->items);
-    struct need *need = &out->items[out->count++];
+    struct need *need = &MEM_ADD(out->items, out->count, out->capacity);
     *need = (struct need){.kind = kind, .state = state, .name = mem_strdup(name), .detail = detail, .mend = mend};
     if (models)
         strv_add_all(&need->models, models);
@@ -214,13 +212,12 @@ static char *what_is_wrong(const char *path)
                                                    : mem_printf("cannot be seen: %s", strerror(errno));
     if (!S_ISDIR(at.st_mode))
         return S_ISREG(at.st_mode) && at.st_size == 0 ? mem_strdup("the file is empty") : NULL;
-    DIR *folder = opendir(path);
+    AUTO_DIR DIR *folder = fs_list(AT_FDCWD, path);
     if (!folder)
         return mem_printf("cannot be read: %s", strerror(errno));
     bool filled = false;
     for (const struct dirent *entry; !filled && (entry = readdir(folder));)
         filled = strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
-    closedir(folder);
     return filled ? NULL : mem_strdup("the folder is empty");
 }
 
@@ -250,8 +247,7 @@ static void add_disk(struct needs *needs, const char *path, uint64_t bytes)
         needs->disks[i].fetch_bytes += bytes;
         return;
     }
-    needs->disks = mem_room(needs->disks, needs->disk_count, &needs->disk_capacity, sizeof *needs->disks);
-    needs->disks[needs->disk_count++] = (struct disk_need){.device = at.st_dev,
+    MEM_ADD(needs->disks, needs->disk_count, needs->disk_capacity) = (struct disk_need){.device = at.st_dev,
                                                            .path = steal_ptr(folder),
                                                            .fetch_bytes = bytes,
                                                            .free_bytes = (uint64_t)room.f_bavail * room.f_frsize};
@@ -316,8 +312,7 @@ static void look_at_data(const struct repo *repo, const struct plan_options *opt
 void needs_look(const struct registry *registry, const struct repo *repo, const struct strv *models,
                 const struct plan_options *options, struct needs *needs)
 {
-    needs->repos = mem_room(needs->repos, needs->count, &needs->capacity, sizeof *needs->repos);
-    struct repo_needs *out = &needs->repos[needs->count++];
+    struct repo_needs *out = &MEM_ADD(needs->repos, needs->count, needs->capacity);
     *out = (struct repo_needs){.repo = repo};
     strv_add_all(&out->models, models);
     AUTO(problems_fini) struct problems problems = {0};

@@ -5,8 +5,6 @@
 
 #include "plan/plan.h"
 
-#include <sys/types.h>
-
 enum need_kind { NEED_FOLDER, NEED_COMMIT, NEED_SCRIPT, NEED_PROGRAM, NEED_INTERPRETER, NEED_PYTHON, NEED_MODULE, NEED_DATA };
 
 enum need_state {

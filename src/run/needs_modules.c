@@ -5,16 +5,13 @@
 #include "base/version.h"
 #include "run/needs.h"
 
-#include "base/clock.h"
 #include "base/mem.h"
 #include "base/query.h"
 #include "machine/gpu/vendor.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /* A first import of a large framework from a cold disk takes a minute. */
 #define ASK_TIMEOUT_S 180.0
@@ -205,8 +202,7 @@ static void collect(struct needs *needs, struct interpreters *all)
             continue;
         struct interpreter *interpreter = find_interpreter(all, repo);
         if (!interpreter) {
-            all->items = mem_room(all->items, all->count, &all->capacity, sizeof *all->items);
-            interpreter = &all->items[all->count++];
+            interpreter = &MEM_ADD(all->items, all->count, all->capacity);
             *interpreter = (struct interpreter){.python = repo->python, .env = &repo->env};
         }
         interpreter->limit_s += ASK_TIMEOUT_S;
@@ -264,7 +260,7 @@ static bool start(struct interpreter *interpreter, size_t first, size_t count, d
     AUTO_TEXT struct text text = {0};
     int64_t began_ns = clock_monotonic_ns();
     query_program(&argv, interpreter->env, LONGEST_ANSWER, timeout_s, false, &text, NULL);
-    bool late = (double)(clock_monotonic_ns() - began_ns) / (double)NS_PER_S >= timeout_s;
+    bool late = ns_to_s(clock_monotonic_ns() - began_ns) >= timeout_s;
     const char *at = text_get(&text);
     *answered = 0;
     if (!take_answer(&at, &interpreter->version))
@@ -292,7 +288,7 @@ static bool may_work_alone(const struct interpreter *interpreter, const struct a
 
 static double left_s(const struct interpreter *interpreter, int64_t began_ns)
 {
-    double left = interpreter->limit_s - (double)(clock_monotonic_ns() - began_ns) / (double)NS_PER_S;
+    double left = interpreter->limit_s - ns_to_s(clock_monotonic_ns() - began_ns);
     return left < ASK_TIMEOUT_S ? left : ASK_TIMEOUT_S;
 }
 

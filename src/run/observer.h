@@ -3,14 +3,9 @@
 #ifndef TARE_RUN_OBSERVER_H
 #define TARE_RUN_OBSERVER_H
 
-#include "base/mark.h"
 #include "measure/guard/evidence.h"
 #include "measure/energy_meters.h"
 #include "gpu_memory/oom/growth.h"
-
-#include <jansson.h>
-#include <stddef.h>
-#include <stdint.h>
 
 struct lane;
 
@@ -45,7 +40,7 @@ struct observer {
     void (*edge)(struct lane *lane);    /* its command has ended, and it is measured */
     void (*evidence)(struct lane *lane, const struct lane_evidence_entry *entry); /* is about to be recorded */
     void (*measured)(struct lane *lane, const struct energy_meters_result *result);       /* the whole of it */
-    json_t *(*end)(struct lane *lane, json_t *ended); /* ended: what is recorded, so far; NULL: there is nothing to add */
+    json_t *(*end)(struct lane *lane);                /* adds to what is recorded (lane->ended, so far); NULL: nothing */
     void (*over)(struct lane *lane);                  /* it was recorded */
 
     /* What the lane's meters tell, an attempt or none. */
@@ -71,8 +66,13 @@ extern const struct observer stopped_observer, marks_observer, background_observ
                 (*one_)->slot((lane)__VA_OPT__(, ) __VA_ARGS__);                    \
     } while (0)
 
-/* What an observer keeps of a lane. */
+/* What an observer keeps of a lane: LANE_STATE(stops_of, struct lane_stops, stopped_observer) makes stops_of(lane) give that. */
 void *lane_state(const struct lane *lane, const struct observer *observer);
+#define LANE_STATE(function, type, observer)                  \
+    static type *function(const struct lane *lane)            \
+    {                                                         \
+        return lane_state(lane, &(observer));                 \
+    }
 
 /* What one of them knows, and others ask for. */
 

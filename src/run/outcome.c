@@ -1,8 +1,5 @@
 #include "run/outcome.h"
 
-#include "base/clock.h"
-#include "base/text.h"
-#include "run/failure.h"
 #include "tare_build.h"
 
 #include <errno.h>
@@ -157,20 +154,13 @@ static bool say_shortage(const struct outcome_facts *facts, struct text *why)
 
 static void say_words(const struct outcome_facts *facts, struct text *why)
 {
+    static const char *const heads[] = {[JOBLOG_WORDS_NONE] = "; it printed nothing",
+                                        [JOBLOG_WORDS_LINE] = "; last log line: ",
+                                        [JOBLOG_WORDS_COMPLAINT] = "; the log says: ",
+                                        [JOBLOG_WORDS_EXCEPTION] = "; the log says: "};
     if (say_shortage(facts, why) || !facts->words || why->length == 0)
         return;
-    switch (facts->words->kind) {
-    case JOBLOG_WORDS_NONE:
-        text_add(why, "; it printed nothing");
-        break;
-    case JOBLOG_WORDS_LINE:
-        text_addf(why, "; last log line: %s", facts->words->text);
-        break;
-    case JOBLOG_WORDS_COMPLAINT:
-    case JOBLOG_WORDS_EXCEPTION:
-        text_addf(why, "; the log says: %s", facts->words->text);
-        break;
-    }
+    text_addf(why, "%s%s", heads[facts->words->kind], facts->words->text);
 }
 
 /* Names of the metrics without a match; false: those that matched are enough. */

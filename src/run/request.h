@@ -2,14 +2,8 @@
 #ifndef TARE_RUN_REQUEST_H
 #define TARE_RUN_REQUEST_H
 
-#include "base/err.h"
 #include "machine/contain/contain.h"
-#include "plan/event.h"
 #include "results/store/store.h"
-
-#include <stdbool.h>
-#include <stddef.h>
-#include <sys/types.h>
 
 /* event is called for every event, journaled (after its commit) or not. tick: about once a second; where it gives
  * false there is nothing to do between events, and the next one may be half a minute later. */

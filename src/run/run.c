@@ -1,29 +1,106 @@
 #include "run/run.h"
 
-#include "base/clock.h"
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/shell_words.h"
-#include "base/value.h"
 #include "machine/contain/guardian.h"
 #include "machine/sensors/time_scale.h"
 #include "run/again.h"
 #include "run/lane.h"
-#include "run/phases.h"
-#include "run/runner.h"
 #include "tare_build.h"
 
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/utsname.h>
 #include <time.h>
-#include <unistd.h>
+
+#define RECOVER_TIMEOUT_S 10
+
+static bool end_old_job(struct runner *runner, size_t number, const struct store_attempt *attempt, const char *role,
+                    struct err *err)
+{
+    const struct store_job *job = strcmp(role, "background") == 0 ? &attempt->background : &attempt->job;
+    struct job_identity identity = {
+        .pid = (pid_t)job->pid, .start_time = job->start_time, .cgroup = job->cgroup, .tag = job->tag};
+    size_t killed = 0;
+    enum experiment_state after;
+    snprintf(identity.boot_id, sizeof identity.boot_id, "%s", job->boot_id ? job->boot_id : "");
+    if (!job_recover(&identity, RECOVER_TIMEOUT_S, &killed, err))
+        return err_wrap(err, "%s: its job of an earlier session", runner->plan->experiments[number - 1].id);
+    /* Where the way is at its end already, the processes were all that was left to settle_old. */
+    if (!state_next(store_experiment(runner->request->store, number)->state, EVENT_JOB_PROVEN, &after))
+        return true;
+    json_t *data = json_pack("{s:s, s:[], s:[], s:I, s:n}", "role", role, "leftovers", "survivors",
+                             "recovered", (json_int_t)killed, "seconds");
+    runner_record(runner, EVENT_JOB_PROVEN, (int64_t)number, attempt->number, data);
+    return true;
+}
+
+static void close_attempt(struct runner *runner, size_t number, const struct store_attempt *attempt)
+{
+    json_t *data = json_pack("{s:s, s:n, s:n, s:n, s:n, s:s, s:s, s:{}, s:n, s:n}",
+                             "outcome", outcome_name(OUTCOME_INTERRUPTED), "duration_s", "end_ns", "exit_code",
+                             "signal", "reason", "interrupted", "error", "the session died", "metrics", "log",
+                             "failure");
+    runner_record(runner, EVENT_ATTEMPT_ENDED, (int64_t)number, attempt->number, data);
+}
+
+/* The last attempt decided the experiment, but the session died before it wrote that down. */
+static void close_experiment(struct runner *runner, size_t number, enum outcome outcome)
+{
+    const struct store_history *before = &store_experiment(runner->request->store, number)->history;
+    int64_t retries = outcome == OUTCOME_FAILED ? before->failed - 1 : before->failed;
+    runner_record(runner, EVENT_EXPERIMENT_ENDED, (int64_t)number, 0,
+                  experiment_ended_json(outcome, retries > 0 ? retries : 0, before->last_ended));
+    runner_write_results(runner, number, NULL, NULL);
+}
+
+static bool settle_old(struct runner *runner, size_t number, struct err *err)
+{
+    const struct store_experiment *experiment = store_experiment(runner->request->store, number);
+    const struct store_attempt *last = &experiment->last;
+    const struct plan_experiment *planned = &runner->plan->experiments[number - 1];
+    if (last->number == 0)
+        return true;
+    if (last->job.born && !last->job.proven && !end_old_job(runner, number, last, "foreground", err))
+        return false;
+    if (last->background.born && !last->background.proven && !end_old_job(runner, number, last, "background", err))
+        return false;
+    if (experiment->state == STATE_DONE)
+        return true;
+    const struct store_history *history = &experiment->history;
+    bool over = history->failed > planned->max_retries || ladder_gave_up(history->ladder);
+    /* It was to be done again, and came to no attempt of its own: the last one is of the result that stands till then. */
+    if (last->outcome != OUTCOME_NONE && !history->last_ended)
+        return true;
+    if (last->outcome == OUTCOME_NONE)
+        close_attempt(runner, number, last);
+    else if (last->outcome == OUTCOME_SUCCEEDED)
+        close_experiment(runner, number, OUTCOME_SUCCEEDED);
+    else if (last->outcome == OUTCOME_FAILED && over)
+        close_experiment(runner, number, OUTCOME_FAILED);
+    return true;
+}
+
+/* What a session that died left behind is settled before a run goes on: its job is ended, its attempt is closed, an end that was reached but not
+ * written is written. Waits for the journal. False: something of an earlier session cannot be ended, or the journal cannot be written. */
+static bool recover(struct runner *runner, struct err *err)
+{
+    for (size_t number = 1; number <= runner->plan->count; number++)
+        if (!settle_old(runner, number, err))
+            return false;
+    if (store_flush(runner->request->store, err))
+        return true;
+    /* What was lost is known to the runner already, with the way to go on. */
+    if (runner->broken)
+        *err = runner->err;
+    return false;
+}
 
 enum { DESCRIPTORS = 128, DESCRIPTORS_OF_LANE = 26 };
 
@@ -227,7 +304,7 @@ static void end_session(struct runner *runner, json_t *pool)
     if (json_is_object(pool))
         json_object_set(data, "pool", pool);
     json_decref(pool);
-    runner_record(runner, (struct runner_entry){.type = EVENT_SESSION_ENDED, .data = data});
+    runner_record(runner, EVENT_SESSION_ENDED, 0, 0, data);
     if (!store_flush(runner->request->store, &err) && !runner->broken)
         runner_break(runner, &err);
 }
@@ -240,8 +317,7 @@ static bool plan_again(struct runner *runner, struct err *err)
         if (!again->items[number - 1] || !runner_experiment_ended(runner, number))
             continue;
         json_t *data = json_pack("{s:s}", "verdict", verdict_name(again->verdicts[number - 1]));
-        runner_record(
-            runner, (struct runner_entry){.type = EVENT_EXPERIMENT_AGAIN, .experiment = (int64_t)number, .data = data});
+        runner_record(runner, EVENT_EXPERIMENT_AGAIN, (int64_t)number, 0, data);
     }
     return store_flush(runner->request->store, err);
 }
@@ -250,9 +326,9 @@ static bool plan_again(struct runner *runner, struct err *err)
 static void live(struct runner *runner, struct err *err)
 {
     size_t count = runner->request->lane_count ? runner->request->lane_count : 1;
-    runner_record(runner, (struct runner_entry){.type = EVENT_SESSION_STARTED, .data = session_json(runner->request)});
+    runner_record(runner, EVENT_SESSION_STARTED, 0, 0, session_json(runner->request));
     budget_begin(runner);
-    if (!recover_run(runner, err) || !plan_again(runner, err)) {
+    if (!recover(runner, err) || !plan_again(runner, err)) {
         runner_break(runner, err);
         end_session(runner, NULL);
         return;
@@ -275,9 +351,10 @@ static void live(struct runner *runner, struct err *err)
         runner_break(runner, &loop_err);
     }
     json_t *pool = lanes_json(runner);
-    lanes_fini(runner);
+    cpu_split_fini(&runner->split);
+    links_fini(&runner->links);
     meters_stop(runner);
-    lane_governor_fini(runner);
+    step_cancel(&runner->governor.answer);
     runner->lanes = NULL;
     runner->lane_count = 0;
     end_session(runner, pool);
@@ -318,6 +395,7 @@ static bool prepare(struct runner *runner, struct err *err)
     AUTO_FREE char *cwd = get_current_dir_name();
     const struct run_request *request = runner->request;
     runner->run_dir = fs_resolve(cwd, request->dir_path, NULL);
+    runner->typed_dir = shell_words_path(runner->run_dir);
     make_room(request);
     return read_time_scale(request, &runner->time_scale, err) && watch(runner, err);
 }
@@ -344,9 +422,10 @@ bool run_plan(const struct run_request *request, struct run_summary *out, struct
         out->outcome = RUN_BUDGET;
     if (runner.broken && err)
         *err = runner.err;
-    budget_fini(&runner);
+    free(runner.budget.reached);
     free(runner.taken);
     free(runner.run_dir);
+    free(runner.typed_dir);
     sd_event_source_disable_unref(runner.tick_source);
     sd_event_source_disable_unref(runner.guardian_source);
     sd_event_source_disable_unref(runner.control_source);

@@ -34,4 +34,10 @@ struct cpu_sets; /* run/cpu_sets.h */
 bool machine_write(int dir, const struct plan *plan, const struct containment *containment, const struct cpu_sets *sets,
                    const struct state *state, struct err *err);
 
+/* The interpreter of a command: its first word that is a Python, else argv[0]. Borrowed; NULL: no command. */
+const char *provenance_interpreter(const struct strv *argv);
+
+/* "numpy==1.26.4" for "numpy-1.26.4.dist-info"; false for other names. The caller frees it. */
+bool provenance_package(const char *folder, char **out);
+
 #endif

@@ -1,16 +1,14 @@
 /* What the lanes share: events on their way into the journal, and what follows each; what is left of the plan; the guardian; the end. */
 #include "run/runner.h"
 
-#include "base/clock.h"
 #include "base/mem.h"
-#include "base/shell_words.h"
 #include "machine/contain/guardian.h"
+#include "results/store/live.h"
 #include "run/again.h"
 #include "run/lane.h"
 
 #include <errno.h>
-#include <stdarg.h>
-#include <stdio.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/epoll.h>
 
@@ -22,16 +20,16 @@ struct record {
     enum phase from; /* of the lane, then */
 };
 
-static struct event make_event(const struct runner *runner, const struct runner_entry *entry)
+static struct event make_event(const struct runner *runner, enum event_type type, int64_t experiment, int64_t attempt, json_t *data)
 {
     return (struct event){
-        .type = entry->type,
+        .type = type,
         .monotonic_ns = clock_monotonic_ns(),
         .realtime_ns = clock_realtime_ns(),
         .session = runner->session,
-        .experiment = entry->experiment,
-        .attempt = entry->attempt,
-        .data = entry->data ? entry->data : json_object(),
+        .experiment = experiment,
+        .attempt = attempt,
+        .data = data ? data : json_object(),
     };
 }
 
@@ -42,20 +40,16 @@ static void listen(const struct runner *runner, const struct event *event)
         listener->event(listener->context, event);
 }
 
-static void journal_lost(struct runner *runner, const struct err *cause)
-{
-    struct err err = *cause;
-    err_wrap(&err, "the run cannot be recorded");
-    runner->mute = true;
-    runner_break_disk(runner, &err);
-}
-
 static void recorded(void *context, bool ok, const struct err *err)
 {
     struct record *record = context;
     struct runner *runner = record->runner;
-    if (!ok && !runner->mute)
-        journal_lost(runner, err);
+    if (!ok && !runner->mute) {
+        struct err lost = *err;
+        err_wrap(&lost, "the run cannot be recorded");
+        runner->mute = true;
+        runner_break_disk(runner, &lost);
+    }
     if (ok && record->event.data)
         listen(runner, &record->event);
     /* The lane's next phase follows the one in which this was recorded, and no other that it has come to meanwhile. */
@@ -72,17 +66,23 @@ static struct record *record_new(struct runner *runner, struct lane *lane, lane_
     return record;
 }
 
-void runner_record(struct runner *runner, struct runner_entry entry)
+void runner_record_then(struct runner *runner, enum event_type type, int64_t experiment, int64_t attempt, json_t *data,
+                        struct lane *lane, lane_step *next)
 {
     if (runner->mute) {
-        json_decref(entry.data);
-        if (entry.next)
-            entry.next(entry.lane);
+        json_decref(data);
+        if (next)
+            next(lane);
         return;
     }
-    struct record *record = record_new(runner, entry.lane, entry.next);
-    record->event = make_event(runner, &entry);
+    struct record *record = record_new(runner, lane, next);
+    record->event = make_event(runner, type, experiment, attempt, data);
     store_add(runner->request->store, &record->event, recorded, record);
+}
+
+void runner_record(struct runner *runner, enum event_type type, int64_t experiment, int64_t attempt, json_t *data)
+{
+    runner_record_then(runner, type, experiment, attempt, data, NULL, NULL);
 }
 
 void runner_write_results(struct runner *runner, size_t number, struct lane *lane, lane_step *next)
@@ -95,20 +95,16 @@ void runner_write_results(struct runner *runner, size_t number, struct lane *lan
 
 void runner_say(struct runner *runner, const char *format, ...)
 {
-    char *text = NULL;
     va_list args;
     va_start(args, format);
-    if (vasprintf(&text, format, args) < 0)
-        text = mem_strdup(format);
+    AUTO_FREE char *text = mem_vprintf(format, args);
     va_end(args);
-    json_t *data = json_pack("{s:o*}", "text", json_string(text));
-    free(text);
-    runner_tell(runner, (struct runner_entry){.type = EVENT_NOTE, .data = data});
+    runner_tell(runner, EVENT_NOTE, 0, 0, json_pack("{s:o*}", "text", json_string(text)));
 }
 
-void runner_tell(struct runner *runner, struct runner_entry entry)
+void runner_tell(struct runner *runner, enum event_type type, int64_t experiment, int64_t attempt, json_t *data)
 {
-    struct event event = make_event(runner, &entry);
+    struct event event = make_event(runner, type, experiment, attempt, data);
     listen(runner, &event);
     event_fini(&event);
 }
@@ -157,9 +153,9 @@ bool runner_has_more(struct runner *runner)
     return next_one(runner) != NULL;
 }
 
-static bool same_governor(const struct plan_experiment *a, const struct plan_experiment *b)
+bool runner_same_governor(const char *a, const char *b)
 {
-    return a->governor && b->governor ? strcmp(a->governor, b->governor) == 0 : a->governor == b->governor;
+    return a && b ? strcmp(a, b) == 0 : a == b;
 }
 
 /* The governor is the whole machine's. */
@@ -168,7 +164,7 @@ static bool may_begin(const struct runner *runner, const struct plan_experiment 
     for (size_t i = 0; i < runner->lane_count; i++) {
         const struct plan_experiment *other = runner->lanes[i].experiment;
         if (other && (experiment->exclusive || other->exclusive ||
-                      (runner->request->governor && !same_governor(experiment, other))))
+                      (runner->request->governor && !runner_same_governor(experiment->governor, other->governor))))
             return false;
     }
     return true;
@@ -218,10 +214,9 @@ void runner_break_disk(struct runner *runner, const struct err *cause)
 {
     struct err err = *cause;
     size_t length = strlen(err.text);
-    AUTO_FREE char *typed = shell_words_path(runner->run_dir);
     bool full = cause->code == ENOSPC || cause->code == EDQUOT || cause->code == EFBIG || strstr(cause->text, "full");
     snprintf(err.text + length, sizeof err.text - length, "; %s, go on with --resume %s",
-             full ? "when there is space again" : "when that is fixed", typed);
+             full ? "when there is space again" : "when that is fixed", runner->typed_dir);
     runner_break(runner, &err);
 }
 
@@ -292,4 +287,60 @@ void runner_tick_soon(struct runner *runner)
     runner->ticked_ns = now_ns;
     if (sd_event_source_set_time_relative(runner->tick_source, RUNNER_TICK_US) >= 0)
         sd_event_source_set_enabled(runner->tick_source, SD_EVENT_ONESHOT);
+}
+
+/* ---- What the run's owner asks for from outside (results/store/live.h), by a file in the run's folder: so it works from any node that sees it. */
+
+enum { CONTROL_US = 1000000, CONTROL_ACCURACY_US = 250000 };
+
+static void set_paused(struct runner *runner, bool paused)
+{
+    if (runner->paused == paused)
+        return;
+    runner->paused = paused;
+    const char *text = paused ? "paused on request: nothing more begins until it is to continue" : "continues on request";
+    runner_tell(runner, EVENT_NOTE, 0, 0, json_pack("{s:s, s:b}", "text", text, "paused", paused));
+    if (!paused)
+        runner_wake(runner);
+}
+
+/* Only what runs: an attempt that does not can have come to its end, or has a pause before it. */
+static void skip(struct runner *runner, size_t number)
+{
+    for (size_t i = 0; i < runner->lane_count; i++) {
+        struct lane *lane = &runner->lanes[i];
+        if (lane->experiment && lane->experiment->number == number &&
+            (lane->phase == PHASE_RUNNING || lane->phase == PHASE_LOADING)) {
+            lane_say(lane, "skipped on request: --resume runs it");
+            lane_stop(lane, STOP_SKIPPED);
+            return;
+        }
+    }
+    runner_say(runner, "experiment %zu cannot be skipped now: it does not run", number);
+}
+
+static int on_control(sd_event_source *source, uint64_t us, void *context)
+{
+    (void)us;
+    struct runner *runner = context;
+    struct err err;
+    enum live_request request = LIVE_REQUESTS;
+    size_t experiment;
+    int taken = live_take_request(runner->request->dir, &request, &experiment, &err);
+    if (taken < 0)
+        runner_say(runner, "a request was refused: %s", err.text);
+    else if (taken > 0 && request == LIVE_SKIP)
+        skip(runner, experiment);
+    else if (taken > 0 && request == LIVE_STOP)
+        runner_stop(runner, SIGTERM);
+    else if (taken > 0)
+        set_paused(runner, request == LIVE_PAUSE);
+    int code = sd_event_source_set_time_relative(source, CONTROL_US);
+    return code < 0 ? code : sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
+}
+
+int control_watch(struct runner *runner)
+{
+    return sd_event_add_time_relative(runner->loop, &runner->control_source, CLOCK_MONOTONIC, CONTROL_US, CONTROL_ACCURACY_US,
+                                      on_control, runner);
 }

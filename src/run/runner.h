@@ -4,16 +4,24 @@
 
 #include "machine/sensors/cpu_split.h"
 #include "measure/energy_meters.h"
-#include "plan/plan.h"
 #include "run/links.h"
 #include "run/request.h"
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <systemd/sd-event.h>
 
 struct lane;
+
+/* What comes after an event is durable (or, when the journal is lost, at once). lane_next: only where the lane is in the same phase still. */
+typedef void lane_step(struct lane *lane);
+
+/* A step that comes with an event of the loop: after a while, or whenever a descriptor has something to be read. (lane.c) */
+struct step_source {
+    sd_event_source *source;
+    lane_step *step;
+    struct lane *lane;
+};
+
+void step_cancel(struct step_source *source); /* also where none is set */
 
 /* The CPU frequency governor (lane_governor.c). */
 struct runner_governor {
@@ -21,7 +29,7 @@ struct runner_governor {
     struct err why;     /* it is not set; "": it is */
     char said[1000];    /* the last why that was told */
     struct lane *lane;  /* waits for the answer */
-    sd_event_source *source;
+    struct step_source answer;
 };
 
 /* What the run may use, and whether it has (budget.c). */
@@ -42,11 +50,12 @@ struct runner {
     int64_t session;
     double time_scale; /* of tare's own pauses */
     char *run_dir;     /* absolute */
+    char *typed_dir;   /* the same as a person types it, behind --resume */
     struct lane *lanes;
     size_t lane_count;
     size_t next;       /* place in the plan before which nothing is left to take */
     bool *taken;       /* for each experiment of the plan: a lane has it, or had it */
-    bool paused;        /* on request: nothing more begins until it is to go on (control.c) */
+    bool paused;        /* on request: nothing more begins until it is to go on */
     bool stopped;       /* one has failed, and nothing is to begin after that */
     struct err refused; /* why a lane takes nothing any more */
     int signal_number; /* the first SIGINT or SIGTERM; 0: none */
@@ -69,36 +78,21 @@ struct runner {
     struct err err;
 };
 
-/* What comes after an event is durable (or, when the journal is lost, at once). lane_next: only where the lane is in the same phase still. */
-typedef void lane_step(struct lane *lane);
-
-/* A step that comes after a while: one at a time. (lane.c) */
-struct step_timer {
-    sd_event_source *source;
-    lane_step *step;
-    struct lane *lane;
-};
-
-void step_timer_cancel(struct step_timer *timer); /* also where none is set */
-
-struct runner_entry {
-    enum event_type type;
-    int64_t experiment, attempt; /* 0: none */
-    json_t *data;                /* becomes the runner's; NULL: empty */
-    struct lane *lane;
-    lane_step *next; /* may be NULL */
-};
-
-/* Journals the event; then tells the listener, then goes on with the next step. */
-void runner_record(struct runner *runner, struct runner_entry entry);
+/* Journals the event; then tells the listener, then goes on with the lane's next step (may be NULL). experiment, attempt: 0: none. data becomes the
+ * runner's; NULL: empty. */
+void runner_record(struct runner *runner, enum event_type type, int64_t experiment, int64_t attempt, json_t *data);
+void runner_record_then(struct runner *runner, enum event_type type, int64_t experiment, int64_t attempt, json_t *data,
+                        struct lane *lane, lane_step *next);
 
 /* summary.csv and experiment.json, then the next step. */
 void runner_write_results(struct runner *runner, size_t number, struct lane *lane, lane_step *next);
 
 /* To the listener only. */
-void runner_tell(struct runner *runner, struct runner_entry entry);
+void runner_tell(struct runner *runner, enum event_type type, int64_t experiment, int64_t attempt, json_t *data);
 /* EVENT_NOTE about the run. */
 void runner_say(struct runner *runner, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+bool runner_same_governor(const char *a, const char *b); /* NULL: none is wanted */
 
 /* Every lane is told that the run is halted, or is to be killed now. */
 void runner_halt_lanes(struct runner *runner);
@@ -142,14 +136,8 @@ bool runner_all_finished(const struct runner *runner);
 /* Whether the store says that this experiment (number from 1) needs nothing more. */
 bool runner_experiment_ended(const struct runner *runner, size_t number);
 
-/* What a session that died left behind is settled before a run goes on (recover.c): its job is ended, its attempt is closed, an end that
- * was reached but not written is written. Waits for the journal. False: something of an earlier session cannot be ended, or the journal
- * cannot be written. */
-bool recover_run(struct runner *runner, struct err *err);
-
 /* What several lanes come to together (lanes.c): whose the processors' energy was, and how long each lane worked. */
 void lanes_begin(struct runner *runner); /* the meters were started */
-void lanes_fini(struct runner *runner);
 
 /* The meters of what the request names (meters.c); where that cannot be, a note says so and the run goes on without. The lanes must be there. */
 void meters_start(struct runner *runner);
@@ -163,18 +151,15 @@ json_t *lanes_json(struct runner *runner);
 int64_t lanes_part_mj(
     const struct lane *lane); /* of the packages' energy that is divided: this lane's, since the session began */
 
-void lane_governor_fini(struct runner *runner);
-
 /* The budgets (budget.c). begin: the session's first event was recorded. */
 void budget_begin(struct runner *runner);
-void budget_fini(struct runner *runner);
 void budget_check(struct runner *runner);         /* one that is used up halts the run */
 bool budget_refuses(struct runner *runner);       /* what is left is not enough for another experiment */
 bool budget_is_reached(const struct runner *runner); /* and experiments are left for that reason */
 json_t *budget_json(struct runner *runner);       /* docs/reference/files.md; NULL: there is none */
 
 /* What the run's owner asks for while it is under way (results/store/live.h): begin nothing more, go on, skip an experiment, stop. As sd-event
- * says it. (control.c) */
+ * says it. */
 int control_watch(struct runner *runner);
 
 /* As a first SIGINT: what runs is ended, recorded, and the run returns. A second one: at once. */

@@ -1,6 +1,5 @@
 #include "run/smoke.h"
 
-#include "base/clock.h"
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/utf8.h"
@@ -10,10 +9,8 @@
 
 #include <poll.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
-#include <unistd.h>
 
 enum { LINES_SHOWN = 5, LONGEST_LINE = 300, POLL_MS = 20 };
 
@@ -104,24 +101,18 @@ static void wait_for_end(struct start *start)
 static bool end_all(struct start *start, struct err *err)
 {
     struct attempt *attempt = &start->attempt;
-    struct job_member members[1];
-    int64_t now_ns = clock_monotonic_ns();
-    int64_t until_ns = now_ns + (int64_t)(start->plan->timing.stop_grace_s * (double)NS_PER_S);
-    if (attempt->reason != STOP_EXITED || job_members(attempt->job, members, 1) > 0) {
+    int64_t until_ns = clock_monotonic_ns() + (int64_t)(start->plan->timing.stop_grace_s * (double)NS_PER_S);
+    if (!attempt_is_quiet(attempt)) {
         job_signal(attempt->job, SIGTERM);
         job_signal(attempt->job, SIGCONT);
-        while (clock_monotonic_ns() < until_ns && !take_signals(start) &&
-               !(attempt->exit.ended && job_members(attempt->job, members, 1) == 0))
+        while (clock_monotonic_ns() < until_ns && !take_signals(start) && !attempt_is_quiet(attempt))
             step(start);
     }
-    attempt_take_usage(attempt);
-    job_kill(attempt->job);
-    size_t count = 0;
-    now_ns = clock_monotonic_ns();
-    while (!job_prove_step(attempt->job, attempt->survivors, ATTEMPT_MEMBERS_MAX, &count)) {
-        if (clock_monotonic_ns() - now_ns > JOB_PROOF_MAX_S * NS_PER_S) {
-            attempt->survivor_count = count;
-            AUTO_FREE char *names = attempt_members_text(attempt->survivors, count);
+    attempt_kill(attempt);
+    int64_t killed_ns = clock_monotonic_ns();
+    while (!attempt_prove(attempt)) {
+        if (clock_monotonic_ns() - killed_ns > JOB_PROOF_MAX_S * NS_PER_S) {
+            AUTO_FREE char *names = attempt_members_text(attempt->survivors, attempt->survivor_count);
             return err_set(err, "still alive after SIGKILL: %s", names);
         }
         struct pollfd end = {.fd = job_end_fd(attempt->job), .events = POLLIN};
@@ -206,7 +197,7 @@ static void judge(struct start *start, struct smoke *out)
     const struct joblog_result *error = find_result(&start->attempt, JOBLOG_ERROR, true);
     bool exited = start->attempt.reason == STOP_EXITED;
     find_metrics(&start->attempt, out);
-    out->seconds = exited ? attempt_duration_s(&start->attempt, &exited) : (double)start->ran_ns / (double)NS_PER_S;
+    out->seconds = exited ? attempt_duration_s(&start->attempt, &exited) : ns_to_s(start->ran_ns);
     if (start->attempt.reason == STOP_EXITED) {
         judge_exit(start, out);
     } else if (start->interrupted) {

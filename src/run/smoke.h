@@ -5,10 +5,6 @@
 
 #include "run/run.h"
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 enum smoke_state {
     SMOKE_NOT_STARTED, /* something is missing that it needs */
     SMOKE_FAILED,      /* as a run would judge it, or an error pattern had matched when the time was over */
@@ -27,7 +23,7 @@ struct smoke {
     int code;          /* of exited */
     int signal_number; /* of INTERRUPTED */
     char *why;         /* of what is not good; NULL: nothing to say */
-    const char *cause; /* of FAILED: as failure.h names it; NULL: none */
+    const char *cause; /* of FAILED: as outcome.h names it; NULL: none */
     struct strv seen;  /* metrics that were seen, as "loss 0.5" */
     size_t metrics;    /* that the registry names */
     struct strv log;   /* the last lines that are not blank; printable */

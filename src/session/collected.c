@@ -4,7 +4,7 @@
 #include "base/record.h"
 #include "base/shell_words.h"
 #include "base/utf8.h"
-#include "slurm/script.h"
+#include "slurm/slurm.h"
 #include "session/submit.h"
 #include "tare_build.h"
 

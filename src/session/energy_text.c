@@ -5,7 +5,7 @@
 #include "base/mem.h"
 #include "base/value.h"
 #include "machine/gpu/vendor.h"
-#include "measure/energy/energy_budget.h"
+#include "measure/energy/window.h"
 #include "report/table.h"
 
 #include <string.h>

@@ -3,7 +3,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "machine/gpu/ledger.h"
-#include "measure/marks/mark_fifo.h"
+#include "measure/marks/marks.h"
 #include "measure/marks/marks.h"
 #include "plan/config/size.h"
 #include "session/command.h"

@@ -33,7 +33,7 @@ void measuring_end(struct measuring *measuring, const struct job_usage *usage, i
 
 bool measuring_has_ended(const struct measuring *measuring);
 
-/* In between: cuts the time into epochs (measure/marks/epochs.h). */
+/* In between: cuts the time into epochs (measure/marks/marks.h). */
 void measuring_mark(struct measuring *measuring, const struct mark *mark);
 
 /* The same of a step, or of a phase within one (measure/step_power.h); false: it marks neither. */

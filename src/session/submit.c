@@ -8,9 +8,7 @@
 #include "session/command.h"
 #include "session/message.h"
 #include "session/run_folder.h"
-#include "slurm/script.h"
 #include "slurm/slurm.h"
-#include "slurm/submission.h"
 #include "slurm/tasks.h"
 #include "tare_build.h"
 

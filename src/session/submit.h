@@ -4,7 +4,6 @@
 
 #include "base/strv.h"
 #include "slurm/collect.h"
-#include "slurm/submission.h"
 #include "session/run_input.h"
 #include "slurm/tasks.h"
 

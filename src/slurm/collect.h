@@ -3,14 +3,7 @@
 #ifndef TARE_SLURM_COLLECT_H
 #define TARE_SLURM_COLLECT_H
 
-#include "base/err.h"
-#include "base/strv.h"
-#include "base/text.h"
-#include "plan/plan.h"
-#include "slurm/submission.h"
-
-#include <stdbool.h>
-#include <stddef.h>
+#include "slurm/tasks.h"
 
 enum collect_state {
     COLLECT_WAITING, /* never started */

@@ -1,14 +1,11 @@
 #include "slurm/collect.h"
 
-#include "base/cleanup.h"
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/utf8.h"
-#include "slurm/script.h"
 #include "slurm/slurm.h"
 
 #include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 

@@ -1,7 +1,7 @@
 /* Any line, and any text as lines of one log: bars hold what they promise, however they are cut. */
 #include "fuzz.h"
 
-#include "run/log/bar.h"
+#include "run/log/joblog.h"
 
 #include <math.h>
 

@@ -1,7 +1,6 @@
 /* Any bytes through the parser of mark lines, the limits and the cutting: the first byte says how far apart lines come. What is
  * parsed reads back from how it would be written; the parts of each name fill the attempt without gap or overlap. */
 #include "fuzz.h"
-#include "measure/marks/epochs.h"
 #include "measure/marks/marks.h"
 
 #include <stdio.h>

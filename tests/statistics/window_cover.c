@@ -7,7 +7,8 @@
  * in which the truth lay within the half-width, and the median half-width as a share of the truth. */
 #include "base/mem.h"
 #include "measure/calibration/calibration.h"
-#include "measure/energy/energy_budget.h"
+#include "measure/energy/sensor_gains.h"
+#include "measure/energy/window.h"
 
 #include <fcntl.h>
 #include <inttypes.h>

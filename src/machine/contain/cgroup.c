@@ -1,6 +1,5 @@
 #include "machine/contain/cgroup.h"
 
-#include "base/cleanup.h"
 #include "base/mem.h"
 #include "base/procfs.h"
 #include "machine/contain/mountinfo.h"
@@ -11,11 +10,9 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <pwd.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
-#include <unistd.h>
 
 enum { MOUNTINFO_MAX = 4 << 20, CGROUP_FILE_MAX = 65536 };
 static const long CGROUP2_MAGIC = 0x63677270; /* CGROUP2_SUPER_MAGIC of linux/magic.h */

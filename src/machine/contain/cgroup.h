@@ -6,9 +6,6 @@
 #include "base/err.h"
 #include "machine/contain/contain.h"
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/types.h>
 
 /* The folder in which this process may make leaves: its own cgroup (or the one above, when that is what cgroup_enter_runner made); as

@@ -1,6 +1,5 @@
 #include "machine/contain/cgroup.h"
 
-#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/mem.h"
@@ -8,14 +7,11 @@
 #include "machine/contain/sys.h"
 #include "tare_build.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 /* A job can nest cgroups as deep as it likes; deeper ones than this are still killed by the kernel, only not
  * removed. */
@@ -39,7 +35,7 @@ typedef void visit_fn(void *context, int dir, int parent, const char *name);
 
 static void visit(int dir, int parent, const char *name, int depth, visit_fn *each, void *context)
 {
-    DIR *listing = depth < DEPTH_MAX ? fs_list(dir, ".") : NULL;
+    AUTO_DIR DIR *listing = depth < DEPTH_MAX ? fs_list(dir, ".") : NULL;
     for (struct dirent *entry; listing && (entry = readdir(listing));) {
         if (entry->d_type != DT_DIR || strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
             continue;
@@ -47,8 +43,6 @@ static void visit(int dir, int parent, const char *name, int depth, visit_fn *ea
         if (child >= 0)
             visit(child, dir, entry->d_name, depth + 1, each, context);
     }
-    if (listing)
-        closedir(listing);
     each(context, dir, parent, name);
     close(dir);
 }
@@ -109,7 +103,7 @@ static bool is_ours(const char *name)
 
 void cgroup_clean(const char *parent)
 {
-    DIR *listing = opendir(parent);
+    AUTO_DIR DIR *listing = fs_list(AT_FDCWD, parent);
     int64_t now_ns = clock_realtime_ns();
     for (struct dirent *entry; listing && (entry = readdir(listing));) {
         struct stat info;
@@ -123,8 +117,6 @@ void cgroup_clean(const char *parent)
         if (cgroup_populated(leaf) == 0)
             cgroup_remove(leaf);
     }
-    if (listing)
-        closedir(listing);
 }
 
 struct each_pid {

@@ -8,16 +8,11 @@
 #include <limits.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
 static void wait_at_gate(int gate)
 {
     char byte;
-    ssize_t got;
-    do
-        got = read(gate, &byte, 1);
-    while (got < 0 && errno == EINTR);
-    if (got != 1)
+    if (TEMP_FAILURE_RETRY(read(gate, &byte, 1)) != 1)
         _exit(0);
 }
 

@@ -6,11 +6,7 @@
 #include "base/cpus.h"
 #include "base/err.h"
 #include "base/strv.h"
-#include "base/text.h"
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/types.h>
 
 enum containment_mode { CONTAINMENT_AUTO, CONTAINMENT_PIDNS, CONTAINMENT_CGROUP, CONTAINMENT_SWEEP };

@@ -10,13 +10,11 @@
 #include <limits.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 enum { EXIT_NOT_ENTERED = 125, EXIT_NOT_EXECUTED = 127, OUTPUT_BYTES = 4 << 20 };
 

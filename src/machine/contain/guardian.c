@@ -1,6 +1,5 @@
 #include "machine/contain/guardian.h"
 
-#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "machine/contain/job_private.h"
@@ -12,13 +11,10 @@
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 /* Jobs are ended in turns, so that one that is stuck does not keep the guardian from the others; then it is given
  * up. */

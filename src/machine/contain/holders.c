@@ -1,14 +1,10 @@
 #include "machine/contain/contain.h"
 
-#include "base/cleanup.h"
 #include "base/fs.h"
 #include "base/procfs.h"
 #include "machine/contain/sys.h"
 
-#include <dirent.h>
 #include <fcntl.h>
-#include <stdbool.h>
-#include <stdio.h>
 #include <string.h>
 
 enum { LINK_MAX_BYTES = 64, FDINFO_MAX = 4096 };
@@ -47,12 +43,8 @@ static int process_holds(int proc, pid_t pid, const char *pipe)
     char name[16];
     snprintf(name, sizeof name, "%d", (int)pid);
     AUTO_CLOSE int process = openat(proc, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *fds = process >= 0 ? fs_list(process, "fd") : NULL;
-    if (!fds)
-        return process >= 0 ? -1 : 0;
-    int found = holds(process, fds, pipe);
-    closedir(fds);
-    return found;
+    AUTO_DIR DIR *fds = process >= 0 ? fs_list(process, "fd") : NULL;
+    return fds ? holds(process, fds, pipe) : process >= 0 ? -1 : 0;
 }
 
 size_t holders_of_pipe(const char *proc, uint64_t inode, struct job_member *members, size_t max, size_t *hidden)
@@ -61,7 +53,7 @@ size_t holders_of_pipe(const char *proc, uint64_t inode, struct job_member *memb
     size_t count = 0;
     *hidden = 0;
     snprintf(pipe, sizeof pipe, "pipe:[%llu]", (unsigned long long)inode);
-    DIR *listing = fs_list(AT_FDCWD, proc);
+    AUTO_DIR DIR *listing = fs_list(AT_FDCWD, proc);
     for (pid_t pid; listing && (pid = proc_next_pid(listing));) {
         struct proc_stat stat;
         if (!proc_stat_read(dirfd(listing), pid, &stat) || !proc_stat_alive(&stat))
@@ -76,7 +68,5 @@ size_t holders_of_pipe(const char *proc, uint64_t inode, struct job_member *memb
         }
         count++;
     }
-    if (listing)
-        closedir(listing);
     return count;
 }

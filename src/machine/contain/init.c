@@ -1,8 +1,6 @@
 #include "machine/contain/init.h"
 
-#include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/procfs.h"
 #include "machine/contain/cgroup.h"
 #include "machine/contain/sys.h"
 #include "machine/contain/tree.h"
@@ -13,7 +11,6 @@
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -21,7 +18,6 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 /* How long a tree without a pid namespace is fought when the runner has died; the guardian fights it too. */
 static const int64_t END_TREE_NS = 60 * NS_PER_S, CHASE_NS = 5 * NS_PER_MS;
@@ -71,10 +67,7 @@ static bool write_once(const char *path, const char *value)
 static struct init_order mapped_by_runner(const struct init_plan *plan)
 {
     struct init_order order;
-    ssize_t got;
-    do
-        got = recv(plan->control, &order, sizeof order, 0);
-    while (got < 0 && errno == EINTR);
+    ssize_t got = TEMP_FAILURE_RETRY(recv(plan->control, &order, sizeof order, 0));
     if (got != (ssize_t)sizeof order || order.kind != INIT_MAPPED)
         _exit(1);
     return order;

@@ -7,9 +7,6 @@
 
 #include "base/cpus.h"
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/types.h>
 
 /* A folder by its path, and the file that must be found there: on the way to it others may have put something else. */

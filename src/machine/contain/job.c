@@ -1,25 +1,20 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/mem.h"
-#include "base/procfs.h"
 #include "machine/contain/cgroup.h"
 #include "machine/contain/job_private.h"
 #include "machine/contain/sys.h"
-#include "machine/contain/tree.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
 
 /* How long one call of job_kill may sweep (without a pid namespace), and job_free wait for the end of what it
  * killed. */

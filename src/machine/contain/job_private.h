@@ -2,7 +2,6 @@
 #ifndef TARE_MACHINE_CONTAIN_JOB_PRIVATE_H
 #define TARE_MACHINE_CONTAIN_JOB_PRIVATE_H
 
-#include "machine/contain/contain.h"
 #include "machine/contain/init.h"
 #include "machine/contain/tree.h"
 

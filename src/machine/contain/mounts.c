@@ -3,20 +3,16 @@
  * below, it mounts over locked mounts (mount_namespaces(7)). */
 #include "machine/contain/init.h"
 
-#include "base/cleanup.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
 #include <linux/magic.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
 /* Since Linux 5.2, the same number on every architecture; older kernel headers lack them, and glibc before 2.36 their flags. */
 #ifndef SYS_move_mount

@@ -1,17 +1,12 @@
 /* What this machine allows is found by starting a job that waits at its gate, and ending it there. */
 #include "base/mem.h"
-#include "base/strv.h"
-#include "base/text.h"
 #include "machine/contain/cgroup.h"
 #include "machine/contain/contain.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 const char *const containment_mode_names[] = {"auto", "pidns", "cgroup", "sweep", NULL};
 

@@ -2,19 +2,13 @@
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/mem.h"
-#include "base/procfs.h"
 #include "machine/contain/cgroup.h"
 #include "machine/contain/job_private.h"
 #include "machine/contain/sys.h"
-#include "machine/contain/tree.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
 
 /* The kernel empties a pid namespace in a moment; only what takes longer is looked at one by one: reading all of /proc
  * while thousands of processes die would slow them down. */
@@ -79,7 +73,7 @@ static bool walk_children(struct walk *walk, int proc, pid_t pid)
 {
     char path[40];
     snprintf(path, sizeof path, "%d/task", (int)pid);
-    DIR *listing = fs_list(proc, path);
+    AUTO_DIR DIR *listing = fs_list(proc, path);
     bool listed = true;
     for (struct dirent *entry; listed && listing && (entry = readdir(listing));) {
         pid_t thread = (pid_t)strtol(entry->d_name, NULL, 10);
@@ -90,8 +84,6 @@ static bool walk_children(struct walk *walk, int proc, pid_t pid)
         listed = got >= 0 || faccessat(dirfd(listing), entry->d_name, F_OK, 0) != 0; /* threads end meanwhile */
         walk->count += got > 0 ? (size_t)got : 0;
     }
-    if (listing)
-        closedir(listing);
     return listed;
 }
 

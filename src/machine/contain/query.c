@@ -7,7 +7,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <string.h>
-#include <unistd.h>
 
 static const int WAIT_MS = 50;
 

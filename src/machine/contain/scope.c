@@ -1,6 +1,5 @@
 #include "machine/contain/cgroup.h"
 
-#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/procfs.h"
@@ -9,11 +8,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <systemd/sd-bus.h>
-#include <unistd.h>
 
 /* A manager that does not answer must not keep anybody waiting: it is one layer of several. */
 static const double ANSWER_S = 2;

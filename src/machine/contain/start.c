@@ -2,7 +2,6 @@
  * it. */
 #include "base/cleanup.h"
 #include "base/mem.h"
-#include "base/procfs.h"
 #include "machine/contain/cgroup.h"
 #include "machine/contain/job_private.h"
 #include "machine/contain/sys.h"
@@ -15,13 +14,11 @@
 #include <pwd.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 /* Far above what the slowest machine takes; an init that is stuck in the kernel is given up. */
 enum { READY_TIMEOUT_MS = 30000, TAG_BYTES = 16, GROUPS_MAX = 65536 };

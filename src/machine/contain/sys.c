@@ -9,13 +9,10 @@
 #include <linux/sched.h>
 #include <linux/seccomp.h>
 #include <signal.h>
-#include <stddef.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
 /* Since Linux 5.x the same number on every architecture; older kernel headers lack some. */
 #ifndef SYS_pidfd_send_signal
@@ -64,11 +61,7 @@ bool sys_close_range(unsigned first, unsigned last)
 
 bool sys_send(int socket, const void *message, size_t size)
 {
-    ssize_t sent;
-    do
-        sent = send(socket, message, size, MSG_NOSIGNAL | MSG_DONTWAIT);
-    while (sent < 0 && errno == EINTR);
-    return sent == (ssize_t)size;
+    return TEMP_FAILURE_RETRY(send(socket, message, size, MSG_NOSIGNAL | MSG_DONTWAIT)) == (ssize_t)size;
 }
 
 pid_t sys_clone(uint64_t flags, int *pidfd)

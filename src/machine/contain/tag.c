@@ -1,19 +1,13 @@
 #include "machine/contain/tree.h"
 
-#include "base/cleanup.h"
 #include "base/fs.h"
 #include "base/mem.h"
 #include "machine/contain/sys.h"
 
-#include <dirent.h>
 #include <fcntl.h>
-#include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
 
 enum { CGROUP_MAX = 16384, ANCESTORS_MAX = 1000, ADOPTION_STEPS = 1000 };
 
@@ -28,14 +22,12 @@ static bool threads_tagged(int proc, pid_t pid, const char *tag)
 {
     char path[300];
     snprintf(path, sizeof path, "%d/task", (int)pid);
-    DIR *listing = fs_list(proc, path);
+    AUTO_DIR DIR *listing = fs_list(proc, path);
     bool tagged = false;
     for (struct dirent *entry; listing && !tagged && (entry = readdir(listing));) {
         snprintf(path, sizeof path, "%d/task/%s/environ", (int)pid, entry->d_name);
         tagged = entry->d_name[0] != '.' && environ_tagged(proc, path, tag);
     }
-    if (listing)
-        closedir(listing);
     return tagged;
 }
 

@@ -1,12 +1,10 @@
 #include "machine/contain/tree.h"
 
-#include "base/cleanup.h"
 #include "base/mem.h"
 #include "machine/contain/cgroup.h"
 #include "machine/contain/mountinfo.h"
 
 #include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
 
 enum { MOUNTINFO_MAX = 4 << 20 };

@@ -1,22 +1,16 @@
 #include "machine/contain/tree.h"
 
-#include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/fs.h"
 #include "base/mem.h"
-#include "base/procfs.h"
 #include "machine/contain/cgroup.h"
 #include "machine/contain/sys.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 static const int64_t CHASE_NS = 2 * NS_PER_MS;
 
@@ -130,7 +124,7 @@ static void mark_tagged(struct tree *tree, int proc, const struct tree_seed *see
 bool tree_scan(const struct tree_seed *seed, struct tree *out, struct err *err)
 {
     *out = (struct tree){0};
-    DIR *listing = opendir("/proc");
+    AUTO_DIR DIR *listing = fs_list(AT_FDCWD, "/proc");
     if (!listing)
         return err_sys(err, "open /proc");
     bool complete = tree_list(listing, seed, out) || err_sys(err, "read /proc");
@@ -140,7 +134,6 @@ bool tree_scan(const struct tree_seed *seed, struct tree *out, struct err *err)
         mark_tagged(out, dirfd(listing), seed);
         mark_closure(out);
     }
-    closedir(listing);
     return complete;
 }
 

@@ -5,11 +5,6 @@
 #include "base/procfs.h"
 #include "machine/contain/contain.h"
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <sys/types.h>
-
 /* Where membership starts. A process belongs when it descends from the root, is in the cgroup, is in the root's
  * session, in a session that a member leads, or carries the tag in its environment and is nobody else's (tag_is_foreign). */
 struct tree_seed {

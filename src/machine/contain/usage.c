@@ -3,8 +3,6 @@
 #include "machine/contain/job_private.h"
 
 #include <fcntl.h>
-#include <stdio.h>
-#include <unistd.h>
 
 enum { STATUS_MAX = 8192, VMSTAT_MAX = 32768 };
 

@@ -1,21 +1,17 @@
 #include "machine/state/census.h"
 
+#include "base/clock.h"
 #include "base/fs.h"
 #include "base/mem.h"
-#include "base/text.h"
 #include "base/utf8.h"
 #include "machine/contain/sys.h"
 #include "machine/gpu/vendor.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 enum { ANCESTORS_MAX = 1000, CMDLINE_MAX = 4096 };
 
@@ -55,7 +51,7 @@ double census_age_s(uint64_t start_time)
     struct timespec now;
     if (clock_gettime(CLOCK_BOOTTIME, &now) != 0)
         return -1;
-    double age_s = (double)now.tv_sec + (double)now.tv_nsec / 1e9 - (double)start_time / (double)sysconf(_SC_CLK_TCK);
+    double age_s = (double)now.tv_sec + ns_to_s(now.tv_nsec) - (double)start_time / (double)sysconf(_SC_CLK_TCK);
     return age_s > 0 ? age_s : 0;
 }
 
@@ -100,13 +96,12 @@ static bool take_devices(const struct taker *taker, struct census_process *proce
 {
     char path[40];
     snprintf(path, sizeof path, "%d/fd", (int)process->stat.pid);
-    DIR *listing = fs_list(taker->proc, path);
+    AUTO_DIR DIR *listing = fs_list(taker->proc, path);
     if (!listing)
         return false;
     for (struct dirent *entry; (entry = readdir(listing));)
         if (entry->d_name[0] != '.')
             take_device(taker, dirfd(listing), entry->d_name, process);
-    closedir(listing);
     return true;
 }
 
@@ -170,14 +165,13 @@ static bool take_all(const struct taker *taker, DIR *listing, struct census *out
 bool census_take(const struct census_roots *roots, struct census *out, struct err *err)
 {
     *out = (struct census){0};
-    DIR *listing = opendir(roots->proc);
+    AUTO_DIR DIR *listing = fs_list(AT_FDCWD, roots->proc);
     if (!listing)
         return err_sys(err, "open %s", roots->proc);
     struct taker taker = {.roots = roots, .proc = dirfd(listing)};
     taker.uptime_s = read_uptime(taker.proc);
     taker.ticks_per_s = (double)sysconf(_SC_CLK_TCK);
     bool complete = take_all(&taker, listing, out, err);
-    closedir(listing);
     if (out->count)
         qsort(out->items, out->count, sizeof *out->items, by_pid);
     return complete;

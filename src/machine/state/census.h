@@ -7,10 +7,6 @@
 #include "base/procfs.h"
 #include "base/strv.h"
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <sys/types.h>
-
 /* Where to look: "/proc" and "/dev", or a test's own. */
 struct census_roots {
     const char *proc, *dev;

@@ -1,18 +1,14 @@
 #include "machine/state/state_private.h"
 
-#include "base/cleanup.h"
 #include "base/fs.h"
 #include "base/mem.h"
 #include "machine/contain/sys.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #define SUFFIX ".jsonl"
 
@@ -114,16 +110,14 @@ static bool is_run_file(const char *name)
 bool folder_list(int runs, struct strv *out, struct err *err)
 {
     /* A descriptor of its own: the offset of a folder belongs to the open file. */
-    DIR *listing = fs_list(runs, ".");
+    AUTO_DIR DIR *listing = fs_list(runs, ".");
     if (!listing)
         return err_sys(err, "list the state folder");
     errno = 0;
     for (struct dirent *entry; (entry = readdir(listing)); errno = 0)
         if (is_run_file(entry->d_name))
             strv_add(out, entry->d_name);
-    bool complete = errno == 0 || err_sys(err, "list the state folder");
-    closedir(listing);
-    return complete;
+    return errno == 0 || err_sys(err, "list the state folder");
 }
 
 static bool keep(struct entry *entry, char *reason)

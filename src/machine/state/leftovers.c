@@ -1,20 +1,15 @@
 #include "machine/state/leftovers.h"
 
-#include "base/cleanup.h"
 #include "base/mem.h"
 #include "machine/contain/sys.h"
 #include "machine/contain/tree.h"
 #include "machine/state/state_private.h"
 #include "tare_build.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 enum { ANCESTORS_MAX = 1000 };
 

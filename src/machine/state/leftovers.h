@@ -2,7 +2,6 @@
 #ifndef TARE_MACHINE_STATE_LEFTOVERS_H
 #define TARE_MACHINE_STATE_LEFTOVERS_H
 
-#include "base/text.h"
 #include "machine/gpu/memory_users.h"
 #include "machine/state/census.h"
 #include "machine/state/state.h"

@@ -1,17 +1,14 @@
-#include "machine/state/record.h"
+#include "machine/state/state_private.h"
 
-#include "base/cleanup.h"
 #include "base/json.h"
 #include "base/mem.h"
 #include "machine/state/census.h"
 #include "tare_build.h"
 
 #include <limits.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
-#include <unistd.h>
 
 enum { TAG_MAX = 79 };
 

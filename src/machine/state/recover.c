@@ -4,11 +4,7 @@
 #include "machine/contain/cgroup.h"
 #include "machine/contain/tree.h"
 #include "machine/state/census.h"
-#include "machine/state/state.h"
 #include "machine/state/state_private.h"
-
-#include <stdlib.h>
-#include <unistd.h>
 
 enum { NAMES_SHOWN = 3 };
 
@@ -38,7 +34,7 @@ static bool end_jobs(const struct recovery *recovery, const struct record *recor
             ended = err_set(err, "this very command runs in what is left");
             continue;
         }
-        double left_s = (double)(recovery->deadline_ns - clock_monotonic_ns()) / 1e9;
+        double left_s = ns_to_s(recovery->deadline_ns - clock_monotonic_ns());
         size_t count = 0;
         struct err why = {0};
         AUTO(members_fini) struct members members = {0};

@@ -1,10 +1,8 @@
 #include "machine/state/state.h"
 
-#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/rng.h"
-#include "machine/state/record.h"
 #include "machine/state/state_private.h"
 #include "tare_build.h"
 
@@ -12,10 +10,8 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <pwd.h>
-#include <stdlib.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 enum { NAME_TRIES = 100 };
 
@@ -172,10 +168,7 @@ static bool append(struct state *state, const struct text *line, struct err *err
     if (state->torn)
         text_add_char(&ended, '\n');
     text_add_bytes(&ended, line->data, line->length);
-    ssize_t written;
-    do
-        written = write(state->file, ended.data, ended.length);
-    while (written < 0 && errno == EINTR);
+    ssize_t written = TEMP_FAILURE_RETRY(write(state->file, ended.data, ended.length));
     if (written < 0)
         return err_sys(err, "write to the state folder");
     state->torn = written != (ssize_t)ended.length;

@@ -3,12 +3,7 @@
 #ifndef TARE_MACHINE_STATE_STATE_H
 #define TARE_MACHINE_STATE_STATE_H
 
-#include "base/err.h"
-#include "base/strv.h"
 #include "machine/contain/contain.h"
-
-#include <stdbool.h>
-#include <stddef.h>
 
 enum state_kind { STATE_RUN, STATE_EXEC };
 

@@ -1,15 +1,11 @@
 #include "measure/calibration/calibration.h"
 
-#include "base/clock.h"
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/mem.h"
 
 #include <ctype.h>
-#include <dirent.h>
-#include <fcntl.h>
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 enum { FORMAT = 1 };
@@ -98,7 +94,7 @@ void calibration_learn(const struct calibration_data *data, struct calibration *
     out->agreement = sensor_learn_agreement(watts->items, watts->count, series[CALIBRATION_COUNTER].items,
                                             series[CALIBRATION_COUNTER].count);
     learn_return(data, &out->sensors[CALIBRATION_POWER], out);
-    out->uncertain_s = (double)data->uncertain_ns / 1e9;
+    out->uncertain_s = ns_to_s(data->uncertain_ns);
     memcpy(out->uuid, data->identity.uuid, sizeof out->uuid);
     memcpy(out->name, data->identity.name, sizeof out->name);
     memcpy(out->driver, data->identity.driver, sizeof out->driver);
@@ -324,16 +320,13 @@ bool calibration_read(int dir, const char *name, struct calibration *out, struct
 void calibration_each(int dir, void (*found)(void *data, const struct calibration *calibration, const struct err *why),
                       void *data)
 {
-    int own = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *folder = own >= 0 ? fdopendir(own) : NULL;
+    AUTO_DIR DIR *folder = fs_list(dir, ".");
     for (struct dirent *entry; folder && (entry = readdir(folder));) {
         struct calibration calibration;
         struct err err = {0};
         if (strncmp(entry->d_name, prefix, sizeof prefix - 1) == 0)
             found(data, calibration_read(dir, entry->d_name, &calibration, &err) ? &calibration : NULL, &err);
     }
-    if (folder)
-        closedir(folder);
 }
 
 char *calibration_stale(const struct calibration *calibration, const char *driver, int64_t now_s)

@@ -3,12 +3,8 @@
 #ifndef TARE_MEASURE_CALIBRATION_CALIBRATION_H
 #define TARE_MEASURE_CALIBRATION_CALIBRATION_H
 
-#include "base/err.h"
-#include "machine/gpu/sensor.h"
 #include "measure/calibration/sensor_learn.h"
 #include "measure/energy/sensor_gains.h"
-
-#include <jansson.h>
 
 enum calibration_series {
     CALIBRATION_SAMPLES,

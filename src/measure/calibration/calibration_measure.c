@@ -1,21 +1,19 @@
 /* The two processes of a calibration: one reads the GPU as often as it can, one loads it. */
 #include "base/clock.h"
+#include "base/fs.h"
 #include "base/mem.h"
 #include "machine/gpu/cuda_load.h"
 #include "measure/calibration/calibration.h"
-#include "measure/calibration/sensor_learn.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
 
 enum { REASON_SIZE = 200, BATCH = 64, REAP_TRIES = 100, REAP_PAUSE_MS = 10 };
 static const int64_t LOOK_NS = 20 * NS_PER_S, LATE_NS = 10 * NS_PER_S;
@@ -38,15 +36,7 @@ struct child {
 
 static bool write_whole(int fd, const void *bytes, size_t count)
 {
-    for (size_t done = 0; done < count;) {
-        ssize_t wrote = write(fd, (const char *)bytes + done, count - done);
-        if (wrote < 0 && errno == EINTR)
-            continue;
-        if (wrote <= 0)
-            return false;
-        done += (size_t)wrote;
-    }
-    return true;
+    return fs_write_all(fd, bytes, count, NULL);
 }
 
 static bool read_whole(int fd, void *bytes, size_t count)
@@ -337,15 +327,13 @@ static void keep_reading(struct calibration_data *data, const struct message *me
     if (message->series < 0 || message->series >= CALIBRATION_SERIES)
         return;
     series = &data->series[message->series];
-    series->items = mem_room(series->items, series->count, &series->capacity, sizeof *series->items);
-    series->items[series->count++] = message->reading;
+    MEM_ADD(series->items, series->count, series->capacity) = message->reading;
 }
 
 static void keep_load(struct calibration_data *data, const struct message *message)
 {
     const struct sensor_reading *span = &message->reading;
-    data->loads = mem_room(data->loads, data->load_count, &data->load_capacity, sizeof *data->loads);
-    data->loads[data->load_count++] = (struct load_interval){span->before_ns, span->after_ns, 1};
+    MEM_ADD(data->loads, data->load_count, data->load_capacity) = (struct load_interval){span->before_ns, span->after_ns, 1};
     if ((int64_t)span->value > data->uncertain_ns)
         data->uncertain_ns = (int64_t)span->value;
 }
@@ -379,7 +367,7 @@ static bool turn(struct measuring_gpu *gpu, int64_t until_ns, int64_t deadline_n
         }
         if (gpu->options->progress && now_ns - told_ns > NS_PER_S) {
             gpu->options->progress(gpu->options->progress_data,
-                                   (double)(now_ns - gpu->began_ns) / 1e9 / gpu->planned_s);
+                                   ns_to_s(now_ns - gpu->began_ns) / gpu->planned_s);
             told_ns = now_ns;
         }
     }

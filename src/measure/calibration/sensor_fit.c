@@ -1,6 +1,7 @@
 #include "measure/calibration/sensor_fit.h"
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/mem.h"
 
 #include <math.h>
@@ -41,15 +42,7 @@ struct fit {
 /* The last load that has begun at t_s; SIZE_MAX: none has. */
 static size_t load_before(const struct fit *fit, double t_s)
 {
-    size_t low = 0, high = fit->input->load_count;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (fit->loads[middle].begin_s <= t_s)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low - 1;
+    return FIRST_PLACE(at, 0, fit->input->load_count, fit->loads[at].begin_s > t_s) - 1;
 }
 
 static double integral_s(const struct fit *fit, double t_s)
@@ -277,8 +270,8 @@ static void prepare(const struct fit_input *input, struct fit *fit)
     fit->state = mem_array(input->load_count + 1, sizeof *fit->state);
     for (size_t i = 0; i < input->load_count; i++) {
         struct load_at *load = &fit->loads[i];
-        *load = (struct load_at){.begin_s = (double)(input->loads[i].begin_ns - input->origin_ns) / 1e9,
-                                 .end_s = (double)(input->loads[i].end_ns - input->origin_ns) / 1e9,
+        *load = (struct load_at){.begin_s = ns_to_s(input->loads[i].begin_ns - input->origin_ns),
+                                 .end_s = ns_to_s(input->loads[i].end_ns - input->origin_ns),
                                  .level = input->loads[i].level,
                                  .integral_s = integral};
         integral += load->level * (load->end_s - load->begin_s);
@@ -392,11 +385,11 @@ bool sensor_lag(const struct fit_input *input, double *lag_s, double *half_s)
     struct edges rises = {0}, falls = {0};
     for (size_t i = 0; i < input->load_count; i++) {
         const struct load_interval *load = &input->loads[i];
-        double begin_s = (double)(load->begin_ns - input->origin_ns) / 1e9, found_s;
-        double end_s = (double)(load->end_ns - input->origin_ns) / 1e9;
+        double begin_s = ns_to_s(load->begin_ns - input->origin_ns), found_s;
+        double end_s = ns_to_s(load->end_ns - input->origin_ns);
         bool is_long = end_s - begin_s >= LONG_S;
-        bool rest_before = i == 0 || (double)(load->begin_ns - load[-1].end_ns) / 1e9 >= LONG_S;
-        bool rest_after = i + 1 == input->load_count || (double)(load[1].begin_ns - load->end_ns) / 1e9 >= LONG_S;
+        bool rest_before = i == 0 || ns_to_s(load->begin_ns - load[-1].end_ns) >= LONG_S;
+        bool rest_after = i + 1 == input->load_count || ns_to_s(load[1].begin_ns - load->end_ns) >= LONG_S;
         if (is_long && rest_before && lag_of_step(input, begin_s, &found_s))
             add_edge(&rises, found_s);
         if (is_long && rest_after && lag_of_step(input, end_s, &found_s))

@@ -1,11 +1,11 @@
 #include "measure/calibration/sensor_learn.h"
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/mem.h"
 #include "measure/calibration/sensor_fit.h"
 
 #include <math.h>
-#include <string.h>
 
 enum { UPDATES_MIN = 20, STEADY_MIN = 5, BLOCKS = 8, VALUES_MIN = 10 };
 #define NORMAL_95     1.96
@@ -40,13 +40,6 @@ static int by_value(const void *a, const void *b)
 {
     double left = *(const double *)a, right = *(const double *)b;
     return (left > right) - (left < right);
-}
-
-/* Sorts them. */
-static double median(double *values, size_t count)
-{
-    qsort(values, count, sizeof *values, by_value);
-    return count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
 }
 
 /* The moments at which the value changed, in seconds after origin_ns. Of stamped samples each is an update. */
@@ -91,7 +84,7 @@ static void learn_period(const struct fit_update *updates, size_t count, bool st
     for (size_t i = 1; i < count; i++)
         gaps[i - 1] = sorted[i - 1] = updates[i].t_s - updates[i - 1].t_s;
     size_t gap_count = count - 1, near = 0;
-    median(sorted, gap_count);
+    qsort(sorted, gap_count, sizeof *sorted, by_value);
     for (double limit_s = 1.5 * sorted[gap_count / 5]; near < gap_count && sorted[near] <= limit_s;)
         near++;
     double period_s = sorted[near / 2];
@@ -186,8 +179,8 @@ static void learn_levels(const struct load_interval *loads, size_t load_count, c
     double before_s = count > 0 ? values[0].t_s : 0;
     for (size_t i = 0; i <= load_count && count > 0; i++) {
         bool last = i == load_count;
-        double begin_s = last ? values[count - 1].t_s : (double)(loads[i].begin_ns - origin_ns) / 1e9;
-        double end_s = last ? begin_s : (double)(loads[i].end_ns - origin_ns) / 1e9;
+        double begin_s = last ? values[count - 1].t_s : ns_to_s(loads[i].begin_ns - origin_ns);
+        double end_s = last ? begin_s : ns_to_s(loads[i].end_ns - origin_ns);
         if (begin_s - before_s >= LONG_S)
             add_steady(&idle, steady_of(values, count, fmax((begin_s + before_s) / 2, before_s + settle_s), begin_s));
         if (end_s - begin_s >= LONG_S && loads[i].level == 1)
@@ -344,7 +337,7 @@ static void doubt_period(const struct load_interval *loads, size_t load_count, c
     AUTO_FREE struct fit_update *all = mem_array(count + 1, sizeof *all);
     for (size_t i = 0; i < count; i++)
         all[i] =
-            (struct fit_update){.t_s = (double)(readings[i].after_ns - origin_ns) / 1e9, .value = readings[i].value};
+            (struct fit_update){.t_s = ns_to_s(readings[i].after_ns - origin_ns), .value = readings[i].value};
     learn_levels(loads, load_count, all, count, origin_ns, 0, out);
     if (out->noise_w.known && out->noise_w.value < STILL_SHARE * fabs(out->idle_w.value))
         out->update_period_s = out->jitter_s = unknown("steady power shows no change, so its updates are not seen");
@@ -366,7 +359,7 @@ void sensor_learn_power(const struct load_interval *loads, size_t load_count, co
     size_t value_count = 0;
     double step_s = out->update_period_s.known ? out->update_period_s.value : 0;
     for (size_t i = 0; i < count; i++) {
-        double t_s = (double)(readings[i].after_ns - origin_ns) / 1e9;
+        double t_s = ns_to_s(readings[i].after_ns - origin_ns);
         if (value_count == 0 || t_s - values[value_count - 1].t_s >= step_s)
             values[value_count++] = (struct fit_update){.t_s = t_s, .value = readings[i].value};
     }
@@ -463,5 +456,5 @@ struct learnt sensor_learn_return(const struct sensor_reading *readings, size_t 
     bool from_begin = back == 0 || readings[back - 1].after_ns < from_ns;
     int64_t early_ns = from_begin || readings[back - 1].before_ns < from_ns ? from_ns : readings[back - 1].before_ns;
     int64_t late_ns = readings[back].after_ns;
-    return known((double)(early_ns / 2 + late_ns / 2 - from_ns) / 1e9, (double)(late_ns - early_ns) / 2e9);
+    return known(ns_to_s(early_ns / 2 + late_ns / 2 - from_ns), (double)(late_ns - early_ns) / 2e9);
 }

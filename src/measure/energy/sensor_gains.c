@@ -1,17 +1,11 @@
 #include "measure/energy/sensor_gains.h"
 
-#include "base/cleanup.h"
-#include "base/clock.h"
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/utf8.h"
 
 #include <ctype.h>
-#include <dirent.h>
-#include <fcntl.h>
-#include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { FORMAT = 1, FILE_MAX = 4096, TEXT_MAX = 400, GAINS_MAX = 10000 };
@@ -78,21 +72,15 @@ static void read_one(int dir, const char *name, struct sensor_gains *out)
         entry_fini(&entry);
         return;
     }
-    out->items = mem_room(out->items, out->count, &out->room, sizeof *out->items);
-    out->items[out->count++] = entry;
+    MEM_ADD(out->items, out->count, out->room) = entry;
 }
 
 void sensor_gains_read(int dir, struct sensor_gains *out)
 {
-    int own = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *folder = own >= 0 ? fdopendir(own) : NULL;
+    AUTO_DIR DIR *folder = fs_list(dir, ".");
     for (struct dirent *entry; folder && out->count < GAINS_MAX && (entry = readdir(folder));)
         if (strncmp(entry->d_name, prefix, sizeof prefix - 1) == 0)
             read_one(dir, entry->d_name, out);
-    if (folder)
-        closedir(folder);
-    else if (own >= 0)
-        close(own);
 }
 
 bool sensor_gains_write(int dir, const struct sensor_gain_entry *entry, struct err *err)

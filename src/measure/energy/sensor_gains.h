@@ -3,12 +3,8 @@
 #ifndef TARE_MEASURE_ENERGY_SENSOR_GAINS_H
 #define TARE_MEASURE_ENERGY_SENSOR_GAINS_H
 
-#include "base/err.h"
 #include "machine/gpu/vendor.h"
 #include "measure/energy/window.h"
-
-#include <jansson.h>
-#include <stddef.h>
 
 /* How the power sensor of each generation of GPUs behaves, as far as anybody has published or measured
  * it. What the meter hands to the window estimator, until a calibration of the very GPU replaces it. */

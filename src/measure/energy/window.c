@@ -1,12 +1,11 @@
 #include "measure/energy/window.h"
 
-#include "base/clock.h"
 #include "base/mem.h"
-#include "measure/energy/window_index.h"
+#include "measure/energy/window_private.h"
 
 #include <math.h>
-#include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Two figures disagree when they differ by more than their half-widths times this: three deviations, not two, or one
  * window in twenty would be evidence by chance. */
@@ -48,19 +47,8 @@ static double half_width(double variance)
 /* How many faults of one kind touch the window: those that began by its end, less those that were over by its start. */
 static unsigned faults_within(const struct knots *knots, double from, double to)
 {
-    size_t begun = 0, over = 0;
-    for (int side = 0; side < 2; side++) {
-        size_t low = 1, high = knots->segment_count;
-        while (low < high) {
-            size_t middle = low + (high - low) / 2;
-            const struct segment *segment = &knots->segments[middle];
-            if (side == 0 ? segment->fault_from <= to : segment->fault_to < from)
-                low = middle + 1;
-            else
-                high = middle;
-        }
-        *(side == 0 ? &begun : &over) = low - 1;
-    }
+    size_t begun = FIRST_PLACE(at, 1, knots->segment_count, knots->segments[at].fault_from > to) - 1;
+    size_t over = FIRST_PLACE(at, 1, knots->segment_count, knots->segments[at].fault_to >= from) - 1;
     if (begun <= over)
         return 0;
     const struct segment *a = &knots->segments[over], *b = &knots->segments[begun];
@@ -163,24 +151,16 @@ void spans_add(struct spans *spans, double from, double to)
         return;
     }
     double before = last ? last->before + (last->to - last->from) : 0;
-    spans->items = mem_room(spans->items, spans->count, &spans->capacity, sizeof *spans->items);
-    spans->items[spans->count++] = (struct span){from, to, before};
+    MEM_ADD(spans->items, spans->count, spans->capacity) = (struct span){from, to, before};
 }
 
 /* The length of all that lies before t. */
 static double length_before(const struct spans *spans, double t)
 {
-    size_t low = 0, high = spans->count; /* how many begin before t */
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (spans->items[middle].from < t)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    if (low == 0)
+    size_t begun = FIRST_PLACE(at, 0, spans->count, spans->items[at].from >= t);
+    if (begun == 0)
         return 0;
-    const struct span *last = &spans->items[low - 1];
+    const struct span *last = &spans->items[begun - 1];
     return last->before + (t < last->to ? t : last->to) - last->from;
 }
 
@@ -257,4 +237,105 @@ int64_t window_cut(const struct window_index *index, int64_t start_ns, int64_t e
         from_ns = to_ns;
     }
     return total_mj;
+}
+
+/* ---- The budget of uncertainty. */
+
+static const char from_readings[] = "readings", from_profile[] = "sensor profile", from_assumption[] = "assumption";
+
+static const struct {
+    const char *name, *source;
+    enum budget_type type;
+} parts[WINDOW_PARTS] = {
+    [WINDOW_PART_INTERPOLATION] = {"interpolation", from_readings, BUDGET_A},
+    [WINDOW_PART_RESOLUTION] = {"counter_resolution", "the counter's step", BUDGET_B},
+    [WINDOW_PART_EDGES] = {"edges", from_assumption, BUDGET_B},
+    [WINDOW_PART_DELAY] = {"sample_delay", from_readings, BUDGET_A},
+    [WINDOW_PART_AGREEMENT] = {"counter_against_trace", from_readings, BUDGET_A},
+    [WINDOW_PART_AVERAGING] = {"averaging", from_profile, BUDGET_B},
+    [WINDOW_PART_UPDATES] = {"updates", from_profile, BUDGET_B},
+    [WINDOW_PART_ROUNDING] = {"power_resolution", "the power's step", BUDGET_B},
+    [WINDOW_PART_UNSEEN] = {"unseen_share", from_profile, BUDGET_B},
+    [WINDOW_PART_LAG] = {"lag", from_profile, BUDGET_B},
+    [WINDOW_PART_MARKS] = {"marks", from_assumption, BUDGET_B},
+};
+_Static_assert(WINDOW_PARTS + 2 <= BUDGET_MOST, "room for all parts, loads in step and the gain");
+
+static void add_part(const struct window_parts *of, size_t part, struct budget *out)
+{
+    struct budget_component component = {.name = parts[part].name,
+                                         .source = parts[part].source,
+                                         .type = parts[part].type,
+                                         .unit = "J",
+                                         .known = true,
+                                         .u = of->j[part],
+                                         .sensitivity = 1,
+                                         .df = parts[part].type == BUDGET_A ? of->df : INFINITY};
+    if (!(of->j[part] > 0))
+        return;
+    if (part == WINDOW_PART_DELAY && of->delay_s > 0) {
+        component.unit = "s";
+        component.u = of->delay_s;
+    } else if (part == WINDOW_PART_AGREEMENT && of->agreement > 0) {
+        component.unit = "1";
+        component.u = of->agreement;
+    }
+    component.sensitivity = of->j[part] / component.u;
+    budget_add(out, component);
+}
+
+void energy_budget(const struct window_energy *window, const struct sensor_gain *gain, struct energy_budget *out)
+{
+    *out = (struct energy_budget){.total.complete = false};
+    for (size_t i = 0; i < WINDOW_PARTS; i++)
+        add_part(&window->parts, i, &out->components);
+    out->read_out = budget_combine(&out->components, STATS_CONFIDENCE);
+    if (window->aliasing_j.value > 0 || !window->aliasing_j.valid)
+        budget_add(&out->components, (struct budget_component){.name = "aliasing",
+                                                               .source = from_profile,
+                                                               .type = BUDGET_B,
+                                                               .unit = "J",
+                                                               .known = window->aliasing_j.valid,
+                                                               .u = window->aliasing_j.value / sqrt(3),
+                                                               .sensitivity = 1,
+                                                               .df = INFINITY});
+    budget_add(&out->components, (struct budget_component){.name = "gain",
+                                                           .source = gain->source ? gain->source : "nobody states it",
+                                                           .type = BUDGET_B,
+                                                           .unit = "1",
+                                                           .known = gain->bound > 0,
+                                                           .u = gain->bound / sqrt(3),
+                                                           .sensitivity = window->energy_j.value,
+                                                           .df = INFINITY});
+    out->total = budget_combine(&out->components, STATS_CONFIDENCE);
+}
+
+/* Of what was learnt from the readings. */
+static double learnt(const struct window_parts *of)
+{
+    double square = 0;
+    for (size_t i = 0; i < WINDOW_PARTS; i++)
+        square += parts[i].type == BUDGET_A ? of->j[i] * of->j[i] : 0;
+    return square;
+}
+
+void energy_budget_add_parts(struct window_parts *to, const struct window_parts *more)
+{
+    double a = learnt(to), b = learnt(more);
+    if (a + b > 0)
+        to->df = (a + b) * (a + b) / ((a > 0 ? a * a / to->df : 0) + (b > 0 ? b * b / more->df : 0));
+    for (size_t i = 0; i < WINDOW_PARTS; i++)
+        to->j[i] = hypot(to->j[i], more->j[i]);
+    to->delay_s = to->agreement = 0;
+}
+
+struct sensor_gain energy_budget_add_gain(double energy_j, const struct sensor_gain *gain, double more_j,
+                                          const struct sensor_gain *more)
+{
+    struct sensor_gain out = {.source = gain->source};
+    if (gain->source != more->source && (!gain->source || !more->source || strcmp(gain->source, more->source) != 0))
+        out.source = gain->bound > 0 && more->bound > 0 ? "of each device" : "nobody states that of all devices";
+    if (gain->bound > 0 && more->bound > 0 && energy_j + more_j > 0)
+        out.bound = (energy_j * gain->bound + more_j * more->bound) / (energy_j + more_j);
+    return out;
 }

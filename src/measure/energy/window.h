@@ -6,8 +6,7 @@
 
 #include "machine/gpu/sensor_profile.h"
 #include "machine/sensors/series.h"
-
-#include <stddef.h>
+#include "stats/budget.h"
 
 /* What is known of a sensor beforehand. Start from one of the two below and set power_limit_w. Whoever reads a counter
  * once in a while must spread its readings over the update period (add a random part of it to each wait): readings in
@@ -44,7 +43,7 @@ enum {
     WINDOW_EMPTY = 1 << 5,     /* the window ends where or before it starts */
 };
 
-/* What a half-width is made of (energy_budget.h names them). */
+/* What a half-width is made of (energy_budget names them). */
 enum window_part {
     WINDOW_PART_INTERPOLATION, /* between the readings, with the instants at which the counter was updated */
     WINDOW_PART_RESOLUTION,    /* the counter's smallest step */
@@ -134,5 +133,23 @@ void spans_add(struct spans *spans, double from, double to);
 double spans_within(const struct spans *spans, double from, double to);
 /* All time that is in a or in b. */
 void spans_union(const struct spans *a, const struct spans *b, struct spans *out);
+
+/* energy_budget: how uncertain a measured energy is, component by component: what its read-out may have missed, and the
+ * sensor's gain. docs/explanation/uncertainty.md describes each of them. */
+
+struct energy_budget {
+    struct budget components;   /* those that contribute nothing are left out; the gain is the last, and always there */
+    struct budget_sum read_out; /* of all but the gain and loads in step with the sensor */
+    struct budget_sum total;    /* not complete: the gain is not known, or what a load in step may hide */
+};
+
+/* window: with an energy and a half-width. */
+void energy_budget(const struct window_energy *window, const struct sensor_gain *gain, struct energy_budget *out);
+
+/* Of the sum of two devices' energies. Their read-outs err independently; their gains as if both erred alike, as it is not
+ * known that they do not. */
+void energy_budget_add_parts(struct window_parts *to, const struct window_parts *more);
+struct sensor_gain energy_budget_add_gain(double energy_j, const struct sensor_gain *gain, double more_j,
+                                          const struct sensor_gain *more);
 
 #endif

@@ -1,4 +1,4 @@
-#include "measure/energy/window_beats.h"
+#include "measure/energy/window_private.h"
 
 #include "base/cleanup.h"
 #include "base/mem.h"

@@ -1,8 +1,6 @@
-#include "measure/energy/window_index.h"
+#include "measure/energy/window_private.h"
 
-#include "base/clock.h"
 #include "base/mem.h"
-#include "measure/energy/window_beats.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -42,8 +40,7 @@ static void add_sample(struct samples *samples, struct power_sample sample)
 {
     if (samples->count > 0 && sample.t_ns <= samples->items[samples->count - 1].t_ns)
         return;
-    samples->items = mem_room(samples->items, samples->count, &samples->capacity, sizeof *samples->items);
-    samples->items[samples->count++] = sample;
+    MEM_ADD(samples->items, samples->count, samples->capacity) = sample;
 }
 
 /* Mean powers between anchors of one segment, as samples at the anchors. */
@@ -266,16 +263,9 @@ void window_index_free(struct window_index *index)
 struct index_moment index_moment(const struct window_index *index, double t)
 {
     t += index->lag_s;
-    size_t low = 1, high = index->knots.segment_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (index->knots.segments[middle].from <= t)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t next = FIRST_PLACE(at, 1, index->knots.segment_count, index->knots.segments[at].from > t);
     struct index_moment moment;
-    running_energy(index, low - 1, t, &moment);
+    running_energy(index, next - 1, t, &moment);
     moment.energy_j += index->smoothed_s * moment.sum.power_w;
     return moment;
 }

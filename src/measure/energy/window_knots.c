@@ -1,7 +1,6 @@
-#include "measure/energy/window_knots.h"
 
 #include "base/mem.h"
-#include "measure/energy/window_shape.h"
+#include "measure/energy/window_private.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -38,11 +37,6 @@ static double seconds(const struct reader *reader, int64_t t_ns)
     return shape_seconds(t_ns, reader->origin_ns);
 }
 
-static double length_s(const struct counter_reading *from, const struct counter_reading *to)
-{
-    return shape_seconds(to->before_ns, from->after_ns);
-}
-
 static struct segment *add_segment(struct knots *knots, double from, unsigned why)
 {
     struct segment segment = {.first = knots->count, .from = from};
@@ -52,34 +46,25 @@ static struct segment *add_segment(struct knots *knots, double from, unsigned wh
         segment.jumped_before = last->jumped_before + (why == WINDOW_JUMPED);
         segment.stood_before = last->stood_before + (why == WINDOW_STOOD);
     }
-    knots->segments =
-        mem_room(knots->segments, knots->segment_count, &knots->segment_capacity, sizeof *knots->segments);
-    knots->segments[knots->segment_count] = segment;
-    return &knots->segments[knots->segment_count++];
+    struct segment *added = &MEM_ADD(knots->segments, knots->segment_count, knots->segment_capacity);
+    *added = segment;
+    return added;
 }
 
 /* Mean power of the raw trace; negative without a sample. */
 static double trace_mean_w(const struct series *series, int64_t from_ns, int64_t to_ns)
 {
-    size_t low = 0, high = series->power_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (series->power[middle].t_ns < from_ns)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t i = FIRST_PLACE(at, 0, series->power_count, series->power[at].t_ns >= from_ns), count = 0;
     double sum = 0;
-    size_t count = 0;
-    for (; low < series->power_count && series->power[low].t_ns <= to_ns && count < 4096; low++, count++)
-        sum += series->power[low].power_w;
+    for (; i < series->power_count && series->power[i].t_ns <= to_ns && count < 4096; i++, count++)
+        sum += series->power[i].power_w;
     return count ? sum / (double)count : -1;
 }
 
 static bool stood(const struct reader *reader, const struct group *group)
 {
     double period_s = shape_seconds(reader->sensor->update_period_ns, 0);
-    double still_s = length_s(&group->first, &group->last) - stood_periods * period_s;
+    double still_s = shape_seconds(group->last.before_ns, group->first.after_ns) - stood_periods * period_s;
     if (still_s <= 0)
         return false;
     double mean_w = trace_mean_w(reader->series, group->first.after_ns, group->last.before_ns);
@@ -177,8 +162,7 @@ static void close_group(struct reader *reader, const struct group *group)
     if (segment->count == 0)
         reader->base_mj = group->first.energy_mj;
     knot.value_j = risen_j(reader->base_mj, group->first.energy_mj);
-    knots->items = mem_room(knots->items, knots->count, &knots->capacity, sizeof *knots->items);
-    knots->items[knots->count++] = knot;
+    MEM_ADD(knots->items, knots->count, knots->capacity) = knot;
     segment->count++;
     reader->last = group->last;
     if (has_stood) {

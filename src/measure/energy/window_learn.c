@@ -1,4 +1,4 @@
-#include "measure/energy/window_smooth.h"
+#include "measure/energy/window_private.h"
 
 #include <math.h>
 

@@ -1,6 +1,5 @@
-#include "measure/energy/window_shape.h"
+#include "measure/energy/window_private.h"
 
-#include "base/clock.h"
 #include "base/mem.h"
 
 #include <math.h>
@@ -13,24 +12,10 @@ static const double flat_share = 0.001;
 /* The same where power is known by the counter's steps alone, whose means hide what was within. */
 static const double blind_share = 0.1;
 
-/* Static, so that it is part of the loops below and not called from them. */
-static inline double seconds_between(int64_t a_ns, int64_t b_ns)
-{
-    int64_t difference;
-    if (__builtin_sub_overflow(a_ns, b_ns, &difference))
-        return ((double)a_ns - (double)b_ns) / NS_PER_S;
-    return (double)difference / NS_PER_S;
-}
-
 /* The moment that a sample stands for. */
 static inline double sample_time(const struct shape *shape, size_t i)
 {
-    return seconds_between(shape->at[i].t_ns, shape->origin_ns) - shape->delay_s;
-}
-
-double shape_seconds(int64_t a_ns, int64_t b_ns)
-{
-    return seconds_between(a_ns, b_ns);
+    return shape_seconds(shape->at[i].t_ns, shape->origin_ns) - shape->delay_s;
 }
 
 /* What the trapezoid may miss between two samples. A single change of d watts, anywhere in h seconds, moves the energy
@@ -40,7 +25,7 @@ double shape_seconds(int64_t a_ns, int64_t b_ns)
 static double step_variance(const struct shape *shape, size_t i)
 {
     const struct power_sample *at = shape->at + i;
-    double length_s = seconds_between(at[1].t_ns, at[0].t_ns), rise = at[1].power_w - at[0].power_w;
+    double length_s = shape_seconds(at[1].t_ns, at[0].t_ns), rise = at[1].power_w - at[0].power_w;
     double before = i > 0 ? at[0].power_w - at[-1].power_w : 0;
     double after = i + 2 < shape->count ? at[2].power_w - at[1].power_w : 0;
     double square = (rise * rise - rise * (before + after)) / 12;
@@ -49,22 +34,16 @@ static double step_variance(const struct shape *shape, size_t i)
     return (square + flat_w * flat_w) * length_s * length_s;
 }
 
-/* A gap may have held anything that power has ever been. */
-static double gap_variance(const struct shape *shape, size_t i)
-{
-    double length_s = seconds_between(shape->at[i + 1].t_ns, shape->at[i].t_ns);
-    return shape->range_w * shape->range_w * length_s * length_s / 12;
-}
-
 /* Adds the part [0, share] of the step from sample i to the next. */
 static void add_step(const struct shape *shape, size_t i, double share, struct shape_sum *sum)
 {
-    double length_s = seconds_between(shape->at[i + 1].t_ns, shape->at[i].t_ns);
+    double length_s = shape_seconds(shape->at[i + 1].t_ns, shape->at[i].t_ns);
     double from_w = shape->at[i].power_w, to_w = shape->at[i + 1].power_w;
     double rise = (to_w - from_w) * share;
     sum->energy_j += (from_w + 0.5 * rise) * share * length_s;
     if (shape->real && length_s > shape->gap_s)
-        sum->gap_j2 += gap_variance(shape, i) * share;
+        /* A gap may have held anything that power has ever been. */
+        sum->gap_j2 += shape->range_w * shape->range_w * length_s * length_s / 12 * share;
     else
         sum->var_j2 += step_variance(shape, i) * share;
     sum->square += 0.5 * (from_w * from_w + to_w * to_w) * share * length_s;
@@ -83,7 +62,7 @@ static void widen(struct shape_range *range, const struct shape_range *other)
 
 static struct shape_range sample_range(const struct shape *shape, size_t i)
 {
-    double gap = i + 1 < shape->count ? seconds_between(shape->at[i + 1].t_ns, shape->at[i].t_ns) : 0;
+    double gap = i + 1 < shape->count ? shape_seconds(shape->at[i + 1].t_ns, shape->at[i].t_ns) : 0;
     return (struct shape_range){shape->at[i].power_w, shape->at[i].power_w, gap};
 }
 
@@ -113,8 +92,8 @@ void shape_init(struct shape *shape, int64_t origin_ns, const struct power_sampl
 {
     *shape = (struct shape){
         .origin_ns = origin_ns,
-        .delay_s = seconds_between(sensor->span_min_ns / 2 + sensor->span_max_ns / 2, 0) / 2,
-        .gap_s = seconds_between(sensor->gap_ns, 0),
+        .delay_s = shape_seconds(sensor->span_min_ns / 2 + sensor->span_max_ns / 2, 0) / 2,
+        .gap_s = shape_seconds(sensor->gap_ns, 0),
         .at = samples,
         .count = count,
         .real = real,
@@ -141,15 +120,8 @@ void shape_fini(struct shape *shape)
 /* Index of the last sample at or before t, 0 when t is before them all. */
 static size_t find(const struct shape *shape, double t)
 {
-    size_t low = 0, high = shape->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (sample_time(shape, middle) <= t)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low ? low - 1 : 0;
+    size_t after = FIRST_PLACE(at, 0, shape->count, sample_time(shape, at) > t);
+    return after ? after - 1 : 0;
 }
 
 static size_t find_near(const struct shape *shape, double t, size_t hint)
@@ -186,7 +158,7 @@ struct shape_sum shape_at(const struct shape *shape, double t, size_t *hint)
         add_outside(shape, past, &sum);
         return sum;
     }
-    double length = seconds_between(shape->at[found + 1].t_ns, shape->at[found].t_ns);
+    double length = shape_seconds(shape->at[found + 1].t_ns, shape->at[found].t_ns);
     add_step(shape, found, past / length, &sum);
     return sum;
 }

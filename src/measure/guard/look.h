@@ -5,10 +5,6 @@
 #include "machine/gpu/vendor.h"
 #include "plan/config/settings.h"
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 enum guard_owner {
     GUARD_OURS,    /* of a job of this lane */
     GUARD_FOREIGN, /* /proc knows it, and it is none of ours */
@@ -124,5 +120,88 @@ struct postflight_times {
 enum postflight_state postflight_judge(const struct preflight_settings *settings, const struct guard_known *known,
                                        const struct guard_look *look, const struct postflight_times *times, double since_s,
                                        double scale, struct guard_findings *out);
+
+/* cooldown: how long a pause lasts, and what the idle GPU draws. Pure. */
+
+/* One GPU in a pause. */
+struct cooldown {
+    size_t calm_looks; /* in a row that found it idle and cool */
+    struct reading lowest_c, last_power_w;
+};
+
+void cooldown_begin(struct cooldown *cooldown);
+
+/* Whether it has settled: power at the idle baseline, temperature at its start value, or not falling any more where these are not
+ * known; in two looks that follow each other. A GPU that tells neither power nor temperature never has. */
+bool cooldown_look(struct cooldown *cooldown, const struct guard_known *known, const struct guard_look *look);
+
+enum cooldown_state {
+    COOLDOWN_GOES_ON,
+    COOLDOWN_OVER,    /* settled, and long enough */
+    COOLDOWN_AT_LIMIT /* the longest time is over */
+};
+
+/* all_settled: every GPU of the lane. planned_s: the pause of the settings, which is what counts when the mode is fixed, or no GPU
+ * tells anything (blind). scale: of tare's own times. */
+enum cooldown_state cooldown_decide(const struct cooldown_settings *settings, double planned_s, double since_s,
+                                    bool all_settled, bool blind, double scale);
+
+/* What a GPU drew in a window in which it was idle. */
+struct idle_window {
+    bool proven; /* nobody was on it, before and after the window, and its power did not change */
+    double seconds, power_w, half_width_w;
+    double drift_w; /* the second half's power less the first's */
+};
+
+/* Whether the power was even enough to be an idle GPU's, and not that of one that is still settling. */
+bool idle_is_even(const struct idle_window *window);
+
+struct idle_net {
+    struct reading energy_j, half_width_j;
+};
+
+/* An attempt's energy less what the bare GPU would have drawn in its time: the mean of the windows before and after it; their
+ * read-outs, and 95 % of half their difference as drift, go into the half-width. Absent unless both are proven. */
+struct idle_net idle_net_of(const struct idle_window *before, const struct idle_window *after, struct reading gross_j,
+                            struct reading gross_half_width_j, double duration_s);
+
+/* watch: what happens on a GPU while an attempt is measured: from a look about once a second to evidence with time spans. Pure:
+ * times come with the looks. */
+
+/* One thing that was seen to last. */
+struct watch_span {
+    const char *kind;  /* of measure/guard/evidence.h */
+    int32_t pid;       /* of a process, else 0 */
+    uint64_t start_time;
+    char *text;
+    int64_t from_ns, to_ns; /* it was there in between at most: from the look before it to the look after it */
+    int64_t seen_ns;        /* the last look that saw it */
+    bool open;
+    bool told;              /* that it began */
+    size_t times;           /* spans that were joined to this one */
+};
+
+struct watch {
+    const char *device; /* borrowed */
+    int64_t start_ns, looked_ns;
+    struct watch_span *spans;
+    size_t count, capacity;
+    struct reading ecc, xids, limit_w; /* as last seen */
+    unsigned unseen_looks, silent_looks; /* in a row */
+    double tolerance_bytes;
+};
+
+/* An attempt begins. device: borrowed. tolerance_bytes: memory that is nobody's. before: the last readings before it, from which errors
+ * are counted; NULL: there are none. */
+void watch_begin(struct watch *watch, const char *device, int64_t start_ns, double tolerance_bytes,
+                 const struct gpu_readings *before);
+void watch_take(struct watch *watch, const struct guard_known *known, const struct guard_look *look);
+
+/* The next span that began and was not told yet; NULL: none. For people who look on. */
+const struct watch_span *watch_news(struct watch *watch);
+
+/* The attempt has ended: what is still open lasts until then. */
+void watch_end(struct watch *watch, int64_t end_ns);
+void watch_fini(struct watch *watch);
 
 #endif

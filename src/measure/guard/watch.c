@@ -1,10 +1,8 @@
-#include "measure/guard/watch.h"
+#include "measure/guard/look.h"
 
-#include "base/clock.h"
 #include "base/mem.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* What comes back within that time has not been away. */

@@ -1,21 +1,15 @@
 #include "measure/guard/who.h"
 
-#include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/fs.h"
 #include "base/mem.h"
-#include "base/procfs.h"
-#include "base/text.h"
 #include "base/utf8.h"
 #include "machine/gpu/vendor.h"
 #include "machine/state/census.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <pwd.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { COMMAND_MAX = 120 };
 
@@ -86,7 +80,7 @@ bool who_may_have_gpu(const char *proc, const char *dev, pid_t pid)
     AUTO_FREE char *path = mem_printf("%s/%d/fd", proc, (int)pid);
     if (!flags_read(proc, pid, &flags) || (flags & kernel_thread))
         return false;
-    DIR *listing = gpu_vendor_loaded(dev, NULL) ? opendir(path) : NULL;
+    AUTO_DIR DIR *listing = gpu_vendor_loaded(dev, NULL) ? fs_list(AT_FDCWD, path) : NULL;
     if (!listing)
         return true;
     for (const struct dirent *entry; !found && (entry = readdir(listing));) {
@@ -95,7 +89,6 @@ bool who_may_have_gpu(const char *proc, const char *dev, pid_t pid)
         target[length > 0 ? length : 0] = '\0';
         found = is_of_driver(dev, target);
     }
-    closedir(listing);
     return found;
 }
 

@@ -1,9 +1,8 @@
-#include "measure/marks/epochs.h"
+#include "measure/marks/marks.h"
 
 #include "base/cleanup.h"
 #include "base/mem.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 static const char *const part_names[] = {

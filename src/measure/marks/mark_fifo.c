@@ -1,4 +1,3 @@
-#include "measure/marks/mark_fifo.h"
 
 #include "base/cleanup.h"
 #include "base/mem.h"

@@ -4,7 +4,6 @@
 #include "base/mem.h"
 #include "base/utf8.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 void marks_fini(struct marks *marks)
@@ -33,7 +32,7 @@ static bool spend(struct marks_source *source, int64_t now_ns)
     if (source->credit_ns == 0)
         source->credit = MARKS_BURST;
     else if (now_ns > source->credit_ns)
-        source->credit += (double)(now_ns - source->credit_ns) / (double)NS_PER_S * MARKS_RATE;
+        source->credit += ns_to_s(now_ns - source->credit_ns) * MARKS_RATE;
     source->credit_ns = now_ns;
     if (source->credit > MARKS_BURST)
         source->credit = MARKS_BURST;

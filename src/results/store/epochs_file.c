@@ -4,7 +4,7 @@
 #include "base/csv.h"
 #include "base/fs.h"
 #include "base/mem.h"
-#include "measure/marks/epochs.h"
+#include "measure/marks/marks.h"
 
 #include <stdio.h>
 #include <stdlib.h>

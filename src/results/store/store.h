@@ -82,7 +82,7 @@ struct store_attempt {
 struct store_history {
     int64_t failed;     /* attempts that failed: interrupted ones use up no retry */
     json_t *last_ended; /* data of the last EVENT_ATTEMPT_ENDED, or NULL */
-    json_t *ladder;     /* run/ladder.h, as it was written last, or NULL */
+    json_t *ladder;     /* run/ladder.c, as it was written last, or NULL */
 };
 
 struct store_experiment {

@@ -1,4 +1,4 @@
-#include "run/log/bar.h"
+#include "run/log/joblog.h"
 
 #include "base/utf8.h"
 

@@ -6,10 +6,9 @@
 
 #include "base/err.h"
 #include "base/mark.h"
+#include "base/reading.h"
 
-#include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
 #define JOBLOG_LINE_MAX 65536
 #define JOBLOG_TEXT_MAX 256 /* of a match kept for people */
@@ -59,7 +58,7 @@ struct joblog_totals {
 };
 
 struct joblog;
-struct metric_history; /* run/log/metric_history.h */
+struct metric_history;
 
 /* log_fd and times_fd (training.times.csv: "line,seconds,offset": the line's number, seconds from start_ns until it
  * was complete, the byte where it begins) become the joblog's when joblog_new succeeds; -1: none. cap_bytes 0: no
@@ -100,7 +99,7 @@ bool joblog_end(struct joblog *log, int64_t now_ns, struct err *err);
 
 struct joblog_totals joblog_totals(const struct joblog *log);
 void joblog_last_words(const struct joblog *log, struct joblog_words *out); /* from the last 32 KiB that arrived */
-struct bars; /* run/log/bar.h */
+struct bars;
 const struct bars *joblog_bars(const struct joblog *log); /* the progress bars in it, as they are now */
 size_t joblog_result_count(const struct joblog *log);
 const struct joblog_result *joblog_result(const struct joblog *log, size_t index); /* in the order of the patterns */
@@ -127,5 +126,72 @@ void tail_words(const struct tail *tail, uint64_t lines, struct joblog_words *ou
 /* Of the last lines of text: what ended the last Python traceback, else the last line that complains, else the last that
  * is not blank. The line's number is that in text. Pure. */
 void words_pick(const char *text, size_t length, struct joblog_words *out);
+
+/* metric_history: what a metric's pattern matched, one point a match, in constant memory however many there are. Until it is full every point
+ * is kept. Then neighbours are merged into cells of a number of matches that doubles as often as needed, and of each cell its first
+ * and last point, its lowest and highest number, and its first one that is no finite number are kept: the first and the last match
+ * and the best number of all are always there, in the order of the matches. Pure. */
+
+/* Points of one metric, and of all metrics of an attempt together: what an event of the journal has room for. */
+enum { HISTORY_POINTS_MAX = 1024, HISTORY_POINTS_MIN = 16, HISTORY_POINTS_ALL = 65536 };
+
+struct metric_point {
+    uint64_t step; /* the number of the match, from 1 */
+    int64_t t_ns;  /* CLOCK_MONOTONIC, of its line */
+    int64_t epoch;
+    bool has_epoch;
+    double value; /* nan and infinities too */
+};
+
+struct metric_history {
+    struct metric_point *points; /* in the order of the matches */
+    size_t count, capacity, limit;
+    uint64_t matches; /* added so far */
+    uint64_t stride;  /* matches of a cell; 0: all points are kept */
+};
+
+/* metrics: of the attempt, this one included. */
+void metric_history_init(struct metric_history *history, size_t metrics);
+void metric_history_fini(struct metric_history *history);
+
+/* point's step is set. */
+void metric_history_add(struct metric_history *history, struct metric_point point);
+
+/* Which epoch it is: the one that a mark of the name "epoch" named last. Its label where that is an integer, else how many began
+ * (of ends alone: ended). */
+struct metric_epoch {
+    bool known;
+    int64_t number;
+    int64_t begun, ended;
+};
+
+void metric_epoch_take(struct metric_epoch *epoch, const struct mark *mark);
+
+/* bar: progress bars in a job's output, as tqdm writes them ("desc:  45%|####      | 45/100 [00:10<00:12, 4.5it/s, loss=0.3]"; without
+ * a total "desc: 45it [00:10, 4.5it/s]"), with or without colours and the moves of nested bars. Untrusted text; constant memory. */
+
+#define BAR_NAME_MAX 64 /* bytes, with the NUL */
+#define BARS_MAX     4
+
+struct bar {
+    char name[BAR_NAME_MAX]; /* "Epoch 3", fit to be shown; "": it has none */
+    double done;
+    struct reading total; /* above 0 where it is valid; done is at most it */
+};
+
+/* One line (without its end), or what of it has arrived. False: there is no whole bar in it. */
+bool bar_parse(const char *line, size_t length, struct bar *out);
+
+/* The bars that a job has drawn lately. Two are the same one when their totals are equal, and their names but for the digits in them. */
+struct bars {
+    struct bar items[BARS_MAX]; /* in the order in which they appeared; a fifth takes the place of the one that was drawn least lately */
+    char first[BARS_MAX][BAR_NAME_MAX]; /* its name when it appeared: epochs may be counted from 0 */
+    uint64_t restarts[BARS_MAX]; /* how often it has begun again */
+    uint64_t drawn[BARS_MAX];
+    size_t count, latest; /* latest: place of the one that changed last */
+    uint64_t changes;     /* grows whenever something is new */
+};
+
+void bars_take(struct bars *bars, const char *line, size_t length);
 
 #endif

@@ -5,9 +5,6 @@
 #include "base/utf8.h"
 
 #include <math.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -43,14 +40,6 @@ static void account(struct pass *pass, size_t bytes)
 static bool is_mark(enum joblog_role role)
 {
     return role == JOBLOG_MARK_START || role == JOBLOG_MARK_END;
-}
-
-static void note_mark(struct pass *pass, const struct line *line, struct pattern_match match)
-{
-    struct matcher *matcher = pass->matcher;
-    matcher->marks = mem_room(matcher->marks, matcher->mark_count, &matcher->mark_capacity, sizeof *matcher->marks);
-    matcher->marks[matcher->mark_count++] = (struct matcher_mark){
-        .line = (size_t)(line - pass->lines), .item = (size_t)(pass->item - matcher->items), .match = match};
 }
 
 static struct mark mark_of(const struct matcher *matcher, const struct matcher_mark *found, const struct line *lines, int64_t now_ns)
@@ -93,7 +82,8 @@ static void note_match(struct pass *pass, const struct line *line, struct patter
     pass->last_match = match;
     double number = 0;
     if (is_mark(result->role) && matcher->mark)
-        note_mark(pass, line, match);
+        MEM_ADD(matcher->marks, matcher->mark_count, matcher->mark_capacity) = (struct matcher_mark){
+            .line = (size_t)(line - pass->lines), .item = (size_t)(pass->item - matcher->items), .match = match};
     if (result->role != JOBLOG_METRIC ||
         !number_read(line->start + match.start, match.end - match.start, matcher->c_locale, &number))
         return;
@@ -115,12 +105,6 @@ static void try_line(struct pass *pass, struct line *line)
     pass->tried_bytes += line->length;
     if (pass->tried_bytes >= ACCOUNT_BYTES)
         account(pass, pass->tried_bytes);
-}
-
-static void try_every_line(struct pass *pass)
-{
-    for (size_t i = 0; i < pass->count; i++)
-        try_line(pass, &pass->lines[i]);
 }
 
 static const char *next_needle(const struct needle *needle, const char *from, const char *end)
@@ -175,7 +159,8 @@ static void match_batch(struct matcher *matcher, struct matcher_item *item, stru
         .matcher = matcher, .item = item, .lines = lines, .count = count, .clock_ns = clock_thread_cpu_ns(),
         .epoch = matcher->epoch};
     if (needles->count == 0 || item->rest_dense) {
-        try_every_line(&pass);
+        for (size_t i = 0; i < count; i++)
+            try_line(&pass, &lines[i]);
         item->rest_dense -= item->rest_dense > 0;
     } else {
         try_lines_with_needles(&pass, needles, end);

@@ -3,13 +3,9 @@
 #define TARE_RUN_LOG_MATCH_H
 
 #include "run/log/joblog.h"
-#include "run/log/metric_history.h"
 #include "base/pattern/pattern.h"
 
 #include <locale.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
 struct line {
     const char *start; /* borrowed */

@@ -1,4 +1,4 @@
-#include "run/log/metric_history.h"
+#include "run/log/joblog.h"
 
 #include "base/mem.h"
 
@@ -75,9 +75,8 @@ void metric_history_add(struct metric_history *history, struct metric_point poin
 {
     if (history->count == history->limit)
         make_room(history);
-    history->points = mem_room(history->points, history->count, &history->capacity, sizeof *history->points);
     point.step = ++history->matches;
-    history->points[history->count++] = point;
+    MEM_ADD(history->points, history->count, history->capacity) = point;
 }
 
 static bool label_number(const char *label, int64_t *out)

@@ -1,10 +1,8 @@
 #include "run/log/joblog.h"
 
-#include "base/cleanup.h"
 #include "base/mem.h"
 #include "base/utf8.h"
 
-#include <stdbool.h>
 #include <string.h>
 #include <strings.h>
 

@@ -1,4 +1,4 @@
-#include "measure/guard/cooldown.h"
+#include "measure/guard/look.h"
 
 #include "scene.h"
 

@@ -2,7 +2,6 @@
  * one accused. */
 #include "measure/guard/evidence.h"
 #include "measure/guard/look.h"
-#include "measure/guard/watch.h"
 
 #include "base/rng.h"
 #include "scene.h"

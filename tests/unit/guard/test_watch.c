@@ -1,4 +1,4 @@
-#include "measure/guard/watch.h"
+#include "measure/guard/look.h"
 
 #include "scene.h"
 

@@ -5,7 +5,6 @@
 
 #include <cmocka.h>
 
-#include "run/log/bar.h"
 #include "run/log/joblog.h"
 
 #include <math.h>

@@ -7,7 +7,8 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "measure/energy/energy_budget.h"
+#include "measure/energy/sensor_gains.h"
+#include "measure/energy/window.h"
 
 #include <math.h>
 #include <string.h>

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "base/text.h"
-#include "measure/marks/epochs.h"
+#include "measure/marks/marks.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/text.h"
-#include "measure/marks/mark_fifo.h"
+#include "measure/marks/marks.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 #include "measure/energy/window.h"
-#include "measure/energy/window_knots.h"
+#include "measure/energy/window_private.h"
 
 #include <math.h>
 #include <string.h>

@@ -10,7 +10,7 @@
 #include "base/gpu_ledger.h"
 #include "base/json.h"
 #include "base/mem.h"
-#include "run/counted.h"
+#include "measure/memory_curve.h"
 
 #include <stdio.h>
 #include <stdlib.h>

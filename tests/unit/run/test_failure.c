@@ -1,6 +1,6 @@
 /* What made an attempt fail, told apart, with the line of the log that showed it. */
 #include "gpu_memory/oom/oom.h"
-#include "run/failure.h"
+#include "run/outcome.h"
 
 #include <errno.h>
 #include <signal.h>

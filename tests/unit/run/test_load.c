@@ -1,5 +1,5 @@
 /* When a background counts as loading the GPU, and when it is given up. */
-#include "run/lane_background.h"
+#include "run/lane.h"
 
 #include "base/clock.h"
 

@@ -5,7 +5,7 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/query.h"
-#include "run/provenance.h"
+#include "run/run.h"
 #include "tare_build.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* What sbatch is given: ranges, time limits, and the script with whatever a folder may be called. */
-#include "slurm/script.h"
+#include "slurm/slurm.h"
 
 #include "base/cleanup.h"
 
