@@ -19,6 +19,38 @@ reals=$(find "$1"/src -name '*.o' -path '*.p/*' ! -path "$1/src/base/*" -exec nm
     status=1
 }
 
+# 4. No more than eight files form a circle, each of which needs something of the next: nobody reads these one after the other.
+circles=$(find "$1"/src -name '*.o' -path '*.p/*' -exec nm -A -g {} + 2>/dev/null | python3 -c '
+import re, sys
+defined, wanted, needs, below, place, path, found = {}, {}, {}, {}, {}, [], []
+for line in sys.stdin:
+    name, kind, symbol = re.match(r"(.*?):\S* +(?:[0-9a-f]+ )?(\w) (\S+)", line).groups()
+    (wanted.setdefault(name, []).append(symbol) if kind in "Uw" else defined.setdefault(symbol, name))
+for name, symbols in wanted.items():
+    needs[name] = {defined[symbol] for symbol in symbols if symbol in defined} - {name}
+def visit(name): # Tarjan
+    place[name] = below[name] = len(place)
+    path.append(name)
+    for other in needs.get(name, ()):
+        if other not in place:
+            visit(other)
+        if other in path:
+            below[name] = min(below[name], below[other])
+    if below[name] == place[name]:
+        found.append(path[path.index(name):])
+        del path[path.index(name):]
+sys.setrecursionlimit(10**4)
+for name in list(needs):
+    if name not in place:
+        visit(name)
+for circle in found:
+    if len(circle) > 8:
+        print(len(circle), "files:", *sorted(re.sub(r".*/|\.c\.o$", "", name) for name in circle))')
+[ -z "$circles" ] || {
+    echo "circles of more than eight files: $circles"
+    status=1
+}
+
 # For tests on purpose: whom to kill; bytes in for the fuzzer. What the
 # dynamic loader or a host program calls has no caller here: main, and all of gpu_memory/preload/, whose own map says what it shows.
 allowed='guardian_pid governor_keeper_pid trace_parse main'

@@ -164,7 +164,7 @@ static bool is_blind(struct runner *runner)
     return blind;
 }
 
-bool budget_refuses(struct runner *runner)
+static bool refuses(struct runner *runner)
 {
     struct use uses[BUDGETS];
     if (!runner->request->budget)
@@ -185,7 +185,7 @@ void budget_begin(struct runner *runner)
 {
     const struct store_use *use = store_use(runner->request->store);
     runner->budget = (struct runner_budget){
-        .begun_ns = clock_monotonic_ns(), .before_s = use->time_s, .unmeasured_before_s = use->unmeasured_s};
+        .refuses = refuses, .begun_ns = clock_monotonic_ns(), .before_s = use->time_s, .unmeasured_before_s = use->unmeasured_s};
 }
 
 static json_t *use_json(const struct use *use, const char *unit)

@@ -2,8 +2,6 @@
 #include "run/lane.h"
 
 #include "base/mem.h"
-#include "machine/contain/guardian.h"
-#include "machine/state/state.h"
 
 #include <math.h>
 #include <sys/epoll.h>
@@ -16,41 +14,6 @@ void *lane_state(const struct lane *lane, const struct observer *observer)
     while (lane->observers[i] != observer)
         i++;
     return lane->states[i];
-}
-
-void lane_enter(struct lane *lane, enum phase phase)
-{
-    lane->phase = phase;
-    if (lane->phases[phase].enter)
-        lane->phases[phase].enter(lane);
-}
-
-void lane_next(struct lane *lane)
-{
-    lane_enter(lane, lane->phases[lane->phase].next);
-}
-
-void lane_event(struct lane *lane, enum lane_event event)
-{
-    if (lane->phases[lane->phase].on_event)
-        lane->phases[lane->phase].on_event(lane, event);
-}
-
-bool lane_has_job(const struct lane *lane)
-{
-    return lane->phases[lane->phase].has_job;
-}
-
-void lane_wake(struct lane *lane)
-{
-    if (lane->phase == PHASE_WAITING || (lane->phase == PHASE_FINISHED && !lane->retired && !runner_halted(lane->runner)))
-        lane_enter(lane, PHASE_TAKING);
-}
-
-void lane_stop(struct lane *lane, enum stop_reason reason)
-{
-    lane->attempt.reason = reason;
-    lane_enter(lane, PHASE_STOPPING);
 }
 
 void lane_edge(struct lane *lane)
@@ -213,31 +176,4 @@ struct reading lane_since_start(const struct lane *lane, int64_t ns)
     if (lane->attempt.start_ns == 0)
         return (struct reading){0};
     return (struct reading){ns_to_s(ns - lane->attempt.start_ns), true};
-}
-
-void lane_unguarded(struct lane *lane, int64_t since_ns)
-{
-    int64_t now_ns = clock_monotonic_ns(), start_ns = lane->attempt.start_ns;
-    bool begun = start_ns != 0;
-    if (begun && since_ns < start_ns)
-        since_ns = start_ns;
-    AUTO_FREE char *layers = lane->attempt.job ? containment_describe(job_layers(lane->attempt.job)) : NULL;
-    lane_evidence_span(lane, "guardian_absent", lane_since_start(lane, since_ns), lane_since_start(lane, now_ns),
-                       "no guardian for up to %.1f s: had this program been killed then, only other layers "
-                       "(%s) would have ended the job",
-                       ns_to_s(now_ns - since_ns), layers ? layers : "those it has");
-}
-
-/* Without guardian or state folder the other layers and the journal still hold: that is said, and the night goes on. */
-void lane_job_watch(struct lane *lane, const struct job *job)
-{
-    struct guardian *guardian = lane->runner->request->guardian;
-    struct err err = {0};
-    if (guardian && !guardian_watch(guardian, job_identity(job), &err))
-        runner_check_guardian(lane->runner);
-    if (guardian && lane->runner->unguarded_ns)
-        lane_say(lane, "the guardian does not watch this job: %s", err.text);
-    struct state *state = lane->runner->request->state;
-    if (state && !state_job_born(state, job_identity(job), &err))
-        lane_say(lane, "this job is not in the state folder: %s", err.text);
 }

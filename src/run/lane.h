@@ -1,4 +1,4 @@
-/* lane: one experiment at a time on its own way (experiment.c), and what all that acts for it has of it (lane.c). Private to run/. */
+/* lane: one experiment at a time on its own way (experiment.c), and what all that acts for it has of it (lane.c; its steps: runner.c). Private to run/. */
 #ifndef TARE_RUN_LANE_H
 #define TARE_RUN_LANE_H
 

@@ -145,15 +145,6 @@ static int on_store(sd_event_source *source, int fd, uint32_t events, void *cont
     return 0;
 }
 
-void runner_stop(struct runner *runner, int signal_number)
-{
-    if (runner->signal_number != 0)
-        runner->kill_now = true;
-    else
-        runner->signal_number = signal_number;
-    runner_halt_lanes(runner);
-}
-
 /* Those that the loop takes care of, kept from their default effect while a run lives. */
 struct signals {
     sigset_t before;

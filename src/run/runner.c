@@ -1,8 +1,8 @@
-/* What the lanes share: events on their way into the journal, and what follows each; what is left of the plan; the guardian; the end. */
+/* What the lanes share: events on their way into the journal, and what follows each; what is left of the plan; the end. It knows of a lane its
+ * phases alone. */
 #include "run/runner.h"
 
 #include "base/mem.h"
-#include "machine/contain/guardian.h"
 #include "results/store/live.h"
 #include "run/again.h"
 #include "run/lane.h"
@@ -10,7 +10,45 @@
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/epoll.h>
+
+/* ---- How a lane goes on: by the tables of its phases. */
+
+void lane_enter(struct lane *lane, enum phase phase)
+{
+    lane->phase = phase;
+    if (lane->phases[phase].enter)
+        lane->phases[phase].enter(lane);
+}
+
+void lane_next(struct lane *lane)
+{
+    lane_enter(lane, lane->phases[lane->phase].next);
+}
+
+void lane_event(struct lane *lane, enum lane_event event)
+{
+    if (lane->phases[lane->phase].on_event)
+        lane->phases[lane->phase].on_event(lane, event);
+}
+
+bool lane_has_job(const struct lane *lane)
+{
+    return lane->phases[lane->phase].has_job;
+}
+
+void lane_wake(struct lane *lane)
+{
+    if (lane->phase == PHASE_WAITING || (lane->phase == PHASE_FINISHED && !lane->retired && !runner_halted(lane->runner)))
+        lane_enter(lane, PHASE_TAKING);
+}
+
+void lane_stop(struct lane *lane, enum stop_reason reason)
+{
+    lane->attempt.reason = reason;
+    lane_enter(lane, PHASE_STOPPING);
+}
+
+/* ---- Events on their way into the journal. */
 
 struct record {
     struct runner *runner;
@@ -143,7 +181,7 @@ static const struct plan_experiment *next_one(struct runner *runner)
         const struct plan_experiment *experiment = &runner->plan->experiments[runner->next];
         if (!runner->taken[runner->next] && !runner_experiment_ended(runner, experiment->number) &&
             is_wanted(runner, experiment->number))
-            return budget_refuses(runner) ? NULL : experiment;
+            return runner->budget.refuses && runner->budget.refuses(runner) ? NULL : experiment;
     }
     return NULL;
 }
@@ -202,6 +240,15 @@ void runner_halt_lanes(struct runner *runner)
         lane_event(&runner->lanes[i], LANE_HALTED);
 }
 
+void runner_stop(struct runner *runner, int signal_number)
+{
+    if (runner->signal_number != 0)
+        runner->kill_now = true;
+    else
+        runner->signal_number = signal_number;
+    runner_halt_lanes(runner);
+}
+
 void runner_break(struct runner *runner, const struct err *err)
 {
     if (!runner->broken)
@@ -239,44 +286,6 @@ void runner_lane_finished(struct runner *runner)
         sd_event_exit(runner->loop, 0);
 }
 
-static int on_guardian(sd_event_source *source, int fd, uint32_t events, void *context)
-{
-    (void)source;
-    (void)fd;
-    (void)events;
-    runner_check_guardian(context);
-    return 0;
-}
-
-void runner_watch_guardian(struct runner *runner)
-{
-    struct guardian *guardian = runner->request->guardian;
-    runner->guardian_source = sd_event_source_disable_unref(runner->guardian_source);
-    if (guardian && guardian_fd(guardian) >= 0)
-        sd_event_add_io(runner->loop, &runner->guardian_source, guardian_fd(guardian), EPOLLIN, on_guardian, runner);
-}
-
-void runner_check_guardian(struct runner *runner)
-{
-    struct err err = {0};
-    int64_t since_ns;
-    enum guardian_state state =
-        runner->request->guardian ? guardian_check(runner->request->guardian, &since_ns, &err) : GUARDIAN_THERE;
-    if (state == GUARDIAN_THERE)
-        return;
-    runner_watch_guardian(runner);
-    if (state == GUARDIAN_ABSENT) {
-        if (!runner->unguarded_ns)
-            runner_say(runner, "the guardian is gone, and there is no other yet: %s", err.text);
-        runner->unguarded_ns = since_ns;
-        return;
-    }
-    runner->unguarded_ns = 0;
-    for (size_t i = 0; i < runner->lane_count; i++)
-        if (lane_has_job(&runner->lanes[i]))
-            lane_unguarded(&runner->lanes[i], since_ns);
-}
-
 void runner_tick_soon(struct runner *runner)
 {
     uint64_t due_us = 0;
@@ -311,7 +320,8 @@ static void skip(struct runner *runner, size_t number)
         struct lane *lane = &runner->lanes[i];
         if (lane->experiment && lane->experiment->number == number &&
             (lane->phase == PHASE_RUNNING || lane->phase == PHASE_LOADING)) {
-            lane_say(lane, "skipped on request: --resume runs it");
+            json_t *text = json_sprintf("%s: skipped on request: --resume runs it", lane->experiment->id);
+            runner_tell(runner, EVENT_NOTE, (int64_t)number, lane->attempt.number, json_pack("{s:o}", "text", text));
             lane_stop(lane, STOP_SKIPPED);
             return;
         }

@@ -10,6 +10,7 @@
 #include <systemd/sd-event.h>
 
 struct lane;
+struct runner;
 
 /* What comes after an event is durable (or, when the journal is lost, at once). lane_next: only where the lane is in the same phase still. */
 typedef void lane_step(struct lane *lane);
@@ -34,6 +35,7 @@ struct runner_governor {
 
 /* What the run may use, and whether it has (budget.c). */
 struct runner_budget {
+    bool (*refuses)(struct runner *runner); /* what is left is not enough for another experiment; NULL: there is none yet */
     int64_t begun_ns;
     double before_s;           /* of the sessions before this one */
     double unmeasured_before_s; /* attempts without energy, of those sessions */
@@ -103,7 +105,7 @@ enum { RUNNER_TICK_US = 1000000, RUNNER_CALM_TICK_US = 30 * RUNNER_TICK_US };
 /* A job runs from now on: it is looked after every second. */
 void runner_tick_soon(struct runner *runner);
 
-/* A guardian that is dead or does not answer is replaced, and what ran meanwhile has it as evidence. */
+/* A guardian that is dead or does not answer is replaced, and what ran meanwhile has it as evidence. (lanes.c) */
 void runner_check_guardian(struct runner *runner);
 void runner_watch_guardian(struct runner *runner); /* from now on; where it cannot be, the tick finds it dead */
 
@@ -154,7 +156,6 @@ int64_t lanes_part_mj(
 /* The budgets (budget.c). begin: the session's first event was recorded. */
 void budget_begin(struct runner *runner);
 void budget_check(struct runner *runner);         /* one that is used up halts the run */
-bool budget_refuses(struct runner *runner);       /* what is left is not enough for another experiment */
 bool budget_is_reached(const struct runner *runner); /* and experiments are left for that reason */
 json_t *budget_json(struct runner *runner);       /* docs/reference/files.md; NULL: there is none */
 
