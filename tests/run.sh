@@ -159,7 +159,7 @@ compile_asan() {
     [ -z "$linker" ] || local -x CC_LD=$linker
     if [ "$linker" = lld ]; then
         arguments+=" -fno-pie"
-        more=(-Db_staticpic=false -Dc_link_args=-Wl,--no-pie)
+        more=(-Db_staticpic=false "-Dc_link_args=-Wl,--no-pie")
     fi
     WERROR=false compile "$build-asan" -Db_sanitize=address,undefined -Doptimization=g "-Dc_args=$arguments" "${more[@]}"
 }
