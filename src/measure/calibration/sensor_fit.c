@@ -37,17 +37,24 @@ struct fit {
     size_t count;
     double middle_s, half_s; /* of all loads: time goes from -1 to 1 */
     double chi;
+    size_t near[2]; /* how many loads had begun when that was asked last, of a mean's end and of its begin */
 };
 
-/* The last load that has begun at t_s; SIZE_MAX: none has. */
-static size_t load_before(const struct fit *fit, double t_s)
+/* The last load that has begun at t_s; SIZE_MAX: none has. Moments are asked for nearly in order. */
+static size_t load_before(struct fit *fit, double t_s, int end)
 {
-    return FIRST_PLACE(at, 0, fit->input->load_count, fit->loads[at].begin_s > t_s) - 1;
+    size_t count = fit->near[end];
+    while (count > 0 && fit->loads[count - 1].begin_s > t_s)
+        count--;
+    while (count < fit->input->load_count && fit->loads[count].begin_s <= t_s)
+        count++;
+    fit->near[end] = count;
+    return count - 1;
 }
 
-static double integral_s(const struct fit *fit, double t_s)
+static double integral_s(struct fit *fit, double t_s, int end)
 {
-    size_t i = load_before(fit, t_s);
+    size_t i = load_before(fit, t_s, end);
     if (i == SIZE_MAX)
         return 0;
     const struct load_at *load = &fit->loads[i];
@@ -70,11 +77,11 @@ static void fill_state(struct fit *fit, double length_s)
 }
 
 /* What a sensor of this kind shows of the load at t_s, without its delay. */
-static double shown_at(const struct fit *fit, double t_s, double length_s)
+static double shown_at(struct fit *fit, double t_s, double length_s)
 {
     if (fit->kind == FIT_BOXCAR && length_s > 0)
-        return (integral_s(fit, t_s) - integral_s(fit, t_s - length_s)) / length_s;
-    size_t i = load_before(fit, t_s);
+        return (integral_s(fit, t_s, 0) - integral_s(fit, t_s - length_s, 1)) / length_s;
+    size_t i = load_before(fit, t_s, 0);
     if (i == SIZE_MAX)
         return 0;
     const struct load_at *load = &fit->loads[i];
