@@ -80,9 +80,10 @@ static struct window_sensor gpu_sensor(const struct gpu_vendor *vendor, const st
     const struct gpu_sample *samples = meter_samples(meter, &count);
     for (size_t i = 0; i < count; i++) {
         struct reading limit = samples[i].readings.of[GPU_POWER_LIMIT_W];
-        if (limit.valid && limit.value * LIMIT_MARGIN > sensor.power_limit_w)
-            sensor.power_limit_w = limit.value * LIMIT_MARGIN;
+        if (limit.valid && limit.value > sensor.power_held_w)
+            sensor.power_held_w = limit.value;
     }
+    sensor.power_limit_w = sensor.power_held_w * LIMIT_MARGIN;
     return sensor;
 }
 

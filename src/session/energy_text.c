@@ -7,6 +7,7 @@
 #include "machine/gpu/vendor.h"
 #include "measure/energy/window.h"
 #include "report/table.h"
+#include "tare_build.h"
 
 #include <string.h>
 
@@ -286,8 +287,8 @@ static void add_expanded(const struct energy_meters_figures *figures, struct tex
                   100 * figures->gain.bound);
     const struct window_energy *window = &figures->window;
     if (window->aliasing_j.valid && window->aliasing_j.value > window->half_width_j.value)
-        text_addf(&line, "%sup to ± %.2f J %s if its load repeats in step with its sensor", line.length > 0 ? "; " : "",
-                  window->aliasing_j.value, budget.total.complete ? "of it" : "more");
+        text_addf(&line, "%sup to ± %.2f J %s if its load repeats in step with its sensor: " TARE_NAME " calibrate may exclude that",
+                  line.length > 0 ? "; " : "", window->aliasing_j.value, budget.total.complete ? "of it" : "more");
     add_line(out, &line);
 }
 

@@ -132,6 +132,35 @@ assert "own error (its gain) comes on top" in text
 END
 }
 
+@test "what a load in step with the sensor may hide is said, where the sensor does not see all of the time" {
+    # 25 of 100 ms (arXiv 2312.02741): what is between 200 W and 0 or the limit, 400 W, in three quarters of the time.
+    scenario 1 'name NVIDIA A100-SXM4-40GB
+limit_w 400
+step 0 200'
+    "$TARE" measure --for 1.5s --json >page.json
+    "$TARE" measure --for 1.5s >out
+    cat out
+    python3 - <<'END'
+import json, re
+page = json.load(open("page.json"))
+gpu = page["gpu"]
+assert abs(gpu["aliasing_j"] / (0.75 * 200 * page["duration_seconds"]) - 1) < 0.05 and gpu["expanded_j"] is None, gpu
+part, = [c for c in gpu["budget"]["components"] if c["component"] == "aliasing"]
+assert part["type"] == "B" and abs(part["u"] * 3 ** 0.5 / gpu["aliasing_j"] - 1) < 1e-3, part
+assert gpu["budget"]["read_out"]["expanded_j"] < 0.5 * gpu["aliasing_j"], gpu
+said = float(re.search(r"up to ± ([\d.]+) J more if its load repeats in step with its sensor: tare calibrate may exclude that", open("out").read())[1])
+assert abs(said / (0.75 * 200 * 1.5) - 1) < 0.1, said
+END
+    # A counter that holds all energy hides nothing.
+    scenario 1 'name NVIDIA H200
+step 0 200'
+    "$TARE" measure --for 1.5s --json >page.json
+    python3 -c '
+import json
+gpu = json.load(open("page.json"))["gpu"]
+assert gpu["aliasing_j"] == 0 and all(c["component"] != "aliasing" for c in gpu["budget"]["components"]), gpu'
+}
+
 @test "the table says energy, power, scope, source, and what is not measured" {
     scenario 1 'step 0 200'
     "$TARE" measure --for 1.5s >out

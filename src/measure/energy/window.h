@@ -17,6 +17,7 @@ struct window_sensor {
     int64_t update_jitter_ns;                  /* standard deviation of that period */
     double quantum_mj;                         /* smallest step of the counter as it is kept in the series */
     double power_limit_w;                      /* the most the device can draw, not what it is set to; 0: unknown */
+    double power_held_w;                       /* the limit that it is set to, which its mean keeps to; 0: power_limit_w */
     int64_t span_min_ns, span_max_ns;          /* a sample is the mean of so long before it, between these */
     int64_t gap_ns;                            /* samples further apart than this leave a gap */
     double agreement_share;                    /* counter and trace may differ by this share and still agree */

@@ -148,9 +148,14 @@ static double unevenly_counted(double interval_s, double boxcar_s, bool exactly)
     return part * (1 - part) / (whole + part);
 }
 
+double sensor_held_w(const struct window_sensor *sensor)
+{
+    return sensor->power_held_w > 0 ? sensor->power_held_w : sensor->power_limit_w;
+}
+
 double beats_hidden_w(const struct window_sensor *sensor, double unseen_share, double interval_s, double mean_w)
 {
-    double limit_w = fmax(sensor->power_limit_w, mean_w), averaging_s = shape_seconds(sensor->averaging_ns, 0);
+    double limit_w = fmax(sensor_held_w(sensor), mean_w), averaging_s = shape_seconds(sensor->averaging_ns, 0);
     double most_w = fmax(limit_w - mean_w, mean_w);
     if (unseen_share > 0)
         return unseen_share * most_w;
@@ -285,6 +290,12 @@ struct beats_looks beats_looks_at(const struct shape *shape, double update_s, co
     struct fold folds[FOLDS_MOST] = {0};
     size_t first, end;
     shape_samples(shape, from, to, &first, &end);
+    /* Those within the window, and the one that it begins in. */
+    size_t before = FIRST_PLACE(at, 0, step_count, steps_at[at] > from), until = FIRST_PLACE(at, before, step_count, steps_at[at] > to);
+    before -= before > 0;
+    until += until < step_count;
+    steps_at += before;
+    step_count = until - before;
     if (step_count < 2 || end < first + 2)
         return out;
     AUTO_FREE double *samples_at = mem_array(end - first, sizeof *samples_at);

@@ -477,7 +477,7 @@ void window_index_steps(struct window_index *index, const int64_t *begin_ns, siz
 
 struct reading index_aliasing_j(const struct window_index *index, const struct index_moment *from, const struct index_moment *to)
 {
-    double length_s = to->t - from->t, unseen = blind_share(index), limit_w = index->sensor.power_limit_w;
+    double length_s = to->t - from->t, unseen = blind_share(index), limit_w = sensor_held_w(&index->sensor);
     if (unseen <= 0 && !is_summed(index))
         return (struct reading){0, true};
     if (!(limit_w > 0))

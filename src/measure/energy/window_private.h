@@ -80,6 +80,9 @@ struct beats {
 /* In the window [from,to] and some seconds around it. */
 struct beats beats_find(const struct shape *shape, double from, double to);
 
+/* The most that the device draws on average; 0: not known. */
+double sensor_held_w(const struct window_sensor *sensor);
+
 /* What a load that repeats exactly as often as the sensor shows its power may draw more or less, on average, than the mean that is shown
  * (W, at most): no reading tells it from a steady one. unseen_share: of the time; 0: what is shown are averages of all power, one each
  * interval_s, which an exponential mean or a boxcar of another length than the interval weighs unevenly. Power lies between 0 and the
