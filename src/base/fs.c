@@ -65,7 +65,7 @@ int fs_open_folder_beneath(int dir, const char *path)
 
 DIR *fs_list(int dir, const char *path)
 {
-    AUTO_CLOSE int copy = openat(dir, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    AUTO_CLOSE int copy = openat(dir, path, O_RDONLY | O_DIRECTORY | O_NONBLOCK | O_CLOEXEC);
     DIR *list = copy < 0 ? NULL : fdopendir(copy);
     if (list)
         steal_fd(&copy);

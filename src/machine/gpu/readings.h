@@ -50,7 +50,7 @@ struct gpu_reading_row {
     X(GPU_PCIE_RECEIVED_BYTES_S, "pcie.received", "bytes/s", 0, 1e13)
 
 /* Curves of the page beside the power: which column of gpu.csv, its key in the page's data, and what it is called in English and in
- * Chinese; NULL: as texts.js has it. */
+ * Chinese; NULL: as report/page/texts.js has it. */
 #define GPU_CURVES(X)                                                                                                  \
     X(GPU_TEMPERATURE_C, "temperature_c", NULL, NULL)                                                                  \
     X(GPU_UTILISATION_PERCENT, "utilisation_percent", NULL, NULL)                                                      \

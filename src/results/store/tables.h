@@ -277,7 +277,7 @@ bool guard_json_net_write(sqlite3 *db, const struct event *event, struct err *er
 /* What marks make of an attempt: the epochs of experiment.json, and energy/marks.csv. */
 
 /* Adds to a list what the marks of the experiment's last attempt cut it into: {name, part, label, start_s, end_s,
- * duration_s, source, and what it drew (energy.h)}. Seconds count from the attempt's start; null: not known. */
+ * duration_s, source, and what it drew (store.h)}. Seconds count from the attempt's start; null: not known. */
 bool epochs_add_last(sqlite3 *db, int64_t experiment, json_t *out, struct err *err);
 
 /* energy/marks.csv in the experiment's folder for the last attempt, attempt_<k>/energy/marks.csv for each one
@@ -321,7 +321,7 @@ struct memory_cells {
 /* Of a row's column memory. */
 struct memory_cells memory_cells(sqlite3_stmt *row, int column);
 
-/* What each lane of each session did from its first moment to its last, read from the journal; usage.h sums it up. Private
+/* What each lane of each session did from its first moment to its last, read from the journal; store.h sums it up. Private
  * to store/. */
 
 /* What a lane does at a moment; the page knows them by this order. */
