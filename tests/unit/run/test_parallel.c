@@ -75,7 +75,7 @@ static const char waits_for_three[] = UNTIL("[ -e $1/loop3 ]") "echo finished";
 
 /* Each loop writes its number, in the log and as a file. */
 static const char counts_loops[] =
-    "n=1; while [ -e $1/loop$n ]; do n=$((n + 1)); done; touch $1/loop$n; echo \"loop $n\"; [ $n -ge 3 ] && "
+    "n=1; while [ -e $1/loop$n ]; do n=$((n + 1)); done; echo \"loop $n\"; touch $1/loop$n; [ $n -ge 3 ] && "
     "exec sleep 1000; exit 0";
 
 static void a_background_is_looped_until_the_foreground_has_ended(void **state)
