@@ -310,7 +310,7 @@ assert m["outcome"] == "interrupted" and "run --resume " + os.environ["DIR"] in 
     export MY_TOKEN=S3cretToken
     targets "{\"type\": \"slack\", \"url_file\": \"$WORK/url\", \"on\": [\"end\"]}" \
         "{\"type\": \"ntfy\", \"url\": \"http://127.0.0.1:$PORT/t\", \"token_env\": \"MY_TOKEN\", \"on\": [\"end\"]}"
-    sed -i 's/"notify":/"notify_wait": 4, "notify":/' settings.json
+    sed -i 's/"notify":/"notify_wait": 12, "notify":/' settings.json
     start_run
     wait_until test -e repo/began
     touch repo/go

@@ -71,6 +71,9 @@ const checks = {
       if (one.degrees_of_freedom === "inf") assert.equal(freedom, "∞");
       else close(freedom, one.degrees_of_freedom);
     });
+    const hidden = await page.$$eval('#detail dl [title="aliasing_j"]', (list) => list.map((one) => one.closest("dt").nextSibling.textContent));
+    assert.equal(hidden.length, energy.gpu.aliasing_j > 0 ? 1 : 0);
+    if (hidden.length) close(hidden[0], energy.gpu.aliasing_j);
     const said = await page.$$eval("details.budget p", (list) => list.map((one) => one.textContent));
     close(/± ([\d.e-]+) J/.exec(said[0])[1], read_out.expanded_j);
     if (total) close(/± ([\d.e-]+) J/.exec(said[1])[1], total.expanded_j);

@@ -96,6 +96,7 @@ function figuresOf(row) {
   const gpu = row.gpu || {}, percent = (v) => withUnit(100 * v, "%");
   const all = [
     ["energy", "joules", withUnit(gpu.joules, "J")], ["half_width", "half_width_j", withUnit(gpu.half_width_j, "J", 2)], ["expanded", "expanded_j", withUnit(gpu.expanded_j, "J", 2)],
+    ["aliasing", "aliasing_j", gpu.aliasing_j > 0 ? withUnit(gpu.aliasing_j, "J", 2) : ""],
     ["recorded_energy", "recorded_j", withUnit(gpu.recorded_j, "J")], ["net_energy", "net_of_bare_idle_j", withUnit(gpu.net_of_bare_idle_j, "J")],
     ["co2e", "", co2e(gpu.joules)],
     ["mean_power", "power_mean_w", withUnit(gpu.power_mean_w, "W")],

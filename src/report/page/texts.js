@@ -141,6 +141,7 @@ addTexts({
   beside: ["beside {name}", "后台为 {name}"], layout_study: ["the study's layout", "原研究的目录结构"],
   total_recorded: ["GPU energy as recorded", "原记录的 GPU 能耗"],
   total_co2e: ["CO₂e of the GPU energy at {n} g/kWh", "GPU 能耗的 CO₂e（{n} g/kWh）"], total_between: ["Between experiments", "实验之间"],
+  aliasing: ["± more, if the load repeats in step with the sensor", "若负载与传感器同步，另加 ±"],
   expanded: ["± with the sensor's gain (95 %)", "± 含传感器增益（95 %）"], budget: ["Uncertainty of the GPU energy, by component", "GPU 能耗的不确定度分量"],
   budget_component: ["component", "分量"], budget_type: ["type", "类别"], budget_u: ["standard uncertainty", "标准不确定度"],
   budget_sensitivity: ["sensitivity", "灵敏系数"], budget_joules: ["contribution", "贡献"], budget_freedom: ["degrees of freedom", "自由度"],
