@@ -86,7 +86,7 @@ static void add_finding(const struct doctor_page *page, const struct finding *fi
     const char *colour = page->colour ? marks[finding->mark].colour : "";
     text_addf(out, "  %s%-5s%s  %-*s  ", colour, marks[finding->mark].shown, *colour ? PLAIN : "", NAME_WIDTH,
               finding->name);
-    /* Words behind what stands in the line already. */
+    /* Words behind what is in the line already. */
     AUTO_TEXT struct text lines = {0};
     text_wrap(&lines, finding->text, INDENT, page->width);
     text_add(out, text_get(&lines) + INDENT);

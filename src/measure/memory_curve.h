@@ -26,7 +26,7 @@ json_t *memory_curve_json(const struct memory_curve *curve);
 
 struct counted {
     bool any;
-    struct ledger_gpu last; /* as it was looked at last: */
+    struct ledger_gpu last; /* as it was read last: */
     int64_t since_ns;       /* from the first look that saw the same on; CLOCK_MONOTONIC */
     double last_s;          /* after the attempt's start, also where there was nothing to see */
     double context_bytes;   /* the most that the driver told beyond what was held; below 0: not known */

@@ -207,7 +207,7 @@ enum lane_event {
 
 struct phase_row {
     void (*enter)(struct lane *lane);
-    void (*on_event)(struct lane *lane, enum lane_event event); /* NULL: what comes next looks by itself */
+    void (*on_event)(struct lane *lane, enum lane_event event); /* NULL: what comes next checks that itself */
     enum phase next;
     bool has_job;
 };

@@ -397,7 +397,7 @@ void runner_check_guardian(struct runner *runner)
             lane_unguarded(&runner->lanes[i], since_ns);
 }
 
-/* Without guardian or state folder the other layers and the journal still hold: that is said, and the night goes on. */
+/* Without guardian or state folder the other layers and the journal still hold: that is said, and the run goes on. */
 void lane_job_watch(struct lane *lane, const struct job *job)
 {
     struct guardian *guardian = lane->runner->request->guardian;

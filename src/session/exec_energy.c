@@ -103,7 +103,7 @@ static int open_folder(int parent, const char *path)
     return openat(parent, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }
 
-/* Of an exec that was killed: whoever lives holds the lock. Only this user's own are looked at. */
+/* Of an exec that was killed: whoever lives holds the lock. Only this user's own are checked. */
 static void remove_stale(int parent, const char *name)
 {
     AUTO_CLOSE int dir = open_folder(parent, name);

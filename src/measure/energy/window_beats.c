@@ -2,6 +2,7 @@
 
 #include "base/cleanup.h"
 #include "base/mem.h"
+#include "stats/describe.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -218,12 +219,6 @@ static void add_place(struct fold *folds, size_t fold_count, double place)
     }
 }
 
-static int by_length(const void *a, const void *b)
-{
-    double one = *(const double *)a, other = *(const double *)b;
-    return (one > other) - (one < other);
-}
-
 /* Moments that follow each other, at least two. */
 struct moments {
     const double *at;
@@ -236,11 +231,13 @@ static double median_part(const double *at, size_t count)
     AUTO_FREE double *lengths = mem_array(count, sizeof *lengths);
     for (size_t i = 0; i + 1 < count; i++)
         lengths[i] = at[i + 1] - at[i];
-    qsort(lengths, count - 1, sizeof *lengths, by_length);
-    return lengths[(count - 1) / 2];
+    return stats_median(lengths, count - 1).value;
 }
 
-static bool is_whole(const struct moments *of, size_t i) { return of->at[i + 1] - of->at[i] <= longest_part * of->median_s; }
+static bool is_whole(const struct moments *of, size_t i)
+{
+    return of->at[i + 1] - of->at[i] <= longest_part * of->median_s;
+}
 
 /* By how much single moments may be off, as a variance: one that is late makes the part before it longer and the next one shorter, so
  * neighbouring parts are correlated by minus the variance. At most, with 95 % certainty. */
@@ -258,8 +255,8 @@ static double time_variance(const struct moments *of)
     return pairs > 0 ? fmax(0, 2 * square / sqrt(pairs) - product) / pairs : INFINITY;
 }
 
-static void fold_samples(const struct moments *samples, const struct moments *steps, struct fold *folds, size_t fold_count,
-                         struct beats_looks *out)
+static void fold_samples(const struct moments *samples, const struct moments *steps, struct fold *folds,
+                         size_t fold_count, struct sample_phases *out)
 {
     size_t step = 0;
     for (size_t i = 0; i < samples->count; i++) {
@@ -283,15 +280,16 @@ static double unevenness_of(const struct fold *fold, size_t count, double deviat
     return fmin(sqrt(fmax(found * found - by_chance * by_chance, 0)) / whole, 1);
 }
 
-struct beats_looks beats_looks_at(const struct shape *shape, double update_s, const double *steps_at, size_t step_count, double from,
-                                  double to)
+struct sample_phases sample_phases_of(const struct shape *shape, double update_s, const double *steps_at,
+                                      size_t step_count, double from, double to)
 {
-    struct beats_looks out = {0};
+    struct sample_phases out = {0};
     struct fold folds[FOLDS_MOST] = {0};
     size_t first, end;
     shape_samples(shape, from, to, &first, &end);
     /* Those within the window, and the one that it begins in. */
-    size_t before = FIRST_PLACE(at, 0, step_count, steps_at[at] > from), until = FIRST_PLACE(at, before, step_count, steps_at[at] > to);
+    size_t before = FIRST_PLACE(at, 0, step_count, steps_at[at] > from),
+           until = FIRST_PLACE(at, before, step_count, steps_at[at] > to);
     before -= before > 0;
     until += until < step_count;
     steps_at += before;

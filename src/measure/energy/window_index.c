@@ -484,9 +484,9 @@ struct reading index_aliasing_j(const struct window_index *index, const struct i
         return (struct reading){0};
     double interval_s = fmax(shape_seconds(index->sensor.update_period_ns, 0), length_s / fmax(to->sum.changes - from->sum.changes, 1));
     double hidden_w = beats_hidden_w(&index->sensor, unseen, interval_s, fmax(to->energy_j - from->energy_j, 0) / length_s);
-    struct beats_looks looks = beats_looks_at(&index->shape, shape_seconds(index->sensor.update_period_ns, 0), index->steps,
-                                              index->step_count, from->t, to->t);
-    if (looks.count == 0)
+    struct sample_phases phases = sample_phases_of(&index->shape, shape_seconds(index->sensor.update_period_ns, 0), index->steps,
+                                                   index->step_count, from->t, to->t);
+    if (phases.count == 0)
         return (struct reading){length_s * hidden_w, true};
-    return (struct reading){(length_s - looks.part_s) * hidden_w + looks.part_s * fmin(hidden_w, looks.uneven * limit_w), true};
+    return (struct reading){(length_s - phases.part_s) * hidden_w + phases.part_s * fmin(hidden_w, phases.uneven * limit_w), true};
 }

@@ -89,15 +89,15 @@ double sensor_held_w(const struct window_sensor *sensor);
  * sensor's limit, which must be known. */
 double beats_hidden_w(const struct window_sensor *sensor, double unseen_share, double interval_s, double mean_w);
 
-/* How evenly a sensor looked at all parts of a job's steps. */
-struct beats_looks {
+/* Where in a job's steps the samples lie, and how evenly. */
+struct sample_phases {
     size_t count;  /* samples within steps */
     double part_s; /* how much of the time lies in steps that were marked */
     double uneven; /* 0: evenly, as far as so many samples can be; 1: always at the same part, or nobody can tell */
 };
 
 /* In the window [from,to]. update_s: the sensor's period. steps: when each begins, in order; the last one is an end alone. */
-struct beats_looks beats_looks_at(const struct shape *shape, double update_s, const double *steps, size_t step_count, double from, double to);
+struct sample_phases sample_phases_of(const struct shape *shape, double update_s, const double *steps, size_t step_count, double from, double to);
 
 /* window_knots: from the readings of a counter to knots: values with the stretch of time in which the counter came to
  * show them. A counter that goes backwards, jumps or stands still is cut there: each segment is a counter of its own.

@@ -277,7 +277,7 @@ bool guard_json_net_write(sqlite3 *db, const struct event *event, struct err *er
 /* What marks make of an attempt: the epochs of experiment.json, and energy/marks.csv. */
 
 /* Adds to a list what the marks of the experiment's last attempt cut it into: {name, part, label, start_s, end_s,
- * duration_s, source, and what it drew (store.h)}. Seconds count from the attempt's start; null: not known. */
+ * duration_s, source, and the energy it used (store.h)}. Seconds count from the attempt's start; null: not known. */
 bool epochs_add_last(sqlite3 *db, int64_t experiment, json_t *out, struct err *err);
 
 /* energy/marks.csv in the experiment's folder for the last attempt, attempt_<k>/energy/marks.csv for each one

@@ -51,6 +51,7 @@ static struct energy_meters_figures *add_gpu(struct sheet *sheet, const char *na
     *figures = (struct energy_meters_figures){.scope = ENERGY_GPU, .name = name, .devices = 1};
     figures->window = (struct window_energy){.energy_j = is(36000),
                                              .half_width_j = is(3.14159),
+                                             .aliasing_j = is(0),
                                              .power_mean_w = is(600),
                                              .power_min_w = is(90.04),
                                              .power_max_w = is(699.96),
@@ -70,6 +71,7 @@ static void add_package(struct sheet *sheet)
     *figures = (struct energy_meters_figures){.scope = ENERGY_PACKAGE, .name = "package-0", .devices = 1};
     figures->window = (struct window_energy){.energy_j = is(3000),
                                              .half_width_j = is(0.01),
+                                             .aliasing_j = is(0),
                                              .power_mean_w = is(50),
                                              .source = "rapl-perf",
                                              .covered_share = 1};
@@ -132,6 +134,18 @@ static void what_is_unknown_is_no_zero(void **state)
                         "  Not measured: CPU: its energy counters cannot be read\n");
 }
 
+static void what_a_load_in_step_may_hide_is_told_where_it_is_much_or_unknown(void **state)
+{
+    (void)state;
+    struct sheet sheet;
+    begin(&sheet);
+    struct energy_meters_figures *gpu = add_gpu(&sheet, "GPU 0");
+    gpu->window.aliasing_j = is(9000);
+    expect_part(&sheet, "  up to ± 9000.00 J more if its load repeats in step with its sensor: tare calibrate may exclude that\n");
+    gpu->window.aliasing_j.valid = false;
+    expect_part(&sheet, "  what a load in step with its sensor may hide is unknown: the device states no power limit\n");
+}
+
 static void a_sum_of_two_is_told_and_one_alone_is_not(void **state)
 {
     (void)state;
@@ -142,7 +156,7 @@ static void a_sum_of_two_is_told_and_one_alone_is_not(void **state)
     struct energy_meters_figures *sum = &sheet.measured.result.sums[ENERGY_GPU];
     *sum = (struct energy_meters_figures){.scope = ENERGY_GPU, .devices = 2};
     sum->window = (struct window_energy){
-        .energy_j = is(72000), .half_width_j = is(4.443), .power_mean_w = is(1200), .source = "nvml-counter"};
+        .energy_j = is(72000), .half_width_j = is(4.443), .aliasing_j = is(0), .power_mean_w = is(1200), .source = "nvml-counter"};
     expect_part(&sheet, "\n         72000.00 J ± 4.44  all GPUs\n"
                         "                            0.0200000 kWh, 1200.0 W\n");
 }
@@ -345,6 +359,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_device_has_its_energy_power_and_state),
         cmocka_unit_test(what_is_unknown_is_no_zero),
+        cmocka_unit_test(what_a_load_in_step_may_hide_is_told_where_it_is_much_or_unknown),
         cmocka_unit_test(a_sum_of_two_is_told_and_one_alone_is_not),
         cmocka_unit_test(what_is_missing_for_one_reason_is_told_once),
         cmocka_unit_test(nothing_is_missing_where_all_is_measured),
