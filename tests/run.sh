@@ -445,6 +445,13 @@ fi
 if wanted asan; then
     for name in $sanitized; do rows+=("sanitizers:tests/$name.bats"); done
 fi
+# All tests that look at pages share one browser, which ends when its folder is gone.
+if wanted cli && command -v node >/dev/null && [ -d node_modules/playwright-core ]; then
+    export PAGE_BROWSER=$logs/browser
+    mkdir "$PAGE_BROWSER"
+    node tests/page/browser.cjs "$PAGE_BROWSER" </dev/null >"$PAGE_BROWSER.log" 2>&1 &
+    disown
+fi
 if [ ${#rows[@]} -gt 0 ]; then
     say "files of tests: gcc, and address and undefined-behaviour sanitizers"
     bats_beside "${rows[@]}"

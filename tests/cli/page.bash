@@ -1,24 +1,36 @@
-# The page of a run, looked at in a browser.
+# Pages, looked at in a browser.
+
+# looked_at KIND WHAT [MORE...]: what tests/page/KIND.cjs finds. $PAGE_BROWSER is the folder of a browser that is there; without one each
+# file of tests has its own.
+looked_at() {
+    [ -z "${TARE_SANITIZED:-}" ] || skip "the browser sees the same page without sanitizers"
+    command -v node >/dev/null || skip "node is missing"
+    [ -d "$ROOT/node_modules/playwright-core" ] || skip "node_modules/playwright-core is missing (tools/setup.sh check fetches it)"
+    [ -x "${CHROMIUM:-/usr/bin/chromium-headless-shell}" ] || [ -x /usr/bin/chromium ] || skip "chromium is missing"
+    local folder=${PAGE_BROWSER:-$BATS_FILE_TMPDIR/browser} ask how end=$((SECONDS + 150))
+    if mkdir "$folder" 2>/dev/null; then
+        node "$ROOT/tests/page/browser.cjs" "$folder" </dev/null >"$folder.log" 2>&1 3>&- &
+        disown
+    fi
+    ask=$(mktemp "$folder/XXXXXX")
+    printf '%s\0' "${URL:-}" "${TOKEN:-}" "${RUN:-}" "$@" >"$ask"
+    mv "$ask" "$ask.ask"
+    until [ -e "$ask.said" ]; do
+        [ $SECONDS -lt $end ] || { echo "waited in vain for the browser:"; cat "$folder.log"; return 1; }
+        pause 0.05
+    done
+    { read -r how; cat; } <"$ask.said"
+    [ "$how" = held ]
+}
 
 # page_of WHAT FILE [MORE]: what tests/page/page.cjs finds in it.
 page_of() {
-    [ -z "${TARE_SANITIZED:-}" ] || skip "the browser sees the same page without sanitizers"
-    command -v node >/dev/null || skip "node is missing"
-    [ -x "${CHROMIUM:-/usr/bin/chromium}" ] || skip "chromium is missing"
-    [ -d "$ROOT/node_modules/playwright-core" ] || skip "node_modules/playwright-core is missing (tools/setup.sh check fetches it)"
     grep -q 'uPlot=function' "$2" || skip "the program was built without uPlot"
-    local browser=$BATS_FILE_TMPDIR/browser # one for all tests of the file
-    if mkdir "$browser" 2>/dev/null; then
-        node "$ROOT/tests/page/page.cjs" serve "$browser" </dev/null >"$browser.log" 2>&1 3>&- &
-        disown
-    fi
-    wait_until test -e "$browser/address" || cat "$browser.log"
-    BROWSER=$(cat "$browser/address") node "$ROOT/tests/page/page.cjs" "$@"
+    looked_at page "$1" "$(realpath "$2")" "${@:3}"
 }
 
 # page WHAT [MORE]: of report.html.
-page() {
-    local what=$1
-    shift
-    page_of "$what" report.html "$@"
-}
+page() { page_of "$1" report.html "${@:2}"; }
+
+# live_page WHAT [MORE...]: what tests/page/live.cjs finds in the pages at $URL.
+live_page() { looked_at live "$@"; }

@@ -13,7 +13,7 @@ space() {
 
 @test "the find box takes words and conditions, says what it cannot read, and is used by keys" {
     space 60
-    page_of find page.html space
+    page_of find page.html "$WORK/space"
 }
 
 @test "the id stays in sight on a telephone; outcome, metrics and hyperparameters come before what it cost" {
@@ -23,7 +23,7 @@ space() {
 
 @test "a metric against a hyperparameter, and a stretch of an axis selects the experiments of the table" {
     space 60
-    page_of relations page.html space
+    page_of relations page.html "$WORK/space"
 }
 
 @test "without a hyperparameter that varies the relations are left out, and why is said once; of one experiment too" {

@@ -196,7 +196,7 @@ END
     study results
     "$TARE" report results -o page.html
     page_of quiet page.html
-    page_of study page.html results
+    page_of study page.html "$WORK/results"
 }
 
 @test "no English is left in the Chinese page but what was written down" {

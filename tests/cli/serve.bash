@@ -1,6 +1,7 @@
 # A server for a test, and what its tests share. Every server is started under a limit, and ends with its test. Load it with: load serve
 
 load energy
+load page
 
 eval "machine_$(declare -f teardown)"
 teardown() {
@@ -74,13 +75,4 @@ client() {
     printf 'from serve_client import *\n%s\n' "$1" >client.py
     PYTHONPATH=$ROOT/tests/cli URL=$URL TOKEN=$TOKEN RUN=${RUN:-} SERVER=$(children_of "$SERVER" "$NAME" | head -n 1) PYTHONDONTWRITEBYTECODE=1 \
         timeout 120 python3 client.py
-}
-
-# live_page WHAT [MORE...]: what tests/page/live.cjs finds in the pages at $URL.
-live_page() {
-    [ -z "${TARE_SANITIZED:-}" ] || skip "the browser sees the same page without sanitizers"
-    command -v node >/dev/null || skip "node is missing"
-    [ -x "${CHROMIUM:-/usr/bin/chromium}" ] || skip "chromium is missing"
-    [ -d "$ROOT/node_modules/playwright-core" ] || skip "node_modules/playwright-core is missing (tools/setup.sh check fetches it)"
-    URL=$URL TOKEN=$TOKEN RUN=${RUN:-} timeout --kill-after 5 150 node "$ROOT/tests/page/live.cjs" "$@" </dev/null 3>&-
 }

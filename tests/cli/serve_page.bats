@@ -25,7 +25,11 @@ load serve
     under_way
     serve results
     port=$(sed -n 's/.*:\([0-9]*\)\/.*/\1/p' url)
-    live_page reconnect "$(children_of "$SERVER" "$NAME" | head -n 1)" "$TARE" serve results --port "$port"
+    live_page reconnect "$(children_of "$SERVER" "$NAME" | head -n 1)" "$WORK/lost" &
+    looks=$!
+    wait_until test -e lost
+    serve results --port "$port"
+    wait "$looks"
 }
 
 @test "a hidden tab has no stream, and goes on behind what it saw when it is shown" {

@@ -488,14 +488,14 @@ END
     python3 -c 'import json
 for effect in [e for g in json.load(open("stats.json"))["groups"] for e in g["effects"] if e["hyperparameter"] in ("epochs", "learning_rate")]:
     assert 2 <= len(effect["curve"]) <= 8 and all(level["n"] >= 4 for level in effect["curve"]), effect'
-    page_of effects drawn.html stats.json
+    page_of effects drawn.html "$WORK/stats.json"
     page_of quiet drawn.html
     "$TARE" report drawn -o zh.html --lang zh
     page_of chinese zh.html
     # A run's own page, written when it ended.
     diverging
     "$TARE" stats "$(run_dir)" --json > stats.json
-    page_of effects "$(run_dir)/report.html" stats.json
+    page_of effects "$(run_dir)/report.html" "$WORK/stats.json"
 }
 
 @test "the page of a run has the goals that its registry said" {

@@ -1,13 +1,9 @@
-// Opens the live pages of a server in Chromium and looks at them as a person would: node live.cjs WHAT [MORE]; $URL, $TOKEN, $RUN say where.
-// The exit status says whether it held.
+// Looks at the live pages of a server as a person would. A check takes (browser, ...more); browser's URL, TOKEN and RUN say where (browser.cjs).
 const assert = require("node:assert/strict");
 const fs = require("node:fs");
-const path = require("node:path");
-const { spawn } = require("node:child_process");
-const { chromium } = require(path.join(__dirname, "../../node_modules/playwright-core"));
 
-const { URL: base, TOKEN: token, RUN: run } = process.env;
-const runPath = () => base + "run/" + encodeURIComponent(run);
+const baseOf = (browser) => browser.URL;
+const runPath = (browser) => baseOf(browser) + "run/" + encodeURIComponent(browser.RUN);
 
 // A page of which everything that it says to the console, and asks of another host, is kept.
 async function open(browser, url, more = {}) {
@@ -18,7 +14,7 @@ async function open(browser, url, more = {}) {
   page.on("console", (message) => page.said.push(`${message.type()}: ${message.text()}`));
   page.on("pageerror", (error) => page.said.push(`error: ${error.stack}`));
   page.on("dialog", (dialog) => { page.said.push(`dialog: ${dialog.message()}`); dialog.accept(); });
-  page.on("request", (request) => { page.asked.push(request.url()); if (!request.url().startsWith(base) && !request.url().startsWith("data:")) page.said.push(`asked for ${request.url()}`); });
+  page.on("request", (request) => { page.asked.push(request.url()); if (!request.url().startsWith(baseOf(browser)) && !request.url().startsWith("data:")) page.said.push(`asked for ${request.url()}`); });
   await page.goto(url);
   return page;
 }
@@ -30,7 +26,7 @@ const checks = {
   // Both pages, wide and narrow, light and dark: nothing wider than the window, no message, nothing from elsewhere, one stream a tab.
   async quiet(browser) {
     for (const more of [{}, { colorScheme: "dark" }, { viewport: { width: 390, height: 844 } }, { viewport: { width: 390, height: 844 }, colorScheme: "dark" }])
-      for (const url of [base, runPath()]) {
+      for (const url of [baseOf(browser), runPath(browser)]) {
         const page = await open(browser, url, more);
         await isLive(page);
         await page.waitForTimeout(1500);
@@ -44,7 +40,7 @@ const checks = {
 
   // A run under way: slots, curves and rows change as it goes on; what runs is never clean; a dash where nothing was read.
   async follows(browser, go) {
-    const page = await open(browser, runPath());
+    const page = await open(browser, runPath(browser));
     await isLive(page);
     await page.waitForSelector(".slot .badge.under_way");
     const text = (selector) => page.$eval(selector, (one) => one.textContent);
@@ -64,7 +60,7 @@ const checks = {
 
   // Keys alone: to the rows, along them, and into one.
   async keys(browser) {
-    const page = await open(browser, runPath());
+    const page = await open(browser, runPath(browser));
     await isLive(page);
     for (let i = 0; i < 60 && !(await page.evaluate(() => document.activeElement.tagName === "TR")); i++) await page.keyboard.press("Tab");
     const number = () => page.evaluate(() => Number(document.activeElement.dataset.number));
@@ -81,29 +77,26 @@ const checks = {
     assert.deepEqual(page.said, []);
   },
 
-  // COMMAND...: starts the server again at the same port. The page says that it is gone, comes back by itself, and is whole.
-  async reconnect(browser, pid, ...command) {
-    const page = await open(browser, runPath());
+  // LOST: a file that is made when the page says that its server, PID, is gone; then the server is started again at the same port. The page comes
+  // back by itself, and is whole.
+  async reconnect(browser, pid, lost) {
+    const page = await open(browser, runPath(browser));
     await isLive(page);
     process.kill(Number(pid), "SIGTERM");
     await page.waitForSelector("#link.lost", { timeout: 30000 });
     const rows = await page.$$eval("#table tbody tr", (list) => list.length);
     assert.equal(rows, 3);
-    const server = spawn("timeout", ["--preserve-status", "120", ...command], { stdio: "ignore" });
-    try {
-      await page.waitForSelector("#link.live", { timeout: 40000 });
-      assert.equal(await page.$$eval("#table tbody tr", (list) => list.length), 3);
-      assert.ok(streams(page).length >= 2 && streams(page).length < 12, `${streams(page).length} tries`);
-      assert.match(streams(page).at(-1), /\?since=/);
-      assert.deepEqual(page.said.filter((line) => !/ERR_CONNECTION_REFUSED|ERR_INCOMPLETE_CHUNKED|ERR_EMPTY_RESPONSE|ERR_CONNECTION_RESET/.test(line)), []);
-    } finally {
-      server.kill("SIGTERM");
-    }
+    fs.writeFileSync(lost, "");
+    await page.waitForSelector("#link.live", { timeout: 40000 });
+    assert.equal(await page.$$eval("#table tbody tr", (list) => list.length), 3);
+    assert.ok(streams(page).length >= 2 && streams(page).length < 12, `${streams(page).length} tries`);
+    assert.match(streams(page).at(-1), /\?since=/);
+    assert.deepEqual(page.said.filter((line) => !/ERR_CONNECTION_REFUSED|ERR_INCOMPLETE_CHUNKED|ERR_EMPTY_RESPONSE|ERR_CONNECTION_RESET/.test(line)), []);
   },
 
   // A hidden tab has no stream; shown again, it goes on behind what it saw.
   async hidden(browser) {
-    const page = await open(browser, runPath());
+    const page = await open(browser, runPath(browser));
     await isLive(page);
     const hide = (hidden) => page.evaluate((is) => {
       Object.defineProperty(document, "hidden", { configurable: true, get: () => is });
@@ -124,11 +117,11 @@ const checks = {
 
   // COUNT experiments: painted soon, and usable: found, sorted, walked to the end.
   async many(browser, count) {
-    const begin = Date.now(), page = await open(browser, runPath());
+    const begin = Date.now(), page = await open(browser, runPath(browser));
     await page.waitForSelector("#table tbody tr[data-number]", { timeout: 30000 });
     const took = Date.now() - begin;
     const paint = await page.evaluate(() => performance.getEntriesByName("first-contentful-paint")[0]?.startTime ?? Infinity);
-    console.log(`first paint after ${Math.round(paint)} ms, rows after ${took} ms`);
+    browser.tell(`first paint after ${Math.round(paint)} ms, rows after ${took} ms`);
     assert.ok(paint < 3000, `first paint after ${paint} ms`);
     assert.ok(took < 10000, `rows after ${took} ms`);
     assert.ok((await page.$$eval("#table tbody tr", (list) => list.length)) <= 400);
@@ -152,7 +145,7 @@ const checks = {
 
   // Names that would be elements, scripts or addresses are text: nothing runs, nothing is asked for.
   async hostile(browser) {
-    for (const url of [base, runPath()]) {
+    for (const url of [baseOf(browser), runPath(browser)]) {
       const page = await open(browser, url);
       await isLive(page);
       await page.waitForTimeout(1500);
@@ -168,9 +161,9 @@ const checks = {
 
   // The token's address: the page opens, the address loses it, buttons ask the run; scripts do not see the cookie.
   async control(browser) {
-    const page = await open(browser, `${runPath()}?token=${token}`);
+    const page = await open(browser, `${runPath(browser)}?token=${browser.TOKEN}`);
     await isLive(page);
-    assert.equal(page.url(), runPath());
+    assert.equal(page.url(), runPath(browser));
     assert.equal(await page.evaluate(() => document.cookie), "");
     await page.click("#ask-pause");
     await page.waitForSelector("#ask-continue:not([hidden])", { timeout: 30000 });
@@ -184,7 +177,7 @@ const checks = {
 
   // Somebody whose token is no longer good is told so.
   async denied(browser) {
-    const page = await open(browser, `${base}?token=${token}`);
+    const page = await open(browser, `${baseOf(browser)}?token=${browser.TOKEN}`);
     await isLive(page);
     await page.context().clearCookies();
     await page.evaluate(() => openLink());
@@ -192,16 +185,4 @@ const checks = {
   },
 };
 
-(async () => {
-  const [, , what, ...more] = process.argv;
-  // As root, which tests in containers are, Chromium does not start with its sandbox.
-  const browser = await chromium.launch({ executablePath: process.env.CHROMIUM || "/usr/bin/chromium", args: ["--no-sandbox"] });
-  try {
-    await checks[what](browser, ...more);
-  } finally {
-    await browser.close();
-  }
-})().catch((error) => {
-  console.error(error);
-  process.exit(1);
-});
+module.exports = checks;

@@ -1,9 +1,7 @@
-// Opens a report in Chromium and looks at it as a person would: node page.cjs WHAT FILE [MORE]. The exit status says whether it held.
-// node page.cjs serve FOLDER keeps a browser for others, whose address they get in $BROWSER.
+// Looks at a report as a person would. A check takes (browser, file, ...more), of which what is a file or a folder is absolute (browser.cjs).
 const assert = require("node:assert/strict");
 const fs = require("node:fs");
 const path = require("node:path");
-const { chromium } = require(path.join(__dirname, "../../node_modules/playwright-core"));
 
 // A page on which nothing was said to the console, and nothing asked of the network.
 async function open(browser, file, more = {}) {
@@ -237,7 +235,7 @@ const checks = {
       assert.deepEqual(page.said, []);
       await page.context().close();
     }
-    console.log(`# 1000 experiments: a click is answered after ${best.toFixed(2)} s of work, ${wall.toFixed(2)} s in all`);
+    browser.tell(`# 1000 experiments: a click is answered after ${best.toFixed(2)} s of work, ${wall.toFixed(2)} s in all`);
     assert.ok(best > 0.01 && best < 2, `${best} s`);
   },
 
@@ -583,27 +581,4 @@ const checks = {
 
 Object.assign(checks, require("./tools.cjs")({ open, ids, rowsOfCsv }));
 
-// One browser for many checks, since its start costs more than most of them: its address is in FOLDER/address, until there is no FOLDER.
-async function serve(launched, folder) {
-  const server = await chromium.launchServer(launched);
-  fs.writeFileSync(`${folder}/new`, server.wsEndpoint());
-  fs.renameSync(`${folder}/new`, `${folder}/address`);
-  while (fs.existsSync(folder)) await new Promise((resolve) => setTimeout(resolve, 500));
-  await server.close();
-}
-
-(async () => {
-  const [, , what, file, ...more] = process.argv;
-  // As root, which tests in containers are, Chromium does not start with its sandbox.
-  const launched = { executablePath: process.env.CHROMIUM || "/usr/bin/chromium", args: ["--no-sandbox"] };
-  if (what === "serve") return serve(launched, file);
-  const browser = process.env.BROWSER ? await chromium.connect(process.env.BROWSER) : await chromium.launch(launched);
-  try {
-    await checks[what](browser, file, ...more);
-  } finally {
-    await browser.close();
-  }
-})().catch((error) => {
-  console.error(error);
-  process.exit(1);
-});
+module.exports = checks;

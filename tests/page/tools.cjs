@@ -170,7 +170,7 @@ module.exports = ({ open, ids, rowsOfCsv }) => ({
     await page.mouse.up();
     const n = Number((await page.textContent("#shown")).split(" ")[0]), each = ((await work()) - before) / 5;
     assert.ok(n > 100 && n < 1900, n);
-    console.log(`# 2000 experiments: open after ${opened.toFixed(2)} s of work, a selection answered in ${each.toFixed(3)} s`);
+    browser.tell(`# 2000 experiments: open after ${opened.toFixed(2)} s of work, a selection answered in ${each.toFixed(3)} s`);
     assert.ok(opened < 8 && each < 1.5, `${opened} s, ${each} s`);
     assert.deepEqual(page.said, []);
   },
