@@ -64,4 +64,4 @@ uninstall:
 	@ninja -C $(BUILD) uninstall
 
 clean:
-	rm -rf $(BUILD) $(BUILD)-asan $(BUILD)-fuzz
+	rm -rf $(BUILD) $(BUILD)-asan

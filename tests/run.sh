@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# make check: every test, in three builds: gcc; gcc with address and undefined-behaviour sanitizers; clang's fuzzer, briefly. What fails
+# make check: every test, in two builds: gcc; clang with address and undefined-behaviour sanitizers, which also fuzzes, briefly. What fails
 # is printed where it fails and named again at the end; the last line counts. Skipped tests say why.
 #   CHECK_STAGES="lint unit cli asan fuzz"   which stages (default: all)     CHECK_FUZZ_SECONDS=10  seconds for each fuzz target
 #   CHECK_TMP=disk   leaves /tmp as it is. As root /tmp is in memory, for these tests alone: they make and sync thousands of small files.
@@ -118,14 +118,13 @@ compile() {
             cat "$log"
             return 1
         }
-    elif [ ! -d "$dir/tests/unit" ] && [ "$dir" != "$build-fuzz" ]; then # set up before the test library was there
+    elif [ ! -d "$dir/tests/unit" ]; then # set up before the test library was there
         meson setup --reconfigure "$dir" "$@" >"$log" 2>&1 || {
             cat "$log"
             return 1
         }
     fi
-    # shellcheck disable=SC2086 # a list of words
-    ninja -C "$dir" --quiet ${targets:-}
+    ninja -C "$dir" --quiet
 }
 
 # ahead NAME NICE COMMAND...: something to be done while tests wait, behind them all; what came of it is seen when it is done for good.
@@ -149,38 +148,23 @@ is_ahead() { [ -d "$logs/ahead.$1" ] && [ ! -e "$logs/ahead.$1/done" ] && kill -
 # joined NAME: it is done, if it was begun.
 joined() { while is_ahead "$1"; do sleep 1; done; }
 
-# Optimized little, and with line numbers only: it takes half the time to compile. Warnings are gcc's build's, where all is optimized. The
-# linker is the fastest that is there: hundreds of programs are linked.
+# Optimized little, and with line numbers only: it takes half the time to compile. The linker is the fastest that is there: hundreds of
+# programs are linked. Nor is the program relocatable, where the linker can leave that out: half a million places of what is checked would be
+# relocated at each start. What is undefined ends the program at once: code that went on behind it would be a fifth more to compile.
 linker=$(for name in lld gold; do ! command -v "ld.$name" >/dev/null || echo "$name"; done | head -n 1)
-# What is undefined ends the program at once: code that went on behind it would be a fifth more to compile. Nor is the program
-# relocatable, where the linker can leave that out: half a million places of what is checked would be relocated at each start.
-compile_asan() {
-    local arguments="-g1 -fno-sanitize-recover=all" more=()
+compile_gcc() { compile "$build" -Dc_args=-g1; }
+
+# Also clang's warnings, and what the fuzzer needs to see which ways were taken.
+compile_sanitizers() {
+    local more=(-fsanitize=fuzzer-no-link "-fsanitize-coverage-ignorelist=$top/tests/fuzz/uncovered.txt" -Wno-unused-command-line-argument
+        -fno-sanitize-recover=all -g1) links=()
+    local -x CC=clang
     [ -z "$linker" ] || local -x CC_LD=$linker
     if [ "$linker" = lld ]; then
-        arguments+=" -fno-pie"
-        more=(-Db_staticpic=false "-Dc_link_args=-Wl,--no-pie")
+        more+=(-fno-pie)
+        links=(-Db_staticpic=false "-Dc_link_args=-Wl,--no-pie")
     fi
-    WERROR=false compile "$build-asan" -Db_sanitize=address,undefined -Doptimization=g "-Dc_args=$arguments" "${more[@]}"
-}
-
-compile_fuzz() {
-    CC=clang targets=fuzz_targets compile "$build-fuzz" -Dfuzz=true -Dtests=false -Doptimization=1 "-Dc_args=-fsanitize=fuzzer-no-link -fno-sanitize-recover=all -g1" \
-        -Db_sanitize=address,undefined -Db_lundef=false
-}
-
-# What fuzzing needs besides; its output is kept.
-compile_fuzz_and_warn() {
-    compile_fuzz && {
-        tests/clang_warnings.py "$build-fuzz" >"$logs/warnings" 2>&1
-        echo $? >"$logs/warnings.status"
-    }
-}
-
-clang_warnings() {
-    [ -e "$logs/warnings.status" ] || { tests/clang_warnings.py "$build-fuzz"; return; }
-    cat "$logs/warnings"
-    return "$(cat "$logs/warnings.status")"
+    compile "$build-asan" -Dfuzz=true -Db_sanitize=address,undefined -Db_lundef=false -Doptimization=1 "-Dc_args=${more[*]}" "${links[@]}"
 }
 
 # as_built NAME COMMAND...: in the environment of the tests of that build, gcc or sanitizers.
@@ -267,17 +251,17 @@ in_order() {
     done
 }
 
-# log_of ROW: how what came of it begins.
-log_of() {
-    local name=${1/tests\//}
-    name=${name/:/.}
-    echo "$logs/${name//\//.}"
+# Asked again and again while tests run, so without a process: how the files of what came of a row begin, and its exit status once it has ended.
+declare -A log_of=()
+status_of() {
+    status=
+    [ ! -e "${log_of[$1]}.status" ] || read -r status <"${log_of[$1]}.status"
 }
 
 # bats_start ROW and bats_end ROW: a file of tests beside others, and what came of it.
 bats_start() {
     local log began=$SECONDS
-    log=$(log_of "$1")
+    log=${log_of[$1]}
     as_built "${1%%:*}" timeout -k 10 "$file_seconds" bats --timing --formatter tap "${1#*:}" </dev/null >"$log.tap" 2>"$log.err"
     echo $? >"$log.code"
     times >"$log.times" # of this shell, and of what it waited for
@@ -288,7 +272,7 @@ bats_start() {
 # bats_again ROW: its failed tests once more, alone; what they say now stands for what they said.
 bats_again() {
     local log names status=0
-    log=$(log_of "$1")
+    log=${log_of[$1]}
     names=$(sed -nE 's/^not ok [0-9]+ (.*) in [0-9]+ms$/\1/p' "$log.tap" | sed 's/[][\.*^$+?(){}|]/\\&/g' | paste -sd '|')
     if [ -z "$names" ]; then # it ended before it named a test
         bats_start "$1"
@@ -303,70 +287,78 @@ bats_again() {
 
 bats_end() {
     local log
-    log=$(log_of "$1")
+    log=${log_of[$1]}
     grep -E '^not ok|^#|# skip' "$log.tap" | sed 's/^/  /' || true
     [ ! -s "$log.err" ] || tail -n 20 "$log.err"
     count "${1#*:tests/} (${1%%:*}, $(cat "$log.seconds"))" "$log.tap" "$(cat "$log.status")"
 }
 
 # may_start ROW: no file runs with both builds at once: what it finds on the machine would be the other's.
-may_start() { [ "${1%%:*}" = gcc ] || ! wanted cli || [ -e "$(log_of "gcc:${1#*:}").status" ]; }
+may_start() {
+    [ "${1%%:*}" = gcc ] || ! wanted cli || [ -e "${log_of[gcc:${1#*:}]}.status" ]
+}
 
-# tell_passed ROWS...: what came of those that have passed and were not told of.
+# tell_passed: what came of those at work that have passed.
+declare -A under_way=()
 tell_passed() {
-    local row
-    for row in "$@"; do
-        if [ -z "${told[$row]:-}" ] && [ "$(cat "$(log_of "$row").status" 2>/dev/null)" = 0 ]; then
-            told[$row]=yes
-            bats_end "$row"
-        fi
+    local row status
+    for row in "${!under_way[@]}"; do
+        status_of "$row"
+        [ -n "$status" ] || continue
+        unset "under_way[$row]"
+        [ "$status" -ne 0 ] || bats_end "$row"
     done
 }
 
 # bats_beside ROWS...: several at a time. Those of the sanitizers take their place as soon as these are built.
-declare -A told=()
 bats_beside() {
-    local all=("$@") left=() later=() row next
-    for row in "$@"; do if [ "${row%%:*}" = gcc ]; then left+=("$row"); else later+=("$row"); fi; done
+    local left=() later=() rest row next
+    for row in "$@"; do
+        next=${row/tests\//}
+        next=${next/:/.}
+        log_of[$row]=$logs/${next//\//.}
+        if [ "${row%%:*}" = gcc ]; then left+=("$row"); else later+=("$row"); fi
+    done
+    mapfile -t left < <(in_order "${left[@]}")
     while [ $((${#left[@]} + ${#later[@]})) -gt 0 ]; do
         if [ ${#later[@]} -gt 0 ] && { [ ${#left[@]} -eq 0 ] || ! is_ahead asan; }; then
             joined asan
-            one "build (sanitizers)" compile_asan
-            left+=("${later[@]}") later=()
+            one "build (sanitizers)" compile_sanitizers
+            mapfile -t left < <(in_order "${left[@]}" "${later[@]}")
+            later=()
         fi
-        mapfile -t left < <(in_order "${left[@]}")
         room
-        tell_passed "${all[@]}"
-        next=
+        tell_passed
+        next='' rest=()
         for row in "${left[@]}"; do
-            if may_start "$row"; then
-                next=$row
-                break
-            fi
+            if [ -z "$next" ] && may_start "$row"; then next=$row; else rest+=("$row"); fi
         done
         if [ -z "$next" ]; then
             sleep 1
             continue
         fi
+        left=("${rest[@]}")
+        under_way[$next]=yes
         bats_start "$next" &
-        mapfile -t left < <(for row in "${left[@]}"; do [ "$row" = "$next" ] || echo "$row"; done)
     done
 }
 
 # bats_judge ROWS...: beside others a machine may be too slow for what is timed: what failed then is tried once more, alone, and that counts; the
 # last line names it.
 bats_judge() {
-    local row
-    tell_passed "$@"
+    local row status
+    tell_passed
     for row in "$@"; do
-        [ -z "${told[$row]:-}" ] || continue
-        case $(cat "$(log_of "$row").status") in
+        status_of "$row"
+        case ${status:-1} in
+        0) continue ;;
         124 | 137) failures+=("${row#*:tests/} (${row%%:*}): ended after $file_seconds s: it hangs") ;;
         *)
             echo "${row#*:tests/} (${row%%:*}): once more, alone, after:"
-            grep -E '^not ok|^#' "$(log_of "$row").tap" | sed 's/^/    /'
+            grep -E '^not ok|^#' "${log_of[$row]}.tap" | sed 's/^/    /'
             bats_again "$row"
-            [ "$(cat "$(log_of "$row").status")" -ne 0 ] || flaky+=("${row#*:tests/}")
+            status_of "$row"
+            [ "${status:-1}" -ne 0 ] || flaky+=("${row#*:tests/}")
             ;;
         esac
         bats_end "$row"
@@ -389,7 +381,7 @@ fuzz() {
 # fuzz_all: each target, as many at a time as there are processors.
 fuzz_all() {
     local target
-    for target in "$build-fuzz"/tests/fuzz/fuzz_*; do
+    for target in "$build-asan"/tests/fuzz/fuzz_*; do
         if [ ! -f "$target" ] || [ ! -x "$target" ]; then continue; fi
         while [ "$(jobs -rp | wc -l)" -ge "$(nproc)" ]; do wait -n || true; done
         fuzz "$target" >"$logs/$(basename "$target").log" 2>&1 &
@@ -422,17 +414,12 @@ if wanted lint; then
 fi
 if wanted unit || wanted cli; then
     say "gcc"
-    one "build (gcc)" compile "$build"
+    one "build (gcc)" compile_gcc
     one "every name is defined once" tests/symbols.sh "$build"
     hide_still_counters
 fi
-# While tests wait the other builds are made.
-after_asan() {
-    joined asan
-    compile_fuzz_and_warn
-}
-if wanted asan; then ahead asan 19 compile_asan; fi
-if wanted fuzz; then ahead fuzz 19 after_asan; fi
+# While tests wait the other build is made.
+if wanted asan || wanted fuzz; then ahead asan 10 compile_sanitizers; fi
 if wanted unit; then
     say "unit tests (gcc)"
     meson_tests gcc --suite unit --num-processes "$always"
@@ -458,12 +445,12 @@ if [ ${#rows[@]} -gt 0 ]; then
 fi
 # The last files wait more than the first: what computes all the time is done beside them, behind them.
 fuzz_after_build() {
-    joined fuzz
+    joined asan
     fuzz_all
 }
 if wanted fuzz; then ahead fuzzing 10 fuzz_after_build; fi
 wait
-tell_passed "${rows[@]}"
+tell_passed
 if wanted asan; then
     say "unit tests (sanitizers)"
     # Simulations of numbers alone take minutes there, and call nothing that the others do not.
@@ -473,12 +460,10 @@ if wanted fuzz; then say "fuzz targets, $fuzz_seconds s each"; fi
 joined fuzzing
 # Alone now.
 if wanted unit && [ "$(cat "$logs/gcc.unit.status")" -ne 0 ]; then unit gcc; fi
-if wanted asan; then unit sanitizers; fi
+if wanted asan; then unit sanitizers; elif wanted fuzz; then one "build (sanitizers)" compile_sanitizers; fi
 bats_judge "${rows[@]}"
 if wanted fuzz; then
-    one "build (clang, fuzzer)" compile_fuzz
-    one "warnings (clang)" clang_warnings
-    for target in "$build-fuzz"/tests/fuzz/fuzz_*; do
+    for target in "$build-asan"/tests/fuzz/fuzz_*; do
         if [ -f "$target" ] && [ -x "$target" ]; then one "$(basename "$target")" tail_of "$logs/$(basename "$target").log"; fi
     done
 fi

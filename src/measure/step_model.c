@@ -60,6 +60,7 @@ static double bin_weights(const struct step_model *model, double t_s, struct ste
     row->first = model->bins;
     row->last = 0;
     size_t first_after = FIRST_PLACE(at, 0, model->fold->steps, step_model_edge_s(model, at, model->fold->phase_count) > from);
+    double before = 0, known_s = NAN; /* where "before" is known of */
     for (size_t step = first_after; step < model->fold->steps; step++) {
         if (step_model_edge_s(model, step, 0) >= to)
             break;
@@ -71,7 +72,8 @@ static double bin_weights(const struct step_model *model, double t_s, struct ste
             *model->spent += 20 + 20 * (double)count;
             double width = (end - begin) / (double)count;
             size_t b = from > begin ? (size_t)((from - begin) / width) : 0;
-            double before = weight_before(model, begin + width * (double)b - t_s);
+            if (b > 0 || begin != known_s)
+                before = weight_before(model, begin + width * (double)b - t_s);
             double grows =
                 exponential ? exp(width / model->at.length_s) : 0; /* from bin to bin: one exp for all of them */
             for (; b < count && begin + width * (double)b < to; b++) {
@@ -86,6 +88,7 @@ static double bin_weights(const struct step_model *model, double t_s, struct ste
                 if (at + 1 > row->last)
                     row->last = at + 1;
             }
+            known_s = end;
         }
     }
     for (size_t b = row->first; b < row->last && sum > 0; b++)

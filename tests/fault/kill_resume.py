@@ -18,7 +18,7 @@ import time
 
 PROGRAM = os.path.abspath(sys.argv[1])
 WORK = os.path.abspath(sys.argv[2])
-ROUNDS = int(os.environ.get("ROUNDS", "200"))
+ROUNDS = int(os.environ.get("ROUNDS") or "200")
 LANES = int(os.environ.get("LANES", "2"))
 SEED = int(os.environ.get("SEED") or random.SystemRandom().randrange(1 << 32))
 EXPERIMENTS = 12

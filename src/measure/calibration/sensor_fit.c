@@ -136,13 +136,13 @@ static double score(struct fit *fit, double length_s, double delay_s)
         }
         double moves = rise * fmax(fabs(late - shown), fabs(shown - early)) / sqrt(3);
         double variance = noise * noise + floor * floor + moves * moves + update->spread_w * update->spread_w;
-        double row[COLUMNS] = {1, shown, time, time * shown};
+        double weight = 1 / variance, row[COLUMNS] = {1, shown, time, time * shown};
         for (int j = 0; j < COLUMNS; j++) {
             for (int k = 0; k <= j; k++)
-                a[j][k] += row[j] * row[k] / variance;
-            b[j] += row[j] * update->value / variance;
+                a[j][k] += row[j] * weight * row[k];
+            b[j] += row[j] * weight * update->value;
         }
-        squares += update->value * update->value / variance;
+        squares += update->value * update->value * weight;
         out += log(variance);
     }
     double right[COLUMNS];
