@@ -36,7 +36,8 @@ elif kind == "trigger":
 elif kind == "virtual":
     db.executescript("DROP TABLE evidence; CREATE VIRTUAL TABLE evidence USING fts5(experiment, attempt, pass, kind, weight, text, from_s, to_s, device)")
 elif kind == "cell":
-    db.execute("UPDATE plan SET json = CAST(zeroblob(900000000) AS TEXT) WHERE number = 1")
+    # More than the reader's address space (within).
+    db.execute("UPDATE plan SET json = CAST(zeroblob(500000000) AS TEXT) WHERE number = 1")
 elif kind == "json":
     db.execute("UPDATE meta SET value = ? WHERE key = 'plan'", ("[" + "[]," * 4_900_000 + "[]]",))
 elif kind == "shared page":

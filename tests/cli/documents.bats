@@ -49,7 +49,7 @@ sys.exit(bool(wrong) or seen < 30)' "$ROOT"
 @test "every file that a comment or a document names is there" {
     git -C "$ROOT" rev-parse HEAD > /dev/null 2>&1 || skip "not a clone of git"
     python3 - "$ROOT" <<'END'
-import os, re, subprocess, sys
+import functools, os, re, subprocess, sys
 root = sys.argv[1]
 listed = subprocess.run(["git", "-C", root, "ls-files", "--cached", "--others", "--exclude-standard"],
                         capture_output=True, text=True, check=True).stdout.split("\n")[:-1]
@@ -60,6 +60,7 @@ text = {f: open(os.path.join(root, f), encoding="utf-8", errors="replace").read(
 elsewhere = {name for t in text.values() for name in re.findall(r"^#include <([^>]+)>", t, re.M)}
 elsewhere |= {"linux/magic.h", "linux/nsfs.h", "linux/openat2.h", "linux/proc_ns.h", "linux/capability.h", "cudaTypedefs.h", "arch/x86/events/rapl.c", "splitmix64.c", "sqlite3.h", "sd-event.h", "libsmartcols.h", "submit.sh"}
 
+@functools.cache
 def split(name, text):
     """Comments (of a document: all but its examples), and the rest."""
     if name.endswith((".c", ".h")):
@@ -70,11 +71,16 @@ def split(name, text):
         pattern = r"(?m)(?:^|(?<=\s))#.*$"
     return "\n".join(re.findall(pattern, text, re.S if name.endswith((".c", ".h")) else 0)), re.sub(pattern, "", text, flags=re.S if name.endswith((".c", ".h")) else 0)
 
+@functools.cache
+def beside(folder):
+    """The code of a folder of tests."""
+    return "".join(split(f, t)[1] for f, t in text.items() if os.path.dirname(f) == folder) if (folder + "/").startswith("tests/") else ""
+
 wrong, seen = [], 0
 for name, whole in text.items():
     said, code = split(name, whole)
     own = os.path.dirname(name)
-    code += "".join(split(f, t)[1] for f, t in text.items() if os.path.dirname(f) == own and f.startswith("tests/"))
+    code += beside(own)
     folders = ["", own, os.path.dirname(own), "src", "include", "tests", "tests/cli", own.replace("tests/unit", "src")]
     for cited in set(re.findall(r"(?<![\w./<*~{$-])\w[\w./-]*\.(?:c|h|md|sh|bats|bash|js|css)\b(?![\w/(])", said)):
         if "NAME" in cited or cited in elsewhere or os.path.basename(cited) in code:

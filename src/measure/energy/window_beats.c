@@ -292,10 +292,10 @@ struct sample_phases sample_phases_of(const struct shape *shape, double update_s
            until = FIRST_PLACE(at, before, step_count, steps_at[at] > to);
     before -= before > 0;
     until += until < step_count;
+    if (until < before + 2 || end < first + 2)
+        return out;
     steps_at += before;
     step_count = until - before;
-    if (step_count < 2 || end < first + 2)
-        return out;
     AUTO_FREE double *samples_at = mem_array(end - first, sizeof *samples_at);
     for (size_t i = first; i < end; i++)
         samples_at[i - first] = shape_seconds(shape->at[i].t_ns, shape->origin_ns) - shape->delay_s;
