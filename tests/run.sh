@@ -47,10 +47,9 @@ longest="feasibility output guard machine journal parallel job_memory meter reco
 longest+=" serve serve_page watch hang crash_points unkillable lanes notify energy metrics verdict stats step_power rounds resume compare submit"
 longest+=" budget feasibility_counted gpu_memory_evidence report_relations guard_runs clean calibrate hostile_data report_follow records study"
 longest+=" docs_run guardian name"
-# Under sanitizers: what reads what others wrote, and each command's way through the program once.
-sanitized="cli/run cli/exec cli/stats cli/audit cli/export cli/formats cli/output cli/list cli/mistakes cli/digits cli/energy cli/oom
-cli/memory cli/gpu_memory cli/marks cli/meter cli/repeat cli/compare cli/verdict cli/submit cli/serve cli/notify cli/otlp attack/hostile_data attack/received
-attack/records fault/resume"
+# Under sanitizers: what reads what others wrote, and each command's way through the program once (output, by names that steer a terminal).
+sanitized="cli/output cli/run cli/exec cli/stats cli/audit cli/export cli/formats cli/list cli/mistakes cli/digits cli/oom cli/memory cli/gpu_memory
+cli/marks cli/meter cli/repeat cli/compare cli/serve cli/notify cli/otlp cli/submit attack/hostile_data attack/received attack/records fault/resume"
 
 # A shared folder of real data lies beside the project; tests that need it skip when it is missing.
 export TARE_SHARED="${TARE_SHARED:-$top/../shared}"

@@ -142,9 +142,9 @@ sleep 0.2; echo "loss 0.5"'
     job 'if [ "$TARE_EXPERIMENT" = repo_net_001 ]; then sleep 0.05; else sleep 1.2; fi; echo "loss 0.5"'
     settings 2
     unshare -Urpf --mount-proc "$TARE" run settings.json -c registry.json -o results --containment sweep >out
-    # A busy machine may show by its counters alone that it is shared.
-    case $(kinds 1) in cpu_unchecked | cpu_shared) ;; *) kinds 1; return 1 ;; esac
-    case $(kinds 2) in '' | cpu_shared) ;; *) kinds 2; return 1 ;; esac
+    # A busy machine may show by its counters alone that it is shared; what others of this user leave in /dev/shm meanwhile is recorded.
+    case $(kinds 1 | sed 's/ *left_outside//') in cpu_unchecked | cpu_shared) ;; *) kinds 1; return 1 ;; esac
+    case $(kinds 2 | sed 's/ *left_outside//') in '' | cpu_shared) ;; *) kinds 2; return 1 ;; esac
     [ "$(summary verdict | head -n 1)" != clean ]
 }
 

@@ -120,7 +120,8 @@ static double score(struct fit *fit, double length_s, double delay_s)
 {
     double rise = fit->input->rise_w, floor = MODEL_SHARE * rise, noise = fit->input->noise_w;
     double drift = 1 / (DRIFT_SHARE * rise * DRIFT_SHARE * rise), out = 0, squares = 0;
-    double a[COLUMNS][COLUMNS] = {{0}}, b[COLUMNS] = {0};
+    /* Sums of what idle power (1), rise (s), their drifts (t, ts) and the values (y) have in common: each in a register of its own. */
+    double n = 0, s = 0, t = 0, ts = 0, ss = 0, tss = 0, tt = 0, tts = 0, ttss = 0, y = 0, sy = 0, ty = 0, tsy = 0;
     if (length_s < 0 || length_s > LENGTH_MAX_S || delay_s < 0 || delay_s > DELAY_MAX_S)
         return INFINITY;
     if (fit->kind == FIT_EXPONENTIAL && length_s > 0)
@@ -136,15 +137,24 @@ static double score(struct fit *fit, double length_s, double delay_s)
         }
         double moves = rise * fmax(fabs(late - shown), fabs(shown - early)) / sqrt(3);
         double variance = noise * noise + floor * floor + moves * moves + update->spread_w * update->spread_w;
-        double weight = 1 / variance, row[COLUMNS] = {1, shown, time, time * shown};
-        for (int j = 0; j < COLUMNS; j++) {
-            for (int k = 0; k <= j; k++)
-                a[j][k] += row[j] * weight * row[k];
-            b[j] += row[j] * weight * update->value;
-        }
-        squares += update->value * update->value * weight;
+        double one = 1 / variance, rises = one * shown, drifts = one * time, both = rises * time;
+        n += one;
+        s += rises;
+        t += drifts;
+        ts += both;
+        ss += rises * shown;
+        tss += both * shown;
+        tt += drifts * time;
+        tts += both * time;
+        ttss += both * time * shown;
+        y += one * update->value;
+        sy += rises * update->value;
+        ty += drifts * update->value;
+        tsy += both * update->value;
+        squares += update->value * update->value * one;
         out += log(variance);
     }
+    double a[COLUMNS][COLUMNS] = {{n}, {s, ss}, {t, ts, tt}, {ts, tss, tts, ttss}}, b[COLUMNS] = {y, sy, ty, tsy};
     double right[COLUMNS];
     memcpy(right, b, sizeof b);
     for (int j = 0; j < COLUMNS; j++)

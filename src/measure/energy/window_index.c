@@ -330,8 +330,8 @@ static void edge_parts(const struct window_index *index, const struct index_mome
 /* How far power went to and fro around a moment. */
 static double range_around(const struct window_index *index, double t, double reach_s)
 {
-    double early_w = shape_at(&index->shape, t - reach_s, NULL).power_w;
-    double late_w = shape_at(&index->shape, t + reach_s, NULL).power_w;
+    double early_w = shape_power_w(&index->shape, t - reach_s, NULL);
+    double late_w = shape_power_w(&index->shape, t + reach_s, NULL);
     struct shape_range range = shape_extremes(&index->shape, t - reach_s, t + reach_s);
     return fmax(range.power_max_w, fmax(early_w, late_w)) - fmin(range.power_min_w, fmin(early_w, late_w));
 }
@@ -341,7 +341,7 @@ static double range_averaged(const struct window_index *index, double t, double 
 {
     double range_w = 0;
     for (double at = t - span_s / 2; at <= t + span_s / 2; at += step_s) {
-        double rise_w = shape_at(&index->shape, at + step_s, NULL).power_w - shape_at(&index->shape, at, NULL).power_w;
+        double rise_w = shape_power_w(&index->shape, at + step_s, NULL) - shape_power_w(&index->shape, at, NULL);
         range_w = fmax(range_w, fabs(rise_w) * span_s / step_s);
     }
     return range_w;
@@ -443,8 +443,8 @@ static void bound_parts(const struct window_index *index, const struct index_mom
     double unsure_s = shape_seconds(index->sensor.lag_unsure_ns, 0);
     if (unsure_s > 0) {
         double shown_j = to->sum.energy_j - from->sum.energy_j;
-        double later_j = shape_at(&index->shape, to->t + unsure_s, NULL).energy_j -
-                         shape_at(&index->shape, from->t + unsure_s, NULL).energy_j;
+        double later_j = shape_energy_j(&index->shape, to->t + unsure_s, NULL) -
+                         shape_energy_j(&index->shape, from->t + unsure_s, NULL);
         double lag_j = fabs(later_j - shown_j);
         bounds[WINDOW_PART_LAG] = sqrt(lag_j * (lag_j + 2 * whole_j)); /* (whole + lag)² - whole² */
     }

@@ -19,8 +19,8 @@ double smooth_mean_variance(const struct shape *shape, double span_s, double t, 
 {
     if (!(span_s > 0) || shape->count == 0)
         return 0;
-    double early_w = shape_at(shape, t - span_s / 2, hint).power_w;
-    double late_w = shape_at(shape, t + span_s / 2, hint).power_w;
+    double early_w = shape_power_w(shape, t - span_s / 2, hint);
+    double late_w = shape_power_w(shape, t + span_s / 2, hint);
     double bent_j = (late_w - early_w) * span_s / 12, hidden_j = hidden_share * 0.5 * (early_w + late_w) * span_s;
     return bent_j * bent_j + hidden_j * hidden_j;
 }
@@ -39,7 +39,7 @@ static void observe(struct knot *knot, const struct shape *shape, const struct w
             weight = (t - knot->lo_a) / (knot->lo_b - knot->lo_a);
         else if (t > knot->hi_a)
             weight = (knot->hi_b - t) / (knot->hi_b - knot->hi_a);
-        double energy = shape_at(shape, t, hint).energy_j - here.energy_j;
+        double energy = shape_energy_j(shape, t, hint) - here.energy_j;
         mean += weight * energy;
         square += weight * energy * energy;
         weights += weight;
@@ -49,7 +49,7 @@ static void observe(struct knot *knot, const struct shape *shape, const struct w
         square /= weights;
     }
     double quantum_j = sensor->quantum_mj / 1000;
-    double first = shape_at(shape, knot->lo_a, hint).energy_j, last = shape_at(shape, knot->hi_b, hint).energy_j;
+    double first = shape_energy_j(shape, knot->lo_a, hint), last = shape_energy_j(shape, knot->hi_b, hint);
     knot->at = mean_s;
     knot->sampled_j2 = here.var_j2;
     knot->gap_j2 = here.gap_j2;

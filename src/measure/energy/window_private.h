@@ -61,6 +61,9 @@ void shape_fini(struct shape *shape);
 /* The sums at t. Before the first and after the last sample power is held, and the variance grows with the square of
  * the time. With hint (0 at first, updated) neighbouring questions cost little. */
 struct shape_sum shape_at(const struct shape *shape, double t, size_t *hint);
+/* Of the same its energy or its power alone. */
+double shape_energy_j(const struct shape *shape, double t, size_t *hint);
+double shape_power_w(const struct shape *shape, double t, size_t *hint);
 
 /* Over the samples in [from,to]; a window without a sample has the power at its edges. gap_s: the longest stretch of
  * the window without a sample. */

@@ -34,13 +34,21 @@ static double step_variance(const struct shape *shape, size_t i)
     return (square + flat_w * flat_w) * length_s * length_s;
 }
 
+/* Energy of the part [0, share] of the step from sample i to the next. */
+static double step_energy_j(const struct shape *shape, size_t i, double share)
+{
+    double length_s = shape_seconds(shape->at[i + 1].t_ns, shape->at[i].t_ns);
+    double from_w = shape->at[i].power_w, to_w = shape->at[i + 1].power_w;
+    return (from_w + 0.5 * (to_w - from_w) * share) * share * length_s;
+}
+
 /* Adds the part [0, share] of the step from sample i to the next. */
 static void add_step(const struct shape *shape, size_t i, double share, struct shape_sum *sum)
 {
     double length_s = shape_seconds(shape->at[i + 1].t_ns, shape->at[i].t_ns);
     double from_w = shape->at[i].power_w, to_w = shape->at[i + 1].power_w;
     double rise = (to_w - from_w) * share;
-    sum->energy_j += (from_w + 0.5 * rise) * share * length_s;
+    sum->energy_j += step_energy_j(shape, i, share);
     if (shape->real && length_s > shape->gap_s)
         /* A gap may have held anything that power has ever been. */
         sum->gap_j2 += shape->range_w * shape->range_w * length_s * length_s / 12 * share;
@@ -124,14 +132,21 @@ static size_t find(const struct shape *shape, double t)
     return after ? after - 1 : 0;
 }
 
-static size_t find_near(const struct shape *shape, double t, size_t hint)
+/* The same, looked for first where it was found last; share: how far t is on the way to the next sample, or NAN where there is none. */
+static size_t find_near(const struct shape *shape, double t, size_t *hint, double *share)
 {
-    if (hint >= shape->count || sample_time(shape, hint) > t)
-        return find(shape, t);
-    for (size_t i = hint; i < hint + SHAPE_NEAR; i++)
-        if (i + 1 >= shape->count || sample_time(shape, i + 1) > t)
-            return i;
-    return find(shape, t);
+    size_t at = hint ? *hint : shape->count, end = at + SHAPE_NEAR;
+    if (at < shape->count && sample_time(shape, at) <= t)
+        while (at < end && at + 1 < shape->count && sample_time(shape, at + 1) <= t)
+            at++;
+    if (at >= shape->count || at == end || sample_time(shape, at) > t)
+        at = find(shape, t);
+    if (hint)
+        *hint = at;
+    double past = t - sample_time(shape, at);
+    bool between = past >= 0 && at + 1 < shape->count;
+    *share = between ? past / shape_seconds(shape->at[at + 1].t_ns, shape->at[at].t_ns) : NAN;
+    return at;
 }
 
 /* Outside of what was sampled: held, with an error that is the same all the way. */
@@ -146,21 +161,40 @@ struct shape_sum shape_at(const struct shape *shape, double t, size_t *hint)
 {
     if (shape->count == 0)
         return (struct shape_sum){0};
-    size_t found = hint ? find_near(shape, t, *hint) : find(shape, t);
-    if (hint)
-        *hint = found;
+    double share;
+    size_t found = find_near(shape, t, hint, &share);
     struct shape_sum sum = shape->blocks[found / SHAPE_BLOCK].before;
     for (size_t i = found / SHAPE_BLOCK * SHAPE_BLOCK; i < found; i++)
         add_step(shape, i, 1, &sum);
-    double past = t - sample_time(shape, found);
     sum.power_w = shape->at[found].power_w;
-    if (past < 0 || found + 1 == shape->count) {
-        add_outside(shape, past, &sum);
-        return sum;
-    }
-    double length = shape_seconds(shape->at[found + 1].t_ns, shape->at[found].t_ns);
-    add_step(shape, found, past / length, &sum);
+    if (isnan(share))
+        add_outside(shape, t - sample_time(shape, found), &sum);
+    else
+        add_step(shape, found, share, &sum);
     return sum;
+}
+
+double shape_energy_j(const struct shape *shape, double t, size_t *hint)
+{
+    if (shape->count == 0)
+        return 0;
+    double share;
+    size_t found = find_near(shape, t, hint, &share);
+    double energy_j = shape->blocks[found / SHAPE_BLOCK].before.energy_j;
+    for (size_t i = found / SHAPE_BLOCK * SHAPE_BLOCK; i < found; i++)
+        energy_j += step_energy_j(shape, i, 1);
+    if (isnan(share))
+        return energy_j + shape->at[found].power_w * (t - sample_time(shape, found));
+    return energy_j + step_energy_j(shape, found, share);
+}
+
+double shape_power_w(const struct shape *shape, double t, size_t *hint)
+{
+    if (shape->count == 0)
+        return 0;
+    double share;
+    const struct power_sample *at = shape->at + find_near(shape, t, hint, &share);
+    return isnan(share) ? at->power_w : at->power_w + (at[1].power_w - at->power_w) * share;
 }
 
 struct shape_range shape_extremes(const struct shape *shape, double from, double to)
@@ -172,7 +206,7 @@ struct shape_range shape_extremes(const struct shape *shape, double from, double
     if (sample_time(shape, first) < from)
         first++;
     if (first > last || sample_time(shape, last) > to || first == shape->count) {
-        double a = shape_at(shape, from, NULL).power_w, b = shape_at(shape, to, NULL).power_w;
+        double a = shape_power_w(shape, from, NULL), b = shape_power_w(shape, to, NULL);
         return (struct shape_range){fmin(a, b), fmax(a, b), to - from};
     }
     for (size_t i = first; i < last;) {
