@@ -4,7 +4,10 @@
 #include "base/mem.h"
 #include "base/utf8.h"
 
+#include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define QUESTION_TIMEOUT_S 5
 #define ORDER_TIMEOUT_S    1800
@@ -58,6 +61,18 @@ void git_fini(struct git *git)
     free(git->program);
     strv_fini(&git->env);
     *git = (struct git){.stop_fd = -1};
+}
+
+bool git_may_know(const char *path)
+{
+    AUTO_FREE char *folder = realpath(path, NULL);
+    for (char *end = folder ? folder + strlen(folder) : NULL; end; end = strrchr(folder, '/')) {
+        *end = '\0';
+        AUTO_FREE char *own = mem_printf("%s/.git", folder), *bare = mem_printf("%s/HEAD", folder);
+        if (faccessat(AT_FDCWD, own, F_OK, AT_SYMLINK_NOFOLLOW) == 0 || faccessat(AT_FDCWD, bare, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+            return true;
+    }
+    return !folder; /* git will say why */
 }
 
 /* What to do where git's own words do not say it. */

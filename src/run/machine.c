@@ -151,7 +151,7 @@ static json_t *repository_json(const struct gathering *gathering, const struct p
     AUTO(git_fini) struct git git;
     AUTO_TEXT struct text commit = {0};
     git_init(gathering->containment, gathering->environment, &git);
-    bool known = git_ask(&git, job->cwd, ask_commit, &commit, NULL);
+    bool known = git_may_know(job->cwd) && git_ask(&git, job->cwd, ask_commit, &commit, NULL);
     size_t length = strcspn(text_get(&commit), "\n");
     return json_pack("{s:o*, s:o*, s:o*, s:o}", "name", json_string(job->repo), "path", json_string(job->cwd),
                      "commit", known && length ? json_stringn(text_get(&commit), length) : json_null(),

@@ -19,7 +19,7 @@ lose_guardian() {
     is_dead "$before"
 }
 
-waits() { job 'echo "$$" >../up; until [ -e ../go ]; do sleep 0.05; done; echo loss 0.5'; }
+waits() { job 'echo "$$" >../up; until [ -e ../go ]; do sleep 0.2; done; echo loss 0.5'; }
 
 # For where a job is held by nothing but its init and the guardian.
 run_in_sweep() { start_program run settings.json -c registry.json -o results --containment sweep; }
@@ -92,7 +92,7 @@ assert 0 <= data["from_s"] < data["to_s"], data
 }
 
 @test "guardians killed and stopped at random moments: each experiment is done once, and none of them is left" {
-    job 'sleep 0.2; until [ -e ../go ]; do sleep 0.05; done; echo loss 0.5'
+    job 'sleep 0.2; until [ -e ../go ]; do sleep 0.2; done; echo loss 0.5'
     settings 12
     start_run
     local end=$((SECONDS + 60))

@@ -120,7 +120,7 @@ END
 
 @test "a live runner whose descriptors are taken away fails no experiment, and a resume does each" {
     command -v prlimit >/dev/null || skip "prlimit is missing"
-    job 'touch ../up; until [ -e ../go ]; do sleep 0.05; done; echo loss 0.5'
+    job 'touch ../up; until [ -e ../go ]; do sleep 0.2; done; echo loss 0.5'
     settings 2
     for limit in 3 12 18 22 24 26 28; do
         rm -rf results up go

@@ -102,7 +102,7 @@ LOOK
 echo >>times
 [ "$(wc -l <times)" -eq 2 ] || { sleep 0.5; exit; }
 touch ready
-until [ -e go ]; do sleep 0.1; done
+until [ -e go ]; do sleep 0.2; done
 END
     chmod +x second.sh
     export TARE_TIME_SCALE=0.1 # tare's own waits alone

@@ -160,7 +160,7 @@ kill_both() {
 
 @test "a run beside one that lives joins the same governor, and the last of them gives it back" {
     two_policies
-    saying "touch '$WORK/begun'; until [ -e '$WORK/go' ]; do sleep 0.05; done"
+    saying "touch '$WORK/begun'; until [ -e '$WORK/go' ]; do sleep 0.2; done"
     want performance
     start_run
     wait_until test -e begun

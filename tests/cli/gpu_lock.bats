@@ -83,7 +83,7 @@ END
 
 @test "the holder's line names the folder of its run" {
     two_gpus
-    job 'touch ../held; until [ -e ../go ]; do sleep 0.05; done'
+    job 'touch ../held; until [ -e ../go ]; do sleep 0.2; done'
     settings 1
     start_run
     wait_until test -e held

@@ -38,7 +38,7 @@ two_gpus() {
 # Somebody else holds the locks of what CUDA_VISIBLE_DEVICES says, until let_go: $HOLDER.
 hold() {
     rm -f held go
-    "$TARE" exec --gpu-lock wait -- sh -c 'touch held; until [ -e go ]; do sleep 0.05; done' </dev/null >/dev/null 2>&1 3>&- &
+    "$TARE" exec --gpu-lock wait -- sh -c 'touch held; until [ -e go ]; do sleep 0.2; done' </dev/null >/dev/null 2>&1 3>&- &
     HOLDER=$!
     wait_until test -e held
 }

@@ -72,7 +72,7 @@ print(*sorted({k for k in (json.loads(x)["kind"] for x in sys.stdin) if not k.st
 }
 
 # waiting_job [BEFORE]: one that begins, and ends when there is the file repo/go.
-waiting_job() { job "${1:+$1; }touch began; until [ -e go ]; do sleep 0.05; done; echo loss 0.5"; }
+waiting_job() { job "${1:+$1; }touch began; until [ -e go ]; do sleep 0.2; done; echo loss 0.5"; }
 
 monotonic() { python3 -c 'import time; print(time.monotonic_ns())'; }
 

@@ -60,7 +60,7 @@ assert abs(experiment(1)["tare"]["energy"]["host"]["suspended_s"] - 5400) < 0.2,
 @test "a machine that slept between two experiments has slept for nobody" {
     need_sleep
     scenario 1
-    job "case \$TARE_EXPERIMENT in *001) ;; *) touch ../second; until [ -e ../go ]; do sleep 0.05; done ;; esac; echo loss 0.5"
+    job "case \$TARE_EXPERIMENT in *001) ;; *) touch ../second; until [ -e ../go ]; do sleep 0.2; done ;; esac; echo loss 0.5"
     settings 2
     sed -i 's/"between_runs": 0/"between_runs": 3/' settings.json
     sleepy_run

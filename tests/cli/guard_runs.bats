@@ -30,7 +30,7 @@ while True:
     time.sleep(1)
 END
     job "[ \"\$TARE_EXPERIMENT\" = repo_net_001 ] || { echo loss 0.5; exit; }
-python3 survivor.py $USERS; until [ -s survives ]; do sleep 0.05; done; sleep 2; echo loss 0.5"
+python3 survivor.py $USERS; until [ -s survives ]; do sleep 0.2; done; sleep 2; echo loss 0.5"
     settings 32
     sed -i 's/"stop_grace": 20/"stop_grace": 1/' settings.json
     timeout -k 5 400 "$TARE" run settings.json -c registry.json -o results --containment sweep >out

@@ -102,12 +102,12 @@ pause() {
     read -rt "$1" <>"$BATS_RUN_TMPDIR/pause" || true
 }
 
-# Waits until the command succeeds, at most a minute: machines are slow at times.
+# Waits until the command succeeds, at most a minute: machines are slow at times. What is not there soon is asked for less often.
 wait_until() {
-    local end=$((SECONDS + 60))
+    local end=$((SECONDS + 60)) soon=$((SECONDS + 1))
     until "$@"; do
         [ $SECONDS -lt $end ] || { echo "waited in vain for: $*"; return 1; }
-        pause 0.05
+        if [ $SECONDS -le $soon ]; then pause 0.05; else pause 0.2; fi
     done
 }
 

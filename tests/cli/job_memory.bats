@@ -8,7 +8,7 @@ GIB=1073741824
 
 # The training prints an epoch's line and ends the epoch when the file go_N is there.
 trainer() {
-    job "for epoch in $(seq -s ' ' 1 "$1"); do echo \"epoch \$epoch\"; until [ -e $WORK/go_\$epoch ]; do sleep 0.05; done; done"
+    job "for epoch in $(seq -s ' ' 1 "$1"); do echo \"epoch \$epoch\"; until [ -e $WORK/go_\$epoch ]; do sleep 0.2; done; done"
     registry '"marks": {"epoch": "^epoch ([0-9]+)"}'
 }
 
@@ -95,7 +95,7 @@ assert "memory_growth" not in evidence, evidence
 }
 
 @test "a job that names no epochs and leaks is warned of, with the time that is left" {
-    job "until [ -e $WORK/go ]; do sleep 0.05; done"
+    job "until [ -e $WORK/go ]; do sleep 0.2; done"
     registry
     export TARE_TIME_SCALE=0.05
     begin

@@ -13,7 +13,7 @@ count=\$((\$(cat count 2>/dev/null || echo 0) + 1)); echo \$count >count
 printf '$(bar 0 0)$(bar 0 100)\\n' >&2; echo 'loss 0.5'; echo 'accuracy 0.25'; echo 'other 7'
 printf '$(bar 1 0)$(bar 1 100)\\n' >&2; echo 'loss 0.25'; echo 'accuracy 0.25'; echo 'a_metric_with_a_long_name 1234.5678'
 printf '$(bar 2 50)' >&2
-until [ -e seen\$count ]; do sleep 0.05; done
+until [ -e seen\$count ]; do sleep 0.2; done
 printf '\\n'"
     cat >registry.json <<'END'
 {"models": {"repo": {"path": "repo", "train_script": "./job.sh", "models": ["net"], "metrics": "optional",
@@ -128,7 +128,7 @@ assert sum(" succeeded in " in row for row in screens[-1]) == 2, screens[-1]
 
 @test "each GPU slot has a row, and a terminal that is too low says how many more there are" {
     scenario 4
-    job 'echo loss 0.5; touch began$2; until [ -e go ]; do sleep 0.05; done'
+    job 'echo loss 0.5; touch began$2; until [ -e go ]; do sleep 0.2; done'
     settings 4
     on_screen 60x12 '[["(?s)0 of 4 done.*GPU 0  \\[\\d/4\\] repo_net_00.*GPU 3  \\[\\d/4\\].*loss 0.5", "touch", "repo/go"]]'
     rm -rf repo/go results

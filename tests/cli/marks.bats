@@ -12,8 +12,8 @@ parts() { sed 1d "${1:-$(folder)}/energy/marks.csv" | awk -F, '{ print $1 "," $2
 epochs() { parts "$@" | grep ',epoch,'; }
 
 # For a job's script: waits until the journal holds the mark with this label, so that whatever the job does next comes later.
-SEEN='seen() { end=$(($(date +%s) + 60)); until grep -q "\"label\":\"$1\"" "$TARE_RUN_DIR/events.jsonl"; do
-[ "$(date +%s)" -lt $end ] || exit 9; sleep 0.05; done; }
+SEEN='seen() { tries=0; until grep -q "\"label\":\"$1\"" "$TARE_RUN_DIR/events.jsonl"; do
+tries=$((tries + 1)); [ $tries -lt 600 ] || exit 9; sleep 0.1; done; }
 '
 
 # Each name's parts follow each other without a gap, from 0 to the attempt's end, and so do those of experiment.json.

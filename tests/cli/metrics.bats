@@ -181,7 +181,7 @@ rounded() { python3 -c 'import sys; print(round(float(sys.argv[1]), 6))' "$1"; }
 kelvin_per_w 0
 memory_total 85899345920
 step 0 150'
-    job "until [ -e '$WORK/go' ]; do sleep 0.1; done; echo 'loss 0.5'"
+    job "until [ -e '$WORK/go' ]; do sleep 0.2; done; echo 'loss 0.5'"
     settings 1
     start_program run settings.json -c registry.json -o results --metrics-textfile run.prom
     wait_until test -e run.prom

@@ -55,7 +55,7 @@ END
     parallel '"parallel": {"wait": 0.5, "restart_delay": 0}'
     script back.sh 'echo "background $*"; n=$(($(cat ../n 2>/dev/null || echo 0) + 1)); echo $n >../n
 [ $n -lt 3 ] || { touch ../third; exec sleep 1000; }'
-    script fore.sh 'until [ -e ../third ]; do sleep 0.05; done; echo "loss 0.25"'
+    script fore.sh 'until [ -e ../third ]; do sleep 0.2; done; echo "loss 0.25"'
     tare_run >out
     folder=$(run_dir)/repo_net_001_parallel
     is "$(cat "$folder/background_logs/run_1.log")" 'background --m 5'
@@ -186,9 +186,9 @@ assert e["tare"]["outcome"] == "succeeded"
     scenario 1 "users $WORK/users"
     parallel '"parallel": {"wait": 1, "hold": 0.5, "limit": 200}'
     script back.sh "$(on_gpu 60)
-until [ -e ../go ]; do sleep 0.05; done; rm $WORK/users/\$\$; touch ../gone; exec sleep 1000"
+until [ -e ../go ]; do sleep 0.2; done; rm $WORK/users/\$\$; touch ../gone; exec sleep 1000"
     # Longer than it took until the load was gone, however slow the machine is.
-    script fore.sh 'began=$(date +%s); touch ../go; until [ -e ../gone ]; do sleep 0.05; done
+    script fore.sh 'began=$(date +%s); touch ../go; until [ -e ../gone ]; do sleep 0.2; done
 sleep $((6 + 3 * ($(date +%s) - began)))'
     on_machine >out
     [[ " $(evidence) " == *" background_stalled "* ]]

@@ -11,7 +11,7 @@ says_gpus() { echo 'echo "$CUDA_VISIBLE_DEVICES $CUDA_DEVICE_ORDER" >"$TARE_RUN_
     # Nobody goes on before four have begun.
     job "$(says_gpus)
 touch \"began.\$TARE_EXPERIMENT\"
-until [ \$(ls began.* | wc -l) -ge 4 ]; do sleep 0.05; done
+until [ \$(ls began.* | wc -l) -ge 4 ]; do sleep 0.2; done
 echo loss 0.5"
     settings 9
     tare_run >out
@@ -40,7 +40,7 @@ for e in started:
     scenario 3 "fault * error code=15 gpu=1 when=$WORK/lost"
     job 'touch "began.$TARE_EXPERIMENT"
 [ "$CUDA_VISIBLE_DEVICES" != GPU-00000000-0000-4000-8000-000000000001 ] || { touch on_lost; sleep 600; }
-until [ -e on_lost ]; do sleep 0.05; done
+until [ -e on_lost ]; do sleep 0.2; done
 sleep 0.3; echo loss 0.5'
     settings 8
     start_run

@@ -30,7 +30,7 @@ says_cpus() { echo 'sed -n "s/^Cpus_allowed_list:[[:space:]]*//p" /proc/self/sta
     # Neither goes on before both have begun: they are on two lanes.
     job "$(says_cpus)
 touch \"began.\$TARE_EXPERIMENT\"
-until [ \$(ls began.* | wc -l) -ge 2 ]; do sleep 0.05; done
+until [ \$(ls began.* | wc -l) -ge 2 ]; do sleep 0.2; done
 echo loss 0.5"
     settings 2
     tare_run >out

@@ -91,7 +91,7 @@ pcie_received_gb 40'
     bridge pci0000:00/0000:00:01.0/0000:0a:00.0/0000:0b:01.0/0000:02:00.0 "32.0 GT/s PCIe" 16
     bridge pci0000:00/0000:00:02.0/0000:03:00.0 "32.0 GT/s PCIe" 16
     # All three run together until two have been told of their link for five looks or so.
-    job 'touch "began.$TARE_EXPERIMENT"; until [ -e go ]; do sleep 0.1; done; echo loss 0.5'
+    job 'touch "began.$TARE_EXPERIMENT"; until [ -e go ]; do sleep 0.2; done; echo loss 0.5'
     settings 3
     start_run
     wait_until test -e repo/began.repo_net_001

@@ -7,7 +7,7 @@ load page
 under_way() {
     job "echo \"loss 0.5\"
 n=\$(cat '$WORK/count' 2>/dev/null || echo 0); echo \$((n + 1)) >'$WORK/count'
-[ \$n -ne 1 ] || until [ -e '$WORK/go' ]; do sleep 0.1; done"
+[ \$n -ne 1 ] || until [ -e '$WORK/go' ]; do sleep 0.2; done"
     settings 3
     start_run
     wait_until second_is_started

@@ -117,7 +117,7 @@ CHECK
 
 @test "a run that is watched follows its schema, under way and when it has ended" {
     scenario 1
-    job "echo 'loss 0.5'; until [ -e '$WORK/go' ]; do sleep 0.1; done"
+    job "echo 'loss 0.5'; until [ -e '$WORK/go' ]; do sleep 0.2; done"
     settings 2
     start_run
     wait_until runs_now

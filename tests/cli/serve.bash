@@ -36,7 +36,7 @@ under_way() {
     scenario 1 "$(printf 'step %s 300\n' 0)"
     job "echo 'loss 0.5'
 n=\$(cat '$WORK/count' 2>/dev/null || echo 0); echo \$((n + 1)) >'$WORK/count'
-[ \$n -ne 1 ] || { echo 'the second waits'; timeout 120 sh -c \"until [ -e '$WORK/go' ]; do sleep 0.1; done\"; }
+[ \$n -ne 1 ] || { echo 'the second waits'; timeout 120 sh -c \"until [ -e '$WORK/go' ]; do sleep 0.2; done\"; }
 [ \$n -ne 2 ] || sleep 3"
     settings 3
     start_run

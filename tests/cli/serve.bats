@@ -51,7 +51,7 @@ assert "outcome=\"succeeded\"} 3" in text, text
 
 @test "what is under way is never called clean, and what was not read is null, not 0" {
     unset TARE_NVML
-    job 'echo "loss 0.5"; timeout 120 sh -c "until [ -e '"$WORK"'/go ]; do sleep 0.1; done"'
+    job 'echo "loss 0.5"; timeout 120 sh -c "until [ -e '"$WORK"'/go ]; do sleep 0.2; done"'
     settings 1
     start_run
     wait_until made_up_is_started

@@ -60,8 +60,8 @@ is_stopping() { grep -q '"type":"attempt_stopping".*"experiment":2' "$(run_dir)/
     # Whoever ignores the signal keeps the stop from being over before the runner has its own.
     job 'echo "$TARE_EXPERIMENT $TARE_ATTEMPT" >>../done
 case $TARE_EXPERIMENT-$TARE_ATTEMPT in *_002-1)
-    (trap "" TERM; touch ../up; until [ -e ../told ]; do sleep 0.05; done) &
-    until [ -e ../up ]; do sleep 0.05; done
+    (trap "" TERM; touch ../up; until [ -e ../told ]; do sleep 0.2; done) &
+    until [ -e ../up ]; do sleep 0.2; done
     kill -TERM $$;; esac'
     settings 3
     start_run

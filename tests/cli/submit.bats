@@ -422,7 +422,7 @@ afterok:5
     # A second task of the same experiment ends at once; one that was begun again waits.
     "$TARE" submit --resume "$run_folder" 2>err >out
     grep -q 'nothing is missing' err
-    (exec 9>>"$run_folder/tasks/0001/run.lock"; flock 9; echo locked >held; until [ -e release ] || [ ! -e held ]; do sleep 0.1; done) 3>&- &
+    (exec 9>>"$run_folder/tasks/0001/run.lock"; flock 9; echo locked >held; until [ -e release ] || [ ! -e held ]; do sleep 0.2; done) 3>&- &
     holder=$!
     wait_until test -s held
     SLURM_JOB_ID=4711 run "$TARE" run --task 1 "$run_folder" -q

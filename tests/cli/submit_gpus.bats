@@ -22,7 +22,7 @@ seen() { cat "$WORK/repo/seen.$1"; }
 
 @test "two tasks that see the same GPU do not use it at the same time" {
     two_gpus
-    job 'echo begin >>ran; touch began; until [ -e go ]; do sleep 0.05; done; echo end >>ran'
+    job 'echo begin >>ran; touch began; until [ -e go ]; do sleep 0.2; done; echo end >>ran'
     settings 2
     submit
     export CUDA_VISIBLE_DEVICES=0

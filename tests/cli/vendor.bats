@@ -126,7 +126,7 @@ END
 
 @test "its own throttling bits become evidence of the same kinds, and a fault of its own numbers is judged by its own list" {
     played 1
-    job "touch began; until [ -e go ]; do sleep 0.05; done; echo loss 0.5"
+    job "touch began; until [ -e go ]; do sleep 0.2; done; echo loss 0.5"
     settings 1
     put
     start_run
@@ -151,7 +151,7 @@ END
 # begin_beside_holder: an experiment, and a HOLDER that began after it and has the GPU's device file open.
 begin_beside_holder() {
     played 1
-    job "touch began; until [ -e go ]; do sleep 0.05; done; echo loss 0.5"
+    job "touch began; until [ -e go ]; do sleep 0.2; done; echo loss 0.5"
     settings 1
     put
     start_run

@@ -19,7 +19,7 @@ print(eval(sys.argv[2]))' "$(run_dir)/repo_net_00$1/experiment.json" "$2"
     scenario 1 "users $WORK/users"
     job 'echo "loss 0.$TARE_ATTEMPT"
 if [ "$TARE_EXPERIMENT $TARE_ATTEMPT" = "repo_net_002 1" ]; then
-touch ../plant; until [ -e ../planted ]; do sleep 0.1; done; sleep 4; fi'
+touch ../plant; until [ -e ../planted ]; do sleep 0.2; done; sleep 4; fi'
     settings 2
     start_run
     wait_until test -e plant || wait_until test -e plant

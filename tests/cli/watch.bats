@@ -72,7 +72,7 @@ printf '$(bar 0 0)$(bar 0 100)\\n' >&2; echo 'loss 0.5'; echo 'accuracy 0.25'
 printf '$(bar 1 0)$(bar 1 100)\\n' >&2; echo 'loss 0.25'; echo 'accuracy 0.75'
 ${1:-}
 printf '$(bar 2 50)' >&2
-until [ -e go\$count ]; do sleep 0.05; done; printf '\\n'"
+until [ -e go\$count ]; do sleep 0.2; done; printf '\\n'"
     cat >registry.json <<'END'
 {"models": {"repo": {"path": "repo", "train_script": "./job.sh", "models": ["net"], "metrics": "optional",
   "supported_hyperparams": {
@@ -135,7 +135,7 @@ played() {
 @test "epochs that the log's marks tell are shown without a progress bar" {
     scenario 1
     idle_machine
-    job 'echo Epoch 0; echo Epoch 1; echo Epoch 2; until [ -e go ]; do sleep 0.05; done'
+    job 'echo Epoch 0; echo Epoch 1; echo Epoch 2; until [ -e go ]; do sleep 0.2; done'
     registry '"marks": {"epoch": "^Epoch ([0-9]+)"}'
     settings 1
     start_run

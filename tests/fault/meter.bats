@@ -113,7 +113,7 @@ END
     export TARE_TIME_SCALE=0.25
     scenario 1 'step 0 200
 fault nvmlDeviceGetSamples hang when='"$WORK/hang once=$WORK/hung"
-    job 'sleep 3; touch ../hang; until [ -e ../hung ]; do sleep 0.1; done; sleep 12; echo "loss 0.5"'
+    job 'sleep 3; touch ../hang; until [ -e ../hung ]; do sleep 0.2; done; sleep 12; echo "loss 0.5"'
     settings 1
     tare_run
     look '
@@ -154,7 +154,7 @@ kill_meter() {
 @test "a killed meter of a run is replaced, and what it was is told" {
     scenario 1 "step 0 200
 $CALLED$WORK/called"
-    job 'until [ -e ../go ]; do sleep 0.1; done; sleep 8; echo "loss 0.5"'
+    job 'until [ -e ../go ]; do sleep 0.2; done; sleep 8; echo "loss 0.5"'
     settings 1
     start_run
     kill_meter "$PID"
@@ -173,7 +173,7 @@ assert gpu["half_width_j"] < 0.2 * gpu["joules"], gpu'
 @test "a killed meter of exec and of measure is replaced as well" {
     scenario 1 "step 0 200
 $CALLED$WORK/called"
-    start_program exec --energy -- sh -c 'until [ -e go ]; do sleep 0.1; done; sleep 8; exit 7'
+    start_program exec --energy -- sh -c 'until [ -e go ]; do sleep 0.2; done; sleep 8; exit 7'
     kill_meter "$PID"
     touch go
     end_program
@@ -197,7 +197,7 @@ $CALLED$WORK/called"
     export TARE_TIME_SCALE=0.01
     scenario 1 "step 0 200
 $CALLED$WORK/called"
-    job 'until [ -e ../go ]; do sleep 0.1; done; echo "loss 0.5"'
+    job 'until [ -e ../go ]; do sleep 0.2; done; echo "loss 0.5"'
     settings 1
     start_run
     wait_until test -e called
@@ -224,7 +224,7 @@ lost() {
     scenario 1 "step 0 200
 $(lost)"
     job 'sleep 3
-if [ "$TARE_EXPERIMENT" = repo_net_002 ]; then touch ../lost; until [ -e ../noticed ]; do sleep 0.1; done; sleep 3; fi
+if [ "$TARE_EXPERIMENT" = repo_net_002 ]; then touch ../lost; until [ -e ../noticed ]; do sleep 0.2; done; sleep 3; fi
 echo "loss 0.5"'
     settings 3
     tare_run

@@ -5,6 +5,7 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/query.h"
+#include "run/git.h"
 #include "run/run.h"
 #include "tare_build.h"
 
@@ -158,6 +159,23 @@ static void a_repository_gives_its_commit_and_whether_it_was_changed(void **stat
     json_decref(json);
 }
 
+static void git_is_asked_only_where_a_repository_may_be(void **state)
+{
+    static const struct {
+        const char *path, *with;
+        bool may;
+    } cases[] = {{"a/b/c", "a/.git/", true}, {"a/b/c", "a/b/c/.git", true}, {"a", "a/b/.git/", false}, {"bare/objects", "bare/HEAD", true}, {"none", "", false}};
+    struct world *world = *state;
+    AUTO_TEXT struct text out = {0};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        AUTO_FREE char *make = mem_printf("cd %s && rm -rf a bare none && mkdir -p %s a/b && case '%s' in '') ;; */) mkdir -p %s ;; *) touch %s ;; esac",
+                                          world->root, cases[i].path, cases[i].with, cases[i].with, cases[i].with);
+        AUTO_FREE char *path = mem_printf("%s/%s", world->root, cases[i].path);
+        assert_true(ask(make, 60, &out));
+        assert_int_equal(git_may_know(path), cases[i].may);
+    }
+}
+
 static void a_virtual_environment_lists_its_packages(void **state)
 {
     struct world *world = *state;
@@ -196,6 +214,7 @@ int main(void)
         IN_WORLD(machine_json_says_where_it_ran),
         IN_WORLD(the_file_of_an_earlier_session_is_kept),
         IN_WORLD(a_repository_gives_its_commit_and_whether_it_was_changed),
+        IN_WORLD(git_is_asked_only_where_a_repository_may_be),
         IN_WORLD(a_virtual_environment_lists_its_packages),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
