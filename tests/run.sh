@@ -38,6 +38,7 @@ trap out_of_time TERM
 # Files at work: so many always, and so many while processors are free, for most of them wait.
 always=$((2 * $(nproc))) lanes=$((6 * $(nproc)))
 [ "$always" -le 4 ] || always=4
+units=$((always + 3)) # unit tests at work: three of them wait nearly all of their time
 [ "$lanes" -le 12 ] || lanes=12
 file_seconds=600 # a file of tests that takes longer hangs
 passed=0 failed=0 skipped=0
@@ -429,7 +430,7 @@ if wanted asan || wanted fuzz; then ahead asan 10 compile_sanitizers; fi
 if wanted fuzz; then ahead fuzzing 15 fuzz_after_build; fi
 if wanted unit; then
     say "unit tests (gcc)"
-    meson_tests gcc --suite unit --num-processes "$always"
+    meson_tests gcc --suite unit --num-processes "$units"
     [ "$(cat "$logs/gcc.unit.status")" -ne 0 ] || unit gcc
 fi
 rows=()
@@ -455,7 +456,7 @@ tell_passed
 if wanted asan; then
     say "unit tests (sanitizers)"
     # Simulations of numbers alone take minutes there, and call nothing that the others do not.
-    meson_tests sanitizers --suite unit --no-suite statistics --num-processes "$always"
+    meson_tests sanitizers --suite unit --no-suite statistics --num-processes "$units"
 fi
 if wanted fuzz; then say "fuzz targets, $fuzz_seconds s each"; fi
 joined fuzzing
