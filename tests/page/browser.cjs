@@ -1,7 +1,6 @@
 // One browser for all tests that look at pages, since starting one costs more than most looks: node browser.cjs FOLDER. FOLDER/NAME.ask
 // says what to look at, as words that each end with NUL: what URL, TOKEN and RUN are, "page" or "live", which check of page.cjs or live.cjs, and
-// what that takes. FOLDER/NAME.said is then "held" or "failed" and, on further lines, what there is to
-// tell. Ends once FOLDER is gone.
+// what that takes. FOLDER/NAME.said is then "held" or "failed" and, on further lines, what there is to tell. Ends once FOLDER is gone.
 const fs = require("node:fs");
 const path = require("node:path");
 const { chromium } = require(path.join(__dirname, "../../node_modules/playwright-core"));
@@ -11,12 +10,15 @@ const folder = process.argv[2];
 // The shell without a window takes a third of the time.
 const executablePath = [process.env.CHROMIUM, "/usr/bin/chromium-headless-shell", "/usr/bin/chromium"].find((file) => file && fs.existsSync(file));
 
-// The browser, or another where that one has ended.
+// The browser, once for all who ask meanwhile; another where that one has ended or did not start.
 let launched;
-async function launch() {
-  if (!(await launched)?.isConnected())
+function launch() {
+  if (!launched) {
     // As root, which tests in containers are, Chromium does not start with its sandbox.
     launched = chromium.launch({ executablePath, args: ["--no-sandbox"] });
+    const over = () => { launched = undefined; };
+    launched.then((browser) => browser.on("disconnected", over), over);
+  }
   return launched;
 }
 
@@ -39,7 +41,7 @@ async function look([URL, TOKEN, RUN, kind, what, ...more]) {
 const asked = new Set();
 async function answer() {
   if (!fs.existsSync(folder)) {
-    await (await launched)?.close();
+    await (await launched?.catch(() => undefined))?.close();
     process.exit(0);
   }
   for (const file of fs.readdirSync(folder).filter((name) => name.endsWith(".ask") && !asked.has(name))) {
