@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { SHAPE_BLOCK = 8, SHAPE_SUPER = 128 * SHAPE_BLOCK, SHAPE_NEAR = 64 };
+enum { SHAPE_BLOCK = 16, SHAPE_SUPER = 64 * SHAPE_BLOCK, SHAPE_NEAR = 64 };
 
 /* A sensor's samples differ from the counter's by a little everywhere: also a flat trace must lose certainty. */
 static const double flat_share = 0.001;
