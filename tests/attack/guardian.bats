@@ -106,7 +106,7 @@ assert 0 <= data["from_s"] < data["to_s"], data
     is "$CODE" 0
     [ -n "$(absences)" ]
     is "$(events experiment_ended | wc -l)" 12
-    is "$(events attempt_ended | grep -c '"outcome": "succeeded"')" 12
+    is "$(events attempt_ended | grep -c '"outcome":"succeeded"')" 12
     is "$(summary retries | sort -u)" 0
     is "$(children guardian)" ""
 }

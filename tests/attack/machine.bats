@@ -38,7 +38,7 @@ nothing_failed() {
         return 0 # it could not even begin
     fi
     ! events experiment_ended | grep '"failed"' || return 1
-    ! events attempt_ended | grep '^{"outcome": "failed"' || return 1
+    ! events attempt_ended | grep '^{"outcome":"failed"' || return 1
     "$TARE" run --resume "$dir" >resumed 2>&1 || { cat resumed; return 1; }
     is "$(summary training_success | sort | uniq -c | tr -s ' ')" " $1 True" && is "$(summary retries | sort -u)" 0
 }

@@ -10,10 +10,7 @@ teardown() {
     rm -rf "$WORK"
 }
 
-evidence() { events evidence 1 | python3 -c 'import json, sys
-for line in sys.stdin:
-    data = json.loads(line)
-    if data["kind"] == "left_outside": print(data["text"])'; }
+evidence() { of_events "iif(data ->> 'kind' = 'left_outside', data ->> 'text', '')" evidence 1 | sed '/^$/d'; }
 
 weight() { python3 - "$(run_dir)" <<'END_OF_LOOK'
 import glob, json, sys

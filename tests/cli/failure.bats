@@ -16,7 +16,7 @@ failure() {
 fails() {
     is "$(summary failure)" "$1"
     is "$(failure 'f["cause"], f["line"], f["text"]')" "('$1', $2, $3)"
-    is "$(event_value attempt_ended 1 failure)" "$(failure f)"
+    is "$(event_value attempt_ended 1 failure)" "$(failure 'json.dumps(f, separators=(",", ":"), ensure_ascii=False)')"
     grep -qx "failed by: 1 $1" out
 }
 
@@ -257,8 +257,8 @@ said() { python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))["error
     sed -i 's/"max_retries": 0/"max_retries": 1/' settings.json
     tare_run >out
     is "$(summary outcome),$(summary retries)" succeeded,1
-    is "$(event_value attempt_ended 1 failure)" None
-    is "$(events attempt_ended 1 | head -n 1 | python3 -c 'import json, sys; print(json.load(sys.stdin)["failure"]["cause"])')" no_metric
+    is "$(event_value attempt_ended 1 failure)" null
+    is "$(of_events "data ->> '$.failure.cause'" attempt_ended 1 | head -n 1)" no_metric
 }
 
 @test "a program killed in a pipe fails a training that exits with 0, by what its shell says" {

@@ -155,7 +155,7 @@ kill_both() {
     tare_run >out 2>&1
     is "$(said 1)" "performance performance "
     is "$(now 0) $(now 1)" "performance performance"
-    events evidence | grep -q '"kind": *"governor_not_set".*is not this user.s own file'
+    events evidence | grep -q '"kind":"governor_not_set".*is not this user.s own file'
 }
 
 @test "a run beside one that lives joins the same governor, and the last of them gives it back" {
@@ -185,7 +185,7 @@ kill_both() {
     want performance 2
     tare_run >out 2>err
     is "$(cat out err | grep -c 'this machine shows no CPU frequency governor')" 1
-    is "$(events evidence | grep -c '"kind": *"governor_not_set"')" 2
+    is "$(events evidence | grep -c '"kind":"governor_not_set"')" 2
     python3 - "$(run_dir)" <<'END'
 import json, sys
 evidence = json.load(open(sys.argv[1] + "/repo_net_002/experiment.json"))["tare"]["evidence"]
@@ -212,7 +212,7 @@ END
     tare_run >out 2>err
     cat out
     grep -q 'echo performance | sudo tee /sys/devices/system/cpu/cpufreq/policy\*/scaling_governor' out
-    events evidence | grep -q '"kind": *"governor_not_set"'
+    events evidence | grep -q '"kind":"governor_not_set"'
 }
 
 @test "one that is as wanted already is no evidence, whoever may set it" {

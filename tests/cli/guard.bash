@@ -65,10 +65,8 @@ job_holds() { echo "echo \"0 \$(($1 * 1048576)) ${2:-0}\" >$USERS/.job\$\$ && mv
 # kinds [EXPERIMENT]: the kinds of its evidence, sorted, each once, on one line; without those of the meter, which a machine that is
 # slow for a moment can have.
 kinds() {
-    events evidence "${1:-1}" | python3 -c '
-import json, sys
-meter = ("sampling_gap", "energy_disagrees", "counter_", "cpu_shared", "cpu_unchecked", "energy_file")
-print(*sorted({k for k in (json.loads(x)["kind"] for x in sys.stdin) if not k.startswith(meter)}))'
+    of_events "data ->> 'kind'" evidence "${1:-1}" |
+        grep -vE '^(sampling_gap|energy_disagrees|counter_|cpu_shared|cpu_unchecked|energy_file)' | sort -u | paste -sd ' '
 }
 
 # waiting_job [BEFORE]: one that begins, and ends when there is the file repo/go.

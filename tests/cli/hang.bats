@@ -101,7 +101,7 @@ END
     settings 1 '"hang_after": 1' '"max_retries": 1'
     run tare_run
     [ "$status" -eq 1 ]
-    is "$(events attempt_ended 1 | grep -c '"reason": "hung"')" 2
+    is "$(events attempt_ended 1 | grep -c '"reason":"hung"')" 2
     stack '' | grep -q 'attempt 2'
     stack 'attempt_1/' | grep -q 'attempt 1'
 }

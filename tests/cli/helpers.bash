@@ -89,12 +89,8 @@ run_folder() {
     [ $# -eq 1 ] && [ -d "$1" ] && echo "$1"
 }
 
-# Column $2 of summary.csv in folder $1, a line per experiment (no test has cells with commas).
-summary_column() {
-    awk -F, -v name="$2" '
-        NR == 1 { for (i = 1; i <= NF; i++) if ($i == name) at = i; next }
-        { print at ? $at : "no column" }' "$1/summary.csv"
-}
+# Column $2 of summary.csv in folder $1, a line per experiment.
+summary_column() { sqlite3 -bail :memory: ".import --csv '$1/summary.csv' summary" "select [$2] from summary"; }
 
 # pause SECONDS: sleeps without a process for it, for loops: many tests wait at once.
 pause() {

@@ -47,7 +47,7 @@ attempts() {
     is "$(summary changed)" "PYTORCH_CUDA_ALLOC_CONF=max_split_size_mb:64,expandable_segments:True"
     is "$(attempts '(a["oom"] or {}).get("cause")')" "fragmentation
 None"
-    is "$(event_value attempt_prepared 1 changed)" "[{'kind': 'environment', 'name': 'PYTORCH_CUDA_ALLOC_CONF', 'from': 'max_split_size_mb:64,expandable_segments:False', 'to': 'max_split_size_mb:64,expandable_segments:True'}]"
+    is "$(event_value attempt_prepared 1 changed)" '[{"kind":"environment","name":"PYTORCH_CUDA_ALLOC_CONF","from":"max_split_size_mb:64,expandable_segments:False","to":"max_split_size_mb:64,expandable_segments:True"}]'
     grep -q "the GPU's memory ran out (fragmentation)" out
 }
 
@@ -84,7 +84,7 @@ None"
     is "$(summary outcome)" failed
     is "$(summary retries)" 0
     is "$(attempts 'a["oom"]["cause"]')" capacity
-    is "$(event_value attempt_ended 1 ladder)" "{'expandable_segments': False, 'steps': [], 'action': 'none', 'why': 'no retry: it would end the same way; \"oom_steps\" in the registry would say what may be changed'}"
+    is "$(event_value attempt_ended 1 ladder)" '{"expandable_segments":false,"steps":[],"action":"none","why":"no retry: it would end the same way; \"oom_steps\" in the registry would say what may be changed"}'
 }
 
 @test "what is too large goes down the declared steps, within their bounds, until it fits" {

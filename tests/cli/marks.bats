@@ -76,7 +76,7 @@ epoch,epoch,3,log"
 epoch,epoch,2,log
 epoch,final,,"
     adds_up
-    is "$(events mark | python3 -c 'import json, sys; print([json.loads(line)["at"] for line in sys.stdin])')" "['end', 'end']"
+    is "$(of_events "data ->> 'at'" mark)" $'end\nend'
 }
 
 @test "lines that end an epoch, taken as beginnings, are doubted" {

@@ -36,7 +36,7 @@ script() {
 on_gpu() { echo "mkdir -p $WORK/users; echo '0 5368709120 $1' >$WORK/users/\$\$"; }
 on_machine() { "$TARE" run settings.json -c registry.json -o results --containment sweep; }
 
-evidence() { events evidence | python3 -c 'import json, sys; print(" ".join(json.loads(l)["kind"] for l in sys.stdin))'; }
+evidence() { of_events "data ->> 'kind'" evidence | paste -sd ' '; }
 no_background_evidence() { if evidence | grep 'background_'; then return 1; fi; }
 
 # inside PYTHON: "e" is the experiment.json, "p" its tare.parallel, "events" the journal.
@@ -94,7 +94,7 @@ assert e["tare"]["attempts"][0]["parallel"] == p
     sleep 3
     kill -CONT "$(cat back)"
     end_program
-    is "$(events evidence | python3 -c 'import json, sys; print(*(json.loads(l)["text"] for l in sys.stdin))')" \
+    is "$(of_events "data ->> 'text'" evidence)" \
         "the background's sleep (pid $(cat back)) was stopped"
     is "$(summary verdict)" contaminated
 }
@@ -434,7 +434,7 @@ rm users/$$'
     [ "$status" -eq 1 ]
     [ ! -e held ]
     is "$(summary outcome | sort | uniq -c | tr -s ' ' | tr '\n' ';')" ' 2 failed; 8 succeeded;'
-    is "$(events pause | sort -u)" '{"seconds": 0.6, "why": "between_configurations"}
-{"seconds": 0.6, "why": "between_runs"}'
+    is "$(events pause | sort -u)" '{"seconds":0.6,"why":"between_configurations"}
+{"seconds":0.6,"why":"between_runs"}'
     [[ " $(evidence) " == *" leftover_processes "* ]]
 }

@@ -136,7 +136,7 @@ end"
     grep -F '"loss": "nan"' "$(run_dir)/repo_net_001/experiment.json"
     grep -F '"loss": "-inf"' "$(run_dir)/repo_net_002/experiment.json"
     grep -F '"loss": null' "$(run_dir)/repo_net_003/experiment.json"
-    is "$(event_value experiment_ended 1 metrics)" "{'loss': 'nan'}"
+    is "$(event_value experiment_ended 1 metrics)" '{"loss":"nan"}'
     is "$(python3 -c 'import sqlite3, sys
 print(sqlite3.connect(sys.argv[1]).execute("SELECT value, special FROM experiment_metrics").fetchall())' \
         "$(run_dir)/run.db")" "[(None, 'nan'), (None, '-inf'), (None, None)]"
@@ -182,7 +182,7 @@ print(sqlite3.connect(sys.argv[1]).execute("SELECT value, special FROM experimen
     [[ "$output" == *"] repo_net_001 succeeded in "*" s, loss not found"* ]]
     [[ "$output" == *"never matched in any log: loss"* ]]
     is "$(summary perf_loss)" ""
-    is "$(event_value experiment_ended 1 metrics)" "{'loss': None}"
+    is "$(event_value experiment_ended 1 metrics)" '{"loss":null}'
 }
 
 @test "machine.json says on what and from which state it ran" {

@@ -51,27 +51,21 @@ run_dir() { echo "$WORK/$(cd "$WORK" && run_folder)"; }
 # Nobody holds the lock: whoever held it is dead.
 lock_is_free() { flock -n "$1" true; }
 
-# events TYPE [EXPERIMENT]: the data of the events of this type, one line of JSON each.
-events() {
-    python3 - "$(run_dir)/events.jsonl" "$@" <<'END'
-import json, sys
-for line in open(sys.argv[1]):
-    event = json.loads(line)
-    if event["type"] == sys.argv[2] and (len(sys.argv) < 4 or event["experiment"] == int(sys.argv[3])):
-        print(json.dumps(event["data"]))
-END
+# of_events COLUMN TYPE [EXPERIMENT]: an SQL expression of the events of this type, one line each; what was being written is left out.
+of_events() {
+    sqlite3 -bail :memory: '.separator \001 \n' 'create table journal(line)' ".import '$(run_dir)/events.jsonl' journal" "
+        select $1 from (select line ->> 'type' type, line ->> 'experiment' experiment, line -> 'data' data from journal where json_valid(line))
+        where type = '$2'${3:+ and experiment = $3}"
 }
 
-# event_value TYPE EXPERIMENT KEY: of the last such event.
-event_value() {
-    events "$1" "$2" | tail -n 1 | python3 -c 'import json, sys; print(json.load(sys.stdin)[sys.argv[1]])' "$3"
-}
+# events TYPE [EXPERIMENT]: the data of the events of this type, one line of JSON each.
+events() { of_events data "$@"; }
+
+# event_value TYPE EXPERIMENT KEY: of the last such event: a text as it is, all else as JSON.
+event_value() { of_events "iif(json_type(data, '\$.$3') = 'text', data ->> '$3', data -> '$3')" "$1" "$2" | tail -n 1; }
 
 # The column of summary.csv, one line an experiment.
-summary() {
-    python3 -c 'import csv, sys; [print(row[sys.argv[2]]) for row in csv.DictReader(open(sys.argv[1]))]' \
-        "$(run_dir)/summary.csv" "$1"
-}
+summary() { summary_column "$(run_dir)" "$1"; }
 
 # verdicts WORD...: gives the experiments these verdicts, in the plan's order: which evidence a machine gives by itself, no
 # test can know. "-": none.

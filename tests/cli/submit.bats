@@ -101,7 +101,7 @@ END
     is "$(summary outcome)" succeeded
     # The first attempt's log is kept, and its end is written down.
     grep -q 'loss 0.5' "$(run_dir)/repo_net_001/attempt_1/training.log"
-    is "$(events attempt_ended 1 | python3 -c 'import json, sys; print(*[json.loads(l)["outcome"] for l in sys.stdin])')" "interrupted succeeded"
+    is "$(of_events "data ->> 'outcome'" attempt_ended 1)" $'interrupted\nsucceeded'
     # Done is done.
     task 1
     is "$(events attempt_ended 1 | wc -l)" 2
@@ -325,7 +325,7 @@ job 4711: 2 experiments (2,4)"
     is "$(summary verdict | sort -u)" clean
     is "$(summary experiment_id | wc -l)" 4
     is "$(events experiment_again 2 | wc -l)" 1
-    is "$(events experiment_again 4)" '{"verdict": "suspect"}'
+    is "$(events experiment_again 4)" '{"verdict":"suspect"}'
     is "$(events attempt_ended 4 | wc -l)" 2
     run "$TARE" submit --resume "$(run_dir)" --rerun-contaminated
     [ "$status" -eq 0 ]

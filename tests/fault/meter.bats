@@ -35,7 +35,7 @@ step 40000 500'
     settings 2
     sed -i 's/"between_runs": 0/"between_runs": 20/' settings.json
     tare_run
-    is "$(events pause | python3 -c 'import json, sys; print(json.load(sys.stdin)["seconds"])')" 2.0
+    is "$(of_events "data ->> 'seconds'" pause)" 2.0
     sed -i 's/^step 40000/step 4000/' scenario # as the clock has it, for the truth
     look '
 gpu = energy["gpu"]

@@ -41,8 +41,8 @@ repo_net_003 2"
     is "$(cat "$(run_dir)/repo_net_002/attempt_1/training.log")" "loss 0.1"
     is "$(experiment 2 '[a["number"] for a in t["attempts"]], t["result_attempt"], t["planned_again"]')" \
         "([1, 2], 2, False)"
-    is "$(events experiment_again)" '{"verdict": "contaminated"}
-{"verdict": "suspect"}'
+    is "$(events experiment_again)" '{"verdict":"contaminated"}
+{"verdict":"suspect"}'
 }
 
 @test "where nothing is to be repeated, nothing is written" {

@@ -34,7 +34,7 @@ repo_net_001 3
 repo_net_001 4"
     is "$(summary retries)" 0
     is "$(events experiment_ended | wc -l)" 1
-    is "$(event_value session_started 0 resumed)" True
+    is "$(event_value session_started 0 resumed)" true
 }
 
 @test "a runner killed during the pause before a retry: the failed try counts" {

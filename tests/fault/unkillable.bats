@@ -98,7 +98,7 @@ freeze_victim() {
     grep -qE "repo_net_001: still alive after SIGKILL: $VICTIM sleep \(state D(, in [a-z_0-9]+)?\)" err
     grep -q "'$NAME clean'" err
     grep -q -e "--resume" err
-    events evidence | grep -qE "\"kind\": \"unkillable\", \"text\": \"still alive 15 s after SIGKILL: $VICTIM sleep \(state D"
+    events evidence | grep -qE "\"kind\":\"unkillable\",\"text\":\"still alive 15 s after SIGKILL: $VICTIM sleep \(state D"
     is "$(events job_proven | python3 -c 'import json, sys
 for survivor in json.load(sys.stdin)["survivors"]: print(survivor["pid"], survivor["command"], survivor["state"])')" "$VICTIM sleep D"
 

@@ -173,5 +173,5 @@ job N: 1 experiment (3)"
     is "$(sort ran | tr '\n' ' ')" "1 2 3 3 4 "
     is "$(summary verdict | sort -u)" clean
     is "$(summary experiment_id | wc -l)" 4
-    is "$(events experiment_again)" '{"verdict": "contaminated"}'
+    is "$(events experiment_again)" '{"verdict":"contaminated"}'
 }
