@@ -415,19 +415,19 @@ if wanted lint; then
     one architecture tests/architecture.sh
     one "words that nobody reads here" python3 tests/words.py
 fi
-# Behind all that follows the other build is made and its targets are fuzzed.
-fuzz_after_build() {
-    joined asan
-    fuzz_all
-}
-if wanted asan || wanted fuzz; then ahead asan 10 compile_sanitizers; fi
-if wanted fuzz; then ahead fuzzing 15 fuzz_after_build; fi
 if wanted unit || wanted cli; then
     say "gcc"
     one "build (gcc)" compile_gcc
     one "every name is defined once" tests/symbols.sh "$build"
     hide_still_counters
 fi
+# While tests wait the other build is made, and its targets are fuzzed, behind them.
+fuzz_after_build() {
+    joined asan
+    fuzz_all
+}
+if wanted asan || wanted fuzz; then ahead asan 10 compile_sanitizers; fi
+if wanted fuzz; then ahead fuzzing 15 fuzz_after_build; fi
 if wanted unit; then
     say "unit tests (gcc)"
     meson_tests gcc --suite unit --num-processes "$units"
