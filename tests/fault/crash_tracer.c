@@ -179,11 +179,11 @@ static bool path_contains(pid_t id, uint64_t fd, const char *word)
     return strstr(path, word) != NULL;
 }
 
-/* Which of ours this is; calls of the same name are one. */
-static int call_of(pid_t id, const struct call_info *info)
+/* Which of ours this is, or of the one that is aimed at; calls of the same name are one. */
+static int call_of(const struct tracer *tracer, pid_t id, const struct call_info *info)
 {
     for (int i = 0; i < CALL_COUNT; i++) {
-        if (calls[i].number != (long)info->number ||
+        if (calls[i].number != (long)info->number || (tracer->call && strcmp(calls[i].name, tracer->call) != 0) ||
             (calls[i].file && !path_contains(id, info->arguments[0], calls[i].file)))
             continue;
         int first = 0;
@@ -218,7 +218,7 @@ static void at_call(struct tracer *tracer, struct tracee *tracee)
     if (info.op == OP_ENTRY) {
         if (tracee->role == NEWBORN)
             role_by_name(tracee);
-        tracee->call = call_of(tracee->id, &info);
+        tracee->call = call_of(tracer, tracee->id, &info);
         if (tracee->call >= 0)
             tracer->counts[tracee->role][tracee->call]++;
         if (!tracer->after && is_target(tracer, tracee))
@@ -228,6 +228,12 @@ static void at_call(struct tracer *tracer, struct tracee *tracee)
             hit(tracer, tracee);
         tracee->call = -1;
     }
+}
+
+/* Its calls matter: to stop at each costs more than the program does. What is newly born may turn out to be what is aimed at. */
+static bool calls_matter(const struct tracer *tracer, const struct tracee *tracee)
+{
+    return tracer->role < 0 || (int)tracee->role == tracer->role || tracee->role == NEWBORN;
 }
 
 /* One stop of a tracee: which signal it goes on with. *gone: it is not ours any more. */
@@ -261,7 +267,7 @@ static int trace(struct tracer *tracer)
             tracee = tracee_add(tracer, id);
         bool gone = false;
         int signal = at_stop(tracer, tracee, status, &gone);
-        ptrace(gone ? PTRACE_DETACH : PTRACE_SYSCALL, id, NULL, signal);
+        ptrace(gone ? PTRACE_DETACH : calls_matter(tracer, tracee) ? PTRACE_SYSCALL : PTRACE_CONT, id, NULL, signal);
         if (gone)
             tracee_forget(tracer, id);
     }
