@@ -377,7 +377,7 @@ fuzz() {
     [ ! -f "tests/fuzz/${name#fuzz_}.dict" ] || more+=("-dict=tests/fuzz/${name#fuzz_}.dict")
     more+=("$corpus")
     [ ! -d "tests/fuzz/corpus/${name#fuzz_}" ] || more+=("tests/fuzz/corpus/${name#fuzz_}")
-    "$1" -max_total_time="$fuzz_seconds" -timeout=20 -rss_limit_mb=2048 -artifact_prefix="$logs/" "${more[@]}" && echo ok
+    "$1" -max_total_time="$fuzz_seconds" -timeout=20 -rss_limit_mb=2048 -print_funcs=0 -artifact_prefix="$logs/" "${more[@]}" && echo ok
     rm -rf "$corpus"
 }
 

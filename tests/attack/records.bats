@@ -18,23 +18,10 @@ echo loss 0.5"
     printf '%s\n' "$OUT" "$ERR"
 }
 
-sql() { python3 - "$DIR/run.db" "$1" <<'END'
-import contextlib, sqlite3, sys
-with contextlib.closing(sqlite3.connect(sys.argv[1])) as db:
-    for row in db.execute(sys.argv[2]):
-        print(*row, sep="|")
-    db.commit()
-END
-}
+sql() { sqlite3 -bail "$DIR/run.db" "$1"; }
 
 # write SQL: for SCRIPT.
-write() {
-    echo "python3 -c 'import os, sqlite3
-db = sqlite3.connect(os.environ[\"RUN\"] + \"/run.db\", timeout=60)
-db.execute(\"$1\")
-db.commit()
-db.close()'"
-}
+write() { echo "sqlite3 -bail -cmd '.timeout 60000' \$RUN/run.db \"$1\""; }
 
 # The chain as docs/reference/files.md describes it, checked by another program; prints the last hash.
 chain() {
@@ -65,7 +52,7 @@ is_restored() {
     is "$(sql "SELECT outcome FROM experiments")" $'succeeded\nsucceeded\nsucceeded'
     is "$(sql "PRAGMA integrity_check")" ok
     is "$(summary perf_loss)" $'0.5\n0.5\n0.5'
-    is "$(jq_loss)" '0.5 0.5 0.5'
+    for number in 1 2 3; do is "$(json_at "$DIR/repo_net_00$number/experiment.json" $.performance_metrics.loss)" 0.5; done
     [[ $(sql "SELECT text FROM evidence WHERE kind = 'records_changed'") == *"$1"* ]]
     [[ $OUT == *"records: last hash $(chain)"* ]]
     [[ $OUT != *0.001* ]]
@@ -74,15 +61,13 @@ is_restored() {
     [ ! -e "$DIR/run.db-wal" ]
 }
 
-jq_loss() {
-    python3 - "$DIR" <<'END'
-import json, sys
-print(*[json.load(open(f"{sys.argv[1]}/repo_net_{n:03d}/experiment.json"))["performance_metrics"]["loss"] for n in (1, 2, 3)])
-END
+# What audit says of the records.
+audited() {
+    "$TARE" audit --json "$DIR" >audit.json
+    json_at audit.json "$.folders[0].records.$1"
 }
-
-state() { "$TARE" audit --json "$DIR" | python3 -c 'import json, sys; print(json.load(sys.stdin)["folders"][0]["records"]["state"])'; }
-changed() { "$TARE" audit --json "$DIR" | python3 -c 'import json, sys; print(json.load(sys.stdin)["folders"][0]["records"]["changed"])'; }
+state() { audited state; }
+changed() { audited changed; }
 
 @test "each record holds the hash of the one before, and the closing table names the last one" {
     attack auto true
@@ -280,7 +265,7 @@ with open(run + "/events.jsonl", "w") as out:
         before = hashlib.sha256(line.encode()).hexdigest()
         out.write(line)
 END
-    last() { "$TARE" audit --json "$DIR" | python3 -c 'import json, sys; print(json.load(sys.stdin)["folders"][0]["records"]["last_hash"])'; }
+    last() { audited last_hash; }
     is "$(state)" hold
     [ "$(last)" != "$noted" ]
 }

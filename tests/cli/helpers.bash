@@ -92,6 +92,9 @@ run_folder() {
 # Column $2 of summary.csv in folder $1, a line per experiment.
 summary_column() { sqlite3 -bail :memory: ".import --csv '$1/summary.csv' summary" "select [$2] from summary"; }
 
+# json_at FILE PATH: one value, by SQLite's words for a path.
+json_at() { sqlite3 -bail :memory: "select readfile('$1') ->> '$2'"; }
+
 # pause SECONDS: sleeps without a process for it, for loops: many tests wait at once.
 pause() {
     [ -p "$BATS_RUN_TMPDIR/pause" ] || mkfifo "$BATS_RUN_TMPDIR/pause"

@@ -19,11 +19,7 @@ STRIDE = int(os.environ.get("STRIDE", "1"))
 JOB = """#!/bin/sh
 unset LD_PRELOAD
 if [ "$TARE_EXPERIMENT" = repo_net_002 ] && [ ! -e ../armed ]; then
-python3 -c 'import os, sqlite3
-db = sqlite3.connect(os.environ["TARE_RUN_DIR"] + "/run.db", timeout=60)
-db.execute("UPDATE experiment_metrics SET value = 0.001")
-db.commit()
-db.close()'
+sqlite3 -cmd '.timeout 60000' "$TARE_RUN_DIR/run.db" 'UPDATE experiment_metrics SET value = 0.001'
 %s
 echo >../armed
 fi

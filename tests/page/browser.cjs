@@ -39,7 +39,7 @@ async function look([URL, TOKEN, RUN, kind, what, ...more]) {
 }
 
 const asked = new Set();
-async function answer() {
+async function answer() { // whenever the folder has changed
   if (!fs.existsSync(folder)) {
     await (await launched?.catch(() => undefined))?.close();
     process.exit(0);
@@ -53,6 +53,6 @@ async function answer() {
       fs.renameSync(`${place}.new`, `${place}.said`);
     });
   }
-  setTimeout(answer, 50);
 }
+fs.watch(folder, answer);
 answer();

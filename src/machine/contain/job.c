@@ -223,6 +223,12 @@ bool job_reap(struct job *job)
     return true;
 }
 
+/* What does not end soon is looked for less often: a look reads all of /proc. */
+static int longer(int pause_ms)
+{
+    return pause_ms < 64 ? pause_ms * 2 : pause_ms;
+}
+
 void job_free(struct job *job)
 {
     if (!job)
@@ -232,8 +238,9 @@ void job_free(struct job *job)
         int64_t deadline = clock_monotonic_ns() + FREE_NS;
         struct job_member member;
         size_t count = 0;
-        while (!job_prove_step(job, &member, 1, &count) && clock_monotonic_ns() < deadline)
-            poll(NULL, 0, 1);
+        for (int pause_ms = 1; !job_prove_step(job, &member, 1, &count) && clock_monotonic_ns() < deadline;
+             pause_ms = longer(pause_ms))
+            poll(NULL, 0, pause_ms);
     }
     cleanup_close(&job->control);
     cleanup_close(&job->pidfd);
@@ -302,14 +309,14 @@ bool recover_job(const struct job_identity *identity, bool fresh, double timeout
     struct job_member survivor = {0};
     AUTO(tree_fini) struct tree known = {0};
     seed.known = &known;
-    for (;;) {
+    for (int pause_ms = 2;; pause_ms = longer(pause_ms)) {
         bool patient = clock_monotonic_ns() < impatient_ns;
         size_t left = end_once(&seed, patient, &known, killed, &survivor);
         if (left == 0 && (!leaf || cgroup_remove(leaf)))
             return true;
         if (clock_monotonic_ns() >= deadline)
             break;
-        nanosleep(&(struct timespec){.tv_nsec = 2 * NS_PER_MS}, NULL);
+        poll(NULL, 0, pause_ms);
     }
     if (survivor.pid)
         return err_set(err, "process %d (%s, state %c%s%s) of a former job cannot be ended", (int)survivor.pid,

@@ -195,6 +195,14 @@ static size_t newly_seen(const struct tree *now, const struct tree *before, cons
     return count;
 }
 
+/* Who forks is looked for as soon as can be; what was killed before and is still there takes its time, and all of /proc is much to read. */
+static int64_t next_pause(int64_t pause_ns, bool fresh)
+{
+    if (pause_ns < NS_PER_MS)
+        return pause_ns == 0 ? 100000 : NS_PER_MS;
+    return fresh ? NS_PER_MS : pause_ns < 16 * NS_PER_MS ? pause_ns * 2 : pause_ns;
+}
+
 size_t tree_kill(const struct tree_seed *given, double timeout_s, size_t *left, struct tree *last)
 {
     struct tree_seed with_known = *given;
@@ -202,10 +210,11 @@ size_t tree_kill(const struct tree_seed *given, double timeout_s, size_t *left, 
     int64_t deadline = clock_monotonic_ns() + (int64_t)(timeout_s * 1e9);
     struct tree before = {0};
     size_t killed = 0;
-    for (int64_t pause_ns = 0;; pause_ns = pause_ns ? NS_PER_MS : 100000) {
+    for (int64_t pause_ns = 0;;) {
         struct tree now;
         bool complete = tree_scan(seed, &now, NULL);
-        killed += newly_seen(&now, &before, seed);
+        size_t fresh = newly_seen(&now, &before, seed);
+        killed += fresh;
         tree_signal(&now, seed, SIGKILL);
         *left = tree_live(&now, seed, NULL, 0);
         tree_fini(&before);
@@ -216,6 +225,7 @@ size_t tree_kill(const struct tree_seed *given, double timeout_s, size_t *left, 
         if (*left > 0 && now.root_alive)
             chase_children(seed->root, seed->start_time, CHASE_NS);
         nanosleep(&(struct timespec){.tv_nsec = pause_ns}, NULL);
+        pause_ns = next_pause(pause_ns, fresh > 0);
     }
     if (last) {
         tree_fini(last);

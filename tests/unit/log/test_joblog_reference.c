@@ -233,7 +233,7 @@ static void small_logs_in_small_chunks_give_what_the_reference_gives(void **stat
     struct rng rng;
     AUTO_TEXT struct text bytes = {0};
     rng_seed(&rng, 1);
-    for (int round = 0; round < 3000; round++) {
+    for (int round = 0; round < (SANITIZED ? 1000 : 3000); round++) {
         random_log(&rng, (size_t)rng_below(&rng, 600), 1 + rng_below(&rng, 12), &bytes);
         compare(&rng, &bytes, 1 + rng_below(&rng, 40), round);
     }
@@ -245,7 +245,7 @@ static void many_lines_at_once_give_what_the_reference_gives(void **state)
     struct rng rng;
     AUTO_TEXT struct text bytes = {0};
     rng_seed(&rng, 2);
-    for (int round = 0; round < 150; round++) {
+    for (int round = 0; round < (SANITIZED ? 40 : 150); round++) {
         random_log(&rng, 20000 + (size_t)rng_below(&rng, 30000), 1 + rng_below(&rng, 12), &bytes);
         compare(&rng, &bytes, 1 + rng_below(&rng, 100000), round);
     }
@@ -258,7 +258,7 @@ static void logs_sparse_and_dense_in_turn_give_what_the_reference_gives(void **s
     struct rng rng;
     AUTO_TEXT struct text bytes = {0};
     rng_seed(&rng, 3);
-    for (int round = 0; round < 20; round++) {
+    for (int round = 0; round < (SANITIZED ? 6 : 20); round++) {
         text_clear(&bytes);
         for (int block = 0; block < 12; block++) {
             bool dense = rng_below(&rng, 2);
