@@ -46,8 +46,8 @@ has() {
 rows() { grep -c . "\$TARE_RUN_DIR/\$TARE_EXPERIMENT/energy/gpu.csv" 2>/dev/null || true; }
 read_times() {
     from=\$(rows) tries=0
-    until [ "\$(rows)" -ge \$((from + \$1)) ] || [ \$tries -ge 300 ]; do
-        sleep 0.1
+    until [ "\$(rows)" -ge \$((from + \$1)) ] || [ \$tries -ge 120 ]; do
+        sleep 0.25
         tries=\$((tries + 1))
     done 2>/dev/null
 }

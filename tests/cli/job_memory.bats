@@ -101,11 +101,11 @@ assert "memory_growth" not in evidence, evidence
     begin
     # A quarter of a GiB more at each turn, as long as nothing is said; windows are of half a second.
     local turn deadline=$((SECONDS + 90))
-    for ((turn = 4; turn < 1500 && SECONDS < deadline; turn++)); do
-        echo "0 $((turn * GIB / 40)) 0" > users/new
+    for ((turn = 2; turn < 750 && SECONDS < deadline; turn++)); do
+        echo "0 $((turn * GIB / 20)) 0" > users/new
         mv users/new "users/$TRAINING"
-        if grep -q 'the training names no epochs' out; then break; fi
-        sleep 0.02
+        if file_has out 'the training names no epochs'; then break; fi
+        pause 0.06
     done
     touch go
     end_program
