@@ -197,7 +197,7 @@ assert [e["mode"] for e in json.load(open("plan.json"))["experiments"]] == ["def
     [ ! -e "$(study_dir)/pairs" ]
     run study --resume "$(study_dir)"
     [ "$status" -eq 2 ]
-    "$TARE" feasibility --resume "$(study_dir)" --containment sweep >out
+    "$TARE" feasibility --resume "$(study_dir)" --containment sweep >out || { cat out; return 1; }
     told 'assert s["pairs"][0]["outcome"] == "proven" and s["overlap_asked_s"] == 3, s["pairs"]'
     # Each model alone was not run again.
     is "$(find "$(study_dir)/alone" -maxdepth 1 -name "run_*" | wc -l)" 1
