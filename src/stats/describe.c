@@ -85,11 +85,11 @@ struct reading stats_median(const double *x, size_t n)
     return known(stats_quantile(sorted, n, 0.5));
 }
 
-/* What the greatest Studentized deviate of n normal values exceeds with this probability. */
-static double deviate_limit(size_t n, double alpha)
+/* The greatest Studentized deviate of n normal values is beyond this one with less than this probability; its bound is (n - 1) / sqrt(n). */
+static bool deviates(double deviate, size_t n, double alpha)
 {
-    double df = (double)n - 2, t = special_t_quantile(1 - alpha / (2 * (double)n), df);
-    return ((double)n - 1) * t / sqrt((df + t * t) * (double)n);
+    double count = (double)n, df = count - 2, left = (count - 1) * (count - 1) - count * deviate * deviate;
+    return left <= 0 || 2 * count * special_t_cdf(-deviate * sqrt(count * df / left), df) < alpha;
 }
 
 /* The furthest from the mean of those that are left. */
@@ -121,7 +121,7 @@ size_t stats_outliers(const double *x, size_t n, size_t most, double alpha, bool
         if (at == n)
             break;
         step[at] = taken;
-        if (deviate > deviate_limit(n - taken + 1, alpha))
+        if (deviates(deviate, n - taken + 1, alpha))
             count = taken;
     }
     for (size_t i = 0; i < n; i++)
