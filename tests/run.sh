@@ -58,7 +58,11 @@ cli/marks cli/meter cli/repeat cli/compare cli/serve cli/notify cli/otlp cli/sub
 export TARE_SHARED="${TARE_SHARED:-$top/../shared}"
 unset TARE_TIME_SCALE
 export LC_ALL=C.UTF-8
-sanitizer_options=(ASAN_OPTIONS=detect_leaks=1:abort_on_error=0:exitcode=99 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1)
+# What they report goes to files: of many a process nobody reads the standard error, or the exit status.
+reports=$logs/sanitizers
+chmod 711 "$logs" && mkdir -m 1777 "$reports"
+sanitizer_options=(ASAN_OPTIONS=detect_leaks=1:abort_on_error=0:exitcode=99:log_path="$reports/of"
+    UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1:log_path="$reports/of")
 # Debian's own programs first: a version manager's stand-in for python3 takes longer to find the interpreter than most tests take.
 PATH=/usr/bin:$PATH
 
@@ -392,6 +396,8 @@ fuzz_all() {
     wait
 }
 
+no_report() { ! cat "$reports"/* 2>/dev/null; }
+
 tail_of() {
     tail -n 60 "$1"
     [ "$(tail -n 1 "$1")" = ok ]
@@ -464,6 +470,7 @@ joined fuzzing
 if wanted unit && [ "$(cat "$logs/gcc.unit.status")" -ne 0 ]; then unit gcc; fi
 if wanted asan; then unit sanitizers; elif wanted fuzz; then one "build (sanitizers)" compile_sanitizers; fi
 bats_judge "${rows[@]}"
+if wanted asan; then one "no process of theirs had anything to report (sanitizers)" no_report; fi
 if wanted fuzz; then
     for target in "$build-asan"/tests/fuzz/fuzz_*; do
         if [ -f "$target" ] && [ -x "$target" ]; then one "$(basename "$target")" tail_of "$logs/$(basename "$target").log"; fi

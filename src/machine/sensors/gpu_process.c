@@ -474,7 +474,9 @@ static void serve(struct gpu_process *process)
 
 int gpu_process_main(const struct gpu_process_options *options)
 {
-    struct gpu_process *process = mem_alloc(sizeof *process);
+    /* The driver is not bid farewell, which may hang too: what it holds goes with the process. */
+    static struct gpu_process serving;
+    struct gpu_process *process = &serving;
     struct err err = {0};
     settle(options->fd);
     shrink_prepare();
@@ -491,7 +493,5 @@ int gpu_process_main(const struct gpu_process_options *options)
         serve(process);
     else
         refuse(process, &err);
-    /* The driver is not bid farewell, which may hang too: what it holds goes with the process. */
-    free(process);
     return opened ? 0 : 1;
 }
