@@ -228,6 +228,7 @@ static void take_sample(struct lane *lane, const char *label, const struct gpu_s
     struct guard_device *device = device_of(lane, label);
     if (!device)
         return;
+    device->former_bytes = device->sample.readings.of[GPU_MEMORY_USED_BYTES];
     device->sample = *sample;
     device->reasons_told = device->reasons_told || sample->readings.of[GPU_CLOCK_REASONS].valid;
 }

@@ -36,7 +36,8 @@ struct guard_device {
     struct cooldown cooldown;
     enum postflight_state back;
     double back_s;
-    struct reading before_bytes; /* in use when the command had ended */
+    struct reading former_bytes; /* in use before the newest sample */
+    struct reading before_bytes; /* in use when the command ended */
     struct idle_window idle;     /* the newest */
 };
 

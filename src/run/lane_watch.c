@@ -42,7 +42,7 @@ static void begin_watching(struct lane *lane, int64_t start_ns)
         device->listed = device->seen_off = false;
         device->looks = 0;
         device->reasons_told = device->sample.t_ns > 0 && device->sample.readings.of[GPU_CLOCK_REASONS].valid;
-        device->before_bytes = (struct reading){0};
+        device->former_bytes = device->before_bytes = (struct reading){0};
     }
     guard->ran_one = true;
     guard->edge_ns = 0;
@@ -72,6 +72,13 @@ static void started(struct lane *lane)
     guard_findings_fini(&guard->pending);
 }
 
+/* Between the end of the command and its being noticed a sample may be taken, when its memory is free already: then the one before tells. */
+static void keep_before(struct guard_device *device)
+{
+    struct reading last = device->sample.readings.of[GPU_MEMORY_USED_BYTES], former = device->former_bytes;
+    device->before_bytes = former.valid && (!last.valid || former.value > last.value) ? former : last;
+}
+
 static void edge(struct lane *lane)
 {
     struct lane_guard *guard = guard_of(lane);
@@ -79,7 +86,7 @@ static void edge(struct lane *lane)
         return;
     guard->edge_ns = clock_monotonic_ns();
     for (size_t i = 0; i < guard->count; i++)
-        guard->devices[i].before_bytes = guard->devices[i].sample.readings.of[GPU_MEMORY_USED_BYTES];
+        keep_before(&guard->devices[i]);
     energy_meters_users(lane->energy_meters);
 }
 
@@ -207,7 +214,7 @@ void phase_postflight(struct lane *lane)
         return;
     }
     for (size_t i = 0; guard->edge_ns == 0 && i < guard->count; i++)
-        guard->devices[i].before_bytes = guard->devices[i].sample.readings.of[GPU_MEMORY_USED_BYTES];
+        keep_before(&guard->devices[i]);
     guard->running = guard->alone = false;
     guard->begun_ns = clock_monotonic_ns();
     guard_ask(lane, look);
