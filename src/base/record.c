@@ -45,8 +45,8 @@ static json_t *field_json(const struct record_field *field, const char *record)
     case RECORD_NESTED:
         return record_json(field->fields, at);
     case RECORD_LIST:
-        return record_list_json(field->fields, *(const void *const *)at, *(const size_t *)(const void *)(record + field->count_at),
-                                field->size);
+        return record_list_json(field->fields, *(const void *const *)at,
+                                *(const size_t *)(const void *)(record + field->count_at), field->size);
     }
     return json_null();
 }

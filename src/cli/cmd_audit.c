@@ -10,8 +10,8 @@
 #include "report/audit_text.h"
 #include "report/live/width.h"
 #include "report/summary_stats_text.h"
-#include "results/judge/judge.h"
 #include "results/judge/external_meter.h"
+#include "results/judge/judge.h"
 #include "session/command.h"
 #include "session/message.h"
 #include "session/run_folder.h"
@@ -41,25 +41,31 @@ enum {
 static const struct cli_option options[OPTION_COUNT] = {
     [OPTION_JSON] = FLAG_ROW(NULL, "--json", "as JSON: what audit.json holds"),
     [OPTION_WRITE] = FLAG_ROW("-w", "--write", "write audit.json and, for each folder, " AUDIT_SAFE_CSV ""),
-    [OPTION_OUTPUT] = VALUE_ROW("-o", "--output", "DIR", CLI_FOLDER,
-        "with --write: there, instead of beside what was read"),
-    [OPTION_SPLIT] = VALUE_ROW(NULL, "--split-at", "TIME", CLI_TEXT,
+    [OPTION_OUTPUT] =
+        VALUE_ROW("-o", "--output", "DIR", CLI_FOLDER, "with --write: there, instead of beside what was read"),
+    [OPTION_SPLIT] = VALUE_ROW(
+        NULL, "--split-at", "TIME", CLI_TEXT,
         "count before and after this local time (2025-11-25 01:20:48), or after the moment of change that the data "
         "itself shows (auto)"),
-    [OPTION_EXPECT] = VALUE_ROW(NULL, "--expect", "CRITERIA", CLI_TEXT,
+    [OPTION_EXPECT] = VALUE_ROW(
+        NULL, "--expect", "CRITERIA", CLI_TEXT,
         "criteria with commas between, as power_cv_between<5%,contaminated=0: exit code 1 where one does not hold"),
-    [OPTION_REPEAT] = VALUE_ROW(NULL, "--repeat", "FILE", CLI_FILE,
-        "write settings for 'run' that do again what is not clean, with the same hyperparameters"),
+    [OPTION_REPEAT] =
+        VALUE_ROW(NULL, "--repeat", "FILE", CLI_FILE,
+                  "write settings for 'run' that do again what is not clean, with the same hyperparameters"),
     [OPTION_FORCE] = FLAG_ROW(NULL, "--force", "with --write and --repeat: replace files that an audit did not write"),
     [OPTION_ALL] = FLAG_ROW(NULL, "--all", "show every experiment, however many there are"),
-    [OPTION_METER] = VALUE_ROW(NULL, "--external-meter", "FILE", CLI_FILE,
+    [OPTION_METER] = VALUE_ROW(
+        NULL, "--external-meter", "FILE", CLI_FILE,
         "compare the energies with those of a meter outside of the GPUs: CSV with the columns time and watts"),
-    [OPTION_METER_OF] = VALUE_ROW(NULL, "--external-meter-of", "WHAT", CLI_TEXT,
-        "what that meter measures: machine (at the wall), or a GPU's supply: its UUID or how that begins",
-        .default_text = "machine"),
+    [OPTION_METER_OF] =
+        VALUE_ROW(NULL, "--external-meter-of", "WHAT", CLI_TEXT,
+                  "what that meter measures: machine (at the wall), or a GPU's supply: its UUID or how that begins",
+                  .default_text = "machine"),
     [OPTION_METER_ACCURACY] = VALUE_ROW(NULL, "--external-meter-accuracy", "PERCENT", CLI_TEXT,
-        "the meter's own accuracy, as its maker states it: 0.5%"),
-    [OPTION_SET_GAIN] = FLAG_ROW(NULL, "--set-gain",
+                                        "the meter's own accuracy, as its maker states it: 0.5%"),
+    [OPTION_SET_GAIN] = FLAG_ROW(
+        NULL, "--set-gain",
         "with that meter of a GPU and its accuracy: budgets of later runs take the GPU's sensor to be off by no more "
         "than this comparison leaves open"),
     [OPTION_AS_ROOT] = FLAG_ROW(NULL, "--as-root", "under sudo, stay root"),
@@ -263,7 +269,8 @@ static bool set_gain(const struct external_meter *meter, struct err *err)
     bool good = sensor_gains_write(state_folder(state), &entry, err);
     state_close(state);
     if (good)
-        cli_note("budgets of later runs take %s to be off by at most %.10g %%", meter->uuid, number_round(100 * entry.bound, 2));
+        cli_note("budgets of later runs take %s to be off by at most %.10g %%", meter->uuid,
+                 number_round(100 * entry.bound, 2));
     return good;
 }
 
@@ -331,7 +338,8 @@ static const char *const description[] = {
     "Reads results folders, of this program or in the study's layout, and gives each experiment a verdict: clean, "
     "unverified, suspect or contaminated, with the evidence. GPU energy is computed anew from the time-stamps of the "
     "samples, with its uncertainty, beside the recorded sum.",
-    "Nothing in a folder is changed, but for the files of --write. What the verdicts rest on is in docs/reference/judging.md.",
+    "Nothing in a folder is changed, but for the files of --write. What the verdicts rest on is in "
+    "docs/reference/judging.md.",
     "What is not clean is repeated by 'run --rerun-contaminated' in a run of this program; --repeat writes settings "
     "that do it for other results, whose registry 'run' then needs.",
     "Criteria: power_cv_between, energy_cv_between, duration_cv_between (of runs with identical hyperparameters, the "

@@ -1,14 +1,14 @@
 /* bench: a few commands against each other: time and energy, in random blocks, under the guard. */
-#include "results/judge/bench.h"
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/rng.h"
 #include "base/shell_words.h"
 #include "base/value.h"
+#include "cli/option_rows.h"
+#include "results/judge/bench.h"
 #include "session/bench_input.h"
 #include "session/command.h"
 #include "session/message.h"
-#include "cli/option_rows.h"
 #include "session/run_resources.h"
 #include "session/run_session.h"
 
@@ -58,60 +58,71 @@ enum {
 };
 
 static const struct cli_option options[OPTION_COUNT] = {
-    [OPTION_RUNS] = VALUE_ROW("-n", "--runs", "RUNS", CLI_INT,
-        "how often each command runs: once in each block", .low = 1, .high = 100000, .default_text = "10"),
-    [OPTION_UNTIL] = VALUE_ROW(NULL, "--until", "PERCENT", CLI_TEXT,
+    [OPTION_RUNS] = VALUE_ROW("-n", "--runs", "RUNS", CLI_INT, "how often each command runs: once in each block",
+                              .low = 1, .high = 100000, .default_text = "10"),
+    [OPTION_UNTIL] = VALUE_ROW(
+        NULL, "--until", "PERCENT", CLI_TEXT,
         "more blocks until each ratio (of times; --of) is known to ± so much: 1%; --runs is then the most, 1000 "
         "where it is not given"),
-    [OPTION_UNTIL_DECIDED] = FLAG_ROW(NULL, "--until-decided",
-        "more blocks until it is known which command is faster; with --until: whichever comes first"),
-    [OPTION_OF] = VALUE_ROW(NULL, "--of", "QUANTITY", CLI_CHOICE,
-        "whose ratios --until and --until-decided go by", .choices = until_quantities, .default_text = "time"),
-    [OPTION_SCAN] = VALUE_ROW(NULL, "--scan", "NAME=VALUES", CLI_TEXT,
+    [OPTION_UNTIL_DECIDED] =
+        FLAG_ROW(NULL, "--until-decided",
+                 "more blocks until it is known which command is faster; with --until: whichever comes first"),
+    [OPTION_OF] = VALUE_ROW(NULL, "--of", "QUANTITY", CLI_CHOICE, "whose ratios --until and --until-decided go by",
+                            .choices = until_quantities, .default_text = "time"),
+    [OPTION_SCAN] = VALUE_ROW(
+        NULL, "--scan", "NAME=VALUES", CLI_TEXT,
         "batch=16,32,64: a command with {batch} runs with each of these values; given again: with each combination",
         .repeats = true),
-    [OPTION_COMMITS] = VALUE_ROW(NULL, "--commits", "COMMITS", CLI_TEXT,
+    [OPTION_COMMITS] = VALUE_ROW(
+        NULL, "--commits", "COMMITS", CLI_TEXT,
         "A..B or A,B,C: the command runs in these commits of a git repository, each checked out into a worktree of "
         "its own"),
-    [OPTION_GIT] = VALUE_ROW(NULL, "--git", "REPOSITORY", CLI_FILE,
-        "the repository of --commits; a folder in it: the command runs in that folder of each commit",
-        .default_text = "the working folder's"),
-    [OPTION_SETUP] = VALUE_ROW(NULL, "--setup", "COMMAND", CLI_TEXT,
-        "run once in each commit before anything is measured: a build; given again: one after the other",
-        .repeats = true),
-    [OPTION_WARMUP] = VALUE_ROW("-w", "--warmup", "RUNS", CLI_INT,
-        "runs of each command before all others, which do not count", .low = 0, .high = 100000, .default_text = "0"),
+    [OPTION_GIT] =
+        VALUE_ROW(NULL, "--git", "REPOSITORY", CLI_FILE,
+                  "the repository of --commits; a folder in it: the command runs in that folder of each commit",
+                  .default_text = "the working folder's"),
+    [OPTION_SETUP] =
+        VALUE_ROW(NULL, "--setup", "COMMAND", CLI_TEXT,
+                  "run once in each commit before anything is measured: a build; given again: one after the other",
+                  .repeats = true),
+    [OPTION_WARMUP] =
+        VALUE_ROW("-w", "--warmup", "RUNS", CLI_INT, "runs of each command before all others, which do not count",
+                  .low = 0, .high = 100000, .default_text = "0"),
     [OPTION_PREPARE] = VALUE_ROW("-p", "--prepare", "COMMAND", CLI_TEXT,
-        "run before each run, and not counted: given once for all commands, or once for each", .repeats = true),
+                                 "run before each run, and not counted: given once for all commands, or once for each",
+                                 .repeats = true),
     [OPTION_CONCLUDE] = VALUE_ROW(NULL, "--conclude", "COMMAND", CLI_TEXT, "the same behind each run", .repeats = true),
     [OPTION_NAME] = VALUE_ROW(NULL, "--command-name", "NAME", CLI_TEXT,
-        "a name for the first command, given again for the second, ...; else they are A, B, C", .repeats = true),
-    [OPTION_REFERENCE] = VALUE_ROW(NULL, "--reference", "NAME", CLI_TEXT,
-        "what the others are compared with: a command's name, first or fastest", .default_text = "first"),
-    [OPTION_IGNORE_FAILURE] = FLAG_ROW("-i", "--ignore-failure",
-        "go on when a command fails; runs with any exit code count"),
-    [OPTION_PAUSE] = VALUE_ROW(NULL, "--pause", "TIME", CLI_DURATION,
-        "the pause between two runs", .low = 0, .high = 86400, .default_text = "1", .unit = "seconds"),
-    [OPTION_COOLDOWN] = VALUE_ROW(NULL, "--cooldown", "MODE", CLI_CHOICE,
-        "adaptive: on GPUs the pause lasts until they are idle and cool, 5 seconds to 5 minutes",
-        .choices = cooldown_modes, .default_text = "fixed"),
+                              "a name for the first command, given again for the second, ...; else they are A, B, C",
+                              .repeats = true),
+    [OPTION_REFERENCE] =
+        VALUE_ROW(NULL, "--reference", "NAME", CLI_TEXT,
+                  "what the others are compared with: a command's name, first or fastest", .default_text = "first"),
+    [OPTION_IGNORE_FAILURE] =
+        FLAG_ROW("-i", "--ignore-failure", "go on when a command fails; runs with any exit code count"),
+    [OPTION_PAUSE] = VALUE_ROW(NULL, "--pause", "TIME", CLI_DURATION, "the pause between two runs", .low = 0,
+                               .high = 86400, .default_text = "1", .unit = "seconds"),
+    [OPTION_COOLDOWN] =
+        VALUE_ROW(NULL, "--cooldown", "MODE", CLI_CHOICE,
+                  "adaptive: on GPUs the pause lasts until they are idle and cool, 5 seconds to 5 minutes",
+                  .choices = cooldown_modes, .default_text = "fixed"),
     [OPTION_PREFLIGHT] = VALUE_ROW(NULL, "--preflight", "POLICY", CLI_CHOICE,
-        "when a GPU is not free, empty, idle and cool before a run",
-        .choices = preflight_policies, .default_text = "wait"),
+                                   "when a GPU is not free, empty, idle and cool before a run",
+                                   .choices = preflight_policies, .default_text = "wait"),
     [OPTION_TIMEOUT] = VALUE_ROW(NULL, "--timeout", "TIME", CLI_DURATION,
-        "the longest time of one run, which then has failed; 0: no limit",
-        .low = 0, .high = 31622400, .default_text = "0", .unit = "seconds"),
-    [OPTION_GOVERNOR] = VALUE_ROW("-g", "--governor", "GOVERNOR", CLI_TEXT,
-        "the CPU frequency governor that is set meanwhile"),
+                                 "the longest time of one run, which then has failed; 0: no limit", .low = 0,
+                                 .high = 31622400, .default_text = "0", .unit = "seconds"),
+    [OPTION_GOVERNOR] =
+        VALUE_ROW("-g", "--governor", "GOVERNOR", CLI_TEXT, "the CPU frequency governor that is set meanwhile"),
     [OPTION_SEED] = OPTION_ROW_SEED("the seed of the order within the blocks; not given: a fresh one, which is said"),
     [OPTION_VERDICTS] =
         OPTION_ROW_VERDICTS("which runs count: those with a clean verdict, those not contaminated, or all"),
     [OPTION_OUTPUT] = OPTION_ROW_RESULTS("the folder in which the bench gets its own"),
     [OPTION_EXPORT_JSON] = VALUE_ROW(NULL, "--export-json", "FILE", CLI_FILE, "what --json prints, into a file"),
-    [OPTION_EXPORT_CSV] = VALUE_ROW(NULL, "--export-csv", "FILE", CLI_FILE,
-        "a row for each quantity of each command, into a file"),
+    [OPTION_EXPORT_CSV] =
+        VALUE_ROW(NULL, "--export-csv", "FILE", CLI_FILE, "a row for each quantity of each command, into a file"),
     [OPTION_EXPORT_MARKDOWN] = VALUE_ROW(NULL, "--export-markdown", "FILE", CLI_FILE,
-        "a table of the commands, as a README or a comment takes it, into a file"),
+                                         "a table of the commands, as a README or a comment takes it, into a file"),
     [OPTION_QUIET] = FLAG_ROW("-q", "--quiet", "only the tables at the end, and errors"),
     [OPTION_JSON] = FLAG_ROW(NULL, "--json", "all of it as JSON on standard output, and nothing else there"),
     [OPTION_CONTAINMENT] = OPTION_ROW_CONTAINMENT("LAYER", "what holds a command's processes together"),
@@ -208,8 +219,9 @@ static void say_start(const struct cli_call *call, const struct bench_input_opti
     message_print(&text);
 }
 
-static int run_session_of(const struct cli_call *call, struct run_resources *means, const struct bench_input_options *how,
-                          const struct bench_input *input, const struct run_listener *watch, char **run_dir)
+static int run_session_of(const struct cli_call *call, struct run_resources *means,
+                          const struct bench_input_options *how, const struct bench_input *input,
+                          const struct run_listener *watch, char **run_dir)
 {
     const struct cli_value *values = call->values;
     struct session_options session = {

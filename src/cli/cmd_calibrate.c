@@ -1,23 +1,23 @@
 /* calibrate: how the sensors of this GPU behave. */
-#include "doctor/calibrate.h"
-#include "session/caller.h"
 #include "cli/option_rows.h"
-#include "session/command.h"
+#include "doctor/calibrate.h"
 #include "measure/calibration/sensor_learn.h"
+#include "session/caller.h"
+#include "session/command.h"
 
 enum { OPTION_GPU, OPTION_SECONDS, OPTION_YES, OPTION_SHOW, OPTION_HTML, OPTION_READINGS, OPTION_JSON, OPTION_COUNT };
 
 static const struct cli_option options[OPTION_COUNT] = {
     [OPTION_GPU] = OPTION_ROW_CALIBRATED_GPU,
-    [OPTION_SECONDS] = VALUE_ROW(NULL, "--seconds", "DURATION", CLI_DURATION,
-        "so long in all; longer makes the figures more certain",
-        .low = SCHEDULE_SECONDS_MIN, .high = SCHEDULE_SECONDS_MAX, .default_text = "60", .unit = "seconds"),
+    [OPTION_SECONDS] =
+        VALUE_ROW(NULL, "--seconds", "DURATION", CLI_DURATION, "so long in all; longer makes the figures more certain",
+                  .low = SCHEDULE_SECONDS_MIN, .high = SCHEDULE_SECONDS_MAX, .default_text = "60", .unit = "seconds"),
     [OPTION_YES] = OPTION_ROW_AGREED,
     [OPTION_SHOW] = FLAG_ROW(NULL, "--show", "show what was learnt before, and load nothing"),
     [OPTION_HTML] = VALUE_ROW(NULL, "--html", "FILE", CLI_FILE,
-        "also write a page with what was commanded and what was read, as pictures"),
+                              "also write a page with what was commanded and what was read, as pictures"),
     [OPTION_READINGS] = VALUE_ROW(NULL, "--readings", "FILE", CLI_FILE,
-        "also write what was commanded and each value that was read, as CSV"),
+                                  "also write what was commanded and each value that was read, as CSV"),
     [OPTION_JSON] = FLAG_ROW(NULL, "--json", "as JSON"),
 };
 
@@ -34,9 +34,8 @@ static int run(const struct cli_call *call)
                                                  .environment = &call->caller->environment});
 }
 
-static const char *const usage[] = {
-    "calibrate [--gpu GPU] [--seconds DURATION] [--yes] [options]",
-    "calibrate --show [--gpu GPU] [--json]", NULL};
+static const char *const usage[] = {"calibrate [--gpu GPU] [--seconds DURATION] [--yes] [options]",
+                                    "calibrate --show [--gpu GPU] [--json]", NULL};
 
 static const char *const description[] = {
     "Loads one idle GPU for about a minute, in steps and square waves whose times the GPU's own timer tells, and "

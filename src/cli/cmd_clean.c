@@ -1,9 +1,9 @@
 /* clean: what is left of dead runs, and who else has a GPU open; ends it when asked to. */
 #include "doctor/clean.h"
+#include "report/live/width.h"
 #include "session/command.h"
 #include "session/message.h"
 #include "tare_build.h"
-#include "report/live/width.h"
 
 #include <limits.h>
 #include <string.h>
@@ -23,10 +23,11 @@ enum {
 static const struct cli_option options[OPTION_COUNT] = {
     [OPTION_KILL] = FLAG_ROW("-k", "--kill", "end what " TARE_NAME " left behind"),
     [OPTION_ALL_USERS] = FLAG_ROW(NULL, "--all-users", "with --kill, as root: what the dead runs of all users left"),
-    [OPTION_PID] = VALUE_ROW(NULL, "--pid", "PID", CLI_INT,
-        "end this one of the processes listed, after a question", .low = 1, .high = INT_MAX),
+    [OPTION_PID] = VALUE_ROW(NULL, "--pid", "PID", CLI_INT, "end this one of the processes listed, after a question",
+                             .low = 1, .high = INT_MAX),
     [OPTION_START_TIME] = VALUE_ROW(NULL, "--start-time", "TICKS", CLI_INT,
-        "with --pid: only if its start time is this, as --json gave it", .low = 1, .high = 9007199254740991.0),
+                                    "with --pid: only if its start time is this, as --json gave it", .low = 1,
+                                    .high = 9007199254740991.0),
     [OPTION_YES] = FLAG_ROW("-y", "--yes", "with --pid: do not ask"),
     [OPTION_JSON] = FLAG_ROW(NULL, "--json", "as JSON"),
     /* Where GPUs' device files are looked for; the tests have their own. */
@@ -71,7 +72,8 @@ static void say_limits(const struct clean_view *view)
     if (view->has_driver && !view->has_memory && (leftovers->count > 0 || geteuid() != 0))
         cli_note("who holds how much GPU memory is not known: %s", view->memory_err.text);
     else if (!view->has_driver && vendor_in_use(leftovers))
-        cli_note("who holds how much GPU memory is not known: %s's driver is not there", vendor_in_use(leftovers)->name);
+        cli_note("who holds how much GPU memory is not known: %s's driver is not there",
+                 vendor_in_use(leftovers)->name);
     if (view->memory.failed > 0)
         cli_note("%zu GPU%s did not tell who holds memory", view->memory.failed, view->memory.failed == 1 ? "" : "s");
     if (geteuid() != 0 && leftovers->census.closed > 0)
@@ -98,7 +100,8 @@ static int list(const struct clean *clean, bool json)
         cli_warning("%s; '%s clean --kill' gives it back", view.governor, TARE_NAME);
     for (size_t i = 0; !json && i < view.worktrees.count; i++)
         cli_warning("a killed bench left %s; '%s clean --kill' removes them", view.worktrees.items[i], TARE_NAME);
-    int code = leftovers_count_ours(&view.leftovers) > 0 || view.governor || view.worktrees.count ? CLI_SOME_FAILED : CLI_OK;
+    int code =
+        leftovers_count_ours(&view.leftovers) > 0 || view.governor || view.worktrees.count ? CLI_SOME_FAILED : CLI_OK;
     return written ? code : CLI_BROKEN;
 }
 
@@ -158,10 +161,7 @@ static const char *const exits[] = {"0", "nothing of this program's is left",
                                     NULL};
 
 static const char *const examples[] = {
-    "clean",
-    "list what dead runs left and who has a GPU open; end nothing",
-    "clean --kill",
-    "end what dead runs left",
+    "clean", "list what dead runs left and who has a GPU open; end nothing", "clean --kill", "end what dead runs left",
     NULL,
 };
 

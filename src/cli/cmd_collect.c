@@ -2,16 +2,16 @@
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "base/mem.h"
-#include "slurm/collect.h"
+#include "report/closing.h"
+#include "report/live/width.h"
+#include "results/store/store.h"
 #include "session/caller.h"
 #include "session/command.h"
 #include "session/message.h"
 #include "session/report_page.h"
 #include "session/run_folder.h"
 #include "session/submit.h"
-#include "report/closing.h"
-#include "results/store/store.h"
-#include "report/live/width.h"
+#include "slurm/collect.h"
 
 #include <string.h>
 #include <unistd.h>

@@ -1,16 +1,16 @@
 /* compare: two groups of experiments against each other. */
-#include "results/judge/judge.h"
-#include "results/judge/comparison.h"
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/value.h"
-#include "session/command.h"
-#include "session/message.h"
 #include "cli/option_rows.h"
-#include "session/run_folder.h"
 #include "report/audit_text.h"
 #include "report/summary_stats_text.h"
+#include "results/judge/comparison.h"
+#include "results/judge/judge.h"
+#include "session/command.h"
+#include "session/message.h"
+#include "session/run_folder.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -22,11 +22,12 @@ enum { EXIT_OPEN = 4 };
 
 static const struct cli_option options[OPTION_COUNT] = {
     [OPTION_JSON] = FLAG_ROW(NULL, "--json", "as JSON"),
-    [OPTION_EXPECT] = VALUE_ROW(NULL, "--expect", "CLAIMS", CLI_TEXT,
+    [OPTION_EXPECT] = VALUE_ROW(
+        NULL, "--expect", "CLAIMS", CLI_TEXT,
         "claims about B / A with commas between, as gpu_energy_j<0.95,duration_s<+2%: each is held, refuted or open "
         "by its interval; exit code 0, 1 or 4"),
     [OPTION_SAMPLE_SIZE] = VALUE_ROW(NULL, "--sample-size", "PERCENT", CLI_TEXT,
-        "say how many experiments a side needs to find a difference of so many percent"),
+                                     "say how many experiments a side needs to find a difference of so many percent"),
     [OPTION_CARBON] = OPTION_ROW_CARBON("grams of CO2e per kWh where this ran: adds what the mean energies are worth"),
     [OPTION_AS_ROOT] = FLAG_ROW(NULL, "--as-root", "under sudo, stay root"),
 };
@@ -58,8 +59,9 @@ static void answer_json(const struct comparison *comparison, const struct questi
                                                 "needs", needs_json(comparison_claim_needs(comparison, claim))));
     }
     for (size_t i = 0; questions->share.valid && i < comparison->quantity_count; i++)
-        json_object_set_new(sizes, comparison->quantities[i].name,
-                            needs_json(comparison_sample_size(comparison, &comparison->quantities[i], questions->share.value)));
+        json_object_set_new(
+            sizes, comparison->quantities[i].name,
+            needs_json(comparison_sample_size(comparison, &comparison->quantities[i], questions->share.value)));
     if (questions->claims.count)
         json_object_set(out, "expectations", claims);
     if (questions->share.valid)

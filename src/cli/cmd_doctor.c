@@ -1,15 +1,15 @@
 /* doctor: what this machine gives, and what would give more. */
 #include "base/cleanup.h"
 #include "base/mem.h"
+#include "cli/option_rows.h"
 #include "doctor/calibrate.h"
+#include "doctor/doctor.h"
+#include "report/live/width.h"
 #include "session/caller.h"
 #include "session/command.h"
-#include "doctor/doctor.h"
 #include "session/gpus.h"
-#include "session/message.h"
 #include "session/measuring.h"
-#include "cli/option_rows.h"
-#include "report/live/width.h"
+#include "session/message.h"
 
 #include <pwd.h>
 #include <unistd.h>
@@ -22,8 +22,8 @@ enum { WIDTH_MIN = 60, WIDTH_MAX = 100 };
 static const struct cli_option options[OPTION_COUNT] = {
     [OPTION_OUTPUT] = OPTION_ROW_RESULTS("the folder in which runs will put their results"),
     [OPTION_JSON] = FLAG_ROW(NULL, "--json", "as JSON"),
-    [OPTION_CALIBRATE] = FLAG_ROW(NULL, "--calibrate",
-        "instead: learn how the GPU's sensors behave, as the command calibrate does"),
+    [OPTION_CALIBRATE] =
+        FLAG_ROW(NULL, "--calibrate", "instead: learn how the GPU's sensors behave, as the command calibrate does"),
     [OPTION_GPU] = OPTION_ROW_CALIBRATED_GPU,
     [OPTION_YES] = OPTION_ROW_AGREED,
     [OPTION_AS_ROOT] = FLAG_ROW(NULL, "--as-root", "under sudo: check as root instead of as the caller"),
@@ -106,7 +106,8 @@ static int run(const struct cli_call *call)
     return code;
 }
 
-static const char *const usage[] = {"doctor [--output DIR] [--json]", "doctor --calibrate [--gpu GPU] [--yes] [--json]", NULL};
+static const char *const usage[] = {"doctor [--output DIR] [--json]", "doctor --calibrate [--gpu GPU] [--yes] [--json]",
+                                    NULL};
 
 static const char *const description[] = {
     "Tells on one page whether this machine is fit to measure: which layers hold a job's processes together, and so "
@@ -120,8 +121,7 @@ static const char *const description[] = {
     "job is started up to its gate and ended there. On a machine with GPUs the folder of their locks is made when it "
     "is not there; under sudo it becomes root's, so that nobody can take another's locks away. Nothing else is "
     "changed.",
-    "Under sudo it checks as the user who called sudo, as a run does; --as-root checks as root.",
-    NULL};
+    "Under sudo it checks as the user who called sudo, as a run does; --as-root checks as root.", NULL};
 
 static const char *const exits[] = {
     "0", "fit to measure: no check fails (there may be warnings), and the promise is kernel-backed",

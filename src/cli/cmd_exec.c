@@ -1,12 +1,12 @@
 /* exec: one command under containment: tini, timeout and systemd-run in one. */
 #include "base/clock.h"
 #include "base/fs.h"
+#include "cli/option_rows.h"
 #include "session/caller.h"
 #include "session/command.h"
 #include "session/exec_job.h"
 #include "session/gpu_hold.h"
 #include "session/measuring.h"
-#include "cli/option_rows.h"
 #include "session/run_resources.h"
 #include "tare_build.h"
 
@@ -196,27 +196,32 @@ static int run(const struct cli_call *call)
 
 /* A year bounds both durations. */
 static const struct cli_option options[OPTION_COUNT] = {
-    [OPTION_TIMEOUT] = VALUE_ROW("-t", "--timeout", "DURATION", CLI_DURATION,
-        "end the command after this time; the exit code is then 124; 0: never", .low = 0, .high = 31536000),
+    [OPTION_TIMEOUT] =
+        VALUE_ROW("-t", "--timeout", "DURATION", CLI_DURATION,
+                  "end the command after this time; the exit code is then 124; 0: never", .low = 0, .high = 31536000),
     [OPTION_GRACE] = VALUE_ROW("-g", "--grace", "DURATION", CLI_DURATION,
-        "from the request to end (TERM) to the end by force (KILL)", .low = 0, .high = 31536000, .default_text = "10s"),
+                               "from the request to end (TERM) to the end by force (KILL)", .low = 0, .high = 31536000,
+                               .default_text = "10s"),
     [OPTION_CONTAINMENT] = OPTION_ROW_CONTAINMENT("MODE", "how to hold the processes together"),
     [OPTION_GPU_LOCK] =
         OPTION_ROW_GPU_LOCK("off", "take the locks of the GPUs that the command will see, as a run does"),
-    [OPTION_ENERGY] = FLAG_ROW("-e", "--energy",
-        "print at the end the energy it used: GPUs that it can see, CPU packages, DRAM", .type = CLI_FLAG),
-    [OPTION_GPU_MEMORY_LIMIT] = VALUE_ROW(NULL, "--gpu-memory-limit", "SIZE", CLI_TEXT,
+    [OPTION_ENERGY] =
+        FLAG_ROW("-e", "--energy", "print at the end the energy it used: GPUs that it can see, CPU packages, DRAM",
+                 .type = CLI_FLAG),
+    [OPTION_GPU_MEMORY_LIMIT] = VALUE_ROW(
+        NULL, "--gpu-memory-limit", "SIZE", CLI_TEXT,
         "how much of each GPU's memory the command may hold (8GiB, 50%): the CUDA driver refuses more, and shows a "
         "GPU of that size"),
-    [OPTION_TRACK_GPU_MEMORY] = FLAG_ROW(NULL, "--track-gpu-memory",
-        "count every byte that it allocates on its GPUs through the CUDA driver", .type = CLI_FLAG),
-    [OPTION_GPU_MEMORY_TRACE] = VALUE_ROW(NULL, "--gpu-memory-trace", "FILE", CLI_FILE,
-        "append every allocation and every free to this file"),
+    [OPTION_TRACK_GPU_MEMORY] =
+        FLAG_ROW(NULL, "--track-gpu-memory", "count every byte that it allocates on its GPUs through the CUDA driver",
+                 .type = CLI_FLAG),
+    [OPTION_GPU_MEMORY_TRACE] =
+        VALUE_ROW(NULL, "--gpu-memory-trace", "FILE", CLI_FILE, "append every allocation and every free to this file"),
     [OPTION_JSON] = VALUE_ROW("-j", "--json", "FILE", CLI_FILE,
-        "the same (energy, GPU memory) as JSON into this file, and no table"),
+                              "the same (energy, GPU memory) as JSON into this file, and no table"),
     [OPTION_AS_ROOT] = FLAG_ROW(NULL, "--as-root", "under sudo, stay root", .type = CLI_FLAG),
-    [OPTION_VERBOSE] = FLAG_ROW("-v", "--verbose",
-        "say at the end which layers held and what was left behind", .type = CLI_FLAG),
+    [OPTION_VERBOSE] =
+        FLAG_ROW("-v", "--verbose", "say at the end which layers held and what was left behind", .type = CLI_FLAG),
 };
 
 static const char *const usage[] = {"exec [options] [--] COMMAND [ARGUMENT ...]", NULL};

@@ -1,8 +1,8 @@
 /* export: the tables of results folders, for other programs. */
-#include "results/judge/export.h"
 #include "base/fs.h"
 #include "base/mem.h"
 #include "cli/option_rows.h"
+#include "results/judge/export.h"
 #include "session/command.h"
 #include "session/message.h"
 #include "session/run_folder.h"
@@ -24,32 +24,34 @@ enum {
     OPTION_COUNT
 };
 
-static const char *const tables[] = {"experiments", "attempts", "epochs",  "hyperparameters", "metrics",
-                                     "history",     "evidence", "samples", "wide",            NULL};
+static const char *const tables[] = {
+    "experiments", "attempts", "epochs", "hyperparameters", "metrics", "history", "evidence", "samples", "wide", NULL};
 static const char *const formats[] = {"csv", "jsonl", NULL};
 
-#define NO_PARQUET "Parquet is not written: Debian 12 has no C library for it; docs/reference/judging.md converts the CSV"
+#define NO_PARQUET                                                                                                     \
+    "Parquet is not written: Debian 12 has no C library for it; docs/reference/judging.md converts the CSV"
 
 static const struct cli_option options[OPTION_COUNT] = {
-    [OPTION_OUTPUT] = VALUE_ROW("-o", "--output", "DIR", CLI_FOLDER,
-        "write every table into this folder, each a file of its own"),
-    [OPTION_TABLE] = VALUE_ROW(NULL, "--table", "TABLE", CLI_CHOICE,
-        "without --output: the table to print", .choices = tables, .default_text = "experiments"),
-    [OPTION_HISTORY] = FLAG_ROW(NULL, "--history",
-        "as --table history: every match of the metrics' patterns that is kept"),
-    [OPTION_FORMAT] = VALUE_ROW(NULL, "--format", "FORMAT", CLI_CHOICE,
-        "CSV, or JSON Lines: an object a line", .choices = formats, .choice_hint = NO_PARQUET, .default_text = "csv"),
-    [OPTION_EXACT] = FLAG_ROW(NULL, "--exact",
-        "CSV for programs: cells that a spreadsheet takes for a formula get no apostrophe"),
+    [OPTION_OUTPUT] =
+        VALUE_ROW("-o", "--output", "DIR", CLI_FOLDER, "write every table into this folder, each a file of its own"),
+    [OPTION_TABLE] = VALUE_ROW(NULL, "--table", "TABLE", CLI_CHOICE, "without --output: the table to print",
+                               .choices = tables, .default_text = "experiments"),
+    [OPTION_HISTORY] =
+        FLAG_ROW(NULL, "--history", "as --table history: every match of the metrics' patterns that is kept"),
+    [OPTION_FORMAT] = VALUE_ROW(NULL, "--format", "FORMAT", CLI_CHOICE, "CSV, or JSON Lines: an object a line",
+                                .choices = formats, .choice_hint = NO_PARQUET, .default_text = "csv"),
+    [OPTION_EXACT] =
+        FLAG_ROW(NULL, "--exact", "CSV for programs: cells that a spreadsheet takes for a formula get no apostrophe"),
     [OPTION_MLFLOW] = VALUE_ROW(NULL, "--mlflow", "DIR", CLI_FOLDER,
-        "write an MLflow file store: params, metrics and tags of each experiment"),
+                                "write an MLflow file store: params, metrics and tags of each experiment"),
     [OPTION_TENSORBOARD] = VALUE_ROW(NULL, "--tensorboard", "DIR", CLI_FOLDER,
-        "write TensorBoard's event files: scalars and hyperparameters"),
-    [OPTION_OTLP] = FLAG_ROW(NULL, "--otlp",
+                                     "write TensorBoard's event files: scalars and hyperparameters"),
+    [OPTION_OTLP] = FLAG_ROW(
+        NULL, "--otlp",
         "print a run as OpenTelemetry has it: the trace in OTLP/JSON, to be posted to a collector's /v1/traces"),
     [OPTION_PARQUET] = FLAG_ROW(NULL, "--parquet", "refused, with what to do instead", .hidden = true),
-    [OPTION_FORCE] = FLAG_ROW(NULL, "--force",
-        "replace files that this program did not write, or write into a folder of others"),
+    [OPTION_FORCE] =
+        FLAG_ROW(NULL, "--force", "replace files that this program did not write, or write into a folder of others"),
     [OPTION_AS_ROOT] = FLAG_ROW(NULL, "--as-root", "under sudo, stay root"),
 };
 
@@ -149,8 +151,8 @@ static int print_trace(const struct cli_call *call)
 static const char *contradiction(const struct cli_call *call)
 {
     const struct cli_value *values = call->values;
-    static const int others[] = {OPTION_OUTPUT,     OPTION_TABLE,       OPTION_HISTORY, OPTION_FORMAT, OPTION_EXACT,
-                                 OPTION_MLFLOW,     OPTION_TENSORBOARD, OPTION_FORCE};
+    static const int others[] = {OPTION_OUTPUT, OPTION_TABLE,  OPTION_HISTORY,     OPTION_FORMAT,
+                                 OPTION_EXACT,  OPTION_MLFLOW, OPTION_TENSORBOARD, OPTION_FORCE};
     if (values[OPTION_OTLP].given && OPTION_GIVEN(call, others))
         return "--otlp prints the trace of one run: no other option goes with it";
     if (values[OPTION_OTLP].given && call->operands.count != 1)
@@ -187,8 +189,8 @@ static int run(const struct cli_call *call)
         ok = write_trackers(&dataset, values, &err);
     else
         ok = values[OPTION_OUTPUT].given
-             ? write_all(&dataset, values[OPTION_OUTPUT].text, format, values[OPTION_FORCE].given, &err)
-             : print_one(&dataset, table, format, &err);
+                 ? write_all(&dataset, values[OPTION_OUTPUT].text, format, values[OPTION_FORCE].given, &err)
+                 : print_one(&dataset, table, format, &err);
     if (!ok && err.text[0])
         cli_error("%s", err.text);
     return ok ? CLI_OK : CLI_BROKEN;
@@ -203,7 +205,8 @@ static const char *const description[] = {
     "docs/reference/judging.md lists the columns.",
     "--mlflow and --tensorboard write all experiments that have ended for these programs; the same experiments give "
     "the same files again. docs/reference/judging.md says what goes where, and reads the tables with pandas and R.",
-    "--otlp prints a run of this program as a trace of OpenTelemetry: spans of the run, its experiments, their attempts and "
+    "--otlp prints a run of this program as a trace of OpenTelemetry: spans of the run, its experiments, their "
+    "attempts and "
     "epochs. The ids are made of the run's, so posting it twice adds nothing.",
     NULL};
 

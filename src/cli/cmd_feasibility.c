@@ -12,8 +12,8 @@
 #include "session/caller.h"
 #include "session/command.h"
 #include "session/feasibility.h"
-#include "session/message.h"
 #include "session/gpus.h"
+#include "session/message.h"
 #include "session/run_folder.h"
 #include "session/run_resources.h"
 #include "sharing/feasibility.h"
@@ -51,37 +51,45 @@ enum {
 
 static const struct cli_option options[OPTION_COUNT] = {
     [OPTION_CONFIG] = OPTION_ROW_REGISTRY(OPTION_REGISTRY_OF_PLAN),
-    [OPTION_PREDICT_ONLY] = FLAG_ROW(NULL, "--predict-only",
-        "run each model alone and predict the pairs, but run no pair; --resume does later"),
-    [OPTION_ALL_PAIRS] = FLAG_ROW(NULL, "--all-pairs",
-        "every pair of the models, instead of those that the settings list"),
+    [OPTION_PREDICT_ONLY] = FLAG_ROW(
+        NULL, "--predict-only", "run each model alone and predict the pairs, but run no pair; --resume does later"),
+    [OPTION_ALL_PAIRS] =
+        FLAG_ROW(NULL, "--all-pairs", "every pair of the models, instead of those that the settings list"),
     [OPTION_REPEATS] = VALUE_ROW("-n", "--repeats", "RUNS", CLI_INT,
-        "how often each model runs alone: how far its peaks lie apart goes into the margin",
-        .low = 1, .high = 100, .default_text = "1"),
+                                 "how often each model runs alone: how far its peaks lie apart goes into the margin",
+                                 .low = 1, .high = 100, .default_text = "1"),
     [OPTION_OVERLAP] = VALUE_ROW(NULL, "--overlap", "TIME", CLI_DURATION,
-        "a pair is proven when both were seen training at the same time for so long",
-        .low = 1, .high = 86400, .default_text = "10s"),
-    [OPTION_PAIR_TIME] = VALUE_ROW(NULL, "--pair-time", "TIME", CLI_DURATION,
-        "a pair that is not proven is run again until its experiments took so long (0: never)",
-        .low = 0, .high = 864000, .default_text = "10m"),
-    [OPTION_GPU_MEMORY] = VALUE_ROW(NULL, "--gpu-memory", "SIZE", CLI_TEXT,
-        "predict for a GPU with so much for trainings (8GiB), instead of for this one; --plan needs it"),
-    [OPTION_ALONE] = VALUE_ROW(NULL, "--alone", "DIR", CLI_FOLDER,
-        "an earlier study's folder: models that it measured are not measured again", .repeats = true),
+                                 "a pair is proven when both were seen training at the same time for so long", .low = 1,
+                                 .high = 86400, .default_text = "10s"),
+    [OPTION_PAIR_TIME] =
+        VALUE_ROW(NULL, "--pair-time", "TIME", CLI_DURATION,
+                  "a pair that is not proven is run again until its experiments took so long (0: never)", .low = 0,
+                  .high = 864000, .default_text = "10m"),
+    [OPTION_GPU_MEMORY] =
+        VALUE_ROW(NULL, "--gpu-memory", "SIZE", CLI_TEXT,
+                  "predict for a GPU with so much for trainings (8GiB), instead of for this one; --plan needs it"),
+    [OPTION_ALONE] =
+        VALUE_ROW(NULL, "--alone", "DIR", CLI_FOLDER,
+                  "an earlier study's folder: models that it measured are not measured again", .repeats = true),
     [OPTION_NO_TRACK] = FLAG_ROW(NULL, "--no-track-gpu-memory",
-        "alone, too, go by the driver's samples: do not load libtare-cuda into the models"),
+                                 "alone, too, go by the driver's samples: do not load libtare-cuda into the models"),
     [OPTION_OUTPUT] = VALUE_ROW("-o", "--output", "PATH", CLI_FILE,
-        "the folder in which the study gets its own; with --plan: the file for the settings, instead of standard output",
-        .default_text = "results"),
-    [OPTION_RESUME] = VALUE_ROW(NULL, "--resume", "DIR", CLI_FOLDER,
-        "go on with a study that was interrupted, or only predicted"),
-    [OPTION_PLAN] = FLAG_ROW(NULL, "--plan",
-        "run nothing: of all models of a registry that studies have measured, plan which to run in pairs"),
-    [OPTION_CURVES] = VALUE_ROW(NULL, "--curves", "DIR", CLI_FOLDER,
+                                "the folder in which the study gets its own; with --plan: the file for the settings, "
+                                "instead of standard output",
+                                .default_text = "results"),
+    [OPTION_RESUME] =
+        VALUE_ROW(NULL, "--resume", "DIR", CLI_FOLDER, "go on with a study that was interrupted, or only predicted"),
+    [OPTION_PLAN] =
+        FLAG_ROW(NULL, "--plan",
+                 "run nothing: of all models of a registry that studies have measured, plan which to run in pairs"),
+    [OPTION_CURVES] = VALUE_ROW(
+        NULL, "--curves", "DIR", CLI_FOLDER,
         "with --plan: a study's folder, more than once for more; not given: the newest in ./results", .repeats = true),
-    [OPTION_SLOWDOWN] = VALUE_ROW(NULL, "--slowdown", "PERCENT", CLI_INT,
+    [OPTION_SLOWDOWN] = VALUE_ROW(
+        NULL, "--slowdown", "PERCENT", CLI_INT,
         "with --plan: how long each of two takes beside the other, of its time alone, where neither the pair nor the "
-        "GPU's utilisation was measured", .low = 100, .high = 1000, .default_text = "150"),
+        "GPU's utilisation was measured",
+        .low = 100, .high = 1000, .default_text = "150"),
     [OPTION_STRICT] = OPTION_ROW_STRICT,
     [OPTION_QUIET] = FLAG_ROW("-q", "--quiet", "only the report at the end, and errors"),
     [OPTION_JSON] = FLAG_ROW(NULL, "--json", "what feasibility.json holds, and nothing else on standard output"),
@@ -207,8 +215,9 @@ static bool read_studies(const struct strv *folders, struct feasibility *study, 
     if (folders->count == 0) {
         AUTO_FREE char *newest = run_folder_newest(RUN_FOLDER_RESULTS, "feasibility");
         if (!newest)
-            return err_set(err, "there are no measured curves: no results/feasibility_*; 'feasibility SETTINGS.json' makes "
-                                "one, --curves names one elsewhere");
+            return err_set(err,
+                           "there are no measured curves: no results/feasibility_*; 'feasibility SETTINGS.json' makes "
+                           "one, --curves names one elsewhere");
         cli_note("curves of %s", newest);
         return read_study(study, newest, err);
     }

@@ -23,8 +23,8 @@ enum { SCRIPTS_SHOWN = 20, ANSWER_BYTES = 4096 };
 enum { OPTION_OUTPUT, OPTION_FORCE, OPTION_AS_ROOT, OPTION_COUNT };
 
 static const struct cli_option options[OPTION_COUNT] = {
-    [OPTION_OUTPUT] = VALUE_ROW("-o", "--output", "DIR", CLI_FOLDER,
-        "the folder for " REGISTRY " and " SETTINGS, .default_text = "."),
+    [OPTION_OUTPUT] = VALUE_ROW("-o", "--output", "DIR", CLI_FOLDER, "the folder for " REGISTRY " and " SETTINGS,
+                                .default_text = "."),
     [OPTION_FORCE] = FLAG_ROW(NULL, "--force", "replace these two files where they are there"),
     [OPTION_AS_ROOT] = FLAG_ROW(NULL, "--as-root", "under sudo: stay root instead of becoming the caller"),
 };
@@ -57,7 +57,9 @@ static char *ask_script(void)
     for (size_t i = 0; i < scripts.count && i < SCRIPTS_SHOWN; i++)
         text_addf(&list, "  %zu  %s\n", i + 1, scripts.items[i]);
     message_print_aside(&list);
-    if (!ask(scripts.count ? "Which script trains? Its number or its path:" : "Which script trains? Its path:", answer) || !*answer)
+    if (!ask(scripts.count ? "Which script trains? Its number or its path:" : "Which script trains? Its path:",
+             answer) ||
+        !*answer)
         return NULL;
     unsigned long number = strtoul(answer, &end, 10);
     bool is_number = *end == '\0' && number >= 1 && number <= scripts.count && !fs_is_file(answer);
@@ -70,8 +72,8 @@ static void show_options(const struct script_help *help)
     text_add(&list, "Its hyperparameters:\n");
     for (size_t i = 0; i < help->count; i++) {
         const struct script_option *option = &help->options[i];
-        text_addf(&list, "  %-20s %s%s%s%s\n", option->name, option->initial ? "(default " : "", option->initial ? option->initial : "",
-                  option->initial ? ") " : "", option->help);
+        text_addf(&list, "  %-20s %s%s%s%s\n", option->name, option->initial ? "(default " : "",
+                  option->initial ? option->initial : "", option->initial ? ") " : "", option->help);
     }
     message_print_aside(&list);
 }
@@ -116,7 +118,8 @@ static bool may_write(const char *folder, bool force, struct err *err)
     for (size_t i = 0; i < sizeof names / sizeof *names && !force; i++) {
         AUTO_FREE char *path = fs_resolve(folder, names[i], NULL);
         if (access(path, F_OK) == 0)
-            return err_set(err, "%s%s%s is there: --force replaces it, --output DIR writes elsewhere; nothing was written",
+            return err_set(err,
+                           "%s%s%s is there: --force replaces it, --output DIR writes elsewhere; nothing was written",
                            strcmp(folder, ".") == 0 ? "" : folder, strcmp(folder, ".") == 0 ? "" : "/", names[i]);
     }
     return true;
@@ -148,7 +151,8 @@ static void say_next(const char *folder, size_t experiments)
                    experiments == 1 ? "" : "s", TARE_NAME, typed, TARE_NAME, typed);
 }
 
-static int make_files(const struct cli_call *call, const struct script *script, const struct strv *given, struct starter *starter)
+static int make_files(const struct cli_call *call, const struct script *script, const struct strv *given,
+                      struct starter *starter)
 {
     struct err err = {0};
     const char *folder = call->values[OPTION_OUTPUT].text;
@@ -184,7 +188,8 @@ static int run(const struct cli_call *call)
     struct starter starter = {0};
     AUTO_FREE char *asked = NULL;
     if (operands->count == 0 && !isatty(STDIN_FILENO))
-        return cli_usage_error(call->command, "which script? " TARE_NAME " init train.py; without one it asks, on a terminal only");
+        return cli_usage_error(call->command,
+                               "which script? " TARE_NAME " init train.py; without one it asks, on a terminal only");
     if (!may_write(call->values[OPTION_OUTPUT].text, call->values[OPTION_FORCE].given, &err))
         return cli_failed(CLI_USAGE, &err);
     if (operands->count == 0 && !(asked = ask_script()))
@@ -207,20 +212,27 @@ static const char *const usage[] = {
 };
 
 static const char *const description[] = {
-    "Writes " REGISTRY " and " SETTINGS " for a training script, ready to run and to edit. The script is started once with --help, to "
-    "read its options (argparse, click, Typer, absl): in a child that sees no GPU, is ended after 10 s, and of which nothing is left. It "
+    "Writes " REGISTRY " and " SETTINGS
+    " for a training script, ready to run and to edit. The script is started once with --help, to "
+    "read its options (argparse, click, Typer, absl): in a child that sees no GPU, is ended after 10 s, and of which "
+    "nothing is left. It "
     "is never imported. A script that trains when it is started with --help trains until then.",
-    "Options behind the script are the values to begin with, as for run: --lr 0.1,0.01 --seed 1..3. Without any, init proposes "
+    "Options behind the script are the values to begin with, as for run: --lr 0.1,0.01 --seed 1..3. Without any, init "
+    "proposes "
     "learning rates and seeds where the script has them.",
-    "Python is the one that the script's first line names by a path, else that of the active virtual environment, or of .venv or venv "
+    "Python is the one that the script's first line names by a path, else that of the active virtual environment, or "
+    "of .venv or venv "
     "beside the script, else python3. The metrics are guesses: edit them.",
-    "Without a script, init asks for it and for the hyperparameters, on a terminal. It never replaces a file, but with --force.",
+    "Without a script, init asks for it and for the hyperparameters, on a terminal. It never replaces a file, but with "
+    "--force.",
     NULL,
 };
 
 static const char *const exits[] = {
-    "0", "written", "2", "a mistake in the options, no such script, or a file is there already: nothing was written",
-    "3", "a file cannot be written", NULL,
+    "0",  "written",
+    "2",  "a mistake in the options, no such script, or a file is there already: nothing was written",
+    "3",  "a file cannot be written",
+    NULL,
 };
 
 static const char *const examples[] = {

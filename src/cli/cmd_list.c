@@ -319,12 +319,13 @@ static const char *const check_choices[] = {"run", NULL};
 
 static const struct cli_option options[OPTION_COUNT] = {
     [OPTION_CONFIG] = OPTION_ROW_REGISTRY("the registry to show, instead of the one that is found"),
-    [OPTION_CHECK] = FLAG_ROW(NULL, "--check",
+    [OPTION_CHECK] = FLAG_ROW(
+        NULL, "--check",
         "tell what is still missing on this machine, and how to get it; =run: start each model for a moment as well",
         .type = CLI_FLAG, .choices = check_choices),
     [OPTION_SECONDS] = VALUE_ROW(NULL, "--seconds", "DURATION", CLI_DURATION,
-        "with --check=run: how long each model may run before it is ended",
-        .low = 1, .high = 3600, .default_text = "20s"),
+                                 "with --check=run: how long each model may run before it is ended", .low = 1,
+                                 .high = 3600, .default_text = "20s"),
     [OPTION_JSON] = FLAG_ROW(NULL, "--json", "as JSON"),
     [OPTION_AS_ROOT] = FLAG_ROW(NULL, "--as-root", "under sudo, stay root"),
 };

@@ -1,7 +1,7 @@
 /* mark: says, from inside of a run, where an epoch begins or ends. */
 #include "base/clock.h"
-#include "session/command.h"
 #include "measure/marks/marks.h"
+#include "session/command.h"
 #include "tare_build.h"
 
 #include <errno.h>

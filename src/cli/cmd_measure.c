@@ -3,12 +3,12 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/procfs.h"
+#include "machine/contain/sys.h"
 #include "session/caller.h"
 #include "session/command.h"
 #include "session/energy_text.h"
 #include "session/measuring.h"
 #include "session/message.h"
-#include "machine/contain/sys.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -231,11 +231,12 @@ static int run(const struct cli_call *call)
 
 static const struct cli_option options[OPTION_COUNT] = {
     [OPTION_GPUS] = VALUE_ROW(NULL, "--gpus", "LIST", CLI_TEXT,
-        "these: numbers or UUIDs, by commas, or all; else those that CUDA_VISIBLE_DEVICES shows"),
-    [OPTION_PID] = VALUE_ROW("-p", "--pid", "PID", CLI_INT,
-        "until this process has ended; it may be anybody's, and is not touched", .low = 1, .high = INT_MAX),
-    [OPTION_FOR] = VALUE_ROW(NULL, "--for", "DURATION", CLI_DURATION,
-        "so long at most: 60s, 10m, 2h", .low = 0.1, .high = 31536000),
+                              "these: numbers or UUIDs, by commas, or all; else those that CUDA_VISIBLE_DEVICES shows"),
+    [OPTION_PID] =
+        VALUE_ROW("-p", "--pid", "PID", CLI_INT,
+                  "until this process has ended; it may be anybody's, and is not touched", .low = 1, .high = INT_MAX),
+    [OPTION_FOR] = VALUE_ROW(NULL, "--for", "DURATION", CLI_DURATION, "so long at most: 60s, 10m, 2h", .low = 0.1,
+                             .high = 31536000),
     [OPTION_JSON] = FLAG_ROW(NULL, "--json", "as JSON"),
 };
 

@@ -1,10 +1,10 @@
 /* memory: a PyTorch memory snapshot explained, and replayed under other settings. */
 #include "base/fs.h"
 #include "base/json.h"
-#include "session/command.h"
-#include "report/memory.h"
-#include "session/message.h"
 #include "plan/config/size.h"
+#include "report/memory.h"
+#include "session/command.h"
+#include "session/message.h"
 
 #include <string.h>
 
@@ -117,17 +117,18 @@ static int run(const struct cli_call *call)
 }
 
 static const struct cli_option options[OPTION_COUNT] = {
-    [OPTION_WHAT_IF] = VALUE_ROW("-w", "--what-if", "CONF", CLI_TEXT,
-        "replay under this PYTORCH_CUDA_ALLOC_CONF; can be given several times", .repeats = true),
-    [OPTION_CAP] = VALUE_ROW(NULL, "--cap", "SIZE", CLI_TEXT,
-        "replay with so much for PyTorch at most: 10GiB, 23000 MiB"),
+    [OPTION_WHAT_IF] =
+        VALUE_ROW("-w", "--what-if", "CONF", CLI_TEXT,
+                  "replay under this PYTORCH_CUDA_ALLOC_CONF; can be given several times", .repeats = true),
+    [OPTION_CAP] =
+        VALUE_ROW(NULL, "--cap", "SIZE", CLI_TEXT, "replay with so much for PyTorch at most: 10GiB, 23000 MiB"),
     [OPTION_RECOMMEND] = FLAG_ROW(NULL, "--recommend", "search the settings, and the smallest GPU that is enough"),
     [OPTION_RECORDED_CAP] = VALUE_ROW(NULL, "--recorded-cap", "SIZE", CLI_TEXT,
-        "the cap that the training itself ran under; the snapshot does not say"),
+                                      "the cap that the training itself ran under; the snapshot does not say"),
     [OPTION_DEVICE] = VALUE_ROW("-d", "--device", "GPU", CLI_INT,
-        "this GPU of the snapshot; else the one with most in it", .low = 0, .high = 4095),
-    [OPTION_ROWS] = VALUE_ROW(NULL, "--rows", "N", CLI_INT,
-        "rows of each list", .low = 1, .high = 1000000, .default_text = "8"),
+                                "this GPU of the snapshot; else the one with most in it", .low = 0, .high = 4095),
+    [OPTION_ROWS] =
+        VALUE_ROW(NULL, "--rows", "N", CLI_INT, "rows of each list", .low = 1, .high = 1000000, .default_text = "8"),
     [OPTION_HTML] = VALUE_ROW(NULL, "--html", "FILE", CLI_FILE, "also write a page with a map of the segments"),
     [OPTION_JSON] = FLAG_ROW(NULL, "--json", "as JSON"),
 };

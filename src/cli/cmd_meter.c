@@ -1,23 +1,32 @@
 /* Started by the runner, one for each GPU (src/machine/sensors/gpu_process.h); not for people, so not in the help. */
-#include "session/command.h"
-#include "session/message.h"
 #include "machine/gpu/vendor.h"
 #include "machine/sensors/gpu_process.h"
 #include "machine/sensors/time_scale.h"
+#include "session/command.h"
+#include "session/message.h"
 
 #include <stdio.h>
 #include <sys/resource.h>
 
-enum { OPTION_DEVICE, OPTION_FD, OPTION_LIBRARY, OPTION_PROBE, OPTION_TIME_SCALE, OPTION_LINK, OPTION_VENDOR, OPTION_COUNT };
+enum {
+    OPTION_DEVICE,
+    OPTION_FD,
+    OPTION_LIBRARY,
+    OPTION_PROBE,
+    OPTION_TIME_SCALE,
+    OPTION_LINK,
+    OPTION_VENDOR,
+    OPTION_COUNT
+};
 
 static const struct cli_option options[OPTION_COUNT] = {
     [OPTION_DEVICE] = VALUE_ROW(NULL, "--device", "UUID|N", CLI_TEXT, "the GPU, by UUID or by the driver's number"),
-    [OPTION_FD] = VALUE_ROW(NULL, "--fd", "N", CLI_INT,
-        "the descriptor of its end of the socket pair", .low = 3, .high = 1 << 20),
+    [OPTION_FD] = VALUE_ROW(NULL, "--fd", "N", CLI_INT, "the descriptor of its end of the socket pair", .low = 3,
+                            .high = 1 << 20),
     [OPTION_LIBRARY] = VALUE_ROW(NULL, "--library", "FILE", CLI_FILE,
-        "the driver's library, instead of the one that the system finds"),
+                                 "the driver's library, instead of the one that the system finds"),
     [OPTION_TIME_SCALE] = VALUE_ROW(NULL, "--time-scale", "X", CLI_TEXT,
-        "shorten the waits, from 0.001 to 1; for tests, with a driver that is played"),
+                                    "shorten the waits, from 0.001 to 1; for tests, with a driver that is played"),
     [OPTION_LINK] = FLAG_ROW(NULL, "--link", "tell what goes over the PCIe link, too"),
     [OPTION_VENDOR] = VALUE_ROW(NULL, "--vendor", "NAME", CLI_TEXT, "of the GPU: nvidia, unless it is said"),
     [OPTION_PROBE] = FLAG_ROW(NULL, "--probe", "show every reading once, with what it costs"),

@@ -49,16 +49,20 @@ static const char *const usage[] = {"notify [SETTINGS.json]", NULL};
 
 static const char *const description[] = {
     "Sends a test message to each target of the settings (tare.notify) and of the user's configuration "
-    "($XDG_CONFIG_HOME/tare/config.json, else ~/.config/tare/config.json), once, and says what came of it. OpenTelemetry is not "
+    "($XDG_CONFIG_HOME/tare/config.json, else ~/.config/tare/config.json), once, and says what came of it. "
+    "OpenTelemetry is not "
     "tried: it gets whole runs.",
     "A run tells them by processes of its own, so that none can hold it up: docs/howto/notify.md.", NULL};
 
 static const char *const exits[] = {
-    "0", "every target has the message", "1", "some target has not", "2", "a mistake in a file, or there is no target", NULL};
+    "0", "every target has the message", "1", "some target has not", "2", "a mistake in a file, or there is no target",
+    NULL};
 
 static const char *const examples[] = {
-    "notify settings.json", "try the targets of a settings file, and those of every run",
-    "notify", "try those of the user's configuration",
+    "notify settings.json",
+    "try the targets of a settings file, and those of every run",
+    "notify",
+    "try those of the user's configuration",
     NULL,
 };
 

@@ -1,9 +1,9 @@
 /* oom: finds out-of-memory messages in logs and says why, and what would help. */
 #include "base/json.h"
+#include "report/live/width.h"
+#include "report/oom.h"
 #include "session/command.h"
 #include "session/message.h"
-#include "report/oom.h"
-#include "report/live/width.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -13,8 +13,8 @@ enum { OPTION_CONF, OPTION_JSON, OPTION_COUNT };
 enum { NARROWEST = 60, WIDEST = 100 };
 
 static const struct cli_option options[OPTION_COUNT] = {
-    [OPTION_CONF] = VALUE_ROW(NULL, "--alloc-conf", "CONF", CLI_TEXT,
-        "PYTORCH_CUDA_ALLOC_CONF that the program ran with"),
+    [OPTION_CONF] =
+        VALUE_ROW(NULL, "--alloc-conf", "CONF", CLI_TEXT, "PYTORCH_CUDA_ALLOC_CONF that the program ran with"),
     [OPTION_JSON] = FLAG_ROW(NULL, "--json", "as JSON"),
 };
 

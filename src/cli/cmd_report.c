@@ -39,21 +39,22 @@ static const char *const languages[] = {"en", "zh", NULL};
 
 static const struct cli_option options[OPTION_COUNT] = {
     [OPTION_OUTPUT] = VALUE_ROW("-o", "--output", "FILE", CLI_FILE,
-        "where the page is written, instead of report.html in the folder"),
+                                "where the page is written, instead of report.html in the folder"),
     [OPTION_LANG] = VALUE_ROW(NULL, "--lang", "LANGUAGE", CLI_CHOICE,
-        "of the page: en or zh, instead of what LANG asks for", .choices = languages),
+                              "of the page: en or zh, instead of what LANG asks for", .choices = languages),
     [OPTION_CARBON] = OPTION_ROW_CARBON("grams of CO2e per kWh where this ran: adds what the GPU energies are worth"),
-    [OPTION_SNAPSHOTS] = FLAG_ROW(NULL, "--snapshots",
-        "also write the analysis of each memory snapshot beside it, which the page then links"),
-    [OPTION_FOLLOW] = FLAG_ROW(NULL, "--follow",
-        "write the page anew as long as the run goes on; in the browser it reloads itself"),
+    [OPTION_SNAPSHOTS] = FLAG_ROW(
+        NULL, "--snapshots", "also write the analysis of each memory snapshot beside it, which the page then links"),
+    [OPTION_FOLLOW] =
+        FLAG_ROW(NULL, "--follow", "write the page anew as long as the run goes on; in the browser it reloads itself"),
     [OPTION_EVERY] = VALUE_ROW(NULL, "--every", "DURATION", CLI_DURATION,
-        "with --follow: how long between two pages; more where writing one takes long",
-        .low = 0.5, .high = 3600, .default_text = "5s"),
+                               "with --follow: how long between two pages; more where writing one takes long",
+                               .low = 0.5, .high = 3600, .default_text = "5s"),
     [OPTION_FORCE] = FLAG_ROW(NULL, "--force",
-        "in a folder that is no run's: replace a report.html that this program did not write"),
+                              "in a folder that is no run's: replace a report.html that this program did not write"),
     [OPTION_METHODS] = FLAG_ROW(NULL, "--methods",
-        "instead of a page print paragraphs for the methods section of a paper: what the run recorded of how it measured"),
+                                "instead of a page print paragraphs for the methods section of a paper: what the run "
+                                "recorded of how it measured"),
     [OPTION_AS_ROOT] = FLAG_ROW(NULL, "--as-root", "under sudo, stay root"),
 };
 
@@ -139,7 +140,8 @@ static int print_methods(const char *dir)
     AUTO_CLOSE int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     struct stat st;
     if (fd < 0 || fstatat(fd, "run.db", &st, AT_SYMLINK_NOFOLLOW) != 0)
-        return cli_failed(CLI_BROKEN, (err_set(&err, "%s: --methods takes a run of this program: there is no run.db", dir), &err));
+        return cli_failed(CLI_BROKEN,
+                          (err_set(&err, "%s: --methods takes a run of this program: there is no run.db", dir), &err));
     json_t *json = results_read_json(dir, &err);
     if (!json || !results_read(dir, &results, &err)) {
         json_decref(json);
@@ -149,8 +151,12 @@ static int print_methods(const char *dir)
     AUTO_FREE char *folder = realpath(dir, NULL);
     const char *name = folder ? strrchr(folder, '/') : NULL;
     json_auto_t *machine = report_machine_read(fd);
-    struct methods_input input = {.results = &results, .run = json, .machine = machine, .records = &records,
-                                  .folder = name ? name + 1 : dir, .life = run_life_of(json, seen)};
+    struct methods_input input = {.results = &results,
+                                  .run = json,
+                                  .machine = machine,
+                                  .records = &records,
+                                  .folder = name ? name + 1 : dir,
+                                  .life = run_life_of(json, seen)};
     AUTO_TEXT struct text text = {0};
     methods_text(&input, &text);
     text_fini(&records.changed);
@@ -185,7 +191,8 @@ static int run(const struct cli_call *call)
     if (!reading_carbon(&values[OPTION_CARBON], &how.carbon_g_per_kwh, &err))
         return cli_usage_error(call->command, "%s", err.text);
     if (values[OPTION_METHODS].given && page_option(values))
-        return cli_usage_error(call->command, "%s does not go with --methods, which writes no page", page_option(values));
+        return cli_usage_error(call->command, "%s does not go with --methods, which writes no page",
+                               page_option(values));
     AUTO_FREE char *dir = run_folder_named(call->operands.items[0], &err);
     if (dir && values[OPTION_METHODS].given)
         return print_methods(dir);
@@ -208,7 +215,8 @@ static const char *const description[] = {
     "'run' writes it when it ends. With --follow the page of a run that is under way is written anew every 5 s "
     "(--every) until the run ends or Ctrl-C is pressed, and reloads itself in the browser; where the run's program "
     "has died, that is said.",
-    "--methods prints the run in words for a paper: hardware, sensors, uncertainty, containment, checks, pauses, outcomes, verdicts and "
+    "--methods prints the run in words for a paper: hardware, sensors, uncertainty, containment, checks, pauses, "
+    "outcomes, verdicts and "
     "energies, each as the run recorded it. A paragraph is one line. What is not recorded is said to be so.",
     NULL};
 

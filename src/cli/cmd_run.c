@@ -1,18 +1,18 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/shell_words.h"
-#include "session/command.h"
 #include "cli/list.h"
-#include "plan/config/size.h"
-#include "session/message.h"
 #include "cli/option_rows.h"
+#include "plan/config/size.h"
+#include "report/live/estimate.h"
+#include "report/plan_text.h"
+#include "session/command.h"
+#include "session/message.h"
 #include "session/run_input.h"
 #include "session/run_resources.h"
 #include "session/run_session.h"
 #include "session/script.h"
 #include "session/submit.h"
-#include "report/plan_text.h"
-#include "report/live/estimate.h"
 #include "tare_build.h"
 
 #include <stdio.h>
@@ -58,62 +58,75 @@ static const struct cli_option options[OPTION_COUNT] = {
     [OPTION_SETTINGS] = VALUE_ROW("-ec", "--experiment-config", "FILE", CLI_FILE, "the settings: what to run"),
     [OPTION_REPO] = VALUE_ROW("-r", "--repo", "REPO", CLI_TEXT, "without settings: the repository to train"),
     [OPTION_MODEL] = VALUE_ROW("-m", "--model", "MODEL", CLI_TEXT, "without settings: its model"),
-    [OPTION_MUTATE] = VALUE_ROW("-mt", "--mutate", "NAMES", CLI_TEXT,
+    [OPTION_MUTATE] = VALUE_ROW(
+        "-mt", "--mutate", "NAMES", CLI_TEXT,
         "without settings: the hyperparameters to mutate, as a,b,c or all; not given: none, each run takes the "
         "defaults"),
-    [OPTION_RUNS] = VALUE_ROW("-n", "--runs", "RUNS", CLI_INT,
+    [OPTION_RUNS] = VALUE_ROW(
+        "-n", "--runs", "RUNS", CLI_INT,
         "how many experiments; 1 when not given; with settings: runs_per_config of the file and of each entry that "
-        "does not say 0", .low = 0, .high = 1000000),
+        "does not say 0",
+        .low = 0, .high = 1000000),
     [OPTION_SET] = OPTION_ROW_SET,
     [OPTION_GOVERNOR] = VALUE_ROW("-g", "--governor", "GOVERNOR", CLI_TEXT,
-        "without settings: the CPU frequency governor that is set meanwhile"),
+                                  "without settings: the CPU frequency governor that is set meanwhile"),
     [OPTION_MAX_RETRIES] = VALUE_ROW("-mr", "--max-retries", "MAX_RETRIES", CLI_INT,
-        "without settings: how often a failed experiment is tried again; 2 when not given", .low = 0, .high = 1000),
+                                     "without settings: how often a failed experiment is tried again; 2 when not given",
+                                     .low = 0, .high = 1000),
     [OPTION_CONFIG] = OPTION_ROW_REGISTRY(OPTION_REGISTRY_OF_PLAN),
     [OPTION_SEED] = OPTION_ROW_SEED(OPTION_SEED_OF_PLAN),
     [OPTION_LIST] = FLAG_ROW("-l", "--list", "show what the registry offers, and run nothing"),
     [OPTION_STRICT] = OPTION_ROW_STRICT,
-    [OPTION_DRY_RUN] = FLAG_ROW(NULL, "--dry-run",
+    [OPTION_DRY_RUN] = FLAG_ROW(
+        NULL, "--dry-run",
         "show the whole plan with every command line, make every check that a run makes before it begins, and run "
         "nothing"),
     [OPTION_OUTPUT] = OPTION_ROW_RESULTS("the folder in which the run gets its own"),
-    [OPTION_RESUME] = VALUE_ROW(NULL, "--resume", "RUN_DIR", CLI_FOLDER,
-        "finish the plan of a run that was interrupted"),
-    [OPTION_RERUN] = VALUE_ROW(NULL, "--rerun", "WHICH", CLI_TEXT,
+    [OPTION_RESUME] =
+        VALUE_ROW(NULL, "--resume", "RUN_DIR", CLI_FOLDER, "finish the plan of a run that was interrupted"),
+    [OPTION_RERUN] = VALUE_ROW(
+        NULL, "--rerun", "WHICH", CLI_TEXT,
         "do again what of a run is failed, unverified, suspect or contaminated, or experiments by their ids, with "
         "commas between, and no others"),
     [OPTION_RERUN_UNCLEAN] = VALUE_ROW(NULL, "--rerun-contaminated", "RUN_DIR", CLI_FOLDER,
-        "repeat the experiments of a run whose verdict is not clean, and no others"),
-    [OPTION_TASK] = VALUE_ROW(NULL, "--task", "NUMBER", CLI_INT,
-        "do this experiment of a run that 'submit' made, as a task of Slurm does", .low = 1, .high = 1000000),
+                                       "repeat the experiments of a run whose verdict is not clean, and no others"),
+    [OPTION_TASK] =
+        VALUE_ROW(NULL, "--task", "NUMBER", CLI_INT,
+                  "do this experiment of a run that 'submit' made, as a task of Slurm does", .low = 1, .high = 1000000),
     [OPTION_QUIET] = FLAG_ROW("-q", "--quiet", "only the closing table, and errors"),
-    [OPTION_VERBOSE] = FLAG_ROW("-v", "--verbose",
+    [OPTION_VERBOSE] = FLAG_ROW(
+        "-v", "--verbose",
         "on a terminal: say each time that a GPU was free, that its memory came back and how long it cooled, not "
         "only the first time"),
     [OPTION_JSON] = FLAG_ROW(NULL, "--json", "each event as a line of JSON on standard output, and nothing else there"),
     [OPTION_CONTAINMENT] = OPTION_ROW_CONTAINMENT("LAYER", "what holds a job's processes together"),
     [OPTION_GPU_LOCK] = OPTION_ROW_GPU_LOCK("wait", "when another run holds a GPU that the jobs will see"),
-    [OPTION_GPUS] = VALUE_ROW(NULL, "--gpus", "GPUS", CLI_TEXT,
-        "the GPUs of the run: all, none, or numbers and UUIDs as 0,2; over what the settings say"),
-    [OPTION_ENERGY_BUDGET] = VALUE_ROW(NULL, "--energy-budget", "ENERGY", CLI_TEXT,
-        "what all trainings of the run may use together, as '20 kWh'; over what the settings say"),
-    [OPTION_TIME_BUDGET] = VALUE_ROW(NULL, "--time-budget", "DURATION", CLI_DURATION,
-        "how long all sessions of the run may take together, as 8h; over what the settings say",
-        .low = 1, .high = 31622400, .unit = "seconds"),
+    [OPTION_GPUS] =
+        VALUE_ROW(NULL, "--gpus", "GPUS", CLI_TEXT,
+                  "the GPUs of the run: all, none, or numbers and UUIDs as 0,2; over what the settings say"),
+    [OPTION_ENERGY_BUDGET] =
+        VALUE_ROW(NULL, "--energy-budget", "ENERGY", CLI_TEXT,
+                  "what all trainings of the run may use together, as '20 kWh'; over what the settings say"),
+    [OPTION_TIME_BUDGET] =
+        VALUE_ROW(NULL, "--time-budget", "DURATION", CLI_DURATION,
+                  "how long all sessions of the run may take together, as 8h; over what the settings say", .low = 1,
+                  .high = 31622400, .unit = "seconds"),
     [OPTION_CARBON_BUDGET] = VALUE_ROW(NULL, "--carbon-budget", "MASS", CLI_TEXT,
-        "an energy budget by its CO2, as '5 kg'; over what the settings say"),
-    [OPTION_CARBON_INTENSITY] = VALUE_ROW(NULL, "--carbon-intensity", "INTENSITY", CLI_TEXT,
-        "of the electricity, for a carbon budget, as '380 g/kWh'; over what the settings say"),
-    [OPTION_METRICS_TEXTFILE] = VALUE_ROW(NULL, "--metrics-textfile", "FILE", CLI_FILE,
+                                       "an energy budget by its CO2, as '5 kg'; over what the settings say"),
+    [OPTION_CARBON_INTENSITY] =
+        VALUE_ROW(NULL, "--carbon-intensity", "INTENSITY", CLI_TEXT,
+                  "of the electricity, for a carbon budget, as '380 g/kWh'; over what the settings say"),
+    [OPTION_METRICS_TEXTFILE] = VALUE_ROW(
+        NULL, "--metrics-textfile", "FILE", CLI_FILE,
         "keep the run's state and energy in FILE, which ends in .prom, for the textfile collector of Prometheus' "
         "node_exporter"),
     [OPTION_AS_ROOT] = FLAG_ROW(NULL, "--as-root", "under sudo: stay root instead of becoming the caller"),
 };
 
 /* The options that say what to plan: none of them goes with those that go on with an earlier run. */
-static const int planning[] = {OPTION_SETTINGS, OPTION_REPO,        OPTION_MODEL,  OPTION_MUTATE, OPTION_RUNS,
-                               OPTION_SET,      OPTION_GOVERNOR, OPTION_MAX_RETRIES, OPTION_CONFIG, OPTION_SEED,   OPTION_LIST,
-                               OPTION_STRICT,   OPTION_DRY_RUN,     OPTION_OUTPUT};
+static const int planning[] = {OPTION_SETTINGS, OPTION_REPO,     OPTION_MODEL,       OPTION_MUTATE, OPTION_RUNS,
+                               OPTION_SET,      OPTION_GOVERNOR, OPTION_MAX_RETRIES, OPTION_CONFIG, OPTION_SEED,
+                               OPTION_LIST,     OPTION_STRICT,   OPTION_DRY_RUN,     OPTION_OUTPUT};
 
 /* Those that go on with an earlier run. */
 static const int going_on[] = {OPTION_RESUME, OPTION_RERUN, OPTION_RERUN_UNCLEAN};
@@ -172,7 +185,8 @@ static void warn_of_ignored(const struct cli_call *call, const struct run_option
                     how->settings_path);
     for (size_t i = 0; how->settings_path && i < sizeof ignored / sizeof *ignored; i++)
         if (call->values[ignored[i]].given)
-            cli_warning("%s is ignored beside a settings file: set it in %s", options[ignored[i]].long_name, how->settings_path);
+            cli_warning("%s is ignored beside a settings file: set it in %s", options[ignored[i]].long_name,
+                        how->settings_path);
 }
 
 static bool is_quiet(const struct cli_call *call)
@@ -255,7 +269,8 @@ static void say_again(const struct cli_call *call, const char *run_dir)
     AUTO_FREE char *settings = run_dir ? mem_printf("%s/settings.json", run_dir) : NULL;
     AUTO_FREE char *typed = settings ? shell_words_path(settings) : NULL;
     if (typed && !is_quiet(call) && !call->values[OPTION_JSON].given)
-        message_printf("again: %s run %s (registry.json beside it says how the script is started and which metrics are looked for)\n",
+        message_printf("again: %s run %s (registry.json beside it says how the script is started and which metrics are "
+                       "looked for)\n",
                        TARE_NAME, typed);
 }
 
@@ -337,7 +352,8 @@ static int go_on(const struct cli_call *call, struct run_resources *means, const
     const char *flag = OPTION_GIVEN(call, planning);
     const char *other = flag || operand_is_run || !call->operands.count ? flag : call->operands.items[0];
     if (other)
-        return cli_usage_error(call->command, "%s does not go with %s: the plan of that run is finished", other, earlier);
+        return cli_usage_error(call->command, "%s does not go with %s: the plan of that run is finished", other,
+                               earlier);
     if (values[OPTION_RESUME].given + values[OPTION_RERUN].given + values[OPTION_RERUN_UNCLEAN].given > 1)
         return cli_usage_error(call->command, "--resume, --rerun and --rerun-contaminated do not go together");
     if (operand_is_run && !call->operands.count)
@@ -372,9 +388,11 @@ static bool has_own_option(const struct cli_call *call)
     return false;
 }
 
-static int make_files(const struct cli_call *call, const struct caller *caller, struct made *made, struct run_options *how)
+static int make_files(const struct cli_call *call, const struct caller *caller, struct made *made,
+                      struct run_options *how)
 {
-    static const int beside[] = {OPTION_SETTINGS, OPTION_SET, OPTION_REPO, OPTION_MODEL, OPTION_MUTATE, OPTION_CONFIG, OPTION_LIST};
+    static const int beside[] = {OPTION_SETTINGS, OPTION_SET,    OPTION_REPO, OPTION_MODEL,
+                                 OPTION_MUTATE,   OPTION_CONFIG, OPTION_LIST};
     struct err err = {0};
     const struct cli_value *values = call->values;
     const char *flag = OPTION_GIVEN(call, beside);
@@ -382,9 +400,10 @@ static int make_files(const struct cli_call *call, const struct caller *caller, 
         return cli_usage_error(call->command, "%s does not go with a script: %s", flag, call->operands.items[0]);
     if (!script_read(call->operands.items[0], &caller->environment, &made->script, &err))
         return cli_failed(CLI_USAGE, &err);
-    if (!starter_args_parse(call->operands.items + 1, call->operands.count - 1, made->script.has_help ? &made->script.help : NULL,
-                            &made->args, &err))
-        return cli_usage_error(call->command, "%s%s", err.text, has_own_option(call) ? "; options of run come before the script" : "");
+    if (!starter_args_parse(call->operands.items + 1, call->operands.count - 1,
+                            made->script.has_help ? &made->script.help : NULL, &made->args, &err))
+        return cli_usage_error(call->command, "%s%s", err.text,
+                               has_own_option(call) ? "; options of run come before the script" : "");
     if (!is_quiet(call))
         script_say(&made->script, &made->args);
     struct starter starter = {
@@ -517,7 +536,8 @@ static const char *const exits[] = {
     "the run broke off: journal, disk, or processes that could not be ended; or a GPU is held by another run "
     "(--gpu-lock refuse)",
     "4",
-    "a budget of the run (energy, time, carbon) is used up, or not enough for another experiment: --resume goes on with a larger one",
+    "a budget of the run (energy, time, carbon) is used up, or not enough for another experiment: --resume goes on "
+    "with a larger one",
     "130",
     "interrupted by Ctrl-C (143: by TERM)",
     NULL,

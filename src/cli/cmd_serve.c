@@ -26,19 +26,20 @@ static const char *const languages[] = {"en", "zh", NULL};
 
 static const struct cli_option options[OPTION_COUNT] = {
     [OPTION_PORT] = VALUE_ROW("-p", "--port", "PORT", CLI_INT,
-        "where it listens; 0: a free one. Without it 8273, or a free one where that is taken", .low = 0, .high = 65535),
+                              "where it listens; 0: a free one. Without it 8273, or a free one where that is taken",
+                              .low = 0, .high = 65535),
     [OPTION_LISTEN] = VALUE_ROW(NULL, "--listen", "ADDRESS", CLI_TEXT,
-        "listen there instead of on 127.0.0.1 (0.0.0.0: on all addresses); asks for a token"),
-    [OPTION_SOCKET] = VALUE_ROW(NULL, "--socket", "PATH", CLI_FILE,
-        "listen at a Unix socket that only its owner may use"),
+                                "listen there instead of on 127.0.0.1 (0.0.0.0: on all addresses); asks for a token"),
+    [OPTION_SOCKET] =
+        VALUE_ROW(NULL, "--socket", "PATH", CLI_FILE, "listen at a Unix socket that only its owner may use"),
     [OPTION_CERT] = VALUE_ROW(NULL, "--tls-cert", "FILE", CLI_FILE, "certificate for TLS, PEM; with --tls-key"),
     [OPTION_KEY] = VALUE_ROW(NULL, "--tls-key", "FILE", CLI_FILE, "its key, PEM"),
-    [OPTION_INSECURE] = FLAG_ROW(NULL, "--insecure",
-        "with --listen: without TLS all the same; others on the network can read along"),
+    [OPTION_INSECURE] =
+        FLAG_ROW(NULL, "--insecure", "with --listen: without TLS all the same; others on the network can read along"),
     [OPTION_TOKEN] = FLAG_ROW(NULL, "--token", "ask for a token on this machine, too: other users can reach 127.0.0.1"),
     [OPTION_CONTROL] = FLAG_ROW(NULL, "--control", "let the pages pause, continue, skip and stop; asks for a token"),
     [OPTION_LANG] = VALUE_ROW(NULL, "--lang", "LANGUAGE", CLI_CHOICE,
-        "of the pages: en or zh, instead of what LANG asks for", .choices = languages),
+                              "of the pages: en or zh, instead of what LANG asks for", .choices = languages),
     [OPTION_AS_ROOT] = FLAG_ROW(NULL, "--as-root", "under sudo, stay root"),
 };
 
@@ -142,10 +143,11 @@ static const char *const description[] = {
     "With --control the pages can pause a run, let it go on, skip an experiment and stop the run.",
     NULL};
 
-static const char *const exits[] = {"2",   "a mistake on the command line",
-                                    "3",   "a folder is not there or cannot be read, it cannot listen, or the certificate is not good",
-                                    "130", "ended by Ctrl-C (143: by TERM)",
-                                    NULL};
+static const char *const exits[] = {
+    "2",   "a mistake on the command line",
+    "3",   "a folder is not there or cannot be read, it cannot listen, or the certificate is not good",
+    "130", "ended by Ctrl-C (143: by TERM)",
+    NULL};
 
 static const char *const examples[] = {
     "serve",

@@ -1,13 +1,13 @@
 /* stats: what the experiments of results folders say, with intervals. */
-#include "results/judge/summary_stats.h"
-#include "results/judge/judge.h"
 #include "base/json.h"
+#include "cli/option_rows.h"
+#include "report/live/width.h"
+#include "report/summary_stats_text.h"
+#include "results/judge/judge.h"
+#include "results/judge/summary_stats.h"
 #include "session/command.h"
 #include "session/message.h"
-#include "cli/option_rows.h"
 #include "session/run_folder.h"
-#include "report/summary_stats_text.h"
-#include "report/live/width.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -30,12 +30,12 @@ static const struct cli_option options[OPTION_COUNT] = {
     [OPTION_VERDICTS] =
         OPTION_ROW_VERDICTS("which experiments count: those with a clean verdict, those not contaminated, or all"),
     [OPTION_PRECISION] = VALUE_ROW(NULL, "--precision", "PERCENT", CLI_INT,
-        "half-width wanted of the mean energy, for the number of repeats", .low = 1, .high = 100, .default_text = "5"),
-    [OPTION_INTERACTIONS] = FLAG_ROW(NULL, "--interactions",
-        "whether the effect of a hyperparameter depends on another, of each two"),
-    [OPTION_SEED] = VALUE_ROW(NULL, "--seed", "N", CLI_INT,
-        "of the random orders that p values above 9 runs are of",
-        .low = 0, .high = 9007199254740991.0, .default_text = "1"),
+                                   "half-width wanted of the mean energy, for the number of repeats", .low = 1,
+                                   .high = 100, .default_text = "5"),
+    [OPTION_INTERACTIONS] =
+        FLAG_ROW(NULL, "--interactions", "whether the effect of a hyperparameter depends on another, of each two"),
+    [OPTION_SEED] = VALUE_ROW(NULL, "--seed", "N", CLI_INT, "of the random orders that p values above 9 runs are of",
+                              .low = 0, .high = 9007199254740991.0, .default_text = "1"),
     [OPTION_CARBON] =
         OPTION_ROW_CARBON("grams of CO2e per kWh where this ran: adds gpu_co2e_g, what the GPU energies are worth"),
     [OPTION_AS_ROOT] = FLAG_ROW(NULL, "--as-root", "under sudo, stay root"),
@@ -48,13 +48,13 @@ static int run(const struct cli_call *call)
     AUTO(summary_stats_fini) struct summary_stats figures = {0};
     AUTO_TEXT struct text text = {0};
     struct summary_stats_options how = {.clean_only = strcmp(values[OPTION_VERDICTS].text, "clean") == 0,
-                                  .all_verdicts = strcmp(values[OPTION_VERDICTS].text, "all") == 0,
-                                  .interactions = values[OPTION_INTERACTIONS].given,
-                                  .seed = (uint64_t)values[OPTION_SEED].integer,
-                                  .precision = (double)values[OPTION_PRECISION].integer / 100};
+                                        .all_verdicts = strcmp(values[OPTION_VERDICTS].text, "all") == 0,
+                                        .interactions = values[OPTION_INTERACTIONS].given,
+                                        .seed = (uint64_t)values[OPTION_SEED].integer,
+                                        .precision = (double)values[OPTION_PRECISION].integer / 100};
     struct summary_stats_text_options shown = {.width = isatty(STDOUT_FILENO) ? width_of_terminal(STDOUT_FILENO) : 0,
-                                         .colour = message_colour(STDOUT_FILENO),
-                                         .precision = how.precision};
+                                               .colour = message_colour(STDOUT_FILENO),
+                                               .precision = how.precision};
     struct err err = {0};
     if (!reading_carbon(&values[OPTION_CARBON], &how.carbon_g_per_kwh, &err))
         return cli_usage_error(call->command, "%s", err.text);
@@ -82,7 +82,8 @@ static const char *const description[] = {
     "power, duration and each metric with 95 % intervals; how far identical runs differ; which hyperparameter moves "
     "energy or a metric, with the median and its interval at each of its values; the runs that no other beats in both; "
     "how many repeats would do. Defaults and random draws are kept apart.",
-    "Only successful trainings count, and none whose measurement is contaminated ('audit' says which). docs/reference/judging.md "
+    "Only successful trainings count, and none whose measurement is contaminated ('audit' says which). "
+    "docs/reference/judging.md "
     "says how each figure is made.",
     NULL};
 

@@ -4,14 +4,14 @@
 #include "base/mem.h"
 #include "base/rng.h"
 #include "base/shell_words.h"
-#include "slurm/slurm.h"
-#include "slurm/tasks.h"
+#include "cli/option_rows.h"
 #include "session/caller.h"
 #include "session/command.h"
 #include "session/message.h"
-#include "cli/option_rows.h"
 #include "session/run_folder.h"
 #include "session/submit.h"
+#include "slurm/slurm.h"
+#include "slurm/tasks.h"
 #include "tare_build.h"
 
 #include <ctype.h>
@@ -41,13 +41,13 @@ static const struct cli_option options[OPTION_COUNT] = {
     [OPTION_STRICT] = OPTION_ROW_STRICT,
     [OPTION_SET] = OPTION_ROW_SET,
     [OPTION_OUTPUT] = OPTION_ROW_RESULTS("the folder in which the run gets its own; every machine must see it"),
-    [OPTION_AT_ONCE] = VALUE_ROW(NULL, "--at-once", "TASKS", CLI_INT,
-        "so many tasks at the same time at most", .low = 1, .high = 1000000),
+    [OPTION_AT_ONCE] = VALUE_ROW(NULL, "--at-once", "TASKS", CLI_INT, "so many tasks at the same time at most",
+                                 .low = 1, .high = 1000000),
     [OPTION_DRY_RUN] = FLAG_ROW(NULL, "--dry-run", "print the script for sbatch, and submit nothing"),
-    [OPTION_RESUME] = VALUE_ROW(NULL, "--resume", "RUN_DIR", CLI_FOLDER,
-        "submit what is missing of a submitted run, and no more"),
+    [OPTION_RESUME] =
+        VALUE_ROW(NULL, "--resume", "RUN_DIR", CLI_FOLDER, "submit what is missing of a submitted run, and no more"),
     [OPTION_RERUN] = FLAG_ROW(NULL, "--rerun-contaminated",
-        "with --resume: submit the experiments anew whose verdict is not clean, and no others"),
+                              "with --resume: submit the experiments anew whose verdict is not clean, and no others"),
     [OPTION_JSON] = FLAG_ROW(NULL, "--json", "each submitted array as a line of JSON"),
     [OPTION_AS_ROOT] = FLAG_ROW(NULL, "--as-root", "under sudo: stay root instead of becoming the caller"),
 };
@@ -156,8 +156,10 @@ static int submit_new(const struct cli_call *call, const struct strv *env, const
     if (!sbatch_options(call, 1, &submitted.submission.options, &err))
         return cli_usage_error(call->command, "%s", err.text);
     if (run_budget_is_set(&input->plan.budget)) {
-        cli_error("the settings have a budget for the whole run (energy_budget, time_budget, carbon_budget), and tasks of Slurm do not know "
-                  "what the others use: take it out, and limit the tasks by options of sbatch (--time); nothing was submitted");
+        cli_error("the settings have a budget for the whole run (energy_budget, time_budget, carbon_budget), and tasks "
+                  "of Slurm do not know "
+                  "what the others use: take it out, and limit the tasks by options of sbatch (--time); nothing was "
+                  "submitted");
         return CLI_USAGE;
     }
     bool dry = call->values[OPTION_DRY_RUN].given, answers = slurm_config_read(env, &config, &err);
@@ -243,9 +245,8 @@ static int run(const struct cli_call *call)
     return call->values[OPTION_RESUME].given ? submit_rest(call, env) : plan_and_submit(call, env);
 }
 
-static const char *const usage[] = {
-    "submit SETTINGS.json [options] [-- SBATCH_OPTIONS]",
-    "submit --resume RUN_DIR [options] [-- SBATCH_OPTIONS]", NULL};
+static const char *const usage[] = {"submit SETTINGS.json [options] [-- SBATCH_OPTIONS]",
+                                    "submit --resume RUN_DIR [options] [-- SBATCH_OPTIONS]", NULL};
 
 static const char *const description[] = {
     "Plans the experiments as 'run' does, writes the run's folder, and hands them to Slurm as one array job with a "

@@ -4,12 +4,13 @@
 #include <string.h>
 
 const struct cli_command *const cli_commands[] = {
-    &cmd_run,    &cmd_init,    &cmd_list,   &cmd_exec,    &cmd_mark, &cmd_notify, &cmd_watch, &cmd_serve, /* run */
-    &cmd_bench,  &cmd_measure,                                            /* measure */
-    &cmd_audit,  &cmd_stats,   &cmd_compare, &cmd_export, &cmd_report,    /* judge */
-    &cmd_memory, &cmd_oom,     &cmd_feasibility,                          /* memory */
-    &cmd_doctor, &cmd_clean,   &cmd_calibrate,                            /* machine */
-    &cmd_submit, &cmd_collect,                                            /* cluster */
+    &cmd_run,    &cmd_init,    &cmd_list,        &cmd_exec,   &cmd_mark,
+    &cmd_notify, &cmd_watch,   &cmd_serve,                                 /* run */
+    &cmd_bench,  &cmd_measure,                                             /* measure */
+    &cmd_audit,  &cmd_stats,   &cmd_compare,     &cmd_export, &cmd_report, /* judge */
+    &cmd_memory, &cmd_oom,     &cmd_feasibility,                           /* memory */
+    &cmd_doctor, &cmd_clean,   &cmd_calibrate,                             /* machine */
+    &cmd_submit, &cmd_collect,                                             /* cluster */
     NULL,
 };
 

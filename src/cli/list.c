@@ -2,10 +2,10 @@
 
 #include "base/fs.h"
 #include "base/mem.h"
-#include "session/command.h"
-#include "session/message.h"
 #include "plan/config/registry.h"
 #include "report/registry_text.h"
+#include "session/command.h"
+#include "session/message.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,12 +1,12 @@
 #include "base/shell_words.h"
 #include "base/text.h"
-#include "session/caller.h"
-#include "session/command.h"
-#include "session/message.h"
 #include "cli/texts.h"
 #include "plan/config/problem.h"
 #include "plan/config/registry.h"
 #include "plan/config/settings.h"
+#include "session/caller.h"
+#include "session/command.h"
+#include "session/message.h"
 #include "tare_build.h"
 
 #include <errno.h>
@@ -116,7 +116,9 @@ static bool completion_of(const char *shell, struct text *out)
 
 static bool schema_of(const char *file, struct text *out)
 {
-    json_t *schema = strcmp(file, "settings") == 0 ? settings_schema() : strcmp(file, "registry") == 0 ? registry_schema() : NULL;
+    json_t *schema = strcmp(file, "settings") == 0   ? settings_schema()
+                     : strcmp(file, "registry") == 0 ? registry_schema()
+                                                     : NULL;
     if (schema)
         json_print_taken(schema, out);
     return schema;

@@ -115,16 +115,19 @@ static void program_page(struct text *out)
     add_option(out, "-h, --help", "show a short help.");
     add_option(out, "--man [COMMAND]", "print this page, or a command's, in roff.");
     add_option(out, "--completion SHELL", "print the completion for bash, zsh or fish.");
-    add_option(out, "--reference PAGE",
-               "print a page of the reference in Markdown, made from the rows by which the program reads what it is given: "
-               "options, settings-keys, registry-keys or evidence-kinds.");
-    add_option(out, "--schema FILE", "print the JSON Schema (draft 2020-12) of the settings or of the registry, for editors.");
+    add_option(
+        out, "--reference PAGE",
+        "print a page of the reference in Markdown, made from the rows by which the program reads what it is given: "
+        "options, settings-keys, registry-keys or evidence-kinds.");
+    add_option(out, "--schema FILE",
+               "print the JSON Schema (draft 2020-12) of the settings or of the registry, for editors.");
     text_add(out, ".SH ENVIRONMENT\n");
     for (size_t i = 0; i < sizeof environment / sizeof *environment; i++)
         add_option(out, environment[i].name, environment[i].meaning);
     text_add(out, ".SH EXAMPLES\n");
     add_option(out, TARE_NAME " doctor", "check whether this machine is fit to measure.");
-    add_option(out, TARE_NAME " run train.py --lr 0.1,0.01 --seed 1..3", "run a script with each combination of these values.");
+    add_option(out, TARE_NAME " run train.py --lr 0.1,0.01 --seed 1..3",
+               "run a script with each combination of these values.");
     add_option(out, TARE_NAME " report --follow latest", "keep a page of the run that is under way up to date.");
     text_add(out, ".SH SEE ALSO\n");
     for (size_t i = 0; cli_commands[i]; i++)

@@ -303,7 +303,8 @@ static bool check_operands(const struct cli_command *command, const struct strv 
     const char *name = command->operand_name ? command->operand_name : "operand";
     if (operands->count < command->operand_min)
         return err_set(err, "%s is missing", name);
-    if (operands->count > command->operand_max && !ends_options(command, &(struct strv){.items = operands->items, .count = 1}))
+    if (operands->count > command->operand_max &&
+        !ends_options(command, &(struct strv){.items = operands->items, .count = 1}))
         return err_set(err, "unexpected argument '%s'", operands->items[command->operand_max]);
     return true;
 }

@@ -13,8 +13,8 @@
 #include "session/command.h"
 #include "session/gpu_hold.h"
 #include "session/gpus.h"
-#include "session/message.h"
 #include "session/measuring.h"
+#include "session/message.h"
 #include "tare_build.h"
 
 #include <inttypes.h>
@@ -484,7 +484,8 @@ int calibrate(const struct calibrate_options *options)
     if (options->show)
         return show(options, meters.gpus[0].device);
     if (!meters.gpus[0].vendor->cuda) {
-        cli_error("%s is of %s: the load of " TARE_NAME " calibrate needs CUDA", meters.gpus[0].label, meters.gpus[0].vendor->name);
+        cli_error("%s is of %s: the load of " TARE_NAME " calibrate needs CUDA", meters.gpus[0].label,
+                  meters.gpus[0].vendor->name);
         return CLI_BROKEN;
     }
     if (!agreed(options, meters.gpus[0].label))

@@ -2,13 +2,13 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/mem.h"
-#include "session/caller.h"
 #include "doctor/clean.h"
+#include "machine/contain/sys.h"
+#include "session/caller.h"
 #include "session/command.h"
 #include "session/commits.h"
 #include "session/message.h"
 #include "session/run_resources.h"
-#include "machine/contain/sys.h"
 
 #include <errno.h>
 #include <fcntl.h>

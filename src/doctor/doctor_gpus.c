@@ -113,6 +113,6 @@ void doctor_gpus(const struct doctor_machine *machine, size_t users, struct find
                      vendors);
     if (users > 0)
         findings_say(out, gpu_section, "users", FINDING_FACT, NULL, NULL,
-                      "%zu process%s a GPU open: " TARE_NAME " clean lists them", users,
-                      users == 1 ? " has" : "es have");
+                     "%zu process%s a GPU open: " TARE_NAME " clean lists them", users,
+                     users == 1 ? " has" : "es have");
 }

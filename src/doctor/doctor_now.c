@@ -2,9 +2,9 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "doctor/doctor.h"
-#include "session/measuring.h"
 #include "machine/sensors/meter.h"
 #include "measure/guard/who.h"
+#include "session/measuring.h"
 #include "tare_build.h"
 
 #include <string.h>

@@ -64,8 +64,8 @@ static void tell_gap(void *data, const struct meter_gap *gap)
         listener->gap(listener->data, meter->label, gap);
 }
 
-static void start_meter(struct energy_meters *energy_meters, struct energy_meters_meter *meter, const struct energy_meters_gpu *gpu,
-                        const struct energy_meters_options *given)
+static void start_meter(struct energy_meters *energy_meters, struct energy_meters_meter *meter,
+                        const struct energy_meters_gpu *gpu, const struct energy_meters_options *given)
 {
     struct meter_options options = {.device = gpu->device,
                                     .program = given->program,
@@ -76,8 +76,8 @@ static void start_meter(struct energy_meters *energy_meters, struct energy_meter
                                     .gap = tell_gap,
                                     .data = meter};
     *meter = (struct energy_meters_meter){.energy_meters = energy_meters,
-                                  .label = mem_strdup(gpu->label),
-                                  .vendor = gpu->vendor ? gpu->vendor : gpu_vendor_by_id(NULL)};
+                                          .label = mem_strdup(gpu->label),
+                                          .vendor = gpu->vendor ? gpu->vendor : gpu_vendor_by_id(NULL)};
     meter->meter = meter_start(&options, &meter->why);
     struct epoll_event event = {.events = EPOLLIN};
     if (meter->meter && epoll_ctl(energy_meters->epoll, EPOLL_CTL_ADD, meter_fd(meter->meter), &event) != 0) {
@@ -87,7 +87,8 @@ static void start_meter(struct energy_meters *energy_meters, struct energy_meter
     }
 }
 
-struct energy_meters *energy_meters_new(const struct energy_meters_options *options, const struct energy_meters_listener *listener, struct err *err)
+struct energy_meters *energy_meters_new(const struct energy_meters_options *options,
+                                        const struct energy_meters_listener *listener, struct err *err)
 {
     int epoll = epoll_create1(EPOLL_CLOEXEC);
     if (epoll < 0) {
@@ -142,7 +143,8 @@ int energy_meters_fd(const struct energy_meters *energy_meters)
     return energy_meters->epoll;
 }
 
-static void take(struct energy_meters *energy_meters, struct energy_meters_meter *meter, const struct meter_response *response)
+static void take(struct energy_meters *energy_meters, struct energy_meters_meter *meter,
+                 const struct meter_response *response)
 {
     const struct energy_meters_listener *listener = &energy_meters->listener;
     if (response->id == ORDER_EDGE && meter->waiting > 0)
@@ -219,7 +221,8 @@ static void tell_counters(struct energy_meters *energy_meters)
 
 static void keep_memory(struct energy_meters *energy_meters)
 {
-    const struct host_job_figures *figures = energy_meters->has_job ? host_meter_job(energy_meters->host, energy_meters->job) : NULL;
+    const struct host_job_figures *figures =
+        energy_meters->has_job ? host_meter_job(energy_meters->host, energy_meters->job) : NULL;
     if (!figures || !figures->memory_bytes.valid)
         return;
     MEM_ADD(energy_meters->memory, energy_meters->memory_count, energy_meters->memory_capacity) =
@@ -307,7 +310,8 @@ static void begin(struct energy_meters *energy_meters)
     order_edges(energy_meters);
     if (!energy_meters->host)
         return;
-    host_meter_edge_of(energy_meters->host, energy_meters->has_job ? energy_meters->job : SIZE_MAX, &energy_meters->from);
+    host_meter_edge_of(energy_meters->host, energy_meters->has_job ? energy_meters->job : SIZE_MAX,
+                       &energy_meters->from);
     if (energy_meters->others)
         host_others_begin(energy_meters->others);
     energy_meters->to = energy_meters->from;
@@ -386,14 +390,17 @@ struct reading energy_meters_power_w(const struct energy_meters *energy_meters)
     return sum;
 }
 
-struct reading energy_meters_now(const struct energy_meters *energy_meters, enum gpu_reading which, enum energy_meters_over over)
+struct reading energy_meters_now(const struct energy_meters *energy_meters, enum gpu_reading which,
+                                 enum energy_meters_over over)
 {
     struct reading out = {0, energy_meters->count > 0};
     for (size_t i = 0; i < energy_meters->count; i++) {
         const struct reading *of = last_readings(energy_meters->meters[i].meter);
         if (!of || !of[which].valid)
             return (struct reading){0};
-        out.value = over != ENERGY_HIGHEST ? out.value + of[which].value : i > 0 ? fmax(out.value, of[which].value) : of[which].value;
+        out.value = over != ENERGY_HIGHEST ? out.value + of[which].value
+                    : i > 0                ? fmax(out.value, of[which].value)
+                                           : of[which].value;
     }
     if (over == ENERGY_MEAN && out.valid)
         out.value /= (double)energy_meters->count;

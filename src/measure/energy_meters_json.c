@@ -59,7 +59,8 @@ static json_t *reasons_json(unsigned reasons)
 static void add_gpu(const struct energy_meters_figures *figures, json_t *json)
 {
     for (size_t i = 0; i < GPU_FIGURE_COUNT; i++)
-        (gpu_reading_rows[gpu_figures[i].of].form == GPU_BYTES ? set_bytes : set)(json, gpu_figures[i].key, figures->figures[i]);
+        (gpu_reading_rows[gpu_figures[i].of].form == GPU_BYTES ? set_bytes : set)(json, gpu_figures[i].key,
+                                                                                  figures->figures[i]);
     json_object_set_new(json, "clock_reasons", reasons_json(figures->clock_reasons));
 }
 
@@ -184,7 +185,8 @@ static json_t *host_json(const struct energy_meters_result *result)
     return json;
 }
 
-static void set_epoch(json_t *json, const char *energy, const char *half_width, const struct energy_meters_figures *figures)
+static void set_epoch(json_t *json, const char *energy, const char *half_width,
+                      const struct energy_meters_figures *figures)
 {
     const struct window_energy *window = &figures->window;
     json_object_set_new(json, energy,
@@ -271,9 +273,9 @@ json_t *energy_meters_result_json(const struct energy_meters_result *result, con
         json_array_append_new(devices, figures_json(&result->devices[i]));
     for (size_t i = 0; i < result->missing_count; i++) {
         const struct energy_meters_missing *one = &result->missing[i];
-        json_array_append_new(missing, json_pack("{s:s, s:o, s:o}", "scope", energy_meters_scope_name(one->scope),
-                                                 "device", json_text_or_null(one->name),
-                                                 "reason", json_text_or_null(one->reason)));
+        json_array_append_new(missing,
+                              json_pack("{s:s, s:o, s:o}", "scope", energy_meters_scope_name(one->scope), "device",
+                                        json_text_or_null(one->name), "reason", json_text_or_null(one->reason)));
     }
     for (size_t i = 0; i < result->epoch_count; i++)
         json_array_append_new(parts, epoch_json(&epochs[i], &result->epochs[i]));

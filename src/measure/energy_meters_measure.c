@@ -58,8 +58,8 @@ static void fill_samples(const struct meter *meter, struct energy_meters_figures
             out->figures[k].value /= (double)summed[k];
 }
 
-static const struct sensor_profile *find_profile(const struct energy_meters *energy_meters, const struct gpu_vendor *vendor,
-                                                 const struct gpu_identity *identity)
+static const struct sensor_profile *find_profile(const struct energy_meters *energy_meters,
+                                                 const struct gpu_vendor *vendor, const struct gpu_identity *identity)
 {
     for (size_t i = 0; i < energy_meters->calibrated_count; i++) {
         const struct calibration_profile *found = &energy_meters->calibrated[i];
@@ -121,7 +121,8 @@ static void add_up(struct energy_meters_figures *sum, const struct energy_meters
     to->half_width_j = (struct reading){hypot(to->half_width_j.value, more->half_width_j.value),
                                         to->half_width_j.valid && more->half_width_j.valid};
     /* What runs on several may be in step with all of them. */
-    to->aliasing_j = (struct reading){to->aliasing_j.value + more->aliasing_j.value, to->aliasing_j.valid && more->aliasing_j.valid};
+    to->aliasing_j =
+        (struct reading){to->aliasing_j.value + more->aliasing_j.value, to->aliasing_j.valid && more->aliasing_j.valid};
     to->power_mean_w = (struct reading){to->power_mean_w.value + more->power_mean_w.value,
                                         to->power_mean_w.valid && more->power_mean_w.valid};
     to->power_max_w = to->power_min_w = to->power_cv_within = to->integral_j = to->integral_half_width_j =
@@ -139,14 +140,16 @@ static void add_up(struct energy_meters_figures *sum, const struct energy_meters
         if (gpu_figures[i].how == GPU_MAX)
             keep_larger(figure, other);
         else
-            *figure = (struct reading){(figure->value * parts + other.value) / (parts + 1), figure->valid && other.valid};
+            *figure =
+                (struct reading){(figure->value * parts + other.value) / (parts + 1), figure->valid && other.valid};
     }
     sum->clock_reasons |= device->clock_reasons;
 }
 
 /* One name's epochs follow each other without a gap: they are the pieces of one cut. */
 static void cut_name(const struct window_index *index, const struct stretch *stretch, size_t first, size_t count,
-                     const struct energy_meters_figures *device, const struct meter *meter, struct energy_meters_epoch *epochs)
+                     const struct energy_meters_figures *device, const struct meter *meter,
+                     struct energy_meters_epoch *epochs)
 {
     AUTO(cleanup_free) struct window_mark *marks = mem_array(count, sizeof *marks);
     AUTO(cleanup_free) struct window_piece *pieces = mem_array(count, sizeof *pieces);
@@ -164,7 +167,8 @@ static void cut_name(const struct window_index *index, const struct stretch *str
 }
 
 static void cut_epochs(const struct window_index *index, const struct stretch *stretch,
-                       const struct energy_meters_figures *device, const struct meter *meter, struct energy_meters_epoch *epochs)
+                       const struct energy_meters_figures *device, const struct meter *meter,
+                       struct energy_meters_epoch *epochs)
 {
     for (size_t first = 0, next; first < stretch->epoch_count; first = next) {
         next = first + 1;
@@ -186,8 +190,8 @@ static void take_steps(const struct step_fold *fold, struct window_index *index)
 }
 
 static void measure_device(const struct series *series, const struct window_sensor *sensor,
-                           const struct stretch *stretch, const struct meter *meter, struct energy_meters_figures *device,
-                           struct energy_meters_result *out)
+                           const struct stretch *stretch, const struct meter *meter,
+                           struct energy_meters_figures *device, struct energy_meters_result *out)
 {
     struct window_index *index = window_index_new(series, sensor);
     struct window_piece whole;
@@ -205,12 +209,14 @@ static void measure_device(const struct series *series, const struct window_sens
     add_up(&out->sums[device->scope], device);
 }
 
-static void add_missing(struct energy_meters_result *out, enum energy_meters_scope scope, const char *name, const char *reason)
+static void add_missing(struct energy_meters_result *out, enum energy_meters_scope scope, const char *name,
+                        const char *reason)
 {
     out->missing[out->missing_count++] = (struct energy_meters_missing){scope, name, reason ? reason : "unknown"};
 }
 
-static void measure_gpu(const struct energy_meters_meter *meter, const struct stretch *stretch, struct energy_meters_result *out)
+static void measure_gpu(const struct energy_meters_meter *meter, const struct stretch *stretch,
+                        struct energy_meters_result *out)
 {
     const struct meter_description *about = meter->meter ? meter_describe(meter->meter) : NULL;
     if (!about) {
@@ -229,11 +235,11 @@ static void measure_gpu(const struct energy_meters_meter *meter, const struct st
     struct window_sensor sensor = gpu_sensor(meter->vendor, meter->meter, profile);
     struct energy_meters_figures *device = &out->devices[out->device_count++];
     *device = (struct energy_meters_figures){.scope = ENERGY_GPU,
-                                     .name = meter->label,
-                                     .uuid = about->identity.uuid,
-                                     .identity = &about->identity,
-                                     .profile = profile,
-                                     .gain = profile->gain};
+                                             .name = meter->label,
+                                             .uuid = about->identity.uuid,
+                                             .identity = &about->identity,
+                                             .profile = profile,
+                                             .gain = profile->gain};
     const struct sensor_gain_entry *told =
         meter->energy_meters->gains ? sensor_gains_find(meter->energy_meters->gains, about->identity.uuid) : NULL;
     if (told)
@@ -260,7 +266,8 @@ static void measure_host(const struct host_meter *host, const struct stretch *st
     }
 }
 
-static void take_host_memory(const struct energy_meters *energy_meters, const struct stretch *stretch, struct energy_meters_result *out)
+static void take_host_memory(const struct energy_meters *energy_meters, const struct stretch *stretch,
+                             struct energy_meters_result *out)
 {
     for (size_t i = 0; i < stretch->epoch_count; i++) {
         const struct epoch *epoch = &stretch->epochs[i];
@@ -288,7 +295,8 @@ static bool is_calibrated(const struct energy_meters *energy_meters, const struc
     return false;
 }
 
-static void measure_steps(const struct energy_meters *energy_meters, const struct step_fold *fold, struct energy_meters_result *out)
+static void measure_steps(const struct energy_meters *energy_meters, const struct step_fold *fold,
+                          struct energy_meters_result *out)
 {
     out->steps = mem_array(energy_meters->count + 1, sizeof *out->steps);
     for (size_t i = 0; i < energy_meters->count; i++)
@@ -307,8 +315,9 @@ static void measure_steps(const struct energy_meters *energy_meters, const struc
         }
 }
 
-void energy_meters_measure(const struct energy_meters *energy_meters, int64_t start_ns, int64_t end_ns, const struct epoch *epochs,
-                   size_t epoch_count, struct step_marks *marks, struct energy_meters_result *out)
+void energy_meters_measure(const struct energy_meters *energy_meters, int64_t start_ns, int64_t end_ns,
+                           const struct epoch *epochs, size_t epoch_count, struct step_marks *marks,
+                           struct energy_meters_result *out)
 {
     struct step_fold fold = {0};
     if (marks && marks->count > 0)

@@ -103,9 +103,8 @@ json_t *counted_json(const struct counted *counted)
     bool known = counted->context_bytes >= 0;
     double held = (double)counted->last.peak, peak = held + counted->context_bytes;
     /* How many contexts were alive together when several held most, nobody tells. */
-    return json_pack("{s:I, s:o, s:I, s:I, s:o, s:o}", "processes", (json_int_t)counted->last.processes,
-                     "peak_bytes", bytes_json(known && counted->last.processes == 1, peak),
-                     "held_peak_bytes", (json_int_t)held, "sum_peak_bytes", (json_int_t)counted->last.sum_peak,
-                     "context_bytes", bytes_json(known, counted->context_bytes),
-                     "curve", memory_curve_json(&counted->curve));
+    return json_pack("{s:I, s:o, s:I, s:I, s:o, s:o}", "processes", (json_int_t)counted->last.processes, "peak_bytes",
+                     bytes_json(known && counted->last.processes == 1, peak), "held_peak_bytes", (json_int_t)held,
+                     "sum_peak_bytes", (json_int_t)counted->last.sum_peak, "context_bytes",
+                     bytes_json(known, counted->context_bytes), "curve", memory_curve_json(&counted->curve));
 }

@@ -31,7 +31,8 @@ static int32_t name_place(struct step_marks *marks, const char *name)
 
 bool step_marks_take(struct step_marks *marks, const struct mark *mark)
 {
-    bool step = strcmp(mark->name, "step") == 0, phase = strcmp(mark->name, "phase") == 0 && (mark->label[0] || mark->is_end);
+    bool step = strcmp(mark->name, "step") == 0,
+         phase = strcmp(mark->name, "phase") == 0 && (mark->label[0] || mark->is_end);
     if (!step && !phase)
         return false;
     int32_t what = mark->is_end ? (step ? STEP_ENDS : STEP_PHASE_ENDS) : STEP_BEGINS;

@@ -7,13 +7,13 @@
 #include <math.h>
 #include <string.h>
 
-static const double INSIDE = 0.98;         /* of a sample's weight must be in steps that count */
-static const double REACH = 6;             /* time constants after which an exponential mean has forgotten */
-static const double PRIOR_DRIFT = 0.1;     /* the same of each term of the drift, falling with its number */
-static const double EVEN = 0.01;           /* of the level's variance over a step: a phase that is nearly even */
-static const double RIVALS = 30;            /* of the same logarithm: two searches that end so near each other both count */
-static const double EDGE_STEP_S = 5e-4;    /* by which edges are varied */
-static const double MARK_JITTER_S = 5e-4;  /* from step to step, at most */
+static const double INSIDE = 0.98;      /* of a sample's weight must be in steps that count */
+static const double REACH = 6;          /* time constants after which an exponential mean has forgotten */
+static const double PRIOR_DRIFT = 0.1;  /* the same of each term of the drift, falling with its number */
+static const double EVEN = 0.01;        /* of the level's variance over a step: a phase that is nearly even */
+static const double RIVALS = 30;        /* of the same logarithm: two searches that end so near each other both count */
+static const double EDGE_STEP_S = 5e-4; /* by which edges are varied */
+static const double MARK_JITTER_S = 5e-4; /* from step to step, at most */
 
 /* ---- the sensor */
 
@@ -59,7 +59,8 @@ static double bin_weights(const struct step_model *model, double t_s, struct ste
     memset(row->of, 0, model->bins * sizeof *row->of);
     row->first = model->bins;
     row->last = 0;
-    size_t first_after = FIRST_PLACE(at, 0, model->fold->steps, step_model_edge_s(model, at, model->fold->phase_count) > from);
+    size_t first_after =
+        FIRST_PLACE(at, 0, model->fold->steps, step_model_edge_s(model, at, model->fold->phase_count) > from);
     double before = 0, known_s = NAN; /* where "before" is known of */
     for (size_t step = first_after; step < model->fold->steps; step++) {
         if (step_model_edge_s(model, step, 0) >= to)

@@ -12,16 +12,20 @@
 enum { STEPS_MIN = 10, SAMPLES_MOST = 10000, BLOCKS_MIN = 8, BLOCKS_MOST = 40 };
 
 static const double BIN_S = 0.005, BIN_LEAST_S = 0.001, STEP_LONGEST_S = 10;
-static const double RISE_S = 1e-3;         /* an instantaneous sample is a mean over this span */
-static const double RESOLVED = 0.3;        /* of the prior's standard deviation may be left of a phase's mean */
-static const double PRIOR_LEVEL = 0.5;     /* standard deviation of a phase's level, of the mean power */
-static const double EDGE_DOUBT_S = 5e-4;   /* half-width of an edge */
-static const double FLICKER_S = 0.02;      /* power that varies from step to step does so over this */
-static const double DROP = 6;              /* of the likelihood's logarithm: times beyond are ruled out */
-static const double LAG_LEAST = 0.5, LAG_MOST = 1.1; /* of the time between samples: the middle of a mean since the one before is so late */
-static const double VAGUE = 0.25;          /* half-width of a phase's energy by a lag alone, of that energy: beyond, the lag tells too little */
-static const double SINCE_UNSURE = 0.5;    /* of that time: standard deviation of a length that nobody states */
-static const double TIME_UNSURE = 0.03, DELAY_UNSURE_S = 0.0015; /* standard deviations of a calibration's times, at least */
+static const double RISE_S = 1e-3;       /* an instantaneous sample is a mean over this span */
+static const double RESOLVED = 0.3;      /* of the prior's standard deviation may be left of a phase's mean */
+static const double PRIOR_LEVEL = 0.5;   /* standard deviation of a phase's level, of the mean power */
+static const double EDGE_DOUBT_S = 5e-4; /* half-width of an edge */
+static const double FLICKER_S = 0.02;    /* power that varies from step to step does so over this */
+static const double DROP = 6;            /* of the likelihood's logarithm: times beyond are ruled out */
+static const double LAG_LEAST = 0.5,
+                    LAG_MOST =
+                        1.1; /* of the time between samples: the middle of a mean since the one before is so late */
+static const double VAGUE =
+    0.25; /* half-width of a phase's energy by a lag alone, of that energy: beyond, the lag tells too little */
+static const double SINCE_UNSURE = 0.5; /* of that time: standard deviation of a length that nobody states */
+static const double TIME_UNSURE = 0.03,
+                    DELAY_UNSURE_S = 0.0015; /* standard deviations of a calibration's times, at least */
 
 /* Share of each bin in the mean power from begin_s to end_s of a step, over those that last so long. */
 static double span_weights(const struct step_model *model, double begin_s, double end_s, double *c)
@@ -35,13 +39,15 @@ static double span_weights(const struct step_model *model, double begin_s, doubl
         if (step_model_edge_s(model, step, model->fold->phase_count) - origin < end_s - 1e-6)
             continue;
         for (size_t k = 0; k < model->fold->phase_count; k++) {
-            double from = step_model_edge_s(model, step, k) - origin, to = step_model_edge_s(model, step, k + 1) - origin;
+            double from = step_model_edge_s(model, step, k) - origin,
+                   to = step_model_edge_s(model, step, k + 1) - origin;
             size_t count = model->first[k + 1] - model->first[k];
             if (to <= begin_s || from >= end_s || to <= from)
                 continue;
             double width = (to - from) / (double)count;
             for (size_t b = begin_s > from ? (size_t)((begin_s - from) / width) : 0; b < count; b++) {
-                double left = fmax(from + width * (double)b, begin_s), right = fmin(from + width * (double)(b + 1), end_s);
+                double left = fmax(from + width * (double)b, begin_s),
+                       right = fmin(from + width * (double)(b + 1), end_s);
                 if (left >= end_s)
                     break;
                 if (right > left) {
@@ -229,7 +235,8 @@ static void tell_phases(struct step_model *model, const double *add)
         double cells = fmax(seconds / FLICKER_S, 1),
                phase_s2 = 4 * model->at.noise / (double)out->steps / cells * seconds * seconds;
         struct step_phase *phase = &out->phases[k];
-        *phase = (struct step_phase){.name = model->fold->names[k], .begin_s = begin_s, .end_s = begin_s + model->phase_s[k]};
+        *phase = (struct step_phase){
+            .name = model->fold->names[k], .begin_s = begin_s, .end_s = begin_s + model->phase_s[k]};
         begin_s = phase->end_s;
         if (sqrt(variance) > RESOLVED * model->level_w)
             continue;
@@ -239,10 +246,12 @@ static void tell_phases(struct step_model *model, const double *add)
         vague |= phase->half_width_j.value > VAGUE * phase->energy_j.value;
     }
     if (vague && !model->sensor->behaviour->told)
-        refuse(out, "over which time the sensor averages is not known, and its lag alone does not tell the phases apart");
+        refuse(out,
+               "over which time the sensor averages is not known, and its lag alone does not tell the phases apart");
     else if (resolved == 0)
         snprintf(out->reason, sizeof out->reason,
-                 "the samples do not tell the phases apart: they are means over too long, or fall on the same moments of every step");
+                 "the samples do not tell the phases apart: they are means over too long, or fall on the same moments "
+                 "of every step");
 }
 
 /* The samples that steps can have entered, at most the last so many. */
@@ -290,7 +299,8 @@ static bool take_times(struct step_model *model, const struct series *series)
     } else {
         spacing_s = median_spacing_s(series);
         if (lag_s > LAG_MOST * spacing_s || lag_s + behaviour->lag_sd_ns / 1e9 < LAG_LEAST * spacing_s) {
-            refuse(model->out, "over which time the sensor averages is not known: by its lag, samples are no means of the time since the one before");
+            refuse(model->out, "over which time the sensor averages is not known: by its lag, samples are no means of "
+                               "the time since the one before");
             return false;
         }
         model->at.length_s = fmax(fmin(spacing_s, 2 * lag_s), RISE_S);
@@ -337,8 +347,9 @@ static bool prepare(struct step_model *model, const struct series *series)
     model->unknowns = model->bins + fold->phase_count + 2 + STEP_DRIFTS;
     choose_samples(model, series);
     if (model->sample_count < STEP_SAMPLES_MIN) {
-        snprintf(out->reason, sizeof out->reason, "%zu samples of power were read within the steps: at least %d are needed",
-                 model->sample_count, STEP_SAMPLES_MIN);
+        snprintf(out->reason, sizeof out->reason,
+                 "%zu samples of power were read within the steps: at least %d are needed", model->sample_count,
+                 STEP_SAMPLES_MIN);
         return false;
     }
     return true;

@@ -304,7 +304,7 @@ static const struct key head_keys[] = {
     {plan_key, KEY_SIZE, AT(limits.job.of_cgroup[CGROUP_LIMIT_##id]), KEY_##presence},
     CGROUP_LIMITS(ROW)
 #undef ROW
-    {"log_bytes", KEY_INT, AT(limits.log_bytes)},
+        {"log_bytes", KEY_INT, AT(limits.log_bytes)},
     {"private", KEY_OBJECT, AT(limits), KEY_MAY_MISS, .fields = private_keys},
     {"guard", KEY_OBJECT, AT(guard), KEY_MAY_MISS, .fields = guard_keys},
     {"gpus", KEY_TEXT, AT(pool.gpus), KEY_SPARSE},

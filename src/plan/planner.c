@@ -185,9 +185,8 @@ static void add_draft(struct planner *planner, size_t track, uint64_t point, str
 {
     planner->drafts =
         mem_room(planner->drafts, planner->draft_count, &planner->draft_capacity, sizeof *planner->drafts);
-    planner->drafts[planner->draft_count++] = (struct draft){.track = track,
-                       .configuration = planner->tracks[track].configuration + (size_t)point,
-                       .values = values};
+    planner->drafts[planner->draft_count++] = (struct draft){
+        .track = track, .configuration = planner->tracks[track].configuration + (size_t)point, .values = values};
 }
 
 /* Takes the values, which have the first seed. */
@@ -278,11 +277,11 @@ static bool check_total(struct planner *planner)
         bool small = !__builtin_mul_overflow(points, seeds, &all) && !__builtin_mul_overflow(all, runs, &all) &&
                      all <= MOST_EXPERIMENTS;
         if (runs > 0 && (!small || (total += all) > MOST_EXPERIMENTS)) {
-            AUTO_FREE char *product =
-                points * seeds > 1 ? mem_printf(": this entry has %" PRIu64 "%s combinations, each with %" PRIu64
-                                                " seeds and %" PRIu64 " runs",
-                                                points, points == UINT64_MAX ? " or more" : "", seeds, runs)
-                                   : mem_strdup("");
+            AUTO_FREE char *product = points * seeds > 1
+                                          ? mem_printf(": this entry has %" PRIu64 "%s combinations, each with %" PRIu64
+                                                       " seeds and %" PRIu64 " runs",
+                                                       points, points == UINT64_MAX ? " or more" : "", seeds, runs)
+                                          : mem_strdup("");
             return problems_error(planner->problems, &planner->settings->doc, entry->json_path,
                                   "more than %d experiments are asked for%s", MOST_EXPERIMENTS, product);
         }
@@ -297,10 +296,11 @@ static void warn_of_deduplication(const struct planner *planner)
         enum mode mode = planner->tracks[i].foreground.mode;
         if (mode != MODE_GRID && mode != MODE_LIST)
             continue;
-        problems_add(planner->problems, SEVERITY_WARNING, &planner->settings->doc, "$.use_deduplication",
-                     "'use_deduplication' is for what is drawn: the points of a %s run also where 'historical_csvs' has "
-                     "them",
-                     mode_name(mode));
+        problems_add(
+            planner->problems, SEVERITY_WARNING, &planner->settings->doc, "$.use_deduplication",
+            "'use_deduplication' is for what is drawn: the points of a %s run also where 'historical_csvs' has "
+            "them",
+            mode_name(mode));
         return;
     }
 }

@@ -36,7 +36,8 @@ static bool begins_option(const char *at)
 {
     if (at[0] != '-')
         return false;
-    return isalpha((unsigned char)at[1]) || (at[1] == '-' && (isalnum((unsigned char)at[2]) || strncmp(at + 2, "[no]", 4) == 0));
+    return isalpha((unsigned char)at[1]) ||
+           (at[1] == '-' && (isalnum((unsigned char)at[2]) || strncmp(at + 2, "[no]", 4) == 0));
 }
 
 static bool is_name_char(char c)
@@ -51,8 +52,8 @@ struct reader {
     struct script_option option; /* the one that is read; flag NULL: none */
     struct text help;            /* what the lines say of it */
     struct text metavar;
-    size_t indent;     /* of it */
-    bool skipped;      /* a module of a library (absl) */
+    size_t indent; /* of it */
+    bool skipped;  /* a module of a library (absl) */
     bool in_usage;
     struct text usage; /* argparse's, to tell what is needed */
 };
@@ -143,8 +144,19 @@ static void read_description(struct reader *reader, const char *at, const char *
 
 static bool only_prints(const char *name)
 {
-    static const char *const names[] = {"help", "h", "version", "helpfull", "helpshort", "helpxml", "help_all",
-                                        "install_completion", "show_completion", "only_check_args", "flagfile", "undefok", NULL};
+    static const char *const names[] = {"help",
+                                        "h",
+                                        "version",
+                                        "helpfull",
+                                        "helpshort",
+                                        "helpxml",
+                                        "help_all",
+                                        "install_completion",
+                                        "show_completion",
+                                        "only_check_args",
+                                        "flagfile",
+                                        "undefok",
+                                        NULL};
     for (size_t i = 0; names[i]; i++)
         if (strcasecmp(name, names[i]) == 0)
             return true;
@@ -198,7 +210,8 @@ static void finish_option(struct reader *reader)
         option->needed = option->needed || is_needed(text_get(&reader->usage), option);
     }
     struct script_help *out = reader->out;
-    if (option->name && *option->name && !only_prints(option->name) && !has_name(out, option->name) && out->count < SCRIPT_OPTIONS_MAX) {
+    if (option->name && *option->name && !only_prints(option->name) && !has_name(out, option->name) &&
+        out->count < SCRIPT_OPTIONS_MAX) {
         out->options = mem_room(out->options, out->count, &out->capacity, sizeof *out->options);
         out->options[out->count++] = *option;
     } else {
@@ -299,7 +312,8 @@ static void begin_option(struct reader *reader, const char *at, size_t indent, b
 /* A module of absl's own, or of a library that has many: what is listed below it is no option of the script. */
 static bool is_library(const char *line)
 {
-    static const char *const libraries[] = {"absl.", "jax", "tensorflow", "tensorboard", "flax.", "orbax", "tensorstore"};
+    static const char *const libraries[] = {"absl.", "jax",   "tensorflow", "tensorboard",
+                                            "flax.", "orbax", "tensorstore"};
     for (size_t i = 0; i < sizeof libraries / sizeof *libraries; i++)
         if (strncmp(line, libraries[i], strlen(libraries[i])) == 0 && line[strlen(line) - 1] == ':')
             return true;

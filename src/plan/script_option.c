@@ -96,9 +96,12 @@ static enum script_type type_of_word(const char *word)
 {
     static const char *const ints[] = {"INT", "INTEGER", NULL};
     static const char *const floats[] = {"FLOAT", "NUMBER", "DOUBLE", NULL};
-    static const char *const texts[] = {"TEXT", "STR",  "STRING", "PATH", "FILE", "FILENAME",
-                                        "DIR",  "DIRECTORY", "URL", "UUID", "DATETIME", NULL};
-    return is_one_of(word, ints) ? SCRIPT_INT : is_one_of(word, floats) ? SCRIPT_FLOAT : is_one_of(word, texts) ? SCRIPT_TEXT : SCRIPT_UNKNOWN;
+    static const char *const texts[] = {"TEXT", "STR",       "STRING", "PATH", "FILE",     "FILENAME",
+                                        "DIR",  "DIRECTORY", "URL",    "UUID", "DATETIME", NULL};
+    return is_one_of(word, ints)     ? SCRIPT_INT
+           : is_one_of(word, floats) ? SCRIPT_FLOAT
+           : is_one_of(word, texts)  ? SCRIPT_TEXT
+                                     : SCRIPT_UNKNOWN;
 }
 
 static void read_metavar(struct script_option *option, const char *metavar)
@@ -199,14 +202,16 @@ static void settle_type(struct script_option *option)
 static void read_absl_type(struct script_option *option, const char *help)
 {
     const char *range = strstr(help, "integer");
-    if (strstr(help, "a comma separated list") || strstr(help, "a whitespace separated list") || strstr(help, "repeat this option"))
+    if (strstr(help, "a comma separated list") || strstr(help, "a whitespace separated list") ||
+        strstr(help, "repeat this option"))
         option->type = SCRIPT_TEXT;
-    else if (range && range > help && (strstr(help, "(an integer") || strstr(help, "(a non-negative integer") || strstr(help, "(a positive integer")))
+    else if (range && range > help &&
+             (strstr(help, "(an integer") || strstr(help, "(a non-negative integer") ||
+              strstr(help, "(a positive integer")))
         option->type = SCRIPT_INT;
     else if (strstr(help, "(a number") || strstr(help, "(a non-negative number") || strstr(help, "(a positive number"))
         option->type = SCRIPT_FLOAT;
 }
-
 
 char *script_param_name(const char *flag)
 {

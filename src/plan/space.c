@@ -345,8 +345,8 @@ static bool mutate_all(struct space *space, const struct space_source *source, c
         if (space->seeds && at == space->seed_at)
             continue;
         if (param_size(space->params[at]) == 0) {
-            problems_add(source->problems, SEVERITY_WARNING, &source->settings->doc, place,
-                         NO_OTHER_VALUE, space->params[at]->name);
+            problems_add(source->problems, SEVERITY_WARNING, &source->settings->doc, place, NO_OTHER_VALUE,
+                         space->params[at]->name);
             continue;
         }
         set_mutated(space, source, place, at, given);

@@ -16,10 +16,10 @@ enum { NAME_BYTES = 60, PROPOSED_SEEDS = 3, PROPOSED_RUNS = 3, PROPOSED_RETRIES 
 #define MODEL "default"
 
 /* How people print them: "loss: 0.1", "accuracy=0.9", "val_acc 91.2%", "'eval_loss': 3e-1", "Accuracy: 9910/10000 (99%)". */
-#define NUMBER "[\"': =]+(?:\\d+/\\d+ \\()?([-+]?\\d*\\.?\\d+(?:e[-+]?\\d+)?)(?![\\d.]*/)"
-#define PLAIN "(?i)(?<![a-z0-9])(?<!val.)(?<!valid.)(?<!validation.)(?<!test.)"
+#define NUMBER   "[\"': =]+(?:\\d+/\\d+ \\()?([-+]?\\d*\\.?\\d+(?:e[-+]?\\d+)?)(?![\\d.]*/)"
+#define PLAIN    "(?i)(?<![a-z0-9])(?<!val.)(?<!valid.)(?<!validation.)(?<!test.)"
 #define HELD_OUT "(?i)(?<![a-z0-9])(?:e?val|valid|validation)[ _./-]+"
-#define TESTED "(?i)(?<![a-z0-9])test[ _./-]+"
+#define TESTED   "(?i)(?<![a-z0-9])test[ _./-]+"
 
 static const struct {
     const char *name, *pattern;
@@ -101,8 +101,9 @@ static json_t *texts_json(const struct strv *texts)
  * means the same as one without: a text may be anything ("none", a comment). */
 static json_t *param_row(const struct script_option *option, const struct starter_value *value)
 {
-    static const char *const names[] = {[SCRIPT_UNKNOWN] = "text",  [SCRIPT_INT] = "int",       [SCRIPT_FLOAT] = "float",
-                                        [SCRIPT_TEXT] = "text",     [SCRIPT_CHOICE] = "choice", [SCRIPT_SWITCH] = "bool"};
+    static const char *const names[] = {
+        [SCRIPT_UNKNOWN] = "text", [SCRIPT_INT] = "int",       [SCRIPT_FLOAT] = "float",
+        [SCRIPT_TEXT] = "text",    [SCRIPT_CHOICE] = "choice", [SCRIPT_SWITCH] = "bool"};
     enum script_type type = value ? value->type : option->type;
     const char *initial = option ? option->initial : NULL;
     const char *help = option ? option->help : "";
@@ -113,8 +114,9 @@ static json_t *param_row(const struct script_option *option, const struct starte
         own = NULL;
     }
     bool says_default = initial && !own && *initial;
-    AUTO_FREE char *words = mem_printf("%s%s%s%s", help, says_default ? *help ? "; the script's own default: " : "the script's own default: " : "",
-                                       says_default ? initial : "", option && option->needed ? *help ? "; needed" : "needed" : "");
+    AUTO_FREE char *words = mem_printf(
+        "%s%s%s%s", help, says_default ? *help ? "; the script's own default: " : "the script's own default: " : "",
+        says_default ? initial : "", option && option->needed ? *help ? "; needed" : "needed" : "");
     bool is_switch = type == SCRIPT_SWITCH && option;
     json_t *choices = type == SCRIPT_CHOICE ? texts_json(&option->choices) : NULL;
     if (choices && !own)
@@ -147,10 +149,13 @@ static json_t *params(const struct starter *starter)
 
 static json_t *log_patterns(void)
 {
-    static const char *const lines[] = {
-        "Guessed from how trainings usually print their results. The first group of the last line that matches is the metric.",
-        "Remove those that your script does not print, and add its own. As they are guesses, \"metrics\" below is optional: an experiment",
-        "succeeds without any of them. Say any or required there once they are right: a training that prints none has then failed.", NULL};
+    static const char *const lines[] = {"Guessed from how trainings usually print their results. The first group of "
+                                        "the last line that matches is the metric.",
+                                        "Remove those that your script does not print, and add its own. As they are "
+                                        "guesses, \"metrics\" below is optional: an experiment",
+                                        "succeeds without any of them. Say any or required there once they are right: "
+                                        "a training that prints none has then failed.",
+                                        NULL};
     json_t *patterns = json_object();
     for (size_t i = 0; i < sizeof metrics / sizeof *metrics; i++)
         json_object_set_new(patterns, metrics[i].name, json_string(metrics[i].pattern));
@@ -165,7 +170,11 @@ static char *left_out(const struct starter *starter)
         if (starter->help->options[i].many)
             strv_add(&names, starter->help->options[i].flag);
     AUTO_FREE char *all = strv_join(&names, ", ");
-    return names.count ? mem_printf("Not among the hyperparameters, as they take several values: %s. Fixed ones go to required_args.", all) : NULL;
+    return names.count
+               ? mem_printf(
+                     "Not among the hyperparameters, as they take several values: %s. Fixed ones go to required_args.",
+                     all)
+               : NULL;
 }
 
 /* {"operands", "several"}: those that there are; NULL: neither. */
@@ -181,10 +190,14 @@ json_t *starter_registry(const struct starter *starter)
 {
     AUTO_FREE char *name = repo_name(starter->script);
     AUTO_FREE char *missing = left_out(starter);
-    AUTO_FREE char *source = mem_printf("Made from %s", starter->help ? "what the script lists by --help" : "the command line: the script's help could not be read");
-    const char *lines[] = {source, "What can be trained, and how it is started. Every key is explained in docs/reference/registry-keys.md.",
-                           "A default of null leaves the option out: the script then takes its own. A range of null is never drawn from.",
-                           missing, NULL};
+    AUTO_FREE char *source =
+        mem_printf("Made from %s", starter->help ? "what the script lists by --help"
+                                                 : "the command line: the script's help could not be read");
+    const char *lines[] = {
+        source,
+        "What can be trained, and how it is started. Every key is explained in docs/reference/registry-keys.md.",
+        "A default of null leaves the option out: the script then takes its own. A range of null is never drawn from.",
+        missing, NULL};
     const char *interpreter = starter->interpreter_key;
     json_t *repo =
         json_pack("{s:o, s:o, s:o, s:o*, s:[s], s:o*, s:o, s:o, s:s}", "comment", json_texts(lines), "path",
@@ -243,24 +256,25 @@ static json_t *entry(const struct starter *starter)
     if (starter->proposes && json_object_size(values) == 0)
         propose(starter, values);
     bool grid = false;
-    json_object_foreach(values, key, value)
-        if (json_is_array(value)) {
-            grid = true;
-            combinations *= json_array_size(value);
-        }
-        AUTO_FREE char *words =
-            mem_printf("Each list is an axis of the grid: every combination is run, %zu in all.", combinations);
-        bool has_runs = starter->has_runs || (starter->proposes && !grid);
-        return json_pack("{s:o*, s:o, s:s, s:s, s:o, s:o*}", "comment", grid ? json_string(words) : NULL, "repo",
-                         json_text_or_null(name), "model", MODEL, "mode", grid ? "grid" : "default", "hyperparameters",
-                         values, "runs_per_config",
-                         has_runs ? json_integer(starter->has_runs ? starter->runs : PROPOSED_RUNS) : NULL);
+    json_object_foreach(values, key, value) if (json_is_array(value))
+    {
+        grid = true;
+        combinations *= json_array_size(value);
+    }
+    AUTO_FREE char *words =
+        mem_printf("Each list is an axis of the grid: every combination is run, %zu in all.", combinations);
+    bool has_runs = starter->has_runs || (starter->proposes && !grid);
+    return json_pack("{s:o*, s:o, s:s, s:s, s:o, s:o*}", "comment", grid ? json_string(words) : NULL, "repo",
+                     json_text_or_null(name), "model", MODEL, "mode", grid ? "grid" : "default", "hyperparameters",
+                     values, "runs_per_config",
+                     has_runs ? json_integer(starter->has_runs ? starter->runs : PROPOSED_RUNS) : NULL);
 }
 
 json_t *starter_settings(const struct starter *starter)
 {
-    static const char *const lines[] = {"What to run. Hyperparameters that are not named keep the default of the registry.",
-                                        "The key tare has pauses, limits and more: docs/reference/settings-keys.md.", NULL};
+    static const char *const lines[] = {
+        "What to run. Hyperparameters that are not named keep the default of the registry.",
+        "The key tare has pauses, limits and more: docs/reference/settings-keys.md.", NULL};
     AUTO_FREE char *name = repo_name(starter->script);
     int64_t retries = starter->has_max_retries ? starter->max_retries : PROPOSED_RETRIES;
     return json_pack("{s:o, s:o, s:s, s:I, s:o*, s:[o], s:{}}", "comment", json_texts(lines), "experiment_name",

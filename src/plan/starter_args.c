@@ -70,7 +70,8 @@ static bool add_range(const char *flag, const char *word, struct strv *words, bo
         return true;
     *is = true;
     if (!is_integer(low) || !is_integer(high))
-        return err_set(err, "%s: %s: a range is made of integers, as 1..3; write other values with commas between", flag, word);
+        return err_set(err, "%s: %s: a range is made of integers, as 1..3; write other values with commas between",
+                       flag, word);
     long long from = strtoll(low, NULL, 10), to = strtoll(high, NULL, 10);
     if (from > to)
         return err_set(err, "%s: the range %s begins above its end", flag, word);
@@ -150,9 +151,14 @@ static void settle_type(struct starter_value *value, struct starter_args *out)
     }
     bool numbers = all_words(&value->words, is_number);
     if (!numbers)
-        strv_add_owned(&out->warnings, mem_printf("%s: not all of its values are numbers, as its help makes one expect: they are passed as they are",
-                                                  value->flag));
-    value->type = !numbers ? SCRIPT_TEXT : all_words(&value->words, is_integer) && value->type != SCRIPT_FLOAT ? SCRIPT_INT : SCRIPT_FLOAT;
+        strv_add_owned(
+            &out->warnings,
+            mem_printf(
+                "%s: not all of its values are numbers, as its help makes one expect: they are passed as they are",
+                value->flag));
+    value->type = !numbers                                                              ? SCRIPT_TEXT
+                  : all_words(&value->words, is_integer) && value->type != SCRIPT_FLOAT ? SCRIPT_INT
+                                                                                        : SCRIPT_FLOAT;
 }
 
 static bool check_choices(const struct starter_value *value, struct err *err)
@@ -161,7 +167,8 @@ static bool check_choices(const struct starter_value *value, struct err *err)
     for (size_t i = 0; i < value->words.count; i++) {
         if (strv_has(choices, value->words.items[i]))
             continue;
-        AUTO_FREE char *nearest = problem_nearest(value->words.items[i], (const char *const *)choices->items, choices->count);
+        AUTO_FREE char *nearest =
+            problem_nearest(value->words.items[i], (const char *const *)choices->items, choices->count);
         AUTO_FREE char *all = strv_join(choices, ", ");
         return err_set(err, "%s: '%s' is none of %s%s", value->flag, value->words.items[i], all, nearest);
     }
@@ -190,7 +197,9 @@ static bool add_value(struct starter_args *out, struct starter_value value, cons
     if (!add_words(added, given, &added->words, err))
         return false;
     settle_type(added, out);
-    return added->type == SCRIPT_CHOICE ? check_choices(added, err) : added->type == SCRIPT_SWITCH ? check_switch(added, err) : true;
+    return added->type == SCRIPT_CHOICE   ? check_choices(added, err)
+           : added->type == SCRIPT_SWITCH ? check_switch(added, err)
+                                          : true;
 }
 
 static bool unknown(const char *flag, const struct script_help *help, struct err *err)
@@ -213,8 +222,8 @@ static bool may_be_value(const char *word)
 }
 
 /* The option at args[*at], and what belongs to it. */
-static bool take_option(char *const *args, size_t count, size_t *at, const struct script_help *help, struct starter_args *out,
-                        struct err *err)
+static bool take_option(char *const *args, size_t count, size_t *at, const struct script_help *help,
+                        struct starter_args *out, struct err *err)
 {
     const char *arg = args[*at], *equals = strchr(arg, '=');
     AUTO_FREE char *flag = mem_strndup(arg, equals ? (size_t)(equals - arg) : strlen(arg));
@@ -245,7 +254,8 @@ static bool take_option(char *const *args, size_t count, size_t *at, const struc
     return add_value(out, value, given, err);
 }
 
-bool starter_args_parse(char *const *args, size_t count, const struct script_help *help, struct starter_args *out, struct err *err)
+bool starter_args_parse(char *const *args, size_t count, const struct script_help *help, struct starter_args *out,
+                        struct err *err)
 {
     *out = (struct starter_args){0};
     for (size_t i = 0; i < count; i++)
@@ -255,7 +265,10 @@ bool starter_args_parse(char *const *args, size_t count, const struct script_hel
         if (strcmp(args[i], "--") == 0) {
             for (i++; i < count; i++)
                 if (args[i][0] == '-')
-                    return err_set(err, "'%s' behind -- cannot be handed over: options come behind it on the script's command line", args[i]);
+                    return err_set(
+                        err,
+                        "'%s' behind -- cannot be handed over: options come behind it on the script's command line",
+                        args[i]);
                 else
                     strv_add(&out->operands, args[i]);
             break;

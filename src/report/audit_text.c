@@ -28,7 +28,8 @@ static void say_gain(const struct external_meter *meter, struct text *out)
     if (fabs(meter->gain - 1) <= sum->expanded)
         text_add(out, ": its gain does not differ from 1 beyond that\n");
     else
-        text_addf(out, ": it shows %.10g %% too %s\n", number_round(100 * fabs(meter->gain - 1), 2), meter->gain > 1 ? "much" : "little");
+        text_addf(out, ": it shows %.10g %% too %s\n", number_round(100 * fabs(meter->gain - 1), 2),
+                  meter->gain > 1 ? "much" : "little");
 }
 
 static void say_fit(const struct external_meter *meter, struct text *out)

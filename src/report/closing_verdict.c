@@ -124,7 +124,7 @@ void closing_budget_options(const struct results *results, size_t left, struct s
         double wanted = use.mean > 0 ? needed * ROOM : 2 * use.budget;
         strv_add(argv, rows[i].option);
         strv_add_owned(argv, rows[i].is_time ? mem_printf("%.0fm", ceil(wanted / 60))
-                                              : amount_text(rounded_up(wanted), rows[i].kind));
+                                             : amount_text(rounded_up(wanted), rows[i].kind));
     }
 }
 

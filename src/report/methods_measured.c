@@ -80,9 +80,9 @@ static struct scope scope_read(const struct methods_input *input, const char *ke
     {
         size_t d;
         scope_add(&scope, json_get(energy_of(experiment), key));
-        json_array_foreach((json_t *)json_get(energy_of(experiment), "devices"), d, device)
-            if (strcmp(key, "gpu") == 0 && json_get_text(device, "sensor_profile"))
-                strv_add_once(&scope.profiles, json_get_text(device, "sensor_profile"));
+        json_array_foreach((json_t *)json_get(energy_of(experiment), "devices"), d,
+                           device) if (strcmp(key, "gpu") == 0 && json_get_text(device, "sensor_profile"))
+            strv_add_once(&scope.profiles, json_get_text(device, "sensor_profile"));
     }
     return scope;
 }
@@ -90,8 +90,10 @@ static struct scope scope_read(const struct methods_input *input, const char *ke
 static void add_readings(const struct scope *scope, struct text *out)
 {
     if (scope->has_covered && scope->has_gap)
-        text_addf(out, " The readings cover at least %.4g %% of each attempt; the longest time between two of them is %.3g s.",
-                  100 * scope->covered_least, scope->gap_most_s);
+        text_addf(
+            out,
+            " The readings cover at least %.4g %% of each attempt; the longest time between two of them is %.3g s.",
+            100 * scope->covered_least, scope->gap_most_s);
     else
         text_add(out, " How much of the attempts the readings cover is not recorded.");
 }
@@ -100,10 +102,13 @@ static void add_profiles(const struct scope *scope, struct text *out)
 {
     AUTO_STRV struct strv calibrated = {0}, tabled = {0};
     for (size_t i = 0; i < scope->profiles.count; i++)
-        strv_add_once(strncmp(scope->profiles.items[i], "calibrated", 10) == 0 ? &calibrated : &tabled, scope->profiles.items[i]);
+        strv_add_once(strncmp(scope->profiles.items[i], "calibrated", 10) == 0 ? &calibrated : &tabled,
+                      scope->profiles.items[i]);
     AUTO_FREE char *dates = methods_list(&calibrated), *labels = methods_list(&tabled);
     if (calibrated.count)
-        text_addf(out, " The sensor's update period, averaging and delay are those of a calibration of the GPU itself (%s).", dates);
+        text_addf(out,
+                  " The sensor's update period, averaging and delay are those of a calibration of the GPU itself (%s).",
+                  dates);
     if (tabled.count)
         text_addf(out, " %s not calibrated; the sensor's behaviour is taken from a table (%s).",
                   calibrated.count ? "Another GPU was" : "The GPU was", labels);
@@ -117,7 +122,9 @@ void methods_add_sensors(const struct methods_input *input, struct text *out)
     AUTO(scope_fini) struct scope cpu = scope_read(input, "cpu_package");
     AUTO_FREE char *gpu_sources = methods_list(&gpu.sources), *cpu_sources = methods_list(&cpu.sources);
     if (gpu.measured) {
-        text_addf(out, "Energy of GPUs is that of the GPU boards over a whole attempt, gross (idle power included), from %s.", gpu_sources);
+        text_addf(
+            out, "Energy of GPUs is that of the GPU boards over a whole attempt, gross (idle power included), from %s.",
+            gpu_sources);
         add_readings(&gpu, out);
         add_profiles(&gpu, out);
         text_addf(out, " Energy net of the idle power is recorded for %zu of %zu experiments.", gpu.net, gpu.measured);
@@ -125,11 +132,15 @@ void methods_add_sensors(const struct methods_input *input, struct text *out)
         text_add(out, "The energy of GPUs was not measured.");
     }
     if (cpu.measured)
-        text_addf(out, " Energy of the CPU is that of the packages, from %s, for %zu experiments%s.", cpu_sources, cpu.measured,
-                  input->results->lanes ? "; where several ran at the same time, an experiment has the share of its CPU time, an estimate" : "");
+        text_addf(out, " Energy of the CPU is that of the packages, from %s, for %zu experiments%s.", cpu_sources,
+                  cpu.measured,
+                  input->results->lanes
+                      ? "; where several ran at the same time, an experiment has the share of its CPU time, an estimate"
+                      : "");
     else
         text_add(out, " The energy of the CPU was not measured.");
-    text_add(out, gpu.measured || cpu.measured ? " Fans, power supply and the rest of the machine are not in it.\n" : "\n");
+    text_add(out,
+             gpu.measured || cpu.measured ? " Fans, power supply and the rest of the machine are not in it.\n" : "\n");
 }
 
 static char *component_words(const char *component)
@@ -142,7 +153,8 @@ static char *component_words(const char *component)
 
 /* The components of the budgets of all GPU energies; how many have the sensor's gain in them, and how many not; how many may hide a load
  * in step with the sensor. */
-static void read_budgets(const struct methods_input *input, struct strv *components, size_t *with_gain, size_t *without, size_t *aliased)
+static void read_budgets(const struct methods_input *input, struct strv *components, size_t *with_gain, size_t *without,
+                         size_t *aliased)
 {
     size_t i, c;
     json_t *experiment, *component;
@@ -176,15 +188,21 @@ void methods_add_uncertainty(const struct methods_input *input, struct text *out
         return;
     }
     AUTO_FREE char *list = methods_list(&components);
-    text_addf(out, "Behind ± is the uncertainty of the measurement of one attempt, at a coverage of 95 %%: that of reading the sensor (%s). ", list);
+    text_addf(out,
+              "Behind ± is the uncertainty of the measurement of one attempt, at a coverage of 95 %%: that of reading "
+              "the sensor (%s). ",
+              list);
     if (without && !with_gain)
         text_add(out, "The error of the sensor's gain is stated by nobody; it is unknown, and not in ±.\n");
     else if (with_gain)
-        text_addf(out, "The error of the sensor's gain is recorded beside it for %zu experiments%s; it is not in ±.\n", with_gain,
-                  without ? ", and unknown for the others" : "");
+        text_addf(out, "The error of the sensor's gain is recorded beside it for %zu experiments%s; it is not in ±.\n",
+                  with_gain, without ? ", and unknown for the others" : "");
     else
         text_add(out, "The error of the sensor's gain is not recorded, and not in ±.\n");
     if (aliased)
-        text_addf(out, "Loads that repeat in step with the sensor (aliasing) are not excluded for %zu experiments; what they may hide is "
-                       "recorded beside ±, and not in it.\n", aliased);
+        text_addf(out,
+                  "Loads that repeat in step with the sensor (aliasing) are not excluded for %zu experiments; what "
+                  "they may hide is "
+                  "recorded beside ±, and not in it.\n",
+                  aliased);
 }

@@ -35,18 +35,18 @@ static void read_gpus(const struct methods_input *input, struct strv *gpus, stru
     json_t *experiment, *device;
     json_array_foreach((json_t *)experiments_of(input), i, experiment)
         json_array_foreach((json_t *)json_get(json_get(json_get(experiment, "tare"), "energy"), "devices"), d, device)
-        {
-            const char *model = json_get_text(device, "model"), *driver = json_get_text(device, "driver");
-            double limit_w;
-            if (!model)
-                continue;
-            AUTO_FREE char *gpu = mem_printf("%s (driver %s)", model, driver ? driver : "not recorded");
-            strv_add_once(gpus, gpu);
-            if (!json_get_number(device, "power_limit_w", &limit_w))
-                continue;
-            AUTO_FREE char *limit = mem_printf("%.4g W", limit_w);
-            strv_add_once(limits, limit);
-        }
+    {
+        const char *model = json_get_text(device, "model"), *driver = json_get_text(device, "driver");
+        double limit_w;
+        if (!model)
+            continue;
+        AUTO_FREE char *gpu = mem_printf("%s (driver %s)", model, driver ? driver : "not recorded");
+        strv_add_once(gpus, gpu);
+        if (!json_get_number(device, "power_limit_w", &limit_w))
+            continue;
+        AUTO_FREE char *limit = mem_printf("%.4g W", limit_w);
+        strv_add_once(limits, limit);
+    }
 }
 
 static void add_machine(const struct methods_input *input, struct text *out)
@@ -65,8 +65,10 @@ static void add_machine(const struct methods_input *input, struct text *out)
             strv_add_once(&versions, json_get_text(session, "version"));
     }
     read_gpus(input, &gpus, &limits);
-    AUTO_FREE char *gpu_list = methods_list(&gpus), *limit_list = methods_list(&limits), *version_list = methods_list(&versions);
-    text_addf(out, "The experiments ran under %s %s", TARE_NAME, versions.count ? version_list : "(version not recorded)");
+    AUTO_FREE char *gpu_list = methods_list(&gpus), *limit_list = methods_list(&limits),
+                   *version_list = methods_list(&versions);
+    text_addf(out, "The experiments ran under %s %s", TARE_NAME,
+              versions.count ? version_list : "(version not recorded)");
     text_addf(out, hosts.count > 1 ? " on %zu machines; of the last: " : " on one machine: ", hosts.count);
     text_addf(out, "GPU %s%s%s; CPU %s", gpus.count ? gpu_list : "not recorded", limits.count ? ", power limit " : "",
               limit_list, model ? model : "not recorded");
@@ -103,13 +105,16 @@ static void add_plan(const struct methods_input *input, struct text *out)
     for (int mode = 0; mode < MODE_COUNT; mode++)
         if (modes[mode])
             strv_add_owned(&parts, mem_printf("%zu in mode %s", modes[mode], mode_name((enum mode)mode)));
-    AUTO_FREE char *model_list = methods_list(&models), *part_list = methods_list(&parts), *seed_list = methods_list(&seeds);
-    text_addf(out, "The plan has %zu experiment%s of %zu model%s (%s): %s. It was made with the seed %llu. ", plan->count, plural(plan->count),
-              models.count, plural(models.count), model_list, part_list, (unsigned long long)plan->seed);
+    AUTO_FREE char *model_list = methods_list(&models), *part_list = methods_list(&parts),
+                   *seed_list = methods_list(&seeds);
+    text_addf(out, "The plan has %zu experiment%s of %zu model%s (%s): %s. It was made with the seed %llu. ",
+              plan->count, plural(plan->count), models.count, plural(models.count), model_list, part_list,
+              (unsigned long long)plan->seed);
     if (seeds.count > NAMES_SHOWN)
         text_addf(out, "The trainings have %zu different random seeds", seeds.count);
     else if (seeds.count)
-        text_addf(out, "The random seed%s of the trainings %s %s", plural(seeds.count), seeds.count == 1 ? "is" : "are", seed_list);
+        text_addf(out, "The random seed%s of the trainings %s %s", plural(seeds.count), seeds.count == 1 ? "is" : "are",
+                  seed_list);
     else
         text_add(out, "No hyperparameter of the trainings is a random seed: theirs are not recorded");
     text_addf(out, seeds.count && unseeded ? "; those of %zu experiments are not recorded.\n" : ".\n", unseeded);
@@ -117,7 +122,8 @@ static void add_plan(const struct methods_input *input, struct text *out)
 
 static void add_containment(const struct methods_input *input, struct text *out)
 {
-    static const char *const keys[][2] = {{"pidns", "a pid namespace"}, {"cgroup", "a cgroup v2"}, {"sweep", "a sweep of /proc"}};
+    static const char *const keys[][2] = {
+        {"pidns", "a pid namespace"}, {"cgroup", "a cgroup v2"}, {"sweep", "a sweep of /proc"}};
     size_t known = 0, backed = 0, held[3] = {0}, leftovers = 0, survivors = 0;
     for (size_t i = 0; i < input->results->count; i++) {
         const struct result *result = &input->results->items[i];
@@ -137,7 +143,9 @@ static void add_containment(const struct methods_input *input, struct text *out)
         if (held[k])
             strv_add_owned(&layers, mem_printf("%s (%zu of %zu experiments)", keys[k][1], held[k], known));
     AUTO_FREE char *list = methods_list(&layers);
-    text_addf(out, "The processes of each training were held together by %s; for %zu of %zu the kernel guarantees that none outlives it. ",
+    text_addf(out,
+              "The processes of each training were held together by %s; for %zu of %zu the kernel guarantees that none "
+              "outlives it. ",
               layers.count ? list : "nothing", backed, known);
     text_addf(out, "%zu process%s left when a training had ended and w%s ended; %zu could not be ended.\n", leftovers,
               leftovers == 1 ? " was" : "es were", leftovers == 1 ? "as" : "ere", survivors);
@@ -169,8 +177,10 @@ static void add_checks(const struct results *results, struct text *out)
     }
     AUTO_FREE char *failed = checks_with(results, CHECK_FAILED), *unmade = checks_with(results, CHECK_NOT_MADE);
     AUTO_FREE char *idle = checks_with(results, CHECK_NOT_NEEDED);
-    text_addf(out, "The checks of %zu experiment%s are recorded. Failed (number of experiments): %s. Not made: %s. Not needed: %s.", checked,
-              plural(checked), *failed ? failed : "none", *unmade ? unmade : "none", *idle ? idle : "none");
+    text_addf(out,
+              "The checks of %zu experiment%s are recorded. Failed (number of experiments): %s. Not made: %s. Not "
+              "needed: %s.",
+              checked, plural(checked), *failed ? failed : "none", *unmade ? unmade : "none", *idle ? idle : "none");
 }
 
 /* Of the preflight checks, in the records of the experiments. */
@@ -182,24 +192,27 @@ static void add_guard(const struct methods_input *input, struct text *out)
     json_t *experiment, *guard;
     json_array_foreach((json_t *)experiments_of(input), i, experiment)
         json_array_foreach((json_t *)json_get(json_get(experiment, "tare"), "guard"), g, guard)
-        {
-            const char *phase = json_get_text(guard, "phase");
-            if (!phase || strcmp(phase, "preflight") != 0)
-                continue;
-            made++;
-            clear += json_is_true(json_object_get(guard, "clear"));
-            if (json_get_number(guard, "waited_s", &seconds))
-                waited_s = fmax(waited_s, seconds);
-        }
+    {
+        const char *phase = json_get_text(guard, "phase");
+        if (!phase || strcmp(phase, "preflight") != 0)
+            continue;
+        made++;
+        clear += json_is_true(json_object_get(guard, "clear"));
+        if (json_get_number(guard, "waited_s", &seconds))
+            waited_s = fmax(waited_s, seconds);
+    }
     if (!made) {
         text_add(out, "The state of GPUs before the attempts was not checked. ");
     } else {
         AUTO_FREE char *memory = amounts_size((struct reading){(double)asked->memory_bytes, true});
         text_addf(out,
-                  "Before each attempt its GPUs were to be free of other processes, with at most %s in use above an empty GPU's, busy for at most "
-                  "%.4g %%, and at most %.4g °C above the coolest start of the run (policy %s): %zu of %zu such checks were passed, after a wait of at "
+                  "Before each attempt its GPUs were to be free of other processes, with at most %s in use above an "
+                  "empty GPU's, busy for at most "
+                  "%.4g %%, and at most %.4g °C above the coolest start of the run (policy %s): %zu of %zu such checks "
+                  "were passed, after a wait of at "
                   "most %.3g s. ",
-                  memory, asked->utilisation_percent, asked->band_c, preflight_policies[asked->policy], clear, made, waited_s);
+                  memory, asked->utilisation_percent, asked->band_c, preflight_policies[asked->policy], clear, made,
+                  waited_s);
     }
     add_checks(input->results, out);
 }
@@ -211,19 +224,23 @@ static void add_pauses(const struct methods_input *input, struct text *out)
     size_t i, count = 0;
     double total_s = 0, seconds;
     json_t *pause;
-    json_array_foreach(json_object_get(input->run, "pauses"), i, pause)
-        if (json_get_number(pause, "seconds", &seconds)) {
-            count++;
-            total_s += seconds;
-        }
+    json_array_foreach(json_object_get(input->run, "pauses"), i, pause) if (json_get_number(pause, "seconds", &seconds))
+    {
+        count++;
+        total_s += seconds;
+    }
     if (cooldown->mode == COOLDOWN_ADAPTIVE)
-        text_addf(out, " Between two trainings the run paused until the GPUs were idle and cool again, for %.4g to %.4g s", cooldown->min_s,
-                  cooldown->max_s);
+        text_addf(out,
+                  " Between two trainings the run paused until the GPUs were idle and cool again, for %.4g to %.4g s",
+                  cooldown->min_s, cooldown->max_s);
     else
-        text_addf(out, " Between two trainings the run paused for a fixed time: %.4g s within an entry, %.4g s between entries, %.4g s before a retry",
+        text_addf(out,
+                  " Between two trainings the run paused for a fixed time: %.4g s within an entry, %.4g s between "
+                  "entries, %.4g s before a retry",
                   plan->timing.between_runs_s, plan->timing.between_configurations_s, plan->timing.before_retry_s);
     if (count)
-        text_addf(out, "; %zu pause%s %s recorded, planned for %.4g s in all.\n", count, plural(count), count == 1 ? "is" : "are", total_s);
+        text_addf(out, "; %zu pause%s %s recorded, planned for %.4g s in all.\n", count, plural(count),
+                  count == 1 ? "is" : "are", total_s);
     else
         text_add(out, "; no pause is recorded.\n");
 }
@@ -275,10 +292,10 @@ static struct tally tally_of(const struct results *results)
             tally_safe(&tally, &result->energy);
         else
             strv_add_owned(&tally.left_out, mem_printf("%s (%s)", result->id,
-                                                       !succeeded               ? outcome_name(result->outcome)
-                                                       : result->again          ? "planned again"
-                                                       : result->verdict        ? verdict_name(result->verdict)
-                                                                                : "not judged"));
+                                                       !succeeded        ? outcome_name(result->outcome)
+                                                       : result->again   ? "planned again"
+                                                       : result->verdict ? verdict_name(result->verdict)
+                                                                         : "not judged"));
     }
     return tally;
 }
@@ -299,14 +316,16 @@ static void add_energies(const struct tally *tally, struct text *out)
 {
     size_t gpu = tally->safe - tally->without_gpu, cpu = tally->safe - tally->without_cpu;
     if (!gpu && !cpu) {
-        text_addf(out, " The %zu experiment%s that succeeded and %s clean %s no measured energy.\n", tally->safe, plural(tally->safe),
-                  tally->safe == 1 ? "is" : "are", tally->safe == 1 ? "has" : "have");
+        text_addf(out, " The %zu experiment%s that succeeded and %s clean %s no measured energy.\n", tally->safe,
+                  plural(tally->safe), tally->safe == 1 ? "is" : "are", tally->safe == 1 ? "has" : "have");
         return;
     }
-    text_addf(out, " The %zu experiment%s that succeeded and %s clean used", tally->safe, plural(tally->safe), tally->safe == 1 ? "is" : "are");
+    text_addf(out, " The %zu experiment%s that succeeded and %s clean used", tally->safe, plural(tally->safe),
+              tally->safe == 1 ? "is" : "are");
     if (gpu) {
         add_joules("", tally->gpu_j, tally->gpu_variance, out);
-        text_addf(out, " of GPU energy in all (%zu with a figure; each between %.4g and %.4g J)", gpu, tally->gpu_least_j, tally->gpu_most_j);
+        text_addf(out, " of GPU energy in all (%zu with a figure; each between %.4g and %.4g J)", gpu,
+                  tally->gpu_least_j, tally->gpu_most_j);
     }
     if (cpu) {
         add_joules(gpu ? " and" : "", tally->cpu_j, tally->cpu_variance, out);
@@ -320,11 +339,12 @@ static void add_attempts(const struct methods_input *input, const struct tally *
 {
     size_t i, attempts = 0;
     json_t *experiment;
-    json_array_foreach((json_t *)experiments_of(input), i, experiment)
-        attempts += json_array_size(json_object_get(experiment, "spans"));
+    json_array_foreach((json_t *)experiments_of(input), i, experiment) attempts +=
+        json_array_size(json_object_get(experiment, "spans"));
     bool all = json_array_size(experiments_of(input)) == input->results->count;
     attempts = all ? attempts : tally->ended + tally->retries;
-    text_addf(out, ", in %s%zu attempt%s, %zu of them retries.", all ? "" : "at least ", attempts, plural(attempts), tally->retries);
+    text_addf(out, ", in %s%zu attempt%s, %zu of them retries.", all ? "" : "at least ", attempts, plural(attempts),
+              tally->retries);
 }
 
 static void add_left_out(const struct strv *ids, struct text *out)
@@ -342,12 +362,15 @@ static void add_left_out(const struct strv *ids, struct text *out)
 static void add_outcomes(const struct methods_input *input, struct text *out)
 {
     AUTO(tally_fini) struct tally tally = tally_of(input->results);
-    text_addf(out, "Of %zu experiment%s %zu succeeded, %zu failed, %zu %s interrupted and %zu %s not run", input->results->count,
-              plural(input->results->count), tally.outcomes[OUTCOME_SUCCEEDED], tally.outcomes[OUTCOME_FAILED],
-              tally.outcomes[OUTCOME_INTERRUPTED], tally.outcomes[OUTCOME_INTERRUPTED] == 1 ? "was" : "were", tally.outcomes[OUTCOME_NONE],
+    text_addf(out, "Of %zu experiment%s %zu succeeded, %zu failed, %zu %s interrupted and %zu %s not run",
+              input->results->count, plural(input->results->count), tally.outcomes[OUTCOME_SUCCEEDED],
+              tally.outcomes[OUTCOME_FAILED], tally.outcomes[OUTCOME_INTERRUPTED],
+              tally.outcomes[OUTCOME_INTERRUPTED] == 1 ? "was" : "were", tally.outcomes[OUTCOME_NONE],
               tally.outcomes[OUTCOME_NONE] == 1 ? "was" : "were");
     add_attempts(input, &tally, out);
-    text_addf(out, " The verdicts on the measurements are: %zu clean, %zu unverified, %zu suspect, %zu contaminated, %zu without a verdict.",
+    text_addf(out,
+              " The verdicts on the measurements are: %zu clean, %zu unverified, %zu suspect, %zu contaminated, %zu "
+              "without a verdict.",
               tally.verdicts[VERDICT_CLEAN], tally.verdicts[VERDICT_UNVERIFIED], tally.verdicts[VERDICT_SUSPECT],
               tally.verdicts[VERDICT_CONTAMINATED], tally.verdicts[VERDICT_NONE]);
     if (tally.again)
@@ -361,15 +384,19 @@ static void add_outcomes(const struct methods_input *input, struct text *out)
 
 static void add_citation(const struct methods_input *input, struct text *out)
 {
-    static const char *const states[] = {
-        [RECORDS_UNREADABLE] = "could not be checked", [RECORDS_NOT_CHAINED] = "have no chain of hashes that could be checked",
-        [RECORDS_OPEN] = "follow each other, and are not closed", [RECORDS_CHANGED] = "were changed after they were written",
-        [RECORDS_HOLD] = "are as they were written"};
+    static const char *const states[] = {[RECORDS_UNREADABLE] = "could not be checked",
+                                         [RECORDS_NOT_CHAINED] = "have no chain of hashes that could be checked",
+                                         [RECORDS_OPEN] = "follow each other, and are not closed",
+                                         [RECORDS_CHANGED] = "were changed after they were written",
+                                         [RECORDS_HOLD] = "are as they were written"};
     const struct records_report *records = input->records;
-    text_addf(out, "To cite: name the program and the version that made the run, as above (%s), and keep the run's folder, %s, with the paper. Its "
-                   "records %s",
+    text_addf(out,
+              "To cite: name the program and the version that made the run, as above (%s), and keep the run's folder, "
+              "%s, with the paper. Its "
+              "records %s",
               TARE_NAME, input->folder, states[records->state]);
-    text_addf(out, *records->last_hash ? " (%lld records, last hash %s)." : ".", (long long)records->count, records->last_hash);
+    text_addf(out, *records->last_hash ? " (%lld records, last hash %s)." : ".", (long long)records->count,
+              records->last_hash);
     text_addf(out, " This text was made by %s %s.\n", TARE_NAME, TARE_VERSION);
 }
 
@@ -381,8 +408,10 @@ void methods_text(const struct methods_input *input, struct text *out)
     if (input->records->state == RECORDS_CHANGED)
         text_add(out, "NOT AS WRITTEN: records of the run were changed after they were written.\n\n");
     if (shown < input->results->count)
-        text_addf(out, "NOT ALL: sensors, uncertainty and checks before attempts are those of %zu of the %zu experiments.\n\n", shown,
-                  input->results->count);
+        text_addf(
+            out,
+            "NOT ALL: sensors, uncertainty and checks before attempts are those of %zu of the %zu experiments.\n\n",
+            shown, input->results->count);
     add_machine(input, out);
     text_add(out, "\n");
     add_plan(input, out);

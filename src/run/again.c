@@ -25,8 +25,10 @@ static const char *const words[AGAIN_REASONS] = {
 static enum again_reason reason_of(const struct result *result, const struct question *question)
 {
     static const enum again_reason of_verdict[VERDICTS] = {
-        [VERDICT_NONE] = AGAIN_REASONS,        [VERDICT_CLEAN] = AGAIN_REASONS,
-        [VERDICT_UNVERIFIED] = AGAIN_UNVERIFIED, [VERDICT_SUSPECT] = AGAIN_SUSPECT,
+        [VERDICT_NONE] = AGAIN_REASONS,
+        [VERDICT_CLEAN] = AGAIN_REASONS,
+        [VERDICT_UNVERIFIED] = AGAIN_UNVERIFIED,
+        [VERDICT_SUSPECT] = AGAIN_SUSPECT,
         [VERDICT_CONTAMINATED] = AGAIN_CONTAMINATED,
     };
     bool failed = result->outcome == OUTCOME_FAILED, ended = failed || result->outcome == OUTCOME_SUCCEEDED;
@@ -60,10 +62,9 @@ static void choose(const struct results *results, const struct question *questio
 
 void again_of_results(const struct results *results, struct again *out)
 {
-    static const struct question not_clean = {.asked = {[AGAIN_UNVERIFIED] = true,
-                                                        [AGAIN_SUSPECT] = true,
-                                                        [AGAIN_CONTAMINATED] = true,
-                                                        [AGAIN_PENDING] = true}};
+    static const struct question not_clean = {
+        .asked = {
+            [AGAIN_UNVERIFIED] = true, [AGAIN_SUSPECT] = true, [AGAIN_CONTAMINATED] = true, [AGAIN_PENDING] = true}};
     choose(results, &not_clean, out);
 }
 
@@ -75,8 +76,9 @@ static bool no_such(const struct results *results, const char *word, struct err 
     for (size_t i = 0; i < results->count; i++)
         strv_add(&names, results->items[i].id);
     AUTO_FREE char *nearest = problem_nearest(word, (const char *const *)names.items, names.count);
-    return err_set(err, "'%s' is neither failed, unverified, suspect, contaminated nor the id of an experiment of this run%s", word,
-                   nearest);
+    return err_set(
+        err, "'%s' is neither failed, unverified, suspect, contaminated nor the id of an experiment of this run%s",
+        word, nearest);
 }
 
 static bool take_word(const struct results *results, const char *word, struct question *question, struct err *err)

@@ -18,7 +18,8 @@ static const char fifo_name[] = "marks.fifo";
 static const char loops_name[] = "background_logs";
 
 /* What one attempt leaves in the experiment's folder. */
-static const char *const attempt_files[] = {log_name, times_name, "energy", loops_name, SNAPSHOT_NAME, HANG_STACK_NAME, NULL};
+static const char *const attempt_files[] = {log_name,      times_name,      "energy", loops_name,
+                                            SNAPSHOT_NAME, HANG_STACK_NAME, NULL};
 
 void attempt_init(struct attempt *attempt, const struct plan_experiment *experiment, int64_t number)
 {

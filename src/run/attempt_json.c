@@ -32,8 +32,8 @@ static json_t *cpus_json(const struct attempt *attempt)
     enum job_cpus held = job_cpus(attempt->job, &code);
     AUTO_TEXT struct text list = {0};
     cpus_print(attempt->cpus, &list);
-    return json_pack("{s:s, s:s, s:o*}", "cpus", text_get(&list), "by", by[held],
-                     "error", held == JOB_CPUS_REFUSED ? json_string(strerror(code)) : json_null());
+    return json_pack("{s:s, s:s, s:o*}", "cpus", text_get(&list), "by", by[held], "error",
+                     held == JOB_CPUS_REFUSED ? json_string(strerror(code)) : json_null());
 }
 
 static const char *attempt_role(const struct attempt *attempt)
@@ -45,20 +45,20 @@ static json_t *layers_json(const struct attempt *attempt)
 {
     const struct job *job = attempt->job;
     const struct containment *layers = job_layers(job);
-    return json_pack("{s:b, s:b, s:b, s:b, s:b, s:b, s:o*}", "pidns", layers->pidns, "userns", layers->userns,
-                     "cgroup", layers->cgroup, "sweep", true, "kernel_backed", containment_kernel_backed(layers),
-                     "run_folder_read_only", job_records_errno(job) == 0,
-                     "cpu_set", attempt->cpus ? cpus_json(attempt) : NULL);
+    return json_pack("{s:b, s:b, s:b, s:b, s:b, s:b, s:o*}", "pidns", layers->pidns, "userns", layers->userns, "cgroup",
+                     layers->cgroup, "sweep", true, "kernel_backed", containment_kernel_backed(layers),
+                     "run_folder_read_only", job_records_errno(job) == 0, "cpu_set",
+                     attempt->cpus ? cpus_json(attempt) : NULL);
 }
 
 json_t *attempt_born_json(const struct attempt *attempt)
 {
     const struct job_identity *identity = job_identity(attempt->job);
-    return json_pack("{s:s, s:o*, s:i, s:I, s:s, s:o, s:o, s:o}", "role", attempt_role(attempt),
-                     "number", attempt->loop ? json_integer(attempt->loop) : NULL, "pid", (int)identity->pid,
-                     "start_time", (json_int_t)identity->start_time, "boot_id", identity->boot_id,
-                     "cgroup", json_text_or_null(identity->cgroup), "tag", json_text_or_null(identity->tag),
-                     "layers", layers_json(attempt));
+    return json_pack("{s:s, s:o*, s:i, s:I, s:s, s:o, s:o, s:o}", "role", attempt_role(attempt), "number",
+                     attempt->loop ? json_integer(attempt->loop) : NULL, "pid", (int)identity->pid, "start_time",
+                     (json_int_t)identity->start_time, "boot_id", identity->boot_id, "cgroup",
+                     json_text_or_null(identity->cgroup), "tag", json_text_or_null(identity->tag), "layers",
+                     layers_json(attempt));
 }
 
 json_t *attempt_exit_json(const struct attempt *attempt, bool signalled)
@@ -82,8 +82,9 @@ static json_t *members_json(const struct job_member *members, size_t count)
     json_t *json = json_array();
     for (size_t i = 0; i < count && i < ATTEMPT_MEMBERS_MAX; i++) {
         char state[2] = {members[i].state ? members[i].state : '?', 0};
-        json_t *member = json_pack("{s:i, s:o, s:o, s:o*}", "pid", (int)members[i].pid, "command", safe_text(members[i].command),
-                                   "state", safe_text(state), "wchan", members[i].wchan[0] ? safe_text(members[i].wchan) : NULL);
+        json_t *member =
+            json_pack("{s:i, s:o, s:o, s:o*}", "pid", (int)members[i].pid, "command", safe_text(members[i].command),
+                      "state", safe_text(state), "wchan", members[i].wchan[0] ? safe_text(members[i].wchan) : NULL);
         json_array_append_new(json, member);
     }
     return json;
@@ -91,10 +92,9 @@ static json_t *members_json(const struct job_member *members, size_t count)
 
 json_t *attempt_proven_json(const struct attempt *attempt, double seconds)
 {
-    return json_pack("{s:s, s:o, s:o, s:o}", "role", attempt_role(attempt),
-                     "leftovers", members_json(attempt->leftovers, attempt->leftover_count),
-                     "survivors", members_json(attempt->survivors, attempt->survivor_count),
-                     "seconds", json_finite(seconds));
+    return json_pack("{s:s, s:o, s:o, s:o}", "role", attempt_role(attempt), "leftovers",
+                     members_json(attempt->leftovers, attempt->leftover_count), "survivors",
+                     members_json(attempt->survivors, attempt->survivor_count), "seconds", json_finite(seconds));
 }
 
 json_t *attempt_loop_json(const struct attempt *loop, enum outcome outcome, const char *error)
@@ -162,17 +162,17 @@ static json_t *history_json(const struct attempt *attempt)
 static json_t *marks_json(const struct attempt *attempt)
 {
     const struct marks_counts *counts = &attempt->marks.counts;
-    return json_pack("{s:I, s:I, s:I, s:I}", "taken", (json_int_t)counts->taken,
-                     "repeated", (json_int_t)counts->repeated, "limited", (json_int_t)counts->limited,
-                     "refused", (json_int_t)attempt->marks_refused);
+    return json_pack("{s:I, s:I, s:I, s:I}", "taken", (json_int_t)counts->taken, "repeated",
+                     (json_int_t)counts->repeated, "limited", (json_int_t)counts->limited, "refused",
+                     (json_int_t)attempt->marks_refused);
 }
 
 static json_t *log_json(const struct joblog *log)
 {
     struct joblog_totals totals = joblog_totals(log);
     return json_pack("{s:I, s:I, s:I, s:I, s:b}", "bytes", (json_int_t)totals.bytes, "kept", (json_int_t)totals.kept,
-                     "lines", (json_int_t)totals.lines, "limited_lines", (json_int_t)totals.limited_lines,
-                     "capped", totals.capped);
+                     "lines", (json_int_t)totals.lines, "limited_lines", (json_int_t)totals.limited_lines, "capped",
+                     totals.capped);
 }
 
 json_t *attempt_ended_json(const struct attempt *attempt, enum outcome outcome, const char *error)
@@ -191,9 +191,8 @@ json_t *attempt_ended_json(const struct attempt *attempt, enum outcome outcome, 
 json_t *experiment_ended_json(enum outcome outcome, int64_t retries, const json_t *last_attempt)
 {
     return json_pack("{s:s, s:I, s:O?, s:O?, s:O?}", "outcome", outcome_name(outcome), "retries", (json_int_t)retries,
-                     "duration_s", json_object_get(last_attempt, "duration_s"),
-                     "metrics", json_object_get(last_attempt, "metrics"),
-                     "error", json_object_get(last_attempt, "error"));
+                     "duration_s", json_object_get(last_attempt, "duration_s"), "metrics",
+                     json_object_get(last_attempt, "metrics"), "error", json_object_get(last_attempt, "error"));
 }
 
 char *attempt_members_text(const struct job_member *members, size_t count)

@@ -21,8 +21,8 @@ struct lane_budget {
     struct reading power_w; /* as read last: it is taken to hold until there is another */
     int64_t read_ns;        /* when that was taken up; 0: nothing is under way */
     double gpu_j;
-    int64_t split_mj;                     /* the lane's part of the packages, when the attempt began */
-    int64_t *first_mj, *last_mj;          /* of each counter of the host; below 0: not read yet */
+    int64_t split_mj;            /* the lane's part of the packages, when the attempt began */
+    int64_t *first_mj, *last_mj; /* of each counter of the host; below 0: not read yet */
     size_t counters;
     char *unmeasured; /* the lane's GPU that is not measured; NULL: none */
 };
@@ -74,7 +74,8 @@ static void uses_of(const struct runner *runner, struct use uses[BUDGETS])
     const struct run_budget *budget = runner->request->budget;
     const struct store_use *use = store_use(runner->request->store);
     double per_j = budget->intensity_g_per_kwh / J_PER_KWH;
-    double used_j = use->energy_j, mean_j = use->succeeded_measured ? use->succeeded_j / (double)use->succeeded_measured : 0;
+    double used_j = use->energy_j,
+           mean_j = use->succeeded_measured ? use->succeeded_j / (double)use->succeeded_measured : 0;
     double reserved_j = 0;
     for (size_t i = 0; i < runner->lane_count; i++) {
         const struct lane *lane = &runner->lanes[i];
@@ -90,7 +91,8 @@ static void uses_of(const struct runner *runner, struct use uses[BUDGETS])
         .used = runner->budget.before_s + ns_to_s(clock_monotonic_ns() - runner->budget.begun_ns),
         .mean = use->succeeded ? use->succeeded_s / (double)use->succeeded : 0,
     };
-    uses[BUDGET_CARBON] = (struct use){"carbon budget", budget->carbon_g, used_j * per_j, mean_j * per_j, reserved_j * per_j};
+    uses[BUDGET_CARBON] =
+        (struct use){"carbon budget", budget->carbon_g, used_j * per_j, mean_j * per_j, reserved_j * per_j};
 }
 
 static char *amount_of(double value, enum budget_kind kind)
@@ -131,8 +133,9 @@ static char *too_little(const struct use uses[BUDGETS])
         AUTO_FREE char *budget = amount_of(uses[i].budget, i);
         AUTO_FREE char *used = amount_of(uses[i].used, i);
         AUTO_FREE char *mean = amount_of(uses[i].mean, i);
-        return mem_printf("the %s of %s does not suffice for another experiment: %s used%s, and one needs %s on average", uses[i].name,
-                          budget, used, uses[i].reserved > 0 ? ", the rest needed by those under way" : "", mean);
+        return mem_printf(
+            "the %s of %s does not suffice for another experiment: %s used%s, and one needs %s on average",
+            uses[i].name, budget, used, uses[i].reserved > 0 ? ", the rest needed by those under way" : "", mean);
     }
     return NULL;
 }
@@ -140,7 +143,10 @@ static char *too_little(const struct use uses[BUDGETS])
 static void break_unmeasured(struct runner *runner, const char *what)
 {
     struct err err;
-    err_set(&err, "the energy budget cannot be checked: %s; when that is fixed, or without that budget, go on with --resume %s", what, runner->typed_dir);
+    err_set(
+        &err,
+        "the energy budget cannot be checked: %s; when that is fixed, or without that budget, go on with --resume %s",
+        what, runner->typed_dir);
     runner_break(runner, &err);
 }
 
@@ -184,8 +190,10 @@ static bool refuses(struct runner *runner)
 void budget_begin(struct runner *runner)
 {
     const struct store_use *use = store_use(runner->request->store);
-    runner->budget = (struct runner_budget){
-        .refuses = refuses, .begun_ns = clock_monotonic_ns(), .before_s = use->time_s, .unmeasured_before_s = use->unmeasured_s};
+    runner->budget = (struct runner_budget){.refuses = refuses,
+                                            .begun_ns = clock_monotonic_ns(),
+                                            .before_s = use->time_s,
+                                            .unmeasured_before_s = use->unmeasured_s};
 }
 
 static json_t *use_json(const struct use *use, const char *unit)
@@ -227,12 +235,11 @@ json_t *budget_json(struct runner *runner)
         json_object_set_new(carbon, "g_per_kwh", json_finite(budget->intensity_g_per_kwh));
         json_object_set_new(carbon, "source", json_text_or_null(budget->source));
     }
-    return json_pack("{s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:o*}", "energy", use_json(&uses[BUDGET_ENERGY], "j"),
-                     "time", use_json(&uses[BUDGET_TIME], "s"), "carbon", carbon,
-                     "counted", counts_energy(runner) ? counted_json(runner) : json_array(),
-                     "attempts", (json_int_t)use->attempts, "estimated", (json_int_t)use->estimated,
-                     "unmeasured", (json_int_t)use->unmeasured,
-                     "reached", budget_is_reached(runner) ? json_string(runner->budget.reached) : json_null());
+    return json_pack("{s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:o*}", "energy", use_json(&uses[BUDGET_ENERGY], "j"), "time",
+                     use_json(&uses[BUDGET_TIME], "s"), "carbon", carbon, "counted",
+                     counts_energy(runner) ? counted_json(runner) : json_array(), "attempts", (json_int_t)use->attempts,
+                     "estimated", (json_int_t)use->estimated, "unmeasured", (json_int_t)use->unmeasured, "reached",
+                     budget_is_reached(runner) ? json_string(runner->budget.reached) : json_null());
 }
 
 /* The lane's. */
@@ -308,7 +315,8 @@ void budget_check(struct runner *runner)
     uses_of(runner, uses);
     char *why = used_up(uses);
     double share = used_share(uses);
-    if (why || clock_monotonic_ns() - runner->budget.told_ns > TELL_NS || share - runner->budget.told_share > TELL_SHARE) {
+    if (why || clock_monotonic_ns() - runner->budget.told_ns > TELL_NS ||
+        share - runner->budget.told_share > TELL_SHARE) {
         for (size_t i = 0; i < runner->lane_count; i++)
             if (runner->lanes[i].phase == PHASE_RUNNING)
                 tell(&runner->lanes[i]);

@@ -206,9 +206,9 @@ json_t *cpu_sets_json(const struct cpu_sets *sets)
     for (size_t i = 0; sets->lanes && i < sets->count; i++) {
         AUTO_TEXT struct text cpus = {0};
         cpus_print(&sets->lanes[i], &cpus);
-        json_t *lane = json_pack("{s:I, s:o, s:s}", "lane", (json_int_t)i + 1,
-                                 "node", sets->nodes[i] >= 0 ? json_integer(sets->nodes[i]) : json_null(),
-                                 "cpus", text_get(&cpus));
+        json_t *lane =
+            json_pack("{s:I, s:o, s:s}", "lane", (json_int_t)i + 1, "node",
+                      sets->nodes[i] >= 0 ? json_integer(sets->nodes[i]) : json_null(), "cpus", text_get(&cpus));
         json_array_append_new(lanes, lane);
     }
     return json_pack("{s:o, s:s?}", "lanes", lanes, "why_none", *sets->why.text ? sets->why.text : NULL);

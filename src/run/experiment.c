@@ -34,8 +34,7 @@ static void take(struct lane *lane)
     if (waits)
         lane->phase = PHASE_WAITING;
     count_wait(lane, waits);
-    if (former && lane->lost && !runner_halted(lane->runner) &&
-        !runner_experiment_ended(lane->runner, former->number))
+    if (former && lane->lost && !runner_halted(lane->runner) && !runner_experiment_ended(lane->runner, former->number))
         runner_return(lane->runner, former);
     else if (former)
         runner_wake(lane->runner);
@@ -302,35 +301,35 @@ static void leave_start(struct lane *lane, enum lane_event event)
 
 /* From top to bottom. What is not the next of its row is entered by name: a phase that has nothing to do, an attempt that is not begun. */
 static const struct phase_row phases[] = {
-    /* phase */            /* enter */            /* on_event */         /* next */         /* has_job */
-    [PHASE_METERS]      = {phase_meters,          leave_start,           PHASE_TAKING,      false},
+    /* phase */ /* enter */ /* on_event */ /* next */ /* has_job */
+    [PHASE_METERS] = {phase_meters, leave_start, PHASE_TAKING, false},
 
-    [PHASE_TAKING]      = {take,                  NULL,                  PHASE_PAUSING,     false},
-    [PHASE_WAITING]     = {NULL,                  leave_start,           PHASE_TAKING,      false},
-    [PHASE_PAUSING]     = {pause_before,          leave_pause,           PHASE_STARTING,    false},
-    [PHASE_STARTING]    = {begin_experiment,      NULL,                  PHASE_GOVERNOR,    false},
-    [PHASE_GOVERNOR]    = {phase_governor,        NULL,                  PHASE_PREFLIGHT,   false},
+    [PHASE_TAKING] = {take, NULL, PHASE_PAUSING, false},
+    [PHASE_WAITING] = {NULL, leave_start, PHASE_TAKING, false},
+    [PHASE_PAUSING] = {pause_before, leave_pause, PHASE_STARTING, false},
+    [PHASE_STARTING] = {begin_experiment, NULL, PHASE_GOVERNOR, false},
+    [PHASE_GOVERNOR] = {phase_governor, NULL, PHASE_PREFLIGHT, false},
 
-    [PHASE_PREFLIGHT]   = {prepare_attempt,       lane_guard_leave,      PHASE_PREPARING,   false},
-    [PHASE_PREPARING]   = {make_attempt,          NULL,                  PHASE_OPENING,     false},
-    [PHASE_OPENING]     = {phase_opening,         NULL,                  PHASE_LOADING,     false},
-    [PHASE_LOADING]     = {phase_loading,         phase_job_event,       PHASE_BIRTH,       true},
-    [PHASE_BIRTH]       = {phase_birth,           NULL,                  PHASE_GATE,        false},
-    [PHASE_GATE]        = {phase_gate,            NULL,                  PHASE_RUNNING,     false},
-    [PHASE_RUNNING]     = {phase_running,         phase_job_event,       PHASE_STOPPING,    true},
-    [PHASE_STOPPING]    = {phase_stopping,        phase_stopping_event,  PHASE_PROVING,     true},
-    [PHASE_PROVING]     = {phase_proving,         NULL,                  PHASE_READING,     true},
-    [PHASE_READING]     = {phase_reading,         NULL,                  PHASE_POSTFLIGHT,  false},
-    [PHASE_POSTFLIGHT]  = {phase_postflight,      NULL,                  PHASE_JUDGING,     false},
-    [PHASE_JUDGING]     = {judge,                 NULL,                  PHASE_RETRY_PAUSE, false},
-    [PHASE_RETRY_PAUSE] = {retry_pause,           leave_retry_pause,     PHASE_RETRYING,    false},
-    [PHASE_RETRYING]    = {retry,                 NULL,                  PHASE_ENDING,      false}, /* or PREFLIGHT */
+    [PHASE_PREFLIGHT] = {prepare_attempt, lane_guard_leave, PHASE_PREPARING, false},
+    [PHASE_PREPARING] = {make_attempt, NULL, PHASE_OPENING, false},
+    [PHASE_OPENING] = {phase_opening, NULL, PHASE_LOADING, false},
+    [PHASE_LOADING] = {phase_loading, phase_job_event, PHASE_BIRTH, true},
+    [PHASE_BIRTH] = {phase_birth, NULL, PHASE_GATE, false},
+    [PHASE_GATE] = {phase_gate, NULL, PHASE_RUNNING, false},
+    [PHASE_RUNNING] = {phase_running, phase_job_event, PHASE_STOPPING, true},
+    [PHASE_STOPPING] = {phase_stopping, phase_stopping_event, PHASE_PROVING, true},
+    [PHASE_PROVING] = {phase_proving, NULL, PHASE_READING, true},
+    [PHASE_READING] = {phase_reading, NULL, PHASE_POSTFLIGHT, false},
+    [PHASE_POSTFLIGHT] = {phase_postflight, NULL, PHASE_JUDGING, false},
+    [PHASE_JUDGING] = {judge, NULL, PHASE_RETRY_PAUSE, false},
+    [PHASE_RETRY_PAUSE] = {retry_pause, leave_retry_pause, PHASE_RETRYING, false},
+    [PHASE_RETRYING] = {retry, NULL, PHASE_ENDING, false}, /* or PREFLIGHT */
 
-    [PHASE_ENDING]      = {end_experiment,        NULL,                  PHASE_WRITING,     false},
-    [PHASE_WRITING]     = {write_results,         NULL,                  PHASE_TAKING,      false},
+    [PHASE_ENDING] = {end_experiment, NULL, PHASE_WRITING, false},
+    [PHASE_WRITING] = {write_results, NULL, PHASE_TAKING, false},
 
-    [PHASE_CLOSING]     = {phase_closing,         lane_guard_leave,      PHASE_FINISHED,    false},
-    [PHASE_FINISHED]    = {finish,                NULL,                  PHASE_TAKING,      false},
+    [PHASE_CLOSING] = {phase_closing, lane_guard_leave, PHASE_FINISHED, false},
+    [PHASE_FINISHED] = {finish, NULL, PHASE_TAKING, false},
 };
 
 void lane_init(struct lane *lane, struct runner *runner, size_t number)

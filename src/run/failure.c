@@ -214,8 +214,7 @@ static bool take_oom_kill(const struct outcome_facts *facts, struct failure *out
     out->cause = FAILURE_OOM_KILLED;
     snprintf(out->why, sizeof out->why, "the kernel ended %llu process%s for want of memory: %s", count,
              count == 1 ? "" : "es",
-             own > 0 ? "memory.events of its cgroup"
-                     : "/proc/vmstat of the machine, and SIGKILL ended the command");
+             own > 0 ? "memory.events of its cgroup" : "/proc/vmstat of the machine, and SIGKILL ended the command");
     return true;
 }
 
@@ -354,7 +353,7 @@ json_t *failure_json(const struct failure *failure)
 {
     if (failure->cause == FAILURE_NONE)
         return json_null();
-    return json_pack("{s:s, s:o, s:o, s:o}", "cause", failure_cause_name(failure->cause),
-                     "line", failure->line ? json_integer((json_int_t)failure->line) : json_null(),
-                     "text", json_filled_or_null(failure->text), "why", json_filled_or_null(failure->why));
+    return json_pack("{s:s, s:o, s:o, s:o}", "cause", failure_cause_name(failure->cause), "line",
+                     failure->line ? json_integer((json_int_t)failure->line) : json_null(), "text",
+                     json_filled_or_null(failure->text), "why", json_filled_or_null(failure->why));
 }

@@ -69,7 +69,8 @@ bool git_may_know(const char *path)
     for (char *end = folder ? folder + strlen(folder) : NULL; end; end = strrchr(folder, '/')) {
         *end = '\0';
         AUTO_FREE char *own = mem_printf("%s/.git", folder), *bare = mem_printf("%s/HEAD", folder);
-        if (faccessat(AT_FDCWD, own, F_OK, AT_SYMLINK_NOFOLLOW) == 0 || faccessat(AT_FDCWD, bare, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+        if (faccessat(AT_FDCWD, own, F_OK, AT_SYMLINK_NOFOLLOW) == 0 ||
+            faccessat(AT_FDCWD, bare, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
             return true;
     }
     return !folder; /* git will say why */
@@ -80,7 +81,8 @@ static const char *fix_of(const char *error)
 {
     static const char *const fixes[][2] = {
         {"could not fetch", "; nothing is fetched here: check that commit out once with git itself"},
-        {"dubious ownership", "; it belongs to another user: if you trust it, 'git config --global --add safe.directory FOLDER'"}};
+        {"dubious ownership",
+         "; it belongs to another user: if you trust it, 'git config --global --add safe.directory FOLDER'"}};
     for (size_t i = 0; i < sizeof fixes / sizeof *fixes; i++)
         if (strstr(error, fixes[i][0]))
             return fixes[i][1];
@@ -96,8 +98,8 @@ static void read_error(const struct text *said, struct err *err)
         for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
             if (strncmp(line, kinds[i], strlen(kinds[i])) == 0)
                 found = line + strlen(kinds[i]);
-    AUTO_FREE char *line =
-        found ? mem_strndup(found, strcspn(found, "\n")) : mem_strdup(said->length ? text_get(said) : "it did not say why");
+    AUTO_FREE char *line = found ? mem_strndup(found, strcspn(found, "\n"))
+                                 : mem_strdup(said->length ? text_get(said) : "it did not say why");
     AUTO_TEXT struct text words = {0};
     utf8_add_words(line, strlen(line), &words);
     AUTO_FREE char *shown = utf8_quoted(text_get(&words), SAID_SHOWN);
@@ -123,8 +125,7 @@ static bool call(const struct git *git, const char *path, const char *const *wor
 bool git_order(const struct git *git, const char *path, const char *const *words, struct err *err)
 {
     AUTO_TEXT struct text said = {0};
-    struct job_question question = {
-        .limit = SAID_MAX, .timeout_s = ORDER_TIMEOUT_S, .with_errors = true, .tail = true};
+    struct job_question question = {.limit = SAID_MAX, .timeout_s = ORDER_TIMEOUT_S, .with_errors = true, .tail = true};
     if (!git->program)
         return err_set(err, "there is no git on PATH");
     if (call(git, path, words, &question, &said))

@@ -182,8 +182,9 @@ static void finish(struct lane *lane)
     drop(lane);
     clock_format_duration(lane->runner->plan->limits.hang_s, duration);
     free(attempt->detail);
-    attempt->detail = mem_printf("hung: no log line%sless than %g %% of a CPU for %s%s; %s", gpu_known ? ", no GPU use and " : " and ",
-                                 100 * CPU_SHARE, duration, gpu_known ? "" : " (GPU use is not measured here)",
+    attempt->detail = mem_printf("hung: no log line%sless than %g %% of a CPU for %s%s; %s",
+                                 gpu_known ? ", no GPU use and " : " and ", 100 * CPU_SHARE, duration,
+                                 gpu_known ? "" : " (GPU use is not measured here)",
                                  kept ? "its stack is in " HANG_STACK_NAME : HANG_STACK_NAME " could not be written");
     lane_stop(lane, STOP_HUNG);
 }
@@ -194,7 +195,9 @@ static void dumped(struct lane *lane)
 {
     struct hang *hang = hang_of(lane);
     int code = end_dump(hang);
-    AUTO_FREE char *said = code == 0 ? NULL : mem_printf("py-spy ended with %d (kernel.yama.ptrace_scope above 0 forbids it to look)\n", code);
+    AUTO_FREE char *said =
+        code == 0 ? NULL
+                  : mem_printf("py-spy ended with %d (kernel.yama.ptrace_scope above 0 forbids it to look)\n", code);
     if (said)
         write_text(hang, said, strlen(said));
     next_dump(lane);
@@ -233,13 +236,15 @@ static bool start_dump(struct lane *lane, const struct job_member *member, struc
 static void next_dump(struct lane *lane)
 {
     struct hang *hang = hang_of(lane);
-    while (hang->py_spy && hang->out >= 0 && hang->next < hang->count && hang->next < ATTEMPT_MEMBERS_MAX && hang->dumped < DUMPS_MAX) {
+    while (hang->py_spy && hang->out >= 0 && hang->next < hang->count && hang->next < ATTEMPT_MEMBERS_MAX &&
+           hang->dumped < DUMPS_MAX) {
         const struct job_member *member = &hang->members[hang->next++];
         struct err err = {0};
         if (!runs_python(member))
             continue;
         hang->dumped++;
-        AUTO_FREE char *head = mem_printf("\n%s dump of process %d %s:\n", hang->py_spy, (int)member->pid, member->command);
+        AUTO_FREE char *head =
+            mem_printf("\n%s dump of process %d %s:\n", hang->py_spy, (int)member->pid, member->command);
         write_text(hang, head, strlen(head));
         if (start_dump(lane, member, &err))
             return;
@@ -262,8 +267,8 @@ static void take_stack(struct lane *lane)
     if (hang->out < 0)
         lane_say(lane, "%s", err.text);
     AUTO_FREE char *command = plan_job_shell(attempt->plan);
-    AUTO_FREE char *head = mem_printf("%s, attempt %lld: no sign of life for %g s\n%s\n", lane->experiment->id, (long long)attempt->number,
-                                      lane->runner->plan->limits.hang_s, command);
+    AUTO_FREE char *head = mem_printf("%s, attempt %lld: no sign of life for %g s\n%s\n", lane->experiment->id,
+                                      (long long)attempt->number, lane->runner->plan->limits.hang_s, command);
     write_text(hang, head, strlen(head));
     next_dump(lane);
 }
@@ -293,7 +298,8 @@ static void tick(struct lane *lane)
     double quiet_s = ns_to_s(now_ns - hang->quiet_ns);
     bool late = now_ns - hang->ticked_ns > LATE_NS;
     hang->ticked_ns = now_ns;
-    if (hang->quiet_ns == 0 || late || bytes != hang->bytes || attempt->usage.cpu_s - hang->cpu_s > CPU_SHARE * quiet_s) {
+    if (hang->quiet_ns == 0 || late || bytes != hang->bytes ||
+        attempt->usage.cpu_s - hang->cpu_s > CPU_SHARE * quiet_s) {
         hang->bytes = bytes;
         hang->cpu_s = attempt->usage.cpu_s;
         alive(hang, now_ns);

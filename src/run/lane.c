@@ -80,10 +80,10 @@ static json_t *seconds_json(struct reading seconds)
 void lane_evidence_at(struct lane *lane, struct lane_evidence_entry entry)
 {
     OBSERVE(lane, evidence, &entry);
-    json_t *data = json_pack("{s:s, s:o*, s:o, s:o, s:s?, s:o, s:o}", "kind", entry.kind, "text", json_string(entry.text),
-                             "experiments", entry.experiments ? entry.experiments : json_array(),
-                             "pids", entry.pids ? entry.pids : json_array(), "device", entry.device,
-                             "from_s", seconds_json(entry.from_s), "to_s", seconds_json(entry.to_s));
+    json_t *data = json_pack(
+        "{s:s, s:o*, s:o, s:o, s:s?, s:o, s:o}", "kind", entry.kind, "text", json_string(entry.text), "experiments",
+        entry.experiments ? entry.experiments : json_array(), "pids", entry.pids ? entry.pids : json_array(), "device",
+        entry.device, "from_s", seconds_json(entry.from_s), "to_s", seconds_json(entry.to_s));
     lane_record(lane, EVENT_EVIDENCE, data, NULL);
     free(entry.text);
 }
@@ -93,8 +93,8 @@ void lane_evidence_span(struct lane *lane, const char *kind, struct reading from
 {
     va_list args;
     va_start(args, format);
-    lane_evidence_at(
-        lane, (struct lane_evidence_entry){.kind = kind, .text = mem_vprintf(format, args), .from_s = from_s, .to_s = to_s});
+    lane_evidence_at(lane, (struct lane_evidence_entry){
+                               .kind = kind, .text = mem_vprintf(format, args), .from_s = from_s, .to_s = to_s});
     va_end(args);
 }
 

@@ -90,11 +90,11 @@ json_t *lane_background_json(const struct lane *lane)
 {
     const struct lane_background *background = &lane->background;
     const struct background_tally *tally = &background->tally;
-    return json_pack("{s:I, s:I, s:I, s:I, s:b, s:o, s:I}", "started", (json_int_t)tally->started,
-                     "succeeded", (json_int_t)tally->succeeded, "failed", (json_int_t)tally->failed,
-                     "failed_beside_foreground", (json_int_t)tally->failed_beside, "gave_up", tally->gave_up,
-                     "loops", background->loops ? json_deep_copy(background->loops) : json_array(),
-                     "loops_not_listed", (json_int_t)background->loops_more);
+    return json_pack("{s:I, s:I, s:I, s:I, s:b, s:o, s:I}", "started", (json_int_t)tally->started, "succeeded",
+                     (json_int_t)tally->succeeded, "failed", (json_int_t)tally->failed, "failed_beside_foreground",
+                     (json_int_t)tally->failed_beside, "gave_up", tally->gave_up, "loops",
+                     background->loops ? json_deep_copy(background->loops) : json_array(), "loops_not_listed",
+                     (json_int_t)background->loops_more);
 }
 
 static void say_held(struct lane *lane)
@@ -144,7 +144,8 @@ void lane_break_unkillable(struct lane *lane, const struct attempt *attempt)
     struct err err;
     AUTO_FREE char *names = attempt_members_text(attempt->survivors, attempt->survivor_count);
     err_set(&err,
-            "%s: still alive after SIGKILL: %s; '" TARE_NAME " clean' shows what is left, go on with --resume %s when it "
+            "%s: still alive after SIGKILL: %s; '" TARE_NAME
+            " clean' shows what is left, go on with --resume %s when it "
             "is gone",
             lane->experiment->id, names, lane->runner->typed_dir);
     runner_break(lane->runner, &err);
@@ -306,7 +307,8 @@ static void loop_born(struct lane *lane)
     background->phase = BACKGROUND_RUNNING;
     runner_tick_soon(lane->runner);
     if (lane->energy_meters)
-        background->energy_meters_number = energy_meters_beside(lane->energy_meters, job_identity(background->loop.job));
+        background->energy_meters_number =
+            energy_meters_beside(lane->energy_meters, job_identity(background->loop.job));
     lane_load_begin(lane);
 }
 

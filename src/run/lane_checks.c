@@ -208,7 +208,8 @@ static void of_background(struct lane *lane)
 
 static void of_machine(struct lane *lane, const json_t *energy)
 {
-    bool watched = json_is_object(energy) && lane->runner->request->energy_meters && lane->runner->request->energy_meters->host;
+    bool watched =
+        json_is_object(energy) && lane->runner->request->energy_meters && lane->runner->request->energy_meters->host;
     double share;
     if (!watched)
         note(lane, CHECK_OTHER_CPU, CHECK_NOT_MADE, "nothing was measured of the machine");

@@ -31,7 +31,7 @@ struct energy_files {
 
 struct lane_energy {
     struct step_source timer;
-    struct rng rng; /* of the timer */
+    struct rng rng;     /* of the timer */
     struct mark *marks; /* in the order in which the journal has them */
     size_t mark_count, mark_capacity;
     size_t gaps;
@@ -332,7 +332,8 @@ static json_t *measure(struct lane *lane)
     if (energy_meters_waiting(energy_meters) > 0 && energy->gaps == 0)
         lane_evidence(lane, "sampling_gap", "%zu readings at the end did not come within %d s",
                       energy_meters_waiting(energy_meters), ANSWER_US / 1000000);
-    energy_meters_measure(energy_meters, attempt->start_ns, attempt->end_ns, epochs, count, lane_step_marks(lane), &result);
+    energy_meters_measure(energy_meters, attempt->start_ns, attempt->end_ns, epochs, count, lane_step_marks(lane),
+                          &result);
     tell_result(lane, &result);
     json_t *json = energy_meters_result_json(&result, epochs);
     energy_meters_result_fini(&result);

@@ -3,8 +3,8 @@
 #include "run/lane.h"
 
 #include "base/mem.h"
-#include "machine/gpu/lock.h"
 #include "machine/governor/governor_keeper.h"
+#include "machine/gpu/lock.h"
 
 #include <string.h>
 

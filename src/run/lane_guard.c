@@ -360,14 +360,14 @@ json_t *guard_device_json(const struct guard_device *device)
 {
     const struct gpu_readings *readings = &device->sample.readings;
     const struct reading *of = readings->of;
-    return json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "device", device->label,
-                     "memory_bytes", bytes_json(of[GPU_MEMORY_USED_BYTES].valid, of[GPU_MEMORY_USED_BYTES].value),
-                     "empty_bytes", bytes_json(device->known.empty_bytes.valid, device->known.empty_bytes.value),
-                     "power_w", json_reading_or_null(gpu_readings_power_w(readings)),
-                     "utilisation_percent", json_reading_or_null(of[GPU_UTILISATION_PERCENT]),
-                     "temperature_c", json_reading_or_null(of[GPU_TEMPERATURE_C]),
-                     "sm_clock_mhz", json_reading_or_null(of[GPU_SM_CLOCK_MHZ]),
-                     "memory_clock_mhz", json_reading_or_null(of[GPU_MEMORY_CLOCK_MHZ]));
+    return json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "device", device->label, "memory_bytes",
+                     bytes_json(of[GPU_MEMORY_USED_BYTES].valid, of[GPU_MEMORY_USED_BYTES].value), "empty_bytes",
+                     bytes_json(device->known.empty_bytes.valid, device->known.empty_bytes.value), "power_w",
+                     json_reading_or_null(gpu_readings_power_w(readings)), "utilisation_percent",
+                     json_reading_or_null(of[GPU_UTILISATION_PERCENT]), "temperature_c",
+                     json_reading_or_null(of[GPU_TEMPERATURE_C]), "sm_clock_mhz",
+                     json_reading_or_null(of[GPU_SM_CLOCK_MHZ]), "memory_clock_mhz",
+                     json_reading_or_null(of[GPU_MEMORY_CLOCK_MHZ]));
 }
 
 const struct observer guard_observer = {

@@ -196,11 +196,10 @@ static json_t *net_json(struct lane_guard *guard, bool *any)
         const struct former_device *device = &former->devices[i];
         struct idle_net net = idle_net_of(&device->before, &guard->devices[i].idle, device->energy_j,
                                           device->half_width_j, former->duration_s);
-        json_t *json = json_pack("{s:s, s:o, s:o, s:o, s:o}", "device", guard->devices[i].label,
-                                 "net_of_bare_idle_j", json_reading_or_null(net.energy_j),
-                                 "half_width_j", json_reading_or_null(net.half_width_j),
-                                 "before", guard_idle_json(&device->before),
-                                 "after", guard_idle_json(&guard->devices[i].idle));
+        json_t *json =
+            json_pack("{s:s, s:o, s:o, s:o, s:o}", "device", guard->devices[i].label, "net_of_bare_idle_j",
+                      json_reading_or_null(net.energy_j), "half_width_j", json_reading_or_null(net.half_width_j),
+                      "before", guard_idle_json(&device->before), "after", guard_idle_json(&guard->devices[i].idle));
         json_array_append_new(devices, json);
         *any = *any || net.energy_j.valid;
         sum = (struct reading){sum.value + net.energy_j.value, sum.valid && net.energy_j.valid};
@@ -312,14 +311,15 @@ static void tell_pause(struct lane *lane, double took_s, bool settled)
     json_t *devices = json_array();
     for (size_t i = 0; i < guard->count; i++)
         json_array_append_new(devices, guard_device_json(&guard->devices[i]));
-    AUTO_FREE char *text =
-        mem_printf("paused %.1f s, %s: %.1f s %s than the fixed %g s", took_s,
-                   settled ? "until the GPUs were idle and cool" : "the longest pause, and the GPUs are still not idle and cool",
-                   saved_s < 0 ? -saved_s : saved_s, saved_s < 0 ? "more" : "less", planned_s);
+    AUTO_FREE char *text = mem_printf("paused %.1f s, %s: %.1f s %s than the fixed %g s", took_s,
+                                      settled ? "until the GPUs were idle and cool"
+                                              : "the longest pause, and the GPUs are still not idle and cool",
+                                      saved_s < 0 ? -saved_s : saved_s, saved_s < 0 ? "more" : "less", planned_s);
     json_t *data = json_pack("{s:s, s:s, s:b, s:o, s:o, s:o, s:o, s:o*}", "phase", "cooldown", "mode", "adaptive",
                              "settled", settled, "planned_s", json_finite(planned_s), "took_s", json_finite(took_s),
                              "saved_s", json_finite(saved_s), "devices", devices, "text", json_string(text));
-    runner_record_then(lane->runner, EVENT_GUARD, guard->former.experiment, guard->former.attempt, data, lane, lane_next);
+    runner_record_then(lane->runner, EVENT_GUARD, guard->former.experiment, guard->former.attempt, data, lane,
+                       lane_next);
 }
 
 static void pause_looked(struct lane *lane)

@@ -35,10 +35,10 @@ static void tell_bars(struct lane *lane)
     json_t *list = json_array();
     for (size_t i = 0; i < bars->count; i++) {
         struct reading total = bars->items[i].total;
-        json_t *bar = json_pack("{s:o*, s:o*, s:o, s:o, s:I, s:b}", "name", json_string(bars->items[i].name),
-                                "first", json_string(bars->first[i]), "done", json_finite(bars->items[i].done),
-                                "total", total.valid ? json_finite(total.value) : json_null(),
-                                "restarts", (json_int_t)bars->restarts[i], "latest", i == bars->latest);
+        json_t *bar = json_pack("{s:o*, s:o*, s:o, s:o, s:I, s:b}", "name", json_string(bars->items[i].name), "first",
+                                json_string(bars->first[i]), "done", json_finite(bars->items[i].done), "total",
+                                total.valid ? json_finite(total.value) : json_null(), "restarts",
+                                (json_int_t)bars->restarts[i], "latest", i == bars->latest);
         json_array_append_new(list, bar);
     }
     lane_tell(lane, EVENT_METRIC, json_pack("{s:s, s:o}", "sensor", "bars", "bars", list));
@@ -362,7 +362,8 @@ static void say_log(struct lane *lane)
             continue;
         }
         /* The key "metric" tells listeners that show the metrics themselves. */
-        AUTO_FREE char *text = mem_printf("%s: metric '%s' was on no line of the log", lane->experiment->id, result->name);
+        AUTO_FREE char *text =
+            mem_printf("%s: metric '%s' was on no line of the log", lane->experiment->id, result->name);
         lane_tell(lane, EVENT_NOTE, json_pack("{s:s, s:s}", "text", text, "metric", result->name));
     }
     lane_marks_doubt(lane);
@@ -465,7 +466,8 @@ void phase_stopping(struct lane *lane)
     }
     step_cancel(&lane->timeout);
     lane_edge(lane);
-    lane_record(lane, EVENT_ATTEMPT_STOPPING, json_pack("{s:s}", "reason", stop_reason_name(lane->attempt.reason)), end_job);
+    lane_record(lane, EVENT_ATTEMPT_STOPPING, json_pack("{s:s}", "reason", stop_reason_name(lane->attempt.reason)),
+                end_job);
 }
 
 void phase_stopping_event(struct lane *lane, enum lane_event event)

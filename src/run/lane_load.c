@@ -89,8 +89,9 @@ static uint64_t next_us(struct lane *lane)
     int64_t half_us = times.set ? LOOK_US / 2 : times.hold_ns / 2000;
     int64_t us = half_us < LOOK_LEAST_US ? LOOK_LEAST_US : half_us > LOOK_US ? LOOK_US : half_us;
     us += (int64_t)(rng_unit(&load_of(lane)->rng) * (double)us / 8);
-    int64_t left_us =
-        times.set && !load_of(lane)->beside ? (load_of(lane)->begun_ns + times.wait_ns - clock_monotonic_ns()) / 1000 : us;
+    int64_t left_us = times.set && !load_of(lane)->beside
+                          ? (load_of(lane)->begun_ns + times.wait_ns - clock_monotonic_ns()) / 1000
+                          : us;
     return (uint64_t)(left_us > 0 && left_us < us ? left_us : us);
 }
 
@@ -279,7 +280,8 @@ static void end_alone(struct lane *lane)
         load->waiting = true;
         energy_meters_edge(energy_meters);
     }
-    if (energy_meters && energy_meters_waiting(energy_meters) > 0 && clock_monotonic_ns() - load->alone_end_ns < ANSWER_MAX_NS) {
+    if (energy_meters && energy_meters_waiting(energy_meters) > 0 &&
+        clock_monotonic_ns() - load->alone_end_ns < ANSWER_MAX_NS) {
         arm(lane, ANSWER_US);
         return;
     }

@@ -7,7 +7,7 @@ enum { DRAIN_READS_MAX = 16 };
 
 struct lane_marks {
     struct step_source fifo;
-    int64_t recorded_ns; /* when one was recorded as it came */
+    int64_t recorded_ns;     /* when one was recorded as it came */
     struct step_marks steps; /* of the attempt; never journaled */
 };
 
@@ -30,10 +30,9 @@ static void prepare(struct lane *lane)
 
 static json_t *mark_json(const struct mark *mark)
 {
-    return json_pack("{s:s, s:o*, s:s, s:I, s:s}", "name", mark->name,
-                     "label", mark->label[0] ? json_string(mark->label) : json_null(),
-                     "at", mark->is_end ? "end" : "start", "t_ns", (json_int_t)mark->t_ns,
-                     "source", mark_source_name(mark->source));
+    return json_pack("{s:s, s:o*, s:s, s:I, s:s}", "name", mark->name, "label",
+                     mark->label[0] ? json_string(mark->label) : json_null(), "at", mark->is_end ? "end" : "start",
+                     "t_ns", (json_int_t)mark->t_ns, "source", mark_source_name(mark->source));
 }
 
 static void record(struct lane *lane)

@@ -84,9 +84,9 @@ static void tell_no_baseline(const struct lane *lane, struct guard_findings *out
                           : device->idle.seconds <= 0         ? "its power was not measured while it was free"
                                                               : "its power was not even while it was free";
         if (!device->idle.proven)
-            guard_findings_add(out, (struct guard_finding){.kind = "baseline_unknown",
-                                                           .text = mem_printf("%s: its idle power is not known: %s",
-                                                                              device->label, why)});
+            guard_findings_add(out, (struct guard_finding){
+                                        .kind = "baseline_unknown",
+                                        .text = mem_printf("%s: its idle power is not known: %s", device->label, why)});
     }
 }
 
@@ -112,9 +112,9 @@ static void finish(struct lane *lane, const struct guard_findings *findings)
     if (!clear)
         guard_users_know(guard);
     AUTO_FREE char *text = clear ? clear_text(guard) : NULL;
-    json_t *data = json_pack("{s:s, s:b, s:o, s:o, s:o, s:o*}", "phase", "preflight", "clear", clear,
-                             "waited_s", json_finite(guard->waited_s), "findings", findings_json(findings),
-                             "devices", devices, "text", text ? json_string(text) : json_null());
+    json_t *data = json_pack("{s:s, s:b, s:o, s:o, s:o, s:o*}", "phase", "preflight", "clear", clear, "waited_s",
+                             json_finite(guard->waited_s), "findings", findings_json(findings), "devices", devices,
+                             "text", text ? json_string(text) : json_null());
     int64_t before = store_experiment(lane->runner->request->store, lane->experiment->number)->attempts;
     guard->at_work = false;
     runner_record_then(lane->runner, EVENT_GUARD, (int64_t)lane->experiment->number, before + 1, data, lane, lane_next);
@@ -168,7 +168,8 @@ static void refuse(struct lane *lane, const struct guard_findings *findings)
 {
     struct err err;
     AUTO_FREE char *text = guard_findings_text(findings);
-    err_set(&err, "%s is not begun: %s; go on with --resume %s when that is over", lane->experiment->id, text, lane->runner->typed_dir);
+    err_set(&err, "%s is not begun: %s; go on with --resume %s when that is over", lane->experiment->id, text,
+            lane->runner->typed_dir);
     guard_of(lane)->at_work = false;
     runner_break(lane->runner, &err);
     lane_next(lane); /* which finds the run halted */

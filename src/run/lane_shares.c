@@ -38,7 +38,8 @@ static json_t *load_json(const struct lane_load *load)
     return json_pack("{s:s?, s:b, s:o, s:o, s:o}", "seen_by", seen ? load->by_process ? "processes" : "board" : NULL,
                      "awaited", load->verdict != LOAD_SET, "held", held || none ? json_boolean(held) : json_null(),
                      "alone_s", load->alone_end_ns ? seconds_json(load->alone_end_ns - load->begun_ns) : json_null(),
-                     "share_of_looks_beside", load_share(&load->beside_watch, &share) ? json_finite(share) : json_null());
+                     "share_of_looks_beside",
+                     load_share(&load->beside_watch, &share) ? json_finite(share) : json_null());
 }
 
 static json_t *alone_json(const struct lane_load *load)
@@ -46,9 +47,9 @@ static json_t *alone_json(const struct lane_load *load)
     const struct colocated_alone *alone = &load->alone;
     if (!load->has_alone)
         return json_null();
-    return json_pack("{s:s, s:o, s:o, s:o, s:o}", "scope", energy_meters_scope_name(ENERGY_GPU),
-                     "seconds", json_finite(alone->seconds), "joules", json_finite(alone->joules),
-                     "power_w", json_finite(alone->power_w), "half_width_w", json_finite(alone->half_width_w));
+    return json_pack("{s:s, s:o, s:o, s:o, s:o}", "scope", energy_meters_scope_name(ENERGY_GPU), "seconds",
+                     json_finite(alone->seconds), "joules", json_finite(alone->joules), "power_w",
+                     json_finite(alone->power_w), "half_width_w", json_finite(alone->half_width_w));
 }
 
 static json_t *marginal_json(const struct lane_load *load, const struct energy_meters_figures *total, double seconds)
@@ -58,11 +59,11 @@ static json_t *marginal_json(const struct lane_load *load, const struct energy_m
     if (!load->has_alone || !window->energy_j.valid || !window->half_width_j.valid)
         return json_null();
     colocated_marginal(window->energy_j.value, window->half_width_j.value, seconds, &load->alone, &marginal);
-    return json_pack("{s:b, s:s, s:s*, s:o, s:o, s:o, s:o, s:o}", "estimate", true,
-                     "scope", energy_meters_scope_name(ENERGY_GPU), "source", window->source,
-                     "joules", json_finite(marginal.joules), "half_width_j", json_finite(marginal.half_width_j),
-                     "total_joules", json_finite(window->energy_j.value),
-                     "background_power_w", json_finite(load->alone.power_w), "seconds", json_finite(seconds));
+    return json_pack("{s:b, s:s, s:s*, s:o, s:o, s:o, s:o, s:o}", "estimate", true, "scope",
+                     energy_meters_scope_name(ENERGY_GPU), "source", window->source, "joules",
+                     json_finite(marginal.joules), "half_width_j", json_finite(marginal.half_width_j), "total_joules",
+                     json_finite(window->energy_j.value), "background_power_w", json_finite(load->alone.power_w),
+                     "seconds", json_finite(seconds));
 }
 
 /* Of every GPU that was measured; null when of one nothing was seen. */
@@ -86,11 +87,10 @@ static json_t *split_json(const struct lane_load *load, const struct energy_mete
     }
     if (!all || gpus == 0)
         return json_null();
-    return json_pack("{s:b, s:s, s:I, s:I, s:I, s:I, s:o}", "estimate", true,
-                     "scope", energy_meters_scope_name(ENERGY_GPU), "total_mj", (json_int_t)sum.total_mj,
-                     "foreground_mj", (json_int_t)sum.foreground_mj, "background_mj", (json_int_t)sum.background_mj,
-                     "unattributed_mj", (json_int_t)sum.unattributed_mj,
-                     "covered_share", json_finite(sum.covered_share));
+    return json_pack("{s:b, s:s, s:I, s:I, s:I, s:I, s:o}", "estimate", true, "scope",
+                     energy_meters_scope_name(ENERGY_GPU), "total_mj", (json_int_t)sum.total_mj, "foreground_mj",
+                     (json_int_t)sum.foreground_mj, "background_mj", (json_int_t)sum.background_mj, "unattributed_mj",
+                     (json_int_t)sum.unattributed_mj, "covered_share", json_finite(sum.covered_share));
 }
 
 /* Of the GPU on which the background had most. */
@@ -116,8 +116,8 @@ static json_t *looks_json(const struct lane *lane)
         json_array_append_new(percent[0], json_reading_or_null(look->foreground_percent));
         json_array_append_new(percent[1], json_reading_or_null(look->background_percent));
     }
-    return json_pack("{s:o, s:o, s:o, s:o, s:o}", "t_s", times, "foreground_bytes", bytes[0],
-                     "background_bytes", bytes[1], "foreground_percent", percent[0], "background_percent", percent[1]);
+    return json_pack("{s:o, s:o, s:o, s:o, s:o}", "t_s", times, "foreground_bytes", bytes[0], "background_bytes",
+                     bytes[1], "foreground_percent", percent[0], "background_percent", percent[1]);
 }
 
 /* The foreground ran, and the background was not what it should have been. */
@@ -144,8 +144,8 @@ static json_t *end(struct lane *lane)
     json_t *background = lane_background_json(lane);
     make_relative(attempt, background);
     json_object_set_new(background, "load", load_json(load));
-    json_t *json = json_pack("{s:o, s:o, s:o}", "background", background, "background_only", alone_json(load),
-                             "looks", looks_json(lane));
+    json_t *json = json_pack("{s:o, s:o, s:o}", "background", background, "background_only", alone_json(load), "looks",
+                             looks_json(lane));
     if (attempt->gate_open)
         tell_stall(lane);
     if (measured)

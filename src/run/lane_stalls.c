@@ -66,8 +66,7 @@ void lane_stalled(struct lane *lane, int64_t from_ns, int64_t to_ns)
     if (end_ns <= from_ns)
         return;
     lane_evidence_span(lane, "runner_stopped", lane_since_start(lane, from_ns), lane_since_start(lane, end_ns),
-                       "this program was stopped, or got no processor, for up to %.1f s",
-                       ns_to_s(to_ns - from_ns));
+                       "this program was stopped, or got no processor, for up to %.1f s", ns_to_s(to_ns - from_ns));
 }
 
 static void begin(struct lane *lane)

@@ -1,7 +1,7 @@
 /* While an attempt is measured, and when its job is gone: what happened on the lane's GPUs, and whether they are empty
  * again. */
-#include "run/lane_guard.h"
 #include "measure/memory_curve.h"
+#include "run/lane_guard.h"
 
 #include "base/mem.h"
 
@@ -160,8 +160,8 @@ static void tell_postflight(struct lane *lane)
         json_array_append_new(devices, back_json(&guard->devices[i]));
         add_cleanup(&text, &guard->devices[i]);
     }
-    json_t *data = json_pack("{s:s, s:o, s:o*}", "phase", "postflight", "devices", devices,
-                             "text", text.length ? json_string(text_get(&text)) : json_null());
+    json_t *data = json_pack("{s:s, s:o, s:o*}", "phase", "postflight", "devices", devices, "text",
+                             text.length ? json_string(text_get(&text)) : json_null());
     text_fini(&text);
     lane_record(lane, EVENT_GUARD, data, NULL);
 }

@@ -16,8 +16,8 @@ static const int64_t APART_NS = 900 * NS_PER_MS;
 /* What a lane has done in this session. */
 struct lane_tally {
     int64_t attempts;
-    double busy_s;               /* jobs ran */
-    int64_t attributed_mj;       /* of the CPU packages, to its attempts */
+    double busy_s;                        /* jobs ran */
+    int64_t attributed_mj;                /* of the CPU packages, to its attempts */
     int64_t share_from_mj, total_from_mj; /* when the attempt began */
 };
 
@@ -80,10 +80,10 @@ static json_t *end(struct lane *lane)
         return NULL;
     edge(runner);
     int64_t share_mj = lanes_part_mj(lane) - tally_of(lane)->share_from_mj;
-    json_t *json = json_pack("{s:b, s:s, s:s, s:I, s:I}", "estimate", true,
-                             "scope", energy_meters_scope_name(ENERGY_PACKAGE), "by", "CPU time",
-                             "attributed_mj", (json_int_t)share_mj,
-                             "total_mj", (json_int_t)(runner->split.total_mj - tally_of(lane)->total_from_mj));
+    json_t *json =
+        json_pack("{s:b, s:s, s:s, s:I, s:I}", "estimate", true, "scope", energy_meters_scope_name(ENERGY_PACKAGE),
+                  "by", "CPU time", "attributed_mj", (json_int_t)share_mj, "total_mj",
+                  (json_int_t)(runner->split.total_mj - tally_of(lane)->total_from_mj));
     tally_of(lane)->attributed_mj += share_mj;
     json_object_set_new(energy, "cpu_package_share", runner->split.whole ? json : json_null());
     if (!runner->split.whole)
@@ -97,12 +97,12 @@ static json_t *lane_json(const struct lane *lane, double seconds)
     lane_add_number(lane, json);
     const struct lane_tally *tally = tally_of(lane);
     bool split = lane->runner->split.begun && lane->runner->split.whole;
-    json_object_update_new(
-        json, json_pack("{s:I, s:o, s:o, s:o, s:o*, s:o}", "attempts", (json_int_t)tally->attempts,
-                        "busy_s", json_finite(tally->busy_s),
-                        "busy_share", seconds > 0 ? json_finite(tally->busy_s / seconds) : json_null(),
-                        "waited_s", json_finite(lane->waited_s), "lost", lane->lost ? json_string(lane->lost) : json_null(),
-                        "cpu_package_mj", split ? json_integer(tally->attributed_mj) : json_null()));
+    json_object_update_new(json, json_pack("{s:I, s:o, s:o, s:o, s:o*, s:o}", "attempts", (json_int_t)tally->attempts,
+                                           "busy_s", json_finite(tally->busy_s), "busy_share",
+                                           seconds > 0 ? json_finite(tally->busy_s / seconds) : json_null(), "waited_s",
+                                           json_finite(lane->waited_s), "lost",
+                                           lane->lost ? json_string(lane->lost) : json_null(), "cpu_package_mj",
+                                           split ? json_integer(tally->attributed_mj) : json_null()));
     return json;
 }
 
@@ -116,9 +116,9 @@ static json_t *split_json(struct runner *runner)
     for (size_t i = 0; i < runner->lane_count; i++)
         attributed_mj += tally_of(&runner->lanes[i])->attributed_mj;
     /* Unattributed: with what a job used between the attempts that have figures: it adds up to the total. */
-    return json_pack("{s:b, s:s, s:I, s:I, s:I}", "estimate", true, "by", "CPU time",
-                     "total_mj", (json_int_t)split->total_mj, "attributed_mj", (json_int_t)attributed_mj,
-                     "unattributed_mj", (json_int_t)(split->total_mj - attributed_mj));
+    return json_pack("{s:b, s:s, s:I, s:I, s:I}", "estimate", true, "by", "CPU time", "total_mj",
+                     (json_int_t)split->total_mj, "attributed_mj", (json_int_t)attributed_mj, "unattributed_mj",
+                     (json_int_t)(split->total_mj - attributed_mj));
 }
 
 json_t *lanes_json(struct runner *runner)
@@ -155,7 +155,7 @@ static const double PRESSURE_LEAST_S = 1;
 struct lane_link {
     int64_t looked_ns, from_ns, to_ns, contended_ns;
     struct link_pressure worst;
-    char *others; /* experiments whose transfers were in it then */
+    char *others;    /* experiments whose transfers were in it then */
     json_t *numbers; /* theirs; NULL: nobody looked */
 };
 
@@ -321,12 +321,11 @@ static void tell_link(struct lane *lane)
         "carry, up to %.0f %% by other slots: %s",
         contended_s, link->worst.bridge, directions[link->worst.direction], 100 * link->worst.share,
         100 * link->worst.others_share, *link->others ? link->others : "experiments that had not begun");
-    lane_evidence_at(lane, (struct lane_evidence_entry){
-                               .kind = "pcie_contended",
-                               .text = text,
-                               .experiments = json_incref(link->numbers),
-                               .from_s = {ns_to_s(link->from_ns - attempt->start_ns), true},
-                               .to_s = {ns_to_s(to_ns - attempt->start_ns), true}});
+    lane_evidence_at(lane, (struct lane_evidence_entry){.kind = "pcie_contended",
+                                                        .text = text,
+                                                        .experiments = json_incref(link->numbers),
+                                                        .from_s = {ns_to_s(link->from_ns - attempt->start_ns), true},
+                                                        .to_s = {ns_to_s(to_ns - attempt->start_ns), true}});
 }
 
 static void measured(struct lane *lane, const struct energy_meters_result *result)

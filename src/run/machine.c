@@ -2,11 +2,11 @@
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/mem.h"
+#include "machine/state/state.h"
 #include "measure/calibration/calibration.h"
 #include "run/cpu_sets.h"
 #include "run/git.h"
 #include "run/run.h"
-#include "machine/state/state.h"
 #include "tare_build.h"
 
 #include <errno.h>
@@ -71,10 +71,10 @@ static json_t *gpus_json(void)
     json_t *json = json_array();
     gpu_devices_read("", &devices, NULL);
     for (size_t i = 0; i < devices.count; i++) {
-        json_t *gpu = json_pack("{s:o, s:o, s:o, s:o}", "bus", json_filled_or_null(devices.items[i].bus),
-                                "model", json_filled_or_null(devices.items[i].model),
-                                "uuid", json_filled_or_null(devices.items[i].uuid),
-                                "firmware", json_filled_or_null(devices.items[i].firmware));
+        json_t *gpu =
+            json_pack("{s:o, s:o, s:o, s:o}", "bus", json_filled_or_null(devices.items[i].bus), "model",
+                      json_filled_or_null(devices.items[i].model), "uuid", json_filled_or_null(devices.items[i].uuid),
+                      "firmware", json_filled_or_null(devices.items[i].firmware));
         json_array_append_new(json, gpu);
     }
     gpu_devices_fini(&devices);
@@ -115,10 +115,10 @@ static json_t *driver_json(const struct gpu_vendor *vendor)
 static json_t *containment_json(const struct containment *containment)
 {
     AUTO_FREE char *layers = containment_describe(containment);
-    return json_pack("{s:o*, s:b, s:o*, s:o*}", "layers", json_string(layers),
-                     "kernel_backed", containment_kernel_backed(containment),
-                     "no_pidns", containment->pidns_reason ? json_string(containment->pidns_reason) : json_null(),
-                     "no_cgroup", containment->cgroup_reason ? json_string(containment->cgroup_reason) : json_null());
+    return json_pack("{s:o*, s:b, s:o*, s:o*}", "layers", json_string(layers), "kernel_backed",
+                     containment_kernel_backed(containment), "no_pidns",
+                     containment->pidns_reason ? json_string(containment->pidns_reason) : json_null(), "no_cgroup",
+                     containment->cgroup_reason ? json_string(containment->cgroup_reason) : json_null());
 }
 
 /* ---- From what state of which repository, and by which interpreter, the jobs run. */
@@ -153,9 +153,9 @@ static json_t *repository_json(const struct gathering *gathering, const struct p
     git_init(gathering->containment, gathering->environment, &git);
     bool known = git_may_know(job->cwd) && git_ask(&git, job->cwd, ask_commit, &commit, NULL);
     size_t length = strcspn(text_get(&commit), "\n");
-    return json_pack("{s:o*, s:o*, s:o*, s:o}", "name", json_string(job->repo), "path", json_string(job->cwd),
-                     "commit", known && length ? json_stringn(text_get(&commit), length) : json_null(),
-                     "dirty", known ? dirty_json(&git, job->cwd) : json_null());
+    return json_pack("{s:o*, s:o*, s:o*, s:o}", "name", json_string(job->repo), "path", json_string(job->cwd), "commit",
+                     known && length ? json_stringn(text_get(&commit), length) : json_null(), "dirty",
+                     known ? dirty_json(&git, job->cwd) : json_null());
 }
 
 typedef void each_job_fn(void *context, const struct plan_job *job);
@@ -183,7 +183,7 @@ static void add_repository(void *context, const struct plan_job *job)
  * interpreters are found and run with this environment, each as a job of its own; no program that a repository's own
  * configuration names is started. */
 static json_t *repositories_json(const struct plan *plan, const struct containment *containment,
-                                const struct strv *environment)
+                                 const struct strv *environment)
 {
     struct gathering gathering = {.containment = containment, .environment = environment, .found = json_array()};
     each_job(plan, add_repository, &gathering);
@@ -287,16 +287,16 @@ static void add_interpreter(void *context, const struct plan_job *job)
     strv_add(&gathering->seen, path);
     /* Only a Python is asked: any other program might take the question for an order to train. */
     AUTO_FREE char *version = is_python(path) && *path == '/' ? python_version(gathering, path) : NULL;
-    json_t *json = json_pack("{s:o*, s:o*, s:o}", "path", json_string(path),
-                             "version", version ? json_string(version) : json_null(),
-                             "packages", version ? packages_json(path, version) : json_null());
+    json_t *json = json_pack("{s:o*, s:o*, s:o}", "path", json_string(path), "version",
+                             version ? json_string(version) : json_null(), "packages",
+                             version ? packages_json(path, version) : json_null());
     json_array_append_new(gathering->found, json);
 }
 
 /* [{path, version, packages}] of every interpreter. version and packages (["numpy==1.26.4", ...] by the names of
  * the folders that pip leaves) for Python; else null. */
 static json_t *interpreters_json(const struct plan *plan, const struct containment *containment,
-                                const struct strv *environment)
+                                 const struct strv *environment)
 {
     struct gathering gathering = {.containment = containment, .environment = environment, .found = json_array()};
     each_job(plan, add_interpreter, &gathering);
@@ -318,11 +318,11 @@ static json_t *machine_json(const struct plan *plan, const struct containment *c
     uname(&host);
     clock_format_iso(clock_realtime_ns(), time);
     clock_zone_here(clock_realtime_ns(), &zone);
-    json_t *json = json_pack("{s:s, s:o, s:s, s:o*, s:o*, s:s, s:s, s:o, s:o}", "time", time,
-                             "zone", json_from_zone(&zone), "version", TARE_VERSION, "host", json_string(host.nodename),
-                             "boot_id", boot_id_read(boot_id, NULL) ? json_string(boot_id) : json_null(),
-                             "kernel", host.release, "architecture", host.machine, "cpu", cpu_json(),
-                             "memory_bytes", memory_json());
+    json_t *json =
+        json_pack("{s:s, s:o, s:s, s:o*, s:o*, s:s, s:s, s:o, s:o}", "time", time, "zone", json_from_zone(&zone),
+                  "version", TARE_VERSION, "host", json_string(host.nodename), "boot_id",
+                  boot_id_read(boot_id, NULL) ? json_string(boot_id) : json_null(), "kernel", host.release,
+                  "architecture", host.machine, "cpu", cpu_json(), "memory_bytes", memory_json());
     for (size_t i = 0; gpu_vendors[i]; i++)
         json_object_set_new(json, gpu_vendors[i]->driver_key, driver_json(gpu_vendors[i]));
     json_object_set_new(json, "gpus", gpus_json());

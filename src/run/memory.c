@@ -3,8 +3,8 @@
 #include "run/lane.h"
 
 #include "base/mem.h"
-#include "measure/memory_curve.h"
 #include "gpu_memory/oom/oom.h"
+#include "measure/memory_curve.h"
 
 #include <string.h>
 
@@ -22,11 +22,11 @@ static const double NEAR_PEAK = 0.9;
 static const char main_mark[] = "epoch";
 
 struct memory_gpu {
-    const char *label; /* of the energy_meters */
-    const char *uuid;  /* NULL: not known */
-    bool by_process;   /* the driver names the job's processes: the figures are the job's own */
-    double own_bytes;  /* now; without by_process all that is in use, less what was before the job */
-    double before_bytes; /* in use when it was last read before the job; below 0: it never was */
+    const char *label;              /* of the energy_meters */
+    const char *uuid;               /* NULL: not known */
+    bool by_process;                /* the driver names the job's processes: the figures are the job's own */
+    double own_bytes;               /* now; without by_process all that is in use, less what was before the job */
+    double before_bytes;            /* in use when it was last read before the job; below 0: it never was */
     double used_bytes, total_bytes; /* of the whole GPU; 0: not known */
     struct reading reserved_bytes;  /* of it, by the driver for itself */
     uint32_t every_ms;              /* between two looks at what is in use; 0: only the samples */
@@ -409,8 +409,8 @@ static json_t *growth_json(const struct lane *lane, const struct memory_gpu *gpu
     struct growth growth = growth_of(gpu->peaks, gpu->peak_count, limit_of(lane, gpu));
     if (growth.epochs < 3)
         return json_null();
-    return json_pack("{s:I, s:b, s:I}", "epochs", (json_int_t)growth.epochs, "grows", growth.grows,
-                     "bytes_per_epoch", (json_int_t)growth.bytes_per_epoch);
+    return json_pack("{s:I, s:b, s:I}", "epochs", (json_int_t)growth.epochs, "grows", growth.grows, "bytes_per_epoch",
+                     (json_int_t)growth.bytes_per_epoch);
 }
 
 static json_t *growth_in_time_json(const struct lane *lane, const struct memory_gpu *gpu)
@@ -418,24 +418,23 @@ static json_t *growth_in_time_json(const struct lane *lane, const struct memory_
     struct growth_in_time growth = growth_in_time(&gpu->windows, limit_of(lane, gpu));
     if (growth.windows < GROWTH_WINDOWS_LEAST)
         return json_null();
-    return json_pack("{s:I, s:o, s:b, s:I}", "windows", (json_int_t)growth.windows,
-                     "window_s", json_finite(gpu->windows.step_s), "grows", growth.grows,
-                     "bytes_per_s", (json_int_t)growth.bytes_per_s);
+    return json_pack("{s:I, s:o, s:b, s:I}", "windows", (json_int_t)growth.windows, "window_s",
+                     json_finite(gpu->windows.step_s), "grows", growth.grows, "bytes_per_s",
+                     (json_int_t)growth.bytes_per_s);
 }
 
 static json_t *gpu_json(const struct lane *lane, const struct memory_gpu *gpu)
 {
     struct reading load = {gpu->load_looks ? gpu->load_percent / (double)gpu->load_looks : 0, gpu->load_looks > 0};
-    return json_pack("{s:s, s:s, s:o, s:o, s:o, s:I, s:o, s:o, s:o*, s:o, s:o}", "device", gpu->label,
-                     "of", gpu->by_process ? "job" : "device",
-                     "total_bytes", bytes_json(gpu->total_bytes > 0, gpu->total_bytes),
-                     "before_bytes", bytes_json(gpu->before_bytes >= 0, gpu->before_bytes),
-                     "reserved_bytes", bytes_json(gpu->reserved_bytes.valid, gpu->reserved_bytes.value),
-                     "sampled_ms", (json_int_t)(gpu->every_ms ? gpu->every_ms : SAMPLE_MS),
-                     "curve", memory_curve_json(&gpu->curve),
-                     "load_at_peak_percent", json_reading_or_null(load),
-                     "counted", gpu->counted.any ? counted_json(&gpu->counted) : NULL,
-                     "growth", growth_json(lane, gpu), "growth_in_time", growth_in_time_json(lane, gpu));
+    return json_pack("{s:s, s:s, s:o, s:o, s:o, s:I, s:o, s:o, s:o*, s:o, s:o}", "device", gpu->label, "of",
+                     gpu->by_process ? "job" : "device", "total_bytes",
+                     bytes_json(gpu->total_bytes > 0, gpu->total_bytes), "before_bytes",
+                     bytes_json(gpu->before_bytes >= 0, gpu->before_bytes), "reserved_bytes",
+                     bytes_json(gpu->reserved_bytes.valid, gpu->reserved_bytes.value), "sampled_ms",
+                     (json_int_t)(gpu->every_ms ? gpu->every_ms : SAMPLE_MS), "curve", memory_curve_json(&gpu->curve),
+                     "load_at_peak_percent", json_reading_or_null(load), "counted",
+                     gpu->counted.any ? counted_json(&gpu->counted) : NULL, "growth", growth_json(lane, gpu),
+                     "growth_in_time", growth_in_time_json(lane, gpu));
 }
 
 static json_t *end(struct lane *lane)

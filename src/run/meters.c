@@ -74,12 +74,12 @@ static void stop(struct lane *lane)
 static void start(struct lane *lane, const struct energy_meters_options *options)
 {
     struct energy_meters_listener listener = {.gap = on_gap,
-                                      .sample = on_sample,
-                                      .counter = on_counter,
-                                      .unavailable = on_unavailable,
-                                      .lost = on_lost,
-                                      .users = on_users,
-                                      .data = lane};
+                                              .sample = on_sample,
+                                              .counter = on_counter,
+                                              .unavailable = on_unavailable,
+                                              .lost = on_lost,
+                                              .users = on_users,
+                                              .data = lane};
     struct err err = {0};
     int code = 0;
     lane->energy_meters = energy_meters_new(options, &listener, &err);
@@ -124,8 +124,8 @@ void meters_stop(struct runner *runner)
 void phase_meters(struct lane *lane)
 {
     struct runner *runner = lane->runner;
-    if (!lane->energy_meters || !energy_meters_starting(lane->energy_meters) || clock_monotonic_ns() > lane->energy_meters_until_ns ||
-        runner_halted(runner)) {
+    if (!lane->energy_meters || !energy_meters_starting(lane->energy_meters) ||
+        clock_monotonic_ns() > lane->energy_meters_until_ns || runner_halted(runner)) {
         lane_next(lane);
         return;
     }

@@ -247,10 +247,11 @@ static void add_disk(struct needs *needs, const char *path, uint64_t bytes)
         needs->disks[i].fetch_bytes += bytes;
         return;
     }
-    MEM_ADD(needs->disks, needs->disk_count, needs->disk_capacity) = (struct disk_need){.device = at.st_dev,
-                                                           .path = steal_ptr(folder),
-                                                           .fetch_bytes = bytes,
-                                                           .free_bytes = (uint64_t)room.f_bavail * room.f_frsize};
+    MEM_ADD(needs->disks, needs->disk_count, needs->disk_capacity) =
+        (struct disk_need){.device = at.st_dev,
+                           .path = steal_ptr(folder),
+                           .fetch_bytes = bytes,
+                           .free_bytes = (uint64_t)room.f_bavail * room.f_frsize};
 }
 
 bool disk_need_fits(const struct disk_need *disk)

@@ -22,7 +22,7 @@
 #define RECOVER_TIMEOUT_S 10
 
 static bool end_old_job(struct runner *runner, size_t number, const struct store_attempt *attempt, const char *role,
-                    struct err *err)
+                        struct err *err)
 {
     const struct store_job *job = strcmp(role, "background") == 0 ? &attempt->background : &attempt->job;
     struct job_identity identity = {
@@ -35,18 +35,17 @@ static bool end_old_job(struct runner *runner, size_t number, const struct store
     /* Where the way is at its end already, the processes were all that was left to settle_old. */
     if (!state_next(store_experiment(runner->request->store, number)->state, EVENT_JOB_PROVEN, &after))
         return true;
-    json_t *data = json_pack("{s:s, s:[], s:[], s:I, s:n}", "role", role, "leftovers", "survivors",
-                             "recovered", (json_int_t)killed, "seconds");
+    json_t *data = json_pack("{s:s, s:[], s:[], s:I, s:n}", "role", role, "leftovers", "survivors", "recovered",
+                             (json_int_t)killed, "seconds");
     runner_record(runner, EVENT_JOB_PROVEN, (int64_t)number, attempt->number, data);
     return true;
 }
 
 static void close_attempt(struct runner *runner, size_t number, const struct store_attempt *attempt)
 {
-    json_t *data = json_pack("{s:s, s:n, s:n, s:n, s:n, s:s, s:s, s:{}, s:n, s:n}",
-                             "outcome", outcome_name(OUTCOME_INTERRUPTED), "duration_s", "end_ns", "exit_code",
-                             "signal", "reason", "interrupted", "error", "the session died", "metrics", "log",
-                             "failure");
+    json_t *data = json_pack("{s:s, s:n, s:n, s:n, s:n, s:s, s:s, s:{}, s:n, s:n}", "outcome",
+                             outcome_name(OUTCOME_INTERRUPTED), "duration_s", "end_ns", "exit_code", "signal", "reason",
+                             "interrupted", "error", "the session died", "metrics", "log", "failure");
     runner_record(runner, EVENT_ATTEMPT_ENDED, (int64_t)number, attempt->number, data);
 }
 
@@ -272,21 +271,21 @@ static json_t *session_json(const struct run_request *request)
     bool has_boot = boot_id_read(boot_id, NULL);
     clock_zone_here(clock_realtime_ns(), &zone);
     return json_pack("{s:I, s:o, s:o*, s:s?, s:s, s:o*, s:b, s:b, s:o, s:o*}", "pid", (json_int_t)getpid(),
-                     "start_time", has_start ? json_integer((json_int_t)start_time) : json_null(),
-                     "host", json_string(host.nodename), "boot_id", has_boot ? boot_id : NULL, "version", TARE_VERSION,
-                     "containment", json_string(containment),
-                     "kernel_backed", containment_kernel_backed(request->containment), "resumed", request->resumed,
-                     "zone", json_from_zone(&zone), "budget", request->budget ? run_budget_to_json(request->budget) : NULL);
+                     "start_time", has_start ? json_integer((json_int_t)start_time) : json_null(), "host",
+                     json_string(host.nodename), "boot_id", has_boot ? boot_id : NULL, "version", TARE_VERSION,
+                     "containment", json_string(containment), "kernel_backed",
+                     containment_kernel_backed(request->containment), "resumed", request->resumed, "zone",
+                     json_from_zone(&zone), "budget", request->budget ? run_budget_to_json(request->budget) : NULL);
 }
 
 /* Takes what the lanes come to. */
 static void end_session(struct runner *runner, json_t *pool)
 {
     struct err err = {0};
-    const char *outcome = runner->broken                ? "failed"
-                          : runner->signal_number       ? "interrupted"
+    const char *outcome = runner->broken              ? "failed"
+                          : runner->signal_number     ? "interrupted"
                           : budget_is_reached(runner) ? "budget"
-                                                        : "finished";
+                                                      : "finished";
     json_t *data = json_object(), *budget = budget_json(runner);
     if (budget)
         json_object_set_new(data, "budget", budget);

@@ -38,7 +38,8 @@ bool lane_has_job(const struct lane *lane)
 
 void lane_wake(struct lane *lane)
 {
-    if (lane->phase == PHASE_WAITING || (lane->phase == PHASE_FINISHED && !lane->retired && !runner_halted(lane->runner)))
+    if (lane->phase == PHASE_WAITING ||
+        (lane->phase == PHASE_FINISHED && !lane->retired && !runner_halted(lane->runner)))
         lane_enter(lane, PHASE_TAKING);
 }
 
@@ -58,7 +59,8 @@ struct record {
     enum phase from; /* of the lane, then */
 };
 
-static struct event make_event(const struct runner *runner, enum event_type type, int64_t experiment, int64_t attempt, json_t *data)
+static struct event make_event(const struct runner *runner, enum event_type type, int64_t experiment, int64_t attempt,
+                               json_t *data)
 {
     return (struct event){
         .type = type,
@@ -307,7 +309,8 @@ static void set_paused(struct runner *runner, bool paused)
     if (runner->paused == paused)
         return;
     runner->paused = paused;
-    const char *text = paused ? "paused on request: nothing more begins until it is to continue" : "continues on request";
+    const char *text =
+        paused ? "paused on request: nothing more begins until it is to continue" : "continues on request";
     runner_tell(runner, EVENT_NOTE, 0, 0, json_pack("{s:s, s:b}", "text", text, "paused", paused));
     if (!paused)
         runner_wake(runner);
@@ -351,6 +354,6 @@ static int on_control(sd_event_source *source, uint64_t us, void *context)
 
 int control_watch(struct runner *runner)
 {
-    return sd_event_add_time_relative(runner->loop, &runner->control_source, CLOCK_MONOTONIC, CONTROL_US, CONTROL_ACCURACY_US,
-                                      on_control, runner);
+    return sd_event_add_time_relative(runner->loop, &runner->control_source, CLOCK_MONOTONIC, CONTROL_US,
+                                      CONTROL_ACCURACY_US, on_control, runner);
 }

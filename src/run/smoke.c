@@ -4,8 +4,8 @@
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "machine/contain/guardian.h"
-#include "run/attempt.h"
 #include "machine/state/state.h"
+#include "run/attempt.h"
 
 #include <poll.h>
 #include <signal.h>

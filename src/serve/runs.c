@@ -17,8 +17,8 @@
 /* Of a folder with more the newest by name are shown; so many are held open beside those under way. */
 enum { RUNS_MAX = 500, OPEN_MAX = 32 };
 
-static const int64_t SCAN_NS = 2 * NS_PER_S, FRESH_NS = NS_PER_S / 2, UNWATCHED_NS = 60 * NS_PER_S, SCRAPED_NS = 600 * NS_PER_S,
-                     READ_AT_ONCE_NS = NS_PER_S / 2;
+static const int64_t SCAN_NS = 2 * NS_PER_S, FRESH_NS = NS_PER_S / 2, UNWATCHED_NS = 60 * NS_PER_S,
+                     SCRAPED_NS = 600 * NS_PER_S, READ_AT_ONCE_NS = NS_PER_S / 2;
 
 static bool name_taken(const struct serve_runs *runs, const char *name)
 {
@@ -332,8 +332,8 @@ static bool update_run(struct serve_runs *runs, struct serve_run *run, struct er
 
 static bool is_kept_open(const struct serve_run *run)
 {
-    return run->channel.count || run->live.state == LIVE_UNDER_WAY || run->live.state == LIVE_ELSEWHERE || has_just_ended(run) ||
-           clock_monotonic_ns() - run->wanted_ns < UNWATCHED_NS;
+    return run->channel.count || run->live.state == LIVE_UNDER_WAY || run->live.state == LIVE_ELSEWHERE ||
+           has_just_ended(run) || clock_monotonic_ns() - run->wanted_ns < UNWATCHED_NS;
 }
 
 /* Those that were read and went on since, and those that nobody needs. */

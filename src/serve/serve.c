@@ -1,9 +1,9 @@
+#include "serve/serve.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/utf8.h"
-#include "serve/serve.h"
 #include "serve/serve_private.h"
 
 #include <arpa/inet.h>

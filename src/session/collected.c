@@ -4,8 +4,8 @@
 #include "base/record.h"
 #include "base/shell_words.h"
 #include "base/utf8.h"
-#include "slurm/slurm.h"
 #include "session/submit.h"
+#include "slurm/slurm.h"
 #include "tare_build.h"
 
 #include <stdlib.h>

@@ -13,7 +13,14 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-enum { MOST_COMMITS = 26, LONGEST_NAME = 200, NAME_DIGITS = 10, SUBJECT_SHOWN = 200, SAID_MAX = 16 << 10, LINES_SHOWN = 10 };
+enum {
+    MOST_COMMITS = 26,
+    LONGEST_NAME = 200,
+    NAME_DIGITS = 10,
+    SUBJECT_SHOWN = 200,
+    SAID_MAX = 16 << 10,
+    LINES_SHOWN = 10
+};
 
 /* What is missing in a worktree, and one of it. */
 struct missing {
@@ -73,8 +80,8 @@ static bool find_commit(const struct commits *commits, const char *given, struct
         return err_wrap(err, "--commits: there is no commit '%s' in %s", given, commits->repo);
     out->hash = first_line(&hash);
     out->name = mem_strndup(out->hash, NAME_DIGITS);
-    const char *const ask_subject[] = {"log",       "-1",   "--no-show-signature", "--no-notes", "--encoding=UTF-8",
-                                       "--format=%s", out->hash, "--",                  NULL};
+    const char *const ask_subject[] = {
+        "log", "-1", "--no-show-signature", "--no-notes", "--encoding=UTF-8", "--format=%s", out->hash, "--", NULL};
     if (!git_ask(&commits->git, commits->repo, ask_subject, &subject, err))
         return err_wrap(err, "commit %s", out->name);
     AUTO_FREE char *line = first_line(&subject);
@@ -226,7 +233,8 @@ static void say_missing(const struct commits *commits, const struct commit *comm
     AUTO_TEXT struct text files = {0};
     AUTO_TEXT struct text stage = {0};
     AUTO_FREE char *top = mem_printf("%s/%s", commits->root, commit->name);
-    if (!git_ask(&commits->git, top, ask_files, &files, NULL) || !git_ask(&commits->git, top, ask_modules, &stage, NULL))
+    if (!git_ask(&commits->git, top, ask_files, &files, NULL) ||
+        !git_ask(&commits->git, top, ask_modules, &stage, NULL))
         cli_warning("commit %s: whether submodules or files of Git LFS are missing is not known: git does not say",
                     commit->name);
     for (const char *at = text_get(&files); *at; at += strlen(at) + 1) {

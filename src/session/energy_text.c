@@ -290,7 +290,9 @@ static void add_expanded(const struct energy_meters_figures *figures, struct tex
         text_addf(&line, "%swhat a load in step with its sensor may hide is unknown: the device states no power limit",
                   line.length > 0 ? "; " : "");
     else if (window->aliasing_j.value > window->half_width_j.value)
-        text_addf(&line, "%sup to ± %.2f J %s if its load repeats in step with its sensor: " TARE_NAME " calibrate may exclude that",
+        text_addf(&line,
+                  "%sup to ± %.2f J %s if its load repeats in step with its sensor: " TARE_NAME
+                  " calibrate may exclude that",
                   line.length > 0 ? "; " : "", window->aliasing_j.value, budget.total.complete ? "of it" : "more");
     add_line(out, &line);
 }

@@ -4,7 +4,6 @@
 #include "base/mem.h"
 #include "machine/gpu/ledger.h"
 #include "measure/marks/marks.h"
-#include "measure/marks/marks.h"
 #include "plan/config/size.h"
 #include "session/command.h"
 #include "session/energy_text.h"

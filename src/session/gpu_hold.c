@@ -3,10 +3,10 @@
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/mem.h"
-#include "session/command.h"
-#include "session/gpus.h"
 #include "machine/contain/contain.h"
 #include "machine/sensors/time_scale.h"
+#include "session/command.h"
+#include "session/gpus.h"
 
 #include <string.h>
 #include <time.h>
@@ -102,7 +102,8 @@ static char *describe(const struct gpu_hold *hold, const struct gpu_lock_conflic
     AUTO_FREE char *name = name_of(hold, conflict->label);
     AUTO_FREE char *holder = gpus_holder_text(conflict, &hold->self, clock_realtime_ns() / NS_PER_S);
     return mem_printf("%s is held by %s%s%s%s", name, holder, hold->unchosen ? " (" : "",
-                      hold->unchosen ? hold->unchosen : "", hold->unchosen ? " is not set, so all GPUs are needed)" : "");
+                      hold->unchosen ? hold->unchosen : "",
+                      hold->unchosen ? " is not set, so all GPUs are needed)" : "");
 }
 
 /* What was last said while waiting. */

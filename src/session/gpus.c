@@ -1,13 +1,13 @@
 #include "session/gpus.h"
 
 #include "base/clock.h"
+#include "base/fs.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "machine/gpu/visible.h"
 #include "session/command.h"
 #include "session/run_input.h"
-#include "base/fs.h"
 #include "tare_build.h"
-#include "machine/gpu/visible.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -79,11 +79,12 @@ static void warn_of(const struct gpu_vendor *vendor, const char *value, const st
         cli_warning("%s=%s: '%s' is no GPU of this machine; %s ends the list there", name, value, visible->ended_by,
                     vendor->runtime);
     if (visible->unsupported)
-        cli_warning("%s=%s: slices of a GPU (%.*s) are not locked", name, value,
-                    (int)strcspn(vendor->part_prefix, "-"), vendor->part_prefix);
+        cli_warning("%s=%s: slices of a GPU (%.*s) are not locked", name, value, (int)strcspn(vendor->part_prefix, "-"),
+                    vendor->part_prefix);
     if (visible->guessed_number)
-        cli_warning("%s=%s counts unlike GPUs, the fastest first: the lock may be that of another one; %s=%s makes it sure",
-                    name, value, vendor->order_variable, vendor->order_by_bus);
+        cli_warning(
+            "%s=%s counts unlike GPUs, the fastest first: the lock may be that of another one; %s=%s makes it sure",
+            name, value, vendor->order_variable, vendor->order_by_bus);
 }
 
 static void select_for(const struct gpu_vendor *vendor, const struct gpu_devices *devices, const char *value,

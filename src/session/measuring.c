@@ -332,8 +332,8 @@ void measuring_finish(struct measuring *measuring, struct measured *out)
                        mem_printf("%zu epochs: more than %d are not measured one by one", count, EPOCHS_MAX));
         count = 0;
     }
-    energy_meters_measure(measuring->energy_meters, measuring->start_ns, measuring->end_ns, out->epochs, count, &measuring->steps,
-                          &out->result);
+    energy_meters_measure(measuring->energy_meters, measuring->start_ns, measuring->end_ns, out->epochs, count,
+                          &measuring->steps, &out->result);
 }
 
 void measured_fini(struct measured *measured)

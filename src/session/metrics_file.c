@@ -43,7 +43,8 @@ static bool write_text(const struct metrics_file *file, const struct text *text,
     if (folder < 0)
         return err_sys(err, "open %s", file->folder);
     return (fs_unfinished_begin(folder, &made, err) && fs_write_all(made.fd, text_get(text), text->length, err) &&
-            (fchmod(made.fd, 0644) == 0 || err_sys(err, "set its mode")) && fs_unfinished_publish(&made, file->name, false, err)) ||
+            (fchmod(made.fd, 0644) == 0 || err_sys(err, "set its mode")) &&
+            fs_unfinished_publish(&made, file->name, false, err)) ||
            err_wrap(err, "write %s/%s", file->folder, file->name);
 }
 
@@ -169,7 +170,8 @@ void metrics_file_end(struct metrics_file *file)
         free_file(file);
     } else {
         /* It may go on with all of this: nothing is freed. */
-        cli_warning("the metrics file is not of the run's end: %s/%s is not written after %d s", file->folder, file->name, END_S);
+        cli_warning("the metrics file is not of the run's end: %s/%s is not written after %d s", file->folder,
+                    file->name, END_S);
         pthread_detach(file->thread);
     }
 }

@@ -79,9 +79,8 @@ static void write_one(int folder, const char *where, const char *file)
     struct stat st, written;
     size_t length = strlen(file);
     AUTO(fs_unfinished_drop) struct fs_unfinished made = {.fd = -1};
-    AUTO_FREE char *page = text_ends_with(file, ".pickle")
-                               ? mem_printf("%.*s.html", (int)(length - 7), file)
-                               : mem_printf("%s.html", file);
+    AUTO_FREE char *page = text_ends_with(file, ".pickle") ? mem_printf("%.*s.html", (int)(length - 7), file)
+                                                           : mem_printf("%s.html", file);
     if (fstatat(folder, file, &st, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(st.st_mode))
         return;
     /* Under a name of its own: the folder may be somebody else's, and the page's name a link to a file of ours. */

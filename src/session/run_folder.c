@@ -3,9 +3,9 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/fs.h"
-#include "results/judge/judge.h"
-#include "base/value.h"
 #include "base/mem.h"
+#include "base/value.h"
+#include "results/judge/judge.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -110,8 +110,8 @@ char *run_folder_named(const char *given, struct err *err)
     char *newest = run_folder_newest(RUN_FOLDER_RESULTS, "run");
     AUTO_FREE char *cwd = newest ? NULL : get_current_dir_name();
     if (!newest)
-        err_set(err, "latest: there is no run in %s/%s; say which folder it is (one called latest is ./latest)", cwd ? cwd : ".",
-                RUN_FOLDER_RESULTS);
+        err_set(err, "latest: there is no run in %s/%s; say which folder it is (one called latest is ./latest)",
+                cwd ? cwd : ".", RUN_FOLDER_RESULTS);
     return newest;
 }
 

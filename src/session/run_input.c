@@ -51,7 +51,8 @@ static void settings_of_flags(const struct run_options *how, struct run_input *i
 static void read_settings(const struct run_options *how, struct run_input *input)
 {
     if (how->made_settings) {
-        settings_parse(MADE_SETTINGS, how->made_settings, strlen(how->made_settings), &input->settings, &input->problems);
+        settings_parse(MADE_SETTINGS, how->made_settings, strlen(how->made_settings), &input->settings,
+                       &input->problems);
         input->settings_text = mem_strdup(how->made_settings);
         return;
     }
@@ -73,7 +74,8 @@ static void read_settings(const struct run_options *how, struct run_input *input
 static void read_registry(const struct run_options *how, struct run_input *input)
 {
     if (how->made_registry) {
-        registry_parse(MADE_REGISTRY, how->made_registry, strlen(how->made_registry), &input->registry, &input->problems);
+        registry_parse(MADE_REGISTRY, how->made_registry, strlen(how->made_registry), &input->registry,
+                       &input->problems);
         return;
     }
     AUTO(located_fini) struct located located = locate_registry(how->registry_path, &input->settings.doc);
@@ -94,8 +96,8 @@ static void make_plan(const struct run_options *how, struct run_input *input)
     struct plan_options options = {
         .strict = how->strict,
         .for_running = how->for_running,
-        .has_gpus = how->for_other_machine || gpus_are_for_jobs(how->gpus ? how->gpus : input->settings.pool.gpus,
-                                                                &input->settings.environment),
+        .has_gpus = how->for_other_machine ||
+                    gpus_are_for_jobs(how->gpus ? how->gpus : input->settings.pool.gpus, &input->settings.environment),
         .has_seed = how->has_seed || !input->settings.has_seed,
         .seed = how->has_seed ? how->seed : rng_fresh_seed(),
         .home = getenv("HOME"),

@@ -3,21 +3,21 @@
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/mem.h"
-#include "slurm/tasks.h"
+#include "machine/contain/guardian.h"
+#include "machine/state/census.h"
+#include "results/store/store.h"
+#include "run/run.h"
 #include "session/command.h"
 #include "session/commits.h"
 #include "session/gpu_hold.h"
-#include "session/run_resources.h"
 #include "session/gpus.h"
-#include "session/message.h"
 #include "session/measuring.h"
+#include "session/message.h"
 #include "session/notify.h"
-#include "session/run_session.h"
 #include "session/run_folder.h"
-#include "machine/contain/guardian.h"
-#include "run/run.h"
-#include "machine/state/census.h"
-#include "results/store/store.h"
+#include "session/run_resources.h"
+#include "session/run_session.h"
+#include "slurm/tasks.h"
 #include "tare_build.h"
 
 #include <signal.h>
@@ -249,7 +249,8 @@ static bool check_sensors(const struct session *session, const struct plan *plan
         packages = packages || (rapl->domains[i].scope == RAPL_PACKAGE && rapl->domains[i].available);
     if (!gpus && !packages)
         return err_set(err,
-                       "an energy or carbon budget cannot be checked here: the trainings see no GPU with a meter, and no CPU package's "
+                       "an energy or carbon budget cannot be checked here: the trainings see no GPU with a meter, and "
+                       "no CPU package's "
                        "energy can be read (%s); '%s doctor' tells what is missing; a time budget needs no meter",
                        rapl && rapl->reason ? rapl->reason : "there is no counter", TARE_NAME);
     if (!session->options->quiet && !session->options->json && !packages)
@@ -283,7 +284,8 @@ static int open_run(struct session *session)
         return 0;
     if (options->resume_dir)
         code = take_gpus(session, store_plan(session->store));
-    if (code == 0 && options->resume_dir && !take_budget(session, store_plan(session->store), store_budget(session->store)))
+    if (code == 0 && options->resume_dir &&
+        !take_budget(session, store_plan(session->store), store_budget(session->store)))
         code = CLI_USAGE;
     if (code != 0)
         store_close(session->store, NULL);

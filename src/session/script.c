@@ -34,7 +34,8 @@ static void read_first_line(const char *path, char line[FIRST_LINE_BYTES])
 {
     AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     struct stat status;
-    ssize_t got = fd >= 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode) ? read(fd, line, FIRST_LINE_BYTES - 1) : 0;
+    ssize_t got =
+        fd >= 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode) ? read(fd, line, FIRST_LINE_BYTES - 1) : 0;
     line[got > 0 ? got : 0] = '\0';
     line[strcspn(line, "\r\n")] = '\0';
 }
@@ -85,7 +86,8 @@ static char *find_venv(const char *script, const char *active, const char **why)
     *why = "the virtual environment beside it";
     for (size_t f = 0; f < 2; f++)
         for (size_t i = 0; names[i]; i++) {
-            char *venv = strcmp(folders[f], ".") == 0 ? mem_strdup(names[i]) : mem_printf("%s/%s", folders[f], names[i]);
+            char *venv =
+                strcmp(folders[f], ".") == 0 ? mem_strdup(names[i]) : mem_printf("%s/%s", folders[f], names[i]);
             AUTO_FREE char *python = mem_printf("%s/bin/python", venv);
             if (access(python, X_OK) == 0)
                 return venv;
@@ -135,7 +137,8 @@ static bool find_interpreter(struct script *script, const struct strv *environme
         strv_add_owned(&script->command, found);
         return true;
     }
-    return err_set(err, "there is no python3 on PATH to run %s, and no virtual environment (.venv, venv) beside it", script->path);
+    return err_set(err, "there is no python3 on PATH to run %s, and no virtual environment (.venv, venv) beside it",
+                   script->path);
 }
 
 /* ---- Its help. */
@@ -178,15 +181,16 @@ static char *why_unread(enum job_answer how, const struct text *answer)
     case JOB_ANSWER_ALIVE:
         return mem_strdup("something that it started is still alive after SIGKILL");
     case JOB_ANSWER_FAILED:
-        return *line ? mem_printf("started with --help it failed: %s", line) : mem_strdup("started with --help it failed");
+        return *line ? mem_printf("started with --help it failed: %s", line)
+                     : mem_strdup("started with --help it failed");
     case JOB_ANSWER_GOOD:
         break;
     }
     return mem_strdup("its --help lists no options");
 }
 
-static enum job_answer ask(const struct script *script, const struct strv *environment, const struct containment *containment,
-                           const char *option, struct text *answer)
+static enum job_answer ask(const struct script *script, const struct strv *environment,
+                           const struct containment *containment, const char *option, struct text *answer)
 {
     AUTO_STRV struct strv argv = {0};
     strv_add_all(&argv, &script->command);
@@ -249,9 +253,11 @@ bool script_read(const char *path, const struct strv *environment, struct script
 
 void script_say(const struct script *script, const struct starter_args *args)
 {
-    AUTO_FREE char *by = script->key ? mem_printf("run by %s (%s)", script->interpreter, script->why) : mem_strdup("started itself");
+    AUTO_FREE char *by =
+        script->key ? mem_printf("run by %s (%s)", script->interpreter, script->why) : mem_strdup("started itself");
     if (script->has_help)
-        cli_note("%s: %s; %zu option%s read from its --help", script->path, by, script->help.count, script->help.count == 1 ? "" : "s");
+        cli_note("%s: %s; %zu option%s read from its --help", script->path, by, script->help.count,
+                 script->help.count == 1 ? "" : "s");
     else
         cli_warning("%s: %s; its options are not known: %s", script->path, by, script->unread);
     for (size_t i = 0; args && i < args->warnings.count; i++)
@@ -266,7 +272,8 @@ void script_say(const struct script *script, const struct starter_args *args)
     }
 }
 
-void script_write(const struct script *script, const char *path, struct starter *starter, struct text *registry, struct text *settings)
+void script_write(const struct script *script, const char *path, struct starter *starter, struct text *registry,
+                  struct text *settings)
 {
     starter->script = script->path;
     starter->path = path;

@@ -44,7 +44,8 @@ static void add_runs_in(const char *path, int dir, struct strv *out)
     AUTO_STRV struct strv found = {0};
     AUTO_DIR DIR *list = fs_list(dir, ".");
     for (struct dirent *entry; list && (entry = readdir(list));) {
-        AUTO_CLOSE int folder = entry->d_name[0] == '.' ? -1 : openat(dir, entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        AUTO_CLOSE int folder =
+            entry->d_name[0] == '.' ? -1 : openat(dir, entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         if (folder >= 0 && is_run(folder))
             strv_add(&found, entry->d_name);
     }
@@ -197,7 +198,8 @@ static void say(struct watcher *watcher, bool bad, const char *text)
 static void read_list(struct watcher *watcher)
 {
     AUTO_STRV struct strv dirs = {0};
-    if (watch_runs_find(watcher->options->operands, &dirs, &(struct err){0}) && strv_has(&dirs, watcher->dirs.items[watcher->at])) {
+    if (watch_runs_find(watcher->options->operands, &dirs, &(struct err){0}) &&
+        strv_has(&dirs, watcher->dirs.items[watcher->at])) {
         for (size_t i = 0; i < dirs.count; i++)
             if (strcmp(dirs.items[i], watcher->run.dir) == 0)
                 watcher->at = watcher->view.run = i;
@@ -219,7 +221,8 @@ static void ask(struct watcher *watcher)
         say(watcher, true, err.text);
         return;
     }
-    AUTO_FREE char *said = mem_printf("asked to %s: its runner takes it within about a second", live_request_name(view->request));
+    AUTO_FREE char *said =
+        mem_printf("asked to %s: its runner takes it within about a second", live_request_name(view->request));
     say(watcher, false, said);
 }
 
@@ -395,7 +398,8 @@ int watch(const struct watch_options *options)
     if (options->once)
         return print_once(&watcher);
     if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO)) {
-        cli_error("watch draws on a terminal, and there is none: --once prints plain text, --once --json for a program");
+        cli_error(
+            "watch draws on a terminal, and there is none: --once prints plain text, --once --json for a program");
         return CLI_USAGE;
     }
     if (!open_run(&watcher, watch_runs_first(&watcher.dirs), &err))

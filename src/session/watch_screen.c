@@ -25,9 +25,10 @@ static const struct {
     attr_t attributes;
     short pair;
 } styles[GRID_STYLES] = {
-    [GRID_PLAIN] = {A_NORMAL, 0},           [GRID_DIM] = {A_DIM, 0},           [GRID_STRONG] = {A_BOLD, 0},
-    [GRID_GOOD] = {A_NORMAL, PAIR_GREEN},   [GRID_WARN] = {A_NORMAL, PAIR_YELLOW}, [GRID_BAD] = {A_BOLD, PAIR_RED},
-    [GRID_POWER] = {A_NORMAL, PAIR_CYAN},   [GRID_METRIC] = {A_NORMAL, PAIR_MAGENTA},
+    [GRID_PLAIN] = {A_NORMAL, 0},          [GRID_DIM] = {A_DIM, 0},
+    [GRID_STRONG] = {A_BOLD, 0},           [GRID_GOOD] = {A_NORMAL, PAIR_GREEN},
+    [GRID_WARN] = {A_NORMAL, PAIR_YELLOW}, [GRID_BAD] = {A_BOLD, PAIR_RED},
+    [GRID_POWER] = {A_NORMAL, PAIR_CYAN},  [GRID_METRIC] = {A_NORMAL, PAIR_MAGENTA},
 };
 
 /* For a handler: the only way to it. */
@@ -54,7 +55,10 @@ static void catch_faults(bool on)
 
 static void set_colours(struct watch_screen *screen)
 {
-    static const short of_pair[] = {[PAIR_GREEN] = COLOR_GREEN, [PAIR_YELLOW] = COLOR_YELLOW, [PAIR_RED] = COLOR_RED, [PAIR_CYAN] = COLOR_CYAN,
+    static const short of_pair[] = {[PAIR_GREEN] = COLOR_GREEN,
+                                    [PAIR_YELLOW] = COLOR_YELLOW,
+                                    [PAIR_RED] = COLOR_RED,
+                                    [PAIR_CYAN] = COLOR_CYAN,
                                     [PAIR_MAGENTA] = COLOR_MAGENTA};
     screen->colour = screen->colour && start_color() == OK && has_colors();
     if (!screen->colour)
@@ -76,7 +80,8 @@ static FILE *stream_of(int fd, const char *mode)
 struct watch_screen *watch_screen_new(bool colour, struct err *err)
 {
     struct watch_screen *screen = mem_alloc(sizeof *screen);
-    *screen = (struct watch_screen){.colour = colour, .in = stream_of(STDIN_FILENO, "r"), .out = stream_of(STDOUT_FILENO, "w")};
+    *screen = (struct watch_screen){
+        .colour = colour, .in = stream_of(STDIN_FILENO, "r"), .out = stream_of(STDOUT_FILENO, "w")};
     bool known = screen->in && screen->out && tcgetattr(STDIN_FILENO, &terminal_before) == 0;
     screen->terminal = known ? newterm(NULL, screen->out, screen->in) : NULL;
     if (!screen->terminal) {
@@ -149,7 +154,8 @@ void watch_screen_show(struct watch_screen *screen, const struct grid *grid)
         for (size_t i = 0; i < grid->columns;) {
             size_t from = i;
             text_clear(&run);
-            for (; i < grid->columns && cells[i].style == cells[from].style && cells[i].chosen == cells[from].chosen; i++)
+            for (; i < grid->columns && cells[i].style == cells[from].style && cells[i].chosen == cells[from].chosen;
+                 i++)
                 text_add(&run, cells[i].text);
             set_style(screen, &cells[from]);
             wmove(screen->window, (int)row, (int)from);
@@ -162,9 +168,12 @@ void watch_screen_show(struct watch_screen *screen, const struct grid *grid)
 int watch_screen_key(struct watch_screen *screen)
 {
     static const int keys[][2] = {
-        {KEY_UP, KEY_OF_UP},         {KEY_DOWN, KEY_OF_DOWN}, {KEY_PPAGE, KEY_OF_PAGE_UP},      {KEY_NPAGE, KEY_OF_PAGE_DOWN},
-        {KEY_HOME, KEY_OF_FIRST},    {KEY_END, KEY_OF_LAST},  {KEY_BTAB, KEY_OF_BACK_TAB},      {KEY_BACKSPACE, KEY_OF_BACKSPACE},
-        {'\b', KEY_OF_BACKSPACE},    {0x7f, KEY_OF_BACKSPACE}, {KEY_ENTER, KEY_OF_ENTER},       {'\r', KEY_OF_ENTER},
+        {KEY_UP, KEY_OF_UP},         {KEY_DOWN, KEY_OF_DOWN},
+        {KEY_PPAGE, KEY_OF_PAGE_UP}, {KEY_NPAGE, KEY_OF_PAGE_DOWN},
+        {KEY_HOME, KEY_OF_FIRST},    {KEY_END, KEY_OF_LAST},
+        {KEY_BTAB, KEY_OF_BACK_TAB}, {KEY_BACKSPACE, KEY_OF_BACKSPACE},
+        {'\b', KEY_OF_BACKSPACE},    {0x7f, KEY_OF_BACKSPACE},
+        {KEY_ENTER, KEY_OF_ENTER},   {'\r', KEY_OF_ENTER},
         {'\n', KEY_OF_ENTER},        {0x1b, KEY_OF_ESCAPE},
     };
     int key = wgetch(screen->window);

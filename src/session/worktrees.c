@@ -58,7 +58,8 @@ static bool write_record(struct commits *commits, struct err *err)
     commits->record = fs_make_unfinished(folder, 0600, unfinished, err);
     if (commits->record < 0)
         return false;
-    if (flock(commits->record, LOCK_EX | LOCK_NB) == 0 && fs_write_all(commits->record, text_get(&text), text.length, err) &&
+    if (flock(commits->record, LOCK_EX | LOCK_NB) == 0 &&
+        fs_write_all(commits->record, text_get(&text), text.length, err) &&
         renameat(folder, unfinished, folder, commits->record_name) == 0)
         return true;
     err_sys(err, "record the worktrees in the state folder");
@@ -233,9 +234,11 @@ bool commits_are_gone(const struct plan *plan, struct err *err)
         const char *cwd = plan->experiments[i].foreground.cwd;
         const char *found = cwd ? strstr(cwd, folder_form) : NULL;
         if (found && strchr(found + 1, '/') == found + strlen(folder_form) + RANDOM_LETTERS)
-            return !err_set(err, "this bench compared commits of a git repository, and their worktrees are gone: it cannot go "
-                                 "on; start it again with '%s bench --commits'",
-                            TARE_NAME);
+            return !err_set(
+                err,
+                "this bench compared commits of a git repository, and their worktrees are gone: it cannot go "
+                "on; start it again with '%s bench --commits'",
+                TARE_NAME);
     }
     return false;
 }

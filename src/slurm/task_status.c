@@ -147,7 +147,8 @@ static bool add_log(int dir, const struct submitted_task *submitted_task, struct
     char bytes[TAIL];
     struct stat status;
     AUTO_TEXT struct text found = {0};
-    if (!submitted_task->array->job_id || strspn(submitted_task->array->job_id, "0123456789") != strlen(submitted_task->array->job_id))
+    if (!submitted_task->array->job_id ||
+        strspn(submitted_task->array->job_id, "0123456789") != strlen(submitted_task->array->job_id))
         return false;
     AUTO_FREE char *name = mem_printf("tasks/slurm-%s_%zu.log", submitted_task->array->job_id, submitted_task->index);
     AUTO_CLOSE int fd = fs_open_beneath(dir, name, O_RDONLY | O_NONBLOCK, 0);
@@ -163,7 +164,8 @@ static bool add_log(int dir, const struct submitted_task *submitted_task, struct
     return true;
 }
 
-static char *task_status_text(int dir, const struct submitted_task *submitted_task, const struct collect_item *item, bool asked)
+static char *task_status_text(int dir, const struct submitted_task *submitted_task, const struct collect_item *item,
+                              bool asked)
 {
     struct text text = {0};
     if (!submitted_task->array)
@@ -181,13 +183,14 @@ static char *task_status_text(int dir, const struct submitted_task *submitted_ta
     return text_take(&text);
 }
 
-static void find_submitted_tasks(const struct submission *submission, const struct collected *collected, struct submitted_task *submitted_tasks)
+static void find_submitted_tasks(const struct submission *submission, const struct collected *collected,
+                                 struct submitted_task *submitted_tasks)
 {
     for (size_t a = 0; a < submission->count; a++)
         for (size_t i = 0; i < collected->plan.count; i++)
             if (script_ranges_hold(submission->arrays[a].indices, i + 1) && i + 1 >= submission->arrays[a].offset)
-                submitted_tasks[i] =
-                    (struct submitted_task){.array = &submission->arrays[a], .index = i + 1 - submission->arrays[a].offset};
+                submitted_tasks[i] = (struct submitted_task){.array = &submission->arrays[a],
+                                                             .index = i + 1 - submission->arrays[a].offset};
 }
 
 static void match(const struct slurm_tasks *queue, const struct slurm_tasks *accounts,
@@ -231,8 +234,8 @@ static bool ask(const struct strv *env, const struct submission *submission, str
     return true;
 }
 
-void task_statuses_find(int dir, const struct strv *env, const struct submission *submission, struct collected *collected,
-                char **note)
+void task_statuses_find(int dir, const struct strv *env, const struct submission *submission,
+                        struct collected *collected, char **note)
 {
     AUTO(slurm_tasks_fini) struct slurm_tasks queue = {0}, accounts = {0};
     size_t missing = 0;

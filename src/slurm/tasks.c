@@ -228,9 +228,10 @@ static void plan_again(struct store *store, const char *verdict)
     gethostname(host, sizeof host - 1);
     struct clock_zone zone;
     clock_zone_here(clock_realtime_ns(), &zone);
-    json_t *started = json_pack("{s:i, s:o, s:o*, s:s, s:b, s:o}", "pid", (int)getpid(), "host", json_text_or_null(host),
-                                "boot_id", boot_id_read(boot_id, NULL) ? json_string(boot_id) : NULL,
-                                "version", TARE_VERSION, "resumed", true, "zone", json_from_zone(&zone));
+    json_t *started =
+        json_pack("{s:i, s:o, s:o*, s:s, s:b, s:o}", "pid", (int)getpid(), "host", json_text_or_null(host), "boot_id",
+                  boot_id_read(boot_id, NULL) ? json_string(boot_id) : NULL, "version", TARE_VERSION, "resumed", true,
+                  "zone", json_from_zone(&zone));
     add(store, EVENT_SESSION_STARTED, 0, started);
     add(store, EVENT_EXPERIMENT_AGAIN, 1, json_pack("{s:s}", "verdict", verdict));
     add(store, EVENT_SESSION_ENDED, 0, json_pack("{s:s}", "outcome", "finished"));
@@ -377,19 +378,18 @@ void submission_fini(struct submission *submission)
 
 static json_t *array_to_json(const struct submission_array *array)
 {
-    return json_pack("{s:o, s:o*, s:o*, s:I, s:I}", "job_id", json_text_or_null(array->job_id),
-                     "job_name", json_string(array->job_name), "indices", json_string(array->indices),
-                     "offset", (json_int_t)array->offset, "realtime_ns", (json_int_t)array->realtime_ns);
+    return json_pack("{s:o, s:o*, s:o*, s:I, s:I}", "job_id", json_text_or_null(array->job_id), "job_name",
+                     json_string(array->job_name), "indices", json_string(array->indices), "offset",
+                     (json_int_t)array->offset, "realtime_ns", (json_int_t)array->realtime_ns);
 }
 
 bool submission_write(int dir, const struct submission *submission, struct err *err)
 {
     AUTO_TEXT struct text text = {0};
     json_t *options = json_array(), *arrays = json_array();
-    json_t *json = json_pack("{s:o*, s:o, s:I, s:o, s:o}", "name", json_string(submission->name),
-                             "kill_wait_s", json_finite(submission->kill_wait_s),
-                             "array_size", (json_int_t)submission->array_size, "sbatch_options", options,
-                             "arrays", arrays);
+    json_t *json = json_pack("{s:o*, s:o, s:I, s:o, s:o}", "name", json_string(submission->name), "kill_wait_s",
+                             json_finite(submission->kill_wait_s), "array_size", (json_int_t)submission->array_size,
+                             "sbatch_options", options, "arrays", arrays);
     for (size_t i = 0; i < submission->options.count; i++)
         json_array_append_new(options, json_text_or_null(submission->options.items[i]));
     for (size_t i = 0; i < submission->count; i++)

@@ -275,7 +275,11 @@ static const struct sensor_profile profiles[] = {
     {
         .label = "P1 (played)",
         .models = {"P1"},
-        .behaviour = {.told = true, .update_ns = 10 * NS_PER_MS, .averaging = WINDOW_INSTANT, .looked_share = 1, .counter_current = true},
+        .behaviour = {.told = true,
+                      .update_ns = 10 * NS_PER_MS,
+                      .averaging = WINDOW_INSTANT,
+                      .looked_share = 1,
+                      .counter_current = true},
         .accuracy = "3 %",
         .gain = {.bound = 0.03, .source = "the played vendor's manual"},
         .source = "tests/fake/played_vendor.c",

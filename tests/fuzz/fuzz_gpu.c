@@ -1,8 +1,8 @@
 /* Any bytes read as what the driver says of a GPU, as a lock's holder, as the names of holders, as
  * CUDA_VISIBLE_DEVICES: the first byte says which. */
 #include "fuzz.h"
-#include "machine/gpu/vendor.h"
 #include "machine/gpu/holder.h"
+#include "machine/gpu/vendor.h"
 #include "machine/gpu/visible.h"
 
 static void check_printable(const char *text, size_t size)
@@ -69,7 +69,11 @@ static void visible(const char *bytes, size_t count)
         {.vendor = &gpu_vendor_nvidia, .uuid = "GPU-73fe8c24-959a", .bus = "0000:01:00.0", .model = "A"},
         {.vendor = &gpu_vendor_nvidia, .uuid = "", .bus = "0000:02:00.0", .model = "A"},
         {.vendor = &gpu_vendor_nvidia, .uuid = "GPU-2565a174-13ab", .bus = "0000:03:00.0", .model = "B"},
-        {.vendor = &gpu_vendor_nvidia, .uuid = "GPU-73ffffff-0000", .bus = "0000:04:00.0", .model = "A", .excluded = true},
+        {.vendor = &gpu_vendor_nvidia,
+         .uuid = "GPU-73ffffff-0000",
+         .bus = "0000:04:00.0",
+         .model = "A",
+         .excluded = true},
     };
     const struct gpu_devices devices = {.items = items, .count = 4};
     AUTO_TEXT struct text text = {0};

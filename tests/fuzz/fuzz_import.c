@@ -1,8 +1,8 @@
 /* events.jsonl of another machine: whatever its lines are, what the state table lets pass can be written down and told
  * as a result. */
 #include "base/mem.h"
-#include "results/store/tables.h"
 #include "results/store/store.h"
+#include "results/store/tables.h"
 
 #include <stdint.h>
 #include <stdio.h>
@@ -59,7 +59,8 @@ static void copy_run(const struct run *from, struct run *out)
     must_say(db_run(out->db, &err, "PRAGMA foreign_keys=ON", ""), &err);
 }
 
-static void take(struct run *run, struct journal_replay *replay, struct import_lines *lines, const char *line, size_t length)
+static void take(struct run *run, struct journal_replay *replay, struct import_lines *lines, const char *line,
+                 size_t length)
 {
     struct err err = {0};
     struct event event;

@@ -1,7 +1,7 @@
 /* Any pattern over any bytes, cut anywhere: first line the pattern, second line the sizes of the chunks, the rest the log. The
  * joblog must find what matching each line alone finds. */
-#include "run/log/joblog.h"
 #include "base/pattern/pattern.h"
+#include "run/log/joblog.h"
 
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,9 +1,9 @@
 /* Any bytes read as files of /proc and of a cgroup: the first byte says which. */
 #include "base/procfs.h"
+#include "fuzz.h"
 #include "machine/contain/cgroup.h"
 #include "machine/contain/mountinfo.h"
 #include "machine/contain/tree.h"
-#include "fuzz.h"
 
 #include <fcntl.h>
 #include <stdio.h>

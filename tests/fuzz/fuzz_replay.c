@@ -1,9 +1,9 @@
 /* Snapshots, mostly mutated valid ones, replayed: by the record, and under other settings and caps. The first two bytes
  * choose the setting and the cap; the rest is the file. What is no pickle is taken as events, four bytes each, so that
  * the order of events is tried as freely as their bytes. Whatever the trace says, the model's figures hold together. */
+#include "fuzz.h"
 #include "gpu_memory/allocator/replay.h"
 #include "gpu_memory/allocator/usage.h"
-#include "fuzz.h"
 
 #define EVENTS_MAX 4000 /* longer ones only cost time */
 

@@ -69,8 +69,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct err err = {0};
     bool parsed = starter_args_parse(args, 2, help.count ? &help : NULL, &given, &err);
     check(parsed || *err.text);
-    struct starter starter = {.script = "train.py", .path = ".", .interpreter_key = "python", .interpreter = "python3",
-                              .help = &help, .args = parsed ? &given : NULL, .proposes = true};
+    struct starter starter = {.script = "train.py",
+                              .path = ".",
+                              .interpreter_key = "python",
+                              .interpreter = "python3",
+                              .help = &help,
+                              .args = parsed ? &given : NULL,
+                              .proposes = true};
     check_files(&starter);
     starter_args_fini(&given);
     script_help_fini(&help);

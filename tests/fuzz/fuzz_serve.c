@@ -16,20 +16,21 @@ static void check_path(const char *text)
 {
     struct request_target target = request_target_parse(text);
     bool of_run = target.route >= ROUTE_RUN;
-    if (of_run && (!fs_check_name(target.run, NULL) || strchr(target.run, '/') || !utf8_is_valid(target.run, strlen(target.run)) ||
-                   !strstr(text, target.run)))
+    if (of_run && (!fs_check_name(target.run, NULL) || strchr(target.run, '/') ||
+                   !utf8_is_valid(target.run, strlen(target.run)) || !strstr(text, target.run)))
         abort();
     if ((target.route == ROUTE_EXPERIMENT || target.route == ROUTE_LOG) && target.experiment == 0)
         abort();
-    if (target.route == ROUTE_ASK && (target.ask >= LIVE_REQUESTS || (target.ask == LIVE_SKIP) != (target.experiment > 0)))
+    if (target.route == ROUTE_ASK &&
+        (target.ask >= LIVE_REQUESTS || (target.ask == LIVE_SKIP) != (target.experiment > 0)))
         abort();
 }
 
 static void check_headers(const char *text)
 {
     static const char token[] = "0123456789abcdef0123456789abcdef01234567", nonce[] = "0123456789abcdef";
-    if (request_host_is_local(text, "127.0.0.5") && strncasecmp(text, "localhost", 9) != 0 && strncmp(text, "127.0.0.", 8) != 0 &&
-        strncmp(text, "[::1]", 5) != 0)
+    if (request_host_is_local(text, "127.0.0.5") && strncasecmp(text, "localhost", 9) != 0 &&
+        strncmp(text, "127.0.0.", 8) != 0 && strncmp(text, "[::1]", 5) != 0)
         abort();
     if (request_token_equal(text, token) != (strcmp(text, token) == 0))
         abort();

@@ -1,6 +1,6 @@
 /* Any bytes read as a memory snapshot: refused with a place, or read into structs that hold together. */
-#include "gpu_memory/allocator/usage.h"
 #include "fuzz.h"
+#include "gpu_memory/allocator/usage.h"
 
 static void check_segments(const struct snapshot *snapshot)
 {

@@ -3,8 +3,8 @@
  * NAME`, `end`) and prints for each case `NAME phase PHASE ENERGY_J HALF_WIDTH_J` (- - where it states none), `NAME bin
  * BEGIN_S END_S POWER_W HALF_WIDTH_W`, or `NAME none REASON`. With --lag-only the estimator learns no more of the averaging than how late its
  * middle is, as of a GPU whose calibration found no more. */
-#include "base/mem.h"
 #include "measure/step_power.h"
+#include "base/mem.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -38,7 +38,9 @@ static void set_key(struct step_case *to, const char *key, const char *value)
     struct sensor_behaviour *out = &to->behaviour;
     double number = atof(value);
     if (strcmp(key, "averaging") == 0)
-        out->averaging = strcmp(value, "instant") == 0 ? WINDOW_INSTANT : strcmp(value, "boxcar") == 0 ? WINDOW_BOXCAR : WINDOW_EXPONENTIAL;
+        out->averaging = strcmp(value, "instant") == 0  ? WINDOW_INSTANT
+                         : strcmp(value, "boxcar") == 0 ? WINDOW_BOXCAR
+                                                        : WINDOW_EXPONENTIAL;
     else if (strcmp(key, "update_ns") == 0)
         out->update_ns = llround(number);
     else if (strcmp(key, "jitter_ns") == 0)
@@ -162,15 +164,16 @@ static int by_value(const void *a, const void *b)
 static double stamp(const struct step_case *one, struct series *series)
 {
     struct change *changes = mem_array(one->count + 1, sizeof *changes);
-    double *widths = mem_array(one->count + 1, sizeof *widths), width, begin, period = (double)one->behaviour.update_ns / 1e9;
+    double *widths = mem_array(one->count + 1, sizeof *widths), width, begin,
+           period = (double)one->behaviour.update_ns / 1e9;
     size_t count = 0;
     for (size_t i = 0; i < one->count; i++)
         if (one->polls[i].begin_ns == one->polls[i].end_ns) /* the driver stamped it */
             series_add_power(series, (struct power_sample){one->polls[i].end_ns, one->polls[i].power_w});
     for (size_t i = series->power_count > 0 ? one->count : 1; i < one->count; i++)
         if (one->polls[i].power_w != one->polls[i - 1].power_w)
-            changes[count++] = (struct change){seconds(one, one->polls[i - 1].begin_ns), seconds(one, one->polls[i].end_ns), 0,
-                                                 one->polls[i].power_w};
+            changes[count++] = (struct change){seconds(one, one->polls[i - 1].begin_ns),
+                                               seconds(one, one->polls[i].end_ns), 0, one->polls[i].power_w};
     if (count > 0) {
         find_period(changes, count, &period, &begin);
         narrow(changes, count, period, begin, (double)one->behaviour.jitter_ns / 1e9);
@@ -214,7 +217,9 @@ static void finish(struct step_case *one, bool lag_only)
     struct series series = {0};
     struct step_fold fold;
     struct step_power power;
-    struct step_sensor sensor = {.behaviour = &one->behaviour, .calibrated = true, .mark_s = one->mark_ns / 1e9,
+    struct step_sensor sensor = {.behaviour = &one->behaviour,
+                                 .calibrated = true,
+                                 .mark_s = one->mark_ns / 1e9,
                                  .gain_bound = one->gain_percent / 100};
     sensor.stamp_s = stamp(one, &series);
     if (lag_only)

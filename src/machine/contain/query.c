@@ -66,7 +66,9 @@ static enum job_answer wait_for_answer(struct job *job, int fd, const struct job
             struct job_exit end = job_take_exit(job);
             if (!end.ended)
                 continue;
-            return end.exec_failed ? JOB_ANSWER_NONE : !end.signalled && end.code == 0 ? JOB_ANSWER_GOOD : JOB_ANSWER_FAILED;
+            return end.exec_failed                   ? JOB_ANSWER_NONE
+                   : !end.signalled && end.code == 0 ? JOB_ANSWER_GOOD
+                                                     : JOB_ANSWER_FAILED;
         }
     }
 }
@@ -107,9 +109,11 @@ enum job_answer job_ask(const struct job_question *question, struct text *out)
     if (!job)
         return JOB_ANSWER_NONE;
     close(steal_fd(&write_end));
-    enum job_answer how = job_open_gate(job, NULL) ? wait_for_answer(job, answer, question, start_ns, out) : JOB_ANSWER_NONE;
+    enum job_answer how =
+        job_open_gate(job, NULL) ? wait_for_answer(job, answer, question, start_ns, out) : JOB_ANSWER_NONE;
     bool gone = end(job);
-    if ((how == JOB_ANSWER_GOOD || how == JOB_ANSWER_FAILED) && !drain(answer, question, out) && out->length > question->limit)
+    if ((how == JOB_ANSWER_GOOD || how == JOB_ANSWER_FAILED) && !drain(answer, question, out) &&
+        out->length > question->limit)
         how = JOB_ANSWER_LONG;
     job_free(job);
     return gone ? how : JOB_ANSWER_ALIVE;

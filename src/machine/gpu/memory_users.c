@@ -165,7 +165,8 @@ static void add_use(struct gpu_memory_users *out, struct gpu_memory_use use)
     out->items[at] = use;
 }
 
-static bool take_answer(const struct text *answer, const struct gpu_vendor *vendor, struct gpu_memory_users *out, struct err *err)
+static bool take_answer(const struct text *answer, const struct gpu_vendor *vendor, struct gpu_memory_users *out,
+                        struct err *err)
 {
     struct answer message;
     for (size_t at = 0; at + sizeof message <= answer->length; at += sizeof message) {
@@ -185,8 +186,8 @@ static bool take_answer(const struct text *answer, const struct gpu_vendor *vend
     return err_set(err, "the driver's library ended its process");
 }
 
-bool gpu_memory_users_read(const struct gpu_vendor *vendor, const char *library, double timeout_s, struct gpu_memory_users *out,
-                           struct err *err)
+bool gpu_memory_users_read(const struct gpu_vendor *vendor, const char *library, double timeout_s,
+                           struct gpu_memory_users *out, struct err *err)
 {
     AUTO_TEXT struct text answer = {0};
     struct gpu_memory_users found = {0};

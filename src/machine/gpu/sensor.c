@@ -3,7 +3,8 @@
 #include <errno.h>
 #include <math.h>
 
-#define ROW(which, called, in, from, to, ...) [which] = {.name = called, .unit = in, .low = from, .high = to, __VA_ARGS__},
+#define ROW(which, called, in, from, to, ...)                                                                          \
+    [which] = {.name = called, .unit = in, .low = from, .high = to, __VA_ARGS__},
 const struct gpu_reading_row gpu_reading_rows[GPU_READING_COUNT] = {GPU_READINGS(ROW)};
 #undef ROW
 

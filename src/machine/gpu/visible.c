@@ -136,8 +136,8 @@ static bool has_unlike_models(const struct search *search)
     return false;
 }
 
-void gpu_visible_find(const struct gpu_vendor *vendor, const struct gpu_devices *devices, const char *value, const char *order,
-                      struct gpu_visible *out)
+void gpu_visible_find(const struct gpu_vendor *vendor, const struct gpu_devices *devices, const char *value,
+                      const char *order, struct gpu_visible *out)
 {
     struct search search = {.vendor = vendor, .devices = devices, .out = out};
     *out = (struct gpu_visible){0};

@@ -74,7 +74,8 @@ static bool is_gpu(const char *dev, const char *path)
     if (strncmp(path, dev, length) != 0 || path[length] != '/')
         return false;
     const char *name = path + length + 1;
-    return gpu_vendor_of_device(name) || gpu_vendor_of_control(name) || strcmp(name, "kfd") == 0 || (strncmp(name, "dri/renderD", 11) == 0 && all_digits(name + 11));
+    return gpu_vendor_of_device(name) || gpu_vendor_of_control(name) || strcmp(name, "kfd") == 0 ||
+           (strncmp(name, "dri/renderD", 11) == 0 && all_digits(name + 11));
 }
 
 static void take_device(const struct taker *taker, int folder, const char *name, struct census_process *process)

@@ -17,8 +17,8 @@ struct finder {
     struct leftovers *out;
     int proc;
     const struct gpu_memory_users *memory; /* NULL: unknown */
-    struct strv live;                 /* tags of jobs that live runs know, and of what this process belongs to */
-    struct job_identity *inits;       /* of these jobs; borrows nothing: pid and start time only */
+    struct strv live;                      /* tags of jobs that live runs know, and of what this process belongs to */
+    struct job_identity *inits;            /* of these jobs; borrows nothing: pid and start time only */
     size_t init_count, init_capacity;
     struct stat program; /* this one's file; st_ino 0: unknown */
 };
@@ -211,8 +211,8 @@ bool leftovers_find(struct state *state, const struct census_roots *roots, struc
     return leftovers_find_holding(state, roots, NULL, out, err);
 }
 
-bool leftovers_find_holding(struct state *state, const struct census_roots *roots, const struct gpu_memory_users *memory,
-                            struct leftovers *out, struct err *err)
+bool leftovers_find_holding(struct state *state, const struct census_roots *roots,
+                            const struct gpu_memory_users *memory, struct leftovers *out, struct err *err)
 {
     AUTO_CLOSE int proc = open(roots->proc, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     struct finder finder = {.out = out, .proc = proc, .memory = memory};
@@ -233,7 +233,8 @@ bool leftovers_find_holding(struct state *state, const struct census_roots *root
     return found;
 }
 
-void leftovers_claim(struct leftovers *leftovers, const struct leftover_claim *claim, const struct gpu_memory_users *memory)
+void leftovers_claim(struct leftovers *leftovers, const struct leftover_claim *claim,
+                     const struct gpu_memory_users *memory)
 {
     const struct census_process *process = census_find(&leftovers->census, claim->pid);
     if (!process || process->uid != claim->uid || process->stat.start_time != claim->start_time)

@@ -10,14 +10,14 @@
 
 enum { FORMAT = 1 };
 static const char prefix[] = "calibration-";
-#define FIGURE_MAX  1e6
-#define BAND_SHARE  0.02 /* of the rise: power is back when it is so near */
-#define BAND_NOISES 4.0
-#define BAND_C      1.5 /* whole degrees are told */
-#define FINAL_S     2.0
-#define NORMAL_95   1.96 /* standard deviations in a half-width */
-#define LOOKED_SURE 0.05 /* what is surely looked at but for this share is all looked at */
-#define CURRENT_SHARE 0.1 /* of its period: a counter that is later does not show all energy at its update */
+#define FIGURE_MAX    1e6
+#define BAND_SHARE    0.02 /* of the rise: power is back when it is so near */
+#define BAND_NOISES   4.0
+#define BAND_C        1.5 /* whole degrees are told */
+#define FINAL_S       2.0
+#define NORMAL_95     1.96 /* standard deviations in a half-width */
+#define LOOKED_SURE   0.05 /* what is surely looked at but for this share is all looked at */
+#define CURRENT_SHARE 0.1  /* of its period: a counter that is later does not show all energy at its update */
 
 const char *const calibration_series_names[CALIBRATION_SERIES] = {"samples", "power", "counter", "temperature"};
 
@@ -114,7 +114,9 @@ static json_t *figure_json(const struct learnt *figure, bool is_signed)
     json_object_set_new(json, "value", known ? json_finite(figure->value) : json_null());
     json_object_set_new(json, "half_width", known ? json_finite(figure->half_width) : json_null());
     json_object_set_new(json, "why",
-                        json_text_or_null(known ? NULL : figure->known ? "no sensor has such a value" : figure->why));
+                        json_text_or_null(known           ? NULL
+                                          : figure->known ? "no sensor has such a value"
+                                                          : figure->why));
     return json;
 }
 
@@ -125,9 +127,9 @@ static json_t *sensor_json(const struct sensor_learnt *sensor)
     json_object_set_new(json, "averaging_why", json_text_or_null(sensor->averaging_why));
     json_set_count(json, "updates", sensor->updates);
     for (size_t i = 0; i < sizeof figures / sizeof *figures; i++)
-        json_object_set_new(json, figures[i].name,
-                            figure_json((const struct learnt *)((const char *)sensor + figures[i].offset),
-                                        figures[i].is_signed));
+        json_object_set_new(
+            json, figures[i].name,
+            figure_json((const struct learnt *)((const char *)sensor + figures[i].offset), figures[i].is_signed));
     return json;
 }
 
@@ -145,9 +147,9 @@ json_t *calibration_json(const struct calibration *calibration)
         json_object_set_new(sensors, calibration_series_names[i], sensor_json(&calibration->sensors[i]));
     json_object_set_new(json, "sensors", sensors);
     for (size_t i = 0; i < sizeof whole / sizeof *whole; i++)
-        json_object_set_new(json, whole[i].name,
-                            figure_json((const struct learnt *)((const char *)calibration + whole[i].offset),
-                                        whole[i].is_signed));
+        json_object_set_new(
+            json, whole[i].name,
+            figure_json((const struct learnt *)((const char *)calibration + whole[i].offset), whole[i].is_signed));
     return json;
 }
 
@@ -213,8 +215,7 @@ bool calibration_parse(const json_t *json, struct calibration *out, struct err *
     for (int i = 0; i < CALIBRATION_TEMPERATURE && good; i++)
         good = take_sensor(json_get(json_get(json, "sensors"), calibration_series_names[i]), &out->sensors[i]);
     for (size_t i = 0; i < sizeof whole / sizeof *whole && good; i++)
-        good = take_figure(json, whole[i].name, whole[i].is_signed,
-                           (struct learnt *)((char *)out + whole[i].offset));
+        good = take_figure(json, whole[i].name, whole[i].is_signed, (struct learnt *)((char *)out + whole[i].offset));
     return good || err_set(err, "it is no calibration of this version");
 }
 

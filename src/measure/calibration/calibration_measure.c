@@ -333,7 +333,8 @@ static void keep_reading(struct calibration_data *data, const struct message *me
 static void keep_load(struct calibration_data *data, const struct message *message)
 {
     const struct sensor_reading *span = &message->reading;
-    MEM_ADD(data->loads, data->load_count, data->load_capacity) = (struct load_interval){span->before_ns, span->after_ns, 1};
+    MEM_ADD(data->loads, data->load_count, data->load_capacity) =
+        (struct load_interval){span->before_ns, span->after_ns, 1};
     if ((int64_t)span->value > data->uncertain_ns)
         data->uncertain_ns = (int64_t)span->value;
 }
@@ -366,8 +367,7 @@ static bool turn(struct measuring_gpu *gpu, int64_t until_ns, int64_t deadline_n
                 keep_load(gpu->data, &message);
         }
         if (gpu->options->progress && now_ns - told_ns > NS_PER_S) {
-            gpu->options->progress(gpu->options->progress_data,
-                                   ns_to_s(now_ns - gpu->began_ns) / gpu->planned_s);
+            gpu->options->progress(gpu->options->progress_data, ns_to_s(now_ns - gpu->began_ns) / gpu->planned_s);
             told_ns = now_ns;
         }
     }

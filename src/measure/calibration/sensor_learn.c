@@ -336,8 +336,7 @@ static void doubt_period(const struct load_interval *loads, size_t load_count, c
 {
     AUTO_FREE struct fit_update *all = mem_array(count + 1, sizeof *all);
     for (size_t i = 0; i < count; i++)
-        all[i] =
-            (struct fit_update){.t_s = ns_to_s(readings[i].after_ns - origin_ns), .value = readings[i].value};
+        all[i] = (struct fit_update){.t_s = ns_to_s(readings[i].after_ns - origin_ns), .value = readings[i].value};
     learn_levels(loads, load_count, all, count, origin_ns, 0, out);
     if (out->noise_w.known && out->noise_w.value < STILL_SHARE * fabs(out->idle_w.value))
         out->update_period_s = out->jitter_s = unknown("steady power shows no change, so its updates are not seen");

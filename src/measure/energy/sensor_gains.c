@@ -51,8 +51,9 @@ bool sensor_gains_parse(const json_t *json, struct sensor_gain_entry *out)
     const char *uuid = json_get_text(json, "uuid"), *source = json_get_text(json, "source");
     double bound;
     *out = (struct sensor_gain_entry){0};
-    if (!json_get_int(json, "format", &format) || format != FORMAT || !uuid || !is_name(uuid) || !source || utf8_has_control(source) ||
-        strlen(source) >= TEXT_MAX || !json_get_number(json, "bound", &bound) || !(bound > 0 && bound <= most_bound))
+    if (!json_get_int(json, "format", &format) || format != FORMAT || !uuid || !is_name(uuid) || !source ||
+        utf8_has_control(source) || strlen(source) >= TEXT_MAX || !json_get_number(json, "bound", &bound) ||
+        !(bound > 0 && bound <= most_bound))
         return false;
     *out = (struct sensor_gain_entry){mem_strdup(uuid), bound, mem_strdup(source)};
     return true;

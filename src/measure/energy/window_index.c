@@ -313,7 +313,8 @@ static void edge_parts(const struct window_index *index, const struct index_mome
     /* a second of delay adds the power at an edge, a gain its energy; the counter takes back what it saw of that at its
      * knots */
     double delayed_w = (to->sum.power_w - to->place.offset_w) - (from->sum.power_w - from->place.offset_w);
-    double gained_j = (to->sum.energy_j - to->place.offset_traced_j) - (from->sum.energy_j - from->place.offset_traced_j);
+    double gained_j =
+        (to->sum.energy_j - to->place.offset_traced_j) - (from->sum.energy_j - from->place.offset_traced_j);
     if (index->sensor.lag_ns > 0) /* the counter's own lag, which nothing takes back */
         delayed_w = hypot(delayed_w, to->sum.power_w - from->sum.power_w);
     out->j[WINDOW_PART_EDGES] = sqrt(sum);
@@ -475,18 +476,22 @@ void window_index_steps(struct window_index *index, const int64_t *begin_ns, siz
         index->steps[i] = shape_seconds(begin_ns[i], index->origin_ns);
 }
 
-struct reading index_aliasing_j(const struct window_index *index, const struct index_moment *from, const struct index_moment *to)
+struct reading index_aliasing_j(const struct window_index *index, const struct index_moment *from,
+                                const struct index_moment *to)
 {
     double length_s = to->t - from->t, unseen = blind_share(index), limit_w = sensor_held_w(&index->sensor);
     if (unseen <= 0 && !is_summed(index))
         return (struct reading){0, true};
     if (!(limit_w > 0))
         return (struct reading){0};
-    double interval_s = fmax(shape_seconds(index->sensor.update_period_ns, 0), length_s / fmax(to->sum.changes - from->sum.changes, 1));
-    double hidden_w = beats_hidden_w(&index->sensor, unseen, interval_s, fmax(to->energy_j - from->energy_j, 0) / length_s);
-    struct sample_phases phases = sample_phases_of(&index->shape, shape_seconds(index->sensor.update_period_ns, 0), index->steps,
-                                                   index->step_count, from->t, to->t);
+    double interval_s =
+        fmax(shape_seconds(index->sensor.update_period_ns, 0), length_s / fmax(to->sum.changes - from->sum.changes, 1));
+    double hidden_w =
+        beats_hidden_w(&index->sensor, unseen, interval_s, fmax(to->energy_j - from->energy_j, 0) / length_s);
+    struct sample_phases phases = sample_phases_of(&index->shape, shape_seconds(index->sensor.update_period_ns, 0),
+                                                   index->steps, index->step_count, from->t, to->t);
     if (phases.count == 0)
         return (struct reading){length_s * hidden_w, true};
-    return (struct reading){(length_s - phases.part_s) * hidden_w + phases.part_s * fmin(hidden_w, phases.uneven * limit_w), true};
+    return (struct reading){
+        (length_s - phases.part_s) * hidden_w + phases.part_s * fmin(hidden_w, phases.uneven * limit_w), true};
 }

@@ -57,7 +57,8 @@ static void observe(struct knot *knot, const struct shape *shape, const struct w
     knot->traced_j = here.energy_j + mean;
     knot->observed_j = knot->value_j - knot->traced_j;
     knot->observed_var = fmax(square - mean * mean, 0) * (knot->inferred ? inferred_penalty : 1) +
-                     smooth_mean_variance(shape, 2 * shape->delay_s, mean_s, hint) + quantum_j * quantum_j / 12 + 1e-12;
+                         smooth_mean_variance(shape, 2 * shape->delay_s, mean_s, hint) + quantum_j * quantum_j / 12 +
+                         1e-12;
 }
 
 double smooth_scale(double innovation2, double innovations)

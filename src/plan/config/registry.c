@@ -12,8 +12,8 @@ enum { LONGEST_FILE = 64 << 20 };
 
 static const struct field top_rows[] = {
     {"models", FIELD_OTHER, .expected = "an object of repositories",
-     .schema = "{'type': 'object', 'minProperties': 1, 'additionalProperties': {'$ref': '#/$defs/repository'}}", .initial = "needed",
-     .help = "a repository's name leads to what is known of it"},
+     .schema = "{'type': 'object', 'minProperties': 1, 'additionalProperties': {'$ref': '#/$defs/repository'}}",
+     .initial = "needed", .help = "a repository's name leads to what is known of it"},
 };
 
 static const struct field_table top_table = FIELD_TABLE("The top of the registry", top_rows);
@@ -121,8 +121,11 @@ const struct param *repo_seed(const struct repo *repo)
 
 static const struct field_object objects[] = {
     {"registry", UNKNOWN_ARE_WARNINGS, true, {&top_table}},
-    {"repository", UNKNOWN_ARE_WARNINGS, true,
-     {&registry_trains_table, &registry_where_table, &registry_rules_table, &registry_command_table, &registry_needs_table}},
+    {"repository",
+     UNKNOWN_ARE_WARNINGS,
+     true,
+     {&registry_trains_table, &registry_where_table, &registry_rules_table, &registry_command_table,
+      &registry_needs_table}},
     {"hyperparameter", UNKNOWN_ARE_WARNINGS, true, {&registry_param_table}},
     {"performance_metrics", UNKNOWN_ARE_WARNINGS, true, {&registry_metrics_table}},
     {"metric", UNKNOWN_ARE_WARNINGS, true, {&registry_metric_table}},

@@ -14,16 +14,16 @@ static const double WHOLE_LIMIT = 9007199254740992.0;
 
 static const struct field step_rows[] = {
     {"scale", FIELD_OTHER, .expected = "an object of factors",
-     .schema = "{'type': 'object', 'additionalProperties': {'type': 'number', 'minimum': 0.001, 'maximum': 1000, 'not': {'const': 1}}}",
+     .schema = "{'type': 'object', 'additionalProperties': {'type': 'number', 'minimum': 0.001, 'maximum': 1000, "
+               "'not': {'const': 1}}}",
      .initial = "none",
      .help = "a hyperparameter's name leads to the factor by which its value is multiplied, such as 0.5; integers "
              "are rounded down"},
-    {"set", FIELD_OTHER, .expected = "an object of values",
-     .schema = FIELD_SCALARS,
-     .initial = "none",
+    {"set", FIELD_OTHER, .expected = "an object of values", .schema = FIELD_SCALARS, .initial = "none",
      .help = "a hyperparameter's name leads to its new value"},
     {"bounds", FIELD_OTHER, .expected = "an object of [low, high]",
-     .schema = "{'type': 'object', 'additionalProperties': {'type': 'array', 'minItems': 2, 'maxItems': 2, 'items': {'type': 'number'}}}",
+     .schema = "{'type': 'object', 'additionalProperties': {'type': 'array', 'minItems': 2, 'maxItems': 2, 'items': "
+               "{'type': 'number'}}}",
      .initial = "the range of each hyperparameter",
      .help = "what scaling may lead to; a step that would lead beyond is not taken"},
     {"args", FIELD_LIST, offsetof(struct registry_oom_step, args), .initial = "none",
@@ -35,8 +35,7 @@ static const struct field step_rows[] = {
 };
 
 static const struct field smoke_rows[] = {
-    {"hyperparameters", FIELD_OTHER, .expected = "an object of values",
-     .schema = FIELD_SCALARS,
+    {"hyperparameters", FIELD_OTHER, .expected = "an object of values", .schema = FIELD_SCALARS,
      .initial = "the defaults",
      .help = "a hyperparameter's name leads to the value that makes a start short, such as 1 epoch"},
 };
@@ -75,7 +74,9 @@ static void read_factor(const struct source *source, const char *path, const str
     if (param->type >= PARAM_CHOICE) {
         problems_add_at_key(source->problems, SEVERITY_ERROR, source->doc, path,
                             "'%s' is a %s: it can be %s, not scaled", param->name,
-                            param->type == PARAM_CHOICE ? "choice" : param->type == PARAM_BOOL ? "bool" : "text",
+                            param->type == PARAM_CHOICE ? "choice"
+                            : param->type == PARAM_BOOL ? "bool"
+                                                        : "text",
                             param->type == PARAM_BOOL ? "given by args" : "set");
         return;
     }
@@ -95,15 +96,18 @@ static void read_factor(const struct source *source, const char *path, const str
 static void read_value(const struct source *source, const char *path, const struct param *param, const json_t *json,
                        struct registry_oom_step *step)
 {
-    static const char *const expected[] = {
-        [PARAM_INT] = "an integer", [PARAM_FLOAT] = "a number", [PARAM_CHOICE] = "one of its choices",
-        [PARAM_BOOL] = "no value here (a bool can be given by args)", [PARAM_TEXT] = "a string"};
+    static const char *const expected[] = {[PARAM_INT] = "an integer",
+                                           [PARAM_FLOAT] = "a number",
+                                           [PARAM_CHOICE] = "one of its choices",
+                                           [PARAM_BOOL] = "no value here (a bool can be given by args)",
+                                           [PARAM_TEXT] = "a string"};
     struct value value = {0};
     bool scalar = value_from_json(json, &value);
-    bool fits = scalar && (param->type == PARAM_INT     ? value.kind == VALUE_INT
-                           : param->type == PARAM_FLOAT ? value.kind == VALUE_INT || value.kind == VALUE_FLOAT
-                           : param->type == PARAM_TEXT  ? value.kind == VALUE_TEXT
-                                                        : param->type == PARAM_CHOICE && registry_has_choice(param, &value));
+    bool fits =
+        scalar && (param->type == PARAM_INT     ? value.kind == VALUE_INT
+                   : param->type == PARAM_FLOAT ? value.kind == VALUE_INT || value.kind == VALUE_FLOAT
+                   : param->type == PARAM_TEXT  ? value.kind == VALUE_TEXT
+                                                : param->type == PARAM_CHOICE && registry_has_choice(param, &value));
     if (!fits) {
         field_refuse(source, path, param->name, expected[param->type], json);
         value_fini(&value);

@@ -5,8 +5,8 @@
 #include <math.h>
 #include <string.h>
 
-static const char *const types[] = {[PARAM_INT] = "int", [PARAM_FLOAT] = "float", [PARAM_CHOICE] = "choice",
-                                    [PARAM_BOOL] = "bool", [PARAM_TEXT] = "text", NULL};
+static const char *const types[] = {[PARAM_INT] = "int",   [PARAM_FLOAT] = "float", [PARAM_CHOICE] = "choice",
+                                    [PARAM_BOOL] = "bool", [PARAM_TEXT] = "text",   NULL};
 static const char *const distributions[] = {[DISTRIBUTION_UNIFORM] = "uniform",
                                             [DISTRIBUTION_LOG_UNIFORM] = "log_uniform",
                                             [DISTRIBUTION_NORMAL] = "normal",
@@ -33,14 +33,11 @@ static const struct field param_rows[] = {
      .help = "type bool: the option that says false, such as --no-amp"},
     {"type", FIELD_NAME, offsetof(struct row, type), .names = types, .initial = "needed",
      .help = "integers, numbers, one of choices; bool: flag is given or not, without a value; text: any string"},
-    {"default", FIELD_OTHER, .expected = "a value of the type",
-     .schema = FIELD_SCALAR,
-     .initial = "needed",
+    {"default", FIELD_OTHER, .expected = "a value of the type", .schema = FIELD_SCALAR, .initial = "needed",
      .help = "the value of mode default; a mutation never draws it; may lie outside range; null: flag is left out"},
     {"range", FIELD_OTHER, .expected = "[low, high]",
      .schema = "{'type': 'array', 'minItems': 2, 'maxItems': 2, 'items': {'type': 'number'}}",
-     .initial = "needed for int and float",
-     .help = "the least and the greatest value that is drawn; null: none is"},
+     .initial = "needed for int and float", .help = "the least and the greatest value that is drawn; null: none is"},
     {"choices", FIELD_OTHER, .expected = "a list of different numbers, strings, true, false or null",
      .schema = "{'type': 'array', 'minItems': 1, 'maxItems': 1000, 'items': " FIELD_SCALAR "}",
      .initial = "needed for choice", .help = "the values to draw from; null leaves the flag out"},

@@ -115,10 +115,12 @@ static const struct field metric_rows[] = {
      .help = "whether less or more of the metric is better"},
 };
 
-const struct field_table registry_where_table = FIELD_TABLE("An entry of `models`: where, and what success is", row_rows);
+const struct field_table registry_where_table =
+    FIELD_TABLE("An entry of `models`: where, and what success is", row_rows);
 const struct field_table registry_command_table = FIELD_TABLE("An entry of `models`: the command", repo_rows);
 const struct field_table registry_trains_table = FIELD_TABLE("An entry of `models`: what it trains", other_rows);
-const struct field_table registry_needs_table = FIELD_TABLE("An entry of `models`: what a machine must have", needs_rows);
+const struct field_table registry_needs_table =
+    FIELD_TABLE("An entry of `models`: what a machine must have", needs_rows);
 const struct field_table registry_metrics_table = FIELD_TABLE("`performance_metrics`", metrics_rows);
 const struct field_table registry_metric_table = FIELD_TABLE("A metric of `log_patterns`", metric_rows);
 

@@ -79,7 +79,8 @@ static const struct {
 static const struct field rows[] = {
     {"metrics", FIELD_OTHER,
      .expected = "\"any\", \"required\" or \"optional\", or an object that leads from models to one of these",
-     .schema = "{'anyOf': [{'enum': ['any', 'required', 'optional']}, {'type': 'object', 'additionalProperties': {'enum': ['any', 'required', 'optional']}}]}",
+     .schema = "{'anyOf': [{'enum': ['any', 'required', 'optional']}, {'type': 'object', 'additionalProperties': "
+               "{'enum': ['any', 'required', 'optional']}}]}",
      .initial = "any",
      .help = "which of `log_patterns` must have matched for a success: any: at least one, where there are any; "
              "required: all; optional: none"},

@@ -59,8 +59,8 @@ static bool find_index(const struct setting *set, const json_t *list, const char
     *index = given;
     if (given < count && end && !*end)
         return true;
-    AUTO_FREE char *why = count ? mem_printf("%s is a list of %zu: a place from 0 to %zu is needed, not '%s'", set->place,
-                                             count, count - 1, step)
+    AUTO_FREE char *why = count ? mem_printf("%s is a list of %zu: a place from 0 to %zu is needed, not '%s'",
+                                             set->place, count, count - 1, step)
                                 : mem_printf("%s is an empty list", set->place);
     return refuse(set, why);
 }
@@ -91,8 +91,8 @@ static bool put(struct setting *set, const struct strv *steps, json_t *value)
             if (!next)
                 json_object_set_new(at, step, next = json_object());
         } else {
-            AUTO_FREE char *shown = field_shown(at), *why = mem_printf("%s is %s, so there is no '%s' in it", set->place,
-                                                                       shown, step);
+            AUTO_FREE char *shown = field_shown(at),
+                           *why = mem_printf("%s is %s, so there is no '%s' in it", set->place, shown, step);
             refuse(set, why);
             break;
         }
@@ -217,10 +217,22 @@ static const struct field_table top_table = FIELD_TABLE("The top of the file", t
 #define UNDER_TARE  "it belongs under 'tare'"
 
 static const struct misplaced not_at_top[] = {
-    {"repo", IN_AN_ENTRY}, {"model", IN_AN_ENTRY}, {"mutate", IN_AN_ENTRY}, {"mutate_params", IN_AN_ENTRY},
-    {"hyperparameters", IN_AN_ENTRY}, {"foreground", IN_AN_ENTRY}, {"background", IN_AN_ENTRY}, {"timing", UNDER_TARE},
-    {"parallel", UNDER_TARE}, {"preflight", UNDER_TARE}, {"cooldown", UNDER_TARE}, {"environment", UNDER_TARE},
-    {"limits", UNDER_TARE}, {"gpus", UNDER_TARE}, {"gpus_per_experiment", UNDER_TARE}, {"log_cap", UNDER_TARE},
+    {"repo", IN_AN_ENTRY},
+    {"model", IN_AN_ENTRY},
+    {"mutate", IN_AN_ENTRY},
+    {"mutate_params", IN_AN_ENTRY},
+    {"hyperparameters", IN_AN_ENTRY},
+    {"foreground", IN_AN_ENTRY},
+    {"background", IN_AN_ENTRY},
+    {"timing", UNDER_TARE},
+    {"parallel", UNDER_TARE},
+    {"preflight", UNDER_TARE},
+    {"cooldown", UNDER_TARE},
+    {"environment", UNDER_TARE},
+    {"limits", UNDER_TARE},
+    {"gpus", UNDER_TARE},
+    {"gpus_per_experiment", UNDER_TARE},
+    {"log_cap", UNDER_TARE},
     {NULL, NULL},
 };
 

@@ -153,12 +153,19 @@ static const char *const job_modes[] = {"mutation", "nonparallel", "default", "g
 static const char *const entry_modes[] = {"mutation", "nonparallel", "default", "grid", "list", "parallel", NULL};
 
 #define JOB_ROWS                                                                                                       \
-    {"repo", FIELD_OTHER, .expected = "a string", .schema = FIELD_STRING, .initial = "needed",                         \
+    {"repo",                                                                                                           \
+     FIELD_OTHER,                                                                                                      \
+     .expected = "a string",                                                                                           \
+     .schema = FIELD_STRING,                                                                                           \
+     .initial = "needed",                                                                                              \
      .help = "a repository of the registry"},                                                                          \
-    {"model", FIELD_OTHER, .expected = "a string", .schema = FIELD_STRING, .initial = "needed",                        \
-     .help = "one of the repository's models"}
+    {                                                                                                                  \
+        "model", FIELD_OTHER, .expected = "a string", .schema = FIELD_STRING, .initial = "needed",                     \
+                              .help = "one of the repository's models"                                                 \
+    }
 
-#define FIXED_VALUES "fixed values; a hyperparameter not named here keeps its default, one that is also mutated is mutated"
+#define FIXED_VALUES                                                                                                   \
+    "fixed values; a hyperparameter not named here keeps its default, one that is also mutated is mutated"
 
 /* A list of values is an axis, a list of objects the points. */
 #define SPACE_SCHEMA                                                                                                   \
@@ -168,30 +175,46 @@ static const char *const entry_modes[] = {"mutation", "nonparallel", "default", 
 #define NAMES_SCHEMA "{'anyOf': [" FIELD_STRING ", {'type': 'array', 'minItems': 1, 'items': " FIELD_STRING "}]}"
 
 #define HYPERPARAMETERS_ROW(form, meaning)                                                                             \
-    {"hyperparameters", FIELD_OTHER, .expected = "an object of numbers, strings, true, false or null", .schema = form, \
-     .initial = "the registry's defaults", .help = meaning}
+    {                                                                                                                  \
+        "hyperparameters", FIELD_OTHER, .expected = "an object of numbers, strings, true, false or null",              \
+                                        .schema = form, .initial = "the registry's defaults", .help = meaning          \
+    }
 
 #define SPACE_HYPERPARAMETERS_ROW                                                                                      \
-    HYPERPARAMETERS_ROW(SPACE_SCHEMA, FIXED_VALUES "; mode grid: a list of values is an axis; "                                      \
-                                     "mode list: a list of such objects, each a point")
+    HYPERPARAMETERS_ROW(SPACE_SCHEMA, FIXED_VALUES "; mode grid: a list of values is an axis; "                        \
+                                                   "mode list: a list of such objects, each a point")
 
 #define MUTATE_ROWS                                                                                                    \
-    {"mutate", FIELD_OTHER, .expected = "\"all\", a name, or a list of names", .schema = NAMES_SCHEMA, .initial = "all",                       \
+    {"mutate",                                                                                                         \
+     FIELD_OTHER,                                                                                                      \
+     .expected = "\"all\", a name, or a list of names",                                                                \
+     .schema = NAMES_SCHEMA,                                                                                           \
+     .initial = "all",                                                                                                 \
      .help = "mode mutation: the hyperparameters that get new values; \"a,b\" is two names"},                          \
-    {"mutate_params", FIELD_OTHER, .expected = "as mutate", .schema = NAMES_SCHEMA, .initial = "all",                  \
-     .help = "another name for mutate"}
+    {                                                                                                                  \
+        "mutate_params", FIELD_OTHER, .expected = "as mutate", .schema = NAMES_SCHEMA, .initial = "all",               \
+                                      .help = "another name for mutate"                                                \
+    }
 
 #define RUNS_ROW(fallback)                                                                                             \
-    {"runs_per_config", FIELD_INT, offsetof(struct level, runs), .high = 1000000, .initial = fallback,                 \
-     .help = "how many experiments this entry makes"}
+    {                                                                                                                  \
+        "runs_per_config", FIELD_INT, offsetof(struct level, runs), .high = 1000000, .initial = fallback,              \
+                                                                    .help = "how many experiments this entry makes"    \
+    }
 
 #define GPU_LIMIT_ROW(fallback)                                                                                        \
-    {"gpu_memory_limit", FIELD_TEXT, offsetof(struct level, gpu_limit), .initial = fallback,                           \
-     .help = "how much of each GPU's memory the training may hold, such as \"8GiB\" or \"50%\": the CUDA driver "      \
-             "refuses more, and shows a GPU of that size"}
+    {                                                                                                                  \
+        "gpu_memory_limit", FIELD_TEXT, offsetof(struct level, gpu_limit),                                             \
+            .initial = fallback,                                                                                       \
+            .help =                                                                                                    \
+                "how much of each GPU's memory the training may hold, such as \"8GiB\" or \"50%\": the CUDA driver "   \
+                "refuses more, and shows a GPU of that size"                                                           \
+    }
 
 #define MODE_ROW(modes, fallback, meaning)                                                                             \
-    {"mode", FIELD_NAME, offsetof(struct level, mode), .names = modes, .initial = fallback, .help = meaning}
+    {                                                                                                                  \
+        "mode", FIELD_NAME, offsetof(struct level, mode), .names = modes, .initial = fallback, .help = meaning         \
+    }
 
 static const struct field entry_rows[] = {
     JOB_ROWS,
@@ -253,9 +276,11 @@ const struct misplaced settings_not_in_entry[] = {{"use_deduplication", AT_THE_T
                                                   {"seed", "the seed of the plan is at the top of the file, the "
                                                            "seed of a training under 'hyperparameters'"},
                                                   {NULL, NULL}};
-const struct misplaced settings_not_in_foreground[] = {
-    {"seeds", IN_THE_ENTRY},   {"max_retries", IN_THE_ENTRY}, {"governor", IN_THE_ENTRY},
-    {"timeout", IN_THE_ENTRY}, {NULL, NULL}};
+const struct misplaced settings_not_in_foreground[] = {{"seeds", IN_THE_ENTRY},
+                                                       {"max_retries", IN_THE_ENTRY},
+                                                       {"governor", IN_THE_ENTRY},
+                                                       {"timeout", IN_THE_ENTRY},
+                                                       {NULL, NULL}};
 const struct misplaced settings_not_in_background[] = {{"mutate", "a background is never mutated"},
                                                        {"mutate_params", "a background is never mutated"},
                                                        {"runs_per_config", IN_THE_ENTRY},

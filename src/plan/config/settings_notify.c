@@ -20,7 +20,8 @@ static const struct field target_rows[] = {
      .help = "command: a program gets JSON on its standard input; webhook: the same JSON is posted; ntfy: a topic of "
              "ntfy; slack: an incoming webhook of Slack, Mattermost or Discord (/slack); mail: by sendmail"},
     {"on", FIELD_OTHER,
-     .schema = "{'type': 'array', 'minItems': 1, 'items': {'enum': ['end', 'first_failure', 'contaminated', 'oom_predicted', 'stuck']}}",
+     .schema = "{'type': 'array', 'minItems': 1, 'items': {'enum': ['end', 'first_failure', 'contaminated', "
+               "'oom_predicted', 'stuck']}}",
      .expected = "a list of \"end\", \"first_failure\", \"contaminated\", \"oom_predicted\", \"stuck\"",
      .initial = "[\"end\"]",
      .help = "end: the run or a session of it ended; first_failure: an experiment failed; contaminated: something else "

@@ -40,7 +40,8 @@ static const char *axis_hint(const json_t *json, enum mode mode)
 {
     if (json_array_size(json) == 0)
         return "";
-    return mode == MODE_LIST ? "; each point has one value of it" : "; several values are an axis of \"mode\": \"grid\"";
+    return mode == MODE_LIST ? "; each point has one value of it"
+                             : "; several values are an axis of \"mode\": \"grid\"";
 }
 
 static bool read_param(const struct source *source, const char *path, const json_t *json, enum mode mode,
@@ -159,8 +160,7 @@ static bool add_seed(const struct source *source, const char *path, const json_t
     return true;
 }
 
-void settings_read_seeds(const struct source *source, const char *path, const json_t *object,
-                         struct setting_seeds *out)
+void settings_read_seeds(const struct source *source, const char *path, const json_t *object, struct setting_seeds *out)
 {
     const json_t *json = json_get(object, "seeds");
     if (!json)

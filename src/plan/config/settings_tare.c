@@ -200,7 +200,8 @@ bool settings_gpus_are_list(const char *text)
 bool run_budget_check(const struct run_budget *budget, struct err *err)
 {
     return budget->carbon_g <= 0 || budget->intensity_g_per_kwh > 0 ||
-           err_set(err, "a carbon budget needs the carbon intensity of the electricity: \"carbon_intensity\": \"380 g/kWh\" in the "
+           err_set(err, "a carbon budget needs the carbon intensity of the electricity: \"carbon_intensity\": \"380 "
+                        "g/kWh\" in the "
                         "settings, or --carbon-intensity '380 g/kWh'");
 }
 

@@ -113,7 +113,8 @@ struct unit {
 };
 
 /* The first unit is the one that is kept; then those in which people are told of it, from the smallest. */
-static const struct unit energy_units[] = {{"J", 1}, {"Wh", 3600}, {"kWh", 3.6e6}, {"MWh", 3.6e9}, {"kJ", 1e3}, {"MJ", 1e6}, {"GJ", 1e9}};
+static const struct unit energy_units[] = {{"J", 1},    {"Wh", 3600}, {"kWh", 3.6e6}, {"MWh", 3.6e9},
+                                           {"kJ", 1e3}, {"MJ", 1e6},  {"GJ", 1e9}};
 static const struct unit mass_units[] = {{"g", 1}, {"kg", 1e3}, {"t", 1e6}};
 static const struct unit intensity_units[] = {{"g/kWh", 1}, {"", 1}, {"kg/kWh", 1e3}, {"kg/MWh", 1}};
 
@@ -122,7 +123,8 @@ static const struct amount_kind {
     size_t count, shown;
     const char *names, *expected;
 } amounts[] = {
-    [AMOUNT_ENERGY] = {energy_units, 7, 4, "J, kJ, MJ, GJ, Wh, kWh, MWh", "an energy such as \"20 kWh\", \"500 Wh\" or \"3.6 MJ\""},
+    [AMOUNT_ENERGY] = {energy_units, 7, 4, "J, kJ, MJ, GJ, Wh, kWh, MWh",
+                       "an energy such as \"20 kWh\", \"500 Wh\" or \"3.6 MJ\""},
     [AMOUNT_MASS] = {mass_units, 3, 3, "g, kg, t", "a mass such as \"5 kg\" or \"800 g\""},
     [AMOUNT_INTENSITY] = {intensity_units, 4, 1, "g/kWh, kg/kWh, kg/MWh", "a carbon intensity such as \"380 g/kWh\""},
 };
@@ -147,8 +149,9 @@ bool amount_parse(const char *text, enum amount kind, double *out, struct err *e
         *out = value;
         return true;
     }
-    return err_set(err, *unit ? "'%s' has another unit than %s (upper and lower case as here)" : "'%s' has no unit (%s)", text,
-                   row->names);
+    return err_set(err,
+                   *unit ? "'%s' has another unit than %s (upper and lower case as here)" : "'%s' has no unit (%s)",
+                   text, row->names);
 }
 
 char *amount_text(double value, enum amount kind)

@@ -83,7 +83,8 @@ void estimate_done(struct estimate *estimate, size_t number, double duration_s)
         return;
     estimate->done[number - 1] = true;
     if (duration_s >= 0)
-        add_duration(&estimate->groups[estimate->group_of[number - 1]], duration_s, work_of(&estimate->plan->experiments[number - 1]));
+        add_duration(&estimate->groups[estimate->group_of[number - 1]], duration_s,
+                     work_of(&estimate->plan->experiments[number - 1]));
 }
 
 void estimate_pause(struct estimate *estimate, double planned_s, double took_s)
@@ -102,7 +103,7 @@ double estimate_pauses(const struct plan *plan, const bool *done)
             continue;
         if (before)
             sum += before->configuration == experiment->configuration ? plan->timing.between_runs_s
-                                                      : plan->timing.between_configurations_s;
+                                                                      : plan->timing.between_configurations_s;
         before = experiment;
     }
     return sum;
@@ -146,7 +147,8 @@ static bool duration_of_all(const struct estimate_group *groups, size_t count, s
 }
 
 /* Where nothing of its kind has ended, one that runs tells by its marks or bar. The caller frees them. */
-static struct estimate_group *groups_with_running(const struct estimate *estimate, const struct estimate_running *running, size_t lanes)
+static struct estimate_group *groups_with_running(const struct estimate *estimate,
+                                                  const struct estimate_running *running, size_t lanes)
 {
     struct estimate_group *groups = mem_array(estimate->group_count + 1, sizeof *groups);
     memcpy(groups, estimate->groups, estimate->group_count * sizeof *groups);
@@ -184,7 +186,8 @@ static double pauses_left(const struct estimate *estimate, double *deviation_s)
     return seen ? planned_s * estimate->pauses_took_s / estimate->pauses_planned_s : planned_s;
 }
 
-bool estimate_left(const struct estimate *estimate, const struct estimate_running *running, size_t lanes, struct estimate_left *out)
+bool estimate_left(const struct estimate *estimate, const struct estimate_running *running, size_t lanes,
+                   struct estimate_left *out)
 {
     AUTO_FREE struct estimate_group *groups = groups_with_running(estimate, running, lanes);
     AUTO_FREE double *of_mean = mem_array(estimate->group_count + 1, sizeof *of_mean);
@@ -201,10 +204,11 @@ bool estimate_left(const struct estimate *estimate, const struct estimate_runnin
             continue;
         if (!group->ended && !experiment->expected_s.valid && !any)
             return false;
-        struct duration whole = group->ended ? duration_of_group(group, work_of(experiment))
-                                : experiment->expected_s.valid
-                                    ? (struct duration){expected_s, FROM_HISTORY * expected_s, FROM_HISTORY * expected_s}
-                                    : all;
+        struct duration whole =
+            group->ended ? duration_of_group(group, work_of(experiment))
+            : experiment->expected_s.valid
+                ? (struct duration){expected_s, FROM_HISTORY * expected_s, FROM_HISTORY * expected_s}
+                : all;
         struct duration left = left_of_one(whole, find_running(running, lanes, i + 1));
         of_mean[estimate->group_of[i]] += left.of_mean_s;
         variance += left.deviation_s * left.deviation_s;

@@ -131,12 +131,14 @@ void layout_rows(const char *words, size_t width, size_t most, bool ascii, struc
     AUTO_FREE char *copy = mem_strdup(words);
     char *group_rest, *part_rest;
     next_row(&rows);
-    for (char *group = strtok_r(copy, LAYOUT_GROUP, &group_rest); group; group = strtok_r(NULL, LAYOUT_GROUP, &group_rest)) {
+    for (char *group = strtok_r(copy, LAYOUT_GROUP, &group_rest); group;
+         group = strtok_r(NULL, LAYOUT_GROUP, &group_rest)) {
         size_t columns = group_columns(group);
         bool whole = rows.used + strlen(GAP) + columns <= width;
         if (!whole && rows.used > rows.empty && columns + strlen(INDENT) <= width && rows.count < rows.most)
             next_row(&rows);
-        for (char *part = strtok_r(group, LAYOUT_PART, &part_rest); part; part = strtok_r(NULL, LAYOUT_PART, &part_rest))
+        for (char *part = strtok_r(group, LAYOUT_PART, &part_rest); part;
+             part = strtok_r(NULL, LAYOUT_PART, &part_rest))
             put(&rows, part);
     }
 }

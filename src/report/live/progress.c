@@ -85,7 +85,8 @@ static void forget_now(struct progress *progress)
 static void end_pause(struct progress *progress)
 {
     if (progress->lane->paused_ns)
-        estimate_pause(&progress->estimate, progress->lane->planned_s, progress_seconds_since(progress, progress->lane->paused_ns));
+        estimate_pause(&progress->estimate, progress->lane->planned_s,
+                       progress_seconds_since(progress, progress->lane->paused_ns));
     progress->lane->paused_ns = 0;
 }
 
@@ -219,9 +220,9 @@ static void add_metrics(const struct plan_experiment *experiment, struct text *o
     json_t *metric;
     double value;
     bool optional = experiment->foreground.rules.metrics == METRICS_OPTIONAL, none = true;
-    json_object_foreach ((json_t *)(uintptr_t)metrics, name, metric)
-        none &= !json_to_reading(metric, &value);
-    json_object_foreach ((json_t *)(uintptr_t)metrics, name, metric) {
+    json_object_foreach((json_t *)(uintptr_t)metrics, name, metric) none &= !json_to_reading(metric, &value);
+    json_object_foreach((json_t *)(uintptr_t)metrics, name, metric)
+    {
         bool found = json_to_reading(metric, &value);
         if (!found && optional && !none)
             continue;

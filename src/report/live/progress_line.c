@@ -136,7 +136,8 @@ void progress_add_left(struct text *out, const struct estimate_left *left)
     size_t unit = 0;
     while (left->high_s >= units[unit].below_s && unit + 1 < sizeof units / sizeof *units)
         unit++;
-    double low = rounded(left->low_s / units[unit].of_s, unit >= 2), high = rounded(left->high_s / units[unit].of_s, unit >= 2);
+    double low = rounded(left->low_s / units[unit].of_s, unit >= 2),
+           high = rounded(left->high_s / units[unit].of_s, unit >= 2);
     if (span_s < 10 || span_s < 0.15 * left->expected_s || low >= high) {
         text_add(out, "about ");
         progress_add_seconds(out, ceil(left->expected_s));
@@ -156,7 +157,8 @@ static struct estimate_running running_of(const struct progress *progress, const
     if (pauses)
         running.pause_s = fmax(0, -progress_seconds_since(progress, lane->pause_end_ns));
     else
-        running.elapsed_s = progress_seconds_since(progress, lane->attempt > 1 ? lane->attempt_ns : lane->experiment_ns);
+        running.elapsed_s =
+            progress_seconds_since(progress, lane->attempt > 1 ? lane->attempt_ns : lane->experiment_ns);
     running.left_s.valid = runs && !pauses && lane->stop_end_ns == 0 &&
                            training_left(&lane->training, progress_now_ns(progress), &running.left_s.value);
     running.share = lane->training.state.share.value;
@@ -339,7 +341,8 @@ void progress_draw(struct progress *progress)
 {
     if (progress->options.style != PROGRESS_LIVE || progress->detached || !output_push(&progress->output))
         return;
-    size_t width = width_now(progress), height = progress->options.height ? progress->options.height : height_of_terminal(progress->options.fd);
+    size_t width = width_now(progress),
+           height = progress->options.height ? progress->options.height : height_of_terminal(progress->options.fd);
     AUTO_TEXT struct text frame = {0};
     width = width < 2 ? 2 : width;
     height = height < 2 ? 2 : height;

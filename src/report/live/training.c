@@ -56,12 +56,14 @@ static double from_one(struct training *training, double number)
 
 void training_mark(struct training *training, const json_t *data, int64_t now_ns)
 {
-    const char *name = json_get_text(data, "name"), *label = json_get_text(data, "label"), *at = json_get_text(data, "at");
+    const char *name = json_get_text(data, "name"), *label = json_get_text(data, "label"),
+               *at = json_get_text(data, "at");
     double number, of;
     if (!name || !at)
         return;
     /* Epochs, else what is marked first. */
-    if (!*training->mark || (strcmp(training->mark, name) != 0 && behind_epoch(name) && !behind_epoch(training->mark))) {
+    if (!*training->mark ||
+        (strcmp(training->mark, name) != 0 && behind_epoch(name) && !behind_epoch(training->mark))) {
         struct reading epochs = training->epochs;
         training_begin(training, epochs);
         snprintf(training->mark, sizeof training->mark, "%s", name);
@@ -155,7 +157,10 @@ static bool of_epochs_bar(const struct training *training, const struct training
     const struct training_bar *inner = other_bar(training, bar);
     bool whole = bar->done >= bar->total.value;
     in_epochs(state, whole ? bar->total.value : floor(bar->done) + 1, bar->total.value,
-              (struct reading){whole ? 1 : inner ? fmod(share_of(inner), 1) : 0, true});
+              (struct reading){whole   ? 1
+                               : inner ? fmod(share_of(inner), 1)
+                                       : 0,
+                               true});
     state->source = SOURCE_EPOCHS_BAR;
     return true;
 }
@@ -168,7 +173,11 @@ static void of_marks(const struct training *training, struct training_state *sta
     /* Whether a bar that never began again is of the epoch or of all, the first epoch does not tell. */
     bool inner = bar && bar->restarts > 0 && !training->marked_ended;
     double epoch = fmax(training->marked, 1);
-    in_epochs(state, epoch, epochs, (struct reading){training->marked_ended ? 1 : inner ? share_of(bar) : 0, inner || training->marked_ended || epochs > 0});
+    in_epochs(state, epoch, epochs,
+              (struct reading){training->marked_ended ? 1
+                               : inner                ? share_of(bar)
+                                                      : 0,
+                               inner || training->marked_ended || epochs > 0});
     state->source = SOURCE_MARKS;
 }
 
@@ -243,8 +252,9 @@ json_t *training_json(const struct training *training)
         return NULL;
     const char *name = state->epoch <= 0 ? bar->name : state->source == SOURCE_MARKS ? training->mark : "epoch";
     struct reading of = state->epoch <= 0 ? bar->total : (struct reading){state->epochs, state->epochs > 0};
-    return json_pack("{s:o, s:o, s:o, s:o}", "name", json_text_or_null(name), "at", json_finite(state->epoch > 0 ? state->epoch : bar->done), "of",
-                     json_reading_or_null(of), "share", json_reading_or_null(state->share.valid ? state->share : state->inner));
+    return json_pack("{s:o, s:o, s:o, s:o}", "name", json_text_or_null(name), "at",
+                     json_finite(state->epoch > 0 ? state->epoch : bar->done), "of", json_reading_or_null(of), "share",
+                     json_reading_or_null(state->share.valid ? state->share : state->inner));
 }
 
 /* "epoch 3/20 ━━━╸────── 28 %" */

@@ -37,8 +37,8 @@ static struct grid_cell *cell_at(const struct grid_area *area, size_t row, size_
 static const char *like(const char *character)
 {
     static const char *const likes[][2] = {
-        {"─", "-"}, {"│", "|"}, {"┌", "+"}, {"┐", "+"}, {"└", "+"}, {"┘", "+"}, {"━", "="}, {"╸", "-"}, {"✓", "+"},
-        {"✗", "x"}, {"▶", ">"}, {"·", "."}, {"…", "."}, {"–", "-"}, {"±", "~"}, {"↻", "o"},
+        {"─", "-"}, {"│", "|"}, {"┌", "+"}, {"┐", "+"}, {"└", "+"}, {"┘", "+"}, {"━", "="}, {"╸", "-"},
+        {"✓", "+"}, {"✗", "x"}, {"▶", ">"}, {"·", "."}, {"…", "."}, {"–", "-"}, {"±", "~"}, {"↻", "o"},
     };
     for (size_t i = 0; i < sizeof likes / sizeof *likes; i++)
         if (strcmp(character, likes[i][0]) == 0)
@@ -65,7 +65,8 @@ static void free_cell(const struct grid_area *area, size_t row, size_t column)
 }
 
 /* One character; gives the columns that it took: 0 for one that combines with the one before, or of which there is no room. */
-static size_t put_character(const struct grid_area *area, size_t row, size_t column, enum grid_style style, const char *text)
+static size_t put_character(const struct grid_area *area, size_t row, size_t column, enum grid_style style,
+                            const char *text)
 {
     const char *shown = area->grid->ascii && (unsigned char)*text >= 0x80 ? like(text) : text;
     shown = shown ? shown : "?";
@@ -115,7 +116,8 @@ size_t grid_put(const struct grid_area *area, size_t row, size_t column, enum gr
     return column;
 }
 
-size_t grid_putf(const struct grid_area *area, size_t row, size_t column, enum grid_style style, const char *format, ...)
+size_t grid_putf(const struct grid_area *area, size_t row, size_t column, enum grid_style style, const char *format,
+                 ...)
 {
     char *text = NULL;
     va_list args;
@@ -128,7 +130,8 @@ size_t grid_putf(const struct grid_area *area, size_t row, size_t column, enum g
     return behind;
 }
 
-size_t grid_field(const struct grid_area *area, size_t row, size_t column, size_t width, bool right, enum grid_style style, const char *text)
+size_t grid_field(const struct grid_area *area, size_t row, size_t column, size_t width, bool right,
+                  enum grid_style style, const char *text)
 {
     if (column >= area->columns)
         return column + width;

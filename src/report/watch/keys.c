@@ -58,7 +58,9 @@ static void move(struct watch_view *view, const struct watch_scene *scene, int k
 static bool matches(const struct live_experiment *experiment, const char *find)
 {
     return strcasestr(experiment->plan->id, find) || strcasestr(live_verdict_text(experiment), find) ||
-           strcasestr(experiment->state == STATE_DONE ? outcome_name(experiment->outcome) : state_name(experiment->state), find) ||
+           strcasestr(experiment->state == STATE_DONE ? outcome_name(experiment->outcome)
+                                                      : state_name(experiment->state),
+                      find) ||
            (experiment->failure && strcasestr(experiment->failure, find));
 }
 
@@ -108,7 +110,9 @@ static void key_of_find(struct watch_view *view, const struct live_run *run, int
 
 void watch_question(const struct watch_view *view, const struct live_run *run, struct text *out)
 {
-    const char *id = view->request_experiment && view->request_experiment <= run->plan.count ? run->plan.experiments[view->request_experiment - 1].id : "";
+    const char *id = view->request_experiment && view->request_experiment <= run->plan.count
+                         ? run->plan.experiments[view->request_experiment - 1].id
+                         : "";
     switch (view->request) {
     case LIVE_PAUSE:
         text_add(out, "Pause? What runs goes on to its end, nothing more begins.");

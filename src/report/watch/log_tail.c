@@ -108,7 +108,9 @@ void watch_log_read(int dir, const char *id, struct watch_log *log)
     if (file < 0 || fstat(file, &st) != 0 || !S_ISREG(st.st_mode)) {
         strv_fini(&log->lines);
         log->size = -1;
-        set_fault(log, file < 0 && errno == ENOENT ? "no log yet" : file < 0 && errno == EACCES ? "the log may not be read" : "the log is no regular file");
+        set_fault(log, file < 0 && errno == ENOENT   ? "no log yet"
+                       : file < 0 && errno == EACCES ? "the log may not be read"
+                                                     : "the log is no regular file");
         return;
     }
     int64_t changed_ns = st.st_mtim.tv_sec * NS_PER_S + st.st_mtim.tv_nsec;

@@ -21,7 +21,8 @@ struct plot_point *plot_points_read(const json_t *json, size_t *count)
         const json_t *time = json_array_get(pair, 0), *value = json_array_get(pair, 1);
         struct plot_point point = {json_number_value(time), json_number_value(value)};
         bool later = *count == 0 || point.t_s >= out[*count - 1].t_s;
-        if (json_is_number(time) && json_is_number(value) && later && isfinite(point.t_s) && isfinite(point.value) && *count < POINTS_MAX)
+        if (json_is_number(time) && json_is_number(value) && later && isfinite(point.t_s) && isfinite(point.value) &&
+            *count < POINTS_MAX)
             out[(*count)++] = point;
     }
     return out;
@@ -66,7 +67,9 @@ static void join(struct dots *dots, size_t x0, size_t y0, size_t x1, size_t y1, 
     for (size_t x = x0; x <= x1; x++) {
         double share = x1 > x0 ? (double)(x - x0) / (double)(x1 - x0) : 1;
         size_t y = (size_t)lround((double)y0 + share * ((double)y1 - (double)y0));
-        size_t from = y > last + 1 ? last + 1 : y + 1 < last ? last - 1 : y; /* a steep part: up to beside the column before */
+        size_t from = y > last + 1   ? last + 1
+                      : y + 1 < last ? last - 1
+                                     : y; /* a steep part: up to beside the column before */
         set_between(dots, x, from, y);
         if (filled)
             set_between(dots, x, y, dots->high - 1);
@@ -84,7 +87,8 @@ static void set_line(struct dots *dots, const struct plot *plot, double low, dou
         double at = (plot->points[i].t_s - plot->from_s) / span_s;
         if (at < 0 || at > 1)
             continue;
-        size_t x = (size_t)lround(at * (double)(dots->across - 1)), y = height_of(dots, plot->points[i].value, low, high);
+        size_t x = (size_t)lround(at * (double)(dots->across - 1)),
+               y = height_of(dots, plot->points[i].value, low, high);
         join(dots, first ? x : last_x, first ? y : last_y, x, y, plot->from_zero);
         last_x = x;
         last_y = y;
@@ -116,7 +120,8 @@ static void put_ascii(const struct grid_area *area, const struct dots *dots, boo
     for (size_t row = 0; row < area->rows; row++)
         for (size_t column = 0; column < area->columns; column++)
             for (size_t y = 0; y < HIGH; y++)
-                if (dots->set[column * ACROSS * dots->high + row * HIGH + y] || dots->set[(column * ACROSS + 1) * dots->high + row * HIGH + y]) {
+                if (dots->set[column * ACROSS * dots->high + row * HIGH + y] ||
+                    dots->set[(column * ACROSS + 1) * dots->high + row * HIGH + y]) {
                     grid_put(area, row, column, style, (filled ? fill : line)[y]);
                     break;
                 }
@@ -148,7 +153,8 @@ void plot_draw(const struct grid_area *area, const struct plot *plot)
     plot_number(low, label);
     if (area->rows > 1 && high > low)
         grid_field(area, area->rows - 1, 0, LABEL_COLUMNS - 1, true, GRID_DIM, label);
-    struct grid_area inside = {area->grid, area->row, area->column + LABEL_COLUMNS, area->rows, area->columns - LABEL_COLUMNS};
+    struct grid_area inside = {area->grid, area->row, area->column + LABEL_COLUMNS, area->rows,
+                               area->columns - LABEL_COLUMNS};
     struct dots dots = {.across = inside.columns * ACROSS, .high = inside.rows * HIGH};
     dots.set = mem_array(dots.across * dots.high, sizeof *dots.set);
     set_line(&dots, plot, low, high);
@@ -167,7 +173,8 @@ enum { CURVE_ROWS_MIN = 4 };
 static const char *metric_at(const struct live_run *run, const struct watch_view *view, size_t at)
 {
     const struct live_experiment *experiment = watch_chosen(view, run);
-    return experiment && at < experiment->plan->foreground.metric_count ? experiment->plan->foreground.metrics[at].name : NULL;
+    return experiment && at < experiment->plan->foreground.metric_count ? experiment->plan->foreground.metrics[at].name
+                                                                        : NULL;
 }
 
 const char *watch_metric(const struct watch_view *view, const struct live_run *run, bool next)
@@ -189,7 +196,8 @@ static const struct live_slot *slot_shown(const struct watch_view *view, const s
     return slot || !view->follows || view->slot >= run->slot_count ? slot : &run->slots[view->slot];
 }
 
-static void draw_curve(struct grid_area area, const char *title, const json_t *json, const char *unit, const struct plot *how)
+static void draw_curve(struct grid_area area, const char *title, const json_t *json, const char *unit,
+                       const struct plot *how)
 {
     char value[32], span[WATCH_TIME_BYTES];
     struct plot plot = *how;
@@ -209,7 +217,8 @@ static void draw_curve(struct grid_area area, const char *title, const json_t *j
     free(plot.points);
 }
 
-void watch_draw_curves(const struct watch_view *view, const struct watch_scene *scene, struct grid_area area, bool beside)
+void watch_draw_curves(const struct watch_view *view, const struct watch_scene *scene, struct grid_area area,
+                       bool beside)
 {
     const struct live_slot *slot = slot_shown(view, scene->run);
     const char *metric = watch_metric(view, scene->run, false);
@@ -218,7 +227,8 @@ void watch_draw_curves(const struct watch_view *view, const struct watch_scene *
     if (!slot) {
         bool ended = experiment && experiment->state == STATE_DONE;
         struct grid_area inside = grid_frame(area, "Curves", false);
-        grid_put(&inside, 0, 1, GRID_DIM, ended ? "it has ended: tare report draws its curves" : "nothing of it is under way here");
+        grid_put(&inside, 0, 1, GRID_DIM,
+                 ended ? "it has ended: tare report draws its curves" : "nothing of it is under way here");
         return;
     }
     bool both = metric && (beside || area.rows >= 2 * CURVE_ROWS_MIN);
@@ -234,7 +244,9 @@ void watch_draw_curves(const struct watch_view *view, const struct watch_scene *
     AUTO_FREE char *title = mem_printf("Power, slot %zu", slot->number);
     /* Where there is room for one, a metric that was asked for is what is wanted. */
     if (both || !metric || !*view->metric)
-        draw_curve(power, title, json_object_get(slot->points, "power_w"), " W", &(struct plot){.from_zero = true, .style = GRID_POWER});
+        draw_curve(power, title, json_object_get(slot->points, "power_w"), " W",
+                   &(struct plot){.from_zero = true, .style = GRID_POWER});
     if (both || (metric && *view->metric))
-        draw_curve(other, metric, json_object_get(json_object_get(slot->points, "metrics"), metric), "", &(struct plot){.style = GRID_METRIC});
+        draw_curve(other, metric, json_object_get(json_object_get(slot->points, "metrics"), metric), "",
+                   &(struct plot){.style = GRID_METRIC});
 }

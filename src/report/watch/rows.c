@@ -21,10 +21,16 @@ struct row {
 static const char *mark_of(const struct live_experiment *experiment, enum grid_style *style)
 {
     bool done = experiment->state == STATE_DONE;
-    *style = done && experiment->outcome == OUTCOME_SUCCEEDED ? GRID_GOOD : done ? (experiment->outcome == OUTCOME_FAILED ? GRID_BAD : GRID_WARN) : experiment->state == STATE_PLANNED ? GRID_DIM : GRID_STRONG;
+    *style = done && experiment->outcome == OUTCOME_SUCCEEDED ? GRID_GOOD
+             : done                               ? (experiment->outcome == OUTCOME_FAILED ? GRID_BAD : GRID_WARN)
+             : experiment->state == STATE_PLANNED ? GRID_DIM
+                                                  : GRID_STRONG;
     if (experiment->again && (done || experiment->state == STATE_PLANNED))
         return "↻";
-    return done && experiment->outcome == OUTCOME_SUCCEEDED ? "✓" : done ? "✗" : experiment->state == STATE_PLANNED ? "·" : "▶";
+    return done && experiment->outcome == OUTCOME_SUCCEEDED ? "✓"
+           : done                                           ? "✗"
+           : experiment->state == STATE_PLANNED             ? "·"
+                                                            : "▶";
 }
 
 static char *state_cell(const struct row *row, enum grid_style *style)
@@ -61,7 +67,8 @@ static char *energy_cell(const struct row *row, enum grid_style *style)
     *style = GRID_POWER;
     if (row->experiment->state == STATE_DONE && !energy->gpu_j.valid)
         return mem_strdup(WATCH_ABSENT);
-    return row->experiment->state == STATE_DONE ? columns_energy_cell(energy->gpu_j, (struct reading){0}) : mem_strdup("");
+    return row->experiment->state == STATE_DONE ? columns_energy_cell(energy->gpu_j, (struct reading){0})
+                                                : mem_strdup("");
 }
 
 static char *metric_cell(const struct row *row, enum grid_style *style)
@@ -84,8 +91,9 @@ static const struct column {
     bool right, wide; /* wide: only where the mark does not say it in less */
     char *(*cell)(const struct row *row, enum grid_style *style);
 } columns[COLUMNS_MAX] = {
-    {"STATE", 11, false, true, state_cell},   {"VERDICT", 14, false, false, verdict_cell}, {"TIME", 6, true, false, time_cell},
-    {"METRIC", 8, true, false, metric_cell},  {"ENERGY", 8, true, false, energy_cell},
+    {"STATE", 11, false, true, state_cell},  {"VERDICT", 14, false, false, verdict_cell},
+    {"TIME", 6, true, false, time_cell},     {"METRIC", 8, true, false, metric_cell},
+    {"ENERGY", 8, true, false, energy_cell},
 };
 
 /* Which columns have room, and how wide the id is. */
@@ -124,14 +132,17 @@ static void draw_titles(const struct grid_area *area, const struct table_of_plan
     }
 }
 
-static void draw_experiment(const struct grid_area *area, size_t at, const struct table_of_plan *table, const struct row *row)
+static void draw_experiment(const struct grid_area *area, size_t at, const struct table_of_plan *table,
+                            const struct row *row)
 {
     enum grid_style style;
     const char *mark = mark_of(row->experiment, &style);
     grid_put(area, at, 0, style, mark);
     grid_putf(area, at, 2, GRID_DIM, "%*zu", (int)table->number, row->experiment->plan->number);
     size_t column = 2 + table->number + GAP;
-    column = grid_field(area, at, column, table->id, false, style == GRID_DIM ? GRID_DIM : GRID_PLAIN, row->experiment->plan->id) + GAP;
+    column = grid_field(area, at, column, table->id, false, style == GRID_DIM ? GRID_DIM : GRID_PLAIN,
+                        row->experiment->plan->id) +
+             GAP;
     for (size_t i = 0; i < table->count; i++) {
         const struct column *of = &columns[table->shown[i]];
         AUTO_FREE char *cell = of->cell(row, &style);
@@ -172,7 +183,9 @@ static void draw_details(const struct watch_view *view, const struct live_run *r
     const struct {
         const char *text;
         enum grid_style style;
-    } rows[] = {{params.length ? text_get(&params) : NULL, GRID_DIM}, {experiment->error, GRID_BAD}, {experiment->evidence, watch_verdict_style(experiment)}};
+    } rows[] = {{params.length ? text_get(&params) : NULL, GRID_DIM},
+                {experiment->error, GRID_BAD},
+                {experiment->evidence, watch_verdict_style(experiment)}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (rows[i].text) {
             grid_put(area, 0, 0, rows[i].style, rows[i].text);

@@ -12,7 +12,20 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { FIELDS_MAX = 7, FIELD_BYTES = 160, GAP = 2, INDENT = 2, NARROW = 60, WIDE = 98, VERDICT_COLUMNS = 17, VERDICT_SHORT = 14, ID_MIN = 14, ID_MAX = 40, GPUS_MAX = 12, METRIC_COLUMNS = 20 };
+enum {
+    FIELDS_MAX = 7,
+    FIELD_BYTES = 160,
+    GAP = 2,
+    INDENT = 2,
+    NARROW = 60,
+    WIDE = 98,
+    VERDICT_COLUMNS = 17,
+    VERDICT_SHORT = 14,
+    ID_MIN = 14,
+    ID_MAX = 40,
+    GPUS_MAX = 12,
+    METRIC_COLUMNS = 20
+};
 static const double GIB = 1024.0 * 1024 * 1024;
 
 struct field {
@@ -30,7 +43,8 @@ struct columns {
 };
 
 /* Of the fields, in their order; the last, the metrics, takes what is left of its row. */
-static const size_t wide_fields[FIELDS_MAX] = {16, 28, 6, 9, 13, 5, METRIC_COLUMNS}, medium_fields[FIELDS_MAX] = {16, 25, 6, 5, 13, 5, METRIC_COLUMNS},
+static const size_t wide_fields[FIELDS_MAX] = {16, 28, 6, 9, 13, 5, METRIC_COLUMNS},
+                    medium_fields[FIELDS_MAX] = {16, 25, 6, 5, 13, 5, METRIC_COLUMNS},
                     narrow_fields[FIELDS_MAX] = {15, 19, 6, 5, 13, 5, METRIC_COLUMNS};
 
 static size_t all_fields(const size_t *widths)
@@ -65,7 +79,13 @@ static size_t gpus_columns(const struct live_run *run)
 
 static struct columns columns_of(const struct live_run *run, size_t whole)
 {
-    struct columns out = {.number = run->slot_count >= 100 ? 3 : run->slot_count >= 10 ? 2 : 1, .id = ID_MIN, .whole = whole, .narrow = whole < NARROW, .wide = whole >= WIDE};
+    struct columns out = {.number = run->slot_count >= 100  ? 3
+                                    : run->slot_count >= 10 ? 2
+                                                            : 1,
+                          .id = ID_MIN,
+                          .whole = whole,
+                          .narrow = whole < NARROW,
+                          .wide = whole >= WIDE};
     for (size_t i = 0; i < run->slot_count; i++) {
         size_t number = run->slots[i].experiment;
         size_t id = number && number <= run->plan.count ? strlen(run->plan.experiments[number - 1].id) : 0;
@@ -105,7 +125,8 @@ static void put_phase(struct field *field, const struct live_run *run, const str
     double seconds = (double)(now_ns - since_ns) / (double)NS_PER_S;
     bool pause = strcmp(slot->phase, "pause") == 0 && slot->pause_s > 0;
     watch_time(pause ? fmax(slot->pause_s - seconds, 0) : seconds, time);
-    snprintf(field->text, sizeof field->text, "%s %s%s", *slot->phase ? slot->phase : WATCH_ABSENT, since_ns ? time : "", pause ? " left" : "");
+    snprintf(field->text, sizeof field->text, "%s %s%s", *slot->phase ? slot->phase : WATCH_ABSENT,
+             since_ns ? time : "", pause ? " left" : "");
     field->style = GRID_PLAIN;
 }
 
@@ -116,7 +137,12 @@ static void put_progress(struct field *field, const struct live_slot *slot, cons
     AUTO_TEXT struct text label = {0};
     AUTO_TEXT struct text text = {0};
     const char *name = json_get_text(slot->training, "name");
-    size_t label_columns = columns->narrow ? 7 : columns->wide ? 12 : 11, width = columns->narrow ? 5 : columns->wide ? 9 : 7;
+    size_t label_columns = columns->narrow ? 7
+                           : columns->wide ? 12
+                                           : 11,
+           width = columns->narrow ? 5
+                   : columns->wide ? 9
+                                   : 7;
     if (json_get_number(slot->training, "at", &at))
         text_addf(&label, "%s%.10g", name && strcmp(name, "epoch") == 0 && !columns->narrow ? "epoch " : "", at);
     else
@@ -155,7 +181,8 @@ static void put_metrics(struct field *field, const struct live_run *run, const s
         number_shortest(number_round(value, 4), digits);
         text_addf(&text, "%s%s %s", text.length ? "  " : "", job->metrics[i].name, digits);
     }
-    snprintf(field->text, sizeof field->text, "%.*s", (int)utf8_cut(text_get(&text), text.length, FIELD_BYTES - 1), text_get(&text));
+    snprintf(field->text, sizeof field->text, "%.*s", (int)utf8_cut(text_get(&text), text.length, FIELD_BYTES - 1),
+             text_get(&text));
     field->style = GRID_METRIC;
 }
 
@@ -164,7 +191,8 @@ static bool has_experiment(const struct live_run *run, const struct live_slot *s
     return slot->experiment > 0 && slot->experiment <= run->plan.count;
 }
 
-static size_t fields_of(const struct watch_scene *scene, const struct live_slot *slot, const struct columns *columns, bool ascii, struct field *out)
+static size_t fields_of(const struct watch_scene *scene, const struct live_slot *slot, const struct columns *columns,
+                        bool ascii, struct field *out)
 {
     memset(out, 0, FIELDS_MAX * sizeof *out);
     for (size_t i = 0; i < FIELDS_MAX; i++)
@@ -182,7 +210,8 @@ static size_t fields_of(const struct watch_scene *scene, const struct live_slot 
     return *out[6].text ? FIELDS_MAX : FIELDS_MAX - 1;
 }
 
-static size_t put_field(const struct grid_area *area, size_t row, size_t column, size_t width, const struct field *field)
+static size_t put_field(const struct grid_area *area, size_t row, size_t column, size_t width,
+                        const struct field *field)
 {
     return grid_field(area, row, column, width, field->right, field->style, field->text) + GAP;
 }
@@ -196,12 +225,15 @@ static void flow(const struct grid_area *area, size_t begin, const struct field 
             row++;
             column = begin;
         }
-        column = put_field(area, row, column, i == FIELDS_MAX - 1 && column < area->columns ? area->columns - column : fields[i].width, &fields[i]);
+        column = put_field(area, row, column,
+                           i == FIELDS_MAX - 1 && column < area->columns ? area->columns - column : fields[i].width,
+                           &fields[i]);
     }
 }
 
 /* In one row: those for which there is room, the more telling ones first, but in their order. */
-static void put_in_row(const struct grid_area *area, size_t column, size_t end, const struct field *fields, size_t count)
+static void put_in_row(const struct grid_area *area, size_t column, size_t end, const struct field *fields,
+                       size_t count)
 {
     static const size_t telling[FIELDS_MAX] = {1, 2, 5, 3, 0, 4, 6};
     bool shown[FIELDS_MAX] = {0};
@@ -224,10 +256,12 @@ static void put_gpus(const struct grid_area *area, size_t column, size_t width, 
 }
 
 /* area: of this slot alone. */
-static void draw_slot(const struct watch_scene *scene, const struct live_slot *slot, const struct columns *columns, const struct grid_area *area)
+static void draw_slot(const struct watch_scene *scene, const struct live_slot *slot, const struct columns *columns,
+                      const struct grid_area *area)
 {
     struct field fields[FIELDS_MAX];
-    const struct live_experiment *experiment = has_experiment(scene->run, slot) ? &scene->run->experiments[slot->experiment - 1] : NULL;
+    const struct live_experiment *experiment =
+        has_experiment(scene->run, slot) ? &scene->run->experiments[slot->experiment - 1] : NULL;
     size_t count = fields_of(scene, slot, columns, area->grid->ascii, fields), end = area->columns;
     grid_putf(area, 0, 0, GRID_STRONG, "%*zu", (int)columns->number, slot->number);
     size_t column = columns->number + 1;
@@ -237,9 +271,12 @@ static void draw_slot(const struct watch_scene *scene, const struct live_slot *s
     }
     size_t verdict = area->rows > 1 || columns->one_row ? VERDICT_COLUMNS : VERDICT_SHORT;
     bool room = column + columns->id + GAP + verdict <= end;
-    column = grid_field(area, 0, column, room ? columns->id : end - column, false, GRID_PLAIN, experiment ? experiment->plan->id : WATCH_ABSENT) + GAP;
+    column = grid_field(area, 0, column, room ? columns->id : end - column, false, GRID_PLAIN,
+                        experiment ? experiment->plan->id : WATCH_ABSENT) +
+             GAP;
     if (room && experiment)
-        grid_field(area, 0, end - verdict, verdict, true, watch_verdict_style(experiment), live_verdict_text(experiment));
+        grid_field(area, 0, end - verdict, verdict, true, watch_verdict_style(experiment),
+                   live_verdict_text(experiment));
     if (area->rows == 1 && room)
         put_in_row(area, column, end - verdict - GAP, fields, count);
     else

@@ -54,7 +54,8 @@ static void watch_draw_help(const struct grid_area *area)
 /* Help, and the list of runs, over the rest. */
 static void watch_draw_list(struct watch_view *view, const struct watch_scene *scene, const struct grid_area *area)
 {
-    struct grid_area inside = box(area, scene->run_count, area->columns > 100 ? 96 : area->columns - 2, "Runs: Enter shows one");
+    struct grid_area inside =
+        box(area, scene->run_count, area->columns > 100 ? 96 : area->columns - 2, "Runs: Enter shows one");
     view->list_top = watch_scroll(view->list_top, view->run, inside.rows, scene->run_count);
     for (size_t i = 0; i < inside.rows && view->list_top + i < scene->run_count; i++) {
         size_t place = view->list_top + i;
@@ -68,7 +69,17 @@ static void watch_draw_list(struct watch_view *view, const struct watch_scene *s
     }
 }
 
-enum { WIDE = 100, BESIDE = 70, CURVE_ROWS = 7, PLAN_ROWS_MIN = 5, LOG_ROWS = 6, ROWS_FOR_TWO = 28, HINT_ROWS = 3, ONCE_PLAN_ROWS = 20, STALE_S = 10 };
+enum {
+    WIDE = 100,
+    BESIDE = 70,
+    CURVE_ROWS = 7,
+    PLAN_ROWS_MIN = 5,
+    LOG_ROWS = 6,
+    ROWS_FOR_TWO = 28,
+    HINT_ROWS = 3,
+    ONCE_PLAN_ROWS = 20,
+    STALE_S = 10
+};
 
 void watch_time(double seconds, char out[WATCH_TIME_BYTES])
 {
@@ -85,13 +96,18 @@ void watch_time(double seconds, char out[WATCH_TIME_BYTES])
 
 enum grid_style watch_verdict_style(const struct live_experiment *experiment)
 {
-    static const enum grid_style of_verdict[VERDICTS] = {[VERDICT_NONE] = GRID_DIM, [VERDICT_CLEAN] = GRID_GOOD, [VERDICT_UNVERIFIED] = GRID_WARN,
-                                                         [VERDICT_SUSPECT] = GRID_WARN, [VERDICT_CONTAMINATED] = GRID_BAD};
+    static const enum grid_style of_verdict[VERDICTS] = {[VERDICT_NONE] = GRID_DIM,
+                                                         [VERDICT_CLEAN] = GRID_GOOD,
+                                                         [VERDICT_UNVERIFIED] = GRID_WARN,
+                                                         [VERDICT_SUSPECT] = GRID_WARN,
+                                                         [VERDICT_CONTAMINATED] = GRID_BAD};
     if (experiment->state == STATE_DONE)
         return of_verdict[experiment->verdict];
     if (experiment->state == STATE_PLANNED || !experiment->has_evidence)
         return GRID_DIM;
-    return experiment->weight == EVIDENCE_CONTAMINATED ? GRID_BAD : experiment->weight == EVIDENCE_RECORDED ? GRID_DIM : GRID_WARN;
+    return experiment->weight == EVIDENCE_CONTAMINATED ? GRID_BAD
+           : experiment->weight == EVIDENCE_RECORDED   ? GRID_DIM
+                                                       : GRID_WARN;
 }
 
 size_t watch_scroll(size_t top, size_t chosen, size_t rows, size_t count)
@@ -176,7 +192,8 @@ static void add_hint(const struct watch_scene *scene, struct text *out)
     else if (run->state == LIVE_ENDED)
         text_addf(out, "final state (%s)", run->outcome ? run->outcome : "no session has begun");
     else if (run->state == LIVE_ELSEWHERE)
-        text_addf(out, "whether its program lives is not known here%s%s", run->live_ns ? "; last readings before " : "", run->live_ns ? age : "");
+        text_addf(out, "whether its program lives is not known here%s%s", run->live_ns ? "; last readings before " : "",
+                  run->live_ns ? age : "");
     else if (run->paused)
         text_add(out, "paused on request: nothing more begins; p goes on");
     else if (run->live_ns && age_s > STALE_S)
@@ -197,11 +214,14 @@ static void draw_name(const struct watch_scene *scene, const struct grid_area *a
     if (scene->run_count > 1)
         text_addf(&right, "%srun %zu/%zu", right.length ? "  " : "", scene->run_at + 1, scene->run_count);
     size_t taken = right.length + utf8_columns(state) + 3, room = area->columns > taken ? area->columns - taken : 0;
-    size_t column = grid_put(&(struct grid_area){area->grid, area->row, area->column, 1, room}, 0, 0, GRID_STRONG, run->name);
+    size_t column =
+        grid_put(&(struct grid_area){area->grid, area->row, area->column, 1, room}, 0, 0, GRID_STRONG, run->name);
     column = grid_put(area, 0, column + 2, style, state);
     if (run->plan.name && column + right.length + 6 < area->columns)
-        grid_put(&(struct grid_area){area->grid, area->row, area->column, 1, area->columns - right.length - 2}, 0, column + 2, GRID_DIM, run->plan.name);
-    grid_field(area, 0, area->columns > right.length ? area->columns - right.length : 0, right.length, true, GRID_PLAIN, text_get(&right));
+        grid_put(&(struct grid_area){area->grid, area->row, area->column, 1, area->columns - right.length - 2}, 0,
+                 column + 2, GRID_DIM, run->plan.name);
+    grid_field(area, 0, area->columns > right.length ? area->columns - right.length : 0, right.length, true, GRID_PLAIN,
+               text_get(&right));
 }
 
 /* How much of the plan is done, and what the results are worth. What has no part in it is left out. */
@@ -212,17 +232,22 @@ static void draw_counts(const struct live_run *run, const struct grid_area *area
         size_t count;
         const char *name;
         enum grid_style style;
-    } parts[] = {{counts.running, "under way", GRID_STRONG}, {counts.failed, "failed", GRID_BAD}, {counts.interrupted, "interrupted", GRID_WARN},
-                 {counts.clean, "clean", GRID_GOOD}, {counts.unverified, "unverified", GRID_WARN}, {counts.suspect, "suspect", GRID_WARN},
+    } parts[] = {{counts.running, "under way", GRID_STRONG},     {counts.failed, "failed", GRID_BAD},
+                 {counts.interrupted, "interrupted", GRID_WARN}, {counts.clean, "clean", GRID_GOOD},
+                 {counts.unverified, "unverified", GRID_WARN},   {counts.suspect, "suspect", GRID_WARN},
                  {counts.contaminated, "contaminated", GRID_BAD}};
-    size_t done = counts.succeeded + counts.failed, width = area->columns >= WIDE ? 20 : area->columns >= BESIDE ? 10 : 5;
+    size_t done = counts.succeeded + counts.failed, width = area->columns >= WIDE     ? 20
+                                                            : area->columns >= BESIDE ? 10
+                                                                                      : 5;
     AUTO_TEXT struct text bar = {0};
     bar_draw(run->plan.count ? (double)done / (double)run->plan.count : 0, width, area->grid->ascii, &bar);
     size_t column = grid_put(area, 1, 0, GRID_GOOD, text_get(&bar)) + 1;
-    column = grid_putf(area, 1, column, GRID_PLAIN, area->columns < 60 ? "%zu/%zu" : "%zu of %zu done", done, run->plan.count);
+    column = grid_putf(area, 1, column, GRID_PLAIN, area->columns < 60 ? "%zu/%zu" : "%zu of %zu done", done,
+                       run->plan.count);
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         if (parts[i].count)
-            column = grid_putf(area, 1, column, parts[i].style, "%s%zu %s", area->columns < 60 ? " " : "  ", parts[i].count, parts[i].name);
+            column = grid_putf(area, 1, column, parts[i].style, "%s%zu %s", area->columns < 60 ? " " : "  ",
+                               parts[i].count, parts[i].name);
 }
 
 static void draw_footer(const struct watch_view *view, const struct watch_scene *scene, const struct grid_area *area)
@@ -239,7 +264,8 @@ static void draw_footer(const struct watch_view *view, const struct watch_scene 
         text_add(&text, view->said);
     } else {
         style = GRID_DIM;
-        text_add(&text, area->columns < 60 ? "? help  q quit  Tab  p s S" : "? help  q quit  Tab pane  m metric  / find  p pause  s skip  S stop");
+        text_add(&text, area->columns < 60 ? "? help  q quit  Tab  p s S"
+                                           : "? help  q quit  Tab pane  m metric  / find  p pause  s skip  S stop");
         if (scene->run_count > 1)
             text_add(&text, "  [ ] run  r runs");
     }
@@ -251,17 +277,19 @@ static void draw_footer(const struct watch_view *view, const struct watch_scene 
     grid_put(area, 0, 0, style, text_get(&text));
 }
 
-static void draw_pane(struct watch_view *view, const struct watch_scene *scene, enum watch_pane pane, struct grid_area area)
+static void draw_pane(struct watch_view *view, const struct watch_scene *scene, enum watch_pane pane,
+                      struct grid_area area)
 {
-    static void (*const draw[PANES])(struct watch_view *, const struct watch_scene *, const struct grid_area *) = {
-        watch_draw_slots, watch_draw_plan, watch_draw_log};
+    static void (*const draw[PANES])(struct watch_view *, const struct watch_scene *,
+                                     const struct grid_area *) = {watch_draw_slots, watch_draw_plan, watch_draw_log};
     AUTO_TEXT struct text title = {0};
     if (pane == PANE_SLOTS)
         text_addf(&title, "%zu slot%s", scene->run->slot_count, scene->run->slot_count == 1 ? "" : "s");
     else if (pane == PANE_PLAN)
         text_addf(&title, "Plan %zu/%zu", scene->run->plan.count ? view->experiment + 1 : 0, scene->run->plan.count);
     else
-        text_addf(&title, "%s%s", scene->log && scene->log->name ? scene->log->name : "Log", view->log_back ? " (scrolled)" : "");
+        text_addf(&title, "%s%s", scene->log && scene->log->name ? scene->log->name : "Log",
+                  view->log_back ? " (scrolled)" : "");
     struct grid_area inside = grid_frame(area, text_get(&title), pane == view->focus && !scene->plain);
     if (inside.rows && inside.columns)
         draw[pane](view, scene, &inside);
@@ -305,7 +333,8 @@ static void draw_panes(struct watch_view *view, const struct watch_scene *scene,
         struct grid_area rest = body;
         struct grid_area curves = {0};
         if (body.rows >= PLAN_ROWS_MIN + CURVE_ROWS + LOG_ROWS || scene->plain)
-            curves = take_rows(&rest, beside || (body.rows < ROWS_FOR_TWO && !scene->plain) ? CURVE_ROWS : 2 * CURVE_ROWS - 2);
+            curves = take_rows(&rest,
+                               beside || (body.rows < ROWS_FOR_TWO && !scene->plain) ? CURVE_ROWS : 2 * CURVE_ROWS - 2);
         plan = rest.rows * 3 / 5 < PLAN_ROWS_MIN ? PLAN_ROWS_MIN : rest.rows * 3 / 5;
         of_plan = take_rows(&rest, plan);
         if (curves.rows)

@@ -24,19 +24,36 @@ static json_t *evidence_json(const struct dataset_evidence *evidence)
 {
     const struct evidence_kind *kind = evidence_find(evidence->kind);
     return json_pack("{s:o, s:s, s:o, s:s?, s:s?, s:o, s:o}", "kind", json_text_or_null(evidence->kind), "weight",
-                     evidence_weight_name(evidence_weight(evidence->kind)), "text", json_text_or_null(evidence->text), "meaning",
-                     kind ? kind->meaning : NULL, "remedy", kind ? kind->remedy : NULL, "from_s",
+                     evidence_weight_name(evidence_weight(evidence->kind)), "text", json_text_or_null(evidence->text),
+                     "meaning", kind ? kind->meaning : NULL, "remedy", kind ? kind->remedy : NULL, "from_s",
                      json_reading_or_null(evidence->from_s), "to_s", json_reading_or_null(evidence->to_s));
 }
 
-#define GPU(member) RECORD_AS(struct dataset_experiment, #member, gpu.member)
+#define GPU(member)        RECORD_AS(struct dataset_experiment, #member, gpu.member)
 #define LATER(member, ...) GPU(member),
 static const struct record_field gpu_fields[] = {
     RECORD_AS(struct dataset_experiment, "recorded_j", recorded[RECORDED_GPU_TOTAL]),
-    GPU(samples_sum_j), GPU(energy_j), GPU(half_width_j), GPU(source), GPU(window_s), GPU(window_from), GPU(samples), GPU(sampled_share),
-    GPU(longest_gap_s), GPU(power_mean_w), GPU(power_min_w), GPU(power_max_w), GPU(power_cv_within), GPU(utilisation_mean_percent),
-    GPU(utilisation_max_percent), GPU(early_utilisation_percent), GPU(idle_share), GPU(temperature_start_c), GPU(temperature_mean_c),
-    GPU(temperature_max_c), GPU_LATER_FIGURES(LATER) {0},
+    GPU(samples_sum_j),
+    GPU(energy_j),
+    GPU(half_width_j),
+    GPU(source),
+    GPU(window_s),
+    GPU(window_from),
+    GPU(samples),
+    GPU(sampled_share),
+    GPU(longest_gap_s),
+    GPU(power_mean_w),
+    GPU(power_min_w),
+    GPU(power_max_w),
+    GPU(power_cv_within),
+    GPU(utilisation_mean_percent),
+    GPU(utilisation_max_percent),
+    GPU(early_utilisation_percent),
+    GPU(idle_share),
+    GPU(temperature_start_c),
+    GPU(temperature_mean_c),
+    GPU(temperature_max_c),
+    GPU_LATER_FIGURES(LATER){0},
 };
 
 json_t *audit_checks_json(const struct dataset_experiment *experiment)
@@ -44,22 +61,25 @@ json_t *audit_checks_json(const struct dataset_experiment *experiment)
     json_t *out = json_array();
     for (size_t i = 0; i < experiment->check_count; i++) {
         const struct check_result *result = &experiment->checks[i];
-        json_array_append_new(out, json_pack("{s:s, s:s, s:o}", "check", check_kind(result->check)->name, "outcome",
-                                             check_outcome_name(result->outcome), "text", json_text_or_null(result->text)));
+        json_array_append_new(out,
+                              json_pack("{s:s, s:s, s:o}", "check", check_kind(result->check)->name, "outcome",
+                                        check_outcome_name(result->outcome), "text", json_text_or_null(result->text)));
     }
     return out;
 }
 
 #define EXPERIMENT_IF(known, key, member) RECORD_IF(struct dataset_experiment, known, key, member)
-static const struct record_field outcome_fields[] = {
-    EXPERIMENT_IF(has_utc_offset, "utc_offset_s", utc_offset_s), EXPERIMENT_IF(has_success, "training_success", success),
-    RECORD(struct dataset_experiment, duration_s), RECORD(struct dataset_experiment, retries), {0}};
+static const struct record_field outcome_fields[] = {EXPERIMENT_IF(has_utc_offset, "utc_offset_s", utc_offset_s),
+                                                     EXPERIMENT_IF(has_success, "training_success", success),
+                                                     RECORD(struct dataset_experiment, duration_s),
+                                                     RECORD(struct dataset_experiment, retries),
+                                                     {0}};
 
 static json_t *experiment_json(const struct dataset *dataset, const struct dataset_experiment *experiment)
 {
     json_t *evidence = json_array(), *metrics = json_object();
-    json_t *out = json_pack("{s:o, s:o, s:o, s:o, s:s, s:o, s:o}", "experiment_id", json_text_or_null(experiment->id), "folder",
-                            json_text_or_null(dataset->folders[experiment->folder].path), "repository",
+    json_t *out = json_pack("{s:o, s:o, s:o, s:o, s:s, s:o, s:o}", "experiment_id", json_text_or_null(experiment->id),
+                            "folder", json_text_or_null(dataset->folders[experiment->folder].path), "repository",
                             json_text_or_null(experiment->repo), "model", json_text_or_null(experiment->model), "mode",
                             dataset_mode(experiment), "background", json_text_or_null(experiment->background), "ended",
                             time_json(experiment->has_end, experiment->end_local_ns));
@@ -124,9 +144,15 @@ static json_t *split_json(const struct account_split *split)
 
 #define COUNT(key, member) RECORD_AS(struct account_integrity, key, member)
 static const struct record_field integrity_fields[] = {
-    COUNT("summary_rows", rows), COUNT("folders", folders), COUNT("folders_without_row", without_row),
-    COUNT("rows_without_folder", without_folder), COUNT("duplicate_ids", duplicate_ids), COUNT("malformed_ids", malformed_ids),
-    COUNT("experiments_with_damaged_files", damaged_files), COUNT("experiments_without_time", without_end), {0},
+    COUNT("summary_rows", rows),
+    COUNT("folders", folders),
+    COUNT("folders_without_row", without_row),
+    COUNT("rows_without_folder", without_folder),
+    COUNT("duplicate_ids", duplicate_ids),
+    COUNT("malformed_ids", malformed_ids),
+    COUNT("experiments_with_damaged_files", damaged_files),
+    COUNT("experiments_without_time", without_end),
+    {0},
 };
 
 static json_t *integrity_json(const struct dataset *dataset, const struct account_integrity *integrity)
@@ -162,11 +188,10 @@ static json_t *folders_json(const struct dataset *dataset)
     json_t *out = json_array();
     for (size_t i = 0; i < dataset->folder_count; i++) {
         const struct dataset_folder *folder = &dataset->folders[i];
-        json_array_append_new(
-            out, json_pack("{s:o, s:s, s:o, s:o}", "path", json_text_or_null(folder->path), "layout",
-                           dataset_layout_name(folder->layout), "utc_offset_s",
-                           folder->has_zone ? json_integer(folder->zone_s) : json_null(), "records",
-                           folder->records ? records_json(folder->records) : json_null()));
+        json_array_append_new(out, json_pack("{s:o, s:s, s:o, s:o}", "path", json_text_or_null(folder->path), "layout",
+                                             dataset_layout_name(folder->layout), "utc_offset_s",
+                                             folder->has_zone ? json_integer(folder->zone_s) : json_null(), "records",
+                                             folder->records ? records_json(folder->records) : json_null()));
     }
     return out;
 }
@@ -194,14 +219,13 @@ json_t *audit_json(const struct dataset *dataset, const struct account *account)
     places_fini(&places);
     for (size_t i = 0; i < dataset->count; i++)
         json_array_append_new(experiments, experiment_json(dataset, &dataset->items[i]));
-    return json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "version", TARE_VERSION, "folders",
-                     folders_json(dataset), "totals", row_json(&account->all), "split",
+    return json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "version", TARE_VERSION,
+                     "folders", folders_json(dataset), "totals", row_json(&account->all), "split",
                      account->split.asked ? split_json(&account->split) : json_null(), "repositories",
                      table_json(&account->repositories), "models", table_json(&account->models), "failures",
                      table_json(&account->failures), "evidence", table_json(&account->evidence), "differences",
-                     differences, "timeline", table_json(&account->timeline), "not_finite",
-                     not_finite_json(dataset), "integrity", integrity_json(dataset, &account->integrity), "experiments",
-                     experiments);
+                     differences, "timeline", table_json(&account->timeline), "not_finite", not_finite_json(dataset),
+                     "integrity", integrity_json(dataset, &account->integrity), "experiments", experiments);
 }
 
 static json_t *job_of(const struct dataset_experiment *experiment)

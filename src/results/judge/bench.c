@@ -201,9 +201,9 @@ static void follow_sequence(struct bench *bench, size_t quantity, const struct b
 bool bench_read(const struct bench_options *options, struct bench *out, struct err *err)
 {
     struct summary_stats_options how = {.clean_only = options->clean_only,
-                                  .all_verdicts = options->all_verdicts,
-                                  .seed = options->seed,
-                                  .precision = 0.05};
+                                        .all_verdicts = options->all_verdicts,
+                                        .seed = options->seed,
+                                        .precision = 0.05};
     *out = (struct bench){0};
     if (!dataset_read(&out->dataset, options->dir, err))
         return false;

@@ -12,9 +12,12 @@ static const struct record_field evidence_fields[] = {
     RECORD(struct dataset_evidence, kind), RECORD(struct dataset_evidence, text), {0}};
 
 static const struct record_field run_fields[] = {
-    RECORD_AS(struct dataset_experiment, "experiment_id", id), RECORD_IF(struct dataset_experiment, block, "block", block),
-    RECORD_IF(struct dataset_experiment, has_success, "success", success), RECORD(struct dataset_experiment, error),
-    RECORD_ENUM(struct dataset_experiment, "verdict", verdict, verdict_name), {0}};
+    RECORD_AS(struct dataset_experiment, "experiment_id", id),
+    RECORD_IF(struct dataset_experiment, block, "block", block),
+    RECORD_IF(struct dataset_experiment, has_success, "success", success),
+    RECORD(struct dataset_experiment, error),
+    RECORD_ENUM(struct dataset_experiment, "verdict", verdict, verdict_name),
+    {0}};
 static const struct record_field run_evidence[] = {
     RECORD_STRUCTS(struct dataset_experiment, "evidence", evidence, evidence_count, evidence_fields), {0}};
 
@@ -36,7 +39,7 @@ static const struct record_field use_fields[] = {USE(mean), USE(deviation), USE(
 #define RATIO_IF(known, key, member) RECORD_IF(struct bench_until_ratio, known, key, member)
 static const struct record_field ratio_fields[] = {
     RECORD(struct bench_until_ratio, blocks), RECORD(struct bench_until_ratio, ratio), RATIO_IF(has_low, "low", low),
-    RATIO_IF(has_high, "high", high), RECORD(struct bench_until_ratio, sign), {0}};
+    RATIO_IF(has_high, "high", high),         RECORD(struct bench_until_ratio, sign),  {0}};
 
 static json_t *until_json(const struct bench *bench, const struct bench_until_options *until)
 {
@@ -50,9 +53,9 @@ static json_t *until_json(const struct bench *bench, const struct bench_until_op
 }
 
 #define COMMAND(member) RECORD(struct bench_command, member)
-static const struct record_field command_fields[] = {
-    COMMAND(name), COMMAND(command), COMMAND(planned), COMMAND(ran), COMMAND(failed), COMMAND(unverified), COMMAND(suspect),
-    COMMAND(contaminated), {0}};
+static const struct record_field command_fields[] = {COMMAND(name),    COMMAND(command),      COMMAND(planned),
+                                                     COMMAND(ran),     COMMAND(failed),       COMMAND(unverified),
+                                                     COMMAND(suspect), COMMAND(contaminated), {0}};
 static const struct record_field command_widths[] = {COMMAND(gpu_half_width_j), COMMAND(cpu_half_width_j), {0}};
 
 static const struct record_field commit_fields[] = {COMMAND(commit), COMMAND(subject), {0}};
@@ -108,16 +111,23 @@ json_t *bench_json(const struct bench *bench, const struct bench_frame *frame)
     return out;
 }
 
-#define COLUMN(key, member)             RECORD_AS(struct figure, key, member)
+#define COLUMN(key, member)              RECORD_AS(struct figure, key, member)
 #define BOUND(of, interval, key, member) RECORD_IF(of, interval.method, key, interval.member)
-static const struct record_field figure_columns[] = {
-    COLUMN("quantity", name), COLUMN("n", n), COLUMN("mean", mean), COLUMN("deviation", deviation),
-    BOUND(struct figure, mean_interval, "mean_low", low), BOUND(struct figure, mean_interval, "mean_high", high),
-    COLUMN("median", median), COLUMN("lowest", lowest), COLUMN("highest", highest), {0}};
+static const struct record_field figure_columns[] = {COLUMN("quantity", name),
+                                                     COLUMN("n", n),
+                                                     COLUMN("mean", mean),
+                                                     COLUMN("deviation", deviation),
+                                                     BOUND(struct figure, mean_interval, "mean_low", low),
+                                                     BOUND(struct figure, mean_interval, "mean_high", high),
+                                                     COLUMN("median", median),
+                                                     COLUMN("lowest", lowest),
+                                                     COLUMN("highest", highest),
+                                                     {0}};
 static const struct record_field name_columns[] = {COMMAND(name), COMMAND(command), {0}};
-static const struct record_field ratio_columns[] = {
-    RECORD(struct stats_ratio, ratio), BOUND(struct stats_ratio, interval, "ratio_low", low),
-    BOUND(struct stats_ratio, interval, "ratio_high", high), {0}};
+static const struct record_field ratio_columns[] = {RECORD(struct stats_ratio, ratio),
+                                                    BOUND(struct stats_ratio, interval, "ratio_low", low),
+                                                    BOUND(struct stats_ratio, interval, "ratio_high", high),
+                                                    {0}};
 
 static void add_row(const struct bench_command *command, const struct figure *figure, struct text *out)
 {

@@ -16,6 +16,7 @@ static const double joules_per_kwh = 3.6e6;
 static const struct reading none = {0};
 
 /* The cells that are read. */
+/* clang-format off */
 #define CELLS_OF(X)                                                                                                    \
     X(RUN_ID, "run_id")                                                                                                \
     X(EXPERIMENT_ID, "experiment_id") /* what version 1 called the run */                                              \
@@ -24,6 +25,7 @@ static const struct reading none = {0};
     X(ENERGY, "energy_consumed") X(WATER, "water_consumed")                                                            \
     X(CPU_MODEL, "cpu_model") X(GPU_COUNT, "gpu_count") X(GPU_MODEL, "gpu_model")                                      \
     X(TRACKING_MODE, "tracking_mode") X(VERSION, "codecarbon_version")
+/* clang-format on */
 #define CELL_CONSTANT(name, key) CELL_##name,
 #define CELL_NAME(name, key)     key,
 enum cell { CELLS_OF(CELL_CONSTANT) CELLS };

@@ -1,8 +1,8 @@
 #include "results/judge/comparison.h"
 
-#include "results/judge/summary_stats.h"
-#include "results/judge/judge.h"
 #include "base/mem.h"
+#include "results/judge/judge.h"
+#include "results/judge/summary_stats.h"
 #include "stats/describe.h"
 
 #include <math.h>
@@ -12,7 +12,10 @@
 const char *const comparison_measured[COMPARISON_MEASURED] = {"gpu_energy_j", "gpu_power_w", "duration_s",
                                                               "cpu_energy_j"};
 
-#define CONDITION(member) {#member, offsetof(struct dataset_gpu, member)}
+#define CONDITION(member)                                                                                              \
+    {                                                                                                                  \
+#member, offsetof(struct dataset_gpu, member)                                                                  \
+    }
 static const struct {
     const char *name;
     size_t at;
@@ -147,10 +150,12 @@ static void compare_per_epoch(const struct comparison *comparison, struct rows *
             return;
         rows->y[i] -= log(count.value);
     }
-    stats_effect(
-        &(struct stats_effect_input){
-            .count = rows->count, .y = rows->y, .is_b = rows->is_b, .stratum = rows->stratum, .strata = comparison->strata},
-        &out->per_epoch);
+    stats_effect(&(struct stats_effect_input){.count = rows->count,
+                                              .y = rows->y,
+                                              .is_b = rows->is_b,
+                                              .stratum = rows->stratum,
+                                              .strata = comparison->strata},
+                 &out->per_epoch);
 }
 
 /* Of 0, and of 100 % of a share, there is no logarithm, or no logit. */
@@ -243,8 +248,8 @@ size_t comparison_commits(const struct comparison *comparison, size_t which, siz
         if (!all[side->items[i]].commit)
             return 0;
         const struct dataset_experiment *own = &all[side->items[i]];
-        while (k < count && (strcmp(all[items[k]].commit, own->commit) != 0 ||
-                             all[items[k]].commit_changed != own->commit_changed))
+        while (k < count &&
+               (strcmp(all[items[k]].commit, own->commit) != 0 || all[items[k]].commit_changed != own->commit_changed))
             k++;
         if (k == count && count < max)
             items[count++] = side->items[i];
@@ -356,7 +361,8 @@ static void judge_order(struct comparison *comparison)
 static void find_settings(struct comparison *comparison)
 {
     for (size_t f = 0; f < comparison->factor_count; f++)
-        comparison->by_setting |= comparison->factors[f].role == COMPARISON_COVARIATE || comparison->factors[f].role == COMPARISON_MIXED;
+        comparison->by_setting |=
+            comparison->factors[f].role == COMPARISON_COVARIATE || comparison->factors[f].role == COMPARISON_MIXED;
     for (size_t s = 0; s < 2 && comparison->by_setting; s++) {
         struct comparison_side *side = &comparison->sides[s];
         AUTO_FREE bool *seen = mem_array(side->count + 1, sizeof *seen);
@@ -440,7 +446,8 @@ bool comparison_cannot_tell(const struct comparison_quantity *quantity)
 
 const char *comparison_scale_name(enum comparison_scale scale)
 {
-    static const char *const scale_names[] = {[COMPARISON_LOG] = "log", [COMPARISON_LOGIT] = "logit", [COMPARISON_PLAIN] = "plain"};
+    static const char *const scale_names[] = {
+        [COMPARISON_LOG] = "log", [COMPARISON_LOGIT] = "logit", [COMPARISON_PLAIN] = "plain"};
     return scale_names[scale];
 }
 

@@ -1,7 +1,7 @@
 /* comparison_json: a comparison for programs. */
 #include "base/json.h"
-#include "results/judge/judge.h"
 #include "results/judge/comparison.h"
+#include "results/judge/judge.h"
 #include "results/judge/summary_stats.h"
 
 #include <string.h>
@@ -17,9 +17,11 @@ static void set_effect(json_t *out, const struct comparison_quantity *quantity, 
 }
 
 #define EFFECT_IF(known, key, member) RECORD_IF(struct stats_effect, known, key, member)
-static const struct record_field effect_fields[] = {
-    FIGURES_INTERVAL(struct stats_effect, "interval", interval), EFFECT_IF(has_error, "p", p), EFFECT_IF(has_error, "df", df),
-    EFFECT_IF(has_error, "sigma", sigma), {0}};
+static const struct record_field effect_fields[] = {FIGURES_INTERVAL(struct stats_effect, "interval", interval),
+                                                    EFFECT_IF(has_error, "p", p),
+                                                    EFFECT_IF(has_error, "df", df),
+                                                    EFFECT_IF(has_error, "sigma", sigma),
+                                                    {0}};
 
 /* Effect, interval, p before any correction; null where it cannot be told. */
 static json_t *effect_json(const struct comparison *comparison, const struct comparison_quantity *quantity,
@@ -46,7 +48,8 @@ static json_t *effect_json(const struct comparison *comparison, const struct com
 
 #define STRATA(key, member) RECORD_AS(struct stats_effect, key, member)
 static const struct record_field strata_test[] = {STRATA("q", q), STRATA("df", q_df), STRATA("p", q_p), {0}};
-static const struct record_field strata_range[] = {STRATA("i2", i2), STRATA("lowest", lowest), STRATA("highest", highest), {0}};
+static const struct record_field strata_range[] = {
+    STRATA("i2", i2), STRATA("lowest", lowest), STRATA("highest", highest), {0}};
 
 static json_t *heterogeneity_json(const struct comparison_quantity *quantity)
 {
@@ -61,10 +64,18 @@ static json_t *heterogeneity_json(const struct comparison_quantity *quantity)
 
 #define QUANTITY(key, member) RECORD_AS(struct comparison_quantity, key, member)
 #define SCALE(key, function)  RECORD_ENUM(struct comparison_quantity, key, scale, function)
-static const struct record_field quantity_fields[] = {
-    QUANTITY("name", name), QUANTITY("a_n", a_count), QUANTITY("b_n", b_count), QUANTITY("a_mean", a_mean), QUANTITY("b_mean", b_mean),
-    QUANTITY("metric", is_metric), RECORD_ENUM(struct comparison_quantity, "goal", goal, goal_name), QUANTITY("a_not_finite", not_finite[0]),
-    QUANTITY("b_not_finite", not_finite[1]), SCALE("scale", comparison_scale_name), SCALE("measure", comparison_measure_name), {0}};
+static const struct record_field quantity_fields[] = {QUANTITY("name", name),
+                                                      QUANTITY("a_n", a_count),
+                                                      QUANTITY("b_n", b_count),
+                                                      QUANTITY("a_mean", a_mean),
+                                                      QUANTITY("b_mean", b_mean),
+                                                      QUANTITY("metric", is_metric),
+                                                      RECORD_ENUM(struct comparison_quantity, "goal", goal, goal_name),
+                                                      QUANTITY("a_not_finite", not_finite[0]),
+                                                      QUANTITY("b_not_finite", not_finite[1]),
+                                                      SCALE("scale", comparison_scale_name),
+                                                      SCALE("measure", comparison_measure_name),
+                                                      {0}};
 
 static json_t *quantity_json(const struct comparison *comparison, const struct comparison_quantity *quantity,
                              struct reading g_per_kwh)
@@ -95,9 +106,12 @@ static json_t *quantity_json(const struct comparison *comparison, const struct c
 }
 
 #define SIDE(key, member) RECORD_AS(struct comparison_side, key, member)
-static const struct record_field side_fields[] = {
-    SIDE("of", text), SIDE("n", count), SIDE("compared", used_count), RECORD_IF(struct comparison_side, setting, "settings", settings),
-    SIDE("left_out", left_out), {0}};
+static const struct record_field side_fields[] = {SIDE("of", text),
+                                                  SIDE("n", count),
+                                                  SIDE("compared", used_count),
+                                                  RECORD_IF(struct comparison_side, setting, "settings", settings),
+                                                  SIDE("left_out", left_out),
+                                                  {0}};
 
 static json_t *commits_json(const struct comparison *comparison, size_t side)
 {
@@ -151,11 +165,12 @@ json_t *comparison_json(const struct comparison *comparison, struct reading g_pe
     json_t *quantities = json_array();
     for (size_t i = 0; i < comparison->quantity_count; i++)
         json_array_append_new(quantities, quantity_json(comparison, &comparison->quantities[i], g_per_kwh));
-    return json_pack("{s:o, s:o, s:o, s:I, s:I, s:o, s:o, s:o*, s:o, s:o, s:b, s:b}", "a", side_json(comparison, 0), "b",
-                     side_json(comparison, 1), "quantities", quantities, "corrected_for", (json_int_t)comparison->tests, "strata",
-                     (json_int_t)comparison->strata, "factors", factors_json(comparison), "spellings",
-                     summary_stats_spellings_json(&comparison->dataset), "carbon_g_per_kwh",
-                     g_per_kwh.valid ? json_finite(g_per_kwh.value) : NULL, "order_confounded",
+    return json_pack("{s:o, s:o, s:o, s:I, s:I, s:o, s:o, s:o*, s:o, s:o, s:b, s:b}", "a", side_json(comparison, 0),
+                     "b", side_json(comparison, 1), "quantities", quantities, "corrected_for",
+                     (json_int_t)comparison->tests, "strata", (json_int_t)comparison->strata, "factors",
+                     factors_json(comparison), "spellings", summary_stats_spellings_json(&comparison->dataset),
+                     "carbon_g_per_kwh", g_per_kwh.valid ? json_finite(g_per_kwh.value) : NULL, "order_confounded",
                      comparison->order_known ? json_boolean(comparison->order_confounded) : json_null(), "places",
-                     comparison_places_json(comparison), "mixed", comparison->mixed, "blocks_of_plan", comparison->by_plan);
+                     comparison_places_json(comparison), "mixed", comparison->mixed, "blocks_of_plan",
+                     comparison->by_plan);
 }

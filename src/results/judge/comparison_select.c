@@ -82,8 +82,8 @@ static void collect_keys(const struct dataset *dataset, size_t folder, struct st
             strv_add_once(out, dataset->items[i].params[p].name);
 }
 
-static bool unknown_key(const struct dataset *dataset, const struct comparison_side *side, size_t folder, const char *key,
-                        struct err *err)
+static bool unknown_key(const struct dataset *dataset, const struct comparison_side *side, size_t folder,
+                        const char *key, struct err *err)
 {
     AUTO_STRV struct strv keys = {0};
     AUTO_TEXT struct text known = {0};
@@ -95,12 +95,12 @@ static bool unknown_key(const struct dataset *dataset, const struct comparison_s
 }
 
 bool comparison_selects_nothing(const struct dataset *dataset, const struct comparison_side *side, size_t folder,
-                            struct err *err)
+                                struct err *err)
 {
     for (size_t k = 0; k < side->keys.count; k++) {
         const char *key = side->keys.items[k];
         const struct comparison_side one = {.keys = {.items = &side->keys.items[k], .count = 1},
-                                        .values = {.items = &side->values.items[k], .count = 1}};
+                                            .values = {.items = &side->values.items[k], .count = 1}};
         AUTO_STRV struct strv values = {0};
         AUTO_TEXT struct text shown = {0};
         bool has_value = false;

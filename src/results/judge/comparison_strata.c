@@ -1,7 +1,7 @@
 /* comparison_strata: within what the two sides of a comparison are compared, and what else they differ in. */
-#include "results/judge/judge.h"
-#include "results/judge/comparison.h"
 #include "base/mem.h"
+#include "results/judge/comparison.h"
+#include "results/judge/judge.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -460,7 +460,8 @@ static void number_strata(struct pool *pool)
 bool comparison_strata_find(struct comparison *comparison, bool same_run, struct err *err)
 {
     struct comparison_side *sides = comparison->sides;
-    struct pool pool = {.comparison = comparison, .count = sides[0].count + sides[1].count, .from_b = sides[0].count, .ids = 1};
+    struct pool pool = {
+        .comparison = comparison, .count = sides[0].count + sides[1].count, .from_b = sides[0].count, .ids = 1};
     AUTO_FREE size_t *id = mem_array(pool.count + 1, sizeof *id);
     pool.id = id;
     for (size_t s = 0; s < 2; s++)

@@ -435,6 +435,8 @@ bool read_no_results(const char *path, int dir, struct err *err)
         return err_set(err, "%s holds no results itself, but its folders do: say which, or %s%s*", path, path, slash);
     if (faccessat(dir, "experiment.json", F_OK, AT_SYMLINK_NOFOLLOW) == 0)
         return err_set(err, "%s is one experiment; the results are the folder that it is in", path);
-    return err_set(err, "%s holds no results: there is neither run.db nor summary.csv nor an experiment's folder nor "
-                   CODECARBON_FILE, path);
+    return err_set(
+        err,
+        "%s holds no results: there is neither run.db nor summary.csv nor an experiment's folder nor " CODECARBON_FILE,
+        path);
 }

@@ -226,15 +226,32 @@ static void add_metrics(json_t *row, const struct export_writer *writer, const s
 #define COLUMN(key, member) RECORD_AS(struct dataset_experiment, key, member)
 #define GPU(member)         COLUMN("gpu_" #member, gpu.member)
 #define LATER(member, ...)  GPU(member),
-static const struct record_field measured_columns[] = {
-    COLUMN("duration_s", duration_s), COLUMN("retries", retries), COLUMN("gpu_energy_j", gpu.energy_j),
-    COLUMN("gpu_energy_half_width_j", gpu.half_width_j), COLUMN("gpu_energy_recorded_j", recorded[RECORDED_GPU_TOTAL]),
-    GPU(power_mean_w), GPU(power_min_w), GPU(power_max_w), GPU(power_cv_within), GPU(utilisation_mean_percent),
-    GPU(utilisation_max_percent), GPU(temperature_start_c), GPU(temperature_mean_c), GPU(temperature_max_c),
-    GPU(sm_clock_start_mhz), GPU(memory_clock_start_mhz), GPU(sm_clock_mean_mhz), COLUMN("sampled_share", gpu.sampled_share),
-    COLUMN("longest_gap_s", gpu.longest_gap_s), COLUMN("window_s", gpu.window_s), COLUMN("cpu_energy_j", cpu_j),
-    COLUMN("dram_energy_j", dram_j), COLUMN("gpu_energy_net_j", gpu.net_j),
-    COLUMN("gpu_energy_net_half_width_j", gpu.net_half_width_j), COLUMN("error", error), GPU_LATER_FIGURES(LATER) {0}};
+static const struct record_field measured_columns[] = {COLUMN("duration_s", duration_s),
+                                                       COLUMN("retries", retries),
+                                                       COLUMN("gpu_energy_j", gpu.energy_j),
+                                                       COLUMN("gpu_energy_half_width_j", gpu.half_width_j),
+                                                       COLUMN("gpu_energy_recorded_j", recorded[RECORDED_GPU_TOTAL]),
+                                                       GPU(power_mean_w),
+                                                       GPU(power_min_w),
+                                                       GPU(power_max_w),
+                                                       GPU(power_cv_within),
+                                                       GPU(utilisation_mean_percent),
+                                                       GPU(utilisation_max_percent),
+                                                       GPU(temperature_start_c),
+                                                       GPU(temperature_mean_c),
+                                                       GPU(temperature_max_c),
+                                                       GPU(sm_clock_start_mhz),
+                                                       GPU(memory_clock_start_mhz),
+                                                       GPU(sm_clock_mean_mhz),
+                                                       COLUMN("sampled_share", gpu.sampled_share),
+                                                       COLUMN("longest_gap_s", gpu.longest_gap_s),
+                                                       COLUMN("window_s", gpu.window_s),
+                                                       COLUMN("cpu_energy_j", cpu_j),
+                                                       COLUMN("dram_energy_j", dram_j),
+                                                       COLUMN("gpu_energy_net_j", gpu.net_j),
+                                                       COLUMN("gpu_energy_net_half_width_j", gpu.net_half_width_j),
+                                                       COLUMN("error", error),
+                                                       GPU_LATER_FIGURES(LATER){0}};
 
 static void add_experiment(json_t *row, const struct dataset_experiment *experiment)
 {
@@ -315,9 +332,9 @@ static bool add_point(void *context, const struct history_point *point, struct e
     export_row(rows->writer,
                json_pack("{s:o, s:o, s:I, s:o, s:o, s:I, s:o, s:o}", "run", json_text_or_null(rows->folder), "id",
                          json_text_or_null(point->id), "attempt", (json_int_t)point->attempt, "metric",
-                         json_text_or_null(point->metric), "epoch", point->has_epoch ? json_integer(point->epoch) : json_null(),
-                         "step", (json_int_t)point->step, "seconds", json_reading_or_null(point->seconds), "value",
-                         json_from_reading(point->value)));
+                         json_text_or_null(point->metric), "epoch",
+                         point->has_epoch ? json_integer(point->epoch) : json_null(), "step", (json_int_t)point->step,
+                         "seconds", json_reading_or_null(point->seconds), "value", json_from_reading(point->value)));
     return !rows->writer->broken;
 }
 
@@ -361,9 +378,23 @@ static void write_list(struct export_writer *writer, const struct dataset_experi
 
 static const char *const attempt_keys[] = {"attempt",   "outcome", "reason", "duration_s",
                                            "exit_code", "signal",  "error",  NULL};
-static const char *const epoch_keys[] = {
-    "name", "part", "label", "start_s", "end_s", "duration_s", "source", "gpu_energy_j", "gpu_half_width_j", "gpu_power_w",
-    "gpu_mem_peak_mib", "cpu_energy_j", "cpu_half_width_j", "dram_energy_j", "dram_half_width_j", "host_mem_peak_mib", NULL};
+static const char *const epoch_keys[] = {"name",
+                                         "part",
+                                         "label",
+                                         "start_s",
+                                         "end_s",
+                                         "duration_s",
+                                         "source",
+                                         "gpu_energy_j",
+                                         "gpu_half_width_j",
+                                         "gpu_power_w",
+                                         "gpu_mem_peak_mib",
+                                         "cpu_energy_j",
+                                         "cpu_half_width_j",
+                                         "dram_energy_j",
+                                         "dram_half_width_j",
+                                         "host_mem_peak_mib",
+                                         NULL};
 
 /* The study kept its last attempt alone. */
 static void write_attempts(struct export_writer *writer, const struct dataset_experiment *experiment)

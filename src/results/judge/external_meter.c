@@ -214,9 +214,9 @@ static json_t *row_json(const struct dataset *dataset, const struct external_met
     return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "folder",
                      json_text_or_null(dataset->folders[experiment->folder].path), "experiment_id",
                      json_text_or_null(experiment->id), "gpu_energy_j", json_reading_or_null(row->gpu_j), "gpu_u_j",
-                     json_reading_or_null(row->gpu_u_j), "meter_energy_j", json_reading_or_null(row->meter_j), "meter_u_j",
-                     json_reading_or_null((struct reading){row->meter_u_j, row->meter_j.valid}), "left_out",
-                     json_text_or_null(row->why));
+                     json_reading_or_null(row->gpu_u_j), "meter_energy_j", json_reading_or_null(row->meter_j),
+                     "meter_u_j", json_reading_or_null((struct reading){row->meter_u_j, row->meter_j.valid}),
+                     "left_out", json_text_or_null(row->why));
 }
 
 static json_t *gain_json(const struct external_meter *meter)
@@ -255,9 +255,9 @@ json_t *external_meter_json(const struct dataset *dataset, const struct external
     json_object_set_new(out, "experiments", rows);
     json_object_set_new(out, "gain", meter->has_gain ? gain_json(meter) : json_null());
     json_object_set_new(out, "fit",
-                        meter->has_fit ? json_pack("{s:o, s:o, s:o}", "base_w", json_finite(meter->base_w), "slope",
-                                                   json_finite(meter->slope), "slope_half_width",
-                                                   json_finite(meter->slope_half))
-                                       : json_null());
+                        meter->has_fit
+                            ? json_pack("{s:o, s:o, s:o}", "base_w", json_finite(meter->base_w), "slope",
+                                        json_finite(meter->slope), "slope_half_width", json_finite(meter->slope_half))
+                            : json_null());
     return out;
 }

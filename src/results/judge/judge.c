@@ -1,8 +1,8 @@
 #include "results/judge/judge.h"
 
-#include "results/judge/judge_private.h"
 #include "base/mem.h"
 #include "base/value.h"
+#include "results/judge/judge_private.h"
 #include "stats/describe.h"
 
 #include <math.h>
@@ -56,7 +56,9 @@ static void judge_length(struct dataset_experiment *experiment)
         dataset_evidence(experiment, "training_short", "it took %.3g s, of which %zu samples tell too little",
                          experiment->duration_s.value, experiment->gpu.samples);
     dataset_check(experiment, CHECK_LENGTH,
-                  !known ? CHECK_NOT_MADE : experiment->duration_s.value < LIMIT_SHORTEST_S ? CHECK_FAILED : CHECK_PASSED,
+                  !known                                            ? CHECK_NOT_MADE
+                  : experiment->duration_s.value < LIMIT_SHORTEST_S ? CHECK_FAILED
+                                                                    : CHECK_PASSED,
                   "%.6g s, %zu samples", experiment->duration_s.value, experiment->gpu.samples);
 }
 
@@ -68,18 +70,17 @@ static void judge_sums(struct dataset_experiment *experiment, unsigned expected)
     struct reading mean = {gpu->samples ? gpu->samples_sum_j.value / (double)gpu->samples : 0, gpu->samples > 0};
     struct reading both = {recorded[RECORDED_CPU_PACKAGE].value + recorded[RECORDED_CPU_RAM].value,
                            recorded[RECORDED_CPU_PACKAGE].valid && recorded[RECORDED_CPU_RAM].valid};
-    const struct reading of_trace[RECORDED_COUNT] = {
-        [RECORDED_CPU_PACKAGE] = experiment->cpu_j,
-        [RECORDED_CPU_RAM] = experiment->dram_j,
-        [RECORDED_CPU_TOTAL] = both,
-        [RECORDED_GPU_TOTAL] = gpu->samples_sum_j,
-        [RECORDED_GPU_MEAN] = mean,
-        [RECORDED_GPU_MAX] = gpu->power_max_w,
-        [RECORDED_GPU_MIN] = gpu->power_min_w,
-        [RECORDED_TEMPERATURE_MEAN] = gpu->temperature_mean_c,
-        [RECORDED_TEMPERATURE_MAX] = gpu->temperature_max_c,
-        [RECORDED_UTILISATION_MEAN] = gpu->utilisation_mean_percent,
-        [RECORDED_UTILISATION_MAX] = gpu->utilisation_max_percent};
+    const struct reading of_trace[RECORDED_COUNT] = {[RECORDED_CPU_PACKAGE] = experiment->cpu_j,
+                                                     [RECORDED_CPU_RAM] = experiment->dram_j,
+                                                     [RECORDED_CPU_TOTAL] = both,
+                                                     [RECORDED_GPU_TOTAL] = gpu->samples_sum_j,
+                                                     [RECORDED_GPU_MEAN] = mean,
+                                                     [RECORDED_GPU_MAX] = gpu->power_max_w,
+                                                     [RECORDED_GPU_MIN] = gpu->power_min_w,
+                                                     [RECORDED_TEMPERATURE_MEAN] = gpu->temperature_mean_c,
+                                                     [RECORDED_TEMPERATURE_MAX] = gpu->temperature_max_c,
+                                                     [RECORDED_UTILISATION_MEAN] = gpu->utilisation_mean_percent,
+                                                     [RECORDED_UTILISATION_MAX] = gpu->utilisation_max_percent};
     if (dataset_has_evidence(experiment, "file_damaged") || dataset_has_evidence(experiment, "time_backwards") ||
         dataset_has_evidence(experiment, "value_missing"))
         return;
@@ -128,8 +129,7 @@ static void judge_impossible(struct dataset_experiment *experiment)
         bool celsius = i == RECORDED_TEMPERATURE_MEAN || i == RECORDED_TEMPERATURE_MAX;
         double low = celsius ? -50 : 0, high = percent ? 100 : celsius ? 150 : INFINITY;
         if (recorded[i].valid && (recorded[i].value < low || recorded[i].value > high))
-            dataset_evidence(experiment, "value_impossible", "%s is %g",
-                             energy_column((size_t)i), recorded[i].value);
+            dataset_evidence(experiment, "value_impossible", "%s is %g", energy_column((size_t)i), recorded[i].value);
     }
     struct reading mean = recorded[RECORDED_GPU_MEAN], least = recorded[RECORDED_GPU_MIN],
                    most = recorded[RECORDED_GPU_MAX];
@@ -161,7 +161,8 @@ static void judge_missing(struct dataset_experiment *experiment, unsigned expect
         if (experiment->gpu.missing & expected & 1U << i)
             dataset_evidence(experiment, "value_missing", "there is no energy/%s", files[i]);
         else if (experiment->gpu.missing & 1U << i)
-            dataset_check(experiment, CHECK_DATA, CHECK_NOT_MADE, "no experiment of the folder has energy/%s", files[i]);
+            dataset_check(experiment, CHECK_DATA, CHECK_NOT_MADE, "no experiment of the folder has energy/%s",
+                          files[i]);
     if (!has_summary)
         dataset_check(experiment, CHECK_DATA, CHECK_NOT_MADE, "there is no summary.csv to compare its record with");
 }
@@ -354,9 +355,10 @@ static void judge_compared(struct dataset *dataset, const struct judge_state *st
         compare_like(experiment, &state->like[f], (enum like_figure)f, p_value);
     judge_row(dataset, states, index);
     if (experiment->parallel && state->in_a_row && !dataset_check_passed(experiment, CHECK_IDLE_BEFORE))
-        dataset_check(experiment, CHECK_PROCESSES_DURING, CHECK_NOT_MADE,
-                      "its background hides what else ran, and all of its kind ran one after another: the same may have "
-                      "run beside all");
+        dataset_check(
+            experiment, CHECK_PROCESSES_DURING, CHECK_NOT_MADE,
+            "its background hides what else ran, and all of its kind ran one after another: the same may have "
+            "run beside all");
 }
 
 /* Which quantities a row has: of a training whose model has no metrics none is asked for. */
@@ -379,9 +381,8 @@ static void set_verdict(struct dataset_experiment *experiment, bool watched)
         unlisted[i] = (struct check_result){(enum check)i, CHECK_NOT_NEEDED, NULL};
     for (size_t i = 0; i < experiment->evidence_count; i++)
         found[i] = (struct evidence_found){experiment->evidence[i].kind, experiment->evidence[i].quantities};
-    experiment->verdicts =
-        verdicts_judge(quantities_of(experiment), listed ? experiment->checks : unlisted,
-                       listed ? experiment->check_count : CHECKS, found, experiment->evidence_count);
+    experiment->verdicts = verdicts_judge(quantities_of(experiment), listed ? experiment->checks : unlisted,
+                                          listed ? experiment->check_count : CHECKS, found, experiment->evidence_count);
     experiment->verdict = verdict_of_end(experiment->verdicts.row, experiment->success);
     /* Of a failure, and of what nobody watched, only what speaks against it is told. */
     bool tells = watched && experiment->success;
@@ -411,7 +412,8 @@ void audit_judge(struct dataset *dataset)
     judge_duplicates(dataset);
     judge_idle(dataset, states);
     for (size_t i = 0; i < dataset->count; i++) {
-        states[i].doubted = is_doubted(&dataset->items[i]) || dataset_has_evidence(&dataset->items[i], "training_short");
+        states[i].doubted =
+            is_doubted(&dataset->items[i]) || dataset_has_evidence(&dataset->items[i], "training_short");
         states[i].lacking =
             dataset->items[i].gpu.missing & (MISSING_POWER | MISSING_UTILISATION | MISSING_PERF | MISSING_RECORD);
     }
@@ -427,7 +429,8 @@ void audit_judge(struct dataset *dataset)
                 judge_background(experiment);
             judge_compared(dataset, states, i, LIMIT_FALSE / (double)(tests + 1));
             judge_untold(experiment);
-        } else if (experiment->success && experiment->duration_s.valid && experiment->duration_s.value >= LIMIT_SHORTEST_S)
+        } else if (experiment->success && experiment->duration_s.valid &&
+                   experiment->duration_s.value >= LIMIT_SHORTEST_S)
             tell_unlike(experiment, &states[i], LIMIT_FALSE / (double)(tests + 1));
         if (experiment->judged)
             set_verdict(experiment, !experiment->unwatched);

@@ -28,8 +28,8 @@ struct levels {
     double rest_w, start_w;
     double peak_w;    /* the most that it drew */
     double coolest_c; /* start */
-    bool all; /* no trace of power is missing: one that is might have shown a lower rest */
-    bool all_c; /* no temperature either */
+    bool all;         /* no trace of power is missing: one that is might have shown a lower rest */
+    bool all_c;       /* no temperature either */
 };
 
 static bool starts_idle(const struct dataset_experiment *experiment)
@@ -89,14 +89,16 @@ static void judge_start(struct dataset_experiment *experiment, struct judge_stat
         }
         /* A driver that is loaded for each reading says "busy" of a GPU that rests: no load adds so little to what others began at. */
         bool little = early.value < LIMIT_WORKING_PERCENT,
-             rests = (little && (is_near_rest(power.value, levels) || power.value <= levels->rest_w + LIMIT_SCREEN_W)) ||
-                     power.value <= levels->start_w + LIMIT_SCREEN_W;
+             rests =
+                 (little && (is_near_rest(power.value, levels) || power.value <= levels->rest_w + LIMIT_SCREEN_W)) ||
+                 power.value <= levels->start_w + LIMIT_SCREEN_W;
         state->busy = !rests;
         if (little || rests) {
-            dataset_check(experiment, CHECK_IDLE_BEFORE, CHECK_NOT_MADE,
-                          "%.3g %% busy at %.4g W in the first two seconds: a screen, a driver that was being loaded, or a "
-                          "program that computes little",
-                          early.value, power.value);
+            dataset_check(
+                experiment, CHECK_IDLE_BEFORE, CHECK_NOT_MADE,
+                "%.3g %% busy at %.4g W in the first two seconds: a screen, a driver that was being loaded, or a "
+                "program that computes little",
+                early.value, power.value);
             return;
         }
         dataset_check(experiment, CHECK_IDLE_BEFORE, CHECK_FAILED, "%.3g %% busy at %.4g W in the first two seconds",
@@ -117,8 +119,9 @@ static void judge_start(struct dataset_experiment *experiment, struct judge_stat
     }
     bool rests = levels->all && power.value <= (1 + LIMIT_ABOVE_IDLE) * levels->rest_w;
     if (rests || power.value <= (1 + LIMIT_ABOVE_IDLE) * levels->start_w)
-        dataset_check(experiment, CHECK_IDLE_BEFORE, CHECK_PASSED, "%.3g %% busy at %.4g W in the first two seconds, %s %.4g W",
-                      early.value, power.value, rests ? "where the GPU rests at" : "where most begin at",
+        dataset_check(experiment, CHECK_IDLE_BEFORE, CHECK_PASSED,
+                      "%.3g %% busy at %.4g W in the first two seconds, %s %.4g W", early.value, power.value,
+                      rests ? "where the GPU rests at" : "where most begin at",
                       rests ? levels->rest_w : levels->start_w);
     else
         dataset_check(experiment, CHECK_IDLE_BEFORE, CHECK_NOT_MADE,
@@ -224,10 +227,11 @@ static void judge_between(struct dataset *dataset, struct judge_state *states, c
         /* One that comes and goes is not always there when an experiment begins. */
         for (size_t k = busy; busy != SIZE_MAX && (double)(i - busy) <= LIMIT_BETWEEN && k < i; k++)
             if (!states[places[k].index].busy)
-                dataset_check(&dataset->items[places[k].index], CHECK_PROCESSES_DURING, CHECK_NOT_MADE,
-                              "%.60s before it and %.60s after it began on a GPU that was busy, or had just been: what it was "
-                              "may come and go",
-                              dataset->items[places[busy].index].id, experiment->id);
+                dataset_check(
+                    &dataset->items[places[k].index], CHECK_PROCESSES_DURING, CHECK_NOT_MADE,
+                    "%.60s before it and %.60s after it began on a GPU that was busy, or had just been: what it was "
+                    "may come and go",
+                    dataset->items[places[busy].index].id, experiment->id);
         busy = i;
     }
 }

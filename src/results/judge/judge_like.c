@@ -1,8 +1,8 @@
 /* What one training should have taken, by the others of its model in the same mode: time, GPU energy, CPU energy. */
 #include "results/judge/judge_private.h"
 
-#include "results/judge/judge.h"
 #include "base/mem.h"
+#include "results/judge/judge.h"
 #include "stats/describe.h"
 
 #include <math.h>
@@ -11,7 +11,8 @@
 
 /* Two others at least; what a hyperparameter may do to a figure over its whole range before there are data, as a share. */
 enum { LIKE_LEAST = 3 };
-static const double noise_share[LIKE_FIGURES] = {LIMIT_NOISE, LIMIT_NOISE, LIMIT_NOISE}, noise_df = 4, effect_free = 0.7, effect_little = 0.01;
+static const double noise_share[LIKE_FIGURES] = {LIMIT_NOISE, LIMIT_NOISE, LIMIT_NOISE}, noise_df = 4,
+                    effect_free = 0.7, effect_little = 0.01;
 
 static struct reading figure_of(const struct dataset_experiment *experiment, enum like_figure figure)
 {
@@ -126,8 +127,7 @@ static void make_design(struct kind *kind)
     }
     /* Close up the rows. */
     for (size_t i = 0; i < kind->count; i++)
-        memmove(kind->x + i * kind->covariates, kind->x + i * STATS_FIT_COVARIATES,
-                kind->covariates * sizeof *kind->x);
+        memmove(kind->x + i * kind->covariates, kind->x + i * STATS_FIT_COVARIATES, kind->covariates * sizeof *kind->x);
 }
 
 /* Those of the kind that have the figure, as a fit wants them. */
@@ -222,7 +222,8 @@ static void predict(const struct kind *kind, enum like_figure figure)
     take_sample(kind, figure, &sample);
     AUTO_FREE struct stats_prediction *out = mem_array(sample.in.count + 1, sizeof *out);
     if (sample.in.count)
-        stats_fit_predict(&sample.in, (struct stats_noise){noise_share[figure] * noise_share[figure] * noise_df, noise_df}, out);
+        stats_fit_predict(&sample.in,
+                          (struct stats_noise){noise_share[figure] * noise_share[figure] * noise_df, noise_df}, out);
     for (size_t i = 0; i < sample.in.count; i++) {
         struct judge_figure *like = &kind->states[kind->items[sample.of[i]]].like[figure];
         like->prediction = out[i];

@@ -1,7 +1,7 @@
 #include "results/judge/judge_private.h"
 
-#include "results/judge/judge.h"
 #include "base/mem.h"
+#include "results/judge/judge.h"
 #include "stats/describe.h"
 
 #include <math.h>
@@ -207,11 +207,11 @@ static bool judge_step(const struct kind *kind, size_t index, bool power)
     if (others < OTHERS_LEAST)
         return false;
     if (!took_more(&kind->states[kind->items[index]]) && !has_own_checks(kind, index)) {
-        dataset_check(experiment, CHECK_LIKE_POWER, CHECK_NOT_MADE,
-                      "%s went from %.3g to %.3g %s for good %.0f s after the start, in none of its %zu siblings; that it "
-                      "took more than them is not shown",
-                      power ? "power" : "utilisation", step->before, step->after, power ? "W" : "%",
-                      fmax(0, step->at_s), others);
+        dataset_check(
+            experiment, CHECK_LIKE_POWER, CHECK_NOT_MADE,
+            "%s went from %.3g to %.3g %s for good %.0f s after the start, in none of its %zu siblings; that it "
+            "took more than them is not shown",
+            power ? "power" : "utilisation", step->before, step->after, power ? "W" : "%", fmax(0, step->at_s), others);
         return true;
     }
     dataset_evidence(experiment, "load_step",
@@ -348,8 +348,8 @@ static void judge_range(const struct kind *kind, const char *metric)
         if (!value.valid || has_own_checks(kind, i))
             continue;
         if (!isfinite(value.value)) {
-            dataset_check(member(kind, i), CHECK_METRIC_PLAUSIBLE, CHECK_NOT_MADE, "%s is %f: it diverged, or was not measured", metric,
-                          value.value);
+            dataset_check(member(kind, i), CHECK_METRIC_PLAUSIBLE, CHECK_NOT_MADE,
+                          "%s is %f: it diverged, or was not measured", metric, value.value);
         } else if (value.value > most || ((bounded || loss) && value.value < 0)) {
             dataset_evidence(member(kind, i), "value_impossible", "perf_%s is %g, which %s", metric, value.value,
                              most == 1 && value.value <= 100 && value.value >= 0

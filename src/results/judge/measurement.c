@@ -191,5 +191,6 @@ json_t *measurement_json(const struct measurement *measurement, bool ratio)
                        : ratio                      ? "kept"
                                                     : "common";
     return json_pack("{s:o, s:s, s:o, s:o}", "u_read_out", json_finite(measurement->u_read), "gain", gain, "u_gain",
-                     json_reading_or_null(measurement->u_gain), "expanded", json_reading_or_null(measurement->expanded));
+                     json_reading_or_null(measurement->u_gain), "expanded",
+                     json_reading_or_null(measurement->expanded));
 }

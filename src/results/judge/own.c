@@ -69,7 +69,8 @@ static void take_commit(struct dataset_experiment *experiment, const json_t *mac
             commit = json_get_text(repository, "commit");
             changed = json_is_true(json_object_get(repository, "dirty"));
         }
-        if (!is_hash(commit) || (i > 0 && (strcmp(commit, experiment->commit) != 0 || changed != experiment->commit_changed))) {
+        if (!is_hash(commit) ||
+            (i > 0 && (strcmp(commit, experiment->commit) != 0 || changed != experiment->commit_changed))) {
             free(steal_ptr(experiment->commit));
             return;
         }
@@ -98,8 +99,8 @@ static const char *model_of(const json_t *board, const json_t *machine)
     const char *model = json_get_text(board, "model"), *uuid = json_get_text(board, "uuid");
     size_t i;
     json_t *gpu;
-    json_array_foreach(json_object_get(machine, "gpus"), i, gpu) if (!model && json_says(gpu, "uuid", uuid))
-        model = json_get_text(gpu, "model");
+    json_array_foreach(json_object_get(machine, "gpus"), i, gpu) if (!model && json_says(gpu, "uuid", uuid)) model =
+        json_get_text(gpu, "model");
     return model;
 }
 
@@ -209,14 +210,18 @@ static void own_facts_take(struct dataset_experiment *experiment, const struct f
     json_decref(boards);
 }
 
-#define GPU(key, member) {key, offsetof(struct dataset_gpu, member)}
-#define SAME(member)     GPU(#member, member)
+#define GPU(key, member)                                                                                               \
+    {                                                                                                                  \
+        key, offsetof(struct dataset_gpu, member)                                                                      \
+    }
+#define SAME(member) GPU(#member, member)
 static const struct {
     const char *key; /* in the energy's "gpu" */
     size_t at;
-} figures[] = {GPU("joules", energy_j), SAME(half_width_j), GPU("net_of_bare_idle_j", net_j), SAME(net_half_width_j),
-               SAME(power_mean_w), SAME(power_min_w), SAME(power_max_w), SAME(power_cv_within),
-               GPU("covered_share", sampled_share), SAME(longest_gap_s)};
+} figures[] = {GPU("joules", energy_j), SAME(half_width_j),    GPU("net_of_bare_idle_j", net_j),
+               SAME(net_half_width_j),  SAME(power_mean_w),    SAME(power_min_w),
+               SAME(power_max_w),       SAME(power_cv_within), GPU("covered_share", sampled_share),
+               SAME(longest_gap_s)};
 
 static void take_gpu(struct dataset_experiment *experiment, const json_t *block)
 {

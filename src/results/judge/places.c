@@ -124,7 +124,8 @@ static json_t *group_json(const struct dataset *dataset, const struct places_gro
     json_t *ids = json_array();
     for (size_t i = 0; i < group->count; i++)
         json_array_append_new(ids, json_text_or_null(dataset->items[group->items[i]].id));
-    return json_pack("{s:o, s:I, s:o}", "value", json_text_or_null(group->value), "n", (json_int_t)group->count, "experiments", ids);
+    return json_pack("{s:o, s:I, s:o}", "value", json_text_or_null(group->value), "n", (json_int_t)group->count,
+                     "experiments", ids);
 }
 
 json_t *places_json(const struct dataset *dataset, const struct places *places)
@@ -137,11 +138,11 @@ json_t *places_json(const struct dataset *dataset, const struct places *places)
             json_array_append_new(figures, json_string(*figure));
         for (size_t k = 0; k < difference->count; k++)
             json_array_append_new(groups, group_json(dataset, &difference->groups[k]));
-        json_array_append_new(
-            out, json_pack("{s:o, s:s, s:s, s:o, s:o, s:I}", "folder",
-                           json_text_or_null(dataset->folders[difference->folder].path), "fact",
-                           places_fact_name(difference->fact), "weight", evidence_weight_name(places_weight(difference->fact)),
-                           "figures", figures, "groups", groups, "not_known", (json_int_t)difference->unknown));
+        json_array_append_new(out, json_pack("{s:o, s:s, s:s, s:o, s:o, s:I}", "folder",
+                                             json_text_or_null(dataset->folders[difference->folder].path), "fact",
+                                             places_fact_name(difference->fact), "weight",
+                                             evidence_weight_name(places_weight(difference->fact)), "figures", figures,
+                                             "groups", groups, "not_known", (json_int_t)difference->unknown));
     }
     return out;
 }
@@ -159,7 +160,8 @@ json_t *places_of_json(const struct dataset_experiment *experiment)
 /* Shares that differ by less are what chance makes of a few experiments on a few lanes. */
 static const double apart_least = 0.5, rounding = 1e-9;
 
-static void take_side(const struct comparison *comparison, size_t which, enum dataset_fact fact, struct comparison_place *out)
+static void take_side(const struct comparison *comparison, size_t which, enum dataset_fact fact,
+                      struct comparison_place *out)
 {
     const struct comparison_side *side = &comparison->sides[which];
     AUTO_FREE size_t *items = mem_array(side->count + 1, sizeof *items);
@@ -237,7 +239,8 @@ static json_t *side_json(const struct comparison_place *place, size_t side)
     json_t *out = json_array();
     for (size_t i = 0; i < place->counts[side]; i++) {
         const struct places_group *group = &place->groups[side][i];
-        json_array_append_new(out, json_pack("{s:o, s:I}", "value", json_text_or_null(group->value), "n", (json_int_t)group->count));
+        json_array_append_new(
+            out, json_pack("{s:o, s:I}", "value", json_text_or_null(group->value), "n", (json_int_t)group->count));
     }
     return out;
 }
@@ -249,10 +252,10 @@ json_t *comparison_places_json(const struct comparison *comparison)
     comparison_places_find(comparison, &places);
     for (size_t i = 0; i < places.count; i++) {
         const struct comparison_place *place = &places.items[i];
-        json_array_append_new(
-            out, json_pack("{s:s, s:s, s:o, s:b, s:o, s:o}", "fact", places_fact_name(place->fact), "weight",
-                           evidence_weight_name(places_weight(place->fact)), "apart", json_finite(place->apart), "confounded",
-                           place->confounded, "a", side_json(place, 0), "b", side_json(place, 1)));
+        json_array_append_new(out, json_pack("{s:s, s:s, s:o, s:b, s:o, s:o}", "fact", places_fact_name(place->fact),
+                                             "weight", evidence_weight_name(places_weight(place->fact)), "apart",
+                                             json_finite(place->apart), "confounded", place->confounded, "a",
+                                             side_json(place, 0), "b", side_json(place, 1)));
     }
     comparison_places_fini(&places);
     return out;

@@ -119,8 +119,8 @@ static void take_energy(struct dataset_experiment *experiment, const json_t *ene
         if (!experiment->recorded[i].valid)
             experiment->recorded[i] = read;
         else if (read.valid)
-            compare_numbers(experiment, "", energy_column(i),
-                            experiment->recorded[i].value, read.value, 1u << QUANTITY_ENERGY);
+            compare_numbers(experiment, "", energy_column(i), experiment->recorded[i].value, read.value,
+                            1u << QUANTITY_ENERGY);
     }
 }
 

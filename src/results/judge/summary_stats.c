@@ -1,7 +1,7 @@
 #include "results/judge/summary_stats.h"
 
-#include "results/judge/judge.h"
 #include "base/mem.h"
+#include "results/judge/judge.h"
 #include "stats/describe.h"
 
 #include <math.h>
@@ -60,8 +60,8 @@ static void take_members(const struct dataset *dataset, const size_t *order, siz
 }
 
 /* Of drawn hyperparameters the mean of each setting: its repeats say nothing of other draws. */
-static void values_of(const struct dataset *dataset, const struct summary_stats_group *group, const char *name, double *out,
-                      struct figure *figure)
+static void values_of(const struct dataset *dataset, const struct summary_stats_group *group, const char *name,
+                      double *out, struct figure *figure)
 {
     AUTO_FREE double *sum = mem_array(group->count + 1, sizeof *sum);
     AUTO_FREE size_t *runs = mem_array(group->count + 1, sizeof *runs);
@@ -106,8 +106,8 @@ static void describe(struct figure *figure, double *values)
 }
 
 /* The values of a quantity, each times so much, under a name. */
-static void add_scaled(const struct dataset *dataset, struct summary_stats_group *group, const char *name, const char *of,
-                       double times, bool is_metric)
+static void add_scaled(const struct dataset *dataset, struct summary_stats_group *group, const char *name,
+                       const char *of, double times, bool is_metric)
 {
     AUTO_FREE double *values = mem_array(group->count + 1, sizeof *values);
     struct figure figure = {.is_metric = is_metric, .goal = is_metric ? dataset_goal(dataset, name) : GOAL_UNKNOWN};
@@ -129,7 +129,8 @@ static void add_scaled(const struct dataset *dataset, struct summary_stats_group
     group->figures[group->figure_count++] = figure;
 }
 
-static void add_figure(const struct dataset *dataset, struct summary_stats_group *group, const char *name, bool is_metric)
+static void add_figure(const struct dataset *dataset, struct summary_stats_group *group, const char *name,
+                       bool is_metric)
 {
     add_scaled(dataset, group, name, name, 1, is_metric);
 }
@@ -156,8 +157,8 @@ static struct reading by_name(const struct dataset_experiment *experiment, const
     return summary_stats_value(experiment, name);
 }
 
-static struct audit_spread spread_of(const struct dataset *dataset, const struct summary_stats_group *group, const char *name,
-                                     bool *mixed)
+static struct audit_spread spread_of(const struct dataset *dataset, const struct summary_stats_group *group,
+                                     const char *name, bool *mixed)
 {
     struct audit_spread identical = audit_spread_of(dataset, group->items, group->count, false, by_name, name);
     *mixed = !identical.cv.valid;
@@ -289,7 +290,8 @@ static void adjust(struct summary_stats *figures, bool interactions)
         *adjusted[i] = p[i];
 }
 
-void summary_stats_make(const struct dataset *dataset, const struct summary_stats_options *options, struct summary_stats *out)
+void summary_stats_make(const struct dataset *dataset, const struct summary_stats_options *options,
+                        struct summary_stats *out)
 {
     AUTO_FREE size_t *order = NULL, *groups = NULL;
     size_t count = audit_group(dataset, &order, &groups);

@@ -90,8 +90,8 @@ static int compare_x(const void *a, const void *b)
 }
 
 /* Whether a hyperparameter differs among the runs that is neither this one nor a seed. */
-static bool others_differ(const struct dataset *dataset, const struct summary_stats_group *group, const struct strv *params,
-                          const char *param)
+static bool others_differ(const struct dataset *dataset, const struct summary_stats_group *group,
+                          const struct strv *params, const char *param)
 {
     for (size_t p = 0; p < params->count; p++) {
         const char *name = params->items[p];
@@ -134,14 +134,15 @@ static size_t join_repeats(struct effect_point *points, size_t n)
     return joined;
 }
 
-static size_t points_of(const struct dataset *dataset, const struct summary_stats_group *group, const struct strv *params,
-                        const char *param, const char *target, struct effect_point *out)
+static size_t points_of(const struct dataset *dataset, const struct summary_stats_group *group,
+                        const struct strv *params, const char *param, const char *target, struct effect_point *out)
 {
     bool join = group->setting || others_differ(dataset, group, params, param);
     size_t n = 0;
     for (size_t i = 0; i < group->count; i++) {
         const struct dataset_experiment *experiment = &dataset->items[group->items[i]];
-        struct reading setting = dataset_param_number(experiment, param), value = summary_stats_value(experiment, target);
+        struct reading setting = dataset_param_number(experiment, param),
+                       value = summary_stats_value(experiment, target);
         if (setting.valid && value.valid)
             out[n++] =
                 (struct effect_point){join ? audit_params_key(experiment, false) : NULL, setting.value, value.value, 1};

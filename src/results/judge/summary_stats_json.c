@@ -17,11 +17,17 @@ json_t *summary_stats_interval_json(const struct stats_interval *interval)
     return interval->method == STATS_NONE ? json_null() : record_json(summary_stats_interval_fields, interval);
 }
 
-#define FIGURE(member) RECORD(struct figure, member)
+#define FIGURE(member)          RECORD(struct figure, member)
 #define FIGURE_INTERVAL(member) FIGURES_INTERVAL(struct figure, #member, member)
-static const struct record_field figure_means[] = {
-    FIGURE(name), RECORD_AS(struct figure, "metric", is_metric), FIGURE(n), FIGURE(runs), FIGURE(not_finite),
-    RECORD_ENUM(struct figure, "goal", goal, goal_name), FIGURE(mean), FIGURE_INTERVAL(mean_interval), {0}};
+static const struct record_field figure_means[] = {FIGURE(name),
+                                                   RECORD_AS(struct figure, "metric", is_metric),
+                                                   FIGURE(n),
+                                                   FIGURE(runs),
+                                                   FIGURE(not_finite),
+                                                   RECORD_ENUM(struct figure, "goal", goal, goal_name),
+                                                   FIGURE(mean),
+                                                   FIGURE_INTERVAL(mean_interval),
+                                                   {0}};
 static const struct record_field figure_medians[] = {FIGURE(median), FIGURE_INTERVAL(median_interval), {0}};
 static const struct record_field figure_range[] = {FIGURE(deviation), FIGURE(lowest), FIGURE(highest), {0}};
 
@@ -43,8 +49,9 @@ json_t *summary_stats_stat_json(const struct figure *figure)
 
 static json_t *spread_json(const struct audit_spread *spread, bool mixed)
 {
-    return json_pack("{s:o, s:s, s:I, s:I}", "value", json_reading_or_null(spread->cv), "of", mixed ? "mixed" : "identical", "runs",
-                     (json_int_t)spread->values, "sets", (json_int_t)spread->sets);
+    return json_pack("{s:o, s:s, s:I, s:I}", "value", json_reading_or_null(spread->cv), "of",
+                     mixed ? "mixed" : "identical", "runs", (json_int_t)spread->values, "sets",
+                     (json_int_t)spread->sets);
 }
 
 #define LEVEL(member) RECORD(struct figure_level, member)
@@ -53,18 +60,31 @@ static const struct record_field level_fields[] = {
 
 #define EFFECT(key, member) RECORD_AS(struct figure_effect, key, member)
 static const struct record_field effect_fields[] = {
-    EFFECT("hyperparameter", param), EFFECT("on", target), EFFECT("n", n), EFFECT("runs", runs), EFFECT("rho", rank.rho),
-    FIGURES_INTERVAL(struct figure_effect, "interval", rank.interval), EFFECT("p", rank.p), EFFECT("p_corrected", p_adjusted),
-    RECORD_STRUCTS(struct figure_effect, "curve", levels, level_count, level_fields), {0}};
+    EFFECT("hyperparameter", param),
+    EFFECT("on", target),
+    EFFECT("n", n),
+    EFFECT("runs", runs),
+    EFFECT("rho", rank.rho),
+    FIGURES_INTERVAL(struct figure_effect, "interval", rank.interval),
+    EFFECT("p", rank.p),
+    EFFECT("p_corrected", p_adjusted),
+    RECORD_STRUCTS(struct figure_effect, "curve", levels, level_count, level_fields),
+    {0}};
 
 static const struct record_field effects_of_group[] = {
     RECORD_STRUCTS(struct summary_stats_group, "effects", effects, effect_count, effect_fields), {0}};
 
 #define INTERACTION(key, member) RECORD_AS(struct figure_interaction, key, member)
 static const struct record_field interaction_fields[] = {
-    INTERACTION("on", target), INTERACTION("n", n), INTERACTION("runs", runs), INTERACTION("slope", slope),
-    FIGURES_INTERVAL(struct figure_interaction, "interval", interval), INTERACTION("df", df), INTERACTION("p", p),
-    INTERACTION("p_corrected", p_adjusted), {0}};
+    INTERACTION("on", target),
+    INTERACTION("n", n),
+    INTERACTION("runs", runs),
+    INTERACTION("slope", slope),
+    FIGURES_INTERVAL(struct figure_interaction, "interval", interval),
+    INTERACTION("df", df),
+    INTERACTION("p", p),
+    INTERACTION("p_corrected", p_adjusted),
+    {0}};
 
 static void set_interactions(json_t *out, const struct summary_stats_group *group)
 {
@@ -85,17 +105,23 @@ static json_t *front_json(const struct dataset *dataset, const struct summary_st
     json_t *out = json_array();
     for (size_t i = 0; i < group->front_count; i++) {
         const struct dataset_experiment *experiment = &dataset->items[group->front[i]];
-        json_array_append_new(out, json_pack("{s:o, s:o, s:o}", "experiment_id", json_text_or_null(experiment->id), "gpu_energy_j",
-                                             json_reading_or_null(dataset_energy(experiment)), "quality",
-                                             json_reading_or_null(dataset_metric(experiment, group->quality))));
+        json_array_append_new(out,
+                              json_pack("{s:o, s:o, s:o}", "experiment_id", json_text_or_null(experiment->id),
+                                        "gpu_energy_j", json_reading_or_null(dataset_energy(experiment)), "quality",
+                                        json_reading_or_null(dataset_metric(experiment, group->quality))));
     }
     return out;
 }
 
 #define GROUP(member) RECORD(struct summary_stats_group, member)
-static const struct record_field group_counts[] = {
-    GROUP(hyperparameters), RECORD_AS(struct summary_stats_group, "experiments", total), GROUP(failed), GROUP(not_ended), GROUP(left_out),
-    RECORD_AS(struct summary_stats_group, "n", count), RECORD_IF(struct summary_stats_group, setting, "settings", settings), {0}};
+static const struct record_field group_counts[] = {GROUP(hyperparameters),
+                                                   RECORD_AS(struct summary_stats_group, "experiments", total),
+                                                   GROUP(failed),
+                                                   GROUP(not_ended),
+                                                   GROUP(left_out),
+                                                   RECORD_AS(struct summary_stats_group, "n", count),
+                                                   RECORD_IF(struct summary_stats_group, setting, "settings", settings),
+                                                   {0}};
 
 static json_t *kind_json(const struct summary_stats_group *group)
 {
@@ -158,7 +184,7 @@ json_t *summary_stats_spellings_json(const struct dataset *dataset)
 }
 
 json_t *summary_stats_json(const struct dataset *dataset, const struct summary_stats *figures,
-                     const struct summary_stats_options *options)
+                           const struct summary_stats_options *options)
 {
     const char *verdicts = options->all_verdicts ? "all" : options->clean_only ? "clean" : "not contaminated";
     json_t *groups = json_array(), *carbon = NULL;
@@ -167,19 +193,30 @@ json_t *summary_stats_json(const struct dataset *dataset, const struct summary_s
     for (size_t i = 0; i < figures->count; i++)
         json_array_append_new(groups, group_json(dataset, &figures->groups[i], options));
     return json_pack("{s:s, s:s, s:I, s:o, s:o*, s:o, s:o}", "version", TARE_VERSION, "verdicts", verdicts, "seed",
-                     (json_int_t)options->seed, "precision", json_finite(options->precision), "carbon_g_per_kwh", carbon,
-                     "groups", groups, "spellings", summary_stats_spellings_json(dataset));
+                     (json_int_t)options->seed, "precision", json_finite(options->precision), "carbon_g_per_kwh",
+                     carbon, "groups", groups, "spellings", summary_stats_spellings_json(dataset));
 }
 
-#define COLUMN(key, member) RECORD_AS(struct figure, key, member)
-#define METHOD(key, member) RECORD_ENUM(struct figure, key, member, stats_method_name)
+#define COLUMN(key, member)          RECORD_AS(struct figure, key, member)
+#define METHOD(key, member)          RECORD_ENUM(struct figure, key, member, stats_method_name)
 #define BOUND(interval, key, member) RECORD_IF(struct figure, interval.method, key, interval.member)
-static const struct record_field figure_columns[] = {
-    COLUMN("figure", name), FIGURE(n),
-    FIGURE(mean), BOUND(mean_interval, "mean_low", low), BOUND(mean_interval, "mean_high", high), METHOD("mean_method", mean_interval.method),
-    FIGURE(median), BOUND(median_interval, "median_low", low), BOUND(median_interval, "median_high", high),
-    METHOD("median_method", median_interval.method), FIGURE(deviation), FIGURE(lowest), FIGURE(highest), FIGURE(not_finite),
-    RECORD_ENUM(struct figure, "goal", goal, goal_name), FIGURE(runs), {0}};
+static const struct record_field figure_columns[] = {COLUMN("figure", name),
+                                                     FIGURE(n),
+                                                     FIGURE(mean),
+                                                     BOUND(mean_interval, "mean_low", low),
+                                                     BOUND(mean_interval, "mean_high", high),
+                                                     METHOD("mean_method", mean_interval.method),
+                                                     FIGURE(median),
+                                                     BOUND(median_interval, "median_low", low),
+                                                     BOUND(median_interval, "median_high", high),
+                                                     METHOD("median_method", median_interval.method),
+                                                     FIGURE(deviation),
+                                                     FIGURE(lowest),
+                                                     FIGURE(highest),
+                                                     FIGURE(not_finite),
+                                                     RECORD_ENUM(struct figure, "goal", goal, goal_name),
+                                                     FIGURE(runs),
+                                                     {0}};
 
 void summary_stats_csv(const struct summary_stats *figures, struct text *out)
 {

@@ -70,22 +70,20 @@ bool tracker_figures(const struct dataset_experiment *experiment, tracker_figure
     const struct {
         const char *name;
         struct reading value;
-    } figures[] = {
-        {"duration_s", experiment->duration_s},
-        {"retries", {(double)experiment->retries, true}},
-        {"gpu_energy_j", dataset_energy(experiment)},
-        {"gpu_energy_half_width_j", gpu->half_width_j},
-        {"gpu_energy_net_j", gpu->net_j},
-        {"gpu_energy_net_half_width_j", gpu->net_half_width_j},
-        {"gpu_power_mean_w", dataset_power(experiment)},
-        {"gpu_power_max_w", gpu->power_max_w},
-        {"gpu_temperature_mean_c", gpu->temperature_mean_c},
-        {"gpu_temperature_max_c", gpu->temperature_max_c},
-        {"gpu_utilisation_mean_percent", gpu->utilisation_mean_percent},
-        {"cpu_energy_j", experiment->cpu_j},
-        {"dram_energy_j", experiment->dram_j},
-        GPU_LATER_FIGURES(LATER)
-    };
+    } figures[] = {{"duration_s", experiment->duration_s},
+                   {"retries", {(double)experiment->retries, true}},
+                   {"gpu_energy_j", dataset_energy(experiment)},
+                   {"gpu_energy_half_width_j", gpu->half_width_j},
+                   {"gpu_energy_net_j", gpu->net_j},
+                   {"gpu_energy_net_half_width_j", gpu->net_half_width_j},
+                   {"gpu_power_mean_w", dataset_power(experiment)},
+                   {"gpu_power_max_w", gpu->power_max_w},
+                   {"gpu_temperature_mean_c", gpu->temperature_mean_c},
+                   {"gpu_temperature_max_c", gpu->temperature_max_c},
+                   {"gpu_utilisation_mean_percent", gpu->utilisation_mean_percent},
+                   {"cpu_energy_j", experiment->cpu_j},
+                   {"dram_energy_j", experiment->dram_j},
+                   GPU_LATER_FIGURES(LATER)};
     for (size_t i = 0; i < sizeof figures / sizeof *figures; i++)
         if (figures[i].value.valid && !each(context, figures[i].name, figures[i].value.value))
             return false;

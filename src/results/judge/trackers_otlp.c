@@ -150,8 +150,8 @@ static void add_epochs(struct trace *trace, const json_t *epochs, const char *at
         AUTO_FREE char *what = mem_printf("%s/part/%zu", attempt, i + 1);
         AUTO_FREE char *name =
             strcmp(part, "epoch") == 0 && label ? mem_printf("%s %s", mark, label) : mem_strdup(part);
-        json_t *attributes =
-            add_span(trace, what, attempt, name, fmin(from_ms + 1000 * start_s, to_ms), fmin(from_ms + 1000 * end_s, to_ms), NULL, NULL);
+        json_t *attributes = add_span(trace, what, attempt, name, fmin(from_ms + 1000 * start_s, to_ms),
+                                      fmin(from_ms + 1000 * end_s, to_ms), NULL, NULL);
         if (!attributes)
             continue;
         add_text(attributes, "tare.mark.name", mark);

@@ -131,12 +131,12 @@ struct reading energy_gpu_memory_mib(const json_t *block)
 }
 
 static const struct {
-    const char *key; /* in experiment.json and marks.csv */
+    const char *key;                                  /* in experiment.json and marks.csv */
     enum { EPOCH_PLAIN, EPOCH_MJ, EPOCH_BYTES } unit; /* of the column; the key's is J for mJ, MiB for bytes */
 } epoch_figures[ENERGY_EPOCH_FIGURES] = {
-    {"gpu_energy_j", EPOCH_MJ},      {"gpu_half_width_j", EPOCH_PLAIN}, {"gpu_power_w", EPOCH_PLAIN},
-    {"gpu_mem_peak_mib", EPOCH_BYTES}, {"cpu_energy_j", EPOCH_MJ},      {"cpu_half_width_j", EPOCH_PLAIN},
-    {"dram_energy_j", EPOCH_MJ},     {"dram_half_width_j", EPOCH_PLAIN}, {"host_mem_peak_mib", EPOCH_BYTES},
+    {"gpu_energy_j", EPOCH_MJ},        {"gpu_half_width_j", EPOCH_PLAIN},  {"gpu_power_w", EPOCH_PLAIN},
+    {"gpu_mem_peak_mib", EPOCH_BYTES}, {"cpu_energy_j", EPOCH_MJ},         {"cpu_half_width_j", EPOCH_PLAIN},
+    {"dram_energy_j", EPOCH_MJ},       {"dram_half_width_j", EPOCH_PLAIN}, {"host_mem_peak_mib", EPOCH_BYTES},
 };
 
 void energy_epoch_read(sqlite3_stmt *row, int first, struct energy_epoch *out)

@@ -56,10 +56,9 @@ static bool is_row_of(sqlite3_stmt *row, const struct epoch *epoch)
 /* What was measured stands in the order of the cut that it was measured for: this one. */
 static bool load_energy(sqlite3 *db, int64_t experiment, int64_t attempt, struct cut *cut, struct err *err)
 {
-    AUTO_QUERY sqlite3_stmt *query = db_query(db, err,
-                                              "SELECT " ENERGY_EPOCH_COLUMNS
-                                              " FROM epoch_energy WHERE experiment=? AND attempt=? ORDER BY number",
-                                              "ii", experiment, attempt);
+    AUTO_QUERY sqlite3_stmt *query = db_query(
+        db, err, "SELECT " ENERGY_EPOCH_COLUMNS " FROM epoch_energy WHERE experiment=? AND attempt=? ORDER BY number",
+        "ii", experiment, attempt);
     int step = 0;
     cut->energy = mem_array(cut->epoch_count + 1, sizeof *cut->energy);
     for (size_t i = 0; (step = db_step(query, err)) > 0 && i < cut->epoch_count; i++)
@@ -100,12 +99,13 @@ static json_t *seconds_json(int64_t ns)
 static json_t *epoch_json(const struct epoch *epoch, const struct energy_epoch *energy, int64_t origin_ns)
 {
     bool itself = epoch->part == EPOCH_ITSELF;
-    json_t *json = json_pack(
-        "{s:o*, s:s, s:o*, s:o, s:o, s:o, s:s?}", "name", json_string(epoch->name), "part", epoch_part_name(epoch->part),
-        "label", epoch->label ? json_string(epoch->label) : json_null(), "start_s", seconds_json(epoch->start_ns - origin_ns),
-        "end_s", epoch->has_end ? seconds_json(epoch->end_ns - origin_ns) : json_null(), "duration_s",
-        epoch->has_end ? seconds_json(epoch->end_ns - epoch->start_ns) : json_null(), "source",
-        itself ? mark_source_name(epoch->source) : NULL);
+    json_t *json =
+        json_pack("{s:o*, s:s, s:o*, s:o, s:o, s:o, s:s?}", "name", json_string(epoch->name), "part",
+                  epoch_part_name(epoch->part), "label", epoch->label ? json_string(epoch->label) : json_null(),
+                  "start_s", seconds_json(epoch->start_ns - origin_ns), "end_s",
+                  epoch->has_end ? seconds_json(epoch->end_ns - origin_ns) : json_null(), "duration_s",
+                  epoch->has_end ? seconds_json(epoch->end_ns - epoch->start_ns) : json_null(), "source",
+                  itself ? mark_source_name(epoch->source) : NULL);
     energy_epoch_json(energy, json);
     return json;
 }

@@ -1,8 +1,8 @@
-#include "results/store/tables.h"
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/mem.h"
+#include "results/store/tables.h"
 
 #include <fcntl.h>
 #include <string.h>
@@ -241,8 +241,8 @@ static json_t *background_json(const struct plan_experiment *experiment)
     const struct plan_job *job = &experiment->background;
     AUTO_FREE char *logs = mem_printf("%s/background_logs", experiment->id);
     return json_pack("{s:o, s:o, s:o, s:o*, s:s}", "repository", json_text_or_null(job->repo), "model",
-                     json_text_or_null(job->model), "hyperparameters", params_json(job), "log_directory", json_string(logs),
-                     "note",
+                     json_text_or_null(job->model), "hyperparameters", params_json(job), "log_directory",
+                     json_string(logs), "note",
                      "The background training is load on the GPU only. Energies are those of the "
                      "devices, so of both trainings; tare.parallel holds estimates of their parts");
 }

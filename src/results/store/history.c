@@ -123,9 +123,10 @@ bool history_write_file(int folder, sqlite3 *db, int64_t experiment, fs_write_fn
 
 bool history_add_best(sqlite3 *db, const struct plan_experiment *experiment, json_t *out, struct err *err)
 {
-    static const char sql[] = "SELECT h.value, h.epoch, h.step, h.seconds FROM experiments e JOIN history h ON h.experiment = e.number"
-                              " AND h.attempt = coalesce(e.result_attempt, e.attempts) WHERE e.number=? AND h.metric=? AND"
-                              " h.value IS NOT NULL ORDER BY h.value * ?, h.step LIMIT 1";
+    static const char sql[] =
+        "SELECT h.value, h.epoch, h.step, h.seconds FROM experiments e JOIN history h ON h.experiment = e.number"
+        " AND h.attempt = coalesce(e.result_attempt, e.attempts) WHERE e.number=? AND h.metric=? AND"
+        " h.value IS NOT NULL ORDER BY h.value * ?, h.step LIMIT 1";
     const struct plan_job *job = &experiment->foreground;
     for (size_t i = 0; i < job->metric_count; i++) {
         enum goal goal = goal_of(job->metrics[i].goal, job->metrics[i].name);

@@ -4,8 +4,8 @@
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/mem.h"
-#include "results/store/worker.h"
 #include "results/store/tables.h"
+#include "results/store/worker.h"
 
 #include <errno.h>
 #include <fcntl.h>

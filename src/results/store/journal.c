@@ -120,9 +120,8 @@ static bool write_attempt_end(sqlite3 *db, const struct event *event, struct err
             get(event, "end_ns"), get(event, "marks"), "taken repeated limited refused", event->experiment,
             event->attempt))
         return false;
-    return energy_write(db, event, err) && memory_write(db, event, err) &&
-           write_metrics(db, event, err) && history_write(db, event, err) &&
-           evidence_judge_attempt(db, event->experiment, event->attempt, err);
+    return energy_write(db, event, err) && memory_write(db, event, err) && write_metrics(db, event, err) &&
+           history_write(db, event, err) && evidence_judge_attempt(db, event->experiment, event->attempt, err);
 }
 
 /* A result that is to be replaced stands until the new one has come. */

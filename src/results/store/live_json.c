@@ -53,7 +53,8 @@ static void take_slot(struct live_run *run, const json_t *json, size_t place)
         .points = object_of(json, "points", JSON_OBJECT),
     };
     phase = phase ? phase : "idle";
-    snprintf(slot->phase, sizeof slot->phase, "%.*s", (int)utf8_cut(phase, strlen(phase), sizeof slot->phase - 1), phase);
+    snprintf(slot->phase, sizeof slot->phase, "%.*s", (int)utf8_cut(phase, strlen(phase), sizeof slot->phase - 1),
+             phase);
     if (!slot->experiment)
         return;
     struct live_experiment *row = &run->experiments[slot->experiment - 1];
@@ -142,8 +143,8 @@ static json_t *slot_json(const struct live_run *run, const struct live_slot *slo
         json_reading_or_null(slot->utilisation_percent), "memory_bytes", json_reading_or_null(slot->memory_bytes),
         "memory_total_bytes", json_reading_or_null(slot->memory_total_bytes), "temperature_c",
         json_reading_or_null(slot->temperature_c), "bars", borrowed_or_null(slot->bars), "training",
-        borrowed_or_null(slot->training), "metrics",
-        borrowed_or_null(slot->metrics), "points", borrowed_or_null(slot->points));
+        borrowed_or_null(slot->training), "metrics", borrowed_or_null(slot->metrics), "points",
+        borrowed_or_null(slot->points));
 }
 
 static json_t *row_json(const struct live_experiment *row)

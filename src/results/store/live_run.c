@@ -1,6 +1,6 @@
 /* A run as it is now (results/store/live.h): what run.db says when it is opened, and what events.jsonl adds from then on. */
-#include "results/store/tables.h"
 #include "results/store/live.h"
+#include "results/store/tables.h"
 
 #include "base/clock.h"
 #include "base/fs.h"

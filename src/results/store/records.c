@@ -78,7 +78,8 @@ static bool replay_event(void *context, int64_t seq, const struct event *event, 
 {
     struct replaying *replaying = context;
     enum experiment_state after;
-    return journal_replay_take(&replaying->replay, event, &after, err) && journal_write(replaying->db, seq, event, after, err);
+    return journal_replay_take(&replaying->replay, event, &after, err) &&
+           journal_write(replaying->db, seq, event, after, err);
 }
 
 /* The whole journal into an empty database. */

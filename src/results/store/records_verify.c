@@ -1,6 +1,6 @@
-#include "results/store/worker.h"
-#include "results/store/tables.h"
 #include "results/store/store.h"
+#include "results/store/tables.h"
+#include "results/store/worker.h"
 
 #include "base/cleanup.h"
 #include "base/fs.h"

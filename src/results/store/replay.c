@@ -132,7 +132,8 @@ static bool check_experiment(const struct store_experiment *now, const struct ev
     return check_attempt(now, event, err);
 }
 
-bool journal_replay_check(const struct journal_replay *replay, const struct event *event, enum experiment_state *after, struct err *err)
+bool journal_replay_check(const struct journal_replay *replay, const struct event *event, enum experiment_state *after,
+                          struct err *err)
 {
     *after = STATE_PLANNED;
     if (event->type >= EVENT_TYPES || !event_is_journaled(event->type))
@@ -293,7 +294,8 @@ void journal_replay_apply(struct journal_replay *replay, const struct event *eve
     }
 }
 
-bool journal_replay_take(struct journal_replay *replay, const struct event *event, enum experiment_state *after, struct err *err)
+bool journal_replay_take(struct journal_replay *replay, const struct event *event, enum experiment_state *after,
+                         struct err *err)
 {
     if (!journal_replay_check(replay, event, after, err))
         return false;

@@ -6,9 +6,9 @@
 
 /* Newer than the tables of format 6. special: as of the metrics. */
 #define HISTORY                                                                                                        \
-    "CREATE TABLE IF NOT EXISTS history (experiment INTEGER NOT NULL, attempt INTEGER NOT NULL, metric TEXT NOT NULL,"  \
-    " step INTEGER NOT NULL, epoch INTEGER, seconds REAL, value REAL, special TEXT,"                                    \
-    " PRIMARY KEY (experiment, attempt, metric, step),"                                                                 \
+    "CREATE TABLE IF NOT EXISTS history (experiment INTEGER NOT NULL, attempt INTEGER NOT NULL, metric TEXT NOT NULL," \
+    " step INTEGER NOT NULL, epoch INTEGER, seconds REAL, value REAL, special TEXT,"                                   \
+    " PRIMARY KEY (experiment, attempt, metric, step),"                                                                \
     " FOREIGN KEY (experiment, attempt) REFERENCES attempts(experiment, number)) WITHOUT ROWID"
 
 /* One statement a row. What stands in events is the truth; the tables behind it are the same facts by name, written
@@ -149,8 +149,10 @@ bool schema_check(sqlite3 *db, struct err *err)
     if (format < 1)
         return schema_no_plan(err);
     if (format < DB_FORMAT_OLDEST)
-        return err_set(err, "run.db has format %lld, of a version that was never released; this one reads format %d to %d: run its "
-                            "settings.json anew, or read it with the version that 'created_by' in its table meta names",
-                       (long long)format, DB_FORMAT_OLDEST, DB_FORMAT);
+        return err_set(
+            err,
+            "run.db has format %lld, of a version that was never released; this one reads format %d to %d: run its "
+            "settings.json anew, or read it with the version that 'created_by' in its table meta names",
+            (long long)format, DB_FORMAT_OLDEST, DB_FORMAT);
     return is_all_stored(db, err) && is_sound(db, err) && (format == DB_FORMAT || complete(db, err));
 }

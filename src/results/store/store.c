@@ -3,8 +3,8 @@
 #include "base/cleanup.h"
 #include "base/fs.h"
 #include "base/mem.h"
-#include "results/store/worker.h"
 #include "results/store/tables.h"
+#include "results/store/worker.h"
 #include "tare_build.h"
 
 #include <dirent.h>
@@ -248,7 +248,8 @@ struct store *store_open(int dir, const char *dir_path, struct err *err)
     store->worker.db = has_db ? db_open_at(dir, dir_path, "run.db", false, err) : NULL;
     if (store->worker.db)
         db_limit_time(store->worker.db, bytes_of(dir, "run.db") + bytes_of(dir, "run.db-wal"));
-    if (store->worker.db && schema_check(store->worker.db, err) && db_use_wal(store->worker.db, err) && begin(store, err))
+    if (store->worker.db && schema_check(store->worker.db, err) && db_use_wal(store->worker.db, err) &&
+        begin(store, err))
         return store;
     err_wrap(err, "open the run %s", dir_path);
     store_free(store);
@@ -334,7 +335,8 @@ void store_add(struct store *store, const struct event *event, store_done_fn *do
 {
     struct err refused = {0};
     struct work_item *item = item_new(WORK_EVENT, 0, done, context);
-    bool ok = !worker_has_failed(&store->worker, &refused) && journal_replay_check(&store->replay, event, &item->after, &refused);
+    bool ok = !worker_has_failed(&store->worker, &refused) &&
+              journal_replay_check(&store->replay, event, &item->after, &refused);
     if (ok) {
         item->event = *event;
         /* A copy of its own: the store's thread must not share what the caller may still hold. */

@@ -315,8 +315,9 @@ static void set_figures(json_t *json, const struct usage_lane *lane, double span
 static json_t *lane_json(const struct usage *usage, const struct usage_lane *lane, int64_t least_ns)
 {
     const struct way *way = &usage->ways.items[lane->ways[lane->way_count - 1]];
-    json_t *json = json_pack("{s:o, s:o, s:o, s:o}", "node", json_text_or_null(lane->node), "name", json_text_or_null(lane->name),
-                             "gpus", texts_json(&way->labels), "uuids", texts_json(&way->uuids));
+    json_t *json =
+        json_pack("{s:o, s:o, s:o, s:o}", "node", json_text_or_null(lane->node), "name", json_text_or_null(lane->name),
+                  "gpus", texts_json(&way->labels), "uuids", texts_json(&way->uuids));
     set_figures(json, lane, usage->seconds);
     json_object_set_new(json, "lost", lost_json(usage, lane));
     json_object_set_new(json, "spans", spans_json(usage, lane, least_ns));
@@ -350,7 +351,8 @@ static json_t *all_json(const struct usage *usage, json_t *disturbances)
     for (size_t i = 0; i < usage->count; i++)
         json_array_append_new(list, lane_json(usage, &usage->items[i], least_ns));
     return json_pack("{s:I, s:o, s:o, s:O, s:o}", "from_ms", (json_int_t)(usage->from_ns / (NS_PER_MS)), "seconds",
-                     json_finite(usage->seconds), "total", total_json(usage), "disturbances", disturbances, "lanes", list);
+                     json_finite(usage->seconds), "total", total_json(usage), "disturbances", disturbances, "lanes",
+                     list);
 }
 
 bool usage_json(sqlite3 *db, const struct plan *plan, json_t **out, struct err *err)

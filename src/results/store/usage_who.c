@@ -165,9 +165,10 @@ static void tell_lane(const struct knowledge *known, const struct tally *tally, 
         json_array_append_new(by, json_pack("{s:o, s:I}", "lane", i < lanes ? json_integer((json_int_t)i) : json_null(),
                                             "experiments", (json_int_t)cell->count));
     }
-    json_array_append_new(known->out, json_pack("{s:I, s:o, s:s, s:o, s:O*}", "lane", (json_int_t)lane, "kind",
-                                                json_text_or_null(kind), "weight", evidence_weight_name(evidence_weight(kind)),
-                                                "by", by, "experiments", tally->experiments[lane]));
+    json_array_append_new(known->out,
+                          json_pack("{s:I, s:o, s:s, s:o, s:O*}", "lane", (json_int_t)lane, "kind",
+                                    json_text_or_null(kind), "weight", evidence_weight_name(evidence_weight(kind)),
+                                    "by", by, "experiments", tally->experiments[lane]));
 }
 
 static void tally_begin(const struct knowledge *known, struct tally *tally)
@@ -225,17 +226,15 @@ static bool judge_all(sqlite3 *db, const struct knowledge *known, struct err *er
     AUTO_FREE bool *by = mem_array(known->usage->count, sizeof *by);
     AUTO_FREE char *kind = NULL;
     struct tally tally = {0};
-    AUTO_QUERY sqlite3_stmt *query =
-        db_query(db, err,
-                 "SELECT v.experiment, coalesce(v.attempt, 0), v.kind, e.data, v.from_s, v.to_s FROM evidence v"
-                 " JOIN events e USING (seq) WHERE v.experiment IS NOT NULL AND v.kind IS NOT NULL AND v.text IS NOT NULL"
-                 " ORDER BY v.kind, v.experiment, seq",
-                 "");
+    AUTO_QUERY sqlite3_stmt *query = db_query(
+        db, err,
+        "SELECT v.experiment, coalesce(v.attempt, 0), v.kind, e.data, v.from_s, v.to_s FROM evidence v"
+        " JOIN events e USING (seq) WHERE v.experiment IS NOT NULL AND v.kind IS NOT NULL AND v.text IS NOT NULL"
+        " ORDER BY v.kind, v.experiment, seq",
+        "");
     while (db_next(&query, err)) {
         int64_t attempt = sqlite3_column_int64(query, 1);
-        struct seen seen = {.experiment = sqlite3_column_int64(query, 0),
-                            .kind = db_text(query, 2),
-                            .by = by};
+        struct seen seen = {.experiment = sqlite3_column_int64(query, 0), .kind = db_text(query, 2), .by = by};
         seen.way = ways_of_attempt(&known->usage->ways, seen.experiment, attempt);
         if (seen.way == SIZE_MAX || !seen.kind)
             continue;

@@ -54,7 +54,8 @@ static bool read_count(struct span *text, double *out)
     if (digits == 0 || digits > DIGITS_MAX)
         return false;
     if (text->start + 1 < text->end && text->start[0] == '.' && is_digit(text->start[1]))
-        for (text->start++; text->start < text->end && is_digit(*text->start) && digits < DIGITS_MAX; text->start++, digits++)
+        for (text->start++; text->start < text->end && is_digit(*text->start) && digits < DIGITS_MAX;
+             text->start++, digits++)
             value += (*text->start - '0') * (place /= 10);
     const char *prefix = text->start < text->end && *text->start ? strchr(prefixes, *text->start) : NULL;
     if (prefix) {
@@ -119,8 +120,8 @@ static bool take_percent(struct span *text, double *out)
 static bool read_total(struct span head, struct span counts, struct bar *out)
 {
     double total, percent;
-    if (!read_count(&counts, &out->done) || counts.start == counts.end || *counts.start++ != '/' || !read_count(&counts, &total) ||
-        counts.start != counts.end || total <= 0 || out->done > total)
+    if (!read_count(&counts, &out->done) || counts.start == counts.end || *counts.start++ != '/' ||
+        !read_count(&counts, &total) || counts.start != counts.end || total <= 0 || out->done > total)
         return false;
     trim_end(&head);
     if (head.end > head.start && head.end[-1] == '|') {
@@ -139,7 +140,8 @@ static bool read_total(struct span head, struct span counts, struct bar *out)
 /* "desc: 45it ", and a rate behind the time. */
 static bool read_open(struct span head, struct span counts, struct span times, struct bar *out)
 {
-    if (!read_count(&counts, &out->done) || counts.start == counts.end || !memchr(times.start, '/', (size_t)(times.end - times.start)))
+    if (!read_count(&counts, &out->done) || counts.start == counts.end ||
+        !memchr(times.start, '/', (size_t)(times.end - times.start)))
         return false;
     set_name(head, out);
     return true;
@@ -191,7 +193,8 @@ static bool same_name(const char *a, const char *b)
 
 static bool same_bar(const struct bar *a, const struct bar *b)
 {
-    return a->total.valid == b->total.valid && (!a->total.valid || a->total.value == b->total.value) && same_name(a->name, b->name);
+    return a->total.valid == b->total.valid && (!a->total.valid || a->total.value == b->total.value) &&
+           same_name(a->name, b->name);
 }
 
 /* Where it is, or is to be. */

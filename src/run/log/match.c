@@ -23,7 +23,7 @@ struct pass {
     size_t told_bytes;  /* already accounted for */
     int64_t clock_ns;
     const struct line *last; /* that matched */
-    size_t marks_passed; /* of the batch's, before the line */
+    size_t marks_passed;     /* of the batch's, before the line */
     struct metric_epoch epoch;
     struct pattern_match last_match;
 };
@@ -42,7 +42,8 @@ static bool is_mark(enum joblog_role role)
     return role == JOBLOG_MARK_START || role == JOBLOG_MARK_END;
 }
 
-static struct mark mark_of(const struct matcher *matcher, const struct matcher_mark *found, const struct line *lines, int64_t now_ns)
+static struct mark mark_of(const struct matcher *matcher, const struct matcher_mark *found, const struct line *lines,
+                           int64_t now_ns)
 {
     const struct matcher_item *item = &matcher->items[found->item];
     const char *text = lines[found->line].start + found->match.start;
@@ -66,9 +67,9 @@ static void note_number(struct pass *pass, const struct line *line, double numbe
         metric_epoch_take(&pass->epoch, &mark);
     }
     metric_history_add(&pass->item->history, (struct metric_point){.t_ns = matcher->now_ns,
-                                                          .epoch = pass->epoch.number,
-                                                          .has_epoch = pass->epoch.known,
-                                                          .value = number});
+                                                                   .epoch = pass->epoch.number,
+                                                                   .has_epoch = pass->epoch.known,
+                                                                   .value = number});
 }
 
 static void note_match(struct pass *pass, const struct line *line, struct pattern_match match)
@@ -155,9 +156,12 @@ static void match_batch(struct matcher *matcher, struct matcher_item *item, stru
 {
     const struct needles *needles = pattern_needles(item->pattern);
     const char *end = lines[count - 1].start + lines[count - 1].length;
-    struct pass pass = {
-        .matcher = matcher, .item = item, .lines = lines, .count = count, .clock_ns = clock_thread_cpu_ns(),
-        .epoch = matcher->epoch};
+    struct pass pass = {.matcher = matcher,
+                        .item = item,
+                        .lines = lines,
+                        .count = count,
+                        .clock_ns = clock_thread_cpu_ns(),
+                        .epoch = matcher->epoch};
     if (needles->count == 0 || item->rest_dense) {
         for (size_t i = 0; i < count; i++)
             try_line(&pass, &lines[i]);

@@ -1,7 +1,7 @@
 /* The allocator's rules, one by one: sizes, search, split, merge, growth, release. What each must come to was worked
  * out by hand. */
-#include "gpu_memory/allocator/model.h"
 #include "base/text.h"
+#include "gpu_memory/allocator/model.h"
 
 #include <inttypes.h>
 #include <setjmp.h>

@@ -1,6 +1,6 @@
 /* Pickles written out byte by byte, by the opcodes of Python's pickletools. */
-#include "gpu_memory/allocator/pickle.h"
 #include "base/mem.h"
+#include "gpu_memory/allocator/pickle.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,8 +1,8 @@
 /* What the model says against what PyTorch did on an H200: recorded traces and outcomes, in ../shared/data/memory. */
-#include "gpu_memory/allocator/replay.h"
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/strv.h"
+#include "gpu_memory/allocator/replay.h"
 
 #include "../folder.h"
 

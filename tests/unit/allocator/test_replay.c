@@ -1,8 +1,8 @@
 /* The traces of tests/data/memory replayed: as recorded, and under settings and caps whose outcome was worked out by
  * hand. */
+#include "base/mem.h"
 #include "gpu_memory/allocator/replay.h"
 #include "gpu_memory/allocator/usage.h"
-#include "base/mem.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* The snapshots of tests/data/memory, made by traces.py there, read into structs. */
-#include "gpu_memory/allocator/snapshot.h"
 #include "base/mem.h"
+#include "gpu_memory/allocator/snapshot.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

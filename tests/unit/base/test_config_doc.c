@@ -80,10 +80,11 @@ static void yaml_values_and_keys_have_their_places(void **state)
     (void)state;
     struct json_doc doc;
     struct err err = {0};
-    assert_true(read_as("a.yaml",
-                        "# first\nexperiments:\n  - repo: toy\n    \"a b\": {x: \xc3\xa9, y: [1,\n      2]}\nbase: &b\n  k: 5\n"
-                        "again: *b\n",
-                        &doc, &err));
+    assert_true(
+        read_as("a.yaml",
+                "# first\nexperiments:\n  - repo: toy\n    \"a b\": {x: \xc3\xa9, y: [1,\n      2]}\nbase: &b\n  k: 5\n"
+                "again: *b\n",
+                &doc, &err));
     assert_place(&doc, "$.experiments", true, 2, 1);
     assert_place(&doc, "$.experiments[0].repo", true, 3, 5);
     assert_place(&doc, "$.experiments[0].repo", false, 3, 11);
@@ -121,15 +122,17 @@ static void what_yaml_cannot_have_here_is_refused_with_its_place(void **state)
     assert_refused("a.yaml", "[a]: 1\n", "a.yaml:1:1: a key must be a string");
     assert_refused("a.yaml", "a: 1\n---\nb: 2\n", "a.yaml:2:1: a second document: one file holds one");
     assert_refused("a.yaml", "a: \"x\\0y\"\n", "a.yaml:1:4: a NUL character");
-    assert_refused("a.yaml", "x: &x {a: 1}\ny:\n  <<: *x\n",
-                   "a.yaml:3:3: merge keys (<<) are not part of YAML 1.2: write the keys, or use an alias for a whole value");
+    assert_refused(
+        "a.yaml", "x: &x {a: 1}\ny:\n  <<: *x\n",
+        "a.yaml:3:3: merge keys (<<) are not part of YAML 1.2: write the keys, or use an alias for a whole value");
     assert_refused("a.yaml", "# nothing\n", "a.yaml:1:1: it is empty");
     assert_refused("a.yaml", "text\n", "a.yaml:1:1: expected keys and values, not a single value");
     assert_refused("a.yaml", "a: [1\nb: 2\n",
                    "a.yaml:2:2: did not find expected ',' or ']', while parsing a flow sequence");
-    assert_refused("a.yaml", "a:\n\t- 1\n",
-                   "a.yaml:2:1: found character that cannot start any token, while scanning for the next token (YAML is "
-                   "indented by spaces, not tabs, and @ ` % need quotes)");
+    assert_refused(
+        "a.yaml", "a:\n\t- 1\n",
+        "a.yaml:2:1: found character that cannot start any token, while scanning for the next token (YAML is "
+        "indented by spaces, not tabs, and @ ` % need quotes)");
 }
 
 static void aliases_cannot_grow_without_bounds(void **state)

@@ -46,9 +46,9 @@ static void a_list_is_read_and_written_as_the_kernel_writes_it(void **state)
 static void what_is_no_list_is_refused(void **state)
 {
     (void)state;
-    static const char *const bad[] = {"a",      "-1",    "1-",  "3-1",   ",",
-                                      "1,",     "1,,2",  "1 2", "0x3",   "8192",
-                                      "0-8192", "1\n\n", " ",   "1-2-3", "99999999999999999999",
+    static const char *const bad[] = {"a",      "-1",    "1-",          "3-1",   ",",
+                                      "1,",     "1,,2",  "1 2",         "0x3",   "8192",
+                                      "0-8192", "1\n\n", " ",           "1-2-3", "99999999999999999999",
                                       "3-2",    ",1",    "0-4294967295"};
     struct cpus cpus;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)

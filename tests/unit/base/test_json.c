@@ -112,8 +112,10 @@ static void the_usual_slips_are_named(void **state)
     assert_hint("{\"a\": [1, 2,\n\n]}", " near ']': remove the comma before it");
     assert_hint("{'a': 1}", ": strings and keys need double quotes");
     assert_hint("{\"a\": 'b'}", ": strings and keys need double quotes");
-    assert_hint("{\n  // why\n  \"a\": 1}", ": JSON has no comments; a key \"comment\" can hold one, and a file named .jsonc may have them");
-    assert_hint("# why\n{\"a\": 1}", ": JSON has no comments; a key \"comment\" can hold one, and a file named .jsonc may have them");
+    assert_hint("{\n  // why\n  \"a\": 1}",
+                ": JSON has no comments; a key \"comment\" can hold one, and a file named .jsonc may have them");
+    assert_hint("# why\n{\"a\": 1}",
+                ": JSON has no comments; a key \"comment\" can hold one, and a file named .jsonc may have them");
     assert_hint("{\"a\": 1\n \"b\": 2}", " near '\"b\"': a comma is missing before it");
     assert_hint("[1 2]", " near '2': a comma is missing before it");
     assert_hint("[{} {}]", " near '{': a comma is missing before it");

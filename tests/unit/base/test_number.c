@@ -200,7 +200,8 @@ static void a_locale_with_a_decimal_comma_changes_nothing(void **state)
 static void logarithm_and_exponential_are_those_of_the_textbook(void **state)
 {
     (void)state;
-    static const double at[] = {0x1p-1074, 1e-300, 1e-5, 0.1, 0.5, 0.7071, 0.70711, 0.999999, 1, 1.5, 2, 10, 12345.678, 1e300};
+    static const double at[] = {0x1p-1074, 1e-300, 1e-5, 0.1, 0.5, 0.7071,    0.70711,
+                                0.999999,  1,      1.5,  2,   10,  12345.678, 1e300};
     for (size_t i = 0; i < sizeof at / sizeof *at; i++)
         assert_true(fabs(number_log(at[i]) - log(at[i])) <= 4e-16 * fabs(log(at[i])));
     static const double powers[] = {-700, -11.5, -1, -1e-9, 0, 1e-9, 0.34657, 1, 11.5, 700};

@@ -67,9 +67,21 @@ static struct point points[] = {{0.1, 1}, {-2, -3}};
 static struct thing full(void)
 {
     static char owned[] = "a,\"b\"";
-    return (struct thing){.label = "lamp", .owned = owned, .power_w = {60.25, true}, .count = 7, .signed_count = -7,
-                          .big = INT64_C(9007199254740993), .share = 0.5, .good = true, .has_share = true, .colour = BLUE,
-                          .at = {1.5, 2}, .held_bytes = 25769803776, .peak_bytes = {1048576, true}, .points = points, .point_count = 2};
+    return (struct thing){.label = "lamp",
+                          .owned = owned,
+                          .power_w = {60.25, true},
+                          .count = 7,
+                          .signed_count = -7,
+                          .big = INT64_C(9007199254740993),
+                          .share = 0.5,
+                          .good = true,
+                          .has_share = true,
+                          .colour = BLUE,
+                          .at = {1.5, 2},
+                          .held_bytes = 25769803776,
+                          .peak_bytes = {1048576, true},
+                          .points = points,
+                          .point_count = 2};
 }
 
 static void assert_json(const struct thing *thing, const char *expected)
@@ -92,10 +104,12 @@ static void json_has_every_type_in_the_tables_order(void **state)
 {
     (void)state;
     struct thing thing = full();
-    assert_json(&thing, "{\"label\":\"lamp\",\"owned\":\"a,\\\"b\\\"\",\"power_w\":60.25,\"count\":7,\"signed\":-7,"
-                        "\"big\":9007199254740993,\"share\":0.5,\"good\":true,\"colour\":\"blue\",\"at\":{\"x\":1.5,\"y\":2},"
-                        "\"at_x\":1.5,\"at_if_owned\":{\"x\":1.5,\"y\":2},\"held_bytes\":25769803776,\"peak_bytes\":1048576,"
-                        "\"held_if_any\":25769803776,\"colour_of_good\":\"blue\",\"points\":[{\"x\":0.1,\"y\":1},{\"x\":-2.0,\"y\":-3}]}");
+    assert_json(&thing,
+                "{\"label\":\"lamp\",\"owned\":\"a,\\\"b\\\"\",\"power_w\":60.25,\"count\":7,\"signed\":-7,"
+                "\"big\":9007199254740993,\"share\":0.5,\"good\":true,\"colour\":\"blue\",\"at\":{\"x\":1.5,\"y\":2},"
+                "\"at_x\":1.5,\"at_if_owned\":{\"x\":1.5,\"y\":2},\"held_bytes\":25769803776,\"peak_bytes\":1048576,"
+                "\"held_if_any\":25769803776,\"colour_of_good\":\"blue\",\"points\":[{\"x\":0.1,\"y\":1},{\"x\":-2.0,"
+                "\"y\":-3}]}");
 }
 
 static void json_of_what_is_not_finite_is_null(void **state)
@@ -114,9 +128,10 @@ static void json_of_what_is_absent_is_null_and_an_empty_list(void **state)
 {
     (void)state;
     struct thing thing = {.power_w = {5, false}, .share = 1, .colour = NAMELESS, .label = "\xff"};
-    assert_json(&thing, "{\"label\":null,\"owned\":null,\"power_w\":null,\"count\":0,\"signed\":0,\"big\":0,\"share\":null,"
-                        "\"good\":false,\"colour\":null,\"at\":{\"x\":0.0,\"y\":0},\"at_x\":0.0,\"at_if_owned\":null,"
-                        "\"held_bytes\":0,\"peak_bytes\":null,\"held_if_any\":null,\"colour_of_good\":null,\"points\":[]}");
+    assert_json(&thing,
+                "{\"label\":null,\"owned\":null,\"power_w\":null,\"count\":0,\"signed\":0,\"big\":0,\"share\":null,"
+                "\"good\":false,\"colour\":null,\"at\":{\"x\":0.0,\"y\":0},\"at_x\":0.0,\"at_if_owned\":null,"
+                "\"held_bytes\":0,\"peak_bytes\":null,\"held_if_any\":null,\"colour_of_good\":null,\"points\":[]}");
 }
 
 static void json_goes_into_an_object_behind_what_it_has(void **state)
@@ -135,14 +150,18 @@ static void csv_has_a_column_for_each_plain_field(void **state)
     (void)state;
     AUTO_TEXT struct text out = {0};
     record_csv_header(thing_fields, &out);
-    assert_string_equal(text_get(&out), "label,owned,power_w,count,signed,big,share,good,colour,at_x,held_bytes,peak_bytes,held_if_any,colour_of_good");
+    assert_string_equal(
+        text_get(&out),
+        "label,owned,power_w,count,signed,big,share,good,colour,at_x,held_bytes,peak_bytes,held_if_any,colour_of_good");
 }
 
 static void csv_quotes_text_and_leaves_absent_cells_empty(void **state)
 {
     (void)state;
     struct thing thing = full(), absent = {.power_w = {5, false}, .share = 1, .colour = NAMELESS};
-    assert_row(&thing, "lamp,\"a,\"\"b\"\"\",60.25,7,-7,9007199254740993,0.5,True,blue,1.5,25769803776,1048576,25769803776,blue");
+    assert_row(
+        &thing,
+        "lamp,\"a,\"\"b\"\"\",60.25,7,-7,9007199254740993,0.5,True,blue,1.5,25769803776,1048576,25769803776,blue");
     assert_row(&absent, ",,,0,0,0,,False,,0.0,0,,,");
 }
 

@@ -113,12 +113,8 @@ static void a_message_quotes_whole_characters_and_says_where_more_follows(void *
         const char *s;
         size_t most;
         const char *quoted;
-    } cases[] = {{"abc", 3, "abc"},
-                 {"abcd", 3, "abc..."},
-                 {"", 3, ""},
-                 {"a\xc3\xa9", 2, "a..."},
-                 {"a\xc3\xa9", 3, "a\xc3\xa9"},
-                 {"\xe5\x87\x86", 2, "..."},
+    } cases[] = {{"abc", 3, "abc"},           {"abcd", 3, "abc..."},         {"", 3, ""},
+                 {"a\xc3\xa9", 2, "a..."},    {"a\xc3\xa9", 3, "a\xc3\xa9"}, {"\xe5\x87\x86", 2, "..."},
                  {"a\n\xc2\x9b!", 9, "a?\?!"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         AUTO_FREE char *quoted = utf8_quoted(cases[i].s, cases[i].most);

@@ -1,13 +1,13 @@
 /* What is wanted of a version, and versions that are there: the examples of PEP 440, worked out by hand. */
+#include "base/version.h"
+
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <setjmp.h>
-#include <cmocka.h>
-
-#include "base/version.h"
-
 #include <string.h>
+
+#include <cmocka.h>
 
 #define FITS(want, version)    assert_int_equal(version_fits(want, version), VERSION_FITS)
 #define OTHER(want, version)   assert_int_equal(version_fits(want, version), VERSION_OTHER)

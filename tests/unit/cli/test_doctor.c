@@ -9,8 +9,8 @@
 #include "base/cleanup.h"
 #include "base/fs.h"
 #include "base/mem.h"
-#include "session/command.h"
 #include "doctor/doctor.h"
+#include "session/command.h"
 #include "tare_build.h"
 
 #include "../folder.h"

@@ -6,8 +6,8 @@
 
 #include <cmocka.h>
 
-#include "session/command.h"
 #include "doctor/doctor.h"
+#include "session/command.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -42,8 +42,12 @@ static int setup(void **state)
     memset(&readings, 0, sizeof readings);
     users = (struct gpu_users){0};
     identity = (struct gpu_identity){.mig = GPU_MIG_OFF, .persistence = GPU_PERSISTENCE_ON};
-    gpu = (struct doctor_gpu){
-        .label = "GPU 0", .vendor = &gpu_vendor_nvidia, .proc = "/proc", .readings = &readings, .identity = &identity, .users = &users};
+    gpu = (struct doctor_gpu){.label = "GPU 0",
+                              .vendor = &gpu_vendor_nvidia,
+                              .proc = "/proc",
+                              .readings = &readings,
+                              .identity = &identity,
+                              .users = &users};
     set(GPU_UTILISATION_PERCENT, 0);
     set(GPU_POWER_INSTANT_W, 77);
     set(GPU_TEMPERATURE_C, 28);

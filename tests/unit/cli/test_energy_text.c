@@ -98,7 +98,7 @@ static void expect_part(const struct sheet *sheet, const char *part)
 }
 
 #define LAST_WORDS                                                                                                     \
-    "  All the energy of the device, whoever used it. ± is 95 %, of the measurement; the sensor's\n"                   \
+    "  All the energy of the device, whoever used it. ± is 95 %, of the measurement; the sensor's\n"                  \
     "  own error is unknown and comes on top.\n"
 
 static void each_device_has_its_energy_power_and_state(void **state)
@@ -141,9 +141,12 @@ static void what_a_load_in_step_may_hide_is_told_where_it_is_much_or_unknown(voi
     begin(&sheet);
     struct energy_meters_figures *gpu = add_gpu(&sheet, "GPU 0");
     gpu->window.aliasing_j = is(9000);
-    expect_part(&sheet, "  up to ± 9000.00 J more if its load repeats in step with its sensor: tare calibrate may exclude that\n");
+    expect_part(
+        &sheet,
+        "  up to ± 9000.00 J more if its load repeats in step with its sensor: tare calibrate may exclude that\n");
     gpu->window.aliasing_j.valid = false;
-    expect_part(&sheet, "  what a load in step with its sensor may hide is unknown: the device states no power limit\n");
+    expect_part(&sheet,
+                "  what a load in step with its sensor may hide is unknown: the device states no power limit\n");
 }
 
 static void a_sum_of_two_is_told_and_one_alone_is_not(void **state)
@@ -155,8 +158,11 @@ static void a_sum_of_two_is_told_and_one_alone_is_not(void **state)
     add_gpu(&sheet, "GPU 1");
     struct energy_meters_figures *sum = &sheet.measured.result.sums[ENERGY_GPU];
     *sum = (struct energy_meters_figures){.scope = ENERGY_GPU, .devices = 2};
-    sum->window = (struct window_energy){
-        .energy_j = is(72000), .half_width_j = is(4.443), .aliasing_j = is(0), .power_mean_w = is(1200), .source = "nvml-counter"};
+    sum->window = (struct window_energy){.energy_j = is(72000),
+                                         .half_width_j = is(4.443),
+                                         .aliasing_j = is(0),
+                                         .power_mean_w = is(1200),
+                                         .source = "nvml-counter"};
     expect_part(&sheet, "\n         72000.00 J ± 4.44  all GPUs\n"
                         "                            0.0200000 kWh, 1200.0 W\n");
 }

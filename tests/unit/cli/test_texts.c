@@ -40,7 +40,8 @@ static const struct cli_command demo = {.name = "demo",
                                         .option_count = 3,
                                         .exits = exits,
                                         .examples = examples};
-static const struct cli_command other = {.name = "other", .group = CLI_GROUP_JUDGE, .summary = "is of the same group", .usage = usage};
+static const struct cli_command other = {
+    .name = "other", .group = CLI_GROUP_JUDGE, .summary = "is of the same group", .usage = usage};
 static const struct cli_command last = {.name = "last", .group = CLI_GROUP_MEMORY, .summary = "ends", .usage = usage};
 
 const struct cli_command *const cli_commands[] = {&demo, &other, &last, NULL};
@@ -123,7 +124,8 @@ static void the_manual_is_safe_roff(void **state)
     assert_non_null(strstr(page, "\n\\&.starts with a dot \\- and has a dash.\n"));
     assert_non_null(strstr(page, "\n.TP\n\\fB\\-g, \\-\\-grace TIME\\fR\n"));
     assert_non_null(strstr(page, ".SH EXIT STATUS\n.TP\n\\fB0\\fR\nwell\n"
-                                 ".SH EXAMPLES\n.TP\n\\fB" TARE_NAME " demo \\-g 5 a.txt\\fR\nwith a short grace\n.SH SEE ALSO\n"));
+                                 ".SH EXAMPLES\n.TP\n\\fB" TARE_NAME
+                                 " demo \\-g 5 a.txt\\fR\nwith a short grace\n.SH SEE ALSO\n"));
     assert_null(strstr(page, "secret"));
 }
 

@@ -14,9 +14,8 @@ static void the_root_is_an_object_with_models(void **state)
     expect_registry("\"x\"", LINES("r:1:3: error: '[' or '{' expected near '\"x\"'"));
     expect_registry("[]", LINES("r:1:1: error: expected an object (the registry), not an empty list (at $)"));
     expect_registry("{}", LINES("r:1:1: error: 'models' is missing: the repositories (at $)"));
-    expect_registry("{\"model\": {}}",
-                    LINES("r:1:2: warning: unknown key 'model'; did you mean 'models'? (at $.model)",
-                          "r:1:1: error: 'models' is missing: the repositories (at $)"));
+    expect_registry("{\"model\": {}}", LINES("r:1:2: warning: unknown key 'model'; did you mean 'models'? (at $.model)",
+                                             "r:1:1: error: 'models' is missing: the repositories (at $)"));
     expect_registry("{\"models\": 3}", LINES("r:1:12: error: 'models': expected an object, not 3 (at $.models)"));
     expect_registry("{\"models\": {}}", LINES("r:1:12: error: 'models': there is no repository in it (at $.models)"));
     expect_registry("{\"models\": {\"a\": 3}}",
@@ -40,24 +39,25 @@ static void wrong_types_in_a_repository_are_told_at_once(void **state)
         "\"python\": \"\",\n\"command_prefix\": \"nice\",\n\"path_prepend\": 4,\n\"env\": {\"1A\": \"x\"},\n"
         "\"exit_code\": \"ignore\",\n\"required_args\": {\"d\": 5},\n\"supported_hyperparams\": [],\n"
         "\"performance_metrics\": {\"log_patterns\": {\"a\": 1}}}}}",
-        LINES("r:2:9: error: 'path': expected a non-empty string, not 1 (at $.models.r.path)",
-              "r:8:17: error: 'path_prepend': expected a string or a list of strings, not 4 (at $.models.r.path_prepend)",
-              "r:10:14: error: 'exit_code': expected \"required\" or \"ignored\", not \"ignore\"; did you mean "
-              "'ignored'? "
-              "(at $.models.r.exit_code)",
-              "r:3:17: error: 'train_script': expected a non-empty string, not an empty list "
-              "(at $.models.r.train_script)",
-              "r:5:15: error: 'model_flag': expected a non-empty string, not 2 (at $.models.r.model_flag)",
-              "r:6:11: error: 'python': expected a non-empty string, not \"\" (at $.models.r.python)",
-              "r:7:19: error: 'command_prefix': expected a list of strings, not \"nice\" (at $.models.r.command_prefix)",
-              "r:9:9: error: 'env': '1A' is no name of an environment variable (letters, digits and _) "
-              "(at $.models.r.env.1A)",
-              "r:4:11: error: 'models': expected a list of 1 to 10000 names, not \"m\" (at $.models.r.models)",
-              "r:12:26: error: 'supported_hyperparams': expected an object, not an empty list "
-              "(at $.models.r.supported_hyperparams)",
-              "r:11:24: error: 'd': expected a string or a list of strings, not 5 (at $.models.r.required_args.d)",
-              "r:13:47: error: 'a': expected a regular expression, not 1 "
-              "(at $.models.r.performance_metrics.log_patterns.a)"));
+        LINES(
+            "r:2:9: error: 'path': expected a non-empty string, not 1 (at $.models.r.path)",
+            "r:8:17: error: 'path_prepend': expected a string or a list of strings, not 4 (at $.models.r.path_prepend)",
+            "r:10:14: error: 'exit_code': expected \"required\" or \"ignored\", not \"ignore\"; did you mean "
+            "'ignored'? "
+            "(at $.models.r.exit_code)",
+            "r:3:17: error: 'train_script': expected a non-empty string, not an empty list "
+            "(at $.models.r.train_script)",
+            "r:5:15: error: 'model_flag': expected a non-empty string, not 2 (at $.models.r.model_flag)",
+            "r:6:11: error: 'python': expected a non-empty string, not \"\" (at $.models.r.python)",
+            "r:7:19: error: 'command_prefix': expected a list of strings, not \"nice\" (at $.models.r.command_prefix)",
+            "r:9:9: error: 'env': '1A' is no name of an environment variable (letters, digits and _) "
+            "(at $.models.r.env.1A)",
+            "r:4:11: error: 'models': expected a list of 1 to 10000 names, not \"m\" (at $.models.r.models)",
+            "r:12:26: error: 'supported_hyperparams': expected an object, not an empty list "
+            "(at $.models.r.supported_hyperparams)",
+            "r:11:24: error: 'd': expected a string or a list of strings, not 5 (at $.models.r.required_args.d)",
+            "r:13:47: error: 'a': expected a regular expression, not 1 "
+            "(at $.models.r.performance_metrics.log_patterns.a)"));
 }
 
 static void unknown_keys_are_warnings_but_notes_are_not(void **state)
@@ -162,12 +162,13 @@ static void a_hyperparameter_is_an_object_with_a_type(void **state)
         LINES("r:2:6: error: expected an object (a hyperparameter), not 3 (at " AT_X ")",
               "r:2:9: error: a hyperparameter cannot be called 'all': \"mutate\": \"all\" means every one "
               "(at $.models.r.supported_hyperparams.all)"));
-    expect_registry(PARAM("\"default\": 1"),
-                    LINES("r:2:1: error: 'type' is missing: \"int\", \"float\", \"choice\", \"bool\" or \"text\" (at " AT_X ")"));
     expect_registry(
-        PARAM("\"type\": \"flaot\", \"default\": 1, \"range\": [1, 2]"),
-        LINES("r:2:10: error: 'type': expected \"int\", \"float\", \"choice\", \"bool\" or \"text\", not \"flaot\"; did you mean 'float'? "
-              "(at " AT_X ".type)"));
+        PARAM("\"default\": 1"),
+        LINES("r:2:1: error: 'type' is missing: \"int\", \"float\", \"choice\", \"bool\" or \"text\" (at " AT_X ")"));
+    expect_registry(PARAM("\"type\": \"flaot\", \"default\": 1, \"range\": [1, 2]"),
+                    LINES("r:2:10: error: 'type': expected \"int\", \"float\", \"choice\", \"bool\" or \"text\", not "
+                          "\"flaot\"; did you mean 'float'? "
+                          "(at " AT_X ".type)"));
     expect_registry(PARAM("\"type\": \"int\", \"default\": 1, \"range\": [1, 2], \"flags\": \"-x\""),
                     LINES("r:2:48: warning: unknown key 'flags'; did you mean 'flag'? (at " AT_X ".flags)"));
 }
@@ -177,12 +178,15 @@ static void the_default_has_the_type(void **state)
     (void)state;
     expect_registry(PARAM("\"type\": \"int\", \"range\": null, \"default\": null"), LINES(NULL));
     expect_registry(PARAM("\"type\": \"text\", \"default\": \"a\""), LINES(NULL));
-    expect_registry(PARAM("\"type\": \"bool\", \"flag\": \"--x\", \"off_flag\": \"--no-x\", \"default\": false"), LINES(NULL));
+    expect_registry(PARAM("\"type\": \"bool\", \"flag\": \"--x\", \"off_flag\": \"--no-x\", \"default\": false"),
+                    LINES(NULL));
     expect_registry(PARAM("\"type\": \"bool\", \"default\": 1"),
-                    LINES("r:2:29: error: 'default': expected true, false or null (the type is bool), not 1 (at " AT_X ".default)"));
+                    LINES("r:2:29: error: 'default': expected true, false or null (the type is bool), not 1 (at " AT_X
+                          ".default)"));
     expect_registry(PARAM("\"type\": \"text\", \"default\": 1, \"off_flag\": \"-x\""),
                     LINES("r:2:32: warning: 'off_flag' is not used here: the type is not 'bool' (at " AT_X ".off_flag)",
-                          "r:2:29: error: 'default': expected a string or null (the type is text), not 1 (at " AT_X ".default)"));
+                          "r:2:29: error: 'default': expected a string or null (the type is text), not 1 (at " AT_X
+                          ".default)"));
     expect_registry(PARAM("\"type\": \"int\", \"range\": [1, 2]"),
                     LINES("r:2:1: error: 'default' is missing (at " AT_X ")"));
     expect_registry(

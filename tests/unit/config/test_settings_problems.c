@@ -132,7 +132,8 @@ static void every_wrong_type_at_the_top_is_told_at_once(void **state)
         "\"tare\": 5,\n" RIGHT "}",
         LINES(
             "s:2:20: error: 'experiment_name': expected a non-empty string, not 1 (at $.experiment_name)",
-            "s:3:9: error: 'mode': expected \"mutation\", \"nonparallel\", \"default\", \"grid\", \"list\", \"parallel\" or "
+            "s:3:9: error: 'mode': expected \"mutation\", \"nonparallel\", \"default\", \"grid\", \"list\", "
+            "\"parallel\" or "
             "\"mixed\", not \"mutaton\"; did you mean 'mutation'? (at $.mode)",
             "s:4:20: error: 'runs_per_config': expected an integer from 0 to 1000000, not 2.5 "
             "(at $.runs_per_config)",
@@ -223,7 +224,8 @@ static void wrong_values_in_an_entry_are_told(void **state)
         ENTRY(",\n\"mode\": \"mixed\",\n\"runs_per_config\": \"3\",\n\"max_retries\": 1001,\n\"timeout\": -1,\n"
               "\"governor\": \"\""),
         LINES(
-            "s:3:9: error: 'mode': expected \"mutation\", \"nonparallel\", \"default\", \"grid\", \"list\" or \"parallel\", not "
+            "s:3:9: error: 'mode': expected \"mutation\", \"nonparallel\", \"default\", \"grid\", \"list\" or "
+            "\"parallel\", not "
             "\"mixed\" (at $.experiments[0].mode)",
             "s:4:20: error: 'runs_per_config': expected an integer from 0 to 1000000, not \"3\" "
             "(at $.experiments[0].runs_per_config)",
@@ -266,12 +268,13 @@ static void grids_lists_and_seeds_are_checked(void **state)
                  "(at $.experiments[0].hyperparameters)",
                  "s:5:10: error: 'seeds': expected an integer from 1 to 1000000, or a list of at most 10000 integers, "
                  "not 0 (at $.experiments[0].seeds)"));
-    expect(ENTRY(",\n\"mode\": \"list\",\n\"hyperparameters\": [1, {\"a\": [1]}],\n\"seeds\": [1, 2.5]"),
-           LINES("s:4:21: error: 'hyperparameters': expected an object (a point), not 1 "
-                 "(at $.experiments[0].hyperparameters[0])",
-                 "s:4:30: error: 'a': expected a number, a string, true, false or null, not a list of 1; each point has "
-                 "one value of it (at $.experiments[0].hyperparameters[1].a)",
-                 "s:5:14: error: 'seeds': expected an integer, not 2.5 (at $.experiments[0].seeds[1])"));
+    expect(
+        ENTRY(",\n\"mode\": \"list\",\n\"hyperparameters\": [1, {\"a\": [1]}],\n\"seeds\": [1, 2.5]"),
+        LINES("s:4:21: error: 'hyperparameters': expected an object (a point), not 1 "
+              "(at $.experiments[0].hyperparameters[0])",
+              "s:4:30: error: 'a': expected a number, a string, true, false or null, not a list of 1; each point has "
+              "one value of it (at $.experiments[0].hyperparameters[1].a)",
+              "s:5:14: error: 'seeds': expected an integer, not 2.5 (at $.experiments[0].seeds[1])"));
     expect(ENTRY(",\n\"mode\": \"list\""),
            LINES("s:2:1: error: 'hyperparameters': mode \"list\" needs a list of objects, each a point, not nothing "
                  "(at $.experiments[0])"));

@@ -8,8 +8,8 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/mem.h"
-#include "machine/contain/guardian.h"
 #include "fixture.h"
+#include "machine/contain/guardian.h"
 
 #include <fcntl.h>
 #include <poll.h>

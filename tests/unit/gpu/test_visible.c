@@ -10,8 +10,9 @@
 #define UUID_0 "GPU-73fe8c24-959a-3ad0-4085-05c3a415924f"
 #define UUID_1 "GPU-2565a174-13ab-ef5b-4e1f-638e6fe91eb6"
 
-static struct gpu_device two[] = {{.vendor = &gpu_vendor_nvidia, .model = "NVIDIA H200", .uuid = UUID_0, .bus = "0000:00:06.0"},
-                                  {.vendor = &gpu_vendor_nvidia, .model = "NVIDIA H200", .uuid = UUID_1, .bus = "0000:00:07.0"}};
+static struct gpu_device two[] = {
+    {.vendor = &gpu_vendor_nvidia, .model = "NVIDIA H200", .uuid = UUID_0, .bus = "0000:00:06.0"},
+    {.vendor = &gpu_vendor_nvidia, .model = "NVIDIA H200", .uuid = UUID_1, .bus = "0000:00:07.0"}};
 static const struct gpu_devices machine = {.items = two, .count = 2};
 
 /* As digits: "10" is the second GPU, then the first. */
@@ -100,7 +101,9 @@ static void an_excluded_gpu_is_not_counted(void **state)
 static void a_uuid_may_be_that_of_any_gpu_that_has_not_told_its_own(void **state)
 {
     (void)state;
-    struct gpu_device three[] = {two[0], {.vendor = &gpu_vendor_nvidia, .model = "NVIDIA H200"}, {.vendor = &gpu_vendor_nvidia, .model = "NVIDIA H200"}};
+    struct gpu_device three[] = {two[0],
+                                 {.vendor = &gpu_vendor_nvidia, .model = "NVIDIA H200"},
+                                 {.vendor = &gpu_vendor_nvidia, .model = "NVIDIA H200"}};
     const struct gpu_devices devices = {.items = three, .count = 3};
     struct gpu_visible visible;
     assert_seen(&devices, UUID_1, NULL, "12");

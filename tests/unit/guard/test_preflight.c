@@ -99,8 +99,8 @@ static void findings_have_the_numbers_that_their_texts_name(void **state)
     (void)state;
     struct gpu_readings readings = scene_idle();
     struct guard_findings found = {0};
-    struct guard_user users[] = {scene_user(GUARD_UNSEEN, 7, 0, 0), scene_user(GUARD_FOREIGN, 8, 0, 0),
-                                 scene_user(GUARD_UNSEEN, 9, 0, 0), scene_user(GUARD_UNSEEN, 10, 0, 0),
+    struct guard_user users[] = {scene_user(GUARD_UNSEEN, 7, 0, 0),  scene_user(GUARD_FOREIGN, 8, 0, 0),
+                                 scene_user(GUARD_UNSEEN, 9, 0, 0),  scene_user(GUARD_UNSEEN, 10, 0, 0),
                                  scene_user(GUARD_UNSEEN, 11, 0, 0), scene_user(GUARD_OURS, 12, 0, 0)};
     struct guard_look look = scene_look(S, &readings, users, 6);
     preflight_look(&guard_settings_default.preflight, &empty, &look, &found);

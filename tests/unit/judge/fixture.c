@@ -7,11 +7,11 @@
 
 #include "fixture.h"
 
-#include "results/judge/judge.h"
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "results/judge/judge.h"
 
 #include "../folder.h"
 
@@ -151,7 +151,9 @@ static void write_json(struct fixture *fixture, size_t index, const struct fixtu
               run->failed ? "it broke" : "Training completed successfully");
     text_addf(&text, "{\"experiment_id\": \"%s\", \"timestamp\": \"%s\", ", fixture->ids[index], end);
     if (run->parallel)
-        text_addf(&text, "\"mode\": \"parallel\", \"foreground\": {%s}, \"background\": {\"repository\": \"demo\", \"model\": \"other\"}}",
+        text_addf(&text,
+                  "\"mode\": \"parallel\", \"foreground\": {%s}, \"background\": {\"repository\": \"demo\", \"model\": "
+                  "\"other\"}}",
                   text_get(&job));
     else
         text_addf(&text, "%s}", text_get(&job));

@@ -3,8 +3,8 @@
  * that was fixed before. The machines below were written from what machines do, not from what the method assumes.
  * usage: simulate_bench [BENCHES [SEED]]: the tables of docs/measurements.md; with --check: exit code 1 where a promise of that
  * page is not kept. */
-#include "results/judge/bench.h"
 #include "base/rng.h"
+#include "results/judge/bench.h"
 #include "stats/describe.h"
 
 #include <math.h>

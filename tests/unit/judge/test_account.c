@@ -8,9 +8,9 @@
 
 #include "fixture.h"
 
-#include "results/judge/judge.h"
 #include "base/clock.h"
 #include "base/text.h"
+#include "results/judge/judge.h"
 
 #include <math.h>
 #include <string.h>
@@ -105,8 +105,8 @@ static void a_new_model_that_fails_is_no_change(void **state)
     struct err err;
     fixture_begin(&fixture);
     for (int i = 0; i < 20; i++)
-        fixture_add(&fixture, &(struct fixture_run){
-                                  .model = i < 12 ? "net" : "new", .failed = i >= 12, .no_metrics = i >= 12});
+        fixture_add(&fixture,
+                    &(struct fixture_run){.model = i < 12 ? "net" : "new", .failed = i >= 12, .no_metrics = i >= 12});
     fixture_judge(&fixture, &dataset);
     assert_true(account_make(&dataset, "auto", &account, &err));
     assert_false(account.split.found);

@@ -6,9 +6,9 @@
 
 #include <cmocka.h>
 
-#include "results/judge/external_meter.h"
 #include "base/clock.h"
 #include "base/text.h"
+#include "results/judge/external_meter.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -5,8 +5,8 @@
 
 #include <cmocka.h>
 
-#include "results/judge/read.h"
 #include "base/rng.h"
+#include "results/judge/read.h"
 
 #include <stdio.h>
 #include <stdlib.h>

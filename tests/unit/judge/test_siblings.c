@@ -8,10 +8,10 @@
 
 #include "fixture.h"
 
-#include "results/judge/judge.h"
 #include "base/mem.h"
 #include "base/rng.h"
 #include "base/text.h"
+#include "results/judge/judge.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -330,7 +330,8 @@ static void a_kind_in_a_row_needs_the_experiments_around_it_for_other_cpu(void *
     dataset_fini(&dataset);
     judge_three_kinds(&dataset, false, 1.12 * 1733.17);
     assert_int_equal(all_passed(&dataset, 0, 4, CHECK_OTHER_CPU), 1);
-    assert_int_equal(all_passed(&dataset, 4, 6, CHECK_OTHER_CPU), 0); /* that one, and the kind that ran just behind it */
+    assert_int_equal(all_passed(&dataset, 4, 6, CHECK_OTHER_CPU),
+                     0); /* that one, and the kind that ran just behind it */
     assert_int_equal(all_passed(&dataset, 5, 5, CHECK_LIKE_TIME), 1);
     assert_int_equal(all_passed(&dataset, 10, 5, CHECK_OTHER_CPU), 1);
     dataset_fini(&dataset);

@@ -5,8 +5,8 @@
 
 #include <cmocka.h>
 
-#include "results/judge/read.h"
 #include "base/text.h"
+#include "results/judge/read.h"
 
 #include <math.h>
 #include <stdio.h>

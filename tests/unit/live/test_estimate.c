@@ -104,8 +104,10 @@ static void the_range_narrows_as_experiments_end(void **state)
 {
     (void)state;
     struct plan_experiment same[] = {
-        FIXTURE_EXPERIMENT(1, 0, "a_1", "a", "a", 0), FIXTURE_EXPERIMENT(2, 0, "a_2", "a", "a", 0),
-        FIXTURE_EXPERIMENT(3, 0, "a_3", "a", "a", 0), FIXTURE_EXPERIMENT(4, 0, "a_4", "a", "a", 0),
+        FIXTURE_EXPERIMENT(1, 0, "a_1", "a", "a", 0),
+        FIXTURE_EXPERIMENT(2, 0, "a_2", "a", "a", 0),
+        FIXTURE_EXPERIMENT(3, 0, "a_3", "a", "a", 0),
+        FIXTURE_EXPERIMENT(4, 0, "a_4", "a", "a", 0),
     };
     struct plan plan = fixture_plan(same, 4);
     struct estimate estimate;
@@ -163,7 +165,8 @@ static void experiments_of_more_epochs_take_longer(void **state)
     (void)state;
     struct plan_param few[] = {{.name = (char[]){"num_epochs"}, .value = {VALUE_INT, .integer = 10}}};
     struct plan_param many[] = {{.name = (char[]){"num_epochs"}, .value = {VALUE_INT, .integer = 30}}};
-    struct plan_experiment two[] = {FIXTURE_EXPERIMENT(1, 0, "a_1", "a", "a", 0), FIXTURE_EXPERIMENT(2, 0, "a_2", "a", "a", 0)};
+    struct plan_experiment two[] = {FIXTURE_EXPERIMENT(1, 0, "a_1", "a", "a", 0),
+                                    FIXTURE_EXPERIMENT(2, 0, "a_2", "a", "a", 0)};
     two[0].foreground.params = few;
     two[1].foreground.params = many;
     two[0].foreground.param_count = two[1].foreground.param_count = 1;

@@ -7,8 +7,8 @@
 
 #include "base/clock.h"
 #include "plan_fixture.h"
-#include "report/live/progress_private.h"
 #include "report/live/progress.h"
+#include "report/live/progress_private.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -203,7 +203,8 @@ static void the_live_line_says_what_runs_how_long_and_how_much_is_left(void **st
     happens(&screen, EVENT_ATTEMPT_ENDED, 2, 1, "{\"outcome\": \"failed\", \"error\": \"exit code 3\"}");
     happens(&screen, EVENT_RETRY_PAUSE, 2, 1, "{\"seconds\": 5}");
     pass(1);
-    assert_line(&screen, "[2/3] digits_mlp_002  retry in 4 s  about 30 to 80 s left"); /* 4 + 20 + 10 + 20: from its beginning */
+    assert_line(&screen,
+                "[2/3] digits_mlp_002  retry in 4 s  about 30 to 80 s left"); /* 4 + 20 + 10 + 20: from its beginning */
     pass(4);
     happens(&screen, EVENT_ATTEMPT_STARTED, 2, 2, "{}");
     pass(2);
@@ -491,11 +492,13 @@ static void the_last_three_metrics_are_shown_with_their_trend(void **state)
 static void hyperparameters_that_were_drawn_or_differ_are_shown(void **state)
 {
     (void)state;
-    struct plan_param first[] = {{.name = (char[]){"lr"}, .value = {VALUE_FLOAT, .real = 0.0123456}},
-                                 {.name = (char[]){"size"}, .value = {VALUE_INT, .integer = 32}},
-                                 {.name = (char[]){"kind"}, .value = {VALUE_TEXT, .text = (char[]){"a\033[2Jb"}}, .mutated = true}};
-    struct plan_param second[] = {{.name = (char[]){"lr"}, .value = {VALUE_FLOAT, .real = 0.1}},
-                                  {.name = (char[]){"size"}, .value = {VALUE_FLOAT, .real = 32.0}}}; /* 32 and 32.0 are one */
+    struct plan_param first[] = {
+        {.name = (char[]){"lr"}, .value = {VALUE_FLOAT, .real = 0.0123456}},
+        {.name = (char[]){"size"}, .value = {VALUE_INT, .integer = 32}},
+        {.name = (char[]){"kind"}, .value = {VALUE_TEXT, .text = (char[]){"a\033[2Jb"}}, .mutated = true}};
+    struct plan_param second[] = {
+        {.name = (char[]){"lr"}, .value = {VALUE_FLOAT, .real = 0.1}},
+        {.name = (char[]){"size"}, .value = {VALUE_FLOAT, .real = 32.0}}}; /* 32 and 32.0 are one */
     struct plan_experiment mine[] = {FIXTURE_EXPERIMENT(1, 0, "digits_mlp_001", "digits", "mlp", 0),
                                      FIXTURE_EXPERIMENT(2, 0, "digits_mlp_002", "digits", "mlp", 0)};
     mine[0].foreground.params = first;
@@ -547,8 +550,7 @@ static void rows_that_a_narrower_terminal_broke_are_taken_away(void **state)
     screen.progress->options.width = 40;
     size_t before = strlen(written(&screen));
     progress_tick(screen.progress);
-    assert_string_equal(written(&screen) + before,
-                        "\r\033[K\033[A\033[K\033[A\033[K\r\033[K[1/3] digits_mlp_001  0 s");
+    assert_string_equal(written(&screen) + before, "\r\033[K\033[A\033[K\033[A\033[K\r\033[K[1/3] digits_mlp_001  0 s");
     close_screen(&screen);
     fclose(screen.file);
 }

@@ -33,9 +33,10 @@ static void draws(struct training *training, const char *bars, double t_s)
     json_array_foreach(rows, i, row)
     {
         json_t *total = json_array_get(row, 2);
-        json_array_append_new(list, json_pack("{s:O, s:O, s:o, s:O, s:b}", "name", json_array_get(row, 0), "done", json_array_get(row, 1), "total",
-                                              json_number_value(total) > 0 ? json_incref(total) : json_null(), "restarts", json_array_get(row, 3),
-                                              "latest", i + 1 == json_array_size(rows)));
+        json_array_append_new(
+            list, json_pack("{s:O, s:O, s:o, s:O, s:b}", "name", json_array_get(row, 0), "done", json_array_get(row, 1),
+                            "total", json_number_value(total) > 0 ? json_incref(total) : json_null(), "restarts",
+                            json_array_get(row, 3), "latest", i + 1 == json_array_size(rows)));
     }
     json_t *data = json_pack("{s:s, s:o}", "sensor", "bars", "bars", list);
     training_bars(training, data, (int64_t)(t_s * 1e9));
@@ -153,8 +154,8 @@ static void a_bar_of_one_epoch_is_part_of_the_whole(void **state)
     assert_left(&training, 30, 20 * (1 - 0.5) / (0.5 - 0.125));
     /* So fast that the first was never told. */
     training_begin(&training, (struct reading){4, true});
-    json_t *late = json_pack("{s:[{s:s, s:s, s:f, s:f, s:i, s:b}]}", "bars", "name", "Epoch 2", "first", "Epoch 0", "done", 50.0, "total", 100.0,
-                             "restarts", 2, "latest", 1);
+    json_t *late = json_pack("{s:[{s:s, s:s, s:f, s:f, s:i, s:b}]}", "bars", "name", "Epoch 2", "first", "Epoch 0",
+                             "done", 50.0, "total", 100.0, "restarts", 2, "latest", 1);
     training_bars(&training, late, 0);
     json_decref(late);
     assert_shows(&training, "epoch 3/4 [######....] 62 %");
@@ -227,7 +228,7 @@ static void bars_are_drawn_in_halves_or_in_ascii(void **state)
         double share;
         const char *ascii, *utf8;
     } rows[] = {
-        {-1, "[....]", "────"},  {0, "[....]", "────"},    {0.12, "[....]", "────"}, {0.125, "[....]", "╸───"},
+        {-1, "[....]", "────"},   {0, "[....]", "────"},    {0.12, "[....]", "────"}, {0.125, "[....]", "╸───"},
         {0.25, "[#...]", "━───"}, {0.99, "[###.]", "━━━╸"}, {1, "[####]", "━━━━"},    {7, "[####]", "━━━━"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -253,8 +254,10 @@ static void assert_rows(const char *words, size_t width, size_t most, const char
 static void rows_keep_words_parts_and_groups_whole(void **state)
 {
     (void)state;
-    static const char words[] = "[1/9] net_001" P "epoch 3/20" P "10 s" G "612 W, GPU 97 %" G "loss 0.5" P "accuracy 0.25" G "lr=0.01" P "size=32";
-    assert_rows(words, 100, 4, "[1/9] net_001  epoch 3/20  10 s  612 W, GPU 97 %  loss 0.5  accuracy 0.25  lr=0.01  size=32");
+    static const char words[] = "[1/9] net_001" P "epoch 3/20" P "10 s" G "612 W, GPU 97 %" G "loss 0.5" P
+                                "accuracy 0.25" G "lr=0.01" P "size=32";
+    assert_rows(words, 100, 4,
+                "[1/9] net_001  epoch 3/20  10 s  612 W, GPU 97 %  loss 0.5  accuracy 0.25  lr=0.01  size=32");
     assert_rows(words, 40, 4,
                 "[1/9] net_001  epoch 3/20  10 s\n"
                 "  612 W, GPU 97 %\n"
@@ -289,7 +292,8 @@ static void only_a_word_that_is_wider_than_a_row_is_broken(void **state)
 static void no_row_is_wider_than_its_terminal(void **state)
 {
     (void)state;
-    static const char words[] = "[1/9] net_001" P "epoch 3/20" P "10 s" G "612 W, GPU 97 %" G "loss 0.5 ↓" P "accuracy 0.25" G "lr=0.01" P "尺寸=32";
+    static const char words[] = "[1/9] net_001" P "epoch 3/20" P "10 s" G "612 W, GPU 97 %" G "loss 0.5 ↓" P
+                                "accuracy 0.25" G "lr=0.01" P "尺寸=32";
     for (size_t width = 1; width < 120; width++) {
         for (size_t most = 1; most < 6; most++) {
             AUTO_TEXT struct text text = {0};

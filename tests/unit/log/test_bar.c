@@ -150,7 +150,8 @@ static void the_bar_that_was_drawn_least_lately_makes_room(void **state)
         take(&bars, line);
     }
     assert_int_equal(bars.count, BARS_MAX);
-    assert_int_equal(bars.latest, 0); /* the bar of 1000 was drawn again and again; behind it are the loads of 117, 118 and 119 */
+    assert_int_equal(bars.latest,
+                     0); /* the bar of 1000 was drawn again and again; behind it are the loads of 117, 118 and 119 */
     assert_true(bars.items[bars.latest].total.value == 1000 && bars.items[bars.latest].done == 19);
     assert_true(bars.items[BARS_MAX - 1].total.value == 119);
 }
@@ -159,7 +160,8 @@ static void the_bar_that_was_drawn_least_lately_makes_room(void **state)
 static void the_bars_of_a_log_are_known_before_their_lines_end(void **state)
 {
     (void)state;
-    static const char text[] = "start\r  0%|          | 0/10 [00:00<?, ?it/s]\r 10%|#         | 1/10 [1:00:00<9:00:00, 3600.00s/it]";
+    static const char text[] =
+        "start\r  0%|          | 0/10 [00:00<?, ?it/s]\r 10%|#         | 1/10 [1:00:00<9:00:00, 3600.00s/it]";
     for (size_t chunk = 1; chunk < sizeof text; chunk++) {
         struct joblog *log = joblog_new(&(struct joblog_options){.log_fd = -1, .times_fd = -1}, NULL);
         assert_non_null(log);

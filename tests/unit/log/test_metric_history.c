@@ -86,7 +86,9 @@ static void ten_million_matches_keep_a_best_that_came_once(void **state)
     struct metric_history history;
     metric_history_init(&history, 1);
     for (uint64_t step = 1; step <= 10000000; step++)
-        metric_history_add(&history, (struct metric_point){.value = step == 1234567 ? 0.125 : step == 7654321 ? 9.5 : 1});
+        metric_history_add(&history, (struct metric_point){.value = step == 1234567   ? 0.125
+                                                                    : step == 7654321 ? 9.5
+                                                                                      : 1});
     bool low = false, high = false;
     for (size_t i = 0; i < history.count; i++) {
         low = low || (history.points[i].step == 1234567 && history.points[i].value == 0.125);
@@ -104,7 +106,9 @@ static void what_is_no_finite_number_is_kept_beside_the_extremes(void **state)
     struct metric_history history;
     metric_history_init(&history, 1);
     for (uint64_t step = 1; step <= 50000; step++)
-        metric_history_add(&history, (struct metric_point){.value = step == 1000 ? NAN : step > 40000 ? INFINITY : (double)step});
+        metric_history_add(&history, (struct metric_point){.value = step == 1000   ? NAN
+                                                                    : step > 40000 ? INFINITY
+                                                                                   : (double)step});
     size_t nans = 0, infinities = 0;
     double high = 0;
     for (size_t i = 0; i < history.count; i++) {
@@ -136,9 +140,11 @@ static void epochs_have_the_number_of_their_label_or_are_counted(void **state)
         bool known;
         int64_t number;
     } steps[] = {
-        {"fold", "7", false, false, 0}, {"epoch", "", true, true, 1},     {"epoch", "", true, true, 2},
-        {"epoch", "12", false, true, 12}, {"epoch", "12", true, true, 12}, {"Epoch", "0", false, true, 0},
-        {"epoch", "x3", false, true, 3}, {"epoch", "99999999999999999999", false, true, 4}, {"step", "5", false, true, 4},
+        {"fold", "7", false, false, 0},  {"epoch", "", true, true, 1},
+        {"epoch", "", true, true, 2},    {"epoch", "12", false, true, 12},
+        {"epoch", "12", true, true, 12}, {"Epoch", "0", false, true, 0},
+        {"epoch", "x3", false, true, 3}, {"epoch", "99999999999999999999", false, true, 4},
+        {"step", "5", false, true, 4},
     };
     struct metric_epoch epoch = {0};
     for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
@@ -167,7 +173,8 @@ static void each_match_knows_its_epoch_and_its_time(void **state)
                                               {JOBLOG_MARK_START, "epoch", "^Epoch (\\d+)"}};
     for (size_t piece = 1; piece <= sizeof text; piece += sizeof text - 1) {
         struct err err = {0};
-        struct joblog_options options = {.log_fd = -1, .times_fd = -1, .start_ns = 1000, .patterns = patterns, .pattern_count = 3, .mark = no_mark};
+        struct joblog_options options = {
+            .log_fd = -1, .times_fd = -1, .start_ns = 1000, .patterns = patterns, .pattern_count = 3, .mark = no_mark};
         struct joblog *log = joblog_new(&options, &err);
         assert_non_null(log);
         for (size_t at = 0; at < sizeof text - 1; at += piece) {

@@ -79,7 +79,8 @@ static void only_kepler_has_a_stated_gain(void **state)
 {
     (void)state;
     near(sensor_profile_find(&gpu_vendor_nvidia, "Tesla K40m")->gain.bound, 0.05, 0);
-    assert_non_null(strstr(sensor_profile_find(&gpu_vendor_nvidia, "Tesla K40m")->gain.source, "nvmlDeviceGetPowerUsage"));
+    assert_non_null(
+        strstr(sensor_profile_find(&gpu_vendor_nvidia, "Tesla K40m")->gain.source, "nvmlDeviceGetPowerUsage"));
     static const char *const others[] = {"NVIDIA H200", "NVIDIA A100-SXM4-40GB", "Tesla T4", "NVIDIA B200"};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
         near(sensor_profile_find(&gpu_vendor_nvidia, others[i])->gain.bound, 0, 0);

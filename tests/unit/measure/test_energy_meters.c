@@ -27,8 +27,8 @@ static const int64_t PATIENCE_NS = 40 * NS_PER_S;
 
 static struct bench bench;
 static struct energy_meters_gpu gpus[] = {{(char *)(uintptr_t) "0", (char *)(uintptr_t) "GPU 0", .library = FAKE_NVML},
-                                  {(char *)(uintptr_t) "1", (char *)(uintptr_t) "GPU 1", .library = FAKE_NVML},
-                                  {(char *)(uintptr_t) "2", (char *)(uintptr_t) "GPU 2", .library = FAKE_NVML}};
+                                          {(char *)(uintptr_t) "1", (char *)(uintptr_t) "GPU 1", .library = FAKE_NVML},
+                                          {(char *)(uintptr_t) "2", (char *)(uintptr_t) "GPU 2", .library = FAKE_NVML}};
 
 /* What the listener was told. */
 struct told {
@@ -63,8 +63,7 @@ static void on_unavailable(void *data, const char *label, const char *reason)
 static struct energy_meters *begin_energy_meters(size_t count, struct host_meter *host, struct told *told)
 {
     struct err err = {0};
-    struct energy_meters_options options = {
-        .gpus = gpus, .gpu_count = count, .program = PROGRAM, .host = host};
+    struct energy_meters_options options = {.gpus = gpus, .gpu_count = count, .program = PROGRAM, .host = host};
     struct energy_meters_listener listener = {
         .sample = on_sample, .counter = on_counter, .unavailable = on_unavailable, .data = told};
     struct energy_meters *energy_meters = energy_meters_new(&options, &listener, &err);
@@ -101,7 +100,8 @@ static void live(struct energy_meters *energy_meters, double seconds, int64_t *s
     int64_t until_ns = *start_ns + (int64_t)(seconds * 1e9), tick_ns = *start_ns + NS_PER_S;
     for (int64_t now_ns; (now_ns = clock_monotonic_ns()) < until_ns;) {
         int64_t next_ns = tick_ns < until_ns ? tick_ns : until_ns;
-        poll(&(struct pollfd){.fd = energy_meters_fd(energy_meters), .events = POLLIN}, 1, (int)((next_ns - now_ns) / NS_PER_MS) + 1);
+        poll(&(struct pollfd){.fd = energy_meters_fd(energy_meters), .events = POLLIN}, 1,
+             (int)((next_ns - now_ns) / NS_PER_MS) + 1);
         energy_meters_dispatch(energy_meters);
         if (clock_monotonic_ns() < tick_ns)
             continue;
@@ -165,7 +165,7 @@ static void check_cuts(const struct energy_meters *energy_meters, int64_t start_
     assert_add_up(&result, epochs, count, ENERGY_GPU);
     for (size_t i = 0; i < count; i++)
         assert_is_truth(&result.epochs[i].of[ENERGY_GPU], truth_j(0, epochs[i].start_ns, epochs[i].end_ns) +
-                                                             truth_j(1, epochs[i].start_ns, epochs[i].end_ns));
+                                                              truth_j(1, epochs[i].start_ns, epochs[i].end_ns));
     energy_meters_result_fini(&result);
     free(epochs);
 }
@@ -193,7 +193,8 @@ static void what_two_gpus_draw_is_the_truth_and_epochs_add_up_exactly(void **sta
         assert_true(device->window.energy_j.value == (double)device->energy_mj / 1000);
         assert_true(device->window.covered_share > 0.9);
     }
-    const struct energy_meters_figures *sum = &result.sums[ENERGY_GPU], *one = &result.devices[0], *other = &result.devices[1];
+    const struct energy_meters_figures *sum = &result.sums[ENERGY_GPU], *one = &result.devices[0],
+                                       *other = &result.devices[1];
     assert_int_equal(sum->devices, 2);
     assert_int_equal(sum->energy_mj, one->energy_mj + other->energy_mj);
     assert_near(sum->window.energy_j.value, (double)sum->energy_mj / 1000, 1e-6);

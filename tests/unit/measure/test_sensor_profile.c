@@ -293,12 +293,19 @@ static void what_is_written_is_read_again(void **state)
             struct learnt edge = edges[i], below = edge, share = edge;
             below.value = -edge.value;
             share.value = fmin(edge.value, 1);
-            struct calibration written = {.uuid = "GPU-1", .name = "", .driver = "580.1", .made_s = 1, .seconds = 60,
-                                          .agreement = edge, .idle_settle_s = edge, .power_back_s = edge,
+            struct calibration written = {.uuid = "GPU-1",
+                                          .name = "",
+                                          .driver = "580.1",
+                                          .made_s = 1,
+                                          .seconds = 60,
+                                          .agreement = edge,
+                                          .idle_settle_s = edge,
+                                          .power_back_s = edge,
                                           .temperature_back_s = edge};
             for (int k = 0; k < CALIBRATION_TEMPERATURE; k++)
-                written.sensors[k] = (struct sensor_learnt){edge, edge, (enum sensor_averaging)averaging, NULL, edge, edge,
-                                                            below, share, edge, edge, below, below, i * 1000};
+                written.sensors[k] = (struct sensor_learnt){
+                    edge,  edge,    (enum sensor_averaging)averaging, NULL, edge, edge, below, share, edge, edge, below,
+                    below, i * 1000};
             struct calibration read = read_again(&written);
             assert_string_equal(read.uuid, written.uuid);
             assert_true(read.made_s == 1 && read.seconds == 60);

@@ -297,7 +297,8 @@ static void phases_without_end_take_no_time_without_end(void **state)
     training.behaviour.averaging_ns = NS_PER_S;
     training.sensor.mark_s = 4e-3;
     for (int i = 0; i < 10000; i++)
-        series_add_power(&training.series, (struct power_sample){2 * NS_PER_S + i * 19 * NS_PER_MS, 300 + i * 7919 % 101});
+        series_add_power(&training.series,
+                         (struct power_sample){2 * NS_PER_S + i * 19 * NS_PER_MS, 300 + i * 7919 % 101});
     clock_t begin = clock(); /* of the processor: others may be at work beside */
     estimate(&training, &power);
     assert_true(clock() - begin < 30 * CLOCKS_PER_SEC);

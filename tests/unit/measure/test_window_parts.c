@@ -209,9 +209,15 @@ static struct reading hidden_j(const struct window_sensor *sensor, double watts,
 static void a_load_in_step_hides_where_the_sensor_does_not_look(void **state)
 {
     (void)state;
-    struct window_sensor sensor = {.counter_source = "counter", .power_source = "trace", .power_limit_w = 1000, .gap_ns = at_ms(150),
-                                   .update_period_ns = at_ms(100), .bounded = true, .averaging = WINDOW_BOXCAR,
-                                   .averaging_ns = at_ms(25), .unseen_share = 0.75};
+    struct window_sensor sensor = {.counter_source = "counter",
+                                   .power_source = "trace",
+                                   .power_limit_w = 1000,
+                                   .gap_ns = at_ms(150),
+                                   .update_period_ns = at_ms(100),
+                                   .bounded = true,
+                                   .averaging = WINDOW_BOXCAR,
+                                   .averaging_ns = at_ms(25),
+                                   .unseen_share = 0.75};
     near(hidden_j(&sensor, 300, NULL, 0).value, 0.75 * 700 * 60, 1e-6);
     near(hidden_j(&sensor, 800, NULL, 0).value, 0.75 * 800 * 60, 1e-6);
     /* Half of each period is in two means, the other half in one: of both together each half should be in 1.5. */
@@ -235,8 +241,13 @@ static double hidden_beside_steps_j(double step_ms, double late_ms)
 {
     enum { MOST = 2048 };
     static int64_t steps[MOST];
-    struct window_sensor sensor = {.counter_source = "counter", .power_source = "trace", .power_limit_w = 1000, .gap_ns = at_ms(150),
-                                   .update_period_ns = at_ms(100), .bounded = true, .averaging = WINDOW_INSTANT};
+    struct window_sensor sensor = {.counter_source = "counter",
+                                   .power_source = "trace",
+                                   .power_limit_w = 1000,
+                                   .gap_ns = at_ms(150),
+                                   .update_period_ns = at_ms(100),
+                                   .bounded = true,
+                                   .averaging = WINDOW_INSTANT};
     size_t count = 0;
     for (double ms = 0; ms <= 60000 && count < MOST; ms += step_ms)
         steps[count] = llround((ms + (count % 2 ? late_ms : 0)) * 1e6), count++;
@@ -246,12 +257,13 @@ static double hidden_beside_steps_j(double step_ms, double late_ms)
 static void steps_that_the_sensor_sees_evenly_hide_nothing(void **state)
 {
     (void)state;
-    near(hidden_beside_steps_j(100, 0), 700 * 60, 1);          /* always at the same part of a step */
-    near(hidden_beside_steps_j(50, 0), 700 * 60, 1);           /* in every second one */
-    near(hidden_beside_steps_j(400, 0), 700 * 60, 1);          /* at four parts: what repeats four times in a step would hide */
+    near(hidden_beside_steps_j(100, 0), 700 * 60, 1); /* always at the same part of a step */
+    near(hidden_beside_steps_j(50, 0), 700 * 60, 1);  /* in every second one */
+    near(hidden_beside_steps_j(400, 0), 700 * 60, 1); /* at four parts: what repeats four times in a step would hide */
     assert_true(hidden_beside_steps_j(61.8034, 0) < 0.01 * 700 * 60);
-    assert_true(hidden_beside_steps_j(99, 0) < 0.1 * 700 * 60); /* at 99 parts, of what repeats nine times in a step at eleven */
-    near(hidden_beside_steps_j(61.8034, 20), 700 * 60, 1);     /* marks that nobody can rely on */
+    assert_true(hidden_beside_steps_j(99, 0) <
+                0.1 * 700 * 60); /* at 99 parts, of what repeats nine times in a step at eleven */
+    near(hidden_beside_steps_j(61.8034, 20), 700 * 60, 1);         /* marks that nobody can rely on */
     assert_true(hidden_beside_steps_j(25000, 0) > 0.1 * 700 * 60); /* 10 s are after the last step that is whole */
 }
 

@@ -110,7 +110,8 @@ static void run_kind(const struct truth *setup, enum load_kind kind)
     assert_true(held >= setup->least);
     assert_true(held <= setup->most);
     assert_true(median <= setup->widest);
-    assert_true(setup->beat_share > 0 || score.disagreeing <= setup->windows / 1000); /* one sensor, one truth: evidence would be false */
+    assert_true(setup->beat_share > 0 ||
+                score.disagreeing <= setup->windows / 1000); /* one sensor, one truth: evidence would be false */
 }
 
 void truth_hold(const struct truth *setup)

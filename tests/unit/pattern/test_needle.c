@@ -6,9 +6,9 @@
 
 #include <cmocka.h>
 
+#include "base/pattern/pattern.h"
 #include "base/rng.h"
 #include "base/text.h"
-#include "base/pattern/pattern.h"
 
 #include <string.h>
 

@@ -417,8 +417,8 @@ static void what_the_settings_say_of_the_run_is_in_the_plan(void **state)
 }
 
 /* Plans {'experiments': [...], 'tare': {TARE}} where trainings see a GPU, or none, and compares all that is said of pauses. */
-static void assert_pauses(struct fixture *fixture, const char *tare, bool has_gpus, double runs_s, double configurations_s,
-                          double retry_s, int mode)
+static void assert_pauses(struct fixture *fixture, const char *tare, bool has_gpus, double runs_s,
+                          double configurations_s, double retry_s, int mode)
 {
     AUTO_FREE char *settings = mem_printf("{'experiments': [{'repo': 'toy', 'model': 'net'}], 'tare': {%s}}", tare);
     fixture->options.has_gpus = has_gpus;
@@ -445,9 +445,11 @@ static void pauses_that_are_stated_keep_their_meaning(void **state)
     assert_pauses(fixture, "'timing': {'between_runs': 7}", true, 7, 60, 30, COOLDOWN_FIXED);
     assert_pauses(fixture, "'timing': {'between_configurations': 0}", true, 60, 0, 30, COOLDOWN_FIXED);
     assert_pauses(fixture, "'timing': {'before_retry': 1}", true, 60, 60, 1, COOLDOWN_FIXED);
-    assert_pauses(fixture, "'timing': {'between_runs': 7}, 'cooldown': {'mode': 'adaptive'}", true, 7, 60, 30, COOLDOWN_ADAPTIVE);
+    assert_pauses(fixture, "'timing': {'between_runs': 7}, 'cooldown': {'mode': 'adaptive'}", true, 7, 60, 30,
+                  COOLDOWN_ADAPTIVE);
     assert_pauses(fixture, "'cooldown': {'mode': 'fixed'}", true, 60, 60, 30, COOLDOWN_FIXED);
-    assert_pauses(fixture, "'timing': {'between_runs': 7}, 'cooldown': {'mode': 'adaptive'}", false, 7, 0, 0, COOLDOWN_ADAPTIVE);
+    assert_pauses(fixture, "'timing': {'between_runs': 7}, 'cooldown': {'mode': 'adaptive'}", false, 7, 0, 0,
+                  COOLDOWN_ADAPTIVE);
 }
 
 static void more_than_a_million_experiments_are_refused(void **state)

@@ -55,7 +55,8 @@ static void assert_refused(struct fixture *fixture, const char *settings, const 
 static void a_grid_is_the_cross_product_in_the_files_order_the_last_axis_fastest(void **state)
 {
     struct fixture *fixture = *state;
-    assert_planned(fixture, GRID("'hyperparameters': {'optimizer': ['sgd', 'adam'], 'epochs': 3, 'lr': [0.1, 0.01, 1]}"),
+    assert_planned(fixture,
+                   GRID("'hyperparameters': {'optimizer': ['sgd', 'adam'], 'epochs': 3, 'lr': [0.1, 0.01, 1]}"),
                    "3 0.1 1 sgd, 3 0.01 1 sgd, 3 1.0 1 sgd, 3 0.1 1 adam, 3 0.01 1 adam, 3 1.0 1 adam");
     assert_int_equal(fixture->problems.count, 0);
     const struct plan_job *job = &fixture->plan.experiments[5].foreground;
@@ -79,10 +80,11 @@ static void runs_repeat_each_point_within_its_configuration(void **state)
 static void entries_behind_a_grid_have_configurations_of_their_own(void **state)
 {
     struct fixture *fixture = *state;
-    assert_planned(fixture,
-                   "{'experiments': [{'repo': 'toy', 'model': 'net', 'mode': 'grid', 'hyperparameters': {'epochs': [4, 5]}},"
-                   "{'note': 'nothing'}, {'repo': 'toy', 'model': 'net', 'mode': 'default'}]}",
-                   "4 0.01 1 adam, 5 0.01 1 adam, 10 0.01 1 adam");
+    assert_planned(
+        fixture,
+        "{'experiments': [{'repo': 'toy', 'model': 'net', 'mode': 'grid', 'hyperparameters': {'epochs': [4, 5]}},"
+        "{'note': 'nothing'}, {'repo': 'toy', 'model': 'net', 'mode': 'default'}]}",
+        "4 0.01 1 adam, 5 0.01 1 adam, 10 0.01 1 adam");
     assert_int_equal(fixture->plan.experiments[2].entry, 2);
     assert_int_equal(fixture->plan.experiments[2].configuration, 3);
 }
@@ -132,9 +134,8 @@ static void each_drawn_combination_is_run_with_each_seed(void **state)
 static void nothing_that_is_drawn_repeats_a_point(void **state)
 {
     struct fixture *fixture = *state;
-    fixture_plan_toy(fixture,
-                     "{'experiments': [{'repo': 'toy', 'model': 'net', 'mode': 'grid', 'hyperparameters':"
-                     "{'optimizer': ['sgd']}}, {'repo': 'toy', 'model': 'net', 'mutate': 'optimizer'}]}");
+    fixture_plan_toy(fixture, "{'experiments': [{'repo': 'toy', 'model': 'net', 'mode': 'grid', 'hyperparameters':"
+                              "{'optimizer': ['sgd']}}, {'repo': 'toy', 'model': 'net', 'mutate': 'optimizer'}]}");
     assert_true(fixture->ok);
     assert_string_equal(fixture->plan.experiments[1].foreground.params[3].value.text, "lion");
 }
@@ -158,9 +159,8 @@ static void duplicates_are_left_out_with_a_warning(void **state)
 static void blocks_hold_each_point_once(void **state)
 {
     struct fixture *fixture = *state;
-    fixture_plan_toy(fixture,
-                     "{'experiments': [{'repo': 'toy', 'model': 'net', 'mode': 'grid', 'runs_per_config': 2,"
-                     "'hyperparameters': {'epochs': [1, 2, 3, 4]}}], 'tare': {'order': 'blocks'}}");
+    fixture_plan_toy(fixture, "{'experiments': [{'repo': 'toy', 'model': 'net', 'mode': 'grid', 'runs_per_config': 2,"
+                              "'hyperparameters': {'epochs': [1, 2, 3, 4]}}], 'tare': {'order': 'blocks'}}");
     assert_true(fixture->ok);
     assert_int_equal(fixture->plan.count, 8);
     for (size_t block = 0; block < 2; block++) {
@@ -188,7 +188,8 @@ static void what_cannot_be_planned_is_refused(void **state)
     assert_refused(fixture, GRID("'hyperparameters': {'epochs': [1, 'x']}"), "'epochs': expected an integer",
                    "$.experiments[0].hyperparameters.epochs[1]");
     assert_refused(fixture, GRID("'hyperparameters': {'epoch': [1, 2]}"),
-                   "'toy' has no hyperparameter 'epoch'; did you mean 'epochs'?", "$.experiments[0].hyperparameters.epoch");
+                   "'toy' has no hyperparameter 'epoch'; did you mean 'epochs'?",
+                   "$.experiments[0].hyperparameters.epoch");
     assert_refused(fixture, GRID("'hyperparameters': {'seed': [1, 2]}, 'seeds': 3"),
                    "'seeds' and 'hyperparameters' both set 'seed'", "$.experiments[0].seeds");
     assert_refused(fixture, ENTRY("'mutate': ['seed'], 'seeds': 3"), "'seed' is set by 'seeds'",
@@ -212,10 +213,11 @@ static void a_grid_that_is_too_large_is_refused_before_it_is_made(void **state)
         text_add(&text, "]");
     }
     text_add(&text, "}}]}");
-    assert_refused(fixture, text_get(&text),
-                   "more than 1000000 experiments are asked for: this entry has 1030301 combinations, each with 1 seeds and "
-                   "1 runs",
-                   "$.experiments[0]");
+    assert_refused(
+        fixture, text_get(&text),
+        "more than 1000000 experiments are asked for: this entry has 1030301 combinations, each with 1 seeds and "
+        "1 runs",
+        "$.experiments[0]");
 }
 
 static void a_model_without_a_seed_has_no_replicates(void **state)
@@ -226,8 +228,8 @@ static void a_model_without_a_seed_has_no_replicates(void **state)
         "'lr': {'flag': '--lr', 'type': 'float', 'default': 0.01, 'range': [0.001, 0.1]}}}}}";
     fixture_plan(fixture, registry, ENTRY("'mode': 'default', 'seeds': 3"));
     assert_false(fixture->ok);
-    const struct problem *problem =
-        fixture_problem(fixture, "'seeds': 'toy' has no seed: no hyperparameter is named seed, random_seed or manual_seed");
+    const struct problem *problem = fixture_problem(
+        fixture, "'seeds': 'toy' has no seed: no hyperparameter is named seed, random_seed or manual_seed");
     assert_non_null(problem);
     assert_string_equal(problem->path, "$.experiments[0].seeds");
 }
@@ -236,10 +238,11 @@ static void deduplication_says_that_points_run_all_the_same(void **state)
 {
     struct fixture *fixture = *state;
     fixture_write(fixture, "h.csv", "experiment_id,repository,model,hyperparam_epochs\nx_1,toy,net,4\n", false);
-    assert_planned(fixture,
-                   "{'use_deduplication': true, 'historical_csvs': 'h.csv', 'experiments': [{'repo': 'toy', 'model': 'net',"
-                   "'mode': 'grid', 'hyperparameters': {'epochs': [4]}}]}",
-                   "4 0.01 1 adam");
+    assert_planned(
+        fixture,
+        "{'use_deduplication': true, 'historical_csvs': 'h.csv', 'experiments': [{'repo': 'toy', 'model': 'net',"
+        "'mode': 'grid', 'hyperparameters': {'epochs': [4]}}]}",
+        "4 0.01 1 adam");
     const struct problem *problem = fixture_problem(fixture, "the points of a grid run also where");
     assert_non_null(problem);
     assert_int_equal(problem->severity, SEVERITY_WARNING);

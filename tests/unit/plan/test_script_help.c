@@ -23,9 +23,9 @@ static char *read_of(const char *help_text)
     for (size_t i = 0; i < help.count; i++) {
         const struct script_option *option = &help.options[i];
         AUTO_FREE char *choices = strv_join(&option->choices, "|");
-        text_addf(&out, "%s %s%s%s %s %s%s%s%s%s\n", option->name, option->flag, option->off ? " " : "", option->off ? option->off : "",
-                  types[option->type], option->initial ? option->initial : "-", option->needed ? " !" : "", option->many ? " +" : "",
-                  *choices ? " " : "", choices);
+        text_addf(&out, "%s %s%s%s %s %s%s%s%s%s\n", option->name, option->flag, option->off ? " " : "",
+                  option->off ? option->off : "", types[option->type], option->initial ? option->initial : "-",
+                  option->needed ? " !" : "", option->many ? " +" : "", *choices ? " " : "", choices);
     }
     script_help_fini(&help);
     return text_take(&out);
@@ -81,9 +81,10 @@ static void argparse_with_wrapped_usage_and_help(void **state)
 static void argparse_of_python_3_13(void **state)
 {
     (void)state;
-    assert_read("usage: t.py [-h] [-b N]\n\noptions:\n  -h, --help          show this help message and exit\n"
-                "  -b, --batch-size N  how many (default: 8)\n  -1, --one           no option: it begins with a digit\n",
-                "batch_size --batch-size int 8\n");
+    assert_read(
+        "usage: t.py [-h] [-b N]\n\noptions:\n  -h, --help          show this help message and exit\n"
+        "  -b, --batch-size N  how many (default: 8)\n  -1, --one           no option: it begins with a digit\n",
+        "batch_size --batch-size int 8\n");
 }
 
 static void click_with_ranges_switches_and_what_is_needed(void **state)
@@ -104,7 +105,8 @@ static void click_with_ranges_switches_and_what_is_needed(void **state)
 static void typer_in_a_box_of_rich_or_of_ascii(void **state)
 {
     (void)state;
-    static const char expected[] = "data --data text - !\nlr --lr float 0.1\nopt --opt choice sgd sgd|adam\namp --amp --no-amp switch False\n";
+    static const char expected[] =
+        "data --data text - !\nlr --lr float 0.1\nopt --opt choice sgd sgd|adam\namp --amp --no-amp switch False\n";
     assert_read("\n Usage: train.py [OPTIONS]\n\n"
                 "╭─ Options ───────────────────────────────────────────────────────╮\n"
                 "│ *  --data   -d            TEXT        Where the  │\n"
@@ -150,14 +152,16 @@ static void what_is_no_help_has_no_options(void **state)
 {
     (void)state;
     assert_read("", "");
-    assert_read("epoch 1 loss 0.5\nepoch 2 loss - 0.25\nTraceback (most recent call last):\n  File \"a\", line 1\n", "");
+    assert_read("epoch 1 loss 0.5\nepoch 2 loss - 0.25\nTraceback (most recent call last):\n  File \"a\", line 1\n",
+                "");
 }
 
 /* "name=value,value type" of each, or the error. */
 static char *parsed(const char *const *args, bool with_help)
 {
-    static const char help_text[] = "options:\n  --lr LR  (default: 0.1)\n  --epochs N  (default: 3)\n  --amp, --no-amp\n"
-                                    "  --opt {a,b}\n  --tag TAG\n  --list L  (default: 'a,b')\n  --many X [X ...]\n";
+    static const char help_text[] =
+        "options:\n  --lr LR  (default: 0.1)\n  --epochs N  (default: 3)\n  --amp, --no-amp\n"
+        "  --opt {a,b}\n  --tag TAG\n  --list L  (default: 'a,b')\n  --many X [X ...]\n";
     static const char *const types[] = {"unknown", "int", "float", "text", "choice", "switch"};
     struct script_help help;
     struct starter_args given;
@@ -199,9 +203,11 @@ static void values_have_the_type_of_the_help_or_a_wider_one(void **state)
     assert_parsed(ARGS("--tag", "5,6.5"), true, "tag=5|6.5 float; ");
     assert_parsed(ARGS("--tag=a\\,b,c", "--list", "x,y", "in", "--many", "1", "2", "--amp"), true,
                   "tag=a,b|c text; list=x,y text; amp=true switch; in + --many 1 2");
-    assert_parsed(ARGS("--lr", "\xff"), true, "argument 2 behind the script is not UTF-8, which settings are written in");
+    assert_parsed(ARGS("--lr", "\xff"), true,
+                  "argument 2 behind the script is not UTF-8, which settings are written in");
     assert_parsed(ARGS("--epochs", "9..99999999999999999999"), true,
-                  "--epochs: 9..99999999999999999999: a range is made of integers, as 1..3; write other values with commas between");
+                  "--epochs: 9..99999999999999999999: a range is made of integers, as 1..3; write other values with "
+                  "commas between");
 }
 
 static void without_a_help_a_word_behind_an_option_is_its_value(void **state)

@@ -35,8 +35,8 @@ static void add_experiment(struct results *results, enum outcome outcome)
     result->duration_s = outcome == OUTCOME_NONE ? 0 : 3.25;
     result->metric_count = 2;
     result->metrics = mem_array(2, sizeof(struct result_metric));
-    result->metrics[0] =
-        (struct result_metric){.name = mem_strdup("accuracy"), .value = 0.9 + (double)(i + 1) / 100, .valid = outcome == OUTCOME_SUCCEEDED};
+    result->metrics[0] = (struct result_metric){
+        .name = mem_strdup("accuracy"), .value = 0.9 + (double)(i + 1) / 100, .valid = outcome == OUTCOME_SUCCEEDED};
     result->metrics[1] = (struct result_metric){.name = mem_strdup("f1"), .value = 0, .valid = false};
 }
 
@@ -251,26 +251,27 @@ static void verdicts_are_counted_and_what_disturbed_is_named(void **state)
     (void)state;
     struct results results = judged();
     AUTO_FREE char *text = closing_of(&results, 0);
-    assert_string_equal(text, "EXPERIMENT      learning_rate  OUTCOME    VERDICT        TIME\n"
-                              "digits_mlp_001          0.001  succeeded  clean         3.3 s\n"
-                              "digits_mlp_002          0.002  succeeded  contaminated  3.3 s\n"
-                              "digits_mlp_003          0.003  succeeded  contaminated  3.3 s\n"
-                              "digits_mlp_004          0.004  succeeded  suspect       3.3 s\n"
-                              "digits_mlp_005          0.005  failed     clean         3.3 s\n"
-                              "digits_mlp_006          0.006  not run\n"
-                              "\n"
-                              "4 succeeded, 1 failed, 1 not run\n"
-                              "failed by: 1 out_of_memory\n"
-                              "  digits_mlp_005: exit code 1\n"
-                              "verdict: 2 clean, 0 unverified, 1 suspect, 2 contaminated (summary_safe.csv holds the clean ones)\n"
-                              "  contaminated by foreign_process (2): digits_mlp_002: 4242 python of ann\n"
-                              "  suspect by sampling_gap (1): digits_mlp_002: half a second\n"
-                              "  suspect by sw_thermal (1): digits_mlp_004: 3 s\n"
-                              "results: results/run_20261121_093000\n"
-                              "to run the 1 left: tare run --resume results/run_20261121_093000\n"
-                              "to repeat the 3 that are not clean: tare run --rerun-contaminated "
-                              "results/run_20261121_093000\n"
-                              "to repeat the 1 that failed: tare run --rerun failed results/run_20261121_093000\n");
+    assert_string_equal(
+        text, "EXPERIMENT      learning_rate  OUTCOME    VERDICT        TIME\n"
+              "digits_mlp_001          0.001  succeeded  clean         3.3 s\n"
+              "digits_mlp_002          0.002  succeeded  contaminated  3.3 s\n"
+              "digits_mlp_003          0.003  succeeded  contaminated  3.3 s\n"
+              "digits_mlp_004          0.004  succeeded  suspect       3.3 s\n"
+              "digits_mlp_005          0.005  failed     clean         3.3 s\n"
+              "digits_mlp_006          0.006  not run\n"
+              "\n"
+              "4 succeeded, 1 failed, 1 not run\n"
+              "failed by: 1 out_of_memory\n"
+              "  digits_mlp_005: exit code 1\n"
+              "verdict: 2 clean, 0 unverified, 1 suspect, 2 contaminated (summary_safe.csv holds the clean ones)\n"
+              "  contaminated by foreign_process (2): digits_mlp_002: 4242 python of ann\n"
+              "  suspect by sampling_gap (1): digits_mlp_002: half a second\n"
+              "  suspect by sw_thermal (1): digits_mlp_004: 3 s\n"
+              "results: results/run_20261121_093000\n"
+              "to run the 1 left: tare run --resume results/run_20261121_093000\n"
+              "to repeat the 3 that are not clean: tare run --rerun-contaminated "
+              "results/run_20261121_093000\n"
+              "to repeat the 1 that failed: tare run --rerun failed results/run_20261121_093000\n");
     results_fini(&results);
 }
 
@@ -291,7 +292,8 @@ static void columns_that_say_nothing_of_how_rows_differ_are_told_in_one_line(voi
     struct results results = results_of(4);
     for (size_t i = 0; i < 4; i++) {
         add_experiment(&results, OUTCOME_SUCCEEDED);
-        results.items[i].metrics[1] = (struct result_metric){.name = results.items[i].metrics[1].name, .value = 0.25, .valid = true};
+        results.items[i].metrics[1] =
+            (struct result_metric){.name = results.items[i].metrics[1].name, .value = 0.25, .valid = true};
     }
     /* One of four has a metric of its own, and a hyperparameter. */
     results.items[3].metrics = realloc(results.items[3].metrics, 3 * sizeof(struct result_metric));
@@ -355,7 +357,8 @@ static void a_run_that_is_clean_says_so_in_one_line(void **state)
     add_experiment(&results, OUTCOME_SUCCEEDED);
     results.items[0].verdict = results.items[1].verdict = VERDICT_CLEAN;
     AUTO_FREE char *text = closing_of(&results, 0);
-    assert_non_null(strstr(text, "\n2 succeeded\nnever matched in any log: f1\nverdict: 2 clean, 0 unverified, 0 suspect, 0 contaminated\nresults: "));
+    assert_non_null(strstr(text, "\n2 succeeded\nnever matched in any log: f1\nverdict: 2 clean, 0 unverified, 0 "
+                                 "suspect, 0 contaminated\nresults: "));
     assert_null(strstr(text, "VERDICT"));
     assert_null(strstr(text, "--rerun"));
     results_fini(&results);
@@ -373,7 +376,8 @@ static void a_failed_experiment_is_counted_as_failed_and_never_as_clean(void **s
     add_experiment(&two, OUTCOME_FAILED);
     two.items[0].verdict = VERDICT_CLEAN;
     AUTO_FREE char *text = closing_of(&two, 0);
-    assert_non_null(strstr(text, "\nverdict: 1 clean, 0 unverified, 0 suspect, 0 contaminated, 1 failed, not judged (summary_safe.csv holds the clean ones)\n"));
+    assert_non_null(strstr(text, "\nverdict: 1 clean, 0 unverified, 0 suspect, 0 contaminated, 1 failed, not judged "
+                                 "(summary_safe.csv holds the clean ones)\n"));
     results_fini(&results);
     results_fini(&two);
 }

@@ -164,11 +164,16 @@ static void git_is_asked_only_where_a_repository_may_be(void **state)
     static const struct {
         const char *path, *with;
         bool may;
-    } cases[] = {{"a/b/c", "a/.git/", true}, {"a/b/c", "a/b/c/.git", true}, {"a", "a/b/.git/", false}, {"bare/objects", "bare/HEAD", true}, {"none", "", false}};
+    } cases[] = {{"a/b/c", "a/.git/", true},
+                 {"a/b/c", "a/b/c/.git", true},
+                 {"a", "a/b/.git/", false},
+                 {"bare/objects", "bare/HEAD", true},
+                 {"none", "", false}};
     struct world *world = *state;
     AUTO_TEXT struct text out = {0};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        AUTO_FREE char *make = mem_printf("cd %s && rm -rf a bare none && mkdir -p %s a/b && case '%s' in '') ;; */) mkdir -p %s ;; *) touch %s ;; esac",
+        AUTO_FREE char *make = mem_printf("cd %s && rm -rf a bare none && mkdir -p %s a/b && case '%s' in '') ;; */) "
+                                          "mkdir -p %s ;; *) touch %s ;; esac",
                                           world->root, cases[i].path, cases[i].with, cases[i].with, cases[i].with);
         AUTO_FREE char *path = mem_printf("%s/%s", world->root, cases[i].path);
         assert_true(ask(make, 60, &out));

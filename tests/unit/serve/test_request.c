@@ -40,9 +40,33 @@ static void each_address_is_its_route(void **state)
 static void what_is_no_address_has_no_route(void **state)
 {
     (void)state;
-    static const char *const paths[] = {"", "x", "//", "/run", "/run/", "/run/.", "/run/..", "/run/../x", "/run/.hidden", "/run/a\nb", "/run/\xff", "/run//events", "/run/a/x",
-                                        "/run/a/experiment/", "/run/a/experiment/0", "/run/a/experiment/01", "/run/a/experiment/-1", "/run/a/experiment/1x", "/run/a/log/1234567890",
-                                        "/run/a/ask/skip", "/run/a/ask/skip/0", "/run/a/ask/stop/1", "/run/a/ask/", "/run/a/ask/delete", "/api/run/a/events", "/api/run/", "/assets/"};
+    static const char *const paths[] = {"",
+                                        "x",
+                                        "//",
+                                        "/run",
+                                        "/run/",
+                                        "/run/.",
+                                        "/run/..",
+                                        "/run/../x",
+                                        "/run/.hidden",
+                                        "/run/a\nb",
+                                        "/run/\xff",
+                                        "/run//events",
+                                        "/run/a/x",
+                                        "/run/a/experiment/",
+                                        "/run/a/experiment/0",
+                                        "/run/a/experiment/01",
+                                        "/run/a/experiment/-1",
+                                        "/run/a/experiment/1x",
+                                        "/run/a/log/1234567890",
+                                        "/run/a/ask/skip",
+                                        "/run/a/ask/skip/0",
+                                        "/run/a/ask/stop/1",
+                                        "/run/a/ask/",
+                                        "/run/a/ask/delete",
+                                        "/api/run/a/events",
+                                        "/api/run/",
+                                        "/assets/"};
     for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
         assert_int_equal(request_target_parse(paths[i]).route, ROUTE_NONE);
 }
@@ -54,7 +78,9 @@ static void only_names_of_loopback_are_local_hosts(void **state)
     assert_true(request_host_is_local("LocalHost:9000", NULL));
     assert_true(request_host_is_local("[::1]:1", NULL));
     assert_true(request_host_is_local("127.0.0.5:1", "127.0.0.5"));
-    static const char *const others[] = {"", "localhost.example", "localhost:", "x.localhost", "127.0.0.1.example", "127.0.0.5", "localhost:1:2", "localhost:1@x", "[::1].example"};
+    static const char *const others[] = {
+        "",          "localhost.example", "localhost:",    "x.localhost",  "127.0.0.1.example",
+        "127.0.0.5", "localhost:1:2",     "localhost:1@x", "[::1].example"};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         if (request_host_is_local(others[i], "127.0.0.1") != (i == 2)) /* an empty port is none: RFC 3986 */
             fail_msg("%s", others[i]);

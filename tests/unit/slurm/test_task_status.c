@@ -23,22 +23,24 @@ static void slurm_says_why_a_task_was_ended(void **state)
     assert_task_status(
         "1 experiment\nslurmstepd: error: *** JOB 12 ON n1 CANCELLED AT 2026-11-21T12:00:00 DUE TO TIME LIMIT ***\n",
         "ended by its time limit, on n1");
-    assert_task_status("slurmstepd: error: *** JOB 12 ON gpu-07 CANCELLED AT 2026-11-21T12:00:00 DUE TO PREEMPTION ***\n",
-                "preempted, on gpu-07");
+    assert_task_status(
+        "slurmstepd: error: *** JOB 12 ON gpu-07 CANCELLED AT 2026-11-21T12:00:00 DUE TO PREEMPTION ***\n",
+        "preempted, on gpu-07");
     assert_task_status(
         "slurmstepd: error: *** JOB 12 ON n1 CANCELLED AT 2026-11-21T12:00:00 DUE TO NODE FAILURE, SEE SLURMCTLD LOG "
         "FOR DETAILS ***\n",
         "its node failed, on n1");
     assert_task_status("slurmstepd: error: *** JOB 12 ON n1 CANCELLED AT 2026-11-21T12:00:00 ***\nterminated\n",
-                "cancelled, on n1");
+                       "cancelled, on n1");
 }
 
 static void the_last_such_line_counts(void **state)
 {
     (void)state;
-    assert_task_status("slurmstepd: error: *** JOB 12 ON n1 CANCELLED AT 2026-11-21T12:00:00 DUE TO NODE FAILURE, SEE ***\n"
-                "slurmstepd: error: *** JOB 12 ON n2 CANCELLED AT 2026-11-21T13:00:00 DUE TO TIME LIMIT ***\n",
-                "ended by its time limit, on n2");
+    assert_task_status(
+        "slurmstepd: error: *** JOB 12 ON n1 CANCELLED AT 2026-11-21T12:00:00 DUE TO NODE FAILURE, SEE ***\n"
+        "slurmstepd: error: *** JOB 12 ON n2 CANCELLED AT 2026-11-21T13:00:00 DUE TO TIME LIMIT ***\n",
+        "ended by its time limit, on n2");
 }
 
 static void without_one_the_last_words_are_quoted_fit_for_a_terminal(void **state)

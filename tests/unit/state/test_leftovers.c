@@ -164,7 +164,8 @@ static void an_ordinary_user_has_no_claim_on_others_tags(void **out)
 static void add_use(struct gpu_memory_users *memory, int pid, uint64_t bytes, bool has_bytes)
 {
     memory->items = mem_room(memory->items, memory->count, &memory->capacity, sizeof *memory->items);
-    memory->items[memory->count++] = (struct gpu_memory_use){.pid = FIRST_PID + pid, .bytes = bytes, .has_bytes = has_bytes};
+    memory->items[memory->count++] =
+        (struct gpu_memory_use){.pid = FIRST_PID + pid, .bytes = bytes, .has_bytes = has_bytes};
 }
 
 static void look_with(const struct fake *fake, const struct gpu_memory_users *memory, struct leftovers *out)

@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "stats/describe.h"
 #include "base/rng.h"
+#include "stats/describe.h"
 #include "stats/interval.h"
 
 #include <math.h>

@@ -140,7 +140,8 @@ static void a_run_that_ended_says_how(void **state)
 static void measured_attempt(struct store *store, int64_t number, const char *energy)
 {
     char data[512];
-    snprintf(data, sizeof data, "{'outcome': 'failed', 'duration_s': 1.0, 'reason': 'exited', 'metrics': {}, 'energy': %s}", energy);
+    snprintf(data, sizeof data,
+             "{'outcome': 'failed', 'duration_s': 1.0, 'reason': 'exited', 'metrics': {}, 'energy': %s}", energy);
     add(store, EVENT_ATTEMPT_PREPARED, 1, number, "{'folder': 'demo_net_001'}");
     add(store, EVENT_ATTEMPT_ENDED, 1, number, data);
     assert_true(store_flush(store, NULL));
@@ -157,7 +158,9 @@ static void what_all_attempts_used_is_the_same_for_who_watched_and_who_came_late
     measured_attempt(store, 1, "{'gpu': {'joules': 100.5}, 'cpu_package': {'joules': 8}}");
     assert_true(updated(&watched));
     assert_true(watched.experiments[0].used.gpu_j == 100.5 && watched.experiments[0].used.cpu_j == 8);
-    measured_attempt(store, 2, "{'gpu': {'joules': 50}, 'cpu_package': {'joules': 90}, 'cpu_package_share': {'attributed_mj': 2000}}");
+    measured_attempt(
+        store, 2,
+        "{'gpu': {'joules': 50}, 'cpu_package': {'joules': 90}, 'cpu_package_share': {'attributed_mj': 2000}}");
     measured_attempt(store, 3, "null");
     assert_true(updated(&watched));
     open_run(&run, &later);

@@ -49,8 +49,9 @@ static void energy_net_of_the_bare_idle_comes_to_the_attempt_that_it_is_of(void 
     /* The last attempt, which the experiment's energy is of, has no baseline after it. */
     assert_true(json_is_null(json_object_get(json_object_get(second, "gpu"), "net_of_bare_idle_j")));
     char *summary = run_read(&run, "summary.csv");
-    assert_non_null(strstr(summary, ",energy_gpu_net_joules,energy_gpu_net_half_width_joules,utc_offset,"
-                                    "energy_gpu_half_width_joules,gpu_mem_peak_how,verdict_time,verdict_energy,verdict_metric,checks\n"));
+    assert_non_null(strstr(
+        summary, ",energy_gpu_net_joules,energy_gpu_net_half_width_joules,utc_offset,"
+                 "energy_gpu_half_width_joules,gpu_mem_peak_how,verdict_time,verdict_energy,verdict_metric,checks\n"));
     assert_non_null(strstr(summary, ",,,,,,,,not_recorded\n"));
     free(summary);
     assert_true(json_equal(second, json_object_get(tare, "energy")));

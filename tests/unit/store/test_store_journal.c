@@ -121,7 +121,8 @@ static void of_a_history_what_is_a_number_is_taken_and_the_rest_is_passed_over(v
     add(store, EVENT_ATTEMPT_PREPARED, 1, 1, NULL);
     add(store, EVENT_ATTEMPT_ENDED, 1, 1,
         "{'outcome': 'succeeded', 'history': {"
-        " 'loss': {'matches': 9, 'step': [1, 1, 2, 'x', 4, 5, 6], 'epoch': [1, 1, {'a': 1}, 4], 'seconds': [0.5, 0.5, 'x', 1, 2],"
+        " 'loss': {'matches': 9, 'step': [1, 1, 2, 'x', 4, 5, 6], 'epoch': [1, 1, {'a': 1}, 4], 'seconds': [0.5, 0.5, "
+        "'x', 1, 2],"
         "  'value': [0.25, 0.125, 'nan', 3, '1', '-inf']},"
         " 'accuracy': {'step': [9, -3, 7], 'value': [1e300, 97.5, null]}, '=a': {'step': [1], 'value': [1]},"
         " 'none': [], 'text': 'x', 'empty': {}, 'odd': {'step': 5, 'value': {}}}}");

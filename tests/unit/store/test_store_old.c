@@ -48,9 +48,10 @@ static void assert_records(const char *wanted)
 static void a_new_run_has_the_tables_of_an_old_one(void **state)
 {
     (void)state;
-    static const char sql[] = "SELECT group_concat(line, char(10)) FROM (SELECT m.name || '.' || c.name || ' ' || c.cid || ' ' || c.type ||"
-                              " ' ' || c.\"notnull\" || ' ' || coalesce(c.dflt_value, '') || ' ' || c.pk AS line FROM sqlite_master m,"
-                              " pragma_table_info(m.name) c WHERE m.type = 'table' ORDER BY m.name, c.cid)";
+    static const char sql[] =
+        "SELECT group_concat(line, char(10)) FROM (SELECT m.name || '.' || c.name || ' ' || c.cid || ' ' || c.type ||"
+        " ' ' || c.\"notnull\" || ' ' || coalesce(c.dflt_value, '') || ' ' || c.pk AS line FROM sqlite_master m,"
+        " pragma_table_info(m.name) c WHERE m.type = 'table' ORDER BY m.name, c.cid)";
     struct run new;
     run_make(&new);
     fixture_close(fixture_create(&new));
@@ -78,7 +79,8 @@ static void an_old_run_is_gone_on_with_and_its_records_hold(void **state)
     store = fixture_open(&run);
     add_as(store, 3, EVENT_SESSION_STARTED, 0, 0, 1, "{'version': '0.1.0', 'host': 'h'}", NULL, NULL);
     add_as(store, 3, EVENT_EVIDENCE, 4, 1, 1,
-           "{'kind': 'cpu_shared', 'text': 'x', 'experiments': [], 'pids': [], 'device': null, 'from_s': null, 'to_s': null}",
+           "{'kind': 'cpu_shared', 'text': 'x', 'experiments': [], 'pids': [], 'device': null, 'from_s': null, 'to_s': "
+           "null}",
            NULL, NULL);
     add_as(store, 3, EVENT_SESSION_ENDED, 0, 0, 2, "{'outcome': 'finished'}", NULL, NULL);
     fixture_close(store);

@@ -225,9 +225,11 @@ static void evidence_names_by_number_and_its_text_is_not_read(void **state)
          "{'kind': 'cpu_contended', 'text': 'x', 'experiments': [1, 2], 'pids': [], 'from_s': 0.0, 'to_s': 50.0}");
     tell(1, EVENT_EVIDENCE, 1, 75, "{'kind': 'foreign_process', 'text': 'x', 'experiments': [], 'pids': [48, 4800]}");
     tell(1, EVENT_EVIDENCE, 3, 75,
-         "{'kind': 'foreign_process', 'text': 'pid 4800 of other_default_002 and 3 more', 'experiments': [], 'pids': []}");
+         "{'kind': 'foreign_process', 'text': 'pid 4800 of other_default_002 and 3 more', 'experiments': [], 'pids': "
+         "[]}");
     tell(1, EVENT_EVIDENCE, 3, 75,
-         "{'kind': 'host_pressure', 'text': 'x', 'experiments': [-1, 0, 4, 9223372036854775807, '2', 2.0], 'pids': 4800}");
+         "{'kind': 'host_pressure', 'text': 'x', 'experiments': [-1, 0, 4, 9223372036854775807, '2', 2.0], 'pids': "
+         "4800}");
     tell(1, EVENT_SESSION_ENDED, 0, 100, "{'outcome': 'finished'}");
     json_t *usage = finish(&run);
     AUTO_FREE char *told = disturbances(usage);
@@ -251,9 +253,11 @@ static void old_evidence_that_leaves_some_unnamed_is_of_all_that_trained(void **
     }
     /* The third had ended when the second piece was seen; and a text that names nobody is nobody's. */
     tell(1, EVENT_EVIDENCE, 1, 75,
-         "{'kind': 'cpu_contended', 'text': 'on other lanes: other_default_002 and 1 more', 'from_s': 1.0, 'to_s': 9.0}");
+         "{'kind': 'cpu_contended', 'text': 'on other lanes: other_default_002 and 1 more', 'from_s': 1.0, 'to_s': "
+         "9.0}");
     tell(1, EVENT_EVIDENCE, 1, 75,
-         "{'kind': 'host_pressure', 'text': 'on other lanes: other_default_002 and 1 more', 'from_s': 9.0, 'to_s': 20.0}");
+         "{'kind': 'host_pressure', 'text': 'on other lanes: other_default_002 and 1 more', 'from_s': 9.0, 'to_s': "
+         "20.0}");
     tell(1, EVENT_EVIDENCE, 2, 75, "{'kind': 'host_pressure', 'text': 'and 1 more', 'from_s': 9.0, 'to_s': 20.0}");
     json_t *usage = finish(&run);
     AUTO_FREE char *told = disturbances(usage);

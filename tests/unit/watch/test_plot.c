@@ -59,7 +59,8 @@ static void what_is_below_a_curve_from_zero_is_filled(void **state)
 {
     (void)state;
     struct plot_point points[] = {{0, 50}, {10, 50}};
-    char *out = plotted(1, 13, false, (struct plot){.points = points, .count = 2, .from_s = 0, .to_s = 10, .from_zero = true});
+    char *out =
+        plotted(1, 13, false, (struct plot){.points = points, .count = 2, .from_s = 0, .to_s = 10, .from_zero = true});
     assert_string_equal(out, "      50 ⣿⣿⣿⣿\n");
     free(out);
     out = plotted(1, 13, true, (struct plot){.points = points, .count = 2, .from_s = 0, .to_s = 10, .from_zero = true});
@@ -93,7 +94,8 @@ static void only_finite_numbers_in_the_order_of_time_are_points(void **state)
     (void)state;
     json_error_t error;
     size_t count;
-    json_t *json = json_loads("[[1, 2], [2, null], [3, 4.5], [2.5, 9], \"text\", [4], [5, \"nan\"], [6, 7]]", 0, &error);
+    json_t *json =
+        json_loads("[[1, 2], [2, null], [3, 4.5], [2.5, 9], \"text\", [4], [5, \"nan\"], [6, 7]]", 0, &error);
     struct plot_point *points = plot_points_read(json, &count);
     assert_int_equal(count, 3);
     assert_true(points[0].value == 2 && points[1].value == 4.5 && points[2].value == 7 && points[2].t_s == 6);
@@ -109,7 +111,8 @@ static void numbers_have_at_most_three_digits_behind_them(void **state)
     static const struct {
         double value;
         const char *text;
-    } rows[] = {{312.4, "312"}, {0.0153, "0.0153"}, {1.234e9, "1.23e+09"}, {-2.5, "-2.5"}, {0, "0"}, {0.0001, "1.00e-04"}};
+    } rows[] = {{312.4, "312"}, {0.0153, "0.0153"}, {1.234e9, "1.23e+09"},
+                {-2.5, "-2.5"}, {0, "0"},           {0.0001, "1.00e-04"}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         char out[32];
         plot_number(rows[i].value, out);

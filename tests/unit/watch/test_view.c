@@ -36,11 +36,17 @@ static struct made *make(size_t experiments, size_t slots)
     made->gpus = json_pack("[s]", "GPU 0");
     made->training = json_pack("{s:s, s:f, s:f, s:f}", "name", "epoch", "at", 3.0, "of", 4.0, "share", 0.625);
     made->values = json_pack("{s:f, s:f}", "loss", 0.25, "accuracy", 0.75);
-    made->points = json_pack("{s:[[f,f],[f,f]], s:{s:[[f,f],[f,f]]}}", "power_w", 900.0, 300.0, 999.0, 310.0, "metrics", "loss", 900.0, 0.5, 999.0, 0.25);
+    made->points = json_pack("{s:[[f,f],[f,f]], s:{s:[[f,f],[f,f]]}}", "power_w", 900.0, 300.0, 999.0, 310.0, "metrics",
+                             "loss", 900.0, 0.5, 999.0, 0.25);
     made->metrics[0].name = loss;
     made->metrics[1].name = accuracy;
-    made->run = (struct live_run){.dir = dir, .name = run_name, .experiments = made->rows, .slots = made->slots,
-                                  .slot_count = slots, .live_ns = NOW_S * NS_PER_S, .session_started_ns = 100 * NS_PER_S,
+    made->run = (struct live_run){.dir = dir,
+                                  .name = run_name,
+                                  .experiments = made->rows,
+                                  .slots = made->slots,
+                                  .slot_count = slots,
+                                  .live_ns = NOW_S * NS_PER_S,
+                                  .session_started_ns = 100 * NS_PER_S,
                                   .plan = {.experiments = made->plan, .count = experiments}};
     for (size_t i = 0; i < experiments; i++) {
         snprintf(made->ids[i], sizeof made->ids[i], "repo_net_%03zu", i + 1);
@@ -48,18 +54,31 @@ static struct made *make(size_t experiments, size_t slots)
         made->plan[i].foreground.metrics = made->metrics;
         made->plan[i].foreground.metric_count = 2;
         made->plan[i].foreground.repo = made->plan[i].foreground.model = anything;
-        made->rows[i] = (struct live_experiment){.plan = &made->plan[i], .state = i > 0 && i <= slots ? STATE_RUNNING : STATE_PLANNED,
-                                                 .slot = i > 0 && i <= slots ? i : 0, .started_ns = 940 * NS_PER_S};
+        made->rows[i] = (struct live_experiment){.plan = &made->plan[i],
+                                                 .state = i > 0 && i <= slots ? STATE_RUNNING : STATE_PLANNED,
+                                                 .slot = i > 0 && i <= slots ? i : 0,
+                                                 .started_ns = 940 * NS_PER_S};
     }
     made->rows[0].state = STATE_DONE;
     made->rows[0].outcome = OUTCOME_SUCCEEDED;
     made->rows[0].verdict = VERDICT_CLEAN;
     made->rows[0].duration_s = 75;
     for (size_t i = 0; i < slots; i++)
-        made->slots[i] = (struct live_slot){.number = i + 1, .gpus = made->gpus, .experiment = i + 2, .attempt = 1, .phase = "running",
-                                            .since_ns = 940 * NS_PER_S, .started_ns = 940 * NS_PER_S, .power_w = {310, true}, .utilisation_percent = {97, true},
-                                            .memory_bytes = {20.0 * (1 << 30), true}, .memory_total_bytes = {80.0 * (1 << 30), true},
-                                            .temperature_c = {61, true}, .training = made->training, .metrics = made->values, .points = made->points};
+        made->slots[i] = (struct live_slot){.number = i + 1,
+                                            .gpus = made->gpus,
+                                            .experiment = i + 2,
+                                            .attempt = 1,
+                                            .phase = "running",
+                                            .since_ns = 940 * NS_PER_S,
+                                            .started_ns = 940 * NS_PER_S,
+                                            .power_w = {310, true},
+                                            .utilisation_percent = {97, true},
+                                            .memory_bytes = {20.0 * (1 << 30), true},
+                                            .memory_total_bytes = {80.0 * (1 << 30), true},
+                                            .temperature_c = {61, true},
+                                            .training = made->training,
+                                            .metrics = made->values,
+                                            .points = made->points};
     return made;
 }
 
@@ -108,7 +127,8 @@ static void shows_all(const struct made *made, size_t rows, size_t columns, bool
     watch_view_begin(&view);
     struct watch_scene scene = scene_of(made);
     char *out = drawn(&view, &scene, rows, columns, ascii);
-    static const char *const parts[] = {"repo_net_002", "310 W", "97 %", "20.0/80.0 GiB", "no evidence", "3/4", "62 %", "loss 0.25", "1m00s", "under way", "clean"};
+    static const char *const parts[] = {"repo_net_002", "310 W",     "97 %",  "20.0/80.0 GiB", "no evidence", "3/4",
+                                        "62 %",         "loss 0.25", "1m00s", "under way",     "clean"};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         has(out, parts[i]);
     has(out, ascii ? "61 C" : "61 °C");
@@ -160,7 +180,8 @@ static void what_was_not_read_is_a_dash_and_never_zero(void **state)
     (void)state;
     struct made *made = make(3, 1);
     struct live_slot *slot = &made->slots[0];
-    slot->power_w = slot->utilisation_percent = slot->memory_bytes = slot->memory_total_bytes = slot->temperature_c = (struct reading){0};
+    slot->power_w = slot->utilisation_percent = slot->memory_bytes = slot->memory_total_bytes = slot->temperature_c =
+        (struct reading){0};
     slot->training = slot->metrics = slot->points = NULL;
     struct watch_view view;
     watch_view_begin(&view);
