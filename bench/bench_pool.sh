@@ -19,6 +19,7 @@ end_runner() {
     wait "$runner" 2>/dev/null || true
     runner=''
 }
+# shellcheck disable=SC2317 # a trap calls it
 cleanup() {
     end_runner
     rm -rf "$dir"
@@ -37,6 +38,7 @@ for ((i = 0; i < lanes; i++)); do
 done
 printf 'origin_ns 0\ngpus %d\ncounter_cost_us 100\n' "$lanes" >scenario
 mkdir repo
+# shellcheck disable=SC2016 # the job's shell expands it
 printf '#!/bin/sh\n: >"../up.$TARE_EXPERIMENT"\nexec sleep "$JOB_S"\n' >repo/job.sh
 chmod +x repo/job.sh
 echo '{"models": {"repo": {"path": "repo", "train_script": "./job.sh", "models": ["net"], "supported_hyperparams": {}}}}' >registry.json
@@ -58,6 +60,7 @@ sum_of() { local total=0 pid; for pid in $meter_pids; do total=$((total + $("$1"
 settings "$lanes"
 JOB_S=$((seconds + 600)) "$TARE" run settings.json -c registry.json -o results </dev/null >out 2>&1 &
 runner=$!
+# shellcheck disable=SC2012 # names of our own
 for ((i = 0; i < 1200; i++)); do [ "$(ls up.* 2>/dev/null | wc -l)" -lt "$lanes" ] || break; sleep 0.1; done
 [ "$(ls up.* | wc -l)" -eq "$lanes" ] || { echo "not all jobs start:" >&2; tail out >&2; exit 2; }
 sleep 3
