@@ -5,6 +5,7 @@
 # 2. Every function that others can see is used by the program, be it in its own file: one that only its own test calls is dead.
 command -v nm >/dev/null && command -v objdump >/dev/null || exit 0
 status=0
+# shellcheck disable=SC2046 # each library is a word
 doubled=$(nm --defined-only $(find "$1"/src -name 'lib*.a') 2>/dev/null | awk 'NF == 3 && $2 ~ /^[TDBRC]$/ { print $3 }' | sort | uniq -d)
 [ -z "$doubled" ] || {
     echo "defined by more than one module: $doubled"

@@ -3,6 +3,7 @@
 root=$1
 shift
 compiles() {
+    # shellcheck disable=SC2086 # several words
     printf '%s\n' '#include "base/record.h"' 'enum one { A }; enum two { B };' \
         'static const char *name(enum one of) { return of == A ? "a" : 0; }' \
         'struct s { char array[8]; enum one one; enum two two; float f; int list[3]; size_t count; };' \
