@@ -60,8 +60,8 @@ sum_of() { local total=0 pid; for pid in $meter_pids; do total=$((total + $("$1"
 settings "$lanes"
 JOB_S=$((seconds + 600)) "$TARE" run settings.json -c registry.json -o results </dev/null >out 2>&1 &
 runner=$!
-for ((i = 0; i < 1200; i++)); do [ "$(find . -name 'up.*' | wc -l)" -lt "$lanes" ] || break; sleep 0.1; done
-[ "$(find . -name 'up.*' | wc -l)" -eq "$lanes" ] || { echo "not all jobs start:" >&2; tail out >&2; exit 2; }
+for ((i = 0; i < 1200; i++)); do [ "$(find . -maxdepth 1 -name 'up.*' | wc -l)" -lt "$lanes" ] || break; sleep 0.1; done
+[ "$(find . -maxdepth 1 -name 'up.*' | wc -l)" -eq "$lanes" ] || { echo "not all jobs start:" >&2; tail out >&2; exit 2; }
 sleep 3
 meter_pids=$(meters)
 began=$(date +%s.%N) runner_ns=$(on_cpu_ns "$runner") meters_ns=$(sum_of on_cpu_ns)
