@@ -29,9 +29,6 @@ enum {
     OPTION_UNTIL_DECIDED,
     OPTION_OF,
     OPTION_SCAN,
-    OPTION_COMMITS,
-    OPTION_GIT,
-    OPTION_SETUP,
     OPTION_WARMUP,
     OPTION_PREPARE,
     OPTION_CONCLUDE,
@@ -73,18 +70,6 @@ static const struct cli_option options[OPTION_COUNT] = {
         NULL, "--scan", "NAME=VALUES", CLI_TEXT,
         "batch=16,32,64: a command with {batch} runs with each of these values; given again: with each combination",
         .repeats = true),
-    [OPTION_COMMITS] = VALUE_ROW(
-        NULL, "--commits", "COMMITS", CLI_TEXT,
-        "A..B or A,B,C: the command runs in these commits of a git repository, each checked out into a worktree of "
-        "its own"),
-    [OPTION_GIT] =
-        VALUE_ROW(NULL, "--git", "REPOSITORY", CLI_FILE,
-                  "the repository of --commits; a folder in it: the command runs in that folder of each commit",
-                  .default_text = "the working folder's"),
-    [OPTION_SETUP] =
-        VALUE_ROW(NULL, "--setup", "COMMAND", CLI_TEXT,
-                  "run once in each commit before anything is measured: a build; given again: one after the other",
-                  .repeats = true),
     [OPTION_WARMUP] =
         VALUE_ROW("-w", "--warmup", "RUNS", CLI_INT, "runs of each command before all others, which do not count",
                   .low = 0, .high = 100000, .default_text = "0"),
@@ -170,13 +155,11 @@ static bool parse_until(const struct cli_value *values, size_t commands, struct 
     return true;
 }
 
-static struct bench_input_options make_options(const struct cli_call *call, const struct strv *commands,
-                                               const struct commits *commits)
+static struct bench_input_options make_options(const struct cli_call *call, const struct strv *commands)
 {
     const struct cli_value *values = call->values;
     return (struct bench_input_options){
         .commands = commands,
-        .commits = commits->count ? commits : NULL,
         .names = &values[OPTION_NAME].all,
         .prepare = &values[OPTION_PREPARE].all,
         .conclude = &values[OPTION_CONCLUDE].all,
@@ -210,7 +193,7 @@ static void say_start(const struct cli_call *call, const struct bench_input_opti
     if (call->values[OPTION_QUIET].given || call->values[OPTION_JSON].given)
         return;
     AUTO_TEXT struct text text = {0};
-    text_addf(&text, "%zu %s%s, %s%" PRId64 " run%s each", how->commands->count, how->commits ? "commit" : "command",
+    text_addf(&text, "%zu command%s, %s%" PRId64 " run%s each", how->commands->count,
               how->commands->count == 1 ? "" : "s", is_until(call->values) ? "at most " : "", how->runs,
               how->runs == 1 ? "" : "s");
     if (how->warmup)
@@ -242,8 +225,7 @@ static int run_session_of(const struct cli_call *call, struct run_resources *mea
 }
 
 static int run_and_show(const struct cli_call *call, struct run_resources *means, const struct bench_input_options *how,
-                        const struct bench_input *input, const struct bench_until_options *until,
-                        struct commits *commits)
+                        const struct bench_input *input, const struct bench_until_options *until)
 {
     const struct cli_value *values = call->values;
     AUTO_FREE char *dir = NULL;
@@ -252,7 +234,6 @@ static int run_and_show(const struct cli_call *call, struct run_resources *means
     if (until)
         bench_watch_init(&watch, input, values[OPTION_REFERENCE].text, values[OPTION_VERDICTS].text, until);
     int code = run_session_of(call, means, how, input, until ? &watch.listener : NULL, &dir);
-    commits_end(commits);
     struct bench_end end = {
         .options = how,
         .input = input,
@@ -277,67 +258,27 @@ static int run_and_show(const struct cli_call *call, struct run_resources *means
     return code == CLI_OK ? shown : code;
 }
 
-/* The commands that are run: with --commits one command, as often as there are commits. 0, or the exit code. */
-static int find_commands(const struct cli_call *call, const struct run_resources *means, struct commits *commits,
-                         struct strv *out)
-{
-    struct err err = {0};
-    const struct cli_value *values = call->values;
-    if (!values[OPTION_COMMITS].given) {
-        if (values[OPTION_GIT].given || values[OPTION_SETUP].given)
-            return cli_usage_error(call->command, "%s goes with --commits",
-                                   values[OPTION_GIT].given ? "--git" : "--setup");
-        return bench_input_scan(&call->operands, &values[OPTION_SCAN].all, out, &err)
-                   ? 0
-                   : cli_usage_error(call->command, "%s", err.text);
-    }
-    AUTO_STRV struct strv words = {0};
-    if (values[OPTION_SCAN].given)
-        return cli_usage_error(call->command, "--commits and --scan do not go together");
-    if (call->operands.count > 1) {
-        AUTO_FREE char *joined = strv_join(&call->operands, " ");
-        return cli_usage_error(call->command, "--commits takes one command: quote it, as in '%s'", joined);
-    }
-    if (!shell_words_split(call->operands.items[0], &words, &err))
-        return cli_usage_error(call->command, "%s", err.text);
-    struct commits_options what = {
-        .spec = values[OPTION_COMMITS].text,
-        .repo = values[OPTION_GIT].given ? values[OPTION_GIT].text : NULL,
-        .output = values[OPTION_OUTPUT].text,
-        .setup = &values[OPTION_SETUP].all,
-        .containment = values[OPTION_CONTAINMENT].text,
-        .environment = &means->caller.environment,
-        .quiet = values[OPTION_QUIET].given || values[OPTION_JSON].given,
-    };
-    int code = commits_begin(&what, commits);
-    for (size_t i = 0; i < commits->count; i++)
-        strv_add(out, call->operands.items[0]);
-    return code;
-}
-
 static int run(const struct cli_call *call)
 {
     struct err err = {0};
     AUTO(run_resources_fini) struct run_resources means = {0};
     AUTO(bench_input_fini) struct bench_input input = {0};
-    AUTO(commits_end) struct commits commits = {.record = -1, .git.stop_fd = -1};
     AUTO_STRV struct strv commands = {0};
     int code = run_resources_begin(true, call->values[OPTION_CONTAINMENT].text, call->values[OPTION_AS_ROOT].given,
                                    call->values[OPTION_QUIET].given, &means);
-    if (code == 0)
-        code = find_commands(call, &means, &commits, &commands);
     if (code != 0)
         return code;
-    struct bench_input_options how = make_options(call, &commands, &commits);
+    if (!bench_input_scan(&call->operands, &call->values[OPTION_SCAN].all, &commands, &err))
+        return cli_usage_error(call->command, "%s", err.text);
+    struct bench_input_options how = make_options(call, &commands);
     struct bench_until_options until;
     if (!parse_until(call->values, commands.count, &until, &err) || !bench_input_make(&how, &input, &err) ||
         !check(call->values, &input, &err))
         return cli_usage_error(call->command, "%s", err.text);
-    return run_and_show(call, &means, &how, &input, is_until(call->values) ? &until : NULL, &commits);
+    return run_and_show(call, &means, &how, &input, is_until(call->values) ? &until : NULL);
 }
 
-static const char *const usage[] = {"bench COMMAND [COMMAND...] [options]",
-                                    "bench --commits A..B [--git REPOSITORY] [--setup COMMAND] COMMAND", NULL};
+static const char *const usage[] = {"bench COMMAND [COMMAND...] [options]", NULL};
 
 static const char *const description[] = {
     "Runs each command so many times and says how long it takes and how much energy it uses: mean, deviation, 95 % "
@@ -352,9 +293,6 @@ static const char *const description[] = {
     "Each run is held together, measured and judged as an experiment of 'run' is: before it the GPUs are checked, "
     "after it nothing of it is alive. Contaminated runs do not count, nor do failed ones; they are named. A command "
     "that fails ends the bench, unless --ignore-failure is given.",
-    "With --commits one command runs in two or more commits of a git repository, which are compared as commands are. "
-    "Each commit is in a worktree of its own below DIR, which is removed at the end; what is not committed is not "
-    "measured.",
     "All of it is in DIR/bench_YYYYMMDD_HHMMSS, for audit, stats, compare, report and export.",
     NULL};
 
@@ -372,8 +310,6 @@ static const char *const examples[] = {
     "compare two commands in 10 runs of each",
     "bench 'python3 train.py --batch {batch}' --scan batch=16,32,64",
     "compare three values of one argument",
-    "bench --commits main~1..main --setup 'make' './train --epochs 2'",
-    "compare a commit with the one before",
     NULL,
 };
 

@@ -98,10 +98,8 @@ static int list(const struct clean *clean, bool json)
         say_limits(&view);
     if (!json && view.governor)
         cli_warning("%s; '%s clean --kill' gives it back", view.governor, TARE_NAME);
-    for (size_t i = 0; !json && i < view.worktrees.count; i++)
-        cli_warning("a killed bench left %s; '%s clean --kill' removes them", view.worktrees.items[i], TARE_NAME);
     int code =
-        leftovers_count_ours(&view.leftovers) > 0 || view.governor || view.worktrees.count ? CLI_SOME_FAILED : CLI_OK;
+        leftovers_count_ours(&view.leftovers) > 0 || view.governor ? CLI_SOME_FAILED : CLI_OK;
     return written ? code : CLI_BROKEN;
 }
 

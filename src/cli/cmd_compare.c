@@ -205,6 +205,5 @@ const struct cli_command cmd_compare = {
     .operand_min = 2,
     .operand_max = 2,
     .operand_name = "DIR[:KEY=VALUE]",
-    .unknown_option_hint = "two commits of a git repository are run and compared by 'bench --commits A..B COMMAND'",
     COMMAND_TABLES,
 };

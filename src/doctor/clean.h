@@ -25,7 +25,6 @@ struct clean_view {
     bool has_memory;
     struct gpu_memory_users memory;
     struct err memory_err;    /* of has_driver without has_memory: why */
-    struct strv worktrees;    /* of commits that a killed bench compared, a line each */
     char *governor;           /* that the CPU's is still a dead run's, in words; NULL: it is not */
 };
 

@@ -6,7 +6,6 @@
 #include "machine/contain/sys.h"
 #include "session/caller.h"
 #include "session/command.h"
-#include "session/commits.h"
 #include "session/message.h"
 #include "session/run_resources.h"
 
@@ -77,11 +76,6 @@ static void write_claims(const struct census_roots *roots, int out)
             break;
     }
     leftovers_fini(&leftovers);
-    AUTO_STRV struct strv worktrees = {0};
-    worktrees_left(state_folder(state), &worktrees);
-    for (size_t i = 0; i < worktrees.count; i++)
-        if (!write_line(json_pack("{s:o}", "worktrees", json_text_or_null(worktrees.items[i])), out))
-            break;
     state_close(state);
 }
 
@@ -89,8 +83,6 @@ static void recover(void)
 {
     struct err err = {0};
     struct state *state = state_open_user(&err);
-    if (state)
-        worktrees_recover(state_folder(state));
     if (!state || !state_recover(state, RECOVERY_S, registration_say, NULL, &err))
         cli_warning("what the caller's dead runs left is found by its tag only: %s", err.text);
     state_close(state);
@@ -236,9 +228,7 @@ void clean_caller_claims(struct clean_caller *caller, struct clean_view *view)
     const char *at = text_get(&found), *newline;
     for (; (newline = strchr(at, '\n')); at = newline + 1) {
         json_auto_t *json = json_loadb(at, (size_t)(newline - at), JSON_REJECT_DUPLICATES, NULL);
-        if (json_get_text(json, "worktrees"))
-            strv_add(&view->worktrees, json_get_text(json, "worktrees"));
-        else if (json)
+        if (json)
             take_claim(json, caller->uid, view);
     }
 }

@@ -5,7 +5,6 @@
 #include "doctor/clean.h"
 #include "machine/contain/sys.h"
 #include "session/command.h"
-#include "session/commits.h"
 #include "session/message.h"
 #include "session/run_resources.h"
 #include "tare_build.h"
@@ -47,8 +46,6 @@ bool clean_look(const struct clean *clean, struct clean_view *out, struct err *e
     clean_caller_claims(clean->caller, out);
     if (clean->state)
         out->governor = governing_leftover_text(state_folder(clean->state));
-    if (clean->state)
-        worktrees_left(state_folder(clean->state), &out->worktrees);
     return true;
 }
 
@@ -57,7 +54,6 @@ void clean_view_fini(struct clean_view *view)
     leftovers_fini(&view->leftovers);
     gpu_memory_users_fini(&view->memory);
     free(view->governor);
-    strv_fini(&view->worktrees);
 }
 
 static json_t *seconds_json(double seconds)
@@ -149,13 +145,12 @@ void clean_json(const struct clean_view *view, struct text *out)
                               process_json(view, &leftovers->items[i]));
     for (size_t i = 0; i < leftovers->foreign_count; i++)
         json_array_append_new(tagged, tagged_json(&leftovers->foreign[i]));
-    json_print_taken(json_pack("{s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:I}", "leftovers", ours,
-                               "tagged_left_alone", tagged, "gpu_processes", others, "gpu_processes_unseen",
+    json_print_taken(json_pack("{s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:I}", "leftovers", ours, "tagged_left_alone",
+                               tagged, "gpu_processes", others, "gpu_processes_unseen",
                                view->has_memory ? unseen_json(leftovers) : json_null(), "gpu_memory_known",
                                view->has_memory, "gpu_memory_error", json_filled_or_null(view->memory_err.text),
-                               "governor_left", json_text_or_null(view->governor), "worktrees_left",
-                               list_json(&view->worktrees), "files_left_alone", list_json(&leftovers->kept),
-                               "not_looked_into", (json_int_t)leftovers->census.closed),
+                               "governor_left", json_text_or_null(view->governor), "files_left_alone",
+                               list_json(&leftovers->kept), "not_looked_into", (json_int_t)leftovers->census.closed),
                      out);
 }
 
@@ -242,8 +237,6 @@ bool clean_end_own(const struct clean *clean, struct err *err)
     struct err governor_err = {0};
     if (clean->state && !governing_recover(state_folder(clean->state), &governor_err))
         cli_warning("%s", governor_err.text);
-    if (clean->state)
-        worktrees_recover(state_folder(clean->state));
     return (!clean->state || state_recover(clean->state, RECOVERY_S, registration_say, NULL, err)) &&
            end_tagged(clean, err);
 }

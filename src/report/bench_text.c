@@ -84,13 +84,9 @@ static void say_commands(const struct page *page)
         const struct bench_command *command = &page->bench->commands[i];
         size_t left = width > widest + 2 + LEAST_COMMAND ? width - widest - 2 : LEAST_COMMAND;
         AUTO_FREE char *name = audit_text_fit(command->name, width ? MOST_NAME : 0);
-        AUTO_FREE char *text = audit_text_fit(command->subject ? command->subject : command->command, width ? left : 0);
+        AUTO_FREE char *text = audit_text_fit(command->command, width ? left : 0);
         text_addf(page->out, "%s%s%s%*s  %s\n", page->options->colour ? "\x1b[1m" : "", name,
                   page->options->colour ? "\x1b[0m" : "", (int)(widest - utf8_columns(name)), "", text);
-    }
-    if (page->bench->count && page->bench->commands[0].commit) {
-        AUTO_FREE char *text = audit_text_fit(page->bench->commands[0].command, 0);
-        text_addf(page->out, "each of these commits ran: %s\n", text);
     }
     text_add_char(page->out, '\n');
 }
@@ -341,8 +337,7 @@ void bench_markdown(const struct bench *bench, struct text *out)
     for (size_t i = 0; i < bench->count; i++) {
         const struct bench_command *command = &bench->commands[i];
         bool any = bench_figure(command, bench_quantities[0]);
-        AUTO_FREE char *commit = command->commit ? mem_printf("%s %s", command->name, command->subject) : NULL;
-        add_code(out, commit ? commit : command->command);
+        add_code(out, command->command);
         text_addf(out, " %zu |", command->group ? command->group->count : 0);
         if (!any)
             text_add(out, " | |");

@@ -2,7 +2,6 @@
 
 #include "base/fs.h"
 #include "base/mem.h"
-#include "base/utf8.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -10,10 +9,7 @@
 #include <unistd.h>
 
 #define QUESTION_TIMEOUT_S 5
-#define ORDER_TIMEOUT_S    1800
 #define ANSWER_MAX         (16 << 20)
-#define SAID_MAX           16000 /* of an error; what is shown of it: */
-enum { SAID_SHOWN = 400 };
 
 /* One more setting for git on its way through the environment, where a name may hold every character (git 2.31 and later). */
 static void add_setting(struct strv *env, const char *name, const char *value)
@@ -51,7 +47,7 @@ static void make_environment(const struct strv *environment, struct strv *env)
 void git_init(const struct containment *containment, const struct strv *environment, struct git *out)
 {
     const char *path = strv_env_get(environment, "PATH");
-    *out = (struct git){.containment = containment, .stop_fd = -1};
+    *out = (struct git){.containment = containment};
     out->program = path ? fs_find_executable("git", NULL, path) : NULL;
     make_environment(environment, &out->env);
 }
@@ -60,7 +56,7 @@ void git_fini(struct git *git)
 {
     free(git->program);
     strv_fini(&git->env);
-    *git = (struct git){.stop_fd = -1};
+    *git = (struct git){0};
 }
 
 bool git_may_know(const char *path)
@@ -76,75 +72,22 @@ bool git_may_know(const char *path)
     return !folder; /* git will say why */
 }
 
-/* What to do where git's own words do not say it. */
-static const char *fix_of(const char *error)
-{
-    static const char *const fixes[][2] = {
-        {"could not fetch", "; nothing is fetched here: check that commit out once with git itself"},
-        {"dubious ownership",
-         "; it belongs to another user: if you trust it, 'git config --global --add safe.directory FOLDER'"}};
-    for (size_t i = 0; i < sizeof fixes / sizeof *fixes; i++)
-        if (strstr(error, fixes[i][0]))
-            return fixes[i][1];
-    return "";
-}
-
-/* The last line that git calls fatal or an error; else all of it. */
-static void read_error(const struct text *said, struct err *err)
-{
-    static const char *const kinds[] = {"fatal: ", "error: "};
-    const char *found = NULL;
-    for (const char *line = text_get(said); *line; line += strcspn(line, "\n") + (strchr(line, '\n') != NULL))
-        for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-            if (strncmp(line, kinds[i], strlen(kinds[i])) == 0)
-                found = line + strlen(kinds[i]);
-    AUTO_FREE char *line = found ? mem_strndup(found, strcspn(found, "\n"))
-                                 : mem_strdup(said->length ? text_get(said) : "it did not say why");
-    AUTO_TEXT struct text words = {0};
-    utf8_add_words(line, strlen(line), &words);
-    AUTO_FREE char *shown = utf8_quoted(text_get(&words), SAID_SHOWN);
-    err_set(err, "git: %s%s", shown, fix_of(shown));
-}
-
-static bool call(const struct git *git, const char *path, const char *const *words, struct job_question *question,
-                 struct text *out)
+bool git_ask(const struct git *git, const char *path, const char *const *words, struct text *out)
 {
     AUTO_STRV struct strv argv = {0};
     const char *const head[] = {git->program, "--no-pager", "-c", "core.hooksPath=/dev/null", "-C", path, NULL};
+    if (!git->program)
+        return false;
     for (size_t i = 0; head[i]; i++)
         strv_add(&argv, head[i]);
     for (size_t i = 0; words[i]; i++)
         strv_add(&argv, words[i]);
-    question->containment = git->containment;
-    question->argv = &argv;
-    question->env = &git->env;
-    question->stop_fd = git->stop_fd;
-    return job_ask(question, out) == JOB_ANSWER_GOOD;
-}
-
-bool git_order(const struct git *git, const char *path, const char *const *words, struct err *err)
-{
-    AUTO_TEXT struct text said = {0};
-    struct job_question question = {.limit = SAID_MAX, .timeout_s = ORDER_TIMEOUT_S, .with_errors = true, .tail = true};
-    if (!git->program)
-        return err_set(err, "there is no git on PATH");
-    if (call(git, path, words, &question, &said))
-        return true;
-    read_error(&said, err);
-    return false;
-}
-
-bool git_ask(const struct git *git, const char *path, const char *const *words, struct text *out, struct err *err)
-{
-    AUTO_TEXT struct text answer = {0};
-    struct job_question question = {.limit = ANSWER_MAX, .timeout_s = QUESTION_TIMEOUT_S};
-    if (!git->program)
-        return err_set(err, "there is no git on PATH");
-    if (!call(git, path, words, &question, &answer))
-        return err && git_order(git, path, words, err) && err_set(err, "git: too slow, or its answer is too long");
-    if (out)
-        text_add_bytes(out, text_get(&answer), answer.length);
-    return true;
+    struct job_question question = {.containment = git->containment,
+                                    .argv = &argv,
+                                    .env = &git->env,
+                                    .limit = ANSWER_MAX,
+                                    .timeout_s = QUESTION_TIMEOUT_S};
+    return job_ask(&question, out) == JOB_ANSWER_GOOD;
 }
 
 static bool ends_with(const char *text, const char *tail)
@@ -169,7 +112,7 @@ bool git_without_filters(struct git *git, const char *path)
 {
     static const char *const ask[] = {"config", "--list", "-z", "--show-scope", "--name-only", NULL};
     AUTO_TEXT struct text names = {0};
-    if (!git_ask(git, path, ask, &names, NULL))
+    if (!git_ask(git, path, ask, &names))
         return false;
     const char *end = text_get(&names) + names.length;
     for (const char *scope = text_get(&names); scope < end;) {

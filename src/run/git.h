@@ -1,4 +1,4 @@
-/* git: questions and orders to git(1) about a repository that nobody vouches for. It runs as a job of its own (job_ask), with neither
+/* git: questions to git(1) about an untrusted repository. It runs as a job of its own (job_ask), with neither
  * hooks, monitors, pagers, ways to fetch nor the filters that the repository's own configuration names: no program of the
  * repository's choice is started. */
 #ifndef TARE_RUN_GIT_H
@@ -10,7 +10,6 @@ struct git {
     const struct containment *containment;
     char *program;   /* NULL: there is none on the environment's PATH */
     struct strv env; /* the environment's without GIT_*, and what is said above */
-    int stop_fd;     /* as of struct job_question */
 };
 
 /* containment must stay there until git_fini. */
@@ -25,11 +24,8 @@ bool git_may_know(const char *path);
  * stay. False: git did not name them. */
 bool git_without_filters(struct git *git, const char *path);
 
-/* words: git's own, NULL at their end. True: it ended with 0 within a few seconds, and out (may be NULL) is what it wrote. False: err
- * (may be NULL) is what git said of it. */
-bool git_ask(const struct git *git, const char *path, const char *const *words, struct text *out, struct err *err);
-
-/* The same of what may take minutes, as a checkout does, and of which only the error is read. */
-bool git_order(const struct git *git, const char *path, const char *const *words, struct err *err);
+/* words: arguments of git, NULL at their end. True: git ended with 0 within a few seconds, and out is
+ * its standard output. */
+bool git_ask(const struct git *git, const char *path, const char *const *words, struct text *out);
 
 #endif

@@ -140,7 +140,7 @@ static json_t *dirty_json(struct git *git, const char *path)
     static const char *const ask_status[] = {"status", "--porcelain", "--untracked-files=no",
                                              "--ignore-submodules=dirty", NULL};
     AUTO_TEXT struct text status = {0};
-    if (!git_without_filters(git, path) || !git_ask(git, path, ask_status, &status, NULL))
+    if (!git_without_filters(git, path) || !git_ask(git, path, ask_status, &status))
         return json_null();
     return json_boolean(status.length > 0);
 }
@@ -151,7 +151,7 @@ static json_t *repository_json(const struct gathering *gathering, const struct p
     AUTO(git_fini) struct git git;
     AUTO_TEXT struct text commit = {0};
     git_init(gathering->containment, gathering->environment, &git);
-    bool known = git_may_know(job->cwd) && git_ask(&git, job->cwd, ask_commit, &commit, NULL);
+    bool known = git_may_know(job->cwd) && git_ask(&git, job->cwd, ask_commit, &commit);
     size_t length = strcspn(text_get(&commit), "\n");
     return json_pack("{s:o*, s:o*, s:o*, s:o}", "name", json_string(job->repo), "path", json_string(job->cwd), "commit",
                      known && length ? json_stringn(text_get(&commit), length) : json_null(), "dirty",

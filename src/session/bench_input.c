@@ -50,7 +50,6 @@ static bool take_names(const struct bench_input_options *how, struct strv *out, 
                        how->commands->count == 1 ? "" : "s");
     for (size_t i = 0; i < how->commands->count; i++) {
         AUTO_FREE char *name = i < how->names->count ? mem_strdup(how->names->items[i])
-                               : how->commits        ? mem_strdup(how->commits->items[i].name)
                                : i < LETTERS         ? mem_printf("%c", (char)('A' + (int)i))
                                                      : mem_printf("C%zu", i + 1);
         if (!check_name(&all, name, err))
@@ -71,18 +70,11 @@ static bool is_of_shells(const char *name)
     return false;
 }
 
-/* In which the command with this place runs. */
-static const char *folder_of(const struct making *making, size_t i)
-{
-    return making->options->commits ? making->options->commits->items[i].folder : making->cwd;
-}
-
 /* A name means what PATH says, as in a shell: a file of that name in the working folder is not meant. */
-static char *find_program(const struct making *making, size_t i, const char *name, struct err *err)
+static char *find_program(const struct making *making, const char *name, struct err *err)
 {
-    const char *cwd = folder_of(making, i);
-    AUTO_FREE char *path = strchr(name, '/') ? fs_resolve(cwd, name, NULL) : mem_strdup(name);
-    char *found = fs_find_executable(path, cwd, making->path);
+    AUTO_FREE char *path = strchr(name, '/') ? fs_resolve(making->cwd, name, NULL) : mem_strdup(name);
+    char *found = fs_find_executable(path, making->cwd, making->path);
     if (found)
         return found;
     if (is_of_shells(name))
@@ -94,13 +86,13 @@ static char *find_program(const struct making *making, size_t i, const char *nam
     return NULL;
 }
 
-/* The registry's entry of a command, or of what is run around the one with this place; or NULL. */
-static json_t *make_repo(const struct making *making, size_t i, const char *command, struct err *err)
+/* The registry's entry of a command, or of what is run around one; or NULL. */
+static json_t *make_repo(const struct making *making, const char *command, struct err *err)
 {
     AUTO_STRV struct strv words = {0};
     if (!shell_words_split(command, &words, err))
         return NULL;
-    AUTO_FREE char *program = find_program(making, i, words.items[0], err);
+    AUTO_FREE char *program = find_program(making, words.items[0], err);
     if (!program)
         return NULL;
     bool good = true;
@@ -108,7 +100,7 @@ static json_t *make_repo(const struct making *making, size_t i, const char *comm
     for (size_t k = 1; k < words.count; k++)
         good = json_array_append_new(args, json_string(words.items[k])) == 0 && good;
     /* What a command prints is its own affair; on the CPU it runs as far as anybody knows. */
-    json_t *repo = json_pack("{s:s, s:s, s:{s:o}, s:[s], s:[], s:[], s:[s], s:b, s:s}", "path", folder_of(making, i),
+    json_t *repo = json_pack("{s:s, s:s, s:{s:o}, s:[s], s:[], s:[], s:[s], s:b, s:s}", "path", making->cwd,
                              "train_script", program, "required_args", "words", args, "models", BENCH_MODEL, "errors",
                              "fail_on", "cpu_models", BENCH_MODEL, "reads_checkpoints", true, "exit_code",
                              making->options->ignore_failure ? "ignored" : "required");
@@ -119,20 +111,17 @@ static json_t *make_repo(const struct making *making, size_t i, const char *comm
     return NULL;
 }
 
-static void add_entry(const struct making *making, size_t i, const char *name, const char *command, int64_t runs)
+static void add_entry(const struct making *making, const char *name, const char *command, int64_t runs)
 {
-    const struct commit *commit = making->options->commits ? &making->options->commits->items[i] : NULL;
-    AUTO_FREE char *comment =
-        commit ? mem_printf("%s (commit %s: %s)", command, commit->hash, commit->subject) : mem_strdup(command);
     json_array_append_new(making->entries,
-                          json_pack("{s:o*, s:s, s:s, s:s, s:I}", "comment", json_string(comment), "repo", name,
+                          json_pack("{s:o*, s:s, s:s, s:s, s:I}", "comment", json_string(command), "repo", name,
                                     "model", BENCH_MODEL, "mode", "default", "runs_per_config", (json_int_t)runs));
 }
 
 /* Into the registry, and as an entry into the settings: NAME[-kind]. */
-static bool add_repo(const struct making *making, size_t i, const char *name, const char *command, struct err *err)
+static bool add_repo(const struct making *making, const char *name, const char *command, struct err *err)
 {
-    json_t *repo = make_repo(making, i, command, err);
+    json_t *repo = make_repo(making, command, err);
     if (repo && json_object_set_new(making->repos, name, repo) == 0)
         return true;
     if (repo)
@@ -151,9 +140,9 @@ static bool add_kind(const struct making *making, enum kind kind, const struct s
         AUTO_FREE char *name = mem_printf("%s%s", making->out->names.items[i], suffixes[kind]);
         if (!command)
             return true;
-        if (!add_repo(making, i, name, command, err))
+        if (!add_repo(making, name, command, err))
             return false;
-        add_entry(making, i, name, command, runs);
+        add_entry(making, name, command, runs);
     }
     return true;
 }
@@ -173,14 +162,14 @@ static bool add_commands(const struct making *making, struct err *err)
     if (!check_around(how, "--prepare", how->prepare, err) || !check_around(how, "--conclude", how->conclude, err))
         return false;
     for (size_t i = 0; i < how->commands->count; i++) {
-        if (!add_repo(making, i, making->out->names.items[i], how->commands->items[i], err))
+        if (!add_repo(making, making->out->names.items[i], how->commands->items[i], err))
             return false;
         strv_add(&making->out->commands, how->commands->items[i]);
     }
     if (!add_kind(making, WARMUP, how->commands, how->warmup, err))
         return false;
     for (size_t i = 0; i < how->commands->count; i++)
-        add_entry(making, i, making->out->names.items[i], how->commands->items[i], how->runs);
+        add_entry(making, making->out->names.items[i], how->commands->items[i], how->runs);
     return add_kind(making, PREPARE, how->prepare, 1, err) && add_kind(making, CONCLUDE, how->conclude, 1, err);
 }
 
@@ -298,10 +287,10 @@ static void hint_quotes(const struct making *making, struct err *err)
 {
     const struct strv *commands = making->options->commands;
     struct err ignored = {0};
-    AUTO_FREE char *program = find_program(making, 0, commands->items[0], &ignored);
+    AUTO_FREE char *program = find_program(making, commands->items[0], &ignored);
     bool all = true;
     for (size_t i = 0; i < commands->count; i++) {
-        AUTO_FREE char *found = find_program(making, i, commands->items[i], &ignored);
+        AUTO_FREE char *found = find_program(making, commands->items[i], &ignored);
         all = all && found;
         if (strpbrk(commands->items[i], " \t\n'\""))
             return;
@@ -330,10 +319,6 @@ bool bench_input_make(const struct bench_input_options *how, struct bench_input 
         .path = path ? path : "/usr/local/bin:/usr/bin:/bin",
     };
     out->concludes = how->conclude->count > 0;
-    for (size_t i = 0; how->commits && i < how->commits->count; i++) {
-        strv_add(&out->commits, how->commits->items[i].hash);
-        strv_add(&out->subjects, how->commits->items[i].subject);
-    }
     bool ok = take_names(how, &out->names, err) && add_commands(&making, err) && make_plan(&making, err);
     if (!ok)
         hint_quotes(&making, err);
@@ -347,6 +332,4 @@ void bench_input_fini(struct bench_input *input)
     run_input_fini(&input->run);
     strv_fini(&input->names);
     strv_fini(&input->commands);
-    strv_fini(&input->commits);
-    strv_fini(&input->subjects);
 }

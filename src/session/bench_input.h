@@ -5,7 +5,6 @@
 
 #include "run/run.h"
 #include "results/judge/bench.h"
-#include "session/commits.h"
 #include "session/run_input.h"
 
 #include <stdbool.h>
@@ -13,8 +12,7 @@
 /* What a person asked for; all is borrowed. */
 struct bench_input_options {
     const struct strv *commands; /* as typed; at least one */
-    const struct commits *commits; /* of each command; NULL: all run in the working folder */
-    const struct strv *names;    /* of the first of them; the others are A, B, C ... by their place, or called as their commit */
+    const struct strv *names;    /* of the first of them; the others are A, B, C ... by their place */
     const struct strv *prepare, *conclude; /* before and behind each run: none, one for all, or one for each command */
     int64_t runs, warmup;        /* of each */
     uint64_t seed;
@@ -28,7 +26,6 @@ struct bench_input {
     struct run_input run;
     struct strv names;    /* of the commands; each is a repository of the registry */
     struct strv commands; /* as typed */
-    struct strv commits, subjects; /* in which they run; empty: in none */
     bool concludes;       /* something is run behind each run */
 };
 

@@ -90,8 +90,6 @@ int bench_end(const struct bench_end *end)
         .dir = end->dir,
         .names = &end->input->names,
         .commands = &end->input->commands,
-        .commits = &end->input->commits,
-        .subjects = &end->input->subjects,
         .reference = end->reference,
         .clean_only = strcmp(end->verdicts, "clean") == 0,
         .all_verdicts = strcmp(end->verdicts, "all") == 0,

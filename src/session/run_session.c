@@ -8,7 +8,6 @@
 #include "results/store/store.h"
 #include "run/run.h"
 #include "session/command.h"
-#include "session/commits.h"
 #include "session/gpu_hold.h"
 #include "session/gpus.h"
 #include "session/measuring.h"
@@ -58,10 +57,6 @@ static bool open_earlier(struct session *session, struct err *err)
     session->store = store_open(session->dir, session->dir_path, err);
     if (!session->store)
         return false;
-    if (commits_are_gone(store_plan(session->store), err)) {
-        store_close(session->store, NULL);
-        return err_wrap(err, "%s", session->dir_path);
-    }
     if (!session->options->rerun || again_choose(session->store, session->options->rerun_which, &session->again, err))
         return true;
     store_close(session->store, NULL);

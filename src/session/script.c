@@ -203,8 +203,7 @@ static enum job_answer ask(const struct script *script, const struct strv *envir
                                     .cwd = script->folder,
                                     .with_errors = true,
                                     .limit = SCRIPT_HELP_BYTES,
-                                    .timeout_s = SCRIPT_HELP_S,
-                                    .stop_fd = -1};
+                                    .timeout_s = SCRIPT_HELP_S};
     return job_ask(&question, answer);
 }
 

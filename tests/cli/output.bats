@@ -300,9 +300,6 @@ exec -e -v -- true "$hostile"' ;;
     bench) echo 'bench "echo $hostile" -n 2 --pause 0 --preflight go-on
 bench "./$hostile" -n 2 --pause 0
 bench true --command-name "$hostile"
-bench true --commits "$hostile,HEAD"
-bench true --commits HEAD~1..HEAD --git "$hostile"
-bench true --commits HEAD~1..HEAD --setup "$hostile"
 bench true --export-json "none/$hostile"' ;;
     measure) echo 'measure --for 0.2
 measure --gpus "$hostile"

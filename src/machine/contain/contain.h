@@ -240,15 +240,13 @@ struct job_question {
     const struct strv *argv, *env;
     const char *cwd;  /* NULL: as it is */
     bool with_errors; /* what it writes to stderr is part of the answer */
-    bool tail;        /* it may write more than limit: the newest bytes stay */
     size_t limit;     /* of out */
     double timeout_s; /* 0: none */
-    int stop_fd;      /* it is ended when this becomes readable; -1: none */
 };
 enum job_answer {
     JOB_ANSWER_GOOD,   /* exited with 0 */
     JOB_ANSWER_FAILED, /* with another code, or by a signal */
-    JOB_ANSWER_LATE,   /* its time was over, or stop_fd became readable */
+    JOB_ANSWER_LATE,   /* its time was over */
     JOB_ANSWER_LONG,   /* it wrote more than limit */
     JOB_ANSWER_NONE,   /* it could not be started */
     JOB_ANSWER_ALIVE   /* something of it is still alive after SIGKILL */

@@ -6,19 +6,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <string.h>
 
 static const int WAIT_MS = 50;
-
-/* The newest limit bytes stay. */
-static void keep_tail(size_t limit, struct text *out)
-{
-    size_t over = out->length > limit ? out->length - limit : 0;
-    if (over == 0)
-        return;
-    memmove(out->data, out->data + over, limit + 1);
-    out->length = limit;
-}
 
 /* What the pipe holds now. False: at its end, or beyond limit. */
 static bool drain(int fd, const struct job_question *question, struct text *out)
@@ -33,8 +22,6 @@ static bool drain(int fd, const struct job_question *question, struct text *out)
         if (got == 0)
             return false;
         text_add_bytes(out, bytes, (size_t)got);
-        if (question->tail)
-            keep_tail(question->limit, out);
         if (out->length > question->limit)
             return false;
     }
@@ -51,13 +38,9 @@ static enum job_answer wait_for_answer(struct job *job, int fd, const struct job
                               : NS_PER_S;
         if (left_ns <= 0)
             return JOB_ANSWER_LATE;
-        struct pollfd wait[] = {{.fd = job_fd(job), .events = POLLIN},
-                                {.fd = open ? fd : -1, .events = POLLIN},
-                                {.fd = question->stop_fd, .events = POLLIN}};
-        if (poll(wait, 3, (int)(left_ns / NS_PER_MS) + 1) <= 0)
+        struct pollfd wait[] = {{.fd = job_fd(job), .events = POLLIN}, {.fd = open ? fd : -1, .events = POLLIN}};
+        if (poll(wait, 2, (int)(left_ns / NS_PER_MS) + 1) <= 0)
             continue;
-        if (wait[2].revents)
-            return JOB_ANSWER_LATE;
         if (open)
             open = drain(fd, question, out);
         if (out->length > question->limit)
@@ -122,11 +105,8 @@ enum job_answer job_ask(const struct job_question *question, struct text *out)
 bool job_query(const struct containment *containment, const struct strv *argv, const struct strv *env, size_t limit,
                double timeout_s, struct text *out)
 {
-    return job_ask(&(struct job_question){.containment = containment,
-                                          .argv = argv,
-                                          .env = env,
-                                          .limit = limit,
-                                          .timeout_s = timeout_s,
-                                          .stop_fd = -1},
-                   out) == JOB_ANSWER_GOOD;
+    return job_ask(
+               &(struct job_question){
+                   .containment = containment, .argv = argv, .env = env, .limit = limit, .timeout_s = timeout_s},
+               out) == JOB_ANSWER_GOOD;
 }

@@ -214,8 +214,6 @@ bool bench_read(const struct bench_options *options, struct bench *out, struct e
     for (size_t i = 0; i < out->count; i++) {
         out->commands[i].name = options->names->items[i];
         out->commands[i].command = options->commands->items[i];
-        out->commands[i].commit = i < options->commits->count ? options->commits->items[i] : NULL;
-        out->commands[i].subject = i < options->subjects->count ? options->subjects->items[i] : NULL;
         take_command(out, &out->commands[i]);
     }
     if (!choose_reference(out, options->reference, err))

@@ -70,7 +70,6 @@ struct bench_use {
 struct bench_command {
     const char *name;    /* its repository; borrowed from the options */
     const char *command; /* as typed; borrowed */
-    const char *commit, *subject; /* it ran in this commit of a repository; borrowed, NULL: in none */
     const struct summary_stats_group *group; /* of those that count; NULL: it never ran */
     size_t planned, ran, failed, unverified, suspect, contaminated;
     struct reading gpu_half_width_j, cpu_half_width_j; /* of one run's read-out (95 %), mean of those that count */
@@ -94,7 +93,6 @@ struct bench {
 struct bench_options {
     const char *dir; /* the run's folder */
     const struct strv *names, *commands; /* in one order; the repositories, and what was typed */
-    const struct strv *commits, *subjects; /* of each the commit in which it ran; empty: in none */
     const char *reference; /* a name, "first" or "fastest" */
     bool clean_only, all_verdicts; /* which verdicts count; neither: all but contaminated ones */
     uint64_t seed; /* of the intervals' bootstrap */

@@ -58,14 +58,10 @@ static const struct record_field command_fields[] = {COMMAND(name),    COMMAND(c
                                                      COMMAND(suspect), COMMAND(contaminated), {0}};
 static const struct record_field command_widths[] = {COMMAND(gpu_half_width_j), COMMAND(cpu_half_width_j), {0}};
 
-static const struct record_field commit_fields[] = {COMMAND(commit), COMMAND(subject), {0}};
-
 static json_t *command_json(const struct bench *bench, const struct bench_command *command)
 {
     json_t *out = record_json(command_fields, command), *figures = json_array(), *runs = json_array();
     json_t *uses = json_object();
-    if (command->commit)
-        record_set(out, commit_fields, command);
     json_set_count(out, "n", command->group ? command->group->count : 0);
     for (size_t i = 0; i < BENCH_QUANTITIES; i++) {
         const struct figure *figure = bench_figure(command, bench_quantities[i]);
