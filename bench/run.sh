@@ -27,7 +27,7 @@ bench() {
     fi
 }
 
-all="plan match idle pool meter contain window memory preload audit pairs collect"
+all="plan match idle pool meter contain window memory preload audit collect"
 chosen=${BENCH:-$all}
 for name in $chosen; do
     case " $all " in

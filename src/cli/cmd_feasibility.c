@@ -235,7 +235,7 @@ static size_t choose(const struct feasibility *study, const struct registry *reg
         const struct pairs_model *model = &study->models[i];
         const struct repo *repo = registry_find(registry, model->repo);
         use[i] = repo && strv_has(&repo->models, model->model) && model->succeeded && model->curve.any &&
-                 model->seconds.valid && count < MATCHING_POINTS_MAX;
+                 model->seconds.valid && count < SCHEDULE_MODELS_MAX;
         count += use[i];
     }
     AUTO_STRV struct strv missing = {0};
@@ -368,9 +368,9 @@ static const char *const description[] = {
     "is or its experiments took --pair-time. Only proven pairs are recommended.",
     "An interrupted study is finished by --resume; one that was only predicted then runs its pairs.",
     "--plan runs nothing. Of all models of the registry that a study has measured it says which to run two at a time, "
-    "so that all are done in the fewest hours and nothing is at risk: only pairs whose peaks together, with the "
+    "to save hours without risk: only pairs whose peaks together, with the "
     "margin, stay below 94 % of the GPU, that are proven to go together, and none that failed when it was tried. The "
-    "best schedule is found exactly (a matching of greatest weight), for up to 1000 models.",
+    "longest model left gets the partner that saves most time, for up to 1000 models.",
     "A training's hours are those of its one epoch times the registry's default of epochs. Two at a time take as long "
     "as the longer of them, which is in front, slowed down as the pair was when it ran; where it did not, each is "
     "assumed to slow down by the sum of both utilisations of the GPU, or by --slowdown where that is not known. The "

@@ -394,7 +394,7 @@ void schedule_text(const struct feasibility *study, const struct schedule *sched
 {
     struct table *table =
         table_of(options->colour, "FOREGROUND", "BACKGROUND", ">TIME", ">SAVED", ">PEAKS", "SLOWDOWN");
-    char all[32], alone[32];
+    char all[32], alone[32], saved[32];
     for (size_t i = 0; i < schedule->count; i++) {
         const struct schedule_step *step = &schedule->steps[i];
         bool pair = step->foreground != step->background;
@@ -409,8 +409,9 @@ void schedule_text(const struct feasibility *study, const struct schedule *sched
     table_end(table, out);
     clock_format_duration(schedule->seconds, all);
     clock_format_duration(schedule->alone_seconds, alone);
-    text_addf(out, "%s in all, %s one after the other; %zu pair%s, slowdown measured for %zu\n", all, alone,
-              schedule->pairs, schedule->pairs == 1 ? "" : "s", schedule->measured);
+    clock_format_duration(schedule->alone_seconds - schedule->seconds, saved);
+    text_addf(out, "%s in all, %s one after the other: saves %s; %zu pair%s, slowdown measured for %zu\n", all, alone,
+              saved, schedule->pairs, schedule->pairs == 1 ? "" : "s", schedule->measured);
     for (size_t i = 0; i < schedule->unproven_shown; i++)
         text_addf(out, "cannot be recommended: not proven: %s and %s\n",
                   study->models[schedule->unproven[i].foreground].name,

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const double MS_PER_S = 1000, LONGEST_S = 1e8, S_PER_H = 3600;
+static const double LONGEST_S = 1e8, S_PER_H = 3600;
 
 double schedule_seconds(const struct pairs_model *model)
 {
@@ -137,29 +137,66 @@ static void add_unproven(struct schedule *schedule, const struct schedule_step *
         schedule->unproven[schedule->unproven_shown++] = *step;
 }
 
-/* chosen: the models that take part. */
-static void match(const struct tried *tried, const size_t *chosen, size_t count, double assumed, struct schedule *out)
+static int compare_seconds(const void *a, const void *b, void *context)
 {
-    AUTO_FREE int64_t *weights = mem_array(count * count + 1, sizeof *weights);
-    AUTO_FREE size_t *mates = mem_array(count + 1, sizeof *mates);
+    const struct pairs_model *models = context;
+    size_t x = *(const size_t *)a, y = *(const size_t *)b;
+    double left = schedule_seconds(&models[x]), right = schedule_seconds(&models[y]);
+    return left != right ? (left > right ? -1 : 1) : (x > y) - (x < y);
+}
+
+/* The model whose pair with `first` saves most time; count if there is none. saved_s has count rows and count
+ * columns; 0: not a pair. */
+static size_t find_partner(const double *saved_s, size_t count, size_t first)
+{
+    size_t best = count;
+    double most_s = 0;
+    for (size_t i = 0; i < count; i++)
+        if (saved_s[first * count + i] > most_s) {
+            most_s = saved_s[first * count + i];
+            best = i;
+        }
+    return best;
+}
+
+/* Takes model i out of all further pairs. */
+static void clear_pairs(double *saved_s, size_t count, size_t i)
+{
+    for (size_t k = 0; k < count; k++)
+        saved_s[i * count + k] = saved_s[k * count + i] = 0;
+}
+
+/* Greedy: the longest model that is left gets the partner that saves most. chosen: the models that take part,
+ * longest first. */
+static void pair_models(const struct tried *tried, const size_t *chosen, size_t count, double assumed,
+                        struct schedule *out)
+{
+    AUTO_FREE double *saved_s = mem_array(count * count + 1, sizeof *saved_s);
+    AUTO_FREE bool *used = mem_array(count + 1, sizeof *used);
     struct schedule_step step;
     for (size_t i = 0; i < count; i++)
         for (size_t j = i + 1; j < count; j++) {
             if (!pair_step(tried, chosen[i], chosen[j], assumed, &step))
                 continue;
             if (is_proven(tried, chosen[i], chosen[j]))
-                weights[i * count + j] = weights[j * count + i] = (int64_t)llround(step.saved_s * MS_PER_S);
+                saved_s[i * count + j] = saved_s[j * count + i] = step.saved_s;
             else
                 add_unproven(out, &step);
         }
-    matching_heaviest(weights, count, mates);
     for (size_t i = 0; i < count; i++) {
         double seconds = schedule_seconds(&tried->study->models[chosen[i]]);
+        size_t partner = find_partner(saved_s, count, i);
         out->alone_seconds += seconds;
-        if (mates[i] == i)
-            add_step(out, (struct schedule_step){.foreground = chosen[i], .background = chosen[i], .seconds = seconds});
-        else if (mates[i] > i && pair_step(tried, chosen[i], chosen[mates[i]], assumed, &step))
+        if (used[i])
+            continue;
+        if (partner < count && pair_step(tried, chosen[i], chosen[partner], assumed, &step)) {
             add_step(out, step);
+            used[partner] = true;
+            clear_pairs(saved_s, count, partner);
+        } else {
+            add_step(out, (struct schedule_step){.foreground = chosen[i], .background = chosen[i], .seconds = seconds});
+        }
+        clear_pairs(saved_s, count, i);
     }
 }
 
@@ -170,13 +207,14 @@ void schedule_make(const struct feasibility *study, const bool *use, double gpu_
     AUTO_FREE size_t *chosen = mem_array(study->model_count + 1, sizeof *chosen);
     size_t count = 0;
     on_gpu.room = (struct pairs_room){gpu_bytes, gpu_bytes};
-    for (size_t i = 0; i < study->model_count && count < MATCHING_POINTS_MAX; i++)
+    for (size_t i = 0; i < study->model_count && count < SCHEDULE_MODELS_MAX; i++)
         if (use[i])
             chosen[count++] = i;
     *out = (struct schedule){.steps = mem_array(count + 1, sizeof *out->steps)};
     struct tried tried = {.study = &on_gpu};
     look_up(&tried);
-    match(&tried, chosen, count, assumed, out);
+    qsort_r(chosen, count, sizeof *chosen, compare_seconds, study->models);
+    pair_models(&tried, chosen, count, assumed, out);
     free(tried.outcomes);
     qsort(out->steps, out->count, sizeof *out->steps, by_length);
 }
@@ -207,7 +245,7 @@ json_t *schedule_settings(const struct feasibility *study, const struct schedule
 
 /* feasibility.json, as feasibility_json wrote it or anybody else. */
 
-enum { MODELS_MAX = 1000, PAIRS_MAX = MODELS_MAX * MODELS_MAX };
+enum { PAIRS_MAX = SCHEDULE_MODELS_MAX * SCHEDULE_MODELS_MAX };
 
 static struct reading number_of(const json_t *block, const char *key)
 {
@@ -318,7 +356,8 @@ bool schedule_read(struct feasibility *study, const json_t *json, struct err *er
 {
     const json_t *models = json_get(json, "models"), *pairs = json_get(json, "pairs");
     size_t count = json_array_size(models);
-    if (!json_is_array(models) || !json_is_array(pairs) || count > MODELS_MAX || json_array_size(pairs) > PAIRS_MAX)
+    if (!json_is_array(models) || !json_is_array(pairs) || count > SCHEDULE_MODELS_MAX ||
+        json_array_size(pairs) > PAIRS_MAX)
         return err_set(err, "this is no feasibility.json");
     AUTO_FREE size_t *places = mem_array(count + 1, sizeof *places);
     for (size_t i = 0; i < count; i++) {

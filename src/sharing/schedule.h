@@ -1,5 +1,4 @@
-/* schedule: of models that were measured, which to run in pairs and which alone, so that all are done in the fewest
- * hours and nothing is at risk. Pure. */
+/* schedule: chooses which measured models run in pairs and which alone, to save hours without risk. Pure. */
 #ifndef TARE_SHARING_SCHEDULE_H
 #define TARE_SHARING_SCHEDULE_H
 
@@ -33,7 +32,10 @@ struct schedule {
     size_t unproven_shown, unproven_count;
 };
 
-/* Of the models with use[i]. assumed: the slowdown of each of two whose utilisation is not known either (else their
+enum { SCHEDULE_MODELS_MAX = 1000 };
+
+/* Pairs the models with use[i], at most SCHEDULE_MODELS_MAX: the longest one left with the proven partner that saves
+ * most time. assumed: the slowdown of each of two whose utilisation is not known either (else their
  * utilisations added, and no less than 1). */
 void schedule_make(const struct feasibility *study, const bool *use, double gpu_bytes, double assumed,
                    struct schedule *out);
@@ -44,15 +46,5 @@ double schedule_seconds(const struct pairs_model *model);
 
 /* A new reference. */
 json_t *schedule_settings(const struct feasibility *study, const struct schedule *schedule);
-
-/* The pairs of a graph whose weights add up to most: exact, for any graph (Edmonds' blossoms with the
- * dual variables of Galil's survey, ACM Computing Surveys 18, 1986), in time that grows with the cube of its
- * points. Pure. */
-
-enum { MATCHING_POINTS_MAX = 1000 };
-
-/* weights: count rows of count columns, symmetric; at most 0: no edge; below 2^40. mates: for each point the other,
- * or its own number where it stays alone. Gives the weight of all pairs. count is at most MATCHING_POINTS_MAX. */
-int64_t matching_heaviest(const int64_t *weights, size_t count, size_t *mates);
 
 #endif

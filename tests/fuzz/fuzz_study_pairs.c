@@ -1,4 +1,4 @@
-/* Any bytes read as feasibility.json: no crash, and a schedule of what was read takes no longer than one after the other. */
+/* Any bytes read as feasibility.json: no crash; a schedule of it takes no longer than the models alone. */
 #include "sharing/schedule.h"
 
 #include "base/json.h"
