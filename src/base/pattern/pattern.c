@@ -26,7 +26,6 @@ struct pattern {
     pcre2_jit_stack *stack;
     uint32_t steps; /* the match limit set in context */
     int64_t credit_ns;
-    struct needles needles;
 };
 
 static void free_code(pcre2_code **code)
@@ -101,7 +100,6 @@ struct pattern *pattern_new(const char *source, struct err *err)
     pcre2_set_heap_limit(pattern->context, HEAP_MAX_KIB);
     pattern->credit_ns = PATTERN_BUDGET_NS;
     try_jit(pattern, source);
-    needles_read(source, &pattern->needles);
     return pattern;
 }
 
@@ -169,11 +167,6 @@ struct pattern_match pattern_find(struct pattern *pattern, const char *line, siz
     if (match.matched)
         first_group(pattern, &match);
     return match;
-}
-
-const struct needles *pattern_needles(const struct pattern *pattern)
-{
-    return &pattern->needles;
 }
 
 void pattern_account(struct pattern *pattern, size_t bytes, int64_t cpu_ns)

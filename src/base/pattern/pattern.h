@@ -10,28 +10,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Strings that a line must hold for a pattern to match it, read from the pattern's source. A plain byte
- * search for them passes over most of a log many times faster than a regular expression does. */
-
-#define NEEDLE_MAX 8
-#define NEEDLE_LENGTH_MAX 48
-#define NEEDLE_LENGTH_MIN 2 /* shorter ones stand in nearly every line */
-
-struct needle {
-    size_t length;
-    char bytes[NEEDLE_LENGTH_MAX];
-};
-
-/* Whatever the pattern matches holds at least one of the items. count 0: nothing is known, every line may match. */
-struct needles {
-    size_t count;
-    struct needle items[NEEDLE_MAX];
-};
-
-/* source is a pattern that PCRE2 compiled (UTF, no other option that changes the syntax). What this reader does not
- * know for certain (case folding, extended syntax, recursion, verbs, conditions) gives no needles, never wrong ones. */
-void needles_read(const char *source, struct needles *out);
-
 struct pattern;
 
 /* Lines up to this length always get the full match limit; longer ones less, since a step may look at the whole line. */
@@ -49,9 +27,6 @@ struct pattern_match {
 };
 
 struct pattern_match pattern_find(struct pattern *pattern, const char *line, size_t length);
-
-/* What a line must hold to match, for whoever wants to look for that first. Lives as long as the pattern. */
-const struct needles *pattern_needles(const struct pattern *pattern);
 
 /* The time budget: tells that the last finds, over this many bytes of lines, took cpu_ns of processor time. A pattern
  * that has used up its budget (PATTERN_BUDGET_NS, and PATTERN_BUDGET_NS_PER_BYTE for every byte) is held short until

@@ -9,8 +9,6 @@
 #include <strings.h>
 
 #define ACCOUNT_BYTES 4096 /* of lines between two looks at the clock */
-#define DENSE_BATCHES 32   /* before needles that did not pay are tried again */
-#define DENSE_LINES   64   /* fewer lines say nothing about density */
 
 /* One pattern's way through one batch of lines. */
 struct pass {
@@ -18,7 +16,6 @@ struct pass {
     struct matcher_item *item;
     struct line *lines;
     size_t count;
-    size_t tried;
     size_t tried_bytes; /* since the clock was read */
     size_t told_bytes;  /* already accounted for */
     int64_t clock_ns;
@@ -102,43 +99,9 @@ static void try_line(struct pass *pass, struct line *line)
         line->limited = true;
     if (match.matched)
         note_match(pass, line, match);
-    pass->tried++;
     pass->tried_bytes += line->length;
     if (pass->tried_bytes >= ACCOUNT_BYTES)
         account(pass, pass->tried_bytes);
-}
-
-static const char *next_needle(const struct needle *needle, const char *from, const char *end)
-{
-    const char *found = memmem(from, (size_t)(end - from), needle->bytes, needle->length);
-    return found ? found : end;
-}
-
-/* Only lines that hold a needle. The bytes between two lines (line ends, the rest of an overlong line) may hold one
- * too: then a line is tried in vain, nothing is missed. */
-static void try_lines_with_needles(struct pass *pass, const struct needles *needles, const char *end)
-{
-    const char *next[NEEDLE_MAX];
-    const char *from = pass->lines[0].start;
-    for (size_t i = 0; i < needles->count; i++)
-        next[i] = next_needle(&needles->items[i], from, end);
-    for (size_t at = 0; at < pass->count;) {
-        const char *place = end;
-        for (size_t i = 0; i < needles->count; i++) {
-            if (next[i] < from)
-                next[i] = next_needle(&needles->items[i], from, end);
-            if (next[i] < place)
-                place = next[i];
-        }
-        if (place == end)
-            return;
-        while (at + 1 < pass->count && pass->lines[at + 1].start <= place)
-            at++;
-        try_line(pass, &pass->lines[at]);
-        at++;
-        if (at < pass->count)
-            from = pass->lines[at].start;
-    }
 }
 
 static void keep_text(struct joblog_result *result, const struct line *line, struct pattern_match match)
@@ -154,7 +117,6 @@ static void keep_text(struct joblog_result *result, const struct line *line, str
 
 static void match_batch(struct matcher *matcher, struct matcher_item *item, struct line *lines, size_t count)
 {
-    const struct needles *needles = pattern_needles(item->pattern);
     const char *end = lines[count - 1].start + lines[count - 1].length;
     struct pass pass = {.matcher = matcher,
                         .item = item,
@@ -162,15 +124,8 @@ static void match_batch(struct matcher *matcher, struct matcher_item *item, stru
                         .count = count,
                         .clock_ns = clock_thread_cpu_ns(),
                         .epoch = matcher->epoch};
-    if (needles->count == 0 || item->rest_dense) {
-        for (size_t i = 0; i < count; i++)
-            try_line(&pass, &lines[i]);
-        item->rest_dense -= item->rest_dense > 0;
-    } else {
-        try_lines_with_needles(&pass, needles, end);
-        if (count >= DENSE_LINES && pass.tried > count / 4)
-            item->rest_dense = DENSE_BATCHES;
-    }
+    for (size_t i = 0; i < count; i++)
+        try_line(&pass, &lines[i]);
     size_t all = (size_t)(end - lines[0].start);
     account(&pass, all > pass.told_bytes ? all - pass.told_bytes : 0);
     if (pass.last) {

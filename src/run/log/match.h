@@ -19,7 +19,6 @@ struct matcher_item {
     struct joblog_result result;
     struct metric_history history; /* of a metric */
     char *name;
-    unsigned rest_dense; /* batches still to be matched line by line: needles stood in too many lines */
 };
 
 /* A line on which a mark's pattern matched, until the batch is through: its patterns are tried one after the other, and

@@ -251,26 +251,6 @@ static void many_lines_at_once_give_what_the_reference_gives(void **state)
     }
 }
 
-/* Most lines hold no needle, some blocks are full of them: the joblog goes from one way of searching to the other. */
-static void logs_sparse_and_dense_in_turn_give_what_the_reference_gives(void **state)
-{
-    (void)state;
-    struct rng rng;
-    AUTO_TEXT struct text bytes = {0};
-    rng_seed(&rng, 3);
-    for (int round = 0; round < (SANITIZED ? 6 : 20); round++) {
-        text_clear(&bytes);
-        for (int block = 0; block < 12; block++) {
-            bool dense = rng_below(&rng, 2);
-            for (int line = 0; line < 3000; line++)
-                text_addf(&bytes,
-                          dense || rng_below(&rng, 500) == 0 ? "loss=%d Accuracy: 0.%d done\n" : "step %d of %d\n",
-                          line, block);
-        }
-        compare(&rng, &bytes, 1 + rng_below(&rng, 200000), round);
-    }
-}
-
 /* Lines around and beyond JOBLOG_LINE_MAX: only the first 65536 bytes are matched. */
 static void very_long_lines_give_what_the_reference_gives(void **state)
 {
@@ -342,7 +322,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(small_logs_in_small_chunks_give_what_the_reference_gives),
         cmocka_unit_test(many_lines_at_once_give_what_the_reference_gives),
-        cmocka_unit_test(logs_sparse_and_dense_in_turn_give_what_the_reference_gives),
         cmocka_unit_test(very_long_lines_give_what_the_reference_gives),
         cmocka_unit_test(line_offsets_are_those_of_the_reference),
     };
