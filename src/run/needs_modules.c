@@ -2,7 +2,6 @@
  * depends on libraries that no list of packages tells. Each interpreter is started once for all repositories that use it in
  * the same environment, and several interpreters import beside each other. */
 #include "base/utf8.h"
-#include "base/version.h"
 #include "run/needs.h"
 
 #include "base/mem.h"
@@ -18,10 +17,11 @@
 
 enum { LONGEST_ANSWER = 1 << 20, LONGEST_DETAIL = 200, WORDS_MAX = 500, ASKED_AT_ONCE = 4 };
 
-/* Fixed, its arguments are names that the registry's reader has checked. The working folder is no place to import from,
- * and what modules print does not mix with the answer. The first line is the interpreter's own version. Behind a name, "="
- * asks for the version of the distribution that the module belongs to (PyYAML's for yaml); where that cannot be told, or there
- * are several with different ones, for what the module says. */
+/* Fixed; its arguments are names and version specifiers that the registry's reader has checked. It imports nothing from
+ * the working folder, and what modules print does not mix with the answer. A word is "NAME" or "NAME SPECIFIER"; "=" is
+ * the interpreter itself. The version is that of the distribution that the module belongs to (PyYAML's for yaml); where
+ * there is none, or several with different ones, what the module says. Specifiers are compared by `packaging`, else by
+ * pip's copy of it; without both, a version is "unchecked". */
 static const char question[] =
     "import sys\n"
     "sys.path[:] = [p for p in sys.path if p]\n"
@@ -29,7 +29,7 @@ static const char question[] =
     "out = os.fdopen(os.dup(1), 'w')\n"
     "os.dup2(os.open(os.devnull, os.O_WRONLY), 1)\n"
     "owners = []\n"
-    "def version(name):\n"
+    "def distribution(name):\n"
     "    try:\n"
     "        from importlib import metadata\n"
     "        if not owners:\n"
@@ -38,17 +38,27 @@ static const char question[] =
     "        return found.pop() if len(found) == 1 else ''\n"
     "    except Exception:\n"
     "        return ''\n"
-    "def answer(word):\n"
-    "    if word == '=':\n"
+    "def find_version(name, want):\n"
+    "    if name == '=':\n"
     "        level = {'alpha': 'a', 'beta': 'b', 'candidate': 'rc'}.get(sys.version_info[3], '')\n"
     "        return '.'.join(map(str, sys.version_info[:3])) + level\n"
-    "    name = word.rstrip('=')\n"
     "    module = __import__(name)\n"
-    "    known = word != name and version(name)\n"
+    "    known = want and distribution(name)\n"
     "    return str(known or getattr(sys.modules.get(name), '__version__', '') or getattr(module, '__version__', ''))\n"
-    "for word in sys.argv[1:]:\n"
+    "def compare(version, want):\n"
     "    try:\n"
-    "        line = 'yes ' + answer(word)\n"
+    "        try:\n"
+    "            from packaging.specifiers import SpecifierSet\n"
+    "        except ImportError:\n"
+    "            from pip._vendor.packaging.specifiers import SpecifierSet\n"
+    "        return 'yes ' if SpecifierSet(want).contains(version, prereleases=True) else 'other '\n"
+    "    except Exception:\n"
+    "        return 'unchecked '\n"
+    "for word in sys.argv[1:]:\n"
+    "    name, _, want = word.partition(' ')\n"
+    "    try:\n"
+    "        version = find_version(name, want)\n"
+    "        line = (compare(version, want) if want else 'yes ') + version\n"
     "    except BaseException as error:\n"
     "        line = 'no ' + type(error).__name__ + ': ' + str(error)\n"
     "    line = line.replace('\\r', ' ').replace('\\n', ' ')\n"
@@ -56,7 +66,8 @@ static const char question[] =
     "    out.flush()\n";
 
 struct answer {
-    enum need_state state; /* THERE, MISSING or UNKNOWN */
+    enum need_state state; /* THERE, MISSING, VERSION or UNKNOWN */
+    bool unchecked;        /* UNKNOWN because the version could not be compared */
     char *text;            /* a version, or why not */
     bool late;             /* its time was over */
 };
@@ -65,7 +76,7 @@ struct answer {
 struct interpreter {
     const char *python;
     const struct strv *env;
-    struct strv words; /* "torch", or "torch=" where its version is wanted */
+    struct strv words; /* of `question` */
     struct answer *answers;
     struct answer version; /* its own */
     double limit_s;        /* for all its starts together: each repository that uses it adds ASK_TIMEOUT_S */
@@ -168,30 +179,23 @@ static struct interpreter *find_interpreter(struct interpreters *all, const stru
     return NULL;
 }
 
-/* Where a word for this module stands; words.count: nowhere. */
-static size_t find_word(const struct interpreter *interpreter, const char *name)
+static bool is_asked(const struct need *need)
 {
-    size_t length = strlen(name), i = 0;
-    for (; i < interpreter->words.count; i++) {
-        const char *word = interpreter->words.items[i];
-        if (strncmp(word, name, length) == 0 && (!word[length] || word[length] == '='))
-            break;
-    }
-    return i;
+    return need->kind == NEED_MODULE || need->kind == NEED_PYTHON;
 }
 
-static void add_word(struct interpreter *interpreter, const char *name, bool version)
+static char *make_word(const struct need *need)
 {
-    char *word = mem_printf("%s%s", name, version ? "=" : "");
-    size_t at = find_word(interpreter, name);
-    if (at == interpreter->words.count) {
-        strv_add_owned(&interpreter->words, word);
-    } else if (version) {
-        free(interpreter->words.items[at]);
-        interpreter->words.items[at] = word;
-    } else {
-        free(word);
-    }
+    const char *name = need->kind == NEED_PYTHON ? "=" : need->name;
+    return *need->wanted ? mem_printf("%s %s", name, need->wanted) : mem_strdup(name);
+}
+
+static size_t find_word(const struct interpreter *interpreter, const char *word)
+{
+    size_t i = 0;
+    while (i < interpreter->words.count && strcmp(interpreter->words.items[i], word) != 0)
+        i++;
+    return i;
 }
 
 static void collect(struct needs *needs, struct interpreters *all)
@@ -206,16 +210,20 @@ static void collect(struct needs *needs, struct interpreters *all)
             *interpreter = (struct interpreter){.python = repo->python, .env = &repo->env};
         }
         interpreter->limit_s += ASK_TIMEOUT_S;
-        for (size_t j = 0; j < repo->count; j++)
-            if (repo->items[j].kind == NEED_MODULE)
-                add_word(interpreter, repo->items[j].name, *repo->items[j].wanted);
+        for (size_t j = 0; j < repo->count; j++) {
+            if (!is_asked(&repo->items[j]))
+                continue;
+            AUTO_FREE char *word = make_word(&repo->items[j]);
+            if (find_word(interpreter, word) == interpreter->words.count)
+                strv_add(&interpreter->words, word);
+        }
     }
     for (size_t i = 0; i < all->count; i++)
         all->items[i].answers = mem_array(all->items[i].words.count + 1, sizeof *all->items[i].answers);
 }
 
 /* The next line of the answer, which is whatever a module made of it: printable, not too long. False: it is over. */
-static bool next_line(const char **at, char line[LONGEST_DETAIL + 8])
+static bool next_line(const char **at, char line[LONGEST_DETAIL + 16])
 {
     const char *end = strchr(*at, '\n');
     if (!end)
@@ -238,11 +246,20 @@ static void set_answer(struct answer *answer, enum need_state state, char *text)
 
 static bool take_answer(const char **at, struct answer *out)
 {
-    char line[LONGEST_DETAIL + 8];
+    static const struct {
+        const char *word;
+        enum need_state state;
+    } verdicts[] = {{"yes ", NEED_THERE}, {"other ", NEED_VERSION}, {"unchecked ", NEED_UNKNOWN}};
+    enum need_state state = NEED_MISSING;
+    char line[LONGEST_DETAIL + 16];
     if (!next_line(at, line))
         return false;
     const char *rest = strchr(line, ' ');
-    set_answer(out, strncmp(line, "yes ", 4) == 0 ? NEED_THERE : NEED_MISSING, mem_strdup(rest ? rest + 1 : ""));
+    for (size_t i = 0; i < sizeof verdicts / sizeof *verdicts; i++)
+        if (strncmp(line, verdicts[i].word, strlen(verdicts[i].word)) == 0)
+            state = verdicts[i].state;
+    set_answer(out, state, mem_strdup(rest ? rest + 1 : ""));
+    out->unchecked = state == NEED_UNKNOWN;
     return true;
 }
 
@@ -342,15 +359,13 @@ static void ask_all(struct interpreters *all)
 
 static void settle(struct need *need, const struct answer *answer)
 {
-    bool wants = need->wanted && *need->wanted;
-    enum version_fit fit =
-        answer->state == NEED_THERE && wants ? version_fits(need->wanted, answer->text) : VERSION_FITS;
-    need->state = fit == VERSION_FITS ? answer->state : fit == VERSION_OTHER ? NEED_VERSION : NEED_UNKNOWN;
-    if (fit == VERSION_OTHER)
+    need->state = answer->state;
+    if (answer->state == NEED_VERSION)
         need->detail = mem_printf("%s %s is there, %s is wanted", need->name, answer->text, need->wanted);
-    else if (fit == VERSION_UNKNOWN)
-        need->detail = mem_printf("version not known%s%s, %s is wanted", *answer->text ? ": it says " : "",
-                                  answer->text, need->wanted);
+    else if (answer->unchecked)
+        need->detail = *answer->text
+                           ? mem_printf("version not checked: %s is there, %s is wanted", answer->text, need->wanted)
+                           : mem_printf("version not known, %s is wanted", need->wanted);
     else
         need->detail = *answer->text ? mem_strdup(answer->text) : NULL;
     need->mend = need->state == NEED_THERE || !need->get ? NULL : mem_strdup(need->get);
@@ -362,10 +377,10 @@ static void settle_repo(struct interpreters *all, struct repo_needs *repo)
     const struct interpreter *interpreter = repo->python ? find_interpreter(all, repo) : NULL;
     for (size_t i = 0; i < repo->count; i++) {
         struct need *need = &repo->items[i];
-        if (need->kind == NEED_MODULE)
-            settle(need, interpreter ? &interpreter->answers[find_word(interpreter, need->name)] : &none);
-        else if (need->kind == NEED_PYTHON)
-            settle(need, interpreter ? &interpreter->version : &none);
+        if (!is_asked(need))
+            continue;
+        AUTO_FREE char *word = make_word(need);
+        settle(need, interpreter ? &interpreter->answers[find_word(interpreter, word)] : &none);
     }
     free(none.text);
 }

@@ -2,7 +2,6 @@
 
 #include "base/mem.h"
 #include "base/utf8.h"
-#include "base/version.h"
 
 #include <ctype.h>
 #include <stdlib.h>
@@ -141,22 +140,47 @@ static bool is_module(const char *name)
     return !begins;
 }
 
+/* Comparisons joined by commas, as in ">=2.6, <3". What PEP 440 asks of the version itself is checked by the
+ * interpreter that compares it. */
+static bool is_specifier(const char *text)
+{
+    static const char version_chars[] = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.*+!-_";
+    static const char *const operators[] = {"===", "==", "!=", ">=", "<=", "~=", ">", "<"};
+    for (;; text++) {
+        size_t i = 0;
+        text += strspn(text, " ");
+        while (i < sizeof operators / sizeof *operators && strncmp(text, operators[i], strlen(operators[i])) != 0)
+            i++;
+        if (i == sizeof operators / sizeof *operators)
+            return false;
+        text += strlen(operators[i]);
+        text += strspn(text, " ");
+        size_t length = strspn(text, version_chars);
+        text += length;
+        text += strspn(text, " ");
+        if (length == 0 || (*text && *text != ','))
+            return false;
+        if (!*text)
+            return true;
+    }
+}
+
 static void check_want(const struct source *source, const char *path, const char *key, const char *text,
                        const char *want)
 {
-    struct err err = {0};
-    if (*want && !version_want_check(want, &err))
-        field_error(source, path, "'%s': '%s': %s", key, text, err.text);
+    if (*want && !is_specifier(want))
+        field_error(source, path, "'%s': '%s': '%s' is not a version specifier such as >=2.6,<3", key, text, want);
 }
 
 /* One text of "modules", "torch>=2.6", becomes a name and what is wanted. */
 static void split_module(const struct source *source, const char *path, struct registry_modules *row, size_t index)
 {
-    int length;
-    const char *want;
     char *text = row->names.items[index];
-    version_split(text, &length, &want);
-    char *name = mem_strndup(text, (size_t)length);
+    size_t length = strcspn(text, "<>=!~");
+    const char *want = text + length;
+    while (length > 0 && text[length - 1] == ' ')
+        length--;
+    char *name = mem_strndup(text, length);
     strv_add(&row->wanted, want);
     if (length > LONGEST_MODULE || !is_module(name))
         field_error(source, path, "'modules': '%s' is no name of a Python module", name);

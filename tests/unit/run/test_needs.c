@@ -191,12 +191,12 @@ static void an_interpreter_that_does_not_answer_is_asked_once(void **state)
     assert_int_equal(asked.st_size, 2);
 }
 
-static void a_version_that_is_not_wanted_is_missing_and_an_unknown_one_is_never_good(void **state)
+static void the_interpreter_compares_versions_and_an_unchecked_one_is_never_good(void **state)
 {
     struct place *place = *state;
     make_folder(place, "repo");
     make_file(place, "repo/train.py", "");
-    make_interpreter(place, "printf 'yes 2.11.0+cu130\\nyes 2.3.1\\nyes \\nyes git-1a\\nyes \\n'");
+    make_interpreter(place, "printf 'other 3.11.2\\nother 2.11.0+cu130\\nyes 2.3.1\\nunchecked \\nunchecked git-1a\\nyes \\n'");
     look(place,
          ", \"python\": \"../python\", \"requires\": [{\"python\": \">=3.12\"}, {\"modules\": [\"torch>=2.12\", "
          "\"numpy < 2.4\", \"yaml>=6\", \"a!=1\", \"b\"], \"get\": \"pip\"}]",
@@ -211,7 +211,7 @@ static void a_version_that_is_not_wanted_is_missing_and_an_unknown_one_is_never_
     assert_int_equal(find(place, NEED_MODULE, "yaml")->state, NEED_UNKNOWN);
     assert_string_equal(find(place, NEED_MODULE, "yaml")->detail, "version not known, >=6 is wanted");
     assert_int_equal(find(place, NEED_MODULE, "a")->state, NEED_UNKNOWN);
-    assert_string_equal(find(place, NEED_MODULE, "a")->detail, "version not known: it says git-1a, !=1 is wanted");
+    assert_string_equal(find(place, NEED_MODULE, "a")->detail, "version not checked: git-1a is there, !=1 is wanted");
     assert_int_equal(find(place, NEED_MODULE, "b")->state, NEED_THERE);
     assert_false(repo_needs_ready(&place->needs.repos[0], "small"));
 }
@@ -342,7 +342,7 @@ int main(void)
         TEST(a_module_that_cannot_be_imported_is_missing_with_its_reason),
         TEST(where_an_import_ends_the_interpreter_another_is_asked_for_the_rest),
         TEST(an_interpreter_that_does_not_answer_is_asked_once),
-        TEST(a_version_that_is_not_wanted_is_missing_and_an_unknown_one_is_never_good),
+        TEST(the_interpreter_compares_versions_and_an_unchecked_one_is_never_good),
         TEST(the_real_python_tells_what_it_can_import),
         TEST(what_only_one_model_needs_keeps_only_that_one),
         TEST(data_that_is_empty_is_missing),
