@@ -9,14 +9,17 @@ WERROR ?= $(if $(CI),true,false)
 
 all: build
 
-setup: ; @tools/setup.sh build
+# The only targets that install anything: setup, demo, check. FOR=lint or FOR=docs: what these need.
+FOR ?= build
+setup: ; @tools/setup.sh $(FOR)
 
-$(BUILD)/build.ninja: meson.build meson_options.txt
-	@tools/setup.sh build
+$(BUILD)/build.ninja: meson.build meson_options.txt $(wildcard node_modules/.package-lock.json)
+	@command -v meson >/dev/null && command -v ninja >/dev/null || tools/setup.sh --missing build
+	@[ -d node_modules/uplot ] || echo "Without node_modules/uplot the page has no curves: 'make setup' fetches it"
 	@[ -f $@ ] || echo "Building in $(BUILD): a minute or two, the first time"
 	@if [ -f $@ ]; then meson setup --reconfigure $(BUILD) >/dev/null; else \
 	  meson setup $(BUILD) --prefix=$(PREFIX) -Dwerror=$(WERROR) $(MESON_FLAGS) >/dev/null || \
-	  { cat $(BUILD)/meson-logs/meson-log.txt; exit 1; }; fi
+	  { tail -n 20 $(BUILD)/meson-logs/meson-log.txt; tools/setup.sh --missing build; exit 1; }; fi
 
 # Where nothing is to be done, ninja would say so even when it is quiet.
 build: $(BUILD)/build.ninja
@@ -30,11 +33,13 @@ reference: build
 
 # A website of the documents; it loads nothing from elsewhere.
 docs:
-	@tools/setup.sh docs
+	@tools/setup.sh --missing docs
 	@mkdocs build --strict --quiet --site-dir $(abspath $(BUILD))/site
 	@echo "$(BUILD)/site/index.html"
 
-demo: build
+demo:
+	@tools/setup.sh build
+	@$(MAKE) --no-print-directory build
 	@BUILD=$(BUILD) tools/demo.sh
 
 check:
@@ -50,7 +55,7 @@ bench: build
 
 # What is generated must be there for clang-tidy.
 lint: build
-	@tools/setup.sh lint
+	@tools/setup.sh --missing lint
 	@BUILD=$(BUILD) tools/lint.sh
 
 # A prefix that is given counts, whatever the build was set up with; it is built into the program.

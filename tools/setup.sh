@@ -1,7 +1,14 @@
 #!/bin/sh
-# Installs what is missing, and only that: tools/setup.sh build | check | lint | docs. Debian and Ubuntu by apt; elsewhere it names what to
-# install. Asks sudo when not root.
+# tools/setup.sh [--missing] build|check|lint|docs: installs the packages that are missing, by apt and npm; elsewhere
+# than on Debian and Ubuntu it names them. Asks sudo when not root. --missing installs nothing: it names what is
+# missing and fails, or is silent.
 set -eu
+
+only_name=
+if [ "${1:-}" = --missing ]; then
+    only_name=yes
+    shift
+fi
 
 build='build-essential:cc meson:meson ninja-build:ninja pkg-config:pkg-config libjansson-dev:=jansson libpcre2-dev:=libpcre2-8
 libsqlite3-dev:=sqlite3 libsystemd-dev:=libsystemd libsmartcols-dev:=smartcols libmd-dev:=libmd libyaml-dev:=yaml-0.1 libcurl4-openssl-dev:=libcurl libncurses-dev:=ncursesw
@@ -15,7 +22,7 @@ build) wanted=$build ;;
 check) wanted=$check ;;
 lint) wanted=$lint ;;
 docs) wanted=$docs ;;
-*) echo "usage: tools/setup.sh build|check|lint|docs" >&2; exit 2 ;;
+*) echo "usage: tools/setup.sh [--missing] build|check|lint|docs" >&2; exit 2 ;;
 esac
 
 # clang with its sanitizers and fuzzer: the runtime is a package of its own, named after clang's version.
@@ -32,6 +39,7 @@ add()
 }
 for row in $wanted; do
     package=${row%%:*}
+    [ -z "$only_name" ] || [ "$package" != npm ] || continue # only this script uses it
     probe=${row#*:}
     case "$probe" in
     =*) { command -v pkg-config >/dev/null 2>&1 && pkg-config --exists "${probe#=}"; } || add "$package" ;;
@@ -40,6 +48,13 @@ for row in $wanted; do
     *) command -v "$probe" >/dev/null 2>&1 || add "$package" ;;
     esac
 done
+if [ -n "$only_name" ]; then
+    [ -n "$missing" ] || exit 0
+    echo "Missing (names of Debian packages):$missing" >&2
+    echo "'make setup FOR=${1:-build}' installs them." >&2
+    exit 1
+fi
+
 # Charts of the report, and for the tests what drives a browser. Without a network the rest is built all the same.
 packages_of_npm()
 {
@@ -48,6 +63,7 @@ packages_of_npm()
     omit=--omit=dev
     [ "${1:-build}" = build ] || omit=
     if [ -d node_modules/uplot ] && { [ -n "$omit" ] || [ -d node_modules/playwright-core ]; }; then return; fi
+    echo "Fetching by npm what package.json names (curves of the page)"
     # shellcheck disable=SC2086 # nothing, or one word
     npm ci --ignore-scripts --no-audit --no-fund --loglevel=error $omit >/dev/null ||
         echo "npm could not fetch what package.json names: reports are built without curves" >&2
@@ -70,7 +86,7 @@ if [ "$(id -u)" -ne 0 ]; then
     }
     root=sudo
 fi
-echo "Installing:$missing"
+echo "Installing by apt:$missing"
 export DEBIAN_FRONTEND=noninteractive
 $root apt-get update -qq
 packages=

@@ -185,7 +185,7 @@ END
 }
 
 @test "the documents build as a website that loads nothing from elsewhere" {
-    command -v mkdocs > /dev/null || skip "mkdocs is not installed (tools/setup.sh docs)"
+    command -v mkdocs > /dev/null || skip "mkdocs is not installed (make setup FOR=docs)"
     (cd "$ROOT" && timeout 120 mkdocs build --strict --quiet --site-dir "$WORK/site") > said 2>&1 || { cat said; return 1; }
     python3 - "$ROOT" site <<'END_OF_CHECK'
 import glob, os, re, sys

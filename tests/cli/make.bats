@@ -30,6 +30,24 @@ without_cmocka() {
     done < needed
 }
 
+@test "only setup, demo and check install anything; the others name what is missing" {
+    for target in build install lint docs reference; do
+        make -C "$ROOT" -n BUILD="$WORK/new" "$target" > said || true
+        run grep -E 'setup\.sh|npm' said
+        [[ "$(grep -v -e '--missing' <<< "$output")" != *setup.sh* ]] || { echo "$target: $output"; false; }
+    done
+    for target in setup demo check; do
+        make -C "$ROOT" -n BUILD="$WORK/new" "$target" > said || true
+        grep -qE 'tools/setup\.sh (build|check)' said
+    done
+    mkdir none
+    PATH=$WORK/none run /bin/sh "$ROOT/tools/setup.sh" --missing build
+    [ "$status" -eq 1 ]
+    [[ "${lines[0]}" == "Missing (names of Debian packages): build-essential meson ninja-build pkg-config "* ]]
+    [ "${lines[1]}" = "'make setup FOR=build' installs them." ]
+    [[ "$output" != *npm* ]]
+}
+
 @test "BENCH chooses the benches of make bench, and an unknown one is told" {
     build=${BUILD_DIR:-$ROOT/build}
     [ -x "$build/bench/bench_plan" ] || skip "the benches are not built"

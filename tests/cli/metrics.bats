@@ -26,7 +26,7 @@ teardown() {
     [ -z "$WORK" ] || rm -rf "$WORK"
 }
 
-need() { command -v "$1" >/dev/null || skip "$1 is missing (tools/setup.sh check installs it)"; }
+need() { command -v "$1" >/dev/null || skip "$1 is missing ('make setup FOR=check' installs it)"; }
 
 # in_background FILE COMMAND...: for at most a minute, its output in FILE; ended by teardown.
 in_background() {

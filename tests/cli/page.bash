@@ -5,7 +5,7 @@
 looked_at() {
     [ -z "${TARE_SANITIZED:-}" ] || skip "the browser sees the same page without sanitizers"
     command -v node >/dev/null || skip "node is missing"
-    [ -d "$ROOT/node_modules/playwright-core" ] || skip "node_modules/playwright-core is missing (tools/setup.sh check fetches it)"
+    [ -d "$ROOT/node_modules/playwright-core" ] || skip "node_modules/playwright-core is missing ('make setup FOR=check' fetches it)"
     [ -x "${CHROMIUM:-/usr/bin/chromium-headless-shell}" ] || [ -x /usr/bin/chromium ] || skip "chromium is missing"
     local folder=${PAGE_BROWSER:-$BATS_FILE_TMPDIR/browser} ask how end=$((SECONDS + 150))
     if mkdir "$folder" 2>/dev/null; then

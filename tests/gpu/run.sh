@@ -4,7 +4,7 @@
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 nvidia-smi -L 2>/dev/null | grep -q '^GPU ' || { echo "There is no NVIDIA GPU here (nvidia-smi -L lists none): make check-gpu needs one; make check needs none." >&2; exit 1; }
-command -v bats >/dev/null || { echo "bats is missing: tools/setup.sh check installs it." >&2; exit 1; }
+command -v bats >/dev/null || { echo "bats is missing: 'make setup FOR=check' installs it." >&2; exit 1; }
 TARE=${TARE:-$(realpath -m "${BUILD:-$here/build}")/src/cli/tare}
 export TARE
 if [ -x "${BUILD:-$here/build}/bench/bench_meter" ]; then "$here/tests/gpu/nvml_probe.sh" 10; fi
