@@ -60,7 +60,7 @@ struct registry_data {
     struct strv models;  /* that need it; none: all */
 };
 
-/* Python modules that a training imports, and the interpreter that it needs. What is wanted of a version is as base/version.h
+/* Python modules that a training imports, and the interpreter that it needs. What is wanted of a version is as PEP 440
  * says, "" or NULL: any will do. */
 struct registry_modules {
     struct strv names;
