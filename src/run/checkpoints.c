@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "run/lane.h"
+#include "run/runner.h"
 
 #include <fcntl.h>
 #include <string.h>
@@ -28,6 +29,7 @@ struct checkpoints {
     int notify;
     struct checkpoint files[FILES_MAX];
     size_t count, entries;
+    bool cut_short;               /* a limit was reached: not every file is known */
     int64_t start_ns, give_up_ns; /* CLOCK_REALTIME; CLOCK_MONOTONIC */
 };
 
@@ -57,8 +59,12 @@ static bool looks_like_checkpoint(const char *path)
 static void add_file(struct checkpoints *checkpoints, const char *root, const char *path, const struct stat *status)
 {
     int64_t written_ns = status->st_mtim.tv_sec * NS_PER_S + status->st_mtim.tv_nsec;
-    if (written_ns >= checkpoints->start_ns || checkpoints->count == FILES_MAX)
+    if (written_ns >= checkpoints->start_ns)
         return;
+    if (checkpoints->count == FILES_MAX) {
+        checkpoints->cut_short = true;
+        return;
+    }
     AUTO_FREE char *whole = mem_printf("%s/%s", root, path);
     int watch = inotify_add_watch(checkpoints->notify, whole, IN_CLOSE_NOWRITE | IN_MODIFY | IN_DONT_FOLLOW);
     if (watch >= 0)
@@ -66,15 +72,20 @@ static void add_file(struct checkpoints *checkpoints, const char *root, const ch
             (struct checkpoint){.path = mem_strdup(path), .watch = watch, .written_ns = written_ns};
 }
 
-/* Takes folder. Hidden folders (.git, .venv) hold no training's results. */
+/* Takes folder. Hidden folders (.git, .venv) hold no training's results, and a run's folder, wherever it is, holds those of
+ * its own experiments. */
 static void look_in(struct checkpoints *checkpoints, const char *root, const char *below, int folder, int depth)
 {
     AUTO_CLOSE int own = folder;
+    if (depth > 0 && faccessat(own, "run.lock", F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+        return;
     AUTO_DIR DIR *dir = fs_list(own, ".");
     for (const struct dirent *entry; dir && (entry = readdir(dir));) {
         struct stat status;
-        if (checkpoints->entries++ >= ENTRIES_MAX || clock_monotonic_ns() > checkpoints->give_up_ns)
+        if (checkpoints->entries++ >= ENTRIES_MAX || clock_monotonic_ns() > checkpoints->give_up_ns) {
+            checkpoints->cut_short = true;
             break;
+        }
         bool folder_maybe = entry->d_type == DT_DIR || entry->d_type == DT_UNKNOWN;
         AUTO_FREE char *path = mem_printf("%s%s%s", below, *below ? "/" : "", entry->d_name);
         if (entry->d_name[0] == '.' || (!folder_maybe && !looks_like_checkpoint(path)) ||
@@ -157,6 +168,12 @@ static char *read_since(struct checkpoints *checkpoints)
 
 static json_t *end(struct lane *lane)
 {
+    bool *said = &lane->runner->checkpoints_said;
+    if (lane->attempt.checkpoints && lane->attempt.checkpoints->cut_short && !*said) {
+        *said = true;
+        lane_evidence(lane, "checkpoints_not_checked", "more than %d files below the working folder, or a slow disk",
+                      ENTRIES_MAX);
+    }
     AUTO_FREE char *old = lane->outcome == OUTCOME_SUCCEEDED ? read_since(lane->attempt.checkpoints) : NULL;
     if (old)
         lane_evidence(lane, "old_checkpoint", "%s", old);

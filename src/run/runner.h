@@ -75,6 +75,7 @@ struct runner {
     bool records_said; /* that jobs can write to the run's folder, against what their layers promise */
     bool cpus_said;    /* that a job runs on other processors than its lane's */
     bool setuid_said;  /* why programs that become root do not work */
+    bool checkpoints_said; /* that not all old checkpoints are watched */
     bool fifo_said;    /* that there is no FIFO for marks */
     bool mute;         /* the journal takes nothing any more: steps follow each other without it */
     struct err err;

@@ -330,6 +330,22 @@ echo trained' >repo/job.sh
     is "$(summary failure)" oom_killed
 }
 
+@test "run folders are not searched for checkpoints, and a search cut short is recorded once a run" {
+    mkdir -p repo/out/old_run/net
+    echo weights >repo/out/old_run/net/best.pt
+    touch repo/out/old_run/run.lock
+    touch -d "2 hours ago" repo/out/old_run/net/best.pt
+    job 'cat out/old_run/net/best.pt >/dev/null; echo loss 0.5'
+    settings 2
+    tare_run >out
+    is "$(events evidence | grep -cE 'old_checkpoint|checkpoints_not_checked')" 0
+    rm -r results repo/out
+    mkdir repo/data
+    (cd repo/data && seq 1 20100 | xargs touch)
+    tare_run >out
+    is "$(events evidence | grep -c checkpoints_not_checked)" 1
+}
+
 @test "a checkpoint older than the attempt that is read is evidence, and the training's own is not" {
     command -v python3 >/dev/null || skip "python3 is missing"
     mkdir -p repo/saved/best
