@@ -122,39 +122,6 @@ db.commit()' "$(run_dir)/run.db"
     look 'assert table("SELECT value FROM history ORDER BY experiment, step") == [(0.5,), (0.25,), (0.5,), (0.25,)]'
 }
 
-@test "a run of the format before, without a history, is gone on with and gets one" {
-    metrics
-    job 'echo "loss 0.$TARE_ATTEMPT"; [ "$TARE_ATTEMPT" != 1 ] || { touch ../up; sleep 1000; }'
-    settings 1
-    start_run
-    wait_until test -e up
-    kill -KILL "$PID"
-    end_program
-    python3 -c 'import sqlite3, sys
-db = sqlite3.connect(sys.argv[1])
-db.execute("DROP TABLE history")
-db.execute("PRAGMA user_version=6")
-db.commit()' "$(run_dir)/run.db"
-    "$TARE" export "$(run_dir)" --history >before.csv
-    is "$(cat before.csv)" "run,id,attempt,metric,epoch,step,seconds,value"
-    "$TARE" run --resume "$(run_dir)"
-    look 'assert table("SELECT attempt, metric, step, value FROM history") == [(2, "loss", 1, 0.2)] and table("PRAGMA user_version") == [(7,)]'
-    "$TARE" audit "$(run_dir)" --json | grep -q '"state": "hold"'
-}
-
-@test "a run that has none exports a table without rows, and no columns of best numbers" {
-    cp -r "$ROOT/tests/data/run_of_2026_11_22/run" run
-    chmod -R u+w run
-    is "$("$TARE" export run --history)" "run,id,attempt,metric,epoch,step,seconds,value"
-    is "$("$TARE" export run --history --format jsonl)" ""
-    if "$TARE" export run | grep -q best_; then return 1; fi
-    run "$TARE" export run --history --table metrics
-    is "$status" 2
-    run "$TARE" export run --history -o tables
-    is "$status" 2
-    [ ! -e tables ]
-}
-
 @test "numbers that are not finite or not numbers: kept, passed over by the best, or left out" {
     metrics
     job 'echo "loss nan"; echo "loss 1e999"; echo "loss $(printf "%0400d" 0 | tr 0 9)"; echo "loss -inf"; echo "loss 0.5"; echo "loss 12%"; echo "loss $(printf "%0400d" 0)"

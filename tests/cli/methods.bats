@@ -132,15 +132,6 @@ assert abs(gap / max(experiment(n)["tare"]["energy"]["gpu"]["longest_gap_s"] for
     grep -q '^NOT AS WRITTEN: ' <(head -n 1 text)
 }
 
-@test "a run of an older version says what it did not record" {
-    cp -r "$ROOT/tests/data/run_of_2026_11_22/run" old
-    rm old/machine.json
-    methods old
-    # Its attempts are those that the reader of that version counted, behind a line of names.
-    says "Of 4 experiments 4 succeeded" "in $(($(wc -l <"$ROOT/tests/data/run_of_2026_11_22/expected/attempts.csv") - 1)) attempts" \
-        'CPU not recorded; Linux (version not recorded).' "the run's folder, old,"
-}
-
 @test "it goes with no option of the page, and with no folder of another program" {
     mkdir other
     local words

@@ -169,7 +169,7 @@ static bool add_guard(sqlite3 *db, int64_t number, json_t *out, struct err *err)
     return query != NULL;
 }
 
-/* The columns of an experiment's row: with the attempt that its result is of. An older version did not record checks and verdicts. */
+/* The columns of an experiment's row: with the attempt that its result is of. */
 enum {
     COLUMN_OUTCOME,
     COLUMN_DURATION,

@@ -4,16 +4,8 @@
 
 #include <string.h>
 
-/* Newer than the tables of format 6. special: as of the metrics. */
-#define HISTORY                                                                                                        \
-    "CREATE TABLE IF NOT EXISTS history (experiment INTEGER NOT NULL, attempt INTEGER NOT NULL, metric TEXT NOT NULL," \
-    " step INTEGER NOT NULL, epoch INTEGER, seconds REAL, value REAL, special TEXT,"                                   \
-    " PRIMARY KEY (experiment, attempt, metric, step),"                                                                \
-    " FOREIGN KEY (experiment, attempt) REFERENCES attempts(experiment, number)) WITHOUT ROWID"
-
 /* One statement a row. What stands in events is the truth; the tables behind it are the same facts by name, written
- * in the same transaction. STRICT is newer than the oldest SQLite we build with. The order of the columns is part of what runs of the
- * tree of 2026-11-22 have a hash of: what energy says of GPUs since then is in attempts.energy alone. */
+ * in the same transaction. STRICT is newer than the oldest SQLite we build with. */
 static const char *const tables[] = {
     "CREATE TABLE meta (key TEXT PRIMARY KEY NOT NULL, value TEXT) WITHOUT ROWID",
     "CREATE TABLE plan (number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, json TEXT NOT NULL)",
@@ -72,16 +64,20 @@ static const char *const tables[] = {
     "CREATE TABLE attempt_memory (experiment INTEGER NOT NULL, attempt INTEGER NOT NULL, changed TEXT, oom TEXT,"
     " memory TEXT, snapshot TEXT, PRIMARY KEY (experiment, attempt),"
     " FOREIGN KEY (experiment, attempt) REFERENCES attempts(experiment, number)) WITHOUT ROWID",
-    HISTORY,
+    /* special: as of the metrics. */
+    "CREATE TABLE history (experiment INTEGER NOT NULL, attempt INTEGER NOT NULL, metric TEXT NOT NULL,"
+    " step INTEGER NOT NULL, epoch INTEGER, seconds REAL, value REAL, special TEXT,"
+    " PRIMARY KEY (experiment, attempt, metric, step),"
+    " FOREIGN KEY (experiment, attempt) REFERENCES attempts(experiment, number)) WITHOUT ROWID",
     NULL,
 };
 
 /* What is asked for one experiment after another: without these each would read what all of them left, and a run cost the square of
  * their number. Of the events only the few that are asked for so: each commit of a live run would else write a page more. */
 static const char *const indexes[] = {
-    "CREATE INDEX IF NOT EXISTS guard_events ON events (experiment) WHERE type = 'guard'",
-    "CREATE INDEX IF NOT EXISTS attempt_ended_events ON events (experiment) WHERE type = 'attempt_ended'",
-    "CREATE INDEX IF NOT EXISTS evidence_of_experiment ON evidence (experiment, attempt, weight, pass)",
+    "CREATE INDEX guard_events ON events (experiment) WHERE type = 'guard'",
+    "CREATE INDEX attempt_ended_events ON events (experiment) WHERE type = 'attempt_ended'",
+    "CREATE INDEX evidence_of_experiment ON evidence (experiment, attempt, weight, pass)",
     NULL,
 };
 
@@ -131,28 +127,16 @@ static bool is_sound(sqlite3 *db, struct err *err)
     return step > 0;
 }
 
-static bool complete(sqlite3 *db, struct err *err)
-{
-    AUTO_FREE char *format = mem_printf("PRAGMA user_version=%d", DB_FORMAT);
-    return (db_begin(db, err) && db_run(db, err, HISTORY, "") && db_run(db, err, format, "") && db_commit(db, err)) ||
-           err_wrap(err, "give run.db the tables of format %d", DB_FORMAT);
-}
-
 bool schema_check(sqlite3 *db, struct err *err)
 {
     int64_t format;
     if (!db_number(db, &format, err, "PRAGMA user_version", ""))
         return false;
-    if (format > DB_FORMAT)
-        return err_set(err, "run.db has format %lld, made by a newer version; this one reads up to format %d",
-                       (long long)format, DB_FORMAT);
     if (format < 1)
         return schema_no_plan(err);
-    if (format < DB_FORMAT_OLDEST)
+    if (format != DB_FORMAT)
         return err_set(
-            err,
-            "run.db has format %lld, of a version that was never released; this one reads format %d to %d: run its "
-            "settings.json anew, or read it with the version that 'created_by' in its table meta names",
-            (long long)format, DB_FORMAT_OLDEST, DB_FORMAT);
-    return is_all_stored(db, err) && is_sound(db, err) && (format == DB_FORMAT || complete(db, err));
+            err, "run.db has format %lld, written by the version that its table meta names; this one reads format %d",
+            (long long)format, DB_FORMAT);
+    return is_all_stored(db, err) && is_sound(db, err);
 }

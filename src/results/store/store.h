@@ -133,7 +133,7 @@ struct result_metric {
     double value; /* the last one */
     bool valid;
     enum goal goal;
-    struct reading best; /* of the same attempt, by its goal; absent: the goal is unknown, or an older version made the run */
+    struct reading best; /* of the same attempt, by its goal; absent: the goal is unknown */
 };
 
 /* Gross, of the last attempt (docs/reference/measuring.md). */
@@ -166,7 +166,7 @@ struct result {
         verdict;   /* NONE: it has not ended, or it failed and nothing speaks against its machine, or it ended before
                            * verdicts were given */
     struct verdicts verdicts; /* of each quantity; all NONE: there is no result, or its checks were not recorded */
-    struct check_result *checks; /* of the attempt that counts; NULL: an older version did not record them */
+    struct check_result *checks; /* of the attempt that counts; NULL: none were recorded */
     size_t check_count;
     char *failure;        /* why it failed: "out_of_memory"; NULL: it did not, or it is not known */
     struct result_evidence *evidence; /* of what the verdict is made */

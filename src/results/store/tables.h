@@ -21,8 +21,7 @@
 /* The few calls of SQLite that the store makes, with tare's error shape. */
 
 /* PRAGMA user_version of the tables in schema.c, and the oldest one that is read: it has no table history. */
-#define DB_FORMAT        7
-#define DB_FORMAT_OLDEST 6
+#define DB_FORMAT 1
 
 /* Of a cell, and of a line of events.jsonl, which becomes one: an attempt of 10,000 epochs takes a third of it. */
 enum { DB_CELL_MAX = 16 << 20 };
@@ -202,8 +201,7 @@ bool evidence_outdate_files(sqlite3 *db, int64_t experiment, struct err *err);
 bool evidence_judge_attempt(sqlite3 *db, int64_t experiment, int64_t attempt, struct err *err);
 bool evidence_judge_experiment(sqlite3 *db, int64_t experiment, struct err *err);
 
-/* What the columns verdict and outcome of a run's tables say, of runs of older versions too: those called every
- * failure on a quiet machine clean. */
+/* The verdict of the columns verdict and outcome. */
 enum verdict evidence_verdict(const char *verdict, const char *outcome);
 
 /* The checks as an event or run.db holds them; the texts are fresh. Unknown ones are left out. Returns how many. */
@@ -414,22 +412,9 @@ struct usage {
 /* docs/reference/files.md describes it; null: there is but one lane. */
 bool usage_json(sqlite3 *db, const struct plan *plan, json_t **out, struct err *err);
 
-/* (old_evidence.c) What evidence of runs written by the tree of 2026-11-22 names. */
-struct old_evidence {
-    struct old_name *names; /* of the plan's experiments, by id */
-    size_t count;
-};
-void old_evidence_init(struct old_evidence *old, const struct plan *plan);
-void old_evidence_fini(struct old_evidence *old);
-
-/* Gives the data of an event of evidence that has none "experiments", "pids", and "unnamed": whether there were more, which
- * the text does not name. What has them is left as it is. */
-void old_evidence_import(const struct old_evidence *old, json_t *data);
-
 /* Adds {"lane", "kind", "weight", "by": [{"lane", "experiments"}], "experiments": [...]} for each lane that was disturbed, and each
  * kind of it. "by": by which lanes, and how many experiments each; its lane null: programs that are none of the run's.
  * (usage_who.c) */
-bool usage_add_disturbances(sqlite3 *db, const struct plan *plan, const struct usage *usage, json_t *out,
-                            struct err *err);
+bool usage_add_disturbances(sqlite3 *db, const struct usage *usage, json_t *out, struct err *err);
 
 #endif

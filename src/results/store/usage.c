@@ -362,7 +362,7 @@ bool usage_json(sqlite3 *db, const struct plan *plan, json_t **out, struct err *
     bool ok = usage_read(db, plan, &usage, err);
     *out = NULL;
     if (ok && usage.count > 1)
-        ok = usage_add_disturbances(db, plan, &usage, disturbances, err);
+        ok = usage_add_disturbances(db, &usage, disturbances, err);
     if (ok)
         *out = usage.count > 1 ? all_json(&usage, disturbances) : json_null();
     json_decref(disturbances);

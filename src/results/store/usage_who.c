@@ -17,7 +17,6 @@ struct process {
 
 struct knowledge {
     const struct usage *usage;
-    struct old_evidence old;
     struct process *processes;
     size_t process_count, process_capacity;
     json_t *out;
@@ -247,7 +246,6 @@ static bool judge_all(sqlite3 *db, const struct knowledge *known, struct err *er
         memset(by, 0, known->usage->count * sizeof *by);
         find_times(known, &seen, query, attempt);
         json_t *data = db_json(query, 3);
-        old_evidence_import(&known->old, data);
         seen.data = data;
         judge(known, &tally, &seen);
         json_decref(data);
@@ -257,13 +255,10 @@ static bool judge_all(sqlite3 *db, const struct knowledge *known, struct err *er
     return query != NULL;
 }
 
-bool usage_add_disturbances(sqlite3 *db, const struct plan *plan, const struct usage *usage, json_t *out,
-                            struct err *err)
+bool usage_add_disturbances(sqlite3 *db, const struct usage *usage, json_t *out, struct err *err)
 {
     struct knowledge known = {.usage = usage, .out = out};
-    old_evidence_init(&known.old, plan);
     bool ok = learn_processes(db, &known, err) && judge_all(db, &known, err);
-    old_evidence_fini(&known.old);
     free(known.processes);
     return ok;
 }

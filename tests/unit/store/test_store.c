@@ -41,7 +41,7 @@ static void a_new_run_holds_plan_settings_and_registry(void **state)
     free(registry);
     assert_answer(&run, "SELECT group_concat(id, ' ') FROM (SELECT id FROM plan ORDER BY number)",
                   "demo_net_001 other_default_002 demo_net_003_parallel");
-    assert_answer(&run, "PRAGMA user_version", "7");
+    assert_answer(&run, "PRAGMA user_version", "1");
     assert_answer(&run, "PRAGMA journal_mode", "wal");
     run_remove(&run);
 }
@@ -166,58 +166,22 @@ static void a_run_in_a_folder_reached_through_a_link_opens(void **state)
     run_remove(&run);
 }
 
-static void a_run_of_a_newer_format_is_refused(void **state)
+static void a_run_of_another_format_is_refused_and_left_as_it_is(void **state)
 {
     (void)state;
     struct run run;
     run_make(&run);
     fixture_close(fixture_create(&run));
-    free(ask(&run, "PRAGMA user_version=8"));
+    free(ask(&run, "PRAGMA user_version=2"));
     struct err err = {0};
     assert_null(store_open(run.dir, run.path, &err));
-    assert_non_null(strstr(err.text, "format 7"));
-    assert_non_null(strstr(err.text, "newer"));
+    assert_non_null(strstr(err.text, "has format 2"));
+    assert_non_null(strstr(err.text, "reads format 1"));
     struct results results;
     assert_false(results_read(run.path, &results, &err));
-    assert_non_null(strstr(err.text, "newer"));
+    assert_non_null(strstr(err.text, "has format 2"));
+    assert_answer(&run, "PRAGMA user_version", "2");
     run_remove(&run);
-}
-
-static void assert_refused_as_unreleased(const struct err *err, const struct run *run, int format)
-{
-    char wanted[40];
-    snprintf(wanted, sizeof wanted, "has format %d, ", format);
-    if (!strstr(err->text, run->path) || !strstr(err->text, wanted) || !strstr(err->text, "this one reads format 6") ||
-        !strstr(err->text, "settings.json anew"))
-        fail_msg("%s", err->text);
-}
-
-/* By its place, with the reason and what to do; and it stays as it is. */
-static void a_run_of_a_format_that_was_never_released_is_refused(void **state)
-{
-    (void)state;
-    for (int format = 1; format <= 5; format++) {
-        struct run run;
-        struct results results;
-        struct facts facts;
-        struct err err = {0};
-        char sql[40], said[8];
-        run_make(&run);
-        fixture_close(fixture_create(&run));
-        snprintf(sql, sizeof sql, "PRAGMA user_version=%d", format);
-        snprintf(said, sizeof said, "%d", format);
-        free(ask(&run, sql));
-        assert_null(store_open(run.dir, run.path, &err));
-        assert_refused_as_unreleased(&err, &run, format);
-        assert_false(results_read(run.path, &results, &err));
-        assert_refused_as_unreleased(&err, &run, format);
-        assert_null(results_read_json(run.path, &err));
-        assert_refused_as_unreleased(&err, &run, format);
-        assert_false(facts_read(run.path, &facts, &err));
-        assert_refused_as_unreleased(&err, &run, format);
-        assert_answer(&run, "PRAGMA user_version", said);
-        run_remove(&run);
-    }
 }
 
 static void expect_refusal(struct store *store, int64_t session, enum event_type type, int64_t experiment,
@@ -513,8 +477,7 @@ int main(void)
         cmocka_unit_test(a_second_opener_is_refused_by_pid_and_host_of_the_first),
         cmocka_unit_test(links_in_place_of_the_runs_files_are_refused),
         cmocka_unit_test(a_run_in_a_folder_reached_through_a_link_opens),
-        cmocka_unit_test(a_run_of_a_newer_format_is_refused),
-        cmocka_unit_test(a_run_of_a_format_that_was_never_released_is_refused),
+        cmocka_unit_test(a_run_of_another_format_is_refused_and_left_as_it_is),
         cmocka_unit_test(an_event_that_does_not_fit_is_refused_and_nothing_is_written),
         cmocka_unit_test(the_view_follows_the_events_at_once_and_after_reopening),
         cmocka_unit_test(proven_means_that_nothing_survived),

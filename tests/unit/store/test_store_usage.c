@@ -191,28 +191,6 @@ static char *disturbances(const json_t *usage)
     return text_take(&text);
 }
 
-static void old_evidence_that_names_an_experiment_or_a_process_of_another_lane_is_that_lanes(void **state)
-{
-    (void)state;
-    struct run run;
-    run_make(&run);
-    store = fixture_create(&run);
-    play_two_lanes();
-    /* By name, twice over; by a process; from outside; of its own lane, which is nobody else's. */
-    tell(1, EVENT_EVIDENCE, 2, 75,
-         "{'kind': 'cpu_contended', 'text': 'programs waited; on other lanes: demo_net_001, demo_net_003_parallel',"
-         " 'from_s': 0.0, 'to_s': 50.0}");
-    tell(1, EVENT_EVIDENCE, 2, 75, "{'kind': 'cpu_contended', 'text': 'again: demo_net_001', 'from_s': 1.0}");
-    tell(1, EVENT_EVIDENCE, 1, 75, "{'kind': 'foreign_process', 'text': 'GPU 0 is used by pid 4800 of user x'}");
-    tell(1, EVENT_EVIDENCE, 3, 75, "{'kind': 'foreign_process', 'text': 'GPU 0 is used by pid 48 of user x'}");
-    tell(1, EVENT_EVIDENCE, 3, 75, "{'kind': 'cpu_contended', 'text': 'as demo_net_001 did, and demo_net_0011'}");
-    tell(1, EVENT_SESSION_ENDED, 0, 100, "{'outcome': 'finished'}");
-    json_t *usage = finish(&run);
-    AUTO_FREE char *told = disturbances(usage);
-    assert_string_equal(told, "1 by 0*1: cpu_contended 2; 0 by 1*1 others*1: foreign_process 1 3");
-    json_decref(usage);
-}
-
 /* Numbers alone count where they are given, whatever the text says; no number is followed out of the plan. */
 static void evidence_names_by_number_and_its_text_is_not_read(void **state)
 {
@@ -234,34 +212,6 @@ static void evidence_names_by_number_and_its_text_is_not_read(void **state)
     json_t *usage = finish(&run);
     AUTO_FREE char *told = disturbances(usage);
     assert_string_equal(told, "1 by 0*1: cpu_contended 2; 0 by 1*1 others*1: foreign_process 1 3");
-    json_decref(usage);
-}
-
-/* As the tree of 2026-11-22 wrote it where more disturbed than it had room to name: all that trained on that node then. */
-static void old_evidence_that_leaves_some_unnamed_is_of_all_that_trained(void **state)
-{
-    (void)state;
-    struct run run;
-    run_make(&run);
-    store = fixture_create(&run);
-    tell_session(1, 0, "n1");
-    for (int64_t i = 1; i <= 3; i++) {
-        AUTO_FREE char *taken = mem_printf("{'id': 'x', 'lane': %d, 'gpus': ['GPU %d']}", (int)i, (int)i);
-        AUTO_FREE char *label = mem_printf("GPU %d", (int)i), *uuid = mem_printf("GPU-%d", (int)i);
-        tell(1, EVENT_EXPERIMENT_STARTED, i, 1, taken);
-        tell_try(1, i, (struct try){5, 6, i == 3 ? 10 : 30, 31, label, uuid, 1, 4000 + (int)i});
-    }
-    /* The third had ended when the second piece was seen; and a text that names nobody is nobody's. */
-    tell(1, EVENT_EVIDENCE, 1, 75,
-         "{'kind': 'cpu_contended', 'text': 'on other lanes: other_default_002 and 1 more', 'from_s': 1.0, 'to_s': "
-         "9.0}");
-    tell(1, EVENT_EVIDENCE, 1, 75,
-         "{'kind': 'host_pressure', 'text': 'on other lanes: other_default_002 and 1 more', 'from_s': 9.0, 'to_s': "
-         "20.0}");
-    tell(1, EVENT_EVIDENCE, 2, 75, "{'kind': 'host_pressure', 'text': 'and 1 more', 'from_s': 9.0, 'to_s': 20.0}");
-    json_t *usage = finish(&run);
-    AUTO_FREE char *told = disturbances(usage);
-    assert_string_equal(told, "0 by 1*1 2*1: cpu_contended 1; 0 by 1*1: host_pressure 1");
     json_decref(usage);
 }
 
@@ -328,9 +278,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_second_of_a_lane_is_counted_once),
-        cmocka_unit_test(old_evidence_that_names_an_experiment_or_a_process_of_another_lane_is_that_lanes),
         cmocka_unit_test(evidence_names_by_number_and_its_text_is_not_read),
-        cmocka_unit_test(old_evidence_that_leaves_some_unnamed_is_of_all_that_trained),
         cmocka_unit_test(tasks_on_several_nodes_are_lanes_by_node_and_uuid),
         cmocka_unit_test(of_one_lane_nothing_is_told),
     };
