@@ -10,7 +10,7 @@ ROOT=$(cd "$BATS_TEST_DIRNAME/../.." && pwd)
 TARE=${TARE:-${BUILD_DIR:-$ROOT/build}/src/cli/tare}
 case $TARE in /*) ;; *) TARE=$PWD/$TARE ;; esac
 NAME=${TARE##*/}
-SHARED=$ROOT/../shared/data
+SHARED=${TARE_SHARED:-$ROOT/../shared}/data
 
 setup() {
     # The tests may themselves have been started through sudo, or be read by a person with colours.

@@ -99,3 +99,36 @@ print([e["name"] + " " + e["label"] for e in epochs if e["part"] == "epoch"])' "
         [ "$found" = "['epoch 1']" ]
     done
 }
+
+@test "the files of examples/ and of the study that documents name are installed, and the study runs from there" {
+    setup_installed
+    need_python
+    share=$PLACE/share/$NAME
+    python3 - "$ROOT" "$share" <<'END'
+import glob, os, re, sys
+root, share = sys.argv[1:]
+missing, seen = set(), set()
+# Read in place of examples/registry.json, which finds its program in the build folder.
+moved = {"examples/registry.json": "models_config.json", "share/registry/study.json": "registry/study.json"}
+for page in glob.glob(root + "/**/*.md", recursive=True):
+    if "/node_modules/" in page or page.endswith("CHANGELOG.md"):
+        continue
+    text, place = open(page, encoding="utf-8").read(), os.path.relpath(os.path.dirname(page), root)
+    named = re.findall(r"(?<![\w-])((?:examples|share/registry)/[\w./-]*\w\.\w+)", text)
+    if place.startswith("examples/"):
+        named += [f"{place}/{name}" for name in re.findall(r"^\| `([\w-]+\.(?:json|py))` \|", text, re.M)]
+    seen.update(named)
+    missing.update(name for name in named if not os.path.exists(f"{share}/{moved.get(name, name)}"))
+assert not missing, missing
+assert {"examples/study/small_data.py", "examples/study/twelve-pairs.json", "share/registry/study.json"} <= seen, seen
+END
+    # As in the source folder: the settings find the registry, and that the programs of the study.
+    mkdir study
+    cd study
+    python3 "$share/examples/study/stand_in.py" .
+    for settings in "$share"/examples/study/*.json; do
+        "$PLACE/bin/$NAME" -ec "$settings" --dry-run > plan 2> said
+        grep -q "^registry .*registry/study.json" plan
+    done
+    [ "$(find "$share/examples/study" -name '*.json' | wc -l)" -eq 8 ]
+}

@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # The registry of the study, and the files that run it: with the lines of its trainings, and with stand-ins.
 
-load helpers
+load runs
 
 STUDY=$ROOT/examples/study
 REGISTRY=$ROOT/share/registry/study.json
@@ -65,11 +65,66 @@ END
     [ "$output" -gt 40 ]
 }
 
-@test "the settings of the study plan as many experiments as they say" {
-    for row in "baseline 36" "mutated 147" "parallel 36" "first-look 13"; do
-        dry_run plan said "$STUDY/${row% *}.json" -c "$REGISTRY"
-        [ "$(grep -c '^\[' plan)" -eq "${row#* }" ]
+# Settings and how many experiments they make.
+SETTINGS="baseline 36
+clean-up 10
+first-look 13
+mutated 147
+mutated-twice 160
+parallel 36
+parallel-example 2
+twelve-pairs 12"
+
+@test "all settings of the study find their registry by themselves and plan their experiments" {
+    need_python
+    is "$(cd "$STUDY" && printf '%s\n' *.json | sort)" "$(sed 's/ .*/.json/' <<< "$SETTINGS" | sort)"
+    python3 "$STUDY/stand_in.py" .
+    while read -r name count; do
+        "$TARE" -ec "$STUDY/$name.json" --dry-run > plan 2> said
+        is "$name $(grep -c '^\[' plan)" "$name $count"
+        # No warning: only which registry it is.
+        is "$(wc -l < said)" 1
+    done <<< "$SETTINGS"
+}
+
+@test "the study's own plans and ours ask for the same trainings in the same order" {
+    need_python
+    [ -d "$SHARED/settings" ] || skip "../shared/data is not there"
+    python3 - "$STUDY" "$REGISTRY" "$SHARED/settings" <<'END'
+import json, sys
+ours, registry, theirs = sys.argv[1:]
+models = json.load(open(registry))["models"]
+HEAD = ("mode", "runs_per_config", "max_retries", "governor")
+
+def side(block):
+    """With all values; those that the model does not have are left out, as the study did."""
+    params = {name: row["default"] for name, row in models[block["repo"]]["supported_hyperparams"].items()}
+    params.update((name, value) for name, value in block.get("hyperparameters", {}).items() if name in params)
+    return block["repo"], block["model"], block.get("mutate"), sorted(params.items())
+
+def trainings(path):
+    settings = json.load(open(path))
+    return [settings[key] for key in HEAD], [
+        [side(entry[name]) for name in ("foreground", "background")] if "foreground" in entry else [side(entry)]
+        for entry in settings["experiments"]]
+
+for name, own in (("parallel_feasibility_test", "twelve-pairs"), ("gpu_memory_cleanup_test", "clean-up"),
+                  ("parallel_example", "parallel-example"), ("mutation_all_models_2x_dynamic", "mutated-twice")):
+    assert trainings(f"{ours}/{own}.json") == trainings(f"{theirs}/{name}.json"), own
+END
+}
+
+@test "the clean-up test, the twelve pairs and the parallel example run from end to end with stand-ins" {
+    need_python
+    idle_machine
+    python3 "$STUDY/stand_in.py" .
+    for row in "clean-up 10" "twelve-pairs 12" "parallel-example 2"; do
+        rm -rf results
+        STAND_IN_EPOCH_S=0 TARE_TIME_SCALE=0.01 "$TARE" -ec "$STUDY/${row% *}.json" --quiet
+        is "$(summary_column "$(run_folder)" training_success | sort | uniq -c | tr -s ' ')" " ${row#* } True"
     done
+    # The values drawn for the parallel example differ.
+    is "$(summary_column "$(run_folder)" hyperparam_learning_rate | sort -u | wc -l)" 2
 }
 
 @test "with stand-ins all is there, and every model runs from end to end" {
