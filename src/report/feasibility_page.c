@@ -134,7 +134,8 @@ static void add_pair(struct table *table, const struct feasibility *study, const
         table, mem_strdup(study->models[pair->foreground].name), mem_strdup(study->models[pair->background].name),
         mem_strdup(prediction->known ? pairs_tier_name(prediction->tier) : "–"),
         known_mib(prediction->known, prediction->aligned_bytes), known_mib(prediction->known, prediction->safe_bytes),
-        mem_strdup(prediction->known ? pairs_risk_name(prediction->risk) : "–"), mem_strdup(told(pair)),
+        mem_strdup(prediction->known ? pairs_risk_name(prediction->risk) : "–"),
+        mem_strdup(prediction->known ? pairs_risk_name(prediction->size_risk) : "–"), mem_strdup(told(pair)),
         mem_strdup(feasibility_real_text(outcome)),
         mem_strdup(outcome->verdict == VERDICT_NONE ? "–" : verdict_name(outcome->verdict)),
         number(1, (struct reading){outcome->overlap_s, outcome->seen}),
@@ -143,16 +144,16 @@ static void add_pair(struct table *table, const struct feasibility *study, const
         number(0, (struct reading){(double)outcome->loops, outcome->ran}), mib(outcome->peak_bytes),
         number(2, outcome->slowdown), number(2, outcome->background_slowdown), number(2, outcome->joules_ratio),
         number(2, outcome->background_joules_ratio), number(0, percent(outcome->pair_joules, outcome->serial_joules)));
-    table_tint(table, 7, kind(pair));
-    table_tint(table, 8, outcome->verdict > VERDICT_CLEAN ? "odd" : NULL);
+    table_tint(table, 8, kind(pair));
+    table_tint(table, 9, outcome->verdict > VERDICT_CLEAN ? "odd" : NULL);
 }
 
 static void add_pairs(const struct feasibility *study, struct text *out)
 {
-    struct table *table =
-        table_of(false, "foreground", "background", "tier", ">together, MiB", ">bound, MiB", "class", "predicted",
-                 "real", "verdict", ">overlap, s", ">peak in it, MiB", ">experiments", ">background's loops",
-                 ">peak, MiB", ">slower", ">background slower", ">joules", ">background's joules", ">energy, %");
+    struct table *table = table_of(false, "foreground", "background", "tier", ">together, MiB", ">bound, MiB", "class",
+                                   "class by MB", "predicted", "real", "verdict", ">overlap, s", ">peak in it, MiB",
+                                   ">experiments", ">background's loops", ">peak, MiB", ">slower", ">background slower",
+                                   ">joules", ">background's joules", ">energy, %");
     for (size_t i = 0; i < study->pair_count; i++)
         add_pair(table, study, &study->pairs[i]);
     html_heading(out, "Pairs");
@@ -187,12 +188,10 @@ static void add_finding(const char *title, const char *text, const char *proposa
     text_add(list->out, "</li>\n");
 }
 
-static void add_criteria(const struct feasibility *study, struct text *out)
+static void add_criteria(const char *title, const struct pairs_criterion *criteria, size_t count, struct text *out)
 {
-    struct pairs_criterion criteria[PAIRS_CRITERIA];
     struct table *table = table_of(false, "", "", "");
-    feasibility_criteria(study, criteria);
-    for (size_t i = 0; i < PAIRS_CRITERIA; i++) {
+    for (size_t i = 0; i < count; i++) {
         bool known = criteria[i].known, met = criteria[i].met;
         table_row(table, mem_strdup(criteria[i].what),
                   mem_strdup(!known ? "not known"
@@ -201,8 +200,19 @@ static void add_criteria(const struct feasibility *study, struct text *out)
                   mem_strdup(criteria[i].detail));
         table_tint(table, 1, !known ? NULL : met ? "good" : "bad");
     }
-    html_heading(out, "Criteria");
+    html_heading(out, title);
     table_end_page(table, out);
+}
+
+static void add_all_criteria(const struct feasibility *study, struct text *out)
+{
+    struct pairs_criterion criteria[PAIRS_CRITERIA], limits[LIMITS_CRITERIA];
+    feasibility_criteria(study, criteria);
+    limits_criteria(study, limits);
+    add_criteria("Criteria", criteria, PAIRS_CRITERIA, out);
+    html_heading(out, "Success by memory");
+    table_end_page(feasibility_tiers(study, false, "bad"), out);
+    add_criteria("The study's criteria", limits, LIMITS_CRITERIA, out);
 }
 
 void feasibility_page(const struct feasibility *study, struct text *out)
@@ -226,6 +236,6 @@ void feasibility_page(const struct feasibility *study, struct text *out)
         add_pairs(study, out);
     feasibility_findings(study, add_finding, &list);
     text_add(out, list.title ? "</ul>\n" : "");
-    add_criteria(study, out);
+    add_all_criteria(study, out);
     html_end(out, &page);
 }

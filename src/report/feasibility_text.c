@@ -137,6 +137,7 @@ static void add_pair(const struct view *view, struct table *table, const struct 
     table_row(table, name_text(view, pair->foreground), name_text(view, pair->background),
               mem_strdup(told->known ? pairs_tier_name(told->tier) : "-"), known_size(told->known, told->aligned_bytes),
               known_size(told->known, told->safe_bytes), mem_strdup(told->known ? pairs_risk_name(told->risk) : "-"),
+              mem_strdup(told->known ? pairs_risk_name(told->size_risk) : "-"),
               mem_strdup(!told->known ? "not known"
                          : told->fits ? "fits"
                                       : "does not"),
@@ -147,17 +148,19 @@ static void add_pair(const struct view *view, struct table *table, const struct 
               ratios_text(real->slowdown, real->background_slowdown),
               ratios_text(real->joules_ratio, real->background_joules_ratio), saving_text(real));
     table_tint(table, 5, told->known ? colours[told->risk] : NULL);
-    table_tint(table, 7, real_colour(real));
-    table_tint(table, 8, real->verdict == VERDICT_NONE ? NULL : real->verdict == VERDICT_CLEAN ? green : yellow);
+    table_tint(table, 6, told->known ? colours[told->size_risk] : NULL);
+    table_tint(table, 8, real_colour(real));
+    table_tint(table, 9, real->verdict == VERDICT_NONE ? NULL : real->verdict == VERDICT_CLEAN ? green : yellow);
 }
 
 static void render_pairs(const struct view *view, struct text *out)
 {
     bool some = view->drop < 4, more = view->drop < 3, most = view->drop < 2, all = view->drop < 1;
-    struct table *table = table_of(view->options->colour, "FOREGROUND", "BACKGROUND", all ? "TIER" : NULL, ">TOGETHER",
-                                   some ? ">BOUND" : NULL, "CLASS", "PREDICTED", "REAL", more ? "VERDICT" : NULL,
-                                   some ? ">OVERLAP" : NULL, all ? ">LOOPS" : NULL, some ? ">PEAK" : NULL,
-                                   more ? ">SLOWER" : NULL, all ? ">JOULES" : NULL, most ? ">ENERGY" : NULL);
+    struct table *table =
+        table_of(view->options->colour, "FOREGROUND", "BACKGROUND", all ? "TIER" : NULL, ">TOGETHER",
+                 some ? ">BOUND" : NULL, "CLASS", more ? "BY MB" : NULL, "PREDICTED", "REAL", more ? "VERDICT" : NULL,
+                 some ? ">OVERLAP" : NULL, all ? ">LOOPS" : NULL, some ? ">PEAK" : NULL, more ? ">SLOWER" : NULL,
+                 all ? ">JOULES" : NULL, most ? ">ENERGY" : NULL);
     for (size_t i = 0; i < view->study->pair_count; i++)
         add_pair(view, table, &view->study->pairs[i]);
     table_end(table, out);
@@ -334,18 +337,25 @@ static void add_finding(const char *title, const char *text, const char *proposa
         text_addf(told->out, "  try: %s\n", proposal);
 }
 
-static void add_criteria(const struct view *view, struct text *out)
+static void add_criteria(const struct pairs_criterion *criteria, size_t count, bool colour, struct text *out)
 {
-    struct pairs_criterion criteria[PAIRS_CRITERIA];
-    feasibility_criteria(view->study, criteria);
-    bool colour = view->options->colour;
-    text_add(out, "\nCriteria\n");
-    for (size_t i = 0; i < PAIRS_CRITERIA; i++) {
+    for (size_t i = 0; i < count; i++) {
         const char *word = !criteria[i].known ? "-" : criteria[i].met ? "met" : "not met";
         const char *tint = !criteria[i].known ? "" : criteria[i].met ? green : red;
         text_addf(out, "  %s%-7s%s  %s (%s)\n", colour ? tint : "", word, colour && *tint ? "\x1b[0m" : "",
                   criteria[i].what, criteria[i].detail);
     }
+}
+
+static void add_study_limits(const struct view *view, struct text *out)
+{
+    bool colour = view->options->colour;
+    struct pairs_criterion criteria[LIMITS_CRITERIA];
+    limits_criteria(view->study, criteria);
+    text_add(out, "\nSuccess by memory: the bounds in MB as the study's limits are, and as shares of this GPU\n");
+    table_end(feasibility_tiers(view->study, colour, red), out);
+    text_add(out, "\nThe study's criteria\n");
+    add_criteria(criteria, LIMITS_CRITERIA, colour, out);
 }
 
 static void add_head(const struct view *view, struct text *out)
@@ -381,12 +391,18 @@ void feasibility_text(const struct feasibility *study, const struct feasibility_
         return;
     text_add_char(out, '\n');
     fit(&view, render_pairs, out);
+    AUTO_FREE char *risks = limits_risks_text();
+    text_addf(out, "class: by the share of this GPU\nby MB: of the bound, %s\n", risks);
     text_add(out, "overlap: for how long both were seen training at the same time\n");
     text_addf(out, "proven: it was %g s in clean experiments, and at both peaks\n", study->overlap_s);
     text_add(out, "the peak of a pair: of both on the GPU, about once a second\n\n");
     add_matrix(&view, out);
     feasibility_findings(study, add_finding, &(struct told){.out = out});
-    add_criteria(&view, out);
+    struct pairs_criterion criteria[PAIRS_CRITERIA];
+    feasibility_criteria(study, criteria);
+    text_add(out, "\nCriteria\n");
+    add_criteria(criteria, PAIRS_CRITERIA, options->colour, out);
+    add_study_limits(&view, out);
 }
 
 void schedule_text(const struct feasibility *study, const struct schedule *schedule,

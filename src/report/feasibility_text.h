@@ -3,6 +3,7 @@
 #define TARE_REPORT_FEASIBILITY_TEXT_H
 
 #include "base/text.h"
+#include "report/table.h"
 #include "sharing/feasibility.h"
 #include "sharing/schedule.h"
 
@@ -29,6 +30,12 @@ const struct pairs_pair *feasibility_pair(const struct feasibility *study, size_
  * failed. text: "a beside b: ..."; proposal: what to try, or NULL. */
 typedef void feasibility_finding(const char *title, const char *text, const char *proposal, void *context);
 void feasibility_findings(const struct feasibility *study, feasibility_finding *take, void *context);
+
+/* Success per tier of memory beside what the study expected. low: how a rate below it is tinted. */
+struct table *feasibility_tiers(const struct feasibility *study, bool colour, const char *low);
+
+/* "Estimated time with pauses: 12 models alone 42 min 10 s, 12 pairs 1 h 33 min, ..."; the caller frees it. */
+char *forecast_text(const struct forecast *forecast);
 
 void schedule_text(const struct feasibility *study, const struct schedule *schedule,
                    const struct feasibility_text_options *options, struct text *out);

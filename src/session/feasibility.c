@@ -7,6 +7,7 @@
 #include "base/record.h"
 #include "base/shell_words.h"
 #include "machine/sensors/time_scale.h"
+#include "plan/expected.h"
 #include "report/feasibility_text.h"
 #include "report/live/width.h"
 #include "results/store/store.h"
@@ -49,7 +50,9 @@ static bool write_options(const struct study *study, struct err *err)
                                                  RECORD(struct study_options, overlap_s),
                                                  RECORD(struct study_options, pair_s),
                                                  {0}};
-    return write_json(study, "study.json", record_json(fields, &study->options), err);
+    json_t *json = record_json(fields, &study->options);
+    json_object_set_new(json, "estimate", forecast_json(&study->of.forecast));
+    return write_json(study, "study.json", json, err);
 }
 
 static bool read_document(int dir, const char *folder, const char *name, struct json_doc *out, struct err *err)
@@ -91,9 +94,27 @@ bool study_choose(struct study *study, struct study_options *options, struct run
     return true;
 }
 
+/* repeats: of each model alone; 0: that part is over. What is wrong with the history, the plan's reader reports. */
+static void estimate(const struct study *study, int repeats, struct forecast *out)
+{
+    const struct run_input *input = &study->input;
+    AUTO_FREE char *cwd = getcwd(NULL, 0);
+    const struct plan_options options = {.cwd = cwd ? cwd : "/", .home = getenv("HOME")};
+    struct problems ignored = {0};
+    AUTO(expected_fini) struct expected earlier = {0};
+    history_read(&input->settings, &input->registry, &options, NULL, &earlier, &ignored);
+    problems_fini(&ignored);
+    const struct forecast_options how = {.earlier = &earlier,
+                                         .repeats = repeats,
+                                         .all_pairs = repeats > 0 && study->options.all_pairs,
+                                         .pause_s = input->plan.timing.between_configurations_s};
+    forecast_make(&study->of, &how, out);
+}
+
 bool study_begin(struct study *study, const char *output, struct err *err)
 {
     const struct json_doc *doc = &study->input.settings.doc;
+    estimate(study, study->options.repeats, &study->of.forecast);
     study->dir = run_folder_new(output, "feasibility", clock_realtime_ns(), &study->folder, err);
     if (study->dir < 0)
         return false;
@@ -102,7 +123,8 @@ bool study_begin(struct study *study, const char *output, struct err *err)
            write_json(study, known_file, feasibility_known(&study->of), err) && write_options(study, err);
 }
 
-static bool read_options(struct study *study, struct err *err)
+/* forecast: as it was when the study began. */
+static bool read_options(struct study *study, struct forecast *forecast, struct err *err)
 {
     AUTO_TEXT struct text text = {0};
     AUTO(json_doc_fini) struct json_doc doc = {0};
@@ -116,6 +138,7 @@ static bool read_options(struct study *study, struct err *err)
         return err_set(err, "%s/study.json is damaged", study->folder);
     study->options.overlap_s = PAIRS_OVERLAP_S;
     study->options.pair_s = PAIRS_PAIR_S;
+    forecast_from_json(json_get(doc.root, "estimate"), forecast);
     json_get_number(doc.root, "overlap_s", &study->options.overlap_s);
     json_get_number(doc.root, "pair_s", &study->options.pair_s);
     study->options.registry = mem_strdup(registry);
@@ -139,7 +162,8 @@ bool study_resume(struct study *study, const char *folder, struct err *err)
 {
     *study = (struct study){.dir = -1};
     study->dir = run_folder_open(folder, &study->folder, err);
-    if (study->dir < 0 || !read_options(study, err))
+    struct forecast forecast;
+    if (study->dir < 0 || !read_options(study, &forecast, err))
         return false;
     AUTO_FREE char *settings = mem_printf("%s/settings.json", study->folder);
     struct run_options options = {
@@ -149,6 +173,7 @@ bool study_resume(struct study *study, const char *folder, struct err *err)
         return err_set(err, "%s: its settings and registry do not go together any more", study->folder);
     }
     choose(study);
+    study->of.forecast = forecast;
     return know_again(study, err);
 }
 
@@ -273,6 +298,12 @@ static void say(const struct study_steps *steps, const char *what)
 {
     if (!steps->quiet && !steps->json)
         message_printf("%s\n", what);
+}
+
+static void say_estimate(const struct study_steps *steps, const struct forecast *forecast)
+{
+    AUTO_FREE char *text = forecast_text(forecast);
+    say(steps, text);
 }
 
 static int report(const struct study_steps *steps, const struct study *study)
@@ -400,12 +431,18 @@ static void scale(struct pairs_timing *timing)
 int study_carry_out(struct study *study, const struct study_steps *steps)
 {
     struct feasibility *of = &study->of;
+    struct forecast pairs;
+    if (of->forecast.alone.count + of->forecast.pairs.count > 0)
+        say_estimate(steps, &of->forecast);
     int code = run_alone(steps, study);
     if (is_over(code))
         return code;
-    scale(&of->timing);
     if (study->options.all_pairs)
         feasibility_pair_all(of);
+    estimate(study, 0, &pairs);
+    if (!steps->predict_only && pairs.pairs.count > 0)
+        say_estimate(steps, &pairs);
+    scale(&of->timing);
     feasibility_predict(of, study->options.gpu_bytes);
     code = steps->predict_only ? CLI_OK : run_pairs(steps, study);
     if (is_over(code))

@@ -102,7 +102,8 @@ static char *proposal_for(const char *cause, const json_t *oom)
 {
     const char *segments = result_remedy(oom, "expandable_segments");
     if (strcmp(cause, "out_of_memory") == 0)
-        return mem_printf("a smaller batch%s%s", segments ? ", or " : "", segments ? segments : "");
+        return mem_printf("a smaller batch, with gradient accumulation for the same effective batch%s%s",
+                          segments ? ", or " : "", segments ? segments : "");
     return mem_strdup(strcmp(cause, "timeout") == 0 ? "more time: \"timeout\" of the settings"
                                                     : "its log says more, below alone/ in this study's folder");
 }

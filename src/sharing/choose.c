@@ -80,13 +80,13 @@ static size_t add_model(struct feasibility *study, const struct registry *regist
     return study->model_count++;
 }
 
-static void add_pair(struct feasibility *study, size_t foreground, size_t background, json_t *entry)
+static void add_pair(struct feasibility *study, size_t foreground, size_t background, json_t *entry, double expected_s)
 {
     for (size_t i = 0; i < study->pair_count; i++)
         if (study->pairs[i].foreground == foreground && study->pairs[i].background == background)
             return;
-    study->pairs[study->pair_count++] =
-        (struct pairs_pair){.foreground = foreground, .background = background, .entry = entry};
+    study->pairs[study->pair_count++] = (struct pairs_pair){
+        .foreground = foreground, .background = background, .entry = entry, .expected_s = expected_s};
 }
 
 /* The shortest name that tells it from the others. */
@@ -147,7 +147,7 @@ void feasibility_choose(const struct settings *settings, const struct registry *
         size_t foreground = add_model(out, registry, entry, &entry->foreground);
         if (entry->parallel)
             add_pair(out, foreground, add_model(out, registry, entry, &entry->background),
-                     json_array_get(entries, entry->index));
+                     json_array_get(entries, entry->index), entry->expected_s);
     }
     for (size_t i = 0; i < out->model_count; i++)
         out->models[i].name = name_of(out, i);
@@ -163,12 +163,15 @@ void feasibility_pair_all(struct feasibility *study)
     for (size_t i = 0; i < count; i++)
         for (size_t j = i + 1; j < count; j++) {
             bool later = study->models[j].seconds.value > study->models[i].seconds.value;
-            add_pair(study, later ? j : i, later ? i : j, NULL);
+            add_pair(study, later ? j : i, later ? i : j, NULL, 0);
         }
     for (size_t i = 0; i < study->pair_count; i++)
         for (size_t k = 0; k < asked_count; k++)
-            if (asked[k].foreground == study->pairs[i].foreground && asked[k].background == study->pairs[i].background)
+            if (asked[k].foreground == study->pairs[i].foreground &&
+                asked[k].background == study->pairs[i].background) {
                 study->pairs[i].entry = asked[k].entry;
+                study->pairs[i].expected_s = asked[k].expected_s;
+            }
     free(asked);
 }
 

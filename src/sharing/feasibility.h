@@ -10,6 +10,8 @@
 #include "measure/memory_curve.h"
 #include "plan/config/registry.h"
 #include "plan/config/settings.h"
+#include "sharing/forecast.h"
+#include "sharing/limits.h"
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -87,19 +89,6 @@ double overlap_start_after(const double startup_s[OVERLAP_SIDES], double period_
 
 /* Whether two trainings fit on one GPU together, from the curve of each alone. Pure. */
 
-/* Of what both need together, as the study draws them: of its 8 GB, up to 1.3, 2.7, 4.0 and above. */
-enum pairs_tier { TIER_ULTRA_LOW, TIER_LOW, TIER_MEDIUM, TIER_HIGH };
-
-/* stable: the safe bound stays below 94 % of the GPU; usable: the peak in the course of time does; high risk:
- * neither. */
-enum pairs_risk { RISK_STABLE, RISK_USABLE, RISK_HIGH };
-
-const char *pairs_tier_name(enum pairs_tier tier); /* "ultra-low" */
-const char *pairs_risk_name(enum pairs_risk risk); /* "high risk" */
-
-/* bytes: of both; total: of the GPU, above 0. */
-enum pairs_tier pairs_tier_of(double bytes, double total_bytes);
-
 /* How the two lie against each other in time: the background is started first and runs alone for lead_low_s to
  * lead_high_s; when it has ended it begins anew after restart_s; beside each other each goes at most slowdown_max times
  * slower than alone. */
@@ -122,8 +111,8 @@ struct pairs_prediction {
     double safe_bytes;    /* the sum of the peaks, each with its CUDA context */
     double aligned_bytes; /* pairs_aligned_peak */
     double margin_bytes;  /* both margins */
-    enum pairs_tier tier;
-    enum pairs_risk risk;
+    enum pairs_tier tier, size_tier; /* of safe_bytes: by the share of the GPU, by the study's MB */
+    enum pairs_risk risk, size_risk;
     bool fits; /* aligned_bytes and the margin are available */
 };
 
@@ -218,6 +207,7 @@ struct pairs_outcome {
     bool out_of_memory; /* one of the two */
     bool background_failed; /* a loop of it beside the foreground, or it never ran */
     long long loops; /* of the background that succeeded */
+    size_t metrics;  /* of the foreground, at most in one experiment */
     struct reading seconds, background_seconds; /* of an epoch, beside each other */
     struct reading slowdown, background_slowdown; /* against alone */
     struct reading joules, background_joules;   /* of an epoch beside each other: estimates; not valid: not possible */
@@ -230,6 +220,7 @@ struct pairs_outcome {
 struct pairs_pair {
     size_t foreground, background; /* of the models */
     json_t *entry; /* of the settings that asked for it, borrowed from their document; NULL: none did */
+    double expected_s; /* by that entry; 0: it says nothing */
     struct pairs_prediction prediction;
     struct pairs_outcome outcome;
 };
@@ -245,6 +236,7 @@ struct feasibility {
     double hold_s;          /* of the settings: so long a background's load must hold */
     double overlap_s;       /* asked for: so long both must be seen training at the same time */
     double pair_s;          /* the experiments of a pair take so long at most; its first runs in any case */
+    struct forecast forecast; /* as it was when the study began */
 };
 
 enum { PAIRS_OVERLAP_S = 10, PAIRS_PAIR_S = 600 }; /* where nothing else is asked for */
@@ -320,6 +312,10 @@ struct pairs_criterion {
 
 enum { PAIRS_CRITERIA = 7 };
 void feasibility_criteria(const struct feasibility *study, struct pairs_criterion out[PAIRS_CRITERIA]);
+
+/* The study's own, of all its pairs; the exit code does not depend on them. */
+enum { LIMITS_CRITERIA = 4 };
+void limits_criteria(const struct feasibility *study, struct pairs_criterion out[LIMITS_CRITERIA]);
 
 /* An entry of settings: one model (back: NULL), or two in parallel; real: as they are run in earnest. A new
  * reference. */

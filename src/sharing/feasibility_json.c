@@ -6,6 +6,8 @@
 #include "base/text.h"
 #include "base/value.h"
 
+#include <math.h>
+
 #define MODEL(key, member)       RECORD_AS(struct pairs_model, key, member)
 #define MODEL_BYTES(key, member) RECORD_BYTES(struct pairs_model, key, member)
 static const struct record_field model_names[] = {MODEL("name", name), MODEL("repo", repo), MODEL("model", model), {0}};
@@ -45,6 +47,8 @@ static const struct record_field prediction_fields[] = {
     RECORD(struct pairs_prediction, fits),
     RECORD_ENUM(struct pairs_prediction, "class", risk, pairs_risk_name),
     RECORD_ENUM(struct pairs_prediction, "tier", tier, pairs_tier_name),
+    RECORD_ENUM(struct pairs_prediction, "class_by_size", size_risk, pairs_risk_name),
+    RECORD_ENUM(struct pairs_prediction, "tier_by_size", size_tier, pairs_tier_name),
     RECORD_BYTES(struct pairs_prediction, "aligned_bytes", aligned_bytes),
     RECORD_BYTES(struct pairs_prediction, "safe_bytes", safe_bytes),
     RECORD_BYTES(struct pairs_prediction, "margin_bytes", margin_bytes),
@@ -105,6 +109,7 @@ static json_t *outcome_json(const struct feasibility *study, const struct pairs_
     json_object_set_new(json, "peaks_alone_bytes", peaks.valid ? json_integer((json_int_t)peaks.value) : json_null());
     record_set(json, outcome_states, outcome);
     json_object_set_new(json, "background_loops", json_integer(outcome->loops));
+    json_object_set_new(json, "metrics", json_integer((json_int_t)outcome->metrics));
     record_set(json, outcome_figures, outcome);
     return json;
 }
@@ -126,15 +131,44 @@ static json_t *pair_json(const struct feasibility *study, const struct pairs_pai
     return json;
 }
 
-static json_t *criteria_json(const struct feasibility *study)
+static json_t *criteria_json(const struct pairs_criterion *criteria, size_t count)
 {
-    struct pairs_criterion criteria[PAIRS_CRITERIA];
     json_t *list = json_array();
-    feasibility_criteria(study, criteria);
-    for (size_t i = 0; i < PAIRS_CRITERIA; i++) {
+    for (size_t i = 0; i < count; i++) {
         json_t *met = criteria[i].known ? json_boolean(criteria[i].met) : json_null();
         json_array_append_new(list, json_pack("{s:s, s:o, s:s}", "criterion", criteria[i].what, "met", met, "detail",
                                               criteria[i].detail));
+    }
+    return list;
+}
+
+static const struct record_field success_fields[] = {RECORD(struct limits_success, pairs),
+                                                     RECORD(struct limits_success, ran),
+                                                     RECORD(struct limits_success, worked),
+                                                     {0}};
+
+static json_t *success_json(const struct limits_success *success)
+{
+    json_t *json = record_json(success_fields, success);
+    json_object_set_new(json, "rate", json_reading_or_null(limits_rate(success)));
+    return json;
+}
+
+/* A row for each tier; one more, without a name, where the memory of pairs is not known. */
+static json_t *tiers_json(const struct feasibility *study)
+{
+    struct limits_account account;
+    json_t *list = json_array();
+    limits_count(study, &account);
+    for (size_t i = 0; i < TIER_COUNT + (account.by_size[TIER_COUNT].pairs > 0); i++) {
+        static const struct limits_tier none = {.up_to_bytes = INFINITY, .up_to_share = INFINITY, .expected = NAN};
+        const struct limits_tier *tier = i < TIER_COUNT ? &limits_tiers[i] : &none;
+        bool ends = isfinite(tier->up_to_bytes);
+        json_array_append_new(list, json_pack("{s:s?, s:o, s:o, s:o, s:o, s:o}", "tier", tier->name, "up_to_bytes",
+                                              ends ? json_integer((json_int_t)tier->up_to_bytes) : json_null(),
+                                              "up_to_share", json_finite(tier->up_to_share), "expected_rate",
+                                              json_finite(tier->expected), "by_size", success_json(&account.by_size[i]),
+                                              "by_share", success_json(&account.by_share[i])));
     }
     return list;
 }
@@ -152,13 +186,18 @@ json_t *feasibility_json(const struct feasibility *study)
 {
     json_t *models = json_array(), *pairs = json_array();
     const struct pairs_counts counts = feasibility_counts(study);
+    struct pairs_criterion criteria[PAIRS_CRITERIA], limits[LIMITS_CRITERIA];
+    feasibility_criteria(study, criteria);
+    limits_criteria(study, limits);
     for (size_t i = 0; i < study->model_count; i++)
         json_array_append_new(models, model_json(&study->models[i]));
     for (size_t i = 0; i < study->pair_count; i++)
         json_array_append_new(pairs, pair_json(study, &study->pairs[i]));
-    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "gpu", record_json(room_fields, &study->room), "overlap_asked_s",
-                     json_finite(study->overlap_s), "counts", record_json(count_fields, &counts), "models", models,
-                     "pairs", pairs, "criteria", criteria_json(study));
+    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "gpu", record_json(room_fields, &study->room),
+                     "overlap_asked_s", json_finite(study->overlap_s), "estimate", forecast_json(&study->forecast),
+                     "counts", record_json(count_fields, &counts), "tiers", tiers_json(study), "models", models,
+                     "pairs", pairs, "criteria", criteria_json(criteria, PAIRS_CRITERIA), "study_criteria",
+                     criteria_json(limits, LIMITS_CRITERIA));
 }
 
 static void add_text(struct text *out, const char *text)
@@ -230,11 +269,14 @@ static void add_row(const struct feasibility *study, const struct pairs_pair *pa
     add_number(out, mib(study->room.total_bytes > 0, study->room.available_bytes));
     add_text(out, known ? pairs_tier_name(told->tier) : "");
     add_text(out, known ? pairs_risk_name(told->risk) : "");
+    add_text(out, known ? pairs_tier_name(told->size_tier) : "");
+    add_text(out, known ? pairs_risk_name(told->size_risk) : "");
     add_truth(out, known, told->fits);
     add_proof(study, pair, out);
     add_truth(out, real->ran, real->started);
     add_truth(out, real->ran, real->finished);
     add_number(out, (struct reading){(double)real->loops, real->ran});
+    add_number(out, (struct reading){(double)real->metrics, real->ran});
     add_truth(out, real->ran, real->out_of_memory);
     add_number(out, mib(real->peak_bytes.valid, real->peak_bytes.value));
     add_number(out, real->seconds);
@@ -257,16 +299,18 @@ static void add_row(const struct feasibility *study, const struct pairs_pair *pa
 
 void feasibility_csv(const struct feasibility *study, struct text *out)
 {
-    text_add(out,
-             "foreground,background,foreground_peak_mib,background_peak_mib,foreground_memory_source,"
-             "background_memory_source,aligned_mib,safe_mib,margin_mib,"
-             "available_mib,tier,class,predicted_to_fit,outcome,why,verdict,evidence,experiments,clean_experiments,"
-             "overlap_s,looks_at_peaks,together_mib,peaks_alone_mib,started,foreground_finished,background_loops,"
-             "out_of_memory,peak_mib,foreground_seconds,foreground_slowdown,background_slowdown,"
-             "attribution,foreground_joules_estimate,background_joules_estimate,foreground_joules_ratio,background_"
-             "joules_ratio,"
-             "pair_joules,one_after_the_other_joules,cause,"
-             "proposal,recommended\n");
+    text_add(
+        out,
+        "foreground,background,foreground_peak_mib,background_peak_mib,foreground_memory_source,"
+        "background_memory_source,aligned_mib,safe_mib,margin_mib,"
+        "available_mib,tier,class,tier_by_size,class_by_size,predicted_to_fit,outcome,why,verdict,evidence,experiments,"
+        "clean_experiments,"
+        "overlap_s,looks_at_peaks,together_mib,peaks_alone_mib,started,foreground_finished,background_loops,metrics,"
+        "out_of_memory,peak_mib,foreground_seconds,foreground_slowdown,background_slowdown,"
+        "attribution,foreground_joules_estimate,background_joules_estimate,foreground_joules_ratio,background_"
+        "joules_ratio,"
+        "pair_joules,one_after_the_other_joules,cause,"
+        "proposal,recommended\n");
     for (size_t i = 0; i < study->pair_count; i++)
         add_row(study, &study->pairs[i], out);
 }

@@ -108,7 +108,7 @@ static char *memory_proposal(const struct feasibility *study, const struct pairs
     double room = study->room.available_bytes - larger->curve.peak_bytes - larger->margin_bytes;
     const char *segments = result_remedy(oom, "expandable_segments");
     struct text text = {0};
-    text_addf(&text, "a smaller batch of %s", larger->name);
+    text_addf(&text, "a smaller batch of %s, with gradient accumulation for the same effective batch", larger->name);
     if (segments)
         text_addf(&text, ", or %s", segments);
     if (larger->curve.any && room > 0)
@@ -194,6 +194,7 @@ static void take(const struct feasibility *study, const struct pairs_pair *pair,
     *out = (struct pairs_outcome){.ran = true, .finished = result_succeeded(experiment)};
     out->seconds = json_get_reading(attempt, "duration_seconds");
     out->started = out->seconds.valid;
+    out->metrics = json_object_size(json_get(json_get(experiment, "foreground"), "performance_metrics"));
     const char *loop_error = take_loops(json_get(parallel, "background"), out);
     explain(study, pair, experiment, loop_error, out);
     /* What lay on the GPU before is none of theirs. */

@@ -5,29 +5,7 @@
 
 #include <math.h>
 
-static const double STUDY_GPU = 8, TIER_ENDS[] = {1.3, 2.7, 4.0}, USABLE = 0.94;
-
 static const double LEAST_MARGIN = 16.0 * 1048576, MARGIN_SHARE = 0.01;
-
-const char *pairs_tier_name(enum pairs_tier tier)
-{
-    static const char *const names[] = {"ultra-low", "low", "medium", "high"};
-    return names[tier];
-}
-
-const char *pairs_risk_name(enum pairs_risk risk)
-{
-    static const char *const names[] = {"stable", "usable", "high risk"};
-    return names[risk];
-}
-
-enum pairs_tier pairs_tier_of(double bytes, double total_bytes)
-{
-    size_t tier = TIER_ULTRA_LOW;
-    while (tier < TIER_HIGH && bytes > TIER_ENDS[tier] / STUDY_GPU * total_bytes)
-        tier++;
-    return (enum pairs_tier)tier;
-}
 
 /* The highest within [from_s, to_s] of a curve that begins anew every period_s; what touches the span counts. */
 static double highest_within(const struct memory_curve *curve, double from_s, double to_s, double period_s)
@@ -64,7 +42,7 @@ double pairs_aligned_peak(const struct memory_curve *foreground, const struct me
 /* Of its memory, what is not at risk. */
 static double usable(const struct pairs_room *room)
 {
-    return fmin(USABLE * room->total_bytes, room->available_bytes);
+    return fmin(limits_usable_share * room->total_bytes, room->available_bytes);
 }
 
 void pairs_bound(const struct memory_curve *foreground, double foreground_margin, const struct memory_curve *background,
@@ -76,6 +54,8 @@ void pairs_bound(const struct memory_curve *foreground, double foreground_margin
     out->safe_bytes = out->aligned_bytes = foreground->peak_bytes + background->peak_bytes;
     out->margin_bytes = foreground_margin + background_margin;
     out->tier = pairs_tier_of(out->safe_bytes, room->total_bytes);
+    out->size_tier = limits_tier_of(out->safe_bytes);
+    out->size_risk = limits_risk_of(out->safe_bytes);
     out->fits = out->safe_bytes + out->margin_bytes <= room->available_bytes;
     out->risk = out->safe_bytes + out->margin_bytes <= usable(room) ? RISK_STABLE : RISK_HIGH;
 }

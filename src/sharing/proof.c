@@ -132,6 +132,7 @@ void proof_add(struct pairs_outcome *total, struct pairs_outcome *one)
     total->experiments += one->experiments;
     total->clean += one->clean;
     total->loops += one->loops;
+    total->metrics = one->metrics > total->metrics ? one->metrics : total->metrics;
     total->verdict = one->verdict > total->verdict ? one->verdict : total->verdict;
     total->overlap_s += one->overlap_s;
     total->at_peaks += one->at_peaks;

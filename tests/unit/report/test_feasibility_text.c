@@ -98,25 +98,20 @@ static void as_wide_as_it_takes_everything_is_there(void **state)
     begin(&study);
     feasibility_text(&study, &options, &text);
     static const char *const words[] = {
-        "a_model_with_quite_a_long_name            bug-localization-by-dnn-and-rvsm/default",
-        "GPU: 8.00 GiB",
-        "stable",
-        "high risk",
-        "1.25 / 1.50",
-        "-20 %",
-        "5.00 GiB  1.25",
-        "1.23 MJ",
-        "1 min 15 s",
-        "out of memory",
-        "  try: a smaller batch of c",
-        "Pairs: 1 proven, 1 not proven, 1 failed, 0 not run; recommended: 1",
-        "12.3 s",
-        "contaminated",
-        "a_model_with_quite_a_long_name beside c: they never met",
+        "a_model_with_quite_a_long_name            bug-localization-by-dnn-and-rvsm/default", "GPU: 8.00 GiB", "stable",
+        "high risk", "1.25 / 1.50", "-20 %", "5.00 GiB  1.25", "1.23 MJ", "1 min 15 s", "out of memory",
+        "  try: a smaller batch of c", "Pairs: 1 proven, 1 not proven, 1 failed, 0 not run; recommended: 1", "12.3 s",
+        "contaminated", "a_model_with_quite_a_long_name beside c: they never met",
         "a_model_with_quite_a_long_name beside c: contaminated, background_stalled, in 1 of 3 experiments: in 7 %",
         "a_model_with_quite_a_long_name beside c: 19 J ± 295 J for the foreground, and 52 % of the energy is nobody's",
         "met      none of them runs out of memory (2 of 2 pairs predicted to fit)",
-        "not met  every pair predicted to fit is proven (1 of 2 pairs predicted to fit)"};
+        "not met  every pair predicted to fit is proven (1 of 2 pairs predicted to fit)",
+        /* 5, 7 and 10 GiB: all above 4000 MB and half of the GPU. */
+        "by MB: of the bound, stable below 3000 MB, usable up to 4000 MB, high risk above",
+        "low            2700       -        -      33.75 %       -        -     100 %",
+        "high          above  2 of 3     67 %        above  2 of 3     67 %      80 %",
+        "not met  nearly all pairs work (2 of 3 pairs, at least 3 are asked for)",
+        "met      every pair leaves room on a GPU of 8 GB (the largest has 5369 MB, less than 7500 MB is asked for)"};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (!strstr(text_get(&text), words[i]))
             fail_msg("'%s' is not in\n%s", words[i], text_get(&text));
@@ -142,6 +137,29 @@ static void tables_fit_windows_of_80_and_100_columns_in_colour_and_without(void 
             assert_non_null(strstr(text_get(&text), "not proven"));
         }
     feasibility_fini(&study);
+}
+
+static void the_estimate_says_what_is_not_known(void **state)
+{
+    (void)state;
+    const struct {
+        struct forecast forecast;
+        const char *text;
+    } cases[] = {
+        {{{12, 0, {0, false}}, {12, 12, {5580, true}}, {0, false}},
+         "Estimated time with pauses: 12 models alone not known, 12 pairs 1 h 33 min; "
+         "'expected_duration', 'historical_csvs' or --alone would say more"},
+        {{{2, 2, {60, true}}, {1, 1, {90, true}}, {150, true}},
+         "Estimated time with pauses: 2 models alone 1 min 00 s, 1 pair 1 min 30 s, in all 2 min 30 s"},
+        {{{2, 1, {60, true}}, {1, 1, {90, true}}, {150, true}},
+         "Estimated time with pauses: 2 models alone 1 min 00 s, 1 pair 1 min 30 s, in all 2 min 30 s; "
+         "2 of 3 durations are known, the others count as the mean of their kind"},
+        {{{0, 0, {0, true}}, {2, 2, {90, true}}, {90, true}}, "Estimated time with pauses: 2 pairs 1 min 30 s"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        AUTO_FREE char *text = forecast_text(&cases[i].forecast);
+        assert_string_equal(text, cases[i].text);
+    }
 }
 
 /* What failed for a reason that nobody knows has no line "try". */
@@ -170,6 +188,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(as_wide_as_it_takes_everything_is_there),
         cmocka_unit_test(tables_fit_windows_of_80_and_100_columns_in_colour_and_without),
+        cmocka_unit_test(the_estimate_says_what_is_not_known),
         cmocka_unit_test(a_model_that_failed_without_a_proposal_has_no_line_of_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -221,7 +221,8 @@ static void a_background_that_ran_out_of_memory_fails_the_pair(void **state)
     assert_non_null(strstr(out->cause, "out of memory in b: exit code 1"));
     /* It says nothing of what there was, so it stands as it is. The larger one is a: 7892 - 1100 - 100 MiB are
      * left beside it. */
-    assert_string_equal(out->proposal, "a smaller batch of a, or beside it a model of at most 6692 MiB");
+    assert_string_equal(out->proposal, "a smaller batch of a, with gradient accumulation for the same effective batch, "
+                                       "or beside it a model of at most 6692 MiB");
     struct pairs_criterion criteria[PAIRS_CRITERIA];
     feasibility_criteria(&study, criteria);
     assert_true(criteria[0].met && criteria[1].met && criteria[2].met && !criteria[3].met && !criteria[4].met);
@@ -317,7 +318,8 @@ static void one_that_ran_out_of_memory_alone_has_a_cause_and_something_to_try(vo
     json_decref(take_runs(&study, json, 1));
     json_decref(json);
     assert_string_equal(study.models[0].error, "out of memory: 2.00 GiB was asked for");
-    assert_string_equal(study.models[0].proposal, "a smaller batch");
+    assert_string_equal(study.models[0].proposal,
+                        "a smaller batch, with gradient accumulation for the same effective batch");
     feasibility_fini(&study);
 }
 
