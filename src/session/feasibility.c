@@ -17,6 +17,7 @@
 #include "tare_build.h"
 
 #include <errno.h>
+#include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -94,15 +95,34 @@ bool study_choose(struct study *study, struct study_options *options, struct run
     return true;
 }
 
-/* repeats: of each model alone; 0: that part is over. What is wrong with the history, the plan's reader reports. */
-static void estimate(const struct study *study, int repeats, struct forecast *out)
+/* Those that 'run' left in output, after those that the settings name. */
+static void add_summaries(const char *output, struct strv *out)
+{
+    AUTO_FREE char *pattern = mem_printf("%s/run_*/summary.csv", output);
+    glob_t found = {0};
+    if (glob(pattern, GLOB_NOSORT, NULL, &found) == 0)
+        for (size_t i = 0; i < found.gl_pathc; i++)
+            strv_add_owned(out, fs_resolve(NULL, found.gl_pathv[i], NULL));
+    globfree(&found);
+}
+
+/* repeats: of each model alone; 0: that part is over. Problems of the settings' histories were reported with the
+ * plan. output: NULL: without the runs there. */
+static void estimate(const struct study *study, const char *output, int repeats, struct forecast *out)
 {
     const struct run_input *input = &study->input;
+    struct settings histories = input->settings;
+    AUTO_STRV struct strv files = {0};
+    for (size_t i = 0; i < input->settings.historical_csvs.count; i++)
+        strv_add(&files, input->settings.historical_csvs.items[i]);
+    if (output)
+        add_summaries(output, &files);
+    histories.historical_csvs = files;
     AUTO_FREE char *cwd = getcwd(NULL, 0);
     const struct plan_options options = {.cwd = cwd ? cwd : "/", .home = getenv("HOME")};
     struct problems ignored = {0};
     AUTO(expected_fini) struct expected earlier = {0};
-    history_read(&input->settings, &input->registry, &options, NULL, &earlier, &ignored);
+    history_read(&histories, &input->registry, &options, NULL, &earlier, &ignored);
     problems_fini(&ignored);
     const struct forecast_options how = {.earlier = &earlier,
                                          .repeats = repeats,
@@ -114,7 +134,7 @@ static void estimate(const struct study *study, int repeats, struct forecast *ou
 bool study_begin(struct study *study, const char *output, struct err *err)
 {
     const struct json_doc *doc = &study->input.settings.doc;
-    estimate(study, study->options.repeats, &study->of.forecast);
+    estimate(study, output, study->options.repeats, &study->of.forecast);
     study->dir = run_folder_new(output, "feasibility", clock_realtime_ns(), &study->folder, err);
     if (study->dir < 0)
         return false;
@@ -287,9 +307,12 @@ static bool write_reports(const struct study *study, struct err *err)
         !write_text(study, "feasibility.csv", &csv, err) || !write_text(study, "feasibility.txt", &text, err) ||
         !write_text(study, "feasibility.html", &page, err))
         return false;
-    if (any_recommended(&study->of))
-        return write_json(study, "recommended.json",
-                          feasibility_recommended(&study->of, study->input.settings.doc.root), err);
+    if (any_recommended(&study->of)) {
+        json_t *json = feasibility_recommended(&study->of, study->input.settings.doc.root);
+        /* One that the settings name lies relative to them. */
+        json_object_set_new(json, "registry", json_text_or_null(study->options.registry));
+        return write_json(study, "recommended.json", json, err);
+    }
     return unlinkat(study->dir, "recommended.json", 0) == 0 || errno == ENOENT ||
            err_sys(err, "remove %s/recommended.json", study->folder);
 }
@@ -439,7 +462,7 @@ int study_carry_out(struct study *study, const struct study_steps *steps)
         return code;
     if (study->options.all_pairs)
         feasibility_pair_all(of);
-    estimate(study, 0, &pairs);
+    estimate(study, NULL, 0, &pairs);
     if (!steps->predict_only && pairs.pairs.count > 0)
         say_estimate(steps, &pairs);
     scale(&of->timing);

@@ -116,6 +116,10 @@ END
     pairs big huge small big
     run study
     [ "$status" -eq 0 ] || { echo "$output"; return 1; }
+    # Before anything ran, and of the pairs again when each model had.
+    [ "$(grep -n '^Estimated time' <<<"$output" | head -n 1 | cut -d: -f1)" -lt "$(grep -n '^Each model alone' <<<"$output" | cut -d: -f1)" ]
+    [[ "$output" == *"Estimated time with pauses: 3 models alone not known, 2 pairs not known; "* ]]
+    [[ "$output" == *"Estimated time with pauses: 2 pairs "*" s"* ]]
     told '
 assert s["gpu"] == {"total_bytes": 8 * GIB, "available_bytes": 8 * GIB}, s["gpu"]
 peaks = [(m["name"], m["peak_bytes"]) for m in s["models"]]
@@ -131,6 +135,16 @@ assert [p["predicted"]["safe_bytes"] for p in s["pairs"]] == [5 * GIB, 10 * GIB]
 assert [p["predicted"]["class"] for p in s["pairs"]] == ["stable", "high risk"]
 assert [p["predicted"]["tier"] for p in s["pairs"]] == ["high", "high"]
 assert [p["predicted"]["fits"] for p in s["pairs"]] == [True, False]
+# 5,369 and 10,737 MB: more than 4,000; and more than half of the GPU.
+assert [p["predicted"]["class_by_size"] for p in s["pairs"]] == ["high risk", "high risk"]
+assert [p["predicted"]["tier_by_size"] for p in s["pairs"]] == ["high", "high"]
+none = {"pairs": 0, "ran": 0, "worked": 0, "rate": None}
+both = {"pairs": 2, "ran": 2, "worked": 1, "rate": 0.5}
+assert [(t["tier"], t["expected_rate"]) for t in s["tiers"]] == [("ultra-low", 1), ("low", 1), ("medium", 0.95), ("high", 0.8)]
+assert [t["by_size"] for t in s["tiers"]] == [t["by_share"] for t in s["tiers"]] == [none, none, none, both], s["tiers"]
+# Both would have to work; the largest has 6 GiB at most, as the GPU has 8 and the other had its part.
+assert [c["met"] for c in s["study_criteria"]] == [False, True, True, True], s["study_criteria"]
+assert pair("small", "big")["real"]["metrics"] == 1, s["pairs"]
 assert [p["outcome"] for p in s["pairs"]] == ["proven", "failed"]
 assert [p["real"]["out_of_memory"] for p in s["pairs"]] == [False, True]
 assert [p["recommended"] for p in s["pairs"]] == [True, False]
@@ -161,6 +175,10 @@ assert r["experiments"][0]["foreground"]["hyperparameters"] == {}, r
     grep -q '<td class="good">fits<br>proven</td>' "$(study_dir)/feasibility.html"
     grep -q '^Pairs: 1 proven, 0 not proven, 1 failed, 0 not run; recommended: 1$' "$(study_dir)/feasibility.txt"
     grep -q 'Pairs: 1 proven, 0 not proven, 1 failed, 0 not run; recommended: 1' "$(study_dir)/feasibility.html"
+    grep -q '^high  *above  1 of 2  *50 %  *above  1 of 2  *50 %  *80 %$' "$(study_dir)/feasibility.txt"
+    grep -q 'Success by memory' "$(study_dir)/feasibility.html"
+    # It names its registry, wherever it is run.
+    (cd / && "$TARE" run "$(study_dir)/recommended.json" --dry-run >"$WORK/plan")
     # In earnest the registry's 20 epochs.
     "$TARE" run "$(study_dir)/recommended.json" -c registry.json --dry-run --json >plan.json
     python3 -c '
@@ -176,11 +194,21 @@ assert len(planned) == 3 and all(a[a.index("--epochs") + 1] == "20" for a in arg
     gpu 8
     toy
     pairs small big
+    # Earlier runs: 5 and 10 s an epoch; 0.5 s until the background's load is asked for, and as long as it must hold.
+    mkdir -p results/run_20260101_000000
+    cat >results/run_20260101_000000/summary.csv <<'END'
+experiment_id,repository,model,training_success,duration_seconds,hyperparam_epochs
+toy_small_001,toy,small,True,100,20
+toy_big_002,toy,big,True,20,2
+toy_big_003,toy,big,False,1,2
+END
     study --predict-only --json >told.json 2>err || { cat err; return 1; }
     follows feasibility told.json
     python3 -c '
 import json
 s = json.load(open("told.json"))
+assert s["estimate"] == {"alone": {"count": 2, "known": 2, "seconds": 15}, "pairs": {"count": 1, "known": 1, "seconds": 6},
+    "seconds": 21}, s["estimate"]
 assert [p["real"] for p in s["pairs"]] == [None] and s["pairs"][0]["predicted"]["fits"] is True, s
 assert s["pairs"][0]["recommended"] is False and s["criteria"][1]["met"] is None, s
 assert s["pairs"][0]["outcome"] == "not run", s'
@@ -198,7 +226,8 @@ assert [e["mode"] for e in json.load(open("plan.json"))["experiments"]] == ["def
     run study --resume "$(study_dir)"
     [ "$status" -eq 2 ]
     "$TARE" feasibility --resume "$(study_dir)" --containment sweep >out || { cat out; return 1; }
-    told 'assert s["pairs"][0]["outcome"] == "proven" and s["overlap_asked_s"] == 3, s["pairs"]'
+    told 'assert s["pairs"][0]["outcome"] == "proven" and s["overlap_asked_s"] == 3 and s["estimate"]["seconds"] == 21, s'
+    grep -q '^Estimated time with pauses: 2 models alone 15.0 s, 1 pair 6.0 s, in all 21.0 s$' out
     # Each model alone was not run again.
     is "$(find "$(study_dir)/alone" -maxdepth 1 -name "run_*" | wc -l)" 1
     is "$(find "$(study_dir)/pairs" -maxdepth 1 -name "run_*" | wc -l)" 1
@@ -280,6 +309,17 @@ assert all(m["peak_bytes"] is None and m["seconds"] > 0 for m in s["models"]), s
 '
     grep -q 'No GPU memory was measured, so nothing can be predicted' out
     grep -q 'no pair is recommended' out
+}
+
+@test "the twelve pairs that come with the program are expected to take the study's 93 minutes" {
+    gpu 8
+    python3 "$ROOT/examples/study/stand_in.py" .
+    start_program feasibility "$ROOT/examples/study/twelve-pairs.json" --containment sweep
+    wait_until grep -q '^Estimated time' out
+    kill -INT "$PID"
+    end_program
+    [ "$CODE" -eq 130 ]
+    grep -q '^Estimated time with pauses: 12 models alone not known, 12 pairs 1 h 33 min; ' out
 }
 
 @test "a study that is interrupted is finished by --resume, and no model runs alone twice" {
