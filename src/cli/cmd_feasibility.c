@@ -360,6 +360,12 @@ static const char *const description[] = {
     "A pair is stable when the sum of the peaks stays below 94 % of the GPU, usable when the highest sum in the "
     "course of time does, and of high risk otherwise. The margin is what the runs alone differ by, or what comes and "
     "goes between two samples, and at least a hundredth of the peak and 16 MiB for each.",
+    "The report also has the class of each pair by the study's limits (stable below 3000 MB, usable up to 4000 MB), "
+    "the share of pairs that work in each of its tiers of memory (up to 1300, 2700, 4000 MB and above, and the same "
+    "shares of this GPU) beside what it expected (100, 100, 95 and 80 %), and its criteria: 11 of 12 pairs work, each "
+    "below 7500 MB. They do not change the exit code.",
+    "The estimated time is printed before anything runs: from --alone, from 'expected_duration' and 'historical_csvs' "
+    "of the settings, and from the runs in DIR; once each model ran alone, that of the pairs again.",
     "All is in one folder, DIR/feasibility_YYYYMMDD_HHMMSS: feasibility.csv, .json, .txt and .html, recommended.json "
     "(settings with the pairs for the real experiments), and two runs as 'run' makes them, alone/ and pairs/. Nothing "
     "is tried again within a study: an out of memory is its result.",

@@ -233,7 +233,7 @@ static const struct field entry_rows[] = {
     {"timeout", FIELD_DURATION, offsetof(struct level, timeout_s), .initial = "the file's",
      .help = "longest time of one attempt; 0: no limit"},
     {"expected_duration", FIELD_DURATION, offsetof(struct level, expected_s), .initial = "from `historical_csvs`",
-     .help = "how long one of its experiments will take, for order longest-first"},
+     .help = "how long one of its experiments will take, for order longest-first and the estimate of feasibility"},
     {"start_after", FIELD_DURATION, offsetof(struct level, start_after_s),
      .initial = "when the background's load has held",
      .help = "mode parallel: the foreground starts so long after the background, whether that loads the GPU or not; "
