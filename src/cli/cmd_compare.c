@@ -15,7 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { OPTION_JSON, OPTION_EXPECT, OPTION_SAMPLE_SIZE, OPTION_CARBON, OPTION_AS_ROOT, OPTION_COUNT };
+enum { OPTION_JSON, OPTION_EXPECT, OPTION_SAMPLE_SIZE, OPTION_AS_ROOT, OPTION_COUNT };
 
 /* --expect: beside the program's own exit codes. */
 enum { EXIT_OPEN = 4 };
@@ -28,7 +28,6 @@ static const struct cli_option options[OPTION_COUNT] = {
         "by its interval; exit code 0, 1 or 4"),
     [OPTION_SAMPLE_SIZE] = VALUE_ROW(NULL, "--sample-size", "PERCENT", CLI_TEXT,
                                      "say how many experiments a side needs to find a difference of so many percent"),
-    [OPTION_CARBON] = OPTION_ROW_CARBON("grams of CO2e per kWh where this ran: adds what the mean energies are worth"),
     [OPTION_AS_ROOT] = FLAG_ROW(NULL, "--as-root", "under sudo, stay root"),
 };
 
@@ -104,8 +103,7 @@ static int outcome_code(const struct comparison *comparison, const struct compar
     return code;
 }
 
-static int compare(const struct cli_value *values, struct comparison *comparison, const struct questions *questions,
-                   struct reading g_per_kwh)
+static int compare(const struct cli_value *values, struct comparison *comparison, const struct questions *questions)
 {
     struct err err = {0};
     AUTO_TEXT struct text text = {0};
@@ -118,11 +116,11 @@ static int compare(const struct cli_value *values, struct comparison *comparison
     if (!comparison_make(comparison, &err))
         return cli_failed(CLI_USAGE, &err);
     if (values[OPTION_JSON].given) {
-        json_t *json = comparison_json(comparison, g_per_kwh);
+        json_t *json = comparison_json(comparison);
         answer_json(comparison, questions, json);
         json_print_taken(json, &text);
     } else {
-        comparison_text(comparison, g_per_kwh, message_colour(STDOUT_FILENO), &text);
+        comparison_text(comparison, message_colour(STDOUT_FILENO), &text);
         answer_text(comparison, questions, &text);
     }
     return message_print(&text) ? outcome_code(comparison, &questions->claims) : CLI_BROKEN;
@@ -157,18 +155,15 @@ static int run(const struct cli_call *call)
 {
     struct err err = {0};
     AUTO(comparison_fini) struct comparison comparison = {0};
-    struct reading g_per_kwh = {0};
     AUTO(questions_fini) struct questions questions = {0};
     if (!read_questions(call->values, &questions, &err))
-        return cli_usage_error(call->command, "%s", err.text);
-    if (!reading_carbon(&call->values[OPTION_CARBON], &g_per_kwh, &err))
         return cli_usage_error(call->command, "%s", err.text);
     for (size_t i = 0; i < 2; i++)
         if (!comparison_parse(call->operands.items[i], &comparison.sides[i], &err))
             return cli_usage_error(call->command, "%s", err.text);
     if (!name_folder(&comparison.sides[0], &err) || !name_folder(&comparison.sides[1], &err))
         return cli_failed(CLI_BROKEN, &err);
-    return compare(call->values, &comparison, &questions, g_per_kwh);
+    return compare(call->values, &comparison, &questions);
 }
 
 static const char *const usage[] = {"compare A B [options]", NULL};

@@ -25,7 +25,6 @@
 enum {
     OPTION_OUTPUT,
     OPTION_LANG,
-    OPTION_CARBON,
     OPTION_SNAPSHOTS,
     OPTION_FOLLOW,
     OPTION_EVERY,
@@ -42,7 +41,6 @@ static const struct cli_option options[OPTION_COUNT] = {
                                 "where the page is written, instead of report.html in the folder"),
     [OPTION_LANG] = VALUE_ROW(NULL, "--lang", "LANGUAGE", CLI_CHOICE,
                               "of the page: en or zh, instead of what LANG asks for", .choices = languages),
-    [OPTION_CARBON] = OPTION_ROW_CARBON("grams of CO2e per kWh where this ran: adds what the GPU energies are worth"),
     [OPTION_SNAPSHOTS] = FLAG_ROW(
         NULL, "--snapshots", "also write the analysis of each memory snapshot beside it, which the page then links"),
     [OPTION_FOLLOW] =
@@ -188,8 +186,6 @@ static int run(const struct cli_call *call)
         return cli_usage_error(call->command, "--every goes with --follow");
     if (follows && values[OPTION_SNAPSHOTS].given)
         return cli_usage_error(call->command, "--snapshots does not go with --follow: it is for a run that has ended");
-    if (!reading_carbon(&values[OPTION_CARBON], &how.carbon_g_per_kwh, &err))
-        return cli_usage_error(call->command, "%s", err.text);
     if (values[OPTION_METHODS].given && page_option(values))
         return cli_usage_error(call->command, "%s does not go with --methods, which writes no page",
                                page_option(values));

@@ -47,8 +47,6 @@ enum {
     OPTION_GPUS,
     OPTION_ENERGY_BUDGET,
     OPTION_TIME_BUDGET,
-    OPTION_CARBON_BUDGET,
-    OPTION_CARBON_INTENSITY,
     OPTION_METRICS_TEXTFILE,
     OPTION_AS_ROOT,
     OPTION_COUNT
@@ -111,11 +109,6 @@ static const struct cli_option options[OPTION_COUNT] = {
         VALUE_ROW(NULL, "--time-budget", "DURATION", CLI_DURATION,
                   "how long all sessions of the run may take together, as 8h; over what the settings say", .low = 1,
                   .high = 31622400, .unit = "seconds"),
-    [OPTION_CARBON_BUDGET] = VALUE_ROW(NULL, "--carbon-budget", "MASS", CLI_TEXT,
-                                       "an energy budget by its CO2, as '5 kg'; over what the settings say"),
-    [OPTION_CARBON_INTENSITY] =
-        VALUE_ROW(NULL, "--carbon-intensity", "INTENSITY", CLI_TEXT,
-                  "of the electricity, for a carbon budget, as '380 g/kWh'; over what the settings say"),
     [OPTION_METRICS_TEXTFILE] = VALUE_ROW(
         NULL, "--metrics-textfile", "FILE", CLI_FILE,
         "keep the run's state and energy in FILE, which ends in .prom, for the textfile collector of Prometheus' "
@@ -217,18 +210,12 @@ static bool may_run(const struct plan *plan)
     return plan->count > 0;
 }
 
-static bool take_amount(const struct cli_call *call, int option, enum amount kind, double *out, struct err *err)
-{
-    const char *text = call->values[option].text;
-    return !text || amount_parse(text, kind, out, err) || err_wrap(err, "%s", options[option].long_name);
-}
-
 static bool take_budget(const struct cli_call *call, struct run_budget *out, struct err *err)
 {
+    const char *energy = call->values[OPTION_ENERGY_BUDGET].text;
     out->time_s = call->values[OPTION_TIME_BUDGET].seconds;
-    return take_amount(call, OPTION_ENERGY_BUDGET, AMOUNT_ENERGY, &out->energy_j, err) &&
-           take_amount(call, OPTION_CARBON_BUDGET, AMOUNT_MASS, &out->carbon_g, err) &&
-           take_amount(call, OPTION_CARBON_INTENSITY, AMOUNT_INTENSITY, &out->intensity_g_per_kwh, err);
+    return !energy || size_energy_parse(energy, &out->energy_j, err) ||
+           err_wrap(err, "%s", options[OPTION_ENERGY_BUDGET].long_name);
 }
 
 /* 0, or the exit code of a mistake in the options, which was told. */
@@ -507,7 +494,7 @@ static const char *const description[] = {
     "or --rerun repo_model_003.",
     "Where a run's folder is asked for, latest is the newest run_* in ./results; a folder that is called latest is "
     "./latest.",
-    "A run may have budgets (energy_budget, time_budget, carbon_budget in the settings, or the options): no "
+    "A run may have budgets (energy_budget, time_budget in the settings, or the options): no "
     "experiment begins that what is left does not suffice for by the mean of those that succeeded, and when a budget "
     "is used up, what is under way is ended as interrupted. The exit code is 4; --resume counts what earlier sessions "
     "used, and takes a larger budget.",
@@ -536,7 +523,7 @@ static const char *const exits[] = {
     "the run broke off: journal, disk, or processes that could not be ended; or a GPU is held by another run "
     "(--gpu-lock refuse)",
     "4",
-    "a budget of the run (energy, time, carbon) is used up, or not enough for another experiment: --resume goes on "
+    "a budget of the run (energy, time) is used up, or not enough for another experiment: --resume goes on "
     "with a larger one",
     "130",
     "interrupted by Ctrl-C (143: by TERM)",

@@ -19,7 +19,6 @@ enum {
     OPTION_PRECISION,
     OPTION_INTERACTIONS,
     OPTION_SEED,
-    OPTION_CARBON,
     OPTION_AS_ROOT,
     OPTION_COUNT
 };
@@ -36,8 +35,6 @@ static const struct cli_option options[OPTION_COUNT] = {
         FLAG_ROW(NULL, "--interactions", "whether the effect of a hyperparameter depends on another, of each two"),
     [OPTION_SEED] = VALUE_ROW(NULL, "--seed", "N", CLI_INT, "of the random orders that p values above 9 runs are of",
                               .low = 0, .high = 9007199254740991.0, .default_text = "1"),
-    [OPTION_CARBON] =
-        OPTION_ROW_CARBON("grams of CO2e per kWh where this ran: adds gpu_co2e_g, what the GPU energies are worth"),
     [OPTION_AS_ROOT] = FLAG_ROW(NULL, "--as-root", "under sudo, stay root"),
 };
 
@@ -55,9 +52,6 @@ static int run(const struct cli_call *call)
     struct summary_stats_text_options shown = {.width = isatty(STDOUT_FILENO) ? width_of_terminal(STDOUT_FILENO) : 0,
                                                .colour = message_colour(STDOUT_FILENO),
                                                .precision = how.precision};
-    struct err err = {0};
-    if (!reading_carbon(&values[OPTION_CARBON], &how.carbon_g_per_kwh, &err))
-        return cli_usage_error(call->command, "%s", err.text);
     if (values[OPTION_JSON].given && values[OPTION_CSV].given)
         return cli_usage_error(call->command, "--json and --csv exclude each other");
     int code = reading_folders(call->operands.items, call->operands.count, &dataset);

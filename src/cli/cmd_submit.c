@@ -156,7 +156,7 @@ static int submit_new(const struct cli_call *call, const struct strv *env, const
     if (!sbatch_options(call, 1, &submitted.submission.options, &err))
         return cli_usage_error(call->command, "%s", err.text);
     if (run_budget_is_set(&input->plan.budget)) {
-        cli_error("the settings have a budget for the whole run (energy_budget, time_budget, carbon_budget), and tasks "
+        cli_error("the settings have a budget for the whole run (energy_budget, time_budget), and tasks "
                   "of Slurm do not know "
                   "what the others use: take it out, and limit the tasks by options of sbatch (--time); nothing was "
                   "submitted");

@@ -58,7 +58,5 @@ extern const char *const option_verdicts[];
 #define OPTION_ROW_AGREED                                                                                              \
     {.short_name = "-y", .long_name = "--yes", .help = "the GPU's owner agrees to the load: do not ask"}
 
-#define OPTION_ROW_CARBON(meaning) \
-    {.long_name = "--carbon-intensity", .argument = "GRAMS", .type = CLI_TEXT, .help = meaning}
 
 #endif

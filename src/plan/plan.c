@@ -44,7 +44,6 @@ void plan_fini(struct plan *plan)
 {
     free(plan->name);
     free(plan->pool.gpus);
-    run_budget_fini(&plan->budget);
     for (size_t i = 0; i < plan->count; i++)
         plan_experiment_fini(&plan->experiments[i]);
     free(plan->experiments);

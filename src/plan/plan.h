@@ -116,8 +116,6 @@ bool plan_head_from_json(const json_t *json, struct plan *out, struct err *err);
 bool run_budget_is_set(const struct run_budget *budget);
 json_t *run_budget_to_json(const struct run_budget *budget);
 void run_budget_from_json(const json_t *json, struct run_budget *out);
-void run_budget_copy(const struct run_budget *from, struct run_budget *to);
-void run_budget_fini(struct run_budget *budget);
 
 /* The command as a person could paste it into a shell: NAME=VALUE of env, cd is not part of it. The caller frees it. */
 char *plan_job_shell(const struct plan_job *job);

@@ -199,7 +199,7 @@ bool plan_experiment_from_json(const json_t *json, struct plan_experiment *out, 
 
 bool run_budget_is_set(const struct run_budget *budget)
 {
-    return budget->energy_j > 0 || budget->time_s > 0 || budget->carbon_g > 0;
+    return budget->energy_j > 0 || budget->time_s > 0;
 }
 
 static json_t *positive_json(double number)
@@ -211,9 +211,8 @@ json_t *run_budget_to_json(const struct run_budget *budget)
 {
     if (!run_budget_is_set(budget))
         return NULL;
-    return json_pack("{s:o, s:o, s:o, s:o, s:o}", "energy_j", positive_json(budget->energy_j), "time_s",
-                     positive_json(budget->time_s), "carbon_g", positive_json(budget->carbon_g), "carbon_g_per_kwh",
-                     positive_json(budget->intensity_g_per_kwh), "carbon_source", json_text_or_null(budget->source));
+    return json_pack("{s:o, s:o}", "energy_j", positive_json(budget->energy_j), "time_s",
+                     positive_json(budget->time_s));
 }
 
 /* 0: there is none. */
@@ -225,23 +224,7 @@ static double positive_of(const json_t *json, const char *key)
 
 void run_budget_from_json(const json_t *json, struct run_budget *out)
 {
-    *out = (struct run_budget){.energy_j = positive_of(json, "energy_j"),
-                               .time_s = positive_of(json, "time_s"),
-                               .carbon_g = positive_of(json, "carbon_g"),
-                               .intensity_g_per_kwh = positive_of(json, "carbon_g_per_kwh"),
-                               .source = mem_strdup(json_get_text(json, "carbon_source"))};
-}
-
-void run_budget_copy(const struct run_budget *from, struct run_budget *to)
-{
-    *to = *from;
-    to->source = mem_strdup(from->source);
-}
-
-void run_budget_fini(struct run_budget *budget)
-{
-    free(budget->source);
-    *budget = (struct run_budget){0};
+    *out = (struct run_budget){.energy_j = positive_of(json, "energy_j"), .time_s = positive_of(json, "time_s")};
 }
 
 static json_t *budget_json(const void *budget)

@@ -442,7 +442,7 @@ static void make_plan(const struct planner *planner, struct plan *out)
         out->guard.cooldown.mode = planner->options->has_gpus && !stated ? COOLDOWN_ADAPTIVE : COOLDOWN_FIXED;
     out->pool = settings->pool;
     out->pool.gpus = mem_strdup(settings->pool.gpus);
-    run_budget_copy(&settings->budget, &out->budget);
+    out->budget = settings->budget;
     out->order = settings->order;
     out->has_best = true;
     out->experiments = mem_array(planner->draft_count, sizeof *out->experiments);

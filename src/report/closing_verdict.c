@@ -18,11 +18,9 @@ static const double ROOM = 1.1;
 static const struct budget_row {
     const char *key, *unit, *option;
     bool is_time;
-    enum amount kind;
 } rows[] = {
-    {"energy", "j", "--energy-budget", false, AMOUNT_ENERGY},
-    {"time", "s", "--time-budget", true, AMOUNT_ENERGY},
-    {"carbon", "g", "--carbon-budget", false, AMOUNT_MASS},
+    {"energy", "j", "--energy-budget", false},
+    {"time", "s", "--time-budget", true},
 };
 enum { ROWS = sizeof rows / sizeof *rows };
 
@@ -47,7 +45,7 @@ static char *amount_shown(const struct budget_row *row, double value)
 {
     char text[32];
     if (!row->is_time)
-        return amount_text(value, row->kind);
+        return size_energy_text(value);
     clock_format_duration(value, text);
     return mem_strdup(text);
 }
@@ -84,15 +82,7 @@ void closing_add_budget(const struct results *results, struct text *out)
             continue;
         AUTO_FREE char *total = amount_shown(&rows[i], use.budget);
         AUTO_FREE char *used = amount_shown(&rows[i], use.used);
-        text_addf(out, "%s budget: %s of %s used", rows[i].key, used, total);
-        const json_t *one = json_object_get(budget, rows[i].key);
-        const char *source = json_get_text(one, "source");
-        double intensity;
-        if (json_get_number(one, "g_per_kwh", &intensity)) {
-            AUTO_FREE char *shown = source ? utf8_line(source) : NULL;
-            text_addf(out, ", at %g g/kWh%s%s%s", intensity, shown ? " (" : "", shown ? shown : "", shown ? ")" : "");
-        }
-        text_add_char(out, '\n');
+        text_addf(out, "%s budget: %s of %s used\n", rows[i].key, used, total);
         energy = energy || !rows[i].is_time;
     }
     if (energy)
@@ -123,8 +113,8 @@ void closing_budget_options(const struct results *results, size_t left, struct s
             continue;
         double wanted = use.mean > 0 ? needed * ROOM : 2 * use.budget;
         strv_add(argv, rows[i].option);
-        strv_add_owned(argv, rows[i].is_time ? mem_printf("%.0fm", ceil(wanted / 60))
-                                             : amount_text(rounded_up(wanted), rows[i].kind));
+        strv_add_owned(argv,
+                       rows[i].is_time ? mem_printf("%.0fm", ceil(wanted / 60)) : size_energy_text(rounded_up(wanted)));
     }
 }
 

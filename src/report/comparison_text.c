@@ -8,7 +8,6 @@
 
 #include <string.h>
 
-static const double J_PER_KWH = 3.6e6;
 enum { MOST_NAME = 30 };
 
 static char *digits(struct reading reading)
@@ -219,15 +218,6 @@ static void add_conditions(const struct comparison *comparison, bool colour, str
     table_end(table, out);
 }
 
-static void say_carbon(const struct comparison *comparison, struct reading g_per_kwh, struct text *out)
-{
-    const struct comparison_quantity *energy = &comparison->quantities[0];
-    if (!g_per_kwh.valid || !energy->a_mean.valid || !energy->b_mean.valid)
-        return;
-    text_addf(out, "CO2e of the mean GPU energy at %.6g g/kWh: A %.3g g, B %.3g g\n", g_per_kwh.value,
-              energy->a_mean.value / J_PER_KWH * g_per_kwh.value, energy->b_mean.value / J_PER_KWH * g_per_kwh.value);
-}
-
 enum { VALUES_SHOWN = 4 };
 
 /* "NVIDIA H200 (4)", "NVIDIA A100 (2), NVIDIA H200 (2)" */
@@ -288,7 +278,7 @@ static void say_commits(const struct comparison *comparison, struct text *out)
     text_add_char(out, '\n');
 }
 
-void comparison_text(const struct comparison *comparison, struct reading g_per_kwh, bool colour, struct text *out)
+void comparison_text(const struct comparison *comparison, bool colour, struct text *out)
 {
     say_side(&comparison->sides[0], "A", out);
     say_side(&comparison->sides[1], "B", out);
@@ -296,7 +286,6 @@ void comparison_text(const struct comparison *comparison, struct reading g_per_k
     say_measurement(comparison, out);
     say_metrics(comparison, out);
     add_conditions(comparison, colour, out);
-    say_carbon(comparison, g_per_kwh, out);
     say_strata(comparison, out);
     say_settings(comparison, out);
     say_adjustment(comparison, out);

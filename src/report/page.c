@@ -171,11 +171,10 @@ static json_t *head_json(const json_t *run, const struct page_options *options)
     static const char *const of_run[] = {"name",           "seed",   "sessions", "pauses", "lanes",   "goals",
                                          "curves_thinned", "zone_s", "counts",   "layout", "problems"};
     json_t *head = json_pack(
-        "{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:O?, s:o, s:o, s:O?}", "program", TARE_NAME, "version", TARE_VERSION,
+        "{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:O?, s:o, s:o, s:O?}", "program", TARE_NAME, "version", TARE_VERSION,
         "language", options->language, "folder", json_text_or_null(options->folder), "offsets", offsets_json(run),
-        "way", json_text_or_null(options->way), "files", files_of_run(options->dir), "carbon_g_per_kwh",
-        json_reading_or_null(options->carbon_g_per_kwh), "machine", options->machine, "kinds", page_kinds_json(),
-        "readings", page_readings_json(options->language), "effects", options->effects);
+        "way", json_text_or_null(options->way), "files", files_of_run(options->dir), "machine", options->machine,
+        "kinds", page_kinds_json(), "readings", page_readings_json(options->language), "effects", options->effects);
     for (size_t i = 0; i < sizeof of_run / sizeof *of_run; i++)
         if (json_object_get(run, of_run[i]))
             json_object_set(head, of_run[i], json_object_get(run, of_run[i]));

@@ -32,8 +32,7 @@ char *summary_stats_text_interval(double value, const struct stats_interval *int
 
 /* A comparison as a person reads it. (comparison_text.c) */
 
-/* g_per_kwh: carbon intensity, or not valid. */
-void comparison_text(const struct comparison *comparison, struct reading g_per_kwh, bool colour, struct text *out);
+void comparison_text(const struct comparison *comparison, bool colour, struct text *out);
 
 /* What a bench found, as a person reads it: each command, then one against another, then what speaks against
  * runs. (bench_text.c) */

@@ -1,4 +1,4 @@
-/* The budgets of a run: energy, time, carbon. No experiment begins that what is left is not enough for, and attempts under way are
+/* The budgets of a run: energy, time. No experiment begins that what is left is not enough for, and attempts under way are
  * ended when a budget is used up (docs/reference/running.md). */
 #include "run/lane.h"
 
@@ -14,8 +14,6 @@ static const double TELL_SHARE = 0.01;
 /* A reading that is missing at the end of a short attempt is no reason to end a run. */
 static const double UNMEASURED_S = 60;
 
-static const double J_PER_KWH = 3.6e6;
-
 /* Of one lane: the attempt under way. */
 struct lane_budget {
     struct reading power_w; /* as read last: it is taken to hold until there is another */
@@ -27,9 +25,9 @@ struct lane_budget {
     char *unmeasured; /* the lane's GPU that is not measured; NULL: none */
 };
 
-enum budget_kind { BUDGET_ENERGY, BUDGET_TIME, BUDGET_CARBON, BUDGETS };
+enum budget_kind { BUDGET_ENERGY, BUDGET_TIME, BUDGETS };
 
-/* One budget, and how far it is used: J, s or g. */
+/* One budget, and how far it is used: J or s. */
 struct use {
     const char *name; /* "energy budget" */
     double budget, used, mean, reserved;
@@ -40,7 +38,7 @@ LANE_STATE(budget_of, struct lane_budget, budget_observer)
 static bool counts_energy(const struct runner *runner)
 {
     const struct run_budget *budget = runner->request->budget;
-    return budget && (budget->energy_j > 0 || budget->carbon_g > 0);
+    return budget && budget->energy_j > 0;
 }
 
 static const struct rapl *packages_of(const struct runner *runner)
@@ -73,7 +71,6 @@ static void uses_of(const struct runner *runner, struct use uses[BUDGETS])
 {
     const struct run_budget *budget = runner->request->budget;
     const struct store_use *use = store_use(runner->request->store);
-    double per_j = budget->intensity_g_per_kwh / J_PER_KWH;
     double used_j = use->energy_j,
            mean_j = use->succeeded_measured ? use->succeeded_j / (double)use->succeeded_measured : 0;
     double reserved_j = 0;
@@ -91,15 +88,13 @@ static void uses_of(const struct runner *runner, struct use uses[BUDGETS])
         .used = runner->budget.before_s + ns_to_s(clock_monotonic_ns() - runner->budget.begun_ns),
         .mean = use->succeeded ? use->succeeded_s / (double)use->succeeded : 0,
     };
-    uses[BUDGET_CARBON] =
-        (struct use){"carbon budget", budget->carbon_g, used_j * per_j, mean_j * per_j, reserved_j * per_j};
 }
 
 static char *amount_of(double value, enum budget_kind kind)
 {
     char text[32];
-    if (kind != BUDGET_TIME)
-        return amount_text(value, kind == BUDGET_ENERGY ? AMOUNT_ENERGY : AMOUNT_MASS);
+    if (kind == BUDGET_ENERGY)
+        return size_energy_text(value);
     clock_format_duration(value, text);
     return mem_strdup(text);
 }
@@ -225,18 +220,12 @@ static json_t *counted_json(const struct runner *runner)
 json_t *budget_json(struct runner *runner)
 {
     struct use uses[BUDGETS];
-    const struct run_budget *budget = runner->request->budget;
-    if (!budget)
+    if (!runner->request->budget)
         return NULL;
     uses_of(runner, uses);
     const struct store_use *use = store_use(runner->request->store);
-    json_t *carbon = use_json(&uses[BUDGET_CARBON], "g");
-    if (json_is_object(carbon)) {
-        json_object_set_new(carbon, "g_per_kwh", json_finite(budget->intensity_g_per_kwh));
-        json_object_set_new(carbon, "source", json_text_or_null(budget->source));
-    }
-    return json_pack("{s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:o*}", "energy", use_json(&uses[BUDGET_ENERGY], "j"), "time",
-                     use_json(&uses[BUDGET_TIME], "s"), "carbon", carbon, "counted",
+    return json_pack("{s:o, s:o, s:o, s:I, s:I, s:I, s:o*}", "energy", use_json(&uses[BUDGET_ENERGY], "j"), "time",
+                     use_json(&uses[BUDGET_TIME], "s"), "counted",
                      counts_energy(runner) ? counted_json(runner) : json_array(), "attempts", (json_int_t)use->attempts,
                      "estimated", (json_int_t)use->estimated, "unmeasured", (json_int_t)use->unmeasured, "reached",
                      budget_is_reached(runner) ? json_string(runner->budget.reached) : json_null());

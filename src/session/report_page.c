@@ -224,7 +224,6 @@ bool report_page_write(const json_t *run, const char *run_dir, const struct repo
                                    .way = way,
                                    .dir = dir,
                                    .machine = machine,
-                                   .carbon_g_per_kwh = how->carbon_g_per_kwh,
                                    .life = how->life,
                                    .reload_s = how->reload_s,
                                    .effects = effects};

@@ -16,7 +16,6 @@ struct report_options {
     bool foreign;         /* the folder is no run's: a report.html there is replaced only when we wrote it */
     bool force;           /* then, too */
     const char *language; /* "en" or "zh" */
-    struct reading carbon_g_per_kwh;
     enum run_life life;
     double reload_s; /* of a run that is under way: the page is written anew about so often; 0: it is not */
     const struct dataset *dataset; /* of the folder, judged; NULL: the folder is read */

@@ -4,7 +4,6 @@
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/mem.h"
-#include "base/value.h"
 #include "results/judge/judge.h"
 
 #include <ctype.h>
@@ -146,14 +145,4 @@ int reading_folders(char *const *paths, size_t count, struct dataset *out)
     }
     audit_judge(out);
     return CLI_OK;
-}
-
-bool reading_carbon(const struct cli_value *value, struct reading *g_per_kwh, struct err *err)
-{
-    *g_per_kwh = (struct reading){0};
-    if (!value->given)
-        return true;
-    g_per_kwh->valid = number_parse(value->text, &g_per_kwh->value) && g_per_kwh->value >= 0;
-    return g_per_kwh->valid ||
-           err_set(err, "--carbon-intensity: '%s' is no number of grams of CO2e per kWh", value->text);
 }

@@ -31,7 +31,4 @@ int run_folder_open_named(const char *given, char **path, struct err *err);
 /* Reads the folders and judges them. An exit code; CLI_OK: out is to be freed. What is wrong was said. */
 int reading_folders(char *const *paths, size_t count, struct dataset *out);
 
-/* The number of --carbon-intensity, grams of CO2e per kWh; not given: not valid. False: it is no such number (err). */
-bool reading_carbon(const struct cli_value *value, struct reading *g_per_kwh, struct err *err);
-
 #endif

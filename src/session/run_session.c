@@ -213,19 +213,13 @@ static int take_gpus(struct session *session, const struct plan *plan)
 }
 
 /* What the options say goes over what the run has. */
-static bool settle_budget(struct session *session, const struct run_budget *of_run, struct err *err)
+static void settle_budget(struct session *session, const struct run_budget *of_run)
 {
     const struct run_budget *said = &session->options->budget;
     struct run_budget *out = &session->budget;
     *out = *of_run;
     out->energy_j = said->energy_j > 0 ? said->energy_j : out->energy_j;
     out->time_s = said->time_s > 0 ? said->time_s : out->time_s;
-    out->carbon_g = said->carbon_g > 0 ? said->carbon_g : out->carbon_g;
-    if (said->intensity_g_per_kwh > 0) {
-        out->intensity_g_per_kwh = said->intensity_g_per_kwh;
-        out->source = NULL; /* it was of the other figure */
-    }
-    return run_budget_check(out, err);
 }
 
 /* Energy that nothing measures cannot be limited: that is said before anything runs. */
@@ -235,7 +229,7 @@ static bool check_sensors(const struct session *session, const struct plan *plan
     const struct host_meter *host = session->options->host;
     const struct rapl *rapl = host ? host_meter_rapl(host) : NULL;
     bool packages = false;
-    if (session->budget.energy_j <= 0 && session->budget.carbon_g <= 0)
+    if (session->budget.energy_j <= 0)
         return true;
     meters_find(&session->environment, plan, session->options->host, &meters);
     bool gpus = meters.options.gpu_count > 0;
@@ -244,7 +238,7 @@ static bool check_sensors(const struct session *session, const struct plan *plan
         packages = packages || (rapl->domains[i].scope == RAPL_PACKAGE && rapl->domains[i].available);
     if (!gpus && !packages)
         return err_set(err,
-                       "an energy or carbon budget cannot be checked here: the trainings see no GPU with a meter, and "
+                       "an energy budget cannot be checked here: the trainings see no GPU with a meter, and "
                        "no CPU package's "
                        "energy can be read (%s); '%s doctor' tells what is missing; a time budget needs no meter",
                        rapl && rapl->reason ? rapl->reason : "there is no counter", TARE_NAME);
@@ -258,7 +252,8 @@ static bool check_sensors(const struct session *session, const struct plan *plan
 static bool take_budget(struct session *session, const struct plan *plan, const struct run_budget *of_run)
 {
     struct err err = {0};
-    return (settle_budget(session, of_run, &err) && check_sensors(session, plan, &err)) || !refused(&err);
+    settle_budget(session, of_run);
+    return check_sensors(session, plan, &err) || !refused(&err);
 }
 
 /* A new run has no folder before it may begin; an earlier one is opened first, as its plan says which GPUs it needs. The

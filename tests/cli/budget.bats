@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# Budgets of a run: energy, time and carbon, with GPUs that use what is known in closed form.
+# Budgets of a run: energy and time, with GPUs that use what is known in closed form.
 
 load energy
 
@@ -39,7 +39,7 @@ kilojoules() {
 assert len(ended) == 2 and sessions[-1]["outcome"] == "budget", sessions
 used = sum(map(joules, ended))
 assert 1000 < used < 1600 and abs(last["energy"]["used_j"] / used - 1) < 1e-4, (used, last)
-assert last["energy"]["budget_j"] == 1600 and last["time"] is None and last["carbon"] is None, last
+assert last["energy"]["budget_j"] == 1600 and last["time"] is None, last
 assert abs(last["energy"]["mean_j"] * 2 / used - 1) < 1e-4 and last["counted"] == ["GPU board"], last
 assert last["unmeasured"] == last["estimated"] == 0 and last["attempts"] == 2, last
 assert "energy budget of 1600 J does not suffice" in last["reached"], last'
@@ -92,17 +92,6 @@ assert data("session_started")[-1]["budget"]["energy_j"] == 3.6e6'
     budget '
 assert len(ended) == 2 and last["attempts"] == 2, ended
 assert abs(last["energy"]["used_j"] / sum(map(joules, ended)) - 1) < 1e-4, last'
-}
-
-@test "a carbon budget is an energy budget by one intensity, whose source is kept" {
-    kilojoules 3 1 '"carbon_budget": "0.8 g", "carbon_intensity": "3600 g/kWh", "carbon_source": "grid mix 2025 <b>"'
-    run tare_run
-    [ "$status" -eq 4 ]
-    budget '
-assert len(ended) == 1 and last["energy"] is None, ended
-assert abs(last["carbon"]["used_g"] * 1000 / joules(ended[0]) - 1) < 1e-4, last
-assert last["carbon"]["g_per_kwh"] == 3600 and last["carbon"]["source"] == "grid mix 2025 <b>", last'
-    [[ "$output" == *'grid mix 2025'* ]]
 }
 
 @test "a time budget is of all sessions together, and needs no meter" {
@@ -177,21 +166,17 @@ assert sum(map(joules, ended)) < 2800'
 @test "mistakes in budgets are told with what is expected" {
     job 'true'
     for text in '"energy_budget": "20"' '"energy_budget": 20' '"energy_budget": "20 kwh"' '"energy_budget": "-1 kWh"' \
-        '"energy_budget": "0 kWh"' '"carbon_budget": "5 kWh", "carbon_intensity": "1 g/kWh"' '"carbon_budget": "5 kg"' \
-        '"carbon_intensity": "380 kg"' '"time_budget": "8 hours long"' '"energie_budget": "20 kWh"'; do
+        '"energy_budget": "0 kWh"' '"time_budget": "8 hours long"' '"energie_budget": "20 kWh"'; do
         settings 1 "$text"
         run tare_run
         [ "$status" -eq 2 ] || { echo "$text: $status"; return 1; }
-        [[ "$output" == *settings.json:*budget* || "$output" == *settings.json:*carbon_intensity* ]] || { echo "$text: $output"; return 1; }
+        [[ "$output" == *settings.json:*budget* ]] || { echo "$text: $output"; return 1; }
         [ ! -e results ]
     done
     settings 1
     run tare_run --energy-budget '20 kwh'
     [ "$status" -eq 2 ]
     [[ "$output" == *'--energy-budget'*"kWh"* ]]
-    run tare_run --carbon-budget '5 kg'
-    [ "$status" -eq 2 ]
-    [[ "$output" == *'--carbon-intensity'* ]]
     [ ! -e results ]
 }
 

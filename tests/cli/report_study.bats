@@ -108,7 +108,7 @@ assert found["demo_net_006_parallel"]["background"] == "other big"
 assert found["demo_net_001"]["log_end"] == "a first line\nthe last line </script>\n" and found["demo_net_002"]["log_end"] is None
 # Half an hour from start to start, a minute of it trained.
 assert [p["seconds"] for p in head["pauses"]] == [1740] * 5 and head["zone_s"] == 8 * 3600 and head["layout"] == "study"
-assert head["way"] == "results/" and head["files"] == ["summary.csv"] and head["carbon_g_per_kwh"] is None
+assert head["way"] == "results/" and head["files"] == ["summary.csv"]
 assert found["demo_net_003"]["files"] == ["energy/cpu_energy_raw.txt", "energy/gpu_power.csv", "energy/gpu_utilization.csv", "experiment.json"]
 END
 }
@@ -165,8 +165,6 @@ END
     [[ "$output" == *"empty"*"neither run.db nor summary.csv"* ]]
     run -3 "$TARE" report results -o nowhere/page.html
     [[ "$output" == *"nowhere"* ]]
-    run -2 "$TARE" report results --carbon-intensity much
-    [[ "$output" == *"much"* ]]
 }
 
 @test "an id that leads elsewhere is shown, and nothing is read there" {
@@ -180,16 +178,6 @@ END
     "$TARE" report results -o page.html
     if grep -q 'secret\|777' page.html; then return 1; fi
     look page.html <<< 'assert not found["../outside"].get("trace") and not found["demo_net_009"].get("trace"), found["../outside"]'
-}
-
-@test "CO2e is shown only where its worth was given" {
-    study results
-    "$TARE" report results -o plain.html
-    "$TARE" report results -o page.html --carbon-intensity 500
-    look page.html <<< 'assert head["carbon_g_per_kwh"] == 500'
-    page_of carbon plain.html ''
-    # The six of 60 (90 + 10 n) + 310 - 10 n joules are 46,650 J, or 0.0129583 kWh.
-    page_of carbon page.html '6.48 g'
 }
 
 @test "the study's page in a browser: every sample is drawn where it must be, disturbed stretches shaded, waiting hatched" {

@@ -108,29 +108,6 @@ END
     python3 -c 'import json; (g,) = json.load(open("stats.json"))["groups"]; assert (g["n"], g["left_out"]) == (11, 0), g'
 }
 
-@test "CO2e is a quantity only where the worth of a kilowatt-hour was given" {
-    study results 1
-    "$TARE" stats results --json --carbon-intensity 380.5 > stats.json
-    "$TARE" stats results --json > plain.json
-    "$TARE" stats results --csv --carbon-intensity 380.5 > stats.csv
-    "$TARE" stats results --carbon-intensity 380.5 | grep -q '^gpu_co2e_g '
-    python3 - << 'END'
-import csv, json, statistics
-figures = {f["name"]: f for f in json.load(open("stats.json"))["groups"][0]["figures"]}
-plain = json.load(open("plain.json"))
-assert "co2e" not in json.dumps(plain) and "carbon" not in json.dumps(plain)
-grams = [59.5 * float(f"{300 - (16, 32, 64)[n % 3] + (n * 7 % 5) / 2:.2f}") / 3.6e6 * 380.5 for n in range(1, 11)]
-assert abs(figures["gpu_co2e_g"]["mean"] - statistics.mean(grams)) < 1e-12 and figures["gpu_co2e_g"]["n"] == 10
-assert abs(figures["gpu_co2e_g"]["median"] - statistics.median(grams)) < 1e-12 and not figures["gpu_co2e_g"]["metric"]
-(row,) = [r for r in csv.DictReader(open("stats.csv", newline="")) if r["figure"] == "gpu_co2e_g"]
-assert abs(float(row["mean"]) - statistics.mean(grams)) < 1e-12
-END
-    "$TARE" compare results:batch_size=16 results:batch_size=64 > plain
-    "$TARE" compare results:batch_size=16 results:batch_size=64 --json > plain.json
-    if grep -qi 'co2e\|carbon' plain plain.json; then return 1; fi
-    for wrong in -1 x '' 1e999 nan; do run -2 "$TARE" stats results --carbon-intensity="$wrong"; done
-}
-
 @test "the same seed gives the same output, another one other p values" {
     study results 1
     "$TARE" stats results --json > one
@@ -166,7 +143,7 @@ END
 @test "two folders are compared within strata of equal hyperparameters" {
     study one 1
     study two 1.25
-    "$TARE" compare one two --json --carbon-intensity 500 > compare.json
+    "$TARE" compare one two --json > compare.json
     python3 - <<'END'
 import json, math, statistics
 got = json.load(open("compare.json"))
@@ -182,7 +159,6 @@ assert abs(math.log(energy["ratio"]) - effect) < 1e-12 and energy["raw"]["ratio"
 assert energy["interval"]["low"] < 1.25 < energy["interval"]["high"] and energy["p_corrected"] < 1e-6, energy
 means = [59.5 * p for size in sizes for p in power(size, 1)]
 assert abs(energy["a_mean"] - statistics.mean(means)) < 1e-6
-assert abs(energy["a_co2e_g"] - statistics.mean(means) / 3.6e6 * 500) < 1e-9
 assert got["a"]["left_out"] == 2 and got["a"]["temperature_start_c"] == 50
 END
 }
@@ -209,7 +185,6 @@ END
     run -2 "$TARE" compare one:batch_size= one
     run -2 "$TARE" compare one:batch_size=99 one
     [[ "$output" == *"nothing there has batch_size=99 (there are "* ]]
-    run -2 "$TARE" compare one one --carbon-intensity lots
     run -3 "$TARE" compare one nowhere
 }
 

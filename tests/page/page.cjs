@@ -309,16 +309,6 @@ const checks = {
     assert.deepEqual(page.said, []);
   },
 
-  // What one tile says, or that none speaks of it.
-  async carbon(browser, file, wanted) {
-    const page = await open(browser, file);
-    const tiles = await page.$$eval("#verdict .tile", (list) => list.map((tile) => tile.textContent).filter((text) => text.includes("CO₂e")));
-    if (wanted) assert.deepEqual(tiles.map((text) => text.startsWith(wanted)), [true], tiles);
-    else assert.deepEqual(tiles, []);
-    assert.equal(await page.$$eval("#detail dt", (list) => list.filter((dt) => dt.textContent === "CO₂e").length), wanted ? 1 : 0);
-    assert.deepEqual(page.said, []);
-  },
-
   // MORE: the run's folder, and what the last experiment's snapshots lead to: commands, or pages that are there.
   async snapshots(browser, file, folder, ...wanted) {
     const page = await open(browser, file);

@@ -167,11 +167,6 @@ static char *bounds_text(const char *what, const struct field *row)
     return mem_printf("%s from %s to %s", what, low, high);
 }
 
-static enum amount amount_of(const struct field *row)
-{
-    return row->kind == FIELD_ENERGY ? AMOUNT_ENERGY : row->kind == FIELD_MASS ? AMOUNT_MASS : AMOUNT_INTENSITY;
-}
-
 char *field_expected(const struct field *row)
 {
     switch (row->kind) {
@@ -197,9 +192,7 @@ char *field_expected(const struct field *row)
     case FIELD_SIZE:
         return mem_strdup("bytes or a size such as \"500 MB\" or \"1GiB\", at most 2^53 bytes");
     case FIELD_ENERGY:
-    case FIELD_MASS:
-    case FIELD_INTENSITY:
-        return mem_strdup(amount_expected(amount_of(row)));
+        return mem_strdup("an energy such as \"20 kWh\", \"500 Wh\" or \"3.6 MJ\"");
     case FIELD_TEXTS:
         return mem_strdup("a string or a list of strings");
     case FIELD_LIST:
@@ -392,9 +385,7 @@ bool field_read(const struct source *source, const char *path, const json_t *jso
     case FIELD_SIZE:
         return read_size(source, path, json, row, member);
     case FIELD_ENERGY:
-    case FIELD_MASS:
-    case FIELD_INTENSITY:
-        return (json_is_string(json) && amount_parse(json_string_value(json), amount_of(row), member, NULL)) ||
+        return (json_is_string(json) && size_energy_parse(json_string_value(json), member, NULL)) ||
                refuse(source, path, json, row);
     case FIELD_TEXTS:
     case FIELD_LIST:

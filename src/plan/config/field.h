@@ -24,8 +24,6 @@ enum field_kind {
     FIELD_DURATION,       /* double, seconds: 0 to a year; a number of seconds or text such as "2h" */
     FIELD_SIZE,           /* uint64_t, bytes: a number or text such as "1GiB" */
     FIELD_ENERGY,         /* double, J: text such as "20 kWh" */
-    FIELD_MASS,           /* double, g: text such as "5 kg" */
-    FIELD_INTENSITY,      /* double, g/kWh: text such as "380 g/kWh" */
     FIELD_TEXTS,          /* struct strv: a list of strings, or one text */
     FIELD_LIST,           /* struct strv: a list of strings, which may be empty: words of a command */
     FIELD_PATTERN,        /* char *: a regular expression */

@@ -22,8 +22,6 @@ static const char *const kinds[] = {
         "{'anyOf': [{'type': 'integer', 'minimum': 0, 'maximum': 9007199254740992}, {'type': 'string', 'pattern': "
         "'^[0-9][0-9.]* *([kKmMgGtT]?[iI]?[bB])?$'}]}",
     [FIELD_ENERGY] = "{'type': 'string', 'pattern': '^[0-9][0-9.]* *([kMG]?J|[kM]?Wh)$'}",
-    [FIELD_MASS] = "{'type': 'string', 'pattern': '^[0-9][0-9.]* *(k?g|t)$'}",
-    [FIELD_INTENSITY] = "{'type': 'string', 'pattern': '^[0-9][0-9.]* *(k?g/kWh|kg/MWh)?$'}",
     [FIELD_PATTERN] = TEXT_SCHEMA,
     [FIELD_TEXTS] = TEXTS_SCHEMA,
     [FIELD_PATTERNS] = TEXTS_SCHEMA,

@@ -356,7 +356,6 @@ void settings_fini(struct settings *settings)
     free(settings->name);
     free(settings->pool.gpus);
     settings_seeds_fini(&settings->seeds);
-    free(settings->budget.source);
     strv_fini(&settings->historical_csvs);
     strv_fini(&settings->environment);
     json_doc_fini(&settings->doc);

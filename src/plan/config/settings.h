@@ -140,13 +140,8 @@ struct limits {
 
 /* What a whole run may use; 0: no budget. */
 struct run_budget {
-    double energy_j, time_s, carbon_g;
-    double intensity_g_per_kwh; /* of the electricity, taken as constant */
-    char *source;               /* where that is from: a note of the user's, or NULL */
+    double energy_j, time_s;
 };
-
-/* False: something is missing that it needs. */
-bool run_budget_check(const struct run_budget *budget, struct err *err);
 
 struct settings {
     char *file;

@@ -41,12 +41,6 @@ static const struct field tare_rows[] = {
      .help = "what all trainings of the run may use together, by its meters; --energy-budget goes over it"},
     {"time_budget", FIELD_DURATION, offsetof(struct settings, budget.time_s), .initial = "0",
      .help = "how long the run may take, all its sessions together; 0: no budget; --time-budget goes over it"},
-    {"carbon_budget", FIELD_MASS, offsetof(struct settings, budget.carbon_g), .initial = "none",
-     .help = "of CO2: an energy budget by carbon_intensity; --carbon-budget goes over it"},
-    {"carbon_intensity", FIELD_INTENSITY, offsetof(struct settings, budget.intensity_g_per_kwh), .initial = "none",
-     .help = "of the electricity, as one constant figure; needed for carbon_budget; --carbon-intensity goes over it"},
-    {"carbon_source", FIELD_TEXT, offsetof(struct settings, budget.source), .initial = "none",
-     .help = "where that figure is from: a note that is kept with the results"},
     {"hang_after", FIELD_DURATION, offsetof(struct settings, limits.hang_s), .initial = "0",
      .help = "a training that for so long prints no line and uses neither GPU nor CPU is hung: its stack is kept, "
              "and it is ended; 0: never"},
@@ -197,14 +191,6 @@ bool settings_gpus_are_list(const char *text)
     }
 }
 
-bool run_budget_check(const struct run_budget *budget, struct err *err)
-{
-    return budget->carbon_g <= 0 || budget->intensity_g_per_kwh > 0 ||
-           err_set(err, "a carbon budget needs the carbon intensity of the electricity: \"carbon_intensity\": \"380 "
-                        "g/kWh\" in the "
-                        "settings, or --carbon-intensity '380 g/kWh'");
-}
-
 static void read_pool(const struct source *source, const json_t *tare, struct pool_settings *pool)
 {
     const json_t *count = json_get(tare, "gpus_per_experiment");
@@ -226,9 +212,6 @@ void settings_read_tare(const struct source *source, const json_t *root, struct 
     read_section(source, "$", root, "tare", &settings_tare_table, settings);
     const json_t *tare = json_object_get(root, "tare");
     read_pool(source, tare, &settings->pool);
-    struct err err;
-    if (!run_budget_check(&settings->budget, &err))
-        field_error(source, "$.tare.carbon_budget", "%s", err.text);
     read_section(source, "$.tare", tare, "timing", &settings_timing_table, &settings->timing);
     read_section(source, "$.tare", tare, "parallel", &settings_parallel_table, &settings->parallel);
     read_section(source, "$.tare", tare, "preflight", &settings_preflight_table, &settings->guard.preflight);

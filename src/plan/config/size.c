@@ -107,64 +107,42 @@ bool gpu_limit_parse(const char *text, struct gpu_limit *out, struct err *err)
     return true;
 }
 
-struct unit {
+/* Joules first; the first four are those that are printed, from the smallest. */
+static const struct unit {
     const char *name;
-    double factor;
-};
+    double j;
+} energy_units[] = {{"J", 1}, {"Wh", 3600}, {"kWh", 3.6e6}, {"MWh", 3.6e9}, {"kJ", 1e3}, {"MJ", 1e6}, {"GJ", 1e9}};
+enum { ENERGY_UNITS = sizeof energy_units / sizeof *energy_units, ENERGY_UNITS_PRINTED = 4 };
 
-/* The first unit is the one that is kept; then those in which people are told of it, from the smallest. */
-static const struct unit energy_units[] = {{"J", 1},    {"Wh", 3600}, {"kWh", 3.6e6}, {"MWh", 3.6e9},
-                                           {"kJ", 1e3}, {"MJ", 1e6},  {"GJ", 1e9}};
-static const struct unit mass_units[] = {{"g", 1}, {"kg", 1e3}, {"t", 1e6}};
-static const struct unit intensity_units[] = {{"g/kWh", 1}, {"", 1}, {"kg/kWh", 1e3}, {"kg/MWh", 1}};
+#define MOST_J 1e15
 
-static const struct amount_kind {
-    const struct unit *units;
-    size_t count, shown;
-    const char *names, *expected;
-} amounts[] = {
-    [AMOUNT_ENERGY] = {energy_units, 7, 4, "J, kJ, MJ, GJ, Wh, kWh, MWh",
-                       "an energy such as \"20 kWh\", \"500 Wh\" or \"3.6 MJ\""},
-    [AMOUNT_MASS] = {mass_units, 3, 3, "g, kg, t", "a mass such as \"5 kg\" or \"800 g\""},
-    [AMOUNT_INTENSITY] = {intensity_units, 4, 1, "g/kWh, kg/kWh, kg/MWh", "a carbon intensity such as \"380 g/kWh\""},
-};
-
-#define MOST_AMOUNT 1e15
-
-bool amount_parse(const char *text, enum amount kind, double *out, struct err *err)
+bool size_energy_parse(const char *text, double *j, struct err *err)
 {
-    const struct amount_kind *row = &amounts[kind];
     double number = 0;
     const char *unit = read_decimal(text, &number);
     if (!unit)
-        return err_set(err, "'%s' does not begin with a number; expected %s", text, row->expected);
+        return err_set(err, "'%s' does not begin with a number; expected an energy such as \"20 kWh\"", text);
     while (*unit == ' ')
         unit++;
-    for (size_t i = 0; i < row->count; i++) {
-        if (strcmp(unit, row->units[i].name) != 0)
+    for (size_t i = 0; i < ENERGY_UNITS; i++) {
+        if (strcmp(unit, energy_units[i].name) != 0)
             continue;
-        double value = number * row->units[i].factor;
-        if (!(value > 0 && value <= MOST_AMOUNT))
+        double value = number * energy_units[i].j;
+        if (!(value > 0 && value <= MOST_J))
             return err_set(err, "'%s' is %s", text, value > 0 ? "too much" : "not more than 0");
-        *out = value;
+        *j = value;
         return true;
     }
     return err_set(err,
                    *unit ? "'%s' has another unit than %s (upper and lower case as here)" : "'%s' has no unit (%s)",
-                   text, row->names);
+                   text, "J, kJ, MJ, GJ, Wh, kWh, MWh");
 }
 
-char *amount_text(double value, enum amount kind)
+char *size_energy_text(double j)
 {
-    const struct amount_kind *row = &amounts[kind];
-    const struct unit *unit = &row->units[0];
-    for (size_t i = 1; i < row->shown; i++)
-        if (value >= row->units[i].factor * 0.99995)
-            unit = &row->units[i];
-    return mem_printf("%.12g %s", number_round(value / unit->factor, 4), unit->name);
-}
-
-const char *amount_expected(enum amount kind)
-{
-    return amounts[kind].expected;
+    const struct unit *unit = &energy_units[0];
+    for (size_t i = 1; i < ENERGY_UNITS_PRINTED; i++)
+        if (j >= energy_units[i].j * 0.99995)
+            unit = &energy_units[i];
+    return mem_printf("%.12g %s", number_round(j / unit->j, 4), unit->name);
 }

@@ -1,4 +1,4 @@
-/* size: amounts as people write them, with their units: memory, energy, mass. */
+/* size: amounts as people write them, with their units: memory, energy. */
 #ifndef TARE_PLAN_CONFIG_SIZE_H
 #define TARE_PLAN_CONFIG_SIZE_H
 
@@ -17,16 +17,10 @@ bool size_parse(const char *text, uint64_t *bytes, struct err *err);
 /* An amount of memory of at least 1 MiB, or a share of each GPU's memory: "8GiB", "50%". */
 bool gpu_limit_parse(const char *text, struct gpu_limit *out, struct err *err);
 
-/* Energy in J, mass in g, carbon intensity of electricity in g/kWh. Units are written as SI has them: MJ is not mJ. */
-enum amount { AMOUNT_ENERGY, AMOUNT_MASS, AMOUNT_INTENSITY };
+/* "20 kWh", "1.5MJ" to joules: more than 0, up to 1e15. Units are written as SI has them: MJ is not mJ. */
+bool size_energy_parse(const char *text, double *j, struct err *err);
 
-/* "20 kWh", "1.5MJ", "5 kg", "380 g/kWh"; without a unit only an intensity, in g/kWh. More than 0, up to 1e15 of the first unit above. */
-bool amount_parse(const char *text, enum amount kind, double *out, struct err *err);
-
-/* "20 kWh", "1.235 MJ": four digits, in the unit that people would take; the caller frees. */
-char *amount_text(double value, enum amount kind);
-
-/* What a setting of that kind takes: "an energy such as ...". */
-const char *amount_expected(enum amount kind);
+/* "20 kWh", "1.235 MWh": four digits; the caller frees. */
+char *size_energy_text(double j);
 
 #endif

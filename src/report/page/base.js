@@ -102,13 +102,6 @@ const wayOf = (...steps) => (head.way ?? "") + steps.join("/");
 
 const sum = (values) => values.filter(isNumber).reduce((all, value) => all + value, 0);
 
-/* Only where somebody said what a kilowatt-hour is worth. */
-function co2e(joules, digits = 3) {
-  if (!isNumber(joules) || !isNumber(head.carbon_g_per_kwh)) return "";
-  const grams = (joules / 3.6e6) * head.carbon_g_per_kwh;
-  return grams >= 1e6 ? `${plain(grams / 1e6, digits)} t` : grams >= 1000 ? `${plain(grams / 1000, digits)} kg` : `${plain(grams, digits)} g`;
-}
-
 const VERDICTS = ["clean", "unverified", "suspect", "contaminated"];
 
 /* Of a run that goes on: its attempt has begun and not ended. */

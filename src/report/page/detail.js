@@ -98,7 +98,6 @@ function figuresOf(row) {
     ["energy", "joules", withUnit(gpu.joules, "J")], ["half_width", "half_width_j", withUnit(gpu.half_width_j, "J", 2)], ["expanded", "expanded_j", withUnit(gpu.expanded_j, "J", 2)],
     ["aliasing", "aliasing_j", gpu.aliasing_j > 0 ? withUnit(gpu.aliasing_j, "J", 2) : ""],
     ["recorded_energy", "recorded_j", withUnit(gpu.recorded_j, "J")], ["net_energy", "net_of_bare_idle_j", withUnit(gpu.net_of_bare_idle_j, "J")],
-    ["co2e", "", co2e(gpu.joules)],
     ["mean_power", "power_mean_w", withUnit(gpu.power_mean_w, "W")],
     ["power_range", "power_min_w, power_max_w", range(gpu.power_min_w, gpu.power_max_w, "W")],
     ["power_cv", "power_cv_within", isNumber(gpu.power_cv_within) ? percent(gpu.power_cv_within) : ""],

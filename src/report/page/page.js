@@ -38,7 +38,6 @@ function budgetLines() {
   return [
     b.energy && say("budget_energy", whole(b.energy.used_j, b.energy.budget_j, "J")),
     b.time && say("budget_time", { used: duration(b.time.used_s), of: duration(b.time.budget_s) }),
-    b.carbon && say("budget_carbon", { ...whole(b.carbon.used_g, b.carbon.budget_g, "g"), n: plain(b.carbon.g_per_kwh), source: b.carbon.source ? ` (${b.carbon.source})` : "" }),
     b.reached && say("budget_reached", { why: b.reached }),
   ].filter(Boolean);
 }
@@ -56,7 +55,6 @@ function showVerdict() {
       ...["under_way", "interrupted", "planned"].filter((name) => count(rows, "outcome", name)).map((name) => tile("", count(rows, "outcome", name), say(name))),
       ...(energies.length ? [tile("", withUnit(sum(energies), "J"), say("total_energy"), String(sum(energies)))] : []),
       ...(recorded.length ? [tile("", withUnit(sum(recorded), "J"), say("total_recorded"), String(sum(recorded)))] : []),
-      ...(energies.length && co2e(sum(energies)) ? [tile("", co2e(sum(energies)), say("total_co2e", { n: plain(head.carbon_g_per_kwh) }))] : []),
       tile("", duration(sum(finished.map((row) => row.duration))), say("total_time")),
       ...(waited ? [tile("", duration(waited), say(head.layout ? "total_between" : lanes ? "total_lanes" : "total_wait"))] : [])),
     ...budgetLines().map((text) => make("p", { class: "facts budget" }, make("span", {}, text))),

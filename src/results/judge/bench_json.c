@@ -73,8 +73,7 @@ static json_t *command_json(const struct bench *bench, const struct bench_comman
         json_object_set_new(uses, bench_uses[i], record_json(use_fields, &command->uses[i]));
     json_object_set_new(out, "uses", uses);
     record_set(out, command_widths, command);
-    json_object_set_new(out, "against",
-                        command->compared ? comparison_json(&command->comparison, (struct reading){0}) : json_null());
+    json_object_set_new(out, "against", command->compared ? comparison_json(&command->comparison) : json_null());
     json_t *until = command->sequences[0].blocks ? json_object() : json_null();
     for (size_t i = 0; i < BENCH_QUANTITIES; i++)
         if (command->sequences[i].blocks)

@@ -127,8 +127,7 @@ size_t comparison_blocks(const struct comparison *comparison);
 bool comparison_strata_find(struct comparison *comparison, bool same_run, struct err *err);
 bool comparison_selected_by(const struct comparison *comparison, const char *key);
 
-/* g_per_kwh: carbon intensity, or not valid. */
-json_t *comparison_json(const struct comparison *comparison, struct reading g_per_kwh);
+json_t *comparison_json(const struct comparison *comparison);
 
 /* A claim about a ratio of B to A: "gpu_energy_j<0.95", "duration_s<+2%". */
 struct comparison_claim {

@@ -6,8 +6,6 @@
 
 #include <string.h>
 
-static const double J_PER_KWH = 3.6e6;
-
 /* The effect on the quantity's scale; "ratio" where it is one. */
 static void set_effect(json_t *out, const struct comparison_quantity *quantity, const struct stats_effect *effect)
 {
@@ -77,8 +75,7 @@ static const struct record_field quantity_fields[] = {QUANTITY("name", name),
                                                       SCALE("measure", comparison_measure_name),
                                                       {0}};
 
-static json_t *quantity_json(const struct comparison *comparison, const struct comparison_quantity *quantity,
-                             struct reading g_per_kwh)
+static json_t *quantity_json(const struct comparison *comparison, const struct comparison_quantity *quantity)
 {
     json_t *out = record_json(quantity_fields, quantity);
     const struct stats_effect *effect = comparison_effect(quantity);
@@ -95,13 +92,6 @@ static json_t *quantity_json(const struct comparison *comparison, const struct c
     json_object_set_new(out, "adjusted", effect_json(comparison, quantity, &quantity->adjusted, true));
     json_object_set_new(out, "per_epoch", effect_json(comparison, quantity, &quantity->per_epoch, false));
     json_object_set_new(out, "heterogeneity", heterogeneity_json(quantity));
-    if (g_per_kwh.valid && strstr(quantity->name, "energy_j")) {
-        const struct reading means[] = {quantity->a_mean, quantity->b_mean};
-        for (size_t i = 0; i < 2; i++)
-            json_object_set_new(
-                out, i ? "b_co2e_g" : "a_co2e_g",
-                json_reading_or_null((struct reading){means[i].value / J_PER_KWH * g_per_kwh.value, means[i].valid}));
-    }
     return out;
 }
 
@@ -160,16 +150,15 @@ static json_t *factors_json(const struct comparison *comparison)
     return out;
 }
 
-json_t *comparison_json(const struct comparison *comparison, struct reading g_per_kwh)
+json_t *comparison_json(const struct comparison *comparison)
 {
     json_t *quantities = json_array();
     for (size_t i = 0; i < comparison->quantity_count; i++)
-        json_array_append_new(quantities, quantity_json(comparison, &comparison->quantities[i], g_per_kwh));
-    return json_pack("{s:o, s:o, s:o, s:I, s:I, s:o, s:o, s:o*, s:o, s:o, s:b, s:b}", "a", side_json(comparison, 0),
-                     "b", side_json(comparison, 1), "quantities", quantities, "corrected_for",
-                     (json_int_t)comparison->tests, "strata", (json_int_t)comparison->strata, "factors",
-                     factors_json(comparison), "spellings", summary_stats_spellings_json(&comparison->dataset),
-                     "carbon_g_per_kwh", g_per_kwh.valid ? json_finite(g_per_kwh.value) : NULL, "order_confounded",
+        json_array_append_new(quantities, quantity_json(comparison, &comparison->quantities[i]));
+    return json_pack("{s:o, s:o, s:o, s:I, s:I, s:o, s:o, s:o, s:o, s:b, s:b}", "a", side_json(comparison, 0), "b",
+                     side_json(comparison, 1), "quantities", quantities, "corrected_for", (json_int_t)comparison->tests,
+                     "strata", (json_int_t)comparison->strata, "factors", factors_json(comparison), "spellings",
+                     summary_stats_spellings_json(&comparison->dataset), "order_confounded",
                      comparison->order_known ? json_boolean(comparison->order_confounded) : json_null(), "places",
                      comparison_places_json(comparison), "mixed", comparison->mixed, "blocks_of_plan",
                      comparison->by_plan);

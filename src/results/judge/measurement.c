@@ -17,8 +17,7 @@ enum sensors { SENSORS_NONE, SENSORS_GPU, SENSORS_CPU };
 
 static enum sensors sensors_of(const char *quantity)
 {
-    if (strncmp(quantity, "gpu_energy", 10) == 0 || strcmp(quantity, "gpu_power_w") == 0 ||
-        strcmp(quantity, "gpu_co2e_g") == 0)
+    if (strncmp(quantity, "gpu_energy", 10) == 0 || strcmp(quantity, "gpu_power_w") == 0)
         return SENSORS_GPU;
     return strcmp(quantity, "cpu_energy_j") == 0 ? SENSORS_CPU : SENSORS_NONE;
 }

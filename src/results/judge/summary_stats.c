@@ -105,45 +105,32 @@ static void describe(struct figure *figure, double *values)
     figure->highest = (struct reading){values[figure->n - 1], true};
 }
 
-/* The values of a quantity, each times so much, under a name. */
-static void add_scaled(const struct dataset *dataset, struct summary_stats_group *group, const char *name,
-                       const char *of, double times, bool is_metric)
+static void add_figure(const struct dataset *dataset, struct summary_stats_group *group, const char *name,
+                       bool is_metric)
 {
     AUTO_FREE double *values = mem_array(group->count + 1, sizeof *values);
     struct figure figure = {.is_metric = is_metric, .goal = is_metric ? dataset_goal(dataset, name) : GOAL_UNKNOWN};
-    values_of(dataset, group, of, values, &figure);
-    for (size_t i = 0; i < figure.n; i++)
-        values[i] *= times;
+    values_of(dataset, group, name, values, &figure);
     if (figure.n == 0 && figure.not_finite == 0)
         return;
     figure.name = mem_strdup(name);
     AUTO_FREE size_t *items = mem_array(group->count + 1, sizeof *items);
     size_t count = 0;
     for (size_t i = 0; i < group->count; i++)
-        if (summary_stats_value(&dataset->items[group->items[i]], of).valid)
+        if (summary_stats_value(&dataset->items[group->items[i]], name).valid)
             items[count++] = group->items[i];
-    measurement_of_mean(dataset, of, items, count, &figure.measurement);
+    measurement_of_mean(dataset, name, items, count, &figure.measurement);
     if (figure.n)
         describe(&figure, values);
     group->figures = mem_resize(group->figures, group->figure_count + 1, sizeof *group->figures);
     group->figures[group->figure_count++] = figure;
 }
 
-static void add_figure(const struct dataset *dataset, struct summary_stats_group *group, const char *name,
-                       bool is_metric)
-{
-    add_scaled(dataset, group, name, name, 1, is_metric);
-}
-
-static void add_figures(const struct dataset *dataset, struct summary_stats_group *group,
-                        const struct summary_stats_options *options)
+static void add_figures(const struct dataset *dataset, struct summary_stats_group *group)
 {
     AUTO_STRV struct strv metrics = {0};
-    for (size_t i = 0; i < sizeof quantities / sizeof *quantities; i++) {
+    for (size_t i = 0; i < sizeof quantities / sizeof *quantities; i++)
         add_figure(dataset, group, quantities[i], false);
-        if (options->carbon_g_per_kwh.valid && strcmp(quantities[i], "gpu_energy_kwh") == 0)
-            add_scaled(dataset, group, "gpu_co2e_g", quantities[i], options->carbon_g_per_kwh.value, false);
-    }
     for (size_t i = 0; i < group->count; i++)
         for (size_t m = 0; m < dataset->items[group->items[i]].metric_count; m++)
             strv_add_once(&metrics, dataset->items[group->items[i]].metrics[m].name);
@@ -196,7 +183,7 @@ static void make_group(const struct dataset *dataset, const size_t *order, size_
         group->setting = mem_array(group->count + 1, sizeof *group->setting);
         group->settings = audit_settings(dataset, group->items, NULL, group->count, group->setting);
     }
-    add_figures(dataset, group, options);
+    add_figures(dataset, group);
     add_spreads(dataset, group, options->precision);
     summary_stats_add_front(dataset, group);
     summary_stats_add_effects(dataset, group, options->seed);

@@ -61,10 +61,9 @@ struct summary_stats_options {
     bool interactions;               /* of each two hyperparameters, too */
     uint64_t seed;                   /* of the random orders that effects are tested by */
     double precision;                /* half-width wanted of the mean energy, as a share of it: 0.05 */
-    struct reading carbon_g_per_kwh; /* given: "gpu_co2e_g" is one more quantity */
 };
 
-/* One quantity of a group: "gpu_energy_j", "gpu_energy_kwh", "gpu_co2e_g" where it is asked for, "gpu_power_w", "duration_s", "cpu_energy_j", or a
+/* One quantity of a group: "gpu_energy_j", "gpu_energy_kwh", "gpu_power_w", "duration_s", "cpu_energy_j", or a
  * metric. */
 struct figure {
     char *name;

@@ -187,14 +187,12 @@ json_t *summary_stats_json(const struct dataset *dataset, const struct summary_s
                            const struct summary_stats_options *options)
 {
     const char *verdicts = options->all_verdicts ? "all" : options->clean_only ? "clean" : "not contaminated";
-    json_t *groups = json_array(), *carbon = NULL;
-    if (options->carbon_g_per_kwh.valid)
-        carbon = json_reading_or_null(options->carbon_g_per_kwh);
+    json_t *groups = json_array();
     for (size_t i = 0; i < figures->count; i++)
         json_array_append_new(groups, group_json(dataset, &figures->groups[i], options));
-    return json_pack("{s:s, s:s, s:I, s:o, s:o*, s:o, s:o}", "version", TARE_VERSION, "verdicts", verdicts, "seed",
-                     (json_int_t)options->seed, "precision", json_finite(options->precision), "carbon_g_per_kwh",
-                     carbon, "groups", groups, "spellings", summary_stats_spellings_json(dataset));
+    return json_pack("{s:s, s:s, s:I, s:o, s:o, s:o}", "version", TARE_VERSION, "verdicts", verdicts, "seed",
+                     (json_int_t)options->seed, "precision", json_finite(options->precision), "groups", groups,
+                     "spellings", summary_stats_spellings_json(dataset));
 }
 
 #define COLUMN(key, member)          RECORD_AS(struct figure, key, member)

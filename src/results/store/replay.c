@@ -40,7 +40,6 @@ void journal_replay_fini(struct journal_replay *replay)
         history_clear(&replay->items[i].history);
     }
     free(replay->items);
-    run_budget_fini(&replay->budget);
     *replay = (struct journal_replay){0};
 }
 
@@ -191,10 +190,8 @@ static void take_session(struct journal_replay *replay, const struct event *even
     if (event->type == EVENT_SESSION_STARTED) {
         replay->last_session = event->session;
         replay->last_ns = event->monotonic_ns;
-        if (json_is_object(budget)) {
-            run_budget_fini(&replay->budget);
+        if (json_is_object(budget))
             run_budget_from_json(budget, &replay->budget);
-        }
     }
     if (event->monotonic_ns > replay->last_ns) {
         replay->use.time_s += ((double)event->monotonic_ns - (double)replay->last_ns) * 1e-9;
