@@ -45,14 +45,14 @@ passed=0 failed=0 skipped=0
 failures=() flaky=()
 # What takes longest begins first, so that nothing long is left alone at the end.
 longest="feasibility output guard machine journal parallel job_memory meter records_made compare_strata schemas bench report measure slurm stopped"
-longest+=" serve serve_page watch hang crash_points unkillable lanes notify energy metrics verdict stats step_power rounds resume compare submit"
+longest+=" serve serve_page watch hang crash_points unkillable lanes on_event energy metrics verdict stats step_power rounds resume compare submit"
 longest+=" budget feasibility_counted gpu_memory_evidence report_relations guard_runs clean calibrate hostile_data report_follow records study"
 longest+=" docs_run guardian name"
 # Whose clocks and samples are compared with what is known: as root they go before others, which else delay them.
 timed="calibrate watch external_meter gpu_memory_evidence"
 # Under sanitizers: what reads what others wrote, and each command's way through the program once (output, by names that steer a terminal).
 sanitized="cli/output cli/run cli/exec cli/stats cli/audit cli/export cli/formats cli/list cli/mistakes cli/digits cli/oom cli/memory cli/gpu_memory
-cli/marks cli/meter cli/repeat cli/compare cli/serve cli/notify cli/otlp cli/submit attack/hostile_data attack/received attack/records fault/resume"
+cli/marks cli/meter cli/repeat cli/compare cli/serve cli/on_event cli/otlp cli/submit attack/hostile_data attack/received attack/records fault/resume"
 
 # A shared folder of real data lies beside the project; tests that need it skip when it is missing.
 export TARE_SHARED="${TARE_SHARED:-$top/../shared}"

@@ -1,10 +1,7 @@
 /* Libraries that most commands do without, above all 'exec', are loaded when one of their functions is first called, not
- * with the program: SQLite, libsystemd (with the six libraries that it needs), libsmartcols, libmd, libyaml, libcurl and ncurses are half of the time that
+ * with the program: SQLite, libsystemd (with the six libraries that it needs), libsmartcols, libmd, libyaml and ncurses are half of the time that
  * an empty command would take; libmicrohttpd and libqrencode are for 'serve' alone. Functions are defined here under the names that the libraries' headers declare, so their
  * callers know nothing of it; a function that is missing from the tables below is an error of the linker. */
-#define CURL_DISABLE_TYPECHECK /* functions, not macros */
-
-#include <curl/curl.h>
 #define NCURSES_NOMACROS
 #include <curses.h>
 #include <dlfcn.h>
@@ -26,7 +23,6 @@
 #define TABLES  "libsmartcols.so.1"
 #define MD      "libmd.so.0"
 #define YAML    "libyaml-0.so.2"
-#define CURL_SO "libcurl.so.4"
 #define NCURSES "libncursesw.so.6"
 #define HTTP    "libmicrohttpd.so.12"
 #define QR      "libqrencode.so.4"
@@ -167,12 +163,6 @@ LAZY(YAML, void, yaml_parser_set_input_string, (yaml_parser_t *parser, const uns
 LAZY(YAML, int, yaml_parser_parse, (yaml_parser_t *parser, yaml_event_t *event), (parser, event))
 LAZY(YAML, void, yaml_event_delete, (yaml_event_t *event), (event))
 
-LAZY(CURL_SO, CURL *, curl_easy_init, (void), ())
-LAZY(CURL_SO, CURLcode, curl_easy_perform, (CURL *curl), (curl))
-LAZY(CURL_SO, void, curl_easy_cleanup, (CURL *curl), (curl))
-LAZY(CURL_SO, const char *, curl_easy_strerror, (CURLcode code), (code))
-LAZY(CURL_SO, struct curl_slist *, curl_slist_append, (struct curl_slist *list, const char *text), (list, text))
-LAZY(CURL_SO, void, curl_slist_free_all, (struct curl_slist *list), (list))
 LAZY(NCURSES, SCREEN *, newterm, (const char *type, FILE *out, FILE *in), (type, out, in))
 LAZY(NCURSES, void, delscreen, (SCREEN *screen), (screen))
 LAZY(NCURSES, int, endwin, (void), ())
@@ -224,29 +214,6 @@ LAZY(HTTP, void, MHD_resume_connection, (struct MHD_Connection *c), (c))
 LAZY(QR, QRcode *, QRcode_encodeString8bit, (const char *text, int version, QRecLevel level), (text, version, level))
 LAZY(QR, void, QRcode_free, (QRcode *code), (code))
 /* clang-format on */
-
-/* The third argument is what the option's number says (curl/curl.h, CURLOPTTYPE_*); no option of ours takes a size. */
-#undef curl_easy_setopt
-CURLcode curl_easy_setopt(CURL *curl, CURLoption option, ...)
-{
-    va_list values;
-    __typeof__(&curl_easy_setopt) set = FOUND(CURL_SO, curl_easy_setopt);
-    va_start(values, option);
-    CURLcode code = option < CURLOPTTYPE_OBJECTPOINT ? set(curl, option, va_arg(values, long))
-                                                     : set(curl, option, va_arg(values, void *));
-    va_end(values);
-    return code;
-}
-
-#undef curl_easy_getinfo
-CURLcode curl_easy_getinfo(CURL *curl, CURLINFO info, ...)
-{
-    va_list values;
-    va_start(values, info);
-    CURLcode code = FOUND(CURL_SO, curl_easy_getinfo)(curl, info, va_arg(values, void *));
-    va_end(values);
-    return code;
-}
 
 struct MHD_Daemon *MHD_start_daemon(unsigned flags, uint16_t port, MHD_AcceptPolicyCallback accept, void *of_accept,
                                     MHD_AccessHandlerCallback handler, void *of_handler, ...)

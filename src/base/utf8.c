@@ -184,6 +184,18 @@ char *utf8_quoted(const char *s, size_t most)
     return text_take(&out);
 }
 
+char *utf8_last_line(const char *s, size_t length, size_t most)
+{
+    const char *end = s + length, *at;
+    while (end > s && strchr(" \t\r\n", end[-1]))
+        end--;
+    for (at = end; at > s && at[-1] != '\n'; at--)
+        continue;
+    AUTO_TEXT struct text line = {0};
+    text_add_bytes(&line, at, (size_t)(end - at));
+    return utf8_quoted(text_get(&line), most);
+}
+
 void utf8_copy_legible(const char *bytes, size_t count, char *out, size_t size)
 {
     static const char replacement[] = "\xEF\xBF\xBD";

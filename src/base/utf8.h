@@ -51,6 +51,9 @@ void utf8_add_words(const char *bytes, size_t count, struct text *out);
 /* What a message quotes: utf8_line of at most most bytes, and "..." behind it where s goes on. */
 char *utf8_quoted(const char *s, size_t most);
 
+/* The same of the last line that is not blank: of a traceback, the error. */
+char *utf8_last_line(const char *s, size_t length, size_t most);
+
 /* For what is kept: at most size - 1 bytes of whole characters and a NUL; U+FFFD for each step that may not be
  * shown, but for tabs. */
 void utf8_copy_legible(const char *bytes, size_t count, char *out, size_t size);

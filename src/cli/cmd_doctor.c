@@ -1,5 +1,6 @@
 /* doctor: what this machine gives, and what would give more. */
 #include "base/cleanup.h"
+#include "base/json.h"
 #include "base/mem.h"
 #include "cli/option_rows.h"
 #include "doctor/calibrate.h"
@@ -10,14 +11,24 @@
 #include "session/gpus.h"
 #include "session/measuring.h"
 #include "session/message.h"
+#include "session/on_event.h"
 
 #include <pwd.h>
 #include <unistd.h>
 
-enum { OPTION_OUTPUT, OPTION_JSON, OPTION_CALIBRATE, OPTION_GPU, OPTION_YES, OPTION_AS_ROOT, OPTION_COUNT };
+enum {
+    OPTION_OUTPUT,
+    OPTION_JSON,
+    OPTION_CALIBRATE,
+    OPTION_GPU,
+    OPTION_YES,
+    OPTION_TEST_EVENT,
+    OPTION_AS_ROOT,
+    OPTION_COUNT
+};
 
 /* A page wider than this is hard to read. */
-enum { WIDTH_MIN = 60, WIDTH_MAX = 100 };
+enum { WIDTH_MIN = 60, WIDTH_MAX = 100, SETTINGS_MAX = 64 << 20 };
 
 static const struct cli_option options[OPTION_COUNT] = {
     [OPTION_OUTPUT] = OPTION_ROW_RESULTS("the folder in which runs will put their results"),
@@ -26,6 +37,9 @@ static const struct cli_option options[OPTION_COUNT] = {
         FLAG_ROW(NULL, "--calibrate", "instead: learn how the GPU's sensors behave, as the command calibrate does"),
     [OPTION_GPU] = OPTION_ROW_CALIBRATED_GPU,
     [OPTION_YES] = OPTION_ROW_AGREED,
+    [OPTION_TEST_EVENT] = FLAG_ROW(NULL, "--test-event",
+                                   "instead: send the event \"test\" to the program of on_event, of the settings or of "
+                                   "the user's configuration"),
     [OPTION_AS_ROOT] = FLAG_ROW(NULL, "--as-root", "under sudo: check as root instead of as the caller"),
 };
 
@@ -68,6 +82,26 @@ static int examine(const struct cli_call *call, struct host_meter *host)
     return !printed ? CLI_BROKEN : doctor_fit(&page) ? CLI_OK : CLI_SOME_FAILED;
 }
 
+/* Of the settings only the key on_event need be right. */
+static int test_event(const struct cli_call *call, const struct strv *environment)
+{
+    struct err err = {0};
+    AUTO(json_doc_fini) struct json_doc doc = {0};
+    const char *path = call->operands.count ? call->operands.items[0] : NULL;
+    struct on_event *on_event;
+    if (path && !json_doc_read_config(path, SETTINGS_MAX, &doc, &err))
+        return cli_failed(CLI_USAGE, &err);
+    if (!on_event_new(path ? &doc : NULL, environment, &on_event, &err))
+        return cli_failed(CLI_USAGE, &err);
+    if (!on_event) {
+        cli_error("neither the settings nor the user's configuration have the key on_event");
+        return CLI_USAGE;
+    }
+    bool good = on_event_test(on_event);
+    on_event_finish(on_event);
+    return good ? CLI_OK : CLI_SOME_FAILED;
+}
+
 /* As root, before root is given up: nothing else that doctor does needs it. */
 static void set_up_locks(void)
 {
@@ -85,6 +119,8 @@ static int run_with(const struct cli_call *call, struct host_meter *host)
     AUTO(caller_fini) struct caller caller = {0};
     if (!caller_become(call->values[OPTION_AS_ROOT].given, &caller, &err))
         return cli_failed(CLI_BROKEN, &err);
+    if (call->values[OPTION_TEST_EVENT].given)
+        return test_event(call, &caller.environment);
     if (call->values[OPTION_CALIBRATE].given)
         return calibrate(&(struct calibrate_options){.gpu = call->values[OPTION_GPU].text,
                                                      .seconds = CALIBRATE_SECONDS,
@@ -100,6 +136,8 @@ static int run(const struct cli_call *call)
     const struct cli_value *values = call->values;
     if (!values[OPTION_CALIBRATE].given && (values[OPTION_GPU].given || values[OPTION_YES].given))
         return cli_usage_error(call->command, "--gpu and --yes go with --calibrate only");
+    if (call->operands.count > 0 && !values[OPTION_TEST_EVENT].given)
+        return cli_usage_error(call->command, "settings go with --test-event only");
     struct host_meter *host = meters_open_host();
     int code = run_with(call, host);
     host_meter_free(host);
@@ -107,7 +145,7 @@ static int run(const struct cli_call *call)
 }
 
 static const char *const usage[] = {"doctor [--output DIR] [--json]", "doctor --calibrate [--gpu GPU] [--yes] [--json]",
-                                    NULL};
+                                    "doctor --test-event [SETTINGS.json]", NULL};
 
 static const char *const description[] = {
     "Tells on one page whether this machine is fit to measure: which layers hold a job's processes together, and so "
@@ -121,12 +159,14 @@ static const char *const description[] = {
     "job is started up to its gate and ended there. On a machine with GPUs the folder of their locks is made when it "
     "is not there; under sudo it becomes root's, so that nobody can take another's locks away. Nothing else is "
     "changed.",
-    "Under sudo it checks as the user who called sudo, as a run does; --as-root checks as root.", NULL};
+    "--test-event starts the program of on_event, as a run does (docs/howto/notify.md), and prints how it ended.",
+    "Under sudo it checks as the user who called sudo, as a run does; --as-root checks as root.",
+    NULL};
 
 static const char *const exits[] = {
     "0", "fit to measure: no check fails (there may be warnings), and the promise is kernel-backed",
-    "1", "not fit: a check fails, or the promise is best effort",
-    "2", "a mistake in the options",
+    "1", "not fit: a check fails, or the promise is best effort; the program of on_event failed",
+    "2", "a mistake in the options or in the key on_event",
     "3", "not even a trial job can be started",
     NULL};
 
@@ -135,6 +175,8 @@ static const char *const examples[] = {
     "check whether this machine is fit to measure",
     "doctor --output /scratch/results --json",
     "check with the disk of another results folder, and print JSON",
+    "doctor --test-event settings.json",
+    "send a test event to the program that the settings name",
     NULL,
 };
 
@@ -142,6 +184,8 @@ const struct cli_command cmd_doctor = {
     .name = "doctor",
     .group = CLI_GROUP_MACHINE,
     .summary = "is this machine fit to measure, and how to fix what is not",
+    .operand_max = 1,
+    .operand_name = "SETTINGS.json",
     .keeps_root = true,
     COMMAND_TABLES,
 };

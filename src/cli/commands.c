@@ -4,18 +4,17 @@
 #include <string.h>
 
 const struct cli_command *const cli_commands[] = {
-    &cmd_run,    &cmd_init,    &cmd_list,        &cmd_exec,   &cmd_mark,
-    &cmd_notify, &cmd_watch,   &cmd_serve,                                 /* run */
-    &cmd_bench,  &cmd_measure,                                             /* measure */
-    &cmd_audit,  &cmd_stats,   &cmd_compare,     &cmd_export, &cmd_report, /* judge */
-    &cmd_memory, &cmd_oom,     &cmd_feasibility,                           /* memory */
-    &cmd_doctor, &cmd_clean,   &cmd_calibrate,                             /* machine */
-    &cmd_submit, &cmd_collect,                                             /* cluster */
+    &cmd_run,    &cmd_init,    &cmd_list,        &cmd_exec,   &cmd_mark,   &cmd_watch, &cmd_serve, /* run */
+    &cmd_bench,  &cmd_measure,                                                                     /* measure */
+    &cmd_audit,  &cmd_stats,   &cmd_compare,     &cmd_export, &cmd_report,                         /* judge */
+    &cmd_memory, &cmd_oom,     &cmd_feasibility,                                                   /* memory */
+    &cmd_doctor, &cmd_clean,   &cmd_calibrate,                                                     /* machine */
+    &cmd_submit, &cmd_collect,                                                                     /* cluster */
     NULL,
 };
 
 /* What the program starts itself as: not shown. */
-static const struct cli_command *const own_commands[] = {&cmd_meter, NULL};
+static const struct cli_command *const own_commands[] = {&cmd_meter, &cmd_on_event, NULL};
 
 static const struct cli_command *find_in(const struct cli_command *const *commands, const char *name)
 {

@@ -12,7 +12,7 @@
 #include "session/gpus.h"
 #include "session/measuring.h"
 #include "session/message.h"
-#include "session/notify.h"
+#include "session/on_event.h"
 #include "session/run_folder.h"
 #include "session/run_resources.h"
 #include "session/run_session.h"
@@ -177,7 +177,7 @@ static int run_and_close(struct session *session)
         session_print_closing(session, &results, finished ? hash : NULL);
     if (read)
         session_write_page(session);
-    notifier_end(session->notifier, read ? &results : NULL, code == CLI_OK ? NULL : err.text);
+    on_event_end(session->on_event, read ? &results : NULL, code == CLI_OK ? NULL : err.text);
     if (!read && code == CLI_OK)
         code = broken(session, &later);
     if (code == CLI_OK)
@@ -310,26 +310,27 @@ static int nothing_to_repeat(struct session *session)
     return store_close(session->store, &err) ? CLI_OK : cli_failed(CLI_BROKEN, &err);
 }
 
-/* A part of a greater whole, as a task of Slurm, tells nobody. False: said. */
-static bool open_notifier(struct session *session)
+/* A part of another run, as a task of Slurm, has no events. False: the mistake was printed. */
+static bool open_on_event(struct session *session)
 {
     struct err err = {0};
     AUTO_TEXT struct text text = {0};
+    AUTO(json_doc_fini) struct json_doc doc = {0};
     const struct session_options *options = session->options;
     if (options->task || options->part)
         return true;
     if (!options->input && !fs_read_at(session->dir, "settings.json", SETTINGS_MAX, &text, &err))
         return true; /* its records say what is wrong with it */
-    if (!notifier_new(options->input ? options->input->settings_text : text_get(&text), &session->notifier, &err))
-        return !refused(&err);
-    notifier_check(session->notifier);
-    return true;
+    const char *settings = options->input ? options->input->settings_text : text_get(&text);
+    return (json_doc_parse("settings.json", settings, strlen(settings), &doc, &err) &&
+            on_event_new(&doc, &session->environment, &session->on_event, &err)) ||
+           !refused(&err);
 }
 
 static int open_and_run(struct session *session)
 {
     struct err err = {0};
-    if (session->options->input && !open_notifier(session))
+    if (session->options->input && !open_on_event(session))
         return CLI_USAGE;
     session->state = registration_open();
     if (!containment_probe(session->options->containment, &session->containment, &err))
@@ -343,11 +344,11 @@ static int open_and_run(struct session *session)
         return code;
     if (session->options->rerun && session->again.count == 0)
         return nothing_to_repeat(session);
-    if (!session->options->input && !open_notifier(session)) {
+    if (!session->options->input && !open_on_event(session)) {
         store_close(session->store, NULL);
         return CLI_USAGE;
     }
-    notifier_begin(session->notifier, session->dir, session->dir_path);
+    on_event_begin(session->on_event, session->dir_path);
     session->state = registration_begin(session->state, STATE_RUN, session->dir_path);
     struct metrics_file *metrics = metrics_file_start(session->options->metrics_textfile, session->dir_path);
     code = run_and_close(session);
@@ -386,9 +387,9 @@ int run_session_check(const struct session_options *options)
     code = first_code(code, check_gpus(&session, plan));
     if (!take_budget(&session, plan, &plan->budget))
         code = first_code(code, CLI_USAGE);
-    if (!open_notifier(&session))
+    if (!open_on_event(&session))
         code = first_code(code, CLI_USAGE);
-    notifier_finish(session.notifier);
+    on_event_finish(session.on_event);
     if (!fs_can_make_path(options->output, &err))
         code = first_code(code, cli_failed(CLI_BROKEN, &err));
     AUTO_FREE char *preload = NULL;
@@ -420,7 +421,7 @@ int run_session(const struct session_options *options)
     guardian_stop(session.guardian);
     registration_end(session.state);
     containment_fini(&session.containment);
-    notifier_finish(session.notifier); /* last: nothing of the machine is held meanwhile */
+    on_event_finish(session.on_event); /* last: nothing of the machine is held meanwhile */
     if (session.dir >= 0)
         close(session.dir);
     if (options->run_dir)

@@ -13,7 +13,7 @@
 #include "session/run_session.h"
 
 struct live_file;
-struct notifier;
+struct on_event;
 struct progress;
 
 struct session {
@@ -26,20 +26,20 @@ struct session {
     struct meters meters;
     struct strv environment; /* what jobs inherit */
     struct store *store;
-    struct run_budget budget; /* of this session; its source is borrowed */
+    struct run_budget budget; /* of this session */
     struct again again;       /* what is repeated; empty: this session repeats nothing */
     int dir;
     char *dir_path;
     bool detached;             /* the terminal is gone */
-    struct notifier *notifier; /* NULL: nobody is told */
+    struct on_event *on_event; /* NULL: there is none */
 };
 
-/* Who hears of a session's events: the display, live.json, whoever started it, and who is told by messages. */
+/* Who hears of a session's events: the display, live.json, whoever started it, and the program of on_event. */
 struct listeners {
     struct progress *progress;
     struct live_file *live;
     const struct run_listener *watch; /* or NULL */
-    struct notifier *notifier;        /* or NULL */
+    struct on_event *on_event;        /* or NULL */
 };
 
 /* The display, and how many experiments there are. live: when the meters are known. */

@@ -8,7 +8,7 @@
 #include "report/live/width.h"
 #include "session/command.h"
 #include "session/message.h"
-#include "session/notify.h"
+#include "session/on_event.h"
 #include "session/report_page.h"
 #include "tare_build.h"
 
@@ -111,14 +111,15 @@ static void tell_event(void *context, const struct event *event)
     live_file_event(listeners->live, event);
     if (listeners->watch)
         listeners->watch->event(listeners->watch->context, event);
-    notifier_event(listeners->notifier, event);
+    on_event_take(listeners->on_event, event);
 }
 
 static bool tell_tick(void *context)
 {
     const struct listeners *listeners = context;
     live_file_tick(listeners->live);
-    return progress_tick(listeners->progress);
+    bool waits = on_event_tick(listeners->on_event);
+    return progress_tick(listeners->progress) || waits;
 }
 
 bool session_has_enough(const struct session *session)
@@ -150,7 +151,7 @@ void listeners_begin_live(struct session *session, struct listeners *listeners)
 void listeners_begin(struct session *session, struct listeners *out)
 {
     *out = (struct listeners){
-        .progress = make_progress(session), .watch = session->options->watch, .notifier = session->notifier};
+        .progress = make_progress(session), .watch = session->options->watch, .on_event = session->on_event};
     say_start(session, skip_done(session, out->progress));
 }
 

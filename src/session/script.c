@@ -156,21 +156,9 @@ static void make_environment(const struct strv *environment, struct strv *out)
     strv_env_set(out, "NO_COLOR", "1");
 }
 
-/* The last line that is not blank: of a traceback, the error. Fresh. */
-static char *last_line(const struct text *answer)
-{
-    const char *begin = text_get(answer), *end = begin + answer->length, *at;
-    while (end > begin && strchr(" \t\r\n", end[-1]))
-        end--;
-    for (at = end; at > begin && at[-1] != '\n'; at--)
-        continue;
-    AUTO_FREE char *line = mem_strndup(at, (size_t)(end - at));
-    return utf8_quoted(line, QUOTED_BYTES);
-}
-
 static char *why_unread(enum job_answer how, const struct text *answer)
 {
-    AUTO_FREE char *line = last_line(answer);
+    AUTO_FREE char *line = utf8_last_line(text_get(answer), answer->length, QUOTED_BYTES);
     switch (how) {
     case JOB_ANSWER_LATE:
         return mem_printf("it was still running %d s after it was started with --help, and was ended", SCRIPT_HELP_S);

@@ -2,7 +2,6 @@
 # A run as a trace of OpenTelemetry, checked by rules written from the specification (otlp_check.py), printed and sent.
 
 load energy
-load notify
 
 setup_file() { command -v python3 >/dev/null || skip "python3 is missing"; }
 
@@ -70,69 +69,6 @@ for span, epoch in zip(parts, epochs):
     assert abs(length - epoch["duration_s"]) < 1e-5, (span, epoch)
     # 200 W.
     assert abs(span["at"]["tare.energy.gpu_j"] / length - 200) < 20, (span, length)'
-}
-
-@test "a collector gets at the end of the session what export prints; headers come from a file" {
-    serve collector
-    (umask 077; echo 'x-api-key=S3cret%20key,x-team=green' >headers)
-    three "\"otlp\": {\"endpoint\": \"http://127.0.0.1:$PORT\", \"headers_file\": \"$WORK/headers\"}"
-    run tare_run
-    [ "$status" -eq 1 ]
-    got collector '
-assert len(r) == 1 and r[0]["path"] == "/v1/traces" and r[0]["headers"]["Content-Type"] == "application/json", r
-assert r[0]["headers"]["x-api-key"] == "S3cret key" and r[0]["headers"]["x-team"] == "green", r
-open("sent.json", "w").write(r[0]["body"])'
-    trace sent.json 'assert len(children(spans, run)) == 3 and run["at"]["tare.outcome"] == "finished", run'
-    cmp <("$TARE" export --otlp "$(run_dir)") <(cat sent.json; echo)
-    if grep -r S3cret "$(run_dir)"; then false; fi
-    delivered 'assert [(x["target"], x["delivered"]) for x in d] == [("otlp", True)], d'
-}
-
-@test "where it is asked for, endpoint and headers are those of OTEL_EXPORTER_OTLP_*" {
-    serve collector
-    three '"otlp": {"environment": true}'
-    export OTEL_EXPORTER_OTLP_ENDPOINT="http://127.0.0.1:$PORT/base/" OTEL_EXPORTER_OTLP_HEADERS="a=b"
-    run tare_run
-    got collector 'assert [(x["path"], x["headers"]["a"]) for x in r] == [("/base/v1/traces", "b")], r'
-    export OTEL_EXPORTER_OTLP_TRACES_ENDPOINT="http://127.0.0.1:$PORT/just/this"
-    "$TARE" run --resume "$(run_dir)" || true
-    got collector 'assert r[1]["path"] == "/just/this", r'
-    # Not asked for: nobody is told because a variable is set.
-    settings 1
-    tare_run -o elsewhere
-    got collector 'assert len(r) == 2, r'
-}
-
-@test "ids stay when a run goes on, is exported again or moved: sending twice adds nothing" {
-    without_gpus
-    job '[ -e ../go ] || { touch ../began; sleep 60; }; echo "loss 0.5"'
-    settings 2
-    touch go
-    serve collector
-    settings 2 "\"otlp\": {\"endpoint\": \"http://127.0.0.1:$PORT/\"}"
-    rm go
-    start_run
-    wait_until test -e began
-    kill -INT "$PID"
-    end_program
-    touch go
-    "$TARE" run --resume "$(run_dir)"
-    got collector '
-assert len(r) == 2, r
-for n, x in enumerate(r): open("sent%d.json" % n, "w").write(x["body"])'
-    trace sent0.json 'assert run["at"]["tare.outcome"] == "interrupted" and run["status"] == {}, run'
-    trace sent1.json '
-before = check(read("sent0.json"))
-assert before.keys() < spans.keys() and {x["traceId"] for x in before.values()} == {run["traceId"]}, (before.keys(), spans.keys())
-assert {x["name"] for k, x in before.items()} <= {spans[k]["name"] for k in before}, before
-assert run["at"]["tare.sessions"] == 2 and run["at"]["tare.outcome"] == "finished", run'
-    mkdir moved
-    mv results/run_* moved/
-    "$TARE" export --otlp moved/run_* >again.json
-    cmp again.json <(cat sent1.json; echo)
-    "$TARE" run settings.json -c registry.json -o results
-    "$TARE" export --otlp "$(run_dir)" >other.json
-    trace other.json 'assert not spans.keys() & check(read("again.json")).keys(), "two runs share ids"'
 }
 
 @test "a run that broke off is exported as far as its records go, and says that it is incomplete" {

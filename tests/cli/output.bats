@@ -23,7 +23,7 @@ things() {
     echo 'RuntimeError: CUDA error: out of memory' >log
     printf '#!/bin/sh\necho "options:"; echo "  --lr LR  rate (default: 0.5)"; echo "loss: 0.5"\n' >train.sh
     chmod +x train.sh
-    printf '{"tare": {"notify": [{"type": "command", "command": ["true"]}]}}\n' >told.json
+    printf '{"tare": {"on_event": ["true"]}}\n' >told.json
     printf 'time,watts\n1763884800,1\n1763884801,1\n' >meter.csv
     cat >study/feasibility.json <<'END'
 {"models": [{"name": "net", "repo": "repo", "model": "net", "hyperparameters": {}, "one_epoch": true, "epochs": 3, "ran": true,
@@ -98,10 +98,10 @@ forms() {
     clean) echo "3 clean
 3 clean --json" ;;
     serve) echo "3 serve $run_1 --port 0" ;;
-    notify) echo "3 notify told.json" ;;
     watch) echo "3 watch --once $run_1
 3 watch --once --json $run_1" ;;
     doctor) echo "3 doctor
+3 doctor --test-event told.json
 3 doctor --json
 2 doctor --calibrate --gpu 7 --yes" ;;
     *) return 1 ;;
@@ -239,8 +239,8 @@ END
     printf 'rank0 %s RuntimeError: CUDA error: out of memory %s\n' "$hostile" "$hostile" >"log $hostile"
     printf 'time,watts\n1763884800,%s\n' "$hostile" >"meter $hostile.csv"
     sed "s/\"name\": \"net\"/\"name\": \"$in_json\"/" ../study/feasibility.json >study/feasibility.json
-    printf '{"tare": {"notify": [{"type": "command", "command": ["%s"]}, {"type": "mail", "to": "me@example.org", "sendmail": "%s"},
- {"type": "webhook", "url_env": "%s"}]}}' "$in_json" "$in_json" "$in_json" >hostile_told.json
+    printf '{"tare": {"on_event": ["sh", "-c", "echo \\"$0\\" >&2; exit 1", "%s"]}}' "$in_json" >hostile_told.json
+    printf '{"tare": {"on_event": ["%s"]}}' "$in_json" >hostile_program.json
     cp ../pair.json .
     { echo '#!/bin/sh'; echo 'cat hostile_help'; } >"./$in_utf8.sh"
     printf 'options:\n  --lr LR  %s (default: %s)\n  --%s X  %s\n' "$hostile" "$hostile" "$hostile" "$hostile" >hostile_help
@@ -365,9 +365,6 @@ collect "$hostile"' ;;
     clean) echo 'clean
 clean --json
 clean --pid "$hostile"' ;;
-    notify) echo 'notify ../told.json
-notify hostile_told.json
-notify "$hostile"' ;;
     watch) echo 'watch --once "$run_1"
 watch --once --json "$run_1"
 watch --once "$hostile"' ;;
@@ -379,6 +376,10 @@ serve "--$hostile"' ;;
     doctor) echo 'doctor
 doctor --json
 doctor --calibrate --yes --gpu "$hostile"
+doctor --test-event ../told.json
+doctor --test-event hostile_told.json
+doctor --test-event hostile_program.json
+doctor --test-event "$hostile"
 doctor "$hostile"' ;;
     *) return 1 ;;
     esac

@@ -232,21 +232,25 @@ bool machine_oom_kills(const char *vmstat, uint64_t *out);
 /* Frees; kills first when the tree is not proven gone. */
 void job_free(struct job *job);
 
-/* Runs a program as a job of its own and takes what it writes to stdout, up to limit bytes; its stdin and stderr are /dev/null, env is
- * the whole environment, argv[0] an absolute path. True: it exited 0 within timeout_s, and nothing of what it started is alive. Else it
+/* Runs a program as a job of its own and takes what it writes to stdout, up to limit bytes; env is the whole environment, argv[0] an
+ * absolute path. True: it exited 0 within timeout_s, and nothing of what it started is alive. Else it
  * has been ended, and out holds what came. From the main thread. */
 struct job_question {
     const struct containment *containment;
     const struct strv *argv, *env;
     const char *cwd;  /* NULL: as it is */
-    bool with_errors; /* what it writes to stderr is part of the answer */
+    int input;        /* its stdin, above 0; 0: /dev/null */
+    bool with_errors; /* what it writes to stderr is part of the answer, else it goes to /dev/null */
+    bool only_errors; /* what it writes to stderr is the answer, and its stdout is /dev/null */
     size_t limit;     /* of out */
     double timeout_s; /* 0: none */
+    int stop_fd;      /* it is ended when this becomes readable; 0: none */
+    struct job_exit *exit; /* how the command ended, where it did; NULL */
 };
 enum job_answer {
     JOB_ANSWER_GOOD,   /* exited with 0 */
     JOB_ANSWER_FAILED, /* with another code, or by a signal */
-    JOB_ANSWER_LATE,   /* its time was over */
+    JOB_ANSWER_LATE,   /* its time was over, or stop_fd became readable */
     JOB_ANSWER_LONG,   /* it wrote more than limit */
     JOB_ANSWER_NONE,   /* it could not be started */
     JOB_ANSWER_ALIVE   /* something of it is still alive after SIGKILL */

@@ -38,9 +38,13 @@ static enum job_answer wait_for_answer(struct job *job, int fd, const struct job
                               : NS_PER_S;
         if (left_ns <= 0)
             return JOB_ANSWER_LATE;
-        struct pollfd wait[] = {{.fd = job_fd(job), .events = POLLIN}, {.fd = open ? fd : -1, .events = POLLIN}};
-        if (poll(wait, 2, (int)(left_ns / NS_PER_MS) + 1) <= 0)
+        struct pollfd wait[] = {{.fd = job_fd(job), .events = POLLIN},
+                                {.fd = open ? fd : -1, .events = POLLIN},
+                                {.fd = question->stop_fd > 0 ? question->stop_fd : -1, .events = POLLIN}};
+        if (poll(wait, 3, (int)(left_ns / NS_PER_MS) + 1) <= 0)
             continue;
+        if (wait[2].revents)
+            return JOB_ANSWER_LATE;
         if (open)
             open = drain(fd, question, out);
         if (out->length > question->limit)
@@ -49,6 +53,8 @@ static enum job_answer wait_for_answer(struct job *job, int fd, const struct job
             struct job_exit end = job_take_exit(job);
             if (!end.ended)
                 continue;
+            if (question->exit)
+                *question->exit = end;
             return end.exec_failed                   ? JOB_ANSWER_NONE
                    : !end.signalled && end.code == 0 ? JOB_ANSWER_GOOD
                                                      : JOB_ANSWER_FAILED;
@@ -83,9 +89,9 @@ enum job_answer job_ask(const struct job_question *question, struct text *out)
                                   .argv = question->argv,
                                   .env = question->env,
                                   .cwd = question->cwd,
-                                  .stdin_fd = -1,
-                                  .stdout_fd = write_end,
-                                  .stderr_fd = question->with_errors ? write_end : null};
+                                  .stdin_fd = question->input > 0 ? question->input : -1,
+                                  .stdout_fd = question->only_errors ? null : write_end,
+                                  .stderr_fd = question->with_errors || question->only_errors ? write_end : null};
     if (null < 0 || fcntl(answer, F_SETFL, O_NONBLOCK) != 0)
         return JOB_ANSWER_NONE;
     struct job *job = job_start(&request, NULL);

@@ -393,8 +393,6 @@ static const struct field_object objects[] = {
     {"cooldown", UNKNOWN_ARE_ERRORS, true, {&settings_cooldown_table}},
     {"limits", UNKNOWN_ARE_ERRORS, true, {&settings_limits_table}},
     {"private", UNKNOWN_ARE_ERRORS, true, {&settings_private_table}},
-    {"notify", UNKNOWN_ARE_ERRORS, true, {&settings_notify_table}},
-    {"otlp", UNKNOWN_ARE_ERRORS, true, {&settings_otlp_table}},
 };
 
 void settings_describe(struct text *out)

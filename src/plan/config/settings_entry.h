@@ -79,9 +79,9 @@ void settings_set_defaults(struct settings *settings);
 void settings_read_tare(const struct source *source, const json_t *root, struct settings *settings);
 
 extern const struct field_table settings_tare_table, settings_timing_table, settings_parallel_table, settings_preflight_table,
-    settings_cooldown_table, settings_limits_table, settings_private_table, settings_notify_table, settings_otlp_table;
+    settings_cooldown_table, settings_limits_table, settings_private_table;
 
-/* Reports what is wrong with its keys "notify", "notify_wait" and "otlp", which are read when they are needed: notify.h. */
-void settings_check_notify(const struct source *source, const json_t *tare);
+/* Reports mistakes in the key "on_event", which a run reads later (on_event.h). (settings_on_event.c) */
+void settings_check_on_event(const struct source *source, const json_t *tare);
 
 #endif

@@ -50,12 +50,10 @@ static const struct field tare_rows[] = {
         "what a training does not share with the machine, and what is gone with it; needs a pid namespace"),
     {"environment", FIELD_NAMES_TO_TEXTS, offsetof(struct settings, environment), .initial = "none",
      .help = "environment variables of every training"},
-    {"notify", FIELD_OTHER, .expected = "a list of at most 16 targets",
-     .schema = "{'type': 'array', 'maxItems': 16, 'items': {'$ref': '#/$defs/notify'}}", .initial = "none",
-     .help = "who is told of the run, as below; beside those of the user's configuration"},
-    {"notify_wait", FIELD_OTHER, .expected = "a duration", .schema = "{'type': ['number', 'string']}", .initial = "60",
-     .help = "at the end of the run the longest wait for messages that are not delivered yet"},
-    FIELD_OBJECT_ROW("otlp", "none", "the OpenTelemetry collector that gets the run as a trace when a session ends"),
+    {"on_event", FIELD_OTHER, .expected = "a list: a program and its arguments",
+     .schema = "{'type': 'array', 'minItems': 1, 'items': {'type': 'string'}}",
+     .initial = "that of the user's configuration",
+     .help = "the program that gets an event of the run as JSON on its standard input; no shell reads the arguments"},
 };
 
 static const struct field timing_rows[] = {
@@ -222,5 +220,5 @@ void settings_read_tare(const struct source *source, const json_t *root, struct 
                     settings->guard.cooldown.min_s, settings->guard.cooldown.max_s);
     read_section(source, "$.tare", tare, "limits", &settings_limits_table, &settings->limits);
     read_section(source, "$.tare", tare, "private", &settings_private_table, &settings->limits);
-    settings_check_notify(source, tare);
+    settings_check_on_event(source, tare);
 }

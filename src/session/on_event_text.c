@@ -1,9 +1,10 @@
-/* What a message says. */
-#include "session/notify.h"
+/* The documents that the program of on_event gets. */
+#include "session/on_event.h"
 
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/utf8.h"
+#include "plan/config/on_event.h"
 #include "report/closing.h"
 #include "report/columns.h"
 #include "tare_build.h"
@@ -22,7 +23,7 @@ static json_t *shown(const char *text, const char *kept)
     return json_string(text_get(&out));
 }
 
-json_t *notify_message(const char *event, const char *run, const char *title, const char *text)
+json_t *on_event_json(const char *event, const char *run, const char *title, const char *text)
 {
     char host[HOST_SIZE] = "";
     gethostname(host, sizeof host - 1);
@@ -140,7 +141,7 @@ static void add_reason(const struct results *results, struct text *out)
     }
 }
 
-json_t *notify_message_end(const char *run, const char *outcome, const struct results *results, const char *error)
+json_t *on_event_end_json(const char *run, const char *outcome, const struct results *results, const char *error)
 {
     AUTO_TEXT struct text text = {0};
     const char *slash = strrchr(run, '/'), *name = slash ? slash + 1 : run;
@@ -167,7 +168,7 @@ json_t *notify_message_end(const char *run, const char *outcome, const struct re
     }
     AUTO_FREE char *counted = results ? counts_text(&counts) : mem_strdup("");
     AUTO_FREE char *title = mem_printf(TARE_NAME ": %s %s%s%s", name, outcome, *counted ? ": " : "", counted);
-    json_t *message = notify_message(notify_events[NOTIFY_END], run, title, text_get(&text));
+    json_t *message = on_event_json(on_event_name(ON_EVENT_END), run, title, text_get(&text));
     json_object_set_new(message, "outcome", json_string(outcome));
     if (!results)
         return message;
