@@ -52,7 +52,7 @@ longest+=" docs_run guardian name"
 timed="calibrate watch external_meter gpu_memory_evidence"
 # Under sanitizers: what reads what others wrote, and each command's way through the program once (output, by names that steer a terminal).
 sanitized="cli/output cli/run cli/exec cli/stats cli/audit cli/export cli/formats cli/list cli/mistakes cli/digits cli/oom cli/memory cli/gpu_memory
-cli/marks cli/meter cli/repeat cli/compare cli/serve cli/on_event cli/otlp cli/submit attack/hostile_data attack/received attack/records fault/resume"
+cli/marks cli/meter cli/repeat cli/compare cli/serve cli/on_event cli/submit attack/hostile_data attack/received attack/records fault/resume"
 
 # A shared folder of real data lies beside the project; tests that need it skip when it is missing.
 export TARE_SHARED="${TARE_SHARED:-$top/../shared}"

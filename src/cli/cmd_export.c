@@ -17,7 +17,6 @@ enum {
     OPTION_EXACT,
     OPTION_MLFLOW,
     OPTION_TENSORBOARD,
-    OPTION_OTLP,
     OPTION_PARQUET,
     OPTION_FORCE,
     OPTION_AS_ROOT,
@@ -46,9 +45,6 @@ static const struct cli_option options[OPTION_COUNT] = {
                                 "write an MLflow file store: params, metrics and tags of each experiment"),
     [OPTION_TENSORBOARD] = VALUE_ROW(NULL, "--tensorboard", "DIR", CLI_FOLDER,
                                      "write TensorBoard's event files: scalars and hyperparameters"),
-    [OPTION_OTLP] = FLAG_ROW(
-        NULL, "--otlp",
-        "print a run as OpenTelemetry has it: the trace in OTLP/JSON, to be posted to a collector's /v1/traces"),
     [OPTION_PARQUET] = FLAG_ROW(NULL, "--parquet", "refused, with what to do instead", .hidden = true),
     [OPTION_FORCE] =
         FLAG_ROW(NULL, "--force", "replace files that this program did not write, or write into a folder of others"),
@@ -134,29 +130,10 @@ static bool write_trackers(const struct dataset *dataset, const struct cli_value
     return true;
 }
 
-static int print_trace(const struct cli_call *call)
-{
-    struct err err = {0};
-    AUTO_TEXT struct text text = {0};
-    AUTO_FREE char *path = run_folder_named(call->operands.items[0], &err);
-    json_auto_t *trace = path ? trackers_otlp(path, &err) : NULL;
-    if (!trace)
-        return cli_failed(CLI_BROKEN, &err);
-    json_print(trace, &text);
-    text_add_char(&text, '\n');
-    return message_print_exact(&text) ? CLI_OK : CLI_BROKEN;
-}
-
 /* NULL: they go together. */
 static const char *contradiction(const struct cli_call *call)
 {
     const struct cli_value *values = call->values;
-    static const int others[] = {OPTION_OUTPUT, OPTION_TABLE,  OPTION_HISTORY,     OPTION_FORMAT,
-                                 OPTION_EXACT,  OPTION_MLFLOW, OPTION_TENSORBOARD, OPTION_FORCE};
-    if (values[OPTION_OTLP].given && OPTION_GIVEN(call, others))
-        return "--otlp prints the trace of one run: no other option goes with it";
-    if (values[OPTION_OTLP].given && call->operands.count != 1)
-        return "--otlp takes one run: a trace is a run";
     bool trackers = values[OPTION_MLFLOW].given || values[OPTION_TENSORBOARD].given;
     if (values[OPTION_PARQUET].given)
         return NO_PARQUET;
@@ -179,8 +156,6 @@ static int run(const struct cli_call *call)
     enum export_format format = json_lines ? EXPORT_JSON_LINES : exact ? EXPORT_EXACT : EXPORT_CSV;
     if (contradiction(call))
         return cli_usage_error(call->command, "%s", contradiction(call));
-    if (values[OPTION_OTLP].given)
-        return print_trace(call);
     const char *table = values[OPTION_HISTORY].given ? "history" : values[OPTION_TABLE].text;
     int code = reading_folders(call->operands.items, call->operands.count, &dataset);
     if (code != CLI_OK)
@@ -205,9 +180,6 @@ static const char *const description[] = {
     "docs/reference/judging.md lists the columns.",
     "--mlflow and --tensorboard write all experiments that have ended for these programs; the same experiments give "
     "the same files again. docs/reference/judging.md says what goes where, and reads the tables with pandas and R.",
-    "--otlp prints a run of this program as a trace of OpenTelemetry: spans of the run, its experiments, their "
-    "attempts and "
-    "epochs. The ids are made of the run's, so posting it twice adds nothing.",
     NULL};
 
 static const char *const exits[] = {
@@ -226,8 +198,6 @@ static const char *const examples[] = {
     "write event files for tensorboard --logdir logs",
     "export results/run_20261121_093000 --history",
     "print the learning curves: a row for each match of a metric",
-    "export results/run_20261121_093000 --otlp",
-    "print the run as a trace, for curl --data-binary @- to a collector",
     NULL,
 };
 

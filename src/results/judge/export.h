@@ -68,14 +68,7 @@ typedef bool tracker_fn(const struct dataset *dataset, const char *folder, bool 
 tracker_fn trackers_mlflow;
 tracker_fn trackers_tensorboard;
 
-/* A run of this program as OTLP/JSON has it (opentelemetry-proto 1.x, ExportTraceServiceRequest): one trace, spans run, experiment,
- * attempt, epoch. Its ids are made of the run's, so that sending it again adds nothing. A new reference; NULL: err. */
-json_t *trackers_otlp(const char *run_dir, struct err *err);
-
 /* What the writers share. */
-
-/* Who the run in a folder is: one of ours (own) by its first event, wherever the folder lies; others have nothing but their place. */
-void tracker_run_key(const char *path, bool own, char out[DIGEST_HEX + 1]);
 
 /* A folder of the dataset. */
 struct tracker_run {

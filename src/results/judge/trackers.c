@@ -105,7 +105,8 @@ bool tracker_curve(const struct tracker_item *item, size_t metric, tracker_point
     return found || !last.valid || each(context, 0, item->end_ns, last.value);
 }
 
-void tracker_run_key(const char *path, bool own, char out[DIGEST_HEX + 1])
+/* Who the run in a folder is: one of ours (own) by its first event, wherever the folder lies; others have nothing but their place. */
+static void find_run_key(const char *path, bool own, char out[DIGEST_HEX + 1])
 {
     AUTO_TEXT struct text line = {0};
     AUTO_FREE char *real = realpath(path, NULL);
@@ -223,7 +224,7 @@ static struct tracker_run *find_runs(const struct dataset *dataset)
     for (size_t i = 0; i < dataset->folder_count; i++) {
         AUTO_FREE char *base = fs_basename(dataset->folders[i].path);
         runs[i].name = tracker_name(base);
-        tracker_run_key(dataset->folders[i].path, dataset->folders[i].layout == DATASET_TARE, runs[i].key);
+        find_run_key(dataset->folders[i].path, dataset->folders[i].layout == DATASET_TARE, runs[i].key);
     }
     for (size_t i = 0; i < dataset->count; i++) {
         const struct dataset_experiment *experiment = &dataset->items[i];
