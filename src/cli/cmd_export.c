@@ -3,6 +3,7 @@
 #include "base/mem.h"
 #include "cli/option_rows.h"
 #include "results/judge/export.h"
+#include "results/judge/mlflow.h"
 #include "session/command.h"
 #include "session/message.h"
 #include "session/run_folder.h"
@@ -16,7 +17,6 @@ enum {
     OPTION_FORMAT,
     OPTION_EXACT,
     OPTION_MLFLOW,
-    OPTION_TENSORBOARD,
     OPTION_PARQUET,
     OPTION_FORCE,
     OPTION_AS_ROOT,
@@ -43,8 +43,6 @@ static const struct cli_option options[OPTION_COUNT] = {
         FLAG_ROW(NULL, "--exact", "CSV for programs: cells that a spreadsheet takes for a formula get no apostrophe"),
     [OPTION_MLFLOW] = VALUE_ROW(NULL, "--mlflow", "DIR", CLI_FOLDER,
                                 "write an MLflow file store: params, metrics and tags of each experiment"),
-    [OPTION_TENSORBOARD] = VALUE_ROW(NULL, "--tensorboard", "DIR", CLI_FOLDER,
-                                     "write TensorBoard's event files: scalars and hyperparameters"),
     [OPTION_PARQUET] = FLAG_ROW(NULL, "--parquet", "refused, with what to do instead", .hidden = true),
     [OPTION_FORCE] =
         FLAG_ROW(NULL, "--force", "replace files that this program did not write, or write into a folder of others"),
@@ -111,22 +109,13 @@ static bool print_one(const struct dataset *dataset, const char *name, enum expo
     return err_set(err, "there is no table %s", name);
 }
 
-/* Both may be asked for. */
-static bool write_trackers(const struct dataset *dataset, const struct cli_value *values, struct err *err)
+static bool write_store(const struct dataset *dataset, const struct cli_value *values, struct err *err)
 {
-    static const struct {
-        int option;
-        tracker_fn *write;
-    } trackers[] = {{OPTION_MLFLOW, trackers_mlflow}, {OPTION_TENSORBOARD, trackers_tensorboard}};
-    for (size_t i = 0; i < sizeof trackers / sizeof *trackers; i++) {
-        const struct cli_value *value = &values[trackers[i].option];
-        size_t written;
-        if (!value->given)
-            continue;
-        if (!trackers[i].write(dataset, value->text, values[OPTION_FORCE].given, &written, err))
-            return false;
-        cli_note("%s: %zu experiment%s", value->text, written, written == 1 ? "" : "s");
-    }
+    const char *folder = values[OPTION_MLFLOW].text;
+    size_t written;
+    if (!mlflow_write(dataset, folder, values[OPTION_FORCE].given, &written, err))
+        return false;
+    cli_note("%s: %zu experiment%s", folder, written, written == 1 ? "" : "s");
     return true;
 }
 
@@ -134,16 +123,16 @@ static bool write_trackers(const struct dataset *dataset, const struct cli_value
 static const char *contradiction(const struct cli_call *call)
 {
     const struct cli_value *values = call->values;
-    bool trackers = values[OPTION_MLFLOW].given || values[OPTION_TENSORBOARD].given;
     if (values[OPTION_PARQUET].given)
         return NO_PARQUET;
     if (values[OPTION_OUTPUT].given && values[OPTION_TABLE].given)
         return "--table prints one table, --output writes all: not both";
     if (values[OPTION_HISTORY].given && (values[OPTION_OUTPUT].given || values[OPTION_TABLE].given))
         return "--history prints one table, as --table does: not with --table or --output";
-    if (trackers && (values[OPTION_OUTPUT].given || values[OPTION_TABLE].given || values[OPTION_HISTORY].given ||
-                     values[OPTION_FORMAT].given || values[OPTION_EXACT].given))
-        return "--mlflow and --tensorboard write no tables: export those with a second command";
+    if (values[OPTION_MLFLOW].given &&
+        (values[OPTION_OUTPUT].given || values[OPTION_TABLE].given || values[OPTION_HISTORY].given ||
+         values[OPTION_FORMAT].given || values[OPTION_EXACT].given))
+        return "--mlflow writes no tables: export those with a second command";
     return NULL;
 }
 
@@ -160,8 +149,8 @@ static int run(const struct cli_call *call)
     int code = reading_folders(call->operands.items, call->operands.count, &dataset);
     if (code != CLI_OK)
         return code;
-    if (values[OPTION_MLFLOW].given || values[OPTION_TENSORBOARD].given)
-        ok = write_trackers(&dataset, values, &err);
+    if (values[OPTION_MLFLOW].given)
+        ok = write_store(&dataset, values, &err);
     else
         ok = values[OPTION_OUTPUT].given
                  ? write_all(&dataset, values[OPTION_OUTPUT].text, format, values[OPTION_FORCE].given, &err)
@@ -178,8 +167,8 @@ static const char *const description[] = {
     "others: one row for each experiment, hyperparameter, metric or piece of evidence, to be joined by folder and "
     "experiment_id, or all of an experiment in one row (wide). What is absent is an empty cell, or null. "
     "docs/reference/judging.md lists the columns.",
-    "--mlflow and --tensorboard write all experiments that have ended for these programs; the same experiments give "
-    "the same files again. docs/reference/judging.md says what goes where, and reads the tables with pandas and R.",
+    "--mlflow writes all experiments that have ended; the same experiments give the same files again. "
+    "docs/reference/judging.md says what goes where, and reads the tables with pandas and R.",
     NULL};
 
 static const char *const exits[] = {
@@ -194,8 +183,6 @@ static const char *const examples[] = {
     "print a row for each experiment, with its hyperparameters, metrics, verdicts and energies",
     "export results/run_20261121_093000 --mlflow mlruns",
     "write a store that mlflow ui opens",
-    "export results/run_20261121_093000 --tensorboard logs",
-    "write event files for tensorboard --logdir logs",
     "export results/run_20261121_093000 --history",
     "print the learning curves: a row for each match of a metric",
     NULL,

@@ -333,7 +333,7 @@ compare study study --sample-size "$hostile"' ;;
     export) echo 'export study -o "out $hostile"
 export study -o "out $hostile"
 export study --table wide
-export study --mlflow "store $hostile" --tensorboard "logs $hostile"
+export study --mlflow "store $hostile"
 export "$run_1" --mlflow "out $hostile"
 export study --format "$hostile"
 export "$hostile"' ;;

@@ -1,11 +1,11 @@
-#include "results/judge/export.h"
+#include "results/judge/mlflow.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/mem.h"
-#include "base/utf8.h"
+#include "results/judge/mlflow_item.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -17,95 +17,12 @@
 
 /* Says that a folder was made by an export, and of which runs: {"kind": "mlflow", "runs": {name: key}}. */
 #define RECORD ".tare-export.json"
+#define KIND   "mlflow"
 
-enum { RECORD_MAX_BYTES = 16 << 20, EVENT_MAX_BYTES = 16 << 20, NAME_MAX_BYTES = 120 };
+enum { RECORD_MAX_BYTES = 16 << 20, EVENT_MAX_BYTES = 16 << 20 };
 
-/* Letters that MLflow takes as such (Python's \w) and people name metrics with. */
-static bool is_letter(uint32_t code)
-{
-    static const struct {
-        uint32_t from, to;
-    } letters[] = {{0xc0, 0xd6},   {0xd8, 0xf6},     {0xf8, 0x24f},    {0x391, 0x3a1},   {0x3a3, 0x3f5},
-                   {0x400, 0x481}, {0x3041, 0x3096}, {0x30a1, 0x30fa}, {0x4e00, 0x9fff}, {0xac00, 0xd7a3}};
-    for (size_t i = 0; i < sizeof letters / sizeof *letters; i++)
-        if (code >= letters[i].from && code <= letters[i].to)
-            return true;
-    return (code >= '0' && code <= '9') || ((code | 0x20) >= 'a' && (code | 0x20) <= 'z');
-}
-
-char *tracker_name(const char *name)
-{
-    AUTO_TEXT struct text out = {0};
-    size_t length = strlen(name), used = 0;
-    bool changed = length == 0;
-    char hash[DIGEST_HEX + 1];
-    while (used < length) {
-        struct utf8_step step = utf8_step(name + used, length - used);
-        bool last = used + step.length == length;
-        bool kept = is_letter(step.code) || step.code == '_' || step.code == '-' || (step.code == '.' && used > 0) ||
-                    (step.code == ' ' && used > 0 && !last);
-        if (out.length + step.length > NAME_MAX_BYTES) {
-            changed = true;
-            break;
-        }
-        if (kept)
-            text_add_bytes(&out, name + used, step.length);
-        else
-            text_add_char(&out, '_');
-        changed |= !kept;
-        used += step.length;
-    }
-    if (changed) {
-        struct digest digest = digest_of(name, length);
-        digest_print(&digest, hash);
-        text_addf(&out, "-%.8s", hash);
-    }
-    return text_take(&out);
-}
-
-bool tracker_figures(const struct dataset_experiment *experiment, tracker_figure_fn *each, void *context)
-{
-    const struct dataset_gpu *gpu = &experiment->gpu;
-#define LATER(member, ...) {"gpu_" #member, gpu->member},
-    const struct {
-        const char *name;
-        struct reading value;
-    } figures[] = {{"duration_s", experiment->duration_s},
-                   {"retries", {(double)experiment->retries, true}},
-                   {"gpu_energy_j", dataset_energy(experiment)},
-                   {"gpu_energy_half_width_j", gpu->half_width_j},
-                   {"gpu_energy_net_j", gpu->net_j},
-                   {"gpu_energy_net_half_width_j", gpu->net_half_width_j},
-                   {"gpu_power_mean_w", dataset_power(experiment)},
-                   {"gpu_power_max_w", gpu->power_max_w},
-                   {"gpu_temperature_mean_c", gpu->temperature_mean_c},
-                   {"gpu_temperature_max_c", gpu->temperature_max_c},
-                   {"gpu_utilisation_mean_percent", gpu->utilisation_mean_percent},
-                   {"cpu_energy_j", experiment->cpu_j},
-                   {"dram_energy_j", experiment->dram_j},
-                   GPU_LATER_FIGURES(LATER)};
-    for (size_t i = 0; i < sizeof figures / sizeof *figures; i++)
-        if (figures[i].value.valid && !each(context, figures[i].name, figures[i].value.value))
-            return false;
-    return true;
-}
-
-bool tracker_curve(const struct tracker_item *item, size_t metric, tracker_point_fn *each, void *context)
-{
-    struct reading last = item->experiment->metrics[metric].value;
-    bool found = false;
-    for (size_t i = 0; i < item->point_count; i++) {
-        const struct tracker_point *point = &item->points[i];
-        if (point->metric != metric)
-            continue;
-        found = true;
-        if (!each(context, point->step, point->time_ns, point->value))
-            return false;
-    }
-    return found || !last.valid || each(context, 0, item->end_ns, last.value);
-}
-
-/* Who the run in a folder is: one of ours (own) by its first event, wherever the folder lies; others have nothing but their place. */
+/* Identifies the run in a folder: a run of this program (own) by its first event, wherever the folder
+ * is, any other by its path. */
 static void find_run_key(const char *path, bool own, char out[DIGEST_HEX + 1])
 {
     AUTO_TEXT struct text line = {0};
@@ -135,7 +52,7 @@ static bool is_empty(int dir)
 }
 
 /* What the folder says of itself; NULL: it is not what this export wrote. */
-static json_t *read_record(int dir, const char *kind)
+static json_t *read_record(int dir)
 {
     struct err ignored;
     AUTO_TEXT struct text text = {0};
@@ -144,12 +61,12 @@ static json_t *read_record(int dir, const char *kind)
         !json_doc_parse(RECORD, text_get(&text), text.length, &doc, &ignored))
         return NULL;
     const char *said = json_get_text(doc.root, "kind");
-    bool ours = said && strcmp(said, kind) == 0 && json_is_object(json_object_get(doc.root, "runs"));
+    bool ours = said && strcmp(said, KIND) == 0 && json_is_object(json_object_get(doc.root, "runs"));
     return ours ? json_incref(doc.root) : NULL;
 }
 
 /* Each run's name once: it is the name of a folder or an experiment there. */
-static bool note_runs(const struct dataset *dataset, const char *folder, const struct tracker_run *runs, bool force,
+static bool note_runs(const struct dataset *dataset, const char *folder, const struct mlflow_source *runs, bool force,
                       json_t *record, struct err *err)
 {
     json_t *known = json_object_get(record, "runs"), *now = json_object();
@@ -171,24 +88,25 @@ static bool note_runs(const struct dataset *dataset, const char *folder, const s
 }
 
 /* The folder, open, when it may be written: -1, and err. */
-static int open_place(const struct dataset *dataset, const char *folder, const char *kind,
-                      const struct tracker_run *runs, bool force, struct err *err)
+static int open_place(const struct dataset *dataset, const char *folder, const struct mlflow_source *runs, bool force,
+                      struct err *err)
 {
     AUTO_TEXT struct text text = {0};
     AUTO_CLOSE int dir = fs_make_path(folder, 0777, err);
     if (dir < 0)
         return -1;
-    json_t *record = read_record(dir, kind);
+    json_t *record = read_record(dir);
     if (!record && !force && !is_empty(dir)) {
-        err_set(err,
-                "%s is there already and is not what --%s wrote: nothing was written; name a new folder, or add to it "
-                "with --force",
-                folder, kind);
+        err_set(
+            err,
+            "%s is there already and is not what --mlflow wrote: nothing was written; name a new folder, or add to it "
+            "with --force",
+            folder);
         return -1;
     }
     if (!record)
         record = json_pack("{s:s, s:s, s:{}}", "comment",
-                           "what the export of tare wrote here and may replace: runs, and who they are", "kind", kind,
+                           "what the export of tare wrote here and may replace: runs, and who they are", "kind", KIND,
                            "runs");
     bool ok = note_runs(dataset, folder, runs, force, record, err);
     json_print_pretty(record, &text);
@@ -198,7 +116,7 @@ static int open_place(const struct dataset *dataset, const char *folder, const c
     return ok ? steal_fd(&dir) : -1;
 }
 
-static void find_times(struct tracker_item *item)
+static void find_times(struct mlflow_item *item)
 {
     const struct dataset_experiment *experiment = item->experiment;
     item->end_ns = experiment->has_end ? dataset_end_utc_ns(item->dataset, experiment) : 0;
@@ -212,23 +130,23 @@ static void find_times(struct tracker_item *item)
 /* Its id; "ID_2" for the second that a folder has. seen: how often each was there. */
 static char *own_id(const struct dataset_experiment *experiment, json_t *seen)
 {
-    AUTO_FREE char *name = tracker_name(experiment->id), *key = mem_printf("%zu/%s", experiment->folder, name);
+    AUTO_FREE char *name = mlflow_name(experiment->id), *key = mem_printf("%zu/%s", experiment->folder, name);
     json_int_t before = json_integer_value(json_object_get(seen, key));
     json_object_set_new(seen, key, json_integer(before + 1));
     return before ? mem_printf("%s_%lld", name, (long long)before + 1) : steal_ptr(name);
 }
 
-static struct tracker_run *find_runs(const struct dataset *dataset)
+static struct mlflow_source *find_runs(const struct dataset *dataset)
 {
-    struct tracker_run *runs = mem_array(dataset->folder_count + 1, sizeof *runs);
+    struct mlflow_source *runs = mem_array(dataset->folder_count + 1, sizeof *runs);
     for (size_t i = 0; i < dataset->folder_count; i++) {
         AUTO_FREE char *base = fs_basename(dataset->folders[i].path);
-        runs[i].name = tracker_name(base);
+        runs[i].name = mlflow_name(base);
         find_run_key(dataset->folders[i].path, dataset->folders[i].layout == DATASET_TARE, runs[i].key);
     }
     for (size_t i = 0; i < dataset->count; i++) {
         const struct dataset_experiment *experiment = &dataset->items[i];
-        struct tracker_run *run = &runs[experiment->folder];
+        struct mlflow_source *run = &runs[experiment->folder];
         int64_t end_ns = experiment->has_end ? dataset_end_utc_ns(dataset, experiment) : 0;
         if (end_ns && (!run->first_ns || end_ns < run->first_ns))
             run->first_ns = end_ns;
@@ -241,15 +159,14 @@ static struct tracker_run *find_runs(const struct dataset *dataset)
 /* What is written where, and the curve of the experiment that is read. */
 struct writing {
     const struct dataset *dataset;
-    const struct tracker_run *runs;
-    tracker_item_fn *write;
+    const struct mlflow_source *runs;
     int dir;
     json_t *seen;
     bool *done; /* each experiment's */
     size_t written;
     size_t first; /* experiment of the folder */
     size_t index; /* of the experiment that the points are of; the dataset's count: of none */
-    struct tracker_point *points;
+    struct mlflow_point *points;
     size_t point_count, point_room;
 };
 
@@ -258,14 +175,14 @@ static bool write_one(struct writing *writing, size_t index, struct err *err)
     const struct dataset_experiment *experiment = &writing->dataset->items[index];
     if (writing->done[index] || (!experiment->judged && !experiment->has_end))
         return true; /* not that, or it is planned, or runs */
-    struct tracker_item item = {.dataset = writing->dataset,
-                                .experiment = experiment,
-                                .run = &writing->runs[experiment->folder],
-                                .id = own_id(experiment, writing->seen),
-                                .points = writing->points,
-                                .point_count = writing->point_count};
+    struct mlflow_item item = {.dataset = writing->dataset,
+                               .experiment = experiment,
+                               .run = &writing->runs[experiment->folder],
+                               .id = own_id(experiment, writing->seen),
+                               .points = writing->points,
+                               .point_count = writing->point_count};
     find_times(&item);
-    bool ok = writing->write(writing->dir, &item, err);
+    bool ok = mlflow_item_write(writing->dir, &item, err);
     writing->done[index] = true;
     writing->written += ok;
     free(item.id);
@@ -291,7 +208,7 @@ static void add_point(struct writing *writing, const struct dataset_experiment *
         return; /* of an earlier attempt, whose figures are nobody's */
     bool timed = point->seconds.valid && fabs(point->seconds.value) < 1e9 && experiment->has_start;
     int64_t since_ns = timed ? (int64_t)(point->seconds.value * (double)NS_PER_S) : 0;
-    MEM_ADD(writing->points, writing->point_count, writing->point_room) = (struct tracker_point){
+    MEM_ADD(writing->points, writing->point_count, writing->point_room) = (struct mlflow_point){
         metric, point->step,
         timed ? experiment->start_utc_ns + since_ns : dataset_end_utc_ns(writing->dataset, experiment), point->value};
 }
@@ -338,12 +255,11 @@ static bool write_folders(struct writing *writing, struct err *err)
     return true;
 }
 
-bool trackers_write(const struct dataset *dataset, const char *folder, const char *kind, bool force,
-                    tracker_item_fn *write, size_t *written, struct err *err)
+bool mlflow_write(const struct dataset *dataset, const char *folder, bool force, size_t *written, struct err *err)
 {
-    struct tracker_run *runs = find_runs(dataset);
-    AUTO_CLOSE int dir = open_place(dataset, folder, kind, runs, force, err);
-    struct writing writing = {.dataset = dataset, .runs = runs, .write = write, .dir = dir};
+    struct mlflow_source *runs = find_runs(dataset);
+    AUTO_CLOSE int dir = open_place(dataset, folder, runs, force, err);
+    struct writing writing = {.dataset = dataset, .runs = runs, .dir = dir};
     writing.seen = json_object();
     writing.done = mem_array(dataset->count + 1, sizeof *writing.done);
     bool ok = dir >= 0 && (write_folders(&writing, err) || err_wrap(err, "%s", folder));

@@ -1,7 +1,7 @@
 /* An MLflow file store: a folder for each run, in it one for each experiment, in it a file for each parameter, metric and
  * tag. What MLflow calls an experiment is a run here, and what it calls a run is an experiment. The layout is that of
  * mlflow/store/tracking/file_store.py, names and lengths those of mlflow/utils/validation.py (MLflow 1.0 to 3). */
-#include "results/judge/export.h"
+#include "results/judge/mlflow_item.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -17,17 +17,60 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { VALUE_MAX_BYTES = 6000, RUN_ID_DIGITS = 32 };
+enum { VALUE_MAX_BYTES = 6000, RUN_ID_DIGITS = 32, NAME_MAX_BYTES = 120 };
 
 /* RunStatus of MLflow's service.proto, and SourceType's LOCAL. */
 enum { STATUS_FINISHED = 3, STATUS_FAILED = 4, STATUS_KILLED = 5, SOURCE_LOCAL = 4 };
+
+/* Letters that MLflow takes as such (Python's \w) and people name metrics with. */
+static bool is_letter(uint32_t code)
+{
+    static const struct {
+        uint32_t from, to;
+    } letters[] = {{0xc0, 0xd6},   {0xd8, 0xf6},     {0xf8, 0x24f},    {0x391, 0x3a1},   {0x3a3, 0x3f5},
+                   {0x400, 0x481}, {0x3041, 0x3096}, {0x30a1, 0x30fa}, {0x4e00, 0x9fff}, {0xac00, 0xd7a3}};
+    for (size_t i = 0; i < sizeof letters / sizeof *letters; i++)
+        if (code >= letters[i].from && code <= letters[i].to)
+            return true;
+    return (code >= '0' && code <= '9') || ((code | 0x20) >= 'a' && (code | 0x20) <= 'z');
+}
+
+char *mlflow_name(const char *name)
+{
+    AUTO_TEXT struct text out = {0};
+    size_t length = strlen(name), used = 0;
+    bool changed = length == 0;
+    char hash[DIGEST_HEX + 1];
+    while (used < length) {
+        struct utf8_step step = utf8_step(name + used, length - used);
+        bool last = used + step.length == length;
+        bool kept = is_letter(step.code) || step.code == '_' || step.code == '-' || (step.code == '.' && used > 0) ||
+                    (step.code == ' ' && used > 0 && !last);
+        if (out.length + step.length > NAME_MAX_BYTES) {
+            changed = true;
+            break;
+        }
+        if (kept)
+            text_add_bytes(&out, name + used, step.length);
+        else
+            text_add_char(&out, '_');
+        changed |= !kept;
+        used += step.length;
+    }
+    if (changed) {
+        struct digest digest = digest_of(name, length);
+        digest_print(&digest, hash);
+        text_addf(&out, "-%.8s", hash);
+    }
+    return text_take(&out);
+}
 
 struct ids {
     char experiment[24]; /* 18 digits, as MLflow makes them */
     char run[RUN_ID_DIGITS + 1];
 };
 
-static struct ids find_ids(const struct tracker_item *item)
+static struct ids find_ids(const struct mlflow_item *item)
 {
     struct ids ids;
     char hex[DIGEST_HEX + 1], first[16] = "";
@@ -82,7 +125,7 @@ static char *artifacts_of(int dir, const struct ids *ids, bool run)
     return text_take(&out);
 }
 
-static bool write_experiment_meta(int dir, int folder, const struct tracker_item *item, const struct ids *ids,
+static bool write_experiment_meta(int dir, int folder, const struct mlflow_item *item, const struct ids *ids,
                                   struct err *err)
 {
     AUTO_TEXT struct text text = {0};
@@ -96,7 +139,7 @@ static bool write_experiment_meta(int dir, int folder, const struct tracker_item
     return put(folder, "meta.yaml", &text, err);
 }
 
-static int status_of(const struct tracker_item *item)
+static int status_of(const struct mlflow_item *item)
 {
     const struct dataset_experiment *experiment = item->experiment;
     bool own = item->dataset->folders[experiment->folder].layout == DATASET_TARE;
@@ -105,7 +148,7 @@ static int status_of(const struct tracker_item *item)
     return own ? STATUS_KILLED : STATUS_FINISHED; /* the study does not always say */
 }
 
-static bool write_run_meta(int dir, int folder, const struct tracker_item *item, const struct ids *ids, struct err *err)
+static bool write_run_meta(int dir, int folder, const struct mlflow_item *item, const struct ids *ids, struct err *err)
 {
     AUTO_TEXT struct text text = {0};
     AUTO_FREE char *artifacts = artifacts_of(dir, ids, true);
@@ -129,7 +172,7 @@ static bool write_run_meta(int dir, int folder, const struct tracker_item *item,
 static bool put_value(int dir, const char *name, const char *value, struct err *err)
 {
     AUTO_TEXT struct text text = {0};
-    AUTO_FREE char *line = utf8_line(value), *file = tracker_name(name);
+    AUTO_FREE char *line = utf8_line(value), *file = mlflow_name(name);
     text_add_bytes(&text, line, utf8_cut(line, strlen(line), VALUE_MAX_BYTES));
     return put(dir, file, &text, err);
 }
@@ -145,46 +188,72 @@ static bool write_params(int run, const struct dataset_experiment *experiment, s
     return dir >= 0;
 }
 
-struct metrics {
-    int dir;
-    int64_t end_ns;
-    struct err *err;
-};
-
 /* "TIMESTAMP VALUE STEP", a line for each value. */
-static bool add_value(void *context, int64_t step, int64_t time_ns, double value)
+static void add_value(struct text *out, int64_t step, int64_t time_ns, double value)
 {
     char number[32];
     number_shortest(value, number);
-    text_addf(context, "%lld %s %lld\n", (long long)(time_ns / NS_PER_MS), number, (long long)step);
+    text_addf(out, "%lld %s %lld\n", (long long)(time_ns / NS_PER_MS), number, (long long)step);
+}
+
+/* The values of a metric in order: those of its curve, or the last one alone, as step 0. */
+static void add_curve(const struct mlflow_item *item, size_t metric, struct text *out)
+{
+    struct reading last = item->experiment->metrics[metric].value;
+    for (size_t i = 0; i < item->point_count; i++)
+        if (item->points[i].metric == metric)
+            add_value(out, item->points[i].step, item->points[i].time_ns, item->points[i].value);
+    if (out->length == 0 && last.valid)
+        add_value(out, 0, item->end_ns, last.value);
+}
+
+static bool put_figures(int dir, const struct mlflow_item *item, struct err *err)
+{
+    const struct dataset_experiment *experiment = item->experiment;
+    const struct dataset_gpu *gpu = &experiment->gpu;
+#define LATER(member, ...) {"gpu_" #member, gpu->member},
+    const struct {
+        const char *name;
+        struct reading value;
+    } figures[] = {{"duration_s", experiment->duration_s},
+                   {"retries", {(double)experiment->retries, true}},
+                   {"gpu_energy_j", dataset_energy(experiment)},
+                   {"gpu_energy_half_width_j", gpu->half_width_j},
+                   {"gpu_energy_net_j", gpu->net_j},
+                   {"gpu_energy_net_half_width_j", gpu->net_half_width_j},
+                   {"gpu_power_mean_w", dataset_power(experiment)},
+                   {"gpu_power_max_w", gpu->power_max_w},
+                   {"gpu_temperature_mean_c", gpu->temperature_mean_c},
+                   {"gpu_temperature_max_c", gpu->temperature_max_c},
+                   {"gpu_utilisation_mean_percent", gpu->utilisation_mean_percent},
+                   {"cpu_energy_j", experiment->cpu_j},
+                   {"dram_energy_j", experiment->dram_j},
+                   GPU_LATER_FIGURES(LATER)};
+    for (size_t i = 0; i < sizeof figures / sizeof *figures; i++) {
+        AUTO_TEXT struct text text = {0};
+        AUTO_FREE char *name = mem_printf(TARE_NAME ".%s", figures[i].name);
+        add_value(&text, 0, item->end_ns, figures[i].value.value);
+        if (figures[i].value.valid && !put(dir, name, &text, err))
+            return false;
+    }
     return true;
 }
 
-static bool put_figure(void *context, const char *name, double value)
-{
-    const struct metrics *metrics = context;
-    AUTO_TEXT struct text text = {0};
-    AUTO_FREE char *full = mem_printf(TARE_NAME ".%s", name);
-    add_value(&text, 0, metrics->end_ns, value);
-    return put(metrics->dir, full, &text, metrics->err);
-}
-
-static bool write_metrics(int run, const struct tracker_item *item, struct err *err)
+static bool write_metrics(int run, const struct mlflow_item *item, struct err *err)
 {
     const struct dataset_experiment *experiment = item->experiment;
     AUTO_CLOSE int dir = fs_make_dir_at(run, "metrics", 0777, err);
-    struct metrics metrics = {dir, item->end_ns, err};
     for (size_t i = 0; dir >= 0 && i < experiment->metric_count; i++) {
         AUTO_TEXT struct text text = {0};
-        AUTO_FREE char *name = tracker_name(experiment->metrics[i].name);
-        tracker_curve(item, i, add_value, &text);
+        AUTO_FREE char *name = mlflow_name(experiment->metrics[i].name);
+        add_curve(item, i, &text);
         if (text.length && !put(dir, name, &text, err))
             return false; /* MLflow takes a file without a line for a damaged one */
     }
-    return dir >= 0 && tracker_figures(experiment, put_figure, &metrics);
+    return dir >= 0 && put_figures(dir, item, err);
 }
 
-static bool write_tags(int run, const struct tracker_item *item, struct err *err)
+static bool write_tags(int run, const struct mlflow_item *item, struct err *err)
 {
     const struct dataset_experiment *experiment = item->experiment;
     AUTO_STRV struct strv kinds = {0};
@@ -217,7 +286,7 @@ static bool write_tags(int run, const struct tracker_item *item, struct err *err
     return dir >= 0;
 }
 
-static bool write_item(int dir, const struct tracker_item *item, struct err *err)
+bool mlflow_item_write(int dir, const struct mlflow_item *item, struct err *err)
 {
     struct ids ids = find_ids(item);
     AUTO_CLOSE int experiment = fs_make_dir_at(dir, ids.experiment, 0777, err);
@@ -226,9 +295,4 @@ static bool write_item(int dir, const struct tracker_item *item, struct err *err
     return artifacts >= 0 && write_experiment_meta(dir, experiment, item, &ids, err) &&
            write_run_meta(dir, run, item, &ids, err) && write_params(run, item->experiment, err) &&
            write_metrics(run, item, err) && write_tags(run, item, err);
-}
-
-bool trackers_mlflow(const struct dataset *dataset, const char *folder, bool force, size_t *written, struct err *err)
-{
-    return trackers_write(dataset, folder, "mlflow", force, write_item, written, err);
 }
