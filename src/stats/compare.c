@@ -53,15 +53,17 @@ void stats_pareto(const double *cost, const double *quality, size_t n, bool *fro
 
 enum { SHUFFLES = 1999 };
 
-/* Where the sums before and behind differ most, as a share of what their lengths let expect. x: less its mean. */
-static double strongest(const double *x, size_t n, size_t least, size_t *where)
+/* Where the sums before and behind differ most, as a share of what their lengths let expect. x:
+ * less its mean. sign: 1 for rises alone, -1 for falls alone, 0 for both. */
+static double strongest(const double *x, size_t n, size_t least, int sign, size_t *where)
 {
-    double before = 0, highest = -1;
+    double before = 0, highest = -INFINITY;
     for (size_t i = 1; i < n; i++) {
         before += x[i - 1];
         if (i < least || n - i < least)
             continue;
-        double height = fabs(before) / sqrt((double)i * (double)(n - i) / (double)n);
+        double change = sign ? -sign * before : fabs(before);
+        double height = change / sqrt((double)i * (double)(n - i) / (double)n);
         if (height > highest) {
             highest = height;
             *where = i;
@@ -113,17 +115,100 @@ struct stats_change stats_change_point(const double *x, const size_t *group, siz
         places[starts[group[i] + 1]++] = i; /* starts[g + 1] ends where g ends */
     for (size_t i = 0; i < n; i++)
         centred[i] = x[i] - sums[group[i]] / (double)(starts[group[i] + 1] - starts[group[i]]);
-    double found = strongest(centred, n, least, &out.first);
+    double found = strongest(centred, n, least, 0, &out.first);
     out.before = mean_of(centred, out.first);
     out.after = mean_of(centred + out.first, n - out.first);
     size_t as_high = 1, ignored = 0;
     for (int i = 0; i < SHUFFLES; i++) {
         shuffle_within(centred, places, starts, groups, rng);
-        as_high += strongest(centred, n, least, &ignored) >= found * (1 - 1e-12);
+        as_high += strongest(centred, n, least, 0, &ignored) >= found * (1 - 1e-12);
     }
     out.p = (double)as_high / (SHUFFLES + 1);
     out.found = found > 1e-9 && out.p < 1 - STATS_CONFIDENCE;
     return out;
+}
+
+/* Runs of neighbours of one group in a random order. starts: where each begins in x, and n. */
+static void shuffle_runs(const double *x, const size_t *starts, size_t runs, size_t *order, double *out,
+                         struct rng *rng)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < runs; i++)
+        order[i] = i;
+    for (size_t i = runs; i > 0; i--) {
+        size_t at = rng_below(rng, i), run = order[at];
+        order[at] = order[i - 1];
+        size_t length = starts[run + 1] - starts[run];
+        memcpy(out + n, x + starts[run], length * sizeof *x);
+        n += length;
+    }
+}
+
+struct stats_change stats_change_pooled(const double *x, const size_t *group, size_t n, size_t least, int sign,
+                                        struct rng *rng)
+{
+    enum { FEWEST_RUNS = 4 };
+    struct stats_change out = {.p = 1, .p_order = 1};
+    if (least < 1)
+        least = 1;
+    if (n < 2 * least)
+        return out;
+    AUTO_FREE double *centred = mem_array(n, sizeof *centred);
+    AUTO_FREE double *shuffled = mem_array(n, sizeof *shuffled);
+    AUTO_FREE size_t *starts = mem_array(n + 1, sizeof *starts);
+    AUTO_FREE size_t *order = mem_array(n, sizeof *order);
+    size_t one_group[2] = {0, n}, runs = 0, ignored = 0, as_high = 1, as_high_ordered = 1;
+    double mean = mean_of(x, n);
+    for (size_t i = 0; i < n; i++) {
+        centred[i] = x[i] - mean;
+        order[i] = i;
+        if (i == 0 || group[i] != group[i - 1])
+            starts[runs++] = i;
+    }
+    starts[runs] = n;
+    double found = strongest(centred, n, least, sign, &out.first);
+    out.before = mean_of(x, out.first);
+    out.after = mean_of(x + out.first, n - out.first);
+    memcpy(shuffled, centred, n * sizeof *shuffled);
+    for (int i = 0; i < SHUFFLES; i++) {
+        shuffle_within(shuffled, order, one_group, 1, rng);
+        as_high += strongest(shuffled, n, least, sign, &ignored) >= found * (1 - 1e-12);
+    }
+    for (int i = 0; i < SHUFFLES && runs >= FEWEST_RUNS; i++) {
+        shuffle_runs(centred, starts, runs, order, shuffled, rng);
+        as_high_ordered += strongest(shuffled, n, least, sign, &ignored) >= found * (1 - 1e-12);
+    }
+    out.p = (double)as_high / (SHUFFLES + 1);
+    if (runs >= FEWEST_RUNS)
+        out.p_order = (double)as_high_ordered / (SHUFFLES + 1);
+    out.found = found > 1e-9 && out.p < 1 - STATS_CONFIDENCE;
+    return out;
+}
+
+/* Log-likelihood of so many ones among n values, at their own rate. */
+static double rate_likelihood(double ones, double n)
+{
+    double zeros = n - ones;
+    return (ones > 0 ? ones * log(ones / n) : 0) + (zeros > 0 ? zeros * log(zeros / n) : 0);
+}
+
+size_t stats_change_of_rate(const double *x, size_t n, size_t least)
+{
+    double all = 0, before = 0, best = -INFINITY;
+    size_t where = 0;
+    for (size_t i = 0; i < n; i++)
+        all += x[i];
+    for (size_t i = 1; i < n; i++) {
+        before += x[i - 1];
+        if (i < least || n - i < least)
+            continue;
+        double likelihood = rate_likelihood(before, (double)i) + rate_likelihood(all - before, (double)(n - i));
+        if (likelihood > best) {
+            best = likelihood;
+            where = i;
+        }
+    }
+    return where;
 }
 
 enum { MOST_ORDERS = 9 /* 9! = 362,880 */, MOST_SHUFFLES = 19999, ENOUGH = 1000 };

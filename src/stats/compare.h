@@ -27,7 +27,8 @@ struct stats_change {
     size_t first;         /* index of the first value behind the change */
     double before, after; /* means */
     double p;
-    bool found; /* p < 0.05 */
+    double p_order; /* stats_change_pooled: how often another order of the groups shows a change as great */
+    bool found;     /* p < 0.05 */
 };
 
 /* One change of the mean of x, which is in order of time: where the difference is greatest against its noise, at least
@@ -36,6 +37,18 @@ struct stats_change {
  * common to a group, and when the group had its turn, makes no change. before, after: means of those differences. */
 struct stats_change stats_change_point(const double *x, const size_t *group, size_t groups, size_t n, size_t least,
                                        struct rng *rng);
+
+/* The same for what all groups share: each value less the mean of all, shuffled among all. sign:
+ * 1 for a rise of the mean, -1 for a fall, 0 for either. Groups that differ by themselves also
+ * look like a change where they follow one another: p_order puts whole runs (neighbouring values
+ * of one group) in other orders, 1999 of them; it is 1 for fewer than 4 runs. */
+struct stats_change stats_change_pooled(const double *x, const size_t *group, size_t n, size_t least, int sign,
+                                        struct rng *rng);
+
+/* Where x, of zeros and ones in order of time, most likely changes its rate of ones: the index
+ * of the first value after the change, at least `least` values on either side; 0 for too few
+ * values. Where ones are rare before, that is closer than the greatest difference of means. */
+size_t stats_change_of_rate(const double *x, size_t n, size_t least);
 
 /* front[i]: no other item has at least as much quality for at most the cost and is better in one of the two. */
 void stats_pareto(const double *cost, const double *quality, size_t n, bool *front);

@@ -126,6 +126,59 @@ static void a_planted_change_is_found_where_it_is(void **state)
     near(change.p, 1.0 / 2000, 1e-12);
 }
 
+/* Six groups of ten values, of which two or one are higher by themselves. */
+static struct stats_change pooled(size_t first_high, size_t second_high, int sign)
+{
+    struct rng rng;
+    double x[60];
+    size_t group[60];
+    rng_seed(&rng, 23);
+    for (size_t i = 0; i < 60; i++) {
+        group[i] = i / 10;
+        x[i] = rng_normal(&rng) + (group[i] == first_high || group[i] == second_high ? 5 : 0);
+    }
+    return stats_change_pooled(x, group, 60, 5, sign, &rng);
+}
+
+static void a_change_that_groups_share_is_found_though_no_group_is_on_both_sides(void **state)
+{
+    (void)state;
+    struct stats_change change = pooled(4, 5, 1);
+    assert_true(change.found);
+    assert_int_equal(change.first, 40);
+    near(change.after - change.before, 5, 1);
+    near(change.p, 1.0 / 2000, 1e-12);
+    /* Both are last in 1 of 15 orders; noise shifts the strength of those. */
+    near(change.p_order, 1.0 / 15, 0.05);
+}
+
+static void a_rise_is_not_a_fall_and_one_group_by_itself_is_as_likely_elsewhere(void **state)
+{
+    (void)state;
+    struct stats_change fall = pooled(4, 5, -1);
+    assert_true(fall.p > 0.5);
+    /* One of six is last, by itself, in 1 of 6 orders. */
+    near(pooled(5, 5, 1).p_order, 1.0 / 6, 0.05);
+    /* Its place among the others says more than that it differs. */
+    assert_true(pooled(1, 3, 1).p_order > 0.3);
+}
+
+/* Where ones are dense at the end, the rate changes where they become so; where they are spread
+ * from the 20th value on, there. */
+static void a_rate_changes_where_the_first_of_rare_ones_is(void **state)
+{
+    (void)state;
+    double x[40] = {0};
+    static const size_t ones[] = {20, 25, 32, 33, 34, 35, 36, 37, 38, 39};
+    for (size_t i = 0; i < sizeof ones / sizeof *ones; i++)
+        x[ones[i]] = 1;
+    assert_int_equal(stats_change_of_rate(x, 40, 5), 32);
+    x[32] = x[33] = x[34] = x[35] = 0;
+    x[21] = x[23] = x[28] = x[30] = 1;
+    assert_int_equal(stats_change_of_rate(x, 40, 5), 20);
+    assert_int_equal(stats_change_of_rate(x, 9, 5), 0);
+}
+
 static void noise_alone_is_called_a_change_in_one_of_twenty_at_most(void **state)
 {
     (void)state;
@@ -177,6 +230,9 @@ int main(void)
         cmocka_unit_test(ties_share_their_mean_rank),
         cmocka_unit_test(many_tests_are_corrected_as_in_the_paper),
         cmocka_unit_test(a_planted_change_is_found_where_it_is),
+        cmocka_unit_test(a_change_that_groups_share_is_found_though_no_group_is_on_both_sides),
+        cmocka_unit_test(a_rise_is_not_a_fall_and_one_group_by_itself_is_as_likely_elsewhere),
+        cmocka_unit_test(a_rate_changes_where_the_first_of_rare_ones_is),
         cmocka_unit_test(noise_alone_is_called_a_change_in_one_of_twenty_at_most),
         cmocka_unit_test(the_front_holds_what_nothing_beats),
         cmocka_unit_test(an_order_that_could_explain_a_difference_is_told),
