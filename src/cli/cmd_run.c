@@ -487,7 +487,9 @@ static const char *const description[] = {
     "Ctrl-C ends the job, records the experiment as interrupted and stops; a second Ctrl-C stops at once. A lost "
     "terminal does not stop a run. An interrupted run is finished by --resume.",
     "Each result gets a verdict from the evidence that was found: clean, unverified, suspect or contaminated; "
-    "summary_safe.csv holds the clean rows. --rerun-contaminated repeats the others in the same run: each keeps its "
+    "summary_safe.csv holds the rows against which nothing speaks, failures too; summary_affected.csv the suspect and "
+    "contaminated ones, with the reason. --rerun-contaminated repeats what is not clean in the same run: each keeps "
+    "its "
     "row until its new result has come, and what it was before stays in its folder as an earlier attempt. "
     "Interrupted, it is finished by --resume, or by --rerun-contaminated again. --rerun WHICH repeats in the same way "
     "what is failed, unverified, suspect or contaminated, or the experiments with these ids: --rerun failed,suspect "

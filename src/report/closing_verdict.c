@@ -200,13 +200,23 @@ void closing_add_causes(const struct results *results, struct text *out)
         text_add_char(out, '\n');
 }
 
+static void add_files(const size_t counts[VERDICTS], size_t safe, struct text *out)
+{
+    size_t affected = counts[VERDICT_SUSPECT] + counts[VERDICT_CONTAMINATED], unverified = counts[VERDICT_UNVERIFIED];
+    text_addf(out, "  summary_safe.csv: %zu row%s", safe, safe == 1 ? "" : "s");
+    if (unverified > 0)
+        text_addf(out, ", %zu of them unverified", unverified);
+    text_addf(out, "; summary_affected.csv: %zu\n", affected);
+}
+
 static void add_counts(const struct results *results, struct text *out)
 {
-    size_t counts[VERDICTS] = {0}, failed = 0;
+    size_t counts[VERDICTS] = {0}, failed = 0, safe = 0;
     for (size_t i = 0; i < results->count; i++) {
         const struct result *result = &results->items[i];
         if (!has_ended(result))
             continue;
+        safe += verdict_is_safe(result->verdict);
         if (result->verdict == VERDICT_NONE && result->outcome == OUTCOME_FAILED)
             failed++;
         else
@@ -219,7 +229,9 @@ static void add_counts(const struct results *results, struct text *out)
         text_addf(out, ", %zu not judged", counts[VERDICT_NONE]);
     if (failed > 0)
         text_addf(out, ", %zu failed, not judged", failed);
-    text_add(out, failed > 0 || closing_any_unclean(results) ? " (summary_safe.csv holds the clean ones)\n" : "\n");
+    text_add_char(out, '\n');
+    if (failed > 0 || closing_any_unclean(results))
+        add_files(counts, safe, out);
 }
 
 /* Once for each experiment, however often it was seen. */

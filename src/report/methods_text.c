@@ -288,7 +288,7 @@ static struct tally tally_of(const struct results *results)
             continue;
         tally.ended++;
         tally.verdicts[result->verdict]++;
-        if (verdict_is_safe(result->verdict, succeeded) && !result->again)
+        if (verdict_is_clean_success(result->verdict, succeeded) && !result->again)
             tally_safe(&tally, &result->energy);
         else
             strv_add_owned(&tally.left_out, mem_printf("%s (%s)", result->id,

@@ -43,8 +43,9 @@ enum { FILES_MAX = 60 };
 /* The names in a run's folder that its readers know, as far as they are there: ["summary.csv", ...]. */
 static json_t *files_of_run(int dir)
 {
-    static const char *const known[] = {"summary.csv",   "summary_safe.csv", "audit.json",   "audit_safe.csv",
-                                        "settings.json", "registry.json",    "machine.json", "events.jsonl"};
+    static const char *const known[] = {"summary.csv",    "summary_safe.csv",   "summary_affected.csv", "audit.json",
+                                        "audit_safe.csv", "audit_affected.csv", "settings.json",        "registry.json",
+                                        "machine.json",   "events.jsonl"};
     json_t *out = json_array();
     struct stat st;
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)

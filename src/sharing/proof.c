@@ -69,7 +69,7 @@ void proof_take(const struct feasibility *study, const struct pairs_pair *pair, 
     if (!verdict || !verdict_parse(verdict, &out->verdict))
         out->verdict = out->finished ? VERDICT_UNVERIFIED : VERDICT_NONE;
     out->experiments = 1;
-    out->best_clean = verdict_is_safe(out->verdict, out->finished);
+    out->best_clean = verdict_is_clean_success(out->verdict, out->finished);
     out->clean = out->best_clean;
     out->best_overlap_s = overlap.seconds;
     if (out->best_clean) {

@@ -83,7 +83,7 @@ family() {
     wait_until test -e started
     name=$(basename "$(run_dir)")
     mkdir -p "precious/$name/repo_net_001/energy"
-    for file in summary.csv summary_safe.csv run.db run.db-wal run.db-shm events.jsonl report.html machine.json repo_net_001/experiment.json \
+    for file in summary.csv summary_safe.csv summary_affected.csv run.db run.db-wal run.db-shm events.jsonl report.html machine.json repo_net_001/experiment.json \
         repo_net_001/training.log repo_net_001/training.times.csv repo_net_001/energy/gpu.csv; do echo precious >"precious/$name/$file"; done
     find precious -type f -exec sha256sum {} + | sort >before
     as $NEIGHBOUR mv results results.old

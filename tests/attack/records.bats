@@ -33,7 +33,7 @@ for number, (before, line) in enumerate(zip(lines, lines[1:]), 2):
 assert [json.loads(line)["seq"] for line in lines] == list(range(1, len(lines) + 1))
 last = json.loads(lines[-1])
 assert last["type"] == "records_closed", last
-for name in ("summary.csv", "summary_safe.csv"):
+for name in ("summary.csv", "summary_safe.csv", "summary_affected.csv"):
     assert last["data"][name] == hashlib.sha256(open(sys.argv[1] + "/" + name, "rb").read()).hexdigest(), name
 written = {e["experiment"]: e["data"]["experiment.json"] for e in map(json.loads, lines) if e["type"] == "files_written"}
 for number in (1, 2, 3):
@@ -212,7 +212,8 @@ kill -KILL \$PPID \$(sed -n 's/^\([0-9]*\) .*/\1/p' \$RUN/run.lock)
     cp -r "$DIR" whole
     sql "update experiment_metrics set value = 0.001 where experiment = 2"
     is "$(state): $(changed)" "changed: run.db"
-    for edit in 's/0\.5/0.001/ repo_net_002/experiment.json' 's/0\.5/0.001/ summary.csv' '1s/repo/repository/ summary_safe.csv'; do
+    for edit in 's/0\.5/0.001/ repo_net_002/experiment.json' 's/0\.5/0.001/ summary.csv' '1s/repo/repository/ summary_safe.csv' \
+        '1s/repo/repository/ summary_affected.csv'; do
         rm -rf "$DIR" && cp -r whole "$DIR"
         sed -i "${edit% *}" "$DIR/${edit#* }"
         is "$(state): $(changed)" "changed: ${edit#* }"
@@ -250,7 +251,7 @@ def forge(name):
     text = open(f"{run}/{name}").read().replace("0.5", "0.4")
     open(f"{run}/{name}", "w").write(text)
     return hashlib.sha256(text.encode()).hexdigest()
-hashes = {name: forge(name) for name in ["summary.csv", "summary_safe.csv"] + [f"repo_net_{n:03d}/experiment.json" for n in (1, 2, 3)]}
+hashes = {name: forge(name) for name in ["summary.csv", "summary_safe.csv", "summary_affected.csv"] + [f"repo_net_{n:03d}/experiment.json" for n in (1, 2, 3)]}
 events = [json.loads(line) for line in open(run + "/events.jsonl")]
 before = None
 with open(run + "/events.jsonl", "w") as out:

@@ -499,7 +499,7 @@ class Round:
 # ---- what is compared ----
 
 # docs/reference/files.md names these, and no others.
-OF_RUN = r"summary(_safe)?\.csv|run\.db|events\.jsonl|(settings|registry|machine|machine\.[0-9]+)\.json|report\.html|run\.lock"
+OF_RUN = r"summary(_safe|_affected)?\.csv|run\.db|events\.jsonl|(settings|registry|machine|machine\.[0-9]+)\.json|report\.html|run\.lock"
 OF_EXPERIMENT = (r"(experiment\.json|history\.csv|(attempt_[0-9]+/)?(training\.log|training\.times\.csv|energy/(marks|gpu|cpu)\.csv|"
                  r"background_logs/run_[0-9]+\.log))")
 
@@ -517,7 +517,7 @@ class Results:
                 if not os.path.isfile(path) or os.path.islink(path):
                     self.odd.append(os.path.relpath(path, self.path))
         self.rows = self.table("summary.csv")
-        self.safe = self.table("summary_safe.csv")
+        self.safe, self.affected = self.table("summary_safe.csv"), self.table("summary_affected.csv")
         self.experiments = {}
         for name in run.plan:
             try:
@@ -565,9 +565,11 @@ class Check:
             self.find("not once", f"{name} is in summary.csv and in no plan")
         if [row["experiment_id"] for row in self.results.rows] != [name for name in plan if seen[name]]:
             self.find("not once", "summary.csv is not in the plan's order")
-        safe = [row for row in self.results.rows if row["verdict"] == "clean" and row["training_success"] == "True"]
-        if safe != self.results.safe:
-            self.find("not once", "summary_safe.csv is not the clean rows of summary.csv")
+        affected = [row for row in self.results.rows if row["verdict"] in ("suspect", "contaminated")]
+        if [row for row in self.results.rows if row not in affected] != self.results.safe:
+            self.find("not once", "summary_safe.csv is not the rows of summary.csv that nothing speaks against")
+        if affected != [{name: cell for name, cell in row.items() if name != "reason"} for row in self.results.affected]:
+            self.find("not once", "summary_affected.csv is not the suspect and contaminated rows of summary.csv")
         if self.results.intact != "ok":
             self.find("not once", "run.db: " + self.results.intact)
         rows = {row["experiment_id"]: row for row in self.results.rows}

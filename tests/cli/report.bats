@@ -166,14 +166,28 @@ END
     page links "$(run_dir)"
 }
 
+@test "the page counts the unverified rows of the safe table" {
+    idle_machine
+    rm machine/proc/stat
+    job 'sleep 1.1; echo "loss 0.5"'
+    settings 1
+    tare_run >out
+    is "$(summary verdict)" unverified
+    page_of words "$(run_dir)/report.html" "The only finished experiment succeeded, but did not pass its checks." \
+        "Rows of summary_safe.csv: 1, 1 of them unverified."
+    "$TARE" report "$(run_dir)" --lang zh -o zh.html
+    page_of words zh.html "已结束的 1 个实验中没有一个既成功又通过检查。" "summary_safe.csv 的 1 行中有 1 行未核实。"
+}
+
 @test "a failed experiment is never counted as one that passed: table, CSV, database, page and audit agree" {
+    idle_machine
     job 'exit 1'
     settings 1
     tare_run >out || true
     grep -q '^1 failed$' out
     if grep -E '[1-9][0-9]* clean' out; then return 1; fi
     is "$(summary verdict)" ""
-    is "$(wc -l <"$(run_dir)/summary_safe.csv")" 1
+    is "$(wc -l <"$(run_dir)/summary_safe.csv")" 2
     is "$(python3 -c 'import json, sys; t = json.load(open(sys.argv[1]))["tare"]; print(t["verdict"], [a["verdict"] for a in t["attempts"]])' \
         "$(run_dir)/repo_net_001/experiment.json")" "None [None]"
     page_of words "$(run_dir)/report.html" "The only finished experiment failed: there is no result to judge."

@@ -35,6 +35,7 @@ touch ../plant; until [ -e ../planted ]; do sleep 0.2; done; sleep 4; fi'
     is "$(summary verdict | tail -n 1)" contaminated
     [ "$(summary verdict | head -n 1)" != contaminated ]
     run ! grep -q repo_net_002 "$(run_dir)/summary_safe.csv"
+    grep -q '^repo_net_002,.*,contaminated,"\?foreign_process: GPU 0 is used by pid ' "$(run_dir)/summary_affected.csv"
     is "$(evidence 2 't["verdict"], f[0]["attempt"], f[0]["weight"], f[0]["device"]')" \
         "('contaminated', 1, 'contaminated', 'GPU 0')"
     is "$(evidence 2 '0 <= f[0]["from_s"] < f[0]["to_s"]')" True
@@ -76,7 +77,7 @@ touch ../plant; until [ -e ../planted ]; do sleep 0.2; done; sleep 4; fi'
     is "$(evidence 1 't["verdicts"]["metric"]')" clean
     [ "$(evidence 1 't["verdicts"]["time"]')" != clean ]
     is "$(evidence 2 't["verdicts"]["metric"], t["verdict"]')" "('suspect', 'suspect')"
-    is "$(wc -l <"$(run_dir)/summary_safe.csv")" 1
+    run ! grep -q '^repo_net_002,' "$(run_dir)/summary_safe.csv"
     [[ "$(summary checks | tail -n 1)" == *"throttling:not_made metric_plausible:failed" ]]
     # audit says what the run said.
     is "$("$TARE" audit "$(run_dir)" --json | python3 -c 'import json, sys; print([e["verdict"] for e in json.load(sys.stdin)["experiments"]])')" \
@@ -119,15 +120,16 @@ sleep 0.2; echo "loss 0.5"'
     is "$(kinds 1)" cpu_shared
 }
 
-@test "where it cannot be seen whether others used the processors, a row is unverified and not safe, and everything says so" {
+@test "where it cannot be seen whether others used the processors, a row is unverified, and everything says so" {
     rm machine/proc/stat
     job 'sleep 1.1; echo "loss 0.5"'
     settings 1
     tare_run >out
     is "$(kinds 1)" cpu_unchecked
     is "$(summary verdict)" unverified
-    is "$(wc -l <"$(run_dir)/summary_safe.csv")" 1
-    grep -q '^verdict: 0 clean, 1 unverified, 0 suspect, 0 contaminated ' out
+    is "$(wc -l <"$(run_dir)/summary_safe.csv")" 2
+    grep -q '^verdict: 0 clean, 1 unverified, 0 suspect, 0 contaminated$' out
+    grep -q '^  summary_safe.csv: 1 row, 1 of them unverified; summary_affected.csv: 0$' out
     grep -q '^  unverified by cpu_unchecked (1): repo_net_001: whether others used the CPUs was not checked: /proc/stat cannot be read$' out
     "$TARE" audit "$(run_dir)" >audit.txt
     grep -q '^1 experiment: 0 clean, 1 unverified, 0 suspect, 0 contaminated$' audit.txt

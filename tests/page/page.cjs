@@ -562,9 +562,10 @@ const checks = {
     }
   },
 
-  async words(browser, file, wanted) {
+  async words(browser, file, wanted, safeRows) {
     const page = await open(browser, file);
     assert.equal(await page.textContent("#verdict .sentence"), wanted);
+    if (safeRows) assert.equal(await page.textContent("#verdict .safe-rows"), safeRows);
     assert.deepEqual(page.said, []);
   },
 };

@@ -1,6 +1,7 @@
 #include "measure/guard/evidence.h"
 
 #include "base/text.h"
+#include "base/utf8.h"
 #include "tare_build.h"
 
 #include <string.h>
@@ -261,7 +262,7 @@ static const struct evidence_kind kinds[] = {
      "The recorded energy differs from that of the recorded samples by more than the uncertainty.",
      "Use the energy computed anew from the time-stamps."},
     {"energy_overwritten", EVIDENCE_SUSPECT, ENERGY, CHECK_DATA,
-     "The experiment was retried, and its energy files hold the last attempt alone.",
+     "The experiment succeeded after retries, and its energy files hold the last attempt alone.",
      "Compare duration and energy of the last attempt only, or repeat the experiment."},
     {"records_changed", EVIDENCE_SUSPECT, ALL, CHECK_DATA,
      "Another program changed records of the run after they were written.",
@@ -430,9 +431,38 @@ enum verdict verdict_of_end(enum verdict seen, bool succeeded)
     return seen == VERDICT_CLEAN && !succeeded ? VERDICT_NONE : seen;
 }
 
-bool verdict_is_safe(enum verdict verdict, bool succeeded)
+bool verdict_is_safe(enum verdict verdict)
+{
+    return verdict < VERDICT_SUSPECT;
+}
+
+bool verdict_is_clean_success(enum verdict verdict, bool succeeded)
 {
     return succeeded && verdict == VERDICT_CLEAN;
+}
+
+static void add_reason(struct text *out, const char *name, const char *text)
+{
+    text_addf(out, "%s%s", out->length ? "; " : "", name);
+    if (!text || !*text)
+        return;
+    text_add(out, ": ");
+    utf8_add_words(text, strlen(text), out);
+}
+
+void evidence_add_reason(struct text *out, const char *kind, const char *text)
+{
+    if (!verdict_is_safe(verdict_with(VERDICT_CLEAN, kind)))
+        add_reason(out, kind, text);
+}
+
+void checks_add_reason(struct text *out, const struct check_result *results, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (results[i].outcome == CHECK_FAILED && results[i].check < CHECKS)
+            add_reason(out, check_kind(results[i].check)->name, results[i].text);
+    if (out->length == 0)
+        text_add(out, "not recorded");
 }
 
 static unsigned touched(const struct evidence_found *found)

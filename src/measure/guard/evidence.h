@@ -3,6 +3,8 @@
 #ifndef TARE_MEASURE_GUARD_EVIDENCE_H
 #define TARE_MEASURE_GUARD_EVIDENCE_H
 
+#include "base/text.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -122,7 +124,19 @@ struct verdicts verdicts_judge(unsigned has, const struct check_result *results,
  * (NONE), whatever its machine was like; what speaks against that still does. */
 enum verdict verdict_of_end(enum verdict seen, bool succeeded);
 
-/* The one rule for what counts as safe: rows of summary_safe.csv and audit_safe.csv, and what headlines count. */
-bool verdict_is_safe(enum verdict verdict, bool succeeded);
+/* Whether nothing speaks against a row, which may have failed: rows of summary_safe.csv and
+ * audit_safe.csv. The others are in summary_affected.csv and audit_affected.csv. */
+bool verdict_is_safe(enum verdict verdict);
+
+/* Whether it succeeded and every check passed: what headlines and statistics count. */
+bool verdict_is_clean_success(enum verdict verdict, bool succeeded);
+
+/* Why a row is affected, in one line. Appends "kind: text" ("; " between) if evidence of this
+ * kind makes a row suspect or contaminated; else nothing. text may be NULL. */
+void evidence_add_reason(struct text *out, const char *kind, const char *text);
+
+/* The same of the checks that failed, for a row without such evidence; "not recorded" if there
+ * are none. */
+void checks_add_reason(struct text *out, const struct check_result *results, size_t count);
 
 #endif

@@ -1,7 +1,7 @@
 /* The page from top to bottom. */
 const count = (list, key, value) => list.filter((row) => row[key] === value).length;
-/* As verdict_is_safe says it. */
-const isSafe = (row) => row.outcome === "succeeded" && row.verdict === "clean";
+/* As verdict_is_clean_success says it. */
+const isCleanSuccess = (row) => row.outcome === "succeeded" && row.verdict === "clean";
 const tile = (name, number, text, hint) => make("div", { class: "tile " + name, title: hint }, make("b", {}, number), make("span", {}, text));
 
 function showTop() {
@@ -23,12 +23,19 @@ function showTop() {
 
 function sentence() {
   const all = head.counts?.experiments > rows.length ? head.counts : null; // the page does not show every experiment
-  const n = all ? all.succeeded + all.failed : finished.length, clean = all ? all.clean : finished.filter(isSafe).length;
+  const n = all ? all.succeeded + all.failed : finished.length, clean = all ? all.clean : finished.filter(isCleanSuccess).length;
   const failed = all ? all.failed : count(finished, "outcome", "failed"), judged = all ? all.clean + all.unverified + all.suspect + all.contaminated : n - count(finished, "verdict", "unjudged");
   if (!n) return say("believe_empty");
   if (n === failed) return say("believe_failed", { n });
   if (!judged) return say("believe_unjudged", { n });
   return say(clean === n ? "believe_all" : clean ? "believe_some" : "believe_none", { n, clean, count: clean && clean < n ? clean : n });
+}
+
+/* How much of summary_safe.csv, from which only suspect and contaminated rows are left out, is not verified. */
+function safeRows() {
+  const all = head.counts?.experiments > rows.length ? head.counts : null, number = (verdict) => all ? all[verdict] : count(finished, "verdict", verdict);
+  const n = (all ? all.succeeded + all.failed : finished.length) - number("suspect") - number("contaminated"), unverified = number("unverified");
+  return unverified && (head.files || []).includes("summary_safe.csv") && !head.layout ? [make("p", { class: "safe-rows" }, say("safe_unverified", { n, unverified }))] : [];
 }
 
 /* What the run used of its budgets. */
@@ -47,7 +54,7 @@ function showVerdict() {
   const energies = finished.map((row) => row.energy).filter(isNumber), recorded = finished.map((row) => row.gpu?.recorded_j).filter(isNumber);
   place("verdict",
     ...(head.counts?.experiments > rows.length ? [make("p", { class: "suspect left-out" }, say("left_out", { ...head.counts, n: rows.length }))] : []),
-    make("p", { class: "sentence" }, sentence()),
+    make("p", { class: "sentence" }, sentence()), ...safeRows(),
     make("div", { class: "tiles" },
       ...[...VERDICTS, "unjudged"].map((name) => [name, finished.filter((row) => row.verdict === name && (name !== "unjudged" || row.outcome !== "failed")).length])
         .filter(([name, n]) => n || name !== "unjudged").map(([name, n]) => tile(name, n, say(name) + ": " + say(name + "_hint"))),

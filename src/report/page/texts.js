@@ -37,6 +37,7 @@ addTexts({
   time: ["Time", "时间"], none: ["none", "无"],
   believe_all: [["The only finished experiment succeeded and passed its checks.", "All {n} finished experiments succeeded and passed their checks."], "已结束的 {n} 个实验全部成功并通过检查。"],
   believe_some: [["1 of {n} finished experiments succeeded and passed its checks.", "{clean} of {n} finished experiments succeeded and passed their checks."], "已结束的 {n} 个实验中有 {clean} 个成功并通过检查。"],
+  safe_unverified: ["Rows of summary_safe.csv: {n}, {unverified} of them unverified.", "summary_safe.csv 的 {n} 行中有 {unverified} 行未核实。"],
   believe_none: [["The only finished experiment succeeded, but did not pass its checks.", "None of {n} finished experiments both succeeded and passed its checks."], "已结束的 {n} 个实验中没有一个既成功又通过检查。"],
   left_out: ["This page shows {n} of {experiments} experiments: those that failed or are not clean, then the latest. Everything below is about these {n}. In all: {succeeded} succeeded, {failed} failed; {clean} clean, {unverified} unverified, {suspect} suspect, {contaminated} contaminated, {unjudged} unjudged. summary.csv has every row.", "本页显示 {experiments} 个实验中的 {n} 个：先是失败或不干净的，其次是最近的。下文仅涉及这 {n} 个。总计：成功 {succeeded}，失败 {failed}；干净 {clean}，未核实 {unverified}，可疑 {suspect}，受污染 {contaminated}，未判定 {unjudged}。全部数据见 summary.csv。"],
   believe_unjudged: [["1 experiment finished; nothing judged its measurement.", "{n} experiments finished; nothing judged their measurement."], "{n} 个实验已结束，测量未经判定。"],

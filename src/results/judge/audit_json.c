@@ -343,7 +343,7 @@ static void copy_rows(const struct dataset *dataset, size_t folder, const struct
     text_add_char(out, '\n');
     while (csv_next(&reader, &row, NULL) > 0) {
         const struct dataset_experiment *experiment = of_row(dataset, folder, id_of(&header, &row), reader.line, &from);
-        if (!experiment || !verdict_is_safe(experiment->verdict, experiment->success))
+        if (!experiment || !verdict_is_clean_success(experiment->verdict, experiment->success))
             continue;
         copy_row(out, &header, &row, verdict_name(VERDICT_CLEAN));
         if (!has_verdict)

@@ -210,7 +210,7 @@ static void find(const struct worker *worker, bool opening, struct found *found)
     compare_experiments(worker, opening, found);
     found->summary = !has_summary(worker);
     if (found->summary)
-        add_what(&found->what, "summary.csv or summary_safe.csv", "");
+        add_what(&found->what, "summary.csv, summary_safe.csv or summary_affected.csv", "");
     found->settings = !has_text(worker->dir, "settings.json", &worker->settings);
     found->registry = !has_text(worker->dir, "registry.json", &worker->registry);
     if (found->settings)

@@ -12,7 +12,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-static const char *const names[SUMMARY_FILES] = {[SUMMARY_ALL] = "summary.csv", [SUMMARY_SAFE] = "summary_safe.csv"};
+static const char *const names[SUMMARY_FILES] = {
+    [SUMMARY_ALL] = "summary.csv", [SUMMARY_SAFE] = "summary_safe.csv", [SUMMARY_AFFECTED] = "summary_affected.csv"};
 
 /* So many are in memory at a time while the files are made anew. */
 enum { CHUNK = 256 };
@@ -20,12 +21,14 @@ enum { CHUNK = 256 };
 /* Making the files anew may take this share of the time. */
 static const int64_t SHARE = 100;
 
-/* The study's columns before and behind its hyperparam_* and perf_*; then tare's own. */
+/* The study's columns before its hyperparam_*, perf_* and energies; tare's own, before and after
+ * the verdict. */
 static const char first_columns[] =
     "experiment_id,timestamp,repository,model,training_success,duration_seconds,retries";
 #define LATER_COLUMN(member, ...) ",energy_gpu_" #member
-static const char own_columns[] =
-    ",mode,outcome,exit_code,attempt,gpu_mem_peak_mib,verdict,error,failure,changed,energy_gpu_net_joules"
+static const char own_columns[] = ",mode,outcome,exit_code,attempt,gpu_mem_peak_mib";
+static const char later_columns[] =
+    ",error,failure,changed,energy_gpu_net_joules"
     ",energy_gpu_net_half_width_joules,utc_offset,energy_gpu_half_width_joules,gpu_mem_peak_how,verdict_time"
     ",verdict_energy,verdict_metric,checks" GPU_LATER_FIGURES(LATER_COLUMN);
 
@@ -65,16 +68,48 @@ static void add_names(struct text *out, const char *kind, const struct strv *nam
     }
 }
 
-static void add_header(struct text *out, const struct summary *columns)
+/* The parts of a line: the verdict's place differs between the files. */
+struct line {
+    struct text study, own, later; /* each cell of own and later with a comma before it */
+    char *verdict, *reason;
+};
+
+static void line_fini(struct line *line)
 {
-    text_add(out, first_columns);
-    add_names(out, "hyperparam", &columns->params);
-    add_names(out, "perf", &columns->metrics);
-    for (size_t i = 0; i < ENERGY_COLUMNS; i++)
-        text_addf(out, ",%s", energy_column(i));
-    text_add(out, own_columns);
-    add_names(out, "best", &columns->best);
+    text_fini(&line->study);
+    text_fini(&line->own);
+    text_fini(&line->later);
+    free(line->verdict);
+    free(line->reason);
+}
+
+/* summary.csv has the verdict among tare's columns; in the other files it follows the study's. */
+static void add_line(struct text *out, const struct line *line, size_t file)
+{
+    text_add(out, text_get(&line->study));
+    if (file != SUMMARY_ALL)
+        csv_add_next(out, line->verdict);
+    if (file == SUMMARY_AFFECTED)
+        csv_add_next(out, line->reason);
+    text_add(out, text_get(&line->own));
+    if (file == SUMMARY_ALL)
+        csv_add_next(out, line->verdict);
+    text_add(out, text_get(&line->later));
     text_add_char(out, '\n');
+}
+
+static void make_header(struct line *line, const struct summary *columns)
+{
+    text_add(&line->study, first_columns);
+    add_names(&line->study, "hyperparam", &columns->params);
+    add_names(&line->study, "perf", &columns->metrics);
+    for (size_t i = 0; i < ENERGY_COLUMNS; i++)
+        text_addf(&line->study, ",%s", energy_column(i));
+    text_add(&line->own, own_columns);
+    text_add(&line->later, later_columns);
+    add_names(&line->later, "best", &columns->best);
+    line->verdict = mem_strdup("verdict");
+    line->reason = mem_strdup("reason");
 }
 
 static void add_param(struct text *out, const struct plan_job *job, const char *name)
@@ -100,18 +135,20 @@ static void add_metric(struct text *out, const struct result *item, const char *
     csv_add_next(out, NULL);
 }
 
-static void add_row(struct text *out, const struct plan_experiment *experiment, const struct result *item,
-                    const struct extra *extra, const struct summary *columns)
+static char *reason_of(const struct result *item)
 {
-    const struct plan_job *job = &experiment->foreground;
-    char time[40] = "", offset[16] = "";
-    if (item->has_utc_offset) {
-        clock_format_iso_at(item->ended_realtime_ns, item->utc_offset_s, time);
-        clock_format_offset(item->utc_offset_s, offset);
-    } else {
-        clock_format_iso(item->ended_realtime_ns, time);
-    }
-    csv_add_cell(out, experiment->id);
+    AUTO_TEXT struct text reason = {0};
+    for (size_t i = 0; i < item->evidence_count; i++)
+        evidence_add_reason(&reason, item->evidence[i].kind, item->evidence[i].text);
+    if (reason.length == 0)
+        checks_add_reason(&reason, item->checks, item->check_count);
+    return text_take(&reason);
+}
+
+static void add_study_cells(struct text *out, const struct plan_job *job, const struct result *item,
+                            const struct extra *extra, const char *time, const char *id, const struct summary *columns)
+{
+    csv_add_cell(out, id);
     csv_add_next(out, time);
     csv_add_next(out, job->repo);
     csv_add_next(out, job->model);
@@ -124,6 +161,21 @@ static void add_row(struct text *out, const struct plan_experiment *experiment, 
         add_metric(out, item, columns->metrics.items[i], false);
     for (size_t i = 0; i < ENERGY_COLUMNS; i++)
         csv_add_reading(out, energy_figure(extra->energy, i));
+}
+
+static void make_row(struct line *line, const struct plan_experiment *experiment, const struct result *item,
+                     const struct extra *extra, const struct summary *columns)
+{
+    const struct plan_job *job = &experiment->foreground;
+    struct text *out = &line->own;
+    char time[40] = "", offset[16] = "";
+    if (item->has_utc_offset) {
+        clock_format_iso_at(item->ended_realtime_ns, item->utc_offset_s, time);
+        clock_format_offset(item->utc_offset_s, offset);
+    } else {
+        clock_format_iso(item->ended_realtime_ns, time);
+    }
+    add_study_cells(&line->study, job, item, extra, time, experiment->id, columns);
     csv_add_next(out, experiment->parallel ? mode_name(MODE_PARALLEL) : mode_name(job->mode));
     csv_add_next(out, outcome_name(item->outcome));
     text_add_char(out, ',');
@@ -135,7 +187,9 @@ static void add_row(struct text *out, const struct plan_experiment *experiment, 
     if (!memory.valid)
         memory = energy_gpu_memory_mib(extra->energy);
     csv_add_reading(out, memory);
-    csv_add_next(out, item->verdict == VERDICT_NONE ? NULL : verdict_name(item->verdict));
+    line->verdict = item->verdict == VERDICT_NONE ? NULL : mem_strdup(verdict_name(item->verdict));
+    line->reason = verdict_is_safe(item->verdict) ? NULL : reason_of(item);
+    out = &line->later;
     csv_add_next(out, item->error);
     csv_add_next(out, item->failure);
     csv_add_next(out, item->changed);
@@ -154,7 +208,6 @@ static void add_row(struct text *out, const struct plan_experiment *experiment, 
     GPU_LATER_FIGURES(LATER_CELL)
     for (size_t i = 0; i < columns->best.count; i++)
         add_metric(out, item, columns->best.items[i], true);
-    text_add_char(out, '\n');
 }
 
 /* Of the experiments numbered first to first + count - 1. */
@@ -208,11 +261,11 @@ static bool add_rows(struct summary *summary, sqlite3 *db, size_t first, size_t 
         summary->has[item->number - 1] = true;
         summary->stale = summary->stale || item->number < summary->last;
         summary->last = item->number > summary->last ? item->number : summary->last;
-        size_t begin = rows->text[SUMMARY_ALL].length;
-        add_row(&rows->text[SUMMARY_ALL], &summary->plan->experiments[first - 1 + i], item, &extras[i], summary);
-        if (verdict_is_safe(item->verdict, item->outcome == OUTCOME_SUCCEEDED))
-            text_add_bytes(&rows->text[SUMMARY_SAFE], rows->text[SUMMARY_ALL].data + begin,
-                           rows->text[SUMMARY_ALL].length - begin);
+        AUTO(line_fini) struct line line = {0};
+        make_row(&line, &summary->plan->experiments[first - 1 + i], item, &extras[i], summary);
+        size_t other = verdict_is_safe(item->verdict) ? SUMMARY_SAFE : SUMMARY_AFFECTED;
+        add_line(&rows->text[SUMMARY_ALL], &line, SUMMARY_ALL);
+        add_line(&rows->text[other], &line, other);
     }
     result_items_free(items, count);
     for (size_t i = 0; i < count; i++)
@@ -226,7 +279,7 @@ void summary_init(struct summary *summary, int dir, const struct plan *plan, boo
     *summary = (struct summary){.dir = dir,
                                 .plan = plan,
                                 .scratch = scratch,
-                                .fd = {-1, -1},
+                                .fd = {-1, -1, -1},
                                 .has = mem_array(plan->count + 1, sizeof *summary->has)};
     collect_columns(plan, summary);
 }
@@ -288,13 +341,15 @@ static int publish(const struct summary *summary, struct fs_unfinished *file, co
 static bool make_files(struct summary *summary, sqlite3 *db, struct fs_unfinished files[SUMMARY_FILES], struct err *err)
 {
     AUTO(rows_fini) struct rows rows = {0};
+    AUTO(line_fini) struct line header = {0};
+    make_header(&header, summary);
     for (size_t i = 0; i < SUMMARY_FILES; i++) {
-        add_header(&rows.text[i], summary);
+        add_line(&rows.text[i], &header, i);
         SHA256Init(&summary->state[i]);
         if (!fs_unfinished_begin(summary->dir, &files[i], err))
             return err_wrap(err, "write %s", names[i]);
     }
-    const int fds[SUMMARY_FILES] = {files[SUMMARY_ALL].fd, files[SUMMARY_SAFE].fd};
+    const int fds[SUMMARY_FILES] = {files[SUMMARY_ALL].fd, files[SUMMARY_SAFE].fd, files[SUMMARY_AFFECTED].fd};
     for (size_t first = 1; first <= summary->plan->count; first += CHUNK) {
         size_t left = summary->plan->count - first + 1;
         if (!add_rows(summary, db, first, left < CHUNK ? left : CHUNK, &rows, err) ||
@@ -310,10 +365,10 @@ static bool make_files(struct summary *summary, sqlite3 *db, struct fs_unfinishe
     return true;
 }
 
-/* Both files anew, whole: who reads them meanwhile sees those before. */
+/* All files anew, whole: who reads them meanwhile sees those before. */
 bool summary_remake(struct summary *summary, sqlite3 *db, struct err *err)
 {
-    struct fs_unfinished files[SUMMARY_FILES] = {{.fd = -1}, {.fd = -1}};
+    struct fs_unfinished files[SUMMARY_FILES] = {{.fd = -1}, {.fd = -1}, {.fd = -1}};
     int64_t from_ns = clock_monotonic_ns();
     close_files(summary);
     memset(summary->has, 0, summary->plan->count * sizeof *summary->has);

@@ -21,14 +21,16 @@
  * the run began with. A copy of the lines in a file without a name stays with the runner: what is on the disk is compared with it, and made
  * anew from it. */
 
+enum { SUMMARY_ALL, SUMMARY_SAFE, SUMMARY_AFFECTED, SUMMARY_FILES };
+
 /* What the lines themselves say that the files hold. */
 struct chain_files {
     struct digest *experiments; /* experiment.json, by number - 1 */
     bool *known;                /* which of them */
     size_t count;
     bool closed; /* the last line is a RECORDS_CLOSED: with */
-    bool has_summary[2];
-    struct digest db, summary[2];
+    bool has_summary[SUMMARY_FILES];
+    struct digest db, summary[SUMMARY_FILES];
 };
 
 struct chain {
@@ -89,13 +91,13 @@ void jsonl_add_line(struct text *out, int64_t seq, const struct event *event, st
 /* Appends whole lines; when that fails the file is cut back, so that no half line stays. */
 bool jsonl_append(int fd, const struct text *lines, struct err *err);
 
-/* Summary.csv, all experiments that ended for good, and summary_safe.csv, those of them that are safe to use; in the study's
- * columns, from run.db alone. A row is appended, so that it costs the same however many there are. A row that changes, or belongs before
- * others, has both files made anew, when that takes less than a hundredth of the time since they were last, at the latest in
- * summary_finish; and so has the first row of a session, whatever an earlier one left. Rows are not synced before the end: run.db says
- * it all. */
-
-enum { SUMMARY_ALL, SUMMARY_SAFE, SUMMARY_FILES };
+/* Summary.csv, all experiments that ended for good; summary_safe.csv, those of them against
+ * which nothing speaks; and summary_affected.csv, the others, with the reason. In the study's
+ * columns, from run.db alone. A row is appended, so that it costs the same however many there
+ * are. A row that changes, or belongs before others, has all files made anew, when that takes
+ * less than a hundredth of the time since they were last, at the latest in summary_finish; and
+ * so has the first row of a session, whatever an earlier one left. Rows are not synced before
+ * the end: run.db says it all. */
 
 struct summary {
     int dir;                     /* borrowed */
@@ -128,7 +130,7 @@ const char *summary_name(size_t file);
 /* Of what was written this session; false: nothing was. */
 bool summary_digest(const struct summary *summary, size_t file, struct digest *out);
 
-/* Both files anew, now. */
+/* All files anew, now. */
 bool summary_remake(struct summary *summary, sqlite3 *db, struct err *err);
 
 /* The store's thread. One and no more: SQLite has one writer at a time anyway, events must be committed in

@@ -120,16 +120,35 @@ static void verdicts_are_read_as_they_are_written(void **state)
     assert_string_equal(evidence_weight_name(evidence_weight("hw_thermal")), "contaminated");
 }
 
-static void only_a_success_is_clean_and_only_a_clean_success_is_safe(void **state)
+static void only_a_success_is_clean_and_a_row_is_safe_unless_suspect_or_contaminated(void **state)
 {
     (void)state;
     assert_int_equal(verdict_of_end(VERDICT_CLEAN, true), VERDICT_CLEAN);
     assert_int_equal(verdict_of_end(VERDICT_CLEAN, false), VERDICT_NONE);
     assert_int_equal(verdict_of_end(VERDICT_CONTAMINATED, false), VERDICT_CONTAMINATED);
     for (enum verdict verdict = VERDICT_NONE; verdict < VERDICTS; verdict++) {
-        assert_false(verdict_is_safe(verdict, false));
-        assert_int_equal(verdict_is_safe(verdict, true), verdict == VERDICT_CLEAN);
+        assert_false(verdict_is_clean_success(verdict, false));
+        assert_int_equal(verdict_is_clean_success(verdict, true), verdict == VERDICT_CLEAN);
+        assert_int_equal(verdict_is_safe(verdict), verdict != VERDICT_SUSPECT && verdict != VERDICT_CONTAMINATED);
     }
+}
+
+static void a_reason_is_one_line_of_what_speaks_against_a_row(void **state)
+{
+    (void)state;
+    AUTO_TEXT struct text reason = {0}, failed = {0}, none = {0};
+    evidence_add_reason(&reason, "power_cap", "worth knowing only");
+    evidence_add_reason(&reason, "value_missing", "unverified only");
+    assert_int_equal(reason.length, 0);
+    evidence_add_reason(&reason, "foreign_process", "pid 7\npython");
+    evidence_add_reason(&reason, "of_a_newer_version", NULL);
+    assert_string_equal(text_get(&reason), "foreign_process: pid 7 python; of_a_newer_version");
+    char seconds[] = "3 s";
+    struct check_result checks[] = {{CHECK_LENGTH, CHECK_PASSED, NULL}, {CHECK_THROTTLING, CHECK_FAILED, seconds}};
+    checks_add_reason(&failed, checks, 2);
+    assert_string_equal(text_get(&failed), "throttling: 3 s");
+    checks_add_reason(&none, checks, 1);
+    assert_string_equal(text_get(&none), "not recorded");
 }
 
 enum { TIME = 1 << QUANTITY_TIME, ENERGY = 1 << QUANTITY_ENERGY, METRIC = 1 << QUANTITY_METRIC, ALL = 7 };
@@ -266,7 +285,8 @@ int main(void)
         cmocka_unit_test(inconsistent_data_make_a_quantity_unverified_and_never_contaminated),
         cmocka_unit_test(the_kind_of_a_newer_version_is_suspect_for_every_quantity),
         cmocka_unit_test(outcomes_are_read_as_they_are_written),
-        cmocka_unit_test(only_a_success_is_clean_and_only_a_clean_success_is_safe),
+        cmocka_unit_test(only_a_success_is_clean_and_a_row_is_safe_unless_suspect_or_contaminated),
+        cmocka_unit_test(a_reason_is_one_line_of_what_speaks_against_a_row),
         cmocka_unit_test(verdicts_are_read_as_they_are_written),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

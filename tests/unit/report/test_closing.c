@@ -251,27 +251,27 @@ static void verdicts_are_counted_and_what_disturbed_is_named(void **state)
     (void)state;
     struct results results = judged();
     AUTO_FREE char *text = closing_of(&results, 0);
-    assert_string_equal(
-        text, "EXPERIMENT      learning_rate  OUTCOME    VERDICT        TIME\n"
-              "digits_mlp_001          0.001  succeeded  clean         3.3 s\n"
-              "digits_mlp_002          0.002  succeeded  contaminated  3.3 s\n"
-              "digits_mlp_003          0.003  succeeded  contaminated  3.3 s\n"
-              "digits_mlp_004          0.004  succeeded  suspect       3.3 s\n"
-              "digits_mlp_005          0.005  failed     clean         3.3 s\n"
-              "digits_mlp_006          0.006  not run\n"
-              "\n"
-              "4 succeeded, 1 failed, 1 not run\n"
-              "failed by: 1 out_of_memory\n"
-              "  digits_mlp_005: exit code 1\n"
-              "verdict: 2 clean, 0 unverified, 1 suspect, 2 contaminated (summary_safe.csv holds the clean ones)\n"
-              "  contaminated by foreign_process (2): digits_mlp_002: 4242 python of ann\n"
-              "  suspect by sampling_gap (1): digits_mlp_002: half a second\n"
-              "  suspect by sw_thermal (1): digits_mlp_004: 3 s\n"
-              "results: results/run_20261121_093000\n"
-              "to run the 1 left: tare run --resume results/run_20261121_093000\n"
-              "to repeat the 3 that are not clean: tare run --rerun-contaminated "
-              "results/run_20261121_093000\n"
-              "to repeat the 1 that failed: tare run --rerun failed results/run_20261121_093000\n");
+    assert_string_equal(text, "EXPERIMENT      learning_rate  OUTCOME    VERDICT        TIME\n"
+                              "digits_mlp_001          0.001  succeeded  clean         3.3 s\n"
+                              "digits_mlp_002          0.002  succeeded  contaminated  3.3 s\n"
+                              "digits_mlp_003          0.003  succeeded  contaminated  3.3 s\n"
+                              "digits_mlp_004          0.004  succeeded  suspect       3.3 s\n"
+                              "digits_mlp_005          0.005  failed     clean         3.3 s\n"
+                              "digits_mlp_006          0.006  not run\n"
+                              "\n"
+                              "4 succeeded, 1 failed, 1 not run\n"
+                              "failed by: 1 out_of_memory\n"
+                              "  digits_mlp_005: exit code 1\n"
+                              "verdict: 2 clean, 0 unverified, 1 suspect, 2 contaminated\n"
+                              "  summary_safe.csv: 2 rows; summary_affected.csv: 3\n"
+                              "  contaminated by foreign_process (2): digits_mlp_002: 4242 python of ann\n"
+                              "  suspect by sampling_gap (1): digits_mlp_002: half a second\n"
+                              "  suspect by sw_thermal (1): digits_mlp_004: 3 s\n"
+                              "results: results/run_20261121_093000\n"
+                              "to run the 1 left: tare run --resume results/run_20261121_093000\n"
+                              "to repeat the 3 that are not clean: tare run --rerun-contaminated "
+                              "results/run_20261121_093000\n"
+                              "to repeat the 1 that failed: tare run --rerun failed results/run_20261121_093000\n");
     results_fini(&results);
 }
 
@@ -376,10 +376,24 @@ static void a_failed_experiment_is_counted_as_failed_and_never_as_clean(void **s
     add_experiment(&two, OUTCOME_FAILED);
     two.items[0].verdict = VERDICT_CLEAN;
     AUTO_FREE char *text = closing_of(&two, 0);
-    assert_non_null(strstr(text, "\nverdict: 1 clean, 0 unverified, 0 suspect, 0 contaminated, 1 failed, not judged "
-                                 "(summary_safe.csv holds the clean ones)\n"));
+    assert_non_null(strstr(text, "\nverdict: 1 clean, 0 unverified, 0 suspect, 0 contaminated, 1 failed, not judged"
+                                 "\n  summary_safe.csv: 2 rows; summary_affected.csv: 0\n"));
     results_fini(&results);
     results_fini(&two);
+}
+
+static void unverified_rows_of_the_safe_file_are_counted(void **state)
+{
+    (void)state;
+    struct results results = results_of(4);
+    static const enum verdict verdicts[] = {VERDICT_CLEAN, VERDICT_UNVERIFIED, VERDICT_UNVERIFIED, VERDICT_SUSPECT};
+    for (size_t i = 0; i < 4; i++) {
+        add_experiment(&results, OUTCOME_SUCCEEDED);
+        results.items[i].verdict = verdicts[i];
+    }
+    AUTO_FREE char *text = closing_of(&results, 0);
+    assert_non_null(strstr(text, "\n  summary_safe.csv: 3 rows, 2 of them unverified; summary_affected.csv: 1\n"));
+    results_fini(&results);
 }
 
 static json_t *lane(size_t at)
@@ -452,6 +466,7 @@ int main(void)
         cmocka_unit_test(columns_that_say_nothing_of_how_rows_differ_are_told_in_one_line),
         cmocka_unit_test(a_hyperparameter_that_is_the_same_everywhere_is_no_column),
         cmocka_unit_test(a_failed_experiment_is_counted_as_failed_and_never_as_clean),
+        cmocka_unit_test(unverified_rows_of_the_safe_file_are_counted),
         cmocka_unit_test(what_a_retry_changed_is_told),
         cmocka_unit_test(what_varied_how_it_ended_and_what_it_gave_stand_in_one_row),
         cmocka_unit_test(a_whole_run_says_nothing_of_resuming),

@@ -123,25 +123,43 @@ static void the_heaviest_evidence_makes_the_verdict(void **state)
                   "3foreign_processcontaminatedseen1.5-3.0GPU 01");
 }
 
-static void the_safe_summary_holds_the_clean_rows_and_the_same_columns(void **state)
+/* The header as far as the study's columns go, with what follows, and the verdict moved there. */
+static void expect_header(const char *file, const char *next)
+{
+    char *all = run_read(&run, "summary.csv"), *text = run_read(&run, file);
+    static const char last_of_study[] = "energy_gpu_util_max_percent";
+    char *end = strstr(all, last_of_study);
+    assert_non_null(end);
+    size_t length = (size_t)(end - all) + strlen(last_of_study);
+    assert_memory_equal(text, all, length);
+    assert_memory_equal(text + length, next, strlen(next));
+    char *verdict = strstr(end, ",verdict,"), *rest = text + length + strlen(next);
+    assert_non_null(verdict);
+    size_t before = (size_t)(verdict - end) - strlen(last_of_study);
+    assert_memory_equal(rest, all + length, before);
+    assert_memory_equal(rest + before, verdict + 8, strcspn(verdict + 8, "\n") + 1);
+    free(all);
+    free(text);
+}
+
+static void rows_are_safe_or_affected_in_the_columns_of_the_study(void **state)
 {
     (void)state;
     struct store *store = begin();
     play(store, 1, "xid");
-    play(store, 2, NULL);
+    play(store, 2, "value_missing");
     play(store, 3, "not_known_to_this_version");
     fixture_close(store);
-    assert_string_equal(column("summary.csv", "verdict"), "contaminated clean suspect");
+    assert_string_equal(column("summary.csv", "verdict"), "contaminated unverified suspect");
     assert_string_equal(column("summary_safe.csv", "experiment_id"), "other_default_002");
-    char *all = run_read(&run, "summary.csv"), *safe = run_read(&run, "summary_safe.csv");
-    assert_int_equal(strcspn(all, "\n"), strcspn(safe, "\n"));
-    assert_memory_equal(all, safe, strcspn(all, "\n"));
-    assert_non_null(strstr(all, strchr(safe, '\n'))); /* its row, as it stands in the other */
-    free(all);
-    free(safe);
+    assert_string_equal(column("summary_safe.csv", "verdict"), "unverified");
+    assert_string_equal(column("summary_affected.csv", "verdict"), "contaminated suspect");
+    assert_string_equal(column("summary_affected.csv", "reason"), "xid: seen not_known_to_this_version: seen");
+    expect_header("summary_safe.csv", ",verdict");
+    expect_header("summary_affected.csv", ",verdict,reason");
 }
 
-static void a_failed_training_is_not_judged_and_no_safe_row(void **state)
+static void a_failed_training_is_not_judged_and_its_row_is_safe(void **state)
 {
     (void)state;
     struct store *store = begin();
@@ -153,7 +171,8 @@ static void a_failed_training_is_not_judged_and_no_safe_row(void **state)
     fixture_close(store);
     assert_string_equal(column("summary.csv", "verdict"), "");
     assert_string_equal(column("summary.csv", "failure"), "out_of_memory");
-    assert_string_equal(column("summary_safe.csv", "experiment_id"), "");
+    assert_string_equal(column("summary_safe.csv", "experiment_id"), "demo_net_001");
+    assert_string_equal(column("summary_safe.csv", "training_success"), "False");
     assert_answer(&run, "SELECT count(*) FROM experiments WHERE outcome='failed' AND verdict IS NULL", "1");
     assert_answer(&run, "SELECT count(*) FROM attempts WHERE outcome='failed' AND verdict IS NULL", "1");
     char *text = run_read(&run, "demo_net_001/experiment.json");
@@ -234,6 +253,7 @@ static void evidence_that_comes_after_the_end_changes_verdict_and_files(void **s
     fixture_close(store);
     assert_string_equal(column("summary.csv", "verdict"), "suspect");
     assert_string_equal(column("summary_safe.csv", "experiment_id"), "");
+    assert_string_equal(column("summary_affected.csv", "experiment_id"), "demo_net_001");
     char *text = run_read(&run, "demo_net_001/experiment.json");
     assert_non_null(strstr(text, "memory_leaked"));
     free(text);
@@ -354,8 +374,8 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make, unmake)
     const struct CMUnitTest tests[] = {
         TEST(the_heaviest_evidence_makes_the_verdict),
-        TEST(the_safe_summary_holds_the_clean_rows_and_the_same_columns),
-        TEST(a_failed_training_is_not_judged_and_no_safe_row),
+        TEST(rows_are_safe_or_affected_in_the_columns_of_the_study),
+        TEST(a_failed_training_is_not_judged_and_its_row_is_safe),
         TEST(what_speaks_against_the_machine_of_a_failed_training_is_told),
         TEST(a_failure_that_an_older_version_called_clean_is_read_as_not_judged),
         TEST(evidence_of_an_attempt_before_stays_with_it),

@@ -254,6 +254,9 @@ static void evidence_after_the_end_takes_the_row_out_of_the_safe_ones(void **sta
     AUTO_FREE char *all = run_read(&run, "summary.csv"), *safe = run_read(&run, "summary_safe.csv");
     assert_non_null(strstr(all, "\ndemo_net_0001,"));
     assert_null(strstr(safe, "demo_net_0001"));
+    AUTO_FREE char *affected = run_read(&run, "summary_affected.csv");
+    assert_non_null(strstr(affected, "\ndemo_net_0001,"));
+    assert_null(strstr(affected, "demo_net_0002"));
     assert_non_null(strstr(safe, "\ndemo_net_0002,"));
     assert_true(strstr(all, "demo_net_0001") < strstr(all, "demo_net_0002") &&
                 strstr(all, "demo_net_0002") < strstr(all, "demo_net_0003"));
