@@ -40,13 +40,14 @@ enum {
 
 static const struct cli_option options[OPTION_COUNT] = {
     [OPTION_JSON] = FLAG_ROW(NULL, "--json", "as JSON: what audit.json holds"),
-    [OPTION_WRITE] = FLAG_ROW("-w", "--write", "write audit.json and, for each folder, " AUDIT_SAFE_CSV ""),
+    [OPTION_WRITE] =
+        FLAG_ROW("-w", "--write", "write audit.json and, for each folder, " AUDIT_SAFE_CSV " and " AUDIT_AFFECTED_CSV),
     [OPTION_OUTPUT] =
         VALUE_ROW("-o", "--output", "DIR", CLI_FOLDER, "with --write: there, instead of beside what was read"),
     [OPTION_SPLIT] = VALUE_ROW(
         NULL, "--split-at", "TIME", CLI_TEXT,
-        "count before and after this local time (2025-11-25 01:20:48), or after the moment of change that the data "
-        "itself shows (auto)"),
+        "compare success before and after this local time (2025-11-25 01:20:48), or the moment of change that the data "
+        "itself shows (auto); with --write, what did not end before it is affected"),
     [OPTION_EXPECT] = VALUE_ROW(
         NULL, "--expect", "CRITERIA", CLI_TEXT,
         "criteria with commas between, as power_cv_between<5%,contaminated=0: exit code 1 where one does not hold"),
@@ -77,10 +78,11 @@ struct output {
     struct text text;
 };
 
-/* At most one for each folder, and audit.json. */
+/* At most two for each folder, and audit.json. */
 struct outputs {
     struct output *items;
     size_t count;
+    struct strv notes; /* said once all is written */
 };
 
 static void outputs_fini(struct outputs *outputs)
@@ -91,6 +93,7 @@ static void outputs_fini(struct outputs *outputs)
         text_fini(&outputs->items[i].text);
     }
     free(outputs->items);
+    strv_fini(&outputs->notes);
 }
 
 static struct text *outputs_add(struct outputs *outputs, const char *folder, char *name)
@@ -100,32 +103,85 @@ static struct text *outputs_add(struct outputs *outputs, const char *folder, cha
     return &output->text;
 }
 
-static bool make_safe(const struct dataset *dataset, size_t folder, const char *output, struct outputs *out,
-                      struct err *err)
+/* By what the experiments of a folder are affected, and how many by each: "started after
+ * 2025-11-25 01:20:48 (31), ...". */
+static char *count_reasons(const struct dataset *dataset, const struct account *account, size_t folder)
+{
+    AUTO_STRV struct strv names = {0};
+    AUTO_TEXT struct text text = {0};
+    size_t *counts = mem_array(dataset->count + 1, sizeof *counts);
+    for (size_t i = 0; i < dataset->count; i++) {
+        bool is_here = dataset->items[i].folder == folder;
+        AUTO_FREE char *reason = is_here ? audit_affected_reason(account, &dataset->items[i]) : NULL;
+        if (!reason)
+            continue;
+        const char *end = strstr(reason, ": "), *next = strstr(reason, "; ");
+        end = next && (!end || next < end) ? next : end;
+        AUTO_FREE char *name = end ? mem_strndup(reason, (size_t)(end - reason)) : mem_strdup(reason);
+        strv_add_once(&names, name);
+        for (size_t k = 0; k < names.count; k++)
+            counts[k] += strcmp(names.items[k], name) == 0;
+    }
+    for (size_t k = 0; k < names.count; k++)
+        text_addf(&text, "%s%s (%zu)", k ? ", " : "", names.items[k], counts[k]);
+    free(counts);
+    return text_take(&text);
+}
+
+static void note_empty(const struct dataset *dataset, const struct account *account, size_t folder,
+                       const struct audit_tables *tables, struct outputs *out)
+{
+    const char *path = dataset->folders[folder].path;
+    AUTO_FREE char *reasons = count_reasons(dataset, account, folder);
+    if (tables->safe_rows + tables->affected_rows == 0)
+        strv_add_owned(&out->notes, mem_printf("%s: both tables are empty, as summary.csv has no rows", path));
+    else if (tables->safe_rows == 0)
+        strv_add_owned(&out->notes, mem_printf("%s: " AUDIT_SAFE_CSV " is empty, as all %zu rows are affected: %s",
+                                               path, tables->affected_rows, reasons));
+    else if (tables->affected_rows == 0)
+        strv_add_owned(&out->notes, mem_printf("%s: " AUDIT_AFFECTED_CSV
+                                               " is empty, as %snothing speaks against any of the %zu rows",
+                                               path, account->split.found ? "all ended before the moment and " : "",
+                                               tables->safe_rows));
+}
+
+static bool make_tables(const struct dataset *dataset, const struct account *account, size_t folder, const char *output,
+                        struct outputs *out, struct err *err)
 {
     const struct dataset_folder *from = &dataset->folders[folder];
     if (from->layout != DATASET_TARE && !from->has_summary) {
         cli_note("%s: no " AUDIT_SAFE_CSV ", as there is no summary.csv", from->path);
         return true;
     }
+    AUTO(audit_tables_fini) struct audit_tables tables = {0};
+    if (!audit_tables_make(dataset, account, folder, &tables, err))
+        return false;
     AUTO_FREE char *base = fs_basename(from->path);
-    char *name =
-        output && dataset->folder_count > 1 ? mem_printf("%s_" AUDIT_SAFE_CSV, base) : mem_strdup(AUDIT_SAFE_CSV);
-    return audit_safe_csv(dataset, folder, outputs_add(out, output ? output : from->path, name), err);
+    bool named = output && dataset->folder_count > 1;
+    const char *where = output ? output : from->path;
+    struct text *safe = outputs_add(out, where, mem_printf("%s%s" AUDIT_SAFE_CSV, named ? base : "", named ? "_" : ""));
+    struct text *affected =
+        outputs_add(out, where, mem_printf("%s%s" AUDIT_AFFECTED_CSV, named ? base : "", named ? "_" : ""));
+    note_empty(dataset, account, folder, &tables, out);
+    *safe = tables.safe;
+    *affected = tables.affected;
+    tables.safe = tables.affected = (struct text){0};
+    return true;
 }
 
 /* audit.json of several folders goes beside the first. Where one file may not be replaced none is written. */
-static bool write_all(const struct dataset *dataset, const json_t *json, const char *output, bool force,
-                      struct err *err)
+static bool write_all(const struct dataset *dataset, const struct account *account, const json_t *json,
+                      const char *output, bool force, struct err *err)
 {
-    AUTO(outputs_fini) struct outputs outputs = {mem_array(dataset->folder_count + 1, sizeof(struct output)), 0};
+    AUTO(outputs_fini)
+    struct outputs outputs = {.items = mem_array(2 * dataset->folder_count + 1, sizeof(struct output))};
     AUTO_CLOSE int made = output ? fs_make_path(output, 0777, err) : -1;
     if (output && made < 0)
         return false;
     json_print_pretty(json,
                       outputs_add(&outputs, output ? output : dataset->folders[0].path, mem_strdup("audit.json")));
     for (size_t i = 0; i < dataset->folder_count; i++)
-        if (!make_safe(dataset, i, output, &outputs, err))
+        if (!make_tables(dataset, account, i, output, &outputs, err))
             return false;
     for (size_t i = 0; i < outputs.count && !force; i++)
         if (!written_may_replace(outputs.items[i].folder, outputs.items[i].name, err))
@@ -136,6 +192,10 @@ static bool write_all(const struct dataset *dataset, const json_t *json, const c
             return false;
         cli_note("%s/%s", file->folder, file->name);
     }
+    if (account->split.asked && !account->split.found)
+        cli_note("no moment of change was found: the tables are made by the verdicts alone");
+    for (size_t i = 0; i < outputs.notes.count; i++)
+        cli_note("%s", outputs.notes.items[i]);
     return true;
 }
 
@@ -292,7 +352,7 @@ static int audit(const struct cli_value *values, const struct dataset *dataset, 
     }
     if (!print(values, dataset, &account, meter, json))
         code = CLI_BROKEN;
-    if (values[OPTION_WRITE].given && !write_all(dataset, json, values[OPTION_OUTPUT].text, force, &err))
+    if (values[OPTION_WRITE].given && !write_all(dataset, &account, json, values[OPTION_OUTPUT].text, force, &err))
         code = cli_failed(CLI_BROKEN, &err);
     if (values[OPTION_SET_GAIN].given && !set_gain(meter, &err))
         code = cli_failed(CLI_BROKEN, &err);

@@ -347,8 +347,37 @@ static void say_energies(const struct page *page)
     say_more(page, "", count);
 }
 
-static const char *const split_assumption =
-    "Each model and mode is compared with itself: a change that came with a new model is not seen.";
+static void say_side(const char *name, const struct account_row *row, struct text *out)
+{
+    struct reading rate = account_success_rate(row);
+    text_addf(out, "%s%zu of %zu succeeded", name, row->succeeded, row->succeeded + row->failed);
+    if (rate.valid)
+        text_addf(out, " (%.1f %%)", 100 * rate.value);
+}
+
+/* Success in all and on both sides, and who is affected. */
+static void say_sides(const struct page *page)
+{
+    const struct account_split *split = &page->account->split;
+    struct account_row affected = split_affected(split);
+    struct reading before = account_success_rate(&split->rows[SPLIT_BEFORE]), after = account_success_rate(&affected);
+    AUTO_TEXT struct text line = {0};
+    say_side("In all ", &page->account->all, &line);
+    say_side("; before ", &split->rows[SPLIT_BEFORE], &line);
+    say_side("; from then on ", &affected, &line);
+    double points = 100 * (after.value - before.value);
+    if (before.valid && after.valid)
+        text_addf(&line, ", %.1f points %s", fabs(points), points < 0 ? "less" : "more");
+    text_add(&line, ".");
+    wrap(page, text_get(&line), 0);
+    for (size_t i = 0; i < page->dataset->folder_count; i++) {
+        AUTO_FREE char *ranges = audit_affected_ranges(page->dataset, page->account, i);
+        bool several = page->dataset->folder_count > 1;
+        AUTO_FREE char *named = mem_printf("Affected%s%s: %s", several ? " in " : "",
+                                           several ? page->dataset->folders[i].path : "", *ranges ? ranges : "none");
+        wrap(page, named, 0);
+    }
+}
 
 static void say_split(const struct page *page)
 {
@@ -358,7 +387,7 @@ static void say_split(const struct page *page)
         return;
     if (!split->found) {
         heading(page, "Before and after");
-        text_addf(page->out, "The data supports no change point (p = %.2g). %s\n", split->p, split_assumption);
+        text_addf(page->out, "The data supports no change point (p = %.2g).\n", split->p);
         return;
     }
     dataset_format_time(split->at_local_ns, at);
@@ -367,9 +396,12 @@ static void say_split(const struct page *page)
     AUTO_FREE char *title = mem_printf("Before and after %s", at);
     heading(page, title);
     if (split->automatic)
-        text_addf(page->out, "Found by the data: %s changed there (p = %.2g). %s\n", split->series, split->p,
-                  split_assumption);
-    account_table(page, "experiments", split->rows, 3);
+        text_addf(page->out, "Found by the data: %s changed there (p = %.2g).%s\n", split->series, split->p,
+                  split->new_models ? " Only models that had not run before ran after it: faults of these models would "
+                                      "look the same."
+                                    : "");
+    say_sides(page);
+    account_table(page, "experiments", split->rows, SPLIT_SIDES);
     if (split->unknown)
         text_addf(page->out, "%zu more ended at an unknown time.\n", split->unknown);
 }

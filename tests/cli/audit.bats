@@ -57,7 +57,7 @@ END
     [[ "$output" == *"the GPU was 99 % busy at 306.3 W in the first two"* ]]
 }
 
-@test "nothing is written without --write, and with it two files and the record that they are ours" {
+@test "nothing is written without --write, and with it three files and the record that they are ours" {
     study results
     before=$(fingerprint results)
     "$TARE" audit results > /dev/null
@@ -66,12 +66,13 @@ END
     "$TARE" audit results --write > /dev/null
     [ "$(cd results && LC_ALL=C ls -A)" = ".tare-written.json
 audit.json
+audit_affected.csv
 audit_safe.csv
 demo_net_001
 demo_net_002
 demo_net_003
 summary.csv" ]
-    rm results/audit.json results/audit_safe.csv results/.tare-written.json
+    rm results/audit.json results/audit_*.csv results/.tare-written.json
     [ "$(fingerprint results | grep -v '^\. ')" = "$(grep -v '^\. ' <<< "$before")" ]
 }
 
@@ -81,6 +82,7 @@ summary.csv" ]
     run -0 "$TARE" audit results --write -o there/deep
     [ "$(fingerprint results)" = "$before" ]
     [ "$(ls there/deep)" = "audit.json
+audit_affected.csv
 audit_safe.csv" ]
     python3 - there/deep <<'END'
 import csv, json, sys
@@ -172,6 +174,7 @@ for experiment in audit["experiments"]:
 END
     "$TARE" audit "$run" --write > /dev/null
     [ "$(head -n 1 "$run/audit_safe.csv" | cut -d, -f1)" = experiment_id ]
+    [ "$(head -n 1 "$run/audit_affected.csv")" = "$(head -n 1 "$run/summary.csv"),reason,audit_gpu_energy_joules,audit_gpu_energy_half_width_joules,audit_sampled_share" ]
 }
 
 @test "a crashed run is read from a copy: its run.db and -wal stay as they were" {

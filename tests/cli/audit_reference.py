@@ -131,17 +131,17 @@ def judge(row, folder):
     gaps = [b[0] - a[0] for a, b in zip(samples, samples[1:])]
     if max(gaps + [samples[0][0] + 0.5 - begin, end - samples[-1][0] - 0.5]) > 5:
         kinds.add("sampling_gap")
-    if int(row["retries"]) > 0:
+    success = row["training_success"] == "True"
+    if int(row["retries"]) > 0 and success:
         kinds.add("energy_overwritten")
     if abs(out["recorded_j"] - out["samples_sum_j"]) > 0.05 + 1e-6 * out["samples_sum_j"]:
         kinds.add("energy_differs")
-    success = row["training_success"] == "True"
     if success and not job["performance_metrics"]:
         kinds.add("success_without_metrics")
     contaminated = {"gpu_busy_before", "background_no_load"} & kinds
     suspect = {"sampling_gap", "energy_overwritten", "energy_differs"} & kinds
     # No model of these folders was trained often enough to be compared: nothing is shown to be clean.
-    verdict = "contaminated" if contaminated else "suspect" if suspect else "unverified"
+    verdict = "contaminated" if contaminated else "suspect" if suspect else "unverified" if success else "none"
     return {"id": identifier, "success": success, "parallel": parallel, "verdict": verdict, "kinds": kinds, "gpu": out,
             "repository": row["repository"], "model": row["model"], "end": local_seconds(row["timestamp"]),
             "duration": duration, "error": job["error_message"], "zone": zone}

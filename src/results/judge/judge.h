@@ -156,14 +156,17 @@ struct account_table {
     size_t count;
 };
 
-/* Experiments on both sides of a moment. Its name: "ended before", "overlapping", "started after"; in that order. */
+/* Experiments on both sides of a moment. */
+enum split_side { SPLIT_BEFORE, SPLIT_OVERLAPPING, SPLIT_AFTER, SPLIT_SIDES };
+
 struct account_split {
     bool asked, found;
     bool automatic;
     int64_t at_local_ns;
-    char *series;  /* automatic: what changed, "success" or "power" */
-    double p;      /* automatic: of its test, corrected for two series */
-    struct account_row rows[3];
+    char *series;  /* automatic: what changed, "success", "memory", "power" or "power at the start" */
+    double p;      /* automatic: of its test, corrected for the number of tests */
+    bool new_models; /* automatic: no model ran on both sides, which would look the same if it failed by itself */
+    struct account_row rows[SPLIT_SIDES]; /* "ended before", "overlapping", "started after" */
     size_t unknown; /* when they ended is not known */
 };
 
@@ -179,14 +182,26 @@ struct account {
     struct account_integrity integrity;
 };
 
-/* split_at: a time, "auto", or NULL. False: it is no time (err). */
+/* split_at: a time, "auto", or NULL. False: it is not a time (err). */
 bool account_make(const struct dataset *dataset, const char *split_at, struct account *out, struct err *err);
 void account_fini(struct account *account);
+
+/* Adds an experiment to what a row counts. */
+void account_count(struct account_row *row, const struct dataset_experiment *experiment);
+
+/* at: a time or "auto". False: it is not a time (err). account_fini frees it. */
+bool split_make(const struct dataset *dataset, const char *at, struct account_split *out, struct err *err);
+
+/* Of an experiment whose end is known. */
+enum split_side split_side_of(const struct account_split *split, const struct dataset_experiment *experiment);
+
+/* All experiments that did not end before the moment. */
+struct account_row split_affected(const struct account_split *split);
 
 /* succeeded / (succeeded + failed); not valid without any. */
 struct reading account_success_rate(const struct account_row *row);
 
-/* audit.json and audit_safe.csv. */
+/* audit.json, audit_safe.csv and audit_affected.csv. */
 
 /* A new reference; what it holds is in docs/reference/judging.md. */
 json_t *audit_json(const struct dataset *dataset, const struct account *account);
@@ -194,12 +209,31 @@ json_t *audit_json(const struct dataset *dataset, const struct account *account)
 /* A new reference: [{"check", "outcome", "text"}, ...]. */
 json_t *audit_checks_json(const struct dataset_experiment *experiment);
 
-/* Its name: summary_safe.csv is a run's own, or the study's. */
-#define AUDIT_SAFE_CSV "audit_safe.csv"
+/* Their names: summary_safe.csv is a run's own, or the study's. */
+#define AUDIT_SAFE_CSV     "audit_safe.csv"
+#define AUDIT_AFFECTED_CSV "audit_affected.csv"
 
-/* The rows of summary.csv whose experiments are clean, under its own header, with tare's columns behind them: verdict
- * (in its place where there is such a column), audit_gpu_energy_joules, audit_gpu_energy_half_width_joules,
- * audit_sampled_share. False: there is no summary.csv, or it cannot be read (err). */
-bool audit_safe_csv(const struct dataset *dataset, size_t folder, struct text *out, struct err *err);
+/* The rows of a folder's summary.csv, in two tables. */
+struct audit_tables {
+    struct text safe, affected;
+    size_t safe_rows, affected_rows;
+};
+
+/* Why an experiment is affected, in one line; NULL: it is safe. It is affected if it did not end
+ * before the moment of a split, if it is suspect or contaminated, or if another has its id.
+ * Fresh. */
+char *audit_affected_reason(const struct account *account, const struct dataset_experiment *experiment);
+
+/* Both tables have the columns of summary.csv, then verdict, reason (of the affected alone),
+ * audit_gpu_energy_joules, audit_gpu_energy_half_width_joules, audit_sampled_share; each of
+ * these in its place where summary.csv has it. False: there is no summary.csv, or it cannot be
+ * read (err). */
+bool audit_tables_make(const struct dataset *dataset, const struct account *account, size_t folder,
+                       struct audit_tables *out, struct err *err);
+void audit_tables_fini(struct audit_tables *tables);
+
+/* The affected experiments of a folder as ranges of their numbers: "hrnet18 130–144, pcb
+ * 145–160". Fresh; "" for none. */
+char *audit_affected_ranges(const struct dataset *dataset, const struct account *account, size_t folder);
 
 #endif

@@ -95,6 +95,35 @@ static void the_data_shows_where_it_changed(void **state)
     end(&fixture, &dataset);
 }
 
+/* Six models one after another, of which the last two fail every other time. In the first, all
+ * trainings with a batch size of 64 fail: that is their explanation. */
+static void a_change_of_several_models_is_found_though_each_ran_on_one_side(void **state)
+{
+    (void)state;
+    static const char *const models[] = {"a", "b", "c", "d", "e", "f"};
+    struct fixture fixture;
+    struct dataset dataset;
+    struct account account;
+    struct err err;
+    fixture_begin(&fixture);
+    for (int i = 0; i < 48; i++) {
+        bool large = i < 8 && i % 2, failed = large || (i >= 32 && i % 2 == 0);
+        fixture_add(&fixture,
+                    &(struct fixture_run){
+                        .model = models[i / 8], .failed = failed, .no_metrics = failed, .batch_size = large ? 64 : 0});
+    }
+    fixture_judge(&fixture, &dataset);
+    assert_true(account_make(&dataset, "auto", &account, &err));
+    assert_true(account.split.found);
+    assert_string_equal(account.split.series, "success");
+    assert_int_equal(account.split.at_local_ns, (fixture_start_s(32) + FIXTURE_ZONE_S) * NS_PER_S);
+    assert_true(account.split.new_models);
+    AUTO_FREE char *ranges = audit_affected_ranges(&dataset, &account, 0);
+    assert_string_equal(ranges, "e 33–40, f 41–48");
+    account_fini(&account);
+    end(&fixture, &dataset);
+}
+
 /* Twelve of one model succeed, then eight of another begin and fail: the plan explains it. */
 static void a_new_model_that_fails_is_no_change(void **state)
 {
@@ -221,6 +250,7 @@ int main(void)
         cmocka_unit_test(a_moment_within_an_experiment_overlaps_it),
         cmocka_unit_test(a_time_that_is_none_is_refused),
         cmocka_unit_test(the_data_shows_where_it_changed),
+        cmocka_unit_test(a_change_of_several_models_is_found_though_each_ran_on_one_side),
         cmocka_unit_test(a_new_model_that_fails_is_no_change),
         cmocka_unit_test(without_a_change_none_is_made_up),
         cmocka_unit_test(tables_count_what_is_there),

@@ -492,24 +492,36 @@ static void what_is_no_results_folder_is_refused(void **state)
     fixture_end(&fixture);
 }
 
-static void safe_rows_are_the_clean_ones(void **state)
+static void a_row_with_impossible_figures_is_safe_but_unverified(void **state)
 {
     (void)state;
     struct fixture fixture;
     struct dataset dataset;
     struct err err;
-    AUTO_TEXT struct text safe = {0};
+    struct account account;
+    struct audit_tables tables;
     begin(&fixture);
     replace(&fixture, "gpu_temperature.csv", ",55,N/A\n", ",5500,N/A\n");
     fixture_judge(&fixture, &dataset);
-    assert_true(audit_safe_csv(&dataset, 0, &safe, &err));
+    assert_true(account_make(&dataset, NULL, &account, &err));
+    assert_true(audit_tables_make(&dataset, &account, 0, &tables, &err));
+    const char *safe = text_get(&tables.safe);
     size_t lines = 0;
-    for (const char *at = safe.data; (at = strchr(at, '\n')); at++)
+    for (const char *at = safe; (at = strchr(at, '\n')); at++)
         lines++;
-    assert_int_equal(lines, 5);
-    assert_null(strstr(safe.data, "demo_net_003"));
-    assert_non_null(strstr(safe.data, "\ndemo_net_004,2025-11-18T19:01:00.000000,demo,net,True,60,0,32,2,91.5,0.25,"));
-    assert_non_null(strstr(safe.data, "energy_gpu_total_joules,verdict,audit_gpu_energy_joules,"));
+    assert_int_equal(lines, 1 + 5);
+    assert_int_equal(tables.safe_rows, 5);
+    assert_int_equal(tables.affected_rows, 0);
+    const char *row = strstr(safe, "\ndemo_net_003,");
+    assert_non_null(row);
+    const char *verdict = strstr(row, ",unverified,");
+    assert_true(verdict && verdict < strchr(row + 1, '\n'));
+    assert_non_null(strstr(safe, "\ndemo_net_004,2025-11-18T19:01:00.000000,demo,net,True,60,0,32,2,91.5,0.25,"));
+    assert_non_null(strstr(safe, "energy_gpu_total_joules,verdict,audit_gpu_energy_joules,"));
+    assert_non_null(
+        strstr(text_get(&tables.affected), "energy_gpu_total_joules,verdict,reason,audit_gpu_energy_joules,"));
+    audit_tables_fini(&tables);
+    account_fini(&account);
     dataset_fini(&dataset);
     fixture_end(&fixture);
 }
@@ -544,7 +556,7 @@ int main(void)
         cmocka_unit_test(nothing_outside_of_the_folder_is_read),
         cmocka_unit_test(two_gigabytes_need_no_memory),
         cmocka_unit_test(what_is_no_results_folder_is_refused),
-        cmocka_unit_test(safe_rows_are_the_clean_ones),
+        cmocka_unit_test(a_row_with_impossible_figures_is_safe_but_unverified),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
