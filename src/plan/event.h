@@ -33,7 +33,8 @@ enum event_type {
                                 * failure {cause, line, text, why} (null: it did not fail), memory, snapshot {file, bytes};
                                 * after an out-of-memory failure oom, ladder: docs/reference/memory.md */
     EVENT_RETRY_PAUSE,      /* seconds */
-    EVENT_EXPERIMENT_ENDED, /* outcome, retries, duration_s, metrics, error: done */
+    EVENT_EXPERIMENT_ENDED, /* outcome, retries, duration_s, metrics, error: done; begun (false: interrupted before
+                             * its first attempt: planned) */
     EVENT_PAUSE,            /* seconds, why: between_runs, between_configurations; lane and gpus as above */
     EVENT_EVIDENCE, /* kind (measure/guard/evidence.h), text, experiments (of other lanes) and pids (on a GPU): lists of their numbers, device
                                 * (null: none), from_s, to_s (from the attempt's start, below 0 before it; null: not known, or no span) */

@@ -260,6 +260,11 @@ static void retry(struct lane *lane)
         lane_next(lane);
 }
 
+static int64_t attempts_of(const struct lane *lane)
+{
+    return store_experiment(lane->runner->request->store, lane->experiment->number)->attempts;
+}
+
 static void end_experiment(struct lane *lane)
 {
     enum outcome outcome = lane->outcome;
@@ -267,6 +272,8 @@ static void end_experiment(struct lane *lane)
     /* The last of the failures was not tried again. */
     int64_t retries = outcome == OUTCOME_FAILED ? lane->failed - 1 : lane->failed;
     json_t *data = experiment_ended_json(outcome, retries > 0 ? retries : 0, lane->last_attempt);
+    if (attempts_of(lane) == 0)
+        json_object_set_new(data, "begun", json_false());
     lane_record(lane, EVENT_EXPERIMENT_ENDED, data, lane_next);
 }
 
@@ -274,6 +281,10 @@ static void write_results(struct lane *lane)
 {
     lane->ran_one = true;
     lane->last_configuration = lane->experiment->configuration;
+    if (attempts_of(lane) == 0) {
+        lane_next(lane); /* planned still: nothing is known of it */
+        return;
+    }
     runner_write_results(lane->runner, lane->experiment->number, lane, lane_next);
 }
 

@@ -256,7 +256,10 @@ static void end_experiment(struct progress *progress, const struct event *event)
     AUTO_TEXT struct text line = {0};
     progress_add_head(progress, experiment, &line);
     size_t coloured_from = line.length;
-    text_addf(&line, " %s %s %s", outcome ? outcome : "ended", succeeded ? "in" : "after", duration);
+    if (json_is_false(json_object_get(event->data, "begun")))
+        text_add(&line, " not begun");
+    else
+        text_addf(&line, " %s %s %s", outcome ? outcome : "ended", succeeded ? "in" : "after", duration);
     if (retries > 0)
         text_addf(&line, ", %.0f %s", retries, retries > 1 ? "retries" : "retry");
     drawn_add(&progress->lane->drawn_by, &line);

@@ -146,8 +146,8 @@ static bool write_experiment_end(sqlite3 *db, const struct event *event, struct 
     int64_t again;
     if (!db_number(db, &again, err, "SELECT again FROM experiments WHERE number=?", "i", event->experiment))
         return false;
-    /* A result stands that an interruption does not replace. */
-    if (again && event_outcome(event) == OUTCOME_INTERRUPTED)
+    /* A result stands that an interruption does not replace; and what was not begun has none. */
+    if ((again && event_outcome(event) == OUTCOME_INTERRUPTED) || !event_begun(event))
         return db_run(db, err, "UPDATE experiments SET files_written=0 WHERE number=?", "i", event->experiment);
     return db_run(db, err,
                   "UPDATE experiments SET outcome=?, retries=?, duration_s=?, error=?, ended_realtime_ns=?, again=0,"

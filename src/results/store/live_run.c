@@ -136,7 +136,7 @@ static void take_experiment_event(struct live_run *run, struct live_experiment *
 {
     const char *name;
     enum experiment_state after;
-    if (state_next(row->state, event->type, &after))
+    if (event_state_after(event, row->state, &after))
         row->state = after;
     row->version = run->version;
     switch (event->type) {

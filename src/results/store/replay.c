@@ -58,6 +58,11 @@ enum outcome event_outcome(const struct event *event)
     return outcome;
 }
 
+bool event_begun(const struct event *event)
+{
+    return !json_is_false(json_object_get(event->data, "begun"));
+}
+
 const char *event_role(const struct event *event)
 {
     const char *role = json_string_value(json_object_get(event->data, "role"));
@@ -111,6 +116,15 @@ static bool check_attempt(const struct store_experiment *now, const struct event
                    (long long)event->attempt, (long long)event->experiment, (long long)wanted);
 }
 
+bool event_state_after(const struct event *event, enum experiment_state state, enum experiment_state *after)
+{
+    if (!state_next(state, event->type, after))
+        return false;
+    if (event->type == EVENT_EXPERIMENT_ENDED && !event_begun(event))
+        *after = STATE_PLANNED;
+    return true;
+}
+
 static bool check_experiment(const struct store_experiment *now, const struct event *event,
                              enum experiment_state *after, struct err *err)
 {
@@ -118,7 +132,7 @@ static bool check_experiment(const struct store_experiment *now, const struct ev
      * again may start, and only one whose result stands may be planned again. */
     bool refused = (event->type == EVENT_EXPERIMENT_STARTED && has_ended(now)) ||
                    (event->type == EVENT_EXPERIMENT_AGAIN && !has_ended(now));
-    if (refused || !state_next(now->state, event->type, after))
+    if (refused || !event_state_after(event, now->state, after))
         return err_set(err, "%s does not fit: experiment %lld is %s", event_type_name(event->type),
                        (long long)event->experiment, state_name(now->state));
     if (event->type == EVENT_ATTEMPT_ENDED && now->last.outcome != OUTCOME_NONE)

@@ -128,6 +128,12 @@ bool journal_replay_take(struct journal_replay *replay, const struct event *even
 /* The event's "outcome", OUTCOME_NONE when it has none. */
 enum outcome event_outcome(const struct event *event);
 
+/* False: of an experiment that ended before its first attempt. */
+bool event_begun(const struct event *event);
+
+/* As state_next, but an experiment that was not begun is planned still. */
+bool event_state_after(const struct event *event, enum experiment_state state, enum experiment_state *after);
+
 /* The event's "role": "foreground" when it names none. */
 const char *event_role(const struct event *event);
 

@@ -286,6 +286,27 @@ static void proven_means_that_nothing_survived(void **state)
     run_remove(&run);
 }
 
+static void an_experiment_that_was_not_begun_stays_planned(void **state)
+{
+    (void)state;
+    struct run run;
+    run_make(&run);
+    struct store *store = fixture_create(&run);
+    add(store, EVENT_SESSION_STARTED, 0, 0, NULL);
+    add(store, EVENT_EXPERIMENT_STARTED, 1, 0, NULL);
+    add(store, EVENT_EXPERIMENT_ENDED, 1, 0, "{'outcome': 'interrupted', 'begun': false}");
+    assert_int_equal(store_experiment(store, 1)->state, STATE_PLANNED);
+    assert_int_equal(store_experiment(store, 1)->attempts, 0);
+    fixture_close(store);
+    assert_answer(&run, "SELECT state || ' ' || coalesce(outcome, '-') FROM experiments WHERE number=1", "planned -");
+    store = fixture_open(&run);
+    add_as(store, 2, EVENT_SESSION_STARTED, 0, 0, 0, NULL, NULL, NULL);
+    add_as(store, 2, EVENT_EXPERIMENT_STARTED, 1, 0, 0, NULL, NULL, NULL);
+    assert_int_equal(store_experiment(store, 1)->state, STATE_PREPARING);
+    fixture_close(store);
+    run_remove(&run);
+}
+
 static void an_interrupted_experiment_may_start_again(void **state)
 {
     (void)state;
@@ -481,6 +502,7 @@ int main(void)
         cmocka_unit_test(an_event_that_does_not_fit_is_refused_and_nothing_is_written),
         cmocka_unit_test(the_view_follows_the_events_at_once_and_after_reopening),
         cmocka_unit_test(proven_means_that_nothing_survived),
+        cmocka_unit_test(an_experiment_that_was_not_begun_stays_planned),
         cmocka_unit_test(an_interrupted_experiment_may_start_again),
         cmocka_unit_test(done_comes_from_dispatch_when_the_descriptor_is_readable),
         cmocka_unit_test(flush_also_waits_for_what_the_callbacks_add),
