@@ -300,7 +300,7 @@ static const char *const exits[] = {
     "0",   "every run succeeded",
     "1",   "a command failed",
     "2",   "a mistake in the options or a command: nothing was run",
-    "3",   "the bench broke off: journal, disk, processes not ended, --of not measured; or another run holds a GPU",
+    "3",   "the bench broke off: journal, disk, processes not ended, --of not measured; or a GPU is held",
     "130", "interrupted by Ctrl-C (143: by TERM); what was measured until then is shown",
     NULL,
 };

@@ -522,8 +522,8 @@ static const char *const exits[] = {
     "2",
     "a mistake in options, settings or registry, or something is not there: nothing was run",
     "3",
-    "the run broke off: journal, disk, or processes that could not be ended; or a GPU is held by another run "
-    "(--gpu-lock refuse)",
+    "the run broke off: journal, disk, or processes that could not be ended; or a GPU is held: by another run "
+    "(--gpu-lock refuse), or by a process that did not go; the message names it",
     "4",
     "a budget of the run (energy, time) is used up, or not enough for another experiment: --resume goes on "
     "with a larger one",

@@ -68,6 +68,9 @@ void lane_checks_before(struct lane *lane, const struct guard_findings *findings
         if (kind && kind->check != CHECK_NONE && findings->items[i].blocks)
             note(lane, kind->check == CHECK_PROCESSES_DURING ? CHECK_PROCESSES_BEFORE : kind->check, CHECK_FAILED, "%s",
                  findings->items[i].text);
+        /* A leak, or a process that is not listed. */
+        if (findings->items[i].holds && !findings->items[i].start_time)
+            note(lane, CHECK_PROCESSES_BEFORE, CHECK_NOT_MADE, "%s", findings->items[i].text);
     }
     for (size_t i = 0; i < guard->count; i++) {
         const struct gpu_readings *readings = &guard->devices[i].sample.readings;
@@ -104,10 +107,11 @@ static void of_processes(struct lane *lane)
         else
             text_addf(&looks, "checked %zu time%s", device->looks, device->looks == 1 ? "" : "s");
     }
-    /* Who could not be seen before is not seen by a look or two in a short training either. */
+    /* A process that was there when the training began had the GPU in its time too, even if no
+     * check within it saw that. One that could not be seen before is not seen in it either. */
     const struct check_result *before = &checks->of[CHECK_PROCESSES_BEFORE];
-    if (checks->told[CHECK_PROCESSES_BEFORE] && before->outcome == CHECK_NOT_MADE)
-        note(lane, CHECK_PROCESSES_DURING, CHECK_NOT_MADE, "%s", before->text);
+    if (checks->told[CHECK_PROCESSES_BEFORE] && before->outcome != CHECK_PASSED)
+        note(lane, CHECK_PROCESSES_DURING, before->outcome, "%s", before->text);
     note(lane, CHECK_PROCESSES_BEFORE, CHECK_PASSED, "no process of anybody else");
     note(lane, CHECK_PROCESSES_DURING, seen ? CHECK_PASSED : CHECK_NOT_MADE, "%s", text_get(&looks));
     note(lane, CHECK_IDLE_BEFORE, CHECK_PASSED, "%s", checks->idle_text ? checks->idle_text : "");

@@ -53,6 +53,7 @@ static struct guard_person *meet(struct lane *lane, int32_t pid, uint64_t start_
     *person = (struct guard_person){.pid = pid,
                                     .start_time = who.start_time,
                                     .owner = ours ? GUARD_OURS : GUARD_FOREIGN,
+                                    .other_user = geteuid() != 0 && who.uid != geteuid(),
                                     .text = who_text(&who, "/etc/passwd"),
                                     .tag = mem_strdup(who.tag)};
     who_fini(&who);
@@ -68,6 +69,34 @@ static void people_fini(struct lane_guard *guard)
     free(guard->people);
     guard->people = NULL;
     guard->person_count = guard->person_capacity = 0;
+}
+
+/* Texts are borrowed from the list of people, which may have moved, or been described anew. */
+static void set_texts(struct lane_guard *guard, struct guard_device *device)
+{
+    for (size_t i = 0; i < device->user_count; i++) {
+        struct guard_user *user = &device->users[i];
+        const struct guard_person *person = find(guard, user->pid, user->start_time);
+        user->text = person ? person->text : "a process of unknown owner";
+    }
+}
+
+void guard_users_describe(struct lane *lane)
+{
+    struct lane_guard *guard = guard_of(lane);
+    struct who who;
+    for (size_t i = 0; i < guard->person_count; i++) {
+        struct guard_person *person = &guard->people[i];
+        if (!who_look(roots_of(lane)->proc, person->pid, &who))
+            continue;
+        if (who.start_time == person->start_time) {
+            free(person->text);
+            person->text = who_text(&who, "/etc/passwd");
+        }
+        who_fini(&who);
+    }
+    for (size_t i = 0; i < guard->count; i++)
+        set_texts(guard, &guard->devices[i]);
 }
 
 static void keep_users(struct lane *lane, struct guard_device *device, const struct gpu_users *users)
@@ -86,20 +115,19 @@ static void keep_users(struct lane *lane, struct guard_device *device, const str
                                                .start_time = person ? person->start_time : 0,
                                                .graphics = user->graphics && !user->compute,
                                                .known = person && person->known,
+                                               .other_user = person && person->other_user,
                                                .memory_bytes = user->memory_bytes,
                                                .sm_percent = user->sm_percent};
     }
-    /* The list of people may have moved while it grew. */
-    for (uint32_t i = 0; i < users->count; i++) {
-        const struct guard_person *person = find(guard_of(lane), device->users[i].pid, device->users[i].start_time);
-        device->users[i].text = person ? person->text : "a process of unknown owner";
-    }
+    set_texts(guard_of(lane), device);
     if (proc >= 0)
         close(proc);
 }
 
 void guard_users_know(struct lane_guard *guard)
 {
+    for (size_t i = 0; i < guard->person_count; i++)
+        guard->people[i].known = false; /* who comes back is news */
     for (size_t d = 0; d < guard->count; d++)
         for (size_t i = 0; i < guard->devices[d].user_count; i++) {
             struct guard_user *user = &guard->devices[d].users[i];
@@ -200,6 +228,7 @@ static void fini(struct lane *lane)
         free(guard->devices[i].users);
     }
     guard_findings_fini(&guard->pending);
+    guard_holders_fini(&guard->holders);
     people_fini(guard);
     free(guard->devices);
     free(guard->former.devices);

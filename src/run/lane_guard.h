@@ -3,6 +3,7 @@
 #ifndef TARE_RUN_LANE_GUARD_H
 #define TARE_RUN_LANE_GUARD_H
 
+#include "measure/guard/holders.h"
 #include "measure/guard/look.h"
 #include "run/lane.h"
 
@@ -11,6 +12,7 @@ struct guard_person {
     int32_t pid;
     uint64_t start_time;
     enum guard_owner owner;
+    bool other_user; /* this user may not end it */
     bool known; /* was there when the attempt began, and was told */
     char *text;
     char *tag;
@@ -69,6 +71,7 @@ struct lane_guard {
     bool waiting_edges;    /* at its end, for the meters */
     int64_t idle_from_ns, idle_to_ns;
     double waited_s;       /* of this preflight: until the GPUs were clear, or the wait was over */
+    struct guard_holders holders; /* of this preflight */
     bool said;             /* that it waits */
     struct guard_findings pending; /* evidence of the attempt to come */
     int64_t pending_ns;    /* since when */
@@ -95,6 +98,7 @@ void guard_look(struct lane *lane); /* the meters have answered something */
 /* Who they are. (lane_guard.c) */
 void guard_users_end_leftovers(struct lane *lane); /* those that a dead run of this program left */
 void guard_users_know(struct lane_guard *guard);   /* all that are there now were told */
+void guard_users_describe(struct lane *lane);      /* their texts anew: with the age of now */
 
 /* Whoever has a device file open and was on no list of the drivers, though they told of the job's own: it has no context on the lane's
  * GPUs, takes neither their time nor their memory, and only reads (nvidia-smi, nvtop, another meter). False also where that is not known. */

@@ -90,34 +90,40 @@ static void tell_no_baseline(const struct lane *lane, struct guard_findings *out
     }
 }
 
-/* What there is to say goes to the journal; the attempt follows. */
-static void finish(struct lane *lane, const struct guard_findings *findings)
+/* What was found goes to the journal, then next. attempt: 0: none is begun. */
+static void record(struct lane *lane, const struct guard_findings *findings, int64_t attempt, lane_step *next)
 {
     struct lane_guard *guard = guard_of(lane);
     bool clear = !guard_findings_block(findings);
     json_t *devices = json_array();
+    for (size_t i = 0; i < guard->count; i++) {
+        json_t *json = guard_device_json(&guard->devices[i]);
+        json_object_set_new(json, "idle", guard_idle_json(&guard->devices[i].idle));
+        json_array_append_new(devices, json);
+    }
+    AUTO_FREE char *text = clear ? clear_text(guard) : NULL;
+    json_t *data = json_pack("{s:s, s:b, s:o, s:o, s:o, s:o*}", "phase", "preflight", "clear", clear, "waited_s",
+                             json_finite(guard->waited_s), "findings", findings_json(findings), "devices", devices,
+                             "text", text ? json_string(text) : json_null());
+    guard->at_work = false;
+    runner_record_then(lane->runner, EVENT_GUARD, (int64_t)lane->experiment->number, attempt, data, lane, next);
+}
+
+/* The attempt follows. */
+static void finish(struct lane *lane, const struct guard_findings *findings)
+{
+    struct lane_guard *guard = guard_of(lane);
+    bool clear = !guard_findings_block(findings);
     guard_findings_fini(&guard->pending);
     guard->pending_ns = guard->begun_ns;
     preflight_evidence(settings_of(lane), findings, guard->waited_s, &guard->pending);
     tell_no_baseline(lane, &guard->pending);
     lane_checks_before(lane, findings);
-    for (size_t i = 0; i < guard->count; i++) {
-        struct guard_device *device = &guard->devices[i];
-        if (clear)
-            keep_coolest(device, guard->asked_ns);
-        json_t *json = guard_device_json(device);
-        json_object_set_new(json, "idle", guard_idle_json(&device->idle));
-        json_array_append_new(devices, json);
-    }
-    if (!clear)
-        guard_users_know(guard);
-    AUTO_FREE char *text = clear ? clear_text(guard) : NULL;
-    json_t *data = json_pack("{s:s, s:b, s:o, s:o, s:o, s:o*}", "phase", "preflight", "clear", clear, "waited_s",
-                             json_finite(guard->waited_s), "findings", findings_json(findings), "devices", devices,
-                             "text", text ? json_string(text) : json_null());
+    for (size_t i = 0; clear && i < guard->count; i++)
+        keep_coolest(&guard->devices[i], guard->asked_ns);
+    guard_users_know(guard);
     int64_t before = store_experiment(lane->runner->request->store, lane->experiment->number)->attempts;
-    guard->at_work = false;
-    runner_record_then(lane->runner, EVENT_GUARD, (int64_t)lane->experiment->number, before + 1, data, lane, lane_next);
+    record(lane, findings, before + 1, lane_next);
 }
 
 /* Are they still free, now that they were measured? */
@@ -150,12 +156,12 @@ static void after_idle(struct lane *lane)
     guard_findings_fini(&findings);
 }
 
-static void say_wait(struct lane *lane, const struct guard_findings *findings)
+static void say_wait(struct lane *lane, const struct guard_findings *findings, double waited_s)
 {
     struct lane_guard *guard = guard_of(lane);
     const struct preflight_settings *settings = settings_of(lane);
     /* Not for what is gone in a moment. */
-    if (guard->said || guard_since_s(guard->begun_ns) < 1 || settings->policy != PREFLIGHT_WAIT)
+    if (guard->said || waited_s < 1 || settings->policy != PREFLIGHT_WAIT)
         return;
     char limit[32];
     guard->said = true;
@@ -164,15 +170,30 @@ static void say_wait(struct lane *lane, const struct guard_findings *findings)
     lane_say(lane, "waits, at most %s: %s", limit, text);
 }
 
-static void refuse(struct lane *lane, const struct guard_findings *findings)
+/* The experiment goes back to the plan, and the lane begins nothing more. Other lanes have other
+ * GPUs: the run ends when none is left. */
+static void stop(struct lane *lane, double waited_s)
 {
-    struct err err;
-    AUTO_FREE char *text = guard_findings_text(findings);
-    err_set(&err, "%s is not begun: %s; go on with --resume %s when that is over", lane->experiment->id, text,
-            lane->runner->typed_dir);
-    guard_of(lane)->at_work = false;
-    runner_break(lane->runner, &err);
-    lane_next(lane); /* which finds the run halted */
+    struct runner *runner = lane->runner;
+    struct guard_findings findings = {0};
+    char waited[32];
+    bool others = false;
+    guard_users_describe(lane);
+    find(lane, &findings);
+    AUTO_FREE char *text = guard_holders_text(&findings);
+    clock_format_duration(waited_s, waited);
+    lane->retired = true;
+    lane->lost = settings_of(lane)->policy == PREFLIGHT_WAIT ? mem_printf("after a wait of %s, %s", waited, text)
+                                                             : mem_strdup(text);
+    err_set(&runner->refused, "%s is not begun: %s; afterwards go on with --resume %s", lane->experiment->id,
+            lane->lost, runner->typed_dir);
+    for (size_t i = 0; i < runner->lane_count; i++)
+        others = others || !runner->lanes[i].retired;
+    if (others)
+        lane_say(lane, "is not begun here: %s; the other slots go on", lane->lost);
+    guard_idle_settle_former(lane);
+    record(lane, &findings, 0, lane_next); /* which finds the lane lost */
+    guard_findings_fini(&findings);
 }
 
 /* All have answered, or were given up. */
@@ -182,18 +203,20 @@ static void looked(struct lane *lane)
     const struct preflight_settings *settings = settings_of(lane);
     struct guard_findings findings = {0};
     double looked_s = guard_since_s(guard->begun_ns);
+    size_t came = guard->holders.came;
     find(lane, &findings);
     if (guard_findings_block(&findings))
         guard_users_end_leftovers(lane);
+    double waited_s = guard_holders_add(&guard->holders, &findings, looked_s);
+    guard->said = guard->said && guard->holders.came == came;
     enum preflight_step step =
-        preflight_decide(settings, &findings, looked_s, guard->ran_one, lane->runner->time_scale);
-    if (step == PREFLIGHT_LOOK_ON || step == PREFLIGHT_OVERRIDE || step == PREFLIGHT_CLEAR)
-        guard->waited_s = looked_s;
+        preflight_decide(settings, &findings, waited_s, guard->ran_one, lane->runner->time_scale);
+    guard->waited_s = looked_s;
     if (step == PREFLIGHT_LOOK_ON) {
-        say_wait(lane, &findings);
+        say_wait(lane, &findings, waited_s);
         ask_again(lane);
     } else if (step == PREFLIGHT_STOP) {
-        refuse(lane, &findings);
+        stop(lane, waited_s);
     } else if (step == PREFLIGHT_CLEAR && !guard_blind(guard) && guard_idle_begin(lane, after_idle)) {
         /* goes on when the window has been measured */
     } else {
@@ -213,6 +236,7 @@ void lane_guard_preflight(struct lane *lane)
     guard->at_work = true;
     guard->begun_ns = clock_monotonic_ns();
     guard->waited_s = 0;
+    guard_holders_fini(&guard->holders);
     guard->said = false;
     /* Nobody's energies are believed to be net of an idle draw that was not measured. */
     for (size_t i = 0; i < guard->count; i++)

@@ -36,27 +36,13 @@ for number in (1, 2):
     is "$(kinds)" ""
 }
 
-@test "when the wait is over the experiment begins all the same, and is suspect" {
-    scenario 1
-    plant 0 5632
-    job "sleep 2; echo loss 0.5"
-    settings 1 '"wait": 2'
-    tare_run >out
-    is "$(kinds)" went_on_after_wait
-    look '
-found, = [e for e in evidence(1) if e["kind"] != "sampling_gap"]
-assert "5632 MiB" in found["text"] and found["from_s"] < -1.9 and found["to_s"] is None, found
-assert not guard(1, "preflight")[0]["clear"]
-'
-}
-
-@test "an outside process that works all the while is contamination, wait or not" {
+@test "an outside process that works before and all the while has its load as evidence too" {
     scenario 1
     plant 0 5632 80
     job "sleep 2; echo loss 0.5"
-    settings 1 '"wait": 2'
+    settings 1 '"policy": "go-on"'
     tare_run >out
-    is "$(kinds)" "foreign_process gpu_busy_before went_on_after_wait"
+    is "$(kinds)" "foreign_process gpu_busy_before"
     look 'assert all(e["pids"] == ['"$OUTSIDER"'] for e in evidence(1, "foreign_process")), evidence(1)'
 }
 
@@ -175,13 +161,20 @@ sh -c 'trap \"\" TERM; sleep 30' & sleep 0.1"
     settings 2 '"wait": 2'
     tare_run >out
     is "$(kinds 1)" ""
-    is "$(kinds 2)" went_on_after_wait
+    is "$(kinds 2)" "hot_start went_on_after_wait"
+    is "$(summary verdict | tail -n 1)" contaminated
+    look '
+found, = evidence(2, "went_on_after_wait")
+assert "begun after a wait of 2." in found["text"] and found["from_s"] < -1.9 and found["to_s"] is None, found
+assert not guard(2, "preflight")[0]["clear"]
+'
     grep -q 'waits, at most 2.0 s: GPU 0 has 56 °C, the start band ends at 36 °C' out
     rm -r results "$USERS/heat0"
     settings 2 '"policy": "go-on", "temperature_max": 20'
     job "sleep 1; echo loss 0.5"
     tare_run >out
     is "$(kinds 1) $(kinds 2)" "hot_start hot_start"
+    is "$(summary verdict | tail -n 1)" contaminated
 }
 
 # planted_while_measured FILE NUMBER KIND TEXT: put while the experiment is measured, until TEXT is told (or for three looks, when there
@@ -397,7 +390,7 @@ assert exported == told, (exported, told)
 '
     rm -r results
     plant 0 600
-    settings 1 '"baseline": 1, "wait": 1'
+    settings 1 '"baseline": 1, "policy": "go-on"'
     tare_run >out
     look '
 assert guard(1, "net") == [] and experiment(1)["tare"]["energy"]["gpu"]["net_of_bare_idle_j"] is None
@@ -502,6 +495,7 @@ assert [(g["attempt"], g["phase"]) for g in experiment(1)["tare"]["guard"]] == [
     kill -INT "$PID"
     end_program
     is "$CODE" 130
+    is "$(summary outcome)" ""
     rm -r results "${USERS:?}/$OUTSIDER"
     settings 2 '"baseline": 600'
     start_run

@@ -59,14 +59,21 @@ assert own["verdict"] == "clean", text
 '
 }
 
-@test "an outside process that holds 5.5 GB: waited for, named, and the experiment suspect" {
+@test "an outside process that holds 5.5 GB: waited for, named, and with go-on the experiment contaminated" {
     plant 5.5
     trains "$GPU/steady.py" 6 2
     settings 1 '"preflight": {"wait": 4, "baseline": 0}'
+    start_run
+    end_program
+    [ "$CODE" -eq 3 ]
+    grep -hE "not begun: after a wait of .*pid $PLANTED of .* MiB.*clean --pid $PLANTED'" out err
+    if epoch_seen; then false; fi
+    rm -r results
+    settings 1 '"preflight": {"policy": "go-on", "baseline": 0}'
     tare_run >out
     inside '
 print("verdict %s; %s" % (own["verdict"], text))
-assert own["verdict"] in ("suspect", "contaminated") and "went_on_after_wait" in kinds, kinds
+assert own["verdict"] == "contaminated" and "foreign_process" in kinds, kinds
 assert "'"$PLANTED"'" in text and "MiB" in text, text
 '
 }

@@ -31,6 +31,14 @@ bool guard_findings_block(const struct guard_findings *findings)
     return false;
 }
 
+bool guard_findings_hold(const struct guard_findings *findings)
+{
+    for (size_t i = 0; i < findings->count; i++)
+        if (findings->items[i].holds)
+            return true;
+    return false;
+}
+
 char *guard_findings_text(const struct guard_findings *findings)
 {
     struct text text = {0};
@@ -99,13 +107,13 @@ static const double POWER_LIMIT_SHARE = 0.5;
 /* A finding has to last that long; heat and power of our own job may take that long to go. */
 static const double CONFIRM_S = 1.5, SETTLE_S = 30;
 
-enum { PASSES = 0, BLOCKS = 1, WORKS = 2 };
+enum { PASSES = 0, BLOCKS = 1, HOLDS = 2 };
 
 /* how: of these. Takes text. */
 static void add(struct guard_findings *out, const char *kind, int how, char *text)
 {
     guard_findings_add(
-        out, (struct guard_finding){.kind = kind, .text = text, .blocks = how & BLOCKS, .works = how & WORKS});
+        out, (struct guard_finding){.kind = kind, .text = text, .blocks = how & BLOCKS, .holds = how & HOLDS});
 }
 #define ADD(out, kind, how, ...) add((out), (kind), (how), mem_printf(__VA_ARGS__))
 
@@ -124,9 +132,10 @@ static void add_process(const struct guard_look *look, const struct guard_user *
         text_addf(&text, ", %.0f MiB", user->memory_bytes.value / MIB);
     if (user->sm_percent.valid)
         text_addf(&text, ", %.0f %% of its time", user->sm_percent.value);
-    bool works = user->sm_percent.valid && user->sm_percent.value > 0;
-    add(out, "foreign_process", works ? BLOCKS | WORKS : BLOCKS, text_take(&text));
+    add(out, "foreign_process", BLOCKS | HOLDS, text_take(&text));
     name_pid(out, user->pid);
+    out->items[out->count - 1].start_time = user->start_time;
+    out->items[out->count - 1].other_user = user->other_user;
 }
 
 /* The driver's numbers of them, and their memory: all that is known here. */
@@ -188,8 +197,8 @@ static void look_at_memory(const struct preflight_settings *settings, const stru
     }
     if (!excess.valid || excess.value <= (double)settings->memory_bytes)
         return;
-    ADD(out, "memory_not_empty", BLOCKS, "%s has %.0f MiB in use that no process seen here explains", look->device,
-        excess.value / MIB);
+    ADD(out, "memory_not_empty", BLOCKS | HOLDS, "%s has %.0f MiB in use that no process seen here explains",
+        look->device, excess.value / MIB);
 }
 
 static void look_at_load(const struct preflight_settings *settings, const struct guard_known *known,
@@ -205,10 +214,10 @@ static void look_at_load(const struct preflight_settings *settings, const struct
         ADD(out, "gpu_state_unchecked", PASSES,
             "%s tells neither how busy it is nor its power: that it was idle before was not checked", look->device);
     if (utilisation.valid && utilisation.value > settings->utilisation_percent)
-        ADD(out, "gpu_busy_before", BLOCKS | WORKS, "%s is busy: %.0f %% of the time", look->device, utilisation.value);
+        ADD(out, "gpu_busy_before", BLOCKS | HOLDS, "%s is busy: %.0f %% of the time", look->device, utilisation.value);
     else if (power.valid && most_w > 0 && power.value > most_w)
-        ADD(out, "gpu_busy_before", BLOCKS | WORKS, "%s draws %.0f W, idle it is at most %.0f W", look->device,
-            power.value, most_w);
+        ADD(out, "gpu_busy_before", BLOCKS, "%s draws %.0f W, idle it is at most %.0f W", look->device, power.value,
+            most_w);
 }
 
 static void look_at_heat(const struct preflight_settings *settings, const struct guard_known *known,
@@ -225,7 +234,7 @@ static void look_at_heat(const struct preflight_settings *settings, const struct
         ADD(out, "hot_start", BLOCKS, "%s has %.0f °C, the start band ends at %.0f °C", look->device, temperature.value,
             most_c);
     if (reasons.valid && ((unsigned)reasons.value & brakes))
-        ADD(out, "brake_before", BLOCKS | WORKS, "%s is slowed down by heat or power supply", look->device);
+        ADD(out, "brake_before", BLOCKS, "%s is slowed down by heat or power supply", look->device);
 }
 
 void preflight_look(const struct preflight_settings *settings, const struct guard_known *known,
@@ -251,23 +260,23 @@ static bool may_be_ours(const struct guard_findings *findings)
 }
 
 enum preflight_step preflight_decide(const struct preflight_settings *settings, const struct guard_findings *findings,
-                                     double looked_s, bool settling, double scale)
+                                     double waited_s, bool settling, double scale)
 {
     if (!guard_findings_block(findings))
         return PREFLIGHT_CLEAR;
-    double patience_s = settings->policy == PREFLIGHT_WAIT  ? settings->wait_s
-                        : settling && may_be_ours(findings) ? SETTLE_S
-                                                            : CONFIRM_S;
-    if (looked_s < patience_s * scale)
+    bool waits = settings->policy == PREFLIGHT_WAIT;
+    double patience_s = waits ? settings->wait_s : settling && may_be_ours(findings) ? SETTLE_S : CONFIRM_S;
+    if (waited_s < patience_s * scale)
         return PREFLIGHT_LOOK_ON;
-    return settings->policy == PREFLIGHT_REFUSE ? PREFLIGHT_STOP : PREFLIGHT_OVERRIDE;
+    /* Heat may be the room's: then no wait ends it, and no program has to go. */
+    bool stops = settings->policy == PREFLIGHT_REFUSE || (waits && guard_findings_hold(findings));
+    return stops ? PREFLIGHT_STOP : PREFLIGHT_OVERRIDE;
 }
 
 void preflight_evidence(const struct preflight_settings *settings, const struct guard_findings *findings,
                         double waited_s, struct guard_findings *out)
 {
-    bool waited = settings->policy == PREFLIGHT_WAIT;
-    if (waited && guard_findings_block(findings)) {
+    if (settings->policy == PREFLIGHT_WAIT && guard_findings_block(findings)) {
         char time[32];
         clock_format_duration(waited_s, time);
         AUTO_FREE char *text = guard_findings_text(findings);
@@ -275,8 +284,6 @@ void preflight_evidence(const struct preflight_settings *settings, const struct 
     }
     for (size_t i = 0; i < findings->count; i++) {
         struct guard_finding finding = findings->items[i];
-        if (waited && finding.blocks && !finding.works)
-            continue;
         finding.text = mem_strdup(finding.text);
         guard_findings_add(out, finding);
     }

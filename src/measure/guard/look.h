@@ -18,6 +18,7 @@ struct guard_user {
     uint64_t start_time; /* ticks since boot; 0: unknown */
     bool graphics;       /* it only draws, as a display does: belongs to the empty GPU */
     bool known;          /* was there when the attempt began, and was told then */
+    bool other_user;     /* belongs to another user: this one may not end it */
     bool later;          /* born when the command had ended: none of the attempt's time */
     struct reading memory_bytes, sm_percent;
     const char *text;    /* who it is (who_text); borrowed */
@@ -49,8 +50,10 @@ struct guard_finding {
     char *text;
     int32_t pids[GUARD_PIDS_MAX]; /* of the processes that text names */
     size_t pid_count;
+    uint64_t start_time; /* of a single process; 0: unknown */
     bool blocks; /* the GPU is not free, empty, idle and cool because of it */
-    bool works;  /* something works on the GPU: it does not become harmless by being there for long */
+    bool holds;  /* a program outside the run has the GPU */
+    bool other_user; /* the process is another user's */
 };
 
 struct guard_findings {
@@ -61,6 +64,7 @@ struct guard_findings {
 void guard_findings_add(struct guard_findings *findings, struct guard_finding finding); /* takes text */
 void guard_findings_fini(struct guard_findings *findings);
 bool guard_findings_block(const struct guard_findings *findings);
+bool guard_findings_hold(const struct guard_findings *findings);
 
 /* "GPU 0: ...; GPU 1: ...": the texts of those that block. Fresh. */
 char *guard_findings_text(const struct guard_findings *findings);
@@ -87,17 +91,18 @@ void preflight_look(const struct preflight_settings *settings, const struct guar
 enum preflight_step {
     PREFLIGHT_CLEAR,    /* nothing blocks */
     PREFLIGHT_LOOK_ON,  /* look again in a moment */
-    PREFLIGHT_STOP,     /* by the policy refuse */
+    PREFLIGHT_STOP,     /* by the policy refuse, or by wait when a holder did not go */
     PREFLIGHT_OVERRIDE  /* begin all the same */
 };
 
-/* looked_s: since the first look. settling: a job of ours ran just before, whose heat and power are still going. One look that
- * finds something is not believed alone. scale: of tare's own times. */
+/* waited_s: as guard_holders_add returns it. settling: a job of ours ran just before, whose heat and
+ * power are still going down. One check alone that finds something is not trusted. scale: of tare's
+ * own times. */
 enum preflight_step preflight_decide(const struct preflight_settings *settings, const struct guard_findings *findings,
-                                     double looked_s, bool settling, double scale);
+                                     double waited_s, bool settling, double scale);
 
-/* What the attempt has as evidence when it begins all the same: after a wait, what has only been there is one suspicion
- * (went_on_after_wait); what works on the GPU, and all when nobody waited, counts as what it is. waited_s: so long. */
+/* Evidence of an attempt that begins all the same: every finding, whatever the policy is; after a
+ * wait went_on_after_wait adds how long it was (waited_s). */
 void preflight_evidence(const struct preflight_settings *settings, const struct guard_findings *findings, double waited_s,
                         struct guard_findings *out);
 

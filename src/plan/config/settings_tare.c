@@ -80,9 +80,12 @@ static const struct field parallel_rows[] = {
 
 static const struct field preflight_rows[] = {
     {"policy", FIELD_NAME, offsetof(struct preflight_settings, policy), .names = preflight_policies, .initial = "wait",
-     .help = "when a GPU is not free, empty, idle and cool: wait, then go on; refuse: the run ends; or go on at once"},
+     .help =
+         "when a GPU is not free, empty, idle and cool: wait, then end the run (exit code 3) if a process, load or "
+         "unexplained memory is still on it, or start if it is only hot or slowed down; refuse: end the run; go-on: "
+         "start at once. The evidence is the same"},
     {"wait", FIELD_DURATION, offsetof(struct preflight_settings, wait_s), .initial = "10m",
-     .help = "the longest wait of the policy wait"},
+     .help = "the longest wait of the policy wait; each process that comes, or comes back, begins a new one"},
     {"baseline", FIELD_DURATION, offsetof(struct preflight_settings, baseline_s), .initial = "2",
      .help = "how long the idle GPU is measured before each training, within the pause where there is one; 0: not"},
     {"memory", FIELD_SIZE, offsetof(struct preflight_settings, memory_bytes), .initial = "64MiB",

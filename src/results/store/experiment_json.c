@@ -156,7 +156,9 @@ static bool add_containment(sqlite3 *db, int64_t number, json_t *out, struct err
 static bool add_guard(sqlite3 *db, int64_t number, json_t *out, struct err *err)
 {
     AUTO_QUERY sqlite3_stmt *query = db_query(
-        db, err, "SELECT attempt, data FROM events WHERE experiment=? AND type='guard' ORDER BY seq", "i", number);
+        db, err,
+        "SELECT attempt, data FROM events WHERE experiment=? AND type='guard' AND attempt IS NOT NULL ORDER BY seq",
+        "i", number);
     while (db_next(&query, err)) {
         json_t *data = db_json(query, 1), *item = json_object();
         json_object_set_new(item, "attempt", db_cell(query, 0));

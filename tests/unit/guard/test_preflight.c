@@ -3,6 +3,8 @@
 #include "measure/guard/evidence.h"
 #include "scene.h"
 
+#include <stdio.h>
+
 static const struct guard_known empty = {.empty_bytes = {0, true}};
 
 /* What is found on a GPU of these readings and users. */
@@ -172,7 +174,8 @@ static void a_list_that_failed_or_was_cut_is_suspect_and_blocks_nobody(void **st
 static enum preflight_step decide(int policy, const char *kind, double looked_s, bool settling, double scale)
 {
     struct preflight_settings settings = guard_settings_default.preflight;
-    struct guard_finding finding = {.kind = kind, .text = NULL, .blocks = true};
+    bool holds = strcmp(kind, "foreign_process") == 0;
+    struct guard_finding finding = {.kind = kind, .text = NULL, .blocks = true, .holds = holds};
     struct guard_findings found = {.items = &finding, .count = 1};
     settings.policy = policy;
     return preflight_decide(&settings, &found, looked_s, settling, scale);
@@ -182,9 +185,12 @@ static void the_policies_wait_refuse_and_go_on(void **state)
 {
     (void)state;
     assert_int_equal(decide(PREFLIGHT_WAIT, "foreign_process", 599, false, 1), PREFLIGHT_LOOK_ON);
-    assert_int_equal(decide(PREFLIGHT_WAIT, "foreign_process", 600, false, 1), PREFLIGHT_OVERRIDE);
+    assert_int_equal(decide(PREFLIGHT_WAIT, "foreign_process", 600, false, 1), PREFLIGHT_STOP);
     assert_int_equal(decide(PREFLIGHT_WAIT, "foreign_process", 59, false, 0.1), PREFLIGHT_LOOK_ON);
-    assert_int_equal(decide(PREFLIGHT_WAIT, "foreign_process", 60, false, 0.1), PREFLIGHT_OVERRIDE);
+    assert_int_equal(decide(PREFLIGHT_WAIT, "foreign_process", 60, false, 0.1), PREFLIGHT_STOP);
+    /* Heat is not a program that could be ended. */
+    assert_int_equal(decide(PREFLIGHT_WAIT, "hot_start", 599, false, 1), PREFLIGHT_LOOK_ON);
+    assert_int_equal(decide(PREFLIGHT_WAIT, "hot_start", 600, false, 1), PREFLIGHT_OVERRIDE);
     /* One look alone is not believed. */
     assert_int_equal(decide(PREFLIGHT_REFUSE, "foreign_process", 0, false, 1), PREFLIGHT_LOOK_ON);
     assert_int_equal(decide(PREFLIGHT_REFUSE, "foreign_process", 1.5, false, 1), PREFLIGHT_STOP);
@@ -200,36 +206,37 @@ static void the_heat_of_our_own_job_gets_time_to_go(void **state)
     assert_int_equal(decide(PREFLIGHT_GO_ON, "gpu_busy_before", 29, true, 1), PREFLIGHT_LOOK_ON);
 }
 
-/* Of what begins all the same: the kinds, and the verdict of them. */
-static void expect_evidence(int policy, const struct gpu_readings *readings, struct guard_user user, const char *kinds,
-                            enum verdict verdict)
+/* The evidence of what begins all the same, in each policy: its kinds, and its verdict. */
+static void expect_evidence(const struct gpu_readings *readings, struct guard_user user, const char *kinds)
 {
-    struct preflight_settings settings = guard_settings_default.preflight;
-    struct guard_findings found = {0}, evidence = {0};
-    struct guard_look look = scene_look(S, readings, &user, 1);
-    enum verdict judged = VERDICT_CLEAN;
-    char text[400];
-    settings.policy = policy;
-    preflight_look(&settings, &empty, &look, &found);
-    preflight_evidence(&settings, &found, 600, &evidence);
-    scene_kinds(&evidence, text);
-    assert_string_equal(text, kinds);
-    for (size_t i = 0; i < evidence.count; i++)
-        judged = verdict_with(judged, evidence.items[i].kind);
-    assert_int_equal(judged, verdict);
-    guard_findings_fini(&found);
-    guard_findings_fini(&evidence);
+    for (int policy = PREFLIGHT_WAIT; policy <= PREFLIGHT_GO_ON; policy++) {
+        struct preflight_settings settings = guard_settings_default.preflight;
+        struct guard_findings found = {0}, evidence = {0};
+        struct guard_look look = scene_look(S, readings, &user, user.text ? 1 : 0);
+        enum verdict judged = VERDICT_CLEAN;
+        char text[400], wanted[400];
+        settings.policy = policy;
+        preflight_look(&settings, &empty, &look, &found);
+        preflight_evidence(&settings, &found, 600, &evidence);
+        scene_kinds(&evidence, text);
+        snprintf(wanted, sizeof wanted, "%s%s", policy == PREFLIGHT_WAIT ? "went_on_after_wait " : "", kinds);
+        assert_string_equal(text, wanted);
+        for (size_t i = 0; i < evidence.count; i++)
+            judged = verdict_with(judged, evidence.items[i].kind);
+        assert_int_equal(judged, VERDICT_CONTAMINATED);
+        guard_findings_fini(&found);
+        guard_findings_fini(&evidence);
+    }
 }
 
-static void after_the_wait_what_only_lies_there_is_suspect_and_what_works_is_contamination(void **state)
+static void the_same_facts_have_the_same_verdict_in_each_policy(void **state)
 {
     (void)state;
     struct gpu_readings readings = scene_idle();
-    scene_set(&readings, GPU_MEMORY_USED_BYTES, 5632 * MIB);
-    struct guard_user sleeper = scene_user(GUARD_FOREIGN, 7, 5632, 0), worker = scene_user(GUARD_FOREIGN, 7, 5632, 40);
-    expect_evidence(PREFLIGHT_WAIT, &readings, sleeper, "went_on_after_wait", VERDICT_SUSPECT);
-    expect_evidence(PREFLIGHT_WAIT, &readings, worker, "went_on_after_wait foreign_process", VERDICT_CONTAMINATED);
-    expect_evidence(PREFLIGHT_GO_ON, &readings, sleeper, "foreign_process", VERDICT_CONTAMINATED);
+    scene_set(&readings, GPU_MEMORY_USED_BYTES, 5540 * MIB);
+    expect_evidence(&readings, scene_user(GUARD_FOREIGN, 7, 5540, 0), "foreign_process");
+    expect_evidence(&readings, scene_user(GUARD_FOREIGN, 7, 5540, 40), "foreign_process");
+    expect_evidence(&readings, (struct guard_user){0}, "memory_not_empty");
 }
 
 static void the_empty_gpu_is_learnt_once_and_not_from_what_somebody_holds(void **state)
@@ -277,7 +284,7 @@ int main(void)
         cmocka_unit_test(a_list_that_failed_or_was_cut_is_suspect_and_blocks_nobody),
         cmocka_unit_test(the_policies_wait_refuse_and_go_on),
         cmocka_unit_test(the_heat_of_our_own_job_gets_time_to_go),
-        cmocka_unit_test(after_the_wait_what_only_lies_there_is_suspect_and_what_works_is_contamination),
+        cmocka_unit_test(the_same_facts_have_the_same_verdict_in_each_policy),
         cmocka_unit_test(the_empty_gpu_is_learnt_once_and_not_from_what_somebody_holds),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
