@@ -166,7 +166,7 @@ static int run_new(const struct cli_call *call, struct run_resources *means)
     struct study_options how;
     struct run_options read = {.settings_path = call->operands.items[0],
                                .registry_path = call->values[OPTION_CONFIG].text,
-                               .strict = call->values[OPTION_STRICT].given,
+                               .changes = {.strict = call->values[OPTION_STRICT].given},
                                .for_running = true};
     if (!make_options(call, &how, &err))
         return cli_usage_error(call->command, "%s", err.text);

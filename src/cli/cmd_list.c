@@ -158,10 +158,9 @@ static bool make_plan(const struct registry *registry, const struct list_options
     for (size_t i = 0; i < needs->count; i++)
         for (size_t j = 0; j < needs->repos[i].models.count; j++)
             json_array_append_new(entries, make_entry(how, needs->repos[i].repo, needs->repos[i].models.items[j]));
-    /* Without the key 'tare' what the models do not have is left out, as 'run' does with such settings. */
-    json_print_taken(json_pack("{s:b, s:o, s:o*}", "use_deduplication", false, "experiments", entries, "tare",
-                               how->has_settings && how->settings.own_format ? make_tare(how) : NULL),
-                     &text);
+    json_print_taken(
+        json_pack("{s:b, s:o, s:o}", "use_deduplication", false, "experiments", entries, "tare", make_tare(how)),
+        &text);
     bool good = settings_parse("the settings of the starts", text_get(&text), text.length, &settings, &problems) &&
                 plan_make(&settings, registry, &options, out, &ignored);
     /* What this machine lacks was told; what the settings have too much is a warning of 'run'. */

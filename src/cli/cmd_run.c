@@ -29,6 +29,7 @@ enum {
     OPTION_SET,
     OPTION_GOVERNOR,
     OPTION_MAX_RETRIES,
+    OPTION_COOLDOWN,
     OPTION_CONFIG,
     OPTION_SEED,
     OPTION_LIST,
@@ -60,17 +61,23 @@ static const struct cli_option options[OPTION_COUNT] = {
         "-mt", "--mutate", "NAMES", CLI_TEXT,
         "without settings: the hyperparameters to mutate, as a,b,c or all; not given: none, each run takes the "
         "defaults"),
-    [OPTION_RUNS] = VALUE_ROW(
-        "-n", "--runs", "RUNS", CLI_INT,
-        "how many experiments; 1 when not given; with settings: runs_per_config of the file and of each entry that "
-        "does not say 0",
-        .low = 0, .high = 1000000),
+    [OPTION_RUNS] = VALUE_ROW("-n", "--runs", "RUNS", CLI_INT,
+                              "how many experiments; 1 when not given; with settings: over runs_per_config of the file "
+                              "and of each entry that "
+                              "does not say 0",
+                              .low = 0, .high = 1000000),
     [OPTION_SET] = OPTION_ROW_SET,
     [OPTION_GOVERNOR] = VALUE_ROW("-g", "--governor", "GOVERNOR", CLI_TEXT,
-                                  "without settings: the CPU frequency governor that is set meanwhile"),
-    [OPTION_MAX_RETRIES] = VALUE_ROW("-mr", "--max-retries", "MAX_RETRIES", CLI_INT,
-                                     "without settings: how often a failed experiment is tried again; 2 when not given",
-                                     .low = 0, .high = 1000),
+                                  "the CPU frequency governor that is set meanwhile; over what the settings say"),
+    [OPTION_MAX_RETRIES] =
+        VALUE_ROW("-mr", "--max-retries", "MAX_RETRIES", CLI_INT,
+                  "how often a failed experiment is tried again; 2 when not given; over what the settings say",
+                  .low = 0, .high = 1000),
+    [OPTION_COOLDOWN] = VALUE_ROW(
+        NULL, "--cooldown", "MODE", CLI_CHOICE,
+        "pauses between trainings on GPUs: fixed: 60 s, 30 s before a retry, or as the settings say; adaptive: until "
+        "the GPUs are idle and cool, 5 seconds to 5 minutes; over what the settings say",
+        .choices = cooldown_modes),
     [OPTION_CONFIG] = OPTION_ROW_REGISTRY(OPTION_REGISTRY_OF_PLAN),
     [OPTION_SEED] = OPTION_ROW_SEED(OPTION_SEED_OF_PLAN),
     [OPTION_LIST] = FLAG_ROW("-l", "--list", "show what the registry offers, and run nothing"),
@@ -117,16 +124,30 @@ static const struct cli_option options[OPTION_COUNT] = {
 };
 
 /* The options that say what to plan: none of them goes with those that go on with an earlier run. */
-static const int planning[] = {OPTION_SETTINGS, OPTION_REPO,     OPTION_MODEL,       OPTION_MUTATE, OPTION_RUNS,
-                               OPTION_SET,      OPTION_GOVERNOR, OPTION_MAX_RETRIES, OPTION_CONFIG, OPTION_SEED,
-                               OPTION_LIST,     OPTION_STRICT,   OPTION_DRY_RUN,     OPTION_OUTPUT};
+static const int planning[] = {OPTION_SETTINGS, OPTION_REPO,     OPTION_MODEL,       OPTION_MUTATE,   OPTION_RUNS,
+                               OPTION_SET,      OPTION_GOVERNOR, OPTION_MAX_RETRIES, OPTION_COOLDOWN, OPTION_CONFIG,
+                               OPTION_SEED,     OPTION_LIST,     OPTION_STRICT,      OPTION_DRY_RUN,  OPTION_OUTPUT};
 
 /* Those that go on with an earlier run. */
 static const int going_on[] = {OPTION_RESUME, OPTION_RERUN, OPTION_RERUN_UNCLEAN};
 
-/* Those that stand for a settings file, and those of them that are ignored beside one. */
+/* Those that stand for a settings file. */
 static const int instead[] = {OPTION_REPO, OPTION_MODEL, OPTION_MUTATE};
-static const int ignored[] = {OPTION_GOVERNOR, OPTION_MAX_RETRIES};
+
+static struct settings_changes changes_of(const struct cli_call *call)
+{
+    const struct cli_value *values = call->values;
+    return (struct settings_changes){
+        .sets = &values[OPTION_SET].all,
+        .has_runs = values[OPTION_RUNS].given,
+        .runs = values[OPTION_RUNS].integer,
+        .has_max_retries = values[OPTION_MAX_RETRIES].given,
+        .max_retries = values[OPTION_MAX_RETRIES].integer,
+        .governor = values[OPTION_GOVERNOR].text,
+        .cooldown = values[OPTION_COOLDOWN].text,
+        .strict = values[OPTION_STRICT].given,
+    };
+}
 
 static bool make_options(const struct cli_call *call, struct run_options *out, struct err *err)
 {
@@ -136,19 +157,13 @@ static bool make_options(const struct cli_call *call, struct run_options *out, s
         return err_set(err, "two settings files: %s and %s", operand, values[OPTION_SETTINGS].text);
     *out = (struct run_options){
         .settings_path = operand ? operand : values[OPTION_SETTINGS].text,
-        .sets = &values[OPTION_SET].all,
+        .changes = changes_of(call),
         .repo = values[OPTION_REPO].text,
         .model = values[OPTION_MODEL].text,
         .mutate = values[OPTION_MUTATE].text,
-        .has_runs = values[OPTION_RUNS].given,
-        .runs = values[OPTION_RUNS].integer,
-        .governor = values[OPTION_GOVERNOR].text,
-        .has_max_retries = values[OPTION_MAX_RETRIES].given,
-        .max_retries = values[OPTION_MAX_RETRIES].integer,
         .registry_path = values[OPTION_CONFIG].text,
         .has_seed = values[OPTION_SEED].given,
         .seed = (uint64_t)values[OPTION_SEED].integer,
-        .strict = values[OPTION_STRICT].given,
         .for_running = true,
         .gpus = values[OPTION_GPUS].text,
     };
@@ -168,18 +183,6 @@ static bool make_options(const struct cli_call *call, struct run_options *out, s
         return true;
     return err_set(err, flag ? "without a settings file, --repo and --model are both needed"
                              : "what to run? Give a settings file, or --repo and --model");
-}
-
-/* The study took these beside a settings file and ignored them: its scripts must go on working. */
-static void warn_of_ignored(const struct cli_call *call, const struct run_options *how, const struct settings *settings)
-{
-    if (how->settings_path && how->has_runs && settings->doc.root && !settings->own_format)
-        cli_warning("--runs is ignored: %s is in the study's format, without the key 'tare', and sets it",
-                    how->settings_path);
-    for (size_t i = 0; how->settings_path && i < sizeof ignored / sizeof *ignored; i++)
-        if (call->values[ignored[i]].given)
-            cli_warning("%s is ignored beside a settings file: set it in %s", options[ignored[i]].long_name,
-                        how->settings_path);
 }
 
 static bool is_quiet(const struct cli_call *call)
@@ -400,6 +403,7 @@ static int make_files(const struct cli_call *call, const struct caller *caller, 
         .has_max_retries = values[OPTION_MAX_RETRIES].given,
         .max_retries = values[OPTION_MAX_RETRIES].integer,
         .governor = values[OPTION_GOVERNOR].text,
+        .cooldown = values[OPTION_COOLDOWN].text,
     };
     script_write(&made->script, made->script.folder, &starter, &made->registry, &made->settings);
     *how = (struct run_options){
@@ -407,7 +411,7 @@ static int make_files(const struct cli_call *call, const struct caller *caller, 
         .made_registry = text_get(&made->registry),
         .has_seed = values[OPTION_SEED].given,
         .seed = (uint64_t)values[OPTION_SEED].integer,
-        .strict = values[OPTION_STRICT].given,
+        .changes.strict = values[OPTION_STRICT].given,
         .for_running = true,
         .gpus = values[OPTION_GPUS].text,
     };
@@ -444,7 +448,6 @@ static int run_as_caller(const struct cli_call *call, struct run_resources *mean
                              call->values[OPTION_JSON].given);
     AUTO(run_input_fini) struct run_input input = {0};
     run_input_read(&how, &input);
-    warn_of_ignored(call, &how, &input.settings);
     return act_on_input(call, means, &how, &input);
 }
 

@@ -187,11 +187,10 @@ static int plan_and_submit(const struct cli_call *call, const struct strv *env)
     struct run_options how = {
         .for_other_machine = true,
         .settings_path = call->operands.items[0],
-        .sets = &values[OPTION_SET].all,
+        .changes = {.sets = &values[OPTION_SET].all, .strict = values[OPTION_STRICT].given},
         .registry_path = values[OPTION_CONFIG].text,
         .has_seed = values[OPTION_SEED].given,
         .seed = (uint64_t)values[OPTION_SEED].integer,
-        .strict = values[OPTION_STRICT].given,
         .for_running = true,
     };
     AUTO(run_input_fini) struct run_input input = {0};

@@ -21,7 +21,8 @@ extern const char *const option_verdicts[];
 
 #define OPTION_ROW_STRICT                                                                                              \
     {.short_name = "-S", .long_name = "--strict",                                                                      \
-     .help = "a hyperparameter that the model does not have is a mistake, not a warning"}
+     .help = "a hyperparameter that the model does not have, or a key that looks misspelt, is a "                       \
+             "mistake, not a warning"}
 
 /* Seeds fit into 53 bits, so that JSON keeps them. */
 #define OPTION_ROW_SEED(meaning)                                                                                       \

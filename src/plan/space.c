@@ -66,7 +66,8 @@ static char *nearest_param(const struct space *space, const char *given)
     return name ? mem_printf("; did you mean '%s'?", name) : problem_nearest(given, names, space->param_count);
 }
 
-/* The study left out what a model does not have; told once for each name of a job. */
+/* As in the study, what a model does not have is left out, unless the command line names it.
+ * Reported once for each name of a job. */
 static void drop(const struct space *space, const struct space_source *source, const char *place, const char *name,
                  struct strv *dropped)
 {
@@ -74,10 +75,9 @@ static void drop(const struct space *space, const struct space_source *source, c
         return;
     strv_add(dropped, name);
     AUTO_FREE char *nearest = nearest_param(space, name);
-    const struct settings *settings = source->settings;
-    bool points = space->mode == MODE_GRID || space->mode == MODE_LIST; /* which the study's format does not have */
-    bool error = source->strict || settings->own_format || points || json_doc_overridden(&settings->doc, place);
-    problems_add(source->problems, error ? SEVERITY_ERROR : SEVERITY_WARNING, &settings->doc, place,
+    const struct json_doc *doc = &source->settings->doc;
+    bool error = source->strict || json_doc_overridden(doc, place);
+    problems_add(source->problems, error ? SEVERITY_ERROR : SEVERITY_WARNING, doc, place,
                  "'%s' has no hyperparameter '%s'%s%s", space->repo->name, name, error ? "" : ": it is left out",
                  nearest);
 }

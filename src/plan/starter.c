@@ -277,8 +277,9 @@ json_t *starter_settings(const struct starter *starter)
         "The key tare has pauses, limits and more: docs/reference/settings-keys.md.", NULL};
     AUTO_FREE char *name = repo_name(starter->script);
     int64_t retries = starter->has_max_retries ? starter->max_retries : PROPOSED_RETRIES;
-    return json_pack("{s:o, s:o, s:s, s:I, s:o*, s:[o], s:{}}", "comment", json_texts(lines), "experiment_name",
+    json_t *cooldown = starter->cooldown ? json_pack("{s:s}", "mode", starter->cooldown) : NULL;
+    return json_pack("{s:o, s:o, s:s, s:I, s:o*, s:[o], s:{s:o*}}", "comment", json_texts(lines), "experiment_name",
                      json_text_or_null(name), "registry", "registry.json", "max_retries", (json_int_t)retries,
                      "governor", starter->governor ? json_text_or_null(starter->governor) : NULL, "experiments",
-                     entry(starter), "tare");
+                     entry(starter), "tare", "cooldown", cooldown);
 }

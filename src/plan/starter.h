@@ -41,6 +41,7 @@ struct starter {
     bool has_runs, has_max_retries;
     int64_t runs, max_retries;
     const char *governor; /* or NULL */
+    const char *cooldown; /* a name of cooldown_modes, or NULL */
 };
 
 /* New references. The settings name the registry "registry.json", beside them. */

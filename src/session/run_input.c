@@ -18,36 +18,6 @@
 #define MADE_SETTINGS "settings made of the command line"
 #define MADE_REGISTRY "registry made of the script's help"
 
-/* The flags that a settings file has no word for on its entries stand at its top. */
-static char *text_with_flags(const struct settings *settings, const struct run_options *how)
-{
-    if (!settings->doc.root)
-        return mem_strdup("{}\n");
-    json_t *root = json_copy(settings->doc.root);
-    struct text text = {0};
-    if (how->governor)
-        json_object_set_new(root, "governor", json_string(how->governor));
-    if (how->has_max_retries)
-        json_object_set_new(root, "max_retries", json_integer(how->max_retries));
-    json_print_taken(root, &text);
-    return text_take(&text);
-}
-
-static void settings_of_flags(const struct run_options *how, struct run_input *input)
-{
-    settings_from_flags(how->repo, how->model, how->mutate, how->has_runs ? how->runs : 1, &input->settings);
-    for (size_t i = 0; i < input->settings.entry_count; i++) {
-        struct entry_settings *entry = &input->settings.entries[i];
-        if (how->has_max_retries)
-            entry->max_retries = how->max_retries;
-        if (how->governor) {
-            free(entry->governor);
-            entry->governor = mem_strdup(how->governor);
-        }
-    }
-    input->settings_text = text_with_flags(&input->settings, how);
-}
-
 static void read_settings(const struct run_options *how, struct run_input *input)
 {
     if (how->made_settings) {
@@ -56,12 +26,10 @@ static void read_settings(const struct run_options *how, struct run_input *input
         input->settings_text = mem_strdup(how->made_settings);
         return;
     }
-    if (!how->settings_path) {
-        settings_of_flags(how, input);
-        return;
-    }
-    const struct settings_changes changes = {.sets = how->sets, .has_runs = how->has_runs, .runs = how->runs};
-    settings_read_changed(how->settings_path, &changes, &input->settings, &input->problems);
+    if (how->settings_path)
+        settings_read_changed(how->settings_path, &how->changes, &input->settings, &input->problems);
+    else
+        settings_from_flags(how->repo, how->model, how->mutate, &how->changes, &input->settings);
     const struct json_doc *doc = &input->settings.doc;
     struct text text = {0};
     if (doc->overrides)
@@ -94,7 +62,7 @@ static void make_plan(const struct run_options *how, struct run_input *input)
     AUTO_FREE char *cwd = getcwd(NULL, 0);
     const char *path = getenv("PATH");
     struct plan_options options = {
-        .strict = how->strict,
+        .strict = how->changes.strict,
         .for_running = how->for_running,
         .has_gpus = how->for_other_machine ||
                     gpus_are_for_jobs(how->gpus ? how->gpus : input->settings.pool.gpus, &input->settings.environment),

@@ -16,18 +16,12 @@
 /* What a person asked for; texts are borrowed, NULL: not given. */
 struct run_options {
     const char *settings_path; /* or the four below */
-    const struct strv *sets; /* --set, over the settings file; may be NULL */
     const char *repo, *model, *mutate;
     const char *made_settings, *made_registry; /* both texts of a script without files (session/script.h), or NULL */
-    bool has_runs;
-    int64_t runs;
-    const char *governor;
-    bool has_max_retries;
-    int64_t max_retries;
+    struct settings_changes changes; /* of the settings; of made ones strict alone counts */
     const char *registry_path;
     bool has_seed;
     uint64_t seed;
-    bool strict;
     bool for_running;
     const char *gpus;     /* over the settings', as pool_make (session/gpus.h) takes it */
     bool for_other_machine; /* which has GPUs, for all that is known here */

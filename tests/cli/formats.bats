@@ -17,6 +17,10 @@ plans() {
     # Every job has its command line.
     [ "$(grep -c '^    cd ' <<< "$output")" -eq $(($2 + $3)) ]
     [ ! -e results ]
+    # With the key tare the plan is the same.
+    python3 -c 'import json, sys; json.dump({**json.load(open(sys.argv[1])), "tare": {}}, sys.stdout)' "$SHARED/settings/$1" > settings.json
+    dry_run keyed said -ec settings.json -c "$SHARED/settings/models_config.json" --seed 1
+    diff <(grep -v '^settings' plan) <(grep -v '^settings' keyed)
 }
 
 @test "11_models_quick_validation_1epoch.json" { plans 11_models_quick_validation_1epoch.json 22 11; }

@@ -92,7 +92,6 @@ END
         [ "$status" -eq 2 ] && [[ "$stderr" == *"settings.json:2:"*"error: "*"$2"* ]] || { echo "$1: $stderr"; return 1; }
     }
     refused '"mode": "grid", "mutate": "all"' "'mutate' is for mode \"mutation\""
-    refused '"mode": "grid", "hyperparameters": {"epohs": [5, 6]}' "did you mean 'epochs'?"
     refused '"mode": "default", "hyperparameters": {"epochs": [5, 6]}' 'several values are an axis of "mode": "grid"'
     refused '"mode": "default", "hyperparameters": [{"epochs": 5}]' 'a list of points is for "mode": "list"'
     refused '"mode": "grid", "hyperparameters": {"epochs": []}' "an axis with no value"
@@ -162,37 +161,80 @@ END
     [ ! -e results ]
 }
 
-@test "-n holds over settings with the key tare, but an entry that says 0 stays off; the study's format ignores it" {
-    seeded_toy
-    entries='{"repo": "toy", "model": "small", "mode": "default", "runs_per_config": 2}, {"repo": "toy", "model": "big", "mode": "default"},
-        {"repo": "toy", "model": "big", "mode": "default", "runs_per_config": 0}'
-    make_settings "$entries"
-    plan settings.json -n 3
-    [ "$(planned | cut -d' ' -f1 | sort | uniq -c | awk '{ print $2, $1 }' | paste -sd,)" = "big 3,small 3" ]
-    if grep -q ignored said; then false; fi
-    echo "{\"experiments\": [$entries]}" > study.json
-    plan study.json -n 3
-    [ "$(planned | wc -l)" -eq 3 ]
-    grep -q -- "--runs is ignored: study.json is in the study's format, without the key 'tare', and sets it" said
+# both_formats ENTRIES [MORE]: study.json, in the study's format, and settings.json, which has the key "tare" besides.
+both_formats() {
+    echo "{\"experiments\": [$1]${2:-}}" > study.json
+    echo "{\"experiments\": [$1]${2:-}, \"tare\": {}}" > settings.json
 }
 
-@test "with the key tare a misspelt hyperparameter or key is an error; the study's format keeps its warning" {
+@test "-n, -mr and -g go over the settings, with and without the key tare; an entry that says 0 runs stays off" {
     seeded_toy
-    entry='{"repo": "toy", "model": "small", "mode": "default", "runs_per_confg": 2, "hyperparameters": {"epoch": 6}}'
-    make_settings "$entry"
-    run --separate-stderr "$TARE" run settings.json --dry-run
-    [ "$status" -eq 2 ]
-    [[ "$stderr" == *"error: unknown key 'runs_per_confg'; did you mean 'runs_per_config'?"* ]]
-    [[ "$stderr" == *"error: 'toy' has no hyperparameter 'epoch'; did you mean 'epochs'?"* ]]
-    echo "{\"experiments\": [$entry], \"version\": 3, \"date\": \"2025\"}" > study.json
-    run --separate-stderr "$TARE" run study.json --dry-run
-    [ "$status" -eq 0 ]
-    [[ "$stderr" == *"warning: unknown key 'runs_per_confg'; did you mean 'runs_per_config'?"* ]]
-    [[ "$stderr" == *"warning: 'toy' has no hyperparameter 'epoch': it is left out; did you mean 'epochs'?"* ]]
-    # A key of the person's own is no mistake in either.
-    make_settings '{"repo": "toy", "model": "small", "mode": "default", "ticket": 12}' ', "version": 3'
-    plan settings.json
-    if grep -q version said; then false; fi
+    both_formats '{"repo": "toy", "model": "small", "mode": "default", "runs_per_config": 2, "max_retries": 5, "governor": "powersave"},
+        {"repo": "toy", "model": "big", "mode": "default"}, {"repo": "toy", "model": "big", "mode": "default", "runs_per_config": 0},
+        {"mode": "parallel", "foreground": {"repo": "toy", "model": "small", "mode": "default", "runs_per_config": 4},
+         "background": {"repo": "toy", "model": "big"}}'
+    for file in settings.json study.json; do
+        plan $file -n 3
+        [ "$(grep -o '^\[.*\] toy_[a-z]*' plan | cut -d' ' -f2 | sort | uniq -c | awk '{ print $2, $1 }' | paste -sd,)" = "toy_big 3,toy_small 6" ]
+        [ "$(grep -c '^\[.*_parallel ' plan)" -eq 3 ]
+        [ "$(grep -c '^\[.*at most 6 attempts, governor powersave$' plan)" -eq 3 ]
+        plan $file -mr 1 -g performance
+        [ "$(grep -c '^\[' plan)" -eq 7 ]
+        [ "$(grep -c '^\[.*at most 2 attempts, governor performance$' plan)" -eq 7 ]
+        run ! grep -E 'warning|ignored' said
+        plan $file --set max_retries=4 -mr 0
+        [ "$(grep -c '^\[.*at most 1 attempt$' plan)" -eq 5 ]
+    done
+    # The run keeps what it ran.
+    "$TARE" run study.json -n 1 -mr 0 -q
+    cp "$(run_folder)/settings.json" again.json
+    plan again.json
+    [ "$(grep -c '^\[.*at most 1 attempt' plan)" -eq 3 ]
+    python3 -c 'import json; assert "tare" not in json.load(open("again.json"))'
+}
+
+@test "what is misspelt is a warning, and an error with --strict, with and without the key tare" {
+    seeded_toy
+    both_formats '{"repo": "toy", "model": "small", "mode": "default", "runs_per_confg": 2, "hyperparameters": {"epoch": 6}, "ticket": 12},
+        {"repo": "toy", "model": "small", "mode": "grid", "hyperparameters": {"epochs": [5, 6], "batchsize": [1, 2]}},
+        {"repo": "toy", "model": "small", "mode": "list", "hyperparameters": [{"epochs": 7, "batchsize": 1}]},
+        {"repo": "toy", "model": "small", "mutate": ["epochs", "batchsize"]}' ', "version": 3, "date": "2025"'
+    for file in settings.json study.json; do
+        run --separate-stderr "$TARE" run $file --dry-run
+        [ "$status" -eq 0 ]
+        [ "$(grep -c '^\[' <<< "$output")" -eq 5 ]
+        [ "$(grep -c warning: <<< "$stderr")" -eq 5 ]
+        [[ "$stderr" == *"warning: unknown key 'runs_per_confg'; did you mean 'runs_per_config'?"* ]]
+        [[ "$stderr" == *"warning: 'toy' has no hyperparameter 'epoch': it is left out; did you mean 'epochs'?"* ]]
+        [ "$(grep -c "warning: 'toy' has no hyperparameter 'batchsize': it is left out" <<< "$stderr")" -eq 3 ]
+        # A key of the person's own is not a mistake.
+        [[ "$stderr" != *ticket* ]] && [[ "$stderr" != *version* ]]
+        run --separate-stderr "$TARE" run $file --dry-run --strict
+        [ "$status" -eq 2 ]
+        [ "$(grep -c error: <<< "$stderr")" -eq 5 ]
+        [[ "$stderr" == *"error: unknown key 'runs_per_confg'; did you mean 'runs_per_config'?"* ]]
+        [[ "$stderr" == *"error: 'toy' has no hyperparameter 'epoch'; did you mean 'epochs'?"* ]]
+    done
+}
+
+@test "--set tare.KEY changes what the key in the file changes, and a name on the command line is checked all the same" {
+    seeded_toy
+    # "date" is near "tare", but a key that the program knows is not misspelt.
+    both_formats '{"repo": "toy", "model": "small", "mode": "default", "hyperparameters": {"batchsize": 6}, "runs_per_config": 2}' ', "date": "2025"'
+    sed 's/"tare": {}/"tare": {"order": "blocks", "timing": {"between_runs": 7}}/' settings.json > keyed.json
+    plan keyed.json -n 3 -s 1
+    grep -v '^settings' plan > keyed
+    grep -q '^pauses *14.0 s ' keyed
+    grep -q '^order *blocks' keyed
+    for file in settings.json study.json; do
+        plan $file -n 3 -s 1 --set tare.order=blocks --set tare.timing.between_runs=7
+        diff keyed <(grep -v '^settings' plan)
+    done
+    for file in settings.json study.json; do
+        run --separate-stderr "$TARE" run $file --dry-run --set experiments.0.hyperparameters.epoch=3
+        [ "$status" -eq 2 ]
+        [[ "$stderr" == *"error: 'toy' has no hyperparameter 'epoch'; did you mean 'epochs'?"* ]]
+    done
 }
 
 @test "settings and registry in YAML plan as the same in JSON" {

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What the command line sets over a settings file: --set PATH=VALUE and -n RUNS. The document's tree is changed; its text stays,
- * for the places of all else. */
+/* Options that change a settings file: --set PATH=VALUE, -n, -mr, -g and --cooldown. The document's
+ * tree is changed; its text stays, for the places of all else. */
 
 /* One --set while it is applied. */
 struct setting {
@@ -32,6 +32,8 @@ static void enter_place(struct setting *set, char *place)
     set->place = place;
 }
 
+static bool is_known_key(const char *key);
+
 /* A key that is not there, on the way to another: most likely misspelt when one that is there is near. */
 static bool check_new_key(const struct setting *set, const json_t *object, const char *key)
 {
@@ -44,7 +46,7 @@ static bool check_new_key(const struct setting *set, const json_t *object, const
         names[count++] = name;
     }
     AUTO_FREE char *nearest = problem_nearest(key, names, count);
-    if (!*nearest)
+    if (!*nearest || is_known_key(key))
         return true;
     AUTO_FREE char *why = mem_printf("there is no key '%s' in %s%s", key, set->place, nearest);
     return refuse(set, why);
@@ -139,27 +141,59 @@ static bool settings_set(struct json_doc *doc, const char *assignment, struct pr
     return good;
 }
 
-static void set_runs(struct json_doc *doc, const char *path, json_t *object, int64_t runs, bool always)
+/* The settings of one object that an option goes over. */
+static void override_key(struct json_doc *doc, const char *path, json_t *object, const char *key, json_t *value)
 {
-    const json_t *said = json_get(object, "runs_per_config");
-    if (!json_is_object(object) || (!always && (!said || (json_is_integer(said) && json_integer_value(said) == 0))))
-        return;
-    AUTO_FREE char *place = json_path_key(path, "runs_per_config");
-    json_object_set_new(object, "runs_per_config", json_integer(runs));
+    AUTO_FREE char *place = json_path_key(path, key);
+    json_object_set(object, key, value);
     json_doc_override(doc, place);
 }
 
-/* runs_per_config everywhere but in entries that say 0. */
-static void settings_set_runs(struct json_doc *doc, int64_t runs)
+static bool is_zero(const json_t *value)
+{
+    return json_is_integer(value) && json_integer_value(value) == 0;
+}
+
+/* The foreground of a parallel entry may state how often the entry runs, none of the others. */
+static void override_entry(struct json_doc *doc, const char *path, json_t *entry, const char *key, json_t *value)
+{
+    bool is_runs = strcmp(key, "runs_per_config") == 0;
+    const json_t *given = json_is_object(entry) ? json_get(entry, key) : NULL;
+    if (given && !(is_runs && is_zero(given)))
+        override_key(doc, path, entry, key, value);
+    AUTO_FREE char *side = json_path_key(path, "foreground");
+    if (is_runs && json_is_object(json_object_get(entry, "foreground")))
+        override_entry(doc, side, json_object_get(entry, "foreground"), key, value);
+}
+
+/* Takes value. The option holds everywhere: at the top, and in each entry that has its own. */
+static void override_everywhere(struct json_doc *doc, const char *key, json_t *value)
 {
     json_t *entries = json_object_get(doc->root, "experiments");
-    set_runs(doc, "$", doc->root, runs, true);
+    override_key(doc, "$", doc->root, key, value);
     for (size_t i = 0; i < json_array_size(entries); i++) {
         AUTO_FREE char *path = json_path_index("$.experiments", i);
-        AUTO_FREE char *side = json_path_key(path, "foreground");
-        set_runs(doc, path, json_array_get(entries, i), runs, false);
-        set_runs(doc, side, json_object_get(json_array_get(entries, i), "foreground"), runs, false);
+        override_entry(doc, path, json_array_get(entries, i), key, value);
     }
+    json_decref(value);
+}
+
+/* False: told. */
+static bool apply_changes(const struct settings_changes *changes, struct json_doc *doc, struct problems *problems)
+{
+    bool good = true;
+    if (!json_is_object(doc->root))
+        return good;
+    for (size_t i = 0; changes->sets && i < changes->sets->count; i++)
+        good = settings_set(doc, changes->sets->items[i], problems) && good;
+    if (changes->has_runs)
+        override_everywhere(doc, "runs_per_config", json_integer(changes->runs));
+    if (changes->has_max_retries)
+        override_everywhere(doc, "max_retries", json_integer(changes->max_retries));
+    if (changes->governor)
+        override_everywhere(doc, "governor", json_string(changes->governor));
+    AUTO_FREE char *mode = changes->cooldown ? mem_printf("tare.cooldown.mode=%s", changes->cooldown) : NULL;
+    return (!mode || settings_set(doc, mode, problems)) && good;
 }
 
 enum { LONGEST_FILE = 64 << 20 };
@@ -302,10 +336,11 @@ static void read_root(const struct source *source, const json_t *root, struct se
 }
 
 /* Takes the document that stands in settings->doc. */
-static bool read_document(struct settings *settings, struct problems *problems)
+static bool read_document(struct settings *settings, bool strict, struct problems *problems)
 {
     size_t errors = problems->errors;
-    const struct source source = {&settings->doc, problems, settings->own_format};
+    const struct source source = {&settings->doc, problems, strict};
+    settings->has_tare = json_get(settings->doc.root, "tare") != NULL;
     read_root(&source, settings->doc.root, settings);
     return problems->errors == errors;
 }
@@ -320,13 +355,8 @@ bool settings_read_changed(const char *path, const struct settings_changes *chan
         problems_add_unreadable(problems, path, &err);
         return false;
     }
-    out->own_format = json_get(out->doc.root, "tare") != NULL;
-    bool good = true;
-    for (size_t i = 0; changes->sets && json_is_object(out->doc.root) && i < changes->sets->count; i++)
-        good = settings_set(&out->doc, changes->sets->items[i], problems) && good;
-    if (changes->has_runs && out->own_format)
-        settings_set_runs(&out->doc, changes->runs);
-    return read_document(out, problems) && good;
+    bool good = apply_changes(changes, &out->doc, problems);
+    return read_document(out, changes->strict, problems) && good;
 }
 
 bool settings_read(const char *path, struct settings *out, struct problems *problems)
@@ -339,10 +369,8 @@ bool settings_parse(const char *file, const char *text, size_t length, struct se
     settings_set_defaults(out);
     out->file = mem_strdup(file);
     struct err err = {0};
-    if (json_doc_parse(file, text, length, &out->doc, &err)) {
-        out->own_format = json_get(out->doc.root, "tare") != NULL;
-        return read_document(out, problems);
-    }
+    if (json_doc_parse(file, text, length, &out->doc, &err))
+        return read_document(out, false, problems);
     problems_add_unreadable(problems, file, &err);
     return false;
 }
@@ -395,6 +423,15 @@ static const struct field_object objects[] = {
     {"private", UNKNOWN_ARE_ERRORS, true, {&settings_private_table}},
 };
 
+static bool is_known_key(const char *key)
+{
+    for (size_t i = 0; i < sizeof objects / sizeof *objects; i++)
+        for (size_t t = 0; t < FIELD_OBJECT_TABLES && objects[i].tables[t]; t++)
+            if (fields_find(objects[i].tables[t], key))
+                return true;
+    return false;
+}
+
 void settings_describe(struct text *out)
 {
     fields_describe_all(objects, sizeof objects / sizeof *objects, out);
@@ -405,13 +442,24 @@ json_t *settings_schema(void)
     return fields_schema("Settings of " TARE_NAME, objects, sizeof objects / sizeof *objects);
 }
 
+static json_t *cooldown_json(const char *mode)
+{
+    return mode ? json_pack("{s:{s:s}}", "cooldown", "mode", mode) : NULL;
+}
+
 /* The flags become a settings file and go the way of one, so a run made of flags keeps its settings.json like any
  * other. What is wrong in them is left to the planner, which knows the names; only then is there no file to point at.
  * */
-void settings_from_flags(const char *repo, const char *model, const char *mutate, int64_t runs, struct settings *out)
+void settings_from_flags(const char *repo, const char *model, const char *mutate,
+                         const struct settings_changes *changes, struct settings *out)
 {
-    /* The settings file that says the same as the flags. A flag that is no UTF-8 cannot stand in JSON: it is left out here. */
-    json_t *root = json_pack("{s:[{s:o*, s:o*, s:s, s:o*, s:I}]}", "experiments", "repo", json_string(repo), "model",
+    /* The settings file that says the same as the flags. A flag that is not UTF-8 cannot be in JSON:
+     * it is left out here. */
+    int64_t runs = changes->has_runs ? changes->runs : 1;
+    json_t *root = json_pack("{s:o*, s:o*, s:o*, s:[{s:o*, s:o*, s:s, s:o*, s:I}]}", "governor",
+                             changes->governor ? json_string(changes->governor) : NULL, "max_retries",
+                             changes->has_max_retries ? json_integer(changes->max_retries) : NULL, "tare",
+                             cooldown_json(changes->cooldown), "experiments", "repo", json_string(repo), "model",
                              json_string(model), "mode", mode_name(mutate ? MODE_MUTATION : MODE_DEFAULT), "mutate",
                              mutate ? json_string(mutate) : NULL, "runs_per_config", (json_int_t)runs);
     AUTO_TEXT struct text text = {0};
@@ -428,7 +476,9 @@ void settings_from_flags(const char *repo, const char *model, const char *mutate
     struct entry_settings *entry = &out->entries[0];
     free(entry->foreground.repo);
     free(entry->foreground.model);
+    free(entry->governor);
     entry->foreground.repo = mem_strdup(repo);
     entry->foreground.model = mem_strdup(model);
+    entry->governor = mem_strdup(changes->governor);
     entry->runs = runs;
 }

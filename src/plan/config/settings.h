@@ -162,15 +162,19 @@ struct settings {
     struct guard_settings guard;
     struct pool_settings pool;
     struct strv environment; /* NAME=VALUE for every job */
-    bool own_format;         /* it has the key "tare": what is misspelt is an error; the study's own files keep their warnings */
+    bool has_tare;           /* with the key "tare" unstated pauses are adaptive, else the study's */
     struct json_doc doc;
 };
 
-/* What the command line says over a file. */
+/* Options of the command line that change settings. Texts are borrowed; NULL: not given. */
 struct settings_changes {
-    const struct strv *sets; /* PATH=VALUE of --set; may be NULL */
-    bool has_runs;
-    int64_t runs; /* -n: in the study's own format it is ignored, as the study did */
+    const struct strv *sets; /* PATH=VALUE of --set, applied before the others */
+    bool has_runs, has_max_retries;
+    int64_t runs;         /* -n: an entry that states 0 keeps it */
+    int64_t max_retries;  /* -mr */
+    const char *governor; /* -g */
+    const char *cooldown; /* --cooldown: a name of cooldown_modes */
+    bool strict;          /* a key that looks misspelt is an error, not a warning */
 };
 
 bool settings_read(const char *path, struct settings *out, struct problems *problems);
@@ -180,9 +184,11 @@ bool settings_read_changed(const char *path, const struct settings_changes *chan
                            struct problems *problems);
 bool settings_parse(const char *file, const char *text, size_t length, struct settings *out, struct problems *problems);
 
-/* Settings made of flags: -r REPO -m MODEL -mt PARAMS -n RUNS ... : entry 0 only. mutate NULL: default mode. file is
- * NULL, doc holds the settings file that says the same (its file is NULL too: problems then name no place). */
-void settings_from_flags(const char *repo, const char *model, const char *mutate, int64_t runs, struct settings *out);
+/* Settings made of flags: -r REPO -m MODEL -mt PARAMS and those of changes, without sets: entry 0
+ * only. mutate NULL: default mode. file is NULL, doc holds the settings file that says the same (its
+ * file is NULL too: problems then name no place). */
+void settings_from_flags(const char *repo, const char *model, const char *mutate,
+                         const struct settings_changes *changes, struct settings *out);
 void settings_fini(struct settings *settings);
 
 /* The reference of every key in Markdown: a heading and a table an object. */

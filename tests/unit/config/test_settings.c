@@ -290,7 +290,8 @@ static void flags_make_one_entry(void **state)
 {
     (void)state;
     AUTO(settings_fini) struct settings settings;
-    settings_from_flags("examples", "mnist", "lr,seed", 5, &settings);
+    const struct settings_changes changes = {.has_runs = true, .runs = 5};
+    settings_from_flags("examples", "mnist", "lr,seed", &changes, &settings);
     assert_null(settings.file);
     assert_int_equal(settings.entry_count, 1);
     const struct entry_settings *entry = &settings.entries[0];
@@ -302,13 +303,14 @@ static void flags_make_one_entry(void **state)
     assert_int_equal(entry->runs, 5);
     assert_int_equal(entry->max_retries, 2);
     assert_true(settings.timing.between_runs_s == PAUSE_UNSAID);
+    assert_false(settings.has_tare);
 }
 
 static void flags_without_mutation_are_mode_default(void **state)
 {
     (void)state;
     AUTO(settings_fini) struct settings settings;
-    settings_from_flags("r", "m", NULL, 1, &settings);
+    settings_from_flags("r", "m", NULL, &(struct settings_changes){0}, &settings);
     assert_int_equal(settings.entries[0].foreground.mode, MODE_DEFAULT);
     assert_int_equal(settings.entries[0].foreground.mutate.count, 0);
 }
@@ -317,8 +319,17 @@ static void the_document_made_of_flags_is_a_settings_file_that_says_the_same(voi
 {
     (void)state;
     AUTO(settings_fini) struct settings flags;
-    settings_from_flags("r", "m", "all", 3, &flags);
+    const struct settings_changes changes = {.has_runs = true,
+                                             .runs = 3,
+                                             .has_max_retries = true,
+                                             .max_retries = 0,
+                                             .governor = "powersave",
+                                             .cooldown = "adaptive"};
+    settings_from_flags("r", "m", "all", &changes, &flags);
     AUTO(settings_fini) struct settings settings = parse_good(flags.doc.text);
+    assert_int_equal(settings.entries[0].max_retries, 0);
+    assert_string_equal(settings.entries[0].governor, "powersave");
+    assert_int_equal(settings.guard.cooldown.mode, COOLDOWN_ADAPTIVE);
     assert_int_equal(settings.entry_count, 1);
     assert_string_equal(settings.entries[0].foreground.repo, "r");
     assert_string_equal(settings.entries[0].foreground.mutate.items[0], "all");
@@ -329,7 +340,7 @@ static void a_problem_with_flags_names_no_place(void **state)
 {
     (void)state;
     AUTO(settings_fini) struct settings settings;
-    settings_from_flags("nowhere", "m", NULL, 1, &settings);
+    settings_from_flags("nowhere", "m", NULL, &(struct settings_changes){0}, &settings);
     AUTO(problems_fini) struct problems problems = {0};
     problems_add(&problems, SEVERITY_ERROR, &settings.doc, settings.entries[0].foreground.json_path, "no 'nowhere'");
     expect_problems(&problems, LINES("error: no 'nowhere'"));
@@ -339,7 +350,9 @@ static void names_that_are_no_utf8_stay_what_they_are(void **state)
 {
     (void)state;
     AUTO(settings_fini) struct settings settings;
-    settings_from_flags("\xff", "", "a,,b", 2, &settings);
+    const struct settings_changes changes = {.has_runs = true, .runs = 2, .governor = "\xfe"};
+    settings_from_flags("\xff", "", "a,,b", &changes, &settings);
+    assert_string_equal(settings.entries[0].governor, "\xfe");
     assert_int_equal(settings.entry_count, 1);
     assert_string_equal(settings.entries[0].foreground.repo, "\xff");
     assert_string_equal(settings.entries[0].foreground.model, "");

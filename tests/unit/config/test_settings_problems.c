@@ -173,6 +173,14 @@ static void a_key_that_looks_misspelt_is_a_warning(void **state)
                  "s:4:1: warning: unknown key 'mutat'; did you mean 'mutate'? (at $.experiments[0].mutat)"));
 }
 
+static void the_key_tare_makes_no_key_outside_it_an_error(void **state)
+{
+    (void)state;
+    expect(ENTRY(",\n\"mutat\": 1}],\n\"runs_per_confg\": 2, \"tare\": {}, \"x\": [{"),
+           LINES("s:4:1: warning: unknown key 'runs_per_confg'; did you mean 'runs_per_config'? (at $.runs_per_confg)",
+                 "s:3:1: warning: unknown key 'mutat'; did you mean 'mutate'? (at $.experiments[0].mutat)"));
+}
+
 static void an_entry_of_misspelt_keys_is_no_comment(void **state)
 {
     (void)state;
@@ -437,6 +445,7 @@ int main(void)
         cmocka_unit_test(every_wrong_type_at_the_top_is_told_at_once),
         cmocka_unit_test(keys_at_the_wrong_level_are_pointed_home),
         cmocka_unit_test(a_key_that_looks_misspelt_is_a_warning),
+        cmocka_unit_test(the_key_tare_makes_no_key_outside_it_an_error),
         cmocka_unit_test(an_entry_of_misspelt_keys_is_no_comment),
         cmocka_unit_test(an_entry_that_only_might_be_a_comment_is_told),
         cmocka_unit_test(what_was_meant_by_a_missing_key_is_asked),

@@ -187,9 +187,6 @@ static void what_cannot_be_planned_is_refused(void **state)
     struct fixture *fixture = *state;
     assert_refused(fixture, GRID("'hyperparameters': {'epochs': [1, 'x']}"), "'epochs': expected an integer",
                    "$.experiments[0].hyperparameters.epochs[1]");
-    assert_refused(fixture, GRID("'hyperparameters': {'epoch': [1, 2]}"),
-                   "'toy' has no hyperparameter 'epoch'; did you mean 'epochs'?",
-                   "$.experiments[0].hyperparameters.epoch");
     assert_refused(fixture, GRID("'hyperparameters': {'seed': [1, 2]}, 'seeds': 3"),
                    "'seeds' and 'hyperparameters' both set 'seed'", "$.experiments[0].seeds");
     assert_refused(fixture, ENTRY("'mutate': ['seed'], 'seeds': 3"), "'seed' is set by 'seeds'",
@@ -198,6 +195,19 @@ static void what_cannot_be_planned_is_refused(void **state)
                    "more than 1000000 experiments are asked for: this entry has 1 combinations, each with 500001 seeds "
                    "and 2 runs",
                    "$.experiments[0]");
+}
+
+static void an_axis_that_the_model_does_not_have_is_left_out_and_refused_when_strict(void **state)
+{
+    struct fixture *fixture = *state;
+    static const char settings[] = GRID("'hyperparameters': {'epoch': [1, 2], 'lr': [0.1, 1]}");
+    assert_planned(fixture, settings, "10 0.1 1 adam, 10 1.0 1 adam");
+    assert_int_equal(fixture->problems.count, 1);
+    assert_non_null(
+        fixture_problem(fixture, "'toy' has no hyperparameter 'epoch': it is left out; did you mean 'epochs'?"));
+    fixture->options.strict = true;
+    assert_refused(fixture, settings, "'toy' has no hyperparameter 'epoch'; did you mean 'epochs'?",
+                   "$.experiments[0].hyperparameters.epoch");
 }
 
 static void a_grid_that_is_too_large_is_refused_before_it_is_made(void **state)
@@ -264,6 +274,7 @@ int main(void)
         TEST(blocks_hold_each_point_once),
         TEST(a_parallel_entry_may_have_a_grid_in_front_and_seeds),
         TEST(what_cannot_be_planned_is_refused),
+        TEST(an_axis_that_the_model_does_not_have_is_left_out_and_refused_when_strict),
         TEST(a_grid_that_is_too_large_is_refused_before_it_is_made),
         TEST(a_model_without_a_seed_has_no_replicates),
         TEST(deduplication_says_that_points_run_all_the_same),
