@@ -197,6 +197,7 @@ static int show_plan(const struct cli_call *call, const struct run_options *how,
         .settings = how->settings_path ? how->settings_path : "from the command line",
         .registry = input->registry_path ? input->registry_path : "made of the script's help",
         .pauses_s = estimate_pauses(&input->plan, NULL),
+        .adaptive_saves_s = input->settings.has_tare ? 0 : estimate_adaptive_saves(&input->plan),
         .colour = message_colour(STDOUT_FILENO),
     };
     if (call->values[OPTION_JSON].given)

@@ -428,7 +428,8 @@ static void make_plan(const struct planner *planner, struct plan *out)
     out->parallel = settings->parallel;
     out->limits = settings->limits;
     out->guard = settings->guard;
-    /* Pauses that nobody stated are for a GPU to cool: none without one, adaptive with one. */
+    /* Unstated pauses are for a GPU to cool: none without one. With one they are the study's for its
+     * settings, which lack the key "tare", and else adaptive. */
     static const double on_gpus_s[] = {60, 60, 30};
     double *const pauses[] = {&out->timing.between_runs_s, &out->timing.between_configurations_s,
                               &out->timing.before_retry_s};
@@ -439,7 +440,8 @@ static void make_plan(const struct planner *planner, struct plan *out)
             *pauses[i] = planner->options->has_gpus ? on_gpus_s[i] : 0;
     }
     if (out->guard.cooldown.mode == COOLDOWN_UNSAID)
-        out->guard.cooldown.mode = planner->options->has_gpus && !stated ? COOLDOWN_ADAPTIVE : COOLDOWN_FIXED;
+        out->guard.cooldown.mode =
+            planner->options->has_gpus && settings->has_tare && !stated ? COOLDOWN_ADAPTIVE : COOLDOWN_FIXED;
     out->pool = settings->pool;
     out->pool.gpus = mem_strdup(settings->pool.gpus);
     out->budget = settings->budget;

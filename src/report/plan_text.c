@@ -50,16 +50,19 @@ static void add_background(const struct parallel_timing *timing, struct text *ou
 }
 
 /* "3 min between experiments in all, 30 s before each retry", or what an adaptive pause waits for. Fresh. */
-static char *pauses_text(const struct plan *plan, double pauses_s)
+static char *pauses_text(const struct plan *plan, const struct plan_text_options *options)
 {
-    char sum[32], least[32], most[32];
+    char sum[32], least[32], most[32], saves[32];
     const struct cooldown_settings *cooldown = &plan->guard.cooldown;
-    clock_format_duration(pauses_s, sum);
+    clock_format_duration(options->pauses_s, sum);
     clock_format_duration(cooldown->min_s, least);
     clock_format_duration(cooldown->max_s, most);
-    if (cooldown->mode == COOLDOWN_ADAPTIVE && pauses_s > 0)
+    clock_format_duration(options->adaptive_saves_s, saves);
+    if (cooldown->mode == COOLDOWN_ADAPTIVE && options->pauses_s > 0)
         return mem_printf("adaptive: each until the GPUs are idle and cool, %s to %s", least, most);
-    return mem_printf("%s between experiments in all, %g s before each retry", sum, plan->timing.before_retry_s);
+    bool saving = options->adaptive_saves_s > 0;
+    return mem_printf("%s between experiments in all, %g s before each retry%s%s%s", sum, plan->timing.before_retry_s,
+                      saving ? "; --cooldown adaptive: up to " : "", saving ? saves : "", saving ? " less" : "");
 }
 
 static void add_head(const struct plan *plan, const struct plan_text_options *options, struct text *out)
@@ -79,7 +82,7 @@ static void add_head(const struct plan *plan, const struct plan_text_options *op
         add_modes(plan, &line);
     }
     add_fact(out, "experiments", text_get(&line));
-    AUTO_FREE char *pauses = pauses_text(plan, options->pauses_s);
+    AUTO_FREE char *pauses = pauses_text(plan, options);
     add_fact(out, "pauses", pauses);
     if (has_parallel(plan))
         add_background(&plan->parallel, out);

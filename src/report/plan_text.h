@@ -10,7 +10,8 @@
 struct plan_text_options {
     const char *settings; /* where they came from, for people */
     const char *registry;
-    double pauses_s; /* between the experiments, without retries */
+    double pauses_s;         /* between the experiments, without retries */
+    double adaptive_saves_s; /* at most so much less with adaptive ones; 0: not said */
     bool colour;
 };
 

@@ -72,7 +72,7 @@ struct lane_guard {
     int64_t idle_from_ns, idle_to_ns;
     double waited_s;       /* of this preflight: until the GPUs were clear, or the wait was over */
     struct guard_holders holders; /* of this preflight */
-    bool said;             /* that it waits */
+    bool said;             /* that it waits, or how long the pause is */
     struct guard_findings pending; /* evidence of the attempt to come */
     int64_t pending_ns;    /* since when */
     double planned_s;      /* the pause */

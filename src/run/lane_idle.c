@@ -322,11 +322,82 @@ static void tell_pause(struct lane *lane, double took_s, bool settled)
                        lane_next);
 }
 
+/* For displays alone. */
+static void tell_use(struct lane *lane)
+{
+    const struct guard_former *former = &guard_of(lane)->former;
+    struct reading busy = energy_meters_now(lane->energy_meters, GPU_UTILISATION_PERCENT, ENERGY_MEAN);
+    if (busy.valid)
+        runner_tell(lane->runner, EVENT_METRIC, former->experiment, former->attempt,
+                    json_pack("{s:s, s:o}", "sensor", "gpu_utilisation_percent", "value", json_finite(busy.value)));
+}
+
+/* "GPU 0 (0 % busy, 77 W, 41 °C)" */
+static void add_use(const struct guard_device *device, struct text *out)
+{
+    const struct gpu_readings *readings = &device->sample.readings;
+    struct reading busy = readings->of[GPU_UTILISATION_PERCENT], celsius = readings->of[GPU_TEMPERATURE_C],
+                   power_w = gpu_readings_power_w(readings);
+    AUTO_TEXT struct text facts = {0};
+    if (busy.valid)
+        text_addf(&facts, ", %.0f %% busy", busy.value);
+    if (power_w.valid)
+        text_addf(&facts, ", %.0f W", power_w.value);
+    if (celsius.valid)
+        text_addf(&facts, ", %.0f °C", celsius.value);
+    text_addf(out, "%s (%s)", device->label, facts.length ? text_get(&facts) + strlen(", ") : "no readings");
+}
+
+static void say_fixed_pause(struct lane *lane)
+{
+    struct lane_guard *guard = guard_of(lane);
+    double planned_s = guard->planned_s * lane->runner->time_scale;
+    json_t *devices = json_array();
+    AUTO_TEXT struct text text = {0};
+    text_addf(&text, "pause of %g s: nothing trains on ", planned_s);
+    for (size_t i = 0; i < guard->count; i++) {
+        json_array_append_new(devices, guard_device_json(&guard->devices[i]));
+        text_add(&text, i ? ", " : "");
+        add_use(&guard->devices[i], &text);
+    }
+    json_t *data = json_pack("{s:s, s:s, s:o, s:o, s:o*}", "phase", "cooldown", "mode", "fixed", "planned_s",
+                             json_finite(planned_s), "devices", devices, "text", json_string(text_get(&text)));
+    runner_record(lane->runner, EVENT_GUARD, guard->former.experiment, guard->former.attempt, data);
+}
+
+static void fixed_pause_looked(struct lane *lane);
+
+/* The first check comes after this time: utilisation covers up to a second before it is read. */
+enum { USE_SETTLED_US = 2000000 };
+
+static void wait_fixed_pause(struct lane *lane)
+{
+    const struct lane_guard *guard = guard_of(lane);
+    double scale = lane->runner->time_scale;
+    double left_us = (guard->planned_s * scale - window_s(lane) - guard_since_s(guard->begun_ns)) * 1e6;
+    double next_us = (guard->said ? TICK_US : USE_SETTLED_US) * scale;
+    if (left_us > next_us)
+        guard_ask_later(lane, (uint64_t)next_us, fixed_pause_looked);
+    else
+        lane_after(lane, (uint64_t)fmax(left_us, 0), lane_next);
+}
+
+static void fixed_pause_looked(struct lane *lane)
+{
+    struct lane_guard *guard = guard_of(lane);
+    tell_use(lane);
+    if (!guard->said)
+        say_fixed_pause(lane);
+    guard->said = true;
+    wait_fixed_pause(lane);
+}
+
 static void pause_looked(struct lane *lane)
 {
     struct lane_guard *guard = guard_of(lane);
     double scale = lane->runner->time_scale, took_s = guard_since_s(guard->begun_ns) + window_s(lane);
     bool settled = all_settled(guard);
+    tell_use(lane);
     enum cooldown_state state = cooldown_decide(&lane->runner->plan->guard.cooldown, guard->planned_s, took_s, settled,
                                                 guard_blind(guard), scale);
     if (state == COOLDOWN_GOES_ON)
@@ -345,8 +416,9 @@ void lane_guard_pause(struct lane *lane, double seconds)
     }
     guard->begun_ns = clock_monotonic_ns();
     guard->planned_s = seconds;
+    guard->said = false;
     if (lane->runner->plan->guard.cooldown.mode == COOLDOWN_FIXED || seconds <= 0) {
-        lane_after(lane, (uint64_t)(fmax(seconds * scale - window_s(lane), 0) * 1e6), lane_next);
+        wait_fixed_pause(lane);
         return;
     }
     begin_settling(guard);

@@ -69,6 +69,23 @@ static size_t skip_done(const struct session *session, struct progress *progress
     return left;
 }
 
+/* Whoever repeats the study may prefer shorter pauses. Parts of another command lack the option. */
+static void add_adaptive_saves(const struct session *session, struct text *out)
+{
+    const struct run_input *input = session->options->input;
+    const struct plan *plan = store_plan(session->store);
+    bool asked = input && !input->settings.has_tare && !session->options->part;
+    double saves_s = asked ? estimate_adaptive_saves(plan) : 0;
+    if (saves_s <= 0)
+        return;
+    char saves[32];
+    clock_format_duration(saves_s, saves);
+    text_addf(out,
+              "pauses of %g s, as in the study; --cooldown adaptive ends each when the GPUs are idle and cool: up to "
+              "%s less\n",
+              plan->timing.between_runs_s, saves);
+}
+
 static void say_start(const struct session *session, size_t left)
 {
     const struct plan *plan = store_plan(session->store);
@@ -88,6 +105,7 @@ static void say_start(const struct session *session, size_t left)
         bool adaptive = plan->guard.cooldown.mode == COOLDOWN_ADAPTIVE && pauses_s > 0;
         text_addf(&text, "%s, pauses %s%s; results in %s\n", session->options->watch ? " at most" : "",
                   adaptive ? "until the GPUs are idle and cool" : pauses, adaptive ? "" : " in all", session->dir_path);
+        add_adaptive_saves(session, &text);
     }
     AUTO_FREE char *lanes = pool_text(&session->pool);
     if (lanes)

@@ -439,6 +439,99 @@ assert pause["mode"] == "adaptive" and pause["settled"] and pause["planned_s"] =
     grep -qE '^pauses +3.0 s between experiments in all, 30 s before each retry$' out
 }
 
+# study_settings RUNS: in the study's format, which has no key "tare" and states no pause.
+study_settings() {
+    registry
+    echo "{\"experiments\": [{\"repo\": \"repo\", \"model\": \"net\", \"mutate\": [\"n\"], \"runs_per_config\": $1}]}" >settings.json
+}
+
+@test "settings of the study pause 60 s, and 30 s before a retry, in which nothing trains; each is one line of the log" {
+    scenario 1
+    # The second attempt of each succeeds.
+    job "$(job_holds 1000 90); sleep 0.3; [ \"\$TARE_ATTEMPT\" = 2 ] && echo loss 0.5"
+    study_settings 3
+    export TARE_TIME_SCALE=0.05
+    tare_run >out
+    is "$(grep -c 'pause of 3 s: nothing trains on GPU 0 (0 % busy, [0-9]* W, [0-9]* °C)$' out)" 2
+    is "$(grep -c 'pause of 1.5 s: nothing trains on GPU 0 (0 % busy, [0-9]* W, [0-9]* °C)$' out)" 3
+    is "$(grep -c 'pause of' out)" 5
+    # 2 of 60 s; with adaptive ones at least 5 s remain of each.
+    is "$(head -n 1 out | sed 's/;.*//')" "3 experiments, pauses 2 min 00 s in all"
+    is "$(sed -n 2p out)" "pauses of 60 s, as in the study; --cooldown adaptive ends each when the GPUs are idle and cool: up to 1 min 50 s less"
+    look '
+pauses = [(e["monotonic_ns"], e["data"]["seconds"]) for e in events if e["type"] in ("pause", "retry_pause")]
+assert [s for _, s in pauses] == [1.5, 3, 1.5, 3, 1.5], pauses
+born = [e["monotonic_ns"] for e in events if e["type"] == "job_born"]
+assert len(born) == 6 and all(b - p >= 1e9 * s for b, (p, s) in zip(born[1:], pauses)), (born, pauses)
+assert [(g["mode"], g["planned_s"], g["devices"][0]["utilisation_percent"]) for g in guard(1, "cooldown")] == [
+    ("fixed", 1.5, 0), ("fixed", 3, 0)], guard(1, "cooldown")
+'
+}
+
+@test "the pause of the study becomes longer while the GPU is not cool" {
+    scenario 1
+    job "echo 30 >$USERS/heat0; sleep 0.3; echo loss 0.5"
+    study_settings 2
+    export TARE_TIME_SCALE=0.05
+    start_run
+    wait_until grep -q 'waits, at most 30.0 s: GPU 0 has 56 °C' out
+    is "$(of_events 1 job_born | wc -l)" 1
+    local cooled
+    cooled=$(monotonic)
+    job "sleep 0.3; echo loss 0.5"
+    rm "$USERS/heat0"
+    end_program
+    is "$CODE $(kinds 1)$(kinds 2)" "0 "
+    COOLED=$cooled look '
+import os
+first, second = [e["monotonic_ns"] for e in events if e["type"] == "job_born"]
+pause, = [e["monotonic_ns"] for e in events if e["type"] == "pause"]
+assert int(os.environ["COOLED"]) < second and second - pause > 3e9, (pause, second)
+'
+}
+
+@test "on a terminal a pause counts down beside the use of the GPU" {
+    scenario 1
+    job "sleep 0.3; echo loss 0.5"
+    study_settings 3
+    # At two moments of the 6 s; each experiment's line comes after.
+    TERM=xterm-256color TARE_TIME_SCALE=0.1 python3 "$BATS_TEST_DIRNAME/live_screen.py" 120x24 screens.json \
+        '[["1/3. repo_net_001  next in 4 s  nothing trains  GPU 0 %", "touch", "four"], ["next in 2 s  nothing trains  GPU 0 %", "touch", "two"]]' \
+        "$TARE" run settings.json -c registry.json -o results --containment sweep
+    [ -e four ] && [ -e two ]
+    # The line that stays is there once, as all that is normal.
+    is "$(python3 -c 'import json; print(sum("pause of 6 s: nothing trains on GPU 0" in row for row in json.load(open("screens.json"))[-1]))')" 1
+}
+
+@test "--cooldown, --set and the key say the same of the pauses; flags alone pause as the study" {
+    scenario 1
+    job "echo loss 0.5"
+    study_settings 3
+    paused() {
+        "$TARE" run -c registry.json --dry-run "$@" 2>err | sed -n 's/^pauses *//p'
+    }
+    local fixed="2 min 00 s between experiments in all, 30 s before each retry" adaptive="adaptive: each until the GPUs are idle and cool, 5.0 s to 5 min 00 s"
+    local saves="; --cooldown adaptive: up to 1 min 50 s less"
+    is "$(paused settings.json)" "$fixed$saves"
+    is "$(paused -r repo -m net -mt all -n 3)" "$fixed$saves"
+    is "$(paused settings.json --cooldown adaptive)" "$adaptive"
+    is "$(paused settings.json --set tare.cooldown.mode=adaptive)" "$adaptive"
+    is "$(paused -r repo -m net -n 3 --cooldown adaptive)" "$adaptive"
+    is "$(paused settings.json --set tare.notify_wait=5)" "$adaptive"
+    sed -i 's/}$/, "tare": {}}/' settings.json
+    is "$(paused settings.json)" "$adaptive"
+    is "$(paused settings.json --cooldown fixed)" "$fixed"
+    is "$(paused settings.json --set tare.cooldown.mode=fixed)" "$fixed"
+    # A grid over a script, and what its run would keep.
+    printf '#!%s\nimport argparse\np = argparse.ArgumentParser()\np.add_argument("--lr", type=float, default=0.1)\np.parse_args()\n' "$(command -v python3)" >grid.py
+    is "$("$TARE" run --dry-run grid.py --lr 0.1,0.2 2>err | sed -n 's/^pauses *//p')" "$adaptive"
+    is "$("$TARE" run --dry-run --cooldown fixed grid.py --lr 0.1,0.2,0.3 2>err | sed -n 's/^pauses *//p')" "$fixed"
+    run "$TARE" run settings.json --cooldown sometimes
+    is "$status" 2
+    run "$TARE" run --resume results --cooldown adaptive
+    [[ $status -eq 2 && $output == *"--cooldown does not go with --resume"* ]]
+}
+
 @test "each attempt has its own proof, before a retry too" {
     scenario 1
     job "$(job_holds 800); sleep 3; [ \"\$TARE_ATTEMPT\" = 2 ]"

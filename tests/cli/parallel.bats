@@ -342,21 +342,6 @@ END
     done
 }
 
-# with_pauses FILE: the study's settings, and the pauses that its programs made, which its files do not state.
-with_pauses() {
-    python3 - "$DATA/$1" "$DATA/models_config.json" >settings.json <<'END'
-import json, sys
-settings, models = json.load(open(sys.argv[1])), json.load(open(sys.argv[2]))["models"]
-assert "tare" not in settings
-for entry in settings["experiments"]: # with the key tare a hyperparameter that the model does not have is an error
-    for job in (entry["foreground"], entry["background"]):
-        known = models[job["repo"]]["supported_hyperparams"]
-        job["hyperparameters"] = {name: value for name, value in job.get("hyperparameters", {}).items() if name in known}
-settings["tare"] = {"timing": {"between_runs": 60, "between_configurations": 60, "before_retry": 30}}
-json.dump(settings, sys.stdout)
-END
-}
-
 # flow COUNT SCALE: in each of so many experiments the background was born first and was alone for 30 s, the foreground
 # ran to its end, both were proven gone before the attempt ended, and the next began 60 s later; all times SCALE.
 flow() {
@@ -388,8 +373,7 @@ END
     study "$(on_gpu 40)
 case \$PWD in */VulBERTa) sleep 20;; *) sleep 3;; esac; trained"
     scenario 1 "users $WORK/users"
-    with_pauses parallel_example.json
-    TARE_TIME_SCALE=0.1 "$TARE" run -ec settings.json -c "$DATA/models_config.json" -o results \
+    TARE_TIME_SCALE=0.1 "$TARE" run -ec "$DATA/parallel_example.json" -c "$DATA/models_config.json" -o results \
         --containment sweep >out
     flow 2 0.1
     no_background_evidence
@@ -406,8 +390,8 @@ assert s["foreground_mj"] + s["background_mj"] + s["unattributed_mj"] == s["tota
     study 'sleep 0.2; trained'
     "$TARE" run -ec "$DATA/parallel_feasibility_test.json" -c "$DATA/models_config.json" --dry-run >out
     grep -q 'pauses  *0.0 s between experiments in all, 0 s before each retry' out # as it is: here is no GPU
-    with_pauses parallel_feasibility_test.json
-    TARE_TIME_SCALE=0.01 "$TARE" run -ec settings.json -c "$DATA/models_config.json" -o results >out
+    TARE_TIME_SCALE=0.01 "$TARE" run -ec "$DATA/parallel_feasibility_test.json" -c "$DATA/models_config.json" -o results \
+        --set tare.timing.between_runs=60 --set tare.timing.between_configurations=60 >out
     flow 12 0.01
     is "$(summary outcome | sort | uniq -c | tr -s ' ')" ' 12 succeeded'
     is "$(summary mode | sort -u)" parallel

@@ -109,6 +109,15 @@ double estimate_pauses(const struct plan *plan, const bool *done)
     return sum;
 }
 
+double estimate_adaptive_saves(const struct plan *plan)
+{
+    struct plan longer = *plan; /* by so much each pause is longer than the shortest adaptive one */
+    longer.timing.between_runs_s = fmax(0, plan->timing.between_runs_s - plan->guard.cooldown.min_s);
+    longer.timing.between_configurations_s =
+        fmax(0, plan->timing.between_configurations_s - plan->guard.cooldown.min_s);
+    return estimate_pauses(&longer, NULL);
+}
+
 static const struct estimate_running *find_running(const struct estimate_running *running, size_t lanes, size_t number)
 {
     for (size_t i = 0; i < lanes; i++)

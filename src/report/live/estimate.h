@@ -60,4 +60,7 @@ bool estimate_left(const struct estimate *estimate, const struct estimate_runnin
 /* The pauses between the experiments of a plan that are not done yet (done NULL: all), without retries. */
 double estimate_pauses(const struct plan *plan, const bool *done);
 
+/* How much shorter they are if each is adaptive and as short as it can be. */
+double estimate_adaptive_saves(const struct plan *plan);
+
 #endif

@@ -97,6 +97,14 @@ static void add_pause(const struct progress *progress, struct text *out)
     begin_part(out, LAYOUT_PART);
     text_addf(out, "%s in ", progress->lane->pause_is_retry ? "retry" : "next");
     progress_add_seconds(out, ceil(-progress_seconds_since(progress, progress->lane->pause_end_ns)));
+    if (progress->lane_count == 1) {
+        begin_part(out, LAYOUT_PART);
+        text_add(out, "nothing trains");
+    }
+    if (progress->lane->use_percent.valid) {
+        begin_part(out, LAYOUT_PART);
+        text_addf(out, "GPU %.0f %%", progress->lane->use_percent.value);
+    }
 }
 
 static void add_stopping(const struct progress *progress, struct text *out)
@@ -462,7 +470,7 @@ bool progress_told_already(struct progress *progress, const struct event *event)
     if (strcmp(phase, "preflight") == 0)
         kind = json_get_number(event->data, "waited_s", &waited_s) && waited_s >= WAITED_S ? NORMAL_KINDS : NORMAL_FREE;
     else if (strcmp(phase, "cooldown") == 0)
-        kind = json_is_true(json_object_get(event->data, "settled")) ? NORMAL_COOL : NORMAL_KINDS;
+        kind = json_is_false(json_object_get(event->data, "settled")) ? NORMAL_KINDS : NORMAL_COOL;
     else if (strcmp(phase, "postflight") == 0)
         kind = NORMAL_BACK;
     json_array_foreach(json_object_get(event->data, "devices"), i, device)

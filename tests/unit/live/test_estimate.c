@@ -31,6 +31,17 @@ static void all_pauses_of_a_plan_are_those_between_its_experiments(void **state)
     assert_true(estimate_pauses(&none, NULL) == 0);
 }
 
+static void adaptive_pauses_save_all_but_the_shortest(void **state)
+{
+    (void)state;
+    struct plan plan = fixture_plan(experiments, 4);
+    plan.guard.cooldown.min_s = 12;
+    assert_true(estimate_adaptive_saves(&plan) == 0 + 48 + 0); /* of 10, 60 and 10 s */
+    assert_true(plan.timing.between_runs_s == 10);
+    plan.guard.cooldown.min_s = 5;
+    assert_true(estimate_adaptive_saves(&plan) == 5 + 55 + 5);
+}
+
 static void several_lanes_share_what_is_left_and_none_is_done_before_its_longest(void **state)
 {
     (void)state;
@@ -198,6 +209,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_pauses_of_a_plan_are_those_between_its_experiments),
+        cmocka_unit_test(adaptive_pauses_save_all_but_the_shortest),
         cmocka_unit_test(nothing_is_estimated_before_something_has_ended),
         cmocka_unit_test(several_lanes_share_what_is_left_and_none_is_done_before_its_longest),
         cmocka_unit_test(an_experiment_takes_as_long_as_its_like_did_else_as_all_did),

@@ -193,7 +193,9 @@ static void the_live_line_says_what_runs_how_long_and_how_much_is_left(void **st
     happens(&screen, EVENT_PAUSE, 0, 0, "{\"seconds\": 10, \"why\": \"between_runs\"}");
     pass(3.5);
     /* 6.5 s of this pause, two at 20 s each, and one pause of 10 s between them; 1.28 * sqrt(8^2 + 8^2 + 16^2) = 25. */
-    assert_line(&screen, "[1/3] digits_mlp_001  next in 7 s  about 30 to 80 s left");
+    assert_line(&screen, "[1/3] digits_mlp_001  next in 7 s  nothing trains  about 30 to 80 s left");
+    happens(&screen, EVENT_METRIC, 1, 1, "{\"sensor\": \"gpu_utilisation_percent\", \"value\": 0}");
+    assert_line(&screen, "[1/3] digits_mlp_001  next in 7 s  nothing trains  GPU 0 %  about 30 to 80 s left");
     pass(6.5);
     happens(&screen, EVENT_EXPERIMENT_STARTED, 2, 0, "{}");
     happens(&screen, EVENT_ATTEMPT_STARTED, 2, 1, "{}");
@@ -203,8 +205,9 @@ static void the_live_line_says_what_runs_how_long_and_how_much_is_left(void **st
     happens(&screen, EVENT_ATTEMPT_ENDED, 2, 1, "{\"outcome\": \"failed\", \"error\": \"exit code 3\"}");
     happens(&screen, EVENT_RETRY_PAUSE, 2, 1, "{\"seconds\": 5}");
     pass(1);
-    assert_line(&screen,
-                "[2/3] digits_mlp_002  retry in 4 s  about 30 to 80 s left"); /* 4 + 20 + 10 + 20: from its beginning */
+    assert_line(
+        &screen,
+        "[2/3] digits_mlp_002  retry in 4 s  nothing trains  about 30 to 80 s left"); /* 4 + 20 + 10 + 20: from its beginning */
     pass(4);
     happens(&screen, EVENT_ATTEMPT_STARTED, 2, 2, "{}");
     pass(2);

@@ -416,11 +416,13 @@ static void what_the_settings_say_of_the_run_is_in_the_plan(void **state)
     assert_true(experiment->foreground.exit_code_required);
 }
 
-/* Plans {'experiments': [...], 'tare': {TARE}} where trainings see a GPU, or none, and compares all that is said of pauses. */
+/* Plans {'experiments': [...], 'tare': {TARE}} (tare NULL: without the key) where trainings see a
+ * GPU, or none, and compares all that is said of pauses. */
 static void assert_pauses(struct fixture *fixture, const char *tare, bool has_gpus, double runs_s,
                           double configurations_s, double retry_s, int mode)
 {
-    AUTO_FREE char *settings = mem_printf("{'experiments': [{'repo': 'toy', 'model': 'net'}], 'tare': {%s}}", tare);
+    AUTO_FREE char *settings = mem_printf("{'experiments': [{'repo': 'toy', 'model': 'net'}]%s%s%s}",
+                                          tare ? ", 'tare': {" : "", tare ? tare : "", tare ? "}" : "");
     fixture->options.has_gpus = has_gpus;
     fixture_plan_toy(fixture, settings);
     assert_true(fixture->ok);
@@ -436,6 +438,13 @@ static void pauses_that_nobody_stated_are_none_without_a_gpu_and_adaptive_with_o
     assert_pauses(fixture, "", false, 0, 0, 0, COOLDOWN_FIXED);
     assert_pauses(fixture, "", true, 60, 60, 30, COOLDOWN_ADAPTIVE);
     assert_pauses(fixture, "'cooldown': {'max': 90}, 'timing': {'stop_grace': 3}", true, 60, 60, 30, COOLDOWN_ADAPTIVE);
+}
+
+static void settings_of_the_study_pause_as_the_study_did(void **state)
+{
+    struct fixture *fixture = *state;
+    assert_pauses(fixture, NULL, true, 60, 60, 30, COOLDOWN_FIXED);
+    assert_pauses(fixture, NULL, false, 0, 0, 0, COOLDOWN_FIXED);
 }
 
 static void pauses_that_are_stated_keep_their_meaning(void **state)
@@ -497,6 +506,7 @@ int main(void)
         TEST(blocks_hold_one_run_of_every_entry),
         TEST(what_the_settings_say_of_the_run_is_in_the_plan),
         TEST(pauses_that_nobody_stated_are_none_without_a_gpu_and_adaptive_with_one),
+        TEST(settings_of_the_study_pause_as_the_study_did),
         TEST(pauses_that_are_stated_keep_their_meaning),
         TEST(more_than_a_million_experiments_are_refused),
         TEST(no_runs_give_an_empty_plan),

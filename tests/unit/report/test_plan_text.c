@@ -51,6 +51,19 @@ static struct plan plan_of(size_t count, size_t parallel)
 static const struct plan_text_options options = {
     .settings = "settings.json", .registry = "models_config.json", .pauses_s = 60};
 
+static void fixed_pauses_may_say_how_much_adaptive_ones_would_save(void **state)
+{
+    (void)state;
+    struct plan plan = plan_of(2, 0);
+    struct plan_text_options saving = options;
+    saving.adaptive_saves_s = 55;
+    AUTO_TEXT struct text out = {0};
+    plan_text(&plan, &saving, &out);
+    assert_non_null(strstr(text_get(&out), "\npauses       1 min 00 s between experiments in all, 30 s before each "
+                                           "retry; --cooldown adaptive: up to 55.0 s less\n"));
+    plan_fini(&plan);
+}
+
 static void every_command_line_stands_in_a_dry_run(void **state)
 {
     (void)state;
@@ -102,6 +115,7 @@ static void the_json_of_a_dry_run_holds_each_experiments_argv(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(fixed_pauses_may_say_how_much_adaptive_ones_would_save),
         cmocka_unit_test(every_command_line_stands_in_a_dry_run),
         cmocka_unit_test(the_json_of_a_dry_run_holds_each_experiments_argv),
     };
