@@ -16,6 +16,7 @@ static const char log_name[] = "training.log";
 static const char times_name[] = "training.times.csv";
 static const char fifo_name[] = "marks.fifo";
 static const char loops_name[] = "background_logs";
+#define LOOP_LOG_FORMAT "training_%lld.log" /* as the study named it */
 
 /* What one attempt leaves in the experiment's folder. */
 static const char *const attempt_files[] = {log_name,      times_name,      "energy", loops_name,
@@ -110,14 +111,16 @@ bool attempt_open_files(struct attempt *attempt, struct err *err)
 
 char *attempt_log_name(const struct attempt *attempt)
 {
-    return attempt->loop ? mem_printf("%s/run_%lld.log", loops_name, (long long)attempt->loop) : mem_strdup(log_name);
+    if (attempt->loop == 0)
+        return mem_strdup(log_name);
+    return mem_printf("%s/" LOOP_LOG_FORMAT, loops_name, (long long)attempt->loop);
 }
 
 bool attempt_open_loop(struct attempt *attempt, int experiment_folder, struct err *err)
 {
     char name[40];
     attempt->folder = fs_make_dir_at(experiment_folder, loops_name, 0777, err);
-    snprintf(name, sizeof name, "run_%lld.log", (long long)attempt->loop);
+    snprintf(name, sizeof name, LOOP_LOG_FORMAT, (long long)attempt->loop);
     if (attempt->folder >= 0)
         attempt->log_fd = fs_create_at(attempt->folder, name, err);
     return attempt->log_fd >= 0 || err_wrap(err, "%s", attempt->experiment->id);

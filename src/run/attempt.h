@@ -65,7 +65,7 @@ bool attempt_make_folder(struct attempt *attempt, int run_dir, struct err *err);
 /* training.log, training.times.csv and the pipe. */
 bool attempt_open_files(struct attempt *attempt, struct err *err);
 
-/* Of a loop, instead of both before: background_logs/run_<loop>.log in the experiment's folder, which is open. */
+/* Of a loop, instead of both before: background_logs/training_<loop>.log in the experiment's folder, which is open. */
 bool attempt_open_loop(struct attempt *attempt, int experiment_folder, struct err *err);
 
 /* Its log's name in the experiment's folder; the caller frees. */

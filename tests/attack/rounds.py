@@ -501,7 +501,7 @@ class Round:
 # docs/reference/files.md names these, and no others.
 OF_RUN = r"summary(_safe|_affected)?\.csv|run\.db|events\.jsonl|(settings|registry|machine|machine\.[0-9]+)\.json|report\.html|run\.lock"
 OF_EXPERIMENT = (r"(experiment\.json|history\.csv|(attempt_[0-9]+/)?(training\.log|training\.times\.csv|energy/(marks|gpu|cpu)\.csv|"
-                 r"background_logs/run_[0-9]+\.log))")
+                 r"background_logs/training_[0-9]+\.log))")
 
 
 class Results:

@@ -58,10 +58,10 @@ END
     script fore.sh 'until [ -e ../third ]; do sleep 0.2; done; echo "loss 0.25"'
     tare_run >out
     folder=$(run_dir)/repo_net_001_parallel
-    is "$(cat "$folder/background_logs/run_1.log")" 'background --m 5'
-    is "$(cat "$folder/background_logs/run_3.log")" 'background --m 5'
+    is "$(cat "$folder/background_logs/training_1.log")" 'background --m 5'
+    is "$(cat "$folder/background_logs/training_3.log")" 'background --m 5'
     is "$(cat "$folder/training.log")" 'loss 0.25'
-    [ ! -e "$folder/background_logs/run_4.log" ]
+    [ ! -e "$folder/background_logs/training_4.log" ]
     grep -q '^\[1/1\] repo_net_001_parallel background started (load net); the foreground follows' out
     grep -q '^\[1/1\] repo_net_001_parallel succeeded in ' out
     inside '
@@ -71,7 +71,7 @@ assert e["foreground"]["performance_metrics"] == {"loss": 0.25}
 b = p["background"]
 assert (b["started"], b["succeeded"], b["failed"]) == (3, 2, 0), b
 assert [loop["outcome"] for loop in b["loops"]] == ["succeeded", "succeeded", "stopped"], b
-assert [loop["log"] for loop in b["loops"]] == ["background_logs/run_%d.log" % n for n in (1, 2, 3)], b
+assert [loop["log"] for loop in b["loops"]] == ["background_logs/training_%d.log" % n for n in (1, 2, 3)], b
 assert b["loops"][0]["start_s"] <= -0.5, b
 # Nothing measures here: absent, not zero.
 assert b["load"]["seen_by"] is None and p["background_only"] is None, p
@@ -241,8 +241,8 @@ assert found["from_s"] < 0 and found["from_s"] < found["to_s"] and "500 MiB" in 
     [[ "$output" == *"the background training does not run: it failed 3 times in a row: exit code 1; the log says: no such data set"* ]]
     [ ! -e ran ]
     folder=$(run_dir)/repo_net_001_parallel
-    [ -e "$folder/attempt_1/background_logs/run_3.log" ]
-    [ -e "$folder/background_logs/run_3.log" ]
+    [ -e "$folder/attempt_1/background_logs/training_3.log" ]
+    [ -e "$folder/background_logs/training_3.log" ]
 }
 
 # What holds the lock is a member of the background that has left its session and ignores TERM.

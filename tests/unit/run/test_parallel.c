@@ -91,13 +91,13 @@ static void a_background_is_looped_until_the_foreground_has_ended(void **state)
     assert_string_equal(text_of(of_role(world, "job_exited", "background", 1), "outcome"), "succeeded");
     assert_string_equal(text_of(of_role(world, "job_exited", "background", 2), "outcome"), "succeeded");
     assert_string_equal(text_of(of_role(world, "job_exited", "background", 3), "outcome"), "stopped");
-    AUTO_FREE char *first = world_read(world, "repo_model_001/background_logs/run_1.log");
-    AUTO_FREE char *third = world_read(world, "repo_model_001/background_logs/run_3.log");
+    AUTO_FREE char *first = world_read(world, "repo_model_001/background_logs/training_1.log");
+    AUTO_FREE char *third = world_read(world, "repo_model_001/background_logs/training_3.log");
     AUTO_FREE char *foreground = world_read(world, "repo_model_001/training.log");
     assert_string_equal(first, "loop 1\n");
     assert_string_equal(third, "loop 3\n");
     assert_string_equal(foreground, "finished\n");
-    assert_false(world_has(world, "repo_model_001/background_logs/run_4.log"));
+    assert_false(world_has(world, "repo_model_001/background_logs/training_4.log"));
     assert_int_equal(world_count(world, "evidence", 1), 0);
 }
 
@@ -111,7 +111,7 @@ static void the_background_is_born_first_and_known_before_it_runs(void **state)
     assert_string_equal(way, "experiment_started attempt_prepared job_born job_born attempt_started attempt_stopping "
                              "job_exited job_proven job_exited job_proven attempt_ended experiment_ended");
     assert_int_equal(json_integer_value(json_object_get(of_role(world, "job_born", "background", 1), "number")), 1);
-    AUTO_FREE char *log = world_read(world, "repo_model_001/background_logs/run_1.log");
+    AUTO_FREE char *log = world_read(world, "repo_model_001/background_logs/training_1.log");
     assert_string_equal(log, "seen\n");
     const json_t *parallel = json_object_get(world_last(world, "attempt_ended", 1), "parallel");
     const json_t *background = json_object_get(parallel, "background");
@@ -167,9 +167,9 @@ static void a_background_that_crashes_at_start_fails_the_attempt_after_three_tri
     assert_int_equal(world_count(world, "attempt_ended", 1), 2);
     assert_int_equal(count_role(world, "job_born", "background"), 6);
     assert_int_equal(count_role(world, "job_born", "foreground"), 0);
-    assert_true(world_has(world, "repo_model_001/attempt_1/background_logs/run_3.log"));
-    assert_true(world_has(world, "repo_model_001/background_logs/run_3.log"));
-    assert_false(world_has(world, "repo_model_001/background_logs/run_4.log"));
+    assert_true(world_has(world, "repo_model_001/attempt_1/background_logs/training_3.log"));
+    assert_true(world_has(world, "repo_model_001/background_logs/training_3.log"));
+    assert_false(world_has(world, "repo_model_001/background_logs/training_4.log"));
 }
 
 static void a_background_that_is_not_there_is_named(void **state)
@@ -248,7 +248,7 @@ static void a_background_does_not_mark_epochs_of_the_foreground(void **state)
         "echo \"marks=[$TARE_MARKS]\"; touch $1/said; sleep 1000");
     world_run(world);
     assert_int_equal(world->summary.succeeded, 1);
-    AUTO_FREE char *log = world_read(world, "repo_model_001/background_logs/run_1.log");
+    AUTO_FREE char *log = world_read(world, "repo_model_001/background_logs/training_1.log");
     assert_string_equal(log, "marks=[]\n");
 }
 
