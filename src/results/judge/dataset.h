@@ -153,6 +153,7 @@ struct dataset_experiment {
     struct dataset_metric *metrics;
     size_t metric_count;
     struct reading recorded[RECORDED_COUNT];
+    bool recorded_finer; /* by tare, from more readings than the trace that is left */
     char *error;    /* why it failed, or NULL */
     bool judged;    /* it has ended and something of it can be judged */
     bool unwatched; /* tare: it ended before verdicts were given: nothing that is not there says that it is clean */

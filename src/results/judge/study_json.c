@@ -179,7 +179,8 @@ static void take_all(struct dataset_experiment *experiment, const json_t *root)
     take_outcome(experiment, job);
     take_background(experiment, json_get(root, "background"));
     /* tare's own file without its run.db: what was drawn is named in it. */
-    const json_t *mutated = json_get(json_get(root, "tare"), "mutated");
+    const json_t *own = json_get(root, "tare"), *mutated = json_get(own, "mutated");
+    experiment->recorded_finer = json_is_object(own);
     if (json_is_array(mutated) && !experiment->mode)
         experiment->mode = mode_name(json_array_size(mutated) ? MODE_MUTATION : MODE_DEFAULT);
 }
