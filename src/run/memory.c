@@ -42,6 +42,8 @@ struct memory_gpu {
     size_t peak_count, peak_capacity;
     struct growth_windows windows; /* for a training that names no epochs */
     bool warned;
+    double pair_before_bytes; /* in use when last read before the background; below 0: never */
+    double pair_peak_bytes;   /* of foreground and background together; 0: not known */
 };
 
 struct lane_memory {
@@ -81,6 +83,7 @@ static struct memory_gpu *find_gpu(struct lane *lane, const char *label)
         return NULL;
     struct memory_gpu *gpu = &memory->gpus[memory->gpu_count++];
     *gpu = (struct memory_gpu){.label = label, .uuid = uuid_of(lane, label), .before_bytes = -1, .epoch_peak = -1};
+    gpu->pair_before_bytes = -1;
     counted_begin(&gpu->counted);
     growth_windows_begin(&gpu->windows, window_s(lane));
     return gpu;
@@ -101,7 +104,7 @@ static void prepare(struct lane *lane)
         gpu->own_bytes = gpu->looked_bytes = 0;
         gpu->curve = (struct memory_curve){0};
         counted_begin(&gpu->counted);
-        gpu->sampled_peak = gpu->load_percent = 0;
+        gpu->sampled_peak = gpu->load_percent = gpu->pair_peak_bytes = 0;
         gpu->load_looks = 0;
         gpu->epoch_peak = -1;
         gpu->peak_count = 0;
@@ -112,6 +115,12 @@ static void prepare(struct lane *lane)
     memory->open = false;
     memory->number = -1;
     memory->ended = 0;
+}
+
+static void begin_alone(struct lane *lane)
+{
+    for (size_t i = 0; i < memory_of(lane)->gpu_count; i++)
+        memory_of(lane)->gpus[i].pair_before_bytes = memory_of(lane)->gpus[i].before_bytes;
 }
 
 static void begin(struct lane *lane)
@@ -204,6 +213,24 @@ static void take_figure(struct lane *lane, struct memory_gpu *gpu, int64_t t_ns,
         warn_in_time(lane, gpu, now_s);
 }
 
+static void take_pair(const struct lane *lane, struct memory_gpu *gpu, int64_t t_ns, double bytes)
+{
+    if (is_within(lane, t_ns) && lane->experiment->parallel && bytes > gpu->pair_peak_bytes)
+        gpu->pair_peak_bytes = bytes;
+}
+
+/* What the whole GPU has beyond what it had before the background is the pair's. */
+static void add_pair(struct lane *lane, struct memory_gpu *gpu, const struct gpu_sample *sample)
+{
+    double before_bytes = gpu->pair_before_bytes;
+    struct reading peak = sample->memory_peak_bytes;
+    if (before_bytes < 0)
+        return;
+    take_pair(lane, gpu, sample->t_ns, gpu->used_bytes - before_bytes);
+    if (peak.valid)
+        take_pair(lane, gpu, sample->memory_peak_ns, peak.value - before_bytes);
+}
+
 /* Between two samples. Whose it was the driver does not tell so often: all that is more than before the job is the job's, where nothing
  * of this program runs beside it. */
 static void take_peak(struct lane *lane, struct memory_gpu *gpu, const struct gpu_sample *sample)
@@ -234,6 +261,7 @@ static void take_sample(struct lane *lane, const char *label, const struct gpu_s
     else if (!gpu->by_process)
         take_figure(lane, gpu, t_ns, used.value - (gpu->before_bytes > 0 ? gpu->before_bytes : 0));
     take_peak(lane, gpu, sample);
+    add_pair(lane, gpu, sample);
 }
 
 /* The looks at or near the highest memory so far. */
@@ -259,7 +287,7 @@ static bool is_backgrounds(const struct lane *lane, pid_t pid)
 static void take_users(struct lane *lane, const char *label, int64_t t_ns, const struct gpu_users *users)
 {
     struct memory_gpu *gpu = find_gpu(lane, label);
-    double own_bytes = 0, own_percent = 0;
+    double own_bytes = 0, own_percent = 0, pair_bytes = 0;
     bool known = false, shares = true;
     if (!gpu || !users->told || !is_within(lane, t_ns) || !lane->attempt.job)
         return;
@@ -269,7 +297,9 @@ static void take_users(struct lane *lane, const char *label, int64_t t_ns, const
         if (!user->memory_bytes.valid)
             continue;
         bool own = job_has_member(lane->attempt.job, user->pid);
-        known = known || own || is_backgrounds(lane, user->pid);
+        bool of_pair = own || is_backgrounds(lane, user->pid);
+        known = known || of_pair;
+        pair_bytes += of_pair ? user->memory_bytes.value : 0;
         own_bytes += own ? user->memory_bytes.value : 0;
         own_percent += own && user->sm_percent.valid ? user->sm_percent.value : 0;
         shares = shares && (!own || user->sm_percent.valid);
@@ -285,6 +315,7 @@ static void take_users(struct lane *lane, const char *label, int64_t t_ns, const
     if (!gpu->by_process)
         return;
     take_figure(lane, gpu, t_ns, own_bytes);
+    take_pair(lane, gpu, t_ns, pair_bytes);
     take_load(gpu, own_bytes, (struct reading){own_percent, shares});
 }
 
@@ -426,15 +457,16 @@ static json_t *growth_in_time_json(const struct lane *lane, const struct memory_
 static json_t *gpu_json(const struct lane *lane, const struct memory_gpu *gpu)
 {
     struct reading load = {gpu->load_looks ? gpu->load_percent / (double)gpu->load_looks : 0, gpu->load_looks > 0};
-    return json_pack("{s:s, s:s, s:o, s:o, s:o, s:I, s:o, s:o, s:o*, s:o, s:o}", "device", gpu->label, "of",
+    json_t *pair = gpu->pair_peak_bytes > 0 ? bytes_json(true, gpu->pair_peak_bytes) : NULL;
+    return json_pack("{s:s, s:s, s:o, s:o, s:o, s:I, s:o, s:o, s:o*, s:o*, s:o, s:o}", "device", gpu->label, "of",
                      gpu->by_process ? "job" : "device", "total_bytes",
                      bytes_json(gpu->total_bytes > 0, gpu->total_bytes), "before_bytes",
                      bytes_json(gpu->before_bytes >= 0, gpu->before_bytes), "reserved_bytes",
                      bytes_json(gpu->reserved_bytes.valid, gpu->reserved_bytes.value), "sampled_ms",
                      (json_int_t)(gpu->every_ms ? gpu->every_ms : SAMPLE_MS), "curve", memory_curve_json(&gpu->curve),
                      "load_at_peak_percent", json_reading_or_null(load), "counted",
-                     gpu->counted.any ? counted_json(&gpu->counted) : NULL, "growth", growth_json(lane, gpu),
-                     "growth_in_time", growth_in_time_json(lane, gpu));
+                     gpu->counted.any ? counted_json(&gpu->counted) : NULL, "pair_peak_bytes", pair, "growth",
+                     growth_json(lane, gpu), "growth_in_time", growth_in_time_json(lane, gpu));
 }
 
 static json_t *end(struct lane *lane)
@@ -466,6 +498,7 @@ const struct observer memory_observer = {
     .size = sizeof(struct lane_memory),
     .fini = fini,
     .prepare = prepare,
+    .alone = begin_alone,
     .begin = begin,
     .look = look,
     .mark = take_mark,

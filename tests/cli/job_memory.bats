@@ -3,6 +3,7 @@
 # driver is a fake one: this file says how much of its GPU the training has.
 
 load energy
+load page
 
 GIB=1073741824
 
@@ -200,5 +201,62 @@ echo '0 $((2 * GIB)) 50' >$WORK/users/.new; mv $WORK/users/.new $WORK/users/\$\$
     tare_run --containment sweep >out
     is "$(summary gpu_mem_peak_how)" "sampled every 50 ms"
     is "$(summary gpu_mem_peak_mib)" 30720.0
+    is "$(summary gpu_mem_peak_of)" job
+    is "$(summary gpu_mem_pair_peak_mib)" ''
     [ -n "$(summary energy_gpu_half_width_joules)" ]
+}
+
+# peaks: of the one experiment in results, as summary.csv and experiment.json have them.
+peaks() {
+    python3 - "$(run_dir)" <<'END'
+import csv, glob, json, sys
+row, = csv.DictReader(open(sys.argv[1] + "/summary.csv"))
+peak = json.load(open(glob.glob(sys.argv[1] + "/*/experiment.json")[0]))["tare"]["gpu_memory_peak"]
+assert (float(row["gpu_mem_peak_mib"]), float(row["gpu_mem_pair_peak_mib"])) == (peak["bytes"] / 2**20, peak["pair_bytes"] / 2**20)
+assert (row["gpu_mem_peak_of"], row["gpu_mem_peak_how"]) == (peak["of"], peak["how"]), (row, peak)
+print(row["gpu_mem_peak_of"], row["gpu_mem_peak_mib"], row["gpu_mem_pair_peak_mib"])
+END
+}
+
+# pair [KIND]: a parallel experiment. The foreground has 1000 MiB, for a moment 2000; the background 3000; others had 300 before
+# both. KIND: how the driver lists the two.
+pair() {
+    scenario 1 "memory_total 8589934592
+memory_reserved 0
+users $WORK/users"
+    rm -rf results users
+    mkdir -p repo users
+    echo "$((300 << 20))" >users/leak0
+    printf '#!/bin/sh\necho "0 %s 30 %s" >%s/users/$$\nexec sleep 1000\n' $((3000 << 20)) "${1-}" "$WORK" >repo/back.sh
+    printf '#!/bin/sh\nfor mib in 1000 2000 1000; do echo "0 $((mib << 20)) 30 %s" >%s/new; mv %s/new %s/users/$$; sleep 1.5; done\n' \
+        "${1-}" "$WORK" "$WORK" "$WORK" >repo/fore.sh
+    chmod +x repo/*.sh
+    cat >registry.json <<'END'
+{"models": {"fore": {"path": "repo", "train_script": "./fore.sh", "models": ["net"], "supported_hyperparams": {}},
+            "load": {"path": "repo", "train_script": "./back.sh", "models": ["net"], "supported_hyperparams": {}}}}
+END
+    cat >settings.json <<'END'
+{"mode": "parallel", "max_retries": 0, "seed": 7, "timeout": 300,
+ "experiments": [{"foreground": {"repo": "fore", "model": "net", "mode": "default"},
+                  "background": {"repo": "load", "model": "net"}}],
+ "tare": {"timing": {"between_runs": 0, "between_configurations": 0, "stop_grace": 20},
+          "preflight": {"baseline": 0, "policy": "go-on", "utilisation": 100},
+          "parallel": {"wait": 0.5, "hold": 0.5, "limit": 100, "restart_delay": 0}}}
+END
+    "$TARE" run settings.json -c registry.json -o results --containment sweep >out
+}
+
+@test "of a parallel experiment it says whose the memory peak is, and the peak of both together has a column" {
+    pair
+    is "$(peaks)" "foreground 2000.0 5000.0"
+    # Where the driver lists none of its processes, the GPU's is what is known.
+    pair hidden
+    is "$(peaks)" "gpu 5300.0 5000.0"
+}
+
+@test "the page says whose the memory peak of a parallel experiment is" {
+    pair
+    "$TARE" report "$(run_dir)" -o report.html --lang en >/dev/null
+    page figures fore_net_001_parallel "peak memory (foreground): 1.953 GiB" \
+        "peak memory (both trainings): 4.883 GiB"
 }

@@ -562,6 +562,15 @@ const checks = {
     }
   },
 
+  // Whose the peaks of GPU memory are, in the details of an experiment.
+  async figures(browser, file, id, ...wanted) {
+    const page = await open(browser, file);
+    await page.click(`tr[data-id="${id}"]`);
+    const figures = await page.$$eval("#detail dt", (list) => list.map((name) => `${name.textContent}: ${name.nextElementSibling.textContent}`));
+    for (const one of wanted) assert.ok(figures.includes(one), figures.join("\n"));
+    assert.deepEqual(page.said, []);
+  },
+
   async words(browser, file, wanted, safeRows) {
     const page = await open(browser, file);
     assert.equal(await page.textContent("#verdict .sentence"), wanted);

@@ -113,14 +113,15 @@ function rowOf(data) {
   const gpu = own.energy?.gpu, cpu = own.energy?.cpu_package, dram = own.energy?.dram;
   const spans = (data.spans || []).filter((span) => isNumber(span.from_ms));
   const verdict = own.verdict?.name ?? own.verdict;
-  const bytes = gpu?.memory_peak_bytes;
+  const peak = own.gpu_memory_peak ?? { of: "gpu", bytes: gpu?.memory_peak_bytes };
+  const mebibytes = (bytes) => (isNumber(bytes) ? bytes / 1048576 : null);
   return {
     data, number: data.number, id: data.experiment_id, mode: data.mode, repository: measured.repository, model: measured.model,
     label: [measured.repository, measured.model].filter(Boolean).join("/"), outcome: own.outcome ?? (head.layout ? "unknown" : isUnderWay(data) ? "under_way" : "planned"),
     verdict: VERDICTS.includes(verdict) ? verdict : "unjudged",
     duration: measured.duration_seconds, energy: gpu?.joules ?? null, halfWidth: gpu?.half_width_j ?? null,
     net: gpu?.net_of_bare_idle_j ?? null,
-    power: gpu?.power_mean_w ?? null, cpu: cpu?.joules ?? null, memory: isNumber(bytes) ? bytes / 1048576 : null,
+    power: gpu?.power_mean_w ?? null, cpu: cpu?.joules ?? null, memory: mebibytes(peak.bytes), memoryOf: peak.of, pairMemory: mebibytes(peak.pair_bytes),
     retries: measured.retries, error: measured.error_message, params: measured.hyperparameters || {},
     gpu, dram: dram?.joules ?? null, metrics: measured.performance_metrics || {}, evidence: own.evidence || [], epochs: own.epochs || [], spans,
     start: spans.length ? spans[spans.length - 1].from_ms : null,

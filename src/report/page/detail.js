@@ -106,7 +106,7 @@ function figuresOf(row) {
     ["clock_mean", "sm_clock_mean_mhz", withUnit(gpu.sm_clock_mean_mhz, "MHz")],
     ["temperature_mean", "temperature_mean_c", withUnit(gpu.temperature_mean_c, "°C")], ["temperature_max", "temperature_max_c", withUnit(gpu.temperature_max_c, "°C")],
     ["utilisation_mean", "utilisation_mean_percent", withUnit(gpu.utilisation_mean_percent, "%")], ["utilisation_max", "utilisation_max_percent", withUnit(gpu.utilisation_max_percent, "%")],
-    ["peak_memory", "gpu_mem_peak_mib", withUnit(row.memory, "MiB")],
+    [`peak_memory_${row.memoryOf}`, "gpu_mem_peak_mib", withUnit(row.memory, "MiB")], ["peak_memory_pair", "gpu_mem_pair_peak_mib", withUnit(row.pairMemory, "MiB")],
     ["sampled", "covered_share", isNumber(gpu.covered_share) ? percent(gpu.covered_share) : ""], ["gap", "longest_gap_s", duration(gpu.longest_gap_s)],
     ["cpu_energy", "cpu_package.joules", withUnit(row.cpu, "J")], ["dram_energy", "dram.joules", withUnit(row.dram, "J")],
   ];

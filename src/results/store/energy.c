@@ -124,12 +124,6 @@ json_t *energy_metrics(const json_t *block)
     return json;
 }
 
-struct reading energy_gpu_memory_mib(const json_t *block)
-{
-    struct reading bytes = energy_number(block, "gpu", "memory_peak_bytes");
-    return (struct reading){bytes.value / BYTES_PER_MIB, bytes.valid};
-}
-
 static const struct {
     const char *key;                                  /* in experiment.json and marks.csv */
     enum { EPOCH_PLAIN, EPOCH_MJ, EPOCH_BYTES } unit; /* of the column; the key's is J for mJ, MiB for bytes */

@@ -185,8 +185,18 @@ enum {
     COLUMN_AGAIN,
     COLUMN_VERDICTS,
     COLUMN_CHECKS,
-    COLUMN_ENERGY
+    COLUMN_ENERGY,
+    COLUMN_MEMORY
 };
+
+static json_t *peak_cell(sqlite3_stmt *row, bool parallel)
+{
+    json_t *memory = db_json(row, COLUMN_MEMORY), *energy = db_json(row, COLUMN_ENERGY);
+    struct memory_peak peak = memory_peak(memory, energy, parallel);
+    json_decref(memory);
+    json_decref(energy);
+    return memory_peak_json(&peak);
+}
 
 static bool add_tare(sqlite3 *db, sqlite3_stmt *row, const struct plan *plan, const struct plan_experiment *experiment,
                      json_t *out, struct err *err)
@@ -212,6 +222,7 @@ static bool add_tare(sqlite3 *db, sqlite3_stmt *row, const struct plan *plan, co
         json_object_set_new(own, "background_cwd", json_text_or_null(experiment->background.cwd));
     }
     json_object_set_new(own, "seed", json_integer((json_int_t)plan->seed));
+    json_object_set_new(own, "gpu_memory_peak", peak_cell(row, experiment->parallel));
     return history_add_best(db, experiment, best, err) && add_attempts(db, number, attempts, err) &&
            memory_add(db, number, attempts, err) && memory_add_ended(db, experiment, own, err) &&
            epochs_add_last(db, number, epochs, err) && add_containment(db, number, containment, err) &&
@@ -256,10 +267,11 @@ static bool fill(sqlite3 *db, const struct plan *plan, const struct plan_experim
         db_query(db, err,
                  "SELECT e.outcome, e.duration_s, e.retries, e.error, e.ended_realtime_ns, " JOURNAL_ZONE_OF(
                      "a.session") ","
-                                  " e.verdict, e.failure, e.result_attempt, e.again, e.verdicts, a.checks, a.energy "
-                                  "FROM experiments e"
+                                  " e.verdict, e.failure, e.result_attempt, e.again, e.verdicts, a.checks, a.energy,"
+                                  " m.memory FROM experiments e"
                                   " LEFT JOIN attempts a ON a.experiment = e.number AND a.number = "
                                   "coalesce(e.result_attempt, e.attempts)"
+                                  " LEFT JOIN attempt_memory m ON m.experiment = e.number AND m.attempt = a.number"
                                   " WHERE e.number=?",
                  "i", (int64_t)experiment->number);
     int step = db_step(row, err);

@@ -1,11 +1,11 @@
 #include "results/store/tables.h"
 
 #include "base/json.h"
+#include "measure/memory_curve.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
-
-static const double BYTES_PER_MIB = 1048576;
 
 static const char *const keys[] = {"changed", "oom", "memory", "snapshot"};
 
@@ -80,12 +80,11 @@ bool memory_add_ended(sqlite3 *db, const struct plan_experiment *experiment, jso
     return query != NULL;
 }
 
-/* Where it is the whole device's on one of the GPUs, nobody knows the job's. */
-static void gpu_peak(const json_t *memory, struct memory_cells *out)
+/* Where it is the whole device's on one of the GPUs, the job's is unknown. */
+static void find_job_peak(const json_t *memory, struct memory_peak *out)
 {
     const json_t *gpus = json_get(memory, "gpus");
-    struct reading peak = {0};
-    snprintf(out->gpu_peak_how, sizeof out->gpu_peak_how, "sampled, of the whole GPU");
+    struct memory_peak peak = {0};
     for (size_t i = 0; i < json_array_size(gpus); i++) {
         const json_t *gpu = json_array_get(gpus, i);
         const char *of = json_get_text(gpu, "of");
@@ -97,22 +96,54 @@ static void gpu_peak(const json_t *memory, struct memory_cells *out)
         bool counted = json_get_number(json_get(gpu, "counted"), "peak_bytes", &exact) && exact >= bytes;
         json_get_number(gpu, "sampled_ms", &every_ms);
         bytes = counted ? exact : bytes;
-        if (peak.valid && bytes / BYTES_PER_MIB <= peak.value)
+        if (peak.bytes.valid && bytes <= peak.bytes.value)
             continue;
-        peak = (struct reading){bytes / BYTES_PER_MIB, true};
+        peak.bytes = (struct reading){bytes, true};
         if (counted)
-            snprintf(out->gpu_peak_how, sizeof out->gpu_peak_how, "counted");
+            snprintf(peak.how, sizeof peak.how, "counted");
         else
-            snprintf(out->gpu_peak_how, sizeof out->gpu_peak_how, "sampled every %.0f ms", every_ms);
+            snprintf(peak.how, sizeof peak.how, "sampled every %.0f ms", every_ms);
     }
-    out->gpu_peak_mib = peak;
+    *out = peak;
 }
 
-struct memory_cells memory_cells(sqlite3_stmt *row, int column)
+/* Never less than the foreground's own, which may be counted where the pair's is sampled. */
+static struct reading find_pair_peak(const json_t *memory, const struct memory_peak *foreground)
 {
-    struct memory_cells cells = {0};
-    json_t *memory = db_json(row, column);
-    gpu_peak(memory, &cells);
-    json_decref(memory);
-    return cells;
+    const json_t *gpus = json_get(memory, "gpus");
+    struct reading peak = {0};
+    for (size_t i = 0; i < json_array_size(gpus); i++) {
+        double bytes = 0;
+        if (json_get_number(json_array_get(gpus, i), "pair_peak_bytes", &bytes))
+            peak = (struct reading){fmax(peak.value, bytes), true};
+    }
+    if (peak.valid && foreground->bytes.valid)
+        peak.value = fmax(peak.value, foreground->bytes.value);
+    return peak;
+}
+
+struct memory_peak memory_peak(const json_t *memory, const json_t *energy, bool parallel)
+{
+    struct memory_peak peak = {0};
+    find_job_peak(memory, &peak);
+    peak.pair_bytes = find_pair_peak(memory, &peak);
+    peak.of = parallel ? "foreground" : "job";
+    if (peak.bytes.valid)
+        return peak;
+    peak.bytes = energy_number(energy, "gpu", "memory_peak_bytes");
+    peak.of = peak.bytes.valid ? "gpu" : NULL;
+    if (peak.bytes.valid)
+        snprintf(peak.how, sizeof peak.how, "sampled, of the whole GPU");
+    return peak;
+}
+
+json_t *memory_peak_json(const struct memory_peak *peak)
+{
+    if (!peak->bytes.valid)
+        return json_null();
+    json_t *json = json_pack("{s:s, s:s}", "of", peak->of, "how", peak->how);
+    json_object_set_new(json, "bytes", bytes_json(true, peak->bytes.value));
+    struct reading pair = peak->pair_bytes;
+    json_object_set_new(json, "pair_bytes", bytes_json(pair.valid, pair.value));
+    return json;
 }

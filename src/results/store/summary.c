@@ -21,6 +21,8 @@ enum { CHUNK = 256 };
 /* Making the files anew may take this share of the time. */
 static const int64_t SHARE = 100;
 
+static const double BYTES_PER_MIB = 1048576;
+
 /* The study's columns before its hyperparam_*, perf_* and energies; tare's own, before and after
  * the verdict. */
 static const char first_columns[] =
@@ -31,6 +33,7 @@ static const char later_columns[] =
     ",error,failure,changed,energy_gpu_net_joules"
     ",energy_gpu_net_half_width_joules,utc_offset,energy_gpu_half_width_joules,gpu_mem_peak_how,verdict_time"
     ",verdict_energy,verdict_metric,checks" GPU_LATER_FIGURES(LATER_COLUMN);
+static const char last_columns[] = ",gpu_mem_peak_of,gpu_mem_pair_peak_mib"; /* behind best_* */
 
 /* What struct result does not say. */
 struct extra {
@@ -39,7 +42,7 @@ struct extra {
     bool has_exit_code;
     int64_t exit_code;
     json_t *energy; /* of the last attempt; NULL: nothing was measured */
-    struct memory_cells memory;
+    json_t *memory; /* of the same attempt; NULL: nothing was recorded */
 };
 
 /* Of the whole plan, ended or not: the columns stay the same from the first row to the last. */
@@ -108,6 +111,7 @@ static void make_header(struct line *line, const struct summary *columns)
     text_add(&line->own, own_columns);
     text_add(&line->later, later_columns);
     add_names(&line->later, "best", &columns->best);
+    text_add(&line->later, last_columns);
     line->verdict = mem_strdup("verdict");
     line->reason = mem_strdup("reason");
 }
@@ -133,6 +137,11 @@ static void add_metric(struct text *out, const struct result *item, const char *
             return;
         }
     csv_add_next(out, NULL);
+}
+
+static void add_mib(struct text *out, struct reading bytes)
+{
+    csv_add_reading(out, (struct reading){bytes.value / BYTES_PER_MIB, bytes.valid});
 }
 
 static char *reason_of(const struct result *item)
@@ -182,11 +191,8 @@ static void make_row(struct line *line, const struct plan_experiment *experiment
     if (extra->has_exit_code)
         text_addf(out, "%lld", (long long)extra->exit_code);
     text_addf(out, ",%lld", (long long)extra->attempt);
-    /* The job's own where the driver tells it. */
-    struct reading memory = extra->memory.gpu_peak_mib;
-    if (!memory.valid)
-        memory = energy_gpu_memory_mib(extra->energy);
-    csv_add_reading(out, memory);
+    struct memory_peak memory = memory_peak(extra->memory, extra->energy, experiment->parallel);
+    add_mib(out, memory.bytes);
     line->verdict = item->verdict == VERDICT_NONE ? NULL : mem_strdup(verdict_name(item->verdict));
     line->reason = verdict_is_safe(item->verdict) ? NULL : reason_of(item);
     out = &line->later;
@@ -198,7 +204,7 @@ static void make_row(struct line *line, const struct plan_experiment *experiment
     csv_add_reading(out, net.valid ? energy_number(extra->energy, "gpu", "net_half_width_j") : net);
     csv_add_next(out, offset);
     csv_add_reading(out, energy_number(extra->energy, "gpu", "half_width_j"));
-    csv_add_next(out, memory.valid ? extra->memory.gpu_peak_how : NULL);
+    csv_add_next(out, memory.how);
     for (unsigned i = 0; i < QUANTITIES; i++)
         csv_add_next(out, item->verdicts.of[i] == VERDICT_NONE ? NULL : verdict_name(item->verdicts.of[i]));
     AUTO_FREE char *checks =
@@ -208,6 +214,8 @@ static void make_row(struct line *line, const struct plan_experiment *experiment
     GPU_LATER_FIGURES(LATER_CELL)
     for (size_t i = 0; i < columns->best.count; i++)
         add_metric(out, item, columns->best.items[i], true);
+    csv_add_next(out, memory.of);
+    add_mib(out, memory.pair_bytes);
 }
 
 /* Of the experiments numbered first to first + count - 1. */
@@ -228,7 +236,7 @@ static bool load_extras(sqlite3 *db, size_t first, size_t count, struct extra *e
                                            .has_exit_code = !db_is_null(query, 3),
                                            .exit_code = sqlite3_column_int64(query, 3),
                                            .energy = db_json(query, 4),
-                                           .memory = memory_cells(query, 5)};
+                                           .memory = db_json(query, 5)};
     }
     return query != NULL;
 }
@@ -268,8 +276,10 @@ static bool add_rows(struct summary *summary, sqlite3 *db, size_t first, size_t 
         add_line(&rows->text[other], &line, other);
     }
     result_items_free(items, count);
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
         json_decref(extras[i].energy);
+        json_decref(extras[i].memory);
+    }
     free(extras);
     return ok;
 }

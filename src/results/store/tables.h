@@ -317,13 +317,17 @@ bool memory_add(sqlite3 *db, int64_t experiment, json_t *attempts, struct err *e
  * counted in it; of a parallel experiment "parallel" into each, and into tare that of the last one. */
 bool memory_add_ended(sqlite3 *db, const struct plan_experiment *experiment, json_t *tare, struct err *err);
 
-struct memory_cells {
-    struct reading gpu_peak_mib; /* of the GPU on which the job had most; only where it is the job's own */
-    char gpu_peak_how[48];       /* "counted", "sampled every 50 ms"; of the whole GPU's where there is none of the job's */
+/* The highest GPU memory of an attempt, on the GPU on which it is highest. */
+struct memory_peak {
+    struct reading bytes;
+    const char *of; /* "job", "foreground" (of two jobs), "gpu" (all programs); NULL: not known */
+    char how[48];   /* "counted", "sampled every 50 ms", "sampled, of the whole GPU", "" */
+    struct reading pair_bytes; /* of foreground and background together */
 };
 
-/* Of a row's column memory. */
-struct memory_cells memory_cells(sqlite3_stmt *row, int column);
+/* memory and energy: an attempt's, as the tables have them (may be NULL). */
+struct memory_peak memory_peak(const json_t *memory, const json_t *energy, bool parallel);
+json_t *memory_peak_json(const struct memory_peak *peak); /* null: not known */
 
 /* What each lane of each session did from its first moment to its last, read from the journal; store.h sums it up. Private
  * to store/. */

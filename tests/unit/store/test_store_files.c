@@ -25,7 +25,8 @@
     "energy_gpu_min_watts,energy_gpu_total_joules,energy_gpu_temp_avg_celsius,energy_gpu_temp_max_celsius,"            \
     "energy_gpu_util_avg_percent,energy_gpu_util_max_percent,mode,outcome,exit_code,attempt,gpu_mem_peak_mib,verdict," \
     "error,failure,changed,energy_gpu_net_joules,energy_gpu_net_half_width_joules,utc_offset,"                         \
-    "energy_gpu_half_width_joules,gpu_mem_peak_how,verdict_time,verdict_energy,verdict_metric,checks\n"
+    "energy_gpu_half_width_joules,gpu_mem_peak_how,verdict_time,verdict_energy,verdict_metric,checks,"                 \
+    "gpu_mem_peak_of,gpu_mem_pair_peak_mib\n"
 
 static void play_experiment(struct store *store, int64_t experiment, bool succeeds)
 {
@@ -54,11 +55,11 @@ static void summary_has_the_studys_columns_and_one_row_per_ended_experiment(void
     assert_string_equal(
         summary, HEADER
         "demo_net_001,2025-11-15T15:54:19.379192,demo,net,True,1.0,0,3,1e-7,,,97.5,,,,,,,,,,,,,,mutation,"
-        "succeeded,0,1,,clean,,,,,,,,,,,,not_recorded\n"
+        "succeeded,0,1,,clean,,,,,,,,,,,,not_recorded,,\n"
         "other_default_002,2025-11-15T15:54:19.379192,other,default,False,2.5,0,,,\"a,b\",1334,,,,,,,,,,,,,,,"
-        "default,failed,1,1,,,\"a \"\"bad\"\", end\",,,,,,,,,,,not_recorded\n"
+        "default,failed,1,1,,,\"a \"\"bad\"\", end\",,,,,,,,,,,not_recorded,,\n"
         "demo_net_003_parallel,2025-11-15T15:54:19.379192,demo,net,True,1.0,0,3,0.5,,,97.5,,,,,,,,,,,,,,parallel,"
-        "succeeded,0,1,,clean,,,,,,,,,,,,not_recorded\n");
+        "succeeded,0,1,,clean,,,,,,,,,,,,not_recorded,,\n");
     free(summary);
     assert_answer(&run, "SELECT group_concat(files_written, '') FROM experiments", "111");
     run_remove(&run);
@@ -132,7 +133,7 @@ static void experiment_json_has_the_studys_keys_and_tares_own(void **state)
         " 'evidence': [], 'guard': [], 'mutated': ['learning_rate'], 'command': ['/usr/bin/train', '--lr', '1e-7'], "
         "'cwd': "
         "'/srv/demo',"
-        " 'seed': 42}}");
+        " 'seed': 42, 'gpu_memory_peak': null}}");
     json_decref(json);
     run_remove(&run);
 }
@@ -213,7 +214,7 @@ static void files_that_a_crash_kept_from_being_written_come_on_opening(void **st
     char *summary = run_read(&run, "summary.csv");
     assert_string_equal(summary,
                         HEADER "other_default_002,2025-11-15T15:54:19.379192,other,default,False,,0,,,\"a,b\",1334"
-                               ",,,,,,,,,,,,,,,default,failed,,0,,,no such script,,,,,,,,,,,not_recorded\n");
+                               ",,,,,,,,,,,,,,,default,failed,,0,,,no such script,,,,,,,,,,,not_recorded,,\n");
     free(summary);
     assert_true(run_has(&run, "other_default_002/experiment.json"));
     run_remove(&run);

@@ -51,8 +51,9 @@ static void energy_net_of_the_bare_idle_comes_to_the_attempt_that_it_is_of(void 
     char *summary = run_read(&run, "summary.csv");
     assert_non_null(strstr(
         summary, ",energy_gpu_net_joules,energy_gpu_net_half_width_joules,utc_offset,"
-                 "energy_gpu_half_width_joules,gpu_mem_peak_how,verdict_time,verdict_energy,verdict_metric,checks\n"));
-    assert_non_null(strstr(summary, ",,,,,,,,not_recorded\n"));
+                 "energy_gpu_half_width_joules,gpu_mem_peak_how,verdict_time,verdict_energy,verdict_metric,checks,"
+                 "gpu_mem_peak_of,gpu_mem_pair_peak_mib\n"));
+    assert_non_null(strstr(summary, ",,,,,,,,not_recorded,,\n"));
     free(summary);
     assert_true(json_equal(second, json_object_get(tare, "energy")));
     json_t *guard = json_object_get(tare, "guard");
@@ -85,13 +86,13 @@ static void the_summarys_net_energy_comes_when_the_idle_draw_after_it_is_known(v
     store_write_results(store, 1, NULL, NULL);
     assert_true(store_flush(store, NULL));
     char *before = run_read(&run, "summary.csv");
-    assert_non_null(strstr(before, ",,,,,,not_recorded\n"));
+    assert_non_null(strstr(before, ",,,,,,not_recorded,,\n"));
     add(store, EVENT_GUARD, 1, 1, "{'phase': 'net', 'net_of_bare_idle_j': 4250.5, 'half_width_j': 2.5, 'devices': []}");
     store_write_results(store, 1, NULL, NULL);
     fixture_close(store);
     char *after = run_read(&run, "summary.csv");
     assert_non_null(strstr(after, ",5000"));
-    assert_non_null(strstr(after, ",4250.5,2.5,,,,,,,not_recorded\n"));
+    assert_non_null(strstr(after, ",4250.5,2.5,,,,,,,not_recorded,,\n"));
     /* As the query of those who read run.db themselves. */
     assert_answer(&run, "SELECT json_extract(energy, '$.gpu.net_of_bare_idle_j') FROM attempts", "4250.5");
     free(before);
