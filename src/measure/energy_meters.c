@@ -367,23 +367,21 @@ void energy_meters_end(struct energy_meters *energy_meters, const struct job_usa
 }
 
 /* NULL: there is none of the last seconds. */
-static const struct reading *last_readings(const struct meter *meter)
+static const struct gpu_readings *last_readings(const struct meter *meter)
 {
     size_t count = 0;
     const struct gpu_sample *samples = meter ? meter_samples(meter, &count) : NULL;
     if (count == 0 || clock_monotonic_ns() - samples[count - 1].t_ns > KEPT_NS)
         return NULL;
-    return samples[count - 1].readings.of;
+    return &samples[count - 1].readings;
 }
 
 struct reading energy_meters_power_w(const struct energy_meters *energy_meters)
 {
     struct reading sum = {0, energy_meters->count > 0};
     for (size_t i = 0; i < energy_meters->count; i++) {
-        const struct reading *of = last_readings(energy_meters->meters[i].meter);
-        struct reading power_w = {0};
-        if (of)
-            power_w = of[GPU_POWER_INSTANT_W].valid ? of[GPU_POWER_INSTANT_W] : of[GPU_POWER_AVERAGE_W];
+        const struct gpu_readings *last = last_readings(energy_meters->meters[i].meter);
+        struct reading power_w = last ? gpu_readings_power_w(last) : (struct reading){0};
         sum.value += power_w.value;
         sum.valid &= power_w.valid;
     }
@@ -395,12 +393,11 @@ struct reading energy_meters_now(const struct energy_meters *energy_meters, enum
 {
     struct reading out = {0, energy_meters->count > 0};
     for (size_t i = 0; i < energy_meters->count; i++) {
-        const struct reading *of = last_readings(energy_meters->meters[i].meter);
-        if (!of || !of[which].valid)
+        const struct gpu_readings *last = last_readings(energy_meters->meters[i].meter);
+        if (!last || !last->of[which].valid)
             return (struct reading){0};
-        out.value = over != ENERGY_HIGHEST ? out.value + of[which].value
-                    : i > 0                ? fmax(out.value, of[which].value)
-                                           : of[which].value;
+        double value = last->of[which].value;
+        out.value = over != ENERGY_HIGHEST ? out.value + value : i > 0 ? fmax(out.value, value) : value;
     }
     if (over == ENERGY_MEAN && out.valid)
         out.value /= (double)energy_meters->count;

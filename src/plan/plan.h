@@ -76,6 +76,7 @@ struct plan {
     struct guard_settings guard;
     struct pool_settings pool;
     enum plan_order order;
+    bool study_files; /* energy/ also has the files of samples that the study wrote */
     bool has_best; /* summary.csv has columns best_*: not those of runs that were planned before there were such */
 };
 

@@ -294,6 +294,7 @@ static const struct key head_keys[] = {
     {"gpus_per_experiment", KEY_SIZE, AT(pool.per_experiment), KEY_MAY_MISS},
     {"cpu_sets", KEY_NAME, AT(pool.cpu_sets), KEY_MAY_MISS, .names = cpu_sets_modes},
     {"best", KEY_BOOL, AT(has_best), KEY_SPARSE},
+    {"study_files", KEY_BOOL, AT(study_files), KEY_SPARSE},
     {"hang_s", KEY_DOUBLE, AT(limits.hang_s), KEY_SPARSE},
     {"budget", KEY_OBJECT, AT(budget), KEY_SPARSE, .to = budget_json, .from = read_budget},
     {0},

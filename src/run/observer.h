@@ -56,7 +56,8 @@ struct observer {
 extern const struct observer *const observers[];
 extern const struct observer stopped_observer, marks_observer, background_observer, limits_observer, output_observer, governor_observer, locks_observer,
     checkpoints_observer, load_observer, shares_observer, energy_observer, pressure_observer, sleep_observer, split_observer, memory_observer,
-    guard_observer, watch_observer, hang_observer, budget_observer, gpu_memory_observer, snapshot_observer, checks_observer;
+    guard_observer, watch_observer, hang_observer, budget_observer, gpu_memory_observer, snapshot_observer, checks_observer,
+    study_files_observer;
 
 /* Calls a slot of all observers of a lane, with what it takes: OBSERVE(lane, mark, mark) */
 #define OBSERVE(lane, slot, ...)                                                    \

@@ -74,6 +74,7 @@ static void make_plan(const struct run_options *how, struct run_input *input)
         .path = path ? path : "/usr/local/bin:/usr/bin:/bin",
     };
     plan_make(&input->settings, &input->registry, &options, &input->plan, &input->problems);
+    input->plan.study_files = !how->made_settings;
 }
 
 bool run_input_read(const struct run_options *how, struct run_input *out)

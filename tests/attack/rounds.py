@@ -501,6 +501,7 @@ class Round:
 # docs/reference/files.md names these, and no others.
 OF_RUN = r"summary(_safe|_affected)?\.csv|run\.db|events\.jsonl|(settings|registry|machine|machine\.[0-9]+)\.json|report\.html|run\.lock"
 OF_EXPERIMENT = (r"(experiment\.json|history\.csv|(attempt_[0-9]+/)?(training\.log|training\.times\.csv|energy/(marks|gpu|cpu)\.csv|"
+                 r"energy/(gpu_(power|temperature|utilization)\.csv|cpu_energy(_raw)?\.txt)|"
                  r"background_logs/training_[0-9]+\.log))")
 
 
