@@ -2,6 +2,7 @@
 #include "base/clock.h"
 #include "base/fs.h"
 #include "cli/option_rows.h"
+#include "cli/study_call.h"
 #include "session/caller.h"
 #include "session/command.h"
 #include "session/exec_job.h"
@@ -176,6 +177,9 @@ static int run_with(const struct cli_call *call, struct host_meter *host)
         cli_note("under sudo: the command runs as user %u, with %s environment", (unsigned)caller.uid,
                  caller.environment_from);
     strv_add_all(&argv, &call->operands);
+    AUTO_FREE char *study_call = study_call_translate(argv.items, argv.count, true);
+    if (study_call)
+        cli_note("mutation.py is the study's script; to run its experiments with checks: %s", study_call);
     int code = find_program(&argv);
     if (code == 0)
         code = take_gpus(call, &caller.environment, &gpus);

@@ -3,6 +3,7 @@
 #include "base/shell_words.h"
 #include "cli/list.h"
 #include "cli/option_rows.h"
+#include "cli/study_call.h"
 #include "plan/config/size.h"
 #include "report/live/estimate.h"
 #include "report/plan_text.h"
@@ -424,6 +425,9 @@ static int run_script(const struct cli_call *call, struct run_resources *means)
     AUTO(made_fini) struct made made = {0};
     struct run_options how;
     AUTO(run_input_fini) struct run_input input = {0};
+    AUTO_FREE char *study_call = study_call_translate(call->operands.items, call->operands.count, true);
+    if (study_call)
+        return cli_usage_error(call->command, "mutation.py is the study's script; use: %s", study_call);
     int code = make_files(call, &means->caller, &made, &how);
     if (code != CLI_OK)
         return code;

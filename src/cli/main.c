@@ -1,5 +1,6 @@
 #include "base/shell_words.h"
 #include "base/text.h"
+#include "cli/study_call.h"
 #include "cli/texts.h"
 #include "plan/config/problem.h"
 #include "plan/config/registry.h"
@@ -37,8 +38,14 @@ static bool tell_former(const char *name)
     return false;
 }
 
-static int unknown_command(const char *name)
+static int unknown_command(char *const *args, size_t count)
 {
+    const char *name = args[0];
+    AUTO_FREE char *study_call = study_call_translate(args, count, false);
+    if (study_call) {
+        cli_error("mutation.py is the study's script; use: %s", study_call);
+        return CLI_USAGE;
+    }
     AUTO_STRV struct strv names = {0};
     for (size_t i = 0; cli_commands[i]; i++)
         strv_add(&names, cli_commands[i]->name);
@@ -176,7 +183,7 @@ static int dispatch(size_t count, char **args)
         return print_generated(what, count > 1 ? args[1] : NULL);
     if (strcmp(args[0], "help") == 0 && count > 1) {
         if (!cli_command_find(args[1]))
-            return unknown_command(args[1]);
+            return unknown_command(args + 1, count - 1);
         help_command(cli_command_find(args[1]), &text);
         return print(&text);
     }
@@ -187,7 +194,7 @@ static int dispatch(size_t count, char **args)
     if (args[0][0] == '-')
         return run_by_options(args, count);
     const struct cli_command *command = cli_command_find(args[0]);
-    return command ? run_command(command, args + 1, count - 1) : unknown_command(args[0]);
+    return command ? run_command(command, args + 1, count - 1) : unknown_command(args, count);
 }
 
 static void ignore_signal(int signal_number)

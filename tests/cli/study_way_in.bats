@@ -1,0 +1,60 @@
+#!/usr/bin/env bats
+# The way from the study's mutation.py to this program: its command lines, its folders, its registry.
+
+load helpers
+
+@test "a call of the study's script is answered with the same call of this program" {
+    check() { # EXPECTED WORDS...
+        local expected=$1
+        shift
+        run "$TARE" "$@"
+        [ "$status" -eq 2 ]
+        [ "$output" = "$NAME: error: mutation.py is the study's script; use: $expected" ] || { echo "$output"; return 1; }
+    }
+    check "$NAME -ec settings/a.json" mutation.py -ec settings/a.json
+    check "$NAME -ec a.json" python3 mutation.py -ec a.json
+    check "$NAME -ec a.json" python3.11 -u ../mutation.py -ec a.json
+    check "sudo $NAME -ec a.json" sudo python3 mutation.py -ec a.json
+    check "sudo $NAME -ec a.json" sudo -E CUDA_VISIBLE_DEVICES=0 /usr/bin/python3 ./mutation.py -ec a.json
+    check "$NAME -ec 'my settings.json'" mutation.py -ec 'my settings.json'
+    check "$NAME -r toy -m small -mt epochs,seed -n 5 -g performance -mr 1 -c models.json -s 42" \
+        mutation.py -r toy -m small -mt epochs,seed -n 5 -g performance -mr 1 -c models.json -s 42
+    check "$NAME --list" mutation.py --list
+    check "$NAME -ec SETTINGS.json" mutation.py
+}
+
+@test "other scripts and commands are not treated as the study's script" {
+    for words in "mutation.pyc -ec a.json" "python3 train.py mutation.py" "train mutation.py -ec a.json" "python3"; do
+        # shellcheck disable=SC2086
+        run "$TARE" $words
+        [ "$status" -eq 2 ]
+        [[ "$output" == *"there is no command '"* ]]
+    done
+}
+
+@test "run does not start the study's script as a training, but a training of that name" {
+    need_python
+    echo 'import sys; open("started", "w"); print("accuracy: 0.5")' > mutation.py
+    for words in "-ec a.json" "--experiment-config=a.json" "-r toy -m small" "-l"; do
+        # shellcheck disable=SC2086
+        run "$TARE" run mutation.py $words
+        [ "$status" -eq 2 ]
+        [[ "$output" == *"mutation.py is the study's script; use: $NAME $words"* ]]
+    done
+    [ ! -e started ]
+    run "$TARE" run -q --gpus none mutation.py --seed 1
+    [ "$status" -eq 0 ]
+    [ -e started ]
+}
+
+@test "exec runs the study's script and only mentions this program's own call" {
+    need_python
+    echo 'import sys; print(*sys.argv[1:]); sys.exit(5)' > mutation.py
+    run --separate-stderr "$TARE" exec python3 mutation.py -ec a.json
+    [ "$status" -eq 5 ]
+    [ "$output" = "-ec a.json" ]
+    [ "$stderr" = "$NAME: mutation.py is the study's script; to run its experiments with checks: $NAME -ec a.json" ]
+    run --separate-stderr "$TARE" exec python3 mutation.py --epochs 3
+    [ "$status" -eq 5 ]
+    [ -z "$stderr" ]
+}
