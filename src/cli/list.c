@@ -81,7 +81,12 @@ static char *nearest_repo(const struct registry *registry, const char *name)
 const struct repo *list_find_repo(const struct registry *registry, const char *path, const char *name)
 {
     const struct repo *repo = registry_find(registry, name);
-    if (!repo) {
+    AUTO(study_registry_fini) struct study_registry study = {0};
+    if (!repo)
+        study_registry_read(&study);
+    if (study.path && registry_find(&study.registry, name))
+        cli_error("%s has no repository '%s'; the registry of the study has it: --config %s", path, name, study.path);
+    else if (!repo) {
         AUTO_FREE char *nearest = nearest_repo(registry, name);
         cli_error("%s has no repository '%s'%s", path, name, nearest);
     }

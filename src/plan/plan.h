@@ -90,6 +90,8 @@ struct plan_options {
     const char *cwd;      /* working folder */
     const char *path;     /* PATH in which interpreters and scripts are found */
     const char *conda_prefix; /* CONDA_PREFIX, may be NULL: one of the places where environments are looked up */
+    const struct registry *study; /* the installed registry of the study, for a hint; NULL: none */
+    const char *study_path;       /* of its file, as a word of a command */
 };
 
 /* Makes the plan; every problem is added (names, spaces too small: an error when nothing of an entry can be drawn,

@@ -127,8 +127,14 @@ static void find_command(struct planner *planner, const struct repo *repo)
 
 static void resolve_entries(struct planner *planner)
 {
-    const struct space_source source = {planner->settings, planner->registry, planner->options->strict,
-                                        planner->problems};
+    const struct space_source source = {
+        .settings = planner->settings,
+        .registry = planner->registry,
+        .strict = planner->options->strict,
+        .problems = planner->problems,
+        .study = planner->options->study,
+        .study_path = planner->options->study_path,
+    };
     for (size_t i = 0; i < planner->settings->entry_count; i++) {
         struct track *track = &planner->tracks[i];
         const struct entry_settings *entry = &planner->settings->entries[i];

@@ -23,10 +23,14 @@ static bool find_repo(struct space *space, const struct space_source *source, co
         return false;
     if ((space->repo = registry_find(registry, job->repo)))
         return true;
+    AUTO_FREE char *place = json_path_key(job->json_path, "repo");
+    if (source->study && registry_find(source->study, job->repo))
+        return problems_error(source->problems, &source->settings->doc, place,
+                              "unknown repository '%s'; the registry of the study has it: --config %s", job->repo,
+                              source->study_path);
     AUTO_FREE const char **names = mem_array(registry->repo_count, sizeof *names);
     for (size_t i = 0; i < registry->repo_count; i++)
         names[i] = registry->repos[i].name;
-    AUTO_FREE char *place = json_path_key(job->json_path, "repo");
     return unknown(source, place, "repository", job->repo, names, registry->repo_count);
 }
 

@@ -31,6 +31,8 @@ struct space_source {
     const struct registry *registry;
     bool strict;
     struct problems *problems;
+    const struct registry *study; /* names the file of an unknown repository; NULL: none */
+    const char *study_path;       /* as a word of a command */
 };
 
 /* Resolves the names and checks the values. False when the job cannot be planned; the problem was added (or, for an

@@ -3,6 +3,7 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/rng.h"
+#include "base/shell_words.h"
 #include "base/strv.h"
 #include "session/command.h"
 #include "session/gpus.h"
@@ -57,8 +58,28 @@ static void read_registry(const struct run_options *how, struct run_input *input
                      json_get_text(input->settings.doc.root, "registry") ? "$.registry" : NULL, "%s", located.missing);
 }
 
+static bool knows(const struct registry *registry, const struct job_settings *job)
+{
+    return !job->repo || registry_find(registry, job->repo);
+}
+
+/* Whether every repository that the settings name is in their registry. */
+static bool knows_all(const struct run_input *input)
+{
+    for (size_t i = 0; i < input->settings.entry_count; i++) {
+        const struct entry_settings *entry = &input->settings.entries[i];
+        if (!knows(&input->registry, &entry->foreground) ||
+            (entry->parallel && !knows(&input->registry, &entry->background)))
+            return false;
+    }
+    return true;
+}
+
 static void make_plan(const struct run_options *how, struct run_input *input)
 {
+    AUTO(study_registry_fini) struct study_registry study = {0};
+    if (!knows_all(input))
+        study_registry_read(&study);
     AUTO_FREE char *cwd = getcwd(NULL, 0);
     const char *path = getenv("PATH");
     struct plan_options options = {
@@ -72,6 +93,8 @@ static void make_plan(const struct run_options *how, struct run_input *input)
         .conda_prefix = getenv("CONDA_PREFIX"),
         .cwd = cwd ? cwd : "/",
         .path = path ? path : "/usr/local/bin:/usr/bin:/bin",
+        .study = study.path ? &study.registry : NULL,
+        .study_path = study.path,
     };
     plan_make(&input->settings, &input->registry, &options, &input->plan, &input->problems);
     input->plan.study_files = !how->made_settings;
@@ -157,7 +180,7 @@ static char *try_named(const char *folder, const char *named, struct strv *tried
 }
 
 /* The program may have been moved with its folders since it was installed: first as seen from where it lies. */
-static char *try_shared(struct strv *tried)
+static char *try_shared(const char *file, struct strv *tried)
 {
     char *found = NULL;
     AUTO_FREE char *self = program_file();
@@ -165,9 +188,26 @@ static char *try_shared(struct strv *tried)
         AUTO_FREE char *bin = fs_dirname(self);
         AUTO_FREE char *prefix = fs_dirname(bin);
         AUTO_FREE char *folder = fs_resolve(prefix, "share/" TARE_NAME, NULL);
-        found = try_in(folder, names[0], tried);
+        found = try_in(folder, file, tried);
     }
-    return found ? found : try_in(TARE_SHARE_DIR, names[0], tried);
+    return found ? found : try_in(TARE_SHARE_DIR, file, tried);
+}
+
+void study_registry_read(struct study_registry *out)
+{
+    AUTO_STRV struct strv tried = {0};
+    AUTO(problems_fini) struct problems problems = {0};
+    AUTO_FREE char *path = try_shared("registry/study.json", &tried);
+    *out = (struct study_registry){0};
+    if (path && registry_read(path, &out->registry, &problems))
+        out->path = shell_words_path(path);
+}
+
+void study_registry_fini(struct study_registry *study)
+{
+    registry_fini(&study->registry);
+    free(study->path);
+    *study = (struct study_registry){0};
 }
 
 struct located locate_registry(const char *given, const struct json_doc *settings)
@@ -191,7 +231,7 @@ struct located locate_registry(const char *given, const struct json_doc *setting
         }
         if (!out.path) {
             out.why = "came with the program";
-            out.path = try_shared(&tried);
+            out.path = try_shared(names[0], &tried);
         }
     }
     AUTO_FREE char *places = strv_join(&tried, ", ");

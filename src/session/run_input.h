@@ -62,4 +62,13 @@ struct located {
 struct located locate_registry(const char *given, const struct json_doc *settings);
 void located_fini(struct located *located);
 
+/* The registry of the study that is installed with the program, for hints. */
+struct study_registry {
+    struct registry registry;
+    char *path; /* as a word of a command; NULL: it is not installed, or cannot be read */
+};
+
+void study_registry_read(struct study_registry *out);
+void study_registry_fini(struct study_registry *study);
+
 #endif

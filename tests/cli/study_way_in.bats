@@ -3,6 +3,15 @@
 
 load helpers
 
+# installed: the program with the files that it is installed with, as $PROGRAM and $STUDY_REGISTRY.
+installed() {
+    mkdir -p prefix/bin "prefix/share/$NAME/registry"
+    cp "$TARE" prefix/bin/
+    cp "$ROOT/share/registry/study.json" "prefix/share/$NAME/registry/"
+    PROGRAM=$WORK/prefix/bin/$NAME
+    STUDY_REGISTRY=$WORK/prefix/share/$NAME/registry/study.json
+}
+
 @test "a call of the study's script is answered with the same call of this program" {
     check() { # EXPECTED WORDS...
         local expected=$1
@@ -57,4 +66,30 @@ load helpers
     run --separate-stderr "$TARE" exec python3 mutation.py --epochs 3
     [ "$status" -eq 5 ]
     [ -z "$stderr" ]
+}
+
+@test "a repository that only the installed registry of the study has is answered with its path" {
+    make_trainer default
+    make_registry
+    installed
+    make_settings '{"repo": "VulBERTa", "model": "mlp", "mode": "default"},
+        {"repo": "tyo", "model": "small", "mode": "default"},
+        {"mode": "parallel", "foreground": {"repo": "toy", "model": "small", "mode": "default"},
+         "background": {"repo": "examples", "model": "mnist"}}'
+    run "$PROGRAM" run settings.json --dry-run
+    [ "$status" -eq 2 ]
+    [[ "$output" == *"error: unknown repository 'VulBERTa'; the registry of the study has it: --config $STUDY_REGISTRY (at \$.experiments[0].repo)"* ]]
+    [[ "$output" == *"error: unknown repository 'tyo'; did you mean 'toy'? (at "* ]]
+    [[ "$output" == *"error: unknown repository 'examples'; the registry of the study has it: --config $STUDY_REGISTRY (at "* ]]
+    run "$PROGRAM" list VulBERTa
+    [ "$status" -eq 2 ]
+    [[ "$output" == *"error: models_config.json has no repository 'VulBERTa'; the registry of the study has it: --config $STUDY_REGISTRY" ]]
+    # The answer is right.
+    run "$PROGRAM" list VulBERTa --config "$STUDY_REGISTRY"
+    [ "$status" -eq 0 ]
+    # Without that registry, or with a damaged one, the nearest name is all there is.
+    echo '{"models": {"VulBERTa": 1}}' > "$STUDY_REGISTRY"
+    run "$PROGRAM" run settings.json --dry-run
+    [ "$status" -eq 2 ]
+    [[ "$output" == *"error: unknown repository 'VulBERTa' (at "* ]]
 }
