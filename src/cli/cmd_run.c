@@ -482,7 +482,8 @@ static const char *const description[] = {
     "per experiment, and the journal run.db.",
     "All mistakes in settings and registry are told at once, before anything runs. The registry is the one given by "
     "--config, or named by the key \"registry\" of the settings, or models_config.json or registry.json beside the "
-    "settings, in ./mutation, in the working folder, in ./config, or the one that came with the program.",
+    "settings, in ./mutation, in the working folder, in ./config, beside a folder called settings that has the "
+    "settings (in mutation first), or the one that came with the program.",
     "A training script in place of the settings needs no files: run train.py --lr 0.1,0.01 --seed 1..3 runs every "
     "combination. Options of run come before the script; those behind it are the script's: values with commas "
     "between, integers as 1..3, or one value, and switches without a value. The script is started once with --help "

@@ -13,6 +13,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* What messages call the files of a script that has none yet. */
@@ -179,6 +180,23 @@ static char *try_named(const char *folder, const char *named, struct strv *tried
     return found ? found : try_path(named, tried);
 }
 
+/* In the study the settings are in settings/, and the registry is beside that folder. A parent that every user can write
+ * to, such as /tmp, is not searched, because a registry names commands to run. */
+static char *try_parent(const char *folder, struct strv *tried)
+{
+    bool is_working = strcmp(folder, ".") == 0;
+    AUTO_FREE char *whole = is_working ? fs_resolve(NULL, NULL, NULL) : mem_strdup(folder);
+    AUTO_FREE char *name = fs_basename(whole);
+    AUTO_FREE char *parent = is_working ? mem_strdup("..") : fs_dirname(folder);
+    AUTO_FREE char *mutation = mem_printf("%s/mutation", parent);
+    struct stat info;
+    bool may_search = stat(parent, &info) == 0 && !(info.st_mode & S_IWOTH);
+    if (strcmp(name, "settings") != 0 || strcmp(parent, ".") == 0 || !may_search)
+        return NULL;
+    char *found = try_names_in(mutation, tried);
+    return found ? found : try_names_in(parent, tried);
+}
+
 /* The program may have been moved with its folders since it was installed: first as seen from where it lies. */
 static char *try_shared(const char *file, struct strv *tried)
 {
@@ -228,6 +246,10 @@ struct located locate_registry(const char *given, const struct json_doc *setting
         for (size_t i = 0; i < sizeof working_folders / sizeof *working_folders && !out.path; i++) {
             out.why = "in the working folder";
             out.path = try_names_in(working_folders[i], &tried);
+        }
+        if (!out.path) {
+            out.why = "beside the folder settings";
+            out.path = try_parent(folder ? folder : ".", &tried);
         }
         if (!out.path) {
             out.why = "came with the program";

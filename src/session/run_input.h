@@ -58,7 +58,7 @@ struct located {
 
 /* given (--config, may be NULL), else key "registry" of the settings (relative to their folder, then to the working
  * folder), else models_config.json or registry.json beside the settings, in ./mutation, in the working folder, in ./config,
- * else the one that came with the program; docs/reference/settings.md has the same list. settings: may be NULL, and its file too. */
+ * for a folder "settings" in ../mutation and .. as seen from it, else the one that came with the program; docs/reference/settings.md has the same list. settings: may be NULL, and its file too. */
 struct located locate_registry(const char *given, const struct json_doc *settings);
 void located_fini(struct located *located);
 

@@ -68,6 +68,57 @@ installed() {
     [ -z "$stderr" ]
 }
 
+# which_registry ARGUMENTS...: the registry that a run reads, and why.
+which_registry() { "$TARE" "$@" --dry-run 2>&1 > /dev/null | sed -n "s/^$NAME: registry //p"; }
+
+@test "in settings/ the registry beside that folder is found" {
+    make_trainer default
+    make_registry
+    make_settings '{"repo": "toy", "model": "small", "mode": "default"}'
+    mkdir -p project/settings project/mutation project/other
+    chmod 755 project
+    mv repo settings.json project/settings/
+    cp project/settings/settings.json project/other/
+    for place in . mutation; do
+        sed 's|"path": "repo"|"path": "'"$WORK"'/project/settings/repo"|' models_config.json > project/$place/models_config.json
+    done
+    rm models_config.json
+    cd project/settings
+    [ "$(which_registry -ec settings.json)" = "../mutation/models_config.json (beside the folder settings)" ]
+    [ "$(which_registry -r toy -m small)" = "../mutation/models_config.json (beside the folder settings)" ]
+    rm ../mutation/models_config.json
+    [ "$(which_registry -ec settings.json)" = "../models_config.json (beside the folder settings)" ]
+    mv ../models_config.json ../registry.json
+    [ "$(which_registry -ec settings.json)" = "../registry.json (beside the folder settings)" ]
+    cd "$WORK"
+    [ "$(which_registry -ec project/settings/settings.json)" = "project/registry.json (beside the folder settings)" ]
+    # What was found before is found first.
+    cp project/registry.json project/settings/
+    [ "$(which_registry -ec project/settings/settings.json)" = "project/settings/registry.json (beside the settings)" ]
+    cp project/registry.json .
+    rm project/settings/registry.json
+    [ "$(which_registry -ec project/settings/settings.json)" = "registry.json (in the working folder)" ]
+    # A folder of another name has no such place.
+    rm registry.json
+    run "$TARE" run project/other/settings.json --dry-run
+    [ "$status" -eq 2 ]
+    [[ "$output" != *"project/registry.json"* ]]
+}
+
+@test "a registry beside settings/ is not used where every user can write" {
+    make_trainer default
+    make_registry
+    make_settings '{"repo": "toy", "model": "small", "mode": "default"}'
+    mkdir -p shared/settings
+    mv settings.json shared/settings/
+    mv repo models_config.json shared/
+    [ "$(which_registry -ec shared/settings/settings.json)" = "shared/models_config.json (beside the folder settings)" ]
+    chmod 1777 shared
+    run "$TARE" -ec shared/settings/settings.json --dry-run
+    [ "$status" -eq 2 ]
+    [[ "$output" != *"shared/models_config.json"* ]]
+}
+
 @test "a repository that only the installed registry of the study has is answered with its path" {
     make_trainer default
     make_registry
