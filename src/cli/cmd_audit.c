@@ -5,6 +5,8 @@
 #include "base/mem.h"
 #include "base/shell_words.h"
 #include "base/value.h"
+#include "cli/expectations.h"
+#include "cli/option_rows.h"
 #include "machine/state/state.h"
 #include "measure/energy/sensor_gains.h"
 #include "report/audit_text.h"
@@ -48,9 +50,7 @@ static const struct cli_option options[OPTION_COUNT] = {
         NULL, "--split-at", "TIME", CLI_TEXT,
         "compare success before and after this local time (2025-11-25 01:20:48), or the moment of change that the data "
         "itself shows (auto); with --write, what did not end before it is affected"),
-    [OPTION_EXPECT] = VALUE_ROW(
-        NULL, "--expect", "CRITERIA", CLI_TEXT,
-        "criteria with commas between, as power_cv_between<5%,contaminated=0: exit code 1 where one does not hold"),
+    [OPTION_EXPECT] = OPTION_ROW_EXPECT,
     [OPTION_REPEAT] =
         VALUE_ROW(NULL, "--repeat", "FILE", CLI_FILE,
                   "write settings for 'run' that do again what is not clean, with the same hyperparameters"),
@@ -215,27 +215,6 @@ static bool print(const struct cli_value *values, const struct dataset *dataset,
     return message_print(&text);
 }
 
-/* The exit code. Each criterion's outcome is said, and goes into list. */
-static int check(const struct criteria *expectations, const struct dataset *dataset, json_t *list)
-{
-    int code = CLI_OK;
-    for (size_t i = 0; i < expectations->count; i++) {
-        struct criterion_result result;
-        criterion_check(&expectations->items[i], dataset, &result);
-        if (result.held)
-            cli_note("holds: %s (%s)", expectations->items[i].text, result.why);
-        else
-            cli_error("does not hold: %s (%s)", expectations->items[i].text, result.why);
-        json_array_append_new(list,
-                              json_pack("{s:o, s:b, s:o, s:o*}", "criterion",
-                                        json_text_or_null(expectations->items[i].text), "held", result.held, "value",
-                                        json_reading_or_null(result.value), "why", json_string(result.why)));
-        if (!result.held)
-            code = CLI_SOME_FAILED;
-    }
-    return code;
-}
-
 /* What is in a folder that was judged belongs to what was judged. */
 static bool may_replace(const struct dataset *dataset, const char *file, struct err *err)
 {
@@ -343,7 +322,7 @@ static int audit(const struct cli_value *values, const struct dataset *dataset, 
     if (!account_make(dataset, values[OPTION_SPLIT].text, &account, &err))
         return cli_failed(CLI_USAGE, &err);
     json_t *held = json_array(), *json = NULL;
-    int code = check(expectations, dataset, held);
+    int code = expectations_check(expectations, dataset, held);
     if (values[OPTION_JSON].given || values[OPTION_WRITE].given) {
         json = audit_json(dataset, &account);
         json_object_set(json, "expectations", held);
@@ -385,6 +364,8 @@ static int run(const struct cli_call *call)
     int read = reading_folders(call->operands.items, call->operands.count, &dataset);
     if (read != CLI_OK)
         return read;
+    if (!criteria_match(&expectations, &dataset, &err))
+        return cli_usage_error(call->command, "%s", err.text);
     dataset_verify_records(&dataset);
     int code = values[OPTION_METER].given ? compare_meter(values, &dataset, accuracy, &meter) : CLI_OK;
     if (code == CLI_OK)
@@ -402,11 +383,7 @@ static const char *const description[] = {
     "docs/reference/judging.md.",
     "What is not clean is repeated by 'run --rerun-contaminated' in a run of this program; --repeat writes settings "
     "that do it for other results, whose registry 'run' then needs.",
-    "Criteria: power_cv_between, energy_cv_between, duration_cv_between (of runs with identical hyperparameters, the "
-    "greatest of all kinds), clean, unverified, suspect, contaminated (experiments), clean_share, success_rate, "
-    "sampled_share (the smallest), differences (of GPUs and nodes, that make figures not comparable); each with <, "
-    "<=, >, >= or = and a number or a percentage.",
-    NULL};
+    CRITERIA_HELP, NULL};
 
 static const char *const exits[] = {"0", "audited, whatever was found",
                                     "1", "a criterion of --expect does not hold",

@@ -1,5 +1,6 @@
 /* stats: what the experiments of results folders say, with intervals. */
 #include "base/json.h"
+#include "cli/expectations.h"
 #include "cli/option_rows.h"
 #include "report/live/width.h"
 #include "report/summary_stats_text.h"
@@ -19,6 +20,7 @@ enum {
     OPTION_PRECISION,
     OPTION_INTERACTIONS,
     OPTION_SEED,
+    OPTION_EXPECT,
     OPTION_AS_ROOT,
     OPTION_COUNT
 };
@@ -35,6 +37,7 @@ static const struct cli_option options[OPTION_COUNT] = {
         FLAG_ROW(NULL, "--interactions", "whether the effect of a hyperparameter depends on another, of each two"),
     [OPTION_SEED] = VALUE_ROW(NULL, "--seed", "N", CLI_INT, "of the random orders that p values above 9 runs are of",
                               .low = 0, .high = 9007199254740991.0, .default_text = "1"),
+    [OPTION_EXPECT] = OPTION_ROW_EXPECT,
     [OPTION_AS_ROOT] = FLAG_ROW(NULL, "--as-root", "under sudo, stay root"),
 };
 
@@ -52,21 +55,33 @@ static int run(const struct cli_call *call)
     struct summary_stats_text_options shown = {.width = isatty(STDOUT_FILENO) ? width_of_terminal(STDOUT_FILENO) : 0,
                                                .colour = message_colour(STDOUT_FILENO),
                                                .precision = how.precision};
+    AUTO(criteria_fini) struct criteria expectations = {0};
+    struct err err = {0};
+    if (values[OPTION_EXPECT].given && !criteria_parse(values[OPTION_EXPECT].text, &expectations, &err))
+        return cli_usage_error(call->command, "%s", err.text);
+    expectations.clean_only = how.clean_only;
+    expectations.all_verdicts = how.all_verdicts;
     if (values[OPTION_JSON].given && values[OPTION_CSV].given)
         return cli_usage_error(call->command, "--json and --csv exclude each other");
     int code = reading_folders(call->operands.items, call->operands.count, &dataset);
     if (code != CLI_OK)
         return code;
+    if (!criteria_match(&expectations, &dataset, &err))
+        return cli_usage_error(call->command, "%s", err.text);
     audit_join_names(&dataset);
     summary_stats_make(&dataset, &how, &figures);
-    if (values[OPTION_JSON].given)
-        json_print_taken(summary_stats_json(&dataset, &figures, &how), &text);
-    else if (values[OPTION_CSV].given)
+    json_t *held = json_array();
+    code = expectations_check(&expectations, &dataset, held);
+    if (values[OPTION_JSON].given) {
+        json_t *json = summary_stats_json(&dataset, &figures, &how);
+        json_object_set(json, "expectations", held);
+        json_print_taken(json, &text);
+    } else if (values[OPTION_CSV].given)
         summary_stats_csv(&figures, &text);
-    else {
+    else
         summary_stats_text(&dataset, &figures, &shown, &text);
-    }
-    return message_print(&text) ? CLI_OK : CLI_BROKEN;
+    json_decref(held);
+    return message_print(&text) ? code : CLI_BROKEN;
 }
 
 static const char *const usage[] = {"stats DIR... [options]", NULL};
@@ -79,9 +94,12 @@ static const char *const description[] = {
     "Only successful trainings count, and none whose measurement is contaminated ('audit' says which). "
     "docs/reference/judging.md "
     "says how each figure is made.",
-    NULL};
+    CRITERIA_HELP, NULL};
 
-static const char *const exits[] = {"0", "printed", "2", "a mistake in the options", "3", "a folder cannot be read",
+static const char *const exits[] = {"0", "printed",
+                                    "1", "a criterion of --expect does not hold",
+                                    "2", "a mistake in the options",
+                                    "3", "a folder cannot be read",
                                     NULL};
 
 static const char *const examples[] = {
@@ -89,6 +107,8 @@ static const char *const examples[] = {
     "means, medians and intervals of a run",
     "stats results/run_20261121_093000 --interactions --json",
     "which hyperparameters depend on each other, as JSON",
+    "stats results/run_20261121_093000 --expect 'power_cv_between[hrnet18]<5%'",
+    "end with 1 when the mean power of hrnet18's identical runs spreads by 5 % or more",
     NULL,
 };
 

@@ -59,5 +59,17 @@ extern const char *const option_verdicts[];
 #define OPTION_ROW_AGREED                                                                                              \
     {.short_name = "-y", .long_name = "--yes", .help = "the GPU's owner agrees to the load: do not ask"}
 
+#define OPTION_ROW_EXPECT                                                                                              \
+    {.long_name = "--expect", .argument = "CRITERIA", .type = CLI_TEXT,                                                \
+     .help = "criteria with commas between, as power_cv_between[MODEL]<5%,contaminated=0: exit code 1 where one does " \
+             "not hold"}
+
+#define CRITERIA_HELP                                                                                                  \
+    "Criteria: power_cv_between, energy_cv_between, duration_cv_between (of runs with identical hyperparameters, the " \
+    "greatest of all kinds), clean, unverified, suspect, contaminated (experiments), clean_share, success_rate, "      \
+    "sampled_share (the smallest), differences (of GPUs and nodes, that make figures not comparable), and each check " \
+    "by its name, as memory_back (the share of experiments that passed it). All but differences take a model: "        \
+    "success_rate[MODEL] or success_rate[REPOSITORY/MODEL]. Then <, <=, >, >= or = and a number or a percentage."
+
 
 #endif

@@ -1,40 +1,78 @@
 #include "results/judge/judge.h"
 
 #include "base/mem.h"
+#include "plan/config/problem.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
+/* What a criterion is measured on. */
+struct scope {
+    const struct dataset *dataset;
+    const struct criteria *criteria;
+    const char *model; /* of these experiments alone; NULL: of all */
+};
+
 /* which: what of it the row of the table asks for. */
-typedef struct reading measure_fn(const struct dataset *dataset, unsigned which, char why[300]);
+typedef struct reading measure_fn(const struct scope *scope, unsigned which, char why[300]);
+
+/* "mlp" is a model of any repository, "VulBERTa/mlp" that of one. */
+static bool is_model(const struct dataset_experiment *experiment, const char *name)
+{
+    size_t length = strlen(experiment->repo);
+    return strcmp(experiment->model, name) == 0 ||
+           (strncmp(experiment->repo, name, length) == 0 && name[length] == '/' &&
+            strcmp(experiment->model, name + length + 1) == 0);
+}
+
+/* The i-th experiment; NULL: the criterion is not about it. */
+static const struct dataset_experiment *in_scope(const struct scope *scope, size_t i)
+{
+    const struct dataset_experiment *experiment = &scope->dataset->items[i];
+    return !scope->model || is_model(experiment, scope->model) ? experiment : NULL;
+}
+
+static struct reading share_of(size_t part, size_t whole, char why[300])
+{
+    snprintf(why, 300, "%zu of %zu", part, whole);
+    return whole ? (struct reading){(double)part / (double)whole, true} : (struct reading){0};
+}
 
 enum { CV_POWER, CV_ENERGY, CV_DURATION };
 
-static struct reading figure_of(const struct dataset_experiment *experiment, const void *which)
+struct cv_context {
+    const struct criteria *criteria;
+    unsigned which;
+};
+
+static struct reading figure_of(const struct dataset_experiment *experiment, const void *context)
 {
-    unsigned figure = *(const unsigned *)which;
+    const struct cv_context *cv = context;
     /* Contaminated figures are no measure of how well the machine repeats itself, nor are those of failures. */
-    if (!experiment->success || !audit_counts(experiment, false, false))
+    if (!experiment->success || !audit_counts(experiment, cv->criteria->clean_only, cv->criteria->all_verdicts))
         return (struct reading){0};
-    return figure == CV_POWER    ? dataset_power(experiment)
-           : figure == CV_ENERGY ? dataset_energy(experiment)
-                                 : experiment->duration_s;
+    return cv->which == CV_POWER    ? dataset_power(experiment)
+           : cv->which == CV_ENERGY ? dataset_energy(experiment)
+                                    : experiment->duration_s;
 }
 
 /* The greatest of all kinds. */
-static struct reading worst_cv(const struct dataset *dataset, unsigned which, char why[300])
+static struct reading worst_cv(const struct scope *scope, unsigned which, char why[300])
 {
     AUTO_FREE size_t *order = NULL, *groups = NULL;
     struct reading worst = {0};
-    size_t count = audit_group(dataset, &order, &groups);
+    const struct cv_context cv = {scope->criteria, which};
+    size_t count = audit_group(scope->dataset, &order, &groups);
     snprintf(why, 300, "no two comparable runs have identical hyperparameters");
     for (size_t g = 0; g < count; g++) {
+        const struct dataset_experiment *first = in_scope(scope, order[groups[g]]);
+        if (!first)
+            continue;
         struct audit_spread spread =
-            audit_spread_of(dataset, order + groups[g], groups[g + 1] - groups[g], false, figure_of, &which);
+            audit_spread_of(scope->dataset, order + groups[g], groups[g + 1] - groups[g], false, figure_of, &cv);
         if (!spread.cv.valid || (worst.valid && spread.cv.value <= worst.value))
             continue;
-        const struct dataset_experiment *first = &dataset->items[order[groups[g]]];
         worst = spread.cv;
         snprintf(why, 300, "%.3g %%, of %zu runs of %.80s %.80s%s", 100 * spread.cv.value, spread.values, first->repo,
                  first->model, first->parallel ? " parallel" : "");
@@ -42,55 +80,66 @@ static struct reading worst_cv(const struct dataset *dataset, unsigned which, ch
     return worst;
 }
 
-static struct reading count_verdict(const struct dataset *dataset, unsigned verdict, char why[300])
+static size_t verdict_count(const struct scope *scope, enum verdict verdict, size_t *whole)
 {
     size_t count = 0;
-    for (size_t i = 0; i < dataset->count; i++)
-        count += dataset->items[i].verdict == (enum verdict)verdict;
-    snprintf(why, 300, "%zu of %zu", count, dataset->count);
+    *whole = 0;
+    for (size_t i = 0; i < scope->dataset->count; i++) {
+        const struct dataset_experiment *experiment = in_scope(scope, i);
+        *whole += experiment != NULL;
+        count += experiment && experiment->verdict == verdict;
+    }
+    return count;
+}
+
+static struct reading count_verdict(const struct scope *scope, unsigned verdict, char why[300])
+{
+    size_t whole, count = verdict_count(scope, (enum verdict)verdict, &whole);
+    snprintf(why, 300, "%zu of %zu", count, whole);
     return (struct reading){(double)count, true};
 }
 
-static struct reading clean_share(const struct dataset *dataset, unsigned which, char why[300])
+static struct reading verdict_share(const struct scope *scope, unsigned verdict, char why[300])
 {
-    struct reading count = count_verdict(dataset, which, why);
-    return dataset->count ? (struct reading){count.value / (double)dataset->count, true} : (struct reading){0};
+    size_t whole, count = verdict_count(scope, (enum verdict)verdict, &whole);
+    return share_of(count, whole, why);
 }
 
-static struct reading success_rate(const struct dataset *dataset, unsigned which, char why[300])
+static struct reading success_rate(const struct scope *scope, unsigned which, char why[300])
 {
     (void)which;
     size_t known = 0, succeeded = 0;
-    for (size_t i = 0; i < dataset->count; i++) {
-        known += dataset->items[i].has_success;
-        succeeded += dataset->items[i].has_success && dataset->items[i].success;
+    for (size_t i = 0; i < scope->dataset->count; i++) {
+        const struct dataset_experiment *experiment = in_scope(scope, i);
+        known += experiment && experiment->has_success;
+        succeeded += experiment && experiment->has_success && experiment->success;
     }
-    snprintf(why, 300, "%zu of %zu", succeeded, known);
-    return known ? (struct reading){(double)succeeded / (double)known, true} : (struct reading){0};
+    return share_of(succeeded, known, why);
 }
 
-static struct reading sampled_share(const struct dataset *dataset, unsigned which, char why[300])
+static struct reading sampled_share(const struct scope *scope, unsigned which, char why[300])
 {
     (void)which;
     struct reading least = {0};
     snprintf(why, 300, "nothing was sampled");
-    for (size_t i = 0; i < dataset->count; i++) {
-        struct reading share = dataset->items[i].gpu.sampled_share;
+    for (size_t i = 0; i < scope->dataset->count; i++) {
+        const struct dataset_experiment *experiment = in_scope(scope, i);
+        struct reading share = experiment ? experiment->gpu.sampled_share : (struct reading){0};
         if (!share.valid || (least.valid && share.value >= least.value))
             continue;
         least = share;
-        snprintf(why, 300, "%.3g %%, of %.200s", 100 * share.value, dataset->items[i].id);
+        snprintf(why, 300, "%.3g %%, of %.200s", 100 * share.value, experiment->id);
     }
     return least;
 }
 
 /* Of GPUs and nodes, those that make figures not comparable. */
-static struct reading differences(const struct dataset *dataset, unsigned which, char why[300])
+static struct reading differences(const struct scope *scope, unsigned which, char why[300])
 {
     (void)which;
     struct places places;
     size_t count = 0, length = 0;
-    places_find(dataset, &places);
+    places_find(scope->dataset, &places);
     snprintf(why, 300, "alike, as far as it is known");
     for (size_t i = 0; i < places.count; i++) {
         if (places_weight(places.items[i].fact) <= EVIDENCE_RECORDED)
@@ -104,35 +153,66 @@ static struct reading differences(const struct dataset *dataset, unsigned which,
     return (struct reading){(double)count, true};
 }
 
+/* Of the experiments that have ended and need the check, those that passed it. One that was not made is not passed. */
+static struct reading passed_share(const struct scope *scope, unsigned check, char why[300])
+{
+    size_t outcomes[CHECK_OUTCOMES] = {0};
+    const char *not_needed = NULL;
+    for (size_t i = 0; i < scope->dataset->count; i++) {
+        const struct dataset_experiment *experiment = in_scope(scope, i);
+        if (!experiment || !experiment->judged)
+            continue;
+        struct check_result result = {.outcome = CHECK_NOT_MADE};
+        for (size_t c = 0; c < experiment->check_count; c++)
+            if (experiment->checks[c].check == (enum check)check)
+                result = experiment->checks[c];
+        outcomes[result.outcome]++;
+        if (result.outcome == CHECK_NOT_NEEDED)
+            not_needed = result.text;
+    }
+    size_t made = outcomes[CHECK_PASSED] + outcomes[CHECK_FAILED], unmade = outcomes[CHECK_NOT_MADE];
+    struct reading share = share_of(outcomes[CHECK_PASSED], made + unmade, why);
+    size_t length = strlen(why);
+    if (unmade)
+        snprintf(why + length, 300 - length, "; the check was not made in %zu", unmade);
+    else if (!made && not_needed)
+        snprintf(why, 300, "the check was not needed: %.200s", not_needed);
+    return made ? share : (struct reading){0};
+}
+
 static const struct {
     const char *name;
     measure_fn *measure;
     unsigned which;
+    bool of_all; /* of all experiments only, not of a model */
 } measures[] = {
-    {"power_cv_between", worst_cv, CV_POWER},
-    {"energy_cv_between", worst_cv, CV_ENERGY},
-    {"duration_cv_between", worst_cv, CV_DURATION},
-    {"clean", count_verdict, VERDICT_CLEAN},
-    {"unverified", count_verdict, VERDICT_UNVERIFIED},
-    {"suspect", count_verdict, VERDICT_SUSPECT},
-    {"contaminated", count_verdict, VERDICT_CONTAMINATED},
-    {"clean_share", clean_share, VERDICT_CLEAN},
-    {"success_rate", success_rate, 0},
-    {"sampled_share", sampled_share, 0},
-    {"differences", differences, 0},
+    {"power_cv_between", worst_cv, CV_POWER, false},
+    {"energy_cv_between", worst_cv, CV_ENERGY, false},
+    {"duration_cv_between", worst_cv, CV_DURATION, false},
+    {"clean", count_verdict, VERDICT_CLEAN, false},
+    {"unverified", count_verdict, VERDICT_UNVERIFIED, false},
+    {"suspect", count_verdict, VERDICT_SUSPECT, false},
+    {"contaminated", count_verdict, VERDICT_CONTAMINATED, false},
+    {"clean_share", verdict_share, VERDICT_CLEAN, false},
+    {"success_rate", success_rate, 0, false},
+    {"sampled_share", sampled_share, 0, false},
+    {"differences", differences, 0, true},
 };
+enum { MEASURES = sizeof measures / sizeof *measures };
 
-static bool parse_name(const char *text, size_t length, size_t *out, struct err *err)
+/* A row of the table, or behind them a check. */
+static bool parse_name(const char *name, size_t *out, struct err *err)
 {
-    for (size_t i = 0; i < sizeof measures / sizeof *measures; i++)
-        if (strlen(measures[i].name) == length && memcmp(measures[i].name, text, length) == 0) {
-            *out = i;
-            return true;
-        }
+    enum check check = check_parse(name);
+    *out = check == CHECK_NONE ? 0 : MEASURES + (size_t)check;
+    while (check == CHECK_NONE && *out < MEASURES && strcmp(measures[*out].name, name) != 0)
+        ++*out;
+    if (check != CHECK_NONE || *out < MEASURES)
+        return true;
     AUTO_TEXT struct text known = {0};
-    for (size_t i = 0; i < sizeof measures / sizeof *measures; i++)
-        text_addf(&known, "%s%s", i ? ", " : "", measures[i].name);
-    return err_set(err, "--expect knows no '%.*s' (it knows %s)", (int)length, text, text_get(&known));
+    for (size_t i = 0; i < MEASURES; i++)
+        text_addf(&known, "%s, ", measures[i].name);
+    return err_set(err, "--expect knows no '%s' (it knows %sand each check, as memory_back)", name, text_get(&known));
 }
 
 static bool parse_limit(const char *text, double *out)
@@ -149,38 +229,64 @@ static bool parse_limit(const char *text, double *out)
     return true;
 }
 
-static bool parse_item(const char *text, struct criterion *out, struct err *err)
+/* The model in brackets at *rest, which is moved behind them. */
+static bool parse_model(const char **rest, struct criterion *out, struct err *err)
 {
-    size_t name = strcspn(text, "<>=");
-    const char *rest = text + name;
-    if (!*rest)
-        return err_set(err, "'%s' is no criterion: write it as power_cv_between<5%%", text);
+    size_t length = strcspn(*rest + 1, "]");
+    if (length == 0 || (*rest)[1 + length] == '\0')
+        return err_set(err, "'%s': write the model as [MODEL] or [REPOSITORY/MODEL]", out->text);
+    out->model = mem_strndup(*rest + 1, length);
+    *rest += length + 2;
+    if (out->what < MEASURES && measures[out->what].of_all)
+        return err_set(err, "'%s': %s is of all experiments, not of a model", out->text, measures[out->what].name);
+    return true;
+}
+
+static bool parse_item(struct criterion *out, struct err *err)
+{
+    AUTO_FREE char *name = mem_strndup(out->text, strcspn(out->text, "<>=["));
+    const char *rest = out->text + strlen(name);
+    if (*rest && !parse_name(name, &out->what, err))
+        return false;
+    if (*rest == '[' && !parse_model(&rest, out, err))
+        return false;
+    if (!*rest || !strchr("<>=", *rest))
+        return err_set(err, "'%s' is not a criterion: write it as power_cv_between<5%%", out->text);
     bool equal = rest[0] != '=' && rest[1] == '=';
     out->how = rest[0] == '='   ? CRITERION_EQUAL
                : rest[0] == '<' ? (equal ? CRITERION_AT_MOST : CRITERION_LESS)
                                 : (equal ? CRITERION_AT_LEAST : CRITERION_MORE);
-    if (!parse_name(text, name, &out->what, err))
-        return false;
-    if (!parse_limit(rest + 1 + equal, &out->limit))
-        return err_set(err, "'%s' is neither a number nor a percentage", rest + 1 + equal);
-    return true;
+    return parse_limit(rest + 1 + equal, &out->limit) ||
+           err_set(err, "'%s' is neither a number nor a percentage", rest + 1 + equal);
+}
+
+/* Up to the next comma that is not in brackets. */
+static size_t item_length(const char *text)
+{
+    size_t length = strcspn(text, ",[");
+    while (text[length] == '[') {
+        length += strcspn(text + length, "]");
+        length += strcspn(text + length, ",[");
+    }
+    return length;
 }
 
 bool criteria_parse(const char *text, struct criteria *out, struct err *err)
 {
-    AUTO_FREE char *copy = mem_strdup(text);
-    char *rest = NULL;
     *out = (struct criteria){0};
-    for (char *part = strtok_r(copy, ",", &rest); part; part = strtok_r(NULL, ",", &rest)) {
-        while (*part == ' ')
-            part++;
-        size_t length = strlen(part);
-        while (length && part[length - 1] == ' ')
-            part[--length] = '\0';
-        struct criterion item = {.text = mem_strdup(part)};
+    for (const char *rest = text; *rest; rest += *rest == ',') {
+        size_t length = item_length(rest);
+        AUTO_FREE char *part = mem_strndup(rest, length);
+        rest += length;
+        const char *from = part + strspn(part, " ");
+        size_t kept = strlen(from);
+        while (kept && from[kept - 1] == ' ')
+            kept--;
+        if (length == 0)
+            continue;
         out->items = mem_resize(out->items, out->count + 1, sizeof *out->items);
-        out->items[out->count++] = item;
-        if (!parse_item(part, &out->items[out->count - 1], err))
+        out->items[out->count++] = (struct criterion){.text = mem_strndup(from, kept)};
+        if (!parse_item(&out->items[out->count - 1], err))
             return false;
     }
     return out->count > 0 || err_set(err, "--expect was given no criterion");
@@ -188,16 +294,50 @@ bool criteria_parse(const char *text, struct criteria *out, struct err *err)
 
 void criteria_fini(struct criteria *criteria)
 {
-    for (size_t i = 0; i < criteria->count; i++)
+    for (size_t i = 0; i < criteria->count; i++) {
         free(criteria->items[i].text);
+        free(criteria->items[i].model);
+    }
     free(criteria->items);
     *criteria = (struct criteria){0};
 }
 
-void criterion_check(const struct criterion *item, const struct dataset *judged, struct criterion_result *out)
+/* The model is one of the dataset, and of one repository. */
+static bool match_model(const struct criterion *item, const struct dataset *dataset, struct err *err)
 {
+    AUTO_STRV struct strv repos = {0}, models = {0};
+    for (size_t i = 0; i < dataset->count; i++) {
+        const struct dataset_experiment *experiment = &dataset->items[i];
+        strv_add_once(&models, experiment->model);
+        if (is_model(experiment, item->model))
+            strv_add_once(&repos, experiment->repo);
+    }
+    if (repos.count == 1)
+        return true;
+    if (repos.count > 1)
+        return err_set(err, "--expect: '%s' is a model of %s and %s: write [%s/%s]", item->model, repos.items[0],
+                       repos.items[1], repos.items[0], item->model);
+    AUTO_FREE char *known = strv_join(&models, ", ");
+    AUTO_FREE char *nearest = problem_nearest(item->model, (const char *const *)models.items, models.count);
+    return err_set(err, "--expect: no experiment is of the model '%s' (there are %s)%s", item->model, known, nearest);
+}
+
+bool criteria_match(const struct criteria *criteria, const struct dataset *dataset, struct err *err)
+{
+    for (size_t i = 0; i < criteria->count; i++)
+        if (criteria->items[i].model && !match_model(&criteria->items[i], dataset, err))
+            return false;
+    return true;
+}
+
+void criterion_check(const struct criteria *criteria, size_t index, const struct dataset *judged,
+                     struct criterion_result *out)
+{
+    const struct criterion *item = &criteria->items[index];
+    const struct scope scope = {judged, criteria, item->model};
     out->why[0] = '\0';
-    out->value = measures[item->what].measure(judged, measures[item->what].which, out->why);
+    out->value = item->what < MEASURES ? measures[item->what].measure(&scope, measures[item->what].which, out->why)
+                                       : passed_share(&scope, (unsigned)item->what - MEASURES, out->why);
     double value = out->value.value;
     static const double slack = 1e-12;
     bool held[] = {

@@ -25,11 +25,12 @@ bool audit_counts(const struct dataset_experiment *experiment, bool clean_only, 
 /* <repository>_<model>_<nnn>[_parallel], as the study's and tare's ids are. */
 bool audit_id_well_formed(const struct dataset_experiment *experiment);
 
-/* Criteria that a dataset holds or not: "power_cv_between<5%,contaminated=0". */
+/* Criteria that a dataset holds or not: "power_cv_between[hrnet18]<5%,contaminated=0". */
 
 struct criterion {
-    char *text; /* as written */
-    size_t what;
+    char *text;  /* as written */
+    size_t what; /* private to criteria.c */
+    char *model; /* of its experiments alone, "MODEL" or "REPOSITORY/MODEL"; NULL: of all */
     enum { CRITERION_LESS, CRITERION_AT_MOST, CRITERION_MORE, CRITERION_AT_LEAST, CRITERION_EQUAL } how;
     double limit;
 };
@@ -37,6 +38,7 @@ struct criterion {
 struct criteria {
     struct criterion *items;
     size_t count;
+    bool clean_only, all_verdicts; /* which experiments a CV is of, as audit_counts takes them */
 };
 
 struct criterion_result {
@@ -47,7 +49,10 @@ struct criterion_result {
 
 bool criteria_parse(const char *text, struct criteria *out, struct err *err);
 void criteria_fini(struct criteria *criteria);
-void criterion_check(const struct criterion *item, const struct dataset *judged, struct criterion_result *out);
+/* False: the dataset does not have the model of one of them, or has it in several repositories. */
+bool criteria_match(const struct criteria *criteria, const struct dataset *dataset, struct err *err);
+void criterion_check(const struct criteria *criteria, size_t index, const struct dataset *judged,
+                     struct criterion_result *out);
 
 /* Settings that do again what cannot be believed, for results that have no plan of their own to go on with. */
 
