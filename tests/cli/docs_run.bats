@@ -14,7 +14,7 @@ page() { cat > "$WORK/sample.md"; }
     [ -z "${TARE_SANITIZED:-}" ] || skip "the commands take too long under sanitizers"
     local pages
     # shellcheck disable=SC2086 # a list
-    pages=${DOCS_PAGES:-$(cd "$ROOT" && ls -d README.md docs/tutorial.md docs/howto/*.md docs/reference/*.md docs/explanation/*.md 2>/dev/null || true)}
+    pages=${DOCS_PAGES:-$(cd "$ROOT" && ls -d README.md docs/tutorial.md docs/howto/*.md docs/reference/*.md docs/explanation/*.md docs/zh/*.md 2>/dev/null || true)}
     [ -e "$ROOT/docs/tutorial.md" ] || [ -n "${DOCS_PAGES:-}" ] || pages=$(grep -v '^README' <<< "$pages")
     # shellcheck disable=SC2086 # a list
     run_pages $pages > pages.out || { cat pages.out; return 1; }

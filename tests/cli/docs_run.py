@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Runs the commands that the documents show. docs_run.py PROGRAM ROOT PAGE...: the blocks ```sh and ```console of each page, in order, as a
-reader would type them into one shell in an empty folder that has a copy of examples/, and build/: cd, and what is exported, stay for the next block.
+reader would type them into one shell in an empty folder that has a copy of examples/ and share/, and build/: cd, and what is exported, stay for the next block.
 Of a console block only the lines behind "$ " are run. On the lines before a block may stand
   <!-- not run: REASON -->    it is not run, and counted by its reason
   <!-- exit: N -->            it must exit with N, else with 0
@@ -128,7 +128,8 @@ class Page:
             os.makedirs(os.path.join(top, "bin"))
             os.makedirs(home)
             os.symlink(self.program, os.path.join(top, "bin", os.path.basename(self.program)))
-            shutil.copytree(os.path.join(self.root, "examples"), os.path.join(home, "examples"))
+            for folder in ("examples", "share"):
+                shutil.copytree(os.path.join(self.root, folder), os.path.join(home, folder))
             # As in a clone that is built: examples/registry.json finds its program there.
             os.symlink(os.path.normpath(os.path.join(os.path.dirname(self.program), "../..")), os.path.join(home, "build"))
             env = {"HOME": home, "PATH": os.path.join(top, "bin") + ":" + os.environ["PATH"], "TERM": "dumb", "LC_ALL": "C.UTF-8",
