@@ -133,8 +133,8 @@ static const char *const usage[] = {"serve [RUN | DIR]... [options]", NULL};
 static const char *const description[] = {
     "Shows runs as live pages in a browser: an overview of all runs in DIR (results, unless told otherwise), and for "
     "each run its GPU slots, power, experiments, sensor curves, events and the ends of logs, as they come. It prints "
-    "the address to open. The pages work on a telephone. Also at hand: /api/runs, /api/run/NAME and /metrics "
-    "(OpenMetrics).",
+    "the address to open. The pages work on a telephone. Also at hand: /api/runs and "
+    "/api/run/NAME.",
     "It listens on 127.0.0.1 alone, or at a Unix socket (--socket). From another machine: ssh -L 8273:localhost:8273 "
     "HOST. With --listen it can be reached from the network: then whoever has the token can look, and the address that "
     "is printed holds it, as text and on a terminal as a QR code. Without TLS that is refused, unless --insecure is "

@@ -55,7 +55,6 @@ struct writer {
     struct text *out;
     const struct metric *metric;
     const struct view *view;
-    bool openmetrics;
 };
 
 enum metric_value { VALUE_PAUSED, VALUE_SESSION_START, VALUE_UPDATE, VALUE_ATTEMPTS, VALUE_UNREADABLE };
@@ -65,7 +64,6 @@ enum metric_type { METRIC_GAUGE, METRIC_COUNTER, METRIC_INFO };
 struct metric {
     const char *name; /* without "_total" and "_info" */
     enum metric_type type;
-    const char *unit; /* "": none */
     const char *help;
     void (*add)(struct writer *writer, const struct view *view);
     enum metric_value value; /* of add_value */
@@ -90,32 +88,25 @@ static void add_escaped(struct text *out, const char *text)
             text_add_char(out, *c);
 }
 
-static void add_name(const struct writer *writer, bool sample)
+static void add_name(const struct writer *writer)
 {
     static const char *const suffixes[] = {[METRIC_GAUGE] = "", [METRIC_COUNTER] = "_total", [METRIC_INFO] = "_info"};
     text_add(writer->out, writer->metric->name);
-    if (sample || !writer->openmetrics)
-        text_add(writer->out, suffixes[writer->metric->type]);
+    text_add(writer->out, suffixes[writer->metric->type]);
 }
 
 static void add_head_line(const struct writer *writer, const char *keyword, const char *words)
 {
     text_addf(writer->out, "# %s ", keyword);
-    add_name(writer, false);
-    text_add_char(writer->out, ' ');
-    text_add(writer->out, words);
-    text_add_char(writer->out, '\n');
+    add_name(writer);
+    text_addf(writer->out, " %s\n", words);
 }
 
+/* The format does not have info metrics: they are gauges of 1. */
 static void add_head(const struct writer *writer)
 {
-    static const char *const types[] = {[METRIC_GAUGE] = "gauge", [METRIC_COUNTER] = "counter", [METRIC_INFO] = "info"};
-    const struct metric *metric = writer->metric;
-    bool plain = metric->type == METRIC_INFO && !writer->openmetrics;
-    add_head_line(writer, "HELP", metric->help);
-    add_head_line(writer, "TYPE", plain ? "gauge" : types[metric->type]);
-    if (writer->openmetrics && *metric->unit)
-        add_head_line(writer, "UNIT", metric->unit);
+    add_head_line(writer, "HELP", writer->metric->help);
+    add_head_line(writer, "TYPE", writer->metric->type == METRIC_COUNTER ? "counter" : "gauge");
 }
 
 /* Behind value: names and values of labels in turn, and NULL. Nothing for what is no number. */
@@ -125,7 +116,7 @@ static void __attribute__((sentinel)) add_sample(struct writer *writer, double v
     va_list labels;
     if (!isfinite(value))
         return;
-    add_name(writer, true);
+    add_name(writer);
     text_add(writer->out, "{run=\"");
     add_escaped(writer->out, writer->view->label);
     va_start(labels, value);
@@ -163,7 +154,7 @@ static void add_run(struct writer *writer, const struct view *view)
 
 static void add_state(struct writer *writer, const struct view *view)
 {
-    for (enum live_state state = LIVE_UNDER_WAY; state <= LIVE_ELSEWHERE; state++)
+    for (enum live_state state = LIVE_UNDER_WAY; state <= LIVE_ENDED; state++)
         add_sample(writer, view->run->state == state, "state", live_state_name(state), NULL);
 }
 
@@ -289,50 +280,45 @@ static void add_slot_reading(struct writer *writer, const struct view *view)
     .add = add_slot_reading, .reading = offsetof(struct live_slot, member), .factor = (times)
 
 static const struct metric metrics[] = {
-    {"tare_run", METRIC_INFO, "", "A run: the name in its settings, and how its last session ended, if one did.",
+    {"tare_run", METRIC_INFO, "A run: the name in its settings, and how its last session ended, if one did.",
      .add = add_run},
-    {"tare_run_state", METRIC_GAUGE, "",
-     "1 for the state that the run is in; elsewhere: its host is another, so it may have died.", .add = add_state},
-    {"tare_run_paused", METRIC_GAUGE, "", "1 while no experiment begins because somebody paused the run.",
-     .add = add_value, .value = VALUE_PAUSED},
-    {"tare_run_session_start_timestamp_seconds", METRIC_GAUGE, "seconds", "When the run's last session began.",
-     .add = add_value, .value = VALUE_SESSION_START},
-    {"tare_run_update_timestamp_seconds", METRIC_GAUGE, "seconds",
+    {"tare_run_state", METRIC_GAUGE, "1 for the state that the run is in.", .add = add_state},
+    {"tare_run_paused", METRIC_GAUGE, "1 while no experiment begins because somebody paused the run.", .add = add_value,
+     .value = VALUE_PAUSED},
+    {"tare_run_session_start_timestamp_seconds", METRIC_GAUGE, "When the run's last session began.", .add = add_value,
+     .value = VALUE_SESSION_START},
+    {"tare_run_update_timestamp_seconds", METRIC_GAUGE,
      "When the runner last wrote its readings; its age is time() minus this.", .add = add_value, .value = VALUE_UPDATE},
-    {"tare_run_experiments", METRIC_GAUGE, "", "Experiments of the plan by their state or outcome.",
+    {"tare_run_experiments", METRIC_GAUGE, "Experiments of the plan by their state or outcome.",
      .add = add_experiments},
-    {"tare_run_verdicts", METRIC_GAUGE, "",
+    {"tare_run_verdicts", METRIC_GAUGE,
      "Experiments that ended, by the verdict on their figures; none: no result that could be judged.",
      .add = add_verdicts},
-    {"tare_run_failures", METRIC_GAUGE, "", "Experiments whose result is a failure, by its cause.",
-     .add = add_failures},
-    {"tare_run_attempts", METRIC_COUNTER, "", "Attempts begun, with retries and repetitions.", .add = add_value,
+    {"tare_run_failures", METRIC_GAUGE, "Experiments whose result is a failure, by its cause.", .add = add_failures},
+    {"tare_run_attempts", METRIC_COUNTER, "Attempts begun, with retries and repetitions.", .add = add_value,
      .value = VALUE_ATTEMPTS},
-    {"tare_run_measured_attempts", METRIC_COUNTER, "", "Attempts that ended and whose energy was measured.",
+    {"tare_run_measured_attempts", METRIC_COUNTER, "Attempts that ended and whose energy was measured.",
      .add = add_measured},
-    {"tare_run_energy_joules", METRIC_COUNTER, "joules",
+    {"tare_run_energy_joules", METRIC_COUNTER,
      "Energy of all measured attempts that ended, gross, with retries and repetitions.", .add = add_energy},
-    {"tare_run_unreadable_lines", METRIC_COUNTER, "",
-     "Lines of events.jsonl that are no events, since its reader started.", .add = add_value,
-     .value = VALUE_UNREADABLE},
-    {"tare_model_experiments", METRIC_GAUGE, "", "Experiments that ended, by model and outcome.",
+    {"tare_run_unreadable_lines", METRIC_COUNTER, "Lines of events.jsonl that are not events, since the session began.",
+     .add = add_value, .value = VALUE_UNREADABLE},
+    {"tare_model_experiments", METRIC_GAUGE, "Experiments that ended, by model and outcome.",
      .add = add_model_experiments},
-    {"tare_model_energy_joules", METRIC_COUNTER, "joules",
-     "As tare_run_energy_joules_total, by the model of the foreground.", .add = add_model_energy},
-    {"tare_slot", METRIC_INFO, "", "A GPU slot of a run under way, and its GPUs.", .add = add_slots},
-    {"tare_slot_experiment", METRIC_INFO, "", "The experiment under way in a slot.", .add = add_slot_experiment},
-    {"tare_slot_phase", METRIC_GAUGE, "", "1 for the phase that the slot is in.", .add = add_slot_phase},
-    {"tare_slot_pause_seconds", METRIC_GAUGE, "seconds", "How long the pause that a slot is in takes at most.",
+    {"tare_model_energy_joules", METRIC_COUNTER, "As tare_run_energy_joules_total, by the model of the foreground.",
+     .add = add_model_energy},
+    {"tare_slot", METRIC_INFO, "A GPU slot of a run under way, and its GPUs.", .add = add_slots},
+    {"tare_slot_experiment", METRIC_INFO, "The experiment under way in a slot.", .add = add_slot_experiment},
+    {"tare_slot_phase", METRIC_GAUGE, "1 for the phase that the slot is in.", .add = add_slot_phase},
+    {"tare_slot_pause_seconds", METRIC_GAUGE, "How long the pause that a slot is in takes at most.",
      .add = add_slot_pause},
-    {"tare_slot_power_watts", METRIC_GAUGE, "watts", "Power of the slot's GPUs.", SLOT_READING(power_w, 1)},
-    {"tare_slot_utilisation_ratio", METRIC_GAUGE, "ratio", "Utilisation of the slot's GPUs, from 0 to 1.",
+    {"tare_slot_power_watts", METRIC_GAUGE, "Power of the slot's GPUs.", SLOT_READING(power_w, 1)},
+    {"tare_slot_utilisation_ratio", METRIC_GAUGE, "Utilisation of the slot's GPUs, from 0 to 1.",
      SLOT_READING(utilisation_percent, 0.01)},
-    {"tare_slot_memory_bytes", METRIC_GAUGE, "bytes", "Memory in use on the slot's GPUs.",
-     SLOT_READING(memory_bytes, 1)},
-    {"tare_slot_memory_size_bytes", METRIC_GAUGE, "bytes", "Memory that the slot's GPUs have.",
+    {"tare_slot_memory_bytes", METRIC_GAUGE, "Memory in use on the slot's GPUs.", SLOT_READING(memory_bytes, 1)},
+    {"tare_slot_memory_size_bytes", METRIC_GAUGE, "Memory that the slot's GPUs have.",
      SLOT_READING(memory_total_bytes, 1)},
-    {"tare_slot_temperature_celsius", METRIC_GAUGE, "celsius", "Temperature of the slot's GPUs.",
-     SLOT_READING(temperature_c, 1)},
+    {"tare_slot_temperature_celsius", METRIC_GAUGE, "Temperature of the slot's GPUs.", SLOT_READING(temperature_c, 1)},
 };
 
 static void add_to_sums(struct sums *sums, const struct live_experiment *experiment)
@@ -418,70 +404,20 @@ static struct view *make_view(const struct live_run *run)
     view->model_count = view->failure_count = 1;
     for (size_t i = 0; i < run->plan.count; i++)
         count_experiment(view, i);
-    if ((run->state == LIVE_UNDER_WAY || run->state == LIVE_ELSEWHERE) && run->live_ns > 0 &&
+    if (run->state == LIVE_UNDER_WAY && run->live_ns > 0 &&
         clock_realtime_ns() - run->live_ns < METRICS_FRESH_S * NS_PER_S)
         find_slots(view);
     return view;
 }
 
-static bool label_is_shared(struct view *const *views, size_t count, size_t place)
-{
-    for (size_t i = 0; i < count; i++)
-        if (i != place && strcmp(views[i]->label, views[place]->label) == 0)
-            return true;
-    return false;
-}
-
-/* By name, else by folder; folders that differ in what no label can hold by number. */
-static void make_labels_unique(struct view *const *views, size_t count)
-{
-    bool *shared = mem_array(count + 1, sizeof *shared);
-    for (size_t i = 0; i < count; i++)
-        shared[i] = label_is_shared(views, count, i);
-    for (size_t i = 0; i < count; i++)
-        if (shared[i])
-            make_label(views[i]->run->dir, views[i]->label);
-    for (size_t i = 0; i < count; i++)
-        for (size_t n = 2; label_is_shared(views, count, i); n++) {
-            label_text name;
-            make_label(views[i]->run->name, name);
-            name[utf8_cut(name, strlen(name), METRICS_LABEL_BYTES - 24)] = '\0';
-            snprintf(views[i]->label, sizeof(label_text), "%s (%zu)", name, n);
-        }
-    free(shared);
-}
-
-static void add_metrics(struct view *const *views, size_t count, bool openmetrics, struct text *out)
-{
-    struct writer writer = {.out = out, .openmetrics = openmetrics};
-    for (size_t m = 0; m < sizeof metrics / sizeof *metrics; m++) {
-        writer.metric = &metrics[m];
-        add_head(&writer);
-        for (size_t i = 0; i < count; i++) {
-            writer.view = views[i];
-            metrics[m].add(&writer, views[i]);
-        }
-    }
-}
-
-bool metrics_text(const struct live_run *const *runs, size_t count, struct text *out)
-{
-    size_t shown = count < METRICS_RUNS ? count : METRICS_RUNS;
-    struct view **views = mem_array(shown + 1, sizeof *views);
-    for (size_t i = 0; i < shown; i++)
-        views[i] = make_view(runs[i]);
-    make_labels_unique(views, shown);
-    add_metrics(views, shown, true, out);
-    text_add(out, "# EOF\n");
-    for (size_t i = 0; i < shown; i++)
-        free(views[i]);
-    free(views);
-    return shown == count;
-}
-
 void metrics_textfile(const struct live_run *run, struct text *out)
 {
     struct view *view = make_view(run);
-    add_metrics(&view, 1, false, out);
+    struct writer writer = {.out = out, .view = view};
+    for (size_t m = 0; m < sizeof metrics / sizeof *metrics; m++) {
+        writer.metric = &metrics[m];
+        add_head(&writer);
+        metrics[m].add(&writer, view);
+    }
     free(view);
 }

@@ -5,7 +5,6 @@
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/mem.h"
-#include "report/metrics.h"
 #include "report/page.h"
 #include "serve/serve_private.h"
 #include "tare_build.h"
@@ -54,15 +53,9 @@ static struct MHD_Response *body_response(struct text *body)
     return MHD_create_response_from_buffer(length, text_take(body), MHD_RESPMEM_MUST_FREE);
 }
 
-static enum MHD_Result reply_typed(struct MHD_Connection *connection, unsigned status, const char *type,
-                                   struct text *body)
-{
-    return send_response(connection, status, body_response(body), type, page_policy, "no-store");
-}
-
 enum MHD_Result reply(struct MHD_Connection *connection, unsigned status, int type, struct text *body)
 {
-    return reply_typed(connection, status, types[type], body);
+    return send_response(connection, status, body_response(body), types[type], page_policy, "no-store");
 }
 
 static enum MHD_Result reply_json(struct MHD_Connection *connection, unsigned status, json_t *json)
@@ -77,14 +70,6 @@ static enum MHD_Result reply_json(struct MHD_Connection *connection, unsigned st
 static enum MHD_Result reply_error(struct MHD_Connection *connection, unsigned status, const char *text)
 {
     return reply_json(connection, status, json_pack("{s:o}", "error", json_text_or_null(text)));
-}
-
-static enum MHD_Result reply_metrics(struct serve *serve, struct MHD_Connection *connection)
-{
-    const struct live_run *runs[METRICS_RUNS];
-    struct text body = {0};
-    metrics_text(runs, serve_runs_live(&serve->runs, runs, METRICS_RUNS), &body);
-    return reply_typed(connection, MHD_HTTP_OK, METRICS_CONTENT_TYPE, &body);
 }
 
 static enum MHD_Result reply_page(const struct serve *serve, struct MHD_Connection *connection,
@@ -285,8 +270,6 @@ static enum MHD_Result give(const struct call *call)
         return give_events(call, &serve->runs.channel, &text, serve->runs.version);
     case ROUTE_RUNS:
         return reply_json(call->connection, MHD_HTTP_OK, serve_runs_json(&serve->runs));
-    case ROUTE_METRICS:
-        return reply_metrics(serve, call->connection);
     case ROUTE_SCRIPT:
     case ROUTE_STYLE:
         return reply_asset(call->connection, call->target.route);

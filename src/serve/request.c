@@ -75,8 +75,11 @@ struct request_target request_target_parse(const char *path)
     static const struct {
         const char *path;
         enum route route;
-    } fixed[] = {{"/", ROUTE_OVERVIEW},       {"/events", ROUTE_EVENTS},         {"/api/runs", ROUTE_RUNS},
-                 {"/metrics", ROUTE_METRICS}, {"/assets/page.js", ROUTE_SCRIPT}, {"/assets/page.css", ROUTE_STYLE}};
+    } fixed[] = {{"/", ROUTE_OVERVIEW},
+                 {"/events", ROUTE_EVENTS},
+                 {"/api/runs", ROUTE_RUNS},
+                 {"/assets/page.js", ROUTE_SCRIPT},
+                 {"/assets/page.css", ROUTE_STYLE}};
     struct request_target out = {0};
     const char *rest, *more;
     for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++)

@@ -14,7 +14,6 @@ enum route {
     ROUTE_OVERVIEW,   /* / */
     ROUTE_EVENTS,     /* /events: of the overview */
     ROUTE_RUNS,       /* /api/runs */
-    ROUTE_METRICS,    /* /metrics */
     ROUTE_SCRIPT,     /* /assets/page.js */
     ROUTE_STYLE,      /* /assets/page.css */
     ROUTE_RUN,        /* /run/NAME */

@@ -18,7 +18,7 @@
 enum { RUNS_MAX = 500, OPEN_MAX = 32 };
 
 static const int64_t SCAN_NS = 2 * NS_PER_S, FRESH_NS = NS_PER_S / 2, UNWATCHED_NS = 60 * NS_PER_S,
-                     SCRAPED_NS = 600 * NS_PER_S, READ_AT_ONCE_NS = NS_PER_S / 2;
+                     READ_AT_ONCE_NS = NS_PER_S / 2;
 
 static bool name_taken(const struct serve_runs *runs, const char *name)
 {
@@ -203,12 +203,6 @@ static struct timespec events_changed(const struct serve_run *run)
     return lstat(path, &st) == 0 ? st.st_mtim : (struct timespec){0};
 }
 
-static void note_life(struct serve_run *run)
-{
-    if (run->live.state == LIVE_UNDER_WAY || run->live.state == LIVE_ELSEWHERE)
-        run->under_way_ns = clock_monotonic_ns();
-}
-
 static bool open_run(struct serve_runs *runs, struct serve_run *run, struct err *err)
 {
     unsigned char bytes[SERVE_NONCE / 2] = {0};
@@ -219,7 +213,6 @@ static bool open_run(struct serve_runs *runs, struct serve_run *run, struct err 
         return false;
     }
     run->open = run->readable = true;
-    note_life(run);
     run->sent_s = 0;
     if (getrandom(bytes, sizeof bytes, 0) != sizeof bytes)
         memcpy(bytes, &run->updated_ns, sizeof bytes);
@@ -300,12 +293,6 @@ static void publish(struct serve_run *run, uint64_t since)
     channel_publish(&run->channel, &text);
 }
 
-/* What came last of a run that has just ended is to be scraped, too. */
-static bool has_just_ended(const struct serve_run *run)
-{
-    return run->under_way_ns && clock_monotonic_ns() - run->under_way_ns < SCRAPED_NS;
-}
-
 /* As it is now, at most half a second old. */
 static bool update_run(struct serve_runs *runs, struct serve_run *run, struct err *err)
 {
@@ -321,7 +308,6 @@ static bool update_run(struct serve_runs *runs, struct serve_run *run, struct er
         fail_run(runs, run, err);
         return false;
     }
-    note_life(run);
     if (!changed)
         return true;
     set_summary(runs, run, summary_of(run));
@@ -333,7 +319,7 @@ static bool update_run(struct serve_runs *runs, struct serve_run *run, struct er
 static bool is_kept_open(const struct serve_run *run)
 {
     return run->channel.count || run->live.state == LIVE_UNDER_WAY || run->live.state == LIVE_ELSEWHERE ||
-           has_just_ended(run) || clock_monotonic_ns() - run->wanted_ns < UNWATCHED_NS;
+           clock_monotonic_ns() - run->wanted_ns < UNWATCHED_NS;
 }
 
 /* Those that were read and went on since, and those that nobody needs. */
@@ -455,18 +441,6 @@ void serve_runs_event(struct serve_runs *runs, uint64_t since, struct text *out)
     text_add(out, "event: runs\ndata: ");
     json_print(json, out);
     text_add(out, "\n\n");
-}
-
-size_t serve_runs_live(struct serve_runs *runs, const struct live_run **out, size_t most)
-{
-    size_t count = 0;
-    serve_runs_look(runs);
-    for (size_t i = 0; i < runs->count && count < most; i++) {
-        struct serve_run *run = runs->items[i];
-        if (run->open && (run->named || run->live.state != LIVE_ENDED || has_just_ended(run)))
-            out[count++] = &run->live;
-    }
-    return count;
 }
 
 void serve_runs_init(struct serve_runs *runs, const struct serve_options *options)

@@ -35,7 +35,6 @@ struct serve_run {
     struct channel channel;
     struct timespec changed;       /* of events.jsonl, when it was last read */
     int64_t updated_ns, wanted_ns; /* CLOCK_MONOTONIC; when somebody last asked for it */
-    int64_t under_way_ns;          /* CLOCK_MONOTONIC: when it was last seen under way; 0: never */
     double sent_s;                 /* points up to here were published */
     json_t *summary;               /* its row of the overview; NULL: it was not read yet */
     uint64_t summary_version;      /* of the overview's, when the row changed last */
@@ -75,9 +74,6 @@ json_t *serve_runs_json(struct serve_runs *runs);
 /* An event of the stream: all of it, or what is behind the version. */
 void serve_run_event(const struct serve_run *run, uint64_t since, struct text *out);
 void serve_runs_event(struct serve_runs *runs, uint64_t since, struct text *out);
-
-/* The runs under way and those that a person named, for metrics: at most so many. */
-size_t serve_runs_live(struct serve_runs *runs, const struct live_run **out, size_t most);
 
 /* The server. */
 struct serve {

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# Metrics of runs: OpenMetrics text and the file for node_exporter, read by promtool, by Debian's python3-prometheus-client and by a real
-# Prometheus; the Grafana dashboard, the alerts and the table of the documents.
+# Metrics of runs: the file for node_exporter, read by promtool, by Debian's python3-prometheus-client and by a real Prometheus; the Grafana
+# dashboard, the alerts and the table of the documents.
 load energy
 
 PRINT=${BUILD_DIR:-$ROOT/build}/tests/unit/report/print_metrics
@@ -40,14 +40,11 @@ free_port() { python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1
 answers() { python3 -c 'import sys, urllib.request; urllib.request.urlopen(sys.argv[1], timeout=5)' "$1" 2>/dev/null; }
 
 # One file's worth of samples: value FILE NAME [LABEL=VALUE]...: the one sample that has these; "none", or "2 samples". Read by the package's
-# own parsers, which refuse what is not OpenMetrics (of a file *.prom: the text format 0.0.4).
+# own parser, which refuses what is not the text format 0.0.4.
 value() {
     python3 - "$@" <<'END'
 import sys
-if sys.argv[1].endswith(".prom"):
-    from prometheus_client.parser import text_string_to_metric_families as parse
-else:
-    from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse
+from prometheus_client.parser import text_string_to_metric_families as parse
 want = dict(pair.split("=", 1) for pair in sys.argv[3:])
 found = [s.value for f in parse(open(sys.argv[1], encoding="utf-8", newline="").read()) for s in f.samples
          if s.name == sys.argv[2] and want.items() <= s.labels.items()]
@@ -57,7 +54,6 @@ END
 need_parser() { [ -e /usr/lib/python3/dist-packages/prometheus_client ] || skip "python3-prometheus-client is missing"; }
 
 # serve_metrics COMMAND: what print_metrics COMMAND prints is at $URL/metrics, anew for each request; "N" in it is the number of the request.
-# 'run FOLDER': by the program's own command serve, where there is one.
 serve_metrics() {
     local port
     port=$(free_port)
@@ -71,7 +67,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         requests += 1
         body = subprocess.run([str(requests) if a == "N" else a for a in sys.argv[2:]], capture_output=True, timeout=20).stdout
         self.send_response(200)
-        self.send_header("Content-Type", "application/openmetrics-text; version=1.0.0; charset=utf-8")
+        self.send_header("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
@@ -79,11 +75,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         pass
 http.server.HTTPServer(("127.0.0.1", int(sys.argv[1])), Handler).serve_forever()
 END
-    if [[ $1 == run ]] && commands | grep -qx serve; then
-        in_background served "$TARE" serve "$2" --port "$port"
-    else
-        in_background served python3 server.py "$port" "$PRINT" "$@"
-    fi
+    in_background served python3 server.py "$port" "$PRINT" "$@"
     wait_until answers "$URL/metrics"
 }
 
@@ -170,9 +162,9 @@ rounded() { python3 -c 'import sys; print(round(float(sys.argv[1]), 6))' "$1"; }
     is "$(value run.prom tare_run_experiments state=succeeded)" 1.0
     python3 -c 'import sys; assert float(sys.argv[2]) > float(sys.argv[1]) * 1.2' "$joules" "$after"
     # Whoever opens the run anew reads the same.
-    "$PRINT" run "$(run_dir)" >again.txt
-    is "$(rounded "$(value again.txt tare_run_energy_joules_total)")" "$after"
-    is "$(value again.txt tare_run_attempts_total)" 3.0
+    "$PRINT" run "$(run_dir)" >again.prom
+    is "$(rounded "$(value again.prom tare_run_energy_joules_total)")" "$after"
+    is "$(value again.prom tare_run_attempts_total)" 3.0
 }
 
 @test "while a run goes on the file is replaced every 15 s, and the slot's readings are those of the driver" {
@@ -198,9 +190,7 @@ step 0 150'
     is "$(value run.prom tare_slot_info slot=1 gpus='GPU 0')" 1.0
     is "$(value run.prom tare_run_energy_joules_total)" none
     if command -v promtool >/dev/null; then is "$(promtool check metrics <run.prom 2>&1)" ""; fi
-    # The same by OpenMetrics, through a server and a real Prometheus.
-    "$PRINT" run "$(run_dir)" >now.txt
-    is "$(value now.txt tare_slot_power_watts slot=1)" 150.0
+    # The same through a real Prometheus.
     serve_metrics run "$(run_dir)"
     if command -v prometheus >/dev/null; then
         start_prometheus
@@ -263,19 +253,14 @@ step 0 150'
     is "$(cat victim) $(stat -c %a victim)" "secret 600"
 }
 
-@test "what hostile names make of it is still OpenMetrics and text format: no line is forged" {
+@test "what hostile names make of it is still the text format: no line is forged" {
     need_parser
-    "$PRINT" hostile >hostile.txt
-    "$PRINT" textfile hostile >hostile.prom
-    for file in hostile.txt hostile.prom; do
-        is "$(value $file tare_run_paused)" 0.0
-        is "$(value $file tare_run_paused run=forged)" none
-        is "$(value $file tare_run_experiments state=failed)" 3.0
-        is "$(value $file tare_slot_power_watts)" none
-        is "$(value $file tare_slot_experiment_info $'experiment=a\xef\xbf\xbd\xef\xbf\xbdb')" 1.0
-    done
-    is "$(tail -n 1 hostile.txt)" "# EOF"
-    is "$(grep -c '^# EOF' hostile.txt)" 1
+    "$PRINT" hostile >hostile.prom
+    is "$(value hostile.prom tare_run_paused)" 0.0
+    is "$(value hostile.prom tare_run_paused run=forged)" none
+    is "$(value hostile.prom tare_run_experiments state=failed)" 3.0
+    is "$(value hostile.prom tare_slot_power_watts)" none
+    is "$(value hostile.prom tare_slot_experiment_info $'experiment=a\xef\xbf\xbd\xef\xbf\xbdb')" 1.0
     if command -v promtool >/dev/null; then is "$(promtool check metrics <hostile.prom 2>&1)" ""; fi
 }
 
@@ -321,8 +306,8 @@ END
 }
 
 @test "the dashboard has panels in rows with numbers of their own, a data source to choose, and names that tare writes" {
-    "$PRINT" many >many.txt
-    python3 - "$ROOT/share/grafana/tare.json" many.txt <<'END'
+    "$PRINT" many >many.prom
+    python3 - "$ROOT/share/grafana/tare.json" many.prom <<'END'
 import json, re, sys
 board = json.load(open(sys.argv[1]))
 panels = board["panels"]
@@ -331,11 +316,10 @@ assert len(set(ids)) == len(ids) > 20
 assert [panel["title"] for panel in panels if panel["type"] == "row"] == ["Runs", "Slots", "Energy per model", "Verdicts", "Failures"]
 variables = {v["name"]: v for v in board["templating"]["list"]}
 assert variables["datasource"]["type"] == "datasource" and variables["datasource"]["query"] == "prometheus"
-written, name = set(), None
+written = set()
 for line in open(sys.argv[2], encoding="utf-8"):
     if line.startswith("# TYPE "):
-        name, kind = line.split()[2:4]
-        written.add(name + {"counter": "_total", "info": "_info"}.get(kind, ""))
+        written.add(line.split()[2])
 used = set()
 for panel in panels:
     if panel["type"] == "row":
@@ -352,53 +336,47 @@ assert len(set(cells)) == len(cells) and max(x for x, _ in cells) == 23
 END
 }
 
-@test "the reference lists exactly the metrics that are written, with their types, units and labels" {
+@test "the reference lists exactly the metrics that are written, with their types and labels" {
     need_parser
-    "$PRINT" many >many.txt
-    python3 - "$ROOT/docs/reference/metrics.md" many.txt <<'END'
+    "$PRINT" many >many.prom
+    python3 - "$ROOT/docs/reference/metrics.md" many.prom <<'END'
 import re, sys
-from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse
+from prometheus_client.parser import text_string_to_metric_families as parse
 written = {}
 for family in parse(open(sys.argv[2], encoding="utf-8").read()):
-    suffix = {"counter": "_total", "info": "_info"}.get(family.type, "")
     labels = {tuple(s.labels) for s in family.samples}
     assert len(labels) <= 1, family.name
-    written[family.name + suffix] = (family.type, family.unit, labels.pop() if labels else None)
-listed = {}
-for row in re.findall(r"^\| `(\w+)` \| (\w+) \| (\w*) ?\| ([\w, ]+) \|", open(sys.argv[1], encoding="utf-8").read(), re.M):
-    listed[row[0]] = (row[1], row[2], tuple(row[3].split(", ")))
+    written[family.name + {"counter": "_total"}.get(family.type, "")] = (family.type, labels.pop() if labels else None)
+listed = {row[0]: (row[1], tuple(row[2].split(", ")))
+          for row in re.findall(r"^\| `(\w+)` \| (\w+) \| ([\w, ]+) \|", open(sys.argv[1], encoding="utf-8").read(), re.M)}
 assert set(listed) == set(written), set(listed) ^ set(written)
-for name, (kind, unit, labels) in written.items():
-    assert listed[name][:2] == (kind, unit), (name, listed[name], kind, unit)
-    assert labels is None or listed[name][2] == labels, (name, labels)
+for name, (kind, labels) in written.items():
+    assert listed[name][0] == kind, (name, listed[name], kind)
+    assert labels is None or listed[name][1] == labels, (name, labels)
     assert name.endswith("_timestamp_seconds") or labels or name == "tare_run_failures", name + " is never written in this test"
 END
 }
 
-@test "the alerts and the scrape of the how-to are taken by promtool, and their metrics are ones that are written" {
+@test "the alerts of the how-to are taken by promtool, and their metrics are ones that are written" {
     need promtool
     python3 - "$ROOT/docs/howto/monitoring.md" <<'END'
 import re, sys
 blocks = re.findall(r"```yaml\n(.*?)```", open(sys.argv[1], encoding="utf-8").read(), re.S)
-assert len(blocks) == 2, len(blocks)
-open("scrape.yml", "w").write(blocks[0])
-open("rules.yml", "w").write(blocks[1])
+assert len(blocks) == 1, len(blocks)
+open("rules.yml", "w").write(blocks[0])
 END
-    promtool check config scrape.yml
-    promtool check rules rules.yml | grep -q '3 rules found'
-    "$PRINT" many >many.txt
-    # Run a fell silent at 0 s; b writes every minute; c's runner died, and it has two contaminated experiments.
+    promtool check rules rules.yml | grep -q '2 rules found'
+    "$PRINT" many >many.prom
+    # Run a fell silent at 0 s; b writes every minute; c has two contaminated experiments.
     cat >tests.yml <<'END'
 rule_files: [rules.yml]
 tests:
   - interval: 1m
     input_series:
       - {series: 'tare_run_state{run="a",state="under_way"}', values: '1x20'}
-      - {series: 'tare_run_state{run="a",state="died"}', values: '0x20'}
       - {series: 'tare_run_update_timestamp_seconds{run="a"}', values: '0x20'}
       - {series: 'tare_run_state{run="b",state="under_way"}', values: '1x20'}
       - {series: 'tare_run_update_timestamp_seconds{run="b"}', values: '0+60x20'}
-      - {series: 'tare_run_state{run="c",state="died"}', values: '1x20'}
       - {series: 'tare_run_verdicts{run="c",verdict="clean"}', values: '5x20'}
       - {series: 'tare_run_verdicts{run="c",verdict="contaminated"}', values: '2x20'}
     alert_rule_test:
@@ -407,21 +385,18 @@ tests:
         alertname: TareRunSilent
         exp_alerts: [{exp_labels: {run: a, state: under_way}, exp_annotations: {summary: 'a: no reading for five minutes'}}]
       - eval_time: 10m
-        alertname: TareRunDied
-        exp_alerts: [{exp_labels: {run: c, state: died}, exp_annotations: {summary: 'c: its runner is gone; tare run --resume goes on'}}]
-      - eval_time: 10m
         alertname: TareContaminated
         exp_alerts: [{exp_labels: {run: c, verdict: contaminated}, exp_annotations: {summary: 'c: 2 experiments are contaminated'}}]
 END
     promtool test rules tests.yml
-    for name in $(grep -o 'tare_[a-z_]*' rules.yml | sort -u); do grep -q "^# TYPE $name " many.txt; done
+    for name in $(grep -o 'tare_[a-z_]*' rules.yml | sort -u); do grep -q "^# TYPE $name " many.prom; done
 }
 
 @test "node_exporter's textfile collector reads the file without a complaint" {
     need prometheus-node-exporter
     mkdir collected
-    "$PRINT" textfile many 2 >collected/many.prom
-    "$PRINT" textfile hostile >collected/hostile.prom
+    "$PRINT" many 2 >collected/many.prom
+    "$PRINT" hostile >collected/hostile.prom
     port=$(free_port)
     in_background exporter.log prometheus-node-exporter --collector.disable-defaults --collector.textfile \
         --collector.textfile.directory=collected --web.listen-address="127.0.0.1:$port" --web.disable-exporter-metrics
@@ -431,9 +406,4 @@ END
     grep -qx 'node_textfile_scrape_error 0' exported.prom
     is "$(value exported.prom tare_run_energy_joules_total run=many component=gpu)" 20000.0
     is "$(grep -c '^tare_run_paused' exported.prom)" 2
-    # The other format is not what it reads: the reason why there are two.
-    "$PRINT" many >collected/openmetrics.prom
-    python3 -c 'import sys, urllib.request; sys.stdout.buffer.write(urllib.request.urlopen(sys.argv[1], timeout=10).read())' \
-        "http://127.0.0.1:$port/metrics" >exported.prom
-    grep -qx 'node_textfile_scrape_error 1' exported.prom
 }

@@ -6,17 +6,17 @@ load page
 # What is in the runs' folders, but for what the runner itself writes.
 files() { find results ! -name live.json ! -name '.writing-*' ! -name 'run.db*' ! -path '*/energy*' ! -name '*.log' ! -name '*.csv' | sort; }
 
-@test "the overview, a run, its JSON and its metrics are answered, and nothing else; the folders stay as they were" {
+@test "the overview, a run and its JSON are answered, and nothing else; the folders stay as they were" {
     under_way
     serve results
     before=$(files)
     client '
-for path in ("/", "/run/" + RUN, "/assets/page.js", "/assets/page.css", "/api/runs", "/api/run/" + RUN, "/metrics", "/run/%s/experiment/1" % RUN, "/run/%s/log/2" % RUN):
+for path in ("/", "/run/" + RUN, "/assets/page.js", "/assets/page.css", "/api/runs", "/api/run/" + RUN, "/run/%s/experiment/1" % RUN, "/run/%s/log/2" % RUN):
     assert status(path) == 200, path
     assert status(path, "HEAD") == 200 and ask(path, "HEAD").body == b"", path
 assert status("/events", "HEAD") == 200 and status("/run/%s/events" % RUN, "HEAD") == 200
 for path in ("/run", "/run/", "/api", "/api/run/", "/api/run/none", "/run/none", "/run/none/events", "/run/%s/run.db" % RUN, "/run/%s/settings.json" % RUN, "/run/%s/experiment/0" % RUN,
-             "/run/%s/experiment/4" % RUN, "/run/%s/experiment/1x" % RUN, "/run/%s/log/99999999999999999999" % RUN, "/favicon.ico", "/" + "a" * 5000):
+             "/run/%s/experiment/4" % RUN, "/run/%s/experiment/1x" % RUN, "/run/%s/log/99999999999999999999" % RUN, "/metrics", "/favicon.ico", "/" + "a" * 5000):
     assert status(path) == 404, path
 for method in ("POST", "PUT", "DELETE", "PATCH", "OPTIONS"):
     assert status("/", method) == 405 and status("/api/runs", method) == 405, method
@@ -29,24 +29,8 @@ while "the second waits" not in (ask("/run/%s/log/2" % RUN).json()["log_end"] or
     assert time.monotonic() < end
     time.sleep(0.2)
 assert ask("/run/%s/experiment/1" % RUN).json()["experiment_id"] == "repo_net_001"
-metrics = ask("/metrics")
-assert metrics.headers["Content-Type"].startswith("application/openmetrics-text") and metrics.body.endswith(b"# EOF\n") and RUN in metrics.text()
 '
     is "$(files)" "$before"
-}
-
-@test "the metrics of a run that has just ended are there to be scraped once more" {
-    under_way
-    serve results
-    client 'assert "tare_run_state{run=\"%s\",state=\"under_way\"} 1" % RUN in ask("/metrics").text()'
-    touch go
-    end_program
-    client '
-time.sleep(1)
-text = ask("/metrics").text()
-assert "tare_run_state{run=\"%s\",state=\"ended\"} 1" % RUN in text, text
-assert "outcome=\"succeeded\"} 3" in text, text
-'
 }
 
 @test "what is under way is never called clean, and what was not read is null, not 0" {
@@ -72,7 +56,7 @@ for slot in ask("/api/run/" + RUN).json()["slots"]:
     serve results
     client '
 import re
-for path in ("/", "/run/" + RUN, "/api/runs", "/assets/page.js", "/none", "/metrics"):
+for path in ("/", "/run/" + RUN, "/api/runs", "/assets/page.js", "/none"):
     answer = ask(path)
     policy = answer.headers["Content-Security-Policy"]
     assert "default-src \u0027none\u0027" in policy and "unsafe" not in policy and "frame-ancestors \u0027none\u0027" in policy, policy
@@ -95,7 +79,7 @@ port = str(parts.port)
 for host in ("localhost", "localhost:" + port, "127.0.0.1:" + port, "[::1]:1234", "LOCALHOST:9000"):
     assert status("/api/runs", Host=host) == 200, host
 for host in ("evil.example", "evil.example:" + port, "localhost.evil.example", "127.0.0.1.evil.example", "localhost:80@evil.example", "127.0.0.2", "localhost:x"):
-    for path in ("/", "/api/runs", "/events", "/metrics", "/none"):
+    for path in ("/", "/api/runs", "/events", "/none"):
         assert status(path, Host=host) == 403, (host, path)
 raw = socket.create_connection((parts.hostname, parts.port), 10)
 raw.sendall(b"GET /api/runs HTTP/1.0\r\n\r\n")
@@ -268,7 +252,7 @@ while streams[0].next():
     serve results --token
     [[ "$TOKEN" =~ ^[0-9a-f]{40}$ ]]
     client '
-paths = ("/", "/run/" + RUN, "/api/runs", "/api/run/" + RUN, "/events", "/metrics", "/assets/page.js", "/run/%s/log/1" % RUN, "/none")
+paths = ("/", "/run/" + RUN, "/api/runs", "/api/run/" + RUN, "/events", "/assets/page.js", "/run/%s/log/1" % RUN, "/none")
 for path in paths:
     assert status(path) == 401, path
     for wrong in ("x", TOKEN[:-1], TOKEN + "0", TOKEN[:-1] + ("0" if TOKEN[-1] != "0" else "1"), "", TOKEN * 100):

@@ -1,8 +1,7 @@
 /* Prints metrics for tests/cli/metrics.bats:
  *   print_metrics many N        10,000 experiments of 300 models, each of which used N joules
  *   print_metrics hostile       names that try to break the format
- *   print_metrics textfile KIND the same two (many or hostile) in the text format 0.0.4
- *   print_metrics run FOLDER... what is in folders of runs */
+ *   print_metrics run FOLDER    what is in a run's folder */
 #include "report/metrics.h"
 
 #include <stdio.h>
@@ -11,7 +10,7 @@
 
 #include "metrics_fixture.h"
 
-enum { EXPERIMENTS = 10000, MODELS = 300, RUNS_MAX = 16 };
+enum { EXPERIMENTS = 10000, MODELS = 300 };
 
 static struct live_run *many(double gpu_j)
 {
@@ -41,43 +40,26 @@ static struct live_run *hostile(void)
     return run;
 }
 
-static struct live_run *opened(const char *folder)
-{
-    struct live_run *run = mem_alloc(sizeof *run);
-    struct err err = {0};
-    if (!live_run_open(folder, run, &err)) {
-        fprintf(stderr, "%s\n", err.text);
-        exit(1);
-    }
-    return run;
-}
-
 int main(int argc, char **argv)
 {
-    struct live_run *runs[RUNS_MAX];
-    size_t count = 1;
+    struct live_run opened = {0}, *run = &opened;
+    struct err err = {0};
     struct text out = {0};
-    bool textfile = argc > 1 && strcmp(argv[1], "textfile") == 0;
-    char **of = argv + textfile;
-    argc -= textfile;
-    if (argc < 2)
+    if (argc < 2 || (strcmp(argv[1], "run") == 0 && argc < 3))
         return 2;
-    if (strcmp(of[1], "run") == 0)
-        for (count = 0; count < RUNS_MAX && of[count + 2]; count++)
-            runs[count] = opened(of[count + 2]);
-    else
-        runs[0] = strcmp(of[1], "hostile") == 0 ? hostile() : many(argc > 2 ? atof(of[2]) : 1);
-    if (textfile)
-        metrics_textfile(runs[0], &out);
-    else
-        metrics_text((const struct live_run *const *)runs, count, &out);
+    bool made = strcmp(argv[1], "run") != 0;
+    if (made) {
+        run = strcmp(argv[1], "hostile") == 0 ? hostile() : many(argc > 2 ? atof(argv[2]) : 1);
+    } else if (!live_run_open(argv[2], run, &err)) {
+        fprintf(stderr, "%s\n", err.text);
+        return 1;
+    }
+    metrics_textfile(run, &out);
     fwrite(text_get(&out), 1, out.length, stdout);
     text_fini(&out);
-    if (strcmp(of[1], "run") != 0)
-        fixture_free(runs[0]);
-    for (size_t i = 0; strcmp(of[1], "run") == 0 && i < count; i++) {
-        live_run_close(runs[i]);
-        free(runs[i]);
-    }
+    if (made)
+        fixture_free(run);
+    else
+        live_run_close(run);
     return 0;
 }

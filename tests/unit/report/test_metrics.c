@@ -16,7 +16,7 @@
 static char *text_of(const struct live_run *run)
 {
     struct text out = {0};
-    assert_true(metrics_text(&run, 1, &out));
+    metrics_textfile(run, &out);
     return text_take(&out);
 }
 
@@ -62,10 +62,10 @@ static void a_run_is_told_by_outcome_verdict_and_energy(void **state)
     run->experiments[4].state = STATE_PREPARING;
     run->experiments[4].outcome = OUTCOME_NONE;
     char *text = text_of(run);
-    assert_line(text, "# TYPE tare_run info");
+    assert_line(text, "# TYPE tare_run_info gauge");
     assert_line(text, "tare_run_info{run=\"run_1\",experiment_name=\"night\",outcome=\"\"} 1.0");
     assert_line(text, "tare_run_state{run=\"run_1\",state=\"under_way\"} 1.0");
-    assert_line(text, "tare_run_state{run=\"run_1\",state=\"died\"} 0.0");
+    assert_line(text, "tare_run_state{run=\"run_1\",state=\"ended\"} 0.0");
     assert_line(text, "tare_run_session_start_timestamp_seconds{run=\"run_1\"} 1700000000.5");
     assert_line(text, "tare_run_experiments{run=\"run_1\",state=\"planned\"} 0.0");
     assert_line(text, "tare_run_experiments{run=\"run_1\",state=\"running\"} 2.0");
@@ -75,10 +75,9 @@ static void a_run_is_told_by_outcome_verdict_and_energy(void **state)
     assert_line(text, "tare_run_verdicts{run=\"run_1\",verdict=\"contaminated\"} 1.0");
     assert_line(text, "tare_run_verdicts{run=\"run_1\",verdict=\"none\"} 1.0");
     assert_line(text, "tare_run_failures{run=\"run_1\",cause=\"out_of_memory\"} 1.0");
-    assert_line(text, "# TYPE tare_run_attempts counter");
+    assert_line(text, "# TYPE tare_run_attempts_total counter");
     assert_line(text, "tare_run_attempts_total{run=\"run_1\"} 6.0");
-    assert_line(text, "# TYPE tare_run_energy_joules counter");
-    assert_line(text, "# UNIT tare_run_energy_joules joules");
+    assert_line(text, "# TYPE tare_run_energy_joules_total counter");
     assert_line(text, "tare_run_energy_joules_total{run=\"run_1\",component=\"gpu\"} 160.75");
     assert_line(text, "tare_run_measured_attempts_total{run=\"run_1\",component=\"gpu\"} 4.0");
     assert_line(
@@ -86,7 +85,6 @@ static void a_run_is_told_by_outcome_verdict_and_energy(void **state)
         "tare_model_energy_joules_total{run=\"run_1\",repository=\"repo\",model=\"model_0\",component=\"gpu\"} 110.75");
     assert_line(text,
                 "tare_model_experiments{run=\"run_1\",repository=\"repo\",model=\"model_1\",outcome=\"failed\"} 1.0");
-    assert_string_equal(text + strlen(text) - 6, "# EOF\n");
     free(text);
     fixture_free(run);
 }
@@ -142,10 +140,10 @@ static void readings_of_a_run_that_ended_or_fell_silent_are_left_out(void **stat
     assert_non_null(strstr(text, "tare_run_update_timestamp_seconds{"));
     free(text);
     run->live_ns = clock_realtime_ns();
-    run->state = LIVE_DIED;
+    run->state = LIVE_ENDED;
     text = text_of(run);
     assert_null(strstr(text, "tare_slot_power_watts{"));
-    assert_line(text, "tare_run_state{run=\"run_1\",state=\"died\"} 1.0");
+    assert_line(text, "tare_run_state{run=\"run_1\",state=\"ended\"} 1.0");
     free(text);
     fixture_free(run);
 }
@@ -227,26 +225,6 @@ static void a_long_name_is_cut_and_what_then_is_equal_is_one_model(void **state)
     fixture_free(run);
 }
 
-static void runs_of_one_name_are_told_apart(void **state)
-{
-    (void)state;
-    struct live_run *runs[] = {fixture_run("run_1", 1, 1), fixture_run("run_1", 1, 1), fixture_run("run_1", 1, 1),
-                               fixture_run("run_2", 1, 1)};
-    fixture_put(&runs[0]->dir, "a/run_1");
-    fixture_put(&runs[1]->dir, "b\xff/run_1");
-    fixture_put(&runs[2]->dir, "b\xfe/run_1");
-    struct text out = {0};
-    assert_true(metrics_text((const struct live_run *const *)runs, 4, &out));
-    assert_int_equal(lines_with(text_get(&out), "tare_run_paused{"), 4);
-    assert_line(text_get(&out), "tare_run_paused{run=\"a/run_1\"} 0.0");
-    assert_line(text_get(&out), "tare_run_paused{run=\"run_1 (2)\"} 0.0");
-    assert_line(text_get(&out), "tare_run_paused{run=\"b\xef\xbf\xbd/run_1\"} 0.0");
-    assert_line(text_get(&out), "tare_run_paused{run=\"run_2\"} 0.0");
-    text_fini(&out);
-    for (size_t i = 0; i < 4; i++)
-        fixture_free(runs[i]);
-}
-
 static void a_slot_number_that_is_there_twice_is_told_once(void **state)
 {
     (void)state;
@@ -262,43 +240,6 @@ static void a_slot_number_that_is_there_twice_is_told_once(void **state)
     fixture_free(run);
 }
 
-static void runs_beyond_the_bound_are_left_out_and_that_is_told(void **state)
-{
-    (void)state;
-    struct live_run *runs[METRICS_RUNS + 1];
-    for (size_t i = 0; i <= METRICS_RUNS; i++) {
-        char name[32];
-        snprintf(name, sizeof name, "run_%zu", i);
-        runs[i] = fixture_run(name, 1, 1);
-    }
-    struct text out = {0};
-    assert_false(metrics_text((const struct live_run *const *)runs, METRICS_RUNS + 1, &out));
-    assert_int_equal(lines_with(text_get(&out), "tare_run_paused{"), METRICS_RUNS);
-    text_fini(&out);
-    assert_true(metrics_text(NULL, 0, &out));
-    assert_string_equal(text_get(&out) + out.length - 6, "# EOF\n");
-    text_fini(&out);
-    for (size_t i = 0; i <= METRICS_RUNS; i++)
-        fixture_free(runs[i]);
-}
-
-static void a_textfile_has_the_types_of_the_older_format(void **state)
-{
-    (void)state;
-    struct live_run *run = fixture_run("run_1", 1, 1);
-    struct text out = {0};
-    fixture_end(run, 0, OUTCOME_SUCCEEDED, 3);
-    metrics_textfile(run, &out);
-    assert_line(text_get(&out), "# TYPE tare_run_energy_joules_total counter");
-    assert_line(text_get(&out), "# TYPE tare_run_info gauge");
-    assert_line(text_get(&out), "tare_run_energy_joules_total{run=\"run_1\",component=\"gpu\"} 3.0");
-    assert_null(strstr(text_get(&out), "# UNIT"));
-    assert_null(strstr(text_get(&out), "# EOF"));
-    assert_null(strstr(text_get(&out), " info\n"));
-    text_fini(&out);
-    fixture_free(run);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -310,10 +251,7 @@ int main(void)
         cmocka_unit_test(a_model_that_is_called_other_makes_no_second_series),
         cmocka_unit_test(hostile_names_are_escaped_and_made_utf8),
         cmocka_unit_test(a_long_name_is_cut_and_what_then_is_equal_is_one_model),
-        cmocka_unit_test(runs_of_one_name_are_told_apart),
         cmocka_unit_test(a_slot_number_that_is_there_twice_is_told_once),
-        cmocka_unit_test(runs_beyond_the_bound_are_left_out_and_that_is_told),
-        cmocka_unit_test(a_textfile_has_the_types_of_the_older_format),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
