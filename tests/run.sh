@@ -46,7 +46,7 @@ failures=() flaky=()
 # What takes longest begins first, so that nothing long is left alone at the end.
 longest="feasibility output guard machine journal parallel job_memory meter records_made compare_strata schemas bench report measure slurm stopped"
 longest+=" serve serve_page watch hang crash_points unkillable lanes on_event energy metrics verdict stats step_power rounds resume compare submit"
-longest+=" budget feasibility_counted gpu_memory_evidence report_relations guard_runs clean calibrate hostile_data report_follow records study"
+longest+=" budget feasibility_counted gpu_memory_evidence report_relations guard_runs clean calibrate hostile_data report_under_way records study"
 longest+=" docs_run guardian name"
 # Whose clocks and samples are compared with what is known: as root they go before others, which else delay them.
 timed="calibrate watch external_meter gpu_memory_evidence"

@@ -1,6 +1,5 @@
 /* report: a run, or a folder in the study's layout, as one HTML file, for people. */
 #include "base/cleanup.h"
-#include "base/clock.h"
 #include "cli/option_rows.h"
 #include "report/methods.h"
 #include "report/page.h"
@@ -12,22 +11,16 @@
 #include "session/run_folder.h"
 #include "tare_build.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <math.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 
 enum {
     OPTION_OUTPUT,
     OPTION_LANG,
     OPTION_SNAPSHOTS,
-    OPTION_FOLLOW,
-    OPTION_EVERY,
     OPTION_FORCE,
     OPTION_METHODS,
     OPTION_AS_ROOT,
@@ -43,11 +36,6 @@ static const struct cli_option options[OPTION_COUNT] = {
                               "of the page: en or zh, instead of what LANG asks for", .choices = languages),
     [OPTION_SNAPSHOTS] = FLAG_ROW(
         NULL, "--snapshots", "also write the analysis of each memory snapshot beside it, which the page then links"),
-    [OPTION_FOLLOW] =
-        FLAG_ROW(NULL, "--follow", "write the page anew as long as the run goes on; in the browser it reloads itself"),
-    [OPTION_EVERY] = VALUE_ROW(NULL, "--every", "DURATION", CLI_DURATION,
-                               "with --follow: how long between two pages; more where writing one takes long",
-                               .low = 0.5, .high = 3600, .default_text = "5s"),
     [OPTION_FORCE] = FLAG_ROW(NULL, "--force",
                               "in a folder that is no run's: replace a report.html that this program did not write"),
     [OPTION_METHODS] = FLAG_ROW(NULL, "--methods",
@@ -77,8 +65,8 @@ static json_t *read_folder(const char *dir, struct dataset *study, bool *foreign
     return results_read_json(dir, err);
 }
 
-/* Reads the run and writes its page; how far the run is goes to how->life. */
-static bool write_once(const struct cli_call *call, const char *dir, struct report_options *how, struct err *err)
+/* Reads the run and writes its page. */
+static bool write_page(const struct cli_call *call, const char *dir, struct report_options *how, struct err *err)
 {
     AUTO(dataset_fini) struct dataset study = {0};
     enum lock_seen seen = lock_look(dir);
@@ -87,46 +75,7 @@ static bool write_once(const struct cli_call *call, const char *dir, struct repo
     how->life = json && !how->foreign ? run_life_of(json, seen) : RUN_LIFE_ENDED;
     if (json && call->values[OPTION_SNAPSHOTS].given)
         report_snapshots_write(json, dir);
-    bool written = json && report_page_write(json, dir, how, err);
-    how->dataset = NULL;
-    return written;
-}
-
-/* The signal that ended the wait, or 0. */
-static int wait_for_signal(const sigset_t *ends, double seconds)
-{
-    struct timespec time = {.tv_sec = (time_t)seconds, .tv_nsec = (long)((seconds - floor(seconds)) * 1e9)};
-    int number;
-    while ((number = sigtimedwait(ends, NULL, &time)) < 0 && errno == EINTR)
-        ;
-    return number > 0 ? number : 0;
-}
-
-/* Until the run ends, however it does. Reading a large run costs at most a twentieth of a processor. */
-static int follow(const struct cli_call *call, const char *dir, struct report_options *how)
-{
-    static const double WORK_SHARE = 20;
-    struct err err = {0};
-    sigset_t ends;
-    int number = 0;
-    sigemptyset(&ends);
-    sigaddset(&ends, SIGINT);
-    sigaddset(&ends, SIGTERM);
-    sigprocmask(SIG_BLOCK, &ends, NULL);
-    while (number == 0 && how->life == RUN_LIFE_UNDER_WAY) {
-        number = wait_for_signal(&ends, how->reload_s);
-        int64_t before_ns = clock_monotonic_ns();
-        if (number)
-            how->reload_s = 0; /* the last page says that nobody writes it any more */
-        if (!write_once(call, dir, how, &err))
-            return cli_failed(CLI_BROKEN, &err);
-        double took_s = (double)(clock_monotonic_ns() - before_ns) / 1e9, every_s = call->values[OPTION_EVERY].seconds;
-        how->reload_s = fmax(every_s, WORK_SHARE * took_s);
-    }
-    if (how->life == RUN_LIFE_DIED)
-        cli_warning("nothing runs %s any more, and it is not finished: %s run --resume %s goes on with it", dir,
-                    TARE_NAME, dir);
-    return number ? 128 + number : how->life == RUN_LIFE_DIED ? CLI_SOME_FAILED : CLI_OK;
+    return json && report_page_write(json, dir, how, err);
 }
 
 static int print_methods(const char *dir)
@@ -175,31 +124,24 @@ static int run(const struct cli_call *call)
 {
     struct err err = {0};
     const struct cli_value *values = call->values;
-    bool follows = values[OPTION_FOLLOW].given;
     struct report_options how = {
         .file = values[OPTION_OUTPUT].text,
         .force = values[OPTION_FORCE].given,
         .language = values[OPTION_LANG].given ? values[OPTION_LANG].text : report_page_language(),
-        .reload_s = follows ? values[OPTION_EVERY].seconds : 0,
     };
-    if (values[OPTION_EVERY].given && !follows)
-        return cli_usage_error(call->command, "--every goes with --follow");
-    if (follows && values[OPTION_SNAPSHOTS].given)
-        return cli_usage_error(call->command, "--snapshots does not go with --follow: it is for a run that has ended");
     if (values[OPTION_METHODS].given && page_option(values))
         return cli_usage_error(call->command, "%s does not go with --methods, which writes no page",
                                page_option(values));
     AUTO_FREE char *dir = run_folder_named(call->operands.items[0], &err);
     if (dir && values[OPTION_METHODS].given)
         return print_methods(dir);
-    if (!dir || !write_once(call, dir, &how, &err))
+    if (!dir || !write_page(call, dir, &how, &err))
         return cli_failed(CLI_BROKEN, &err);
     message_printf("%s%s\n", how.file ? how.file : dir, how.file ? "" : "/report.html");
-    return follows ? follow(call, dir, &how) : CLI_OK;
+    return CLI_OK;
 }
 
-static const char *const usage[] = {"report DIR [-o FILE] [options]",
-                                    "report --follow DIR [--every DURATION] [options]", "report --methods DIR", NULL};
+static const char *const usage[] = {"report DIR [-o FILE] [options]", "report --methods DIR", NULL};
 
 static const char *const description[] = {
     "Writes a run as one HTML file that needs no network and no other file: how many experiments passed all checks, "
@@ -208,19 +150,15 @@ static const char *const description[] = {
     "what each hyperparameter does to both. DIR is a run of this program, also a live one, or a results folder in the "
     "study's layout, which is judged as 'audit' does. Nothing is changed but that file (and, with --snapshots, the "
     "analyses of memory snapshots, each made by a process of its own with limits).",
-    "'run' writes it when it ends. With --follow the page of a run that is under way is written anew every 5 s "
-    "(--every) until the run ends or Ctrl-C is pressed, and reloads itself in the browser; where the run's program "
-    "has died, that is said.",
+    "'run' writes it when it ends. 'serve' and 'watch' show a run live.",
     "--methods prints the run in words for a paper: hardware, sensors, uncertainty, containment, checks, pauses, "
     "outcomes, verdicts and "
     "energies, each as the run recorded it. A paragraph is one line. What is not recorded is said to be so.",
     NULL};
 
-static const char *const exits[] = {"0",   "written, or printed",
-                                    "1",   "with --follow: the run is not finished, and its program has died",
-                                    "2",   "a mistake on the command line",
-                                    "3",   "the folder cannot be read, or the page cannot be written",
-                                    "130", "with --follow: Ctrl-C (143: TERM); the page stays as it is then",
+static const char *const exits[] = {"0", "written, or printed",
+                                    "2", "a mistake on the command line",
+                                    "3", "the folder cannot be read, or the page cannot be written",
                                     NULL};
 
 static const char *const examples[] = {
@@ -228,8 +166,6 @@ static const char *const examples[] = {
     "write report.html into the folder of the run",
     "report results/run_20261121_093000 -o page.html --lang zh",
     "write the page in Chinese to another file",
-    "report --follow latest",
-    "keep the page of the run that is under way up to date",
     "report --methods latest",
     "print the paragraphs for a paper",
     NULL,

@@ -164,7 +164,6 @@ static void add_life(json_t *head, const struct page_options *options)
         return;
     json_object_set_new(head, "state", json_string(names[options->life]));
     json_object_set_new(head, "made_ms", json_integer(clock_realtime_ns() / NS_PER_MS));
-    json_object_set_new(head, "reload_s", json_finite(options->life == RUN_LIFE_UNDER_WAY ? options->reload_s : 0));
 }
 
 static json_t *head_json(const json_t *run, const struct page_options *options)

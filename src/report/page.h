@@ -18,7 +18,6 @@ struct page_options {
     int dir;              /* the run's folder, open: traces and logs are read in it */
     const json_t *machine; /* machine.json, or NULL */
     enum run_life life;
-    double reload_s; /* of a run that is under way: somebody writes the page anew, about so often; 0: nobody does */
     const json_t *effects; /* as summary_stats_effects_json gives them, or NULL: not known */
 };
 

@@ -225,7 +225,6 @@ bool report_page_write(const json_t *run, const char *run_dir, const struct repo
                                    .dir = dir,
                                    .machine = machine,
                                    .life = how->life,
-                                   .reload_s = how->reload_s,
                                    .effects = effects};
     page_write(run, &options, &page);
     json_decref(machine);

@@ -17,7 +17,6 @@ struct report_options {
     bool force;           /* then, too */
     const char *language; /* "en" or "zh" */
     enum run_life life;
-    double reload_s; /* of a run that is under way: the page is written anew about so often; 0: it is not */
     const struct dataset *dataset; /* of the folder, judged; NULL: the folder is read */
 };
 

@@ -135,7 +135,7 @@ assert abs(gap / max(experiment(n)["tare"]["energy"]["gpu"]["longest_gap_s"] for
 @test "it goes with no option of the page, and with no folder of another program" {
     mkdir other
     local words
-    for words in '-o page.html' '--lang zh' '--follow' '--snapshots'; do
+    for words in '-o page.html' '--lang zh' '--snapshots'; do
         # shellcheck disable=SC2086 # a list
         run --separate-stderr "$TARE" report --methods other $words
         [ "$status" -eq 2 ]

@@ -79,8 +79,7 @@ forms() {
     export) for table in experiments attempts epochs hyperparameters metrics evidence samples wide; do echo "3 export $run_1 --table $table"; done
         for table in experiments attempts hyperparameters metrics wide; do echo "3 export $run_1 --table $table --format jsonl"; done ;;
     report) echo "3 report $run_1
-3 report $run_1 -o page.html
-3 report --follow $run_1" ;;
+3 report $run_1 -o page.html" ;;
     feasibility) echo "3 feasibility pair.json -c registry.json -o f --predict-only --containment sweep
 3 feasibility pair.json -c registry.json -o f --predict-only --containment sweep --json
 3 feasibility --plan registry.json --gpu-memory 8GiB --curves study

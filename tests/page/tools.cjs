@@ -1,7 +1,6 @@
 // What page.cjs checks of the page as a tool: its find box, the relations of hyperparameters and figures, the table on a telephone, a run that is
 // under way. Each takes (browser, file, ...more).
 const assert = require("node:assert/strict");
-const fs = require("node:fs");
 const path = require("node:path");
 
 module.exports = ({ open, ids, rowsOfCsv }) => ({
@@ -238,46 +237,11 @@ module.exports = ({ open, ids, rowsOfCsv }) => ({
     }
   },
 
-  // MORE: a file that is made when the page was seen to follow the run: then the run ends. Until then the page says so and reloads itself, and
-  // what was chosen stays; afterwards it says so no more and stays as it is.
-  async follow(browser, file, goOn) {
-    const page = await open(browser, file, { viewport: { width: 1280, height: 500 } });
-    const origin = () => page.evaluate(() => performance.timeOrigin).catch(() => null);
-    const another = async (than) => { for (const until = Date.now() + 60000; Date.now() < until; await new Promise((done) => setTimeout(done, 100))) { const now = await origin(); if (now && now !== than) return now; } throw new Error("it was not reloaded"); };
-    assert.match(await page.textContent("#state"), /under way.*reloads itself/);
-    // All at once, so that no reload comes between.
-    const at = await page.evaluate(() => {
-      const box = document.getElementById("filter");
-      for (let i = 0; i < 2; i++) document.querySelector('th[data-key="id"] button').click();
-      box.value = "net_00 state:succeeded";
-      box.dispatchEvent(new Event("input"));
-      document.querySelector('tr[data-id="repo_net_001"]').click();
-      scrollTo(0, 300);
-      box.focus({ preventScroll: true });
-      box.setSelectionRange(3, 3);
-      return scrollY;
-    });
-    assert.ok(at > 100, at);
-    await another(await another(await origin()));
-    await page.waitForFunction(() => table.find && document.activeElement.id === "filter", null, { timeout: 60000 });
-    assert.deepEqual(await page.evaluate(() => [table.sort, table.down, document.getElementById("filter").value, table.shown.map((row) => row.id), chosen.row.id, document.activeElement.selectionStart, Math.abs(scrollY - 300) < 2]),
-      ["id", true, "net_00 state:succeeded", ["repo_net_001"], "repo_net_001", 3, true]);
-    assert.deepEqual(await page.evaluate(() => rows.filter((row) => row.outcome === "under_way").map((row) => row.id)), ["repo_net_002"]);
-    fs.writeFileSync(goOn, "");
-    await page.waitForFunction(() => !document.querySelector("#state").textContent && rows.length === 3 && rows.every((row) => row.outcome === "succeeded"), null, { timeout: 60000 });
-    const last = await origin();
-    await new Promise((done) => setTimeout(done, 2500));
-    assert.equal(await origin(), last);
-    assert.deepEqual(page.said, []);
-  },
-
-  // MORE: what the page says of the run's state, or "" of one that has ended; it does not reload itself.
+  // MORE: what the page says of the run's state, or "" of one that has ended.
   async state(browser, file, wanted) {
-    const page = await open(browser, file), origin = await page.evaluate(() => performance.timeOrigin);
+    const page = await open(browser, file);
     const said = await page.textContent("#state");
     assert.ok(wanted ? said.includes(wanted) : said === "", said);
-    await new Promise((done) => setTimeout(done, 1500));
-    assert.equal(await page.evaluate(() => performance.timeOrigin), origin);
     assert.deepEqual(page.said, []);
   },
 

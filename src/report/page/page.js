@@ -210,15 +210,21 @@ function showLeftOut() {
   if (leftOut.length) place("left-out", make("h2", {}, say("charts_left_out")), make("ul", { class: "hint" }, ...leftOut.map((text) => make("li", {}, text))));
 }
 
+/* A run that had not ended when the page was written. */
+function showState() {
+  if (!head.state) return;
+  const command = `${head.program} ${head.state === "died" ? "run --resume" : "watch"} ${head.folder}`;
+  const text = say(`state_${head.state}`, { at: moment(head.made_ms), host: head.sessions?.at(-1)?.host ?? "?", command });
+  place("state", make("p", { class: `state ${head.state}`, role: "status" }, make("b", {}, say(`state_is_${head.state}`)), " ", text));
+}
+
 showTop();
 showState();
 showVerdict();
 showTable();
 place("foot", make("p", {}, say(head.layout ? "foot_study" : "foot")));
-const worst = ["contaminated", "suspect", "unverified"].map((verdict) => rows.find((row) => row.verdict === verdict)).find(Boolean), before = kept();
+const worst = ["contaminated", "suspect", "unverified"].map((verdict) => rows.find((row) => row.verdict === verdict)).find(Boolean);
 if (rows.length) choose(worst || finished[0] || rows[0]);
-if (before) putBack(before);
-/* What can be worked with comes first; each of these when the one before was painted, or at once where somebody was reading already. */
+/* What can be worked with comes first; each of these when the one before was painted. */
 const later = [showTimeline, showLanes, showLearning, showRelations, showEvidence, showSpread, showFront, showEffects, showLeftOut];
-if (before) for (const show of [...later, () => putBackPlace(before)]) show();
-else for (const [i, show] of later.entries()) setTimeout(show, 20 * i);
+for (const [i, show] of later.entries()) setTimeout(show, 20 * i);
