@@ -16,7 +16,6 @@ enum {
     OPTION_KEY,
     OPTION_INSECURE,
     OPTION_TOKEN,
-    OPTION_CONTROL,
     OPTION_LANG,
     OPTION_AS_ROOT,
     OPTION_COUNT
@@ -37,7 +36,6 @@ static const struct cli_option options[OPTION_COUNT] = {
     [OPTION_INSECURE] =
         FLAG_ROW(NULL, "--insecure", "with --listen: without TLS all the same; others on the network can read along"),
     [OPTION_TOKEN] = FLAG_ROW(NULL, "--token", "ask for a token on this machine, too: other users can reach 127.0.0.1"),
-    [OPTION_CONTROL] = FLAG_ROW(NULL, "--control", "let the pages pause, continue, skip and stop; asks for a token"),
     [OPTION_LANG] = VALUE_ROW(NULL, "--lang", "LANGUAGE", CLI_CHOICE,
                               "of the pages: en or zh, instead of what LANG asks for", .choices = languages),
     [OPTION_AS_ROOT] = FLAG_ROW(NULL, "--as-root", "under sudo, stay root"),
@@ -116,7 +114,6 @@ static int run(const struct cli_call *call)
         .key = values[OPTION_KEY].text,
         .language = values[OPTION_LANG].given ? values[OPTION_LANG].text : report_page_language(),
         .insecure = values[OPTION_INSECURE].given,
-        .control = values[OPTION_CONTROL].given,
         .token = values[OPTION_TOKEN].given,
     };
     struct serve *serve = serve_start(&how, &err);
@@ -140,7 +137,7 @@ static const char *const description[] = {
     "is printed holds it, as text and on a terminal as a QR code. Without TLS that is refused, unless --insecure is "
     "given.",
     "It only reads, follows no link in the folders, and shows nothing of a run but these pages and its report.html. "
-    "With --control the pages can pause a run, let it go on, skip an experiment and stop the run.",
+    "'watch' can pause a run, skip an experiment and stop the run.",
     NULL};
 
 static const char *const exits[] = {
@@ -152,8 +149,8 @@ static const char *const exits[] = {
 static const char *const examples[] = {
     "serve",
     "show the runs in results at http://127.0.0.1:8273/",
-    "serve latest --port 0 --control",
-    "show the newest run on a free port, and let the page stop it",
+    "serve latest --port 0",
+    "show the newest run on a free port",
     "serve --listen 0.0.0.0 --tls-cert cert.pem --tls-key key.pem",
     "let a telephone look, by the QR code that is printed",
     NULL,

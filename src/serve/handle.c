@@ -77,10 +77,9 @@ static enum MHD_Result reply_page(const struct serve *serve, struct MHD_Connecti
 {
     struct text body = {0};
     int64_t now_ns = clock_realtime_ns();
-    json_t *head =
-        json_pack("{s:s, s:s, s:s, s:s?, s:s, s:b, s:[[i, I]], s:n, s:[]}", "program", TARE_NAME, "version",
-                  TARE_VERSION, "language", serve->language, "run", run ? run->name : NULL, "state", "under_way",
-                  "control", serve->control, "offsets", 0, (json_int_t)clock_local_offset_s(now_ns), "way", "sessions");
+    json_t *head = json_pack("{s:s, s:s, s:s, s:s?, s:s, s:[[i, I]], s:n, s:[]}", "program", TARE_NAME, "version",
+                             TARE_VERSION, "language", serve->language, "run", run ? run->name : NULL, "state",
+                             "under_way", "offsets", 0, (json_int_t)clock_local_offset_s(now_ns), "way", "sessions");
     page_live_write(head, serve->language, serve->script_tag, serve->style_tag, &body);
     json_decref(head);
     return reply(connection, MHD_HTTP_OK, REPLY_HTML, &body);
@@ -152,7 +151,6 @@ struct call {
     struct MHD_Connection *connection;
     struct request_target target;
     const char *method;
-    bool bearer; /* the token came in a header that no browser adds by itself */
 };
 
 static const char *header(const struct call *call, const char *name)
@@ -175,13 +173,12 @@ static bool is_get(const struct call *call)
     return strcmp(call->method, MHD_HTTP_METHOD_GET) == 0 || strcmp(call->method, MHD_HTTP_METHOD_HEAD) == 0;
 }
 
-static bool may_see(struct call *call)
+static bool may_see(const struct call *call)
 {
     const struct serve *serve = call->serve;
     if (!*serve->token)
         return true;
-    call->bearer = request_token_equal(request_bearer(header(call, "Authorization")), serve->token);
-    return call->bearer ||
+    return request_token_equal(request_bearer(header(call, "Authorization")), serve->token) ||
            request_token_equal(MHD_lookup_connection_value(call->connection, MHD_COOKIE_KIND, serve->cookie),
                                serve->token);
 }
@@ -212,15 +209,6 @@ static enum MHD_Result give_experiment(const struct call *call, const struct ser
     return reply_json(call->connection, MHD_HTTP_OK, json);
 }
 
-static enum MHD_Result ask(const struct call *call, const struct serve_run *run)
-{
-    struct err err = {0};
-    if (!live_ask(&run->live, call->target.ask, call->target.experiment, &err))
-        return refuse(call, MHD_HTTP_CONFLICT, err.text);
-    return reply_json(call->connection, MHD_HTTP_ACCEPTED,
-                      json_pack("{s:s}", "asked", live_request_name(call->target.ask)));
-}
-
 static enum MHD_Result give_run_events(const struct call *call, struct serve_run *run)
 {
     struct text text = {0};
@@ -248,8 +236,6 @@ static enum MHD_Result give_of_run(const struct call *call)
         return give_run_events(call, run);
     case ROUTE_REPORT:
         return reply_report(call->connection, run);
-    case ROUTE_ASK:
-        return ask(call, run);
     default:
         return give_experiment(call, run);
     }
@@ -290,35 +276,23 @@ static enum MHD_Result take_token(const struct call *call)
     return reply_cookie(call->serve, call->connection, path ? path : "/");
 }
 
-/* A request to a run changes something: only with the token, and from a page of this server or by a program that sent the token itself. */
-static enum MHD_Result take_ask(const struct call *call)
-{
-    if (!call->serve->control)
-        return refuse(call, MHD_HTTP_FORBIDDEN, "this server only shows: start it with --control");
-    if (!call->bearer &&
-        !request_is_same_origin(header(call, "Sec-Fetch-Site"), header(call, "Origin"), header(call, "Host")))
-        return refuse(call, MHD_HTTP_FORBIDDEN, "the request comes from another site's page");
-    return give(call);
-}
-
-static enum MHD_Result answer(struct call *call)
+static enum MHD_Result answer(const struct call *call)
 {
     const struct serve *serve = call->serve;
     const char *given = argument(call, "token");
-    bool asks = call->target.route == ROUTE_ASK;
     if (serve->place.loopback && !request_host_is_local(header(call, "Host"), serve->place.own_host))
         return refuse(call, MHD_HTTP_FORBIDDEN, "the Host header is not this machine's loopback address");
-    if (*serve->token && given && is_get(call) && !asks && request_token_equal(given, serve->token))
+    if (*serve->token && given && is_get(call) && request_token_equal(given, serve->token))
         return take_token(call);
     if (!may_see(call))
         return refuse(call, MHD_HTTP_UNAUTHORIZED,
                       "the token is missing or wrong: open the address that the server printed when it started");
-    if (asks ? strcmp(call->method, MHD_HTTP_METHOD_POST) != 0 : !is_get(call))
-        return refuse(call, MHD_HTTP_METHOD_NOT_ALLOWED, asks ? "a request to a run is a POST" : "only GET and HEAD");
+    if (!is_get(call))
+        return refuse(call, MHD_HTTP_METHOD_NOT_ALLOWED, "only GET and HEAD");
     if ((call->target.route == ROUTE_EVENTS || call->target.route == ROUTE_RUN_EVENTS) &&
         channel_streams() >= SERVE_STREAMS)
         return refuse(call, MHD_HTTP_SERVICE_UNAVAILABLE, "too many pages are open: close one");
-    return asks ? take_ask(call) : give(call);
+    return give(call);
 }
 
 enum MHD_Result serve_handle(void *context, struct MHD_Connection *connection, const char *url, const char *method,
@@ -333,7 +307,7 @@ enum MHD_Result serve_handle(void *context, struct MHD_Connection *connection, c
     }
     if (*upload_size) /* no request has a body */
         return MHD_NO;
-    struct call call = {
+    const struct call call = {
         .serve = context, .connection = connection, .method = method, .target = request_target_parse(url)};
     return answer(&call);
 }

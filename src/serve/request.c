@@ -36,21 +36,6 @@ static bool take_name(const char *path, struct request_target *out, const char *
     return fs_check_name(out->run, NULL) && utf8_is_valid(out->run, length);
 }
 
-static enum route ask_of(const char *text, struct request_target *out)
-{
-    char name[16];
-    size_t length = strcspn(text, "/");
-    if (length >= sizeof name)
-        return ROUTE_NONE;
-    memcpy(name, text, length);
-    name[length] = '\0';
-    if (!live_request_parse(name, &out->ask))
-        return ROUTE_NONE;
-    out->experiment = text[length] == '/' ? read_number(text + length + 1) : 0;
-    bool complete = out->ask == LIVE_SKIP ? out->experiment > 0 : text[length] == '\0';
-    return complete ? ROUTE_ASK : ROUTE_NONE;
-}
-
 static enum route route_below_run(const char *rest, struct request_target *out)
 {
     static const struct {
@@ -65,8 +50,6 @@ static enum route route_below_run(const char *rest, struct request_target *out)
         return ROUTE_EXPERIMENT;
     if ((more = behind(rest, "/log/")) && (out->experiment = read_number(more)))
         return ROUTE_LOG;
-    if ((more = behind(rest, "/ask/")))
-        return ask_of(more, out);
     return ROUTE_NONE;
 }
 
@@ -129,12 +112,4 @@ bool request_token_equal(const char *given, const char *token)
     for (size_t i = 0; i < own; i++)
         differs |= (unsigned char)(given[i] ^ token[i % length]);
     return !differs;
-}
-
-bool request_is_same_origin(const char *fetch_site, const char *origin, const char *host)
-{
-    if (fetch_site)
-        return strcmp(fetch_site, "same-origin") == 0;
-    const char *place = origin ? strstr(origin, "://") : NULL;
-    return place && host && strcasecmp(place + 3, host) == 0;
 }

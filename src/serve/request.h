@@ -3,8 +3,6 @@
 #ifndef TARE_SERVE_REQUEST_H
 #define TARE_SERVE_REQUEST_H
 
-#include "results/store/live.h"
-
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -21,15 +19,13 @@ enum route {
     ROUTE_RUN_JSON,   /* /api/run/NAME */
     ROUTE_REPORT,     /* /run/NAME/report.html */
     ROUTE_EXPERIMENT, /* /run/NAME/experiment/N: what experiment.json says of it, its sensors' readings and its log's end */
-    ROUTE_LOG,        /* /run/NAME/log/N: its log's end */
-    ROUTE_ASK         /* /run/NAME/ask/REQUEST and /run/NAME/ask/skip/N */
+    ROUTE_LOG         /* /run/NAME/log/N: its log's end */
 };
 
 struct request_target {
     enum route route;
     char run[256];     /* a name that fs_check_name takes; "" where the route has none */
     size_t experiment; /* from 1; 0: none */
-    enum live_request ask;
 };
 
 /* path: as libmicrohttpd gives it, without the query and with its escapes undone. */
@@ -47,9 +43,5 @@ const char *request_bearer(const char *authorization);
 
 /* Compares in a time that depends on the length of given alone. given may be NULL. */
 bool request_token_equal(const char *given, const char *token);
-
-/* Whether a browser says that the request comes from a page of this server: by Sec-Fetch-Site, else by an Origin whose host and port are
- * those of Host. Any may be NULL; without the first two it is not known, and false. */
-bool request_is_same_origin(const char *fetch_site, const char *origin, const char *host);
 
 #endif

@@ -318,14 +318,13 @@ struct serve *serve_start(const struct serve_options *options, struct err *err)
 {
     struct serve *serve = mem_alloc(sizeof *serve);
     serve->place.fd = -1;
-    serve->control = options->control;
     serve->language = options->language;
     serve_runs_init(&serve->runs, options);
     assets_tag(serve->script_tag, serve->style_tag);
     bool good =
         (!options->cert || (read_pem(options->cert, &serve->cert, err) && read_pem(options->key, &serve->key, err))) &&
         place_open(options, &serve->place, err);
-    bool needs_token = options->token || options->control || !serve->place.loopback;
+    bool needs_token = options->token || !serve->place.loopback;
     snprintf(serve->cookie, sizeof serve->cookie, "tare_%d",
              serve->place.port); /* cookies are shared by a host's ports */
     good = good && (!needs_token || make_token(serve, err)) && start_daemon(serve, err);

@@ -2,7 +2,7 @@
  * link in them, and shows the files of a run that are meant to be shown.
  *
  * Who may look: on a loopback address or a Unix socket whoever can reach it, and only under a Host that is this machine's (against DNS
- * rebinding); elsewhere, and for requests to a run, whoever has the token. One thread and one event loop serve everybody: each run has one
+ * rebinding); elsewhere whoever has the token. One thread and one event loop serve everybody: each run has one
  * reader, and what is new of it is made into text once for all who watch it. */
 #ifndef TARE_SERVE_SERVE_H
 #define TARE_SERVE_SERVE_H
@@ -26,7 +26,6 @@ struct serve_options {
     const char *cert, *key; /* PEM files for TLS; both or NULL */
     const char *language;   /* of the pages: "en" or "zh" */
     bool insecure;          /* beyond loopback without TLS all the same */
-    bool control;           /* requests to runs are taken (with the token) */
     bool token;             /* asks for the token everywhere */
 };
 

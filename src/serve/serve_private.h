@@ -80,7 +80,6 @@ struct serve {
     struct place place;
     struct serve_runs runs;
     struct MHD_Daemon *daemon;
-    bool control;
     const char *language;
     char *cert, *key;
     char token[41]; /* "": none is needed */

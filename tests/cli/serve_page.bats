@@ -67,12 +67,6 @@ END
     live_page hostile
 }
 
-@test "the token's address opens the page and is not kept; its buttons pause, go on and skip" {
-    under_way
-    serve results --control
-    live_page control
-}
-
 @test "a page whose token is no longer good says so" {
     mkdir results
     serve results --token

@@ -159,22 +159,6 @@ const checks = {
     }
   },
 
-  // The token's address: the page opens, the address loses it, buttons ask the run; scripts do not see the cookie.
-  async control(browser) {
-    const page = await open(browser, `${runPath(browser)}?token=${browser.TOKEN}`);
-    await isLive(page);
-    assert.equal(page.url(), runPath(browser));
-    assert.equal(await page.evaluate(() => document.cookie), "");
-    await page.click("#ask-pause");
-    await page.waitForSelector("#ask-continue:not([hidden])", { timeout: 30000 });
-    assert.match(await page.textContent("#state"), /Paused on request/);
-    await page.click("#ask-continue");
-    await page.waitForSelector("#ask-pause:not([hidden])", { timeout: 30000 });
-    await page.click(".slot .ask");
-    await page.waitForFunction(() => document.querySelector('tr[data-number="2"] td:nth-child(3)').textContent === "interrupted", null, { timeout: 60000 });
-    assert.deepEqual(page.said.filter((line) => !line.startsWith("dialog: End repo_net_002")), []);
-  },
-
   // Somebody whose token is no longer good is told so.
   async denied(browser) {
     const page = await open(browser, `${baseOf(browser)}?token=${browser.TOKEN}`);

@@ -84,8 +84,6 @@ function showSummary() {
     ...(isFollowed() ? [tile("", watts.length ? withUnit(sum(watts), "W", 4) : DASH, say("live_power_now"))] : []));
   setNodes(document.getElementById("facts"), stateLabel(live.data.state, live.data.paused), " ", ...[live.data.name ? head.run : null, isNumber(live.data.session_started_ms) ? `${say("live_session")} ${moment(live.data.session_started_ms)}` : null, zoneName(0, 0)].filter(Boolean).map((text) => make("span", {}, text)),
     ...(live.data.state === "ended" ? [make("a", { href: pathOf("run", head.run, "report.html") }, say("live_report"))] : []));
-  if (head.control) document.getElementById("asks").hidden = !isFollowed();
-  if (head.control) { document.getElementById("ask-pause").hidden = live.data.paused; document.getElementById("ask-continue").hidden = !live.data.paused; }
 }
 
 const EVENTS_SHOWN = 40;
@@ -200,8 +198,7 @@ function takeRun(data) {
 }
 
 function startRun() {
-  const asks = head.control ? make("p", { class: "asks", id: "asks", hidden: true }, ...["pause", "continue"].map((name) => { const button = askButton(name, () => name); button.id = "ask-" + name; return button; }), askButton("stop", () => "stop", () => say("live_sure_stop"))) : null;
-  showTop(head.run, make("p", { class: "facts", id: "facts" }), ...(asks ? [asks] : []), make("p", { id: "asked", class: "hint", role: "status" }));
+  showTop(head.run, make("p", { class: "facts", id: "facts" }));
   place("summary", make("div", { class: "tiles", id: "summary-tiles" }));
   listen(pathOf("run", head.run, "events"), pathOf("api", "run", head.run), takeRun);
 }

@@ -22,26 +22,13 @@ function setNodes(element, ...nodes) {
   if (next.innerHTML !== element.innerHTML) element.replaceChildren(...next.childNodes);
 }
 
-async function ask(request, sure) {
-  if (sure && !confirm(sure)) return;
-  const said = document.getElementById("asked");
-  try {
-    const answer = await fetch(`/run/${encodeURIComponent(head.run)}/ask/${request}`, { method: "POST" }), body = await answer.json();
-    setText(said, answer.ok ? say("live_asked", { what: say("live_ask_" + body.asked) }) : say("live_refused", { why: body.error }));
-  } catch (error) {
-    setText(said, say("live_refused", { why: error.message }));
-  }
-}
-const askButton = (name, request, sure) => make("button", { type: "button", class: "ask", onclick: () => ask(request(), sure?.()) }, say("live_ask_" + name));
-
 function newCard(slot) {
   const field = (name) => { const value = make("dd", {}, DASH); card[name] = value; return [make("dt", {}, say("live_" + name)), value]; };
   const card = { phase: make("span", { class: "badge" }), name: make("button", { type: "button", class: "link", onclick: () => chooseExperiment(card.slot.experiment, true) }),
     more: make("span", { class: "hint" }), bars: make("div", { class: "bars" }), number: slot.slot };
-  if (head.control) card.skip = askButton("skip", () => `skip/${card.slot.experiment}`, () => say("live_sure_skip", { id: card.slot.id }));
   card.element = make("article", { class: "slot", "aria-label": say("live_slot", { n: slot.slot }) },
     make("header", {}, make("h3", {}, [say("live_slot", { n: slot.slot }), ...(slot.gpus ?? [])].join(" · ")), card.phase),
-    make("p", { class: "what" }, card.name, " ", card.more, " ", card.skip ?? null), card.bars,
+    make("p", { class: "what" }, card.name, " ", card.more), card.bars,
     make("dl", {}, ...["power", "utilisation", "memory", "temperature", "metrics", "verdict"].flatMap(field)));
   return card;
 }
@@ -67,7 +54,6 @@ function updateCard(card, slot) {
   setText(card.name, slot.id ?? "");
   setText(card.more, [slot.attempt > 1 ? say("live_attempt", { n: slot.attempt }) : null, since ? say("live_since", { time: since }) : null,
     slot.phase === "pause" && isNumber(slot.pause_s) && slot.pause_s > 0 ? say("live_pause_most", { time: duration(Math.round(slot.pause_s)) }) : null].filter(Boolean).join(" · "));
-  if (card.skip) card.skip.hidden = !slot.experiment || !["preparing", "running"].includes(slot.phase);
   setNodes(card.bars, ...(slot.bars ?? []).slice(0, 2).map(barOf));
   setText(card.power, orDash(withUnit(slot.power_w, "W", 3)));
   setText(card.utilisation, orDash(withUnit(slot.utilisation_percent, "%", 3)));

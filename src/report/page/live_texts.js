@@ -36,9 +36,5 @@ addTexts({
   live_keys: ["Arrow keys walk the rows, Enter opens one.", "方向键选择行，回车键打开。"],
   live_events: ["Last events", "最近事件"], live_events_none: ["Nothing has happened yet.", "还没有事件。"],
   live_detail_failed: ["The experiment's files could not be read: {why}", "无法读取该实验的文件：{why}"],
-  live_ask_pause: ["Pause", "暂停"], live_ask_continue: ["Continue", "继续"], live_ask_skip: ["Skip", "跳过"], live_ask_stop: ["Stop the run", "停止运行"],
-  live_sure_stop: ["Stop the run? What runs is ended and recorded; run --resume goes on with it.", "停止该运行？正在运行的会被结束并记录；run --resume 可继续。"],
-  live_sure_skip: ["End {id} now? A resume runs it again.", "现在结束 {id}？恢复运行时会重新执行。"],
-  live_asked: ["Asked: {what}. The runner takes it within about a second.", "已请求：{what}。运行程序约一秒内处理。"], live_refused: ["Refused: {why}", "被拒绝：{why}"],
   live_foot: ["Read from the run's folder. A dash means that nothing was read; it is never 0.", "读自运行的文件夹。短横表示没有读数，绝不是 0。"],
 });

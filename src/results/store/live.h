@@ -120,7 +120,6 @@ enum live_request {
     LIVE_REQUESTS
 };
 const char *live_request_name(enum live_request request); /* "pause", … */
-bool live_request_parse(const char *name, enum live_request *out);
 
 /* Asks: writes control.json, which the runner takes within about a second, on whatever node it is. experiment: of SKIP only, its number.
  * Refused with a reason: the run is not under way, the caller (or root) is not the owner of the run's folder, an earlier request was not taken

@@ -203,7 +203,7 @@ const char *live_request_name(enum live_request request)
     return request_names[request];
 }
 
-bool live_request_parse(const char *name, enum live_request *out)
+static bool parse_request(const char *name, enum live_request *out)
 {
     for (unsigned i = 0; i < LIVE_REQUESTS; i++)
         if (strcmp(name, request_names[i]) == 0) {
@@ -272,7 +272,7 @@ int live_take_request(int dir, enum live_request *request, size_t *experiment, s
     json_t *json = json_load_bounded(text_get(&text), text.length, 0, NULL);
     const char *name = json_get_text(json, "request");
     int64_t number = integer_of(json, "experiment");
-    good = name && live_request_parse(name, request) && number >= 0;
+    good = name && parse_request(name, request) && number >= 0;
     *experiment = good ? (size_t)number : 0;
     json_decref(json);
     if (!good)

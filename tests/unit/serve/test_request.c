@@ -24,16 +24,13 @@ static void each_address_is_its_route(void **state)
                 {"/api/run/a", ROUTE_RUN_JSON, 0},
                 {"/run/a/report.html", ROUTE_REPORT, 0},
                 {"/run/a/experiment/12", ROUTE_EXPERIMENT, 12},
-                {"/run/a/log/999999999", ROUTE_LOG, 999999999},
-                {"/run/a/ask/skip/7", ROUTE_ASK, 7},
-                {"/run/a/ask/stop", ROUTE_ASK, 0}};
+                {"/run/a/log/999999999", ROUTE_LOG, 999999999}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct request_target target = request_target_parse(rows[i].path);
         assert_int_equal(target.route, rows[i].route);
         assert_int_equal(target.experiment, rows[i].experiment);
     }
     assert_string_equal(request_target_parse("/run/a b").run, "a b");
-    assert_int_equal(request_target_parse("/run/a/ask/skip/7").ask, LIVE_SKIP);
 }
 
 static void what_is_no_address_has_no_route(void **state)
@@ -58,11 +55,7 @@ static void what_is_no_address_has_no_route(void **state)
                                         "/run/a/experiment/-1",
                                         "/run/a/experiment/1x",
                                         "/run/a/log/1234567890",
-                                        "/run/a/ask/skip",
-                                        "/run/a/ask/skip/0",
-                                        "/run/a/ask/stop/1",
-                                        "/run/a/ask/",
-                                        "/run/a/ask/delete",
+                                        "/run/a/ask/stop",
                                         "/api/run/a/events",
                                         "/api/run/",
                                         "/assets/",
@@ -113,20 +106,6 @@ static void a_token_is_itself_alone(void **state)
     assert_null(request_bearer(NULL));
 }
 
-static void a_page_of_another_site_is_none_of_this_one(void **state)
-{
-    (void)state;
-    assert_true(request_is_same_origin("same-origin", NULL, "h:1"));
-    assert_false(request_is_same_origin("same-site", "http://h:1", "h:1"));
-    assert_false(request_is_same_origin("none", NULL, "h:1"));
-    assert_true(request_is_same_origin(NULL, "https://h:1", "h:1"));
-    assert_false(request_is_same_origin(NULL, "http://h:2", "h:1"));
-    assert_false(request_is_same_origin(NULL, "http://h:1.example", "h:1"));
-    assert_false(request_is_same_origin(NULL, "null", "h:1"));
-    assert_false(request_is_same_origin(NULL, "http://h:1", NULL));
-    assert_false(request_is_same_origin(NULL, NULL, "h:1"));
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -135,7 +114,6 @@ int main(void)
         cmocka_unit_test(only_names_of_loopback_are_local_hosts),
         cmocka_unit_test(a_version_of_another_opening_means_nothing),
         cmocka_unit_test(a_token_is_itself_alone),
-        cmocka_unit_test(a_page_of_another_site_is_none_of_this_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
