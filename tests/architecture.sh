@@ -57,7 +57,7 @@ bad=$(
     owner 'pcre2\.h' base/pattern
     owner 'curses\.h' session
     owner 'yaml\.h' base
-    owner '(microhttpd|qrencode)\.h' serve
+    owner 'microhttpd\.h' serve
     # A number may be another process's by now; a pidfd, and a child that was not reaped, stay what they were.
     grep -nE '\<kill(pg)?\(' -r src --include='*.[ch]' | grep -vE 'kill\([^()]*(\([^()]*\))?[^()]*, 0\)|not reaped|everybody in the namespace but its init' |
         sed 's;$;: signal a pidfd, or say on the line that the child is "not reaped";'

@@ -12,8 +12,8 @@ fi
 
 build='build-essential:cc meson:meson ninja-build:ninja pkg-config:pkg-config libjansson-dev:=jansson libpcre2-dev:=libpcre2-8
 libsqlite3-dev:=sqlite3 libsystemd-dev:=libsystemd libsmartcols-dev:=smartcols libmd-dev:=libmd libyaml-dev:=yaml-0.1 libncurses-dev:=ncursesw
-libmicrohttpd-dev:=libmicrohttpd libqrencode-dev:=libqrencode npm:npm'
-check="$build libcmocka-dev:=cmocka bats:bats tmux:tmux slurm-wlm:slurmctld munge:munged clang:clang python3:python3 python3-numpy:@/usr/lib/python3/dist-packages/numpy python3-scipy:@/usr/lib/python3/dist-packages/scipy python3-pandas:@/usr/lib/python3/dist-packages/pandas python3-statsmodels:@/usr/lib/python3/dist-packages/statsmodels git:git r-base-core:Rscript sqlite3:sqlite3 strace:strace libclang-rt-dev:+fuzzer chromium-headless-shell:chromium-headless-shell python3-packaging:@/usr/lib/python3/dist-packages/packaging python3-jsonschema:@/usr/lib/python3/dist-packages/jsonschema prometheus:prometheus prometheus-node-exporter:prometheus-node-exporter python3-prometheus-client:@/usr/lib/python3/dist-packages/prometheus_client qrencode:qrencode openssl:openssl curl:curl jq:jq"
+libmicrohttpd-dev:=libmicrohttpd npm:npm'
+check="$build libcmocka-dev:=cmocka bats:bats tmux:tmux slurm-wlm:slurmctld munge:munged clang:clang python3:python3 python3-numpy:@/usr/lib/python3/dist-packages/numpy python3-scipy:@/usr/lib/python3/dist-packages/scipy python3-pandas:@/usr/lib/python3/dist-packages/pandas python3-statsmodels:@/usr/lib/python3/dist-packages/statsmodels git:git r-base-core:Rscript sqlite3:sqlite3 strace:strace libclang-rt-dev:+fuzzer chromium-headless-shell:chromium-headless-shell python3-packaging:@/usr/lib/python3/dist-packages/packaging python3-jsonschema:@/usr/lib/python3/dist-packages/jsonschema prometheus:prometheus prometheus-node-exporter:prometheus-node-exporter python3-prometheus-client:@/usr/lib/python3/dist-packages/prometheus_client openssl:openssl curl:curl jq:jq"
 lint="$check clang-format:clang-format clang-tidy:clang-tidy shellcheck:shellcheck"
 docs='mkdocs:mkdocs'
 

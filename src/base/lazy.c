@@ -1,13 +1,12 @@
 /* Libraries that most commands do without, above all 'exec', are loaded when one of their functions is first called, not
  * with the program: SQLite, libsystemd (with the six libraries that it needs), libsmartcols, libmd, libyaml and ncurses are half of the time that
- * an empty command would take; libmicrohttpd and libqrencode are for 'serve' alone. Functions are defined here under the names that the libraries' headers declare, so their
+ * an empty command would take; libmicrohttpd is for 'serve' alone. Functions are defined here under the names that the libraries' headers declare, so their
  * callers know nothing of it; a function that is missing from the tables below is an error of the linker. */
 #define NCURSES_NOMACROS
 #include <curses.h>
 #include <dlfcn.h>
 #include <libsmartcols.h>
 #include <microhttpd.h>
-#include <qrencode.h>
 #include <sha2.h>
 #include <sqlite3.h>
 #include <stdarg.h>
@@ -25,7 +24,6 @@
 #define YAML    "libyaml-0.so.2"
 #define NCURSES "libncursesw.so.6"
 #define HTTP    "libmicrohttpd.so.12"
-#define QR      "libqrencode.so.4"
 
 /* Ends the program as the dynamic linker would have done at its start. */
 static void *symbol_find(const char *library, const char *name)
@@ -211,8 +209,6 @@ LAZY(HTTP, const char *, MHD_lookup_connection_value,
 LAZY(HTTP, void, MHD_suspend_connection, (struct MHD_Connection *c), (c))
 LAZY(HTTP, void, MHD_resume_connection, (struct MHD_Connection *c), (c))
 
-LAZY(QR, QRcode *, QRcode_encodeString8bit, (const char *text, int version, QRecLevel level), (text, version, level))
-LAZY(QR, void, QRcode_free, (QRcode *code), (code))
 /* clang-format on */
 
 struct MHD_Daemon *MHD_start_daemon(unsigned flags, uint16_t port, MHD_AcceptPolicyCallback accept, void *of_accept,

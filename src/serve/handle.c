@@ -96,8 +96,7 @@ static enum MHD_Result reply_cookie(const struct serve *serve, struct MHD_Connec
               "<!DOCTYPE html>\n<meta charset=\"utf-8\">\n<meta http-equiv=\"refresh\" content=\"0; url=%s\">\n"
               "<title>%s</title>\n<p><a href=\"%s\">%s</a></p>\n",
               path, TARE_NAME, path, TARE_NAME);
-    text_addf(&cookie, "%s=%s; Path=/; HttpOnly; SameSite=Strict%s", serve->cookie, serve->token,
-              serve->place.tls ? "; Secure" : "");
+    text_addf(&cookie, "%s=%s; Path=/; HttpOnly; SameSite=Strict", serve->cookie, serve->token);
     struct MHD_Response *response = body_response(&body);
     if (response)
         MHD_add_response_header(response, "Set-Cookie", text_get(&cookie));
@@ -280,8 +279,8 @@ static enum MHD_Result answer(const struct call *call)
 {
     const struct serve *serve = call->serve;
     const char *given = argument(call, "token");
-    if (serve->place.loopback && !request_host_is_local(header(call, "Host"), serve->place.own_host))
-        return refuse(call, MHD_HTTP_FORBIDDEN, "the Host header is not this machine's loopback address");
+    if (!request_host_is_local(header(call, "Host")))
+        return refuse(call, MHD_HTTP_FORBIDDEN, "the Host header is not localhost, 127.0.0.1 or [::1]");
     if (*serve->token && given && is_get(call) && request_token_equal(given, serve->token))
         return take_token(call);
     if (!may_see(call))

@@ -75,12 +75,12 @@ struct request_target request_target_parse(const char *path)
     return out;
 }
 
-bool request_host_is_local(const char *host, const char *own)
+bool request_host_is_local(const char *host)
 {
-    const char *const names[] = {"localhost", "127.0.0.1", "[::1]", own};
+    static const char *const names[] = {"localhost", "127.0.0.1", "[::1]"};
     for (size_t i = 0; host && i < sizeof names / sizeof *names; i++) {
-        size_t length = names[i] ? strlen(names[i]) : 0;
-        if (length == 0 || strncasecmp(host, names[i], length) != 0)
+        size_t length = strlen(names[i]);
+        if (strncasecmp(host, names[i], length) != 0)
             continue;
         const char *port = host + length;
         if (*port == '\0' || (*port == ':' && port[1 + strspn(port + 1, "0123456789")] == '\0'))

@@ -31,9 +31,9 @@ struct request_target {
 /* path: as libmicrohttpd gives it, without the query and with its escapes undone. */
 struct request_target request_target_parse(const char *path);
 
-/* Whether a Host header (NULL: there is none) is a name of this machine's loopback, or own (an address, "[...]" about IPv6; NULL: none),
- * with any port: a tunnel has another one than the server. */
-bool request_host_is_local(const char *host, const char *own);
+/* Whether a Host header (NULL: missing) is localhost, 127.0.0.1 or [::1], with any port: a tunnel has another one than
+ * the server. */
+bool request_host_is_local(const char *host);
 
 /* "NONCE-VERSION", as the events' ids are: the version, where the nonce is this one; else 0. NULL: 0. */
 uint64_t request_since_parse(const char *text, const char *nonce);

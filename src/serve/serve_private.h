@@ -11,17 +11,6 @@
 #include <microhttpd.h>
 #include <sys/stat.h>
 
-/* Where it listens. */
-struct place {
-    int fd;
-    bool loopback, tls;
-    int port;       /* 0: a Unix socket */
-    char *own_host; /* what a Host header may say besides the loopback's names; NULL: nothing */
-    char *socket;   /* the path of a Unix socket that was made, to be removed; NULL: none */
-    ino_t socket_ino;
-    struct strv urls; /* without a token */
-};
-
 enum { SERVE_NONCE = 16 };
 
 /* A run that can be watched. (runs.c) */
@@ -77,15 +66,16 @@ void serve_runs_event(struct serve_runs *runs, uint64_t since, struct text *out)
 
 /* The server. */
 struct serve {
-    struct place place;
+    int fd, port;   /* port: 0 for a Unix socket */
+    char *socket;   /* the path of the Unix socket, which is removed at the end; NULL: none */
+    ino_t socket_ino;
+    char *url;
     struct serve_runs runs;
     struct MHD_Daemon *daemon;
     const char *language;
-    char *cert, *key;
     char token[41]; /* "": none is needed */
     char script_tag[17], style_tag[17];
     char cookie[24];
-    struct strv urls;
     struct err log; /* what libmicrohttpd said last */
 };
 

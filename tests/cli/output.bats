@@ -370,7 +370,6 @@ watch --once "$hostile"' ;;
     serve) echo 'serve "$hostile"
 serve latest "$hostile"
 serve --socket "none/$hostile" "$run_1"
-serve --tls-cert "$hostile" --tls-key "$hostile" --port 0 "$run_1"
 serve "--$hostile"' ;;
     doctor) echo 'doctor
 doctor --json

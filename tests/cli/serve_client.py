@@ -3,7 +3,6 @@ import http.client
 import json
 import os
 import socket
-import ssl
 import time
 from urllib.parse import urlsplit
 
@@ -18,10 +17,6 @@ def connection(timeout=30):
         plain.sock.settimeout(timeout)
         plain.sock.connect(URL)
         return plain
-    if parts.scheme == "https":
-        trust = ssl.create_default_context(cafile="cert.pem")
-        trust.check_hostname = False
-        return http.client.HTTPSConnection(parts.hostname, parts.port, timeout=timeout, context=trust)
     return http.client.HTTPConnection(parts.hostname, parts.port, timeout=timeout)
 
 
