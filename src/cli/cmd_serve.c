@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { OPTION_PORT, OPTION_SOCKET, OPTION_TOKEN, OPTION_LANG, OPTION_AS_ROOT, OPTION_COUNT };
+enum { OPTION_PORT, OPTION_SOCKET, OPTION_NEW_TOKEN, OPTION_LANG, OPTION_AS_ROOT, OPTION_COUNT };
 
 static const char *const languages[] = {"en", "zh", NULL};
 
@@ -18,7 +18,7 @@ static const struct cli_option options[OPTION_COUNT] = {
                               .low = 0, .high = 65535),
     [OPTION_SOCKET] =
         VALUE_ROW(NULL, "--socket", "PATH", CLI_FILE, "listen at a Unix socket that only its owner may use"),
-    [OPTION_TOKEN] = FLAG_ROW(NULL, "--token", "ask for a token on this machine, too: other users can reach 127.0.0.1"),
+    [OPTION_NEW_TOKEN] = FLAG_ROW(NULL, "--new-token", "replace the token of the addresses, which else stays the same"),
     [OPTION_LANG] = VALUE_ROW(NULL, "--lang", "LANGUAGE", CLI_CHOICE,
                               "of the pages: en or zh, instead of what LANG asks for", .choices = languages),
     [OPTION_AS_ROOT] = FLAG_ROW(NULL, "--as-root", "under sudo, stay root"),
@@ -53,8 +53,8 @@ static int run(const struct cli_call *call)
     const struct cli_value *values = call->values;
     AUTO_STRV struct strv folders = {0};
     AUTO_TEXT struct text url = {0};
-    if (values[OPTION_SOCKET].given && values[OPTION_PORT].given)
-        return cli_usage_error(call->command, "--socket does not go with --port");
+    if (values[OPTION_SOCKET].given && (values[OPTION_PORT].given || values[OPTION_NEW_TOKEN].given))
+        return cli_usage_error(call->command, "--socket goes without --port and --new-token");
     if (!name_folders(call, &folders, &err))
         return cli_failed(CLI_BROKEN, &err);
     const struct serve_options how = {
@@ -63,7 +63,7 @@ static int run(const struct cli_call *call)
         .port = values[OPTION_PORT].given ? values[OPTION_PORT].integer : -1,
         .socket = values[OPTION_SOCKET].text,
         .language = values[OPTION_LANG].given ? values[OPTION_LANG].text : report_page_language(),
-        .token = values[OPTION_TOKEN].given,
+        .new_token = values[OPTION_NEW_TOKEN].given,
     };
     struct serve *serve = serve_start(&how, &err);
     if (!serve)
@@ -83,7 +83,9 @@ static const char *const description[] = {
     "each run its GPU slots, power, experiments, sensor curves, events and the ends of logs, as they come. It prints "
     "the address to open. The pages work on a telephone. Also at hand: /api/runs and "
     "/api/run/NAME.",
-    "It listens on 127.0.0.1, or at a Unix socket (--socket). From another machine: ssh -L 8273:localhost:8273 HOST.",
+    "It listens on 127.0.0.1. Every address holds a token, for other users of this machine reach the port as well; the "
+    "next start has the same token. A Unix socket (--socket) has mode 0600 and needs none. From another machine: "
+    "ssh -L 8273:localhost:8273 HOST, then open the address that is printed.",
     "It only reads, follows no link in the folders, and shows nothing of a run but these pages and its report.html. "
     "'watch' can pause a run, skip an experiment and stop the run.",
     NULL};

@@ -91,7 +91,7 @@ static const struct {
     {"NO_COLOR", "when set and not empty, nothing is written in colour."},
     {"COLUMNS", "the width of tables, where the terminal does not tell it."},
     {"LANG, LC_ALL, LC_MESSAGES", "the language of the page for the browser: Chinese where it begins with zh."},
-    {"TARE_STATE_DIR, XDG_STATE_HOME", "where live runs are registered."},
+    {"TARE_STATE_DIR, XDG_STATE_HOME", "where live runs are registered, and the token of serve is kept."},
     {"XDG_CONFIG_HOME", "where " TARE_NAME "/config.json is, which names who is told of runs; else ~/.config."},
     {"TARE_LOCK_DIR", "where GPUs are locked, for all who are to meet there."},
     {"TARE_NVML", "the GPU driver's library, where a site keeps it in an unusual place."},

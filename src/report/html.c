@@ -23,11 +23,11 @@ void html_text(struct text *out, const char *text)
 
 static void add_style(struct text *out, const struct html_page *page)
 {
-    if (page->style_tag) {
+    if (page->style_query) {
         text_addf(out,
                   "<link rel=\"stylesheet\" href=\"/assets/page.css?%s\">\n<script defer "
                   "src=\"/assets/page.js?%s\"></script>\n",
-                  page->style_tag, page->script_tag);
+                  page->style_query, page->script_query);
         return;
     }
     text_add(out, "<style>\n");
@@ -44,7 +44,7 @@ static void add_head(struct text *out, const struct html_page *page)
               "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n",
               chinese ? "zh-Hans" : "en");
     /* A server says it in the header of its answer. */
-    if (!page->style_tag)
+    if (!page->style_query)
         text_addf(out,
                   "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src "
                   "'unsafe-inline'%s\">\n",
@@ -67,7 +67,7 @@ void html_begin(struct text *out, const struct html_page *page)
         text_add(out, "</h1></header>\n<main>\n");
         return;
     }
-    text_addf(out, "<body%s>\n<header id=\"top\"></header>\n<main>\n", page->style_tag ? " class=\"live\"" : "");
+    text_addf(out, "<body%s>\n<header id=\"top\"></header>\n<main>\n", page->style_query ? " class=\"live\"" : "");
     for (const struct html_section *section = page->sections; section->id; section++)
         text_addf(out, "<section id=\"%s\"%s></section>\n", section->id, section->attributes);
     text_addf(out, "</main>\n<footer id=\"foot\"></footer>\n<noscript>%s</noscript>\n", page->noscript);
@@ -77,7 +77,7 @@ void html_end(struct text *out, const struct html_page *page)
 {
     if (!page->sections) {
         text_addf(out, "</main>\n<footer>%s %s</footer>\n", TARE_NAME, TARE_VERSION);
-    } else if (!page->script_tag) {
+    } else if (!page->script_query) {
         text_add(out, "<script>\n");
         text_add_bytes(out, page_charts.bytes, page_charts.length);
         text_add_bytes(out, page_script.bytes, page_script.length);

@@ -21,9 +21,9 @@ struct html_page {
     const struct html_section *sections; /* ends with {0} */
     const char *noscript;                /* shown instead, markup */
 
-    /* Of a page of a server, which gives style and script by themselves: of letters and digits, they make a browser keep both until they
-     * change. NULL: both are in the page. */
-    const char *style_tag, *script_tag;
+    /* The queries of the addresses at which a server has the style and the script, as markup: they change with both, so
+     * that a browser may keep them. NULL: both are in the page. */
+    const char *style_query, *script_query;
 };
 
 /* Until the first section; behind the last one. Colours in rules: the --NAMEs of page/page.css. */

@@ -350,7 +350,7 @@ enum {
     LOG_BYTES = 16384
 };
 
-void page_live_write(const json_t *head, const char *language, const char *script_tag, const char *style_tag,
+void page_live_write(const json_t *head, const char *language, const char *script_query, const char *style_query,
                      struct text *out)
 {
     static const struct html_section sections[] = {{"state", " aria-live=\"polite\""},
@@ -368,8 +368,8 @@ void page_live_write(const json_t *head, const char *language, const char *scrip
         .sections = sections,
         .noscript = chinese ? "本页由 JavaScript 绘制；同样的数据见 /api/runs。"
                             : "This page draws itself with JavaScript. The same figures are at /api/runs.",
-        .style_tag = style_tag,
-        .script_tag = script_tag};
+        .style_query = style_query,
+        .script_query = script_query};
     html_begin(out, &page);
     json_t *whole = json_copy((json_t *)head);
     json_object_set_new(whole, "kinds", page_kinds_json());

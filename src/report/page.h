@@ -30,8 +30,8 @@ json_t *page_study_json(const struct dataset *dataset, size_t folder);
 
 /* The live pages (serve/), of the same parts. */
 
-/* The whole document; head: what its script reads. The tags, of letters and digits alone, make a browser keep an asset until it changes. */
-void page_live_write(const json_t *head, const char *language, const char *script_tag, const char *style_tag, struct text *out);
+/* The whole document; head: what its script reads; the queries: as in struct html_page. */
+void page_live_write(const json_t *head, const char *language, const char *script_query, const char *style_query, struct text *out);
 
 /* Of its script or its style, in order. */
 struct page_part {

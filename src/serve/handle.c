@@ -76,34 +76,22 @@ static enum MHD_Result reply_page(const struct serve *serve, struct MHD_Connecti
                                   const struct serve_run *run)
 {
     struct text body = {0};
-    int64_t now_ns = clock_realtime_ns();
-    json_t *head = json_pack("{s:s, s:s, s:s, s:s?, s:s, s:[[i, I]], s:n, s:[]}", "program", TARE_NAME, "version",
-                             TARE_VERSION, "language", serve->language, "run", run ? run->name : NULL, "state",
-                             "under_way", "offsets", 0, (json_int_t)clock_local_offset_s(now_ns), "way", "sessions");
-    page_live_write(head, serve->language, serve->script_tag, serve->style_tag, &body);
+    char of_report[SERVE_TOKEN + 1];
+    const char *token = *serve->token ? serve->token : NULL;
+    serve_token_of_report(serve->token, run ? run->name : "", of_report);
+    AUTO_FREE char *query = token ? mem_printf("&amp;token=%s", token) : mem_strdup("");
+    AUTO_FREE char *script = mem_printf("%s%s", serve->script_tag, query);
+    AUTO_FREE char *style = mem_printf("%s%s", serve->style_tag, query);
+    json_t *head = json_pack("{s:s, s:s, s:s, s:s?, s:s?, s:s?, s:s, s:[[i, I]], s:n, s:[]}", "program", TARE_NAME,
+                             "version", TARE_VERSION, "language", serve->language, "run", run ? run->name : NULL,
+                             "token", token, "report_token", token ? of_report : NULL, "state", "under_way", "offsets",
+                             0, (json_int_t)clock_local_offset_s(clock_realtime_ns()), "way", "sessions");
+    page_live_write(head, serve->language, script, style, &body);
     json_decref(head);
     return reply(connection, MHD_HTTP_OK, REPLY_HTML, &body);
 }
 
-/* Gives the browser the token as a cookie, and sends it to path. */
-static enum MHD_Result reply_cookie(const struct serve *serve, struct MHD_Connection *connection, const char *path)
-{
-    struct text body = {0};
-    AUTO_TEXT struct text cookie = {0};
-    /* A redirect would carry over who sent the visitor here, and a browser keeps a strict cookie back from another site's. The path
-     * is one of the program's own routes, without characters of HTML. */
-    text_addf(&body,
-              "<!DOCTYPE html>\n<meta charset=\"utf-8\">\n<meta http-equiv=\"refresh\" content=\"0; url=%s\">\n"
-              "<title>%s</title>\n<p><a href=\"%s\">%s</a></p>\n",
-              path, TARE_NAME, path, TARE_NAME);
-    text_addf(&cookie, "%s=%s; Path=/; HttpOnly; SameSite=Strict", serve->cookie, serve->token);
-    struct MHD_Response *response = body_response(&body);
-    if (response)
-        MHD_add_response_header(response, "Set-Cookie", text_get(&cookie));
-    return send_response(connection, MHD_HTTP_OK, response, types[REPLY_HTML], page_policy, "no-store");
-}
-
-void assets_tag(char script[17], char style[17])
+void assets_tag(char script[SERVE_TAG + 1], char style[SERVE_TAG + 1])
 {
     SHA2_CTX state;
     char hex[DIGEST_HEX + 1];
@@ -115,7 +103,7 @@ void assets_tag(char script[17], char style[17])
             digest_add(&state, parts[i]->bytes, parts[i]->length);
         struct digest digest = digest_end(&state);
         digest_print(&digest, hex);
-        snprintf(kind == 1 ? style : script, 17, "%.16s", hex);
+        snprintf(kind == 1 ? style : script, SERVE_TAG + 1, "%.*s", SERVE_TAG, hex);
     }
 }
 
@@ -172,14 +160,15 @@ static bool is_get(const struct call *call)
     return strcmp(call->method, MHD_HTTP_METHOD_GET) == 0 || strcmp(call->method, MHD_HTTP_METHOD_HEAD) == 0;
 }
 
-static bool may_see(const struct call *call)
+static bool has_token(const struct call *call)
 {
-    const struct serve *serve = call->serve;
-    if (!*serve->token)
-        return true;
-    return request_token_equal(request_bearer(header(call, "Authorization")), serve->token) ||
-           request_token_equal(MHD_lookup_connection_value(call->connection, MHD_COOKIE_KIND, serve->cookie),
-                               serve->token);
+    const char *wanted = call->serve->token;
+    char of_report[SERVE_TOKEN + 1];
+    if (call->target.route == ROUTE_REPORT) {
+        serve_token_of_report(wanted, call->target.run, of_report);
+        wanted = of_report;
+    }
+    return !*call->serve->token || request_token_equal(argument(call, "token"), wanted);
 }
 
 static enum MHD_Result give_events(const struct call *call, struct channel *channel, struct text *first,
@@ -263,29 +252,14 @@ static enum MHD_Result give(const struct call *call)
     }
 }
 
-/* The token in the address: the browser gets it as a cookie, and goes on without it. Only to a page, and never beyond: what is behind
- * the address would stay in its history. */
-static enum MHD_Result take_token(const struct call *call)
-{
-    AUTO_FREE char *path = NULL;
-    if (call->target.route == ROUTE_RUN &&
-        call->target.run[strspn(call->target.run, "abcdefghijklmnopqrstuvwxyz"
-                                                  "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.~")] == '\0')
-        path = mem_printf("/run/%s", call->target.run);
-    return reply_cookie(call->serve, call->connection, path ? path : "/");
-}
-
 static enum MHD_Result answer(const struct call *call)
 {
-    const struct serve *serve = call->serve;
-    const char *given = argument(call, "token");
     if (!request_host_is_local(header(call, "Host")))
         return refuse(call, MHD_HTTP_FORBIDDEN, "the Host header is not localhost, 127.0.0.1 or [::1]");
-    if (*serve->token && given && is_get(call) && request_token_equal(given, serve->token))
-        return take_token(call);
-    if (!may_see(call))
+    if (!has_token(call))
         return refuse(call, MHD_HTTP_UNAUTHORIZED,
-                      "the token is missing or wrong: open the address that the server printed when it started");
+                      "the token in the address is missing or wrong: open the address that '" TARE_NAME
+                      " serve' printed, or follow a link of its pages");
     if (!is_get(call))
         return refuse(call, MHD_HTTP_METHOD_NOT_ALLOWED, "only GET and HEAD");
     if ((call->target.route == ROUTE_EVENTS || call->target.route == ROUTE_RUN_EVENTS) &&

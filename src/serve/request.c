@@ -97,14 +97,6 @@ uint64_t request_since_parse(const char *text, const char *nonce)
     return read_number(text + length + 1);
 }
 
-const char *request_bearer(const char *authorization)
-{
-    static const char scheme[] = "Bearer ";
-    return authorization && strncasecmp(authorization, scheme, sizeof scheme - 1) == 0
-               ? authorization + sizeof scheme - 1
-               : NULL;
-}
-
 bool request_token_equal(const char *given, const char *token)
 {
     size_t length = strlen(token), own = given ? strlen(given) : 0;

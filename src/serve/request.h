@@ -38,9 +38,6 @@ bool request_host_is_local(const char *host);
 /* "NONCE-VERSION", as the events' ids are: the version, where the nonce is this one; else 0. NULL: 0. */
 uint64_t request_since_parse(const char *text, const char *nonce);
 
-/* The token of "Bearer TOKEN", or NULL. Borrowed from the header. */
-const char *request_bearer(const char *authorization);
-
 /* Compares in a time that depends on the length of given alone. given may be NULL. */
 bool request_token_equal(const char *given, const char *token);
 

@@ -11,7 +11,6 @@
 #include <fcntl.h>
 #include <math.h>
 #include <string.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 /* Of a folder with more the newest by name are shown; so many are held open beside those under way. */
@@ -205,7 +204,6 @@ static struct timespec events_changed(const struct serve_run *run)
 
 static bool open_run(struct serve_runs *runs, struct serve_run *run, struct err *err)
 {
-    unsigned char bytes[SERVE_NONCE / 2] = {0};
     run->changed = events_changed(run);
     run->updated_ns = clock_monotonic_ns();
     if (!live_run_open(run->path, &run->live, err)) {
@@ -214,10 +212,8 @@ static bool open_run(struct serve_runs *runs, struct serve_run *run, struct err 
     }
     run->open = run->readable = true;
     run->sent_s = 0;
-    if (getrandom(bytes, sizeof bytes, 0) != sizeof bytes)
-        memcpy(bytes, &run->updated_ns, sizeof bytes);
-    for (size_t i = 0; i < sizeof bytes; i++)
-        snprintf(run->nonce + 2 * i, 3, "%02x", bytes[i]);
+    if (!serve_random_hex(run->nonce, SERVE_NONCE, &(struct err){0}))
+        snprintf(run->nonce, sizeof run->nonce, "%016llx", (unsigned long long)run->updated_ns);
     set_summary(runs, run, summary_of(run));
     return true;
 }

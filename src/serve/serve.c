@@ -11,7 +11,6 @@
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -38,7 +37,7 @@ static int bind_port(int64_t port)
     return steal_fd(&fd);
 }
 
-static bool open_port(const struct serve_options *options, struct serve *serve, struct err *err)
+static bool open_port(const struct serve_options *options, struct serve *serve, int *out, struct err *err)
 {
     int64_t port = options->port < 0 ? SERVE_PORT : options->port;
     struct sockaddr_in address = {0};
@@ -50,7 +49,7 @@ static bool open_port(const struct serve_options *options, struct serve *serve, 
         return err_sys(err, "listen on 127.0.0.1, port %lld", (long long)port);
     if (getsockname(serve->fd, (struct sockaddr *)&address, &length) != 0)
         return err_sys(err, "getsockname");
-    serve->port = ntohs(address.sin_port);
+    *out = ntohs(address.sin_port);
     return true;
 }
 
@@ -102,16 +101,6 @@ static __attribute__((format(printf, 2, 0))) void keep_log(void *context, const 
     err_set(&serve->log, "%s", line);
 }
 
-static bool make_token(struct serve *serve, struct err *err)
-{
-    unsigned char bytes[(sizeof serve->token - 1) / 2];
-    if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes)
-        return err_sys(err, "random bytes for the token");
-    for (size_t i = 0; i < sizeof bytes; i++)
-        snprintf(serve->token + 2 * i, 3, "%02x", bytes[i]);
-    return true;
-}
-
 static bool start_daemon(struct serve *serve, struct err *err)
 {
     serve->daemon = MHD_start_daemon(MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0, NULL, NULL,
@@ -126,19 +115,18 @@ static bool start_daemon(struct serve *serve, struct err *err)
 struct serve *serve_start(const struct serve_options *options, struct err *err)
 {
     struct serve *serve = mem_alloc(sizeof *serve);
+    int port = 0;
     serve->fd = -1;
     serve->language = options->language;
     serve_runs_init(&serve->runs, options);
     assets_tag(serve->script_tag, serve->style_tag);
-    if (!(options->socket ? open_socket(options, serve, err) : open_port(options, serve, err)) ||
-        (options->token && !make_token(serve, err)) || !start_daemon(serve, err)) {
+    if (!(options->socket ? open_socket(options, serve, err) : open_port(options, serve, &port, err)) ||
+        (!options->socket && !serve_token_get(options->new_token, serve->token, err)) || !start_daemon(serve, err)) {
         serve_stop(serve);
         return NULL;
     }
-    /* cookies are shared by a host's ports */
-    snprintf(serve->cookie, sizeof serve->cookie, "tare_%d", serve->port);
     if (!options->socket)
-        serve->url = mem_printf("http://127.0.0.1:%d/%s%s", serve->port, *serve->token ? "?token=" : "", serve->token);
+        serve->url = mem_printf("http://127.0.0.1:%d/?token=%s", port, serve->token);
     return serve;
 }
 

@@ -11,7 +11,8 @@
 #include <microhttpd.h>
 #include <sys/stat.h>
 
-enum { SERVE_NONCE = 16 };
+/* Hexadecimal digits. */
+enum { SERVE_NONCE = 16, SERVE_TOKEN = 40, SERVE_TAG = 16 };
 
 /* A run that can be watched. (runs.c) */
 struct serve_run {
@@ -66,16 +67,15 @@ void serve_runs_event(struct serve_runs *runs, uint64_t since, struct text *out)
 
 /* The server. */
 struct serve {
-    int fd, port;   /* port: 0 for a Unix socket */
+    int fd;
     char *socket;   /* the path of the Unix socket, which is removed at the end; NULL: none */
     ino_t socket_ino;
     char *url;
     struct serve_runs runs;
     struct MHD_Daemon *daemon;
     const char *language;
-    char token[41]; /* "": none is needed */
-    char script_tag[17], style_tag[17];
-    char cookie[24];
+    char token[SERVE_TOKEN + 1]; /* "": none is needed */
+    char script_tag[SERVE_TAG + 1], style_tag[SERVE_TAG + 1];
     struct err log; /* what libmicrohttpd said last */
 };
 
@@ -87,6 +87,17 @@ enum MHD_Result serve_handle(void *context, struct MHD_Connection *connection, c
 enum { REPLY_TEXT, REPLY_HTML, REPLY_JSON };
 enum MHD_Result reply(struct MHD_Connection *connection, unsigned status, int type, struct text *body);
 /* The pages' script and style, as they were built in, and a tag that changes with them. */
-void assets_tag(char script[17], char style[17]);
+void assets_tag(char script[SERVE_TAG + 1], char style[SERVE_TAG + 1]);
+
+/* The token of the user's servers: the one of the state folder's file, or a new one, which replaces it. False: err says why
+ * there is none. (token.c) */
+bool serve_token_get(bool new, char token[SERVE_TOKEN + 1], struct err *err);
+
+/* The token of the address of a run's report.html. Whoever can write to the run's folder chose what its scripts do, and
+ * a script can read its own address: this token opens nothing else. (token.c) */
+void serve_token_of_report(const char *token, const char *run, char out[SERVE_TOKEN + 1]);
+
+/* Random digits, at most SERVE_TOKEN and an even number, with a NUL after them. (token.c) */
+bool serve_random_hex(char *out, size_t digits, struct err *err);
 
 #endif

@@ -16,7 +16,7 @@ stop_servers() {
     SERVERS=
 }
 
-# serve ARGUMENTS...: a server on a free port, of results unless they say otherwise: $URL (with a token, if there is one), $SERVER.
+# serve ARGUMENTS...: a server on a free port, of results unless they say otherwise: $URL, $TOKEN (empty for a Unix socket), $SERVER.
 serve() {
     rm -f url url.err
     case " $* " in *' --socket '* | *' --port '*) ;; *) set -- "$@" --port 0 ;; esac
@@ -29,6 +29,7 @@ serve() {
     case $URL in *'?token='*) TOKEN=${URL#*token=}; URL=${URL%%\?*} ;; esac
     RUN=$(cd results 2>/dev/null && echo run_*)
 }
+port_of_url() { sed 's/.*:\([0-9]*\)\/.*/\1/' url; }
 server_is_up() { [ -s url ] || ! kill -0 "$SERVER" 2>/dev/null; }
 
 # under_way: a run of three experiments, of which the first has ended and the second waits for the file go, and the third takes 3 s: $PID.

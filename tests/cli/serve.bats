@@ -65,8 +65,8 @@ for path in ("/", "/run/" + RUN, "/api/runs", "/assets/page.js", "/none"):
 for path in ("/", "/run/" + RUN):
     html = ask(path).text()
     assert not re.search(r"(src|href)=.(https?:)?//", html) and not re.search(r"<script(?![^>]*(src=|application/json))", html), html
-    assets = re.findall(r"(?:src|href)=.(/assets/[^\"]*)", html)
-    assert len(assets) == 2 and all(status(asset) == 200 and "immutable" in ask(asset).headers["Cache-Control"] for asset in assets), assets
+    assets = [asset.replace("&amp;", "&") for asset in re.findall(r"(?:src|href)=.(/assets/[^\"]*)", html)]
+    assert len(assets) == 2 and all(ask(asset, token="").status == 200 and "immutable" in ask(asset, token="").headers["Cache-Control"] for asset in assets), assets
 assert ask("/").headers["Cache-Control"] == "no-store"
 '
 }
@@ -140,7 +140,7 @@ gone = stream.until(lambda data: data["gone"], 30)
 assert gone[2]["gone"] == [name], gone
 assert status("/run/" + name) == 404
 PY
-    PYTHONPATH=$ROOT/tests/cli URL=$URL PYTHONDONTWRITEBYTECODE=1 timeout 120 python3 watch.py >watch.out 2>&1 </dev/null 3>&- &
+    PYTHONPATH=$ROOT/tests/cli URL=$URL TOKEN=$TOKEN PYTHONDONTWRITEBYTECODE=1 timeout 120 python3 watch.py >watch.out 2>&1 </dev/null 3>&- &
     watcher=$!
     wait_until test -e watching
     tare_run -q >/dev/null 2>&1
@@ -188,7 +188,7 @@ for n in range(20):
     link.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
     link.settimeout(10)
     link.connect((parts.hostname, parts.port))
-    link.sendall(("GET /run/%s/events HTTP/1.1\r\nHost: localhost\r\n\r\n" % RUN).encode())
+    link.sendall(("GET %s HTTP/1.1\r\nHost: localhost\r\n\r\n" % with_token("/run/%s/events" % RUN)).encode())
     slow.append(link)
 pid = int(os.environ["SERVER"])
 begin = time.monotonic()
@@ -247,34 +247,70 @@ while streams[0].next():
     is "$(cat file.sock)" precious
 }
 
-@test "with a token nothing is answered without it; the address gives a cookie that scripts and other sites do not get" {
+@test "every address needs the token: pages, their parts, streams, JSON and files; only the token itself is one" {
     under_way
-    serve results --token
+    touch go
+    end_program
+    serve results
     [[ "$TOKEN" =~ ^[0-9a-f]{40}$ ]]
     client '
-paths = ("/", "/run/" + RUN, "/api/runs", "/api/run/" + RUN, "/events", "/assets/page.js", "/run/%s/log/1" % RUN, "/none")
+import re
+paths = ["/", "/run/" + RUN, "/api/runs", "/api/run/" + RUN, "/events", "/run/%s/events" % RUN, "/assets/page.js", "/assets/page.css", "/run/%s/log/1" % RUN,
+         "/run/%s/experiment/1" % RUN, "/run/%s/report.html" % RUN, "/none"]
 for path in paths:
-    assert status(path) == 401, path
-    for wrong in ("x", TOKEN[:-1], TOKEN + "0", TOKEN[:-1] + ("0" if TOKEN[-1] != "0" else "1"), "", TOKEN * 100):
-        assert status(path, Authorization="Bearer " + wrong) == 401, wrong
-        assert status(path + "?token=" + wrong) == 401, wrong
-    assert TOKEN not in ask(path).text()
-assert status("/api/runs", **with_token()) == 200
-assert status("/api/runs", Authorization="Basic " + TOKEN) == 401
-first = ask("/run/%s?token=%s" % (RUN, TOKEN))
-cookie = first.headers["Set-Cookie"]
-assert first.status == 200 and "HttpOnly" in cookie and "SameSite=Strict" in cookie and "Secure" not in cookie, cookie
-assert TOKEN not in first.text() and "url=/run/%s\"" % RUN in first.text(), first.text()
-name = cookie.split(";")[0]
-assert status("/api/runs", Cookie=name) == 200 and status("/api/runs", Cookie="other=1; " + name) == 200
-assert status("/api/runs", Cookie=name[:-1]) == 401
-assert "url=/\"" in ask("/api/runs?token=" + TOKEN).text()
+    for wrong in ("", "x", TOKEN[:-1], TOKEN + "0", TOKEN[:-1] + ("0" if TOKEN[-1] != "0" else "1"), TOKEN.upper() + "%20", TOKEN * 100):
+        assert status(path, token=wrong) == 401, (path, wrong)
+        assert TOKEN not in ask(path, token=wrong).text()
+    assert status(path, token="", Authorization="Bearer " + TOKEN) == 401 and status(path, token="", Cookie="token=" + TOKEN) == 401
+# What a page names of the server has the token; the token of its report opens that report, and nothing else.
+for path in ("/", "/run/" + RUN):
+    for name in re.findall(r"(?:src|href)=.(/[^\"]*)", ask(path).text()):
+        assert status(name.replace("&amp;", "&"), token="") == 200, name
+head = json.loads(re.search(r"id=.head.>(.*?)</script>", ask("/run/" + RUN).text(), re.S)[1])
+assert head["token"] == TOKEN and head["report_token"] != TOKEN, head
+for path in paths:
+    expected = 200 if path.endswith("report.html") else 401
+    assert status(path, token=head["report_token"]) == expected, path
+assert status("/run/%s/report.html" % RUN) == 401
+assert status("/run/none/report.html", token=head["report_token"]) == 401
 '
-    # Another start has another one.
-    first=$TOKEN
-    serve results --token
-    [ "$first" != "$TOKEN" ]
-    if grep -q "$first" url url.err; then false; fi
+}
+
+@test "the token stays from start to start in a file of mode 0600, until --new-token replaces it" {
+    mkdir results
+    serve results
+    first=$TOKEN file=$XDG_STATE_HOME/tare/runs/serve-token
+    is "$(stat -c %a "$file") $(cat "$file")" "600 $TOKEN"
+    serve results
+    is "$TOKEN" "$first"
+    serve results --new-token
+    [ "$TOKEN" != "$first" ]
+    is "$(stat -c %a "$file") $(cat "$file")" "600 $TOKEN"
+    client "assert status('/') == 200 and status('/', token='$first') == 401"
+    run -2 timeout 20 "$TARE" serve results --socket here.sock --new-token
+}
+
+@test "a token file that is a link, another user's, readable by others or damaged is refused, and --new-token replaces it" {
+    mkdir results
+    serve results
+    file=$XDG_STATE_HOME/tare/runs/serve-token
+    refused() {
+        run -3 timeout 20 "$TARE" serve results --port 0
+        [[ "$output" == *"--new-token replaces"*"$1"* ]]
+        serve results --new-token
+        is "$(stat -c '%a %F' "$file")" "600 regular file"
+    }
+    chmod 640 "$file"
+    refused "its mode is 0640"
+    mv "$file" kept
+    ln -s "$WORK/kept" "$file"
+    refused "symbolic link"
+    is "$(wc -c <kept)" 41
+    printf '%040d' 0 >"$file"
+    refused "does not hold a token"
+    printf '%s\n' 'g0000000000000000000000000000000000000000' >"$file"
+    refused "does not hold a token"
+    [ "$(id -u)" -ne 0 ] || { chown 1 "$file"; refused "belongs to another user"; }
 }
 
 @test "no request changes anything" {
@@ -311,9 +347,9 @@ assert not os.path.exists("results/%s/control.json" % RUN)
     RUN=$real
     client '
 assert [run["run"] for run in ask("/api/runs").json()["runs"]] == [RUN]
-for path in ("report.html", "log/1", "log/2", "experiment/1", "experiment/2"):
+for path in ("log/1", "log/2", "experiment/1", "experiment/2"):
     assert b"secret" not in ask("/run/%s/%s" % (RUN, path)).body, path
-assert status("/run/%s/report.html" % RUN) == 404
+assert status("/run/%s/report.html" % RUN, token=report_token(RUN)) == 404
 for path in ("/run/..", "/run/../elsewhere", "/run/%2e%2e/events", "/run/%2e%2e%2felsewhere", "/run/..%2f..%2fetc%2fpasswd", "/run/{0}/../../elsewhere/secret.txt", "/run/{0}/%2e%2e/secret.txt", "/run/{0}/report.html/../../x",
              "//etc/passwd", "/run/run_link", "/run/run_linked", "/run/%00", "/run/.", "/run/{0}/log/../1", "/assets/../../etc/passwd", "/run/%ff", "/run/a%0ab"):
     answer = ask(path.format(RUN))
@@ -328,8 +364,9 @@ for path in ("/run/..", "/run/../elsewhere", "/run/%2e%2e/events", "/run/%2e%2e%
     end_program
     serve results
     client '
-answer = ask("/run/%s/report.html" % RUN)
+answer = ask("/run/%s/report.html" % RUN, token=report_token(RUN))
 policy = answer.headers["Content-Security-Policy"]
+assert answer.headers["Referrer-Policy"] == "no-referrer"
 assert answer.status == 200 and policy.startswith("sandbox allow-scripts;") and "allow-same-origin" not in policy and "connect-src" not in policy, policy
 assert answer.body == open("results/%s/report.html" % RUN, "rb").read()
 '
@@ -361,7 +398,7 @@ assert status("/run/run_broken") == 500
     SERVERS=$!
     head -n 1 said >url
     URL=$(cat url)
-    TOKEN='' PYTHONPATH=$ROOT/tests/cli URL=$URL PYTHONDONTWRITEBYTECODE=1 timeout 20 python3 -c 'from serve_client import *; assert status("/api/runs") == 200'
+    TOKEN=${URL#*token=} PYTHONPATH=$ROOT/tests/cli URL=$URL PYTHONDONTWRITEBYTECODE=1 timeout 20 python3 -c 'from serve_client import *; assert status("/api/runs") == 200'
     code=0
     timeout --preserve-status 20 "$TARE" serve results --port 0 >/dev/full 2>err </dev/null || code=$?
     is "$code" 3
@@ -369,7 +406,7 @@ assert status("/run/run_broken") == 500
 
 @test "options that do not go together, and folders that are not there, are mistakes" {
     mkdir results
-    for words in "--socket s --port 1" "--listen ::1" "--insecure" "--tls-cert a" "--tls-key a" "--control" "--port 70000" "--port -1" "--lang fr"; do
+    for words in "--socket s --port 1" "--token" "--listen ::1" "--insecure" "--tls-cert a" "--tls-key a" "--control" "--port 70000" "--port -1" "--lang fr"; do
         # shellcheck disable=SC2086
         run -2 timeout 20 "$TARE" serve results $words
     done
@@ -381,7 +418,7 @@ assert status("/run/run_broken") == 500
 @test "a port that is taken is an error where it was asked for, and else another one is taken" {
     mkdir results
     serve results
-    port=$(sed 's/.*:\([0-9]*\)\/.*/\1/' url)
+    port=$(port_of_url)
     run -3 timeout 20 "$TARE" serve results --port "$port"
     [[ "$output" == *"port $port"* ]]
 }

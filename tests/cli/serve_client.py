@@ -2,6 +2,7 @@
 import http.client
 import json
 import os
+import re
 import socket
 import time
 from urllib.parse import urlsplit
@@ -31,10 +32,14 @@ class Answer:
         return self.body.decode("utf-8")
 
 
-def ask(path, method="GET", body=None, timeout=30, **headers):
-    """Headers by their names, with _ for -."""
+def with_token(path, token=TOKEN):
+    return path + ("&" if "?" in path else "?") + "token=" + token if token else path
+
+
+def ask(path, method="GET", body=None, timeout=30, token=TOKEN, **headers):
+    """Headers by their names, with _ for -. token: "" leaves it out."""
     link = connection(timeout)
-    link.request(method, path, body=body, headers={name.replace("_", "-"): value for name, value in headers.items()})
+    link.request(method, with_token(path, token), body=body, headers={name.replace("_", "-"): value for name, value in headers.items()})
     answer = Answer(link.getresponse())
     link.close()
     return answer
@@ -44,8 +49,9 @@ def status(path, method="GET", **headers):
     return ask(path, method, **headers).status
 
 
-def with_token():
-    return {"Authorization": "Bearer " + TOKEN} if TOKEN else {}
+def report_token(run):
+    head = re.search(r'id="head">(.*?)</script>', ask("/run/" + run).text(), re.S)[1]
+    return json.loads(head)["report_token"]
 
 
 class Stream:
@@ -53,7 +59,7 @@ class Stream:
 
     def __init__(self, path, **headers):
         self.link = connection()
-        self.link.request("GET", path, headers={**with_token(), **headers})
+        self.link.request("GET", with_token(path), headers=headers)
         self.response = self.link.getresponse()
         self.status, self.headers = self.response.status, self.response.headers
 

@@ -24,7 +24,7 @@ load serve
 @test "a page comes back by itself when the server is started again, and goes on where it was" {
     under_way
     serve results
-    port=$(sed -n 's/.*:\([0-9]*\)\/.*/\1/p' url)
+    port=$(port_of_url)
     live_page reconnect "$(children_of "$SERVER" "$NAME" | head -n 1)" "$WORK/lost" &
     looks=$!
     wait_until test -e lost
@@ -67,8 +67,21 @@ END
     live_page hostile
 }
 
-@test "a page whose token is no longer good says so" {
+@test "a page whose token was replaced says so" {
     mkdir results
-    serve results --token
-    live_page denied
+    serve results
+    port=$(port_of_url)
+    live_page denied "$(children_of "$SERVER" "$NAME" | head -n 1)" "$WORK/lost" &
+    looks=$!
+    wait_until test -e lost
+    serve results --port "$port" --new-token
+    wait "$looks"
+}
+
+@test "the links of the pages lead to a run, its report and back, each with a token, and no cookie is set" {
+    under_way
+    touch go
+    end_program
+    serve results
+    live_page walks
 }

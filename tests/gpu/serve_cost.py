@@ -9,6 +9,7 @@ import json
 import math
 import os
 import random
+import re
 import socket
 import statistics
 import struct
@@ -16,7 +17,6 @@ import subprocess
 import sys
 import threading
 import time
-import urllib.request
 
 TRAIN = '''
 import argparse, struct, sys, time
@@ -53,13 +53,13 @@ print("loss: 0.1")
 class Viewer(threading.Thread):
     """Reads the stream of a run until it is stopped."""
 
-    def __init__(self, port, run):
+    def __init__(self, port, token, run):
         super().__init__(daemon=True)
-        self.port, self.run_name, self.bytes, self.stopped = port, run, 0, False
+        self.port, self.token, self.run_name, self.bytes, self.stopped = port, token, run, 0, False
 
     def run(self):
         with socket.create_connection(("127.0.0.1", self.port), timeout=5) as connection:
-            connection.sendall(f"GET /run/{self.run_name}/events HTTP/1.1\r\nHost: 127.0.0.1:{self.port}\r\n\r\n".encode())
+            connection.sendall(f"GET /run/{self.run_name}/events?token={self.token} HTTP/1.1\r\nHost: 127.0.0.1:{self.port}\r\n\r\n".encode())
             connection.settimeout(0.5)
             while not self.stopped:
                 try:
@@ -71,28 +71,13 @@ class Viewer(threading.Thread):
                 self.bytes += len(data)
 
 
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
 def watched_block(tare, results, run, viewers, seconds):
     """Serves, is watched, and gives when that was and what was seen of it."""
-    port = free_port()
-    server = subprocess.Popen([tare, "serve", results, "--port", str(port)], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                              stderr=subprocess.DEVNULL)
+    server = subprocess.Popen([tare, "serve", results, "--port", "0"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.DEVNULL, text=True)
     try:
-        deadline = time.monotonic() + 10
-        while True:
-            try:
-                urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=2).close()
-                break
-            except OSError:
-                if time.monotonic() > deadline:
-                    raise
-                time.sleep(0.1)
-        threads = [Viewer(port, run) for _ in range(viewers)]
+        port, token = re.fullmatch(r"http://127\.0\.0\.1:(\d+)/\?token=(\w+)\n", server.stdout.readline()).groups()
+        threads = [Viewer(int(port), token, run) for _ in range(viewers)]
         for thread in threads:
             thread.start()
         time.sleep(1)

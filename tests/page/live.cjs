@@ -2,8 +2,8 @@
 const assert = require("node:assert/strict");
 const fs = require("node:fs");
 
-const baseOf = (browser) => browser.URL;
-const runPath = (browser) => baseOf(browser) + "run/" + encodeURIComponent(browser.RUN);
+const address = (browser, path = "") => `${browser.URL}${path}?token=${browser.TOKEN}`;
+const runAddress = (browser) => address(browser, "run/" + encodeURIComponent(browser.RUN));
 
 // A page of which everything that it says to the console, and asks of another host, is kept.
 async function open(browser, url, more = {}) {
@@ -14,7 +14,7 @@ async function open(browser, url, more = {}) {
   page.on("console", (message) => page.said.push(`${message.type()}: ${message.text()}`));
   page.on("pageerror", (error) => page.said.push(`error: ${error.stack}`));
   page.on("dialog", (dialog) => { page.said.push(`dialog: ${dialog.message()}`); dialog.accept(); });
-  page.on("request", (request) => { page.asked.push(request.url()); if (!request.url().startsWith(baseOf(browser)) && !request.url().startsWith("data:")) page.said.push(`asked for ${request.url()}`); });
+  page.on("request", (request) => { page.asked.push(request.url()); if (!request.url().startsWith(browser.URL) && !request.url().startsWith("data:")) page.said.push(`asked for ${request.url()}`); });
   await page.goto(url);
   return page;
 }
@@ -26,10 +26,11 @@ const checks = {
   // Both pages, wide and narrow, light and dark: nothing wider than the window, no message, nothing from elsewhere, one stream a tab.
   async quiet(browser) {
     for (const more of [{}, { colorScheme: "dark" }, { viewport: { width: 390, height: 844 } }, { viewport: { width: 390, height: 844 }, colorScheme: "dark" }])
-      for (const url of [baseOf(browser), runPath(browser)]) {
+      for (const url of [address(browser), runAddress(browser)]) {
         const page = await open(browser, url, more);
         await isLive(page);
         await page.waitForTimeout(1500);
+        assert.match(await page.textContent("#foot"), /ssh -L (\d+):localhost:\1 HOST/);
         const [wide, room] = await narrowEnough(page);
         assert.ok(wide <= room, `${url} is ${wide} wide where there is room for ${room}`);
         assert.deepEqual(page.said, []);
@@ -40,7 +41,7 @@ const checks = {
 
   // A run under way: slots, curves and rows change as it goes on; what runs is never clean; a dash where nothing was read.
   async follows(browser, go) {
-    const page = await open(browser, runPath(browser));
+    const page = await open(browser, runAddress(browser));
     await isLive(page);
     await page.waitForSelector(".slot .badge.under_way");
     const text = (selector) => page.$eval(selector, (one) => one.textContent);
@@ -60,7 +61,7 @@ const checks = {
 
   // Keys alone: to the rows, along them, and into one.
   async keys(browser) {
-    const page = await open(browser, runPath(browser));
+    const page = await open(browser, runAddress(browser));
     await isLive(page);
     for (let i = 0; i < 60 && !(await page.evaluate(() => document.activeElement.tagName === "TR")); i++) await page.keyboard.press("Tab");
     const number = () => page.evaluate(() => Number(document.activeElement.dataset.number));
@@ -80,7 +81,7 @@ const checks = {
   // LOST: a file that is made when the page says that its server, PID, is gone; then the server is started again at the same port. The page comes
   // back by itself, and is whole.
   async reconnect(browser, pid, lost) {
-    const page = await open(browser, runPath(browser));
+    const page = await open(browser, runAddress(browser));
     await isLive(page);
     process.kill(Number(pid), "SIGTERM");
     await page.waitForSelector("#link.lost", { timeout: 30000 });
@@ -96,7 +97,7 @@ const checks = {
 
   // A hidden tab has no stream; shown again, it goes on behind what it saw.
   async hidden(browser) {
-    const page = await open(browser, runPath(browser));
+    const page = await open(browser, runAddress(browser));
     await isLive(page);
     const hide = (hidden) => page.evaluate((is) => {
       Object.defineProperty(document, "hidden", { configurable: true, get: () => is });
@@ -111,13 +112,13 @@ const checks = {
     await hide(false);
     await isLive(page);
     assert.equal(streams(page).length, before + 1);
-    assert.match(streams(page).at(-1), /\?since=[0-9a-f]{16}-\d+$/);
+    assert.match(streams(page).at(-1), /\?since=[0-9a-f]{16}-\d+&token=/);
     assert.deepEqual(page.said, []);
   },
 
   // COUNT experiments: painted soon, and usable: found, sorted, walked to the end.
   async many(browser, count) {
-    const begin = Date.now(), page = await open(browser, runPath(browser));
+    const begin = Date.now(), page = await open(browser, runAddress(browser));
     await page.waitForSelector("#table tbody tr[data-number]", { timeout: 30000 });
     const took = Date.now() - begin;
     const paint = await page.evaluate(() => performance.getEntriesByName("first-contentful-paint")[0]?.startTime ?? Infinity);
@@ -145,7 +146,7 @@ const checks = {
 
   // Names that would be elements, scripts or addresses are text: nothing runs, nothing is asked for.
   async hostile(browser) {
-    for (const url of [baseOf(browser), runPath(browser)]) {
+    for (const url of [address(browser), runAddress(browser)]) {
       const page = await open(browser, url);
       await isLive(page);
       await page.waitForTimeout(1500);
@@ -159,13 +160,36 @@ const checks = {
     }
   },
 
-  // Somebody whose token is no longer good is told so.
-  async denied(browser) {
-    const page = await open(browser, `${baseOf(browser)}?token=${browser.TOKEN}`);
+  // PID's server ends once the file LOST is made, and another one with a new token takes its port: the page says that its access ended.
+  async denied(browser, pid, lost) {
+    const page = await open(browser, address(browser));
     await isLive(page);
-    await page.context().clearCookies();
-    await page.evaluate(() => openLink());
-    await page.waitForSelector("#link.denied", { timeout: 30000 });
+    process.kill(Number(pid), "SIGTERM");
+    await page.waitForSelector("#link.lost", { timeout: 30000 });
+    fs.writeFileSync(lost, "");
+    await page.waitForSelector("#link.denied", { timeout: 40000 });
+  },
+
+  // From the overview to a run, to its report and back to all runs by links alone: each address has the token, and the report's another one.
+  async walks(browser) {
+    const page = await open(browser, address(browser));
+    await isLive(page);
+    await page.click(".run-card");
+    await isLive(page);
+    assert.equal(page.url().split("#")[0], runAddress(browser));
+    await page.click("#facts a");
+    await page.waitForSelector("#experiments table");
+    assert.match(page.url(), /report\.html\?token=[0-9a-f]{40}$/);
+    assert.doesNotMatch(page.url(), new RegExp(browser.TOKEN));
+    assert.equal(await page.evaluate(() => document.referrer), "");
+    await page.goBack();
+    await isLive(page);
+    await page.click(".way a");
+    await page.waitForSelector(".run-card");
+    assert.equal(page.url(), address(browser));
+    assert.ok(page.asked.every((url) => url.startsWith("data:") || /[?&]token=[0-9a-f]{40}/.test(url)), page.asked.join("\n"));
+    assert.equal(await page.evaluate(() => document.cookie), "");
+    assert.deepEqual(page.said, []);
   },
 };
 

@@ -1,5 +1,7 @@
 /* The live pages: the overview of all runs, or one run. */
 const pathOf = (...steps) => "/" + steps.map(encodeURIComponent).join("/");
+/* A server without a token (at a Unix socket) takes addresses without one. */
+const withToken = (path, token = head.token) => (token ? `${path}${path.includes("?") ? "&" : "?"}token=${token}` : path);
 const ended = (counts) => counts.succeeded + counts.failed + counts.interrupted;
 const meterOf = (done, all) => make("progress", { max: Math.max(all, 1), value: done, "aria-label": say("live_of", { done, all }) });
 const verdictCounts = (counts) => ["clean", "unverified", "suspect", "contaminated", "failed", "interrupted"].filter((name) => counts[name]).map((name) => make("span", { class: "badge " + name }, `${counts[name]} ${say(name)}`));
@@ -7,7 +9,7 @@ const stateLabel = (state, paused) => make("span", { class: `badge state-${state
 
 function showTop(title, ...more) {
   document.title = `${title} – ${head.program}`;
-  place("top", make("p", { class: "way" }, head.run ? make("a", { href: "/" }, say("live_all")) : head.program, make("span", { id: "link", class: "link-state", role: "status" }, say("live_link_" + link.state))),
+  place("top", make("p", { class: "way" }, head.run ? make("a", { href: withToken("/") }, say("live_all")) : head.program, make("span", { id: "link", class: "link-state", role: "status" }, say("live_link_" + link.state))),
     make("h1", {}, title), ...more);
   setLink(link.state);
 }
@@ -21,7 +23,7 @@ function runCard(run) {
   if (isNumber(run.session_started_ms)) facts.push(moment(run.session_started_ms));
   if (isNumber(run.power_w)) facts.push(`${say("live_power")} ${withUnit(run.power_w, "W", 3)}`);
   if (energy) facts.push(energy.measured ? `${withUnit(energy.gpu_j, "J")}${energy.measured < energy.ended ? ` (${say("live_of", { done: energy.measured, all: energy.ended })})` : ""}` : energy.ended ? `${say("energy")}: ${say("live_not_measured")}` : null);
-  return make("a", { class: `run-card ${run.state}`, href: pathOf("run", run.run), "data-run": run.run },
+  return make("a", { class: `run-card ${run.state}`, href: withToken(pathOf("run", run.run)), "data-run": run.run },
     make("span", { class: "run-head" }, make("b", {}, run.name || run.run), stateLabel(run.state, run.paused)),
     run.name ? make("span", { class: "hint" }, run.run) : null,
     run.error ? make("span", { class: "hint" }, run.error) : null,
@@ -83,7 +85,7 @@ function showSummary() {
     tile("", measured.length ? withUnit(sum(measured.map((row) => row.gpu_j)), "J") : DASH, measured.length === rows.length ? say("live_energy") : measured.length ? say("live_energy_of", { n: measured.length, all: rows.length }) : `${say("live_energy")}: ${say("live_not_measured")}`),
     ...(isFollowed() ? [tile("", watts.length ? withUnit(sum(watts), "W", 4) : DASH, say("live_power_now"))] : []));
   setNodes(document.getElementById("facts"), stateLabel(live.data.state, live.data.paused), " ", ...[live.data.name ? head.run : null, isNumber(live.data.session_started_ms) ? `${say("live_session")} ${moment(live.data.session_started_ms)}` : null, zoneName(0, 0)].filter(Boolean).map((text) => make("span", {}, text)),
-    ...(live.data.state === "ended" ? [make("a", { href: pathOf("run", head.run, "report.html") }, say("live_report"))] : []));
+    ...(live.data.state === "ended" ? [make("a", { href: withToken(pathOf("run", head.run, "report.html"), head.report_token) }, say("live_report"))] : []));
 }
 
 const EVENTS_SHOWN = 40;
@@ -100,7 +102,7 @@ const detail = { number: 0, state: "", asked: 0, logAsked: 0, row: null };
 const dataOf = (row) => ({ mode: "", tare: {}, spans: isNumber(row.started_ms) ? [{ attempt: row.attempts, from_ms: row.started_ms, to_ms: isNumber(row.ended_ms) && row.ended_ms >= row.started_ms ? row.ended_ms : null, outcome: row.outcome }] : [] });
 
 async function fetchJson(path) {
-  const answer = await fetch(path);
+  const answer = await fetch(withToken(path));
   if (!answer.ok) throw new Error(`HTTP ${answer.status}`);
   return answer.json();
 }
@@ -203,6 +205,7 @@ function startRun() {
   listen(pathOf("run", head.run, "events"), pathOf("api", "run", head.run), takeRun);
 }
 
-place("foot", make("p", {}, `${say("live_foot")} ${head.program} ${head.version}`));
+const tunnel = head.token ? say("live_tunnel", { port: location.port }) : "";
+place("foot", make("p", {}, `${say("live_foot")} ${tunnel} ${head.program} ${head.version}`));
 if (head.run) startRun();
 else startOverview();

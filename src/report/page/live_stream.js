@@ -23,7 +23,7 @@ function closeLink() {
 function openLink() {
   closeLink();
   if (document.hidden) return setLink("hidden");
-  const source = new EventSource(link.path + (link.id ? `?since=${encodeURIComponent(link.id)}` : ""));
+  const source = new EventSource(withToken(link.path + (link.id ? `?since=${encodeURIComponent(link.id)}` : "")));
   link.source = source;
   link.heard = Date.now();
   const hear = (event) => {
@@ -48,7 +48,7 @@ async function loseLink() {
   link.wait = Math.min(2 * link.wait, WAIT_MOST_MS);
   link.timer = setTimeout(openLink, wait);
   try {
-    const answer = await fetch(link.probe, { method: "HEAD" });
+    const answer = await fetch(withToken(link.probe), { method: "HEAD" });
     if (answer.status === 401) setLink("denied");
     if (answer.status === 404) setLink("gone");
   } catch { /* it is not there */ }

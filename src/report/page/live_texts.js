@@ -36,5 +36,6 @@ addTexts({
   live_keys: ["Arrow keys walk the rows, Enter opens one.", "方向键选择行，回车键打开。"],
   live_events: ["Last events", "最近事件"], live_events_none: ["Nothing has happened yet.", "还没有事件。"],
   live_detail_failed: ["The experiment's files could not be read: {why}", "无法读取该实验的文件：{why}"],
+  live_tunnel: ["From another machine: ssh -L {port}:localhost:{port} HOST, then this address.", "从另一台机器：ssh -L {port}:localhost:{port} HOST，然后打开本地址。"],
   live_foot: ["Read from the run's folder. A dash means that nothing was read; it is never 0.", "读自运行的文件夹。短横表示没有读数，绝不是 0。"],
 });
