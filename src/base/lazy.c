@@ -2,11 +2,8 @@
  * with the program: SQLite, libsystemd (with the six libraries that it needs), libsmartcols, libmd, libyaml and ncurses are half of the time that
  * an empty command would take; libmicrohttpd is for 'serve' alone. Functions are defined here under the names that the libraries' headers declare, so their
  * callers know nothing of it; a function that is missing from the tables below is an error of the linker. */
-#define NCURSES_NOMACROS
-#include <curses.h>
 #include <dlfcn.h>
 #include <libsmartcols.h>
-#include <microhttpd.h>
 #include <sha2.h>
 #include <sqlite3.h>
 #include <stdarg.h>
@@ -16,6 +13,16 @@
 #include <systemd/sd-bus.h>
 #include <systemd/sd-event.h>
 #include <yaml.h>
+
+#include "tare_build.h"
+
+#if TARE_WITH_WATCH
+#define NCURSES_NOMACROS
+#include <curses.h>
+#endif
+#if TARE_WITH_SERVE
+#include <microhttpd.h>
+#endif
 
 #define SQLITE  "libsqlite3.so.0"
 #define SYSTEMD "libsystemd.so.0"
@@ -161,6 +168,7 @@ LAZY(YAML, void, yaml_parser_set_input_string, (yaml_parser_t *parser, const uns
 LAZY(YAML, int, yaml_parser_parse, (yaml_parser_t *parser, yaml_event_t *event), (parser, event))
 LAZY(YAML, void, yaml_event_delete, (yaml_event_t *event), (event))
 
+#if TARE_WITH_WATCH
 LAZY(NCURSES, SCREEN *, newterm, (const char *type, FILE *out, FILE *in), (type, out, in))
 LAZY(NCURSES, void, delscreen, (SCREEN *screen), (screen))
 LAZY(NCURSES, int, endwin, (void), ())
@@ -186,6 +194,9 @@ LAZY(NCURSES, int, waddnstr, (WINDOW *window, const char *text, int bytes), (win
 LAZY(NCURSES, int, werase, (WINDOW *window), (window))
 LAZY(NCURSES, int, wrefresh, (WINDOW *window), (window))
 LAZY(NCURSES, int, wgetch, (WINDOW *window), (window))
+#endif
+
+#if TARE_WITH_SERVE
 LAZY(HTTP, void, MHD_stop_daemon, (struct MHD_Daemon *daemon), (daemon))
 LAZY(HTTP, enum MHD_Result, MHD_run, (struct MHD_Daemon *daemon), (daemon))
 LAZY(HTTP, enum MHD_Result, MHD_get_timeout, (struct MHD_Daemon *daemon, MHD_UNSIGNED_LONG_LONG *ms), (daemon, ms))
@@ -208,9 +219,11 @@ LAZY(HTTP, const char *, MHD_lookup_connection_value,
      (struct MHD_Connection *c, enum MHD_ValueKind kind, const char *key), (c, kind, key))
 LAZY(HTTP, void, MHD_suspend_connection, (struct MHD_Connection *c), (c))
 LAZY(HTTP, void, MHD_resume_connection, (struct MHD_Connection *c), (c))
+#endif
 
 /* clang-format on */
 
+#if TARE_WITH_SERVE
 struct MHD_Daemon *MHD_start_daemon(unsigned flags, uint16_t port, MHD_AcceptPolicyCallback accept, void *of_accept,
                                     MHD_AccessHandlerCallback handler, void *of_handler, ...)
 {
@@ -232,6 +245,7 @@ const union MHD_ConnectionInfo *MHD_get_connection_info(struct MHD_Connection *c
 {
     return FOUND(HTTP, MHD_get_connection_info)(connection, what);
 }
+#endif
 
 int sd_bus_message_append(sd_bus_message *m, const char *types, ...)
 {

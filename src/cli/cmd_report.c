@@ -150,7 +150,7 @@ static const char *const description[] = {
     "what each hyperparameter does to both. DIR is a run of this program, also a live one, or a results folder in the "
     "study's layout, which is judged as 'audit' does. Nothing is changed but that file (and, with --snapshots, the "
     "analyses of memory snapshots, each made by a process of its own with limits).",
-    "'run' writes it when it ends. 'serve' and 'watch' show a run live.",
+    "'run' writes it when it ends.",
     "--methods prints the run in words for a paper: hardware, sensors, uncertainty, containment, checks, pauses, "
     "outcomes, verdicts and "
     "energies, each as the run recorded it. A paragraph is one line. What is not recorded is said to be so.",

@@ -86,8 +86,7 @@ static const char *const description[] = {
     "It listens on 127.0.0.1. Every address holds a token, for other users of this machine reach the port as well; the "
     "next start has the same token. A Unix socket (--socket) has mode 0600 and needs none. From another machine: "
     "ssh -L 8273:localhost:8273 HOST, then open the address that is printed.",
-    "It only reads, follows no link in the folders, and shows nothing of a run but these pages and its report.html. "
-    "'watch' can pause a run, skip an experiment and stop the run.",
+    "It only reads, follows no link in the folders, and shows nothing of a run but these pages and its report.html.",
     NULL};
 
 static const char *const exits[] = {

@@ -1,15 +1,42 @@
 /* commands: the table of all commands. */
 #include "session/command.h"
+#include "tare_build.h"
 
 #include <string.h>
 
 const struct cli_command *const cli_commands[] = {
-    &cmd_run,    &cmd_init,    &cmd_list,        &cmd_exec,   &cmd_mark,   &cmd_watch, &cmd_serve, /* run */
-    &cmd_bench,  &cmd_measure,                                                                     /* measure */
-    &cmd_audit,  &cmd_stats,   &cmd_compare,     &cmd_export, &cmd_report,                         /* judge */
-    &cmd_memory, &cmd_oom,     &cmd_feasibility,                                                   /* memory */
-    &cmd_doctor, &cmd_clean,   &cmd_calibrate,                                                     /* machine */
-    &cmd_submit, &cmd_collect,                                                                     /* cluster */
+    /* run */
+    &cmd_run,
+    &cmd_init,
+    &cmd_list,
+    &cmd_exec,
+    &cmd_mark,
+#if TARE_WITH_WATCH
+    &cmd_watch,
+#endif
+#if TARE_WITH_SERVE
+    &cmd_serve,
+#endif
+    /* measure */
+    &cmd_bench,
+    &cmd_measure,
+    /* judge */
+    &cmd_audit,
+    &cmd_stats,
+    &cmd_compare,
+    &cmd_export,
+    &cmd_report,
+    /* memory */
+    &cmd_memory,
+    &cmd_oom,
+    &cmd_feasibility,
+    /* machine */
+    &cmd_doctor,
+    &cmd_clean,
+    &cmd_calibrate,
+    /* cluster */
+    &cmd_submit,
+    &cmd_collect,
     NULL,
 };
 

@@ -38,6 +38,21 @@ static bool tell_former(const char *name)
     return false;
 }
 
+/* Reports a command that the build was configured without. */
+static bool report_left_out(const char *name)
+{
+    static const struct {
+        const char *name;
+        bool built;
+    } optional[] = {{"serve", TARE_WITH_SERVE}, {"watch", TARE_WITH_WATCH}};
+    for (size_t i = 0; i < sizeof optional / sizeof *optional; i++)
+        if (!optional[i].built && strcmp(name, optional[i].name) == 0) {
+            cli_error("this build does not have the command '%s': it was configured with -D%s=disabled", name, name);
+            return true;
+        }
+    return false;
+}
+
 static int unknown_command(char *const *args, size_t count)
 {
     const char *name = args[0];
@@ -51,7 +66,7 @@ static int unknown_command(char *const *args, size_t count)
         strv_add(&names, cli_commands[i]->name);
     AUTO_FREE char *nearest = problem_nearest(name, (const char *const *)names.items, names.count);
     AUTO_FREE char *typed = shell_words_path(name);
-    if (tell_former(name))
+    if (tell_former(name) || report_left_out(name))
         return CLI_USAGE;
     if (text_ends_with(name, ".json"))
         cli_error("there is no command '%s'; to run the experiments of this file: %s run %s", name, TARE_NAME, typed);

@@ -128,7 +128,7 @@ static void program_page(struct text *out)
     add_option(out, TARE_NAME " doctor", "check whether this machine is fit to measure.");
     add_option(out, TARE_NAME " run train.py --lr 0.1,0.01 --seed 1..3",
                "run a script with each combination of these values.");
-    add_option(out, TARE_NAME " watch latest", "show the newest run live on the terminal.");
+    add_option(out, TARE_NAME " report latest", "write the page of the newest run again.");
     text_add(out, ".SH SEE ALSO\n");
     for (size_t i = 0; cli_commands[i]; i++)
         text_addf(out, ".BR %s\\-%s (1)%s\n", TARE_NAME, cli_commands[i]->name, cli_commands[i + 1] ? "," : "");

@@ -83,6 +83,9 @@ END
 # The names of all commands, a line each: what stands under the headings of the help.
 commands() { "$TARE" --help | awk '/^[A-Z][a-z]*:$/ { on = $1 != "Usage:" } on && /^  [a-z]/ { print $1 }'; }
 
+# need_command NAME: skips the test where the build was configured without this command.
+need_command() { commands | grep -qx "$1" || skip "this build does not have the command $1"; }
+
 # The one run folder in results.
 run_folder() {
     set -- results/run_*

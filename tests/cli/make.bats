@@ -3,11 +3,11 @@
 
 load helpers
 
-# A pkg-config that has no cmocka, and no CMake, as after "make setup".
-without_cmocka() {
+# without LIBRARY...: a pkg-config that has none of these, and no CMake.
+without() {
     {
         echo '#!/bin/sh'
-        echo 'for word; do [ "$word" != cmocka ] || exit 1; done'
+        echo "for word; do case \$word in $(IFS='|'; echo "$*")) exit 1 ;; esac; done"
         echo "exec $(command -v pkg-config) \"\$@\""
     } > pkg-config
     chmod +x pkg-config
@@ -16,7 +16,7 @@ without_cmocka() {
 
 @test "all that the benches need is built also where the test library is not there" {
     command -v meson > /dev/null || skip "meson is not there"
-    without_cmocka
+    without cmocka # as after "make setup"
     meson setup --native-file native build "$ROOT" > setup
     grep -q 'dependency cmocka found: NO' setup
     ninja -C build -t targets all | sed 's/: .*//' > targets
@@ -71,4 +71,36 @@ without_cmocka() {
     PATH=$WORK/bin:$PATH run "$ROOT/tests/gpu/run.sh"
     [ "$status" -eq 1 ]
     [[ "$output" == "There is no NVIDIA GPU here"*"make check needs none." ]]
+}
+
+@test "a build without serve and watch needs neither libmicrohttpd nor ncurses, and says that it lacks these commands" {
+    command -v meson > /dev/null || skip "meson is not there"
+    [ -z "${TARE_SANITIZED:-}" ] || skip "the objects of one build are linked with those of another"
+    without libmicrohttpd ncursesw
+    run ! meson setup --native-file native refused "$ROOT"
+    meson setup --native-file native build "$ROOT" -Dserve=disabled -Dwatch=disabled > setup
+    # What differs is compiled anew, and linked with the libraries of the build under test.
+    objects="src/cli/$NAME.p/main.c.o src/cli/libcommands.a.p/commands.c.o src/base/libbase.a.p/lazy.c.o"
+    # shellcheck disable=SC2086 # three words
+    ninja -C build $objects > compiled
+    link=$(ninja -C "${BUILD_DIR:-$ROOT/build}" -t commands "src/cli/$NAME" | tail -n 1)
+    cd "${BUILD_DIR:-$ROOT/build}"
+    eval "${link/-o src\/cli\/$NAME src\/cli\/$NAME.p\/main.c.o/-o $WORK/lacking ${objects//src/$WORK/build/src}}"
+    cd "$WORK"
+    run ! grep -qE 'MHD_|newterm' <(nm lacking)
+    for command in serve watch; do
+        for words in "$command" "$command --help" "help $command"; do
+            # shellcheck disable=SC2086
+            run -2 ./lacking $words
+            [[ "$output" == *"this build does not have the command '$command': it was configured with -D$command=disabled"* ]]
+        done
+        run -2 ./lacking --man "$command"
+        for words in --help "--completion bash" "--completion zsh" "--completion fish" "--reference options"; do
+            # shellcheck disable=SC2086
+            grep -qw "$command" <("$TARE" $words)
+            # shellcheck disable=SC2086
+            run ! grep -w "$command" <(./lacking $words)
+        done
+    done
+    ./lacking --version
 }

@@ -116,6 +116,7 @@ CHECK
 }
 
 @test "a run that is watched follows its schema, under way and when it has ended" {
+    need_command watch
     scenario 1
     job "echo 'loss 0.5'; until [ -e '$WORK/go' ]; do sleep 0.2; done"
     settings 2

@@ -3,6 +3,11 @@
 load energy
 load page
 
+eval "machine_with_gpus_$(declare -f setup)"
+setup() {
+    machine_with_gpus_setup
+    need_command serve
+}
 eval "machine_$(declare -f teardown)"
 teardown() {
     stop_servers

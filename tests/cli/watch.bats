@@ -8,6 +8,7 @@ eval "watched_$(declare -f teardown)"
 
 setup() {
     watched_setup
+    need_command watch
     command -v tmux >/dev/null || skip "tmux is not there"
     export TMUX_TMPDIR=$WORK LC_ALL=C.UTF-8
     unset TMUX
