@@ -28,13 +28,4 @@ int list_registry(const char *asked, const char *config, bool json);
 /* The repository of this name; NULL: there is none, which is told. */
 const struct repo *list_find_repo(const struct registry *registry, const char *path, const char *name);
 
-/* "list --check": of settings, only what they name. */
-struct list_check_options {
-    const char *asked, *config; /* as above */
-    bool json;
-    bool starts;    /* each model, for so many seconds */
-    double seconds;
-    const struct caller *caller; /* whose environment the starts get */
-};
-
 #endif

@@ -99,75 +99,12 @@ void needs_text(const struct needs *needs, bool colour, struct text *out)
     add_disks(needs, out);
 }
 
-/* What became of one start, as a sentence. */
-static char *start_sentence(const struct smoke *smoke)
-{
-    AUTO_FREE char *seen = strv_join(&smoke->seen, ", ");
-    char lasted[32];
-    clock_format_duration(smoke->seconds, lasted);
-    bool tells = smoke->cause && strcmp(smoke->cause, "exit_code") != 0; /* more than the sentence does */
-    const char *metrics = smoke->seen.count ? "metrics seen: "
-                          : smoke->metrics  ? "no metric seen yet"
-                                            : "it has no metrics";
-    switch (smoke->state) {
-    case SMOKE_NOT_STARTED:
-        return mem_printf("not started: %s", smoke->why);
-    case SMOKE_FAILED:
-        return mem_printf("failed after %s: %s%s%s%s", lasted, smoke->why ? smoke->why : "", tells ? " (" : "",
-                          tells ? smoke->cause : "", tells ? ")" : "");
-    case SMOKE_NO_METRIC:
-        return mem_printf("ended by itself after %s with 0 and no metric", lasted);
-    case SMOKE_ENDED:
-        return mem_printf("ended by itself after %s with %d%s%s", lasted, smoke->code,
-                          smoke->seen.count ? "; metrics seen: " : "", seen);
-    case SMOKE_RAN:
-        return mem_printf("ran for %s without failing (%s%s)", lasted, metrics, seen);
-    case SMOKE_INTERRUPTED:
-        break;
-    }
-    return mem_printf("interrupted after %s", lasted);
-}
-
-void needs_text_starts(const struct smoke *starts, size_t count, bool colour, struct text *out)
-{
-    if (count == 0)
-        return;
-    struct table *table = table_of(colour, "REPOSITORY", "MODEL", "START");
-    for (size_t i = 0; i < count; i++) {
-        table_row(table, mem_strdup(starts[i].repo), mem_strdup(starts[i].model), start_sentence(&starts[i]));
-        table_tint(table, 2, smoke_is_good(&starts[i]) ? GREEN : RED);
-    }
-    text_add_char(out, '\n');
-    table_end(table, out);
-    for (size_t i = 0; i < count; i++) {
-        if (smoke_is_good(&starts[i]) || !starts[i].command)
-            continue;
-        text_addf(out, "\n%s %s: %s\n", starts[i].repo, starts[i].model, starts[i].command);
-        for (size_t j = 0; j < starts[i].log.count; j++)
-            text_addf(out, "  %s\n", starts[i].log.items[j]);
-    }
-}
-
 static json_t *texts_json(const struct strv *texts)
 {
     json_t *out = json_array();
     for (size_t i = 0; i < texts->count; i++)
         json_array_append_new(out, json_string(texts->items[i]));
     return out;
-}
-
-static json_t *start_json(const struct smoke *smoke)
-{
-    AUTO_FREE char *sentence = start_sentence(smoke);
-    bool exited = smoke->exited && smoke->state != SMOKE_NOT_STARTED;
-    return json_pack(
-        "{s:o, s:o, s:o, s:s, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "repository", json_text_or_null(smoke->repo),
-        "model", json_text_or_null(smoke->model), "command", json_text_or_null(smoke->command), "state",
-        smoke_state_name(smoke->state), "good", smoke_is_good(smoke), "sentence", json_text_or_null(sentence),
-        "seconds", json_finite(smoke->seconds), "exit_code",
-        exited && !smoke->signalled ? json_integer(smoke->code) : json_null(), "signal",
-        exited && smoke->signalled ? json_integer(smoke->code) : json_null(), "cause", json_text_or_null(smoke->cause),
-        "metrics", texts_json(&smoke->seen), "log", texts_json(&smoke->log));
 }
 
 static const struct record_field need_fields[] = {RECORD_ENUM(struct need, "kind", kind, need_kind_name),
@@ -197,11 +134,9 @@ static json_t *repo_json(const struct repo_needs *needs)
                      "models", models, "needs", items);
 }
 
-json_t *needs_text_json(const struct needs *needs, const struct smoke *starts, size_t count, const char *registry)
+json_t *needs_text_json(const struct needs *needs, const char *registry)
 {
-    json_t *repos = json_array(), *disks = json_array(), *started = count ? json_array() : NULL;
-    for (size_t i = 0; i < count; i++)
-        json_array_append_new(started, start_json(&starts[i]));
+    json_t *repos = json_array(), *disks = json_array();
     for (size_t i = 0; i < needs->count; i++)
         json_array_append_new(repos, repo_json(&needs->repos[i]));
     for (size_t i = 0; i < needs->disk_count; i++) {
@@ -209,6 +144,6 @@ json_t *needs_text_json(const struct needs *needs, const struct smoke *starts, s
         json_object_set_new(disk, "fits", json_boolean(disk_need_fits(&needs->disks[i])));
         json_array_append_new(disks, disk);
     }
-    return json_pack("{s:o, s:b, s:o, s:o, s:o*}", "registry", json_text_or_null(registry), "ready",
-                     needs_all_there(needs), "repositories", repos, "disks", disks, "starts", started);
+    return json_pack("{s:o, s:b, s:o, s:o}", "registry", json_text_or_null(registry), "ready", needs_all_there(needs),
+                     "repositories", repos, "disks", disks);
 }

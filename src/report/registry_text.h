@@ -5,7 +5,6 @@
 #include "base/text.h"
 #include "plan/config/registry.h"
 #include "run/needs.h"
-#include "run/smoke.h"
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -17,16 +16,13 @@ void registry_text(const struct registry *registry, const struct repo *only, boo
  * "metrics"}]}; a new reference. */
 json_t *registry_text_json(const struct registry *registry, const struct repo *only);
 
-/* What "list --check" found, and how the short starts of "--check=run" ended, as text and as JSON. (needs_text.c) */
+/* Result of "list --check", as text and as JSON. (needs_text.c) */
 
 /* A table of the models, one of what is not there or not as it should be, the commands that mend it, and the room that
  * is needed. */
 void needs_text(const struct needs *needs, bool colour, struct text *out);
 
-/* A table of the starts, and the command and the last lines of the log of each that is not good. Nothing for none. */
-void needs_text_starts(const struct smoke *starts, size_t count, bool colour, struct text *out);
-
 /* A new reference. registry: its file. */
-json_t *needs_text_json(const struct needs *needs, const struct smoke *starts, size_t count, const char *registry);
+json_t *needs_text_json(const struct needs *needs, const char *registry);
 
 #endif

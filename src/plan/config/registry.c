@@ -134,7 +134,6 @@ static const struct field_object objects[] = {
     {"source", UNKNOWN_ARE_WARNINGS, true, {&registry_source_table}},
     {"data", UNKNOWN_ARE_WARNINGS, true, {&registry_data_table}},
     {"requires", UNKNOWN_ARE_WARNINGS, true, {&registry_modules_table}},
-    {"smoke", UNKNOWN_ARE_WARNINGS, true, {&registry_smoke_table}},
 };
 
 void registry_describe(struct text *out)

@@ -120,7 +120,6 @@ struct repo {
     size_t mark_count;
     struct registry_oom_step *oom_steps; /* in the order in which they are taken */
     size_t oom_step_count;
-    struct registry_oom_step smoke; /* values of hyperparameters for a smoke start; no change: the defaults */
     struct registry_source source;
     struct registry_data *data;
     size_t data_count;

@@ -34,13 +34,6 @@ static const struct field step_rows[] = {
      .help = "how often the step may be taken, before the next one comes"},
 };
 
-static const struct field smoke_rows[] = {
-    {"hyperparameters", FIELD_OTHER, .expected = "an object of values", .schema = FIELD_SCALARS,
-     .initial = "the defaults",
-     .help = "a hyperparameter's name leads to the value that makes a start short, such as 1 epoch"},
-};
-
-const struct field_table registry_smoke_table = FIELD_TABLE("`smoke`", smoke_rows);
 const struct field_table registry_oom_table = FIELD_TABLE("A step of `oom_steps`", step_rows);
 
 /* The hyperparameter of this name; NULL: there is none, which is told. */
@@ -176,18 +169,6 @@ static void read_step(const struct source *source, const char *path, const json_
     fields_each(source, path, json, "bounds", read_bounds, out);
     if (out->change_count + out->args.count + out->env.count == 0 && source->problems->errors == errors)
         field_error(source, path, "a step that changes nothing: it needs one of scale, set, args and env");
-}
-
-void registry_read_smoke(const struct source *source, const char *path, const json_t *json, struct repo *out)
-{
-    AUTO_FREE char *place = NULL;
-    const json_t *given = field_object(source, path, json, "smoke", &place);
-    if (!given)
-        return;
-    fields_check_keys(source, place, given, &registry_smoke_table, UNKNOWN_ARE_WARNINGS, NULL);
-    out->smoke.changes =
-        mem_array(json_object_size(json_get(given, "hyperparameters")) + 1, sizeof *out->smoke.changes);
-    fields_each(source, place, given, "hyperparameters", read_change, &(struct changes){out, read_value, &out->smoke});
 }
 
 void registry_read_oom_steps(const struct source *source, const char *path, const json_t *json, struct repo *out)

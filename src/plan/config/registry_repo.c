@@ -92,7 +92,6 @@ static const struct field needs_rows[] = {
     {"requires", FIELD_OTHER, .expected = "a list of objects",
      .schema = "{'type': 'array', 'maxItems': 1000, 'items': {'$ref': '#/$defs/requires'}}", .initial = "none",
      .help = "Python modules that a training imports"},
-    FIELD_OBJECT_ROW("smoke", "none", "what makes the short start of `list --check=run` short"),
 };
 
 static const struct field metrics_rows[] = {
@@ -325,7 +324,6 @@ void registry_read_repo(const struct source *source, const char *path, const cha
         read_metrics(source, path, json, out);
         registry_read_marks(source, path, json, out);
         registry_read_oom_steps(source, path, json, out);
-        registry_read_smoke(source, path, json, out);
         registry_read_needs(source, path, json, out);
         registry_read_rules(source, path, json, out);
     } else {
@@ -357,7 +355,6 @@ void registry_repo_fini(struct repo *repo)
     free(repo->metrics);
     registry_marks_fini(repo->marks, repo->mark_count);
     registry_oom_steps_fini(repo->oom_steps, repo->oom_step_count);
-    registry_oom_step_fini(&repo->smoke);
     registry_needs_fini(repo);
     registry_rules_fini(repo);
 }

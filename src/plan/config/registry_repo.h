@@ -40,12 +40,11 @@ void registry_read_needs(const struct source *source, const char *path, const js
 
 void registry_needs_fini(struct repo *repo);
 
-/* registry_oom: "oom_steps" and "smoke" of a repository: hyperparameters that get other values. (registry_oom.c) */
+/* registry_oom: "oom_steps" of a repository: hyperparameters that get other values. (registry_oom.c) */
 
-extern const struct field_table registry_oom_table, registry_smoke_table;
+extern const struct field_table registry_oom_table;
 
 /* Both after the hyperparameters were read. */
-void registry_read_smoke(const struct source *source, const char *path, const json_t *json, struct repo *out);
 void registry_read_oom_steps(const struct source *source, const char *path, const json_t *json, struct repo *out);
 
 /* One row of "supported_hyperparams". (registry_param.c) */

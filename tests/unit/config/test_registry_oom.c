@@ -47,23 +47,6 @@ static void steps_are_read_in_their_order(void **state)
     assert_string_equal(second->env.items[0], "A=b");
 }
 
-static void a_smoke_start_has_values_of_the_hyperparameters_that_there_are(void **state)
-{
-    (void)state;
-    AUTO(problems_fini) struct problems problems = {0};
-    AUTO(registry_fini) struct registry registry;
-    static const char text[] =
-        REGISTRY("[{\"args\": [\"--amp\"]}], \"smoke\": {\"hyperparameters\": {\"batch\": 2}, \"note\": \"short\"}");
-    assert_true(registry_parse("r", text, strlen(text), &registry, &problems));
-    expect_problems(&problems, LINES());
-    assert_int_equal(registry.repos[0].smoke.change_count, 1);
-    assert_string_equal(registry.repos[0].smoke.changes[0].name, "batch");
-    assert_int_equal(registry.repos[0].smoke.changes[0].value.integer, 2);
-    expect_registry(REGISTRY("null,\"smoke\": {\"hyperparameters\": {\"batch\": 1.5}}"),
-                    LINES("r:2:45: error: 'batch': expected an integer, not 1.5 (at "
-                          "$.models.r.smoke.hyperparameters.batch)"));
-}
-
 static void every_mistake_is_told_with_its_place(void **state)
 {
     (void)state;
@@ -124,7 +107,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(steps_are_read_in_their_order),
-        cmocka_unit_test(a_smoke_start_has_values_of_the_hyperparameters_that_there_are),
         cmocka_unit_test(every_mistake_is_told_with_its_place),
         cmocka_unit_test(what_has_no_effect_is_a_warning),
         cmocka_unit_test(steps_are_copied_whole),
