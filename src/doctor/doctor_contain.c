@@ -161,47 +161,48 @@ static void add_cgroup(const struct doctor_machine *machine, const struct contai
 }
 
 /* cgroup v1 has the controller, so v2 does not: proc(5), /proc/cgroups: name, hierarchy, number, enabled. */
-static void explain_no_controller(const struct doctor_machine *machine, const char *controller, struct finding *finding)
+static void explain_no_controller(const struct doctor_machine *machine, struct finding *finding)
 {
     AUTO_FREE char *path = path_of(machine, "/proc/cgroups");
     AUTO_TEXT struct text text = {0};
     unsigned hierarchy = 0, number, enabled = 1;
     fs_read_kernel(AT_FDCWD, path, FILE_MAX, &text, NULL);
-    AUTO_FREE char *word = mem_printf("\n%s\t", controller);
+    static const char word[] = "\nmemory\t";
     const char *line = strstr(text_get(&text), word);
-    if (line && sscanf(line + strlen(word), "%u %u %u", &hierarchy, &number, &enabled) == 3 && enabled == 0) {
-        finding->reason = mem_printf("the kernel was booted without its %s controller", controller);
+    if (line && sscanf(line + sizeof word - 1, "%u %u %u", &hierarchy, &number, &enabled) == 3 && enabled == 0) {
+        finding->reason = mem_strdup("the kernel was booted without its memory controller");
         finding->advice = true;
-        finding->mend = mem_printf("boot with cgroup_enable=%s on the kernel's command line", controller);
+        finding->mend = mem_strdup("boot with cgroup_enable=memory on the kernel's command line");
     } else if (hierarchy != 0) {
-        finding->reason = mem_printf("the %s controller belongs to cgroup v1 on this machine", controller);
+        finding->reason = mem_strdup("the memory controller belongs to cgroup v1 on this machine");
         finding->advice = true;
         finding->mend = mem_strdup("boot with systemd.unified_cgroup_hierarchy=1 on the kernel's command line");
     } else {
-        finding->reason = mem_printf("the %s controller is not handed down to this cgroup", controller);
+        finding->reason = mem_strdup("the memory controller is not handed down to this cgroup");
     }
 }
 
-static void add_limit(const struct doctor_machine *machine, const struct containment *containment,
-                      const struct cgroup_limit *limit, struct findings *out)
+static void add_memory_limits(const struct doctor_machine *machine, const struct containment *containment,
+                              struct findings *out)
 {
-    struct finding finding = {.section = section, .name = limit->check};
+    struct finding finding = {.section = section, .name = "memory limits"};
     const char *parent = containment->cgroup ? containment->cgroup_parent : NULL;
-    if (parent && cgroup_has_controller(parent, "cgroup.subtree_control", limit->controller)) {
+    if (parent && cgroup_has_controller(parent, "cgroup.subtree_control", "memory")) {
         findings_say(out, section, finding.name, FINDING_YES, NULL, NULL, "a job's limit is held by its cgroup");
         return;
     }
     finding_set(&finding, FINDING_NO, NULL, NULL, "a limit in the settings is not held");
     if (!parent) {
         finding.reason = mem_strdup("there is no cgroup");
-    } else if (!cgroup_has_controller(parent, "cgroup.controllers", limit->controller)) {
-        explain_no_controller(machine, limit->controller, &finding);
+    } else if (!cgroup_has_controller(parent, "cgroup.controllers", "memory")) {
+        explain_no_controller(machine, &finding);
     } else {
         finding.reason = mem_printf("processes live in %s itself, and the kernel hands the controller down only where "
                                     "none do",
                                     parent);
-        finding.mend = mem_printf("systemd-run %s--scope -p %s " TARE_NAME " run ...   # for a run as a whole",
-                                  machine->uid != 0 ? "--user " : "", limit->property);
+        finding.mend =
+            mem_printf("systemd-run %s--scope -p MemoryMax=32G " TARE_NAME " run ...   # for a run as a whole",
+                       machine->uid != 0 ? "--user " : "");
     }
     findings_add(out, finding);
 }
@@ -212,6 +213,5 @@ void doctor_containment(const struct doctor_machine *machine, const struct conta
     add_pidns(machine, containment, out);
     add_cgroup(machine, containment, out);
     findings_say(out, section, "sweep", FINDING_YES, NULL, NULL, "searches /proc for what is left; alone, best effort");
-    for (size_t i = 0; i < CGROUP_LIMIT_COUNT; i++)
-        add_limit(machine, containment, &cgroup_limits[i], out);
+    add_memory_limits(machine, containment, out);
 }

@@ -283,11 +283,8 @@ static const struct key head_keys[] = {
     {"stop_grace_s", KEY_DOUBLE, AT(timing.stop_grace_s)},
     {"parallel", KEY_OBJECT, AT(parallel), KEY_MAY_MISS, .fields = parallel_keys},
     {"cpu_time_s", KEY_DOUBLE, AT(limits.job.cpu_time_s)},
-#define ROW(id, label, name, meaning, type, most, plan_key, presence, ...)                                             \
-    {plan_key, KEY_SIZE, AT(limits.job.of_cgroup[CGROUP_LIMIT_##id]), KEY_##presence},
-    CGROUP_LIMITS(ROW)
-#undef ROW
-        {"log_bytes", KEY_INT, AT(limits.log_bytes)},
+    {"memory_bytes", KEY_SIZE, AT(limits.job.memory_bytes), KEY_NEEDED},
+    {"log_bytes", KEY_INT, AT(limits.log_bytes)},
     {"private", KEY_OBJECT, AT(limits), KEY_MAY_MISS, .fields = private_keys},
     {"guard", KEY_OBJECT, AT(guard), KEY_MAY_MISS, .fields = guard_keys},
     {"gpus", KEY_TEXT, AT(pool.gpus), KEY_SPARSE},

@@ -307,9 +307,8 @@ void attempt_take_usage(struct attempt *attempt)
         known->processes = now.processes;
         known->has_processes = true;
     }
-    for (size_t i = 0; i < CGROUP_LIMIT_COUNT; i++)
-        if (now.limit_events[i] > known->limit_events[i])
-            known->limit_events[i] = now.limit_events[i];
+    if (now.oom_kills > known->oom_kills)
+        known->oom_kills = now.oom_kills;
 }
 
 bool attempt_is_over_cpu_limit(struct attempt *attempt, double limit_s)

@@ -207,7 +207,7 @@ static bool ended_by(const struct job_exit *exit, int number)
  * ended, so the command must have died of that very signal. */
 static bool take_oom_kill(const struct outcome_facts *facts, struct failure *out)
 {
-    unsigned long long own = facts->usage.limit_events[CGROUP_LIMIT_MEMORY];
+    unsigned long long own = facts->usage.oom_kills;
     unsigned long long count = own > 0 ? own : facts->machine_kills;
     if (own == 0 && (count == 0 || !ended_by(&facts->exit, SIGKILL)))
         return false;

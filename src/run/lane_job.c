@@ -149,23 +149,19 @@ static bool watch_job(struct lane *lane, struct err *err)
     return code >= 0 || err_set(err, "cannot watch the job (error %d)", -code);
 }
 
-/* A limit that nothing holds must not be believed in. */
-static void say_limits(struct lane *lane)
+/* A limit that is not enforced is reported, once in a run. */
+static void report_memory_limit(struct lane *lane)
 {
     struct runner *runner = lane->runner;
     const char *leaf = job_identity(lane->attempt.job)->cgroup;
-    for (size_t i = 0; i < CGROUP_LIMIT_COUNT; i++) {
-        const struct cgroup_limit *limit = &cgroup_limits[i];
-        uint64_t asked = runner->plan->limits.job.of_cgroup[i];
-        if (asked == 0 || runner->limit_said[i] || (leaf && cgroup_limit_holds(leaf, i)))
-            continue;
-        runner->limit_said[i] = true;
-        lane_say(lane,
-                 "the %s of %.*g%s cannot be held here: jobs have no cgroup with a %s controller; they run "
-                 "without it",
-                 limit->name, limit->unit > 1 ? 6 : 15, (double)asked / (double)limit->unit, limit->unit_name,
-                 limit->controller);
-    }
+    uint64_t asked = runner->plan->limits.job.memory_bytes;
+    if (asked == 0 || runner->memory_limit_said || (leaf && cgroup_has_memory_limit(leaf)))
+        return;
+    runner->memory_limit_said = true;
+    lane_say(lane,
+             "the memory limit of %.6g MiB cannot be held here: jobs have no cgroup with a memory controller; they "
+             "run without it",
+             (double)asked / (double)(1 << 20));
 }
 
 /* Nor a fence. */
@@ -202,7 +198,7 @@ void phase_gate(struct lane *lane)
         return;
     }
     lane_job_watch(lane, lane->attempt.job);
-    say_limits(lane);
+    report_memory_limit(lane);
     say_cpus(lane);
     say_records(lane);
     OBSERVE(lane, ready);

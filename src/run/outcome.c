@@ -48,8 +48,8 @@ static void say_exec_failure(const struct plan_job *job, const struct job_exit *
 
 static void say_kill(const struct outcome_facts *facts, struct text *why)
 {
-    bool limited = facts->limits->job.of_cgroup[CGROUP_LIMIT_MEMORY] > 0;
-    if (facts->usage.limit_events[CGROUP_LIMIT_MEMORY] > 0)
+    bool limited = facts->limits->job.memory_bytes > 0;
+    if (facts->usage.oom_kills > 0)
         text_addf(why, ": the kernel ended it for want of memory%s",
                   limited ? " (the memory limit of the settings)" : "");
     else if (limited)
@@ -182,7 +182,7 @@ enum outcome_broken outcome_rules(const struct plan_job *job, const struct outco
     const struct success_rules *rules = &job->rules;
     const struct joblog_result *message = failure_shell_message(facts);
     const struct job_exit *exit = &facts->exit;
-    uint64_t kills = facts->usage.limit_events[CGROUP_LIMIT_MEMORY];
+    uint64_t kills = facts->usage.oom_kills;
     AUTO_TEXT struct text names = {0};
     if ((rules->fail_on & FAIL_ON_OOM_KILL) && kills > 0) {
         text_addf(why,

@@ -71,7 +71,7 @@ struct runner {
     sd_event_source *tick_source, *guardian_source, *control_source;
     int64_t unguarded_ns;   /* since when there may have been no guardian; 0: there is one */
     int64_t ticked_ns;      /* when the loop last had time for it */
-    bool limit_said[CGROUP_LIMIT_COUNT]; /* that it is not held */
+    bool memory_limit_said; /* that it is not enforced */
     bool records_said; /* that jobs can write to the run's folder, against what their layers promise */
     bool cpus_said;    /* that a job runs on other processors than its lane's */
     bool setuid_said;  /* why programs that become root do not work */

@@ -65,13 +65,9 @@ bool cgroup_has_controller(const char *cgroup, const char *file, const char *con
  * processes of its own (except at the root), which costs the limit and nothing else. */
 static void hand_down(const char *parent)
 {
-    for (size_t i = 0; i < CGROUP_LIMIT_COUNT; i++) {
-        const char *controller = cgroup_limits[i].controller;
-        AUTO_FREE char *word = mem_printf("+%s", controller);
-        if (cgroup_has_controller(parent, "cgroup.controllers", controller) &&
-            !cgroup_has_controller(parent, "cgroup.subtree_control", controller))
-            cgroup_write(parent, "cgroup.subtree_control", word);
-    }
+    if (cgroup_has_controller(parent, "cgroup.controllers", "memory") &&
+        !cgroup_has_controller(parent, "cgroup.subtree_control", "memory"))
+        cgroup_write(parent, "cgroup.subtree_control", "+memory");
 }
 
 /* Makes a folder there, which stays when it has a name to keep. */
@@ -192,37 +188,26 @@ bool cgroup_is_leaf_of(const char *leaf, const char *tag)
     return statfs(leaf, &fs) == 0 && (long)fs.f_type == CGROUP2_MAGIC;
 }
 
-const struct cgroup_limit cgroup_limits[CGROUP_LIMIT_COUNT] = {
-#define ROW(id, label, key, help, type, most, plan_key, presence, ...)                                                 \
-    [CGROUP_LIMIT_##id] = {.name = label, .check = label "s", __VA_ARGS__},
-    CGROUP_LIMITS(ROW)
-#undef ROW
-};
-
-void cgroup_limit(const char *leaf, const struct job_limits *limits)
+void cgroup_limit_memory(const char *leaf, uint64_t bytes)
 {
-    for (size_t i = 0; i < CGROUP_LIMIT_COUNT; i++) {
-        if (limits->of_cgroup[i] == 0)
-            continue;
-        AUTO_FREE char *number = mem_printf("%" PRIu64, limits->of_cgroup[i]);
-        if (cgroup_limits[i].zero_file)
-            cgroup_write(leaf, cgroup_limits[i].zero_file, "0");
-        cgroup_write(leaf, cgroup_limits[i].file, number);
-    }
+    AUTO_FREE char *number = mem_printf("%" PRIu64, bytes);
+    if (bytes == 0)
+        return;
+    cgroup_write(leaf, "memory.swap.max", "0");
+    cgroup_write(leaf, "memory.max", number);
 }
 
-bool cgroup_limit_holds(const char *leaf, size_t limit)
+bool cgroup_has_memory_limit(const char *leaf)
 {
     char held[64];
-    return folder_read(leaf, cgroup_limits[limit].file, held, sizeof held) >= 0 && strncmp(held, "max", 3) != 0;
+    return folder_read(leaf, "memory.max", held, sizeof held) >= 0 && strncmp(held, "max", 3) != 0;
 }
 
-bool cgroup_limit_events(const char *leaf, size_t limit, uint64_t *out)
+bool cgroup_oom_kills(const char *leaf, uint64_t *out)
 {
     char events[1024];
-    const char *file = cgroup_limits[limit].events_file;
-    ssize_t length = file ? folder_read(leaf, file, events, sizeof events) : 0;
-    return length > 0 && proc_keyed_number(events, (size_t)length, cgroup_limits[limit].event, out);
+    ssize_t length = folder_read(leaf, "memory.events", events, sizeof events);
+    return length > 0 && proc_keyed_number(events, (size_t)length, "oom_kill", out);
 }
 
 /* The kernel takes what it cannot give, too: what counts is what then holds. */

@@ -48,10 +48,12 @@ bool cgroup_is_leaf_of(const char *leaf, const char *tag);
  * would run elsewhere too. */
 bool cgroup_limit_cpus(const char *leaf, const struct cpus *cpus);
 
-/* Those of CGROUP_LIMITS that are asked for, as far as the leaf has their controllers. limit: CGROUP_LIMIT_... */
-void cgroup_limit(const char *leaf, const struct job_limits *limits);
-bool cgroup_limit_holds(const char *leaf, size_t limit);
-bool cgroup_limit_events(const char *leaf, size_t limit, uint64_t *out); /* struct job_usage */
+/* Limits memory (and swap to 0) where the leaf has the memory controller. bytes: 0: no limit. */
+void cgroup_limit_memory(const char *leaf, uint64_t bytes);
+bool cgroup_has_memory_limit(const char *leaf);
+
+/* Processes of the leaf that the kernel ended for want of memory. False: the controller is missing. */
+bool cgroup_oom_kills(const char *leaf, uint64_t *out);
 
 /* Whether the controller is in the list of words in a file of the cgroup: "cgroup.controllers", "cgroup.subtree_control". */
 bool cgroup_has_controller(const char *cgroup, const char *file, const char *controller);

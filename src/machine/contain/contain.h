@@ -51,35 +51,9 @@ struct job_identity {
 void job_identity_fini(struct job_identity *identity);
 void job_identity_copy(const struct job_identity *from, struct job_identity *to);
 
-/* The limits that a job's cgroup holds where it has the controller, a row each: its name in the code, and for people; its key in tare.limits of
- * the settings, and what it means; SIZE (bytes), or INT with the most that may be asked for; its key in the plan, NEEDED there or SPARSE (0 is
- * left out, as in plans made before there was this limit); members of struct cgroup_limit. All else comes from the row. */
-#define CGROUP_LIMITS(ROW)                                                                                                                \
-    ROW(MEMORY, "memory limit", "memory", "memory of all the training's processes together, where cgroups can limit it; 0: no limit",     \
-        SIZE, 0, "memory_bytes", NEEDED, .controller = "memory", .file = "memory.max", .zero_file = "memory.swap.max", .unit = 1 << 20,   \
-        .unit_name = " MiB", .events_file = "memory.events", .event = "oom_kill", .property = "MemoryMax=32G")
-
-enum {
-#define ROW(id, ...) CGROUP_LIMIT_##id,
-    CGROUP_LIMITS(ROW)
-#undef ROW
-    CGROUP_LIMIT_COUNT
-};
-
-struct cgroup_limit {
-    const char *name, *check; /* "memory limit"; the name of doctor's check, "memory limits" */
-    const char *controller, *file;
-    const char *zero_file;           /* set to 0 with it; NULL */
-    uint64_t unit;                   /* in which messages tell it, ... */
-    const char *unit_name;           /* ... with this behind the number */
-    const char *events_file, *event; /* its keyed number says how often the limit was reached; NULL: nothing does */
-    const char *property;            /* an example of the same for systemd-run(1) */
-};
-extern const struct cgroup_limit cgroup_limits[CGROUP_LIMIT_COUNT];
-
 struct job_limits {
     double cpu_time_s; /* per process by RLIMIT_CPU, and for the tree by job_usage; 0: none */
-    uint64_t of_cgroup[CGROUP_LIMIT_COUNT]; /* 0: none */
+    uint64_t memory_bytes; /* of the whole tree, where its cgroup has the memory controller; 0: none */
 };
 
 /* What a job does not share with the machine: empty when it starts, gone when it ends. */
@@ -218,8 +192,7 @@ struct job_usage {
     uint64_t processes; /* created in the tree up to the command's end (init not counted; threads are: pids of the namespace). Only a pid
                          * namespace counts them, and only when the command ended before the init was killed. */
     bool has_processes;
-    uint64_t limit_events[CGROUP_LIMIT_COUNT]; /* only a cgroup with the controller tells. MEMORY: processes that the kernel has ended for
-                                                * want of memory, whether the job has a limit or the machine has no more */
+    uint64_t oom_kills; /* processes that the kernel ended for want of memory; only a cgroup with the controller counts them */
 };
 
 /* What is known now; a job that is to be killed is asked before, as it says nothing afterwards. */

@@ -250,7 +250,7 @@ static bool leaf_start(struct start *start, struct err *err)
     job->identity.cgroup = steal_ptr(leaf);
     if (found)
         job->layers.cgroup_parent = steal_ptr(found);
-    cgroup_limit(job->identity.cgroup, &start->request->limits);
+    cgroup_limit_memory(job->identity.cgroup, start->request->limits.memory_bytes);
     if (start->request->cpus && cgroup_limit_cpus(job->identity.cgroup, start->request->cpus))
         job->cpus = JOB_CPUS_CPUSET;
     return true;

@@ -36,8 +36,8 @@ void job_usage_keep(struct job *job)
         job->usage.peak_memory_bytes = peak;
         job->usage.has_peak_memory = job->usage.peak_of_cgroup = true;
     }
-    for (size_t i = 0; job->identity.cgroup && i < CGROUP_LIMIT_COUNT; i++)
-        cgroup_limit_events(job->identity.cgroup, i, &job->usage.limit_events[i]);
+    if (job->identity.cgroup)
+        cgroup_oom_kills(job->identity.cgroup, &job->usage.oom_kills);
 }
 
 void job_peak_keep(struct job *job, uint64_t bytes)

@@ -113,10 +113,8 @@ static const struct field cooldown_rows[] = {
 static const struct field limits_rows[] = {
     {"cpu_time", FIELD_DURATION, offsetof(struct limits, job.cpu_time_s), .initial = "0",
      .help = "CPU time of all the training's processes together; 0: no limit"},
-#define ROW(id, label, name, meaning, type, most, ...)                                                                 \
-    {name, FIELD_##type, offsetof(struct limits, job.of_cgroup[CGROUP_LIMIT_##id]), "0", meaning, .high = most},
-    CGROUP_LIMITS(ROW)
-#undef ROW
+    {"memory", FIELD_SIZE, offsetof(struct limits, job.memory_bytes), .initial = "0",
+     .help = "memory of all the training's processes together, where cgroups can limit it; 0: no limit"},
 };
 
 static const struct field private_rows[] = {

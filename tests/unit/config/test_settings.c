@@ -31,7 +31,7 @@ static void what_is_not_said_has_its_default(void **state)
     assert_true(settings.timing.stop_grace_s == 10);
     assert_int_equal(settings.order, ORDER_FILE);
     assert_true(settings.limits.job.cpu_time_s == 0);
-    assert_int_equal(settings.limits.job.of_cgroup[CGROUP_LIMIT_MEMORY], 0);
+    assert_int_equal(settings.limits.job.memory_bytes, 0);
     assert_int_equal(settings.limits.log_bytes, 1073741824);
     assert_int_equal(settings.environment.count, 0);
     assert_int_equal(settings.entry_count, 1);
@@ -229,7 +229,7 @@ static void the_additions_under_tare_are_read(void **state)
     assert_int_equal(settings.order, ORDER_BLOCKS);
     assert_int_equal(settings.limits.log_bytes, 500000000);
     assert_true(settings.limits.job.cpu_time_s == 3600);
-    assert_int_equal(settings.limits.job.of_cgroup[CGROUP_LIMIT_MEMORY], 2147483648);
+    assert_int_equal(settings.limits.job.memory_bytes, 2147483648);
     assert_int_equal(settings.environment.count, 2);
     assert_string_equal(settings.environment.items[0], "A=1");
     assert_string_equal(settings.environment.items[1], "_b2=x y=z");

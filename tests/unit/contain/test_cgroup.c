@@ -127,11 +127,11 @@ static void processes_that_the_kernel_ended_for_memory_are_counted(void **state)
     assert_non_null(mkdtemp(dir));
     AUTO_CLOSE int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     AUTO_FREE char *path = mem_printf("%s/vmstat", dir);
-    assert_false(cgroup_limit_events(dir, CGROUP_LIMIT_MEMORY, &kills));
+    assert_false(cgroup_oom_kills(dir, &kills));
     assert_false(machine_oom_kills(path, &kills));
     assert_true(fs_write_atomic(fd, "memory.events", events, sizeof events - 1, NULL));
     assert_true(fs_write_atomic(fd, "vmstat", vmstat, sizeof vmstat - 1, NULL));
-    assert_true(cgroup_limit_events(dir, CGROUP_LIMIT_MEMORY, &kills));
+    assert_true(cgroup_oom_kills(dir, &kills));
     assert_int_equal(kills, 3);
     assert_true(machine_oom_kills(path, &kills));
     assert_int_equal(kills, 17);
@@ -149,22 +149,22 @@ static void put(int folder, const char *name, const char *text)
 static void limits_are_written_to_the_cgroup_and_held_as_far_as_it_has_the_controller(void **state)
 {
     (void)state;
-    const struct job_limits none = {0}, limits = {.of_cgroup = {[CGROUP_LIMIT_MEMORY] = 2147483648}};
+    const struct job_limits none = {0}, limits = {.memory_bytes = 2147483648};
     char leaf[] = "/tmp/cgroup-test.XXXXXX";
     assert_non_null(mkdtemp(leaf));
     AUTO_CLOSE int fd = open(leaf, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     AUTO_TEXT struct text memory = {0}, swap = {0};
-    cgroup_limit(leaf, &limits);
+    cgroup_limit_memory(leaf, limits.memory_bytes);
     assert_int_equal(faccessat(fd, "memory.max", F_OK, 0), -1);
-    assert_false(cgroup_limit_holds(leaf, CGROUP_LIMIT_MEMORY));
+    assert_false(cgroup_has_memory_limit(leaf));
     put(fd, "memory.max", "max\n");
     put(fd, "memory.swap.max", "max\n");
-    cgroup_limit(leaf, &none);
-    assert_false(cgroup_limit_holds(leaf, CGROUP_LIMIT_MEMORY));
+    cgroup_limit_memory(leaf, none.memory_bytes);
+    assert_false(cgroup_has_memory_limit(leaf));
     put(fd, "memory.max", "");
     put(fd, "memory.swap.max", "");
-    cgroup_limit(leaf, &limits);
-    assert_true(cgroup_limit_holds(leaf, CGROUP_LIMIT_MEMORY));
+    cgroup_limit_memory(leaf, limits.memory_bytes);
+    assert_true(cgroup_has_memory_limit(leaf));
     assert_true(fs_read_kernel(fd, "memory.max", 100, &memory, NULL));
     assert_string_equal(text_get(&memory), "2147483648");
     assert_true(fs_read_kernel(fd, "memory.swap.max", 100, &swap, NULL));

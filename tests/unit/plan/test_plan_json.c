@@ -310,7 +310,7 @@ static void the_head_survives_the_way_through_json(void **state)
             .seed = seeds[i],
             .timing = {60, 0.5, 1e-7, 10},
             .parallel = {31, 4.5, 1e6, 0},
-            .limits = {.job = {0.1, {[CGROUP_LIMIT_MEMORY] = UINT64_C(1) << 40}}, .log_bytes = 3, .own = {.ipc = true}},
+            .limits = {.job = {0.1, UINT64_C(1) << 40}, .log_bytes = 3, .own = {.ipc = true}},
             .order = i % 2 ? ORDER_BLOCKS : ORDER_FILE,
             .guard = {.preflight = {PREFLIGHT_REFUSE, 1, 0.25, UINT64_C(1) << 33, 7.5, 12, 60, 3},
                       .cooldown = {COOLDOWN_ADAPTIVE, 4, 8.5}},
@@ -333,7 +333,7 @@ static void the_head_survives_the_way_through_json(void **state)
         assert_true(back.parallel.limit_s == 1e6);
         assert_true(back.parallel.restart_delay_s == 0);
         assert_true(back.limits.job.cpu_time_s == 0.1);
-        assert_true(back.limits.job.of_cgroup[CGROUP_LIMIT_MEMORY] == UINT64_C(1) << 40);
+        assert_true(back.limits.job.memory_bytes == UINT64_C(1) << 40);
         assert_int_equal(back.limits.log_bytes, 3);
         assert_true(back.limits.own.ipc && !back.limits.own.shm && !back.limits.own.tmp);
         assert_int_equal(back.order, plan.order);

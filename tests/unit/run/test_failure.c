@@ -93,10 +93,10 @@ static void the_kernel_that_wanted_memory_is_told_from_other_killers(void **stat
 {
     (void)state;
     struct outcome_facts facts = killed_by(SIGKILL);
-    facts.usage.limit_events[CGROUP_LIMIT_MEMORY] = 1;
+    facts.usage.oom_kills = 1;
     assert_failure(failure_of(facts), "oom_killed", 0, "",
                    "the kernel ended 1 process for want of memory: memory.events of its cgroup");
-    facts.usage.limit_events[CGROUP_LIMIT_MEMORY] = 0;
+    facts.usage.oom_kills = 0;
     facts.machine_kills = 2;
     assert_failure(
         failure_of(facts), "oom_killed", 0, "",
@@ -104,7 +104,7 @@ static void the_kernel_that_wanted_memory_is_told_from_other_killers(void **stat
         "command");
     /* A worker was ended, and the command gave up. */
     facts = exit_with(1);
-    facts.usage.limit_events[CGROUP_LIMIT_MEMORY] = 3;
+    facts.usage.oom_kills = 3;
     assert_string_equal(failure_cause_name(failure_of(facts).cause), "oom_killed");
     facts = exit_with(137); /* of the shell that started it */
     facts.machine_kills = 1;
@@ -370,7 +370,7 @@ static void each_cause_that_an_exit_code_hides_can_be_switched_off(void **state)
     shell.results = results;
     shell.result_count = 1;
     shell.log_lines = 5000; /* however far above the end it is */
-    kill.usage.limit_events[CGROUP_LIMIT_MEMORY] = 1;
+    kill.usage.oom_kills = 1;
     orphan.exit.orphans = 1;
     orphan.exit.orphan_signal = SIGSEGV;
     const struct {

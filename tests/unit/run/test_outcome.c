@@ -124,14 +124,14 @@ static void what_tare_itself_did_is_said_as_that(void **state)
 static void who_sent_the_kill_is_said_as_far_as_it_is_known(void **state)
 {
     (void)state;
-    static const struct limits limits = {.job.of_cgroup = {[CGROUP_LIMIT_MEMORY] = 1 << 30}};
+    static const struct limits limits = {.job.memory_bytes = 1 << 30};
     struct plan_job job = job_that(true);
     struct outcome_facts facts = killed_by(SIGKILL);
     facts.machine_kills = 1;
     assert_judged(&job, &facts, OUTCOME_FAILED,
                   "ended by signal 9 (SIGKILL): probably by the kernel, which ended processes for want of memory "
                   "meanwhile");
-    facts.usage.limit_events[CGROUP_LIMIT_MEMORY] = 2;
+    facts.usage.oom_kills = 2;
     assert_judged(&job, &facts, OUTCOME_FAILED, "ended by signal 9 (SIGKILL): the kernel ended it for want of memory");
     facts.limits = &limits;
     assert_judged(&job, &facts, OUTCOME_FAILED,
@@ -185,7 +185,7 @@ static void limits_are_named_when_a_signal_fits_them(void **state)
     struct outcome_facts facts = killed_by(SIGXCPU);
     facts.limits = &limits;
     assert_judged(&job, &facts, OUTCOME_FAILED, "ended by signal 24 (SIGXCPU): the limit of 60 s of CPU time");
-    limits = (struct limits){.job.of_cgroup = {[CGROUP_LIMIT_MEMORY] = 1 << 30}};
+    limits = (struct limits){.job.memory_bytes = 1 << 30};
     facts = killed_by(SIGKILL);
     facts.limits = &limits;
     assert_judged(&job, &facts, OUTCOME_FAILED, "ended by signal 9 (SIGKILL): probably by the memory limit");
