@@ -366,7 +366,6 @@ static int run(const struct cli_call *call)
         return read;
     if (!criteria_match(&expectations, &dataset, &err))
         return cli_usage_error(call->command, "%s", err.text);
-    dataset_verify_records(&dataset);
     int code = values[OPTION_METER].given ? compare_meter(values, &dataset, accuracy, &meter) : CLI_OK;
     if (code == CLI_OK)
         code = audit(values, &dataset, &expectations, values[OPTION_METER].given ? &meter : NULL);

@@ -82,7 +82,6 @@ static int print_methods(const char *dir)
 {
     struct err err = {0};
     AUTO(results_fini) struct results results = {0};
-    struct records_report records = {0};
     enum lock_seen seen = lock_look(dir);
     AUTO_CLOSE int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     struct stat st;
@@ -94,19 +93,16 @@ static int print_methods(const char *dir)
         json_decref(json);
         return cli_failed(CLI_BROKEN, &err);
     }
-    records_verify(dir, &records, NULL); /* the state says it */
     AUTO_FREE char *folder = realpath(dir, NULL);
     const char *name = folder ? strrchr(folder, '/') : NULL;
     json_auto_t *machine = report_machine_read(fd);
     struct methods_input input = {.results = &results,
                                   .run = json,
                                   .machine = machine,
-                                  .records = &records,
                                   .folder = name ? name + 1 : dir,
                                   .life = run_life_of(json, seen)};
     AUTO_TEXT struct text text = {0};
     methods_text(&input, &text);
-    text_fini(&records.changed);
     json_decref(json);
     return message_print(&text) ? CLI_OK : CLI_BROKEN;
 }

@@ -26,7 +26,6 @@ static const char *const type_names[EVENT_TYPES] = {
     [EVENT_SESSION_ENDED] = "session_ended",
     [EVENT_EXPERIMENT_AGAIN] = "experiment_again",
     [EVENT_FILES_WRITTEN] = "files_written",
-    [EVENT_RECORDS_CLOSED] = "records_closed",
 };
 
 static const char *const outcome_names[] = {

@@ -45,7 +45,6 @@ enum event_type {
     EVENT_SESSION_ENDED, /* outcome: finished, interrupted, failed, budget; error; budget, if any; of several lanes pool (docs/reference/files.md) */
     EVENT_EXPERIMENT_AGAIN, /* verdict: an experiment that is done is to be done again; until it is, its result stands */
     EVENT_FILES_WRITTEN,    /* "experiment.json": SHA-256 of what the store wrote there; by the store itself */
-    EVENT_RECORDS_CLOSED, /* by the store itself, last: SHA-256 of run.db's tables, summary*.csv */
     EVENT_TYPES
 };
 

@@ -418,33 +418,6 @@ static void say_failures(const struct page *page)
     }
 }
 
-static void say_records(const struct page *page, const struct dataset_folder *folder)
-{
-    const struct records_report *records = folder->records;
-    AUTO_TEXT struct text line = {0};
-    AUTO_FREE char *path = utf8_line(folder->path), *changed = utf8_line(text_get(&records->changed));
-    text_add(&line, "Records");
-    if (page->dataset->folder_count > 1)
-        text_addf(&line, " of %s", path);
-    if (records->state == RECORDS_UNREADABLE)
-        text_addf(&line, ": it cannot be said whether they were changed: %s.", changed);
-    else if (records->state == RECORDS_NOT_CHAINED)
-        text_add(&line, ": not chained: made by an older version. Whether they were changed, nobody can say.");
-    else if (records->state == RECORDS_CHANGED)
-        text_addf(&line, ": changed after they were written: %s.", changed);
-    else if (records->state == RECORDS_OPEN)
-        text_addf(&line,
-                  ": the run was not closed (it is running, or its runner was killed): %lld are chained, and "
-                  "the files made of them were not compared.",
-                  (long long)(records->count - records->unchained));
-    else
-        text_addf(&line, ": %lld are chained, and all files hold what was written; last hash %s.",
-                  (long long)(records->count - records->unchained), records->last_hash);
-    if (records->unchained > 0 && records->state != RECORDS_NOT_CHAINED)
-        text_addf(&line, " The first %lld are not chained: made by an older version.", (long long)records->unchained);
-    wrap(page, text_get(&line), 2);
-}
-
 static void say_integrity(const struct page *page)
 {
     const struct account_integrity *integrity = &page->account->integrity;
@@ -455,9 +428,6 @@ static void say_integrity(const struct page *page)
                    integrity->rows, integrity->folders, integrity->without_folder, integrity->without_row,
                    integrity->duplicate_ids, integrity->malformed_ids, integrity->damaged_files);
     wrap(page, line, 2);
-    for (size_t i = 0; i < page->dataset->folder_count; i++)
-        if (page->dataset->folders[i].records)
-            say_records(page, &page->dataset->folders[i]);
     for (size_t i = 0; i < page->dataset->problem_count; i++)
         wrap(page, page->dataset->problems[i].text, 2);
 }

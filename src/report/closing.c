@@ -466,8 +466,6 @@ static char *run_command(const struct closing_options *options, const char *opti
 void closing_add_where(const struct results *results, const struct closing_options *options, struct text *out)
 {
     AUTO_FREE char *run_dir = utf8_line(options->run_dir);
-    if (options->last_hash)
-        text_addf(out, "records: last hash %s\n", options->last_hash);
     text_addf(out, "results: %s\n", run_dir);
     size_t left = 0, failed = 0;
     for (size_t i = 0; i < results->count; i++) {

@@ -11,7 +11,6 @@
 struct closing_options {
     const char *program; /* for the command that resumes */
     const char *run_dir;
-    const char *last_hash; /* of the last record; NULL: there is none */
     size_t width;          /* columns at most; 0: as many as it takes */
     bool colour;
 };

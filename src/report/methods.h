@@ -12,7 +12,6 @@ struct methods_input {
     const struct results *results;        /* all experiments */
     const json_t *run;                    /* the same run, as results_read_json gives it: at most 2000 experiments in detail */
     const json_t *machine;                /* machine.json of the last session; NULL: there is none that can be read */
-    const struct records_report *records; /* whether the run's records are as they were written */
     const char *folder;                   /* the name of the run's folder, without its path */
     enum run_life life;
 };

@@ -384,19 +384,10 @@ static void add_outcomes(const struct methods_input *input, struct text *out)
 
 static void add_citation(const struct methods_input *input, struct text *out)
 {
-    static const char *const states[] = {[RECORDS_UNREADABLE] = "could not be checked",
-                                         [RECORDS_NOT_CHAINED] = "have no chain of hashes that could be checked",
-                                         [RECORDS_OPEN] = "follow each other, and are not closed",
-                                         [RECORDS_CHANGED] = "were changed after they were written",
-                                         [RECORDS_HOLD] = "are as they were written"};
-    const struct records_report *records = input->records;
     text_addf(out,
               "To cite: name the program and the version that made the run, as above (%s), and keep the run's folder, "
-              "%s, with the paper. Its "
-              "records %s",
-              TARE_NAME, input->folder, states[records->state]);
-    text_addf(out, *records->last_hash ? " (%lld records, last hash %s)." : ".", (long long)records->count,
-              records->last_hash);
+              "%s, with the paper.",
+              TARE_NAME, input->folder);
     text_addf(out, " This text was made by %s %s.\n", TARE_NAME, TARE_VERSION);
 }
 
@@ -405,8 +396,6 @@ void methods_text(const struct methods_input *input, struct text *out)
     size_t shown = json_array_size(experiments_of(input));
     if (input->life != RUN_LIFE_ENDED)
         text_add(out, "NOT FINISHED: the run has not ended; all counts are of now.\n\n");
-    if (input->records->state == RECORDS_CHANGED)
-        text_add(out, "NOT AS WRITTEN: records of the run were changed after they were written.\n\n");
     if (shown < input->results->count)
         text_addf(
             out,

@@ -118,8 +118,7 @@ static void add_losses(const struct collected *collected, struct text *out)
         const struct collect_item *item = &collected->items[i];
         if (!item->why || collect_is_missing(item->state))
             continue;
-        text_addf(out, "records %s, and its verdict is suspect: %s: ", item->changed ? "were changed" : "are lost",
-                  collected->plan.experiments[i].id);
+        text_addf(out, "records are lost, and its verdict is suspect: %s: ", collected->plan.experiments[i].id);
         add_legible(out, item->why);
         text_add_char(out, '\n');
         named++;

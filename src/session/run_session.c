@@ -169,12 +169,11 @@ static int run_and_close(struct session *session)
     int code = CLI_OK;
     if (!run_it(session, &summary, &err) || summary.outcome == RUN_BROKEN)
         code = broken(session, &err);
-    char hash[DIGEST_HEX + 1];
-    bool finished = store_finish(session->store, hash);
+    store_finish(session->store);
     /* With a full disk the results can still be read, and a person wants to see them. */
     bool read = results_from_store(session->store, &results, &later);
     if (read && !session->options->json && !session->options->leaves_closing && !session->detached)
-        session_print_closing(session, &results, finished ? hash : NULL);
+        session_print_closing(session, &results);
     if (read)
         session_write_page(session);
     on_event_end(session->on_event, read ? &results : NULL, code == CLI_OK ? NULL : err.text);

@@ -54,8 +54,8 @@ bool session_has_enough(const struct session *session);
 /* Once a session, and only where a meter is missing. */
 void session_say_meters(const struct session *session);
 
-/* The closing table. last_hash: of its records; NULL: they could not be closed. */
-void session_print_closing(const struct session *session, const struct results *results, const char *last_hash);
+/* The closing table. */
+void session_print_closing(const struct session *session, const struct results *results);
 
 /* The page is for people: where it cannot be written, the results stand all the same. */
 void session_write_page(const struct session *session);

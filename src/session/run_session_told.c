@@ -187,12 +187,11 @@ void listeners_end(struct session *session, struct listeners *listeners)
         message_output_failed(failed);
 }
 
-void session_print_closing(const struct session *session, const struct results *results, const char *last_hash)
+void session_print_closing(const struct session *session, const struct results *results)
 {
     struct closing_options options = {
         .program = TARE_NAME,
         .run_dir = session->dir_path,
-        .last_hash = last_hash,
         .width = isatty(STDOUT_FILENO) ? width_of_terminal(STDOUT_FILENO) : 0,
         .colour = message_colour(STDOUT_FILENO),
     };

@@ -167,9 +167,6 @@ static void take_records(struct collecting *collecting, size_t number, int start
     else if (loss.events > 0)
         item->why =
             mem_printf("%s: %s (%zu event%s lost)", name, loss.first.text, loss.events, loss.events == 1 ? "" : "s");
-    else if (loss.changed > 0)
-        item->why = mem_printf("%s: %s", name, loss.first.text);
-    item->changed = ok && loss.changed > 0 && loss.events == 0;
     if (item->why && collect_is_missing(item->state))
         item->state = COLLECT_DAMAGED;
 }

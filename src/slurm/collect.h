@@ -20,7 +20,6 @@ struct collect_item {
     int start;    /* how often it was started; 0: never */
     char *host;   /* of the last start that looked around; NULL: not known */
     char *why;    /* of DAMAGED, and of one that is done although records of it are lost; NULL: all was read */
-    bool changed; /* why says which record another program changed; none is lost */
     char *task_status;   /* what the scheduler says of it (task_statuses_find), or NULL */
 };
 

@@ -131,7 +131,7 @@ nothing_outside_changed() {
     wait_until lock_is_free "$(run_dir)/run.lock"
     rm slow
     receive
-    unchain "$RUN"
+    keep_edits "$RUN"
     db_id ../../.ssh
     outside >before
     for command in "run --resume $RUN -q" "report $RUN" "report $RUN -o $WORK/report.html --snapshots" "audit $RUN" "export $RUN -o $WORK/exported"; do

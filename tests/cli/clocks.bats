@@ -48,12 +48,12 @@ db.close()
 lines = [json.loads(line) for line in open(sys.argv[1] + "/events.jsonl")]
 with open(sys.argv[1] + "/events.jsonl", "w") as out:
     for event in lines:
-        event.pop("before", None)
         event["monotonic_ns"] += ahead
         event["realtime_ns"] -= behind
         moved(event["data"])
         out.write(json.dumps(event, separators=(",", ":")) + "\n")
 END
+    keep_edits "$1"
 }
 
 @test "a resume after another boot keeps the windows of both, and takes no time of one for one of the other" {

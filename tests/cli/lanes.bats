@@ -123,7 +123,6 @@ assert "GPU 1 was disturbed by programs outside the run: foreign_process, in %d 
     sed -i "s/^gpus .*/gpus 2\nname NVIDIA A100\ndriver 550.54\nlimit_w 400/" scenario
     for n in 4 5; do
         CUDA_VISIBLE_DEVICES=0 "$TARE" run --task "$n" "$(run_dir)" -q --containment sweep >/dev/null
-        unchain "$(run_dir)/tasks/000$n/1"
         python3 - "$(run_dir)/tasks/000$n/1" <<'END'
 import json, sys
 lines = [json.loads(line) for line in open(sys.argv[1] + "/events.jsonl")]

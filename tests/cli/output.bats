@@ -439,13 +439,17 @@ from said import check
 run, whole, program = sys.argv[1:]
 chained = open(run + "/events.jsonl", encoding="utf-8").read()
 name = "a\x1b[31m\u009b1m\x7f\r\u202e\u2067\u2028\x07b\nFORGED: 9 clean\n"
-# Without the lines' hashes, as an older version wrote them, nothing tells that run.db is another: all of it is taken as it is.
-loose = "".join(json.dumps({key: value for key, value in json.loads(line).items() if key != "before"}) + "\n" for line in chained.splitlines())
-assert loose.count("\n") == chained.count("\n") > 0 and len(loose) < len(chained)
+# The tables of another version's run are not compared with its events.
+old = re.compile(r'"version":"[^"]*"')
+loose = "".join(old.sub('"version":"0.0.1"', line) if '"type":"session_started"' in line else line for line in chained.splitlines(keepends=True))
+assert loose != chained
 def change(statements, records=loose):
     shutil.copy(whole, run + "/run.db")
     open(run + "/events.jsonl", "w", encoding="utf-8").write(records)
     db = sqlite3.connect(run + "/run.db")
+    if records == loose:
+        for seq, data in db.execute("SELECT seq, data FROM events WHERE type = 'session_started'").fetchall():
+            db.execute("UPDATE events SET data = ? WHERE seq = ?", (old.sub('"version":"0.0.1"', data), seq))
     # One did not succeed, and something speaks against the other: both are told of.
     db.execute("DELETE FROM evidence")
     db.execute("INSERT INTO evidence (seq, experiment, attempt, pass, kind, weight, text) VALUES (1, 1, 1, 1, 'cpu_shared', 'suspect', 'others')")

@@ -72,7 +72,7 @@ for n in range(2, count * 2 // 3):
         db.execute("INSERT OR REPLACE INTO experiment_metrics (experiment, name, value) VALUES (?, 'loss', ?)", (n, 1 / n))
 db.commit()
 END
-    unchain "$(run_dir)"
+    keep_edits "$(run_dir)"
 }
 made_up_is_started() { grep -qs '"attempt_started"' results/run_*/events.jsonl; }
 

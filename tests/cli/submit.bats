@@ -267,7 +267,6 @@ clean"
 
 # taint EXPERIMENT START KIND: as if something of that kind had been seen meanwhile.
 taint() {
-    unchain "$(dirname "$(event_file "$1" "$2")")"
     python3 - "$(event_file "$1" "$2")" "$3" <<'END'
 import json, sys
 lines = [json.loads(line) for line in open(sys.argv[1])]

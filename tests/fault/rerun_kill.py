@@ -7,6 +7,7 @@ import csv
 import json
 import os
 import random
+import re
 import shutil
 import sqlite3
 import subprocess
@@ -14,6 +15,7 @@ import sys
 import tempfile
 import time
 
+VERSION = re.compile(r'"version":"[^"]*"')
 PROGRAM, RUN = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
 ROUNDS = int(os.environ.get("ROUNDS", "60"))
 SEED = int(os.environ.get("SEED") or random.SystemRandom().randrange(1 << 32))
@@ -57,14 +59,14 @@ def accuse(chance):
         for number in (1, 2, 3):
             db.execute("UPDATE experiments SET verdict = ? WHERE number = ?",
                        (chance.choice(["contaminated", "suspect", "clean"]), number))
+        for seq, data in db.execute("SELECT seq, data FROM events WHERE type = 'session_started'").fetchall():
+            db.execute("UPDATE events SET data = ? WHERE seq = ?", (VERSION.sub('"version":"0.0.1"', data), seq))
     db.close()
-    # As an older version would have left it: a chain would tell of the change.
+    # Tables of another version's run are not compared with its events.
     with open(RUN + "/events.jsonl") as file:
-        lines = [json.loads(line) for line in file]
+        lines = [VERSION.sub('"version":"0.0.1"', line) for line in file]
     with open(RUN + "/events.jsonl", "w") as file:
-        for line in lines:
-            line.pop("before", None)
-            file.write(json.dumps(line, separators=(",", ":")) + "\n")
+        file.writelines(lines)
 
 
 def rerun(kill_after_s):

@@ -434,7 +434,6 @@ static void take_event(struct progress *progress, const struct event *event)
     case EVENT_SESSION_ENDED:
     case EVENT_EXPERIMENT_AGAIN:
     case EVENT_FILES_WRITTEN:
-    case EVENT_RECORDS_CLOSED:
     case EVENT_TYPES:
         break;
     }

@@ -168,31 +168,14 @@ static json_t *integrity_json(const struct dataset *dataset, const struct accoun
     return out;
 }
 
-static const struct record_field records_fields[] = {
-    RECORD_ENUM(struct records_report, "state", state, records_state_name),
-    RECORD(struct records_report, count),
-    RECORD_AS(struct records_report, "not_chained", unchained),
-    {0},
-};
-
-static json_t *records_json(const struct records_report *records)
-{
-    json_t *out = record_json(records_fields, records);
-    const char *changed = records->changed.length ? text_get(&records->changed) : NULL;
-    json_object_set_new(out, "last_hash", json_text_or_null(*records->last_hash ? records->last_hash : NULL));
-    json_object_set_new(out, "changed", json_text_or_null(changed));
-    return out;
-}
-
 static json_t *folders_json(const struct dataset *dataset)
 {
     json_t *out = json_array();
     for (size_t i = 0; i < dataset->folder_count; i++) {
         const struct dataset_folder *folder = &dataset->folders[i];
-        json_array_append_new(out, json_pack("{s:o, s:s, s:o, s:o}", "path", json_text_or_null(folder->path), "layout",
+        json_array_append_new(out, json_pack("{s:o, s:s, s:o}", "path", json_text_or_null(folder->path), "layout",
                                              dataset_layout_name(folder->layout), "utc_offset_s",
-                                             folder->has_zone ? json_integer(folder->zone_s) : json_null(), "records",
-                                             folder->records ? records_json(folder->records) : json_null()));
+                                             folder->has_zone ? json_integer(folder->zone_s) : json_null()));
     }
     return out;
 }

@@ -149,9 +149,6 @@ void dataset_fini(struct dataset *dataset)
     free(dataset->spellings);
     for (size_t i = 0; i < dataset->folder_count; i++) {
         free(dataset->folders[i].path);
-        if (dataset->folders[i].records)
-            text_fini(&dataset->folders[i].records->changed);
-        free(dataset->folders[i].records);
     }
     free(dataset->folders);
     *dataset = (struct dataset){0};

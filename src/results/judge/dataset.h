@@ -186,7 +186,6 @@ struct dataset_folder {
     size_t summary_rows; /* rows of summary.csv, well-formed or not */
     size_t folders;      /* experiments' folders found */
     size_t without_row, without_folder;
-    struct records_report *records; /* of dataset_verify_records; NULL: it was not called, or a folder of the study */
     bool has_zone;
     int64_t zone_s; /* local time is this much ahead of UTC; study: by the samples; tare: of its first experiment */
 };
@@ -213,9 +212,6 @@ struct dataset {
  * False: it is none of them, or cannot be read at all. Evidence is found by audit_judge. */
 bool dataset_read(struct dataset *dataset, const char *path, struct err *err);
 void dataset_fini(struct dataset *dataset);
-
-/* Whether the records of each run of tare are what its runner wrote: records of its folder. */
-void dataset_verify_records(struct dataset *dataset);
 
 struct dataset_experiment *dataset_add(struct dataset *dataset);
 void dataset_evidence(struct dataset_experiment *experiment, const char *kind, const char *format, ...)

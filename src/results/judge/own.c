@@ -369,16 +369,3 @@ bool read_own(struct dataset *dataset, size_t folder, struct err *err)
     facts_fini(&facts);
     return true;
 }
-
-void dataset_verify_records(struct dataset *dataset)
-{
-    for (size_t i = 0; i < dataset->folder_count; i++) {
-        struct dataset_folder *folder = &dataset->folders[i];
-        struct err why = {0};
-        if (folder->layout != DATASET_TARE || folder->records)
-            continue;
-        folder->records = mem_alloc(sizeof *folder->records);
-        if (!records_verify(folder->path, folder->records, &why))
-            text_add(&folder->records->changed, why.text);
-    }
-}

@@ -81,7 +81,7 @@ static void take_line(struct importing *importing, const char *line, size_t leng
         lose(importing, missing, &gap, number);
     }
     /* What the other store says of its own files; this one writes its own. */
-    if (usable && (event.type == EVENT_FILES_WRITTEN || event.type == EVENT_RECORDS_CLOSED)) {
+    if (usable && event.type == EVENT_FILES_WRITTEN) {
         event_fini(&event);
         return;
     }
@@ -127,18 +127,15 @@ static void add_evidence(struct importing *importing, const struct import_source
     int64_t number = source->experiment > 0 ? source->experiment : 1;
     const struct store_experiment *experiment = store_experiment(importing->store, (size_t)number);
     const struct import_loss *loss = importing->loss;
-    if ((loss->events == 0 && loss->changed == 0) || !experiment || experiment->attempts == 0 ||
-        importing->last.session == 0)
+    if (loss->events == 0 || !experiment || experiment->attempts == 0 || importing->last.session == 0)
         return;
-    AUTO_FREE char *text = loss->events
-                               ? mem_printf("%s: %s; %zu event%s lost, the rest was read", source->name,
-                                            loss->first.text, loss->events, loss->events == 1 ? " is" : "s are")
-                               : mem_printf("%s: %s", source->name, loss->first.text);
+    AUTO_FREE char *text = mem_printf("%s: %s; %zu event%s lost, the rest was read", source->name, loss->first.text,
+                                      loss->events, loss->events == 1 ? " is" : "s are");
     struct event event = importing->last;
     event.type = EVENT_EVIDENCE;
     event.experiment = number;
     event.attempt = experiment->attempts;
-    event.data = evidence_json(loss->events ? "records_lost" : "records_changed", text);
+    event.data = evidence_json("records_lost", text);
     if (event.data)
         store_add(importing->store, &event, NULL, NULL);
     json_decref(event.data);
@@ -154,10 +151,6 @@ bool store_import(struct store *store, const struct import_source *source, struc
     };
     AUTO_FILE FILE *file = jsonl_read(source->dir, err);
     bool ok = file && take_lines(&importing, file, err);
-    loss->changed = importing.lines.changed;
-    if (loss->changed > 0 && loss->events == 0)
-        err_set(&loss->first, "events.jsonl:%lld: does not follow the line before it: one of the two was changed",
-                (long long)loss->changed);
     add_evidence(&importing, source);
     return ok;
 }
@@ -220,19 +213,6 @@ static bool is_whole(const struct event *event, struct err *err)
            (json_get_int(event->data, "t_ns", &t_ns) || err_set(err, "is a mark without 't_ns'"));
 }
 
-/* The first line's is that of what the other run began with. */
-static void check_chain(struct import_lines *lines, const char *line, size_t length, const json_t *json)
-{
-    struct digest before;
-    const char *hex = json_get_text(json, "before");
-    bool wanted = hex || lines->chained > 0;
-    if (wanted && !lines->changed && lines->seq > 0 &&
-        (!digest_parse(hex, &before) || !digest_equal(&before, &lines->last)))
-        lines->changed = lines->seq + 1;
-    lines->chained += wanted;
-    lines->last = digest_of(line, length);
-}
-
 bool import_line_take(struct import_lines *lines, const char *line, size_t length, struct event *out, int64_t *missing,
                       struct err *err)
 {
@@ -240,7 +220,6 @@ bool import_line_take(struct import_lines *lines, const char *line, size_t lengt
     json_t *json = json_load_bounded(line, length, JSON_REJECT_DUPLICATES, &why);
     *missing = 0;
     *out = (struct event){0};
-    check_chain(lines, line, length, json);
     bool parsed = json && event_from_json(json, out);
     if (!json)
         err_set(err, "%s", why.text);

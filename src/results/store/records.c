@@ -64,9 +64,9 @@ static const char *what_of_db(const struct worker *worker)
 }
 
 /* Whether tables can be made from the lines, and must then be the same. */
-static bool is_whole(const struct chain *chain)
+static bool is_whole(const struct event_lines *lines)
 {
-    return chain->unchained == 0 && chain->broken == 0 && !chain->other_versions && chain->copy >= 0;
+    return !lines->disputed && !lines->other_versions && lines->copy >= 0;
 }
 
 struct replaying {
@@ -90,7 +90,7 @@ static bool replay(const struct worker *worker, sqlite3 *db, struct err *err)
     bool ok =
         db_begin(db, err) && schema_make(db, err) &&
         db_run(db, err, "INSERT INTO meta (key, value) VALUES ('created_by', ?)", "t", TARE_NAME " " TARE_VERSION) &&
-        journal_write_plan(db, worker->plan, err) && chain_each(&worker->chain, replay_event, &replaying, err) &&
+        journal_write_plan(db, worker->plan, err) && event_lines_each(&worker->lines, replay_event, &replaying, err) &&
         db_commit(db, err);
     journal_replay_fini(&replaying.replay);
     return ok;
@@ -106,7 +106,7 @@ static void compare_db(const struct worker *worker, struct found *found)
         sqlite3_wal_checkpoint_v2(worker->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
         db_run(worker->db, NULL, "PRAGMA shrink_memory", "");
     }
-    if (!is_whole(&worker->chain)) {
+    if (!is_whole(&worker->lines)) {
         found->db = !there;
     } else {
         AUTO_DB sqlite3 *db = db_open_private(&why);
@@ -124,8 +124,8 @@ static bool has_jsonl(const struct worker *worker)
     struct stat named, opened;
     return fstatat(worker->dir, "events.jsonl", &named, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(named.st_mode) &&
            fstat(worker->jsonl, &opened) == 0 && named.st_dev == opened.st_dev && named.st_ino == opened.st_ino &&
-           opened.st_size == worker->chain.length &&
-           files_same_bytes(worker->chain.copy, worker->jsonl, worker->chain.length);
+           opened.st_size == worker->lines.length &&
+           files_same_bytes(worker->lines.copy, worker->jsonl, worker->lines.length);
 }
 
 static bool has_text(int dir, const char *name, const struct text *text)
@@ -139,16 +139,14 @@ static bool has_experiment(const struct worker *worker, size_t number)
     struct digest is;
     AUTO_CLOSE int folder = fs_open_folder_beneath(worker->dir, worker->plan->experiments[number - 1].id);
     return folder >= 0 && digest_of_file(folder, "experiment.json", FILE_MAX, &is, NULL) &&
-           digest_equal(&is, &worker->chain.files.experiments[number - 1]);
+           digest_equal(&is, &worker->lines.files.digests[number - 1]);
 }
 
 static bool has_summary(const struct worker *worker)
 {
     for (size_t i = 0; i < SUMMARY_FILES; i++) {
-        struct digest wanted = worker->chain.files.summary[i], is;
-        bool known = summary_digest(&worker->summary, i, &wanted) ||
-                     (worker->chain.files.closed && worker->chain.files.has_summary[i]);
-        if (known &&
+        struct digest wanted, is;
+        if (summary_digest(&worker->summary, i, &wanted) &&
             (!digest_of_file(worker->dir, summary_name(i), FILE_MAX, &is, NULL) || !digest_equal(&is, &wanted)))
             return false;
     }
@@ -167,7 +165,7 @@ static bool is_unfinished(const struct worker *worker, size_t number)
 static void compare_experiments(const struct worker *worker, bool opening, struct found *found)
 {
     for (size_t number = 1; number <= worker->plan->count; number++) {
-        if (!worker->chain.files.known[number - 1] || has_experiment(worker, number) ||
+        if (!worker->lines.files.known[number - 1] || has_experiment(worker, number) ||
             (opening && is_unfinished(worker, number)))
             continue;
         found->files.items = mem_room(found->files.items, found->files.count, &found->files.capacity, sizeof(size_t));
@@ -199,10 +197,9 @@ static void find(const struct worker *worker, bool opening, struct found *found)
     if (!can_compare(worker))
         return;
     compare_db(worker, found);
-    found->jsonl = worker->chain.broken || !has_jsonl(worker);
-    if (worker->chain.broken) {
-        AUTO_FREE char *where =
-            mem_printf("record %lld does not follow the one before it", (long long)worker->chain.broken);
+    found->jsonl = (opening && worker->lines.disputed) || !has_jsonl(worker);
+    if (opening && worker->lines.disputed) {
+        AUTO_FREE char *where = mem_printf("record %lld is not that of run.db", (long long)worker->lines.disputed);
         add_what(&found->what, "events.jsonl", where);
     } else if (found->jsonl) {
         add_what(&found->what, "events.jsonl", "");
@@ -229,15 +226,14 @@ static json_t *evidence_data(const char *what)
 static bool add_evidence_to_copy(struct worker *worker, const char *what, struct text *line, struct err *err)
 {
     struct event event = worker->last;
-    struct digest last = worker->chain.last;
     if (event.session == 0)
         return true;
     event.type = EVENT_EVIDENCE;
     event.experiment = event.attempt = 0;
     event.data = evidence_data(what);
-    jsonl_add_line(line, worker->last_seq + 1, &event, &last);
+    jsonl_add_line(line, worker->last_seq + 1, &event);
     json_decref(event.data);
-    if (!chain_append(&worker->chain, line, &last, 1, err))
+    if (!event_lines_append(&worker->lines, text_get(line), line->length, 1, err))
         return false;
     worker->last_seq++;
     return true;
@@ -276,8 +272,8 @@ static bool swap_db(struct worker *worker, const char *name, struct err *err)
 static bool restore_db(struct worker *worker, struct err *err)
 {
     char name[FS_UNFINISHED_SIZE] = "";
-    if (!is_whole(&worker->chain))
-        return err_set(err, "records of an older version cannot be made anew");
+    if (!is_whole(&worker->lines))
+        return err_set(err, "its events are disputed, or of another version");
     bool ok = make_db(worker, name, err);
     if (!ok) {
         if (*name)
@@ -295,8 +291,8 @@ static bool restore_jsonl(struct worker *worker, struct err *err)
     char buffer[65536];
     struct fs_unfinished file = {.fd = -1};
     bool ok = fs_unfinished_begin(worker->dir, &file, err);
-    for (off_t at = 0; ok && at < worker->chain.length;) {
-        ssize_t count = pread(worker->chain.copy, buffer, sizeof buffer, at);
+    for (off_t at = 0; ok && at < worker->lines.length;) {
+        ssize_t count = pread(worker->lines.copy, buffer, sizeof buffer, at);
         ok = count > 0 ? fs_write_all(file.fd, buffer, (size_t)count, err) : err_sys(err, "read the runner's own copy");
         at += count > 0 ? count : 0;
     }
@@ -316,7 +312,7 @@ static bool restore_experiments(struct worker *worker, const struct found *found
     struct digest digest;
     for (size_t i = 0; i < (found->tables ? worker->plan->count : found->files.count); i++) {
         size_t number = found->tables ? i + 1 : found->files.items[i];
-        if (!worker->chain.files.known[number - 1])
+        if (!worker->lines.files.known[number - 1])
             continue;
         if (!files_write_experiment(worker->dir, worker->db, worker->plan, number, fs_write_atomic, &digest, err))
             return false;
@@ -330,14 +326,14 @@ static bool restore_text(int dir, const char *name, bool changed, const struct t
     return !changed || fs_write_atomic(dir, name, text_get(text), text->length, err);
 }
 
-static bool restore(struct worker *worker, const struct found *found, struct err *err)
+static bool restore(struct worker *worker, const struct found *found, bool opening, struct err *err)
 {
     AUTO_TEXT struct text line = {0};
     const char *what = text_get(&found->what);
-    if (worker->chain.broken)
+    if (opening && worker->lines.disputed)
         return worker_write_own(worker, EVENT_EVIDENCE, evidence_data(what), err) &&
-               err_set(err, "there is no other copy of events.jsonl");
-    bool anew = found->db && is_whole(&worker->chain);
+               err_set(err, "which of events.jsonl and run.db was changed is unknown");
+    bool anew = found->db && is_whole(&worker->lines);
     if (anew && !add_evidence_to_copy(worker, what, &line, err))
         return false;
     /* The lines first: of them, all else can be made again after a crash. */
@@ -367,11 +363,11 @@ static void note(struct worker *worker, const char *what, bool restored, const s
 bool records_keep_db(struct worker *worker, struct err *err)
 {
     struct err why = {0};
-    if (worker->scratch || !is_whole(&worker->chain) || db_is_there(worker))
+    if (worker->scratch || !is_whole(&worker->lines) || db_is_there(worker))
         return true;
     struct found found = {.db = true};
     add_what(&found.what, "run.db", what_of_db(worker));
-    bool restored = restore(worker, &found, &why);
+    bool restored = restore(worker, &found, false, &why);
     note(worker, text_get(&found.what), restored, &why);
     found_fini(&found);
     return restored || err_set(err, "%s", why.text);
@@ -385,7 +381,7 @@ bool records_settle(struct worker *worker, bool opening)
         return true;
     find(worker, opening, &found);
     if (found.what.length > 0) {
-        bool restored = restore(worker, &found, &why);
+        bool restored = restore(worker, &found, opening, &why);
         if (restored) {
             struct found left;
             find(worker, false, &left);
@@ -398,34 +394,4 @@ bool records_settle(struct worker *worker, bool opening)
     }
     found_fini(&found);
     return worker->db != NULL;
-}
-
-static void set_hash(json_t *out, const char *key, bool known, const struct digest *digest)
-{
-    char hex[DIGEST_HEX + 1];
-    digest_print(digest, hex);
-    json_object_set_new(out, key, known ? json_string(hex) : json_null());
-}
-
-bool records_close(struct worker *worker, struct err *err)
-{
-    struct chain_files *files = &worker->chain.files;
-    bool was_closed = files->closed;
-    json_t *data = json_object();
-    if (worker->last.session == 0 || !tables_digest(worker->db, worker->last_seq, &files->db, err)) {
-        json_decref(data);
-        return worker->last.session == 0;
-    }
-    set_hash(data, "run.db", true, &files->db);
-    for (size_t i = 0; i < SUMMARY_FILES; i++) {
-        if (summary_digest(&worker->summary, i, &files->summary[i]))
-            files->has_summary[i] = true;
-        set_hash(data, summary_name(i), files->has_summary[i], &files->summary[i]);
-    }
-    /* Nothing came since it was closed, or since an older version wrote it. */
-    if (was_closed || worker->chain.unchained == worker->chain.lines) {
-        json_decref(data);
-        return true;
-    }
-    return worker_write_own(worker, EVENT_RECORDS_CLOSED, data, err);
 }

@@ -72,7 +72,7 @@ const char *event_role(const struct event *event)
 static bool about_the_run(enum event_type type)
 {
     return type == EVENT_SESSION_STARTED || type == EVENT_SESSION_ENDED || type == EVENT_PAUSE ||
-           type == EVENT_EVIDENCE || type == EVENT_RECORDS_CLOSED;
+           type == EVENT_EVIDENCE;
 }
 
 static bool check_session(const struct journal_replay *replay, const struct event *event, struct err *err)

@@ -36,7 +36,7 @@ static void store_free(struct store *store)
     work_list_free(&store->worker.queue); /* when the thread never started */
     summary_fini(&store->worker.summary);
     free(store->worker.written.items);
-    chain_fini(&store->worker.chain);
+    event_lines_fini(&store->worker.lines);
     text_fini(&store->worker.settings);
     text_fini(&store->worker.registry);
     text_fini(&store->worker.changed);
@@ -55,7 +55,7 @@ static struct store *store_new(int dir, const char *dir_path, struct err *err)
 {
     struct store *store = mem_alloc(sizeof *store);
     *store = (struct store){.lock = -1, .worker = {.jsonl = -1, .dir_path = mem_strdup(dir_path)}};
-    store->worker.chain.copy = -1;
+    store->worker.lines.copy = -1;
     for (size_t i = 0; i < SUMMARY_FILES; i++)
         store->worker.summary.fd[i] = -1;
     store->dir = fcntl(dir, F_DUPFD_CLOEXEC, 3);
@@ -156,30 +156,25 @@ static bool begin(struct store *store, struct err *err)
     worker->jsonl = jsonl_open(store->dir, worker->dir_path, err);
     if (worker->jsonl < 0 || !journal_read_plan(worker->db, &store->plan, err))
         return false;
-    chain_init(&worker->chain, store->plan.count);
-    if ((!worker->scratch && !chain_keep(&worker->chain, store->dir, err)) ||
-        !chain_begin(&worker->chain, worker->db, store->dir, err) ||
-        !jsonl_repair(worker->jsonl, worker->db, &worker->chain, err) || !load_last(worker, err))
+    event_lines_init(&worker->lines, store->plan.count);
+    if ((!worker->scratch && !event_lines_keep(&worker->lines, store->dir, err)) ||
+        !jsonl_repair(worker->jsonl, worker->db, &worker->lines, err) || !load_last(worker, err))
         return false;
     read_texts(worker);
     summary_init(&worker->summary, store->dir, &store->plan, worker->scratch);
     if (!records_know_db(worker, err))
         return false;
     db_unlimit_time(worker->db);
-    worker->last_seq = worker->chain.lines;
-    if (worker->chain.lines > 0 && !records_settle(worker, true))
+    worker->last_seq = worker->lines.count;
+    if (worker->lines.count > 0 && !records_settle(worker, true))
         return err_set(err, "%s", text_get(&worker->changed));
     journal_replay_init(&store->replay, store->plan.count);
     if (!journal_replay_all(store->worker.db, &store->replay, err) ||
         !journal_last_seq(store->worker.db, &worker->last_seq, err) ||
         !find_unwritten(store->worker.db, store->plan.count, false, &worker->queue, err))
         return false;
-    /* It was killed, perhaps while it wrote a row, or lost rows with its machine's power. */
-    int64_t unended;
-    if (!db_number(store->worker.db, &unended, err,
-                   "SELECT ended_realtime_ns IS NULL FROM sessions ORDER BY number DESC LIMIT 1", ""))
-        return false;
-    if (unended || (worker->chain.unchained < worker->chain.lines && !worker->chain.files.closed))
+    /* An earlier session may have been killed while it wrote a row, or lost rows with its machine's power. */
+    if (worker->lines.count > 0)
         work_list_add(&worker->queue, item_new(WORK_FILES, 0, NULL, NULL));
     for (const struct work_item *item = worker->queue.first; item; item = item->next)
         worker->pending++;
@@ -278,7 +273,7 @@ static bool write_late(struct store *store, struct err *err)
     return ok && worker_verdict(&store->worker, err);
 }
 
-bool store_finish(struct store *store, char hash[DIGEST_HEX + 1])
+bool store_finish(struct store *store)
 {
     struct worker *worker = &store->worker;
     struct err *err = &store->failure;
@@ -286,12 +281,10 @@ bool store_finish(struct store *store, char hash[DIGEST_HEX + 1])
         drain(store);
         bool ok = worker_verdict(worker, err) && write_late(store, err);
         ok = worker_finish(worker, ok ? err : NULL) && ok; /* the thread has nothing to do any more */
-        store->fine = ok && (records_settle(worker, false) || err_set(err, "%s", text_get(&worker->changed))) &&
-                      records_close(worker, err);
+        store->fine = ok && (records_settle(worker, false) || err_set(err, "%s", text_get(&worker->changed)));
     }
     store->finished = true;
-    digest_print(&store->worker.chain.last, hash);
-    return store->fine && store->worker.chain.lines > 0;
+    return store->fine;
 }
 
 bool store_close(struct store *store, struct err *err)
@@ -299,8 +292,7 @@ bool store_close(struct store *store, struct err *err)
     if (!store)
         return true;
     struct worker *worker = &store->worker;
-    char hash[DIGEST_HEX + 1];
-    store_finish(store, hash);
+    store_finish(store);
     bool ok = store->fine;
     if (!ok && err)
         *err = store->failure;

@@ -38,9 +38,9 @@ struct store *store_create(int dir, const char *dir_path, const struct store_hea
  * are appended), loads the plan. */
 struct store *store_open(int dir, const char *dir_path, struct err *err);
 
-/* Commits what was added, compares all records with what was written, makes anew what others changed, and writes the last record, with its
- * hash in hexadecimal. Nothing may be added behind it. False: there is no such hash; store_close says why. */
-bool store_finish(struct store *store, char hash[DIGEST_HEX + 1]);
+/* Commits what was added, compares all records with what was written, and restores what others changed. Nothing may be
+ * added after it. False: store_close says why. */
+bool store_finish(struct store *store);
 
 /* Finishes, if that was not done, checkpoints (no -wal stays), closes and unlocks. False: err says what failed (a full disk), or what others changed. */
 bool store_close(struct store *store, struct err *err);
@@ -266,25 +266,6 @@ struct facts {
     struct facts_item *items; /* one for each of results.items */
 };
 
-/* Whether the records of a run are those that its runner wrote, as far as their chain says (docs/reference/files.md). */
-enum records_state {
-    RECORDS_UNREADABLE,
-    RECORDS_NOT_CHAINED, /* an older version made it */
-    RECORDS_OPEN,        /* they follow each other, and the run was not closed: its other files are not compared */
-    RECORDS_CHANGED,
-    RECORDS_HOLD
-};
-struct records_report {
-    enum records_state state;
-    int64_t count, unchained;       /* lines of events.jsonl; the first of them that an older version wrote */
-    char last_hash[DIGEST_HEX + 1]; /* "": there is none */
-    struct text changed;            /* which files, in words */
-};
-const char *records_state_name(enum records_state state); /* "hold" */
-
-/* False, and UNREADABLE: err says why. Nothing is changed. */
-bool records_verify(const char *run_dir, struct records_report *out, struct err *err);
-
 /* One match of a metric's pattern. The texts are borrowed until the next one. */
 struct history_point {
     size_t number;  /* of the experiment */
@@ -324,7 +305,6 @@ struct import_source {
 
 /* What of it could not be taken. */
 struct import_loss {
-    int64_t changed;  /* the first line whose hash is not that of the line before it; 0: none */
     size_t events;    /* that are missing, cannot be read, or fit no longer without those that are missing */
     struct err first; /* of them, or of what was changed: which line, and why */
 };
@@ -342,9 +322,6 @@ struct import_lines {
     int64_t experiment;    /* the number here of the only one there; 0: as it is numbered there */
     int64_t session_shift; /* is added to the sessions' numbers */
     int64_t seq;           /* of the line before; 0: there is none */
-    struct digest last;    /* of the line before */
-    int64_t chained;       /* lines that hold a hash */
-    int64_t changed;       /* the first line whose hash is not that of the line before; 0: none */
 };
 
 /* Reads one line, which need not end. missing: so many events should stand before it and do not. False: it is no event

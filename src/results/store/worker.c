@@ -77,7 +77,6 @@ static void add_number(struct number_list *list, size_t number)
 /* Events on their way into run.db and events.jsonl. */
 struct writing {
     struct text lines;
-    struct digest last;
     int64_t seq;
 };
 
@@ -86,7 +85,7 @@ static bool write_event(struct worker *worker, struct writing *writing, const st
 {
     if (!journal_write(worker->db, ++writing->seq, event, after, err))
         return false;
-    jsonl_add_line(&writing->lines, writing->seq, event, &writing->last);
+    jsonl_add_line(&writing->lines, writing->seq, event);
     return true;
 }
 
@@ -111,7 +110,7 @@ static bool mark_written(struct worker *worker, struct writing *writing, struct 
     for (size_t i = 0; i < worker->written.count; i++) {
         size_t number = worker->written.items[i];
         char hex[DIGEST_HEX + 1];
-        digest_print(&worker->chain.files.experiments[number - 1], hex);
+        digest_print(&worker->lines.files.digests[number - 1], hex);
         if (!write_own(worker, writing, EVENT_FILES_WRITTEN, number, json_pack("{s:s}", "experiment.json", hex), err))
             return false;
     }
@@ -120,8 +119,8 @@ static bool mark_written(struct worker *worker, struct writing *writing, struct 
 
 void worker_wrote_files(struct worker *worker, size_t number, const struct digest *digest)
 {
-    worker->chain.files.experiments[number - 1] = *digest;
-    worker->chain.files.known[number - 1] = true;
+    worker->lines.files.digests[number - 1] = *digest;
+    worker->lines.files.known[number - 1] = true;
     add_number(&worker->written, number);
 }
 
@@ -143,8 +142,7 @@ static bool write_all_events(struct worker *worker, struct work_item *first, con
 
 static struct writing writing_begin(const struct worker *worker)
 {
-    const struct chain *chain = &worker->chain;
-    return (struct writing){.seq = worker->last_seq, .last = chain->lines ? chain->last : chain->first};
+    return (struct writing){.seq = worker->last_seq};
 }
 
 /* later: what failed when all was committed, and was not appended. */
@@ -155,7 +153,7 @@ static bool commit(struct worker *worker, const struct writing *writing, struct 
         return false;
     worker->last_seq = writing->seq;
     worker->written.count = 0;
-    if (chain_append(&worker->chain, &writing->lines, &writing->last, count, later))
+    if (event_lines_append(&worker->lines, text_get(&writing->lines), writing->lines.length, count, later))
         jsonl_append(worker->jsonl, &writing->lines, later);
     return true;
 }

@@ -17,59 +17,41 @@
 #include <stdio.h>
 #include <sys/types.h>
 
-/* Events.jsonl as a chain and as a file: each line of events.jsonl has in "before" the SHA-256 of the line before it, with its newline; the first line has that of what
- * the run began with. A copy of the lines in a file without a name stays with the runner: what is on the disk is compared with it, and made
- * anew from it. */
+/* The lines of events.jsonl. A copy of them in a file without a name stays with the runner: the disk is compared with it
+ * and restored from it. (jsonl.c) */
 
 enum { SUMMARY_ALL, SUMMARY_SAFE, SUMMARY_AFFECTED, SUMMARY_FILES };
 
-/* What the lines themselves say that the files hold. */
-struct chain_files {
-    struct digest *experiments; /* experiment.json, by number - 1 */
-    bool *known;                /* which of them */
+/* The experiment.json files that the lines say were written. */
+struct written_files {
+    struct digest *digests; /* by number - 1 */
+    bool *known;            /* which of them */
     size_t count;
-    bool closed; /* the last line is a RECORDS_CLOSED: with */
-    bool has_summary[SUMMARY_FILES];
-    struct digest db, summary[SUMMARY_FILES];
 };
 
-struct chain {
-    struct digest first, last;
-    int64_t lines;
-    int64_t unchained;   /* the first so many lines have no hash: an older version wrote them */
-    int64_t broken;      /* the first line whose hash is wrong or missing; 0: none */
+struct event_lines {
+    int64_t count;
+    int64_t disputed;    /* the first line that differed from run.db when the run was opened; 0: none */
     bool other_versions; /* not all sessions are of this version: tables made anew could differ */
-    struct chain_files files;
+    struct written_files files;
     int copy;     /* -1: none is kept */
     off_t length; /* of the copy */
 };
 
 /* count: experiments of the plan. */
-void chain_init(struct chain *chain, size_t count);
-void chain_fini(struct chain *chain);
+void event_lines_init(struct event_lines *lines, size_t count);
+void event_lines_fini(struct event_lines *lines);
 
-/* Makes the copy's file, below an open folder if possible. */
-bool chain_keep(struct chain *chain, int dir, struct err *err);
+/* Makes the copy's file, in an open folder if possible. */
+bool event_lines_keep(struct event_lines *lines, int dir, struct err *err);
 
-/* One line, with its newline, that was read: checks it, learns what it says of files. json: the same. False: the copy
- * cannot be written. */
-bool chain_take(struct chain *chain, const char *line, size_t length, const json_t *json, struct err *err);
+/* Adds count lines to the copy. */
+bool event_lines_append(struct event_lines *lines, const char *bytes, size_t length, int64_t count, struct err *err);
 
-/* Lines that the caller has made by jsonl_add_line and written: their last one's hash and their number. */
-bool chain_append(struct chain *chain, const struct text *lines, const struct digest *last, int64_t count,
-                  struct err *err);
+/* Calls each for every line of the copy. False: each failed, or the copy was changed. */
+bool event_lines_each(const struct event_lines *lines, journal_each_fn *each, void *context, struct err *err);
 
-/* Every line of the copy, checked again. False: each said so, or the copy is not what was written. */
-typedef bool chain_each_fn(void *context, int64_t seq, const struct event *event, struct err *err);
-bool chain_each(const struct chain *chain, chain_each_fn *each, void *context, struct err *err);
-
-/* What the first line's hash is of: the lines "HASH  settings.json", "HASH  registry.json", "HASH  plan". */
-bool chain_begin(struct chain *chain, sqlite3 *db, int dir, struct err *err);
-
-/* All tables but what is only about files, the events up to a number. */
-bool tables_digest(sqlite3 *db, int64_t last_seq, struct digest *out, struct err *err);
-
-/* Adds to out the tables in which the two differ: "table attempts (experiment 3)". */
+/* Adds to out the tables in which the two differ: "table attempts from experiment 3 on". (tables_compare.c) */
 bool tables_compare(sqlite3 *a, sqlite3 *b, struct text *out, struct err *err);
 
 /* Events.jsonl, the journal as lines that a person or the live view can follow. run.db is the truth: a line
@@ -82,11 +64,11 @@ int jsonl_open(int dir, const char *dir_path, struct err *err);
 #define JSONL_BYTES_MAX ((off_t)1 << 30)
 FILE *jsonl_read(int dir, struct err *err);
 
-/* Cuts what is torn, damaged or was never committed, and appends what is missing. The chain takes all lines. */
-bool jsonl_repair(int fd, sqlite3 *db, struct chain *chain, struct err *err);
+/* Cuts what is torn, damaged or was never committed, and appends what is missing. lines: gets all. */
+bool jsonl_repair(int fd, sqlite3 *db, struct event_lines *lines, struct err *err);
 
-/* One line: the event with its "seq" in front, and last the hash of the line before, of which it makes its own. */
-void jsonl_add_line(struct text *out, int64_t seq, const struct event *event, struct digest *last);
+/* One line: the event with its "seq" in front. */
+void jsonl_add_line(struct text *out, int64_t seq, const struct event *event);
 
 /* Appends whole lines; when that fails the file is cut back, so that no half line stays. */
 bool jsonl_append(int fd, const struct text *lines, struct err *err);
@@ -176,7 +158,7 @@ struct worker {
     /* The thread's own. */
     int64_t last_seq;
     struct event last; /* when and in which session the last event was; without its data */
-    struct chain chain;
+    struct event_lines lines;
     dev_t db_device; /* which file run.db is */
     ino_t db_inode;
     struct text settings, registry; /* what settings.json and registry.json hold */
@@ -210,7 +192,7 @@ void worker_stop(struct worker *worker);
 bool worker_finish(struct worker *worker, struct err *err);
 
 /* The same thread's, for records.c: an experiment whose experiment.json was written, with the hash; and an event of the store's own about
- * the run, behind those of the files, in a transaction of their own. data: taken over; NULL: those of the files alone. */
+ * the run, after those of the files, in a transaction of their own. data: taken over; NULL: those of the files alone. */
 void worker_wrote_files(struct worker *worker, size_t number, const struct digest *digest);
 bool worker_write_own(struct worker *worker, enum event_type type, json_t *data, struct err *err);
 
@@ -243,8 +225,5 @@ bool records_keep_db(struct worker *worker, struct err *err);
 /* Compares all files, and makes anew those that were changed; worker->changed says which, and whether that could be done. opening: what a
  * crash left unfinished is not compared. False: run.db is lost. */
 bool records_settle(struct worker *worker, bool opening);
-
-/* The last record: the hashes of all files. */
-bool records_close(struct worker *worker, struct err *err);
 
 #endif

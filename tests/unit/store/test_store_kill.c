@@ -131,7 +131,7 @@ static size_t ids_in_db(const struct run *run, int64_t *out)
     assert_int_equal(sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE, NULL), SQLITE_OK);
     assert_int_equal(
         sqlite3_prepare_v2(
-            db, "SELECT iif(type IN ('records_closed', 'files_written'), 0, monotonic_ns) FROM events ORDER BY seq", -1,
+            db, "SELECT iif(type = 'files_written', 0, monotonic_ns) FROM events ORDER BY seq", -1,
             &query, NULL),
         SQLITE_OK);
     while (sqlite3_step(query) == SQLITE_ROW && count < MOST_ACKED)
@@ -152,7 +152,7 @@ static size_t ids_in_lines(const struct run *run, int64_t *out)
         assert_non_null(line);
         assert_int_equal(json_integer_value(json_object_get(line, "seq")), count + 1);
         const char *type = json_string_value(json_object_get(line, "type"));
-        bool own = strcmp(type, "records_closed") == 0 || strcmp(type, "files_written") == 0;
+        bool own = strcmp(type, "files_written") == 0;
         out[count++] = own ? 0 : json_integer_value(json_object_get(line, "monotonic_ns"));
         json_decref(line);
         at = end + 1;

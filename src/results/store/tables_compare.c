@@ -1,0 +1,85 @@
+/* Whether two databases hold the same run. */
+#include "results/store/tables.h"
+
+#include "base/digest.h"
+#include "results/store/worker.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* A cell with its kind and length, so that no two rows have the same bytes. */
+static void add_cell(SHA2_CTX *state, sqlite3_stmt *row, int column)
+{
+    int kind = sqlite3_column_type(row, column);
+    const unsigned char *text = sqlite3_column_text(row, column);
+    int length = sqlite3_column_bytes(row, column);
+    char head[40];
+    int count = snprintf(head, sizeof head, "%d %d ", kind, length);
+    digest_add(state, head, (size_t)count);
+    if (text && length > 0)
+        digest_add(state, text, (size_t)length);
+}
+
+static const struct table {
+    const char *name, *select;
+    int experiment; /* its column; -1: none */
+} tables[] = {
+    {"meta", "SELECT * FROM meta WHERE key <> 'created_by' ORDER BY key", -1},
+    {"plan", "SELECT * FROM plan ORDER BY number", 0},
+    {"sessions", "SELECT * FROM sessions ORDER BY number", -1},
+    {"events", "SELECT experiment, * FROM events ORDER BY seq", 0},
+    {"experiments", "SELECT * FROM experiments ORDER BY number", 0},
+    {"experiment_metrics", "SELECT * FROM experiment_metrics ORDER BY experiment, name", 0},
+    {"attempts", "SELECT * FROM attempts ORDER BY experiment, number", 0},
+    {"attempt_metrics", "SELECT * FROM attempt_metrics ORDER BY experiment, attempt, name", 0},
+    {"attempt_memory", "SELECT * FROM attempt_memory ORDER BY experiment, attempt", 0},
+    {"jobs", "SELECT * FROM jobs ORDER BY experiment, attempt, role, number", 0},
+    {"marks", "SELECT * FROM marks ORDER BY experiment, attempt, number", 0},
+    {"energy", "SELECT * FROM energy ORDER BY experiment, attempt, device", 0},
+    {"epoch_energy", "SELECT * FROM epoch_energy ORDER BY experiment, attempt, number", 0},
+    {"evidence", "SELECT experiment, * FROM evidence ORDER BY seq", 0},
+    {"history", "SELECT * FROM history ORDER BY experiment, attempt, metric, step", 0},
+};
+
+/* files_written says how far the writing of files has come, and is no result. */
+static struct digest row_digest(sqlite3_stmt *row)
+{
+    SHA2_CTX state;
+    SHA256Init(&state);
+    for (int i = 0; i < sqlite3_column_count(row); i++)
+        if (strcmp(sqlite3_column_name(row, i), "files_written") != 0)
+            add_cell(&state, row, i);
+    return digest_end(&state);
+}
+
+/* 1: the same, 0: they differ, and it was added; -1: an error. */
+static int compare_table(sqlite3 *a, sqlite3 *b, const struct table *table, struct text *out, struct err *err)
+{
+    AUTO_QUERY sqlite3_stmt *of_a = db_query(a, err, table->select, "");
+    AUTO_QUERY sqlite3_stmt *of_b = of_a ? db_query(b, err, table->select, "") : NULL;
+    for (;;) {
+        int more_a = of_a ? db_step(of_a, err) : -1, more_b = of_b && more_a >= 0 ? db_step(of_b, err) : -1;
+        if (more_a < 0 || more_b < 0)
+            return -1;
+        if (!more_a && !more_b)
+            return 1;
+        if (more_a && more_b) {
+            struct digest row_a = row_digest(of_a), row_b = row_digest(of_b);
+            if (digest_equal(&row_a, &row_b))
+                continue;
+        }
+        int64_t number = table->experiment < 0 ? 0 : sqlite3_column_int64(more_a ? of_a : of_b, table->experiment);
+        text_addf(out, "%stable %s", out->length ? ", " : "", table->name);
+        if (number > 0)
+            text_addf(out, " from experiment %lld on", (long long)number);
+        return 0;
+    }
+}
+
+bool tables_compare(sqlite3 *a, sqlite3 *b, struct text *out, struct err *err)
+{
+    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
+        if (compare_table(a, b, &tables[i], out, err) < 0)
+            return false;
+    return true;
+}
