@@ -120,7 +120,8 @@ struct serve *serve_start(const struct serve_options *options, struct err *err)
     serve->language = options->language;
     serve_runs_init(&serve->runs, options);
     assets_tag(serve->script_tag, serve->style_tag);
-    if (!(options->socket ? open_socket(options, serve, err) : open_port(options, serve, &port, err)) ||
+    if (!microhttpd_load(err) ||
+        !(options->socket ? open_socket(options, serve, err) : open_port(options, serve, &port, err)) ||
         (!options->socket && !serve_token_get(options->new_token, serve->token, err)) || !start_daemon(serve, err)) {
         serve_stop(serve);
         return NULL;

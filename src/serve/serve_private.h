@@ -89,6 +89,10 @@ enum MHD_Result reply(struct MHD_Connection *connection, unsigned status, int ty
 /* The pages' script and style, as they were built in, and a tag that changes with them. */
 void assets_tag(char script[SERVE_TAG + 1], char style[SERVE_TAG + 1]);
 
+/* Loads the web server's library. To be called before any other of its functions. False: err says what is missing.
+ * (microhttpd.c) */
+bool microhttpd_load(struct err *err);
+
 /* The token of the user's servers: the one of the state folder's file, or a new one, which replaces it. False: err says why
  * there is none. (token.c) */
 bool serve_token_get(bool new, char token[SERVE_TOKEN + 1], struct err *err);

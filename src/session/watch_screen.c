@@ -1,4 +1,4 @@
-/* A grid on a terminal, by ncurses, which is loaded when watch begins (base/lazy.c). */
+/* A grid on a terminal, by ncurses. */
 #include "session/watch.h"
 
 #include "base/mem.h"

@@ -80,7 +80,7 @@ without() {
     run ! meson setup --native-file native refused "$ROOT"
     meson setup --native-file native build "$ROOT" -Dserve=disabled -Dwatch=disabled > setup
     # What differs is compiled anew, and linked with the libraries of the build under test.
-    objects="src/cli/$NAME.p/main.c.o src/cli/libcommands.a.p/commands.c.o src/base/libbase.a.p/lazy.c.o"
+    objects="src/cli/$NAME.p/main.c.o src/cli/libcommands.a.p/commands.c.o"
     # shellcheck disable=SC2086 # three words
     ninja -C build $objects > compiled
     link=$(ninja -C "${BUILD_DIR:-$ROOT/build}" -t commands "src/cli/$NAME" | tail -n 1)

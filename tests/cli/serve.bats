@@ -422,3 +422,14 @@ assert status("/run/run_broken") == 500
     run -3 timeout 20 "$TARE" serve results --port "$port"
     [[ "$output" == *"port $port"* ]]
 }
+
+@test "a libmicrohttpd that is missing is an error before anything is served; nothing else needs it" {
+    mkdir results libraries
+    echo none > libraries/libmicrohttpd.so.12
+    export LD_LIBRARY_PATH=$WORK/libraries
+    run -3 timeout 20 "$TARE" serve results --port 0
+    [[ "$output" == *"libmicrohttpd.so.12"*"install it (Debian: libmicrohttpd12)"* ]]
+    "$TARE" exec -- true
+    run ! grep -q 'NEEDED.*microhttpd' <(readelf -d "$TARE")
+    grep -q '"soname":\["libmicrohttpd.so.12"\]' <(strings "$TARE")
+}
