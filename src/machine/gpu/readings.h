@@ -1,5 +1,5 @@
 /* readings: what a GPU tells about itself besides the energy counter, the trace and the processes, and what is kept of it. A new one is a row
- * of GPU_READINGS, of GPU_CURVES and of GPU_LATER_FIGURES: all files, tables and pages that have such a column are written from these. */
+ * of GPU_READINGS, of GPU_CURVES and of GPU_FIGURES: all files, tables and pages that have such a column are written from these. */
 #ifndef TARE_MACHINE_GPU_READINGS_H
 #define TARE_MACHINE_GPU_READINGS_H
 
@@ -56,17 +56,15 @@ struct gpu_reading_row {
     X(GPU_UTILISATION_PERCENT, "utilisation_percent", NULL, NULL)                                                      \
     X(GPU_MEMORY_USED_BYTES, "memory_mib", NULL, NULL)
 
-/* What an attempt has of its samples. The name is the key in experiment.json and --json; a mean is before the highest of the same
- * reading. The first ones have a place of their own in each older table; the later ones come behind these. */
-#define GPU_FIRST_FIGURES(X)                                                                                           \
+/* What an attempt has of its samples. The name is the key in experiment.json and --json; a mean comes before the highest of the
+ * same reading. */
+#define GPU_FIGURES(X)                                                                                                 \
     X(temperature_mean_c, GPU_TEMPERATURE_C, GPU_MEAN)                                                                 \
     X(temperature_max_c, GPU_TEMPERATURE_C, GPU_MAX)                                                                   \
     X(utilisation_mean_percent, GPU_UTILISATION_PERCENT, GPU_MEAN)                                                     \
     X(utilisation_max_percent, GPU_UTILISATION_PERCENT, GPU_MAX)                                                       \
     X(sm_clock_mean_mhz, GPU_SM_CLOCK_MHZ, GPU_MEAN)                                                                   \
     X(memory_peak_bytes, GPU_MEMORY_USED_BYTES, GPU_MAX)
-#define GPU_LATER_FIGURES(X)
-#define GPU_FIGURES(X) GPU_FIRST_FIGURES(X) GPU_LATER_FIGURES(X)
 /* clang-format on */
 
 #define GPU_ID(which, ...) which,

@@ -26,8 +26,7 @@ static json_t *evidence_json(const struct dataset_evidence *evidence)
                      json_reading_or_null(evidence->from_s), "to_s", json_reading_or_null(evidence->to_s));
 }
 
-#define GPU(member)        RECORD_AS(struct dataset_experiment, #member, gpu.member)
-#define LATER(member, ...) GPU(member),
+#define GPU(member) RECORD_AS(struct dataset_experiment, #member, gpu.member)
 static const struct record_field gpu_fields[] = {
     RECORD_AS(struct dataset_experiment, "recorded_j", recorded[RECORDED_GPU_TOTAL]),
     GPU(samples_sum_j),
@@ -50,7 +49,7 @@ static const struct record_field gpu_fields[] = {
     GPU(temperature_start_c),
     GPU(temperature_mean_c),
     GPU(temperature_max_c),
-    GPU_LATER_FIGURES(LATER){0},
+    {0},
 };
 
 json_t *audit_checks_json(const struct dataset_experiment *experiment)

@@ -225,7 +225,6 @@ static void add_metrics(json_t *row, const struct export_writer *writer, const s
 
 #define COLUMN(key, member) RECORD_AS(struct dataset_experiment, key, member)
 #define GPU(member)         COLUMN("gpu_" #member, gpu.member)
-#define LATER(member, ...)  GPU(member),
 static const struct record_field measured_columns[] = {COLUMN("duration_s", duration_s),
                                                        COLUMN("retries", retries),
                                                        COLUMN("gpu_energy_j", gpu.energy_j),
@@ -251,7 +250,7 @@ static const struct record_field measured_columns[] = {COLUMN("duration_s", dura
                                                        COLUMN("gpu_energy_net_j", gpu.net_j),
                                                        COLUMN("gpu_energy_net_half_width_j", gpu.net_half_width_j),
                                                        COLUMN("error", error),
-                                                       GPU_LATER_FIGURES(LATER){0}};
+                                                       {0}};
 
 static void add_experiment(json_t *row, const struct dataset_experiment *experiment)
 {

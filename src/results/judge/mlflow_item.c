@@ -211,7 +211,6 @@ static bool put_figures(int dir, const struct mlflow_item *item, struct err *err
 {
     const struct dataset_experiment *experiment = item->experiment;
     const struct dataset_gpu *gpu = &experiment->gpu;
-#define LATER(member, ...) {"gpu_" #member, gpu->member},
     const struct {
         const char *name;
         struct reading value;
@@ -227,8 +226,7 @@ static bool put_figures(int dir, const struct mlflow_item *item, struct err *err
                    {"gpu_temperature_max_c", gpu->temperature_max_c},
                    {"gpu_utilisation_mean_percent", gpu->utilisation_mean_percent},
                    {"cpu_energy_j", experiment->cpu_j},
-                   {"dram_energy_j", experiment->dram_j},
-                   GPU_LATER_FIGURES(LATER)};
+                   {"dram_energy_j", experiment->dram_j}};
     for (size_t i = 0; i < sizeof figures / sizeof *figures; i++) {
         AUTO_TEXT struct text text = {0};
         AUTO_FREE char *name = mem_printf(TARE_NAME ".%s", figures[i].name);

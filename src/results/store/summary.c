@@ -27,12 +27,11 @@ static const double BYTES_PER_MIB = 1048576;
  * the verdict. */
 static const char first_columns[] =
     "experiment_id,timestamp,repository,model,training_success,duration_seconds,retries";
-#define LATER_COLUMN(member, ...) ",energy_gpu_" #member
 static const char own_columns[] = ",mode,outcome,exit_code,attempt,gpu_mem_peak_mib";
 static const char later_columns[] =
     ",error,failure,changed,energy_gpu_net_joules"
     ",energy_gpu_net_half_width_joules,utc_offset,energy_gpu_half_width_joules,gpu_mem_peak_how,verdict_time"
-    ",verdict_energy,verdict_metric,checks" GPU_LATER_FIGURES(LATER_COLUMN);
+    ",verdict_energy,verdict_metric,checks";
 static const char last_columns[] = ",gpu_mem_peak_of,gpu_mem_pair_peak_mib"; /* behind best_* */
 
 /* What struct result does not say. */
@@ -210,8 +209,6 @@ static void make_row(struct line *line, const struct plan_experiment *experiment
     AUTO_FREE char *checks =
         item->checks ? checks_compact(item->checks, item->check_count) : mem_strdup("not_recorded");
     csv_add_next(out, checks);
-#define LATER_CELL(member, ...) csv_add_reading(out, energy_number(extra->energy, "gpu", #member));
-    GPU_LATER_FIGURES(LATER_CELL)
     for (size_t i = 0; i < columns->best.count; i++)
         add_metric(out, item, columns->best.items[i], true);
     csv_add_next(out, memory.of);
