@@ -306,33 +306,3 @@ END
         "$WORK/program" exec --gpu-lock refuse -- true
     [ "$("$TARE" exec --gpu-lock refuse -- echo roots)" = roots ]
 }
-
-@test "list --check=run starts nothing while a run holds the GPU" {
-    two_gpus
-    job 'touch ../ran; echo loss 1'
-    settings 1
-    hold
-    run --separate-stderr "$TARE" list --check=run settings.json -c registry.json --seconds 1
-    echo "$stderr"
-    [ "$status" -eq 3 ]
-    [[ "$stderr" == *"GPU 0 (NVIDIA H200, GPU-00000000-aaaa) is held by process $HOLDER of user $(id -un) since "*"nothing was run"* ]]
-    [ ! -e ran ]
-    let_go
-    run --separate-stderr "$TARE" list --check=run settings.json -c registry.json --seconds 1
-    echo "$output"
-    [ "$status" -eq 0 ]
-    [ -e ran ]
-}
-
-@test "a run waits for list --check=run" {
-    two_gpus
-    job 'touch ../ran; echo loss 1; sleep 5'
-    settings 1
-    start_program list --check=run settings.json -c registry.json --seconds 3
-    wait_until test -e ran
-    run --separate-stderr tare_run --gpu-lock refuse
-    [ "$status" -eq 3 ]
-    [[ "$stderr" == *"is held by process $PID "* ]]
-    end_program
-    [ "$CODE" -eq 0 ]
-}
