@@ -517,7 +517,7 @@ assert int(os.environ["COOLED"]) < second and second - pause > 3e9, (pause, seco
     is "$(paused settings.json --cooldown adaptive)" "$adaptive"
     is "$(paused settings.json --set tare.cooldown.mode=adaptive)" "$adaptive"
     is "$(paused -r repo -m net -n 3 --cooldown adaptive)" "$adaptive"
-    is "$(paused settings.json --set tare.notify_wait=5)" "$adaptive"
+    is "$(paused settings.json --set tare.log_cap=1GiB)" "$adaptive"
     sed -i 's/}$/, "tare": {}}/' settings.json
     is "$(paused settings.json)" "$adaptive"
     is "$(paused settings.json --cooldown fixed)" "$fixed"

@@ -70,8 +70,8 @@ is_gone() { ! grep -qs '^State:.[^Z]' "/proc/$1/status"; }
     look '
 found, = guard(1, "preflight")
 assert not found["clear"] and 3 <= found["waited_s"] < 5 and [f["kind"] for f in found["findings"]] == ["foreign_process"], found
-assert [e for e in events if e["type"].startswith("attempt")] == [] and events[-2]["type"] == "session_ended", events[-2]
-assert events[-2]["data"]["outcome"] == "failed" and "clean --pid" in events[-2]["data"]["error"], events[-2]
+assert [e for e in events if e["type"].startswith("attempt")] == [] and events[-1]["type"] == "session_ended", events[-1]
+assert events[-1]["data"]["outcome"] == "failed" and "clean --pid" in events[-1]["data"]["error"], events[-1]
 '
     [ ! -e repo/began ]
     grep -q '^\[1/3\] repo_net_001 not begun$' out

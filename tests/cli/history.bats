@@ -55,7 +55,7 @@ for name in ("repo_net_001", "repo_net_002"):
 assert table("SELECT metric, epoch, step, value, special FROM history WHERE experiment = 2 AND metric = \"width\" ORDER BY step") == [("width", 3, 1, 3.0, None), ("width", 3, 2, 4.0, None)]
 for row in rows(run + "/summary.csv"):
     assert (row["perf_loss"], row["best_loss"], row["perf_accuracy"], row["best_accuracy"]) == ("0.3", "0.2", "0.25", "0.75"), row
-    assert row["perf_width"] == "4.0" and "best_width" not in row and list(row)[-2:] == ["best_accuracy", "best_loss"], row
+    assert row["perf_width"] == "4.0" and "best_width" not in row and list(row)[-4:-2] == ["best_accuracy", "best_loss"], row
 best = e["tare"]["best"]
 assert sorted(best) == ["accuracy", "loss"] and {k: best["loss"][k] for k in ("value", "goal", "epoch", "step")} == {"value": 0.2, "goal": "minimize", "epoch": 3, "step": 6}, best
 assert best["accuracy"]["value"] == 0.75 and best["accuracy"]["goal"] == "maximize" and best["accuracy"]["step"] == 2
