@@ -194,11 +194,13 @@ static bool is_quiet(const struct cli_call *call)
 static int show_plan(const struct cli_call *call, const struct run_options *how, const struct run_input *input)
 {
     AUTO_TEXT struct text text = {0};
+    AUTO_FREE char *results = fs_resolve(NULL, call->values[OPTION_OUTPUT].text, NULL);
     struct plan_text_options shown = {
         .settings = how->settings_path ? how->settings_path : "from the command line",
         .registry = input->registry_path ? input->registry_path : "made of the script's help",
         .pauses_s = estimate_pauses(&input->plan, NULL),
         .adaptive_saves_s = input->settings.has_tare ? 0 : estimate_adaptive_saves(&input->plan),
+        .results = results,
         .colour = message_colour(STDOUT_FILENO),
     };
     if (call->values[OPTION_JSON].given)

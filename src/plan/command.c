@@ -225,24 +225,28 @@ static void add_assignment(struct text *out, const char *entry)
     text_add_char(out, ' ');
 }
 
-char *plan_job_shell(const struct plan_job *job)
+char *plan_job_shell(const struct plan_job *job, const struct placeholder_place *place)
 {
     struct text out = {0};
-    for (size_t i = 0; i < job->env.count; i++)
-        add_assignment(&out, job->env.items[i]);
+    AUTO_STRV struct strv argv = {0};
+    AUTO_STRV struct strv env = {0};
+    placeholder_fill_argv(job, place, &argv);
+    placeholder_fill_env(job, place, &env);
+    for (size_t i = 0; i < env.count; i++)
+        add_assignment(&out, env.items[i]);
     if (job->path_prepend.count) {
         AUTO_FREE char *folders = strv_join(&job->path_prepend, ":");
         text_add(&out, "PATH=");
         shell_words_quote(folders, &out);
         text_add(&out, ":\"$PATH\" ");
     }
-    for (size_t i = 0; i < job->argv.count; i++) {
+    for (size_t i = 0; i < argv.count; i++) {
         if (i == 0) {
-            shell_words_quote_command(job->argv.items[i], &out);
+            shell_words_quote_command(argv.items[i], &out);
             continue;
         }
         text_add_char(&out, ' ');
-        shell_words_quote(job->argv.items[i], &out);
+        shell_words_quote(argv.items[i], &out);
     }
     return text_take(&out);
 }

@@ -10,6 +10,7 @@
 #include "base/value.h"
 #include "plan/config/registry.h"
 #include "plan/config/settings.h"
+#include "plan/placeholder.h"
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -33,6 +34,7 @@ struct plan_job {
     char *cwd;        /* the repository's folder */
     struct strv argv; /* argv[0] absolute where it was found */
     struct strv env;  /* NAME=VALUE that the registry and the settings add to the runner's environment */
+    bool placeholders; /* in words of argv or env: replaced where the job is started or shown (placeholder.h) */
     struct strv path_prepend;
     struct registry_metric *metrics;
     size_t metric_count;
@@ -92,6 +94,7 @@ struct plan_options {
     const char *conda_prefix; /* CONDA_PREFIX, may be NULL: one of the places where environments are looked up */
     const struct registry *study; /* the installed registry of the study, for a hint; NULL: none */
     const char *study_path;       /* of its file, as a word of a command */
+    bool verbatim; /* {dir}, {id} and names of hyperparameters in words stay as they are */
 };
 
 /* Makes the plan; every problem is added (names, spaces too small: an error when nothing of an entry can be drawn,
@@ -120,8 +123,9 @@ bool run_budget_is_set(const struct run_budget *budget);
 json_t *run_budget_to_json(const struct run_budget *budget);
 void run_budget_from_json(const json_t *json, struct run_budget *out);
 
-/* The command as a person could paste it into a shell: NAME=VALUE of env, cd is not part of it. The caller frees it. */
-char *plan_job_shell(const struct plan_job *job);
+/* The command as a person could paste it into a shell: NAME=VALUE of env, cd is not part of it. place: what its
+ * placeholders stand for; NULL: they stay. The caller frees it. */
+char *plan_job_shell(const struct plan_job *job, const struct placeholder_place *place);
 
 /* What is run before and after others each time, such as a preparation. */
 

@@ -110,6 +110,7 @@ static const struct key job_keys[] = {
     {"cwd", KEY_TEXT, AT(cwd)},
     {"argv", KEY_TEXTS, AT(argv)},
     {"env", KEY_TEXTS, AT(env)},
+    {"placeholders", KEY_BOOL, AT(placeholders), KEY_SPARSE},
     {"path_prepend", KEY_TEXTS, AT(path_prepend)},
     {"metrics", KEY_LIST, AT(metrics), .fields = metric_keys, EACH(metrics, metric_count)},
     {"marks", KEY_LIST, AT(marks), KEY_SPARSE, .fields = mark_keys, EACH(marks, mark_count)},

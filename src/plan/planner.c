@@ -400,6 +400,7 @@ static void make_job(const struct planner *planner, const struct space *space, c
     job->gpu_limit = settings->gpu_limit;
     job->track_gpu_memory = gpu_limit_is_set(&settings->gpu_limit) ? SWITCH_ON : settings->track_gpu_memory;
     command_fill(&planner->commands[repo - planner->registry->repos], repo, &planner->settings->environment, job);
+    job->placeholders = !planner->options->verbatim && placeholder_is_in(job);
 }
 
 static void make_experiment(const struct planner *planner, const struct draft *draft, size_t number,
@@ -502,6 +503,8 @@ bool plan_make(const struct settings *settings, const struct registry *registry,
         planner_order_by_length(&planner);
     if (ok)
         make_plan(&planner, out);
+    if (ok && !options->verbatim)
+        placeholder_check_plan(out, problems);
     planner_fini(&planner);
     return problems->errors == errors;
 }

@@ -460,7 +460,7 @@ static char *run_command(const struct closing_options *options, const char *opti
     if (more)
         strv_add_all(&argv, more);
     struct plan_job job = {.argv = argv};
-    return plan_job_shell(&job);
+    return plan_job_shell(&job, NULL);
 }
 
 void closing_add_where(const struct results *results, const struct closing_options *options, struct text *out)

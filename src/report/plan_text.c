@@ -100,17 +100,32 @@ static void add_params(const struct plan_job *job, struct text *out)
     }
 }
 
-static void add_job(const struct plan_job *job, const char *role, struct text *out)
+/* As the run will have it: its folder is named by the time at which it begins. The caller frees it. */
+static char *output_folder(const struct plan_text_options *options, const struct plan_experiment *experiment,
+                           bool background)
 {
-    AUTO_FREE char *command = plan_job_shell(job), *folder = utf8_line(job->cwd ? job->cwd : ".");
+    return mem_printf("%s/run_YYYYMMDD_HHMMSS/%s/%soutput", options->results, experiment->id,
+                      background ? "background_" : "");
+}
+
+static void add_job(const struct plan_experiment *experiment, bool background, const struct plan_text_options *options,
+                    struct text *out)
+{
+    const struct plan_job *job = background ? &experiment->background : &experiment->foreground;
+    const char *role = background ? "background" : experiment->parallel ? "foreground" : "";
+    AUTO_FREE char *id = placeholder_id(experiment->id, background);
+    AUTO_FREE char *dir = output_folder(options, experiment, background);
+    const struct placeholder_place place = {.id = id, .dir = dir};
+    AUTO_FREE char *command = plan_job_shell(job, &place), *folder = utf8_line(job->cwd ? job->cwd : ".");
     text_addf(out, "  %s%s%s", role, *role ? " " : "", mode_name(job->mode));
     add_params(job, out);
     text_addf(out, "\n    cd %s\n    %s\n", folder, command);
 }
 
-static void add_experiment(const struct plan *plan, const struct plan_experiment *experiment, bool colour,
-                           struct text *out)
+static void add_experiment(const struct plan *plan, const struct plan_experiment *experiment,
+                           const struct plan_text_options *options, struct text *out)
 {
+    bool colour = options->colour;
     text_addf(out, "\n%s[%zu/%zu] %s%s", colour ? BOLD : "", experiment->number, plan->count, experiment->id,
               colour ? PLAIN : "");
     text_addf(out, "%s  at most %lld attempt%s", colour ? DIM : "", (long long)experiment->max_retries + 1,
@@ -122,23 +137,51 @@ static void add_experiment(const struct plan *plan, const struct plan_experiment
     if (experiment->governor)
         text_addf(out, ", governor %s", experiment->governor);
     text_addf(out, "%s\n", colour ? PLAIN : "");
-    add_job(&experiment->foreground, experiment->parallel ? "foreground" : "", out);
+    add_job(experiment, false, options, out);
     if (experiment->parallel)
-        add_job(&experiment->background, "background", out);
+        add_job(experiment, true, options, out);
 }
 
 void plan_text(const struct plan *plan, const struct plan_text_options *options, struct text *out)
 {
     add_head(plan, options, out);
     for (size_t i = 0; i < plan->count; i++)
-        add_experiment(plan, &plan->experiments[i], options->colour, out);
+        add_experiment(plan, &plan->experiments[i], options, out);
+}
+
+/* Words with their placeholders replaced, in the place of those that the plan keeps. */
+static void fill_job(json_t *json, const struct plan_experiment *experiment, bool background,
+                     const struct plan_text_options *options)
+{
+    const struct plan_job *job = background ? &experiment->background : &experiment->foreground;
+    if (!job->placeholders)
+        return;
+    AUTO_STRV struct strv argv = {0};
+    AUTO_STRV struct strv env = {0};
+    AUTO_FREE char *id = placeholder_id(experiment->id, background);
+    AUTO_FREE char *dir = output_folder(options, experiment, background);
+    const struct placeholder_place place = {.id = id, .dir = dir};
+    placeholder_fill_argv(job, &place, &argv);
+    placeholder_fill_env(job, &place, &env);
+    json_object_set_new(json, "argv", json_texts((const char *const *)argv.items));
+    json_object_set_new(json, "env", json_texts((const char *const *)env.items));
+    json_object_del(json, "placeholders");
+}
+
+static json_t *experiment_json(const struct plan_experiment *experiment, const struct plan_text_options *options)
+{
+    json_t *json = plan_experiment_to_json(experiment);
+    fill_job(json_object_get(json, "foreground"), experiment, false, options);
+    if (experiment->parallel)
+        fill_job(json_object_get(json, "background"), experiment, true, options);
+    return json;
 }
 
 json_t *plan_text_json(const struct plan *plan, const struct plan_text_options *options)
 {
     json_t *experiments = json_array();
     for (size_t i = 0; i < plan->count; i++)
-        json_array_append_new(experiments, plan_experiment_to_json(&plan->experiments[i]));
+        json_array_append_new(experiments, experiment_json(&plan->experiments[i], options));
     return json_pack("{s:o*, s:o*, s:o, s:o, s:o}", "settings", json_string(options->settings), "registry",
                      json_string(options->registry), "pauses_s", json_finite(options->pauses_s), "plan",
                      plan_head_to_json(plan), "experiments", experiments);

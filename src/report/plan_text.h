@@ -12,6 +12,7 @@ struct plan_text_options {
     const char *registry;
     double pauses_s;         /* between the experiments, without retries */
     double adaptive_saves_s; /* at most so much less with adaptive ones; 0: not said */
+    const char *results; /* absolute path of the folder in which the run will get its own */
     bool colour;
 };
 

@@ -16,11 +16,13 @@ static const char log_name[] = "training.log";
 static const char times_name[] = "training.times.csv";
 static const char fifo_name[] = "marks.fifo";
 static const char loops_name[] = "background_logs";
-#define LOOP_LOG_FORMAT "training_%lld.log" /* as the study named it */
+static const char output_name[] = "output";                 /* {dir} and $TARE_DIR: the training's own */
+static const char loop_output_name[] = "background_output"; /* of all loops of a background */
+#define LOOP_LOG_FORMAT "training_%lld.log"                 /* as the study named it */
 
 /* What one attempt leaves in the experiment's folder. */
-static const char *const attempt_files[] = {log_name,      times_name,      "energy", loops_name,
-                                            SNAPSHOT_NAME, HANG_STACK_NAME, NULL};
+static const char *const attempt_files[] = {log_name,        times_name,  "energy",         loops_name, SNAPSHOT_NAME,
+                                            HANG_STACK_NAME, output_name, loop_output_name, NULL};
 
 void attempt_init(struct attempt *attempt, const struct plan_experiment *experiment, int64_t number)
 {
@@ -57,6 +59,8 @@ void attempt_fini(struct attempt *attempt)
     attempt_close_fd(&attempt->folder);
     free(attempt->detail);
     free(attempt->log_held);
+    free(attempt->place_id);
+    free(attempt->place_dir);
     attempt_init(attempt, NULL, 0);
 }
 
@@ -145,6 +149,41 @@ static void add_path(struct strv *env, const struct strv *prepend)
     strv_env_set(env, "PATH", text_get(&path));
 }
 
+struct placeholder_place attempt_place(const struct attempt *attempt)
+{
+    return (struct placeholder_place){.id = attempt->place_id, .dir = attempt->place_dir};
+}
+
+static const char *own_output_name(const struct attempt *attempt)
+{
+    return attempt->loop ? loop_output_name : output_name;
+}
+
+/* Empty for an attempt: what the one before wrote was moved away with its other files. A loop of a
+ * background finds what the loop before it left. own: the experiment's folder. */
+static bool make_output_folder(struct attempt *attempt, const struct run_request *request, int own, const char *run_dir,
+                               struct err *err)
+{
+    const char *id = attempt->experiment->id, *name = own_output_name(attempt);
+    AUTO_CLOSE int folder = fs_make_dir_at(own, name, 0777, err);
+    if (folder < 0)
+        return err_wrap(err, "%s", id);
+    if (request->change_user && fchown(folder, request->uid, request->gid) != 0)
+        return err_sys(err, "%s: give %s to the job's user", id, name);
+    attempt->place_id = placeholder_id(id, attempt->loop > 0);
+    attempt->place_dir = mem_printf("%s/%s/%s", run_dir, id, name);
+    return true;
+}
+
+void attempt_remove_empty_output(const struct attempt *attempt)
+{
+    AUTO_CLOSE int own = attempt->folder < 0
+                             ? -1
+                             : openat(attempt->folder, attempt->loop ? ".." : ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (own >= 0)
+        (void)unlinkat(own, own_output_name(attempt), AT_REMOVEDIR); /* fails where it holds files */
+}
+
 static void make_environment(const struct attempt *attempt, const struct run_request *request, const char *run_dir,
                              struct strv *env)
 {
@@ -154,7 +193,10 @@ static void make_environment(const struct attempt *attempt, const struct run_req
     /* Python keeps output back when it is not a terminal: lines would be stamped long after they were printed. */
     if (!strv_env_get(env, "PYTHONUNBUFFERED"))
         strv_env_set(env, "PYTHONUNBUFFERED", "1");
-    strv_env_set_all(env, &job->env);
+    AUTO_STRV struct strv own = {0};
+    const struct placeholder_place place = attempt_place(attempt);
+    placeholder_fill_env(job, &place, &own);
+    strv_env_set_all(env, &own);
     if (attempt->environment)
         strv_env_set_all(env, attempt->environment);
     add_path(env, &job->path_prepend);
@@ -169,6 +211,7 @@ static void make_environment(const struct attempt *attempt, const struct run_req
         strv_env_set(env, "TARE_MEMORY_SNAPSHOT", snapshot);
     strv_env_set(env, "TARE_EXPERIMENT", attempt->experiment->id);
     strv_env_set(env, "TARE_ATTEMPT", number);
+    strv_env_set(env, "TARE_DIR", attempt->place_dir);
     if (attempt->ledger)
         ledger_tell_job(attempt->ledger, NULL, env);
 }
@@ -178,6 +221,7 @@ bool attempt_start_job(struct attempt *attempt, const struct run_request *reques
 {
     const struct plan_job *job = attempt->plan;
     AUTO_STRV struct strv env = {0};
+    AUTO_STRV struct strv argv = {0};
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0)
         return err_sys(err, "make the log's pipe");
@@ -190,17 +234,21 @@ bool attempt_start_job(struct attempt *attempt, const struct run_request *reques
     (void)fcntl(attempt->pipe, F_SETPIPE_SZ, PIPE_BYTES);
     if (!gpu_memory_prepare(attempt, request, err))
         return false;
-    make_environment(attempt, request, run_dir, &env);
-    if (attempt->loop == 0 && !job->rules.reads_checkpoints) /* it takes time, of which none is the training's */
-        attempt->checkpoints = checkpoints_watch(job->cwd);
     AUTO_CLOSE int records =
         openat(request->dir, request->is_task ? "../../.." : ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
     AUTO_CLOSE int own = openat(attempt->folder, attempt->loop ? ".." : ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (records < 0 || own < 0)
         return err_sys(err, "open the run's folder");
+    if (!make_output_folder(attempt, request, own, run_dir, err))
+        return false;
+    const struct placeholder_place place = attempt_place(attempt);
+    placeholder_fill_argv(job, &place, &argv);
+    make_environment(attempt, request, run_dir, &env);
+    if (attempt->loop == 0 && !job->rules.reads_checkpoints) /* it takes time, of which none is the training's */
+        attempt->checkpoints = checkpoints_watch(job->cwd);
     struct job_request start = {
         .containment = request->containment,
-        .argv = &job->argv,
+        .argv = &argv,
         .env = &env,
         .cwd = job->cwd,
         .stdin_fd = -1,

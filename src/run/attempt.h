@@ -19,6 +19,7 @@ struct attempt {
     int folder;     /* the experiment's, -1: not open */
     int pipe;       /* what the job writes, non-blocking; -1: closed */
     int log_fd, times_fd; /* until the joblog has them */
+    char *place_id, *place_dir; /* {id} and {dir} of its words; NULL: its job was not started */
     struct joblog *log;
     struct mark_fifo *fifo; /* $TARE_MARKS; NULL: there is none */
     struct marks marks;
@@ -85,6 +86,12 @@ json_t *gpu_memory_json(const struct attempt *attempt); /* of what the journal k
 /* The job, waiting at its gate. run_dir: absolute path of the run's folder. */
 bool attempt_start_job(struct attempt *attempt, const struct run_request *request, const struct limits *limits,
                        const char *run_dir, struct err *err);
+
+/* What the placeholders of its words stand for. Borrows; valid once its job was started. */
+struct placeholder_place attempt_place(const struct attempt *attempt);
+
+/* Once its job is gone: the folder that it had for its outputs, if it left nothing there. */
+void attempt_remove_empty_output(const struct attempt *attempt);
 
 /* Starts the clock and the log, then opens the gate. */
 bool attempt_open_gate(struct attempt *attempt, const struct limits *limits, joblog_metric_fn *metric,

@@ -266,7 +266,8 @@ static void take_stack(struct lane *lane)
     hang->out = fs_create_at(attempt->folder, HANG_STACK_NAME, &err);
     if (hang->out < 0)
         lane_say(lane, "%s", err.text);
-    AUTO_FREE char *command = plan_job_shell(attempt->plan);
+    const struct placeholder_place place = attempt_place(attempt);
+    AUTO_FREE char *command = plan_job_shell(attempt->plan, &place);
     AUTO_FREE char *head = mem_printf("%s, attempt %lld: no sign of life for %g s\n%s\n", lane->experiment->id,
                                       (long long)attempt->number, lane->runner->plan->limits.hang_s, command);
     write_text(hang, head, strlen(head));

@@ -215,7 +215,7 @@ static bool make_plan(const struct making *making, struct err *err)
     AUTO_TEXT struct text registry = {0};
     make_settings(making, &settings);
     json_print_taken(json_pack("{s:O}", "models", making->repos), &registry);
-    struct plan_options options = {.for_running = true, .cwd = making->cwd, .path = making->path};
+    struct plan_options options = {.for_running = true, .cwd = making->cwd, .path = making->path, .verbatim = true};
     settings_parse("settings.json", text_get(&settings), settings.length, &run->settings, &run->problems);
     registry_parse("registry.json", text_get(&registry), registry.length, &run->registry, &run->problems);
     run->settings_text = text_take(&settings);

@@ -198,6 +198,15 @@ static json_t *peak_cell(sqlite3_stmt *row, bool parallel)
     return memory_peak_json(&peak);
 }
 
+/* {dir} stays: the folder of a run may be moved, and its records are the same then. */
+static json_t *command_json(const struct plan_job *job, const char *experiment_id, bool background)
+{
+    AUTO_STRV struct strv argv = {0};
+    AUTO_FREE char *id = placeholder_id(experiment_id, background);
+    placeholder_fill_argv(job, &(struct placeholder_place){.id = id}, &argv);
+    return json_texts((const char *const *)argv.items);
+}
+
 static bool add_tare(sqlite3 *db, sqlite3_stmt *row, const struct plan *plan, const struct plan_experiment *experiment,
                      json_t *out, struct err *err)
 {
@@ -205,20 +214,18 @@ static bool add_tare(sqlite3 *db, sqlite3_stmt *row, const struct plan *plan, co
     int64_t number = (int64_t)experiment->number;
     json_t *attempts = json_array(), *epochs = json_array(), *evidence = json_array(), *guard = json_array();
     json_t *containment = json_object(), *best = json_object();
-    json_t *own =
-        json_pack("{s:o, s:o, s:o, s:o, s:o, s:b, s:o?, s:o?, s:o, s:o?, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
-                  "utc_offset", offset_cell(row, COLUMN_ENDED, COLUMN_ZONE), "outcome", db_cell(row, COLUMN_OUTCOME),
-                  "verdict", verdict_json(row, COLUMN_VERDICT, COLUMN_OUTCOME), "failure",
-                  db_json_or_text(row, COLUMN_FAILURE), "result_attempt", db_cell(row, COLUMN_RESULT_ATTEMPT),
-                  "planned_again", sqlite3_column_int(row, COLUMN_AGAIN) != 0, "verdicts",
-                  db_json(row, COLUMN_VERDICTS), "checks", db_json(row, COLUMN_CHECKS), "best", best, "energy",
-                  db_json(row, COLUMN_ENERGY), "attempts", attempts, "epochs", epochs, "containment", containment,
-                  "evidence", evidence, "guard", guard, "mutated", names_of_mutated(job), "command",
-                  json_texts((const char *const *)job->argv.items), "cwd", json_text_or_null(job->cwd));
+    json_t *own = json_pack(
+        "{s:o, s:o, s:o, s:o, s:o, s:b, s:o?, s:o?, s:o, s:o?, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "utc_offset",
+        offset_cell(row, COLUMN_ENDED, COLUMN_ZONE), "outcome", db_cell(row, COLUMN_OUTCOME), "verdict",
+        verdict_json(row, COLUMN_VERDICT, COLUMN_OUTCOME), "failure", db_json_or_text(row, COLUMN_FAILURE),
+        "result_attempt", db_cell(row, COLUMN_RESULT_ATTEMPT), "planned_again",
+        sqlite3_column_int(row, COLUMN_AGAIN) != 0, "verdicts", db_json(row, COLUMN_VERDICTS), "checks",
+        db_json(row, COLUMN_CHECKS), "best", best, "energy", db_json(row, COLUMN_ENERGY), "attempts", attempts,
+        "epochs", epochs, "containment", containment, "evidence", evidence, "guard", guard, "mutated",
+        names_of_mutated(job), "command", command_json(job, experiment->id, false), "cwd", json_text_or_null(job->cwd));
     json_object_set_new(out, "tare", own);
     if (experiment->parallel) {
-        json_object_set_new(own, "background_command",
-                            json_texts((const char *const *)experiment->background.argv.items));
+        json_object_set_new(own, "background_command", command_json(&experiment->background, experiment->id, true));
         json_object_set_new(own, "background_cwd", json_text_or_null(experiment->background.cwd));
     }
     json_object_set_new(own, "seed", json_integer((json_int_t)plan->seed));

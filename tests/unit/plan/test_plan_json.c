@@ -393,7 +393,7 @@ static void a_command_can_be_pasted_into_a_shell(void **state)
     strv_add(&job.env, "NOTE=it's here");
     strv_add(&job.argv, "it's");
     strv_add(&job.argv, "--lr=1e-7");
-    AUTO_FREE char *shell = plan_job_shell(&job);
+    AUTO_FREE char *shell = plan_job_shell(&job, NULL);
     assert_string_equal(shell, "A=1 NOTE='it'\\''s here' PATH=/srv/bin:\"$PATH\" /srv/toy/train.sh '' 'two words' "
                                "'it'\\''s' --lr=1e-7");
     plan_job_fini(&job);

@@ -137,7 +137,7 @@ static void a_missing_history_is_a_warning(void **state)
 
 static void assert_job(const struct plan_job *job, const char *shell_end)
 {
-    AUTO_FREE char *shell = plan_job_shell(job);
+    AUTO_FREE char *shell = plan_job_shell(job, NULL);
     size_t length = strlen(shell), end = strlen(shell_end);
     if (length < end || strcmp(shell + length - end, shell_end) != 0)
         fail_msg("%s does not end in %s", shell, shell_end);
