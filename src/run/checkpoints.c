@@ -1,5 +1,6 @@
 /* Checkpoints that are older than an attempt and are read while it runs: a training that does not train, but evaluates what
- * another one left, has that one's metrics. Only files that were there before are watched, so it costs nothing meanwhile. */
+ * another one left, has that one's metrics. Only files that were there before are watched, which costs nothing during
+ * the training. The metric is suspect where another experiment of the run wrote the file, as its time of change says. */
 #include "run/aftermath.h"
 
 #include "base/fs.h"
@@ -17,6 +18,9 @@
 /* What one look at a repository may take: a folder of data has millions of files, a network's is slow. */
 enum { FILES_MAX = 256, ENTRIES_MAX = 20000, DEPTH_MAX = 8, NAMED = 3 };
 static const int64_t LOOK_NS = 100 * NS_PER_MS;
+
+/* Files are stamped by a clock that ticks (CLOCK_REALTIME_COARSE), at most this much behind. */
+static const int64_t FILE_CLOCK_NS = 10 * NS_PER_MS;
 
 struct checkpoint {
     char *path; /* below the repository */
@@ -42,18 +46,34 @@ static bool ends_with(const char *name, const char *const *endings)
     return false;
 }
 
+static bool has_word(const char *path, const char *const *words)
+{
+    for (size_t i = 0; words[i]; i++)
+        if (strcasestr(path, words[i]))
+            return true;
+    return false;
+}
+
+static const char *const model_words[] = {"model", "checkpoint", "ckpt", "weight", "best",
+                                          "last",  "epoch",      "save", NULL};
+
 /* Data has some of these endings too: then the path must speak of a model. */
 static bool looks_like_checkpoint(const char *path)
 {
     static const char *const certain[] = {".pt", ".pth", ".ckpt", ".safetensors", NULL};
     static const char *const data_too[] = {".h5", ".hdf5", ".keras", ".pkl", ".bin", ".npz", NULL};
-    static const char *const words[] = {"model", "checkpoint", "ckpt", "weight", "best", "last", "epoch", "save", NULL};
-    if (ends_with(path, certain))
-        return true;
-    for (size_t i = 0; ends_with(path, data_too) && words[i]; i++)
-        if (strcasestr(path, words[i]))
-            return true;
-    return false;
+    return ends_with(path, certain) || (ends_with(path, data_too) && has_word(path, model_words));
+}
+
+/* Trained weights, as far as the path says: the first experiment makes data, caches and downloads for
+ * all others. */
+static bool is_surely_checkpoint(const char *path)
+{
+    static const char *const weights[] = {".pth", ".ckpt", ".safetensors", NULL};
+    static const char *const others[] = {"data",  "cache", "processed", "feature",  "embed", "vocab",    "token",
+                                         "stats", "split", "pretrain",  "download", "hub",   "imagenet", NULL};
+    static const char *const nets[] = {"net", "cnn", NULL};
+    return !has_word(path, others) && (ends_with(path, weights) || has_word(path, model_words) || has_word(path, nets));
 }
 
 static void add_file(struct checkpoints *checkpoints, const char *root, const char *path, const struct stat *status)
@@ -166,6 +186,44 @@ static char *read_since(struct checkpoints *checkpoints)
     return count ? text_take(&text) : NULL;
 }
 
+static bool has_job_in(const struct plan_experiment *experiment, const char *folder)
+{
+    return strcmp(experiment->foreground.cwd, folder) == 0 ||
+           (experiment->parallel && strcmp(experiment->background.cwd, folder) == 0);
+}
+
+/* The experiment whose last attempt ran in the same folder when the file was last written, and had
+ * ended before this attempt began: one that goes on may itself be who reads it. NULL: none. */
+static const struct plan_experiment *find_writer(const struct lane *lane, int64_t written_ns)
+{
+    const struct runner *runner = lane->runner;
+    for (size_t i = 0; i < runner->plan->count; i++) {
+        const struct plan_experiment *experiment = &runner->plan->experiments[i];
+        const struct store_attempt *last = &store_experiment(runner->request->store, i + 1)->last;
+        bool before = last->started && last->ended_realtime_ns > 0 &&
+                      last->ended_realtime_ns <= lane->attempt.checkpoints->start_ns;
+        if (before && i + 1 != lane->experiment->number && written_ns <= last->ended_realtime_ns &&
+            written_ns >= last->started_realtime_ns - FILE_CLOCK_NS && has_job_in(experiment, lane->attempt.plan->cwd))
+            return experiment;
+    }
+    return NULL;
+}
+
+static void record_shared(struct lane *lane)
+{
+    const struct checkpoints *checkpoints = lane->attempt.checkpoints;
+    for (size_t i = 0; i < checkpoints->count; i++) {
+        const struct checkpoint *file = &checkpoints->files[i];
+        const struct plan_experiment *writer =
+            file->was_read && is_surely_checkpoint(file->path) ? find_writer(lane, file->written_ns) : NULL;
+        if (!writer)
+            continue;
+        AUTO_FREE char *path = utf8_line(file->path);
+        lane_evidence(lane, "shared_checkpoint", "%s was read, which %s wrote", path, writer->id);
+        return;
+    }
+}
+
 static json_t *end(struct lane *lane)
 {
     bool *said = &lane->runner->checkpoints_said;
@@ -177,6 +235,8 @@ static json_t *end(struct lane *lane)
     AUTO_FREE char *old = lane->outcome == OUTCOME_SUCCEEDED ? read_since(lane->attempt.checkpoints) : NULL;
     if (old)
         lane_evidence(lane, "old_checkpoint", "%s", old);
+    if (old)
+        record_shared(lane);
     return NULL;
 }
 

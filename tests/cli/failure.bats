@@ -369,3 +369,52 @@ echo trained' >repo/job.sh
     tare_run >out
     is "$(events evidence | grep -c old_checkpoint)" 0
 }
+
+# The verdicts of experiment NUMBER: time, energy, metric.
+of_quantities() { jq -r '.tare.verdicts | [.time, .energy, .metric] | join(" ")' "$(run_dir)/repo_net_00$1/experiment.json"; }
+
+@test "the metric alone is suspect where a checkpoint of another experiment was read, in a later session too" {
+    mkdir -p repo/saved
+    job '[ "$TARE_EXPERIMENT" = repo_net_001 ] || cat saved/best.pt; echo weights >>saved/best.pt; echo loss 0.5'
+    settings 2
+    tare_run >out
+    is "$(events evidence 1 | grep -c shared_checkpoint)" 0
+    is "$(events evidence 2 | jq -r 'select(.kind == "shared_checkpoint").text')" \
+        "saved/best.pt was read, which repo_net_001 wrote"
+    is "$(events evidence 2 | grep -c old_checkpoint)" 1
+    [[ "$(of_quantities 2)" == *" suspect" ]]
+    # The other quantities have what they have without it.
+    is "$(of_quantities 2 | cut -d " " -f 1)" "$(of_quantities 1 | cut -d " " -f 1)"
+    job 'cat saved/best.pt; echo loss 0.5'
+    "$TARE" run --rerun repo_net_001 "$(run_dir)" >out
+    is "$(events evidence 1 | jq -r 'select(.kind == "shared_checkpoint").text')" \
+        "saved/best.pt was read, which repo_net_002 wrote"
+}
+
+@test "data, caches, an own earlier attempt, and what is rewritten first are not checkpoints of another" {
+    mkdir -p repo/saved repo/data repo/cache
+    job '[ ! -e data/best.pt ] || cat data/best.pt cache/model.pth saved/pretrained.pth
+[ "$TARE_EXPERIMENT" != repo_net_001 ] || echo rows | tee data/best.pt cache/model.pth saved/pretrained.pth
+echo mine >saved/best.pt; cat saved/best.pt; echo loss 0.5'
+    settings 2
+    tare_run >out
+    is "$(events evidence | grep -c shared_checkpoint)" 0
+    is "$(events evidence 2 | grep -c '"old_checkpoint".*data/best.pt')" 1
+    rm -r results
+    job '[ "$TARE_ATTEMPT" = 1 ] || cat saved/own.pt
+echo weights >saved/own.pt; echo loss 0.5; [ "$TARE_ATTEMPT" = 2 ]'
+    settings 1
+    sed -i 's/"max_retries": 0/"max_retries": 1/' settings.json
+    tare_run >out
+    is "$(events evidence | grep -c old_checkpoint)" 1
+    is "$(events evidence | grep -c shared_checkpoint)" 0
+}
+
+@test "a checkpoint of another experiment is no evidence where the registry says that checkpoints are read" {
+    mkdir -p repo/saved
+    job '[ "$TARE_EXPERIMENT" = repo_net_001 ] || cat saved/best.pt; echo weights >saved/best.pt; echo loss 0.5'
+    registry '"reads_checkpoints": true'
+    settings 2
+    tare_run >out
+    is "$(events evidence | grep -c checkpoint)" 0
+}

@@ -165,6 +165,11 @@ static const struct evidence_kind kinds[] = {
     {"old_checkpoint", EVIDENCE_RECORDED, METRIC, CHECK_NONE,
      "A checkpoint that is older than the attempt was read while it ran: its metrics may be another training's.",
      "Let each training write to a folder of its own, or say \"reads_checkpoints\" in the registry if that is meant."},
+    {"shared_checkpoint", EVIDENCE_SUSPECT, METRIC, CHECK_NONE,
+     "A checkpoint that another experiment of the run had written was read: the metrics may be "
+     "that experiment's.",
+     "Let each experiment write to a folder of its own ({dir}), or set \"reads_checkpoints\" in the "
+     "registry if that is meant."},
     {"checkpoints_not_checked", EVIDENCE_RECORDED, NOTHING, CHECK_NONE,
      "The working folder holds too many files to watch all older checkpoints; recorded once in a run.",
      "Start the training in a smaller folder, or keep data elsewhere."},

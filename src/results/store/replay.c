@@ -283,6 +283,7 @@ void journal_replay_apply(struct journal_replay *replay, const struct event *eve
         break;
     case EVENT_ATTEMPT_STARTED:
         item->last.started = true;
+        item->last.started_realtime_ns = event->realtime_ns;
         break;
     case EVENT_JOB_BORN:
         take_job(job, event->data);
@@ -292,6 +293,7 @@ void journal_replay_apply(struct journal_replay *replay, const struct event *eve
         break;
     case EVENT_ATTEMPT_ENDED:
         item->last.outcome = event_outcome(event);
+        item->last.ended_realtime_ns = event->realtime_ns;
         break;
     case EVENT_EXPERIMENT_ENDED:
         item->outcome = event_outcome(event);

@@ -75,6 +75,7 @@ struct store_attempt {
     int64_t number;
     enum outcome outcome;             /* NONE: it never ended */
     bool started;                     /* EVENT_ATTEMPT_STARTED was written */
+    int64_t started_realtime_ns, ended_realtime_ns; /* of its events; 0: not yet */
     struct store_job job, background; /* background: the loop that was born last: those before it were proven gone */
 };
 
