@@ -126,6 +126,11 @@ char *placeholder_id(const char *experiment_id, bool background)
     return mem_printf("%s%s", experiment_id, background ? "_background" : "");
 }
 
+const char *placeholder_folder(bool background)
+{
+    return background ? "background_output" : "output";
+}
+
 /* ---- Warnings: one output of several experiments, and names that are not known. */
 
 enum { OUTPUTS_NAMED = 3 };

@@ -36,6 +36,9 @@ void placeholder_fill_env(const struct plan_job *job, const struct placeholder_p
 /* {id} of a job of that experiment: its background has a name of its own. The caller frees it. */
 char *placeholder_id(const char *experiment_id, bool background);
 
+/* The name of the folder that {dir} is, in the experiment's. */
+const char *placeholder_folder(bool background);
+
 /* Adds warnings: once of options for outputs that have the same value in several experiments; of each
  * {NAME} that stays as it is and resembles a known name. */
 void placeholder_check_plan(const struct plan *plan, struct problems *problems);

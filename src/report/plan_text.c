@@ -104,8 +104,7 @@ static void add_params(const struct plan_job *job, struct text *out)
 static char *output_folder(const struct plan_text_options *options, const struct plan_experiment *experiment,
                            bool background)
 {
-    return mem_printf("%s/run_YYYYMMDD_HHMMSS/%s/%soutput", options->results, experiment->id,
-                      background ? "background_" : "");
+    return mem_printf("%s/run_YYYYMMDD_HHMMSS/%s/%s", options->results, experiment->id, placeholder_folder(background));
 }
 
 static void add_job(const struct plan_experiment *experiment, bool background, const struct plan_text_options *options,

@@ -16,13 +16,11 @@ static const char log_name[] = "training.log";
 static const char times_name[] = "training.times.csv";
 static const char fifo_name[] = "marks.fifo";
 static const char loops_name[] = "background_logs";
-static const char output_name[] = "output";                 /* {dir} and $TARE_DIR: the training's own */
-static const char loop_output_name[] = "background_output"; /* of all loops of a background */
-#define LOOP_LOG_FORMAT "training_%lld.log"                 /* as the study named it */
+#define LOOP_LOG_FORMAT "training_%lld.log" /* as the study named it */
 
 /* What one attempt leaves in the experiment's folder. */
-static const char *const attempt_files[] = {log_name,        times_name,  "energy",         loops_name, SNAPSHOT_NAME,
-                                            HANG_STACK_NAME, output_name, loop_output_name, NULL};
+static const char *const attempt_files[] = {log_name,      times_name,      "energy", loops_name,
+                                            SNAPSHOT_NAME, HANG_STACK_NAME, NULL};
 
 void attempt_init(struct attempt *attempt, const struct plan_experiment *experiment, int64_t number)
 {
@@ -72,23 +70,28 @@ void attempt_job_gone(const struct run_request *request, const struct job *job)
         state_job_gone(request->state, job_identity(job), NULL);
 }
 
-static bool move_earlier_files(struct attempt *attempt, struct err *err)
+static bool move_to_earlier(const struct attempt *attempt, const char *name, int *earlier, struct err *err)
 {
-    char name[40];
+    char folder[40];
     struct stat status;
+    snprintf(folder, sizeof folder, "attempt_%lld", (long long)(attempt->number - 1));
+    if (fstatat(attempt->folder, name, &status, AT_SYMLINK_NOFOLLOW) != 0)
+        return true;
+    if (*earlier < 0)
+        *earlier = fs_make_dir_at(attempt->folder, folder, 0777, err);
+    if (*earlier < 0)
+        return false;
+    return renameat(attempt->folder, name, *earlier, name) == 0 || err_sys(err, "move %s to %s", name, folder);
+}
+
+static bool move_earlier_files(const struct attempt *attempt, struct err *err)
+{
     AUTO_CLOSE int earlier = -1;
-    snprintf(name, sizeof name, "attempt_%lld", (long long)(attempt->number - 1));
-    for (size_t i = 0; attempt_files[i]; i++) {
-        if (fstatat(attempt->folder, attempt_files[i], &status, AT_SYMLINK_NOFOLLOW) != 0)
-            continue;
-        if (earlier < 0)
-            earlier = fs_make_dir_at(attempt->folder, name, 0777, err);
-        if (earlier < 0)
+    for (size_t i = 0; attempt_files[i]; i++)
+        if (!move_to_earlier(attempt, attempt_files[i], &earlier, err))
             return false;
-        if (renameat(attempt->folder, attempt_files[i], earlier, attempt_files[i]) != 0)
-            return err_sys(err, "move %s to %s", attempt_files[i], name);
-    }
-    return true;
+    return move_to_earlier(attempt, placeholder_folder(false), &earlier, err) &&
+           move_to_earlier(attempt, placeholder_folder(true), &earlier, err);
 }
 
 bool attempt_make_folder(struct attempt *attempt, int run_dir, struct err *err)
@@ -154,17 +157,12 @@ struct placeholder_place attempt_place(const struct attempt *attempt)
     return (struct placeholder_place){.id = attempt->place_id, .dir = attempt->place_dir};
 }
 
-static const char *own_output_name(const struct attempt *attempt)
-{
-    return attempt->loop ? loop_output_name : output_name;
-}
-
 /* Empty for an attempt: what the one before wrote was moved away with its other files. A loop of a
  * background finds what the loop before it left. own: the experiment's folder. */
 static bool make_output_folder(struct attempt *attempt, const struct run_request *request, int own, const char *run_dir,
                                struct err *err)
 {
-    const char *id = attempt->experiment->id, *name = own_output_name(attempt);
+    const char *id = attempt->experiment->id, *name = placeholder_folder(attempt->loop > 0);
     AUTO_CLOSE int folder = fs_make_dir_at(own, name, 0777, err);
     if (folder < 0)
         return err_wrap(err, "%s", id);
@@ -181,7 +179,7 @@ void attempt_remove_empty_output(const struct attempt *attempt)
                              ? -1
                              : openat(attempt->folder, attempt->loop ? ".." : ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (own >= 0)
-        (void)unlinkat(own, own_output_name(attempt), AT_REMOVEDIR); /* fails where it holds files */
+        (void)unlinkat(own, placeholder_folder(attempt->loop > 0), AT_REMOVEDIR); /* fails where it holds files */
 }
 
 static void make_environment(const struct attempt *attempt, const struct run_request *request, const char *run_dir,

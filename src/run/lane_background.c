@@ -124,7 +124,8 @@ static enum outcome close_loop(struct lane *lane, char **error)
         loop->end_ns = clock_monotonic_ns();
     sources_fini(background);
     bool kept = attempt_close_log(loop);
-    attempt_remove_empty_output(loop);
+    if (!lane->runner->request->is_task)
+        attempt_remove_empty_output(loop);
     enum outcome outcome = attempt_judge(loop, &lane->runner->plan->limits, error, &failure);
     json_t *data = attempt_loop_json(loop, outcome, *error);
     json_object_set_new(data, "failure", failure_json(&failure));

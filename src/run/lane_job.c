@@ -379,7 +379,8 @@ static void proven(struct lane *lane, double seconds)
     lane_job_sources_fini(lane);
     if (!attempt_close_log(attempt))
         lane_log_lost(lane, attempt, &attempt->log_err);
-    attempt_remove_empty_output(attempt);
+    if (!lane->runner->request->is_task) /* there it tells which start had the last attempt */
+        attempt_remove_empty_output(attempt);
     lane_marks_end(lane);
     say_log(lane);
     if (attempt->job) {

@@ -3,6 +3,7 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "machine/gpu/vendor.h"
+#include "plan/placeholder.h"
 #include "results/store/store.h"
 
 #include <errno.h>
@@ -137,13 +138,33 @@ static enum collect_state state_of(const struct store_experiment *experiment)
     return experiment->last.number > 0 && experiment->last.outcome == OUTCOME_INTERRUPTED ? COLLECT_CUT : COLLECT_BEGUN;
 }
 
-static bool link_folder(struct collecting *collecting, int start, const char *id, struct err *err)
+/* A symbolic link to the training's outputs, which stay where they were written: of the last start
+ * that has them. An experiment that was done is not begun again by a later start. */
+static bool link_outputs(const struct collecting *collecting, size_t number, int last, const char *id, bool background,
+                         int to, struct err *err)
+{
+    const char *name = placeholder_folder(background);
+    for (int i = last; i > 0; i--) {
+        AUTO_CLOSE int start = tasks_open_start(collecting->dir, number, i);
+        AUTO_CLOSE int folder = start < 0 ? -1 : fs_open_folder_beneath(start, id);
+        AUTO_CLOSE int output = folder < 0 ? -1 : fs_open_folder_beneath(folder, name);
+        if (output < 0)
+            continue;
+        AUTO_FREE char *target = mem_printf("../tasks/%04zu/%d/%s/%s", number, i, id, name);
+        return symlinkat(target, to, name) == 0 || err_sys(err, "link %s", name);
+    }
+    return true;
+}
+
+static bool link_folder(struct collecting *collecting, size_t number, int start, int last, const char *id,
+                        struct err *err)
 {
     AUTO_CLOSE int from = fs_open_folder_beneath(start, id);
     if (from < 0)
         return errno == ENOENT || err_sys(err, "open %s", id);
     AUTO_CLOSE int to = fs_make_dir_at(collecting->work, id, 0777, err);
-    if (to < 0 || !files_link_tree(from, to, err))
+    if (to < 0 || !files_link_tree(from, to, err) || !link_outputs(collecting, number, last, id, false, to, err) ||
+        !link_outputs(collecting, number, last, id, true, to, err))
         return false;
     /* The store writes its own, which knows the number that the experiment has here. */
     return unlinkat(to, "experiment.json", 0) == 0 || errno == ENOENT || err_sys(err, "remove experiment.json");
@@ -187,7 +208,8 @@ static bool take_experiment(struct collecting *collecting, size_t number, struct
         return true;
     }
     take_records(collecting, number, start, &last);
-    if (!take_machine(collecting, number, last.start, err) || !link_folder(collecting, start, id, err))
+    if (!take_machine(collecting, number, last.start, err) ||
+        !link_folder(collecting, number, start, last.start, id, err))
         return err_wrap(err, "%s", id);
     return number % FLUSH_EVERY != 0 || store_flush(collecting->store, err);
 }
@@ -347,6 +369,13 @@ static bool link_subfolder(int from, int to, const char *name, int depth, struct
     return made >= 0 && (link_all(below, made, depth + 1, err) || err_wrap(err, "%s", name));
 }
 
+/* Outputs of a training may be large and deep, and hold links. They are in an experiment's folder, and
+ * in those of its earlier attempts. */
+static bool is_output(const char *name, int depth)
+{
+    return depth <= 1 && (strcmp(name, placeholder_folder(false)) == 0 || strcmp(name, placeholder_folder(true)) == 0);
+}
+
 static bool link_all(int from, int to, int depth, struct err *err)
 {
     if (depth > DEPTH_MAX)
@@ -361,7 +390,7 @@ static bool link_all(int from, int to, int depth, struct err *err)
             continue;
         if (S_ISREG(status.st_mode) && !link_file(from, to, name, err))
             return false;
-        if (S_ISDIR(status.st_mode) && !link_subfolder(from, to, name, depth, err))
+        if (S_ISDIR(status.st_mode) && !is_output(name, depth) && !link_subfolder(from, to, name, depth, err))
             return false;
     }
     return true;

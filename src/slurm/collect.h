@@ -58,7 +58,8 @@ void task_status_of_log(const char *text, size_t length, struct text *out);
 /* Folders of one run that become part of another on the same file system, without their bytes being copied. */
 
 /* Gives every regular file below from (an open folder) the same name below to, as a second link, or as a copy where the file system
- * has none; what is a link or no regular file is left out, and so are names that begin with a dot. What is there already stays. */
+ * has none; what is a link or no regular file is left out, and so are names that begin with a dot, and
+ * outputs of trainings (plan/placeholder.h). What is there already stays. */
 bool files_link_tree(int from, int to, struct err *err);
 
 /* Removes the folder name below dir with all that is in it, following no link; fine when it is not there. */

@@ -107,6 +107,26 @@ END
     is "$(events attempt_ended 1 | wc -l)" 2
 }
 
+@test "outputs stay in the task's folder, to which the run has links, also when another start finds all done" {
+    registry '"required_args": {"out": ["{dir}"]}'
+    job 'mkdir -p "$1/a/b" && ln -s b "$1/a/latest" && echo "$TARE_EXPERIMENT" >"$1/a/b/net.pt"
+[ "$1" = "$TARE_DIR" ] && echo "loss 0.5"'
+    settings 2
+    submit >out
+    task 1
+    task 2
+    collect >out
+    for number in 1 2; do
+        is "$(cat "$(run_dir)/repo_net_00$number/output/a/latest/net.pt")" "repo_net_00$number"
+        is "$(readlink "$(run_dir)/repo_net_00$number/output")" "../tasks/000$number/1/repo_net_00$number/output"
+    done
+    task 1
+    collect >out
+    is "$(cat "$(run_dir)/repo_net_001/output/a/latest/net.pt")" repo_net_001
+    "$TARE" audit "$(run_dir)" >audit || [ $? -eq 1 ]
+    if grep -i output audit; then false; fi
+}
+
 @test "what is missing is submitted again, and what is in the queue is left there" {
     settings 6
     submit >out
