@@ -332,8 +332,8 @@ static void tell_use(struct lane *lane)
                     json_pack("{s:s, s:o}", "sensor", "gpu_utilisation_percent", "value", json_finite(busy.value)));
 }
 
-/* "GPU 0 (0 % busy, 77 W, 41 °C)" */
-static void add_use(const struct guard_device *device, struct text *out)
+/* Adds "GPU 0 (0 % busy, 77 W, 41 °C)". Returns whether it is busy. */
+static bool add_use(const struct lane *lane, const struct guard_device *device, struct text *out)
 {
     const struct gpu_readings *readings = &device->sample.readings;
     struct reading busy = readings->of[GPU_UTILISATION_PERCENT], celsius = readings->of[GPU_TEMPERATURE_C],
@@ -346,6 +346,7 @@ static void add_use(const struct guard_device *device, struct text *out)
     if (celsius.valid)
         text_addf(&facts, ", %.0f °C", celsius.value);
     text_addf(out, "%s (%s)", device->label, facts.length ? text_get(&facts) + strlen(", ") : "no readings");
+    return busy.valid && busy.value > lane->runner->plan->guard.preflight.utilisation_percent;
 }
 
 static void say_fixed_pause(struct lane *lane)
@@ -353,13 +354,16 @@ static void say_fixed_pause(struct lane *lane)
     struct lane_guard *guard = guard_of(lane);
     double planned_s = guard->planned_s * lane->runner->time_scale;
     json_t *devices = json_array();
+    AUTO_TEXT struct text uses = {0};
     AUTO_TEXT struct text text = {0};
-    text_addf(&text, "pause of %g s: nothing trains on ", planned_s);
+    bool busy = false;
     for (size_t i = 0; i < guard->count; i++) {
         json_array_append_new(devices, guard_device_json(&guard->devices[i]));
-        text_add(&text, i ? ", " : "");
-        add_use(&guard->devices[i], &text);
+        text_add(&uses, i ? ", " : "");
+        busy = add_use(lane, &guard->devices[i], &uses) || busy;
     }
+    text_addf(&text, busy ? "pause of %g s: other programs use %s" : "pause of %g s: nothing trains on %s", planned_s,
+              text_get(&uses));
     json_t *data = json_pack("{s:s, s:s, s:o, s:o, s:o*}", "phase", "cooldown", "mode", "fixed", "planned_s",
                              json_finite(planned_s), "devices", devices, "text", json_string(text_get(&text)));
     runner_record(lane->runner, EVENT_GUARD, guard->former.experiment, guard->former.attempt, data);

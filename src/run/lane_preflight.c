@@ -205,8 +205,13 @@ static void looked(struct lane *lane)
     double looked_s = guard_since_s(guard->begun_ns);
     size_t came = guard->holders.came;
     find(lane, &findings);
-    if (guard_findings_block(&findings))
+    if (guard_findings_block(&findings)) {
         guard_users_end_leftovers(lane);
+        /* Their texts state ages, which are those of now. */
+        guard_users_describe(lane);
+        guard_findings_fini(&findings);
+        find(lane, &findings);
+    }
     double waited_s = guard_holders_add(&guard->holders, &findings, looked_s);
     guard->said = guard->said && guard->holders.came == came;
     enum preflight_step step =

@@ -468,6 +468,21 @@ assert [(g["mode"], g["planned_s"], g["devices"][0]["utilisation_percent"]) for 
 '
 }
 
+@test "a pause beside another program says that it uses the GPU, and how old it is now" {
+    scenario 1
+    job 'sleep 0.3; echo loss 0.5'
+    study_settings 2
+    plant 0 1000 97
+    export TARE_TIME_SCALE=0.05
+    tare_run --set tare.preflight.policy=go-on --cooldown fixed >out
+    grep -q 'pause of 3 s: other programs use GPU 0 (97 % busy, [0-9]* W, [0-9]* °C)$' out
+    run ! grep -q 'nothing trains' out
+    look '
+ages = [float(f["text"].split(" s old")[0].split()[-1]) for n in (1, 2) for g in guard(n, "preflight") for f in g["findings"] if " s old" in f["text"]]
+assert len(ages) == 2 and ages[1] - ages[0] > 2, ages
+'
+}
+
 @test "the pause of the study becomes longer while the GPU is not cool" {
     scenario 1
     job "echo 30 >$USERS/heat0; sleep 0.3; echo loss 0.5"

@@ -92,18 +92,22 @@ void progress_add_seconds(struct text *out, double seconds)
     text_add(out, duration);
 }
 
+/* As preflight's default: a GPU this busy counts as idle. */
+static const double IDLE_PERCENT = 5;
+
 static void add_pause(const struct progress *progress, struct text *out)
 {
     begin_part(out, LAYOUT_PART);
     text_addf(out, "%s in ", progress->lane->pause_is_retry ? "retry" : "next");
     progress_add_seconds(out, ceil(-progress_seconds_since(progress, progress->lane->pause_end_ns)));
-    if (progress->lane_count == 1) {
+    struct reading use = progress->lane->use_percent;
+    if (progress->lane_count == 1 && (!use.valid || use.value <= IDLE_PERCENT)) {
         begin_part(out, LAYOUT_PART);
         text_add(out, "nothing trains");
     }
-    if (progress->lane->use_percent.valid) {
+    if (use.valid) {
         begin_part(out, LAYOUT_PART);
-        text_addf(out, "GPU %.0f %%", progress->lane->use_percent.value);
+        text_addf(out, "GPU %.0f %%", use.value);
     }
 }
 
