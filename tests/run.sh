@@ -49,7 +49,7 @@ longest+=" serve serve_page watch hang crash_points unkillable lanes on_event en
 longest+=" budget feasibility_counted gpu_memory_evidence report_relations guard_runs clean calibrate hostile_data report_under_way records study"
 longest+=" docs_run guardian name"
 # Whose clocks and samples are compared with what is known: as root they go before others, which else delay them.
-timed="calibrate watch external_meter gpu_memory_evidence"
+timed="calibrate watch gpu_memory_evidence"
 # Under sanitizers: what reads what others wrote, and each command's way through the program once (output, by names that steer a terminal).
 sanitized="cli/output cli/run cli/exec cli/stats cli/audit cli/export cli/formats cli/list cli/mistakes cli/digits cli/oom cli/memory cli/gpu_memory
 cli/marks cli/meter cli/repeat cli/compare cli/serve cli/on_event cli/submit attack/hostile_data attack/received attack/records fault/resume"

@@ -8,11 +8,9 @@
 #include "cli/expectations.h"
 #include "cli/option_rows.h"
 #include "machine/state/state.h"
-#include "measure/energy/sensor_gains.h"
 #include "report/audit_text.h"
 #include "report/live/width.h"
 #include "report/summary_stats_text.h"
-#include "results/judge/external_meter.h"
 #include "results/judge/judge.h"
 #include "session/command.h"
 #include "session/message.h"
@@ -32,10 +30,6 @@ enum {
     OPTION_REPEAT,
     OPTION_FORCE,
     OPTION_ALL,
-    OPTION_METER,
-    OPTION_METER_OF,
-    OPTION_METER_ACCURACY,
-    OPTION_SET_GAIN,
     OPTION_AS_ROOT,
     OPTION_COUNT
 };
@@ -56,19 +50,6 @@ static const struct cli_option options[OPTION_COUNT] = {
                   "write settings for 'run' that do again what is not clean, with the same hyperparameters"),
     [OPTION_FORCE] = FLAG_ROW(NULL, "--force", "with --write and --repeat: replace files that an audit did not write"),
     [OPTION_ALL] = FLAG_ROW(NULL, "--all", "show every experiment, however many there are"),
-    [OPTION_METER] = VALUE_ROW(
-        NULL, "--external-meter", "FILE", CLI_FILE,
-        "compare the energies with those of a meter outside of the GPUs: CSV with the columns time and watts"),
-    [OPTION_METER_OF] =
-        VALUE_ROW(NULL, "--external-meter-of", "WHAT", CLI_TEXT,
-                  "what that meter measures: machine (at the wall), or a GPU's supply: its UUID or how that begins",
-                  .default_text = "machine"),
-    [OPTION_METER_ACCURACY] = VALUE_ROW(NULL, "--external-meter-accuracy", "PERCENT", CLI_TEXT,
-                                        "the meter's own accuracy, as its maker states it: 0.5%"),
-    [OPTION_SET_GAIN] = FLAG_ROW(
-        NULL, "--set-gain",
-        "with that meter of a GPU and its accuracy: budgets of later runs take the GPU's sensor to be off by no more "
-        "than this comparison leaves open"),
     [OPTION_AS_ROOT] = FLAG_ROW(NULL, "--as-root", "under sudo, stay root"),
 };
 
@@ -200,7 +181,7 @@ static bool write_all(const struct dataset *dataset, const struct account *accou
 }
 
 static bool print(const struct cli_value *values, const struct dataset *dataset, const struct account *account,
-                  const struct external_meter *meter, const json_t *json)
+                  const json_t *json)
 {
     AUTO_TEXT struct text text = {0};
     struct audit_text_options how = {.width = isatty(STDOUT_FILENO) ? width_of_terminal(STDOUT_FILENO) : 0,
@@ -210,8 +191,6 @@ static bool print(const struct cli_value *values, const struct dataset *dataset,
         json_print_pretty(json, &text);
     else
         audit_text(dataset, account, &how, &text);
-    if (meter && !values[OPTION_JSON].given)
-        external_meter_text(dataset, meter, &how, &text);
     return message_print(&text);
 }
 
@@ -253,68 +232,7 @@ static bool write_repeat(const struct dataset *dataset, const char *file, bool f
     return true;
 }
 
-/* The share of "0.5%" or "0.5". */
-static bool read_accuracy(const struct cli_value *value, struct reading *out, struct err *err)
-{
-    *out = (struct reading){0};
-    if (!value->given)
-        return true;
-    AUTO_FREE char *number = mem_strdup(value->text);
-    size_t length = strlen(number);
-    if (length > 0 && number[length - 1] == '%')
-        number[length - 1] = '\0';
-    if (!number_parse(number, &out->value) || !(out->value > 0 && out->value <= 100))
-        return err_set(err, "--external-meter-accuracy: '%s' is not a percentage over 0, as 0.5%%", value->text);
-    *out = (struct reading){out->value / 100, true};
-    return true;
-}
-
-/* Reads the meter's file and compares; the exit code. */
-static int compare_meter(const struct cli_value *values, const struct dataset *dataset, struct reading accuracy,
-                         struct external_meter *out)
-{
-    struct err err = {0};
-    const char *file = values[OPTION_METER].text;
-    AUTO_TEXT struct text text = {0};
-    AUTO(meter_csv_fini) struct meter_csv csv = {0};
-    struct external_meter_options how = {file, values[OPTION_METER_OF].text, accuracy};
-    if (!fs_read(file, METER_CSV_FILE_MAX, &text, &err))
-        return cli_failed(CLI_BROKEN, &err);
-    if (!meter_csv_parse(file, text_get(&text), text.length, &csv, &err) ||
-        !external_meter_compare(dataset, &csv, &how, out, &err))
-        return cli_failed(CLI_USAGE, &err);
-    return CLI_OK;
-}
-
-/* For the budgets of later runs. */
-static bool set_gain(const struct external_meter *meter, struct err *err)
-{
-    char day[40];
-    if (!meter->uuid)
-        return err_set(err, "--set-gain: a meter of the whole machine tells no gain; --external-meter-of names a GPU");
-    if (!meter->has_gain || !meter->sum.complete)
-        return err_set(err, "--set-gain: %s",
-                       meter->has_gain ? "how far off the gain is cannot be told without --external-meter-accuracy"
-                                       : "no experiment could be compared");
-    AUTO_FREE char *name = fs_basename(meter->options.file);
-    AUTO_FREE char *safe = audit_text_fit(name, 80);
-    clock_format_iso(clock_realtime_ns(), day);
-    day[strcspn(day, "T")] = '\0';
-    AUTO_FREE char *source = mem_printf("external meter %s, %s", safe, day);
-    struct sensor_gain_entry entry = {meter->uuid, external_meter_bound(meter), source};
-    struct state *state = state_open_user(err);
-    if (!state)
-        return false;
-    bool good = sensor_gains_write(state_folder(state), &entry, err);
-    state_close(state);
-    if (good)
-        cli_note("budgets of later runs take %s to be off by at most %.10g %%", meter->uuid,
-                 number_round(100 * entry.bound, 2));
-    return good;
-}
-
-static int audit(const struct cli_value *values, const struct dataset *dataset, const struct criteria *expectations,
-                 const struct external_meter *meter)
+static int audit(const struct cli_value *values, const struct dataset *dataset, const struct criteria *expectations)
 {
     struct err err = {0};
     AUTO(account_fini) struct account account = {0};
@@ -326,14 +244,10 @@ static int audit(const struct cli_value *values, const struct dataset *dataset, 
     if (values[OPTION_JSON].given || values[OPTION_WRITE].given) {
         json = audit_json(dataset, &account);
         json_object_set(json, "expectations", held);
-        if (meter)
-            json_object_set_new(json, "external_meter", external_meter_json(dataset, meter));
     }
-    if (!print(values, dataset, &account, meter, json))
+    if (!print(values, dataset, &account, json))
         code = CLI_BROKEN;
     if (values[OPTION_WRITE].given && !write_all(dataset, &account, json, values[OPTION_OUTPUT].text, force, &err))
-        code = cli_failed(CLI_BROKEN, &err);
-    if (values[OPTION_SET_GAIN].given && !set_gain(meter, &err))
         code = cli_failed(CLI_BROKEN, &err);
     if (values[OPTION_REPEAT].given && !write_repeat(dataset, values[OPTION_REPEAT].text, force, &err))
         code = cli_failed(CLI_BROKEN, &err);
@@ -347,29 +261,17 @@ static int run(const struct cli_call *call)
     struct err err = {0};
     const struct cli_value *values = call->values;
     AUTO(dataset_fini) struct dataset dataset = {0};
-    struct reading accuracy;
     AUTO(criteria_fini) struct criteria expectations = {0};
-    AUTO(external_meter_fini) struct external_meter meter = {0};
     if (values[OPTION_OUTPUT].given && !values[OPTION_WRITE].given)
         return cli_usage_error(call->command, "--output goes with --write only");
     if (values[OPTION_EXPECT].given && !criteria_parse(values[OPTION_EXPECT].text, &expectations, &err))
-        return cli_usage_error(call->command, "%s", err.text);
-    bool about_meter =
-        values[OPTION_METER_OF].given || values[OPTION_METER_ACCURACY].given || values[OPTION_SET_GAIN].given;
-    if (about_meter && !values[OPTION_METER].given)
-        return cli_usage_error(call->command, "--external-meter-of, --external-meter-accuracy and --set-gain go with "
-                                              "--external-meter only");
-    if (!read_accuracy(&values[OPTION_METER_ACCURACY], &accuracy, &err))
         return cli_usage_error(call->command, "%s", err.text);
     int read = reading_folders(call->operands.items, call->operands.count, &dataset);
     if (read != CLI_OK)
         return read;
     if (!criteria_match(&expectations, &dataset, &err))
         return cli_usage_error(call->command, "%s", err.text);
-    int code = values[OPTION_METER].given ? compare_meter(values, &dataset, accuracy, &meter) : CLI_OK;
-    if (code == CLI_OK)
-        code = audit(values, &dataset, &expectations, values[OPTION_METER].given ? &meter : NULL);
-    return code;
+    return audit(values, &dataset, &expectations);
 }
 
 static const char *const usage[] = {"audit DIR... [options]", NULL};
@@ -386,7 +288,7 @@ static const char *const description[] = {
 
 static const char *const exits[] = {"0", "audited, whatever was found",
                                     "1", "a criterion of --expect does not hold",
-                                    "2", "a mistake in the options, or in the file of --external-meter",
+                                    "2", "a mistake in the options",
                                     "3", "a folder cannot be read, or the files not be written",
                                     NULL};
 

@@ -98,7 +98,6 @@ struct energy_meters *energy_meters_new(const struct energy_meters_options *opti
     struct energy_meters *energy_meters = mem_alloc(sizeof *energy_meters);
     energy_meters->epoll = epoll;
     energy_meters->host = options->host;
-    energy_meters->gains = options->gains;
     energy_meters->shares_host = options->shares_host;
     if (energy_meters->host) {
         energy_meters->reader = host_meter_reader(energy_meters->host);

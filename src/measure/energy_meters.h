@@ -36,7 +36,6 @@ struct energy_meters_options {
     size_t gpu_count;
     const char *program;              /* of the meters; NULL: this one */
     struct host_meter *host;          /* stays the caller's */
-    const struct sensor_gains *gains; /* of single GPUs (NULL: none); stays the caller's, unchanged */
     const struct calibration
         *calibrations; /* each replaces what is known of the sensor of its GPU; the caller's, too */
     size_t calibration_count;

@@ -240,10 +240,6 @@ static void measure_gpu(const struct energy_meters_meter *meter, const struct st
                                              .identity = &about->identity,
                                              .profile = profile,
                                              .gain = profile->gain};
-    const struct sensor_gain_entry *told =
-        meter->energy_meters->gains ? sensor_gains_find(meter->energy_meters->gains, about->identity.uuid) : NULL;
-    if (told)
-        device->gain = (struct sensor_gain){told->bound, told->source};
     measure_device(meter_series(meter->meter), &sensor, stretch, meter->meter, device, out);
 }
 

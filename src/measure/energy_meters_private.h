@@ -26,7 +26,6 @@ struct energy_meters {
     struct energy_meters_meter *meters;
     size_t count;
     struct host_meter *host;
-    const struct sensor_gains *gains;
     size_t reader; /* of the host's series */
     bool shares_host;
     struct energy_meters_listener listener;

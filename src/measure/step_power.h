@@ -5,7 +5,7 @@
 #define TARE_METER_STEP_POWER_H
 
 #include "base/mark.h"
-#include "measure/energy/sensor_gains.h"
+#include "measure/energy/sensor_behaviour.h"
 
 /* More marks than that are left out: 65536 take 1 MiB. */
 enum { STEP_MARKS_MAX = 65536, STEP_NAMES_MAX = 16, STEP_PHASES_MAX = 32 };

@@ -5,7 +5,6 @@
 #include "base/text.h"
 #include "report/audit_text.h"
 #include "results/judge/bench.h"
-#include "results/judge/external_meter.h"
 #include "results/judge/summary_stats.h"
 #include "results/judge/comparison.h"
 
@@ -52,8 +51,5 @@ void bench_markdown(const struct bench *bench, struct text *out);
 void bench_text(const struct bench *bench, const struct bench_text_options *options, struct text *out);
 
 /* The energies beside an outside meter's, for people. (audit_text.c) */
-
-void external_meter_text(const struct dataset *dataset, const struct external_meter *meter,
-                         const struct audit_text_options *options, struct text *out);
 
 #endif

@@ -84,18 +84,15 @@ static void read_known(struct meters *out)
     for (size_t i = 0; i < paths.count; i++) {
         AUTO_CLOSE int top = open_own(AT_FDCWD, paths.items[i]);
         AUTO_CLOSE int dir = top >= 0 ? open_own(top, "runs") : -1;
-        if (dir >= 0) {
-            sensor_gains_read(dir, out->gains);
+        if (dir >= 0)
             calibration_each(dir, take_calibration, out);
-        }
     }
 }
 
 static void begin(struct meters *out)
 {
-    *out = (struct meters){.gains = mem_alloc(sizeof *out->gains)};
+    *out = (struct meters){0};
     read_known(out);
-    out->options.gains = out->gains;
 }
 
 static bool choose(const struct gpu_devices *devices, const char *list, bool *used, struct err *err)
@@ -158,9 +155,6 @@ void meters_fini(struct meters *meters)
     }
     free(meters->gpus);
     free(meters->calibrations);
-    if (meters->gains)
-        sensor_gains_fini(meters->gains);
-    free(meters->gains);
     *meters = (struct meters){0};
 }
 

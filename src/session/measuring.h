@@ -63,7 +63,6 @@ struct meters {
     struct energy_meters_options options; /* for run_plan */
     struct energy_meters_gpu *gpus;
     struct calibration *calibrations; /* the user's that are not too old */
-    struct sensor_gains *gains;       /* that outside meters told */
 };
 
 /* The host's counters, which may need root's rights: before these are given up. Free it with host_meter_free. */

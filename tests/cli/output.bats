@@ -24,7 +24,6 @@ things() {
     printf '#!/bin/sh\necho "options:"; echo "  --lr LR  rate (default: 0.5)"; echo "loss: 0.5"\n' >train.sh
     chmod +x train.sh
     printf '{"tare": {"on_event": ["true"]}}\n' >told.json
-    printf 'time,watts\n1763884800,1\n1763884801,1\n' >meter.csv
     cat >study/feasibility.json <<'END'
 {"models": [{"name": "net", "repo": "repo", "model": "net", "hyperparameters": {}, "one_epoch": true, "epochs": 3, "ran": true,
  "succeeded": true, "margin_bytes": 1000, "seconds": 10, "joules": 5, "utilisation_percent": 40,
@@ -67,9 +66,7 @@ forms() {
     mark) ;; # writes into the run's pipe
     audit) echo "3 audit $run_1
 3 audit $run_1 --json
-3 audit $run_1 --expect 'clean>1000'
-3 audit $run_1 --external-meter meter.csv
-3 audit $run_1 --external-meter meter.csv --json" ;;
+3 audit $run_1 --expect 'clean>1000'" ;;
     stats) echo "3 stats $run_1
 3 stats $run_1 --json
 3 stats $run_1 --interactions" ;;
@@ -314,10 +311,6 @@ audit study --all
 audit study --json
 audit study --write
 audit study --expect "$hostile"
-audit "$run_1" --external-meter "$hostile"
-audit "$run_1" --external-meter "meter $hostile.csv"
-audit "$run_1" --external-meter meter.csv --external-meter-of "$hostile"
-audit "$run_1" --external-meter meter.csv --external-meter-accuracy "$hostile"
 audit "$hostile"' ;;
     stats) echo 'stats "$run_1"
 stats study

@@ -7,7 +7,7 @@
  * in which the truth lay within the half-width, and the median half-width as a share of the truth. */
 #include "base/mem.h"
 #include "measure/calibration/calibration.h"
-#include "measure/energy/sensor_gains.h"
+#include "measure/energy/sensor_behaviour.h"
 #include "measure/energy/window.h"
 
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 /* sensor_profile: how the power sensor of a model of GPU behaves, as far as anybody has published or measured it. Each vendor has its
- * rows (vendor.h); measure/energy/sensor_gains.h finds one. */
+ * rows (vendor.h); measure/energy/sensor_behaviour.h finds one. */
 #ifndef TARE_MACHINE_GPU_SENSOR_PROFILE_H
 #define TARE_MACHINE_GPU_SENSOR_PROFILE_H
 

@@ -4,7 +4,7 @@
 #define TARE_MEASURE_CALIBRATION_CALIBRATION_H
 
 #include "measure/calibration/sensor_learn.h"
-#include "measure/energy/sensor_gains.h"
+#include "measure/energy/sensor_behaviour.h"
 
 enum calibration_series {
     CALIBRATION_SAMPLES,

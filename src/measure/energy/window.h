@@ -21,7 +21,7 @@ struct window_sensor {
     int64_t span_min_ns, span_max_ns;          /* a sample is the mean of so long before it, between these */
     int64_t gap_ns;                            /* samples further apart than this leave a gap */
     double agreement_share;                    /* counter and trace may differ by this share and still agree */
-    /* How power becomes a reading (sensor_gains.h fills these in). All zero: the counter shows all energy at once. */
+    /* How power becomes a reading (sensor_behaviour.h fills these in). All zero: the counter shows all energy at once. */
     bool bounded; /* those below are known: the half-width takes them into account */
     enum window_averaging averaging;
     int64_t averaging_ns;  /* length of the boxcar, time constant of the exponential */

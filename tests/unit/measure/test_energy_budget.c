@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "measure/energy/sensor_gains.h"
+#include "measure/energy/sensor_behaviour.h"
 #include "measure/energy/window.h"
 
 #include <math.h>

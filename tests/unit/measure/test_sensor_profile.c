@@ -11,7 +11,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "measure/calibration/calibration.h"
-#include "measure/energy/sensor_gains.h"
+#include "measure/energy/sensor_behaviour.h"
 
 #include <math.h>
 #include <string.h>
