@@ -61,6 +61,7 @@ struct job_private {
     bool shm, ipc, tmp; /* /dev/shm; System V IPC and POSIX message queues; /tmp */
 };
 
+enum { JOB_READ_ONLY_MAX = 2 };
 struct job_request {
     const struct containment *containment;
     const struct strv *argv; /* argv[0]: looked up by the caller; run as given */
@@ -71,6 +72,8 @@ struct job_request {
                     * begins with it; 0: none */
     int records_fd, own_fd; /* folders, the second below the first: of the first the command can write nothing but the second, where
                              * it has a mount namespace; cwd is then not NULL. 0: none */
+    int read_only_fds[JOB_READ_ONLY_MAX]; /* folders in which the command can write nothing, where it has a mount namespace: ask
+                                           * job_records_errno. cwd is then not NULL. 0: none */
     bool foreground_tty; /* tare exec: the job may use the terminal: no new session */
     uid_t uid; /* with change_user: what the job becomes (under sudo) */
     gid_t gid;
@@ -97,8 +100,8 @@ enum job_cpus job_cpus(const struct job *job, int *refused_errno); /* refused_er
  * root's. Else why the filter was refused: without a namespace only root may set one that leaves setuid programs alone. */
 int job_typing_errno(const struct job *job);
 
-/* 0: the command can write nothing in the request's records. Else why it can: ENOSYS without a pid namespace, with which its mounts
- * come. Of a request without records it says nothing. */
+/* 0: the command can write nothing in the request's records and read_only_fds. Else why it can: ENOSYS without a pid namespace, with
+ * which its mounts come. Of a request without either it says nothing. */
 int job_records_errno(const struct job *job);
 
 bool job_open_gate(struct job *job, struct err *err);
@@ -219,6 +222,9 @@ struct job_question {
     double timeout_s; /* 0: none */
     int stop_fd;      /* it is ended when this becomes readable; 0: none */
     struct job_exit *exit; /* how the command ended, where it did; NULL */
+    int read_only_fds[JOB_READ_ONLY_MAX]; /* as in job_request; where that is refused, nothing is executed */
+    void (*waiting)(void *context, double seconds); /* called about once a second; NULL */
+    void *context;
 };
 enum job_answer {
     JOB_ANSWER_GOOD,   /* exited with 0 */
@@ -226,6 +232,7 @@ enum job_answer {
     JOB_ANSWER_LATE,   /* its time was over, or stop_fd became readable */
     JOB_ANSWER_LONG,   /* it wrote more than limit */
     JOB_ANSWER_NONE,   /* it could not be started */
+    JOB_ANSWER_WRITABLE, /* a folder of read_only_fds cannot be made read-only (errno): it was not executed */
     JOB_ANSWER_ALIVE   /* something of it is still alive after SIGKILL */
 };
 enum job_answer job_ask(const struct job_question *question, struct text *out);

@@ -6,6 +6,7 @@
 #define TARE_MACHINE_CONTAIN_INIT_H
 
 #include "base/cpus.h"
+#include "machine/contain/contain.h"
 
 #include <sys/types.h>
 
@@ -38,6 +39,7 @@ struct init_plan {
     const struct cpus *cpus; /* for sched_setaffinity; NULL: as it is */
     char uid_map[64], gid_map[64];
     struct init_folder records, own; /* in its namespace the command writes nothing below the first, but for the second */
+    struct init_folder read_only[JOB_READ_ONLY_MAX]; /* nor below these, mounts in them included; path NULL: unused */
     bool own_shm, own_ipc, own_tmp; /* struct job_private; the second was cloned */
     const char *leaf, *tag; /* for the end of the tree without a pid namespace */
 };
@@ -62,7 +64,7 @@ struct init_report {
     int32_t command; /* READY: pid of the command's process, as the init sees it */
     int32_t cpus_error; /* READY: errno when the processors were refused; else 0 */
     int32_t typing_error; /* READY: errno when the job may type into a terminal (sys_typing_refuse); else 0 */
-    int32_t records_error; /* READY: errno when the command can write the plan's records; else 0 */
+    int32_t records_error; /* READY: errno when the command can write the plan's records, or read_only; else 0 */
     uint64_t max_rss_kib; /* ENDED: of the largest process reaped so far */
     uint64_t last_pid;    /* ENDED: the newest pid of the namespace, or 0 */
     int64_t end_ns;       /* ENDED: when the init learnt of it, CLOCK_MONOTONIC: the runner itself may be stopped then */

@@ -21,7 +21,16 @@
 #define SYS_fsconfig   431
 #define SYS_fsmount    432
 #endif
+#ifndef SYS_mount_setattr /* Linux 5.12 */
+#define SYS_mount_setattr 442
+#endif
 enum { FS_CLOEXEC = 1, CREATE = 6, ATTR_NOSUID_NODEV_NOEXEC = 2 | 4 | 8, FROM_EMPTY_PATH = 4, LAYERS_MAX = 16 };
+enum { ATTR_RDONLY = 1, WITH_MOUNTS_BELOW = 0x8000 };
+
+/* struct mount_attr of <linux/mount.h> */
+struct attributes {
+    uint64_t set, clear, propagation, userns_fd;
+};
 
 /* What root's trainings and the tools around them use: files of others, users, network, priorities, pinned memory, profiles. */
 static const uint64_t kept =
@@ -119,14 +128,43 @@ static bool is_mounted(const struct init_folder *folder, bool read_only)
 
 /* The flags of a mount that a user namespace has inherited are locked: all are said again. Those of statfs(2) have the numbers
  * of mount(2); access times stay as they are where nothing is said of them. */
-static bool make_read_only(const char *path)
+static bool remount_read_only(const char *path)
 {
     struct statfs mounted;
-    return mount(path, path, NULL, MS_BIND | MS_REC, NULL) == 0 && statfs(path, &mounted) == 0 &&
+    return statfs(path, &mounted) == 0 &&
            mount(NULL, path, NULL,
                  MS_BIND | MS_REMOUNT | MS_RDONLY |
                      ((unsigned long)mounted.f_flags & (MS_NOSUID | MS_NODEV | MS_NOEXEC)),
                  NULL) == 0;
+}
+
+static bool make_read_only(const char *path)
+{
+    return mount(path, path, NULL, MS_BIND | MS_REC, NULL) == 0 && remount_read_only(path);
+}
+
+/* The folder and all that is mounted below it. Older kernels cannot do that: there the copy lacks the mounts below, or, where a
+ * user namespace must not uncover what these cover, is refused. */
+static bool protect_folder(const struct init_folder *folder)
+{
+    struct attributes attributes = {.set = ATTR_RDONLY};
+    AUTO_CLOSE int fd = open_folder(folder);
+    if (fd < 0 || mount(folder->path, folder->path, NULL, MS_BIND | MS_REC, NULL) != 0)
+        return false;
+    if (syscall(SYS_mount_setattr, AT_FDCWD, folder->path, WITH_MOUNTS_BELOW, &attributes, sizeof attributes) != 0 &&
+        (errno != ENOSYS || umount2(folder->path, MNT_DETACH) != 0 ||
+         mount(folder->path, folder->path, NULL, MS_BIND, NULL) != 0 || !remount_read_only(folder->path)))
+        return false;
+    return is_mounted(folder, true);
+}
+
+/* Each; the first that cannot be protected ends it. */
+static bool protect_folders(const struct init_plan *plan)
+{
+    for (size_t i = 0; i < JOB_READ_ONLY_MAX; i++)
+        if (plan->read_only[i].path && !protect_folder(&plan->read_only[i]))
+            return false;
+    return true;
 }
 
 static bool protect_records(const struct init_plan *plan)
@@ -191,8 +229,9 @@ int mounts_settle(const struct init_plan *plan, int32_t *records_error)
     if (step != INIT_STEP_NONE)
         return step;
     bool protected = false;
-    if (plan->records.path && all_private) {
-        protected = protect_records(plan);
+    bool asked = plan->records.path || plan->read_only[0].path;
+    if (asked && all_private) {
+        protected = (!plan->records.path || protect_records(plan)) && protect_folders(plan);
         error = errno;
         /* From here a path through the mounts below would lead around them. */
         (void)!chdir("/");

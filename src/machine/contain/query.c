@@ -32,7 +32,13 @@ static enum job_answer wait_for_answer(struct job *job, int fd, const struct job
                                        struct text *out)
 {
     bool open = true;
+    int64_t said_s = 0;
     for (;;) {
+        int64_t past_ns = clock_monotonic_ns() - start_ns;
+        if (question->waiting && past_ns / NS_PER_S > said_s) {
+            said_s = past_ns / NS_PER_S;
+            question->waiting(question->context, (double)past_ns / NS_PER_S);
+        }
         int64_t left_ns = question->timeout_s > 0
                               ? start_ns + (int64_t)(question->timeout_s * (double)NS_PER_S) - clock_monotonic_ns()
                               : NS_PER_S;
@@ -41,6 +47,8 @@ static enum job_answer wait_for_answer(struct job *job, int fd, const struct job
         struct pollfd wait[] = {{.fd = job_fd(job), .events = POLLIN},
                                 {.fd = open ? fd : -1, .events = POLLIN},
                                 {.fd = question->stop_fd > 0 ? question->stop_fd : -1, .events = POLLIN}};
+        if (question->waiting && left_ns > NS_PER_S)
+            left_ns = NS_PER_S;
         if (poll(wait, 3, (int)(left_ns / NS_PER_MS) + 1) <= 0)
             continue;
         if (wait[2].revents)
@@ -89,6 +97,7 @@ enum job_answer job_ask(const struct job_question *question, struct text *out)
                                   .argv = question->argv,
                                   .env = question->env,
                                   .cwd = question->cwd,
+                                  .read_only_fds = {question->read_only_fds[0], question->read_only_fds[1]},
                                   .stdin_fd = question->input > 0 ? question->input : -1,
                                   .stdout_fd = question->only_errors ? null : write_end,
                                   .stderr_fd = question->with_errors || question->only_errors ? write_end : null};
@@ -98,13 +107,16 @@ enum job_answer job_ask(const struct job_question *question, struct text *out)
     if (!job)
         return JOB_ANSWER_NONE;
     close(steal_fd(&write_end));
-    enum job_answer how =
-        job_open_gate(job, NULL) ? wait_for_answer(job, answer, question, start_ns, out) : JOB_ANSWER_NONE;
+    int writable = question->read_only_fds[0] > 0 ? job_records_errno(job) : 0;
+    enum job_answer how = writable                   ? JOB_ANSWER_WRITABLE
+                          : job_open_gate(job, NULL) ? wait_for_answer(job, answer, question, start_ns, out)
+                                                     : JOB_ANSWER_NONE;
     bool gone = end(job);
     if ((how == JOB_ANSWER_GOOD || how == JOB_ANSWER_FAILED) && !drain(answer, question, out) &&
         out->length > question->limit)
         how = JOB_ANSWER_LONG;
     job_free(job);
+    errno = writable;
     return gone ? how : JOB_ANSWER_ALIVE;
 }
 

@@ -31,8 +31,9 @@ struct start {
     size_t group_count;
     int null, runner, cgroup;
     struct init_folder records, own; /* path: freed with this */
-    int clone_errno;                 /* of the last try: what the kernel said to the namespaces, or 0 */
-    char *without_userns;            /* why that was refused, when a user namespace is tried after it; or NULL */
+    struct init_folder read_only[JOB_READ_ONLY_MAX];
+    int clone_errno;      /* of the last try: what the kernel said to the namespaces, or 0 */
+    char *without_userns; /* why that was refused, when a user namespace is tried after it; or NULL */
 };
 
 static bool tag_make(char **out, struct err *err)
@@ -100,6 +101,7 @@ static void plan_fill(const struct start *start, int control, struct init_plan *
         .own_tmp = request->own.tmp,
         .records = start->records,
         .own = start->own,
+        .read_only = {start->read_only[0], start->read_only[1]},
         .leaf = job->identity.cgroup,
         .tag = job->identity.tag,
         .cpus = job->cpus == JOB_CPUS_CPUSET ? NULL : request->cpus,
@@ -337,7 +339,7 @@ static bool folder_find(int fd, struct init_folder *out, struct err *err)
     snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
     ssize_t length = readlink(link, path, sizeof path - 1);
     if (length < 0 || fstat(fd, &status) != 0)
-        return err_sys(err, "find the run's folder");
+        return err_sys(err, "find a folder to protect");
     *out = (struct init_folder){mem_strndup(path, (size_t)length), status.st_dev, status.st_ino};
     return true;
 }
@@ -350,6 +352,9 @@ static bool start_prepare(struct start *start, struct err *err)
         !folder_find(start->request->records_fd, &start->records, err) ||
         !folder_find(start->request->own_fd, &start->own, err))
         return false;
+    for (size_t i = 0; i < JOB_READ_ONLY_MAX; i++)
+        if (!folder_find(start->request->read_only_fds[i], &start->read_only[i], err))
+            return false;
     strv_add_all(&start->env, start->request->env);
     strv_env_set(&start->env, "TARE_JOB", job->identity.tag);
     start->null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -379,6 +384,8 @@ struct job *job_start(const struct job_request *request, struct err *err)
     }
     free((char *)start.records.path);
     free((char *)start.own.path);
+    for (size_t i = 0; i < JOB_READ_ONLY_MAX; i++)
+        free((char *)start.read_only[i].path);
     free(start.groups);
     free(start.without_userns);
     strv_fini(&start.env);
