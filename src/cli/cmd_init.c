@@ -2,6 +2,7 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/shell_words.h"
+#include "cli/option_rows.h"
 #include "session/caller.h"
 #include "session/command.h"
 #include "session/message.h"
@@ -20,12 +21,14 @@
 
 enum { SCRIPTS_SHOWN = 20, ANSWER_BYTES = 4096 };
 
-enum { OPTION_OUTPUT, OPTION_FORCE, OPTION_AS_ROOT, OPTION_COUNT };
+enum { OPTION_OUTPUT, OPTION_FORCE, OPTION_NO_PROBE, OPTION_HELP_TIMEOUT, OPTION_AS_ROOT, OPTION_COUNT };
 
 static const struct cli_option options[OPTION_COUNT] = {
     [OPTION_OUTPUT] = VALUE_ROW("-o", "--output", "DIR", CLI_FOLDER, "the folder for " REGISTRY " and " SETTINGS,
                                 .default_text = "."),
     [OPTION_FORCE] = FLAG_ROW(NULL, "--force", "replace these two files where they are there"),
+    [OPTION_NO_PROBE] = OPTION_ROW_NO_PROBE,
+    [OPTION_HELP_TIMEOUT] = OPTION_ROW_HELP_TIMEOUT,
     [OPTION_AS_ROOT] = FLAG_ROW(NULL, "--as-root", "under sudo: stay root instead of becoming the caller"),
 };
 
@@ -196,7 +199,11 @@ static int run(const struct cli_call *call)
         return cli_usage_error(call->command, "no script was named; nothing was written");
     for (size_t i = 1; i < operands->count; i++)
         strv_add(&args, operands->items[i]);
-    if (!script_read(asked ? asked : operands->items[0], &call->caller->environment, &script, &err))
+    struct script_probing probing = {
+        .never = call->values[OPTION_NO_PROBE].given,
+        .timeout_s = call->values[OPTION_HELP_TIMEOUT].seconds,
+    };
+    if (!script_read(asked ? asked : operands->items[0], &call->caller->environment, &probing, &script, &err))
         return cli_failed(CLI_USAGE, &err);
     if (asked && script.has_help && !ask_values(&script.help, &args, &starter.runs, &starter.has_runs)) {
         cli_error("nobody answers; nothing was written");
@@ -213,10 +220,11 @@ static const char *const usage[] = {
 
 static const char *const description[] = {
     "Writes " REGISTRY " and " SETTINGS
-    " for a training script, ready to run and to edit. The script is started once with --help, to "
-    "read its options (argparse, click, Typer, absl): in a child that sees no GPU, is ended after 10 s, and of which "
-    "nothing is left. It "
-    "is never imported. A script that trains when it is started with --help trains until then.",
+    " for a training script, ready to run and to edit. The script is started once with --help, to read its options "
+    "(argparse, click, Typer, absl), if its text or that of a local module that it imports uses such a parser; a "
+    "script that is not Python, if it mentions --help or getopts. It then sees no GPU, can write neither in the "
+    "working folder nor in its own, and is ended after --help-timeout. Where the folders cannot be made read-only it "
+    "is not started. It is never imported.",
     "Options behind the script are the values to begin with, as for run: --lr 0.1,0.01 --seed 1..3. Without any, init "
     "proposes "
     "learning rates and seeds where the script has them.",

@@ -1,3 +1,4 @@
+#include "base/digest.h"
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/shell_words.h"
@@ -50,6 +51,8 @@ enum {
     OPTION_ENERGY_BUDGET,
     OPTION_TIME_BUDGET,
     OPTION_METRICS_TEXTFILE,
+    OPTION_NO_PROBE,
+    OPTION_HELP_TIMEOUT,
     OPTION_AS_ROOT,
     OPTION_COUNT
 };
@@ -121,6 +124,8 @@ static const struct cli_option options[OPTION_COUNT] = {
         NULL, "--metrics-textfile", "FILE", CLI_FILE,
         "keep the run's state and energy in FILE, which ends in .prom, for the textfile collector of Prometheus' "
         "node_exporter"),
+    [OPTION_NO_PROBE] = OPTION_ROW_NO_PROBE,
+    [OPTION_HELP_TIMEOUT] = OPTION_ROW_HELP_TIMEOUT,
     [OPTION_AS_ROOT] = FLAG_ROW(NULL, "--as-root", "under sudo: stay root instead of becoming the caller"),
 };
 
@@ -382,6 +387,16 @@ static bool has_own_option(const struct cli_call *call)
     return false;
 }
 
+/* Two calls with the same words give the same plan. */
+static uint64_t seed_of(const struct made *made)
+{
+    uint64_t seed = 0;
+    struct digest digest = digest_of(text_get(&made->settings), made->settings.length);
+    for (int i = 0; i < 6; i++) /* JSON keeps 53 bits */
+        seed = seed << 8 | digest.bytes[i];
+    return seed;
+}
+
 static int make_files(const struct cli_call *call, const struct caller *caller, struct made *made,
                       struct run_options *how)
 {
@@ -392,7 +407,13 @@ static int make_files(const struct cli_call *call, const struct caller *caller, 
     const char *flag = OPTION_GIVEN(call, beside);
     if (flag)
         return cli_usage_error(call->command, "%s does not go with a script: %s", flag, call->operands.items[0]);
-    if (!script_read(call->operands.items[0], &caller->environment, &made->script, &err))
+    struct script_probing probing = {
+        .never = values[OPTION_NO_PROBE].given,
+        .certain = values[OPTION_DRY_RUN].given,
+        .quiet = is_quiet(call),
+        .timeout_s = values[OPTION_HELP_TIMEOUT].seconds,
+    };
+    if (!script_read(call->operands.items[0], &caller->environment, &probing, &made->script, &err))
         return cli_failed(CLI_USAGE, &err);
     if (!starter_args_parse(call->operands.items + 1, call->operands.count - 1,
                             made->script.has_help ? &made->script.help : NULL, &made->args, &err))
@@ -413,8 +434,8 @@ static int make_files(const struct cli_call *call, const struct caller *caller, 
     *how = (struct run_options){
         .made_settings = text_get(&made->settings),
         .made_registry = text_get(&made->registry),
-        .has_seed = values[OPTION_SEED].given,
-        .seed = (uint64_t)values[OPTION_SEED].integer,
+        .has_seed = true,
+        .seed = values[OPTION_SEED].given ? (uint64_t)values[OPTION_SEED].integer : seed_of(made),
         .changes.strict = values[OPTION_STRICT].given,
         .for_running = true,
         .gpus = values[OPTION_GPUS].text,
@@ -489,7 +510,8 @@ static const char *const description[] = {
     "A training script in place of the settings needs no files: run train.py --lr 0.1,0.01 --seed 1..3 runs every "
     "combination. Options of run come before the script; those behind it are the script's: values with commas "
     "between, integers as 1..3, or one value, and switches without a value. The script is started once with --help "
-    "(see init) to know them. The run's folder keeps the registry and settings that were made; run DIR/settings.json "
+    "(see init) to know them; --no-probe leaves that out, and --dry-run does it only where the script cannot train "
+    "then. The run's folder keeps the registry and settings that were made; run DIR/settings.json "
     "repeats it.",
     "--dry-run shows the plan and ends with the code with which the run would be refused: mistakes, scripts and "
     "interpreters that are not there, GPUs, containment, the folder of the results. What only doing it can tell is "

@@ -59,6 +59,15 @@ extern const char *const option_verdicts[];
 #define OPTION_ROW_AGREED                                                                                              \
     {.short_name = "-y", .long_name = "--yes", .help = "the GPU's owner agrees to the load: do not ask"}
 
+/* How far learning about a script may go. */
+#define OPTION_ROW_NO_PROBE                                                                                            \
+    {.long_name = "--no-probe", .help = "do not start the script with --help to learn its options"}
+
+#define OPTION_ROW_HELP_TIMEOUT                                                                                        \
+    {.long_name = "--help-timeout", .argument = "DURATION", .type = CLI_DURATION, .low = 0.1, .high = 86400,           \
+     .unit = "seconds", .default_text = "60",                                                              \
+     .help = "how long the script may take to print its --help"}
+
 #define OPTION_ROW_EXPECT                                                                                              \
     {.long_name = "--expect", .argument = "CRITERIA", .type = CLI_TEXT,                                                \
      .help = "criteria with commas between, as power_cv_between[MODEL]<5%,contaminated=0: exit code 1 where one does " \

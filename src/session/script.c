@@ -4,8 +4,6 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/utf8.h"
-#include "machine/contain/contain.h"
-#include "machine/gpu/vendor.h"
 #include "session/command.h"
 
 #include <errno.h>
@@ -15,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { FIRST_LINE_BYTES = 256, QUOTED_BYTES = 160 };
+enum { FIRST_LINE_BYTES = 256 };
 
 void script_fini(struct script *script)
 {
@@ -141,86 +139,8 @@ static bool find_interpreter(struct script *script, const struct strv *environme
                    script->path);
 }
 
-/* ---- Its help. */
-
-/* No GPU is seen: looking must not disturb who measures there. Wide lines, so that little of it is wrapped, and no colours. */
-static void make_environment(const struct strv *environment, struct strv *out)
-{
-    strv_add_all(out, environment);
-    for (size_t i = 0; gpu_vendors[i]; i++)
-        strv_env_set(out, gpu_vendors[i]->visible_variable, "");
-    strv_env_set(out, "PYTHONDONTWRITEBYTECODE", "1");
-    strv_env_set(out, "PYTHONIOENCODING", "utf-8");
-    strv_env_set(out, "COLUMNS", "160");
-    strv_env_set(out, "TERM", "dumb");
-    strv_env_set(out, "NO_COLOR", "1");
-}
-
-static char *why_unread(enum job_answer how, const struct text *answer)
-{
-    AUTO_FREE char *line = utf8_last_line(text_get(answer), answer->length, QUOTED_BYTES);
-    switch (how) {
-    case JOB_ANSWER_LATE:
-        return mem_printf("it was still running %d s after it was started with --help, and was ended", SCRIPT_HELP_S);
-    case JOB_ANSWER_LONG:
-        return mem_printf("started with --help it wrote more than %d MB, and was ended", SCRIPT_HELP_BYTES >> 20);
-    case JOB_ANSWER_NONE:
-        return mem_strdup("it could not be started");
-    case JOB_ANSWER_ALIVE:
-        return mem_strdup("something that it started is still alive after SIGKILL");
-    case JOB_ANSWER_FAILED:
-        return *line ? mem_printf("started with --help it failed: %s", line)
-                     : mem_strdup("started with --help it failed");
-    case JOB_ANSWER_GOOD:
-        break;
-    }
-    return mem_strdup("its --help lists no options");
-}
-
-static enum job_answer ask(const struct script *script, const struct strv *environment,
-                           const struct containment *containment, const char *option, struct text *answer)
-{
-    AUTO_STRV struct strv argv = {0};
-    strv_add_all(&argv, &script->command);
-    strv_add(&argv, script->absolute);
-    strv_add(&argv, option);
-    text_clear(answer);
-    struct job_question question = {.containment = containment,
-                                    .argv = &argv,
-                                    .env = environment,
-                                    .cwd = script->folder,
-                                    .with_errors = true,
-                                    .limit = SCRIPT_HELP_BYTES,
-                                    .timeout_s = SCRIPT_HELP_S};
-    return job_ask(&question, answer);
-}
-
-/* absl leaves with 1 after its help, so that the exit code says nothing where options are listed. */
-static void read_help(struct script *script, const struct strv *environment)
-{
-    AUTO_STRV struct strv own = {0};
-    AUTO_TEXT struct text answer = {0};
-    AUTO(containment_fini) struct containment containment = {0};
-    make_environment(environment, &own);
-    containment_assume(CONTAINMENT_AUTO, &containment);
-    enum job_answer how = ask(script, &own, &containment, "--help", &answer);
-    bool whole = how == JOB_ANSWER_GOOD || how == JOB_ANSWER_FAILED;
-    if (whole)
-        script_help_parse(text_get(&answer), answer.length, &script->help);
-    if (whole && script->help.more) {
-        AUTO_TEXT struct text full = {0};
-        enum job_answer more = ask(script, &own, &containment, "--helpfull", &full);
-        if (more == JOB_ANSWER_GOOD || more == JOB_ANSWER_FAILED) {
-            script_help_fini(&script->help);
-            script_help_parse(text_get(&full), full.length, &script->help);
-        }
-    }
-    script->has_help = script->help.count > 0;
-    if (!script->has_help)
-        script->unread = why_unread(how, &answer);
-}
-
-bool script_read(const char *path, const struct strv *environment, struct script *out, struct err *err)
+bool script_read(const char *path, const struct strv *environment, const struct script_probing *how, struct script *out,
+                 struct err *err)
 {
     *out = (struct script){.path = mem_strdup(path), .folder = getcwd(NULL, 0)};
     if (access(path, R_OK) != 0 && errno != ENOENT)
@@ -234,8 +154,7 @@ bool script_read(const char *path, const struct strv *environment, struct script
     out->absolute = fs_resolve(out->folder, path, NULL);
     if (!find_interpreter(out, environment, err))
         return false;
-    read_help(out, environment);
-    return true;
+    return script_probe(out, environment, how, err);
 }
 
 void script_say(const struct script *script, const struct starter_args *args)

@@ -5,8 +5,13 @@
 #include "base/text.h"
 #include "plan/starter.h"
 
-/* How long a script may take to print its help. */
-#define SCRIPT_HELP_S 10
+/* How far learning about a script may go. */
+struct script_probing {
+    bool never;       /* --no-probe: it is not started */
+    bool certain;     /* --dry-run: it is started only with a parser that itself answers --help and exits */
+    bool quiet;       /* no progress line */
+    double timeout_s; /* --help-timeout */
+};
 
 struct script {
     char *path;         /* as given */
@@ -24,9 +29,16 @@ struct script {
 /* Whether what stands where settings could be is a script: by its name's end, or by its first two bytes ("#!"). */
 bool script_is_one(const char *operand);
 
-/* Finds what runs it and starts it once with --help, never longer than SCRIPT_HELP_S, as a job of its own that sees no GPU and of which
- * nothing is left. False: there is no such script, or nothing that runs it. A help that cannot be read is no error: unread says why. */
-bool script_read(const char *path, const struct strv *environment, struct script *out, struct err *err);
+/* Finds what runs it, and asks it for its help (script_probe). False: there is no such script, nothing runs it, or its help took too
+ * long. A help that cannot be read otherwise is no error: unread says why. */
+bool script_read(const char *path, const struct strv *environment, const struct script_probing *how, struct script *out,
+                 struct err *err);
+
+/* Searches the text of the script and of its modules for a parser of options. Only with one is it started, with --help, as a job of
+ * its own that sees no GPU, can write neither in the working folder nor in the script's, and of which nothing is left. has_help and
+ * help, or unread, are set. False: it was still running after how->timeout_s. (script_probe.c) */
+bool script_probe(struct script *script, const struct strv *environment, const struct script_probing *how,
+                  struct err *err);
 void script_fini(struct script *script);
 
 /* To standard error: what runs it and what was read of it. */
