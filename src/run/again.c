@@ -1,6 +1,7 @@
 #include "run/again.h"
 
 #include "base/mem.h"
+#include "run/other_code.h"
 
 #include <string.h>
 
@@ -15,12 +16,21 @@ void again_fini(struct again *again)
 struct question {
     bool asked[AGAIN_REASONS]; /* but not NAMED */
     struct strv ids;
+    const struct other_code *other; /* becomes evidence when the session begins; NULL: none */
 };
 
 static const char *const words[AGAIN_REASONS] = {
     [AGAIN_UNVERIFIED] = "unverified", [AGAIN_SUSPECT] = "suspect", [AGAIN_CONTAMINATED] = "contaminated",
     [AGAIN_FAILED] = "failed",         [AGAIN_NAMED] = "named",     [AGAIN_PENDING] = "planned before",
 };
+
+/* The verdict with the evidence that this session begins with. */
+static enum verdict verdict_of(const struct result *result, const struct question *question)
+{
+    bool other = question->other && question->other->size && question->other->items[result->number - 1].text;
+    enum verdict with = other ? verdict_with(result->verdict, OTHER_CODE_KIND) : result->verdict;
+    return other ? verdict_of_end(with, result->outcome == OUTCOME_SUCCEEDED) : with;
+}
 
 static enum again_reason reason_of(const struct result *result, const struct question *question)
 {
@@ -32,7 +42,8 @@ static enum again_reason reason_of(const struct result *result, const struct que
         [VERDICT_CONTAMINATED] = AGAIN_CONTAMINATED,
     };
     bool failed = result->outcome == OUTCOME_FAILED, ended = failed || result->outcome == OUTCOME_SUCCEEDED;
-    enum again_reason by_verdict = ended ? of_verdict[result->verdict] : AGAIN_REASONS, reason = AGAIN_REASONS;
+    enum verdict verdict = verdict_of(result, question);
+    enum again_reason by_verdict = ended ? of_verdict[verdict] : AGAIN_REASONS, reason = AGAIN_REASONS;
     if (by_verdict < AGAIN_REASONS && question->asked[by_verdict])
         reason = by_verdict;
     else if (failed && question->asked[AGAIN_FAILED])
@@ -50,7 +61,7 @@ static void choose(const struct results *results, const struct question *questio
     for (size_t i = 0; i < results->count; i++) {
         const struct result *result = &results->items[i];
         enum again_reason reason = reason_of(result, question);
-        out->verdicts[result->number - 1] = result->verdict;
+        out->verdicts[result->number - 1] = verdict_of(result, question);
         out->unjudged += result->outcome == OUTCOME_SUCCEEDED && result->verdict == VERDICT_NONE;
         if (reason == AGAIN_REASONS)
             continue;
@@ -60,12 +71,18 @@ static void choose(const struct results *results, const struct question *questio
     }
 }
 
+static void choose_not_clean(const struct results *results, const struct other_code *other, struct again *out)
+{
+    const struct question not_clean = {
+        .asked =
+            {[AGAIN_UNVERIFIED] = true, [AGAIN_SUSPECT] = true, [AGAIN_CONTAMINATED] = true, [AGAIN_PENDING] = true},
+        .other = other};
+    choose(results, &not_clean, out);
+}
+
 void again_of_results(const struct results *results, struct again *out)
 {
-    static const struct question not_clean = {
-        .asked = {
-            [AGAIN_UNVERIFIED] = true, [AGAIN_SUSPECT] = true, [AGAIN_CONTAMINATED] = true, [AGAIN_PENDING] = true}};
-    choose(results, &not_clean, out);
+    choose_not_clean(results, NULL, out);
 }
 
 static bool no_such(const struct results *results, const char *word, struct err *err)
@@ -94,9 +111,10 @@ static bool take_word(const struct results *results, const char *word, struct qu
     return no_such(results, word, err);
 }
 
-static bool choose_named(const struct results *results, const char *which, struct again *out, struct err *err)
+static bool choose_named(const struct results *results, const char *which, const struct other_code *other,
+                         struct again *out, struct err *err)
 {
-    struct question question = {0};
+    struct question question = {.other = other};
     bool ok = true;
     const char *at = which, *end;
     do {
@@ -111,19 +129,14 @@ static bool choose_named(const struct results *results, const char *which, struc
     return ok;
 }
 
-bool again_choose(struct store *store, const char *which, struct again *out, struct err *err)
+bool again_choose(const struct results *results, const char *which, const struct other_code *other, struct again *out,
+                  struct err *err)
 {
-    struct results results;
     *out = (struct again){0};
-    if (!results_from_store(store, &results, err))
-        return false;
-    bool ok = true;
     if (which)
-        ok = choose_named(&results, which, out, err);
-    else
-        again_of_results(&results, out);
-    results_fini(&results);
-    return ok;
+        return choose_named(results, which, other, out, err);
+    choose_not_clean(results, other, out);
+    return true;
 }
 
 char *again_why(const struct again *again)

@@ -4,6 +4,8 @@
 
 #include "results/store/store.h"
 
+struct other_code; /* run/other_code.h */
+
 /* An experiment has one: the first of these that holds. */
 enum again_reason {
     AGAIN_UNVERIFIED,
@@ -27,9 +29,11 @@ struct again {
 /* Results that are not clean, and what an earlier session planned again and did not finish. */
 void again_of_results(const struct results *results, struct again *out);
 
-/* From what the store holds. which: "failed", "unverified", "suspect", "contaminated" and ids of experiments, with commas between:
- * these and no others; an id that did not end counts, too. NULL: as again_of_results. */
-bool again_choose(struct store *store, const char *which, struct again *out, struct err *err);
+/* which: "failed", "unverified", "suspect", "contaminated" and ids of experiments, with commas between:
+ * these and no others; an id that did not end counts, too. NULL: as again_of_results. other: makes results
+ * unverified; NULL: none. */
+bool again_choose(const struct results *results, const char *which, const struct other_code *other, struct again *out,
+                  struct err *err);
 void again_fini(struct again *again);
 
 /* "1 unverified, 1 suspect, 2 contaminated, 1 failed, 1 named, 1 planned before"; fresh. */

@@ -5,6 +5,7 @@
 #include "machine/state/state.h"
 #include "measure/calibration/calibration.h"
 #include "run/cpu_sets.h"
+#include "run/fingerprint.h"
 #include "run/git.h"
 #include "run/run.h"
 #include "tare_build.h"
@@ -121,10 +122,7 @@ static json_t *containment_json(const struct containment *containment)
                      containment->cgroup_reason ? json_string(containment->cgroup_reason) : json_null());
 }
 
-/* ---- From what state of which repository, and by which interpreter, the jobs run. */
-
-#define QUERY_TIMEOUT_S 5
-#define PACKAGES_MAX    5000
+/* ---- From what state of which repository the jobs run. */
 
 struct gathering {
     const struct containment *containment;
@@ -191,123 +189,20 @@ static json_t *repositories_json(const struct plan *plan, const struct containme
     return gathering.found;
 }
 
-/* python, python3, python3.11 */
-static bool is_python(const char *word)
-{
-    const char *slash = strrchr(word, '/');
-    const char *name = slash ? slash + 1 : word;
-    return strncmp(name, "python", 6) == 0 && name[6 + strspn(name + 6, "0123456789.")] == '\0';
-}
-
-const char *provenance_interpreter(const struct strv *argv)
-{
-    for (size_t i = 0; i < argv->count; i++)
-        if (is_python(argv->items[i]))
-            return argv->items[i];
-    return argv->count > 0 ? argv->items[0] : NULL;
-}
-
-bool provenance_package(const char *folder, char **out)
-{
-    static const char suffix[] = ".dist-info";
-    size_t length = strlen(folder);
-    size_t tail = sizeof suffix - 1;
-    const char *dash = strchr(folder, '-');
-    if (length <= tail || strcmp(folder + length - tail, suffix) != 0 || !dash || dash == folder ||
-        dash >= folder + length - tail)
-        return false;
-    int name = (int)(dash - folder);
-    int version = (int)(folder + length - tail - (dash + 1));
-    *out = mem_printf("%.*s==%.*s", name, folder, version, dash + 1);
-    return true;
-}
-
-static void list_packages(const char *path, struct strv *found)
-{
-    AUTO_DIR DIR *dir = fs_list(AT_FDCWD, path);
-    const struct dirent *entry;
-    while (dir && found->count < PACKAGES_MAX && (entry = readdir(dir))) {
-        char *package;
-        if (!provenance_package(entry->d_name, &package))
-            continue;
-        if (strv_has(found, package))
-            free(package);
-        else
-            strv_add_owned(found, package);
-    }
-}
-
-static int by_name(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
-/* Where pip and Debian put packages, beside the interpreter as it was named: a virtual environment's python is a
- * link, and its packages stand where the link stands. version: "3.11.7". */
-static json_t *packages_json(const char *python, const char *version)
-{
-    static const char *const places[][2] = {
-        {"lib/python", "/site-packages"}, {"lib64/python", "/site-packages"}, {"local/lib/python", "/dist-packages"}};
-    AUTO_STRV struct strv found = {0};
-    AUTO_FREE char *bin = fs_dirname(python);
-    AUTO_FREE char *root = fs_dirname(bin);
-    const char *dot = strchr(version, '.');
-    size_t minor = dot ? (size_t)(dot + 1 - version) + strspn(dot + 1, "0123456789") : strlen(version);
-    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
-        AUTO_FREE char *place = mem_printf("%s/%s%.*s%s", root, places[i][0], (int)minor, version, places[i][1]);
-        list_packages(place, &found);
-    }
-    AUTO_FREE char *debian = mem_printf("%s/lib/python3/dist-packages", root);
-    list_packages(debian, &found);
-    if (found.count > 0)
-        qsort(found.items, found.count, sizeof *found.items, by_name);
-    return json_texts((const char *const *)found.items);
-}
-
-/* "3.11.7" of "Python 3.11.7\n". */
-static char *python_version(const struct gathering *gathering, const char *python)
-{
-    AUTO_STRV struct strv argv = {0};
-    AUTO_TEXT struct text answer = {0};
-    strv_add(&argv, python);
-    strv_add(&argv, "--version");
-    if (!job_query(gathering->containment, &argv, gathering->environment, 1000, QUERY_TIMEOUT_S, &answer) ||
-        strncmp(text_get(&answer), "Python ", 7) != 0)
-        return NULL;
-    const char *version = text_get(&answer) + 7;
-    return mem_strndup(version, strcspn(version, " \r\n"));
-}
-
-static void add_interpreter(void *context, const struct plan_job *job)
-{
-    struct gathering *gathering = context;
-    const char *path = provenance_interpreter(&job->argv);
-    if (!path || strv_has(&gathering->seen, path))
-        return;
-    strv_add(&gathering->seen, path);
-    /* Only a Python is asked: any other program might take the question for an order to train. */
-    AUTO_FREE char *version = is_python(path) && *path == '/' ? python_version(gathering, path) : NULL;
-    json_t *json = json_pack("{s:o*, s:o*, s:o}", "path", json_string(path), "version",
-                             version ? json_string(version) : json_null(), "packages",
-                             version ? packages_json(path, version) : json_null());
-    json_array_append_new(gathering->found, json);
-}
-
-/* [{path, version, packages}] of every interpreter. version and packages (["numpy==1.26.4", ...] by the names of
- * the folders that pip leaves) for Python; else null. */
-static json_t *interpreters_json(const struct plan *plan, const struct containment *containment,
-                                 const struct strv *environment)
-{
-    struct gathering gathering = {.containment = containment, .environment = environment, .found = json_array()};
-    each_job(plan, add_interpreter, &gathering);
-    strv_fini(&gathering.seen);
-    return gathering.found;
-}
-
 /* ---- The whole. */
 
+json_t *machine_software(const struct plan *plan, const struct containment *containment, const struct strv *environment)
+{
+    json_t *json = json_object();
+    for (size_t i = 0; gpu_vendors[i]; i++)
+        json_object_set_new(json, gpu_vendors[i]->driver_key, driver_json(gpu_vendors[i]));
+    json_object_set_new(json, "interpreters", fingerprint_interpreters_json(plan, containment, environment));
+    json_object_set_new(json, "code", fingerprint_code_json(plan, environment));
+    return json;
+}
+
 static json_t *machine_json(const struct plan *plan, const struct containment *containment, const struct cpu_sets *sets,
-                            const struct state *state)
+                            const struct state *state, int64_t session)
 {
     struct utsname host = {0};
     char time[40], boot_id[40];
@@ -323,14 +218,15 @@ static json_t *machine_json(const struct plan *plan, const struct containment *c
                   "version", TARE_VERSION, "host", json_string(host.nodename), "boot_id",
                   boot_id_read(boot_id, NULL) ? json_string(boot_id) : json_null(), "kernel", host.release,
                   "architecture", host.machine, "cpu", cpu_json(), "memory_bytes", memory_json());
-    for (size_t i = 0; gpu_vendors[i]; i++)
-        json_object_set_new(json, gpu_vendors[i]->driver_key, driver_json(gpu_vendors[i]));
+    json_t *software = machine_software(plan, containment, &environment);
+    json_object_update(json, software);
+    json_decref(software);
+    json_object_set_new(json, "session", session > 0 ? json_integer(session) : json_null());
     json_object_set_new(json, "gpus", gpus_json());
     json_object_set_new(json, "calibrations", calibrations_json(state));
     json_object_set_new(json, "containment", containment_json(containment));
     json_object_set_new(json, "cpu_sets", sets ? cpu_sets_json(sets) : json_null());
     json_object_set_new(json, "repositories", repositories_json(plan, containment, &environment));
-    json_object_set_new(json, "interpreters", interpreters_json(plan, containment, &environment));
     return json;
 }
 
@@ -349,12 +245,12 @@ static bool keep_earlier(int dir, struct err *err)
 }
 
 bool machine_write(int dir, const struct plan *plan, const struct containment *containment, const struct cpu_sets *sets,
-                   const struct state *state, struct err *err)
+                   const struct state *state, int64_t session, struct err *err)
 {
     AUTO_TEXT struct text text = {0};
     if (!keep_earlier(dir, err))
         return false;
-    json_t *json = machine_json(plan, containment, sets, state);
+    json_t *json = machine_json(plan, containment, sets, state, session);
     json_print_pretty(json, &text);
     json_decref(json);
     return fs_write_atomic(dir, "machine.json", text_get(&text), text.length, err);

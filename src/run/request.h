@@ -17,6 +17,7 @@ struct run_listener {
 };
 
 struct again;           /* run/again.h */
+struct other_code;      /* run/other_code.h */
 struct cpus;            /* base/cpus.h */
 struct energy_meters_options;   /* measure/energy_meters.h */
 struct governor_keeper; /* machine/governor/governor_keeper.h */
@@ -72,6 +73,7 @@ struct run_request {
     const struct run_budget *budget; /* plan/plan.h; NULL: none */
     bool stop_at_failure;      /* nothing more begins when an experiment has failed */
     const struct again *again; /* what is done again, and nothing else; NULL: what is not done yet */
+    const struct other_code *other_code; /* becomes evidence of these results; NULL: none */
 };
 
 #endif

@@ -7,6 +7,7 @@
 #include "machine/sensors/time_scale.h"
 #include "run/again.h"
 #include "run/lane.h"
+#include "run/other_code.h"
 #include "tare_build.h"
 
 #include <errno.h>
@@ -299,6 +300,19 @@ static void end_session(struct runner *runner, json_t *pool)
         runner_break(runner, &err);
 }
 
+/* Before anything is planned again: it speaks against the results that stand now. */
+static void record_other_code(struct runner *runner)
+{
+    const struct other_code *code = runner->request->other_code;
+    for (size_t i = 0; code && i < runner->plan->count && i < code->size; i++) {
+        const struct other_code_item *item = &code->items[i];
+        if (item->text && !item->recorded)
+            runner_record(runner, EVENT_EVIDENCE, (int64_t)i + 1, item->attempt,
+                          json_pack("{s:s, s:o*, s:[], s:[], s:n, s:n, s:n}", "kind", OTHER_CODE_KIND, "text",
+                                    json_string(item->text), "experiments", "pids", "device", "from_s", "to_s"));
+    }
+}
+
 /* What is to be done again is planned so, durably, before the first of it begins: whatever ends this session, the next knows. */
 static bool plan_again(struct runner *runner, struct err *err)
 {
@@ -318,7 +332,10 @@ static void live(struct runner *runner, struct err *err)
     size_t count = runner->request->lane_count ? runner->request->lane_count : 1;
     runner_record(runner, EVENT_SESSION_STARTED, 0, 0, session_json(runner->request));
     budget_begin(runner);
-    if (!recover(runner, err) || !plan_again(runner, err)) {
+    bool recovered = recover(runner, err);
+    if (recovered)
+        record_other_code(runner);
+    if (!recovered || !plan_again(runner, err)) {
         runner_break(runner, err);
         end_session(runner, NULL);
         return;

@@ -28,16 +28,14 @@ bool run_plan(const struct run_request *request, struct run_summary *out, struct
 
 /* Provenance, written once per session (that of the session before becomes machine.<n>.json, n from 1): machine.json
  * (host, kernel, cpu, memory, version, GPUs by name where /proc says, containment, per repository: path, git commit,
- * dirty flag; per interpreter: path, version, packages when cheap; the lanes' processors, where sets is not NULL).
- * Starts no shell. */
+ * dirty flag; per interpreter: path, version, packages; per script: the digests of its files; the lanes' processors, where sets is not
+ * NULL). session: its number, 0: none. Starts no shell. */
 struct cpu_sets; /* run/cpu_sets.h */
 bool machine_write(int dir, const struct plan *plan, const struct containment *containment, const struct cpu_sets *sets,
-                   const struct state *state, struct err *err);
+                   const struct state *state, int64_t session, struct err *err);
 
-/* The interpreter of a command: its first word that is a Python, else argv[0]. Borrowed; NULL: no command. */
-const char *provenance_interpreter(const struct strv *argv);
-
-/* "numpy==1.26.4" for "numpy-1.26.4.dist-info"; false for other names. The caller frees it. */
-bool provenance_package(const char *folder, char **out);
+/* The part of machine.json that is compared between sessions (run/fingerprint.h): drivers, interpreters, code. A new reference. */
+json_t *machine_software(const struct plan *plan, const struct containment *containment,
+                         const struct strv *environment);
 
 #endif

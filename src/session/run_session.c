@@ -45,6 +45,39 @@ static bool open_new(struct session *session, struct err *err)
     return session->store || err_wrap(err, "%s", session->dir_path);
 }
 
+/* Before anything is repeated: what ran other code is unverified from now on, and repeated where that is asked for. */
+static bool find_other_code(struct session *session, struct err *err)
+{
+    AUTO(results_fini) struct results results = {0};
+    if (!results_from_store(session->store, &results, err))
+        return false;
+    bool any = false;
+    for (size_t i = 0; i < results.count && !any; i++)
+        any = results.items[i].session > 0;
+    json_t *now =
+        any ? machine_software(store_plan(session->store), &session->containment, &session->environment) : NULL;
+    if (now)
+        other_code_find(session->dir, &results, now, &session->other_code);
+    json_decref(now);
+    return !session->options->rerun ||
+           again_choose(&results, session->options->rerun_which, &session->other_code, &session->again, err);
+}
+
+static void say_other_code(const struct session *session)
+{
+    size_t left = 0;
+    for (size_t i = 0; i < session->other_code.size; i++)
+        left += session->other_code.items[i].text && !(session->options->rerun && session->again.items[i]);
+    if (session->other_code.count == 0 || session->options->quiet || session->options->json)
+        return;
+    AUTO_FREE char *text = other_code_say(&session->other_code);
+    if (left == 0)
+        cli_note("%s; all of them are repeated", text);
+    else
+        cli_warning("%s; %zu of them %s not repeated now: '%s run --rerun unverified RUN' does it", text, left,
+                    left == 1 ? "is" : "are", TARE_NAME);
+}
+
 static bool open_earlier(struct session *session, struct err *err)
 {
     session->dir = run_folder_open_named(session->options->resume_dir, &session->dir_path, err);
@@ -57,8 +90,10 @@ static bool open_earlier(struct session *session, struct err *err)
     session->store = store_open(session->dir, session->dir_path, err);
     if (!session->store)
         return false;
-    if (!session->options->rerun || again_choose(session->store, session->options->rerun_which, &session->again, err))
+    if (find_other_code(session, err)) {
+        say_other_code(session);
         return true;
+    }
     store_close(session->store, NULL);
     return err_wrap(err, "%s", session->dir_path);
 }
@@ -121,11 +156,12 @@ static bool run_it(struct session *session, struct run_summary *summary, struct 
         .preload = preload,
         .resumed = session->options->resume_dir != NULL,
         .again = session->options->rerun ? &session->again : NULL,
+        .other_code = session->other_code.count ? &session->other_code : NULL,
         .budget = run_budget_is_set(&session->budget) ? &session->budget : NULL,
         .stop_at_failure = session->options->stop_at_failure,
     };
     bool ok = machine_write(session->dir, store_plan(session->store), &session->containment, &session->pool.cpu_sets,
-                            session->state, err) &&
+                            session->state, store_next_session(session->store), err) &&
               run_plan(&request, summary, err);
     if (!session->options->part)
         governing_end(session->options->governing);
@@ -416,6 +452,7 @@ int run_session(const struct session_options *options)
     meters_fini(&session.meters);
     pool_fini(&session.pool);
     again_fini(&session.again);
+    other_code_fini(&session.other_code);
     gpu_hold_end(session.gpus);
     guardian_stop(session.guardian);
     registration_end(session.state);

@@ -7,6 +7,7 @@
 #include "machine/contain/contain.h"
 #include "results/store/store.h"
 #include "run/again.h"
+#include "run/other_code.h"
 #include "run/request.h"
 #include "session/gpus.h"
 #include "session/measuring.h"
@@ -28,6 +29,7 @@ struct session {
     struct store *store;
     struct run_budget budget; /* of this session */
     struct again again;       /* what is repeated; empty: this session repeats nothing */
+    struct other_code other_code; /* of earlier sessions' results; empty in a new run */
     int dir;
     char *dir_path;
     bool detached;             /* the terminal is gone */

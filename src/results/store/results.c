@@ -95,6 +95,8 @@ static void take_experiment(sqlite3_stmt *row, struct result *item)
     item->energy = energy_result(energy);
     json_decref(energy);
     item->has_utc_offset = journal_offset(row, 10, item->ended_realtime_ns, &item->utc_offset_s);
+    item->attempt = sqlite3_column_int64(row, 12);
+    item->session = sqlite3_column_int64(row, 15);
     if (!db_is_null(row, 12))
         take_checks(row, item);
 }
@@ -189,10 +191,11 @@ struct items_query {
 static const struct items_query items_queries[] = {
     {take_experiment,
      "SELECT e.number, e.state, e.outcome, e.retries, e.duration_s, e.error, e.ended_realtime_ns, e.again, e.verdict,"
-     " e.failure, " JOURNAL_ZONE_OF("a.session") ", a.energy, a.number, a.checks, e.verdicts FROM experiments e"
-                                                 " LEFT JOIN attempts a ON a.experiment = e.number AND a.number = "
-                                                 "coalesce(e.result_attempt, e.attempts)"
-                                                 " WHERE e.number BETWEEN ?1 AND ?2"},
+     " e.failure, " JOURNAL_ZONE_OF(
+         "a.session") ", a.energy, a.number, a.checks, e.verdicts, a.session FROM experiments e"
+                      " LEFT JOIN attempts a ON a.experiment = e.number AND a.number = "
+                      "coalesce(e.result_attempt, e.attempts)"
+                      " WHERE e.number BETWEEN ?1 AND ?2"},
     {take_metric, "SELECT experiment, name, coalesce(special, value) FROM experiment_metrics"
                   " WHERE experiment BETWEEN ?1 AND ?2"},
     {take_best,

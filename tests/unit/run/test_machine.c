@@ -5,6 +5,7 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/query.h"
+#include "run/fingerprint.h"
 #include "run/git.h"
 #include "run/run.h"
 #include "tare_build.h"
@@ -57,34 +58,44 @@ static void packages_are_read_from_the_names_of_their_folders(void **state)
 {
     (void)state;
     char *package;
-    assert_true(provenance_package("numpy-1.26.4.dist-info", &package));
+    assert_true(fingerprint_package("numpy-1.26.4.dist-info", &package));
     assert_string_equal(package, "numpy==1.26.4");
     free(package);
-    assert_true(provenance_package("torch-2.3.0+cu121.dist-info", &package));
+    assert_true(fingerprint_package("torch-2.3.0+cu121.dist-info", &package));
     assert_string_equal(package, "torch==2.3.0+cu121");
     free(package);
-    assert_false(provenance_package("numpy", &package));
-    assert_false(provenance_package("numpy.dist-info", &package));
-    assert_false(provenance_package("-1.dist-info", &package));
-    assert_false(provenance_package("numpy-1.26.4.dist-info.bak", &package));
+    assert_true(fingerprint_package("own-0.3.dev1-py3.11.egg-info", &package));
+    assert_string_equal(package, "own==0.3.dev1");
+    free(package);
+    assert_true(fingerprint_package("six-1.16.0.egg-info", &package));
+    assert_string_equal(package, "six==1.16.0");
+    free(package);
+    assert_true(fingerprint_package("own.egg-info", &package));
+    assert_string_equal(package, "own==");
+    free(package);
+    assert_false(fingerprint_package(".egg-info", &package));
+    assert_false(fingerprint_package("numpy", &package));
+    assert_false(fingerprint_package("numpy.dist-info", &package));
+    assert_false(fingerprint_package("-1.dist-info", &package));
+    assert_false(fingerprint_package("numpy-1.26.4.dist-info.bak", &package));
 }
 
 static void the_interpreter_of_a_command_is_its_first_python(void **state)
 {
     (void)state;
     AUTO_STRV struct strv argv = {0};
-    assert_null(provenance_interpreter(&argv));
+    assert_null(fingerprint_interpreter(&argv));
     strv_add(&argv, "/usr/bin/nice");
     strv_add(&argv, "/opt/python_train");
-    assert_string_equal(provenance_interpreter(&argv), "/usr/bin/nice");
+    assert_string_equal(fingerprint_interpreter(&argv), "/usr/bin/nice");
     strv_add(&argv, "/venv/bin/python3.11");
-    assert_string_equal(provenance_interpreter(&argv), "/venv/bin/python3.11");
+    assert_string_equal(fingerprint_interpreter(&argv), "/venv/bin/python3.11");
 }
 
 static json_t *written(struct world *world)
 {
     struct err err = {0};
-    if (!machine_write(world->dir, &world->plan, &world->containment, NULL, NULL, &err))
+    if (!machine_write(world->dir, &world->plan, &world->containment, NULL, NULL, 1, &err))
         fail_msg("%s", err.text);
     AUTO_FREE char *text = world_read(world, "machine.json");
     json_t *json = json_loads(text, 0, NULL);
@@ -185,13 +196,16 @@ static void a_virtual_environment_lists_its_packages(void **state)
 {
     struct world *world = *state;
     AUTO_TEXT struct text out = {0};
-    /* A stand-in that only knows its version: the listing must not need more of Python than that. */
+    /* A stand-in that only knows its version and where it searches: the folders' names say the rest. */
     AUTO_FREE char *make = mem_printf(
         "cd %s && mkdir -p venv/bin venv/lib/python3.11/site-packages/numpy-1.26.4.dist-info "
-        "venv/lib/python3.11/site-packages/six-1.16.0.dist-info venv/lib/python3.12/site-packages/no-1.dist-info && "
-        "printf '#!/bin/sh\\n[ \"$*\" = --version ] && echo Python 3.11.7\\n' >venv/bin/python && "
-        "chmod +x venv/bin/python",
-        world->root);
+        "venv/lib/python3.11/site-packages/six-1.16.0.dist-info venv/lib/python3.12/site-packages/no-1.dist-info "
+        "src/own.egg-info old/numpy-1.0-py3.11.egg-info old/zip-2.0-py3.11.egg-info && "
+        "printf 'Metadata-Version: 2.1\\nName: own\\nVersion: 0.3.dev1\\n' >src/own.egg-info/PKG-INFO && "
+        "printf '#!/bin/sh\\n[ \"$1\" = -c ] && printf \"3.11.7\\\\n%%%%s\\\\n\" %s/venv/lib/python3.11/site-packages "
+        "%s/src "
+        "%s/old\\n' >venv/bin/python && chmod +x venv/bin/python",
+        world->root, world->root, world->root, world->root);
     assert_true(ask(make, 60, &out));
     struct plan_experiment *experiment = world_add(world, "exit 0");
     AUTO_FREE char *python = mem_printf("%s/venv/bin/python", world->root);
@@ -202,10 +216,53 @@ static void a_virtual_environment_lists_its_packages(void **state)
     assert_string_equal(json_string_value(json_object_get(interpreter, "path")), python);
     assert_string_equal(json_string_value(json_object_get(interpreter, "version")), "3.11.7");
     const json_t *packages = json_object_get(interpreter, "packages");
-    assert_int_equal(json_array_size(packages), 2);
+    /* Of two versions the first on the path counts, as for an import. */
+    assert_int_equal(json_array_size(packages), 4);
     assert_string_equal(json_string_value(json_array_get(packages, 0)), "numpy==1.26.4");
-    assert_string_equal(json_string_value(json_array_get(packages, 1)), "six==1.16.0");
+    assert_string_equal(json_string_value(json_array_get(packages, 1)), "own==0.3.dev1");
+    assert_string_equal(json_string_value(json_array_get(packages, 2)), "six==1.16.0");
+    assert_string_equal(json_string_value(json_array_get(packages, 3)), "zip==2.0");
     json_decref(json);
+}
+
+/* ---- What differs between two sessions. */
+
+static void expect_difference(const char *before, const char *now, const char *expected)
+{
+    struct plan_experiment experiment = {0};
+    json_t *a = json_loads(before, 0, NULL), *b = json_loads(now, 0, NULL);
+    assert_true(a && b);
+    experiment.foreground.cwd = mem_strdup("/nowhere/at/all");
+    strv_add(&experiment.foreground.argv, "/opt/bin/python3");
+    AUTO_FREE char *difference = fingerprint_difference(&experiment, a, b);
+    if (expected)
+        assert_string_equal(difference ? difference : "none", expected);
+    else
+        assert_null(difference);
+    free(experiment.foreground.cwd);
+    strv_fini(&experiment.foreground.argv);
+    json_decref(a);
+    json_decref(b);
+}
+
+#define MACHINE(version, packages)                                                                                     \
+    "{\"interpreters\": [{\"path\": \"/opt/bin/python3\", \"version\": \"" version "\", \"packages\": [" packages "]}" \
+                                                                                                                  "]}"
+
+static void a_difference_names_interpreter_and_packages(void **state)
+{
+    (void)state;
+    expect_difference(MACHINE("3.11.7", "\"a==1\", \"b==2\""), MACHINE("3.11.7", "\"b==2\", \"a==1\""), NULL);
+    expect_difference(MACHINE("3.11.7", "\"a==1\""), MACHINE("3.12.1", "\"a==1.1\""),
+                      "python3 3.11.7 became 3.12.1, a 1 became 1.1");
+    expect_difference(MACHINE("3.11.7", "\"a==1\""), MACHINE("3.11.7", "\"ab==1\""), "ab added, a removed");
+    expect_difference(MACHINE("1", ""), MACHINE("1", "\"a==1\", \"b==1\", \"c==1\", \"d==1\", \"e==1\""),
+                      "a added, b added, c added and 2 more differences");
+    /* A version that did not record it says nothing. */
+    expect_difference("{}", MACHINE("3.11.7", "\"a==1\""), NULL);
+    expect_difference("{\"nvidia_driver\": \"a 550.54\"}", "{\"nvidia_driver\": \"a 560.1\"}",
+                      "the GPU driver changed (a 560.1)");
+    expect_difference("{\"nvidia_driver\": null}", "{\"nvidia_driver\": \"a 560.1\"}", NULL);
 }
 
 int main(void)
@@ -221,6 +278,7 @@ int main(void)
         IN_WORLD(a_repository_gives_its_commit_and_whether_it_was_changed),
         IN_WORLD(git_is_asked_only_where_a_repository_may_be),
         IN_WORLD(a_virtual_environment_lists_its_packages),
+        cmocka_unit_test(a_difference_names_interpreter_and_packages),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
