@@ -1,5 +1,6 @@
 #include "run/fingerprint.h"
 
+#include "base/clock.h"
 #include "base/digest.h"
 #include "base/fs.h"
 #include "base/json.h"
@@ -12,6 +13,8 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
 
 enum {
     QUERY_TIMEOUT_S = 5,
@@ -330,6 +333,13 @@ static void add_files(const json_t *before, const json_t *now, struct strv *out)
     }
 }
 
+/* The entry of "code" for the script of the job; NULL: there is none. */
+static const json_t *find_code(const struct plan_job *job, const json_t *machine)
+{
+    AUTO_FREE char *script = job->cwd ? find_script(job) : NULL;
+    return script ? find_item(json_object_get(machine, "code"), "script", script, job->cwd) : NULL;
+}
+
 static const char *find_version(const json_t *packages, const char *package)
 {
     size_t i, length = strcspn(package, "=");
@@ -387,16 +397,43 @@ static void add_drivers(const json_t *before, const json_t *now, struct strv *ou
 
 static void add_job(const struct plan_job *job, const json_t *before, const json_t *now, struct strv *out)
 {
-    AUTO_FREE char *script = job->cwd ? find_script(job) : NULL;
     const char *interpreter = fingerprint_interpreter(&job->argv);
-    const json_t *codes = json_object_get(now, "code"), *old_codes = json_object_get(before, "code");
-    const json_t *code = script ? find_item(codes, "script", script, job->cwd) : NULL;
-    const json_t *old_code = script ? find_item(old_codes, "script", script, job->cwd) : NULL;
+    const json_t *code = find_code(job, now), *old_code = find_code(job, before);
     if (code && old_code)
         add_files(json_object_get(old_code, "files"), json_object_get(code, "files"), out);
     if (interpreter)
         add_interpreters(find_item(json_object_get(before, "interpreters"), "path", interpreter, NULL),
                          find_item(json_object_get(now, "interpreters"), "path", interpreter, NULL), out);
+}
+
+/* Of one job; INT64_MAX: no file differs. */
+static int64_t find_change(const struct plan_job *job, const json_t *before, const json_t *now)
+{
+    const json_t *old = json_object_get(find_code(job, before), "files");
+    int64_t first = INT64_MAX;
+    size_t i, kept = 0;
+    json_t *file;
+    json_array_foreach(json_object_get(find_code(job, now), "files"), i, file)
+    {
+        struct stat status;
+        const json_t *same = find_item(old, "path", json_get_text(file, "path"), NULL);
+        AUTO_FREE char *path = fs_resolve(job->cwd, json_get_text(file, "path"), NULL);
+        kept += same != NULL;
+        if (same && json_says(same, "sha256", json_get_text(file, "sha256")))
+            continue;
+        if (stat(path, &status) != 0)
+            return 0;
+        int64_t changed = (int64_t)status.st_ctim.tv_sec * NS_PER_S + status.st_ctim.tv_nsec;
+        first = changed < first ? changed : first;
+    }
+    return kept < json_array_size(old) ? 0 : first;
+}
+
+int64_t fingerprint_change_ns(const struct plan_experiment *experiment, const json_t *before, const json_t *now)
+{
+    int64_t first = find_change(&experiment->foreground, before, now);
+    int64_t other = experiment->parallel ? find_change(&experiment->background, before, now) : INT64_MAX;
+    return other < first ? other : first;
 }
 
 char *fingerprint_difference(const struct plan_experiment *experiment, const json_t *before, const json_t *now)

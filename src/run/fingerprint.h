@@ -22,6 +22,10 @@ json_t *fingerprint_interpreters_json(const struct plan *plan, const struct cont
  * 2.0.0". Fresh; NULL: nothing that both know. */
 char *fingerprint_difference(const struct plan_experiment *experiment, const json_t *before, const json_t *now);
 
+/* When the first of the files that differ was changed, by its inode (CLOCK_REALTIME); 0: one of them
+ * is gone, so that the time is unknown. */
+int64_t fingerprint_change_ns(const struct plan_experiment *experiment, const json_t *before, const json_t *now);
+
 /* The interpreter of a command: its first word that is a Python, else argv[0]. Borrowed; NULL: no
  * command. */
 const char *fingerprint_interpreter(const struct strv *argv);

@@ -201,8 +201,8 @@ json_t *machine_software(const struct plan *plan, const struct containment *cont
     return json;
 }
 
-static json_t *machine_json(const struct plan *plan, const struct containment *containment, const struct cpu_sets *sets,
-                            const struct state *state, int64_t session)
+static json_t *machine_json(const struct plan *plan, const struct containment *containment,
+                            const struct machine_facts *facts)
 {
     struct utsname host = {0};
     char time[40], boot_id[40];
@@ -218,14 +218,12 @@ static json_t *machine_json(const struct plan *plan, const struct containment *c
                   "version", TARE_VERSION, "host", json_string(host.nodename), "boot_id",
                   boot_id_read(boot_id, NULL) ? json_string(boot_id) : json_null(), "kernel", host.release,
                   "architecture", host.machine, "cpu", cpu_json(), "memory_bytes", memory_json());
-    json_t *software = machine_software(plan, containment, &environment);
-    json_object_update(json, software);
-    json_decref(software);
-    json_object_set_new(json, "session", session > 0 ? json_integer(session) : json_null());
+    json_object_update(json, (json_t *)facts->software);
+    json_object_set_new(json, "session", facts->session > 0 ? json_integer(facts->session) : json_null());
     json_object_set_new(json, "gpus", gpus_json());
-    json_object_set_new(json, "calibrations", calibrations_json(state));
+    json_object_set_new(json, "calibrations", calibrations_json(facts->state));
     json_object_set_new(json, "containment", containment_json(containment));
-    json_object_set_new(json, "cpu_sets", sets ? cpu_sets_json(sets) : json_null());
+    json_object_set_new(json, "cpu_sets", facts->sets ? cpu_sets_json(facts->sets) : json_null());
     json_object_set_new(json, "repositories", repositories_json(plan, containment, &environment));
     return json;
 }
@@ -244,13 +242,13 @@ static bool keep_earlier(int dir, struct err *err)
     return err_set(err, "machine.json: no number is free");
 }
 
-bool machine_write(int dir, const struct plan *plan, const struct containment *containment, const struct cpu_sets *sets,
-                   const struct state *state, int64_t session, struct err *err)
+bool machine_write(int dir, const struct plan *plan, const struct containment *containment,
+                   const struct machine_facts *facts, struct err *err)
 {
     AUTO_TEXT struct text text = {0};
     if (!keep_earlier(dir, err))
         return false;
-    json_t *json = machine_json(plan, containment, sets, state, session);
+    json_t *json = machine_json(plan, containment, facts);
     json_print_pretty(json, &text);
     json_decref(json);
     return fs_write_atomic(dir, "machine.json", text_get(&text), text.length, err);

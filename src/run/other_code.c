@@ -38,6 +38,11 @@ static json_t *read_machines(int dir)
     return machines;
 }
 
+static bool has_ended(const struct result *result)
+{
+    return result->outcome == OUTCOME_SUCCEEDED || result->outcome == OUTCOME_FAILED;
+}
+
 static bool has_evidence(const struct result *result, const char *text)
 {
     for (size_t i = 0; i < result->evidence_count; i++)
@@ -55,14 +60,33 @@ void other_code_find(int dir, const struct results *results, const json_t *now, 
         const struct result *result = &results->items[i];
         AUTO_FREE char *session = mem_printf("%lld", (long long)result->session);
         const json_t *before = json_object_get(machines, session);
-        bool ended = result->outcome == OUTCOME_SUCCEEDED || result->outcome == OUTCOME_FAILED;
-        char *text = ended && before ? fingerprint_difference(&results->plan.experiments[i], before, now) : NULL;
+        char *text =
+            has_ended(result) && before ? fingerprint_difference(&results->plan.experiments[i], before, now) : NULL;
         if (!text)
             continue;
         out->items[i] = (struct other_code_item){text, result->attempt, has_evidence(result, text)};
         out->count++;
     }
     json_decref(machines);
+}
+
+void other_code_find_later(const struct results *results, int64_t session, const json_t *began, const json_t *now,
+                           struct other_code *out)
+{
+    *out = (struct other_code){.size = results->count};
+    out->items = mem_array(results->count + 1, sizeof *out->items);
+    for (size_t i = 0; i < results->count; i++) {
+        const struct result *result = &results->items[i];
+        const struct plan_experiment *experiment = &results->plan.experiments[i];
+        if (result->session != session || !has_ended(result))
+            continue;
+        AUTO_FREE char *text = fingerprint_difference(experiment, began, now);
+        if (!text || result->ended_realtime_ns < fingerprint_change_ns(experiment, began, now))
+            continue;
+        char *whole = mem_printf("%s while the run was under way", text);
+        out->items[i] = (struct other_code_item){whole, result->attempt, false};
+        out->count++;
+    }
 }
 
 char *other_code_say(const struct other_code *code)

@@ -73,6 +73,7 @@ struct run_request {
     const struct run_budget *budget; /* plan/plan.h; NULL: none */
     bool stop_at_failure;      /* nothing more begins when an experiment has failed */
     const struct again *again; /* what is done again, and nothing else; NULL: what is not done yet */
+    const json_t *software; /* machine_software when the session began; its code is compared at the end. NULL: it is not */
     const struct other_code *other_code; /* becomes evidence of these results; NULL: none */
 };
 

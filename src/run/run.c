@@ -6,6 +6,7 @@
 #include "machine/contain/guardian.h"
 #include "machine/sensors/time_scale.h"
 #include "run/again.h"
+#include "run/fingerprint.h"
 #include "run/lane.h"
 #include "run/other_code.h"
 #include "tare_build.h"
@@ -300,10 +301,8 @@ static void end_session(struct runner *runner, json_t *pool)
         runner_break(runner, &err);
 }
 
-/* Before anything is planned again: it speaks against the results that stand now. */
-static void record_other_code(struct runner *runner)
+static void record_other_code(struct runner *runner, const struct other_code *code)
 {
-    const struct other_code *code = runner->request->other_code;
     for (size_t i = 0; code && i < runner->plan->count && i < code->size; i++) {
         const struct other_code_item *item = &code->items[i];
         if (item->text && !item->recorded)
@@ -311,6 +310,24 @@ static void record_other_code(struct runner *runner)
                           json_pack("{s:s, s:o*, s:[], s:[], s:n, s:n, s:n}", "kind", OTHER_CODE_KIND, "text",
                                     json_string(item->text), "experiments", "pids", "device", "from_s", "to_s"));
     }
+}
+
+/* A script that is edited while its run lasts is other code for the experiments that come after. */
+static void check_code(struct runner *runner)
+{
+    struct err ignored = {0};
+    const json_t *began = json_object_get(runner->request->software, "code");
+    json_t *code = began ? fingerprint_code_json(runner->plan, runner->request->environment) : NULL;
+    if (code && !json_equal(began, code)) {
+        AUTO(results_fini) struct results results = {0};
+        AUTO(other_code_fini) struct other_code found = {0};
+        json_t *now = json_pack("{s:O}", "code", code);
+        if (results_from_store(runner->request->store, &results, &ignored))
+            other_code_find_later(&results, runner->session, runner->request->software, now, &found);
+        record_other_code(runner, &found);
+        json_decref(now);
+    }
+    json_decref(code);
 }
 
 /* What is to be done again is planned so, durably, before the first of it begins: whatever ends this session, the next knows. */
@@ -334,7 +351,7 @@ static void live(struct runner *runner, struct err *err)
     budget_begin(runner);
     bool recovered = recover(runner, err);
     if (recovered)
-        record_other_code(runner);
+        record_other_code(runner, runner->request->other_code); /* before they may be planned again */
     if (!recovered || !plan_again(runner, err)) {
         runner_break(runner, err);
         end_session(runner, NULL);
@@ -364,6 +381,8 @@ static void live(struct runner *runner, struct err *err)
     step_cancel(&runner->governor.answer);
     runner->lanes = NULL;
     runner->lane_count = 0;
+    if (!runner->broken)
+        check_code(runner);
     end_session(runner, pool);
     for (size_t i = 0; i < count; i++)
         lane_fini(&lanes[i]);

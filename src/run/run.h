@@ -28,11 +28,16 @@ bool run_plan(const struct run_request *request, struct run_summary *out, struct
 
 /* Provenance, written once per session (that of the session before becomes machine.<n>.json, n from 1): machine.json
  * (host, kernel, cpu, memory, version, GPUs by name where /proc says, containment, per repository: path, git commit,
- * dirty flag; per interpreter: path, version, packages; per script: the digests of its files; the lanes' processors, where sets is not
- * NULL). session: its number, 0: none. Starts no shell. */
+ * dirty flag; per interpreter: path, version, packages; per script: the digests of its files; the lanes' processors). Starts no shell. */
 struct cpu_sets; /* run/cpu_sets.h */
-bool machine_write(int dir, const struct plan *plan, const struct containment *containment, const struct cpu_sets *sets,
-                   const struct state *state, int64_t session, struct err *err);
+struct machine_facts {
+    const struct cpu_sets *sets; /* NULL: none */
+    const struct state *state;   /* NULL: none */
+    const json_t *software;      /* machine_software */
+    int64_t session;             /* 0: none */
+};
+bool machine_write(int dir, const struct plan *plan, const struct containment *containment,
+                   const struct machine_facts *facts, struct err *err);
 
 /* The part of machine.json that is compared between sessions (run/fingerprint.h): drivers, interpreters, code. A new reference. */
 json_t *machine_software(const struct plan *plan, const struct containment *containment,

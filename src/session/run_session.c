@@ -136,6 +136,9 @@ static bool run_it(struct session *session, struct run_summary *summary, struct 
     /* The GPUs of a machine that is played have no device files. */
     AUTO_FREE char *dev = mem_printf("%s/dev", gpus_root());
     const struct census_roots roots = {.proc = "/proc", .dev = dev};
+    json_t *software = machine_software(store_plan(session->store), &session->containment, &session->environment);
+    const struct machine_facts facts = {&session->pool.cpu_sets, session->state, software,
+                                        store_next_session(session->store)};
     struct run_request request = {
         .store = session->store,
         .dir = session->dir,
@@ -158,11 +161,12 @@ static bool run_it(struct session *session, struct run_summary *summary, struct 
         .again = session->options->rerun ? &session->again : NULL,
         .other_code = session->other_code.count ? &session->other_code : NULL,
         .budget = run_budget_is_set(&session->budget) ? &session->budget : NULL,
+        .software = software,
         .stop_at_failure = session->options->stop_at_failure,
     };
-    bool ok = machine_write(session->dir, store_plan(session->store), &session->containment, &session->pool.cpu_sets,
-                            session->state, store_next_session(session->store), err) &&
+    bool ok = machine_write(session->dir, store_plan(session->store), &session->containment, &facts, err) &&
               run_plan(&request, summary, err);
+    json_decref(software);
     if (!session->options->part)
         governing_end(session->options->governing);
     listeners_end(session, &listeners);

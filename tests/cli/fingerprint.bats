@@ -127,6 +127,22 @@ END
     verdicts | head -n 1 | grep -q '^unverified other_code: train.py changed$'
 }
 
+@test "a script that is edited while its run lasts is other code for what ends after that" {
+    unset VIRTUAL_ENV PYTHONPATH
+    idle_machine
+    cat >train.py <<'END'
+import argparse
+p = argparse.ArgumentParser()
+p.add_argument("--seed", type=int)
+a = p.parse_args()
+print("accuracy: 0.5")
+if a.seed == 2: open("train.py", "a").write("# edited\n")
+END
+    "$TARE" run -q train.py --seed 1..3
+    RUN=$(run_folder)
+    [ "$(verdicts)" = $'clean \nunverified other_code: train.py changed while the run was under way\nunverified other_code: train.py changed while the run was under way' ] || { verdicts; false; }
+}
+
 @test "packages count: other versions and packages that were added, with .egg-info" {
     project
     mkdir -p site/extra-2.0.dist-info site/own.egg-info

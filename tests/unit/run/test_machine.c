@@ -95,8 +95,14 @@ static void the_interpreter_of_a_command_is_its_first_python(void **state)
 static json_t *written(struct world *world)
 {
     struct err err = {0};
-    if (!machine_write(world->dir, &world->plan, &world->containment, NULL, NULL, 1, &err))
+    AUTO_STRV struct strv environment = {0};
+    for (char **entry = environ; *entry; entry++)
+        strv_add(&environment, *entry);
+    json_t *software = machine_software(&world->plan, &world->containment, &environment);
+    const struct machine_facts facts = {.software = software, .session = 1};
+    if (!machine_write(world->dir, &world->plan, &world->containment, &facts, &err))
         fail_msg("%s", err.text);
+    json_decref(software);
     AUTO_FREE char *text = world_read(world, "machine.json");
     json_t *json = json_loads(text, 0, NULL);
     assert_non_null(json);
@@ -247,7 +253,7 @@ static void expect_difference(const char *before, const char *now, const char *e
 
 #define MACHINE(version, packages)                                                                                     \
     "{\"interpreters\": [{\"path\": \"/opt/bin/python3\", \"version\": \"" version "\", \"packages\": [" packages "]}" \
-                                                                                                                  "]}"
+    "]}"
 
 static void a_difference_names_interpreter_and_packages(void **state)
 {
