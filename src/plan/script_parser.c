@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WORDS_MAX = 8 };
+/* Of definitions whether they are used; more count as used. */
+enum { WORDS_MAX = 8, CHECKS_MAX = 200 };
 
 /* A parser is used where one of its names is in the code, and one of its calls. */
 struct parser_kind {
@@ -27,7 +28,7 @@ static const struct parser_kind kinds[] = {
      NULL,
      true},
     {"argparse", {ARGPARSE}, {"parse_known_args", "parse_known_intermixed_args"}, "add_help", true},
-    {"click", {"click"}, {"click.command", "click.group", "click.option"}, NULL, true},
+    {"click", {"click"}, {"click.command", "click.group", "@command"}, NULL, true},
     {"Typer", {"typer"}, {"typer.run", "Typer"}, NULL, true},
     {"absl", {"absl"}, {"app.run"}, NULL, true},
     {"TensorFlow's flags", {"tf", "tensorflow"}, {"app.run"}, NULL, true},
@@ -35,6 +36,7 @@ static const struct parser_kind kinds[] = {
     {"docopt", {"docopt"}, {"docopt"}, NULL, true},
     {"tyro", {"tyro"}, {"cli"}, NULL, true},
     {"Hydra", {"hydra"}, {"hydra.main"}, NULL, true},
+    {"jsonargparse", {"jsonargparse"}, {"CLI", "auto_cli"}, NULL, true},
     {"LightningCLI", {"LightningCLI"}, {"LightningCLI"}, NULL, true},
     {"a parser of dataclasses",
      {"pyrallis", "draccus", "simple_parsing", "chz"},
@@ -61,37 +63,6 @@ static bool has_call(const char *code, const char *word)
     return false;
 }
 
-/* Blanks what follows a line "if __name__" up to the next line that is not indented. */
-static void blank_main(char *code)
-{
-    static const char begin[] = "if __name__";
-    for (char *at = code; at; at = strchr(at, '\n')) {
-        at += *at == '\n';
-        if (strncmp(at, begin, sizeof begin - 1) != 0)
-            continue;
-        bool within = true;
-        while (within) {
-            size_t length = strcspn(at, "\n");
-            memset(at, ' ', length);
-            at += length;
-            within = *at && (strchr(" \t\n", at[1]) != NULL && at[1]);
-            at += within;
-        }
-        if (!*at)
-            return;
-    }
-}
-
-/* In the source, and not in a comment. */
-static bool names_help(const struct script_file *file, const char *code)
-{
-    static const char help[] = "--help";
-    for (size_t at = 0; at + sizeof help - 1 <= file->length; at++)
-        if (memcmp(file->text + at, help, sizeof help - 1) == 0 && code[at] == '"')
-            return true;
-    return false;
-}
-
 struct seen {
     bool name, call, without;
 };
@@ -107,17 +78,153 @@ static void search(const char *code, struct seen seen[])
     }
 }
 
+/* In the source, and not in a comment. */
+static bool names_help(const struct script_file *file, const char *code)
+{
+    static const char help[] = "--help";
+    for (size_t at = 0; at + sizeof help - 1 <= file->length; at++)
+        if (memcmp(file->text + at, help, sizeof help - 1) == 0 && code[at] == '"')
+            return true;
+    return false;
+}
+
+/* ---- Definitions in modules that the script does not use, such as a main() of their own. */
+
+struct sources {
+    const struct script_files *files;
+    char **codes;         /* of each file */
+    struct strv *imports; /* of each file */
+};
+
+static bool imports_name(const struct strv *imports, const char *name)
+{
+    AUTO_FREE char *end = mem_printf(".%s", name);
+    for (size_t i = 0; i < imports->count; i++)
+        if (text_ends_with(imports->items[i], end))
+            return true;
+    return false;
+}
+
+/* Whether the definition of that name in a module is used there, or by its name in another file. */
+static bool is_used(const struct sources *sources, size_t module, const char *name)
+{
+    for (size_t i = 0; i < sources->files->count; i++) {
+        const char *code = sources->codes[i], *at = script_code_find(code, code, name);
+        bool any = i != module && strstr(code, "import *");
+        if (i == module && at && script_code_find(code, at + strlen(name), name))
+            return true;
+        if (i != module && imports_name(&sources->imports[i], name))
+            return true;
+        for (; i != module && at; at = script_code_find(code, at + strlen(name), name))
+            if (any || (at > code && at[-1] == '.'))
+                return true;
+    }
+    return false;
+}
+
+/* Blanks the line at at and the indented ones after it; gives the newline at their end, or the end. */
+static char *blank_block(char *at)
+{
+    for (;;) {
+        size_t length = strcspn(at, "\n");
+        memset(at, ' ', length);
+        at += length;
+        if (!*at || !at[1] || !strchr(" \t\n)", at[1]))
+            return at;
+        at++;
+    }
+}
+
+/* Whether the decorators from begin on, or the block at at that blank_block would blank, call a parser. */
+static bool has_parser(const char *begin, char *at)
+{
+    struct seen seen[sizeof kinds / sizeof *kinds] = {0};
+    char *end = at + strcspn(at, "\n");
+    while (*end && end[1] && strchr(" \t\n)", end[1]))
+        end += 1 + strcspn(end + 1, "\n");
+    char kept = *end;
+    *end = '\0';
+    search(begin, seen);
+    *end = kept;
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (seen[i].call)
+            return true;
+    return false;
+}
+
+/* The name that a line at column 0 defines; fresh, NULL: none. */
+static char *defined_name(const char *line)
+{
+    static const char *const words[] = {"def ", "class ", "async def "};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strncmp(line, words[i], strlen(words[i])) == 0) {
+            line += strlen(words[i]);
+            line += strspn(line, " ");
+            return mem_strndup(line, strcspn(line, " (:\n"));
+        }
+    return NULL;
+}
+
+/* A part below "if __name__" is not executed in a module, nor is a definition that is not used;
+ * with it go its decorators. */
+static void blank_unused(const struct sources *sources, size_t module, size_t *checks)
+{
+    char *decorators = NULL;
+    for (char *at = sources->codes[module]; at && *at; at = strchr(at, '\n')) {
+        at += *at == '\n';
+        if (*at == '@') {
+            decorators = decorators ? decorators : at;
+            continue;
+        }
+        AUTO_FREE char *name = defined_name(at);
+        bool defines = name && *name;
+        char *begin = decorators ? decorators : at;
+        if (defines && *checks < CHECKS_MAX && has_parser(begin, at) && ++*checks && !is_used(sources, module, name)) {
+            memset(begin, ' ', (size_t)(at - begin));
+            at = blank_block(at);
+            decorators = NULL;
+        } else if (!strchr(" \t\n)", *at)) {
+            decorators = NULL;
+        }
+    }
+}
+
+static void blank_main(char *code)
+{
+    static const char begin[] = "if __name__";
+    for (char *at = code; at && *at; at = strchr(at, '\n')) {
+        at += *at == '\n';
+        if (strncmp(at, begin, sizeof begin - 1) == 0)
+            at = blank_block(at);
+    }
+}
+
 void script_parser_find(const struct script_files *files, struct script_parser *out)
 {
     struct seen seen[sizeof kinds / sizeof *kinds] = {0};
+    struct sources sources = {files, mem_array(files->count + 1, sizeof *sources.codes),
+                              mem_array(files->count + 1, sizeof *sources.imports)};
+    size_t checks = 0;
     *out = (struct script_parser){0};
     for (size_t i = 0; i < files->count; i++) {
-        AUTO_FREE char *code = script_code(files->items[i].text, files->items[i].length);
-        out->names_help = out->names_help || names_help(&files->items[i], code);
+        const struct script_file *file = &files->items[i];
+        sources.codes[i] = script_code(file->text, file->length);
+        script_imports_parse(file->text, sources.codes[i], file->length, &sources.imports[i]);
+        out->names_help = out->names_help || names_help(file, sources.codes[i]);
         if (i > 0)
-            blank_main(code);
-        search(code, seen);
+            blank_main(sources.codes[i]);
     }
+    for (size_t i = 0; i < files->count; i++) {
+        if (i > 0)
+            blank_unused(&sources, i, &checks);
+        search(sources.codes[i], seen);
+    }
+    for (size_t i = 0; i < files->count; i++) {
+        free(sources.codes[i]);
+        strv_fini(&sources.imports[i]);
+    }
+    free(sources.codes);
+    free(sources.imports);
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds && !out->name; i++)
         if (seen[i].name && seen[i].call && !seen[i].without) {
             out->name = kinds[i].name;
