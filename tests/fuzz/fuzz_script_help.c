@@ -7,6 +7,7 @@
 #include "base/utf8.h"
 #include "plan/config/registry.h"
 #include "plan/config/settings.h"
+#include "plan/script_usage.h"
 #include "plan/starter.h"
 
 static void check_legible(const char *text)
@@ -62,6 +63,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     script_help_parse(copy, size, &help);
     for (size_t i = 0; i < help.count && i < 50; i++)
         check_option(&help, i);
+    struct script_help usage;
+    script_usage_parse(copy, size, &usage);
+    for (size_t i = 0; i < usage.count && i < 50; i++)
+        check_option(&usage, i);
+    script_help_fini(&usage);
     /* Its first option gets what the text begins with. */
     AUTO_FREE char *words = mem_strndup(copy, size < 40 ? size : 40);
     char *args[] = {help.count ? help.options[0].flag : words, words};
