@@ -291,6 +291,31 @@ static struct joblog_pattern *make_patterns(const struct plan_job *job, size_t *
     return patterns;
 }
 
+/* Whether the command starts with a launcher of several processes. */
+static bool has_launcher(const struct strv *argv)
+{
+    static const char *const launchers[] = {"torchrun",
+                                            "mpirun",
+                                            "mpiexec",
+                                            "mpiexec.hydra",
+                                            "srun",
+                                            "accelerate",
+                                            "deepspeed",
+                                            "horovodrun",
+                                            "torch.distributed.run",
+                                            "torch.distributed.launch",
+                                            "accelerate.commands.launch",
+                                            NULL};
+    enum { WORDS = 8 }; /* env and uv run before it, python3 -m */
+    for (size_t i = 0; i < argv->count && i < WORDS; i++) {
+        const char *slash = strrchr(argv->items[i], '/'), *word = slash ? slash + 1 : argv->items[i];
+        for (size_t k = 0; launchers[k]; k++)
+            if (strcmp(word, launchers[k]) == 0)
+                return true;
+    }
+    return false;
+}
+
 bool attempt_open_gate(struct attempt *attempt, const struct limits *limits, joblog_metric_fn *metric,
                        joblog_mark_fn *mark, void *context, struct err *err)
 {
@@ -304,6 +329,7 @@ bool attempt_open_gate(struct attempt *attempt, const struct limits *limits, job
         .cap_bytes = limits->log_bytes,
         .patterns = patterns,
         .pattern_count = count,
+        .has_ranks = has_launcher(&attempt->plan->argv),
         .metric = metric,
         .mark = mark,
         .holds = failure_sign_holds,

@@ -353,6 +353,14 @@ static void say_log(struct lane *lane)
             lane_say(lane, "mark '%s' was on no line of the log", result->name);
         if (result->role != JOBLOG_METRIC || result->has_number)
             continue;
+        if (result->is_ambiguous) {
+            lane_say(
+                lane,
+                "metric '%s' is unknown: '%s' at log line %llu is one of several numbers that could be meant; write "
+                "a pattern for it into log_patterns of the registry",
+                result->name, result->text, (unsigned long long)result->line);
+            continue;
+        }
         if (result->matches > 0) {
             lane_say(lane, "metric '%s' matched '%s', which is no number", result->name, result->text);
             continue;
@@ -363,7 +371,14 @@ static void say_log(struct lane *lane)
         lane_tell(lane, EVENT_NOTE, json_pack("{s:s, s:s}", "text", text, "metric", result->name));
     }
     lane_marks_doubt(lane);
-    if (joblog_totals(attempt->log).capped)
+    const struct joblog_totals totals = joblog_totals(attempt->log);
+    if (totals.is_utf16)
+        lane_say(lane, "the log is UTF-16, in which no pattern matches: let the training print UTF-8 "
+                       "(PYTHONIOENCODING=utf-8)");
+    if (totals.cut_lines)
+        lane_say(lane, "%llu lines of the log are longer than %d KiB: only their beginning was searched for metrics",
+                 (unsigned long long)totals.cut_lines, JOBLOG_LINE_MAX >> 10);
+    if (totals.capped)
         lane_say(lane, "the log reached its cap; what came behind was matched but not kept");
 }
 

@@ -1,5 +1,5 @@
 /* Any pattern over any bytes, cut anywhere: first line the pattern, second line the sizes of the chunks, the rest the log. The
- * joblog must find what matching each line alone finds. */
+ * joblog must find what matching each line alone finds, and metrics by their names wherever the log is cut. */
 #include "base/pattern/pattern.h"
 #include "run/log/joblog.h"
 
@@ -72,6 +72,37 @@ static void feed(struct joblog *log, const char *bytes, size_t size, const char 
         abort();
 }
 
+/* The number of each of these metrics in the log. */
+enum { NAMED = 3 };
+
+static void find_named(const char *bytes, size_t size, const char *chunks, size_t chunk_count,
+                       struct joblog_result out[NAMED])
+{
+    static const struct joblog_pattern wanted[NAMED] = {{JOBLOG_METRIC, "a", "named: loss, train_loss"},
+                                                        {JOBLOG_METRIC, "b", "named: accuracy, f1"},
+                                                        {JOBLOG_METRIC, "c", "named: val_loss, test_loss"}};
+    struct joblog *log = joblog_new(
+        &(struct joblog_options){.log_fd = -1, .times_fd = -1, .patterns = wanted, .pattern_count = NAMED}, NULL);
+    if (!log)
+        abort();
+    feed(log, bytes, size, chunks, chunk_count);
+    for (size_t i = 0; i < NAMED; i++)
+        out[i] = *joblog_result(log, i);
+    joblog_free(log);
+}
+
+static void compare_named(const char *bytes, size_t size, const char *chunks, size_t chunk_count)
+{
+    struct joblog_result whole[NAMED], cut[NAMED];
+    find_named(bytes, size, NULL, 0, whole);
+    find_named(bytes, size, chunks, chunk_count, cut);
+    for (size_t i = 0; i < NAMED; i++)
+        if (whole[i].has_number != cut[i].has_number || whole[i].matches != cut[i].matches ||
+            (whole[i].has_number && memcmp(&whole[i].number, &cut[i].number, sizeof whole[i].number) != 0) ||
+            strcmp(whole[i].text, cut[i].text) != 0)
+            abort();
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     const char *bytes = (const char *)data, *end = bytes + size;
@@ -112,5 +143,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     joblog_free(log);
     pattern_free(pattern);
+    compare_named(log_bytes, (size_t)(end - log_bytes), chunks, (size_t)(chunks_end - chunks));
     return 0;
 }

@@ -10,6 +10,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* A metric of a registry is searched by a pattern, or by names that follow this. */
+#define PATTERN_NAMED "named:"
+
 struct pattern;
 
 /* Lines up to this length always get the full match limit; longer ones less, since a step may look at the whole line. */

@@ -2,12 +2,14 @@
 
 #include "base/fs.h"
 #include "base/mem.h"
+#include "base/pattern/pattern.h"
 #include "base/utf8.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { LONGEST_NAME = 100, MOST_MODELS = 10000 };
+enum { LONGEST_NAME = 100, MOST_MODELS = 10000, PRINTED_NAME_LONGEST = 60, PRINTED_NAMES_MOST = 8 };
 
 /* The head of a Python traceback: where a line begins, or as the end of a line right behind what a progress bar left
  * there without ending it ("... 1.1it/s]Traceback ...", padded with blanks where it had been longer), or behind a
@@ -98,7 +100,9 @@ static const struct field metrics_rows[] = {
     {"log_patterns", FIELD_OTHER, .expected = "an object of regular expressions",
      .schema = "{'type': 'object', 'additionalProperties': {'anyOf': [" FIELD_STRING ", {'$ref': '#/$defs/metric'}]}}",
      .initial = "none",
-     .help = "a metric's name leads to a pattern; the last match counts, its first group or else all of it"},
+     .help =
+         "a metric's name leads to a pattern; the last match counts, its first group or else all of it; `named:` and "
+         "names, most wanted first, search the number by its printed name instead"},
 };
 
 /* A metric that is more than a pattern. */
@@ -109,7 +113,7 @@ struct metric_row {
 
 static const struct field metric_rows[] = {
     {"pattern", FIELD_TEXT, offsetof(struct metric_row, pattern), .initial = "needed",
-     .help = "the regular expression"},
+     .help = "the regular expression, or `named:` and names"},
     {"goal", FIELD_NAME, offsetof(struct metric_row, goal), .names = goal_names, .initial = "what its name says",
      .help = "whether less or more of the metric is better"},
 };
@@ -238,6 +242,37 @@ static void read_required_arg(const struct source *source, const char *path, con
         field_refuse(source, path, name, "a string or a list of strings", json);
 }
 
+/* "named: loss, train_loss": each of letters, digits and what joins them. */
+static bool check_names(const struct source *source, const char *path, const char *name, const char *names)
+{
+    static const char digits[] = "0123456789", joiners[] = " _-./@";
+    size_t count = 1;
+    for (const char *at = names;; at++, count++) {
+        size_t length = strcspn(at, ","), letters = 0;
+        for (size_t i = 0; i < length; i++) {
+            bool is_letter = isalpha((unsigned char)at[i]) || (unsigned char)at[i] >= 0x80;
+            letters += is_letter;
+            if (!is_letter && !strchr(digits, at[i]) && !strchr(joiners, at[i]))
+                letters = length = 0;
+        }
+        if (letters == 0 || length > PRINTED_NAME_LONGEST)
+            return field_error(source, path,
+                               "'%s': expected names after '" PATTERN_NAMED "', as 'named: val_loss, eval_loss'", name);
+        at += length;
+        if (!*at)
+            break;
+    }
+    return count <= PRINTED_NAMES_MOST ||
+           field_error(source, path, "'%s': more than %d names after '" PATTERN_NAMED "'", name, PRINTED_NAMES_MOST);
+}
+
+static bool check_metric(const struct source *source, const char *path, const char *name, const char *pattern)
+{
+    if (strncmp(pattern, PATTERN_NAMED, strlen(PATTERN_NAMED)) == 0)
+        return check_names(source, path, name, pattern + strlen(PATTERN_NAMED));
+    return field_check_pattern(source, path, name, pattern);
+}
+
 static void read_metric(const struct source *source, const char *path, const char *name, const json_t *json, void *repo)
 {
     struct repo *out = repo;
@@ -254,7 +289,7 @@ static void read_metric(const struct source *source, const char *path, const cha
     } else {
         field_refuse(source, path, name, "a regular expression", json);
     }
-    if (row.pattern && field_check_pattern(source, inside ? inside : path, name, row.pattern))
+    if (row.pattern && check_metric(source, inside ? inside : path, name, row.pattern))
         out->metrics[out->metric_count++] =
             (struct registry_metric){.name = mem_strdup(name), .pattern = steal_ptr(row.pattern)};
     free(row.pattern);

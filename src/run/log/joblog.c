@@ -190,6 +190,7 @@ struct joblog {
     uint64_t line_offset; /* where the open line begins */
     uint64_t newlines;    /* before the open line */
     bool after_cr;        /* a \n that comes next belongs to the line end before it */
+    bool is_cut;          /* bytes of the open line did not fit into carry */
     bool open;            /* bytes of a line without an end have arrived */
     bool ended;
     size_t carried; /* of the open line, at most JOBLOG_LINE_MAX */
@@ -240,7 +241,10 @@ static void add_line(struct joblog *log, const char *start, size_t length)
         times_add(&log->times, number, log->now_ns - log->start_ns, log->line_offset);
     uint32_t used = (uint32_t)(length < JOBLOG_LINE_MAX ? length : JOBLOG_LINE_MAX);
     bars_take(&log->bars, start, used);
-    log->batch[log->batched++] = (struct line){.start = start, .length = used, .number = number};
+    log->batch[log->batched++] =
+        (struct line){.start = start, .length = used, .is_cut = log->is_cut || used < length, .number = number};
+    log->totals.cut_lines += log->is_cut || used < length;
+    log->is_cut = false;
     if (log->batched == BATCH_LINES)
         match_batch(log);
 }
@@ -253,6 +257,7 @@ static void carry_on(struct joblog *log, const char *bytes, size_t count)
     log->open = true;
     memcpy(log->carry + log->carried, bytes, count < room ? count : room);
     log->carried += count < room ? count : room;
+    log->is_cut |= count > room;
 }
 
 static void end_carried(struct joblog *log)
@@ -339,6 +344,15 @@ static bool report(bool log_written, bool times_written, const struct err *log_e
     return log_written && times_written;
 }
 
+/* A byte order mark, or ASCII with zeros between: as PowerShell's > writes, and no program that tare starts should. */
+static bool is_utf16(const char *bytes, size_t count)
+{
+    bool is_marked = count >= 2 && (memcmp(bytes, "\xFF\xFE", 2) == 0 || memcmp(bytes, "\xFE\xFF", 2) == 0);
+    bool has_zeros = count >= 4 && ((bytes[0] && !bytes[1] && bytes[2] && !bytes[3]) ||
+                                    (!bytes[0] && bytes[1] && !bytes[2] && bytes[3]));
+    return is_marked || has_zeros;
+}
+
 bool joblog_take(struct joblog *log, const char *bytes, size_t count, int64_t now_ns, struct err *err)
 {
     struct err log_err = {0}, times_err = {0};
@@ -347,6 +361,7 @@ bool joblog_take(struct joblog *log, const char *bytes, size_t count, int64_t no
     uint64_t offset = log->totals.bytes;
     log->now_ns = now_ns;
     bool log_written = sink_write(&log->log, "the log", bytes, count, &log_err);
+    log->totals.is_utf16 |= offset == 0 && is_utf16(bytes, count);
     log->totals.bytes += count;
     tail_add(&log->tail, bytes, count);
     log->totals.kept = log->log.kept;

@@ -19,15 +19,17 @@ enum joblog_role { JOBLOG_METRIC, JOBLOG_SUCCESS, JOBLOG_ERROR, JOBLOG_MARK_STAR
 struct joblog_pattern {
     enum joblog_role role;
     const char *name;   /* a metric's, a mark's or a sign's name; else the pattern itself */
-    const char *source; /* PCRE2 */
+    const char *source; /* PCRE2; of a metric also "named:" and names (named.h) */
 };
 
-/* What was found for one pattern. A metric's number is its last match that reads as a number. */
+/* What was found for one pattern. A metric's number is that of its last match; there is none where this holds
+ * digits that cannot be read as one number. Matches without digits are passed over. */
 struct joblog_result {
     enum joblog_role role;
     const char *name;
     uint64_t matches;
     bool has_number;
+    bool is_ambiguous; /* there is none, since several could be meant */
     double number;
     uint64_t line;              /* of the last match, from 1, as grep -n and editors count: each \n begins one */
     /* What the last match's group held, or for success, error and sign the line, cut to fit; what is no UTF-8, and control
@@ -54,6 +56,8 @@ struct joblog_totals {
     uint64_t kept;          /* written to the file */
     uint64_t lines;         /* as grep -n and editors count: ended by \n, and the last open one */
     uint64_t limited_lines; /* on which a pattern hit its match limit */
+    uint64_t cut_lines;     /* longer than JOBLOG_LINE_MAX */
+    bool is_utf16;          /* the log is text of 16 bits a character, which no pattern matches */
     bool capped;            /* cap_bytes was reached: bytes went on being counted and matched, not kept */
 };
 
@@ -77,6 +81,7 @@ struct joblog_options {
     uint64_t cap_bytes;
     const struct joblog_pattern *patterns;
     size_t pattern_count;
+    bool has_ranks; /* a launcher starts several processes, which print into the log */
     joblog_metric_fn *metric;
     joblog_mark_fn *mark;
     joblog_holds_fn *holds;
@@ -153,6 +158,7 @@ struct metric_history {
 /* metrics: of the attempt, this one included. */
 void metric_history_init(struct metric_history *history, size_t metrics);
 void metric_history_fini(struct metric_history *history);
+void metric_history_clear(struct metric_history *history); /* no match was added yet */
 
 /* point's step is set. */
 void metric_history_add(struct metric_history *history, struct metric_point point);

@@ -14,7 +14,7 @@
 struct pass {
     struct matcher *matcher;
     struct matcher_item *item;
-    struct line *lines;
+    const struct line *lines;
     size_t count;
     size_t tried_bytes; /* since the clock was read */
     size_t told_bytes;  /* already accounted for */
@@ -69,6 +69,14 @@ static void note_number(struct pass *pass, const struct line *line, double numbe
                                                                    .value = number});
 }
 
+static bool has_digit(const char *text, size_t length)
+{
+    for (size_t i = 0; i < length; i++)
+        if (text[i] >= '0' && text[i] <= '9')
+            return true;
+    return false;
+}
+
 static void note_match(struct pass *pass, const struct line *line, struct pattern_match match)
 {
     struct matcher *matcher = pass->matcher;
@@ -82,9 +90,16 @@ static void note_match(struct pass *pass, const struct line *line, struct patter
     if (is_mark(result->role) && matcher->mark)
         MEM_ADD(matcher->marks, matcher->mark_count, matcher->mark_capacity) = (struct matcher_mark){
             .line = (size_t)(line - pass->lines), .item = (size_t)(pass->item - matcher->items), .match = match};
-    if (result->role != JOBLOG_METRIC ||
-        !number_read(line->start + match.start, match.end - match.start, matcher->c_locale, &number))
+    if (result->role != JOBLOG_METRIC)
         return;
+    const char *text = line->start + match.start;
+    size_t length = match.end - match.start;
+    bool is_cut = line->is_cut && match.end == line->length; /* digits may be missing */
+    if (is_cut || !number_read(text, length, matcher->c_locale, &number)) {
+        /* The number before would be stale, unless this is a word as "none". */
+        result->has_number &= !has_digit(text, length);
+        return;
+    }
     result->has_number = true;
     result->number = number;
     note_number(pass, line, number);
@@ -134,6 +149,43 @@ static void match_batch(struct matcher *matcher, struct matcher_item *item, stru
     }
 }
 
+static void note_named(struct matcher *matcher, struct matcher_item *item, const struct line *lines,
+                       const struct line *line)
+{
+    struct pass pass = {.matcher = matcher, .item = item, .lines = lines, .epoch = matcher->epoch};
+    struct joblog_result *result = &item->result;
+    struct named_number number;
+    if (!named_get(matcher->named, item->named, &number))
+        return;
+    result->matches++;
+    result->has_number = number.has_number;
+    result->is_ambiguous = !number.has_number;
+    result->number = number.number;
+    if (number.is_better)
+        metric_history_clear(&item->history);
+    if (!number.is_new)
+        return;
+    result->line = line->number;
+    snprintf(result->text, sizeof result->text, "%s", number.text);
+    if (!number.has_number)
+        return;
+    note_number(&pass, line, number.number);
+    if (matcher->metric)
+        matcher->metric(matcher->context, result->name, number.number);
+}
+
+/* All metrics that are searched by names read each line once. */
+static void match_named(struct matcher *matcher, const struct line *lines, size_t count)
+{
+    for (size_t i = 0; i < count && matcher->named; i++) {
+        if (!named_take(matcher->named, lines[i].start, lines[i].length))
+            continue;
+        for (size_t k = 0; k < matcher->count; k++)
+            if (!matcher->items[k].pattern)
+                note_named(matcher, &matcher->items[k], lines, &lines[i]);
+    }
+}
+
 static int compare_marks(const void *a, const void *b)
 {
     const struct matcher_mark *one = a, *other = b;
@@ -164,9 +216,23 @@ void matcher_take(struct matcher *matcher, struct line *lines, size_t count, int
     if (matcher->mark_count > 1)
         qsort(matcher->marks, matcher->mark_count, sizeof *matcher->marks, compare_marks);
     for (size_t i = 0; i < matcher->count; i++)
-        if (!is_mark(matcher->items[i].result.role))
+        if (!is_mark(matcher->items[i].result.role) && matcher->items[i].pattern)
             match_batch(matcher, &matcher->items[i], lines, count);
+    match_named(matcher, lines, count);
     tell_marks(matcher, lines, now_ns);
+}
+
+static bool make_item(struct matcher *matcher, const struct joblog_pattern *wanted, struct matcher_item *item,
+                      struct err *err)
+{
+    if (wanted->role != JOBLOG_METRIC || !named_is(wanted->source)) {
+        item->pattern = pattern_new(wanted->source, err);
+        return item->pattern != NULL;
+    }
+    if (!matcher->named)
+        matcher->named = named_new(matcher->c_locale, matcher->has_ranks);
+    item->named = matcher->named_count++;
+    return named_add(matcher->named, wanted->source, err);
 }
 
 bool matcher_init(struct matcher *matcher, const struct joblog_options *options, struct err *err)
@@ -175,6 +241,7 @@ bool matcher_init(struct matcher *matcher, const struct joblog_options *options,
     matcher->mark = options->mark;
     matcher->holds = options->holds;
     matcher->context = options->context;
+    matcher->has_ranks = options->has_ranks;
     matcher->c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
     if (matcher->c_locale == (locale_t)0)
         return err_sys(err, "make the C locale");
@@ -183,8 +250,7 @@ bool matcher_init(struct matcher *matcher, const struct joblog_options *options,
     for (size_t i = 0; i < options->pattern_count; i++) {
         const struct joblog_pattern *wanted = &options->patterns[i];
         struct matcher_item *item = &matcher->items[i];
-        item->pattern = pattern_new(wanted->source, err);
-        if (!item->pattern)
+        if (!make_item(matcher, wanted, item, err))
             return err_wrap(err, "pattern %s", wanted->name ? wanted->name : wanted->source);
         item->name = mem_strdup(wanted->name ? wanted->name : wanted->source);
         item->result = (struct joblog_result){.role = wanted->role, .name = item->name};
@@ -204,58 +270,9 @@ void matcher_fini(struct matcher *matcher)
         free(matcher->items[i].name);
     }
     free(matcher->items);
+    named_free(matcher->named);
     free(matcher->marks);
     if (matcher->c_locale != (locale_t)0)
         freelocale(matcher->c_locale);
     *matcher = (struct matcher){0};
-}
-
-#define NUMBER_TEXT_MAX 512
-
-static bool is_blank(char c)
-{
-    return c == ' ' || (c >= '\t' && c <= '\r');
-}
-
-static bool read_word(const char *at, size_t length, double *out)
-{
-    if (length == 3 && strncasecmp(at, "nan", 3) == 0)
-        *out = NAN;
-    else if ((length == 3 && strncasecmp(at, "inf", 3) == 0) || (length == 8 && strncasecmp(at, "infinity", 8) == 0))
-        *out = INFINITY;
-    else
-        return false;
-    return true;
-}
-
-/* Decimal digits only: strtod would take hexadecimal ones, and a second sign. */
-static bool read_decimal(const char *text, size_t length, locale_t c_locale, double *out)
-{
-    char copy[NUMBER_TEXT_MAX + 1], *end;
-    memcpy(copy, text, length);
-    copy[length] = '\0';
-    if (*copy == '-' || *copy == '+' || strspn(copy, "0123456789.eE+-") != length)
-        return false;
-    *out = strtod_l(copy, &end, c_locale);
-    return end == copy + length;
-}
-
-bool number_read(const char *text, size_t length, locale_t c_locale, double *out)
-{
-    while (length && is_blank(text[length - 1]))
-        length--;
-    for (; length && is_blank(*text); length--)
-        text++;
-    bool negative = length && *text == '-';
-    if (length && (*text == '-' || *text == '+')) {
-        text++;
-        length--;
-    }
-    if (length == 0 || length > NUMBER_TEXT_MAX)
-        return false;
-    double value = 0;
-    if (!read_decimal(text, length, c_locale, &value) && !read_word(text, length, &value))
-        return false;
-    *out = negative ? -value : value;
-    return true;
 }

@@ -4,18 +4,22 @@
 
 #include "run/log/joblog.h"
 #include "base/pattern/pattern.h"
+#include "run/log/named.h"
+#include "run/log/number_read.h"
 
 #include <locale.h>
 
 struct line {
     const char *start; /* borrowed */
     uint32_t length;   /* at most JOBLOG_LINE_MAX */
+    bool is_cut;       /* it was longer */
     bool limited;      /* set by the matcher: a pattern hit its limit here */
     uint64_t number;   /* as grep -n and editors count: of the \n before it, from 1 */
 };
 
 struct matcher_item {
-    struct pattern *pattern;
+    struct pattern *pattern; /* NULL: a metric that is searched by its names */
+    size_t named;            /* its place among these */
     struct joblog_result result;
     struct metric_history history; /* of a metric */
     char *name;
@@ -31,6 +35,9 @@ struct matcher_mark {
 struct matcher {
     struct matcher_item *items;
     size_t count;
+    struct named *named;
+    size_t named_count;
+    bool has_ranks;
     locale_t c_locale;
     joblog_metric_fn *metric;
     joblog_mark_fn *mark;
@@ -47,12 +54,5 @@ void matcher_fini(struct matcher *matcher);
 
 /* Lines that stand one behind the other in one buffer, and which all were complete at now_ns. */
 void matcher_take(struct matcher *matcher, struct line *lines, size_t count, int64_t now_ns);
-
-/* The text of a match read as a number. */
-
-/* As Python's float() and JSON write them: a sign, decimal digits with or without a point, an exponent; nan, inf and
- * infinity in any case (a training that diverged says so); blanks around are passed over. The whole text or nothing:
- * "0.93." and "12%" are no numbers. c_locale: a locale with a decimal point, whatever the program's is. */
-bool number_read(const char *text, size_t length, locale_t c_locale, double *out);
 
 #endif

@@ -22,6 +22,11 @@ void metric_history_fini(struct metric_history *history)
     *history = (struct metric_history){0};
 }
 
+void metric_history_clear(struct metric_history *history)
+{
+    history->count = history->matches = history->stride = 0;
+}
+
 static uint64_t cell_of(const struct metric_history *history, size_t at)
 {
     return (history->points[at].step - 1) / history->stride;

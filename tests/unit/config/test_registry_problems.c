@@ -60,6 +60,23 @@ static void wrong_types_in_a_repository_are_told_at_once(void **state)
             "(at $.models.r.performance_metrics.log_patterns.a)"));
 }
 
+static void names_of_a_metric_are_checked(void **state)
+{
+    (void)state;
+    expect_registry(
+        REPO(", \"performance_metrics\": {\"log_patterns\": {\n\"a\": \"named: val_loss, eval/Acc@1\",\n\"b\": "
+             "\"named:\",\n\"c\": \"named: loss (train)\",\n\"d\": \"named: a,b,c,d,e,f,g,h,i\",\n\"e\": "
+             "\"named: 1\"}}"),
+        LINES("r:3:6: error: 'b': expected names after 'named:', as 'named: val_loss, eval_loss' "
+              "(at $.models.r.performance_metrics.log_patterns.b)",
+              "r:4:6: error: 'c': expected names after 'named:', as 'named: val_loss, eval_loss' "
+              "(at $.models.r.performance_metrics.log_patterns.c)",
+              "r:5:6: error: 'd': more than 8 names after 'named:' "
+              "(at $.models.r.performance_metrics.log_patterns.d)",
+              "r:6:6: error: 'e': expected names after 'named:', as 'named: val_loss, eval_loss' "
+              "(at $.models.r.performance_metrics.log_patterns.e)"));
+}
+
 static void unknown_keys_are_warnings_but_notes_are_not(void **state)
 {
     (void)state;
@@ -375,6 +392,7 @@ int main(void)
         cmocka_unit_test(the_root_is_an_object_with_models),
         cmocka_unit_test(what_is_missing_is_told),
         cmocka_unit_test(wrong_types_in_a_repository_are_told_at_once),
+        cmocka_unit_test(names_of_a_metric_are_checked),
         cmocka_unit_test(unknown_keys_are_warnings_but_notes_are_not),
         cmocka_unit_test(names_are_plain),
         cmocka_unit_test(every_mistake_in_marks_is_told),

@@ -75,7 +75,8 @@ static inline bool reference_number(const char *text, size_t length, double *out
 
 static inline void reference_line(struct reference *reference, const char *start, size_t length, uint64_t line)
 {
-    if (length > 65536)
+    bool is_long = length > 65536;
+    if (is_long)
         length = 65536;
     int result = pcre2_match(reference->code, (PCRE2_SPTR)start, length, 0, PCRE2_NO_JIT, reference->data, NULL);
     if (result < 0) {
@@ -90,11 +91,19 @@ static inline void reference_line(struct reference *reference, const char *start
         if (places[2 * i] != PCRE2_UNSET)
             group = i;
     double number;
-    if (places[2 * group] <= places[2 * group + 1] &&
-        reference_number(start + places[2 * group], places[2 * group + 1] - places[2 * group], &number)) {
+    bool is_cut = is_long && places[2 * group + 1] == length;
+    if (places[2 * group] > places[2 * group + 1])
+        return;
+    const char *text = start + places[2 * group];
+    size_t text_length = places[2 * group + 1] - places[2 * group];
+    if (!is_cut && reference_number(text, text_length, &number)) {
         reference->has_number = true;
         reference->number = number;
+        return;
     }
+    for (size_t i = 0; i < text_length; i++)
+        if (strchr("0123456789", text[i]) && text[i])
+            reference->has_number = false;
 }
 
 static inline void reference_take_line(struct reference *references, size_t count, struct reference_lines *lines,

@@ -124,7 +124,7 @@ static void a_metric_takes_its_last_match(void **state)
     joblog_free(log);
 }
 
-static void a_match_that_is_no_number_leaves_the_number_before_it(void **state)
+static void a_word_leaves_the_number_before_it(void **state)
 {
     (void)state;
     const struct joblog_pattern pattern = {JOBLOG_METRIC, "loss", "loss (\\S+)"};
@@ -137,6 +137,59 @@ static void a_match_that_is_no_number_leaves_the_number_before_it(void **state)
     assert_string_equal(result->text, "none");
     assert_int_equal(result->line, 2);
     joblog_free(log);
+}
+
+static void digits_that_cannot_be_read_leave_no_number(void **state)
+{
+    (void)state;
+    const struct joblog_pattern pattern = {JOBLOG_METRIC, "loss", "loss (\\S+)"};
+    static const char *const words[] = {"12,345", "0.93.", "1/3", "3it/s"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        struct joblog *log = made(&pattern, 1, NULL);
+        AUTO_FREE char *line = mem_printf("loss %s\n", words[i]);
+        take(log, "loss 0.25\n");
+        take(log, line);
+        assert_false(joblog_result(log, 0)->has_number);
+        assert_string_equal(joblog_result(log, 0)->text, words[i]);
+        take(log, "loss 1,234.5\n");
+        assert_true(joblog_result(log, 0)->has_number);
+        assert_true(joblog_result(log, 0)->number == 1234.5);
+        joblog_free(log);
+    }
+}
+
+static void a_number_at_the_cut_of_a_line_is_not_read(void **state)
+{
+    (void)state;
+    const struct joblog_pattern patterns[] = {{JOBLOG_METRIC, "a", "loss=([0-9.]+)"},
+                                              {JOBLOG_METRIC, "b", "named: loss"}};
+    struct joblog *log = made(patterns, 2, NULL);
+    AUTO_TEXT struct text line = {0};
+    for (size_t i = 0; i < JOBLOG_LINE_MAX - 10; i++)
+        text_add_char(&line, '.');
+    text_add(&line, " loss=0.251234\n");
+    take(log, "loss=0.5\n");
+    assert_true(joblog_take(log, line.data, line.length, 0, NULL));
+    assert_false(joblog_result(log, 0)->has_number);
+    assert_int_equal(joblog_totals(log).cut_lines, 1);
+    joblog_free(log);
+}
+
+static void a_log_of_16_bit_characters_is_seen(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *bytes;
+        size_t count;
+        bool is_utf16;
+    } logs[] = {{"\xFF\xFEl\0o\0", 6, true}, {"\xFE\xFF\0l\0o", 6, true}, {"l\0o\0s\0", 6, true},
+                {"\0l\0o", 4, true},         {"loss", 4, false},          {"\0\0\0\0", 4, false}};
+    for (size_t i = 0; i < sizeof logs / sizeof *logs; i++) {
+        struct joblog *log = made(NULL, 0, NULL);
+        assert_true(joblog_take(log, logs[i].bytes, logs[i].count, 0, NULL));
+        assert_true(joblog_totals(log).is_utf16 == logs[i].is_utf16);
+        joblog_free(log);
+    }
 }
 
 static void a_metric_that_never_matched_has_nothing(void **state)
@@ -215,8 +268,8 @@ static void a_line_is_matched_by_its_first_65536_bytes(void **state)
     for (int in_parts = 0; in_parts < 2; in_parts++) {
         struct joblog *log = made(patterns, 2, NULL);
         AUTO_TEXT struct text line = {0};
-        text_add_bytes(&line, dots, JOBLOG_LINE_MAX - 4);
-        text_add(&line, "in=7out=8\nout=9\n");
+        text_add_bytes(&line, dots, JOBLOG_LINE_MAX - 5);
+        text_add(&line, "in=7 out=8\nout=9\n");
         if (in_parts) {
             for (size_t i = 0; i < line.length; i += 1000)
                 assert_true(joblog_take(log, line.data + i, line.length - i < 1000 ? line.length - i : 1000, 0, NULL));
@@ -303,7 +356,10 @@ int main(void)
         cmocka_unit_test(a_line_end_cut_in_two_is_one_line_end),
         cmocka_unit_test(a_line_has_the_number_that_grep_gives_it),
         cmocka_unit_test(a_metric_takes_its_last_match),
-        cmocka_unit_test(a_match_that_is_no_number_leaves_the_number_before_it),
+        cmocka_unit_test(a_word_leaves_the_number_before_it),
+        cmocka_unit_test(digits_that_cannot_be_read_leave_no_number),
+        cmocka_unit_test(a_number_at_the_cut_of_a_line_is_not_read),
+        cmocka_unit_test(a_log_of_16_bit_characters_is_seen),
         cmocka_unit_test(a_metric_that_never_matched_has_nothing),
         cmocka_unit_test(success_and_error_keep_their_line),
         cmocka_unit_test(what_matched_behind_a_long_progress_bar_is_what_is_kept),

@@ -73,11 +73,52 @@ static void a_diverged_loss_is_a_number(void **state)
     assert_number("-Infinity", -INFINITY);
 }
 
+static void marks_of_all_countries_are_read_where_one_reading_is_possible(void **state)
+{
+    (void)state;
+    assert_number("0,3514", 0.3514);
+    assert_number("91,25", 91.25);
+    assert_number("-1,5e-3", -0.0015);
+    assert_number("0,351", 0.351); /* no group of thousands begins with 0 */
+    assert_number("1234,567", 1234.567);
+    assert_number("12,345.67", 12345.67);
+    assert_number("1,234,567", 1234567);
+    assert_number("12.345,67", 12345.67);
+    assert_number("1.234.567,5", 1234567.5);
+    assert_number("12'345.67", 12345.67);
+    assert_number("1_000", 1000);
+    static const char *const texts[] = {"12,345",  "1,234,56", "1,23,456", "1.234.567",  "1,2.3,4",
+                                        "12,34.5", ",5",       "5,",       "1,2,3",      "0,123,456",
+                                        "1_00",    "'1",       "1''000",   "1,234.567,8"};
+    double number;
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        if (number_read(texts[i], strlen(texts[i]), c_locale, &number))
+            fail_msg("%s was read as %g", texts[i], number);
+}
+
+static void scalars_of_libraries_are_read(void **state)
+{
+    (void)state;
+    assert_number("np.float64(0.25)", 0.25);
+    assert_number("tensor(0.43, device='cuda:0')", 0.43);
+    assert_number("tensor(-1.5e-3, grad_fn=<NllLossBackward0>)", -0.0015);
+    assert_number("tensor([0.43])", 0.43);
+    assert_number("Array(0.5, dtype=float32)", 0.5);
+    assert_number("Decimal('0.125')", 0.125);
+    assert_number("np.float32(inf)", INFINITY);
+    static const char *const texts[] = {"tensor([0.43, 0.5])", "tensor(0.43", "tensor()",     "f(a)", "2(0.5)",
+                                        "tensor(0.43) x",      "(0.5)",       "tensor(0.43))"};
+    double number;
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        if (number_read(texts[i], strlen(texts[i]), c_locale, &number))
+            fail_msg("%s was read as %g", texts[i], number);
+}
+
 static void anything_else_is_no_number(void **state)
 {
     (void)state;
-    static const char *const texts[] = {"",    " ",   ".",  "-",     "+-1", "0.93.", "12%", "1,5", "0x10",  "1e",
-                                        "1e+", "1 2", "e5", "1.2.3", "..",  "nano",  "in",  "--1", "1_000", "１"};
+    static const char *const texts[] = {"",    " ",   ".",  "-",     "+-1", "0.93.", "12%", "0x10", "1e",
+                                        "1e+", "1 2", "e5", "1.2.3", "..",  "nano",  "in",  "--1",  "１"};
     double number = 17;
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         if (number_read(texts[i], strlen(texts[i]), c_locale, &number))
@@ -130,6 +171,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(decimal_numbers_are_read_to_the_nearest_double),
         cmocka_unit_test(a_diverged_loss_is_a_number),
+        cmocka_unit_test(marks_of_all_countries_are_read_where_one_reading_is_possible),
+        cmocka_unit_test(scalars_of_libraries_are_read),
         cmocka_unit_test(anything_else_is_no_number),
         cmocka_unit_test(text_to_show_is_valid_utf8_without_controls),
         cmocka_unit_test(text_to_show_is_cut_between_characters),
