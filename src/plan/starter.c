@@ -15,22 +15,13 @@ enum { NAME_BYTES = 60, PROPOSED_SEEDS = 3, PROPOSED_RUNS = 3, PROPOSED_RETRIES 
 
 #define MODEL "default"
 
-/* How people print them: "loss: 0.1", "accuracy=0.9", "val_acc 91.2%", "'eval_loss': 3e-1", "Accuracy: 9910/10000 (99%)". */
-#define NUMBER   "[\"': =]+(?:\\d+/\\d+ \\()?([-+]?\\d*\\.?\\d+(?:e[-+]?\\d+)?)(?![\\d.]*/)"
-#define PLAIN    "(?i)(?<![a-z0-9])(?<!val.)(?<!valid.)(?<!validation.)(?<!test.)"
-#define HELD_OUT "(?i)(?<![a-z0-9])(?:e?val|valid|validation)[ _./-]+"
-#define TESTED   "(?i)(?<![a-z0-9])test[ _./-]+"
-
 static const struct {
     const char *name, *pattern;
 } metrics[] = {
-    {"loss", PLAIN "loss" NUMBER},
-    {"accuracy", PLAIN "acc(?:uracy)?" NUMBER},
-    {"val_loss", HELD_OUT "loss" NUMBER},
-    {"val_accuracy", HELD_OUT "acc(?:uracy)?" NUMBER},
-    {"test_loss", TESTED "loss" NUMBER},
-    {"test_accuracy", TESTED "acc(?:uracy)?" NUMBER},
-    {"f1", "(?i)(?<![a-z0-9])f1(?:[ _-]score)?" NUMBER},
+    {"loss", "named: loss, train_loss"},  {"accuracy", "named: accuracy, train_accuracy"},
+    {"val_loss", "named: val_loss"},      {"val_accuracy", "named: val_accuracy"},
+    {"test_loss", "named: test_loss"},    {"test_accuracy", "named: test_accuracy"},
+    {"f1", "named: f1, test_f1, val_f1"},
 };
 
 /* What the registry calls the script: its file's name without its ending. Fresh. */
@@ -149,8 +140,8 @@ static json_t *params(const struct starter *starter)
 
 static json_t *log_patterns(void)
 {
-    static const char *const lines[] = {"Guessed from how trainings usually print their results. The first group of "
-                                        "the last line that matches is the metric.",
+    static const char *const lines[] = {"Guessed from how trainings usually print their results: \"named:\" and the "
+                                        "names under which a number is printed, the most wanted first.",
                                         "Remove those that your script does not print, and add its own. As they are "
                                         "guesses, \"metrics\" below is optional: an experiment",
                                         "succeeds without any of them. Say any or required there once they are right: "

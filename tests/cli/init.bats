@@ -304,10 +304,53 @@ F1: 0.8 loss_scale: 1024 precision 3 my_accuracy_note 77""")
 END
     "$TARE" run -q train.py
     folder=$(run_folder)
-    for pair in loss:0.02 accuracy:99.1 val_loss:0.3 val_accuracy:0.75 test_loss:0.5 test_accuracy:91.2 f1:0.8; do
+    for pair in loss:0.125 accuracy:0.5 val_loss:0.3 val_accuracy:0.75 test_loss:0.5 test_accuracy:91.2 f1:0.8; do
         [ "$(summary_column "$folder" "perf_${pair%:*}")" = "${pair#*:}" ] ||
             { echo "$pair: $(summary_column "$folder" "perf_${pair%:*}")"; false; }
     done
+}
+
+@test "a loss that ends as nan makes the metric suspect and nothing else" {
+    helping <<'END'
+import sys
+print("options:\n  --lr LR  rate" if "--help" in sys.argv else "loss: 0.3\nloss: nan\nloss: nan\nloss: nan")
+END
+    "$TARE" run -q train.py --lr 1
+    folder=$(run_folder)
+    [ "$(summary_column "$folder" perf_loss)" = nan ]
+    [ "$(summary_column "$folder" verdict_metric)" = suspect ]
+    [ "$(summary_column "$folder" verdict_energy)" != suspect ]
+}
+
+@test "a number that the processes of a launcher do not agree on is absent" {
+    helping <<'END'
+import sys
+if "--help" in sys.argv: sys.exit()
+for rank in (0, 1): print(f"Epoch 1 loss 0.{rank} acc 0.5")
+END
+    "$TARE" init train.py
+    printf '#!/bin/sh\nexec "$@"\n' >torchrun
+    chmod +x torchrun
+    sed -i "s;\"train_script\";\"command_prefix\": [\"$PWD/torchrun\"], &;" registry.json
+    run "$TARE" run settings.json
+    [ "$status" -eq 0 ]
+    [[ "$output" == *"metric 'loss' is unknown: '0.1' at log line 2 is one of several numbers that could be meant"* ]]
+    [ "$(summary_column "$(run_folder)" perf_loss)" = "" ]
+    [ "$(summary_column "$(run_folder)" perf_accuracy)" = $'0.5\n0.5\n0.5' ]
+}
+
+@test "a UTF-16 log and lines that are too long to be searched are said" {
+    helping <<'END'
+import sys
+if "--help" in sys.argv: print("options:\n  --wide WIDE  rate"); sys.exit()
+if "yes" in sys.argv: sys.stdout.buffer.write("loss: 0.3\n".encode("utf-16"))
+else: print("x" * (1 << 20) + " loss: 0.25\nloss: 0.5")
+END
+    run "$TARE" run train.py --wide yes,no
+    [ "$status" -eq 0 ]
+    [[ "$output" == *"the log is UTF-16"* ]]
+    [[ "$output" == *"1 lines of the log are longer than 64 KiB"* ]]
+    [ "$(summary_column "$(run_folder)" perf_loss)" = $'\n0.5' ]
 }
 
 @test "without a script init asks on a terminal, and elsewhere says what it wants" {
