@@ -105,6 +105,41 @@ which_registry() { "$TARE" "$@" --dry-run 2>&1 > /dev/null | sed -n "s/^$NAME: r
     [[ "$output" != *"project/registry.json"* ]]
 }
 
+# study_layout FOLDER: mutation/, settings/X.json and repos/toy, whose path the registry gives as repos/toy.
+study_layout() {
+    make_trainer default
+    make_registry
+    make_settings '{"repo": "toy", "model": "small", "mode": "default"}'
+    mkdir -p "$1"/mutation "$1"/settings "$1"/repos
+    chmod 755 "$1"
+    mv repo "$1"/repos/toy
+    mv settings.json "$1"/settings/X.json
+    sed 's|"path": "repo"|"path": "repos/toy"|' models_config.json > "$1"/mutation/models_config.json
+    rm models_config.json
+}
+
+@test "in settings/ and elsewhere the repositories beside mutation/ are found" {
+    study_layout project
+    for from in project project/settings "$WORK"; do
+        cd "$WORK" && cd "$from"
+        run -0 "$TARE" -ec "$WORK/project/settings/X.json" -c "$WORK/project/mutation/models_config.json" --dry-run
+    done
+    cd "$WORK/project/settings"
+    run -0 "$TARE" -ec X.json --dry-run
+    [[ "$output" == *"registry ../mutation/models_config.json (beside the folder settings)"* ]]
+    # The message of what is not there names the first place.
+    rm -r ../repos/toy
+    run -2 "$TARE" -ec X.json --dry-run
+    [[ "$output" == *"project/mutation/repos/toy is not there"* ]]
+}
+
+@test "repositories beside mutation/ are not used where every user can write" {
+    study_layout shared
+    chmod 1777 shared
+    run -2 "$TARE" -ec shared/settings/X.json -c shared/mutation/models_config.json --dry-run
+    [[ "$output" == *"shared/mutation/repos/toy is not there"* ]]
+}
+
 @test "a registry beside settings/ is not used where every user can write" {
     make_trainer default
     make_registry

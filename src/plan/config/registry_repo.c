@@ -8,6 +8,7 @@
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 enum { LONGEST_NAME = 100, MOST_MODELS = 10000, PRINTED_NAME_LONGEST = 60, PRINTED_NAMES_MOST = 8 };
 
@@ -32,7 +33,9 @@ struct row {
 /* Read into struct row, and into struct repo: two tables, so that offsets belong to one struct each. */
 static const struct field row_rows[] = {
     {"path", FIELD_TEXT, offsetof(struct row, path), .initial = "needed",
-     .help = "the repository's folder: relative to the registry's folder, then to the working folder; ~/ is the home"},
+     .help =
+         "the repository's folder: relative to the registry's folder, then to the working folder, then to the folder "
+         "that holds mutation/ with the registry; ~/ is the home"},
     {"path_prepend", FIELD_TEXTS, offsetof(struct row, path_prepend), .initial = "none",
      .help = "folders put before PATH: relative to the registry's folder, then to the repository"},
     {"exit_code", FIELD_NAME, offsetof(struct row, exit_code), .names = exit_codes, .initial = "required",
@@ -175,12 +178,24 @@ static char *find_folder(const char *const *bases, const char *given, bool *exis
     return first;
 }
 
+/* In the study the registry is mutation/models_config.json, and its paths are as seen from the folder
+ * that holds mutation/. Not where every user can write: a repository's commands are run. NULL: not so. */
+static char *study_folder(const char *registry_folder)
+{
+    AUTO_FREE char *name = fs_basename(registry_folder);
+    AUTO_FREE char *parent = fs_dirname(registry_folder);
+    struct stat info;
+    bool may_search = stat(parent, &info) == 0 && !(info.st_mode & S_IWOTH);
+    return strcmp(name, "mutation") == 0 && may_search ? steal_ptr(parent) : NULL;
+}
+
 static void find_folders(const char *registry_folder, const struct row *row, struct repo *out)
 {
     AUTO_FREE char *base = fs_resolve(NULL, registry_folder, NULL);
-    const char *const bases[] = {base, "", NULL};
+    AUTO_FREE char *study = study_folder(base);
+    const char *const bases[] = {base, "", study, NULL};
     out->path = find_folder(bases, row->path ? row->path : ".", &out->path_exists);
-    const char *const more_bases[] = {base, out->path, "", NULL};
+    const char *const more_bases[] = {base, out->path, "", study, NULL};
     for (size_t i = 0; i < row->path_prepend.count; i++) {
         bool exists;
         strv_add_owned(&out->path_prepend, find_folder(more_bases, row->path_prepend.items[i], &exists));
