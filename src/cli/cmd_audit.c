@@ -174,7 +174,8 @@ static bool write_all(const struct dataset *dataset, const struct account *accou
         cli_note("%s/%s", file->folder, file->name);
     }
     if (account->split.asked && !account->split.found)
-        cli_note("no moment of change was found: the tables are made by the verdicts alone");
+        cli_warning("nothing was split, as the data shows no moment of change: the tables are made by the verdicts "
+                    "alone. If you know the moment: --split-at '2025-11-25 01:20:48'");
     for (size_t i = 0; i < outputs.notes.count; i++)
         cli_note("%s", outputs.notes.items[i]);
     return true;

@@ -328,7 +328,7 @@ static void say_split(const struct page *page)
         return;
     if (!split->found) {
         heading(page, "Before and after");
-        text_addf(page->out, "The data supports no change point (p = %.2g).\n", split->p);
+        text_addf(page->out, "Nothing was split: the data supports no change point (p = %.2g).\n", split->p);
         return;
     }
     dataset_format_time(split->at_local_ns, at);
@@ -343,6 +343,8 @@ static void say_split(const struct page *page)
                                     : "");
     say_sides(page);
     account_table(page, "experiments", split->rows, SPLIT_SIDES);
+    account_table(page, "before, by repository", split->before.rows, split->before.count);
+    account_table(page, "from then on, by repository", split->affected.rows, split->affected.count);
     if (split->unknown)
         text_addf(page->out, "%zu more ended at an unknown time.\n", split->unknown);
 }

@@ -70,6 +70,20 @@ END
     are_all_rows results/summary.csv results/audit_safe.csv results/audit_affected.csv
     "$TARE" audit results --json --split-at '2025-11-25 01:20:48' > audit.json
     python3 -c 'import json; s = json.load(open("audit.json"))["split"]; assert abs(s["success_rate_drop"] - (117 / 129 - 15 / 31)) < 1e-12, s'
+    # By repository: the documents' counts; successes are counted from the tables.
+    python3 - "$output" << 'END'
+import collections, csv, json, sys
+split = json.load(open("audit.json"))["split"]
+assert [row["total"] for row in split["before"]] == [48, 20, 17, 16, 16, 12], split["before"]
+for side, file in (("before", "safe"), ("affected", "affected")):
+    rows = list(csv.DictReader(open(f"results/audit_{file}.csv")))
+    total = collections.Counter(row["repository"] for row in rows)
+    good = collections.Counter(row["repository"] for row in rows if row["training_success"] == "True")
+    assert {row["name"]: (row["total"], row["succeeded"]) for row in split[side]} == {n: (total[n], good[n]) for n in total}, split[side]
+    said = sys.argv[1].split("before, by repository" if side == "before" else "from then on, by repository")[1].split("\n\n")[0]
+    for name in total:
+        assert [name, str(total[name]), str(good[name])] in [line.split()[:3] for line in said.splitlines()], (side, name, said)
+END
 }
 
 @test "pandas reads both tables and compares them" {
@@ -124,7 +138,8 @@ END
     [[ "$stderr" == *"empty: both tables are empty, as summary.csv has no rows"* ]]
     mkdir few && head -n 6 results/summary.csv > few/summary.csv
     run -0 --separate-stderr "$TARE" audit few --write --split-at auto
-    [[ "$stderr" == *"no moment of change was found: the tables are made by the verdicts alone"* ]]
+    grep -q "warning: nothing was split.* no moment of change.* --split-at '2025-11-25 01:20:48'" <<< "$stderr"
+    [[ "$output" == *"Nothing was split: the data supports no change point (p = 1)."* ]]
 }
 
 @test "a row that ran at the moment, whose end is unknown, or whose id another has is affected" {

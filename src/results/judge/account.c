@@ -126,12 +126,21 @@ static void make_timeline(const struct dataset *dataset, struct account *out)
             account_count(&out->timeline.rows[(dataset->items[i].end_local_ns - begin) / step_ns], &dataset->items[i]);
 }
 
+static void count_side(const struct dataset_experiment *experiment, struct account_split *split)
+{
+    if (!split->found || !experiment->has_end)
+        return;
+    bool before = split_side_of(split, experiment) == SPLIT_BEFORE;
+    account_count(row_named(before ? &split->before : &split->affected, experiment->repo), experiment);
+}
+
 static void count_all(const struct dataset *dataset, struct account *out)
 {
     for (size_t i = 0; i < dataset->count; i++) {
         const struct dataset_experiment *experiment = &dataset->items[i];
         account_count(&out->all, experiment);
         account_count(row_named(&out->repositories, experiment->repo), experiment);
+        count_side(experiment, &out->split);
         AUTO_FREE char *model =
             mem_printf("%s %s%s", experiment->repo, experiment->model, experiment->parallel ? " parallel" : "");
         account_count(row_named(&out->models, model), experiment);
@@ -165,6 +174,8 @@ void account_fini(struct account *account)
     table_fini(&account->evidence);
     table_fini(&account->timeline);
     free(account->split.series);
+    table_fini(&account->split.before);
+    table_fini(&account->split.affected);
     for (size_t i = 0; i < 3; i++)
         free(account->split.rows[i].name);
     *account = (struct account){0};
@@ -180,6 +191,8 @@ bool account_make(const struct dataset *dataset, const char *split_at, struct ac
     count_all(dataset, out);
     make_timeline(dataset, out);
     sort(&out->repositories, compare_names);
+    sort(&out->split.before, compare_totals);
+    sort(&out->split.affected, compare_totals);
     sort(&out->models, compare_names);
     sort(&out->failures, compare_totals);
     sort(&out->evidence, compare_totals);

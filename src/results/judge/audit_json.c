@@ -138,6 +138,8 @@ static json_t *split_json(const struct account_split *split)
     json_set_reading(out, "success_rate_drop",
                      (struct reading){before.value - after.value, before.valid && after.valid});
     json_object_set_new(out, "rows", rows);
+    json_object_set_new(out, "before", table_json(&split->before));
+    json_object_set_new(out, "affected", table_json(&split->affected));
     json_set_count(out, "without_time", split->unknown);
     return out;
 }

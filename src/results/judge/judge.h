@@ -173,6 +173,7 @@ struct account_split {
     bool new_models; /* automatic: no model ran on both sides, which would look the same if it failed by itself */
     struct account_row rows[SPLIT_SIDES]; /* "ended before", "overlapping", "started after" */
     size_t unknown; /* when they ended is not known */
+    struct account_table before, affected; /* by repository; affected: all that did not end before the moment */
 };
 
 struct account_integrity {
