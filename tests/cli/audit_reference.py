@@ -134,7 +134,12 @@ def judge(row, folder):
     success = row["training_success"] == "True"
     if int(row["retries"]) > 0 and success:
         kinds.add("energy_overwritten")
-    if abs(out["recorded_j"] - out["samples_sum_j"]) > 0.05 + 1e-6 * out["samples_sum_j"]:
+    # Half a unit of the last decimal, of each sample and of the recorded sum, as they were printed.
+    with open(os.path.join(energy, "gpu_power.csv")) as file:
+        places = max(len(line.rstrip().partition(".")[2]) for line in file if line[0].isdigit())
+    recorded_places = len(row["energy_gpu_total_joules"].partition(".")[2])
+    rounding = (len(samples) * 10**-places + 10**-recorded_places) / 2
+    if abs(out["recorded_j"] - out["samples_sum_j"]) > rounding + 1e-9 * out["samples_sum_j"]:
         kinds.add("energy_differs")
     if success and not job["performance_metrics"]:
         kinds.add("success_without_metrics")

@@ -3,6 +3,7 @@
 #include "base/mem.h"
 #include "base/value.h"
 #include "results/judge/judge_private.h"
+#include "results/judge/read.h"
 #include "stats/describe.h"
 
 #include <math.h>
@@ -118,9 +119,10 @@ static void judge_recorded(struct dataset_experiment *experiment, unsigned expec
 {
     struct reading recorded = experiment->recorded[RECORDED_GPU_TOTAL], sum = experiment->gpu.samples_sum_j;
     double apart_j = fabs(recorded.value - sum.value);
+    double rounding_j = experiment->gpu.samples_rounding_j + numeric_half_unit(numeric_decimals(recorded.value, 0));
     if (experiment->recorded_finer)
         judge_finer(experiment, recorded);
-    else if (recorded.valid && sum.valid && apart_j > 0.05 + 1e-6 * fabs(sum.value))
+    else if (recorded.valid && sum.valid && apart_j > rounding_j + 1e-9 * fabs(sum.value))
         dataset_evidence(
             experiment, "energy_differs",
             "recorded are %.8g J, its samples add up to %.8g J: the trace is not the one that was recorded",

@@ -23,7 +23,7 @@ static int compare_places(const void *a, const void *b)
 }
 
 /* What the GPU draws at rest, and what it draws as most experiments begin on it: its clocks may be up before a program
- * uses it. Not finite: nobody knows. */
+ * uses it. Not finite: not known. */
 struct levels {
     double rest_w, start_w;
     double peak_w;    /* the most that it drew */
@@ -63,6 +63,11 @@ static struct levels learn(const struct dataset *dataset, const struct place *pl
     }
     if (n)
         out.start_w = stats_median(starts, n).value;
+    /* Not a number is neither above nor below anything. */
+    if (!isfinite(out.rest_w)) {
+        out.rest_w = NAN;
+        out.all = false;
+    }
     return out;
 }
 
@@ -103,10 +108,13 @@ static void judge_start(struct dataset_experiment *experiment, struct judge_stat
         }
         dataset_check(experiment, CHECK_IDLE_BEFORE, CHECK_FAILED, "%.3g %% busy at %.4g W in the first two seconds",
                       early.value, power.value);
+        AUTO_FREE char *rest = isfinite(levels->rest_w)
+                                   ? mem_printf("at rest it draws %.4g W in this folder", levels->rest_w)
+                                   : mem_strdup("its power at rest is not known in this folder");
         dataset_evidence(experiment, "gpu_busy_before",
                          "the GPU was %.3g %% busy at %.4g W in the first two seconds, before a training can have "
-                         "begun to use it; at rest it draws %.4g W in this folder",
-                         early.value, power.value, levels->rest_w);
+                         "begun to use it; %s",
+                         early.value, power.value, rest);
         dataset_evidence_at(experiment, (struct reading){0, true}, (struct reading){2, true});
         return;
     }
@@ -135,7 +143,11 @@ static void judge_rest(struct dataset_experiment *experiment, const struct level
 {
     const struct dataset_gpu *gpu = &experiment->gpu;
     double rest_w = levels->all ? levels->rest_w : 0;
-    if (levels->rest_w > LIMIT_REST * levels->peak_w)
+    if (!isfinite(levels->rest_w) && gpu->samples > 0)
+        dataset_check(experiment, CHECK_IDLE_BEFORE, CHECK_NOT_MADE,
+                      "the power at rest is not known: it takes samples in three seconds in a row, and no trace of the "
+                      "folder has them");
+    else if (levels->rest_w > LIMIT_REST * levels->peak_w)
         dataset_check(experiment, CHECK_IDLE_BEFORE, CHECK_NOT_MADE,
                       "the lowest power of the folder, %.4g W, is %.3g %% of the highest: another program may have "
                       "held the GPU all the time",

@@ -220,3 +220,19 @@ void perf_parse(const char *text, size_t count, struct perf *out)
         at = next;
     }
 }
+
+enum { MOST_DECIMALS = 6 };
+
+unsigned numeric_decimals(double value, unsigned least)
+{
+    /* Far less than the next decimal would be, far more than a binary fraction is off. */
+    static const double near = 1e-5;
+    while (least < MOST_DECIMALS && fabs(value * powers[least] - nearbyint(value * powers[least])) > near)
+        least++;
+    return least;
+}
+
+double numeric_half_unit(unsigned decimals)
+{
+    return 0.5 / powers[decimals];
+}

@@ -46,6 +46,11 @@ enum numeric_cell_kind {
  * follow ("74.69 W"). Correctly rounded, as strtod is. */
 enum numeric_cell_kind numeric_cell_read(const char *at, const char *end, double *out);
 
+/* As how many decimals a figure was printed, as far as it shows: at least so many, at most six; and half a unit
+ * of the last of so many, the most by which printing rounds. */
+unsigned numeric_decimals(double value, unsigned least);
+double numeric_half_unit(unsigned decimals);
+
 /* Decimal digits alone: whole seconds. False for all else, and for what does not fit. */
 bool numeric_cell_read_whole(const char *at, const char *end, int64_t *out);
 

@@ -30,7 +30,8 @@ struct context {
     size_t rows, idle;
     double sum, highest, early;
     bool has_early;
-    double early_w; /* lowest power of the first seconds; not finite: none */
+    unsigned decimals; /* of the power samples, as they were printed */
+    double early_w;    /* lowest power of the first seconds; not finite: none */
     int64_t idle_since_s, longest_idle_s, first_s;
     bool is_idle;
 };
@@ -110,6 +111,8 @@ static void each_power(void *at, const struct trace_rows *rows)
     double early_before_s = (isfinite(context->start_s) ? floor(context->start_s) : 0) + EARLY_S;
     for (size_t i = 0; i < kept.count && (double)kept.t_s[i] < early_before_s; i++)
         context->early_w = fmin(context->early_w, kept.values[i]);
+    for (size_t i = 0; i < kept.count; i++)
+        context->decimals = numeric_decimals(kept.values[i], context->decimals);
     power_add_all(&context->power, kept.t_s, kept.values, kept.count);
     bins_add_all(&context->bins, kept.t_s, kept.values, kept.count);
 }
@@ -251,6 +254,7 @@ static void take_power(struct context *context, const struct trace_file *file)
     gpu->energy_j = energy.energy_j;
     gpu->half_width_j = energy.half_width_j;
     gpu->samples_sum_j = (struct reading){context->power.sum, true};
+    gpu->samples_rounding_j = (double)gpu->samples * numeric_half_unit(context->decimals);
     gpu->power_mean_w = energy.mean_w;
     gpu->power_min_w = (struct reading){context->power.lowest, true};
     gpu->power_max_w = (struct reading){context->power.highest, true};

@@ -314,6 +314,67 @@ static void a_trace_of_another_run_does_not_add_up(void **state)
     expect_one(&fixture, 1, "energy_differs");
 }
 
+/* 60 samples of two decimals: printing them changes their sum by 0.3 J at most. */
+static void rounding_of_the_samples_is_no_difference(void **state)
+{
+    (void)state;
+    static const struct {
+        double off_j;
+        const char *kind;
+    } rows[] = {{0.28, NULL}, {-0.28, NULL}, {0.32, "energy_differs"}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct fixture fixture;
+        struct dataset dataset;
+        add_clean(&fixture);
+        double sum_j = 0;
+        AUTO_FREE char *text = fixture_read(&fixture, 1, "gpu_power.csv");
+        for (const char *line = strchr(text, '\n'); line[1]; line = strchr(line + 1, '\n'))
+            sum_j += strtod(strchr(line, ',') + 1, NULL);
+        fixture_record(&fixture, 1, sum_j + rows[i].off_j);
+        if (rows[i].kind) {
+            expect_one(&fixture, 1, rows[i].kind);
+            continue;
+        }
+        fixture_judge(&fixture, &dataset);
+        fixture_expect(&dataset, 1, NULL);
+        dataset_fini(&dataset);
+        fixture_end(&fixture);
+    }
+}
+
+/* A trace of one sample in two seconds has no three seconds in a row. */
+static void without_three_seconds_in_a_row_the_power_at_rest_is_unknown(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    struct dataset dataset;
+    add_clean(&fixture);
+    for (size_t i = 0; i < fixture.count; i++) {
+        AUTO_FREE char *text = fixture_read(&fixture, i, "gpu_power.csv");
+        AUTO_TEXT struct text halved = {0};
+        size_t number = 0;
+        for (const char *line = text, *next; *line; line = next, number++) {
+            next = strchr(line, '\n') + 1;
+            if (number == 0 || number % 2)
+                text_addf(&halved, "%.*s", (int)(next - line), line);
+        }
+        fixture_write(&fixture, i, "gpu_power.csv", text_get(&halved));
+    }
+    fixture_judge(&fixture, &dataset);
+    for (size_t i = 0; i < dataset.count; i++) {
+        bool said = false;
+        for (size_t c = 0; c < dataset.items[i].check_count; c++) {
+            const char *why = dataset.items[i].checks[c].text;
+            said = said || strstr(why, "the power at rest is not known");
+            assert_null(strstr(why, "inf "));
+            assert_null(strstr(why, "nan "));
+        }
+        assert_true(said);
+    }
+    dataset_fini(&dataset);
+    fixture_end(&fixture);
+}
+
 /* How many of the experiments from first on passed a check; -1: of these some did, and some did not. */
 static int all_passed(const struct dataset *dataset, size_t first, size_t count, enum check check)
 {
@@ -505,6 +566,8 @@ int main(void)
         cmocka_unit_test(a_failed_training_is_not_judged_and_its_row_is_safe),
         cmocka_unit_test(missing_samples_make_the_sum_too_low),
         cmocka_unit_test(a_trace_of_another_run_does_not_add_up),
+        cmocka_unit_test(rounding_of_the_samples_is_no_difference),
+        cmocka_unit_test(without_three_seconds_in_a_row_the_power_at_rest_is_unknown),
         cmocka_unit_test(a_kind_in_a_row_needs_the_experiments_around_it_for_other_cpu),
         cmocka_unit_test(the_upper_bound_of_what_it_took_more_decides),
         cmocka_unit_test(a_gpu_that_is_warmer_than_at_other_starts_or_hot_leaves_throttling_unknown),
