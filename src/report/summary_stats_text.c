@@ -159,8 +159,15 @@ static void say_spread(const struct page *page, const struct summary_stats_group
             AUTO_FREE char *high = summary_stats_text_number(100 * group->power_cv_interval.high, 2);
             text_addf(page->out, " (%s to %s %%)", low, high);
         }
-        text_addf(page->out, ", %s\n", group->mixed ? "mixed: their hyperparameters differ" : "of identical runs");
+        text_addf(page->out, ", of %zu %s", spread->values,
+                  group->mixed ? "runs, mixed: their hyperparameters differ" : "identical runs");
+        if (spread->sets > 1)
+            text_addf(page->out, " in %zu sets", spread->sets);
+        text_add_char(page->out, '\n');
     }
+    if (group->power_cv.cv.valid)
+        text_addf(page->out, "power_cv %.3g %%, of all %zu runs of the model\n", 100 * group->power_cv.cv.value,
+                  group->power_cv.values);
     if (group->power_cv_within.valid)
         text_addf(page->out, "power_cv_within %.3g %%\n", 100 * group->power_cv_within.value);
     if (group->repeats)

@@ -49,7 +49,26 @@ assert row == {"criterion": "success_rate[pcb]=100%", "held": False, "value": 0.
     done
 }
 
-@test "a criterion of a model that is not there, or is in two repositories, is a mistake" {
+@test "a criterion of a model that did not run is unknown, and the others are judged" {
+    study results
+    for command in audit stats; do
+        run -1 --separate-stderr "$TARE" $command results --expect 'success_rate[pcb]=50%,power_cv_between[hrnet18]<5%,contaminated[two/hrnet18]=0'
+        [[ "$stderr" == *"holds: success_rate[pcb]=50% (1 of 2)"* ]]
+        for model in hrnet18 two/hrnet18; do
+            [[ "$stderr" == *"unknown: no experiment is of the model '$model' (there are mlp, pcb))"* ]]
+        done
+    done
+}
+
+@test "power_cv is of all runs of a model" {
+    study results
+    for command in audit stats; do
+        run -0 --separate-stderr "$TARE" $command results --expect 'power_cv[one/mlp]<1.2%'
+        [[ "$stderr" == *"holds: power_cv[one/mlp]<1.2% (1.14 %, of 4 runs of one mlp)"* ]]
+    done
+}
+
+@test "a criterion of a model that is misspelt, or is in two repositories, is a mistake" {
     study results
     for command in audit stats; do
         run -2 "$TARE" $command results --expect 'success_rate[pbc]=100%'

@@ -71,6 +71,8 @@ pooled = math.sqrt(sum((len(s) - 1) * (statistics.stdev(s) / statistics.mean(s))
 near(group["power_cv_between"]["value"], pooled)
 assert (group["power_cv_between"]["of"], group["power_cv_between"]["runs"], group["power_cv_between"]["sets"]) == ("identical", 10, 3)
 near(group["energy_cv_between"]["value"], pooled)
+near(group["power_cv"]["value"], statistics.stdev(power) / statistics.mean(power))
+assert group["power_cv"]["runs"] == 10
 assert group["power_cv_within"] == 0
 assert group["quality"] == "accuracy" and group["quality_is_loss"] is False
 names = [f"demo_net_{n:03}" for n in range(1, 11)]
@@ -137,7 +139,8 @@ END
     [[ "$output" == *"12 experiments: 10 counted, 1 failed, 1 left out for their verdict"* ]]
     [[ "$output" == *"batch_size lowers gpu_energy_j"* ]]
     [[ "$output" == *"batch_size raises accuracy"* ]]
-    [[ "$output" == *"of identical runs"* ]]
+    grep -Eq '^power_cv_between .*, of [0-9]+ identical runs( in [0-9]+ sets)?$' <<< "$output"
+    grep -Eq '^power_cv [0-9.]+ %, of all [0-9]+ runs of the model$' <<< "$output"
 }
 
 @test "two folders are compared within strata of equal hyperparameters" {

@@ -3,9 +3,11 @@
 #include "base/mem.h"
 #include "plan/config/problem.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 /* What a criterion is measured on. */
 struct scope {
@@ -33,6 +35,14 @@ static const struct dataset_experiment *in_scope(const struct scope *scope, size
     return !scope->model || is_model(experiment, scope->model) ? experiment : NULL;
 }
 
+static bool is_absent(const struct scope *scope)
+{
+    for (size_t i = 0; i < scope->dataset->count; i++)
+        if (in_scope(scope, i))
+            return false;
+    return true;
+}
+
 static struct reading share_of(size_t part, size_t whole, char why[300])
 {
     snprintf(why, 300, "%zu of %zu", part, whole);
@@ -45,6 +55,9 @@ struct cv_context {
     const struct criteria *criteria;
     unsigned which;
 };
+
+/* Among identical runs, or among all of a model. */
+enum { CV_ALL = 1 << 4 };
 
 static struct reading figure_of(const struct dataset_experiment *experiment, const void *context)
 {
@@ -62,15 +75,16 @@ static struct reading worst_cv(const struct scope *scope, unsigned which, char w
 {
     AUTO_FREE size_t *order = NULL, *groups = NULL;
     struct reading worst = {0};
-    const struct cv_context cv = {scope->criteria, which};
+    bool all = which & CV_ALL;
+    const struct cv_context cv = {scope->criteria, which & ~(unsigned)CV_ALL};
     size_t count = audit_group(scope->dataset, &order, &groups);
-    snprintf(why, 300, "no two comparable runs have identical hyperparameters");
+    snprintf(why, 300, all ? "no two runs are comparable" : "no two comparable runs have identical hyperparameters");
     for (size_t g = 0; g < count; g++) {
         const struct dataset_experiment *first = in_scope(scope, order[groups[g]]);
         if (!first)
             continue;
         struct audit_spread spread =
-            audit_spread_of(scope->dataset, order + groups[g], groups[g + 1] - groups[g], false, figure_of, &cv);
+            audit_spread_of(scope->dataset, order + groups[g], groups[g + 1] - groups[g], all, figure_of, &cv);
         if (!spread.cv.valid || (worst.valid && spread.cv.value <= worst.value))
             continue;
         worst = spread.cv;
@@ -186,17 +200,12 @@ static const struct {
     unsigned which;
     bool of_all; /* of all experiments only, not of a model */
 } measures[] = {
-    {"power_cv_between", worst_cv, CV_POWER, false},
-    {"energy_cv_between", worst_cv, CV_ENERGY, false},
-    {"duration_cv_between", worst_cv, CV_DURATION, false},
-    {"clean", count_verdict, VERDICT_CLEAN, false},
-    {"unverified", count_verdict, VERDICT_UNVERIFIED, false},
-    {"suspect", count_verdict, VERDICT_SUSPECT, false},
-    {"contaminated", count_verdict, VERDICT_CONTAMINATED, false},
-    {"clean_share", verdict_share, VERDICT_CLEAN, false},
-    {"success_rate", success_rate, 0, false},
-    {"sampled_share", sampled_share, 0, false},
-    {"differences", differences, 0, true},
+    {"power_cv_between", worst_cv, CV_POWER, false},      {"power_cv", worst_cv, CV_POWER | CV_ALL, false},
+    {"energy_cv_between", worst_cv, CV_ENERGY, false},    {"duration_cv_between", worst_cv, CV_DURATION, false},
+    {"clean", count_verdict, VERDICT_CLEAN, false},       {"unverified", count_verdict, VERDICT_UNVERIFIED, false},
+    {"suspect", count_verdict, VERDICT_SUSPECT, false},   {"contaminated", count_verdict, VERDICT_CONTAMINATED, false},
+    {"clean_share", verdict_share, VERDICT_CLEAN, false}, {"success_rate", success_rate, 0, false},
+    {"sampled_share", sampled_share, 0, false},           {"differences", differences, 0, true},
 };
 enum { MEASURES = sizeof measures / sizeof *measures };
 
@@ -302,7 +311,32 @@ void criteria_fini(struct criteria *criteria)
     *criteria = (struct criteria){0};
 }
 
-/* The model is one of the dataset, and of one repository. */
+/* One slip of the keys apart: a letter too many, too few or another, or two that changed places. Another
+ * number is another model. */
+static bool is_slip(const char *a, const char *b)
+{
+    size_t left = strlen(a), right = strlen(b);
+    for (; left && right && *a == *b; a++, b++, left--, right--)
+        ;
+    for (; left && right && a[left - 1] == b[right - 1]; left--, right--)
+        ;
+    if (left == 1 && right == 1)
+        return !(isdigit((unsigned char)*a) && isdigit((unsigned char)*b));
+    return (left <= 1 && right <= 1) || (left == 2 && right == 2 && a[0] == b[1] && a[1] == b[0]) ||
+           strcasecmp(a, b) == 0;
+}
+
+/* The model that was meant by a name that no experiment has; NULL: none. */
+static const char *meant_model(const char *name, const struct strv *models)
+{
+    const char *slash = strrchr(name, '/');
+    for (size_t i = 0; i < models->count; i++)
+        if (is_slip(slash ? slash + 1 : name, models->items[i]))
+            return models->items[i];
+    return NULL;
+}
+
+/* The model is one of the dataset, and of one repository; or it is none that was meant otherwise. */
 static bool match_model(const struct criterion *item, const struct dataset *dataset, struct err *err)
 {
     AUTO_STRV struct strv repos = {0}, models = {0};
@@ -318,8 +352,12 @@ static bool match_model(const struct criterion *item, const struct dataset *data
         return err_set(err, "--expect: '%s' is a model of %s and %s: write [%s/%s]", item->model, repos.items[0],
                        repos.items[1], repos.items[0], item->model);
     AUTO_FREE char *known = strv_join(&models, ", ");
-    AUTO_FREE char *nearest = problem_nearest(item->model, (const char *const *)models.items, models.count);
-    return err_set(err, "--expect: no experiment is of the model '%s' (there are %s)%s", item->model, known, nearest);
+    const char *meant = meant_model(item->model, &models);
+    size_t length = strlen(item->model);
+    if (!meant && item->model[length - 1] != '/')
+        return true;
+    return err_set(err, "--expect: no experiment is of the model '%s' (there are %s)%s%s%s", item->model, known,
+                   meant ? "; did you mean '" : "", meant ? meant : "", meant ? "'?" : "");
 }
 
 bool criteria_match(const struct criteria *criteria, const struct dataset *dataset, struct err *err)
@@ -336,6 +374,16 @@ void criterion_check(const struct criteria *criteria, size_t index, const struct
     const struct criterion *item = &criteria->items[index];
     const struct scope scope = {judged, criteria, item->model};
     out->why[0] = '\0';
+    if (item->model && is_absent(&scope)) {
+        *out = (struct criterion_result){0};
+        AUTO_STRV struct strv models = {0};
+        for (size_t i = 0; i < judged->count; i++)
+            strv_add_once(&models, judged->items[i].model);
+        AUTO_FREE char *known = strv_join(&models, ", ");
+        snprintf(out->why, sizeof out->why, "no experiment is of the model '%.80s' (there are %.160s)", item->model,
+                 known);
+        return;
+    }
     out->value = item->what < MEASURES ? measures[item->what].measure(&scope, measures[item->what].which, out->why)
                                        : passed_share(&scope, (unsigned)item->what - MEASURES, out->why);
     double value = out->value.value;

@@ -251,6 +251,17 @@ static void make_modes(const struct dataset *dataset, const size_t *order, size_
         }
 }
 
+/* Of the power of all runs of a model. */
+static struct audit_spread power_cv_of(const struct dataset *dataset, const size_t *order, size_t count,
+                                       const struct summary_stats_options *options)
+{
+    struct summary_stats_group all = {0};
+    take_members(dataset, order, count, options, &all);
+    struct audit_spread out = audit_spread_of(dataset, all.items, all.count, true, by_name, "gpu_power_w");
+    free(all.items);
+    return out;
+}
+
 /* The p of all effects, or of all interactions, are one family: whoever looks at all of them is fooled once in twenty looks, not
  * once in twenty lines. */
 static void adjust(struct summary_stats *figures, bool interactions)
@@ -283,8 +294,13 @@ void summary_stats_make(const struct dataset *dataset, const struct summary_stat
     AUTO_FREE size_t *order = NULL, *groups = NULL;
     size_t count = audit_group(dataset, &order, &groups);
     *out = (struct summary_stats){0};
-    for (size_t g = 0; g < count; g++)
-        make_modes(dataset, order + groups[g], groups[g + 1] - groups[g], options, out);
+    for (size_t g = 0; g < count; g++) {
+        size_t first = out->count, members = groups[g + 1] - groups[g];
+        make_modes(dataset, order + groups[g], members, options, out);
+        struct audit_spread power_cv = power_cv_of(dataset, order + groups[g], members, options);
+        for (size_t i = first; i < out->count; i++)
+            out->groups[i].power_cv = power_cv;
+    }
     adjust(out, false);
     adjust(out, true);
 }

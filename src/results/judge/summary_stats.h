@@ -124,6 +124,7 @@ struct summary_stats_group {
     struct audit_spread power_cv_between;
     bool mixed;
     struct stats_interval power_cv_interval;
+    struct audit_spread power_cv;   /* of all runs of the model that count, whatever group they are in */
     struct reading power_cv_within; /* mean over the runs of each one's own */
     struct audit_spread energy_cv_between;
     bool energy_mixed;

@@ -140,6 +140,9 @@ static json_t *group_json(const struct dataset *dataset, const struct summary_st
     json_t *power = spread_json(&group->power_cv_between, group->mixed);
     json_object_set_new(power, "interval", summary_stats_interval_json(&group->power_cv_interval));
     json_object_set_new(out, "power_cv_between", power);
+    json_object_set_new(out, "power_cv",
+                        json_pack("{s:o, s:I}", "value", json_reading_or_null(group->power_cv.cv), "runs",
+                                  (json_int_t)group->power_cv.values));
     json_set_reading(out, "power_cv_within", group->power_cv_within);
     json_object_set_new(out, "energy_cv_between", spread_json(&group->energy_cv_between, group->energy_mixed));
     json_object_set_new(out, "repeats_needed", group->repeats ? json_integer((json_int_t)group->repeats) : json_null());

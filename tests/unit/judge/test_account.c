@@ -9,6 +9,7 @@
 #include "fixture.h"
 
 #include "base/clock.h"
+#include "base/mem.h"
 #include "base/text.h"
 #include "results/judge/judge.h"
 
@@ -268,6 +269,10 @@ static void a_criterion_may_be_of_one_model(void **state)
     assert_true(holds(&dataset, "power_cv_between[one/mlp]>0.55%"));
     assert_true(holds(&dataset, "power_cv_between[two/mlp]>10%"));
     assert_true(holds(&dataset, "power_cv_between>10%"));
+    /* pcb: two successes of one power with different batch sizes. */
+    assert_true(holds(&dataset, "power_cv[pcb]<0.01%"));
+    assert_true(holds(&dataset, "power_cv[one/mlp]>0.55%"));
+    assert_true(holds(&dataset, "power_cv[one/mlp]<0.65%"));
     assert_string_equal(checked(&dataset, "contaminated[one/mlp]=0").why, "0 of 4");
     assert_string_equal(checked(&dataset, "clean_share[two/mlp]>=0").why + 1, " of 2");
     /* Each of the experiments of pcb has another batch size. */
@@ -305,6 +310,31 @@ static void a_check_is_a_criterion(void **state)
     assert_false(holds(&dataset, "memory_back[two/mlp]=100%"));
     assert_true(holds(&dataset, "memory_back[two/mlp]=50%"));
     assert_false(holds(&dataset, "memory_back[one/mlp]=100%"));
+    end(&fixture, &dataset);
+}
+
+static void a_model_that_did_not_run_is_unknown(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    struct dataset dataset;
+    static const char *const rows[] = {"contaminated[hrnet18]=0", "clean[two/hrnet18]<9", "power_cv[mlp_2]<1",
+                                       "clean[resnet20]=0", "memory_back[hrnet18]=100%"};
+    begin_models(&fixture, &dataset);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct criterion_result result = checked(&dataset, rows[i]);
+        if (result.held || result.value.valid || !strstr(result.why, "(there are mlp, pcb)"))
+            fail_msg("%s: %s", rows[i], result.why);
+    }
+    /* Another number is another model; another letter is a slip. */
+    free(dataset.items[0].model);
+    dataset.items[0].model = mem_strdup("hrnet18");
+    assert_false(checked(&dataset, "clean[hrnet48]<9").value.valid);
+    struct criteria criteria;
+    struct err err = {0};
+    assert_true(criteria_parse("clean[hrmet18]<9", &criteria, &err));
+    assert_false(criteria_match(&criteria, &dataset, &err));
+    criteria_fini(&criteria);
     end(&fixture, &dataset);
 }
 
@@ -394,6 +424,7 @@ int main(void)
         cmocka_unit_test(a_criterion_without_data_does_not_hold),
         cmocka_unit_test(a_criterion_may_be_of_one_model),
         cmocka_unit_test(a_check_is_a_criterion),
+        cmocka_unit_test(a_model_that_did_not_run_is_unknown),
         cmocka_unit_test(a_model_that_is_not_one_of_the_dataset_is_refused),
         cmocka_unit_test(commas_in_brackets_are_of_the_model),
         cmocka_unit_test(criteria_that_are_none_are_refused),
