@@ -46,36 +46,33 @@ static bool work_out(const struct plan_param *param, const struct registry_chang
 
 static void hand_over(struct plan_job *job, struct plan_param *param)
 {
-    char *text = value_format(&param->value);
     if (param->place > 0 && param->place < job->argv.count) {
         free(job->argv.items[param->place]);
-        job->argv.items[param->place] = text;
+        job->argv.items[param->place] = plan_param_word(param);
     } else if (param->flag) {
-        strv_add(&job->argv, param->flag);
-        param->place = job->argv.count;
-        strv_add_owned(&job->argv, text);
+        plan_param_append(param, &job->argv);
     } else {
+        AUTO_FREE char *text = value_format(&param->value);
         AUTO_FREE char *variable = command_param_variable(param->name);
         strv_env_set(&job->env, variable, text);
-        free(text);
     }
 }
 
-/* What stands in argv moves when its flag is taken out: only a value that becomes null does that. */
+/* Removes the value and, if it is a word of its own, the flag; what follows in argv moves. */
 static void leave_out(struct plan_job *job, struct plan_param *param)
 {
     size_t place = param->place;
     if (place == 0 || place >= job->argv.count)
         return;
-    free(job->argv.items[place - 1]);
-    free(job->argv.items[place]);
-    memmove(job->argv.items + place - 1, job->argv.items + place + 1,
-            (job->argv.count - place) * sizeof *job->argv.items);
-    job->argv.count -= 2;
+    size_t words = plan_param_is_joined(param) ? 1 : 2, first = place + 1 - words;
+    for (size_t i = first; i <= place; i++)
+        free(job->argv.items[i]);
+    memmove(job->argv.items + first, job->argv.items + place + 1, (job->argv.count - place) * sizeof *job->argv.items);
+    job->argv.count -= words;
     param->place = 0;
     for (size_t i = 0; i < job->param_count; i++)
         if (job->params[i].place > place)
-            job->params[i].place -= 2;
+            job->params[i].place -= words;
 }
 
 static void set_param(struct plan_job *job, const struct registry_change *change, struct value *value, json_t *changed)

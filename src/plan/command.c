@@ -177,6 +177,64 @@ char *command_param_variable(const char *name)
     return variable;
 }
 
+bool plan_param_is_joined(const struct plan_param *param)
+{
+    return param->flag && (!*param->flag || text_ends_with(param->flag, "="));
+}
+
+char *plan_param_word(const struct plan_param *param)
+{
+    AUTO_FREE char *value = value_format(&param->value);
+    return plan_param_is_joined(param) ? mem_printf("%s%s", param->flag, value) : steal_ptr(value);
+}
+
+void plan_param_append(struct plan_param *param, struct strv *argv)
+{
+    if (!plan_param_is_joined(param))
+        strv_add(argv, param->flag);
+    param->place = argv->count;
+    strv_add_owned(argv, plan_param_word(param));
+}
+
+/* The hyperparameter whose value goes to the end of this word of required_args, which is "{name}" or ends with "={name}";
+ * param_count: none. before: length of the text in front of it. */
+static size_t find_hole(const struct repo *repo, const char *word, size_t *before)
+{
+    const char *brace = strrchr(word, '{');
+    size_t length = brace ? strlen(brace) : 0, i = 0;
+    if (length < 3 || brace[length - 1] != '}' || (brace != word && brace[-1] != '='))
+        return repo->param_count;
+    *before = (size_t)(brace - word);
+    while (i < repo->param_count &&
+           (strlen(repo->params[i].name) != length - 2 || strncmp(repo->params[i].name, brace + 1, length - 2) != 0))
+        i++;
+    return i;
+}
+
+/* A word of required_args: as it is, or with the value of a hyperparameter that has no flag, or the flag of a bool. */
+static void add_required(const struct repo *repo, const char *word, struct plan_job *job, bool *in_place)
+{
+    size_t before, at = find_hole(repo, word, &before);
+    bool is_switch = at < repo->param_count && repo->params[at].type == PARAM_BOOL && before == 0;
+    if (at == repo->param_count || (repo->params[at].flag && !is_switch)) {
+        strv_add(&job->argv, word);
+        return;
+    }
+    struct plan_param *param = &job->params[at];
+    in_place[at] = true;
+    if (param->value.kind == VALUE_NULL)
+        return;
+    if (is_switch && repo->params[at].flag) {
+        const char *flag = param->value.truth ? repo->params[at].flag : repo->params[at].off_flag;
+        if (flag)
+            strv_add(&job->argv, flag);
+        return;
+    }
+    free(param->flag);
+    param->flag = mem_strndup(word, before);
+    plan_param_append(param, &job->argv);
+}
+
 void command_fill(const struct command *command, const struct repo *repo, const struct strv *environment,
                   struct plan_job *job)
 {
@@ -186,13 +244,15 @@ void command_fill(const struct command *command, const struct repo *repo, const 
         strv_add(&job->argv, repo->model_flag);
         strv_add(&job->argv, job->model);
     }
-    strv_add_all(&job->argv, &repo->required_args);
+    AUTO_FREE bool *in_place = mem_array(job->param_count + 1, sizeof *in_place);
+    for (size_t i = 0; i < repo->required_args.count; i++)
+        add_required(repo, repo->required_args.items[i], job, in_place);
     strv_add_all(&job->env, &command->env);
     strv_env_set_all(&job->env, &repo->env);
     strv_env_set_all(&job->env, environment);
     for (size_t i = 0; i < job->param_count; i++) {
         struct plan_param *param = &job->params[i];
-        if (param->value.kind == VALUE_NULL) /* "not given": a choice of null */
+        if (param->value.kind == VALUE_NULL || in_place[i]) /* null: "not given" */
             continue;
         if (repo->params[i].type == PARAM_BOOL && repo->params[i].flag) {
             const char *flag = param->value.truth ? repo->params[i].flag : repo->params[i].off_flag;
@@ -200,15 +260,12 @@ void command_fill(const struct command *command, const struct repo *repo, const 
                 strv_add(&job->argv, flag);
             continue;
         }
-        char *value = value_format(&param->value);
-        if (repo->params[i].flag) {
-            strv_add(&job->argv, repo->params[i].flag);
-            param->place = job->argv.count;
-            strv_add_owned(&job->argv, value);
+        if (param->flag) {
+            plan_param_append(param, &job->argv);
         } else {
+            AUTO_FREE char *value = value_format(&param->value);
             AUTO_FREE char *variable = command_param_variable(param->name);
             strv_env_set(&job->env, variable, value);
-            free(value);
         }
     }
     strv_add_all(&job->path_prepend, &command->path_prepend);

@@ -22,7 +22,7 @@ struct plan_param {
     struct value value;
     bool mutated; /* drawn, or varied by a grid, a list or seeds */
     char *flag;   /* before the value on the command line; NULL: it goes by the environment */
-    size_t place; /* of the value in argv; 0: it is not there */
+    size_t place; /* in argv, of the word with the value; 0: it is not there */
 };
 
 /* One job's command, ready to start. */
@@ -155,6 +155,13 @@ void command_fini(struct command *command);
  * else. */
 void command_fill(const struct command *command, const struct repo *repo, const struct strv *environment,
                   struct plan_job *job);
+
+/* A flag that ends with "=", or is empty, is joined with the value: "--lr=0.1", "optimizer.lr=0.1". */
+bool plan_param_is_joined(const struct plan_param *param);
+char *plan_param_word(const struct plan_param *param); /* the word with the value; fresh */
+
+/* Adds the flag and the value, and sets place. */
+void plan_param_append(struct plan_param *param, struct strv *argv);
 
 /* The variable by which a hyperparameter without a flag is handed over: "learning-rate" is TARE_PARAM_LEARNING_RATE. The
  * caller frees it. */

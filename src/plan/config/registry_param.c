@@ -27,8 +27,9 @@ struct row {
 
 static const struct field param_rows[] = {
     {"flag", FIELD_TEXT, offsetof(struct row, flag), .initial = "none",
-     .help = "the option that hands the value over, such as --epochs; without one the value comes as the environment "
-             "variable TARE_PARAM_NAME, the name in capitals"},
+     .help = "the option that hands the value over, such as --epochs; one that ends with =, such as --epochs= or "
+             "optimizer.lr=, is joined with it; without a flag the value replaces {name} in `required_args`, or comes "
+             "as the environment variable TARE_PARAM_NAME, the name in capitals"},
     {"off_flag", FIELD_TEXT, offsetof(struct row, off_flag), .initial = "none: false leaves flag out",
      .help = "type bool: the option that says false, such as --no-amp"},
     {"type", FIELD_NAME, offsetof(struct row, type), .names = types, .initial = "needed",

@@ -152,6 +152,38 @@ static void a_value_that_was_left_out_comes_with_its_flag_and_goes_with_it(void 
     plan_experiment_fini(&experiment);
 }
 
+/* train --lr=0.5 --n 1 32, whose last word is a value without a flag. */
+static void joined_words_are_changed_and_removed_as_one(void **state)
+{
+    (void)state;
+    static const char *const words[] = {"/bin/train", "--lr=0.5", "--n", "1", "32"};
+    struct plan_experiment experiment = {.id = mem_strdup("r_m_001"), .number = 1};
+    struct plan_job *job = &experiment.foreground;
+    for (size_t i = 0; i < 5; i++)
+        strv_add(&job->argv, words[i]);
+    job->params = mem_array(3, sizeof *job->params);
+    job->param_count = 3;
+    job->params[0] = (struct plan_param){
+        .name = mem_strdup("lr"), .value = value_float(0.5), .flag = mem_strdup("--lr="), .place = 1};
+    job->params[1] =
+        (struct plan_param){.name = mem_strdup("n"), .value = value_int(1), .flag = mem_strdup("--n"), .place = 3};
+    job->params[2] =
+        (struct plan_param){.name = mem_strdup("batch"), .value = value_int(32), .flag = mem_strdup(""), .place = 4};
+    struct registry_oom_step *step = add_step(job);
+    step->changes[step->change_count++] = scale("lr", 0.5, 0.2, 1);
+    step->changes[step->change_count++] = scale("batch", 0.5, 8, 512);
+    struct registry_oom_step *other = add_step(job);
+    other->changes[other->change_count++] = set("lr", (struct value){.kind = VALUE_NULL});
+    other->changes[other->change_count++] = set("n", value_int(2));
+    json_t *changed = json_array();
+    assert_true(change_take_step(job, 0, changed));
+    assert_words(job, "/bin/train --lr=0.25 --n 1 16");
+    assert_true(change_take_step(job, 1, changed));
+    assert_words(job, "/bin/train --n 2 16");
+    json_decref(changed);
+    plan_experiment_fini(&experiment);
+}
+
 static void a_copy_is_changed_alone_and_keeps_its_steps(void **state)
 {
     (void)state;
@@ -186,6 +218,7 @@ int main(void)
         cmocka_unit_test(a_step_ends_at_its_bounds_and_leaves_all_as_it_was),
         cmocka_unit_test(whole_numbers_are_rounded_down),
         cmocka_unit_test(a_value_that_was_left_out_comes_with_its_flag_and_goes_with_it),
+        cmocka_unit_test(joined_words_are_changed_and_removed_as_one),
         cmocka_unit_test(a_copy_is_changed_alone_and_keeps_its_steps),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

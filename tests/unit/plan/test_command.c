@@ -70,6 +70,43 @@ static void a_script_is_started_with_its_flags_in_the_registrys_order(void **sta
     assert_int_equal(job->path_prepend.count, 0);
 }
 
+static void flags_that_end_with_an_equals_sign_are_joined_with_their_values(void **state)
+{
+    struct fixture *fixture = *state;
+    fixture_plan(fixture,
+                 "{'models': {'r': {'path': 'toy', 'train_script': './train.sh', 'models': ['m'],"
+                 "'supported_hyperparams': {"
+                 "'lr': {'flag': '--learning_rate=', 'type': 'float', 'default': 0.5, 'range': [0, 1]},"
+                 "'wd': {'flag': 'optimizer.wd=', 'type': 'int', 'default': 3, 'range': [0, 9]}}}}}",
+                 "{'experiments': [{'repo': 'r', 'model': 'm', 'mode': 'default', 'runs_per_config': 2}]}");
+    const struct plan_job *job = job_of(fixture);
+    assert_words(fixture, &job->argv, "F/toy/train.sh|--learning_rate=0.5|optimizer.wd=3");
+    assert_int_equal(job->params[1].place, 2);
+    assert_int_equal(fixture->problems.count, 0);
+}
+
+/* The values of hyperparameters without a flag go where the words name them; all other braces stay. */
+static void values_go_to_their_places_in_the_required_words(void **state)
+{
+    struct fixture *fixture = *state;
+    fixture_plan(fixture,
+                 "{'models': {'r': {'path': 'toy', 'train_script': './train.sh', 'models': ['m'],"
+                 "'required_args': {'script': ['fit', '--lr', '{lr}', '{amp}', '--n={n}', '{gone}', '{x}', '{a: 1}', "
+                 "'--f', '{f}']},"
+                 "'supported_hyperparams': {"
+                 "'lr': {'type': 'text', 'default': '1e-3'},"
+                 "'n': {'type': 'int', 'default': 7, 'range': null},"
+                 "'gone': {'type': 'text', 'default': null},"
+                 "'f': {'flag': '-f', 'type': 'int', 'default': 2, 'range': null},"
+                 "'amp': {'flag': '--amp', 'off_flag': '--no-amp', 'type': 'bool', 'default': false}}}}}",
+                 "{'experiments': [{'repo': 'r', 'model': 'm', 'mode': 'default', 'runs_per_config': 2}]}");
+    const struct plan_job *job = job_of(fixture);
+    assert_words(fixture, &job->argv, "F/toy/train.sh|fit|--lr|1e-3|--no-amp|--n=7|{x}|{a: 1}|--f|{f}|-f|2");
+    assert_int_equal(job->env.count, 0);
+    assert_int_equal(job->params[0].place, 3);
+    assert_int_equal(job->params[1].place, 5);
+}
+
 static void a_bare_name_is_the_repositorys_file_or_a_program_on_path(void **state)
 {
     struct fixture *fixture = *state;
@@ -226,6 +263,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(a_script_is_started_with_its_flags_in_the_registrys_order),
+        TEST(flags_that_end_with_an_equals_sign_are_joined_with_their_values),
+        TEST(values_go_to_their_places_in_the_required_words),
         TEST(a_bare_name_is_the_repositorys_file_or_a_program_on_path),
         TEST(python_is_a_name_or_a_path),
         TEST(a_venv_gives_its_python_and_is_activated),
