@@ -101,8 +101,10 @@ static bool ask_values(const struct script_help *help, struct strv *args, int64_
         AUTO_FREE char *question = mem_printf("Values of %s, as 0.1,0.01 or 1..3:", option->name);
         if (!ask(question, values))
             return false;
-        if (*values)
-            strv_add_owned(args, mem_printf("%s=%s", option->flag, values));
+        if (!*values)
+            continue;
+        strv_add(args, option->flag);
+        strv_add(args, values);
     }
     if (!ask("How often each of them? Nothing for once:", answer))
         return false;
@@ -166,12 +168,12 @@ static int make_files(const struct cli_call *call, const struct script *script, 
     size_t experiments;
     if (!starter_args_parse(given->items, given->count, script->has_help ? &script->help : NULL, &args, &err))
         return cli_usage_error(call->command, "%s", err.text);
-    script_say(script, &args);
     starter->args = &args;
     starter->proposes = args.count == 0;
     script_write(script, script->folder, starter, &checked, &settings);
     if (!check_files(&checked, &settings, &experiments))
         return CLI_USAGE;
+    script_say(script, &args, experiments);
     text_clear(&settings);
     script_write(script, strcmp(folder, ".") == 0 ? "." : script->folder, starter, &registry, &settings);
     AUTO_CLOSE int dir = fs_make_path(folder, 0777, &err);
@@ -186,6 +188,7 @@ static int run(const struct cli_call *call)
 {
     struct err err = {0};
     const struct strv *operands = &call->operands;
+    AUTO_STRV struct strv words = {0};
     AUTO_STRV struct strv args = {0};
     AUTO(script_fini) struct script script = {0};
     struct starter starter = {0};
@@ -197,14 +200,18 @@ static int run(const struct cli_call *call)
         return cli_failed(CLI_USAGE, &err);
     if (operands->count == 0 && !(asked = ask_script()))
         return cli_usage_error(call->command, "no script was named; nothing was written");
-    for (size_t i = 1; i < operands->count; i++)
-        strv_add(&args, operands->items[i]);
     struct script_probing probing = {
         .never = call->values[OPTION_NO_PROBE].given,
         .timeout_s = call->values[OPTION_HELP_TIMEOUT].seconds,
     };
-    if (!script_read(asked ? asked : operands->items[0], &call->caller->environment, &probing, &script, &err))
+    if (asked)
+        strv_add(&words, asked);
+    else
+        strv_add_all(&words, operands);
+    if (!script_read(&words, &call->caller->environment, &probing, &script, &err))
         return cli_failed(CLI_USAGE, &err);
+    for (size_t i = script.arguments_at; i < words.count; i++)
+        strv_add(&args, words.items[i]);
     if (asked && script.has_help && !ask_values(&script.help, &args, &starter.runs, &starter.has_runs)) {
         cli_error("nobody answers; nothing was written");
         return CLI_USAGE;
@@ -213,7 +220,7 @@ static int run(const struct cli_call *call)
 }
 
 static const char *const usage[] = {
-    "init [-o DIR] [--force] SCRIPT [the script's options]",
+    "init [-o DIR] [--force] [LAUNCHER] SCRIPT [the script's options]",
     "init [-o DIR] [--force]",
     NULL,
 };
@@ -225,9 +232,9 @@ static const char *const description[] = {
     "script that is not Python, if it mentions --help or getopts. It then sees no GPU, can write neither in the "
     "working folder nor in its own, and is ended after --help-timeout. Where the folders cannot be made read-only it "
     "is not started. It is never imported.",
-    "Options behind the script are the values to begin with, as for run: --lr 0.1,0.01 --seed 1..3. Without any, init "
-    "proposes "
-    "learning rates and seeds where the script has them.",
+    "Words after the script are its command line, as for run: --lr 0.1,0.01 --seed 1..3. Without a value that is "
+    "named there, init proposes learning rates and seeds where the script has them. The registry lists the other "
+    "options with the script's own defaults as comments; they are left to the script until the settings name them.",
     "Python is the one that the script's first line names by a path, else that of the active virtual environment, or "
     "of .venv or venv "
     "beside the script, else python3. The metrics are guesses: edit them.",

@@ -202,7 +202,8 @@ static int show_plan(const struct cli_call *call, const struct run_options *how,
     AUTO_FREE char *results = fs_resolve(NULL, call->values[OPTION_OUTPUT].text, NULL);
     struct plan_text_options shown = {
         .settings = how->settings_path ? how->settings_path : "from the command line",
-        .registry = input->registry_path ? input->registry_path : "made of the script's help",
+        .registry = input->registry_path ? input->registry_path : "made of the command line",
+        .untouched = how->untouched,
         .pauses_s = estimate_pauses(&input->plan, NULL),
         .adaptive_saves_s = input->settings.has_tare ? 0 : estimate_adaptive_saves(&input->plan),
         .results = results,
@@ -361,12 +362,12 @@ static int go_on(const struct cli_call *call, struct run_resources *means, const
     return run_session_of(call, means, NULL);
 }
 
-/* A script that has no files yet: its registry and settings are made of its help and of what stands behind it, and kept by the run
- * as by any other. */
+/* A script that has no files yet: its registry and settings are made of its command line, and kept by the run as by any other. */
 struct made {
     struct script script;
     struct starter_args args;
     struct text registry, settings;
+    char *untouched;
 };
 
 static void made_fini(struct made *made)
@@ -375,16 +376,26 @@ static void made_fini(struct made *made)
     starter_args_fini(&made->args);
     text_fini(&made->registry);
     text_fini(&made->settings);
+    free(made->untouched);
 }
 
-/* One of run's own stands behind the script. */
-static bool has_own_option(const struct cli_call *call)
+/* One of run's own comes after the script. */
+static const char *find_own_option(const struct cli_call *call, const struct script *script)
 {
-    for (size_t i = 1; i < call->operands.count; i++)
+    for (size_t i = script->arguments_at; i < call->operands.count; i++)
         for (size_t j = 0; j < OPTION_COUNT; j++)
             if (strcmp(call->operands.items[i], options[j].long_name) == 0)
-                return true;
-    return false;
+                return options[j].long_name;
+    return NULL;
+}
+
+static void add_own_option_warning(const struct cli_call *call, struct made *made)
+{
+    bool off;
+    const char *own = find_own_option(call, &made->script);
+    if (own && !script_help_find(&made->script.help, own, &off))
+        strv_add_owned(&made->args.warnings,
+                       mem_printf("%s is passed to the script; options of run come before the script", own));
 }
 
 /* Two calls with the same words give the same plan. */
@@ -400,11 +411,11 @@ static uint64_t seed_of(const struct made *made)
 static int make_files(const struct cli_call *call, const struct caller *caller, struct made *made,
                       struct run_options *how)
 {
-    static const int beside[] = {OPTION_SETTINGS, OPTION_SET,    OPTION_REPO, OPTION_MODEL,
-                                 OPTION_MUTATE,   OPTION_CONFIG, OPTION_LIST};
+    static const int beside[] = {OPTION_SETTINGS, OPTION_REPO, OPTION_MODEL, OPTION_MUTATE, OPTION_CONFIG, OPTION_LIST};
     struct err err = {0};
     const struct cli_value *values = call->values;
     const char *flag = OPTION_GIVEN(call, beside);
+    struct script *script = &made->script;
     if (flag)
         return cli_usage_error(call->command, "%s does not go with a script: %s", flag, call->operands.items[0]);
     struct script_probing probing = {
@@ -413,32 +424,24 @@ static int make_files(const struct cli_call *call, const struct caller *caller, 
         .quiet = is_quiet(call),
         .timeout_s = values[OPTION_HELP_TIMEOUT].seconds,
     };
-    if (!script_read(call->operands.items[0], &caller->environment, &probing, &made->script, &err))
+    if (!script_read(&call->operands, &caller->environment, &probing, script, &err))
         return cli_failed(CLI_USAGE, &err);
-    if (!starter_args_parse(call->operands.items + 1, call->operands.count - 1,
-                            made->script.has_help ? &made->script.help : NULL, &made->args, &err))
-        return cli_usage_error(call->command, "%s%s", err.text,
-                               has_own_option(call) ? "; options of run come before the script" : "");
-    if (!is_quiet(call))
-        script_say(&made->script, &made->args);
-    struct starter starter = {
-        .args = &made->args,
-        .has_runs = values[OPTION_RUNS].given,
-        .runs = values[OPTION_RUNS].integer,
-        .has_max_retries = values[OPTION_MAX_RETRIES].given,
-        .max_retries = values[OPTION_MAX_RETRIES].integer,
-        .governor = values[OPTION_GOVERNOR].text,
-        .cooldown = values[OPTION_COOLDOWN].text,
-    };
-    script_write(&made->script, made->script.folder, &starter, &made->registry, &made->settings);
+    if (!starter_args_parse(call->operands.items + script->arguments_at, call->operands.count - script->arguments_at,
+                            script->has_help ? &script->help : NULL, &made->args, &err))
+        return cli_usage_error(call->command, "%s", err.text);
+    add_own_option_warning(call, made);
+    struct starter starter = {.args = &made->args};
+    script_write(script, script->folder, &starter, &made->registry, &made->settings);
+    made->untouched = script_untouched(script, &made->args);
     *how = (struct run_options){
         .made_settings = text_get(&made->settings),
         .made_registry = text_get(&made->registry),
         .has_seed = true,
         .seed = values[OPTION_SEED].given ? (uint64_t)values[OPTION_SEED].integer : seed_of(made),
-        .changes.strict = values[OPTION_STRICT].given,
+        .changes = changes_of(call),
         .for_running = true,
         .gpus = values[OPTION_GPUS].text,
+        .untouched = made->untouched,
     };
     return CLI_OK;
 }
@@ -455,6 +458,8 @@ static int run_script(const struct cli_call *call, struct run_resources *means)
     if (code != CLI_OK)
         return code;
     run_input_read(&how, &input);
+    if (!is_quiet(call) && input.problems.errors == input.problems.missing)
+        script_say(&made.script, &made.args, input.plan.count);
     return act_on_input(call, means, &how, &input);
 }
 
@@ -490,7 +495,7 @@ static int run(const struct cli_call *call)
 
 static const char *const usage[] = {
     "run SETTINGS.json [options]",
-    "run [options] SCRIPT [the script's options: --lr 0.1,0.01 --seed 1..3]",
+    "run [options] [LAUNCHER] SCRIPT [the script's options: --lr 0.1,0.01 --seed 1..3]",
     "run --repo REPO --model MODEL [--mutate NAMES] [--runs RUNS] [options]",
     "run --resume RUN_DIR [-q] [--json] [--gpus GPUS] [--gpu-lock MODE] ...",
     "run --rerun WHICH RUN_DIR [options as with --resume]",
@@ -508,11 +513,12 @@ static const char *const description[] = {
     "settings, in ./mutation, in the working folder, in ./config, beside a folder called settings that has the "
     "settings (in mutation first), or the one that came with the program.",
     "A training script in place of the settings needs no files: run train.py --lr 0.1,0.01 --seed 1..3 runs every "
-    "combination. Options of run come before the script; those behind it are the script's: values with commas "
-    "between, integers as 1..3, or one value, and switches without a value. The script is started once with --help "
-    "(see init) to know them; --no-probe leaves that out, and --dry-run does it only where the script cannot train "
-    "then. The run's folder keeps the registry and settings that were made; run DIR/settings.json "
-    "repeats it.",
+    "combination. Options of run come before the script. All words after it are the script's and stay as they are; "
+    "values with commas between, or integers as 1..3, are axes, also in --lr=0.1,0.01 and model.lr=0.1,0.01; \\, is a "
+    "comma within a value. What starts the script may come before it: python3 -m, torchrun, accelerate launch, uv "
+    "run, mpirun, VAR=1 and others. The script is started once with --help (see init) for hints; --no-probe leaves "
+    "that out, and --dry-run does it only where the script cannot train then. Defaults are left to the script. The "
+    "run's folder keeps the registry and settings that were made; run DIR/settings.json repeats it.",
     "--dry-run shows the plan and ends with the code with which the run would be refused: mistakes, scripts and "
     "interpreters that are not there, GPUs, containment, the folder of the results. What only doing it can tell is "
     "not checked: room on the disk, the CPU frequency governor, what each GPU does before an experiment, and with "
@@ -572,6 +578,8 @@ static const char *const examples[] = {
     "the same settings with one value changed, five runs of each",
     "run train.py --lr 0.1,0.01 --seed 1..3",
     "a grid over a script that has no files yet: six experiments",
+    "run torchrun --nproc_per_node=2 train.py --lr 0.1,0.01",
+    "the same through a launcher",
     "run --resume results/run_20261121_093000",
     "finish a run that was interrupted",
     "run settings.json --energy-budget '20 kWh' --time-budget 8h",

@@ -104,6 +104,14 @@ static enum script_type type_of_word(const char *word)
                                      : SCRIPT_UNKNOWN;
 }
 
+/* "X [X ...]", "X Y", "{a,b} {a,b}", but not "INTEGER RANGE", "INTEGER [0<=x]". */
+static bool has_several(const char *metavar)
+{
+    const char *end = strchr("{<", *metavar) ? metavar + strcspn(metavar, "}>") : metavar;
+    const char *blank = strchr(end, ' ');
+    return strstr(metavar, "...") || (blank && blank[1] != '[' && strncmp(blank, " RANGE", 6) != 0);
+}
+
 static void read_metavar(struct script_option *option, const char *metavar)
 {
     size_t length = strlen(metavar);
@@ -111,7 +119,7 @@ static void read_metavar(struct script_option *option, const char *metavar)
         option->type = option->many ? SCRIPT_UNKNOWN : SCRIPT_SWITCH;
         return;
     }
-    option->many = strstr(metavar, "...") != NULL;
+    option->many = has_several(metavar);
     char last = metavar[length - 1];
     const char *bar = strchr(metavar, '|');
     if (*metavar == '{' && last == '}')

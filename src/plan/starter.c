@@ -34,14 +34,6 @@ static char *repo_name(const char *script)
     return !*name || utf8_has_control(name) ? mem_strdup("script") : steal_ptr(name);
 }
 
-static const struct starter_value *value_of(const struct starter *starter, const char *name)
-{
-    for (size_t i = 0; starter->args && i < starter->args->count; i++)
-        if (strcmp(starter->args->values[i].name, name) == 0)
-            return &starter->args->values[i];
-    return NULL;
-}
-
 /* Of a type that is settled; NULL for what is not of it. */
 static json_t *word_json(const char *word, enum script_type type)
 {
@@ -65,11 +57,12 @@ static json_t *word_json(const char *word, enum script_type type)
 /* ---- The registry. */
 
 /* What is drawn when a person mutates it: around the script's own default, or where people look for it; null: it is not drawn. */
-static void set_range(json_t *row, enum script_type type, const struct script_hint *hint, const json_t *initial)
+static void set_range(json_t *row, const struct script_option *option, double own)
 {
-    double low = hint ? hint->low : 0, high = hint ? hint->high : 0, own = json_number_value(initial);
-    bool is_int = type == SCRIPT_INT;
-    if (low == high || hint->type != type) {
+    const struct script_hint *hint = script_hint(option->name);
+    double low = hint ? hint->low : 0, high = hint ? hint->high : 0;
+    bool is_int = option->type == SCRIPT_INT;
+    if (low == high || hint->type != option->type) {
         json_object_set_new(row, "range", json_null());
         return;
     }
@@ -88,53 +81,73 @@ static json_t *texts_json(const struct strv *texts)
     return json_texts((const char *const *)texts->items);
 }
 
-/* value: what was given for it, or NULL; option: what the help says of it, or NULL. A default is written where a command line with it
- * means the same as one without: a text may be anything ("none", a comment). */
-static json_t *param_row(const struct script_option *option, const struct starter_value *value)
+static const char *const type_names[] = {
+    [SCRIPT_UNKNOWN] = "text", [SCRIPT_INT] = "int",       [SCRIPT_FLOAT] = "float",
+    [SCRIPT_TEXT] = "text",    [SCRIPT_CHOICE] = "choice", [SCRIPT_SWITCH] = "bool"};
+
+/* The help, with the default as a note; fresh, NULL: neither. */
+static json_t *comment_of(const struct script_option *option)
 {
-    static const char *const names[] = {
-        [SCRIPT_UNKNOWN] = "text", [SCRIPT_INT] = "int",       [SCRIPT_FLOAT] = "float",
-        [SCRIPT_TEXT] = "text",    [SCRIPT_CHOICE] = "choice", [SCRIPT_SWITCH] = "bool"};
-    enum script_type type = value ? value->type : option->type;
-    const char *initial = option ? option->initial : NULL;
-    const char *help = option ? option->help : "";
-    json_t *own = initial && type != SCRIPT_TEXT && type != SCRIPT_UNKNOWN ? word_json(initial, type) : NULL;
-    bool listed = type == SCRIPT_CHOICE && own && !strv_has(&option->choices, initial);
-    if (own && (listed || (type == SCRIPT_INT && !json_is_integer(own)))) {
-        json_decref(own);
-        own = NULL;
-    }
-    bool says_default = initial && !own && *initial;
-    AUTO_FREE char *words = mem_printf(
-        "%s%s%s%s", help, says_default ? *help ? "; the script's own default: " : "the script's own default: " : "",
-        says_default ? initial : "", option && option->needed ? *help ? "; needed" : "needed" : "");
-    bool is_switch = type == SCRIPT_SWITCH && option;
-    json_t *choices = type == SCRIPT_CHOICE ? texts_json(&option->choices) : NULL;
-    if (choices && !own)
+    AUTO_TEXT struct text words = {0};
+    if (!option)
+        return NULL;
+    text_add(&words, option->help);
+    if (option->initial)
+        text_addf(&words, "%sthe script's own default: %s", words.length ? "; " : "", option->initial);
+    if (option->needed)
+        text_addf(&words, "%sneeded", words.length ? "; " : "");
+    return words.length ? json_text_or_null(text_get(&words)) : NULL;
+}
+
+/* An option that the command line does not name: it is left to the script until the settings name it. */
+static json_t *option_row(const struct script_option *option)
+{
+    double own = 0;
+    bool is_number = option->type == SCRIPT_INT || option->type == SCRIPT_FLOAT;
+    json_t *choices = option->type == SCRIPT_CHOICE ? texts_json(&option->choices) : NULL;
+    if (choices)
         json_array_append_new(choices, json_null());
-    if (is_switch && !own && !option->off)
-        own = json_false();
-    json_t *row = json_pack("{s:o*, s:o, s:o*, s:s, s:o, s:o*}", "comment", *words ? json_text_or_null(words) : NULL,
-                            "flag", json_text_or_null(option ? option->flag : value->flag), "off_flag",
-                            is_switch && option->off ? json_text_or_null(option->off) : NULL, "type", names[type],
-                            "default", own ? own : json_null(), "choices", choices);
-    if (type == SCRIPT_INT || type == SCRIPT_FLOAT)
-        set_range(row, type, script_hint(option ? option->name : value->name), json_object_get(row, "default"));
+    json_t *off = option->type == SCRIPT_SWITCH && option->off ? json_text_or_null(option->off) : NULL;
+    json_t *row = json_pack("{s:o*, s:o, s:o*, s:s, s:n, s:o*}", "comment", comment_of(option), "flag",
+                            json_text_or_null(option->flag), "off_flag", off, "type", type_names[option->type],
+                            "default", "choices", choices);
+    if (is_number)
+        set_range(row, option, option->initial && number_parse(option->initial, &own) ? own : 0);
     return row;
+}
+
+/* A value of the command line: in its place among required_args. */
+static json_t *value_row(const struct starter_value *value)
+{
+    bool is_switch = value->type == SCRIPT_SWITCH;
+    const struct script_option *option = is_switch ? value->option : NULL;
+    json_t *row = json_pack("{s:o*, s:o*, s:o*, s:s, s:o}", "comment", comment_of(value->option), "flag",
+                            option ? json_text_or_null(option->flag) : NULL, "off_flag",
+                            option && option->off ? json_text_or_null(option->off) : NULL, "type",
+                            type_names[value->type], "default", word_json(value->words.items[0], value->type));
+    if (value->type == SCRIPT_INT || value->type == SCRIPT_FLOAT)
+        json_object_set_new(row, "range", json_null());
+    return row;
+}
+
+static bool is_among_args(const struct starter *starter, const struct script_option *option)
+{
+    bool given = starter->args && strv_has(&starter->args->options, option->flag);
+    for (size_t i = 0; starter->args && i < starter->args->count && !given; i++)
+        given = strcmp(starter->args->values[i].name, option->name) == 0;
+    return given;
 }
 
 static json_t *params(const struct starter *starter)
 {
     json_t *rows = json_object();
+    for (size_t i = 0; starter->args && i < starter->args->count; i++)
+        json_object_set_new(rows, starter->args->values[i].name, value_row(&starter->args->values[i]));
     for (size_t i = 0; starter->help && i < starter->help->count; i++) {
         const struct script_option *option = &starter->help->options[i];
-        const struct starter_value *value = value_of(starter, option->name);
-        if (!option->many)
-            json_object_set_new(rows, option->name, param_row(option, value));
+        if (!option->many && !is_among_args(starter, option))
+            json_object_set_new(rows, option->name, option_row(option));
     }
-    for (size_t i = 0; starter->args && i < starter->args->count; i++)
-        if (!starter->args->values[i].option)
-            json_object_set_new(rows, starter->args->values[i].name, param_row(NULL, &starter->args->values[i]));
     return rows;
 }
 
@@ -162,40 +175,55 @@ static char *left_out(const struct starter *starter)
             strv_add(&names, starter->help->options[i].flag);
     AUTO_FREE char *all = strv_join(&names, ", ");
     return names.count
-               ? mem_printf(
-                     "Not among the hyperparameters, as they take several values: %s. Fixed ones go to required_args.",
-                     all)
+               ? mem_printf("Not among the hyperparameters, as they take several values: %s. They go to required_args.",
+                            all)
                : NULL;
 }
 
-/* {"operands", "several"}: those that there are; NULL: neither. */
-static json_t *required_args(const struct starter_args *args)
+/* Every command line has these words, the script's last. NULL: none. */
+static json_t *required_args(const struct starter *starter)
 {
-    if (!args || args->operands.count + args->several.count == 0)
+    const struct strv *args = starter->args ? &starter->args->words : NULL;
+    bool has_before = starter->before && starter->before->count, has_args = args && args->count;
+    return has_before || has_args
+               ? json_pack("{s:o*, s:o*}", "launcher", has_before ? texts_json(starter->before) : NULL, "script",
+                           has_args ? texts_json(args) : NULL)
+               : NULL;
+}
+
+static json_t *variables_json(const struct strv *variables)
+{
+    if (!variables || variables->count == 0)
         return NULL;
-    return json_pack("{s:o*, s:o*}", "operands", args->operands.count ? texts_json(&args->operands) : NULL, "several",
-                     args->several.count ? texts_json(&args->several) : NULL);
+    json_t *env = json_object();
+    for (size_t i = 0; i < variables->count; i++) {
+        const char *equals = strchr(variables->items[i], '=');
+        AUTO_FREE char *name = mem_strndup(variables->items[i], (size_t)(equals - variables->items[i]));
+        json_object_set_new(env, name, json_text_or_null(equals + 1));
+    }
+    return env;
 }
 
 json_t *starter_registry(const struct starter *starter)
 {
-    AUTO_FREE char *name = repo_name(starter->script);
+    AUTO_FREE char *name = repo_name(starter->name);
     AUTO_FREE char *missing = left_out(starter);
-    AUTO_FREE char *source =
-        mem_printf("Made from %s", starter->help ? "what the script lists by --help"
-                                                 : "the command line: the script's help could not be read");
     const char *lines[] = {
-        source,
+        starter->help ? "Made from the command line and the script's --help."
+                      : "Made from the command line; nothing is known of the script's options.",
         "What can be trained, and how it is started. Every key is explained in docs/reference/registry-keys.md.",
-        "A default of null leaves the option out: the script then takes its own. A range of null is never drawn from.",
-        missing, NULL};
+        "required_args are the words as given; {name} is the place of a hyperparameter. An option whose default is "
+        "null is",
+        "left to the script until the settings name it. A range of null is never drawn from.",
+        missing,
+        NULL};
     const char *interpreter = starter->interpreter_key;
-    json_t *repo =
-        json_pack("{s:o, s:o, s:o, s:o*, s:[s], s:o*, s:o, s:o, s:s}", "comment", json_texts(lines), "path",
-                  json_text_or_null(starter->path), "train_script", json_text_or_null(starter->script),
-                  interpreter ? interpreter : "python", interpreter ? json_text_or_null(starter->interpreter) : NULL,
-                  "models", MODEL, "required_args", required_args(starter->args), "supported_hyperparams",
-                  params(starter), "performance_metrics", log_patterns(), "metrics", "optional");
+    json_t *repo = json_pack(
+        "{s:o, s:o, s:o, s:o*, s:o*, s:[s], s:o*, s:o, s:o, s:s}", "comment", json_texts(lines), "path",
+        json_text_or_null(starter->path), "train_script", json_text_or_null(starter->program),
+        interpreter ? interpreter : "python", interpreter ? json_text_or_null(starter->interpreter) : NULL, "env",
+        variables_json(starter->variables), "models", MODEL, "required_args", required_args(starter),
+        "supported_hyperparams", params(starter), "performance_metrics", log_patterns(), "metrics", "optional");
     json_t *repos = json_object();
     json_object_set_new(repos, name, repo);
     return json_pack("{s:o}", "models", repos);
@@ -222,13 +250,15 @@ static void propose(const struct starter *starter, json_t *values)
         const struct script_hint *hint = script_hint(option->name);
         double own = 0;
         json_t *list = json_array();
+        if (is_among_args(starter, option))
+            hint = NULL;
         if (hint && hint->high == 0.1 && option->type == SCRIPT_FLOAT) {
             bool has = option->initial && number_parse(option->initial, &own) && own > 0;
             json_array_append_new(list, json_finite(has ? own : 0.01));
             json_array_append_new(list, json_finite(has ? number_round(own / 10, 6) : 0.001));
         }
-        for (int seed = 1; param_name_is_seed(option->name) && option->type == SCRIPT_INT && seed <= PROPOSED_SEEDS;
-             seed++)
+        for (int seed = 1;
+             hint && param_name_is_seed(option->name) && option->type == SCRIPT_INT && seed <= PROPOSED_SEEDS; seed++)
             json_array_append_new(list, json_integer(seed));
         if (json_array_size(list))
             json_object_set(values, option->name, list);
@@ -238,7 +268,7 @@ static void propose(const struct starter *starter, json_t *values)
 
 static json_t *entry(const struct starter *starter)
 {
-    AUTO_FREE char *name = repo_name(starter->script);
+    AUTO_FREE char *name = repo_name(starter->name);
     json_t *values = json_object(), *value;
     const char *key;
     size_t combinations = 1;
@@ -264,13 +294,10 @@ static json_t *entry(const struct starter *starter)
 json_t *starter_settings(const struct starter *starter)
 {
     static const char *const lines[] = {
-        "What to run. Hyperparameters that are not named keep the default of the registry.",
+        "What to run. Options that are named neither here nor in the registry's required_args are left to the script.",
         "The key tare has pauses, limits and more: docs/reference/settings-keys.md.", NULL};
-    AUTO_FREE char *name = repo_name(starter->script);
-    int64_t retries = starter->has_max_retries ? starter->max_retries : PROPOSED_RETRIES;
-    json_t *cooldown = starter->cooldown ? json_pack("{s:s}", "mode", starter->cooldown) : NULL;
-    return json_pack("{s:o, s:o, s:s, s:I, s:o*, s:[o], s:{s:o*}}", "comment", json_texts(lines), "experiment_name",
-                     json_text_or_null(name), "registry", "registry.json", "max_retries", (json_int_t)retries,
-                     "governor", starter->governor ? json_text_or_null(starter->governor) : NULL, "experiments",
-                     entry(starter), "tare", "cooldown", cooldown);
+    AUTO_FREE char *name = repo_name(starter->name);
+    return json_pack("{s:o, s:o, s:s, s:i, s:[o], s:{}}", "comment", json_texts(lines), "experiment_name",
+                     json_text_or_null(name), "registry", "registry.json", "max_retries", PROPOSED_RETRIES,
+                     "experiments", entry(starter), "tare");
 }

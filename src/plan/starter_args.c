@@ -1,4 +1,4 @@
-/* The options behind a script: which hyperparameters they are, and which values they get. */
+/* The arguments of a script: which of their values the plan sets. All other words stay as they are. */
 #include "plan/starter.h"
 
 #include "base/mem.h"
@@ -10,20 +10,24 @@
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
+
+enum { KEY_BYTES = 200 };
 
 void starter_args_fini(struct starter_args *args)
 {
     for (size_t i = 0; i < args->count; i++) {
         free(args->values[i].name);
-        free(args->values[i].flag);
         strv_fini(&args->values[i].words);
     }
     free(args->values);
-    strv_fini(&args->operands);
-    strv_fini(&args->several);
+    strv_fini(&args->words);
+    strv_fini(&args->options);
     strv_fini(&args->warnings);
     *args = (struct starter_args){0};
 }
+
+/* ---- The values of one word. */
 
 static bool is_integer(const char *word)
 {
@@ -32,178 +36,294 @@ static bool is_integer(const char *word)
     return digits > 0 && digits < 17 && word[digits] == '\0';
 }
 
-static bool is_number(const char *word)
-{
-    double number;
-    return number_parse(word, &number);
-}
-
-/* ".5", "+1", "1." and "1E3" as number_parse reads them; what is no number stays as it is. Fresh. */
-static char *plain_number(const char *word)
-{
-    const char *at = word + (*word == '+' || *word == '-');
-    struct text out = {0};
-    if (*word == '-')
-        text_add_char(&out, '-');
-    if (*at == '.')
-        text_add_char(&out, '0');
-    for (; *at; at++)
-        if (*at != '.' || isdigit((unsigned char)at[1]))
-            text_add_char(&out, (char)tolower((unsigned char)*at));
-    char *plain = text_take(&out);
-    if (is_number(plain))
-        return plain;
-    free(plain);
-    return mem_strdup(word);
-}
-
-/* "1..3": all integers from one to the other. False: an error; not a range: 0 words are added and *is stays false. */
-static bool add_range(const char *flag, const char *word, struct strv *words, bool *is, struct err *err)
+/* "1..3": all integers from one to the other. False: an error; *is: whether it is a range at all. */
+static bool add_range(const char *named, const char *word, struct strv *words, bool *is, struct err *err)
 {
     const char *dots = strstr(word, "..");
+    double number;
     *is = false;
     if (!dots)
         return true;
     AUTO_FREE char *low = mem_strndup(word, (size_t)(dots - word));
     const char *high = dots + 2;
-    if (!is_number(low) || !is_number(high))
+    if (!number_parse(low, &number) || !number_parse(high, &number))
         return true;
     *is = true;
     if (!is_integer(low) || !is_integer(high))
         return err_set(err, "%s: %s: a range is made of integers, as 1..3; write other values with commas between",
-                       flag, word);
+                       named, word);
     long long from = strtoll(low, NULL, 10), to = strtoll(high, NULL, 10);
     if (from > to)
-        return err_set(err, "%s: the range %s begins above its end", flag, word);
+        return err_set(err, "%s: the range %s begins above its end", named, word);
     if (to - from >= STARTER_VALUES_MAX)
-        return err_set(err, "%s: %s has more than %d values", flag, word, STARTER_VALUES_MAX);
+        return err_set(err, "%s: %s has more than %d values", named, word, STARTER_VALUES_MAX);
     for (; from <= to; from++)
         strv_add_owned(words, mem_printf("%lld", from));
     return true;
 }
 
-static bool add_words(const struct starter_value *value, const char *given, struct strv *words, struct err *err)
+/* The length of what a bracket or a quote at at encloses, with both its ends; 1 where it has no end. first: a value begins
+ * here; elsewhere a quote is an apostrophe. */
+static size_t enclosed_length(const char *at, bool first)
+{
+    static const char opening[] = "([{\"'", closing[] = ")]}\"'";
+    const char *kind = *at ? strchr(opening, *at) : NULL;
+    bool quote = kind && kind - opening >= 3;
+    if (!kind || (quote && !first))
+        return 1;
+    char close = closing[kind - opening];
+    for (size_t i = 1; at[i]; i++) {
+        if (at[i] == close)
+            return i + 1;
+        if (!quote)
+            i += enclosed_length(at + i, strchr("([{,: ", at[i - 1]) != NULL) - 1;
+    }
+    return 1;
+}
+
+/* What has one value: the whole of it, with "\," as ",". *axis: there is a comma between values, or a range. */
+static bool split_values(const char *named, const char *given, struct strv *words, bool *axis, struct err *err)
 {
     AUTO_TEXT struct text word = {0};
-    bool ranges = value->type != SCRIPT_TEXT && value->type != SCRIPT_CHOICE;
-    const char *initial = value->option ? value->option->initial : NULL;
-    if (value->type == SCRIPT_TEXT && initial && strchr(initial, ',')) { /* commas belong to its values */
-        strv_add(words, given);
-        return true;
-    }
-    for (const char *at = given;; at++) {
+    *axis = false;
+    for (const char *at = given;;) {
         if (*at == '\\' && at[1] == ',') {
-            text_add_char(&word, *++at);
+            text_add_char(&word, ',');
+            at += 2;
             continue;
         }
         if (*at && *at != ',') {
-            text_add_char(&word, *at);
+            size_t length = enclosed_length(at, word.length == 0);
+            text_add_bytes(&word, at, length);
+            at += length;
             continue;
         }
         bool is_range = false;
-        if (word.length == 0 && *given)
-            return err_set(err, "%s: '%s' has an empty value between its commas", value->flag, given);
-        if (ranges && !add_range(value->flag, text_get(&word), words, &is_range, err))
+        *axis = *axis || *at == ',';
+        if (word.length == 0 && *axis)
+            return err_set(err, "%s: '%s' has an empty value between its commas; \\, is a comma within a value", named,
+                           given);
+        if (!add_range(named, text_get(&word), words, &is_range, err))
             return false;
+        *axis = *axis || is_range;
         if (!is_range)
             strv_add(words, text_get(&word));
         if (words->count > STARTER_VALUES_MAX)
-            return err_set(err, "%s has more than %d values", value->flag, STARTER_VALUES_MAX);
-        if (!*at)
+            return err_set(err, "%s has more than %d values", named, STARTER_VALUES_MAX);
+        if (!*at++)
             return true;
         text_clear(&word);
     }
 }
 
-/* Written again as a number, it is the same to the script: 007 and 1.10 are not. */
-static bool is_plainly_number(const char *word)
+/* The one type of which all words are as tare writes it, so that a number in the settings is the same word again. */
+static enum script_type type_of(const struct strv *words)
 {
-    struct value value = value_parse(word);
-    AUTO_FREE char *again = value_format(&value);
-    bool same = strcmp(again, word) == 0 || strpbrk(word, "eE");
-    bool number = value.kind == VALUE_INT || value.kind == VALUE_FLOAT;
-    value_fini(&value);
-    return number && same;
+    size_t ints = 0, floats = 0;
+    for (size_t i = 0; i < words->count; i++) {
+        AUTO(value_fini) struct value value = value_parse(words->items[i]);
+        AUTO_FREE char *again = value_format(&value);
+        bool same = strcmp(again, words->items[i]) == 0;
+        ints += same && value.kind == VALUE_INT;
+        floats += same && value.kind == VALUE_FLOAT;
+    }
+    return ints == words->count ? SCRIPT_INT : floats == words->count ? SCRIPT_FLOAT : SCRIPT_TEXT;
 }
 
-static bool all_words(const struct strv *words, bool (*is)(const char *word))
+static bool is_truth(const char *word)
+{
+    return strcasecmp(word, "true") == 0 || strcasecmp(word, "false") == 0;
+}
+
+static bool are_truths(const struct strv *words)
 {
     for (size_t i = 0; i < words->count; i++)
-        if (!is(words->items[i]))
+        if (!is_truth(words->items[i]))
             return false;
     return true;
 }
 
-/* The words are of the type that the help says, or of a wider one. */
-static void settle_type(struct starter_value *value, struct starter_args *out)
+/* ---- The words. */
+
+struct arguments {
+    char *const *items;
+    size_t count;
+    const struct script_help *help;
+    struct starter_args *out;
+    struct strv unlisted; /* options that the help lacks, each with a hint */
+    struct err *err;
+};
+
+/* One value as it is given: "--lr" "0.1,0.2", "--lr=0.1,0.2", "model.lr=0.1,0.2". */
+struct given {
+    const char *named;  /* for messages: "--lr", "model.lr" */
+    const char *key;    /* what the hyperparameter is called after */
+    const char *prefix; /* what is before the value in its word: "--lr=", "model.lr=", "" */
+    const char *value;
+    const struct script_option *option;
+    bool certain; /* it is a value of that option, and the only one */
+};
+
+static bool has_value_named(const struct starter_args *args, const char *name)
 {
-    bool known = value->type == SCRIPT_INT || value->type == SCRIPT_FLOAT;
-    if (value->type != SCRIPT_UNKNOWN && !known)
-        return;
-    if (!known && !all_words(&value->words, is_plainly_number)) {
-        value->type = SCRIPT_TEXT;
-        return;
-    }
-    for (size_t i = 0; i < value->words.count; i++) {
-        char *plain = plain_number(value->words.items[i]);
-        free(value->words.items[i]);
-        value->words.items[i] = plain;
-    }
-    bool numbers = all_words(&value->words, is_number);
-    if (!numbers)
-        strv_add_owned(
-            &out->warnings,
-            mem_printf(
-                "%s: not all of its values are numbers, as its help makes one expect: they are passed as they are",
-                value->flag));
-    value->type = !numbers                                                              ? SCRIPT_TEXT
-                  : all_words(&value->words, is_integer) && value->type != SCRIPT_FLOAT ? SCRIPT_INT
-                                                                                        : SCRIPT_FLOAT;
+    for (size_t i = 0; i < args->count; i++)
+        if (strcmp(args->values[i].name, name) == 0)
+            return true;
+    return false;
 }
 
-static bool check_choices(const struct starter_value *value, struct err *err)
+/* Only characters that may be in "{name}", and neither a name with a meaning of its own nor one that is there. Fresh. */
+static char *make_name(const struct starter_args *args, const struct given *given)
 {
-    const struct strv *choices = &value->option->choices;
-    for (size_t i = 0; i < value->words.count; i++) {
-        if (strv_has(choices, value->words.items[i]))
+    static const char *const reserved[] = {"dir", "id", "model"};
+    AUTO_FREE char *named = given->option ? mem_strdup(given->option->name) : script_param_name(given->key);
+    AUTO_FREE char *plain = mem_strndup(named, utf8_cut(named, strlen(named), KEY_BYTES / 3));
+    for (char *c = plain; *c; c++)
+        *c = isalnum((unsigned char)*c) || strchr("_.@/", *c) ? *c : '_';
+    bool taken = !*plain;
+    for (size_t i = 0; i < sizeof reserved / sizeof *reserved; i++)
+        taken = taken || strcmp(plain, reserved[i]) == 0;
+    char *name = mem_printf("%s%s", plain, taken ? "_" : "");
+    for (int number = 2; has_value_named(args, name); number++) {
+        free(name);
+        name = mem_printf("%s_%d", plain, number);
+    }
+    return name;
+}
+
+static bool occurs_once(const struct arguments *arguments, const struct given *given)
+{
+    size_t length = strlen(given->named), count = 0;
+    for (size_t i = 0; i < arguments->count; i++)
+        count += strncmp(arguments->items[i], given->named, length) == 0 &&
+                 (arguments->items[i][length] == '\0' || arguments->items[i][length] == '=');
+    return count == 1;
+}
+
+/* "1-3" is no range. */
+static bool check_dash(struct arguments *arguments, const struct given *given, const char *word)
+{
+    size_t low = strspn(word, "0123456789"), high = word[low] == '-' ? strspn(word + low + 1, "0123456789") : 0;
+    if (low == 0 || high == 0 || word[low + 1 + high] != '\0')
+        return true;
+    AUTO_FREE char *name = given->option ? mem_strdup(given->option->name) : script_param_name(given->key);
+    const struct script_hint *hint = script_hint(name);
+    bool is_int = given->option && given->option->type != SCRIPT_UNKNOWN ? given->option->type == SCRIPT_INT
+                                                                         : hint && hint->type == SCRIPT_INT;
+    AUTO_FREE char *range = mem_printf("%.*s..%s", (int)low, word, word + low + 1);
+    if (is_int)
+        return err_set(arguments->err, "%s takes an integer, and %s is none; did you mean %s?", given->named, word,
+                       range);
+    strv_add_owned(&arguments->out->warnings,
+                   mem_printf("%s: %s is passed as one value; a range is %s", given->named, word, range));
+    return true;
+}
+
+static void warn_of_choices(struct arguments *arguments, const struct given *given, const struct strv *words)
+{
+    const struct strv *choices = given->option && given->option->type == SCRIPT_CHOICE ? &given->option->choices : NULL;
+    for (size_t i = 0; choices && i < words->count; i++) {
+        const char *word = words->items[i];
+        if (strv_has(choices, word))
             continue;
-        AUTO_FREE char *nearest =
-            problem_nearest(value->words.items[i], (const char *const *)choices->items, choices->count);
+        AUTO_FREE char *nearest = problem_nearest(word, (const char *const *)choices->items, choices->count);
         AUTO_FREE char *all = strv_join(choices, ", ");
-        return err_set(err, "%s: '%s' is none of %s%s", value->flag, value->words.items[i], all, nearest);
+        strv_add_owned(&arguments->out->warnings,
+                       mem_printf("%s: the script's help lists %s, not '%s'%s", given->named, all, word, nearest));
     }
-    return true;
 }
 
-static bool check_switch(const struct starter_value *value, struct err *err)
+/* The help shows a default with a comma. */
+static void warn_of_commas(struct arguments *arguments, const struct given *given)
 {
-    for (size_t i = 0; i < value->words.count; i++) {
-        const char *word = value->words.items[i];
-        if (strcmp(word, "true") != 0 && strcmp(word, "false") != 0)
-            return err_set(err, "%s takes no value, or =true,false for both, not '%s'", value->flag, word);
-    }
-    return true;
+    const char *initial = given->option && given->option->type == SCRIPT_TEXT ? given->option->initial : NULL;
+    if (initial && strchr(initial, ','))
+        strv_add_owned(&arguments->out->warnings,
+                       mem_printf("%s is an axis, though its default (%s) has a comma: \\, is a comma within a value",
+                                  given->named, initial));
 }
 
-/* Takes value, whatever comes of it. */
-static bool add_value(struct starter_args *out, struct starter_value value, const char *given, struct err *err)
+static bool is_known_single(const struct arguments *arguments, const struct given *given)
 {
+    AUTO_FREE char *name = script_param_name(given->key);
+    bool single =
+        given->option ? given->option->type != SCRIPT_SWITCH && !given->option->many : script_hint(name) != NULL;
+    return *given->value && (given->certain || single) && occurs_once(arguments, given);
+}
+
+/* A value of its own place, if it is an axis, or what a run should record; else the word as it is. */
+static bool add_value(struct arguments *arguments, const struct given *given)
+{
+    struct starter_args *out = arguments->out;
+    struct starter_value value = {.option = given->option};
+    bool axis = false;
+    bool good = split_values(given->named, given->value, &value.words, &axis, arguments->err);
+    for (size_t i = 0; good && i < value.words.count; i++)
+        good = check_dash(arguments, given, value.words.items[i]);
+    if (!good || !(axis || is_known_single(arguments, given))) {
+        strv_add_owned(&out->words, mem_printf("%s%s", given->prefix, good ? value.words.items[0] : ""));
+        strv_fini(&value.words);
+        return good;
+    }
+    bool is_switch = axis && given->option && given->option->type == SCRIPT_SWITCH && are_truths(&value.words);
+    warn_of_choices(arguments, given, &value.words);
+    if (axis)
+        warn_of_commas(arguments, given);
+    value.name = make_name(out, given);
+    value.type = is_switch ? SCRIPT_SWITCH : type_of(&value.words);
+    strv_add_owned(&out->words, mem_printf("%s{%s}", is_switch ? "" : given->prefix, value.name));
     out->values = mem_room(out->values, out->count, &out->capacity, sizeof *out->values);
-    struct starter_value *added = &out->values[out->count++];
-    *added = value;
-    for (size_t i = 0; i + 1 < out->count; i++)
-        if (strcmp(out->values[i].name, value.name) == 0)
-            return err_set(err, "%s is given twice: several values stand behind one, with commas between", value.flag);
-    if (!add_words(added, given, &added->words, err))
-        return false;
-    settle_type(added, out);
-    return added->type == SCRIPT_CHOICE   ? check_choices(added, err)
-           : added->type == SCRIPT_SWITCH ? check_switch(added, err)
-                                          : true;
+    out->values[out->count++] = value;
+    return true;
 }
 
-static bool unknown(const char *flag, const struct script_help *help, struct err *err)
+/* The length of a key as Hydra and OmegaConf have it: "lr", "model.lr", "+optimizer@x.lr", "db/mysql.port"; 0: the word is not
+ * KEY=VALUE. */
+static size_t key_length(const char *word)
 {
+    size_t length = strspn(word, "+~");
+    if (length > 2 || !(isalpha((unsigned char)word[length]) || word[length] == '_'))
+        return 0;
+    while (isalnum((unsigned char)word[length]) || (word[length] && strchr("_./@-", word[length])))
+        length++;
+    return word[length] == '=' && length < KEY_BYTES ? length : 0;
+}
+
+static bool add_assignment(struct arguments *arguments, const char *word, size_t length)
+{
+    AUTO_FREE char *named = mem_strndup(word, length);
+    AUTO_FREE char *prefix = mem_strndup(word, length + 1);
+    const struct given given = {.named = named,
+                                .key = named + strspn(named, "+~"),
+                                .prefix = prefix,
+                                .value = word + length + 1,
+                                .certain = true};
+    return add_value(arguments, &given);
+}
+
+/* argparse accepts the beginning of an option's name, and "-b64". */
+static bool is_short_for_one(const struct script_help *help, const char *flag)
+{
+    size_t matches = 0;
+    for (size_t i = 0; i < help->count; i++) {
+        const struct script_option *option = &help->options[i];
+        if (strncmp(flag, "--", 2) == 0)
+            matches += strncmp(option->flag, flag, strlen(flag)) == 0;
+        for (size_t j = 0; flag[1] != '-' && j < option->spellings.count; j++)
+            matches += strlen(option->spellings.items[j]) == 2 && strncmp(option->spellings.items[j], flag, 2) == 0;
+    }
+    return matches == 1;
+}
+
+static void note_option(struct arguments *arguments, const char *flag, const struct script_option *option)
+{
+    const struct script_help *help = arguments->help;
+    if (option) {
+        strv_add_once(&arguments->out->options, option->flag);
+        return;
+    }
+    if (!help || is_short_for_one(help, flag))
+        return;
     AUTO_FREE const char **names = mem_array(2 * help->count + 1, sizeof *names);
     size_t count = 0;
     for (size_t i = 0; i < help->count; i++) {
@@ -212,7 +332,9 @@ static bool unknown(const char *flag, const struct script_help *help, struct err
             names[count++] = help->options[i].off;
     }
     AUTO_FREE char *nearest = problem_nearest(flag, names, count);
-    return err_set(err, "the script's help lists no option %s%s", flag, nearest);
+    AUTO_FREE char *text = mem_printf("%s%s%s%s", flag, *nearest ? " (" : "",
+                                      *nearest ? nearest + strspn(nearest, "; ") : "", *nearest ? ")" : "");
+    strv_add_once(&arguments->unlisted, text);
 }
 
 /* A word that is a value though it begins with a dash: -0.1, -3..-1. */
@@ -221,62 +343,72 @@ static bool may_be_value(const char *word)
     return word && (word[0] != '-' || word[1] == '\0' || word[1] == '.' || isdigit((unsigned char)word[1]));
 }
 
-/* The option at args[*at], and what belongs to it. */
-static bool take_option(char *const *args, size_t count, size_t *at, const struct script_help *help,
-                        struct starter_args *out, struct err *err)
+/* The option at items[*at], and the value that belongs to it. */
+static bool add_option(struct arguments *arguments, size_t *at)
 {
-    const char *arg = args[*at], *equals = strchr(arg, '=');
-    AUTO_FREE char *flag = mem_strndup(arg, equals ? (size_t)(equals - arg) : strlen(arg));
-    const char *next = *at + 1 < count ? args[*at + 1] : NULL, *given = equals ? equals + 1 : NULL;
+    struct starter_args *out = arguments->out;
+    const char *word = arguments->items[*at], *equals = strchr(word, '=');
+    const char *next = *at + 1 < arguments->count ? arguments->items[*at + 1] : NULL;
+    AUTO_FREE char *flag = mem_strndup(word, equals ? (size_t)(equals - word) : strlen(word));
+    AUTO_FREE char *prefix = mem_printf("%s=", flag);
     bool off = false;
-    const struct script_option *option = help ? script_help_find(help, flag, &off) : NULL;
-    if (help && !option)
-        return unknown(flag, help, err);
-    struct starter_value value = {.option = option, .type = option ? option->type : SCRIPT_UNKNOWN};
-    if (option && option->many) {
-        strv_add(&out->several, arg);
-        while (!equals && *at + 1 < count && may_be_value(args[*at + 1]))
-            strv_add(&out->several, args[++*at]);
+    const struct script_option *option = arguments->help ? script_help_find(arguments->help, flag, &off) : NULL;
+    struct given given = {.named = flag, .key = flag, .prefix = "", .option = off ? NULL : option};
+    note_option(arguments, flag, option);
+    if (equals) {
+        given.prefix = prefix;
+        given.value = equals + 1;
+        given.certain = true;
+        return add_value(arguments, &given);
+    }
+    if (!may_be_value(next) || key_length(next)) {
+        strv_add(&out->words, word);
         return true;
     }
-    bool is_switch = option ? option->type == SCRIPT_SWITCH : !given && !may_be_value(next);
-    if (is_switch) {
-        value.type = SCRIPT_SWITCH;
-        given = given && !off ? given : off ? "false" : "true";
-    } else if (!given) {
-        if (!may_be_value(next))
-            return err_set(err, "%s needs a value", flag);
-        given = next;
-        ++*at;
+    ++*at;
+    given.value = next;
+    size_t place = out->words.count, count = out->count;
+    strv_add(&out->words, word);
+    bool good = add_value(arguments, &given);
+    if (out->count > count && out->values[count].type == SCRIPT_SWITCH) { /* its own word has the flag */
+        free(out->words.items[place]);
+        out->words.items[place] = out->words.items[place + 1];
+        out->words.items[--out->words.count] = NULL;
     }
-    value.name = option ? mem_strdup(option->name) : script_param_name(flag);
-    value.flag = option ? mem_strdup(option->flag) : steal_ptr(flag);
-    return add_value(out, value, given, err);
+    return good;
+}
+
+static void warn_of_unlisted(struct arguments *arguments)
+{
+    AUTO_FREE char *all = strv_join(&arguments->unlisted, ", ");
+    if (arguments->unlisted.count)
+        strv_add_owned(&arguments->out->warnings,
+                       mem_printf("the script's help does not list %s: passed as given", all));
+    strv_fini(&arguments->unlisted);
 }
 
 bool starter_args_parse(char *const *args, size_t count, const struct script_help *help, struct starter_args *out,
                         struct err *err)
 {
+    struct arguments arguments = {.items = args, .count = count, .help = help, .out = out, .err = err};
+    bool good = true, only_operands = false;
     *out = (struct starter_args){0};
     for (size_t i = 0; i < count; i++)
         if (!utf8_is_valid(args[i], strlen(args[i])))
-            return err_set(err, "argument %zu behind the script is not UTF-8, which settings are written in", i + 1);
-    for (size_t i = 0; i < count; i++) {
-        if (strcmp(args[i], "--") == 0) {
-            for (i++; i < count; i++)
-                if (args[i][0] == '-')
-                    return err_set(
-                        err,
-                        "'%s' behind -- cannot be handed over: options come behind it on the script's command line",
-                        args[i]);
-                else
-                    strv_add(&out->operands, args[i]);
-            break;
+            return err_set(err, "argument %zu of the script is not UTF-8, which settings are written in", i + 1);
+    for (size_t i = 0; good && i < count; i++) {
+        size_t length = key_length(args[i]);
+        if (length) {
+            good = add_assignment(&arguments, args[i], length);
+        } else if (only_operands || may_be_value(args[i])) {
+            strv_add(&out->words, args[i]);
+        } else if (strcmp(args[i], "--") == 0) {
+            only_operands = true;
+            strv_add(&out->words, args[i]);
+        } else {
+            good = add_option(&arguments, &i);
         }
-        if (may_be_value(args[i]))
-            strv_add(&out->operands, args[i]);
-        else if (!take_option(args, count, &i, help, out, err))
-            return false;
     }
-    return true;
+    warn_of_unlisted(&arguments);
+    return good;
 }

@@ -82,6 +82,10 @@ static void add_head(const struct plan *plan, const struct plan_text_options *op
         add_modes(plan, &line);
     }
     add_fact(out, "experiments", text_get(&line));
+    if (options->untouched) {
+        AUTO_FREE char *left = mem_printf("left to the script: %s", options->untouched);
+        add_fact(out, "defaults", left);
+    }
     AUTO_FREE char *pauses = pauses_text(plan, options);
     add_fact(out, "pauses", pauses);
     if (has_parallel(plan))

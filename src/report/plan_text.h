@@ -10,6 +10,7 @@
 struct plan_text_options {
     const char *settings; /* where they came from, for people */
     const char *registry;
+    const char *untouched; /* options that are left to the script, with the defaults of its help; NULL: not known */
     double pauses_s;         /* between the experiments, without retries */
     double adaptive_saves_s; /* at most so much less with adaptive ones; 0: not said */
     const char *results; /* absolute path of the folder in which the run will get its own */

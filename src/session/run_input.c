@@ -18,17 +18,14 @@
 
 /* What messages call the files of a script that has none yet. */
 #define MADE_SETTINGS "settings made of the command line"
-#define MADE_REGISTRY "registry made of the script's help"
+#define MADE_REGISTRY "registry made of the command line"
 
 static void read_settings(const struct run_options *how, struct run_input *input)
 {
-    if (how->made_settings) {
-        settings_parse(MADE_SETTINGS, how->made_settings, strlen(how->made_settings), &input->settings,
-                       &input->problems);
-        input->settings_text = mem_strdup(how->made_settings);
-        return;
-    }
-    if (how->settings_path)
+    if (how->made_settings)
+        settings_parse_changed(MADE_SETTINGS, how->made_settings, strlen(how->made_settings), &how->changes,
+                               &input->settings, &input->problems);
+    else if (how->settings_path)
         settings_read_changed(how->settings_path, &how->changes, &input->settings, &input->problems);
     else
         settings_from_flags(how->repo, how->model, how->mutate, &how->changes, &input->settings);

@@ -18,12 +18,13 @@ struct run_options {
     const char *settings_path; /* or the four below */
     const char *repo, *model, *mutate;
     const char *made_settings, *made_registry; /* both texts of a script without files (session/script.h), or NULL */
-    struct settings_changes changes; /* of the settings; of made ones strict alone counts */
+    struct settings_changes changes;
     const char *registry_path;
     bool has_seed;
     uint64_t seed;
     bool for_running;
     const char *gpus;     /* over the settings', as pool_make (session/gpus.h) takes it */
+    const char *untouched; /* options that are left to the script, for --dry-run; NULL */
     bool for_other_machine; /* which has GPUs, for all that is known here */
 };
 

@@ -4,6 +4,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/utf8.h"
+#include "plan/launcher.h"
 #include "session/command.h"
 
 #include <errno.h>
@@ -13,13 +14,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { FIRST_LINE_BYTES = 256 };
+enum { FIRST_LINE_BYTES = 256, QUOTED_BYTES = 160, SHOWN_VALUES = 8 };
 
 void script_fini(struct script *script)
 {
     free(script->path);
+    free(script->name);
     free(script->absolute);
     free(script->folder);
+    free(script->program);
+    strv_fini(&script->before);
+    strv_fini(&script->variables);
     free(script->interpreter);
     free(script->unread);
     strv_fini(&script->command);
@@ -41,14 +46,12 @@ static void read_first_line(const char *path, char line[FIRST_LINE_BYTES])
 bool script_is_one(const char *operand)
 {
     static const char *const settings[] = {".json", ".jsonc", ".json5", ".yaml", ".yml", NULL};
-    char line[FIRST_LINE_BYTES];
     for (size_t i = 0; settings[i]; i++)
         if (text_ends_with(operand, settings[i]))
             return false;
     if (text_ends_with(operand, ".py"))
         return !fs_is_folder(operand);
-    read_first_line(operand, line);
-    return strncmp(line, "#!", 2) == 0;
+    return launcher_is_program(operand) || launcher_is_first_word(operand);
 }
 
 /* The interpreter that a first line names by its path; NULL: none, or env(1), which leaves it to PATH. name: its last step. */
@@ -103,6 +106,7 @@ static bool find_interpreter(struct script *script, const struct strv *environme
     AUTO_FREE char *name = NULL;
     AUTO_FREE char *named = shebang(line, &name);
     bool python = text_ends_with(script->path, ".py") || (name && strncmp(name, "python", 6) == 0);
+    script->is_python = python;
     if (!python) {
         script->why = "its first line says how";
         if (access(script->path, X_OK) != 0)
@@ -139,41 +143,162 @@ static bool find_interpreter(struct script *script, const struct strv *environme
                    script->path);
 }
 
-bool script_read(const char *path, const struct strv *environment, const struct script_probing *how, struct script *out,
-                 struct err *err)
+/* ---- The command line. */
+
+/* "pkg/train.py" or "pkg/train/__main__.py" of "pkg.train", seen from the working folder; fresh. NULL: neither is there. */
+static char *find_module(const char *module)
 {
-    *out = (struct script){.path = mem_strdup(path), .folder = getcwd(NULL, 0)};
-    if (access(path, R_OK) != 0 && errno != ENOENT)
-        return err_sys(err, "%s", path);
-    if (!fs_is_file(path))
-        return err_set(err, "the script %s is not there", path);
-    if (!out->folder)
-        return err_sys(err, "the working folder");
-    if (!utf8_is_valid(path, strlen(path)) || !utf8_is_valid(out->folder, strlen(out->folder)))
-        return err_set(err, "the script's path is not UTF-8, which settings are written in");
-    out->absolute = fs_resolve(out->folder, path, NULL);
-    if (!find_interpreter(out, environment, err))
-        return false;
-    return script_probe(out, environment, how, err);
+    static const char *const ends[] = {".py", "/__main__.py"};
+    AUTO_FREE char *path = mem_strdup(module);
+    for (char *c = path; *c; c++)
+        *c = *c == '.' ? '/' : *c;
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        AUTO_FREE char *file = mem_printf("%s%s", path, ends[i]);
+        if (fs_is_file(file))
+            return steal_ptr(file);
+    }
+    return NULL;
 }
 
-void script_say(const struct script *script, const struct starter_args *args)
+static void take_words(const struct strv *words, const struct launcher *launcher, struct script *out)
 {
-    AUTO_FREE char *by =
-        script->key ? mem_printf("run by %s (%s)", script->interpreter, script->why) : mem_strdup("started itself");
+    const char *word = words->items[launcher->script];
+    const char *dot = strrchr(word, '.');
+    char *file = launcher->module ? find_module(word) : mem_strdup(word);
+    bool is_absolute = file && (!launcher->module || fs_is_file(file));
+    out->absolute = is_absolute ? fs_resolve(out->folder, file, NULL) : NULL;
+    out->path = file ? file : mem_strdup(word);
+    out->name = launcher->module ? mem_printf("%s.py", dot ? dot + 1 : word) : mem_strdup(word);
+    out->program = mem_strdup(words->items[launcher->variables]);
+    out->arguments_at = launcher->script + 1;
+    for (size_t i = 0; i < launcher->variables; i++)
+        strv_add(&out->variables, words->items[i]);
+    for (size_t i = launcher->variables + 1; i <= launcher->script; i++)
+        strv_add(&out->before, words->items[i]);
+}
+
+/* The script's own Python, whatever launches it, so that --help starts nothing else. */
+static bool find_launched(const struct strv *words, const struct launcher *launcher, const struct strv *environment,
+                          struct script *script, struct err *err)
+{
+    const char *search = strv_env_get(environment, "PATH");
+    const char *path = search ? search : "/usr/local/bin:/usr/bin:/bin";
+    AUTO_FREE char *program = fs_find_executable(script->program, script->folder, path);
+    if (!program)
+        return err_set(err, "there is no program %s%s", script->program,
+                       strchr(script->program, '/') ? "" : " on PATH");
+    script->why = "as given";
+    script->is_python = true;
+    if (launcher->python < launcher->script) {
+        AUTO_FREE char *python = fs_find_executable(words->items[launcher->python], script->folder, path);
+        if (!launcher->module && text_ends_with(script->path, ".py") && !fs_is_file(script->path))
+            return err_set(err, "the script %s is not there", script->path);
+        if (!python)
+            return true;
+        strv_add(&script->command, python);
+        for (size_t i = launcher->python + 1; i < launcher->script; i++)
+            strv_add(&script->command, words->items[i]);
+    } else if (text_ends_with(script->path, ".py") && script->absolute && find_interpreter(script, environment, NULL)) {
+        script->key = NULL;
+        free(steal_ptr(script->interpreter));
+        if (launcher->module)
+            strv_add(&script->command, "-m");
+    } else {
+        return true;
+    }
+    strv_add(&script->command, launcher->module ? words->items[launcher->script] : script->absolute);
+    return true;
+}
+
+bool script_read(const struct strv *words, const struct strv *environment, const struct script_probing *how,
+                 struct script *out, struct err *err)
+{
+    struct launcher launcher;
+    *out = (struct script){.folder = getcwd(NULL, 0)};
+    if (!out->folder)
+        return err_sys(err, "the working folder");
+    if (!launcher_read(words->items, words->count, &launcher, err))
+        return false;
+    bool is_text = utf8_is_valid(out->folder, strlen(out->folder));
+    for (size_t i = 0; i <= launcher.script; i++)
+        is_text = is_text && utf8_is_valid(words->items[i], strlen(words->items[i]));
+    if (!is_text)
+        return err_set(err, "the script's path is not UTF-8, which settings are written in");
+    take_words(words, &launcher, out);
+    if (launcher.script > launcher.variables) {
+        if (!find_launched(words, &launcher, environment, out, err))
+            return false;
+    } else {
+        if (access(out->path, R_OK) != 0 && errno != ENOENT)
+            return err_sys(err, "%s", out->path);
+        if (!fs_is_file(out->path))
+            return err_set(err, "the script %s is not there", out->path);
+        if (!find_interpreter(out, environment, err))
+            return false;
+        strv_add(&out->command, out->absolute);
+    }
+    if (out->command.count && out->absolute)
+        return script_probe(out, environment, how, err);
+    out->unread = mem_printf("it is not asked through %s", out->program);
+    return true;
+}
+
+/* "axes lr (0.1, 0.01), seed (3 values): 6 experiments" */
+static void say_axes(const struct script *script, const struct starter_args *args, size_t experiments)
+{
+    AUTO_TEXT struct text axes = {0};
+    for (size_t i = 0; i < args->count; i++) {
+        const struct starter_value *value = &args->values[i];
+        if (value->words.count < 2)
+            continue;
+        AUTO_FREE char *all = strv_join(&value->words, ", ");
+        text_addf(&axes, "%s%s (", axes.length ? ", " : "axes ", value->name);
+        if (value->words.count <= SHOWN_VALUES && strlen(all) <= QUOTED_BYTES)
+            text_addf(&axes, "%s)", all);
+        else
+            text_addf(&axes, "%zu values)", value->words.count);
+    }
+    cli_note("%s: %s: %zu experiment%s", script->path,
+             axes.length ? text_get(&axes) : "no axes (--lr 0.1,0.01 makes one)", experiments,
+             experiments == 1 ? "" : "s");
+}
+
+static bool is_named(const struct starter_args *args, const struct script_option *option)
+{
+    for (size_t i = 0; i < args->count; i++)
+        if (args->values[i].option == option || strcmp(args->values[i].name, option->name) == 0)
+            return true;
+    return strv_has(&args->options, option->flag);
+}
+
+char *script_untouched(const struct script *script, const struct starter_args *args)
+{
+    AUTO_STRV struct strv options = {0};
+    for (size_t i = 0; i < script->help.count; i++) {
+        const struct script_option *option = &script->help.options[i];
+        if (!is_named(args, option))
+            strv_add_owned(&options, option->initial ? mem_printf("%s (%s)", option->flag, option->initial)
+                                                     : mem_strdup(option->flag));
+    }
+    return options.count ? strv_join(&options, ", ") : NULL;
+}
+
+void script_say(const struct script *script, const struct starter_args *args, size_t experiments)
+{
+    say_axes(script, args, experiments);
+    AUTO_FREE char *by = script->key            ? mem_printf("run by %s (%s)", script->interpreter, script->why)
+                         : script->before.count ? mem_printf("started by %s", script->program)
+                                                : mem_strdup("started itself");
     if (script->has_help)
         cli_note("%s: %s; %zu option%s read from its --help", script->path, by, script->help.count,
                  script->help.count == 1 ? "" : "s");
     else
         cli_warning("%s: %s; its options are not known: %s", script->path, by, script->unread);
-    for (size_t i = 0; args && i < args->warnings.count; i++)
+    for (size_t i = 0; i < args->warnings.count; i++)
         cli_warning("%s", args->warnings.items[i]);
-    for (size_t i = 0; args && i < script->help.count; i++) {
+    for (size_t i = 0; i < script->help.count; i++) {
         const struct script_option *option = &script->help.options[i];
-        bool given = strv_has(&args->several, option->flag);
-        for (size_t j = 0; j < args->count; j++)
-            given = given || args->values[j].option == option;
-        if (option->needed && !option->initial && !given)
+        if (option->needed && !option->initial && !is_named(args, option))
             cli_warning("%s: its help says that it needs %s", script->path, option->flag);
     }
 }
@@ -181,7 +306,10 @@ void script_say(const struct script *script, const struct starter_args *args)
 void script_write(const struct script *script, const char *path, struct starter *starter, struct text *registry,
                   struct text *settings)
 {
-    starter->script = script->path;
+    starter->name = script->name;
+    starter->program = script->program;
+    starter->before = &script->before;
+    starter->variables = &script->variables;
     starter->path = path;
     starter->interpreter_key = script->key;
     starter->interpreter = script->interpreter;

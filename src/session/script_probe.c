@@ -98,7 +98,6 @@ static enum job_answer ask(struct probe *probe, const char *option, struct text 
 {
     AUTO_STRV struct strv argv = {0};
     strv_add_all(&argv, &probe->script->command);
-    strv_add(&argv, probe->script->absolute);
     strv_add(&argv, option);
     text_clear(answer);
     probe->next_progress_s = FIRST_PROGRESS_S;
@@ -191,7 +190,7 @@ bool script_probe(struct script *script, const struct strv *environment, const s
     if (how->never)
         script->unread = mem_strdup("it was not started (--no-probe)");
     else
-        script->unread = script->key ? why_not_python(script, environment, how) : why_not_other(script, how);
+        script->unread = script->is_python ? why_not_python(script, environment, how) : why_not_other(script, how);
     if (script->unread)
         return true;
     AUTO_STRV struct strv own = {0};

@@ -115,16 +115,24 @@ END
     "$TARE" run -q -n 2 -o elsewhere train.py --lr 0.3
     [ "$(cat elsewhere/run_*/*/training.log | grep -c '^given 0.3')" -eq 2 ]
     [ ! -e results ]
+    # After the script they are the script's, which refuses them.
     run "$TARE" run train.py --lr 0.3 --dry-run
-    [ "$status" -eq 2 ]
-    [[ "$output" == *"the script's help lists no option --dry-run; options of run come before the script"* ]]
+    [ "$status" -eq 1 ]
+    [[ "$output" == *"--dry-run is passed to the script; options of run come before the script"* ]]
+    [[ "$output" == *"unrecognized arguments: --dry-run"* ]]
+    rm -r results
     run --separate-stderr "$TARE" run --dry-run train.py --lr 0.3,0.4
     [ "$status" -eq 0 ]
-    [ "$(grep -c -- '--lr 0\.[34] --epochs 2 --opt sgd' <<<"$output")" -eq 2 ]
+    [ "$(grep -c -- 'train.py --lr 0\.[34]$' <<<"$output")" -eq 2 ]
+    [[ "$output" == *"left to the script: --epochs (2), --opt (sgd), "* ]]
+    [[ "${stderr%%$'\n'*}" == *"train.py: axes lr (0.3, 0.4): 2 experiments" ]]
     [ ! -e results ]
+    run --separate-stderr "$TARE" run --dry-run --set experiments.0.hyperparameters.lr=[1,2,3] -n 2 train.py --lr 0.3,0.4
+    [ "$status" -eq 0 ]
+    [ "$(grep -c -- '--lr [123]\.0$' <<<"$output")" -eq 6 ]
 }
 
-@test "mistakes behind the script are told with the nearest name, and nothing is run" {
+@test "values that cannot be meant are refused, and nothing is run" {
     trainer
     while IFS='|' read -r words said; do
         # shellcheck disable=SC2086
@@ -132,17 +140,11 @@ END
         [ "$status" -eq 2 ] || { echo "$words: $status"; false; }
         [[ "$output" == *"$said"* ]] || { echo "$words says $output"; false; }
     done <<'END'
---lrr 0.1|lists no option --lrr; did you mean '--lr'?
---no-am|lists no option --no-am; did you mean '--no-amp'?
---opt adamm|--opt: 'adamm' is none of sgd, adam; did you mean 'adam'?
---lr|--lr needs a value
---lr --amp|--lr needs a value
---lr 0.1 --lr 0.2|--lr is given twice: several values stand behind one, with commas between
 --lr 0.1,,0.2|--lr: '0.1,,0.2' has an empty value between its commas
 --lr 0.1..0.5|--lr: 0.1..0.5: a range is made of integers, as 1..3
 --seed 3..1|--seed: the range 3..1 begins above its end
+--seed 1-3|--seed takes an integer, and 1-3 is none; did you mean 1..3?
 --seed 1..99999999|--seed: 1..99999999 has more than 10000 values
---amp=maybe|--amp takes no value, or =true,false for both, not 'maybe'
 END
     run "$TARE" run none.py
     [ "$status" -eq 2 ]
@@ -151,6 +153,24 @@ END
     [ "$status" -eq 2 ]
     [[ "$output" == *"--config does not go with a script: train.py"* ]]
     [ ! -e results ]
+}
+
+@test "a hint hides no word: what the help does not list is named once, with the nearest name" {
+    trainer
+    while IFS='|' read -r words said; do
+        # shellcheck disable=SC2086
+        run "$TARE" run --dry-run train.py $words
+        [ "$status" -eq 0 ] || { echo "$words: $status"; false; }
+        [[ "$output" == *"$said"* ]] || { echo "$words says $output"; false; }
+        [[ "$output" == *"train.py $words"$'\n'* || "$output" == *"train.py $words" ]] || { echo "$words: $output"; false; }
+    done <<'END'
+--lrr 0.1|the script's help does not list --lrr (did you mean '--lr'?): passed as given
+--no-am|does not list --no-am (did you mean '--no-amp'?)
+--opt adamm|--opt: the script's help lists sgd, adam, not 'adamm'; did you mean 'adam'?
+--tag 1-3|--tag: 1-3 is passed as one value; a range is 1..3
+--lr|1 experiment
+--lr 0.1 --lr 0.2|1 experiment
+END
 }
 
 @test "a help without end, of a hundred megabytes, or that fails is bounded and told" {
@@ -173,7 +193,7 @@ END
 import json
 repo = json.load(open("registry.json"))["models"]["train"]
 assert repo["supported_hyperparams"] == {}
-assert "could not be read" in repo["comment"][0], repo
+assert "nothing is known" in repo["comment"][0], repo
 END
 }
 
@@ -194,7 +214,7 @@ END
     [ "$status" -eq 0 ]
     [[ "$stderr" == *"1 option read from its --help"* ]]
     nothing_is_left
-    grep -q '"default": 0.5' registry.json
+    grep -q '"comment": "rate; the script.s own default: 0.5"' registry.json
 }
 
 @test "a help that steers the terminal or ends in the middle writes files that are legible, and nothing is shown of it" {
@@ -206,7 +226,7 @@ END
     "$TARE" list >>out 2>>err
     "$TARE" run settings.json --dry-run >>out 2>>err || true
     if LC_ALL=C grep -q $'[\x01-\x08\x0b-\x1f\x7f\x9b]' out err registry.json settings.json; then false; fi
-    python3 -c 'import json; rows = json.load(open("registry.json"))["models"]["train"]["supported_hyperparams"]; assert rows["lr"]["default"] == 0.5, rows'
+    python3 -c 'import json; rows = json.load(open("registry.json"))["models"]["train"]["supported_hyperparams"]; assert rows["lr"]["comment"].endswith("own default: 0.5"), rows'
 }
 
 @test "the script sees no GPU while it is asked, is not imported, and compiles nothing into its folder" {
@@ -245,7 +265,7 @@ END
     [[ "$output" == *"job is not executable (chmod +x makes it so), and is not Python"* ]]
     chmod +x job
     "$TARE" init --force job
-    grep -q '"default": 3.5' registry.json
+    grep -q 'own default: 3.5"' registry.json
     if grep -qE '"(python|venv)"' registry.json; then false; fi
 }
 

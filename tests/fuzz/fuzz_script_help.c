@@ -75,7 +75,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct err err = {0};
     bool parsed = starter_args_parse(args, 2, help.count ? &help : NULL, &given, &err);
     check(parsed || *err.text);
-    struct starter starter = {.script = "train.py",
+    struct starter starter = {.name = "train.py",
+                              .program = "train.py",
                               .path = ".",
                               .interpreter_key = "python",
                               .interpreter = "python3",

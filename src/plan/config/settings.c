@@ -345,6 +345,12 @@ static bool read_document(struct settings *settings, bool strict, struct problem
     return problems->errors == errors;
 }
 
+static bool read_changed(const struct settings_changes *changes, struct settings *settings, struct problems *problems)
+{
+    bool good = apply_changes(changes, &settings->doc, problems);
+    return read_document(settings, changes->strict, problems) && good;
+}
+
 bool settings_read_changed(const char *path, const struct settings_changes *changes, struct settings *out,
                            struct problems *problems)
 {
@@ -355,8 +361,7 @@ bool settings_read_changed(const char *path, const struct settings_changes *chan
         problems_add_unreadable(problems, path, &err);
         return false;
     }
-    bool good = apply_changes(changes, &out->doc, problems);
-    return read_document(out, changes->strict, problems) && good;
+    return read_changed(changes, out, problems);
 }
 
 bool settings_read(const char *path, struct settings *out, struct problems *problems)
@@ -364,15 +369,22 @@ bool settings_read(const char *path, struct settings *out, struct problems *prob
     return settings_read_changed(path, &(struct settings_changes){0}, out, problems);
 }
 
-bool settings_parse(const char *file, const char *text, size_t length, struct settings *out, struct problems *problems)
+bool settings_parse_changed(const char *file, const char *text, size_t length, const struct settings_changes *changes,
+                            struct settings *out, struct problems *problems)
 {
     settings_set_defaults(out);
     out->file = mem_strdup(file);
     struct err err = {0};
-    if (json_doc_parse(file, text, length, &out->doc, &err))
-        return read_document(out, false, problems);
-    problems_add_unreadable(problems, file, &err);
-    return false;
+    if (!json_doc_parse(file, text, length, &out->doc, &err)) {
+        problems_add_unreadable(problems, file, &err);
+        return false;
+    }
+    return read_changed(changes, out, problems);
+}
+
+bool settings_parse(const char *file, const char *text, size_t length, struct settings *out, struct problems *problems)
+{
+    return settings_parse_changed(file, text, length, &(struct settings_changes){0}, out, problems);
 }
 
 void settings_fini(struct settings *settings)

@@ -183,6 +183,8 @@ bool settings_read(const char *path, struct settings *out, struct problems *prob
 bool settings_read_changed(const char *path, const struct settings_changes *changes, struct settings *out,
                            struct problems *problems);
 bool settings_parse(const char *file, const char *text, size_t length, struct settings *out, struct problems *problems);
+bool settings_parse_changed(const char *file, const char *text, size_t length, const struct settings_changes *changes,
+                            struct settings *out, struct problems *problems);
 
 /* Settings made of flags: -r REPO -m MODEL -mt PARAMS and those of changes, without sets: entry 0
  * only. mutate NULL: default mode. file is NULL, doc holds the settings file that says the same (its

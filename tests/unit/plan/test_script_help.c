@@ -156,12 +156,12 @@ static void what_is_no_help_has_no_options(void **state)
                 "");
 }
 
-/* "name=value,value type" of each, or the error. */
+/* "name=value|value type; " of each, the words, the warnings; or the error. */
 static char *parsed(const char *const *args, bool with_help)
 {
     static const char help_text[] =
-        "options:\n  --lr LR  (default: 0.1)\n  --epochs N  (default: 3)\n  --amp, --no-amp\n"
-        "  --opt {a,b}\n  --tag TAG\n  --list L  (default: 'a,b')\n  --many X [X ...]\n";
+        "options:\n  --lr LR  (default: 0.1)\n  -e N, --epochs N  (default: 3)\n  --amp, --no-amp\n"
+        "  --opt {a,b}\n  --tag TAG\n  --list L  (default: 'a,b')\n  --many X [X ...]\n  --pair X X\n";
     static const char *const types[] = {"unknown", "int", "float", "text", "choice", "switch"};
     struct script_help help;
     struct starter_args given;
@@ -176,9 +176,9 @@ static char *parsed(const char *const *args, bool with_help)
         AUTO_FREE char *words = strv_join(&given.values[i].words, "|");
         text_addf(&out, "%s=%s %s; ", given.values[i].name, words, types[given.values[i].type]);
     }
-    AUTO_FREE char *operands = strv_join(&given.operands, " ");
-    AUTO_FREE char *several = strv_join(&given.several, " ");
-    text_addf(&out, "%s%s%s%s", good ? "" : err.text, operands, *several ? " + " : "", several);
+    AUTO_FREE char *words = strv_join(&given.words, " ");
+    AUTO_FREE char *warnings = strv_join(&given.warnings, "! ");
+    text_addf(&out, "%s%s%s", good ? words : err.text, good && *warnings ? "! " : "", good ? warnings : "");
     starter_args_fini(&given);
     script_help_fini(&help);
     return text_take(&out);
@@ -192,30 +192,89 @@ static void assert_parsed(const char *const *args, bool with_help, const char *e
     assert_string_equal(got, expected);
 }
 
-static void values_have_the_type_of_the_help_or_a_wider_one(void **state)
+/* What tare would write in another way stays text. */
+static void values_stay_as_they_are_written(void **state)
 {
     (void)state;
-    assert_parsed(ARGS("--lr", ".5,1E-3,+2,1."), true, "lr=0.5|1e-3|2|1 float; ");
-    assert_parsed(ARGS("--epochs", "1..3,7"), true, "epochs=1|2|3|7 int; ");
-    assert_parsed(ARGS("--epochs=1,1.5"), true, "epochs=1|1.5 float; ");
-    assert_parsed(ARGS("--epochs", "-3..-1"), true, "epochs=-3|-2|-1 int; ");
-    assert_parsed(ARGS("--no-amp", "--tag", "1.10,007"), true, "amp=false switch; tag=1.10|007 text; ");
-    assert_parsed(ARGS("--tag", "5,6.5"), true, "tag=5|6.5 float; ");
-    assert_parsed(ARGS("--tag=a\\,b,c", "--list", "x,y", "in", "--many", "1", "2", "--amp"), true,
-                  "tag=a,b|c text; list=x,y text; amp=true switch; in + --many 1 2");
-    assert_parsed(ARGS("--lr", "\xff"), true,
-                  "argument 2 behind the script is not UTF-8, which settings are written in");
+    assert_parsed(ARGS("--lr", ".5,1E-3,+2,1."), true, "lr=.5|1E-3|+2|1. text; --lr {lr}");
+    assert_parsed(ARGS("--epochs", "1..3,7"), true, "epochs=1|2|3|7 int; --epochs {epochs}");
+    assert_parsed(ARGS("-e=1,1.5"), true, "epochs=1|1.5 text; -e={epochs}");
+    assert_parsed(ARGS("--lr", "0.5,0.25"), true, "lr=0.5|0.25 float; --lr {lr}");
+    assert_parsed(ARGS("--epochs", "-3..-1"), true, "epochs=-3|-2|-1 int; --epochs {epochs}");
+    assert_parsed(ARGS("--no-amp", "--tag", "1.10,007"), true, "tag=1.10|007 text; --no-amp --tag {tag}");
+    assert_parsed(ARGS("--tag=a\\,b,c", "in", "--many", "1", "2", "--amp", "--lr", "1e3"), true,
+                  "tag=a,b|c text; lr=1e3 text; --tag={tag} in --many 1 2 --amp --lr {lr}");
+    assert_parsed(ARGS("--pair", "1", "2", "--lr"), true, "--pair 1 2 --lr");
+    assert_parsed(ARGS("--lr", "1", "--lr", "2", "--tag", ""), true, "--lr 1 --lr 2 --tag ");
+}
+
+static void commas_within_brackets_and_quotes_part_no_values(void **state)
+{
+    (void)state;
+    assert_parsed(ARGS("--l", "[64,64],[128,128]", "--m={'a':[1,2]}", "n=(1,2),'x,y',it's,don't"), false,
+                  "l=[64,64]|[128,128] text; m={'a':[1,2]} text; n=(1,2)|'x,y'|it's|don't text; --l {l} --m={m} n={n}");
+    assert_parsed(ARGS("--x", "[1,2", "p,q"), false, "x=[1|2 text; --x {x} p,q");
+}
+
+static void words_with_a_key_are_axes_wherever_they_are(void **state)
+{
+    (void)state;
+    assert_parsed(ARGS("model.lr=0.1,0.2", "+db@x=a,b", "--multirun", "seed=1..2", "http://x/?a=1,2"), false,
+                  "model.lr=0.1|0.2 float; db@x=a|b text; seed=1|2 int; model.lr={model.lr} +db@x={db@x} --multirun "
+                  "seed={seed} http://x/?a=1,2");
+    assert_parsed(ARGS("--opts", "lr=1,2", "lr=3,4", "--", "--lr", "5,6"), false,
+                  "lr=1|2 int; lr_2=3|4 int; --opts lr={lr} lr={lr_2} -- --lr 5,6");
+}
+
+static void names_with_a_meaning_of_their_own_are_changed(void **state)
+{
+    (void)state;
+    assert_parsed(
+        ARGS("--all", "1,2", "--dir", "a,b", "--id", "1,2", "--a{b", "1,2"), false,
+        "all_=1|2 int; dir_=a|b text; id_=1|2 int; a_b=1|2 int; --all {all_} --dir {dir_} --id {id_} --a{b {a_b}");
+}
+
+static void hints_hide_no_word(void **state)
+{
+    (void)state;
+    assert_parsed(ARGS("--lrr", "1", "--epo", "3", "-e5", "--zzz", "--opt=c"), true,
+                  "opt=c text; --lrr 1 --epo 3 -e5 --zzz --opt={opt}! --opt: the script's help lists a, b, not 'c'! "
+                  "the script's help does not list --lrr (did you mean '--lr'?), --zzz: passed as given");
+    assert_parsed(ARGS("--list", "x,y", "--tag", "1-3"), true,
+                  "list=x|y text; tag=1-3 text; --list {list} --tag {tag}! --list is an axis, though its default (a,b) "
+                  "has a comma: \\, is a comma within a value! --tag: 1-3 is passed as one value; a range is 1..3");
+}
+
+static void what_cannot_be_meant_is_refused(void **state)
+{
+    (void)state;
+    assert_parsed(ARGS("--lr", "\xff"), true, "argument 2 of the script is not UTF-8, which settings are written in");
     assert_parsed(ARGS("--epochs", "9..99999999999999999999"), true,
                   "--epochs: 9..99999999999999999999: a range is made of integers, as 1..3; write other values with "
                   "commas between");
+    assert_parsed(ARGS("--epochs", "1-3"), true, "--epochs takes an integer, and 1-3 is none; did you mean 1..3?");
+    assert_parsed(ARGS("--seed", "1-3"), false, "--seed takes an integer, and 1-3 is none; did you mean 1..3?");
+    assert_parsed(ARGS("--seed", "3..1"), false, "--seed: the range 3..1 begins above its end");
+    assert_parsed(ARGS("x=1,,2"), false,
+                  "x: '1,,2' has an empty value between its commas; \\, is a comma within a value");
 }
 
-static void without_a_help_a_word_behind_an_option_is_its_value(void **state)
+/* Of an option that is not known, the next word may be anything: it is recorded where its name says that it takes one. */
+static void without_a_help_only_axes_and_well_known_names_are_recorded(void **state)
 {
     (void)state;
-    assert_parsed(ARGS("--lr", "0.1,0.2", "--fast", "--tag", "x", "-v", "-q", "-1"), false,
-                  "lr=0.1|0.2 float; fast=true switch; tag=x text; v=true switch; q=-1 int; ");
-    assert_parsed(ARGS("--all", "1"), false, "all_=1 int; ");
+    assert_parsed(ARGS("--lr", "0.1", "--fast", "--tag", "x", "-v", "-q", "-1"), false,
+                  "lr=0.1 float; --lr {lr} --fast --tag x -v -q -1");
+    assert_parsed(ARGS("--amp=true,false", "--amp2", "yes,no"), false,
+                  "amp=true|false text; amp2=yes|no text; --amp={amp} --amp2 {amp2}");
+}
+
+static void a_switch_is_an_axis_of_its_two_spellings(void **state)
+{
+    (void)state;
+    assert_parsed(ARGS("x", "--amp=true,false", "y"), true, "amp=true|false switch; x {amp} y");
+    assert_parsed(ARGS("x", "--amp", "true,false", "y"), true, "amp=true|false switch; x {amp} y");
+    assert_parsed(ARGS("--amp=true"), true, "amp=true text; --amp={amp}");
 }
 
 int main(void)
@@ -227,8 +286,14 @@ int main(void)
         cmocka_unit_test(typer_in_a_box_of_rich_or_of_ascii),
         cmocka_unit_test(absl_without_the_flags_of_libraries),
         cmocka_unit_test(what_is_no_help_has_no_options),
-        cmocka_unit_test(values_have_the_type_of_the_help_or_a_wider_one),
-        cmocka_unit_test(without_a_help_a_word_behind_an_option_is_its_value),
+        cmocka_unit_test(values_stay_as_they_are_written),
+        cmocka_unit_test(commas_within_brackets_and_quotes_part_no_values),
+        cmocka_unit_test(words_with_a_key_are_axes_wherever_they_are),
+        cmocka_unit_test(names_with_a_meaning_of_their_own_are_changed),
+        cmocka_unit_test(hints_hide_no_word),
+        cmocka_unit_test(what_cannot_be_meant_is_refused),
+        cmocka_unit_test(without_a_help_only_axes_and_well_known_names_are_recorded),
+        cmocka_unit_test(a_switch_is_an_axis_of_its_two_spellings),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
