@@ -4,6 +4,8 @@
 
 #include "base/mem.h"
 
+#include <string.h>
+
 enum { MACHINE_FAILURES_MAX = 4 };
 
 static json_t *pause_json(const struct lane *lane, double seconds, const char *why)
@@ -221,7 +223,9 @@ static void judge(struct lane *lane)
     observers_end(lane, data);
     json_decref(lane->last_attempt);
     lane->last_attempt = json_incref(data);
-    bool again = lane->outcome == OUTCOME_FAILED && lane->failed < lane->experiment->max_retries && !lane_is_over(lane);
+    lane->refused = lane->outcome == OUTCOME_FAILED && failure.refused;
+    bool again = lane->outcome == OUTCOME_FAILED && lane->failed < lane->experiment->max_retries && !lane->refused &&
+                 !lane_is_over(lane);
     lane->once_more = is_excused(lane, error);
     lane->again = ladder_judge(lane, data, again) || lane->once_more;
     lane_record(lane, EVENT_ATTEMPT_ENDED, data, lane->again ? NULL : lane_next);
@@ -252,7 +256,7 @@ static void retry(struct lane *lane)
     lane->once_more = false;
     if (lane->outcome == OUTCOME_FAILED) {
         lane->failed++;
-        again = lane->failed <= lane->experiment->max_retries && !lane->ladder.given_up;
+        again = lane->failed <= lane->experiment->max_retries && !lane->ladder.given_up && !lane->refused;
     }
     if (again)
         lane_enter(lane, PHASE_PREFLIGHT);
@@ -265,9 +269,33 @@ static int64_t attempts_of(const struct lane *lane)
     return store_experiment(lane->runner->request->store, lane->experiment->number)->attempts;
 }
 
+/* Of one model, so that the same script and modules are started each time. */
+static bool has_one_script(const struct plan *plan)
+{
+    const struct plan_job *first = &plan->experiments[0].foreground;
+    for (size_t i = 1; i < plan->count; i++) {
+        const struct plan_job *other = &plan->experiments[i].foreground;
+        if (strcmp(other->repo, first->repo) != 0 || strcmp(other->model, first->model) != 0)
+            return false;
+    }
+    return plan->count > 1;
+}
+
+/* The first one, of a plan with one script: all would fail like it. */
+static void stop_if_refused(struct lane *lane)
+{
+    struct runner *runner = lane->runner;
+    if (lane->refused && lane->outcome == OUTCOME_FAILED && !runner->has_ended_one && has_one_script(runner->plan)) {
+        runner->refused_by = lane->experiment->number;
+        runner->stopped = true;
+    }
+    runner->has_ended_one = true;
+}
+
 static void end_experiment(struct lane *lane)
 {
     enum outcome outcome = lane->outcome;
+    stop_if_refused(lane);
     lane->runner->stopped |= outcome == OUTCOME_FAILED && lane->runner->request->stop_at_failure;
     /* The last of the failures was not tried again. */
     int64_t retries = outcome == OUTCOME_FAILED ? lane->failed - 1 : lane->failed;

@@ -32,7 +32,8 @@ static const char *const names[FAILURE_CAUSES] = {
     [FAILURE_UNKNOWN] = "unknown",
 };
 
-static const char gpu_memory_sign[] = "out_of_memory", disk_sign[] = "disk_full", shell_sign[] = "shell";
+static const char gpu_memory_sign[] = "out_of_memory", disk_sign[] = "disk_full", shell_sign[] = "shell",
+                  usage_sign[] = "usage", argument_error[] = ": error: ";
 
 const char *failure_cause_name(enum failure_cause cause)
 {
@@ -47,6 +48,7 @@ void failure_sign(size_t index, struct joblog_pattern *out)
          "out of memory|Out of memory|OUT_OF_MEMORY|OutOfMemory|ErrorMemoryAllocation|ALLOC_FAILED|OOM when|"
          "runtime error \\(2\\)"},
         {JOBLOG_SIGN, disk_sign, "No space left on device|Disk quota exceeded"},
+        {JOBLOG_SIGN, usage_sign, "usage: |Usage: |Flags parsing error|: error: "},
         {JOBLOG_SIGN, shell_sign, "Killed|killed|egmentation fault|Memory fault|Abort|abort|Bus error|bus error"},
     };
     *out = signs[index];
@@ -151,8 +153,31 @@ static bool is_shell_message(const char *line, size_t length)
     return false;
 }
 
+/* The usage that argparse, click and Typer print with an error, and argparse's error, "train.py: error: ...", after blanks or a
+ * launcher's "[rank0]: "; absl's error. */
+static bool is_usage(const char *line, size_t length)
+{
+    struct span span = {line, line + length};
+    if (memmem(line, length, "Flags parsing error", sizeof "Flags parsing error" - 1))
+        return true;
+    skip_blanks(&span);
+    if (span.at < span.end && *span.at == '[') {
+        const char *end = memchr(span.at, ']', (size_t)(span.end - span.at));
+        span.at = end ? end + 1 : span.at;
+        skip(&span, ":");
+        skip_blanks(&span);
+    }
+    if (skip(&span, "usage: ") || skip(&span, "Usage: "))
+        return true;
+    while (span.at < span.end && !strchr(": (", *span.at))
+        span.at++;
+    return skip(&span, argument_error);
+}
+
 bool failure_sign_holds(const char *sign, const char *line, size_t length)
 {
+    if (strcmp(sign, usage_sign) == 0)
+        return is_usage(line, length);
     if (strcmp(sign, shell_sign) == 0)
         return is_shell_message(line, length);
     return strcmp(sign, gpu_memory_sign) != 0 || oom_line_framework(line, length) != OOM_NONE;
@@ -170,7 +195,8 @@ const struct joblog_result *failure_sign_shown(const struct outcome_facts *facts
     for (size_t i = 0; i < facts->result_count; i++) {
         const struct joblog_result *result = facts->results[i];
         bool is_near = result->line + LINES_NEAR > facts->log_lines;
-        if (result->role == JOBLOG_SIGN && strcmp(result->name, shell_sign) != 0 && result->matches > 0 && is_near &&
+        bool is_shortage = strcmp(result->name, gpu_memory_sign) == 0 || strcmp(result->name, disk_sign) == 0;
+        if (result->role == JOBLOG_SIGN && is_shortage && result->matches > 0 && is_near &&
             (!found || result->line > found->line))
             found = result;
     }
@@ -185,6 +211,31 @@ const struct joblog_result *failure_shell_message(const struct outcome_facts *fa
             return result;
     }
     return NULL;
+}
+
+/* argparse and click end with 2, launchers with a code of their own. */
+static bool prints_usage(const struct outcome_facts *facts)
+{
+    enum { LINES_OF_USAGE = 60 };
+    for (size_t i = 0; i < facts->result_count; i++) {
+        const struct joblog_result *result = facts->results[i];
+        bool is_near = result->line + LINES_OF_USAGE > facts->log_lines;
+        if (result->role == JOBLOG_SIGN && strcmp(result->name, usage_sign) == 0 && result->matches > 0 && is_near)
+            return facts->exit.code == 2 || (result->matches > 1 && strstr(result->text, argument_error));
+    }
+    return false;
+}
+
+static bool is_refused(const struct outcome_facts *facts)
+{
+    static const char *const exceptions[] = {"ModuleNotFoundError", "ImportError", "SyntaxError", "IndentationError",
+                                             "TabError"};
+    if (!facts->exit.ended || facts->exit.signalled || facts->exit.code == 0)
+        return false;
+    for (size_t i = 0; facts->words && i < sizeof exceptions / sizeof *exceptions; i++)
+        if (strncmp(facts->words->text, exceptions[i], strlen(exceptions[i])) == 0)
+            return true;
+    return prints_usage(facts);
 }
 
 static bool take_sign(const struct outcome_facts *facts, struct failure *out)
@@ -318,6 +369,7 @@ static void take_end(const struct plan_job *job, const struct outcome_facts *fac
         return;
     } else if (facts->exit.ended && outcome_exit_fails(job, facts)) {
         take_exit(facts, out);
+        out->refused = is_refused(facts);
     } else if (facts->exit.ended) {
         take_patterns(facts, out);
         if (out->cause == FAILURE_UNKNOWN)

@@ -265,6 +265,7 @@ struct lane {
     int machine_failures; /* attempts in a row that the machine interrupted */
     bool machine_excused; /* one of this experiment was, in this session: */
     bool once_more;       /* and it is tried again */
+    bool refused;         /* the last attempt failed in a way in which another would, too */
     bool again;           /* there will be another attempt */
     json_t *ended;        /* data of the EVENT_ATTEMPT_ENDED that is about to be recorded, so far; borrowed */
     json_t *last_attempt; /* data of the last EVENT_ATTEMPT_ENDED, or NULL */

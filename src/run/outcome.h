@@ -82,6 +82,7 @@ struct failure {
     uint64_t line;              /* of the log, from 1; 0: no line shows it */
     char text[JOBLOG_TEXT_MAX]; /* that line, fit to be shown */
     char why[JOBLOG_TEXT_MAX];  /* how it is known, where the line does not say it; "": nothing to add */
+    bool refused; /* it would end the same way again: usage and an error were printed, or a module could not be loaded */
 };
 
 const char *failure_cause_name(enum failure_cause cause); /* "out_of_memory" */
@@ -102,7 +103,7 @@ const struct joblog_result *failure_sign_shown(const struct outcome_facts *facts
 json_t *failure_json(const struct failure *failure);
 
 /* What joblog is to look for besides the registry's patterns: FAILURE_SIGNS patterns. */
-enum { FAILURE_SIGNS = 3 };
+enum { FAILURE_SIGNS = 4 };
 void failure_sign(size_t index, struct joblog_pattern *out);
 bool failure_sign_holds(const char *sign, const char *line, size_t length);
 

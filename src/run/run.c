@@ -440,6 +440,7 @@ bool run_plan(const struct run_request *request, struct run_summary *out, struct
     signals_unblock(&signals);
     count_outcomes(&runner, out);
     out->signal_number = runner.signal_number;
+    out->refused_by = runner.refused_by;
     if (runner.broken)
         out->outcome = RUN_BROKEN;
     else if (runner.signal_number != 0)

@@ -16,6 +16,7 @@ struct run_summary {
     enum run_outcome outcome;
     int signal_number;
     size_t succeeded, failed, interrupted, not_run;
+    size_t refused_by; /* the first experiment, whose script refused its command line or could not be loaded: nothing began after it; 0: none */
 };
 
 /* Runs what the store says is not done yet (never done, or interrupted), after ending what a dead session left

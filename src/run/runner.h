@@ -59,6 +59,8 @@ struct runner {
     bool *taken;       /* for each experiment of the plan: a lane has it, or had it */
     bool paused;        /* on request: nothing more begins until it is to go on */
     bool stopped;       /* one has failed, and nothing is to begin after that */
+    bool has_ended_one; /* an experiment of this session ended */
+    size_t refused_by;  /* number of the first experiment, which the others of the same script would fail like; 0: none */
     struct err refused; /* why a lane takes nothing any more */
     int signal_number; /* the first SIGINT or SIGTERM; 0: none */
     bool kill_now;     /* a second one came */

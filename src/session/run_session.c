@@ -201,6 +201,15 @@ static int broken(const struct session *session, const struct err *err)
     return CLI_BROKEN;
 }
 
+/* Why nothing began after the first experiment, with the script's own message. */
+static void say_refused(const struct session *session, const struct results *results, size_t number)
+{
+    const struct result *result = &results->items[number - 1];
+    AUTO_FREE char *log = mem_printf("%s/%s/training.log", session->dir_path, result->id);
+    cli_error("%s: %s; the others would fail in the same way, so none was begun; its output is in %s", result->id,
+              result->error ? result->error : "failed", log);
+}
+
 static int run_and_close(struct session *session)
 {
     struct err err = {0}, later = {0};
@@ -214,6 +223,8 @@ static int run_and_close(struct session *session)
     bool read = results_from_store(session->store, &results, &later);
     if (read && !session->options->json && !session->options->leaves_closing && !session->detached)
         session_print_closing(session, &results);
+    if (summary.refused_by && summary.refused_by <= results.count)
+        say_refused(session, &results, summary.refused_by);
     if (read)
         session_write_page(session);
     on_event_end(session->on_event, read ? &results : NULL, code == CLI_OK ? NULL : err.text);

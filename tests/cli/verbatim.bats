@@ -306,3 +306,42 @@ python3 none.py|the script none.py is not there
 END
     [ ! -e results ]
 }
+
+@test "a script that refuses its command line, or dies while it is loaded, is started once, and the run shows its message" {
+    echo 'x = (' >broken.py
+    while IFS='|' read -r code said; do
+        printf 'import sys\nif "--help" in sys.argv: sys.exit()\nopen("calls", "a").write("x")\n%b\n' "$code" >train.py
+        rm -rf results calls
+        run "$TARE" run -mr 3 --gpus none train.py --lr 1..5
+        [ "$status" -eq 1 ] || { echo "$code: $status $output"; false; }
+        [ "$(cat calls)" = x ] || { echo "$code: $(cat calls)"; false; }
+        [[ "$output" == *"error: train_default_001: "*"$said"*"none was begun; its output is in $(run_folder)/train_default_001/training.log"* ]] ||
+            { echo "$code: $output"; false; }
+    done <<'END'
+import argparse\nargparse.ArgumentParser().parse_args()|train.py: error: unrecognized arguments: --lr 1
+import no_such_module|ModuleNotFoundError: No module named 'no_such_module'
+from json import no_such_name|ImportError: cannot import name 'no_such_name'
+import broken|SyntaxError
+print("Usage: train.py [OPTIONS]\\n\\nError: No such option: --lr", file=sys.stderr); sys.exit(2)|No such option: --lr
+print("[rank0]: usage: x\\nx: error: bad\\nChildFailedError: rank 0", file=sys.stderr); sys.exit(1)|ChildFailedError
+print("FATAL Flags parsing error:\\n  Unknown command line flag lr", file=sys.stderr); sys.exit(2)|
+END
+}
+
+@test "another failure is tried again, and a refusal after a success stops nothing" {
+    printf 'import sys\nif "--help" in sys.argv: sys.exit()\nopen("calls", "a").write("x")\nprint("usage: no error"); raise ValueError\n' >train.py
+    run "$TARE" run -mr 1 --gpus none --cooldown fixed train.py --lr 1,2
+    [ "$status" -eq 1 ]
+    [ "$(cat calls)" = xxxx ]
+    cat >train.py <<'END'
+import argparse
+p = argparse.ArgumentParser()
+p.add_argument("--opt", choices=["a", "c"])
+print("given", p.parse_args().opt)
+END
+    rm -rf results
+    run "$TARE" run -mr 1 --gpus none train.py --opt a,b,c
+    [ "$status" -eq 1 ]
+    [ "$(summary_column "$(run_folder)" training_success)" = $'True\nFalse\nTrue' ]
+    [ "$(summary_column "$(run_folder)" retries)" = $'0\n0\n0' ]
+}
