@@ -495,7 +495,7 @@ static int run(const struct cli_call *call)
 
 static const char *const usage[] = {
     "run SETTINGS.json [options]",
-    "run [options] [LAUNCHER] SCRIPT [the script's options: --lr 0.1,0.01 --seed 1..3]",
+    "run [options] [LAUNCHER] SCRIPT [its options: --lr 0.1,0.01 --seed 1..3]",
     "run --repo REPO --model MODEL [--mutate NAMES] [--runs RUNS] [options]",
     "run --resume RUN_DIR [-q] [--json] [--gpus GPUS] [--gpu-lock MODE] ...",
     "run --rerun WHICH RUN_DIR [options as with --resume]",
