@@ -3,6 +3,7 @@
 #include "run/lane.h"
 
 #include "base/mem.h"
+#include "run/ranks.h"
 
 #include <string.h>
 
@@ -218,6 +219,8 @@ static void judge(struct lane *lane)
     }
     if (lane->outcome == OUTCOME_FAILED)
         say_setuid(lane);
+    else if (lane->outcome == OUTCOME_SUCCEEDED)
+        ranks_note(lane);
     json_t *data = attempt_ended_json(&lane->attempt, lane->outcome, error);
     json_object_set_new(data, "failure", failure_json(&failure));
     observers_end(lane, data);

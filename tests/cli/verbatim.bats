@@ -345,3 +345,27 @@ END
     [ "$(summary_column "$(run_folder)" training_success)" = $'True\nFalse\nTrue' ]
     [ "$(summary_column "$(run_folder)" retries)" = $'0\n0\n0' ]
 }
+
+@test "of several processes the metric is the first one's; where nothing tells them apart, that is said" {
+    mkdir bin
+    printf '#!/bin/sh\n[ "$1" = --nproc_per_node=2 ] || exit 9\nshift\nexec python3 "$@"\n' >bin/torchrun
+    chmod +x bin/torchrun
+    PATH=$PWD/bin:$PATH
+    echo 'import sys; "--help" in sys.argv or print("[rank0]: loss: 0.25\n[rank1]: loss: 0.75")' >train.py
+    run "$TARE" run --gpus none torchrun --nproc_per_node=2 train.py --lr 1
+    [ "$status" -eq 0 ]
+    [ "$(summary_column "$(run_folder)" perf_loss)" = 0.25 ]
+    [[ "$output" != *"may be of another process"* ]]
+    rm -rf results
+    echo 'import sys; "--help" in sys.argv or print("epoch 1 loss: 0.25\nepoch 1 loss: 0.75")' >train.py
+    run "$TARE" run --gpus none torchrun --nproc_per_node=2 train.py --lr 1
+    [[ "$output" == *"loss: 2 processes were started, and lines near the end of the log differ in their values alone: that of the last line, 0.75, "* ]]
+    rm -rf results
+    run "$TARE" run --gpus none train.py --lr 1
+    [[ "$output" != *"processes were started"* ]]
+    rm -rf results
+    echo 'import sys; "--help" in sys.argv or print("epoch 1 loss: 0.75\nepoch 2 loss: 0.25\nepoch 2 loss: 0.25")' >train.py
+    run "$TARE" run --gpus none torchrun --nproc_per_node=2 train.py --lr 1
+    [ "$(summary_column "$(run_folder)" perf_loss)" = 0.25 ]
+    [[ "$output" != *"processes were started"* ]]
+}

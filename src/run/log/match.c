@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/utf8.h"
+#include "run/log/rank.h"
 
 #include <math.h>
 #include <string.h>
@@ -109,6 +110,8 @@ static void note_match(struct pass *pass, const struct line *line, struct patter
 
 static void try_line(struct pass *pass, struct line *line)
 {
+    if (pass->item->result.role == JOBLOG_METRIC && rank_is_other(line->start, line->length))
+        return;
     struct pattern_match match = pattern_find(pass->item->pattern, line->start, line->length);
     if (match.limited)
         line->limited = true;
