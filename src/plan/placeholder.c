@@ -34,10 +34,11 @@ static bool is_same_name(const char *given, size_t length, const char *name)
     return name[length] == '\0';
 }
 
+/* A value that is left to the script is not known. */
 static const struct plan_param *find_param(const struct plan_job *job, const char *name, size_t length)
 {
     for (size_t i = 0; i < job->param_count; i++)
-        if (is_same_name(name, length, job->params[i].name))
+        if (is_same_name(name, length, job->params[i].name) && job->params[i].value.kind != VALUE_NULL)
             return &job->params[i];
     return NULL;
 }

@@ -223,6 +223,18 @@ given ['--x', \"don't\", '--empty', '', '--flag', '--', '--y', '1,2']" ]
     [[ "$stderr" == *"--years: 2020-2022 is passed as one value; a range is 2020..2022"* ]]
 }
 
+@test "braces that name nothing the plan sets stay as they are" {
+    cat >train.py <<'END'
+import argparse
+p = argparse.ArgumentParser()
+for name in ("--lr", "--epochs", "--name", "--dir"):
+    p.add_argument(name, help="(default: 3)")
+print("given", p.parse_args())
+END
+    same_as_plain train.py --lr 1 --name '{epochs}-{x}-{"a": 1}-{}'
+    [ "$(given_by_tare train.py --dir a,b --name '{lr}')" = "$(python3 train.py --dir a --name '{lr}'; python3 train.py --dir b --name '{lr}')" ]
+}
+
 # launcher NAME: a program of that name in ./bin which says its words and starts what begins at the first word that ends with .py or is
 # python3 or -m.
 launcher() {
