@@ -76,7 +76,8 @@ static const struct field other_rows[] = {
     {"required_args", FIELD_OTHER, .expected = "an object of strings or lists of strings",
      .schema = "{'type': 'object', 'additionalProperties': {'anyOf': [{'type': 'string'}, {'type': 'array', 'items': "
                "{'type': 'string'}}]}}",
-     .initial = "none", .help = "words that every command gets; a string is split at blanks; the names are free; a word that is "
+     .initial = "none",
+     .help = "words that every command gets; a string is split at blanks; the names are free; a word that is "
              "{name}, or ends with ={name}, gets the value of a hyperparameter without a flag"},
     FIELD_OBJECT_ROW("performance_metrics", "none", "numbers to take from the output"),
     {"marks", FIELD_OTHER, .expected = "an object of regular expressions or objects",
