@@ -371,6 +371,17 @@ END
     rm -rf results
     echo 'import sys; "--help" in sys.argv or print("epoch 1 loss: 0.25\nepoch 1 loss: 0.75")' >train.py
     run "$TARE" run --gpus none torchrun --nproc_per_node=2 train.py --lr 1
+    [[ "$output" == *"metric 'loss' is unknown: '0.75' at log line 2 is one of several numbers that could be meant"* ]]
+    # By a pattern of the registry's own the last match counts.
+    rm -rf results
+    "$TARE" init torchrun --nproc_per_node=2 train.py --lr 1
+    python3 - <<'END'
+import json
+registry = json.load(open("registry.json"))
+registry["models"]["train"]["performance_metrics"] = {"log_patterns": {"loss": "loss: ([0-9.]+)"}}
+json.dump(registry, open("registry.json", "w"))
+END
+    run "$TARE" run --gpus none settings.json
     [[ "$output" == *"loss: 2 processes were started, and lines near the end of the log differ in their values alone: that of the last line, 0.75, "* ]]
     rm -rf results
     run "$TARE" run --gpus none train.py --lr 1

@@ -181,7 +181,8 @@ static void note_named(struct matcher *matcher, struct matcher_item *item, const
 static void match_named(struct matcher *matcher, const struct line *lines, size_t count)
 {
     for (size_t i = 0; i < count && matcher->named; i++) {
-        if (!named_take(matcher->named, lines[i].start, lines[i].length))
+        if (rank_is_other(lines[i].start, lines[i].length) ||
+            !named_take(matcher->named, lines[i].start, lines[i].length))
             continue;
         for (size_t k = 0; k < matcher->count; k++)
             if (!matcher->items[k].pattern)
