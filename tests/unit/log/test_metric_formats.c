@@ -358,7 +358,7 @@ static void load_patterns(json_t *registry, struct joblog_pattern patterns[METRI
 static void count_numbers(const struct format *all_formats, size_t count, bool has_ranks, size_t *wrong,
                           size_t *missing)
 {
-    json_t *registry = starter_registry(&(struct starter){.script = "train.py", .path = "."});
+    json_t *registry = starter_registry(&(struct starter){.name = "train.py", .program = "train.py", .path = "."});
     struct joblog_pattern patterns[METRICS];
     size_t all = 0;
     load_patterns(registry, patterns);
