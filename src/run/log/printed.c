@@ -2,6 +2,7 @@
 
 #include "run/log/number_read.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -31,6 +32,9 @@ static size_t name_end(const struct printed_line *line, size_t i, enum printed_s
     if (end && line->tokens[end - 1].kind == TOKEN_WORD)
         printed_fold(line, end - 1, end, word, sizeof word);
     bool is_tight = i > 0 && line->tokens[i].blanks == 0;
+    static const char *const others[] = {"on", "over", "for", "with", "from", "after", NULL}; /* "accuracy on 10000" */
+    if (printed_is_in(word, others))
+        return 0;
     bool is_arrow = mark == '>' && end > 1 && strchr("-=", printed_mark(line, end - 2)) && printed_mark(line, end - 2);
     bool is_verb = strcmp(word, "is") == 0 || strcmp(word, "was") == 0 || strcmp(word, "of") == 0;
     if (is_arrow || (mark == '=' && printed_mark(line, end - 2) == ':'))
@@ -132,6 +136,13 @@ static bool has_average(const struct printed_line *line, size_t next)
 {
     return line->is_batch && printed_mark(line, next) == '(' && next + 2 < line->token_count &&
            line->tokens[next + 1].kind == TOKEN_NUMBER && printed_mark(line, next + 2) == ')';
+}
+
+/* "val_loss=0.51-val_acc=0.82.ckpt": part of a file's name, which may be an older epoch's. */
+static bool is_in_file_name(const struct printed_line *line, const struct printed_value *value)
+{
+    const char *after = value->text + value->length, *end = line->text + line->length;
+    return after + 1 < end && strchr(".-_/", *after) && isalpha((unsigned char)after[1]);
 }
 
 static void read_value(const struct printed_line *line, size_t next, const struct printed_name *vocabulary,
@@ -242,7 +253,7 @@ static void find_values(struct printed_line *line, const struct printed_name *vo
             bool is_marked;
             size_t end = name_end(line, i, &split, &is_marked);
             bool is_change = printed_mark(line, next) == '-' && printed_mark(line, next + 1) == '>';
-            if (end && !is_change && !scopes.now.is_other &&
+            if (end && !is_change && !scopes.now.is_other && !is_in_file_name(line, &value) &&
                 printed_name_read(line, phrase_begin(line, end), end, is_marked, vocabulary, count, &split,
                                   &value.base)) {
                 value.split = split ? split : scopes.now.split;
