@@ -1,0 +1,1 @@
+optimizer = dict(type="SGD", lr=0.02)

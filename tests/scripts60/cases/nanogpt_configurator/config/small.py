@@ -1,0 +1,2 @@
+n_layer = 3
+block_size = 64
