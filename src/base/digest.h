@@ -26,7 +26,7 @@ bool digest_parse(const char *hex, struct digest *out); /* NULL: false */
 void digest_add(SHA2_CTX *state, const void *bytes, size_t count);
 struct digest digest_end(const SHA2_CTX *state);
 
-/* Of the whole regular file of that name in a folder, which may be no link nor longer than limit. False: err says why. */
-bool digest_of_file(int dir, const char *name, off_t limit, struct digest *out, struct err *err);
+/* Of the whole regular file of that name in a folder, which may be no link nor longer than limit. */
+bool digest_of_file(int dir, const char *name, off_t limit, struct digest *out);
 
 #endif

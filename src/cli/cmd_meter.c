@@ -32,9 +32,8 @@ static const struct cli_option options[OPTION_COUNT] = {
     [OPTION_PROBE] = FLAG_ROW(NULL, "--probe", "show every reading once, with what it costs"),
 };
 
-static void print_row(void *data, const struct gpu_probe_row *row)
+static void print_row(const struct gpu_probe_row *row)
 {
-    (void)data;
     AUTO_TEXT struct text text = {0};
     text_addf(&text, "GPU %s\t%s\t", row->device, row->what);
     if (row->value.valid)
@@ -51,7 +50,7 @@ static int probe(const struct gpu_vendor *vendor, const char *library, const cha
 {
     struct err err = {0};
     struct rusage usage;
-    if (!gpu_probe(vendor->backend, library, device, print_row, NULL, &err))
+    if (!gpu_probe(vendor->backend, library, device, print_row, &err))
         return cli_failed(CLI_BROKEN, &err);
     getrusage(RUSAGE_SELF, &usage);
     message_printf("peak memory\t%ld KiB\n", usage.ru_maxrss);

@@ -17,15 +17,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum {
-    OPTION_OUTPUT,
-    OPTION_LANG,
-    OPTION_SNAPSHOTS,
-    OPTION_FORCE,
-    OPTION_METHODS,
-    OPTION_AS_ROOT,
-    OPTION_COUNT
-};
+enum { OPTION_OUTPUT, OPTION_LANG, OPTION_SNAPSHOTS, OPTION_FORCE, OPTION_METHODS, OPTION_AS_ROOT, OPTION_COUNT };
 
 static const char *const languages[] = {"en", "zh", NULL};
 
@@ -49,7 +41,7 @@ static json_t *read_study(const char *dir, struct dataset *dataset, struct err *
     if (!dataset_read(dataset, dir, err))
         return NULL;
     audit_judge(dataset);
-    json_t *json = page_study_json(dataset, 0);
+    json_t *json = page_study_json(dataset);
     audit_join_names(dataset);
     return json;
 }

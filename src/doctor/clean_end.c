@@ -189,7 +189,7 @@ static size_t kill_tagged(struct sweep *sweep, const struct leftovers *now)
             continue;
         }
         left++;
-        if (!leftover_kill(&sweep->clean->roots, &now->items[i], NULL) || was_there(&sweep->before, process))
+        if (!leftover_kill(&sweep->clean->roots, &now->items[i]) || was_there(&sweep->before, process))
             continue;
         if (sweep->killed++ < NAMES_SHOWN)
             text_addf(&sweep->names, "%s%s (pid %d)", sweep->killed > 1 ? ", " : "", process->stat.comm,

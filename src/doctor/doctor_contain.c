@@ -187,14 +187,14 @@ static void add_memory_limits(const struct doctor_machine *machine, const struct
 {
     struct finding finding = {.section = section, .name = "memory limits"};
     const char *parent = containment->cgroup ? containment->cgroup_parent : NULL;
-    if (parent && cgroup_has_controller(parent, "cgroup.subtree_control", "memory")) {
+    if (parent && cgroup_has_memory(parent, "cgroup.subtree_control")) {
         findings_say(out, section, finding.name, FINDING_YES, NULL, NULL, "a job's limit is held by its cgroup");
         return;
     }
     finding_set(&finding, FINDING_NO, NULL, NULL, "a limit in the settings is not held");
     if (!parent) {
         finding.reason = mem_strdup("there is no cgroup");
-    } else if (!cgroup_has_controller(parent, "cgroup.controllers", "memory")) {
+    } else if (!cgroup_has_memory(parent, "cgroup.controllers")) {
         explain_no_controller(machine, &finding);
     } else {
         finding.reason = mem_printf("processes live in %s itself, and the kernel hands the controller down only where "

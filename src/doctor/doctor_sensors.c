@@ -151,7 +151,6 @@ static void doctor_look_readings(const struct doctor_look *look, const char *lab
 
 static const char sensor_section[] = "Sensors";
 
-static const double PROOF_S = 0.2;
 static const double TRIED_S = 60;
 
 struct meter *doctor_meter(const struct energy_meters_gpu *gpu, struct err *err)
@@ -259,7 +258,7 @@ static void add_host(struct host_meter *host, struct findings *out)
 {
     const struct rapl *rapl = host ? host_meter_rapl(host) : NULL;
     if (rapl && rapl->count > 0)
-        host_meter_prove(host, PROOF_S);
+        host_meter_prove(host);
     for (size_t i = 0; rapl && i < rapl->count; i++)
         add_domain(rapl, &rapl->domains[i], out);
     if (!rapl || rapl->count > 0)

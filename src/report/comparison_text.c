@@ -265,7 +265,7 @@ static void say_commits(const struct comparison *comparison, struct text *out)
     size_t items[2][COMPARISON_COMMITS], counts[2];
     const struct dataset_experiment *all = comparison->dataset.items;
     for (size_t side = 0; side < 2; side++)
-        counts[side] = comparison_commits(comparison, side, items[side], COMPARISON_COMMITS);
+        counts[side] = comparison_commits(comparison, side, items[side]);
     if (!counts[0] || !counts[1])
         return;
     bool alike = counts[0] == 1 && counts[1] == 1 && strcmp(all[items[0][0]].commit, all[items[1][0]].commit) == 0;

@@ -26,7 +26,7 @@ void page_write(const json_t *run, const struct page_options *options, struct te
 
 /* A folder in the study's layout in the form of results_read_json, with "layout": "study", "zone_s" and "problems";
  * the dataset is judged. Parts that the study did not know are not there. A new reference. */
-json_t *page_study_json(const struct dataset *dataset, size_t folder);
+json_t *page_study_json(const struct dataset *dataset);
 
 /* The live pages (serve/), of the same parts. */
 

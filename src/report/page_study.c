@@ -12,7 +12,6 @@ static const double MS_PER_S = 1000, MS_PER_NS = 1e-6;
 
 struct study {
     const struct dataset *dataset;
-    size_t folder;
     double zone_ms; /* local time is this much ahead of UTC */
 };
 
@@ -149,8 +148,7 @@ static void add_between(const struct study *study, json_t *run)
     json_t *pauses = json_array(), *session = json_object();
     size_t count = 0;
     for (size_t i = 0; i < dataset->count; i++)
-        if (dataset->items[i].folder == study->folder)
-            count += stretch_of(study, &dataset->items[i], &list[count]);
+        count += stretch_of(study, &dataset->items[i], &list[count]);
     qsort(list, count, sizeof *list, compare_stretches);
     double end_ms = count ? list[0].to_ms : 0;
     for (size_t i = 1; i < count; i++) {
@@ -169,20 +167,19 @@ static void add_between(const struct study *study, json_t *run)
     free(list);
 }
 
-static json_t *problems_json(const struct study *study)
+static json_t *problems_json(const struct dataset *dataset)
 {
     json_t *out = json_array();
-    for (size_t i = 0; i < study->dataset->problem_count; i++)
-        if (study->dataset->problems[i].folder == study->folder)
-            json_array_append_new(out, json_text_or_null(study->dataset->problems[i].text));
+    for (size_t i = 0; i < dataset->problem_count; i++)
+        json_array_append_new(out, json_text_or_null(dataset->problems[i].text));
     return out;
 }
 
-static json_t *goals_json(const struct dataset *dataset, size_t folder)
+static json_t *goals_json(const struct dataset *dataset)
 {
     json_t *out = json_object();
     for (size_t i = 0; i < dataset->count; i++)
-        for (size_t m = 0; dataset->items[i].folder == folder && m < dataset->items[i].metric_count; m++) {
+        for (size_t m = 0; m < dataset->items[i].metric_count; m++) {
             const char *name = dataset->items[i].metrics[m].name;
             if (!json_object_get(out, name))
                 json_object_set_new(out, name, json_text_or_null(goal_name(dataset_goal(dataset, name))));
@@ -190,19 +187,17 @@ static json_t *goals_json(const struct dataset *dataset, size_t folder)
     return out;
 }
 
-json_t *page_study_json(const struct dataset *dataset, size_t folder)
+json_t *page_study_json(const struct dataset *dataset)
 {
-    const struct dataset_folder *of = &dataset->folders[folder];
-    struct study study = {dataset, folder, of->has_zone ? (double)of->zone_s * MS_PER_S : 0};
+    const struct dataset_folder *of = dataset->folders;
+    struct study study = {dataset, of->has_zone ? (double)of->zone_s * MS_PER_S : 0};
     json_t *run = json_object(), *experiments = json_array();
     for (size_t i = 0; i < dataset->count; i++)
-        if (dataset->items[i].folder == folder)
-            json_array_append_new(experiments,
-                                  experiment_json(&study, &dataset->items[i], json_array_size(experiments) + 1));
+        json_array_append_new(experiments, experiment_json(&study, &dataset->items[i], i + 1));
     json_object_set_new(run, "layout", json_string("study"));
-    json_object_set_new(run, "goals", goals_json(dataset, folder));
+    json_object_set_new(run, "goals", goals_json(dataset));
     json_object_set_new(run, "zone_s", of->has_zone ? json_integer(of->zone_s) : json_null());
-    json_object_set_new(run, "problems", problems_json(&study));
+    json_object_set_new(run, "problems", problems_json(dataset));
     json_object_set_new(run, "experiments", experiments);
     add_between(&study, run);
     return run;

@@ -67,7 +67,7 @@ void attempt_job_gone(const struct run_request *request, const struct job *job)
     if (request->guardian)
         guardian_release(request->guardian, job_identity(job));
     if (request->state)
-        state_job_gone(request->state, job_identity(job), NULL);
+        state_job_gone(request->state, job_identity(job));
 }
 
 static bool move_to_earlier(const struct attempt *attempt, const char *name, int *earlier, struct err *err)

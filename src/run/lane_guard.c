@@ -176,7 +176,7 @@ void guard_users_end_leftovers(struct lane *lane)
         return;
     for (size_t i = 0; i < leftovers.count; i++)
         if (leftovers.items[i].kind == LEFTOVER_TAGGED && leftovers.items[i].process->uid == geteuid() &&
-            leftover_kill(roots_of(lane), &leftovers.items[i], NULL))
+            leftover_kill(roots_of(lane), &leftovers.items[i]))
             lane_say(lane, "ended pid %d (%s), which a dead run had left", (int)leftovers.items[i].process->stat.pid,
                      leftovers.items[i].process->stat.comm);
     leftovers_fini(&leftovers);

@@ -164,7 +164,7 @@ static bool become(uid_t uid, gid_t gid, unsigned how, struct caller *out, struc
     caller_merge(&callers, &ours, user ? user->pw_name : getenv("SUDO_USER"), user ? user->pw_dir : NULL,
                  user ? user->pw_shell : NULL, &out->environment);
     if (how & WITH_CGROUP)
-        cgroup_delegate(uid, gid, NULL);
+        cgroup_delegate(uid, gid);
     /* Root's right to refuse it goes with root, and the terminal may be that of a root shell. */
     sys_typing_refuse();
     if (!drop_root(user, uid, gid, how & SHUT, err) || !set_environ(&out->environment, err))

@@ -272,7 +272,7 @@ int exec_job_run(const struct exec_options *options, struct guardian *guardian, 
     if (gone) {
         guardian_release(guardian, job_identity(exec.job));
         if (exec.options->state)
-            state_job_gone(exec.options->state, job_identity(exec.job), NULL);
+            state_job_gone(exec.options->state, job_identity(exec.job));
         show_foreign(&exec);
     }
     if (options->verbose && gone)

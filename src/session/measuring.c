@@ -15,9 +15,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Every counter is to move within that, or it counts nothing; it takes some 20 ms where all do. */
-static const double PROOF_S = 0.2;
-
 struct host_meter *meters_open_host(void)
 {
     /* Root looks at the machine itself, not where a user says that one is. */
@@ -63,7 +60,7 @@ static void take_host(struct host_meter *host, struct meters *out)
 {
     out->options.host = host;
     if (host && host_meter_rapl(host)->count > 0)
-        host_meter_prove(host, PROOF_S);
+        host_meter_prove(host);
 }
 
 static int open_own(int above, const char *name)
@@ -310,7 +307,7 @@ void measuring_finish(struct measuring *measuring, struct measured *out)
     await_answers(measuring);
     if (measuring->host && measuring->end_ns - measuring->start_ns < JUDGED_NS &&
         host_meter_rapl(measuring->host)->count > 0)
-        host_meter_prove(measuring->host, PROOF_S);
+        host_meter_prove(measuring->host);
     *out = (struct measured){.start_ns = measuring->start_ns,
                              .end_ns = measuring->end_ns,
                              .ready_ns = measuring->ready_ns,

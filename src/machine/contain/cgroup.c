@@ -50,13 +50,13 @@ static ssize_t folder_read(const char *folder, const char *file, char *out, size
     return dir < 0 ? -1 : proc_read_at(dir, file, out, size);
 }
 
-bool cgroup_has_controller(const char *cgroup, const char *file, const char *controller)
+bool cgroup_has_memory(const char *cgroup, const char *file)
 {
     char words[1024], *rest = NULL;
     if (folder_read(cgroup, file, words, sizeof words) < 0)
         return false;
     for (const char *word = strtok_r(words, " \n", &rest); word; word = strtok_r(NULL, " \n", &rest))
-        if (strcmp(word, controller) == 0)
+        if (strcmp(word, "memory") == 0)
             return true;
     return false;
 }
@@ -65,8 +65,7 @@ bool cgroup_has_controller(const char *cgroup, const char *file, const char *con
  * processes of its own (except at the root), which costs the limit and nothing else. */
 static void hand_down(const char *parent)
 {
-    if (cgroup_has_controller(parent, "cgroup.controllers", "memory") &&
-        !cgroup_has_controller(parent, "cgroup.subtree_control", "memory"))
+    if (cgroup_has_memory(parent, "cgroup.controllers") && !cgroup_has_memory(parent, "cgroup.subtree_control"))
         cgroup_write(parent, "cgroup.subtree_control", "+memory");
 }
 
@@ -290,7 +289,7 @@ static int make_below(int parent, const char *name)
     return openat(parent, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 }
 
-static bool delegate_below(const char *parent, uid_t uid, gid_t gid, struct err *err)
+static bool delegate_below(const char *parent, uid_t uid, gid_t gid)
 {
     AUTO_FREE char *user_name = mem_printf(TARE_NAME "-user-%u", (unsigned)uid);
     AUTO_FREE char *runner_name = mem_printf(TARE_NAME "-runner-%d", (int)getpid());
@@ -299,22 +298,18 @@ static bool delegate_below(const char *parent, uid_t uid, gid_t gid, struct err 
     AUTO_CLOSE int top = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     AUTO_CLOSE int user = top >= 0 ? make_below(top, user_name) : -1;
     AUTO_CLOSE int runner = user >= 0 ? make_below(user, runner_name) : -1;
-    if (runner < 0)
-        return err_sys(err, "mkdir %s/%s/%s", parent, user_name, runner_name);
-    if (!cgroup_write_at(runner, "cgroup.procs", "0"))
-        return err_sys(err, "enter %s/%s/%s", parent, user_name, runner_name);
-    return (hand_over(runner, uid, gid) && hand_over(user, uid, gid)) ||
-           err_sys(err, "hand %s/%s to user %u", parent, user_name, (unsigned)uid);
+    return runner >= 0 && cgroup_write_at(runner, "cgroup.procs", "0") && hand_over(runner, uid, gid) &&
+           hand_over(user, uid, gid);
 }
 
-bool cgroup_delegate(uid_t uid, gid_t gid, struct err *err)
+bool cgroup_delegate(uid_t uid, gid_t gid)
 {
-    AUTO_FREE char *parent = cgroup_find_parent(false, err);
+    AUTO_FREE char *parent = cgroup_find_parent(false, NULL);
     if (!parent)
         return false;
     cgroup_clean(parent);
     for (int i = 0; i < TRIES; i++)
-        if (delegate_below(parent, uid, gid, err))
+        if (delegate_below(parent, uid, gid))
             return true;
     return false;
 }

@@ -26,7 +26,7 @@ bool cgroup_enter_runner(const char *parent, struct err *err);
 
 /* As root, before it is given up for this user: moves this process below a cgroup of that user's, in which it can make leaves
  * afterwards (Documentation/admin-guide/cgroup-v2.rst, Delegation). What is left of it is empty and goes with the next call. */
-bool cgroup_delegate(uid_t uid, gid_t gid, struct err *err);
+bool cgroup_delegate(uid_t uid, gid_t gid);
 
 /* Where mountinfo and /proc/self/cgroup say that our own cgroup is: pure, for cgroup_find_parent. The mount's point
  * alone when at_root. NULL: no cgroup v2 mounted, or our cgroup is outside what is mounted. */
@@ -55,8 +55,8 @@ bool cgroup_has_memory_limit(const char *leaf);
 /* Processes of the leaf that the kernel ended for want of memory. False: the controller is missing. */
 bool cgroup_oom_kills(const char *leaf, uint64_t *out);
 
-/* Whether the controller is in the list of words in a file of the cgroup: "cgroup.controllers", "cgroup.subtree_control". */
-bool cgroup_has_controller(const char *cgroup, const char *file, const char *controller);
+/* Whether the memory controller is listed in a file of the cgroup: "cgroup.controllers", "cgroup.subtree_control". */
+bool cgroup_has_memory(const char *cgroup, const char *file);
 
 /* SIGKILL to every member of the leaf and the cgroups below it, by the kernel and safe against forks; frozen ones are
  * thawed. */

@@ -162,7 +162,7 @@ void job_signal(struct job *job, int signal)
     }
     struct tree_seed seed = job_seed(job);
     struct tree tree;
-    tree_scan(&seed, &tree, NULL);
+    tree_scan(&seed, &tree);
     tree_signal(&tree, &seed, signal);
     tree_fini(&tree);
 }
@@ -265,7 +265,7 @@ static size_t end_once(const struct tree_seed *seed, bool patient, struct tree *
                        struct job_member *survivor)
 {
     struct tree tree;
-    bool complete = tree_scan(seed, &tree, NULL);
+    bool complete = tree_scan(seed, &tree);
     size_t live = tree_live(&tree, seed, survivor, 1), left = 0;
     if (*killed < live)
         *killed = live;

@@ -17,7 +17,7 @@ static const int64_t PATIENCE_NS = 50 * NS_PER_MS, CHASE_NS = 2 * NS_PER_MS, STU
 static size_t live_members(struct tree_seed seed, struct job_member *members, size_t max)
 {
     struct tree tree;
-    tree_scan(&seed, &tree, NULL);
+    tree_scan(&seed, &tree);
     size_t count = tree_live(&tree, &seed, members, max);
     tree_fini(&tree);
     return count;
@@ -211,7 +211,7 @@ static bool prove_sweep(struct job *job, struct job_member *members, size_t max,
     struct tree tree;
     struct pollfd end = {.fd = job->pidfd, .events = POLLIN};
     bool ended_before = poll(&end, 1, 0) == 1;
-    bool complete = tree_scan(&seed, &tree, NULL);
+    bool complete = tree_scan(&seed, &tree);
     foreign_keep(job, &tree);
     *count = tree_live(&tree, &seed, members, max);
     if (*count > 0 && job->killed_ns) {
@@ -245,7 +245,7 @@ size_t job_foreign(struct job *job, struct job_foreign out[JOB_FOREIGN_MAX])
     if (job->layers.pidns) {
         struct tree_seed seed = {.start_time = job->identity.start_time, .tag = job->identity.tag};
         struct tree tree;
-        tree_scan(&seed, &tree, NULL);
+        tree_scan(&seed, &tree);
         foreign_keep(job, &tree);
         tree_fini(&tree);
     }

@@ -72,7 +72,7 @@ void thaw_tree(const struct tree_seed *seed)
     if (!point || !freezer_path("self", own, sizeof own))
         return;
     struct tree tree;
-    tree_scan(seed, &tree, NULL);
+    tree_scan(seed, &tree);
     for (size_t i = 0; i < tree.count; i++)
         if (tree.processes[i].member && proc_stat_alive(&tree.processes[i].stat))
             thaw_member(point, root, own, tree.processes[i].stat.pid);

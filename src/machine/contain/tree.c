@@ -121,13 +121,13 @@ static void mark_tagged(struct tree *tree, int proc, const struct tree_seed *see
     }
 }
 
-bool tree_scan(const struct tree_seed *seed, struct tree *out, struct err *err)
+bool tree_scan(const struct tree_seed *seed, struct tree *out)
 {
     *out = (struct tree){0};
     AUTO_DIR DIR *listing = fs_list(AT_FDCWD, "/proc");
     if (!listing)
-        return err_sys(err, "open /proc");
-    bool complete = tree_list(listing, seed, out) || err_sys(err, "read /proc");
+        return false;
+    bool complete = tree_list(listing, seed, out);
     mark_seeds(out, seed);
     mark_closure(out);
     if (seed->tag) {
@@ -212,7 +212,7 @@ size_t tree_kill(const struct tree_seed *given, double timeout_s, size_t *left, 
     size_t killed = 0;
     for (int64_t pause_ns = 0;;) {
         struct tree now;
-        bool complete = tree_scan(seed, &now, NULL);
+        bool complete = tree_scan(seed, &now);
         size_t fresh = newly_seen(&now, &before, seed);
         killed += fresh;
         tree_signal(&now, seed, SIGKILL);

@@ -30,7 +30,7 @@ struct tree {
 };
 
 /* False: /proc cannot be read. */
-bool tree_scan(const struct tree_seed *seed, struct tree *out, struct err *err);
+bool tree_scan(const struct tree_seed *seed, struct tree *out);
 void tree_fini(struct tree *tree);
 
 /* Live members without the root and without this process. */

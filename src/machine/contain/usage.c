@@ -12,7 +12,7 @@ static void ticks_keep(struct job *job)
     struct tree_seed seed = job_seed(job);
     struct tree tree;
     uint64_t ticks = 0;
-    if (tree_scan(&seed, &tree, NULL))
+    if (tree_scan(&seed, &tree))
         for (size_t i = 0; i < tree.count; i++)
             ticks += tree.processes[i].member ? tree.processes[i].stat.cpu_ticks : 0;
     tree_fini(&tree);
@@ -54,7 +54,7 @@ static void members_peak_keep(struct job *job)
 {
     struct tree_seed seed = job_seed(job);
     struct tree tree;
-    tree_scan(&seed, &tree, NULL);
+    tree_scan(&seed, &tree);
     for (size_t i = 0; i < tree.count; i++) {
         const struct tree_process *process = &tree.processes[i];
         char path[40], status[STATUS_MAX];

@@ -246,7 +246,7 @@ static bool policy_from_json(const char *key, const json_t *value, struct govern
     return true;
 }
 
-bool governor_change_from_json(const json_t *json, struct governor_change *out, struct err *err)
+bool governor_change_from_json(const json_t *json, struct governor_change *out)
 {
     const char *wanted = json_string_value(json_object_get(json, "wanted"));
     json_t *former = json_object_get(json, "former"), *value;
@@ -254,7 +254,7 @@ bool governor_change_from_json(const json_t *json, struct governor_change *out, 
     *out = (struct governor_change){0};
     if (!wanted || !name_is_valid(wanted) || !json_is_object(former) ||
         json_object_size(former) > GOVERNOR_POLICIES_MAX)
-        return err_set(err, "not the record of a changed governor");
+        return false;
     snprintf(out->wanted, sizeof out->wanted, "%s", wanted);
     out->policies = mem_array(json_object_size(former) + 1, sizeof *out->policies);
     json_object_foreach(former, key, value)
@@ -264,7 +264,7 @@ bool governor_change_from_json(const json_t *json, struct governor_change *out, 
             continue;
         }
         governor_change_fini(out);
-        return err_set(err, "the record of a changed governor names no policy or governor at \"%s\"", key);
+        return false;
     }
     if (out->count > 0)
         qsort(out->policies, out->count, sizeof *out->policies, by_number);

@@ -57,7 +57,7 @@ size_t governor_still_set(const char *sysroot, const struct governor_change *cha
 /* {"wanted": "performance", "former": {"0": "powersave", ...}}: for the journal. Reading it trusts nothing: names of
  * governors and numbers of policies only. The descriptors are not in it. */
 json_t *governor_change_to_json(const struct governor_change *change);
-bool governor_change_from_json(const json_t *json, struct governor_change *out, struct err *err);
+bool governor_change_from_json(const json_t *json, struct governor_change *out);
 
 /* A governor that is set for a while, by one or several runs of one user at once: written down before it
  * is changed, in a folder that nobody else may write, and given back by the last of them; after a crash by whoever

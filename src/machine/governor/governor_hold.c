@@ -81,8 +81,8 @@ static bool record_read(int file, struct governor_change *out)
         text_add_bytes(&bytes, buffer, (size_t)got);
     json_t *json = json_loadb(text_get(&bytes), bytes.length, JSON_REJECT_DUPLICATES, NULL);
     const char *written = json_get_text(json, "boot_id");
-    bool ok = written && boot_id_read(boot_id, NULL) && strcmp(written, boot_id) == 0 &&
-              governor_change_from_json(json, out, NULL);
+    bool ok =
+        written && boot_id_read(boot_id, NULL) && strcmp(written, boot_id) == 0 && governor_change_from_json(json, out);
     json_decref(json);
     return ok;
 }

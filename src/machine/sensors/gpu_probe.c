@@ -14,7 +14,7 @@ struct probe {
     const struct gpu_backend *backend;
     struct gpu_sensor *sensor;
     const char *device;
-    void (*row)(void *data, const struct gpu_probe_row *row);
+    void (*row)(const struct gpu_probe_row *row);
     void *data;
 };
 
@@ -26,7 +26,7 @@ static struct reading since(int64_t began_ns)
 static void say(const struct probe *probe, const char *what, struct reading value, const char *unit, const char *text,
                 struct reading cost_us)
 {
-    probe->row(probe->data, &(struct gpu_probe_row){probe->device, what, value, unit, text, cost_us});
+    probe->row(&(struct gpu_probe_row){probe->device, what, value, unit, text, cost_us});
 }
 
 static void say_value(const struct probe *probe, const char *what, double value, const char *unit)
@@ -179,9 +179,9 @@ static bool probe_one(const struct gpu_backend *backend, struct gpu_driver *driv
 }
 
 bool gpu_probe(const struct gpu_backend *backend, const char *library, const char *device,
-               void (*row)(void *data, const struct gpu_probe_row *row), void *data, struct err *err)
+               void (*row)(const struct gpu_probe_row *row), struct err *err)
 {
-    struct probe probe = {.backend = backend, .device = device, .row = row, .data = data};
+    struct probe probe = {.backend = backend, .device = device, .row = row};
     struct gpu_driver *driver = backend->open(library, err);
     uint32_t count = 0;
     if (!driver)

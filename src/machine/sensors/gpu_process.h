@@ -31,6 +31,6 @@ struct gpu_probe_row {
 
 /* device: NULL: all. False: no driver, no such device. */
 bool gpu_probe(const struct gpu_backend *backend, const char *library, const char *device,
-               void (*row)(void *data, const struct gpu_probe_row *row), void *data, struct err *err);
+               void (*row)(const struct gpu_probe_row *row), struct err *err);
 
 #endif

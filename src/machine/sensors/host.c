@@ -19,6 +19,8 @@ static const int64_t OWN_FRESH_NS = 200 * NS_PER_MS;
 
 /* A counter that has not moved for so long is taken for a dead one. */
 static const double STILL_S = 1.0;
+/* host_meter_prove waits this long for every counter to move: where all do, it takes some 20 ms. */
+static const double PROOF_S = 0.2;
 
 struct watched {
     struct host_job *job; /* NULL: ended */
@@ -80,9 +82,9 @@ void host_meter_free(struct host_meter *meter)
     free(meter);
 }
 
-void host_meter_prove(struct host_meter *meter, double max_s)
+void host_meter_prove(struct host_meter *meter)
 {
-    rapl_prove(&meter->rapl, &meter->places, max_s);
+    rapl_prove(&meter->rapl, &meter->places, PROOF_S);
 }
 
 const char *host_meter_sysroot(const struct host_meter *meter)

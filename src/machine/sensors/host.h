@@ -17,7 +17,7 @@ struct host_meter *host_meter_new(const struct rapl_places *places);
 void host_meter_free(struct host_meter *meter);
 
 /* As rapl_prove. Left out, counters that stand still become unavailable a second after their first reading. */
-void host_meter_prove(struct host_meter *meter, double max_s);
+void host_meter_prove(struct host_meter *meter);
 const struct rapl *host_meter_rapl(const struct host_meter *meter);
 const char *host_meter_sysroot(const struct host_meter *meter);
 

@@ -93,7 +93,7 @@ static void add_tree(struct sums *sums)
     /* Once the init is gone its pid may be another's: its session proves nothing any more. */
     if (!process_start_time(identity->pid, &now) || now != identity->start_time)
         return;
-    if (tree_scan(&seed, &tree, NULL))
+    if (tree_scan(&seed, &tree))
         for (size_t i = 0; i < tree.count; i++) {
             if (!tree.processes[i].member)
                 continue;

@@ -174,7 +174,7 @@ void host_tree_sample(struct host_tree *tree, struct host_job_figures *out)
     struct tree_seed seed = {.root = tree->root, .start_time = tree->start_time, .known = &tree->known};
     struct tree now;
     *out = (struct host_job_figures){0};
-    if (!tree_scan(&seed, &now, NULL)) {
+    if (!tree_scan(&seed, &now)) {
         tree_fini(&now);
         return;
     }

@@ -284,10 +284,8 @@ size_t leftovers_count_ours(const struct leftovers *leftovers)
     return count;
 }
 
-bool leftover_kill(const struct census_roots *roots, const struct leftover *leftover, struct err *err)
+bool leftover_kill(const struct census_roots *roots, const struct leftover *leftover)
 {
-    AUTO_CLOSE int pidfd = census_hold(roots, leftover->process, err);
-    if (pidfd < 0)
-        return false;
-    return sys_pidfd_signal(pidfd, SIGKILL) || err_sys(err, "kill process %d", (int)leftover->process->stat.pid);
+    AUTO_CLOSE int pidfd = census_hold(roots, leftover->process, NULL);
+    return pidfd >= 0 && sys_pidfd_signal(pidfd, SIGKILL);
 }

@@ -65,7 +65,7 @@ void leftovers_claim(struct leftovers *leftovers, const struct leftover_claim *c
 bool leftover_is_ours(const struct leftover *leftover); /* one of the first two kinds */
 size_t leftovers_count_ours(const struct leftovers *leftovers);
 
-/* SIGKILL to one LEFTOVER_TAGGED. False: err, and code ESRCH when it is gone already. */
-bool leftover_kill(const struct census_roots *roots, const struct leftover *leftover, struct err *err);
+/* SIGKILL to one LEFTOVER_TAGGED. */
+bool leftover_kill(const struct census_roots *roots, const struct leftover *leftover);
 
 #endif

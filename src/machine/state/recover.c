@@ -119,7 +119,7 @@ void members_take(const struct job_identity *job, struct members *out)
     struct tree_seed seed = {
         .root = job->pid, .start_time = job->start_time, .cgroup = has_leaf ? job->cgroup : NULL, .tag = job->tag};
     struct tree tree;
-    tree_scan(&seed, &tree, NULL);
+    tree_scan(&seed, &tree);
     size_t count = tree_live(&tree, &seed, NULL, 0);
     out->count = count < MEMBERS_MAX ? count : MEMBERS_MAX;
     out->items = mem_array(out->count + 1, sizeof *out->items);

@@ -220,15 +220,15 @@ bool state_job_born(struct state *state, const struct job_identity *identity, st
     return true;
 }
 
-bool state_job_gone(struct state *state, const struct job_identity *identity, struct err *err)
+void state_job_gone(struct state *state, const struct job_identity *identity)
 {
     AUTO_TEXT struct text line = {0};
     if (state->file < 0)
-        return err_set(err, "this process is not registered");
+        return;
     record_add_gone(&line, identity);
     if (state->living > 0)
         state->living--;
-    return append(state, &line, err);
+    append(state, &line, NULL);
 }
 
 void state_end(struct state *state)

@@ -33,7 +33,7 @@ bool state_register(struct state *state, enum state_kind kind, const char *run_d
 
 /* Between job_start and job_open_gate; and when the job is proven gone. */
 bool state_job_born(struct state *state, const struct job_identity *identity, struct err *err);
-bool state_job_gone(struct state *state, const struct job_identity *identity, struct err *err);
+void state_job_gone(struct state *state, const struct job_identity *identity);
 
 /* A proper end: the file is removed, unless a job is in it that is not gone. */
 void state_end(struct state *state);

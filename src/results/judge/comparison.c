@@ -236,7 +236,7 @@ static void compare_quantity(const struct comparison *comparison, struct compari
     compare_per_epoch(comparison, &rows, out);
 }
 
-size_t comparison_commits(const struct comparison *comparison, size_t which, size_t *items, size_t max)
+size_t comparison_commits(const struct comparison *comparison, size_t which, size_t *items)
 {
     const struct comparison_side *side = &comparison->sides[which];
     const struct dataset_experiment *all = comparison->dataset.items;
@@ -251,7 +251,7 @@ size_t comparison_commits(const struct comparison *comparison, size_t which, siz
         while (k < count &&
                (strcmp(all[items[k]].commit, own->commit) != 0 || all[items[k]].commit_changed != own->commit_changed))
             k++;
-        if (k == count && count < max)
+        if (k == count && count < COMPARISON_COMMITS)
             items[count++] = side->items[i];
     }
     return count;

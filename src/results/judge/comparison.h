@@ -104,9 +104,9 @@ bool comparison_make(struct comparison *comparison, struct err *err);
 void comparison_fini(struct comparison *comparison);
 
 /* The states of repositories from which the experiments of a side that are compared ran, each once, in their order: indices into the
- * dataset's items. Gives how many, at most max; 0: it is not known of each. */
+ * dataset's items. Gives how many, at most COMPARISON_COMMITS; 0: it is not known of each. */
 enum { COMPARISON_COMMITS = 16 };
-size_t comparison_commits(const struct comparison *comparison, size_t side, size_t *items, size_t max);
+size_t comparison_commits(const struct comparison *comparison, size_t side, size_t *items);
 
 /* The figure to go by: adjusted where there is one, else raw. */
 const struct stats_effect *comparison_effect(const struct comparison_quantity *quantity);

@@ -105,7 +105,7 @@ static const struct record_field side_fields[] = {SIDE("of", text),
 
 static json_t *commits_json(const struct comparison *comparison, size_t side)
 {
-    size_t items[COMPARISON_COMMITS], count = comparison_commits(comparison, side, items, COMPARISON_COMMITS);
+    size_t items[COMPARISON_COMMITS], count = comparison_commits(comparison, side, items);
     json_t *out = json_array();
     for (size_t i = 0; i < count; i++) {
         const struct dataset_experiment *experiment = &comparison->dataset.items[items[i]];

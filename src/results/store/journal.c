@@ -253,13 +253,13 @@ static bool event_from_row(sqlite3_stmt *row, struct event *out, struct err *err
     return true;
 }
 
-bool journal_each(sqlite3 *db, int64_t behind, journal_each_fn *each, void *context, struct err *err)
+bool journal_each(sqlite3 *db, journal_each_fn *each, void *context, struct err *err)
 {
     AUTO_QUERY sqlite3_stmt *query =
         db_query(db, err,
                  "SELECT seq, session, experiment, attempt, type, monotonic_ns, realtime_ns, data FROM events"
-                 " WHERE seq > ? ORDER BY seq",
-                 "i", behind);
+                 " ORDER BY seq",
+                 "");
     while (db_next(&query, err)) {
         struct event event;
         bool ok = event_from_row(query, &event, err) && each(context, sqlite3_column_int64(query, 0), &event, err);
@@ -278,7 +278,7 @@ static bool load_one(void *context, int64_t seq, const struct event *event, stru
 
 bool journal_replay_all(sqlite3 *db, struct journal_replay *replay, struct err *err)
 {
-    return journal_each(db, 0, load_one, replay, err);
+    return journal_each(db, load_one, replay, err);
 }
 
 static char *print_and_release(json_t *json)

@@ -207,7 +207,7 @@ bool jsonl_repair(int fd, sqlite3 *db, struct event_lines *lines, struct err *er
     steal_fd(&copy);
     rewind(file);
     struct repair repair = {.file = file, .lines = lines};
-    bool ok = journal_each(db, 0, repair_line, &repair, err) && (!ferror(file) || err_sys(err, "read events.jsonl"));
+    bool ok = journal_each(db, repair_line, &repair, err) && (!ferror(file) || err_sys(err, "read events.jsonl"));
     if (ok && (fstat(fd, &status) < 0 || (status.st_size != repair.length && ftruncate(fd, repair.length) < 0)))
         ok = err_sys(err, "repair events.jsonl");
     ok = ok && jsonl_append(fd, &repair.missing, err);

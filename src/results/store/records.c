@@ -131,14 +131,14 @@ static bool has_jsonl(const struct worker *worker)
 static bool has_text(int dir, const char *name, const struct text *text)
 {
     struct digest wanted = digest_of(text_get(text), text->length), is;
-    return text->length == 0 || (digest_of_file(dir, name, FILE_MAX, &is, NULL) && digest_equal(&is, &wanted));
+    return text->length == 0 || (digest_of_file(dir, name, FILE_MAX, &is) && digest_equal(&is, &wanted));
 }
 
 static bool has_experiment(const struct worker *worker, size_t number)
 {
     struct digest is;
     AUTO_CLOSE int folder = fs_open_folder_beneath(worker->dir, worker->plan->experiments[number - 1].id);
-    return folder >= 0 && digest_of_file(folder, "experiment.json", FILE_MAX, &is, NULL) &&
+    return folder >= 0 && digest_of_file(folder, "experiment.json", FILE_MAX, &is) &&
            digest_equal(&is, &worker->lines.files.digests[number - 1]);
 }
 
@@ -147,7 +147,7 @@ static bool has_summary(const struct worker *worker)
     for (size_t i = 0; i < SUMMARY_FILES; i++) {
         struct digest wanted, is;
         if (summary_digest(&worker->summary, i, &wanted) &&
-            (!digest_of_file(worker->dir, summary_name(i), FILE_MAX, &is, NULL) || !digest_equal(&is, &wanted)))
+            (!digest_of_file(worker->dir, summary_name(i), FILE_MAX, &is) || !digest_equal(&is, &wanted)))
             return false;
     }
     return !worker->summary.replaced;

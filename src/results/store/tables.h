@@ -153,9 +153,9 @@ bool journal_result_attempt(sqlite3 *db, int64_t experiment, int64_t *out, struc
 
 bool journal_last_seq(sqlite3 *db, int64_t *out, struct err *err);
 
-/* Calls each for every event after seq `behind`, in order, until it says false. */
+/* Calls each for every event, in order, until it says false. */
 typedef bool journal_each_fn(void *context, int64_t seq, const struct event *event, struct err *err);
-bool journal_each(sqlite3 *db, int64_t behind, journal_each_fn *each, void *context, struct err *err);
+bool journal_each(sqlite3 *db, journal_each_fn *each, void *context, struct err *err);
 
 /* The whole journal into an empty replay. */
 bool journal_replay_all(sqlite3 *db, struct journal_replay *replay, struct err *err);

@@ -107,7 +107,7 @@ static void another_process_restores_from_the_journal_only_what_is_still_ours(vo
     AUTO_FREE char *gone = mem_printf("%s" POLICIES "/policy10/scaling_governor", root->top);
     assert_int_equal(unlink(gone), 0); /* its processors went offline */
     json = json_loads(text, 0, NULL);
-    assert_true(governor_change_from_json(json, &read, &err));
+    assert_true(governor_change_from_json(json, &read));
     json_decref(json);
     assert_true(governor_restore(root->top, &read, &restored, &err));
     assert_int_equal(restored.restored, 1);
@@ -137,11 +137,9 @@ static void a_journal_that_names_anything_else_is_refused(void **state)
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         struct governor_change change;
-        struct err err;
         json_t *json = json_loads(wrong[i], 0, NULL);
         assert_non_null(json);
-        assert_false(governor_change_from_json(json, &change, &err));
-        assert_non_null(strstr(err.text, "record of a changed governor"));
+        assert_false(governor_change_from_json(json, &change));
         assert_int_equal(change.count, 0);
         json_decref(json);
     }
