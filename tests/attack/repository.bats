@@ -90,11 +90,11 @@ make_hostile_repository() {
     mkdir -p repo/bin
     cat >repo/bin/python3 <<END
 #!/bin/sh
-[ "\$1" = --version ] || exec sh "\$@"
+case \$1 in -*) ;; *) exec sh "\$@" ;; esac
 exec 9>"$WORK/lock"
 flock 9
 setsid sleep 1000 >/dev/null 2>&1 &
-echo Python 3.11.7
+echo 3.11.7
 END
     chmod +x repo/bin/python3
     printf 'exit 0\n' >repo/job.py

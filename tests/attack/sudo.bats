@@ -229,18 +229,21 @@ works_as_caller() {
 
 @test "a script that init or run asks for its help is the caller's, and so are the files" {
     reachable
-    cat > train.py <<'END'
+    who=$(mktemp) # outside of the script's folder, which is read-only for --help
+    chmod 666 "$who"
+    cat > train.py <<END
 import os, sys
-open("who", "a").write(f"{os.getuid()} {os.getgid()} {os.getgroups()} {sys.argv[1]}\n")
+open("$who", "a").write(f"{os.getuid()} {os.getgid()} {os.getgroups()} {sys.argv[1]}\\n")
 if sys.argv[1] == "--help":
-    print("options:\n  --lr LR  rate (default: 0.5)")
+    print("options:\\n  --lr LR  rate (default: 0.5)")
 print("loss: 0.5")
 END
     as_sudo "$TARE" init train.py
     as_sudo "$TARE" run -q train.py --lr 0.25
-    [ "$(cut -d' ' -f1,2 who | sort -u)" = "$CALLER $CALLER" ]
-    [ "$(sed 's/.*\] //' who)" = $'--help\n--help\n--lr' ]
-    [ "$(wc -l < who)" -eq 3 ]
+    [ "$(cut -d' ' -f1,2 "$who" | sort -u)" = "$CALLER $CALLER" ]
+    [ "$(sed 's/.*\] //' "$who")" = $'--help\n--help\n--lr' ]
+    [ "$(wc -l < "$who")" -eq 3 ]
+    rm "$who"
     [ "$(stat -c %u registry.json settings.json results/run_*/settings.json | sort -u)" = $CALLER ]
 }
 
