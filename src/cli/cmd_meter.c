@@ -8,16 +8,7 @@
 #include <stdio.h>
 #include <sys/resource.h>
 
-enum {
-    OPTION_DEVICE,
-    OPTION_FD,
-    OPTION_LIBRARY,
-    OPTION_PROBE,
-    OPTION_TIME_SCALE,
-    OPTION_LINK,
-    OPTION_VENDOR,
-    OPTION_COUNT
-};
+enum { OPTION_DEVICE, OPTION_FD, OPTION_LIBRARY, OPTION_PROBE, OPTION_TIME_SCALE, OPTION_VENDOR, OPTION_COUNT };
 
 static const struct cli_option options[OPTION_COUNT] = {
     [OPTION_DEVICE] = VALUE_ROW(NULL, "--device", "UUID|N", CLI_TEXT, "the GPU, by UUID or by the driver's number"),
@@ -27,7 +18,6 @@ static const struct cli_option options[OPTION_COUNT] = {
                                  "the driver's library, instead of the one that the system finds"),
     [OPTION_TIME_SCALE] = VALUE_ROW(NULL, "--time-scale", "X", CLI_TEXT,
                                     "shorten the waits, from 0.001 to 1; for tests, with a driver that is played"),
-    [OPTION_LINK] = FLAG_ROW(NULL, "--link", "tell what goes over the PCIe link, too"),
     [OPTION_VENDOR] = VALUE_ROW(NULL, "--vendor", "NAME", CLI_TEXT, "of the GPU: nvidia, unless it is said"),
     [OPTION_PROBE] = FLAG_ROW(NULL, "--probe", "show every reading once, with what it costs"),
 };
@@ -75,7 +65,6 @@ static int run(const struct cli_call *call)
                                                           .library = values[OPTION_LIBRARY].text,
                                                           .device = values[OPTION_DEVICE].text,
                                                           .fd = (int)values[OPTION_FD].integer,
-                                                          .link = values[OPTION_LINK].given,
                                                           .time_scale = time_scale});
 }
 

@@ -72,7 +72,6 @@ static void start_meter(struct energy_meters *energy_meters, struct energy_meter
                                     .library = gpu->library,
                                     .vendor = gpu->vendor,
                                     .time_scale = given->time_scale,
-                                    .link = given->link,
                                     .gap = tell_gap,
                                     .data = meter};
     *meter = (struct energy_meters_meter){.energy_meters = energy_meters,

@@ -41,7 +41,6 @@ struct energy_meters_options {
     size_t calibration_count;
     bool watches_others; /* host: what other processes use is read at both edges (host_others) */
     bool shares_host;    /* other energy_meters have the same: what they read in this second is not read again */
-    bool link;           /* samples tell what goes over the GPUs' PCIe links */
     double time_scale;   /* 0: 1; of the meters' own timers (machine/sensors/time_scale.h) */
 };
 

@@ -1,6 +1,5 @@
-/* What several lanes come to together: whose the processors' energy was, and how long each lane worked (nothing where there is one); and when others
- * are in the way of an attempt: memory and disks of the machine; and of the experiments of other lanes, processors and the links to the GPUs; and
- * the guardian of all their jobs. */
+/* Accounting shared by all lanes: whose the processors' energy was and how long each lane worked (nothing where there
+ * is one); when others are in the way of an attempt, by memory, disks and processors; and the guardian of all jobs. */
 #include "run/lane.h"
 
 #include "base/mem.h"
@@ -141,25 +140,12 @@ const struct observer split_observer = {.size = sizeof(struct lane_tally), .begi
 static const double WAITED_SHARE = 0.25, OTHERS_SHARE = 0.05, PRESSURE_MIN_S = 1;
 enum { NAMED_MAX = 8 };
 
-/* A link must have been full for so long of an attempt's time. */
-static const double LINK_MIN_S = 2, LINK_MIN_SHARE = 0.05;
-
 /* Of an attempt's time in which every program stood still for want of it, or some waited for memory. */
 static const double FULL_MEMORY_SHARE = 0.05, SOME_MEMORY_SHARE = 0.20, FULL_IO_SHARE = 0.25;
 
 /* A shorter attempt is judged by what these shares of a second are: the start of every program waits for the disk
  * for a moment. */
 static const double PRESSURE_LEAST_S = 1;
-
-/* How full a PCIe link was that it shares with other lanes, while the attempt ran. */
-struct lane_link {
-    int64_t looked_ns, from_ns, to_ns, contended_ns;
-    struct link_pressure worst;
-    char *others;    /* experiments whose transfers were in it then */
-    json_t *numbers; /* theirs; NULL: nobody looked */
-};
-
-LANE_STATE(link_of, struct lane_link, pressure_observer)
 
 /* Evidence for the whole attempt. Takes text; "; on other slots: ID, ID" comes behind it: those that have an experiment in work. */
 static void tell_others(struct lane *lane, const char *kind, struct text *text, double duration_s)
@@ -217,131 +203,13 @@ static void tell_processors(struct lane *lane, const struct host_window *host, s
     tell_others(lane, "cpu_contended", &text, host->duration_s);
 }
 
-void lanes_links_begin(struct runner *runner)
-{
-    struct links *links = &runner->links;
-    if (runner->lane_count < 2)
-        return;
-    links_init(links, runner->request->sysroot);
-    for (size_t i = 0; i < runner->lane_count; i++) {
-        const struct run_lane *means = runner->lanes[i].means;
-        /* The order is the one of the meters. */
-        if (means->gpu_first != links->count || means->buses.count != means->gpu_count) {
-            links_fini(links);
-            return;
-        }
-        for (size_t k = 0; k < means->buses.count; k++)
-            links_add(links, i + 1, means->buses.items[k]);
-    }
-    links_settle(links);
-    if (!links_shared(links))
-        links_fini(links);
-}
-
-static void forget_users(struct lane_link *link)
-{
-    free(steal_ptr(link->others));
-    json_decref(link->numbers);
-    link->numbers = NULL;
-}
-
-/* The experiments, of those that are running, whose GPUs take part. */
-static void take_users(struct lane *lane, const struct link_pressure *pressure, int64_t now_ns)
-{
-    struct lane_link *link = link_of(lane);
-    struct text text = {0};
-    forget_users(link);
-    link->numbers = json_array();
-    for (size_t i = 0; i < lane->runner->lane_count; i++) {
-        const struct lane *other = &lane->runner->lanes[i];
-        if (other == lane || !other->experiment || other->attempt.start_ns <= 0 ||
-            !links_uses(&lane->runner->links, other->number, pressure, now_ns))
-            continue;
-        text_addf(&text, "%s%s", text.length ? ", " : "", other->experiment->id);
-        json_array_append_new(link->numbers, json_integer((json_int_t)other->experiment->number));
-    }
-    link->others = text_take(&text);
-}
-
-static void judge_link(struct lane *lane, int64_t now_ns)
-{
-    struct lane_link *link = link_of(lane);
-    struct link_pressure pressure;
-    int64_t before_ns = link->looked_ns > lane->attempt.start_ns ? link->looked_ns : lane->attempt.start_ns;
-    link->looked_ns = now_ns;
-    if (!links_judge(&lane->runner->links, lane->number, now_ns, &pressure))
-        return;
-    link->from_ns = link->from_ns ? link->from_ns : before_ns;
-    link->contended_ns += now_ns - before_ns;
-    link->to_ns = now_ns;
-    if (pressure.share <= link->worst.share)
-        return;
-    take_users(lane, &pressure, now_ns);
-    link->worst = pressure;
-}
-
-static void take_sample(struct lane *lane, const char *label, const struct gpu_sample *sample)
-{
-    struct links *links = &lane->runner->links;
-    const struct energy_meters_options *energy_meters = lane->runner->request->energy_meters;
-    const struct run_lane *means = lane->means;
-    if (links->count == 0 || sample->t_ns <= 0)
-        return;
-    for (size_t i = 0; i < means->gpu_count; i++)
-        if (strcmp(energy_meters->gpus[means->gpu_first + i].label, label) == 0)
-            links_take(links, means->gpu_first + i, sample->t_ns, &sample->readings);
-    if (lane->phase == PHASE_RUNNING && sample->t_ns > lane->attempt.start_ns)
-        judge_link(lane, sample->t_ns);
-}
-
-static void forget(struct lane *lane)
-{
-    forget_users(link_of(lane));
-    *link_of(lane) = (struct lane_link){0};
-}
-
-static void begin_pressure(struct lane *lane)
-{
-    if (lane->energy_meters)
-        forget(lane);
-}
-
-static void tell_link(struct lane *lane)
-{
-    static const char *const directions[] = {[LINK_SENT] = "from", [LINK_RECEIVED] = "to"};
-    const struct lane_link *link = link_of(lane);
-    const struct attempt *attempt = &lane->attempt;
-    double contended_s = ns_to_s(link->contended_ns);
-    double duration_s = ns_to_s(attempt->end_ns - attempt->start_ns);
-    if (contended_s < LINK_MIN_S || contended_s < LINK_MIN_SHARE * duration_s)
-        return;
-    int64_t to_ns = link->to_ns < attempt->end_ns ? link->to_ns : attempt->end_ns;
-    char *text = mem_printf(
-        "for %.0f s the PCIe link above bridge %s was full of transfers %s GPUs, up to %.0f %% of what it can "
-        "carry, up to %.0f %% by other slots: %s",
-        contended_s, link->worst.bridge, directions[link->worst.direction], 100 * link->worst.share,
-        100 * link->worst.others_share, *link->others ? link->others : "experiments that had not begun");
-    lane_evidence_at(lane, (struct lane_evidence_entry){.kind = "pcie_contended",
-                                                        .text = text,
-                                                        .experiments = json_incref(link->numbers),
-                                                        .from_s = {ns_to_s(link->from_ns - attempt->start_ns), true},
-                                                        .to_s = {ns_to_s(to_ns - attempt->start_ns), true}});
-}
-
 static void measured(struct lane *lane, const struct energy_meters_result *result)
 {
     tell_host(lane, &result->host);
     tell_processors(lane, &result->host, result->job.cpu_s);
-    tell_link(lane);
 }
 
-const struct observer pressure_observer = {
-    .size = sizeof(struct lane_link),
-    .fini = forget,
-    .begin = begin_pressure,
-    .measured = measured,
-    .sample = take_sample,
-};
+const struct observer pressure_observer = {.measured = measured};
 
 /* ---- Their guardian. */
 

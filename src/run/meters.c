@@ -106,7 +106,6 @@ void meters_start(struct runner *runner)
         const struct run_lane *means = runner->lanes[i].means;
         struct energy_meters_options own = *options;
         own.time_scale = runner->time_scale;
-        own.link = links_shared(&runner->links);
         own.shares_host = runner->lane_count > 1;
         own.watches_others = true;
         own.gpus = means ? options->gpus + means->gpu_first : options->gpus;

@@ -14,7 +14,7 @@ const struct observer *const observers[] = {
     &shares_observer,      /* lane_shares.c: "parallel", whose of two jobs the figures are */
     &energy_observer,      /* lane_energy.c: "energy" */
     &study_files_observer, /* study_files.c: the study's files of samples */
-    &pressure_observer,    /* lanes.c: processors, memory, disks and links that others use */
+    &pressure_observer,    /* lanes.c: processors, memory and disks that others use */
     &sleep_observer,       /* lane_stalls.c: the machine slept */
     &split_observer,       /* lanes.c: the processors' energy among the lanes */
     &budget_observer,      /* budget.c: what the run has used of its budgets */

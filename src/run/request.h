@@ -62,7 +62,6 @@ struct run_request {
     gid_t gid;
     struct run_listener listener;
     const struct census_roots *roots;  /* where processes and devices are looked for; NULL: the machine's own */
-    const char *sysroot;               /* where the machine's /sys is; NULL: "" */
     const struct energy_meters_options *energy_meters; /* what measures energy; NULL: nothing does */
     const struct run_lane *lanes;      /* each runs an experiment at the same time as the others */
     size_t lane_count;                 /* 0: one, with all GPUs */

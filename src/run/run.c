@@ -363,7 +363,6 @@ static void live(struct runner *runner, struct err *err)
     runner->lane_count = count;
     for (size_t i = 0; i < count; i++)
         lane_init(&lanes[i], runner, i + 1);
-    lanes_links_begin(runner);
     meters_start(runner);
     lanes_begin(runner);
     for (size_t i = 0; i < count; i++)
@@ -376,7 +375,6 @@ static void live(struct runner *runner, struct err *err)
     }
     json_t *pool = lanes_json(runner);
     cpu_split_fini(&runner->split);
-    links_fini(&runner->links);
     meters_stop(runner);
     step_cancel(&runner->governor.answer);
     runner->lanes = NULL;

@@ -4,7 +4,6 @@
 
 #include "machine/sensors/cpu_split.h"
 #include "measure/energy_meters.h"
-#include "run/links.h"
 #include "run/request.h"
 
 #include <systemd/sd-event.h>
@@ -67,7 +66,6 @@ struct runner {
     bool broken;       /* err says why; nothing new is started */
     struct runner_governor governor;
     struct runner_budget budget;
-    struct links links;     /* that GPUs of several lanes share; none: count 0 */
     struct cpu_split split; /* of the packages' energy among the lanes */
     int64_t begun_ns;       /* when the lanes were */
     sd_event_source *tick_source, *guardian_source, *control_source;
@@ -147,9 +145,6 @@ void lanes_begin(struct runner *runner); /* the meters were started */
 /* The meters of what the request names (meters.c); where that cannot be, a note says so and the run goes on without. The lanes must be there. */
 void meters_start(struct runner *runner);
 void meters_stop(struct runner *runner);
-
-/* PCIe links that GPUs of several lanes share: before the meters are started. */
-void lanes_links_begin(struct runner *runner);
 
 /* For EVENT_SESSION_ENDED, or null: docs/reference/files.md. */
 json_t *lanes_json(struct runner *runner);

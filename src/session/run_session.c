@@ -149,7 +149,6 @@ static bool run_it(struct session *session, struct run_summary *summary, struct 
         .state = session->state,
         .environment = &session->environment,
         .roots = &roots,
-        .sysroot = gpus_root(),
         .energy_meters = &session->meters.options,
         .lanes = session->pool.lanes,
         .lane_count = session->pool.lane_count,

@@ -185,12 +185,6 @@ static nvmlReturn_t field(nvmlDevice_t device, nvmlFieldValue_t *value)
     case 186:
         value->value.uiVal = (unsigned)((fake_power_w(gpu, update_ns) + extra_w) * 1000);
         return OK;
-    case 197:
-        value->value.uiVal = (unsigned)(ull)(gpu->pcie_sent_gb * (double)(t_ns - gpu->origin_ns));
-        return OK;
-    case 198:
-        value->value.uiVal = (unsigned)(ull)(gpu->pcie_received_gb * (double)(t_ns - gpu->origin_ns));
-        return OK;
     default:
         return UNSUPPORTED;
     }

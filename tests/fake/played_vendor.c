@@ -192,13 +192,6 @@ static bool no_trace(struct gpu_sensor *sensor, struct gpu_trace *out, struct er
     return lacks(err, ENOTSUP, "it keeps no samples");
 }
 
-static bool no_link(struct gpu_sensor *sensor, struct gpu_readings *out, struct err *err)
-{
-    (void)sensor;
-    (void)out;
-    return lacks(err, ENOTSUP, "it does not tell");
-}
-
 static bool all_users(struct gpu_sensor *sensor, struct gpu_user_list *out, struct err *err)
 {
     double pid = scenario_number(sensor->driver, "user", 0);
@@ -265,7 +258,6 @@ static const struct gpu_backend backend = {
     .trace = no_trace,
     .users = users,
     .all_users = all_users,
-    .link = no_link,
     .group_count = 1,
     .group_name = group_name,
     .group_read = group_read,

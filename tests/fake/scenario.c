@@ -174,8 +174,6 @@ static const struct {
     {"counter_cost_us", REAL, offsetof(struct fake_gpu, counter_cost_us)},
     {"counter_start_mj", BIG, offsetof(struct fake_gpu, counter_start_mj)},
     {"counter_reset_ms", SECONDS_OF_MS, offsetof(struct fake_gpu, counter_reset_s)},
-    {"pcie_sent_gb", REAL, offsetof(struct fake_gpu, pcie_sent_gb)},
-    {"pcie_received_gb", REAL, offsetof(struct fake_gpu, pcie_received_gb)},
     {"memory_total", BIG, offsetof(struct fake_gpu, memory_total)},
     {"memory_reserved", BIG, offsetof(struct fake_gpu, memory_reserved)},
     {"leak", BIG, offsetof(struct fake_gpu, leak)},

@@ -27,7 +27,6 @@ struct fake_gpu {
     int sample_count;
     double counter_cost_us;
     uint64_t counter_start_mj;
-    double pcie_sent_gb, pcie_received_gb; /* GB/s, from the origin on */
     double counter_reset_s; /* negative: never */
     uint64_t memory_total, memory_reserved, leak;
     int ecc, mig, part, persistence;

@@ -1,6 +1,5 @@
 #include "machine/gpu/nvml.h"
 
-#include "base/clock.h"
 #include "base/utf8.h"
 
 #include <dlfcn.h>
@@ -8,7 +7,6 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 static const char *const LIBRARY = "libnvidia-ml.so.1"; /* the name that every driver installs */
 
@@ -169,19 +167,16 @@ bool nvml_number(unsigned type, const union nvml_value *value, double *out)
     }
 }
 
-bool nvml_fields(struct gpu_sensor *sensor, struct nvml_field *values, int count, double *out, struct err *err)
+bool nvml_field_read(struct gpu_sensor *sensor, unsigned field, double *out, struct err *err)
 {
     static const char *const function = "nvmlDeviceGetFieldValues";
+    struct nvml_field value = {.field = field, .result = NVML_ERROR_NOT_SUPPORTED};
     if (!sensor->api->fields)
         return nvml_lacks(function, err);
-    int result = sensor->api->fields(sensor->device, count, values);
-    for (int i = 0; i < count; i++) {
-        if (!nvml_good(sensor->api, result == NVML_SUCCESS ? values[i].result : result, function, err))
-            return err_wrap(err, "field %u", values[i].field);
-        if (!nvml_number(values[i].type, &values[i].value, &out[i]))
-            return nvml_garbage(function, err);
-    }
-    return true;
+    int result = sensor->api->fields(sensor->device, 1, &value);
+    if (!nvml_good(sensor->api, result == NVML_SUCCESS ? value.result : result, function, err))
+        return err_wrap(err, "field %u", field);
+    return nvml_number(value.type, &value.value, out) || nvml_garbage(function, err);
 }
 
 enum { EVENTS_AT_ONCE = 64 }; /* a storm of errors must not keep the meter from its other readings */
@@ -231,48 +226,4 @@ bool nvml_xid_read(struct gpu_sensor *sensor, struct gpu_readings *out, struct e
     if (sensor->xid_count > 0)
         gpu_reading_set(out, GPU_XID_LAST, (double)sensor->xid_last);
     return gpu_reading_set(out, GPU_XID_COUNT, (double)sensor->xid_count);
-}
-
-/* What goes over a GPU's PCIe link: NVML API Reference Guide, NVML_FI_DEV_PCIE_COUNT_TX_BYTES and _RX_BYTES. */
-
-/* The counters have 32 bits, which a fast link passes through ten times a second (measured on an H200). Over this
- * time it cannot. */
-static const int64_t APART_NS = 20 * NS_PER_MS;
-static const double WRAP_BYTES = 4294967296.0;
-
-struct look {
-    int64_t t_ns;
-    double bytes[2];
-    unsigned type[2];
-};
-
-static bool take(struct gpu_sensor *sensor, struct look *out, struct err *err)
-{
-    struct nvml_field values[] = {{.field = NVML_FIELD_PCIE_SENT, .result = NVML_ERROR_NOT_SUPPORTED},
-                                  {.field = NVML_FIELD_PCIE_RECEIVED, .result = NVML_ERROR_NOT_SUPPORTED}};
-    int64_t before_ns = clock_monotonic_ns();
-    bool read = nvml_fields(sensor, values, 2, out->bytes, err);
-    out->t_ns = before_ns + (clock_monotonic_ns() - before_ns) / 2;
-    for (int i = 0; i < 2; i++)
-        out->type[i] = values[i].type;
-    return read;
-}
-
-bool nvml_link(struct gpu_sensor *sensor, struct gpu_readings *out, struct err *err)
-{
-    static const enum gpu_reading of[] = {GPU_PCIE_SENT_BYTES_S, GPU_PCIE_RECEIVED_BYTES_S};
-    struct look from = {0}, to = {0};
-    if (!take(sensor, &from, err))
-        return false;
-    nanosleep(&(struct timespec){.tv_nsec = APART_NS}, NULL);
-    if (!take(sensor, &to, err))
-        return false;
-    for (int i = 0; i < 2; i++) {
-        double bytes = to.bytes[i] - from.bytes[i];
-        if (bytes < 0 && to.type[i] == NVML_VALUE_UNSIGNED_INT)
-            bytes += WRAP_BYTES;
-        if (bytes >= 0 && to.t_ns > from.t_ns)
-            gpu_reading_set(out, of[i], bytes * (double)NS_PER_S / (double)(to.t_ns - from.t_ns));
-    }
-    return true;
 }

@@ -118,16 +118,13 @@ void nvml_text(char out[GPU_TEXT_SIZE], const char *text, size_t size);
 /* By its type; false: no type that is known. */
 bool nvml_number(unsigned type, const union nvml_value *value, double *out);
 
-/* Reads numbered fields as numbers, one to an out. False: one of them could not be read. */
-bool nvml_fields(struct gpu_sensor *sensor, struct nvml_field *values, int count, double *out, struct err *err);
+/* Reads one numbered field (Field Value Enums) as a number. */
+bool nvml_field_read(struct gpu_sensor *sensor, unsigned field, double *out, struct err *err);
 
 /* nvml_readings.c */
 const char *nvml_group_name(size_t group);
 bool nvml_group_read(struct gpu_sensor *sensor, size_t group, struct gpu_readings *out, struct err *err);
 enum { NVML_GROUP_COUNT = 13 };
-
-/* What goes over its PCIe link. */
-bool nvml_link(struct gpu_sensor *sensor, struct gpu_readings *out, struct err *err);
 
 /* Those since the first read. */
 void nvml_xid_end(struct gpu_sensor *sensor);

@@ -36,10 +36,8 @@ enum { NVML_TOTAL_POWER_SAMPLES = 0 };                   /* nvmlSamplingType_t *
 enum { NVML_DEVICE_MIG_ENABLE = 1 };                     /* nvmlDeviceGetMigMode */
 #define NVML_EVENT_XID 0x8ULL                            /* nvmlEventTypeXidCriticalError */
 
-/* Field Value Enums: NVML_FI_DEV_MEMORY_TEMP, _POWER_AVERAGE, _POWER_INSTANT, _PCIE_COUNT_TX_BYTES,
- * _PCIE_COUNT_RX_BYTES */
+/* Field Value Enums: NVML_FI_DEV_MEMORY_TEMP, _POWER_AVERAGE, _POWER_INSTANT */
 enum { NVML_FIELD_MEMORY_TEMP = 82, NVML_FIELD_POWER_AVERAGE = 185, NVML_FIELD_POWER_INSTANT = 186 };
-enum { NVML_FIELD_PCIE_SENT = 197, NVML_FIELD_PCIE_RECEIVED = 198 };
 
 /* nvmlValueType_t and nvmlValue_t */
 enum {

@@ -161,7 +161,6 @@ const struct gpu_backend nvml_backend = {
     .trace = nvml_trace,
     .users = nvml_users,
     .all_users = nvml_all_users,
-    .link = nvml_link,
     .group_count = NVML_GROUP_COUNT,
     .group_name = nvml_group_name,
     .group_read = nvml_group_read,

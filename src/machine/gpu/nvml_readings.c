@@ -11,9 +11,8 @@ static bool set(struct gpu_readings *out, enum gpu_reading which, double value, 
 static bool set_field(struct gpu_sensor *sensor, unsigned field, double scale, enum gpu_reading which,
                       struct gpu_readings *out, struct err *err)
 {
-    struct nvml_field value = {.field = field, .result = NVML_ERROR_NOT_SUPPORTED};
     double number = 0;
-    return nvml_fields(sensor, &value, 1, &number, err) &&
+    return nvml_field_read(sensor, field, &number, err) &&
            set(out, which, number / scale, "nvmlDeviceGetFieldValues", err);
 }
 

@@ -44,10 +44,7 @@ struct gpu_reading_row {
     X(GPU_MEMORY_RESERVED_BYTES, "memory.reserved", "bytes", 0, 1e15)                                                  \
     X(GPU_ECC_UNCORRECTED, "errors.ecc", "", 0, GPU_EXACT_MAX) /* errors since the driver was loaded */                \
     X(GPU_XID_COUNT, "errors.xid", "", 0, GPU_EXACT_MAX)       /* critical errors since the sensor was opened */       \
-    X(GPU_XID_LAST, "errors.xid_last", "", 0, GPU_EXACT_MAX)   /* number of the newest of these */                     \
-    /* over its link, now; these two only where they are asked for (gpu_backend.link) */                               \
-    X(GPU_PCIE_SENT_BYTES_S, "pcie.sent", "bytes/s", 0, 1e13)                                                          \
-    X(GPU_PCIE_RECEIVED_BYTES_S, "pcie.received", "bytes/s", 0, 1e13)
+    X(GPU_XID_LAST, "errors.xid_last", "", 0, GPU_EXACT_MAX)   /* number of the newest of these */
 
 /* Curves of the page beside the power: which column of gpu.csv, its key in the page's data, and what it is called in English and in
  * Chinese; NULL: as report/page/texts.js has it. */

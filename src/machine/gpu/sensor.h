@@ -110,9 +110,6 @@ struct gpu_backend {
      * out->items. */
     bool (*all_users)(struct gpu_sensor *sensor, struct gpu_user_list *out, struct err *err);
 
-    /* What goes over its PCIe link: takes 20 ms, for most of which it sleeps. */
-    bool (*link)(struct gpu_sensor *sensor, struct gpu_readings *out, struct err *err);
-
     /* The other readings come in groups, one or two calls of the driver each. False: the group's first reading is
      * absent, and why. */
     size_t group_count;
@@ -122,7 +119,7 @@ struct gpu_backend {
 
 extern const struct gpu_backend nvml_backend;
 
-/* All groups, without the link: absent is what cannot be read now. False: the GPU is gone. */
+/* All groups: absent is what cannot be read now. False: the GPU is gone. */
 bool gpu_readings_take(const struct gpu_backend *backend, struct gpu_sensor *sensor, struct gpu_readings *out,
                        struct err *err);
 

@@ -61,7 +61,7 @@ struct gpu_process {
     struct gpu_driver *driver;
     struct gpu_sensor *sensor;
     int fd;
-    bool has_counter, has_trace, link;
+    bool has_counter, has_trace;
     struct looks looks;
     struct beat beat;
     char counter_why[METER_TEXT_SIZE], trace_why[METER_TEXT_SIZE];
@@ -187,9 +187,6 @@ static int take_readings(struct gpu_process *process, struct err *why)
     if (!gpu_readings_take(process->backend, process->sensor, &readings, why))
         return 0;
     reply->readings_ns = began_ns + (clock_monotonic_ns() - began_ns) / 2;
-    struct err no_link = {0};
-    if (process->link && !process->backend->link(process->sensor, &readings, &no_link) && never(&no_link))
-        process->link = false;
     for (int i = 0; i < GPU_READING_COUNT; i++)
         if (readings.of[i].valid) {
             reply->readings[i] = readings.of[i].value;
@@ -482,7 +479,6 @@ int gpu_process_main(const struct gpu_process_options *options)
     shrink_prepare();
     process->backend = options->backend;
     process->fd = options->fd;
-    process->link = options->link;
     process->has_counter = process->has_trace = true;
     if (time_scale_permitted(options->time_scale, options->backend, options->library, &err))
         process->driver = options->backend->open(options->library, &err);

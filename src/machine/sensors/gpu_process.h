@@ -10,7 +10,6 @@ struct gpu_process_options {
     const char *library; /* NULL: the driver's usual one */
     const char *device;  /* UUID or number */
     int fd;              /* its end of the socket pair; any number above 2 */
-    bool link;           /* readings tell what goes over the PCIe link */
     double time_scale;   /* 0: 1 (machine/sensors/time_scale.h) */
 };
 

@@ -38,7 +38,6 @@ struct meter *meter_start(const struct meter_options *options, struct err *err)
     meter->library = mem_strdup(options->library);
     meter->vendor = options->vendor;
     meter->time_scale = options->time_scale > 0 ? options->time_scale : 1;
-    meter->link = options->link;
     meter->start_timeout_ns = duration(meter, options->start_timeout_s, 60, 10);
     meter->request_timeout_ns = duration(meter, options->request_timeout_s, 10, 3);
     meter->backoff_ns = duration(meter, options->backoff_s, 0.5, 0);

@@ -29,7 +29,6 @@ struct meter_options {
     double request_timeout_s; /* 0: 10 */
     double backoff_s;         /* 0: 0.5; before the first replacement, doubled for each next one */
     unsigned tries;           /* 0: 5; replacements in a row, each short-lived, before it is given up */
-    bool link;                /* readings tell what goes over the PCIe link, too: each look takes 20 ms longer */
     double time_scale;        /* 0: 1; of these times (machine/sensors/time_scale.h) */
     /* NULL: not wanted. Called when a gap begins (end_ns 0), and again when it has ended. */
     void (*gap)(void *data, const struct meter_gap *gap);

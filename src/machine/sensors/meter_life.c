@@ -35,8 +35,6 @@ static int spawn(const struct meter *meter, int socket, pid_t *pid)
         argv[count++] = "--time-scale";
         argv[count++] = scale_text;
     }
-    if (meter->link)
-        argv[count++] = "--link";
     if (meter->vendor) {
         argv[count++] = "--vendor";
         argv[count++] = meter->vendor->id;

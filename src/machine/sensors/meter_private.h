@@ -19,7 +19,6 @@ struct meter {
     const struct gpu_vendor *vendor; /* or NULL */
     int64_t start_timeout_ns, request_timeout_ns, backoff_ns;
     int64_t long_life_ns; /* a meter that lived this long was a good one: those before it are forgiven */
-    bool link;
     double time_scale;
     unsigned tries_max;
     void (*gap)(void *data, const struct meter_gap *gap);

@@ -152,10 +152,6 @@ static const struct evidence_kind kinds[] = {
     {"cpu_contended", EVIDENCE_SUSPECT, TIME_ENERGY, CHECK_OTHER_CPU,
      "Programs had to wait for a processor, while the run's other experiments, on other GPUs, used a good part of them.",
      "Give the trainings fewer workers, run fewer at a time, or keep this one alone (\"isolation\": \"exclusive\")."},
-    {"pcie_contended", EVIDENCE_SUSPECT, TIME_ENERGY, CHECK_PROCESSES_DURING,
-     "The PCIe link that the GPU shares with GPUs of the run's other experiments was full of their transfers and its own.",
-     "Run fewer at a time, take GPUs that share no switch (nvidia-smi topo -m), or keep this one alone (\"isolation\": "
-     "\"exclusive\")."},
     {"memory_growth", EVIDENCE_RECORDED, NOTHING, CHECK_NONE,
      "The job's GPU memory grew steadily, so that it would run out.",
      "Look at docs/reference/memory.md for what keeps memory; the measurement itself stands."},
