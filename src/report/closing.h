@@ -43,7 +43,7 @@ void closing_add_budget(const struct results *results, struct text *out);
 /* The options with which the left experiments would have enough; none where no budget stopped the run. */
 void closing_budget_options(const struct results *results, size_t left, struct strv *argv);
 
-/* Below the closing table: how the lanes spent the run's time, who disturbed whom, what was lost, and whose the
+/* Below the closing table: how the lanes spent the run's time, what was lost, and whose the
  * processors' energy was. (closing_lanes.c) */
 
 /* Nothing where the run had one lane. Columns that do not fit are left out: those that can be spared first. */

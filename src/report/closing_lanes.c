@@ -11,7 +11,7 @@
 #include <string.h>
 
 /* So many rows; the page shows them all. */
-enum { LANES_SHOWN = 24, DISTURBED_SHOWN = 12 };
+enum { LANES_SHOWN = 24 };
 
 static double number_of(const json_t *json, const char *key)
 {
@@ -144,58 +144,6 @@ static void add_table(const json_t *usage, size_t width, struct text *out)
         text_addf(out, "and %zu more slots (all in report.html)\n", lanes - LANES_SHOWN);
 }
 
-/* "GPU 2", of several nodes "gpu07 GPU 2" */
-static char *lane_name(const json_t *usage, json_int_t at)
-{
-    const json_t *lanes = json_object_get(usage, "lanes");
-    const json_t *lane = at < 0 ? NULL : json_array_get(lanes, (size_t)at);
-    if (!lane)
-        return mem_strdup("programs outside the run");
-    bool several = node_count(lanes) > 1;
-    AUTO_FREE char *name =
-        mem_printf("%s%s%s", several ? text_of(lane, "node") : "", several ? " " : "", text_of(lane, "name"));
-    return utf8_line(name);
-}
-
-enum { BY_SHOWN = 4 };
-
-/* "GPU 0, GPU 1 and 3 more" */
-static void add_by(const json_t *usage, const json_t *by, struct text *out)
-{
-    size_t at, count = json_array_size(by);
-    json_t *item;
-    json_array_foreach(by, at, item)
-    {
-        json_int_t lane = -1;
-        json_get_int(item, "lane", &lane);
-        AUTO_FREE char *name = lane_name(usage, lane);
-        if (at < BY_SHOWN)
-            text_addf(out, "%s%s", at ? ", " : "", name);
-    }
-    if (count > BY_SHOWN)
-        text_addf(out, " and %zu more", count - BY_SHOWN);
-}
-
-static void add_disturbances(const json_t *usage, struct text *out)
-{
-    const json_t *list = json_object_get(usage, "disturbances");
-    size_t at, count = json_array_size(list);
-    json_t *item;
-    json_array_foreach(list, at, item)
-    {
-        AUTO_FREE char *whom = lane_name(usage, (json_int_t)count_of(item, "lane"));
-        size_t experiments = json_array_size(json_object_get(item, "experiments"));
-        if (at >= DISTURBED_SHOWN)
-            break;
-        text_addf(out, "%s was disturbed by ", whom);
-        add_by(usage, json_object_get(item, "by"), out);
-        AUTO_FREE char *kind = utf8_line(text_of(item, "kind"));
-        text_addf(out, ": %s, in %zu experiment%s\n", kind, experiments, experiments == 1 ? "" : "s");
-    }
-    if (count > DISTURBED_SHOWN)
-        text_addf(out, "and %zu more of the kind (all in report.html)\n", count - DISTURBED_SHOWN);
-}
-
 static void add_lost(const json_t *usage, struct text *out)
 {
     size_t at;
@@ -258,7 +206,6 @@ void closing_add_lanes(const struct results *results, const struct closing_optio
     add_table(results->lanes, options->width, out);
     add_use(results, out);
     add_lost(results->lanes, out);
-    add_disturbances(results->lanes, out);
     add_split(json_object_get(results->pool, "cpu_package"), out);
     text_add_char(out, '\n');
 }

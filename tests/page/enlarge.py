@@ -32,9 +32,7 @@ def lane(at, count):
 
 def with_lanes(count):
     lanes = [lane(at, count) for at in range(LANES)]
-    disturbed = [{"lane": at, "kind": "cpu_contended", "weight": "suspect", "experiments": list(range(at + 1, count + 1, LANES)),
-                  "by": [{"lane": other, "experiments": 9} for other in range(LANES) if other != at]} for at in range(LANES)]
-    return {"from_ms": int(START_MS), "seconds": 400.0 * count / LANES, "lanes": lanes, "disturbances": disturbed,
+    return {"from_ms": int(START_MS), "seconds": 400.0 * count / LANES, "lanes": lanes,
             "total": {**lanes[0], "experiments": count, "spans": None}}
 
 

@@ -1,5 +1,5 @@
-/* The lanes of a run with several: how each spent the time, as a table and as bars in time, and who disturbed whom. */
-const usage = head.lanes || { lanes: [], disturbances: [] };
+/* The lanes of a run with several: how each spent the time, as a table and as bars in time. */
+const usage = head.lanes || { lanes: [] };
 const DOINGS = ["training", "guarding", "cooling", "lane_waiting", "no_work"];
 const nodes = [...new Set(usage.lanes.map((lane) => lane.node))];
 const laneName = (lane, n) => [nodes.length > 1 ? lane.node : null, lane.gpus.length ? lane.name : say("lane_n", { n: n + 1 })].filter(Boolean).join(" · ");
@@ -168,26 +168,12 @@ function laneTable() {
     make("tfoot", {}, line([say("all_lanes", { n: usage.lanes.length })], null, usage.total))));
 }
 
-/* Whom by whom, the heaviest first; one row for a lane and a kind. */
-function disturbedTable() {
-  const order = ["contaminated", "suspect", "inconsistent", "unverified", "recorded"], few = (list, most) => (list.length > most ? [...list.slice(0, most), say("and_more", { n: list.length - most })] : list);
-  const list = [...usage.disturbances].sort((a, b) => order.indexOf(a.weight) - order.indexOf(b.weight) || b.experiments.length - a.experiments.length || a.lane - b.lane);
-  const name = (at) => (at === null ? say("outside") : laneName(usage.lanes[at], at));
-  const links = (numbers) => few(numbers.map((number) => byNumber.get(number)).filter(Boolean), 8).flatMap((row, i) => [i ? ", " : "", typeof row === "string" ? row : make("button", { type: "button", class: "link", onclick: () => choose(row, true) }, `#${row.number}`)]);
-  return make("div", { class: "scroll" }, make("table", { id: "lane-disturbed", "aria-label": say("lanes_disturbed") },
-    make("thead", {}, make("tr", {}, ...["lane", "by_whom", "evidence", "experiments"].map((key) => make("th", { scope: "col" }, say(key))))),
-    make("tbody", {}, ...list.map((item) => make("tr", {}, make("th", { scope: "row" }, name(item.lane)),
-      make("td", {}, few(item.by.map((one) => `${name(one.lane)} (${one.experiments})`), 6).join(", ")),
-      make("td", { title: kindOf(item.kind)?.meaning }, make("span", { class: "badge " + item.weight }, item.kind)), make("td", {}, ...links(item.experiments)))))));
-}
-
 function showLanes() {
   if (usage.lanes.length < 2) return;
   const box = make("div", { class: "lanes-time" }), said = make("p", { class: "hint how", role: "status" });
   place("lanes", make("h2", {}, say("lanes")),
     make("p", {}, say(nodes.length > 1 ? "lanes_said_nodes" : "lanes_said", { n: usage.lanes.length, nodes: nodes.length, used: `${plain(100 * usage.total.utilisation, 3)} %`, time: duration(usage.seconds) })),
     legend(), make("div", { class: "chart" }, box), said, laneTable(),
-    ...usage.lanes.filter((lane) => lane.lost).map((lane) => make("p", { class: "hint", lang: "en" }, lane.lost)),
-    make("h3", {}, say("lanes_disturbed")), usage.disturbances.length ? disturbedTable() : make("p", { class: "hint" }, say("lanes_quiet")));
+    ...usage.lanes.filter((lane) => lane.lost).map((lane) => make("p", { class: "hint", lang: "en" }, lane.lost)));
   showLaneTime(box, said);
 }

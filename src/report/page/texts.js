@@ -159,11 +159,9 @@ addTexts({
   all_models: ["all models", "全部模型"],
   total_lanes: ["Overhead and waiting of all slots", "所有通道的开销与等待"], n_nodes: ["{n} nodes", "{n} 个节点"], n_gpus: ["{n} GPUs", "{n} 个 GPU"],
   lanes: ["Slots", "并行通道"], lane: ["slot", "通道"], lane_n: ["slot {n}", "通道 {n}"], lanes_in_time: ["What each slot did when", "各通道的时间线"],
-  lanes_disturbed: ["Who disturbed whom", "谁干扰了谁"],
   lanes_said: ["{n} slots trained for {used} of {time}.", "{n} 个通道在 {time} 中有 {used} 的时间在训练。"],
   lanes_said_nodes: ["{n} slots on {nodes} nodes trained for {used} of {time}.", "{nodes} 个节点上的 {n} 个通道在 {time} 中有 {used} 的时间在训练。"],
   lanes_hint: ["Each bar is an attempt, in the colour of its verdict. Point at it or walk with the arrow keys to read what it is; click or press Enter to choose the experiment.", "每个条是一次尝试，颜色表示判定。用鼠标指向或用方向键移动可查看内容；点击或按回车键选择实验。"],
-  lanes_quiet: ["No slot was seen to disturb another.", "没有发现通道之间的干扰。"],
   lane_done: ["results", "结果数"], lane_done_hint: ["experiments whose result this slot gave", "结果由该通道得出的实验"], training: ["training", "训练"],
   guarding: ["before and after a training", "训练前后的检查"], cooling: ["cooling", "冷却"],
   overhead: ["overhead", "开销"], overhead_hint: ["checks of the GPUs, idle draw, proofs, pauses", "检查 GPU、空闲功率、证明与停顿"],
@@ -171,8 +169,8 @@ addTexts({
   no_work: ["no work", "无任务"],
   no_work_hint: ["nothing was left for it, its GPU was lost, or no session of the run had it", "没有剩余的实验、GPU 丢失，或当时没有会话使用它"], used: ["used", "利用率"],
   used_hint: ["training, of the time of the run", "训练时间占运行时间的比例"],
-  lost: ["lost", "丢失"], all_lanes: ["all {n}", "全部 {n} 个"], by_whom: ["by (experiments)", "来自（实验数）"],
-  outside: ["programs outside the run", "运行之外的程序"], and_more: ["and {n} more", "以及另外 {n} 个"],
+  lost: ["lost", "丢失"], all_lanes: ["all {n}", "全部 {n} 个"],
+  and_more: ["and {n} more", "以及另外 {n} 个"],
   foot_study: ["Energies are gross, of the GPU, of the last attempt, from the time-stamps of the samples; ± is 95 %, of the measurement. Verdicts are those of the audit. Traces are thinned: of each stretch the rows of least and most stay. Every number here is in summary.csv and energy/*.csv, or in the tables of \"export\".", "能耗为总能耗，范围是 GPU，取最后一次尝试，由采样的时间戳算出；± 为读数的 95 %。判定由审计作出。曲线经过抽稀：每一段保留最低和最高的行。此处每个数字都在 summary.csv 和 energy/*.csv，或 export 命令的表中。"],
 });
 

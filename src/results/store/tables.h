@@ -393,7 +393,7 @@ void ways_fini(struct ways *ways);
 /* SIZE_MAX: not known. attempt 0: the last one. */
 size_t ways_of_attempt(const struct ways *ways, int64_t experiment, int64_t attempt);
 
-/* How the lanes of a run spent its time, on all its nodes and in all its sessions, and who of them disturbed whom: from the
+/* How the lanes of a run spent its time, on all its nodes and in all its sessions: from the
  * journal alone, of a live, a finished, a crashed or a collected run. Private to store/; results give what comes of it. */
 
 /* GPUs (or none) of one node. */
@@ -421,10 +421,5 @@ struct usage {
 
 /* docs/reference/files.md describes it; null: there is but one lane. */
 bool usage_json(sqlite3 *db, const struct plan *plan, json_t **out, struct err *err);
-
-/* Adds {"lane", "kind", "weight", "by": [{"lane", "experiments"}], "experiments": [...]} for each lane that was disturbed, and each
- * kind of it. "by": by which lanes, and how many experiments each; its lane null: programs that are none of the run's.
- * (usage_who.c) */
-bool usage_add_disturbances(sqlite3 *db, const struct usage *usage, json_t *out, struct err *err);
 
 #endif

@@ -344,28 +344,21 @@ static json_t *total_json(const struct usage *usage)
     return json;
 }
 
-static json_t *all_json(const struct usage *usage, json_t *disturbances)
+static json_t *all_json(const struct usage *usage)
 {
     json_t *list = json_array();
     int64_t least_ns = shortest_ns(usage);
     for (size_t i = 0; i < usage->count; i++)
         json_array_append_new(list, lane_json(usage, &usage->items[i], least_ns));
-    return json_pack("{s:I, s:o, s:o, s:O, s:o}", "from_ms", (json_int_t)(usage->from_ns / (NS_PER_MS)), "seconds",
-                     json_finite(usage->seconds), "total", total_json(usage), "disturbances", disturbances, "lanes",
-                     list);
+    return json_pack("{s:I, s:o, s:o, s:o}", "from_ms", (json_int_t)(usage->from_ns / (NS_PER_MS)), "seconds",
+                     json_finite(usage->seconds), "total", total_json(usage), "lanes", list);
 }
 
 bool usage_json(sqlite3 *db, const struct plan *plan, json_t **out, struct err *err)
 {
     struct usage usage;
-    json_t *disturbances = json_array();
     bool ok = usage_read(db, plan, &usage, err);
-    *out = NULL;
-    if (ok && usage.count > 1)
-        ok = usage_add_disturbances(db, &usage, disturbances, err);
-    if (ok)
-        *out = usage.count > 1 ? all_json(&usage, disturbances) : json_null();
-    json_decref(disturbances);
+    *out = !ok ? NULL : usage.count > 1 ? all_json(&usage) : json_null();
     usage_fini(&usage);
     return ok;
 }

@@ -166,55 +166,6 @@ static void each_second_of_a_lane_is_counted_once(void **state)
     json_decref(usage);
 }
 
-/* "whom by whom: kind, experiments; ..." of all that is told. */
-static char *disturbances(const json_t *usage)
-{
-    struct text text = {0};
-    size_t i, k;
-    json_t *entry, *by;
-    json_array_foreach(json_object_get(usage, "disturbances"), i, entry)
-    {
-        text_addf(&text, "%s%lld by", i ? "; " : "", (long long)json_integer_value(json_object_get(entry, "lane")));
-        json_array_foreach(json_object_get(entry, "by"), k, by)
-        {
-            const json_t *lane = json_object_get(by, "lane");
-            json_int_t count = json_integer_value(json_object_get(by, "experiments"));
-            if (json_is_null(lane))
-                text_addf(&text, " others*%lld", (long long)count);
-            else
-                text_addf(&text, " %lld*%lld", (long long)json_integer_value(lane), (long long)count);
-        }
-        text_addf(&text, ": %s", json_get_text(entry, "kind"));
-        json_array_foreach(json_object_get(entry, "experiments"), k, by)
-            text_addf(&text, " %lld", (long long)json_integer_value(by));
-    }
-    return text_take(&text);
-}
-
-/* Numbers alone count where they are given, whatever the text says; no number is followed out of the plan. */
-static void evidence_names_by_number_and_its_text_is_not_read(void **state)
-{
-    (void)state;
-    struct run run;
-    run_make(&run);
-    store = fixture_create(&run);
-    play_two_lanes();
-    tell(1, EVENT_EVIDENCE, 2, 75,
-         "{'kind': 'cpu_contended', 'text': 'x', 'experiments': [1, 2], 'pids': [], 'from_s': 0.0, 'to_s': 50.0}");
-    tell(1, EVENT_EVIDENCE, 1, 75, "{'kind': 'foreign_process', 'text': 'x', 'experiments': [], 'pids': [48, 4800]}");
-    tell(1, EVENT_EVIDENCE, 3, 75,
-         "{'kind': 'foreign_process', 'text': 'pid 4800 of other_default_002 and 3 more', 'experiments': [], 'pids': "
-         "[]}");
-    tell(1, EVENT_EVIDENCE, 3, 75,
-         "{'kind': 'host_pressure', 'text': 'x', 'experiments': [-1, 0, 4, 9223372036854775807, '2', 2.0], 'pids': "
-         "4800}");
-    tell(1, EVENT_SESSION_ENDED, 0, 100, "{'outcome': 'finished'}");
-    json_t *usage = finish(&run);
-    AUTO_FREE char *told = disturbances(usage);
-    assert_string_equal(told, "1 by 0*1: cpu_contended 2; 0 by 1*1 others*1: foreign_process 1 3");
-    json_decref(usage);
-}
-
 static void tasks_on_several_nodes_are_lanes_by_node_and_uuid(void **state)
 {
     (void)state;
@@ -250,8 +201,6 @@ static void tasks_on_several_nodes_are_lanes_by_node_and_uuid(void **state)
     /* Only what has ended is a result. */
     assert_number(json_object_get(usage, "total"), "experiments", 2);
     assert_number(json_object_get(usage, "total"), "gpu_energy_j", 3);
-    AUTO_FREE char *told = disturbances(usage);
-    assert_string_equal(told, "1 by others*1: cpu_shared 3");
     json_decref(usage);
 }
 
@@ -278,7 +227,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_second_of_a_lane_is_counted_once),
-        cmocka_unit_test(evidence_names_by_number_and_its_text_is_not_read),
         cmocka_unit_test(tasks_on_several_nodes_are_lanes_by_node_and_uuid),
         cmocka_unit_test(of_one_lane_nothing_is_told),
     };
