@@ -366,7 +366,7 @@ static const char *const description[] = {
     "below 7500 MB. They do not change the exit code.",
     "The estimated time is printed before anything runs: from --alone, from 'expected_duration' and 'historical_csvs' "
     "of the settings, and from the runs in DIR; once each model ran alone, that of the pairs again.",
-    "All is in one folder, DIR/feasibility_YYYYMMDD_HHMMSS: feasibility.csv, .json, .txt and .html, recommended.json "
+    "All is in one folder, DIR/feasibility_YYYYMMDD_HHMMSS: feasibility.csv, .json and .txt, recommended.json "
     "(settings with the pairs for the real experiments), and two runs as 'run' makes them, alone/ and pairs/. Nothing "
     "is tried again within a study: an out of memory is its result.",
     "A pair is proven when experiments whose verdict is clean showed both training at the same time for --overlap, "

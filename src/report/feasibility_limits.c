@@ -19,13 +19,13 @@ static void success_texts(const struct limits_success *success, char **worked, c
     *rate = of_ran.valid ? rate_text(of_ran.value) : mem_strdup("-");
 }
 
-static const char *tint(const struct limits_success *success, double expected, const char *low)
+static const char *tint(const struct limits_success *success, double expected)
 {
     struct reading rate = limits_rate(success);
-    return rate.valid && rate.value < expected ? low : NULL;
+    return rate.valid && rate.value < expected ? "\x1b[31m" : NULL;
 }
 
-struct table *feasibility_tiers(const struct feasibility *study, bool colour, const char *low)
+struct table *feasibility_tiers(const struct feasibility *study, bool colour)
 {
     struct limits_account account;
     struct table *table = table_of(colour, "TIER", ">UP TO MB", ">WORKED", ">SUCCESS", ">OF THIS GPU", ">WORKED",
@@ -42,8 +42,8 @@ struct table *feasibility_tiers(const struct feasibility *study, bool colour, co
                   rate[0], ends ? mem_printf("%.4g %%", 100 * tier->up_to_share) : mem_strdup(tier ? "above" : "-"),
                   worked[1], rate[1], tier ? rate_text(tier->expected) : mem_strdup("-"));
         if (tier) {
-            table_tint(table, 3, tint(&account.by_size[i], tier->expected, low));
-            table_tint(table, 6, tint(&account.by_share[i], tier->expected, low));
+            table_tint(table, 3, tint(&account.by_size[i], tier->expected));
+            table_tint(table, 6, tint(&account.by_share[i], tier->expected));
         }
     }
     return table;

@@ -94,7 +94,7 @@ static void render_models(const struct view *view, struct text *out)
     table_end(table, out);
 }
 
-const char *feasibility_real_text(const struct pairs_outcome *real)
+static const char *real_text(const struct pairs_outcome *real)
 {
     return !real->ran                ? "not run"
            : real->out_of_memory     ? "out of memory"
@@ -141,7 +141,7 @@ static void add_pair(const struct view *view, struct table *table, const struct 
               mem_strdup(!told->known ? "not known"
                          : told->fits ? "fits"
                                       : "does not"),
-              mem_strdup(feasibility_real_text(real)),
+              mem_strdup(real_text(real)),
               mem_strdup(real->verdict == VERDICT_NONE ? "-" : verdict_name(real->verdict)),
               amounts_duration((struct reading){real->overlap_s, real->seen}),
               real->ran ? mem_printf("%lld", real->loops) : mem_strdup("-"), amounts_size(real->peak_bytes),
@@ -166,7 +166,7 @@ static void render_pairs(const struct view *view, struct text *out)
     table_end(table, out);
 }
 
-const struct pairs_pair *feasibility_pair(const struct feasibility *study, size_t foreground, size_t background)
+static const struct pairs_pair *find_pair(const struct feasibility *study, size_t foreground, size_t background)
 {
     for (size_t i = 0; i < study->pair_count; i++)
         if (study->pairs[i].foreground == foreground && study->pairs[i].background == background)
@@ -215,7 +215,7 @@ static void add_matrix(const struct view *view, struct text *out)
             table_add_cell(table, number, NULL);
             table_add_cell(table, name, NULL);
             for (size_t j = from; j < to; j++) {
-                const struct pairs_pair *pair = feasibility_pair(study, i, j);
+                const struct pairs_pair *pair = find_pair(study, i, j);
                 char signs[3];
                 pair_signs(pair, signs);
                 table_add_cell(table, signs, cell_colour(pair));
@@ -227,30 +227,42 @@ static void add_matrix(const struct view *view, struct text *out)
                   "second sign: proven (+), not proven (?), failed (-)\n");
 }
 
+/* Single models and pairs that stand out, in lists with a title each. */
 struct findings {
     const struct feasibility *study;
-    feasibility_finding *take;
-    void *context;
+    struct text *out;
+    const char *title; /* of the last list; NULL: none yet */
 };
 
-static void find(const struct findings *findings, const char *title, const struct pairs_pair *pair, const char *text,
+static void add_finding(struct findings *findings, const char *title, const char *text, const char *proposal)
+{
+    AUTO_FREE char *safe = utf8_line(text);
+    if (findings->title != title)
+        text_addf(findings->out, "\n%s\n", title);
+    findings->title = title;
+    text_addf(findings->out, "%s\n", safe);
+    if (proposal)
+        text_addf(findings->out, "  try: %s\n", proposal);
+}
+
+static void find(struct findings *findings, const char *title, const struct pairs_pair *pair, const char *text,
                  const char *proposal)
 {
     const struct pairs_model *models = findings->study->models;
     AUTO_FREE char *line =
         mem_printf("%s beside %s: %s", models[pair->foreground].name, models[pair->background].name, text);
-    findings->take(title, line, proposal, findings->context);
+    add_finding(findings, title, line, proposal);
 }
 
 /* Nothing failed, and yet nothing is known. */
-static void find_unproven(const struct findings *findings, const struct pairs_pair *pair)
+static void find_unproven(struct findings *findings, const struct pairs_pair *pair)
 {
     if (pair->outcome.why)
         find(findings, "Not proven, so not recommended", pair, pair->outcome.why, NULL);
 }
 
 /* Whatever it came to. */
-static void find_evidence(const struct findings *findings, const struct pairs_pair *pair)
+static void find_evidence(struct findings *findings, const struct pairs_pair *pair)
 {
     json_t *evidence = pairs_evidence(&pair->outcome), *item;
     size_t i;
@@ -281,7 +293,7 @@ static char *attribution_text(const struct pairs_attribution *attribution)
     return text_take(&text);
 }
 
-static void find_attribution(const struct findings *findings, const struct pairs_pair *pair)
+static void find_attribution(struct findings *findings, const struct pairs_pair *pair)
 {
     AUTO_FREE char *why = attribution_text(&pair->outcome.attribution);
     if (why)
@@ -290,51 +302,34 @@ static void find_attribution(const struct findings *findings, const struct pairs
 
 static const char *const failed_title = "What failed";
 
-static void find_failure(const struct findings *findings, const struct pairs_pair *pair)
+static void find_failure(struct findings *findings, const struct pairs_pair *pair)
 {
     if (pair->outcome.cause)
         find(findings, failed_title, pair, pair->outcome.cause, pair->outcome.proposal);
 }
 
-static void find_failed_models(const struct findings *findings)
+static void find_failed_models(struct findings *findings)
 {
     for (size_t i = 0; i < findings->study->model_count; i++) {
         const struct pairs_model *model = &findings->study->models[i];
         if (!model->ran || model->succeeded)
             continue;
         AUTO_FREE char *text = mem_printf("%s alone: %s", model->name, model->error);
-        findings->take(failed_title, text, model->proposal, findings->context);
+        add_finding(findings, failed_title, text, model->proposal);
     }
 }
 
-void feasibility_findings(const struct feasibility *study, feasibility_finding *take, void *context)
+static void add_findings(const struct feasibility *study, struct text *out)
 {
-    static void (*const kinds[])(const struct findings *, const struct pairs_pair *) = {find_unproven, find_evidence,
-                                                                                        find_attribution, find_failure};
-    const struct findings findings = {study, take, context};
+    static void (*const kinds[])(struct findings *, const struct pairs_pair *) = {find_unproven, find_evidence,
+                                                                                  find_attribution, find_failure};
+    struct findings findings = {.study = study, .out = out};
     for (size_t kind = 0; kind < sizeof kinds / sizeof *kinds; kind++) {
         if (kinds[kind] == find_failure)
             find_failed_models(&findings);
         for (size_t i = 0; i < study->pair_count; i++)
             kinds[kind](&findings, &study->pairs[i]);
     }
-}
-
-struct told {
-    struct text *out;
-    const char *title; /* the last one */
-};
-
-static void add_finding(const char *title, const char *text, const char *proposal, void *context)
-{
-    struct told *told = context;
-    AUTO_FREE char *safe = utf8_line(text);
-    if (told->title != title)
-        text_addf(told->out, "\n%s\n", title);
-    told->title = title;
-    text_addf(told->out, "%s\n", safe);
-    if (proposal)
-        text_addf(told->out, "  try: %s\n", proposal);
 }
 
 static void add_criteria(const struct pairs_criterion *criteria, size_t count, bool colour, struct text *out)
@@ -353,7 +348,7 @@ static void add_study_limits(const struct view *view, struct text *out)
     struct pairs_criterion criteria[LIMITS_CRITERIA];
     limits_criteria(view->study, criteria);
     text_add(out, "\nSuccess by memory: the bounds in MB as the study's limits are, and as shares of this GPU\n");
-    table_end(feasibility_tiers(view->study, colour, red), out);
+    table_end(feasibility_tiers(view->study, colour), out);
     text_add(out, "\nThe study's criteria\n");
     add_criteria(criteria, LIMITS_CRITERIA, colour, out);
 }
@@ -370,21 +365,15 @@ static void add_head(const struct view *view, struct text *out)
         text_add(out, "No GPU memory was measured, so nothing can be predicted\n\n");
 }
 
-char *feasibility_counts_text(const struct feasibility *study)
-{
-    struct pairs_counts counts = feasibility_counts(study);
-    return mem_printf("Pairs: %zu proven, %zu not proven, %zu failed, %zu not run; recommended: %zu",
-                      counts.of[PAIRS_PROVEN], counts.of[PAIRS_NOT_PROVEN], counts.of[PAIRS_FAILED],
-                      counts.of[PAIRS_NOT_RUN], counts.recommended);
-}
-
 void feasibility_text(const struct feasibility *study, const struct feasibility_text_options *options, struct text *out)
 {
     struct view view = {.study = study, .options = options};
     add_head(&view, out);
-    AUTO_FREE char *counts = feasibility_counts_text(study);
+    struct pairs_counts counts = feasibility_counts(study);
     if (study->pair_count > 0)
-        text_addf(out, "%s\n\n", counts);
+        text_addf(out, "Pairs: %zu proven, %zu not proven, %zu failed, %zu not run; recommended: %zu\n\n",
+                  counts.of[PAIRS_PROVEN], counts.of[PAIRS_NOT_PROVEN], counts.of[PAIRS_FAILED],
+                  counts.of[PAIRS_NOT_RUN], counts.recommended);
     fit(&view, render_models, out);
     add_sources(study, out);
     if (study->pair_count == 0)
@@ -397,7 +386,7 @@ void feasibility_text(const struct feasibility *study, const struct feasibility_
     text_addf(out, "proven: it was %g s in clean experiments, and at both peaks\n", study->overlap_s);
     text_add(out, "the peak of a pair: of both on the GPU, about once a second\n\n");
     add_matrix(&view, out);
-    feasibility_findings(study, add_finding, &(struct told){.out = out});
+    add_findings(study, out);
     struct pairs_criterion criteria[PAIRS_CRITERIA];
     feasibility_criteria(study, criteria);
     text_add(out, "\nCriteria\n");

@@ -21,7 +21,6 @@ struct column {
 struct cell {
     char *text;         /* may be NULL */
     const char *colour; /* borrowed; NULL: none */
-    bool markup;
 };
 
 struct table {
@@ -74,7 +73,7 @@ static void take_cell(struct table *table, char *text, const char *colour)
 {
     if (table->filled == table->count)
         abort();
-    *cell_at(table, table->rows - 1, table->filled++) = (struct cell){text, colour, false};
+    *cell_at(table, table->rows - 1, table->filled++) = (struct cell){text, colour};
 }
 
 void table_add_row(struct table *table)
@@ -114,11 +113,6 @@ void table_take_row(struct table *table, char *const *texts, size_t count)
 void table_tint(struct table *table, size_t column, const char *colour)
 {
     cell_at(table, table->rows - 1, column)->colour = colour;
-}
-
-void table_markup(struct table *table, size_t column)
-{
-    cell_at(table, table->rows - 1, column)->markup = true;
 }
 
 size_t table_rows(const struct table *table)
@@ -241,7 +235,7 @@ void table_end_page(struct table *table, struct text *out)
             if (!table->columns[i].shown)
                 continue;
             begin_cell("td", &table->columns[i], cell->colour, out);
-            (cell->markup ? text_add : html_text)(out, cell->text ? cell->text : "");
+            html_text(out, cell->text ? cell->text : "");
             text_add(out, "</td>");
         }
         text_add(out, "</tr>\n");

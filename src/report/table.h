@@ -21,9 +21,6 @@ void table_take_row(struct table *table, char *const *texts, size_t count);
  * counted. */
 void table_tint(struct table *table, size_t column, const char *colour);
 
-/* In a page the text of this cell of the last row is markup of the program's own. */
-void table_markup(struct table *table, size_t column);
-
 /* Title line and rows, as wide as they are; frees the table. rows: how many there are. */
 size_t table_rows(const struct table *table);
 void table_end(struct table *table, struct text *out);

@@ -293,19 +293,16 @@ static bool any_recommended(const struct feasibility *of)
     return false;
 }
 
-/* feasibility.json, .csv, .txt and .html, and recommended.json (only when something is recommended). */
+/* feasibility.json, .csv and .txt, and recommended.json (only when something is recommended). */
 static bool write_reports(const struct study *study, struct err *err)
 {
     static const struct feasibility_text_options plain = {.width = 0};
     AUTO_TEXT struct text csv = {0};
     AUTO_TEXT struct text text = {0};
-    AUTO_TEXT struct text page = {0};
-    feasibility_page(&study->of, &page);
     feasibility_csv(&study->of, &csv);
     feasibility_text(&study->of, &plain, &text);
     if (!write_json(study, "feasibility.json", feasibility_json(&study->of), err) ||
-        !write_text(study, "feasibility.csv", &csv, err) || !write_text(study, "feasibility.txt", &text, err) ||
-        !write_text(study, "feasibility.html", &page, err))
+        !write_text(study, "feasibility.csv", &csv, err) || !write_text(study, "feasibility.txt", &text, err))
         return false;
     if (any_recommended(&study->of)) {
         json_t *json = feasibility_recommended(&study->of, study->input.settings.doc.root);
