@@ -5,19 +5,16 @@
 #include "session/caller.h"
 #include "session/command.h"
 
-enum { OPTION_GPU, OPTION_SECONDS, OPTION_YES, OPTION_SHOW, OPTION_HTML, OPTION_READINGS, OPTION_JSON, OPTION_COUNT };
+enum { OPTION_GPU, OPTION_SECONDS, OPTION_YES, OPTION_SHOW, OPTION_JSON, OPTION_COUNT };
 
 static const struct cli_option options[OPTION_COUNT] = {
-    [OPTION_GPU] = OPTION_ROW_CALIBRATED_GPU,
+    [OPTION_GPU] =
+        VALUE_ROW(NULL, "--gpu", "GPU", CLI_TEXT, "this one, by number or UUID; needed where there are several"),
     [OPTION_SECONDS] =
         VALUE_ROW(NULL, "--seconds", "DURATION", CLI_DURATION, "so long in all; longer makes the figures more certain",
                   .low = SCHEDULE_SECONDS_MIN, .high = SCHEDULE_SECONDS_MAX, .default_text = "60", .unit = "seconds"),
-    [OPTION_YES] = OPTION_ROW_AGREED,
+    [OPTION_YES] = FLAG_ROW("-y", "--yes", "the GPU's owner agrees to the load: do not ask"),
     [OPTION_SHOW] = FLAG_ROW(NULL, "--show", "show what was learnt before, and load nothing"),
-    [OPTION_HTML] = VALUE_ROW(NULL, "--html", "FILE", CLI_FILE,
-                              "also write a page with what was commanded and what was read, as pictures"),
-    [OPTION_READINGS] = VALUE_ROW(NULL, "--readings", "FILE", CLI_FILE,
-                                  "also write what was commanded and each value that was read, as CSV"),
     [OPTION_JSON] = FLAG_ROW(NULL, "--json", "as JSON"),
 };
 
@@ -28,8 +25,6 @@ static int run(const struct cli_call *call)
                                                  .seconds = values[OPTION_SECONDS].seconds,
                                                  .yes = values[OPTION_YES].given,
                                                  .json = values[OPTION_JSON].given,
-                                                 .html = values[OPTION_HTML].text,
-                                                 .readings = values[OPTION_READINGS].text,
                                                  .show = values[OPTION_SHOW].given,
                                                  .environment = &call->caller->environment});
 }

@@ -3,7 +3,6 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "cli/option_rows.h"
-#include "doctor/calibrate.h"
 #include "doctor/doctor.h"
 #include "report/live/width.h"
 #include "session/caller.h"
@@ -16,16 +15,7 @@
 #include <pwd.h>
 #include <unistd.h>
 
-enum {
-    OPTION_OUTPUT,
-    OPTION_JSON,
-    OPTION_CALIBRATE,
-    OPTION_GPU,
-    OPTION_YES,
-    OPTION_TEST_EVENT,
-    OPTION_AS_ROOT,
-    OPTION_COUNT
-};
+enum { OPTION_OUTPUT, OPTION_JSON, OPTION_TEST_EVENT, OPTION_AS_ROOT, OPTION_COUNT };
 
 /* A page wider than this is hard to read. */
 enum { WIDTH_MIN = 60, WIDTH_MAX = 100, SETTINGS_MAX = 64 << 20 };
@@ -33,10 +23,6 @@ enum { WIDTH_MIN = 60, WIDTH_MAX = 100, SETTINGS_MAX = 64 << 20 };
 static const struct cli_option options[OPTION_COUNT] = {
     [OPTION_OUTPUT] = OPTION_ROW_RESULTS("the folder in which runs will put their results"),
     [OPTION_JSON] = FLAG_ROW(NULL, "--json", "as JSON"),
-    [OPTION_CALIBRATE] =
-        FLAG_ROW(NULL, "--calibrate", "instead: learn how the GPU's sensors behave, as the command calibrate does"),
-    [OPTION_GPU] = OPTION_ROW_CALIBRATED_GPU,
-    [OPTION_YES] = OPTION_ROW_AGREED,
     [OPTION_TEST_EVENT] = FLAG_ROW(NULL, "--test-event",
                                    "instead: send the event \"test\" to the program of on_event, of the settings or of "
                                    "the user's configuration"),
@@ -121,22 +107,13 @@ static int run_with(const struct cli_call *call, struct host_meter *host)
         return cli_failed(CLI_BROKEN, &err);
     if (call->values[OPTION_TEST_EVENT].given)
         return test_event(call, &caller.environment);
-    if (call->values[OPTION_CALIBRATE].given)
-        return calibrate(&(struct calibrate_options){.gpu = call->values[OPTION_GPU].text,
-                                                     .seconds = CALIBRATE_SECONDS,
-                                                     .yes = call->values[OPTION_YES].given,
-                                                     .json = call->values[OPTION_JSON].given,
-                                                     .environment = &caller.environment});
     return examine(call, host);
 }
 
 /* The counters may need root's rights, which are given up under sudo; a run opens them so too. */
 static int run(const struct cli_call *call)
 {
-    const struct cli_value *values = call->values;
-    if (!values[OPTION_CALIBRATE].given && (values[OPTION_GPU].given || values[OPTION_YES].given))
-        return cli_usage_error(call->command, "--gpu and --yes go with --calibrate only");
-    if (call->operands.count > 0 && !values[OPTION_TEST_EVENT].given)
+    if (call->operands.count > 0 && !call->values[OPTION_TEST_EVENT].given)
         return cli_usage_error(call->command, "settings go with --test-event only");
     struct host_meter *host = meters_open_host();
     int code = run_with(call, host);
@@ -144,8 +121,7 @@ static int run(const struct cli_call *call)
     return code;
 }
 
-static const char *const usage[] = {"doctor [--output DIR] [--json]", "doctor --calibrate [--gpu GPU] [--yes] [--json]",
-                                    "doctor --test-event [SETTINGS.json]", NULL};
+static const char *const usage[] = {"doctor [--output DIR] [--json]", "doctor --test-event [SETTINGS.json]", NULL};
 
 static const char *const description[] = {
     "Tells on one page whether this machine is fit to measure: which layers hold a job's processes together, and so "

@@ -52,13 +52,6 @@ extern const char *const option_verdicts[];
     {.long_name = "--verdicts", .argument = "WHICH", .type = CLI_CHOICE, .choices = option_verdicts,                  \
      .default_text = "usable", .help = meaning}
 
-#define OPTION_ROW_CALIBRATED_GPU                                                                                      \
-    {.long_name = "--gpu", .argument = "GPU", .type = CLI_TEXT,                                                        \
-     .help = "this one, by number or UUID; needed where there are several"}
-
-#define OPTION_ROW_AGREED                                                                                              \
-    {.short_name = "-y", .long_name = "--yes", .help = "the GPU's owner agrees to the load: do not ask"}
-
 /* How far learning about a script may go. */
 #define OPTION_ROW_NO_PROBE                                                                                            \
     {.long_name = "--no-probe", .help = "do not start the script with --help to learn its options"}

@@ -1,4 +1,4 @@
-/* calibrate: learns how the sensors of one GPU behave, by a small load, for `calibrate` and `doctor --calibrate`. */
+/* calibrate: learns how the sensors of one GPU behave, by a small load. */
 #ifndef TARE_DOCTOR_CALIBRATE_H
 #define TARE_DOCTOR_CALIBRATE_H
 
@@ -8,15 +8,11 @@
 
 #include <stdbool.h>
 
-#define CALIBRATE_SECONDS 60.0
-
 struct calibrate_options {
     const char *gpu; /* number or UUID; NULL: the only one */
     double seconds;
     bool yes; /* the GPU's owner agrees: nobody is asked */
     bool json;
-    const char *html;               /* the page's file; NULL: none */
-    const char *readings;           /* CSV of what was commanded and read; NULL: none */
     bool show;                      /* what was learnt before; no load */
     const struct strv *environment; /* where the locks of the run that we are part of are told */
 };

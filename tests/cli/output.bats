@@ -98,8 +98,7 @@ forms() {
 3 watch --once --json $run_1" ;;
     doctor) echo "3 doctor
 3 doctor --test-event told.json
-3 doctor --json
-2 doctor --calibrate --gpu 7 --yes" ;;
+3 doctor --json" ;;
     *) return 1 ;;
     esac
 }
@@ -366,7 +365,6 @@ serve --socket "none/$hostile" "$run_1"
 serve "--$hostile"' ;;
     doctor) echo 'doctor
 doctor --json
-doctor --calibrate --yes --gpu "$hostile"
 doctor --test-event ../told.json
 doctor --test-event hostile_told.json
 doctor --test-event hostile_program.json

@@ -41,7 +41,7 @@ def schedule(period):
 
 
 def readings(sensor, rng):
-    """What calibrate --readings writes of this sensor: the GPU's power has noise of 0.5 %."""
+    """What learn_readings reads of this sensor: the GPU's power has noise of 0.5 %."""
     loads, duration = schedule(sensor.period)
     idle, rise = rng.uniform(40, 110), rng.uniform(100, 500)
     grid = np.arange(0, duration, 0.01)

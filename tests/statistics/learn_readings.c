@@ -1,5 +1,5 @@
-/* What is learnt of a GPU's sensors from what `tare calibrate --readings FILE` wrote: learn_readings < FILE prints JSON, as
- * a calibration's file has it. */
+/* What is learnt of a GPU's sensors from readings in CSV (series,begin_ns,end_ns,value; calibrated_cover.py writes them):
+ * learn_readings < FILE prints JSON, as a calibration's file has it. */
 #include "base/mem.h"
 #include "measure/calibration/calibration.h"
 
