@@ -302,7 +302,7 @@ END
     for n in 1 2 3 4; do task $n >/dev/null; done
     taint 2 1 foreign_process
     taint 4 1 cpu_shared
-    taint 1 1 power_cap
+    taint 1 1 governor_not_set
     collect >out || true
     is "$(summary verdict)" "clean
 contaminated

@@ -37,8 +37,8 @@ static void the_weights_are_those_of_the_documentation(void **state)
     static const char *const suspect[] = {"sw_thermal",       "went_on_after_wait", "sampling_gap",      "cpu_shared",
                                           "energy_disagrees", "memory_leaked",      "possibly_delegated"};
     static const char *const unverified[] = {"processes_unseen", "gpu_lock_untrusted"};
-    static const char *const recorded[] = {"gpu_lock_unshared",  "power_cap",  "clock_changed", "boost",
-                                           "leftover_processes", "xid_program"};
+    static const char *const recorded[] = {"gpu_lock_unshared", "governor_not_set", "leftover_processes",
+                                           "xid_program"};
     for (size_t i = 0; i < sizeof contaminated / sizeof *contaminated; i++)
         assert_int_equal(verdict_of(&contaminated[i], 1), VERDICT_CONTAMINATED);
     for (size_t i = 0; i < sizeof suspect / sizeof *suspect; i++)
@@ -58,10 +58,10 @@ static void without_evidence_a_measurement_is_clean(void **state)
 static void the_heaviest_decides_in_any_order(void **state)
 {
     (void)state;
-    const char *const ends_light[] = {"power_cap", "hw_thermal", "sampling_gap"};
-    const char *const ends_heavy[] = {"sampling_gap", "power_cap", "hw_thermal"};
-    const char *const middle[] = {"power_cap", "sampling_gap", "processes_unseen"};
-    const char *const light[] = {"processes_unseen", "boost"};
+    const char *const ends_light[] = {"governor_not_set", "hw_thermal", "sampling_gap"};
+    const char *const ends_heavy[] = {"sampling_gap", "governor_not_set", "hw_thermal"};
+    const char *const middle[] = {"governor_not_set", "sampling_gap", "processes_unseen"};
+    const char *const light[] = {"processes_unseen", "xid_program"};
     assert_int_equal(verdict_of(ends_light, 3), VERDICT_CONTAMINATED);
     assert_int_equal(verdict_of(ends_heavy, 3), VERDICT_CONTAMINATED);
     assert_int_equal(verdict_of(middle, 3), VERDICT_SUSPECT);
@@ -77,7 +77,7 @@ static void what_is_not_known_is_suspect(void **state)
     assert_null(evidence_find(NULL));
     assert_int_equal(verdict_of(strange, 1), VERDICT_SUSPECT);
     assert_int_equal(verdict_of(none, 1), VERDICT_SUSPECT);
-    assert_int_equal(verdict_with(VERDICT_NONE, "power_cap"), VERDICT_CLEAN);
+    assert_int_equal(verdict_with(VERDICT_NONE, "governor_not_set"), VERDICT_CLEAN);
 }
 
 static void every_kind_is_told_in_whole_sentences_and_stands_once(void **state)
@@ -137,7 +137,7 @@ static void a_reason_is_one_line_of_what_speaks_against_a_row(void **state)
 {
     (void)state;
     AUTO_TEXT struct text reason = {0}, failed = {0}, none = {0};
-    evidence_add_reason(&reason, "power_cap", "worth knowing only");
+    evidence_add_reason(&reason, "governor_not_set", "worth knowing only");
     evidence_add_reason(&reason, "value_missing", "unverified only");
     assert_int_equal(reason.length, 0);
     evidence_add_reason(&reason, "foreign_process", "pid 7\npython");

@@ -235,7 +235,7 @@ static struct results judged(void)
         while (results.items[i].metric_count > 0) /* they are of other tests */
             free(results.items[i].metrics[--results.items[i].metric_count].name);
     }
-    add_evidence(&results.items[0], "power_cap", "limit reached");
+    add_evidence(&results.items[0], "governor_not_set", "not permitted");
     add_evidence(&results.items[1], "sampling_gap", "half a second");
     add_evidence(&results.items[1], "foreign_process", "4242 python of ann");
     add_evidence(&results.items[2], "foreign_process", "4243 python of ann");

@@ -99,7 +99,7 @@ static void the_heaviest_evidence_makes_the_verdict(void **state)
 {
     (void)state;
     struct store *store = begin();
-    play(store, 1, "power_cap");
+    play(store, 1, "governor_not_set");
     play(store, 2, "sw_thermal");
     play(store, 3, "foreign_process");
     struct results results;
@@ -328,17 +328,17 @@ static void evidence_of_the_result_before_does_not_accuse_the_new_one(void **sta
     assert_int_equal(results.items[0].evidence_count, 1); /* of the result that stands */
     results_fini(&results);
     add(store, EVENT_EXPERIMENT_STARTED, 1, 0, NULL);
-    evidence(store, 1, 0, "boost");
+    evidence(store, 1, 0, "xid_program");
     play_attempt(store, 1, 2, true);
     end(store, 1, "succeeded", 1);
     assert_true(results_from_store(store, &results, NULL));
     assert_false(results.items[0].again);
     assert_int_equal(results.items[0].verdict, VERDICT_CLEAN);
     assert_int_equal(results.items[0].evidence_count, 1);
-    assert_string_equal(results.items[0].evidence[0].kind, "boost");
+    assert_string_equal(results.items[0].evidence[0].kind, "xid_program");
     results_fini(&results);
     fixture_close(store);
-    assert_answer(&run, "SELECT group_concat(pass || kind, ' ') FROM evidence", "1gpu_busy_before 2boost");
+    assert_answer(&run, "SELECT group_concat(pass || kind, ' ') FROM evidence", "1gpu_busy_before 2xid_program");
 }
 
 /* Adds an event that the store must refuse. */
