@@ -13,11 +13,9 @@
 enum {
     OPTION_OUTPUT,
     OPTION_TABLE,
-    OPTION_HISTORY,
     OPTION_FORMAT,
     OPTION_EXACT,
     OPTION_MLFLOW,
-    OPTION_PARQUET,
     OPTION_FORCE,
     OPTION_AS_ROOT,
     OPTION_COUNT
@@ -27,23 +25,17 @@ static const char *const tables[] = {
     "experiments", "attempts", "epochs", "hyperparameters", "metrics", "history", "evidence", "samples", "wide", NULL};
 static const char *const formats[] = {"csv", "jsonl", NULL};
 
-#define NO_PARQUET                                                                                                     \
-    "Parquet is not written: Debian 12 has no C library for it; docs/reference/judging.md converts the CSV"
-
 static const struct cli_option options[OPTION_COUNT] = {
     [OPTION_OUTPUT] =
         VALUE_ROW("-o", "--output", "DIR", CLI_FOLDER, "write every table into this folder, each a file of its own"),
     [OPTION_TABLE] = VALUE_ROW(NULL, "--table", "TABLE", CLI_CHOICE, "without --output: the table to print",
                                .choices = tables, .default_text = "experiments"),
-    [OPTION_HISTORY] =
-        FLAG_ROW(NULL, "--history", "as --table history: every match of the metrics' patterns that is kept"),
     [OPTION_FORMAT] = VALUE_ROW(NULL, "--format", "FORMAT", CLI_CHOICE, "CSV, or JSON Lines: an object a line",
-                                .choices = formats, .choice_hint = NO_PARQUET, .default_text = "csv"),
+                                .choices = formats, .default_text = "csv"),
     [OPTION_EXACT] =
         FLAG_ROW(NULL, "--exact", "CSV for programs: cells that a spreadsheet takes for a formula get no apostrophe"),
     [OPTION_MLFLOW] = VALUE_ROW(NULL, "--mlflow", "DIR", CLI_FOLDER,
                                 "write an MLflow file store: params, metrics and tags of each experiment"),
-    [OPTION_PARQUET] = FLAG_ROW(NULL, "--parquet", "refused, with what to do instead", .hidden = true),
     [OPTION_FORCE] =
         FLAG_ROW(NULL, "--force", "replace files that this program did not write, or write into a folder of others"),
     [OPTION_AS_ROOT] = FLAG_ROW(NULL, "--as-root", "under sudo, stay root"),
@@ -123,15 +115,10 @@ static bool write_store(const struct dataset *dataset, const struct cli_value *v
 static const char *contradiction(const struct cli_call *call)
 {
     const struct cli_value *values = call->values;
-    if (values[OPTION_PARQUET].given)
-        return NO_PARQUET;
     if (values[OPTION_OUTPUT].given && values[OPTION_TABLE].given)
         return "--table prints one table, --output writes all: not both";
-    if (values[OPTION_HISTORY].given && (values[OPTION_OUTPUT].given || values[OPTION_TABLE].given))
-        return "--history prints one table, as --table does: not with --table or --output";
-    if (values[OPTION_MLFLOW].given &&
-        (values[OPTION_OUTPUT].given || values[OPTION_TABLE].given || values[OPTION_HISTORY].given ||
-         values[OPTION_FORMAT].given || values[OPTION_EXACT].given))
+    if (values[OPTION_MLFLOW].given && (values[OPTION_OUTPUT].given || values[OPTION_TABLE].given ||
+                                        values[OPTION_FORMAT].given || values[OPTION_EXACT].given))
         return "--mlflow writes no tables: export those with a second command";
     return NULL;
 }
@@ -145,7 +132,7 @@ static int run(const struct cli_call *call)
     enum export_format format = json_lines ? EXPORT_JSON_LINES : exact ? EXPORT_EXACT : EXPORT_CSV;
     if (contradiction(call))
         return cli_usage_error(call->command, "%s", contradiction(call));
-    const char *table = values[OPTION_HISTORY].given ? "history" : values[OPTION_TABLE].text;
+    const char *table = values[OPTION_TABLE].text;
     int code = reading_folders(call->operands.items, call->operands.count, &dataset);
     if (code != CLI_OK)
         return code;
@@ -183,7 +170,7 @@ static const char *const examples[] = {
     "print a row for each experiment, with its hyperparameters, metrics, verdicts and energies",
     "export results/run_20261121_093000 --mlflow mlruns",
     "write a store that mlflow ui opens",
-    "export results/run_20261121_093000 --history",
+    "export results/run_20261121_093000 --table history",
     "print the learning curves: a row for each match of a metric",
     NULL,
 };

@@ -178,8 +178,7 @@ static bool read_choice(const struct cli_option *option, const char *name, const
         if (strcmp(option->choices[i], value->text) == 0)
             return true;
     option_choices(option, ", ", &names);
-    return err_set(err, "%s: '%s' is none of %s%s%s", name, value->text, text_get(&names),
-                   option->choice_hint ? "; " : "", option->choice_hint ? option->choice_hint : "");
+    return err_set(err, "%s: '%s' is none of %s", name, value->text, text_get(&names));
 }
 
 static bool read_value(const struct cli_option *option, const char *name, struct cli_value *value, struct err *err)

@@ -33,7 +33,6 @@ struct cli_option {
     enum cli_type type;
     double low, high;           /* bounds of INT and DURATION; both 0: none */
     const char *const *choices; /* of CHOICE, and of such a FLAG; NULL-terminated */
-    const char *choice_hint;    /* behind the error for what is none of them; NULL: nothing */
     const char *default_text;   /* as the texts show it and as it is parsed when not given; NULL: none */
     const char *unit;           /* "seconds", or NULL */
     const char *help;           /* one line, no full stop */

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# What the metrics' patterns match, kept match by match: history.csv, run.db, export --history, the best number beside the last, the page.
+# What the metrics' patterns match, kept match by match: history.csv, run.db, export --table history, the best number beside the last, the page.
 
 load runs
 load page
@@ -31,7 +31,7 @@ for epoch in 1 2 3; do echo "epoch $epoch"; echo "loss 0.$((5 - epoch))"; echo "
 echo "accuracy 0.5"; echo "accuracy 0.75"; echo "accuracy 0.25"; echo "width 3"; echo "width 4"'
     settings 2
     tare_run
-    "$TARE" export "$(run_dir)" --history >history.csv
+    "$TARE" export "$(run_dir)" --table history >history.csv
     "$TARE" export "$(run_dir)" --table metrics >metrics.csv
     "$TARE" export "$(run_dir)" >experiments.csv
     "$TARE" export "$(run_dir)" -o tables
@@ -96,7 +96,7 @@ assert [r["best_loss"] for r in rows(run + "/summary.csv")] == ["0.2"]
     kill -KILL "$PID"
     end_program
     "$TARE" run --resume "$(run_dir)"
-    "$TARE" export "$(run_dir)" --history >history.csv
+    "$TARE" export "$(run_dir)" --table history >history.csv
     look '
 assert [(r["id"], r["attempt"], r["value"]) for r in rows("history.csv")] == [("repo_net_001", "1", "0.1"), ("repo_net_002", "2", "0.2"), ("repo_net_003", "1", "0.1")]
 '
@@ -126,7 +126,7 @@ db.commit()' "$(run_dir)/run.db"
 echo "loss 1e-999"; echo "loss =1+1"; echo "loss 3"; echo "loss nan"; echo "accuracy nan"; echo "accuracy inf"'
     settings 1
     tare_run || true
-    "$TARE" export "$(run_dir)" --history --format jsonl >history.jsonl
+    "$TARE" export "$(run_dir)" --table history --format jsonl >history.jsonl
     look '
 own = [r for r in rows(run + "/repo_net_001/history.csv") if r["metric"] == "loss"]
 assert [r["value"] for r in own] == ["nan", "inf", "inf", "-inf", "0.5", "0.0", "0.0", "3.0", "nan"], own
