@@ -174,7 +174,7 @@ struct walk {
     struct json_doc *doc;
     struct scan scan;
     struct open_value *items;
-    size_t count, capacity;
+    size_t count;
     size_t kept;             /* bytes of paths, in doc->repeats */
     const char *key, *value; /* what was looked for: where it begins */
 };
@@ -183,7 +183,7 @@ static void open_value(struct walk *walk, bool is_object, bool note, const char 
 {
     if (walk->count)
         path = walk->items[walk->count - 1].next;
-    MEM_ADD(walk->items, walk->count, walk->capacity) =
+    MEM_ADD(walk->items, walk->count) =
         (struct open_value){.is_object = is_object, .seen = note && is_object ? json_object() : NULL, .path = path};
 }
 

@@ -1,6 +1,7 @@
 #include "base/mem.h"
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,10 +56,8 @@ char *mem_printf(const char *format, ...)
     return made;
 }
 
-void *mem_room(void *items, size_t count, size_t *capacity, size_t size)
+void *mem_room(void *items, size_t count, size_t size)
 {
-    if (count < *capacity)
-        return items;
-    *capacity = *capacity ? *capacity * 2 : 8;
-    return mem_resize(items, *capacity, size);
+    bool is_full = count == 0 || (count >= 8 && (count & (count - 1)) == 0);
+    return is_full ? mem_resize(items, count ? 2 * count : 8, size) : items;
 }

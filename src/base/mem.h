@@ -14,12 +14,13 @@ char *mem_strndup(const char *s, size_t n);
 char *mem_printf(const char *format, ...) __attribute__((format(printf, 1, 2)));
 char *mem_vprintf(const char *format, va_list args) __attribute__((format(printf, 1, 0)));
 
-/* Room for one more: "items = mem_room(items, count, &capacity, sizeof *items)" grows by doubling when count reaches capacity. */
-void *mem_room(void *items, size_t count, size_t *capacity, size_t size);
+/* Room for one more: items = mem_room(items, count, sizeof *items). The capacity follows from the count (8, doubled at each power
+ * of two), so the array must be NULL first and grow in this way alone. Fewer items later are fine. */
+void *mem_room(void *items, size_t count, size_t size);
 
-/* The same with the next place, counted: MEM_ADD(items, count, capacity) = item. */
-#define MEM_ADD(items, count, capacity)                                                                                \
-    (*((items) = mem_room((items), (count), &(capacity), sizeof *(items)), &(items)[(count)++]))
+/* The same with the next place, counted: MEM_ADD(items, count) = item. */
+#define MEM_ADD(items, count)                                                                                \
+    (*((items) = mem_room((items), (count), sizeof *(items)), &(items)[(count)++]))
 
 /* Of the places from low to before high, the first at which condition (which names the place) holds; below it does not, from there on it does.
  * high: at none. */

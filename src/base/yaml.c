@@ -36,11 +36,11 @@ struct reader {
     const char *file;
     struct text json;
     struct json_mark *marks;
-    size_t mark_count, mark_capacity;
+    size_t mark_count;
     struct level levels[DEEPEST];
     size_t depth;
     struct anchor *anchors;
-    size_t anchor_count, anchor_capacity;
+    size_t anchor_count;
     struct err *err;
 };
 
@@ -51,7 +51,7 @@ static bool refuse(const struct reader *reader, const yaml_mark_t *at, const cha
 
 static void add_mark(struct reader *reader, const yaml_mark_t *at)
 {
-    MEM_ADD(reader->marks, reader->mark_count, reader->mark_capacity) =
+    MEM_ADD(reader->marks, reader->mark_count) =
         (struct json_mark){reader->json.length, {at->line + 1, at->column + 1}};
 }
 
@@ -171,7 +171,7 @@ static void add_anchor(struct reader *reader, char *name, size_t from, size_t fi
 {
     if (!name)
         return;
-    MEM_ADD(reader->anchors, reader->anchor_count, reader->anchor_capacity) =
+    MEM_ADD(reader->anchors, reader->anchor_count) =
         (struct anchor){name, from, reader->json.length, first_mark, reader->mark_count};
 }
 
@@ -254,7 +254,7 @@ static bool add_alias(struct reader *reader, const yaml_event_t *event)
         return refuse(reader, at, "too much of it: with what aliases repeat at most 1048576 values and 64 MiB");
     add_mark(reader, at);
     for (size_t k = piece.first_mark + 1; k < piece.end_mark; k++) {
-        reader->marks = mem_room(reader->marks, reader->mark_count, &reader->mark_capacity, sizeof *reader->marks);
+        reader->marks = mem_room(reader->marks, reader->mark_count, sizeof *reader->marks);
         struct json_mark mark = reader->marks[k];
         mark.offset += to - piece.from;
         reader->marks[reader->mark_count++] = mark;

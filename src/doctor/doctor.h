@@ -34,7 +34,7 @@ struct finding {
 
 struct findings {
     struct finding *items;
-    size_t count, capacity;
+    size_t count;
 };
 
 /* Takes the texts and the data. */

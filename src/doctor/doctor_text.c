@@ -32,7 +32,7 @@ static const struct {
 
 void findings_add(struct findings *findings, struct finding finding)
 {
-    findings->items = mem_room(findings->items, findings->count, &findings->capacity, sizeof *findings->items);
+    findings->items = mem_room(findings->items, findings->count, sizeof *findings->items);
     findings->items[findings->count++] = finding;
 }
 

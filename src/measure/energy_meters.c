@@ -223,7 +223,7 @@ static void keep_memory(struct energy_meters *energy_meters)
         energy_meters->has_job ? host_meter_job(energy_meters->host, energy_meters->job) : NULL;
     if (!figures || !figures->memory_bytes.valid)
         return;
-    MEM_ADD(energy_meters->memory, energy_meters->memory_count, energy_meters->memory_capacity) =
+    MEM_ADD(energy_meters->memory, energy_meters->memory_count) =
         (struct energy_meters_memory){clock_monotonic_ns(), figures->memory_bytes.value};
 }
 

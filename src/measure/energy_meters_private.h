@@ -36,7 +36,7 @@ struct energy_meters {
     struct host_edge from, to;
     struct host_others *others;
     struct energy_meters_memory *memory; /* of the job */
-    size_t memory_count, memory_capacity;
+    size_t memory_count;
 };
 
 #endif

@@ -48,7 +48,7 @@ bool step_marks_take(struct step_marks *marks, const struct mark *mark)
     if (what == STEP_BEGINS)
         memcpy(marks->last_step, mark->label, sizeof marks->last_step);
     uint32_t order = (uint32_t)marks->count;
-    MEM_ADD(marks->items, marks->count, marks->capacity) = (struct step_mark){mark->t_ns, what, order};
+    MEM_ADD(marks->items, marks->count) = (struct step_mark){mark->t_ns, what, order};
     return true;
 }
 
@@ -66,9 +66,9 @@ struct edge {
 
 struct cut {
     struct edge *edges;
-    size_t edge_count, edge_capacity;
+    size_t edge_count;
     struct marked *steps;
-    size_t count, capacity;
+    size_t count;
 };
 
 static int by_time(const void *a, const void *b)
@@ -87,7 +87,7 @@ static int by_number(const void *a, const void *b)
 
 static void add_edge(struct cut *cut, struct marked *step, int64_t t_ns, int32_t what)
 {
-    MEM_ADD(cut->edges, cut->edge_count, cut->edge_capacity) = (struct edge){t_ns, what};
+    MEM_ADD(cut->edges, cut->edge_count) = (struct edge){t_ns, what};
     step->phases++;
     step->kind = (step->kind ^ (uint64_t)(what + 2)) * UINT64_C(1099511628211);
 }
@@ -96,7 +96,7 @@ static void end_step(struct cut *cut, struct marked *step, int64_t t_ns)
 {
     if (step->phases > 0 && step->phases <= STEP_PHASES_MAX && t_ns > cut->edges[step->first].t_ns) {
         step->end_ns = t_ns;
-        MEM_ADD(cut->steps, cut->count, cut->capacity) = *step;
+        MEM_ADD(cut->steps, cut->count) = *step;
     }
     step->phases = 0;
 }

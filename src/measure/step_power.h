@@ -24,7 +24,7 @@ struct step_marks {
     size_t name_count;
     char last_step[MARK_LABEL_MAX + 1];
     struct step_mark *items;
-    size_t count, capacity;
+    size_t count;
     uint64_t left_out;
 };
 

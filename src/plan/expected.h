@@ -19,7 +19,7 @@ struct expected_group {
 
 struct expected {
     struct expected_group *groups;
-    size_t count, capacity;
+    size_t count;
 };
 
 void expected_fini(struct expected *expected);

@@ -208,7 +208,7 @@ void expected_add(struct expected *expected, const char *context, double duratio
 {
     struct expected_group *group = find_group(expected, context);
     if (!group) {
-        expected->groups = mem_room(expected->groups, expected->count, &expected->capacity, sizeof *expected->groups);
+        expected->groups = mem_room(expected->groups, expected->count, sizeof *expected->groups);
         group = &expected->groups[expected->count++];
         *group = (struct expected_group){.context = mem_strdup(context)};
     }

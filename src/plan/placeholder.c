@@ -147,7 +147,7 @@ struct check {
     struct seen *outputs;  /* repository's folder, option and value of the jobs so far */
     struct seen *unknown;  /* repository and name */
     struct shared *shared; /* in the order found */
-    size_t shared_count, shared_capacity;
+    size_t shared_count;
     struct problems *problems;
 };
 
@@ -247,7 +247,7 @@ static void take_output(struct check *check, const struct plan_job *job, const c
             check->shared[i].count++;
             return;
         }
-    check->shared = mem_room(check->shared, check->shared_count, &check->shared_capacity, sizeof *check->shared);
+    check->shared = mem_room(check->shared, check->shared_count, sizeof *check->shared);
     check->shared[check->shared_count++] = (struct shared){steal_ptr(name), mem_strdup(value), between, .count = 2};
 }
 

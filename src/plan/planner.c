@@ -189,8 +189,7 @@ static struct value *copy_values(const struct space *space, const struct value *
 /* Takes the values. */
 static void add_draft(struct planner *planner, size_t track, uint64_t point, struct value *values)
 {
-    planner->drafts =
-        mem_room(planner->drafts, planner->draft_count, &planner->draft_capacity, sizeof *planner->drafts);
+    planner->drafts = mem_room(planner->drafts, planner->draft_count, sizeof *planner->drafts);
     planner->drafts[planner->draft_count++] = (struct draft){
         .track = track, .configuration = planner->tracks[track].configuration + (size_t)point, .values = values};
 }

@@ -37,7 +37,7 @@ struct planner {
     struct seen *seen;
     struct expected expected; /* order longest-first: from earlier runs */
     struct draft *drafts;
-    size_t draft_count, draft_capacity;
+    size_t draft_count;
 };
 
 #endif

@@ -62,7 +62,7 @@ static bool add_file(struct walk *walk, const char *root, const char *path)
         return false;
     }
     struct script_files *out = walk->out;
-    out->items = mem_room(out->items, out->count, &out->capacity, sizeof *out->items);
+    out->items = mem_room(out->items, out->count, sizeof *out->items);
     size_t length = text.length;
     out->items[out->count++] = (struct script_file){steal_ptr(whole), text_take(&text), length};
     strv_add(&walk->owners, root);

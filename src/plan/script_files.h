@@ -21,7 +21,7 @@ struct script_file {
 
 struct script_files {
     struct script_file *items; /* the script itself first, then in the order of the imports */
-    size_t count, capacity;
+    size_t count;
     bool cut; /* some files were not read: there are too many, or one is too long */
 };
 

@@ -212,7 +212,7 @@ static void finish_option(struct reader *reader)
     struct script_help *out = reader->out;
     if (option->name && *option->name && !only_prints(option->name) && !has_name(out, option->name) &&
         out->count < SCRIPT_OPTIONS_MAX) {
-        out->options = mem_room(out->options, out->count, &out->capacity, sizeof *out->options);
+        out->options = mem_room(out->options, out->count, sizeof *out->options);
         out->options[out->count++] = *option;
     } else {
         option_fini(option);

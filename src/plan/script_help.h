@@ -36,7 +36,7 @@ struct script_option {
 
 struct script_help {
     struct script_option *options; /* in the order of the help; no name comes twice */
-    size_t count, capacity;
+    size_t count;
     bool more; /* absl: --helpfull lists those of all modules */
 };
 

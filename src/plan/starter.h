@@ -18,7 +18,7 @@ struct starter_value {
 
 struct starter_args {
     struct starter_value *values;
-    size_t count, capacity;
+    size_t count;
     struct strv words;    /* the script's arguments; "{name}" is where a value goes */
     struct strv options;  /* flags (script_option) of the listed options among them */
     struct strv warnings; /* a line each */

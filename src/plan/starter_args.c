@@ -272,7 +272,7 @@ static bool add_value(struct arguments *arguments, const struct given *given)
     value.name = make_name(out, given);
     value.type = is_switch ? SCRIPT_SWITCH : type_of(&value.words);
     strv_add_owned(&out->words, mem_printf("%s{%s}", is_switch ? "" : given->prefix, value.name));
-    out->values = mem_room(out->values, out->count, &out->capacity, sizeof *out->values);
+    out->values = mem_room(out->values, out->count, sizeof *out->values);
     out->values[out->count++] = value;
     return true;
 }

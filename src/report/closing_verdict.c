@@ -129,7 +129,7 @@ struct tally {
         const struct result *result; /* the first one */
         const char *text;            /* borrowed from it; may be NULL */
     } * items;
-    size_t count, capacity;
+    size_t count;
 };
 
 static void tally_fini(struct tally *tally)
@@ -144,7 +144,7 @@ static void tally_add(struct tally *tally, const char *word, const struct result
             tally->items[i].count++;
             return;
         }
-    tally->items = mem_room(tally->items, tally->count, &tally->capacity, sizeof *tally->items);
+    tally->items = mem_room(tally->items, tally->count, sizeof *tally->items);
     tally->items[tally->count++] = (struct tally_item){word, 1, result, text};
 }
 

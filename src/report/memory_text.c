@@ -12,8 +12,7 @@ static bool add_try(struct memory_report *report, const char *conf, uint64_t cap
     if (conf && !conf_parse(conf, &try.settings, err))
         return err_wrap(err, "--what-if");
     replay_predict(report->snapshot, report->device, &report->program, &try.settings, cap_bytes, 0, &try.replay);
-    report->tries = mem_resize(report->tries, report->try_count + 1, sizeof try);
-    report->tries[report->try_count++] = try;
+    MEM_ADD(report->tries, report->try_count) = try;
     return true;
 }
 

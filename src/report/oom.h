@@ -21,7 +21,7 @@ struct oom_log {
 
 struct oom_logs {
     struct oom_log *items;
-    size_t count, capacity;
+    size_t count;
 };
 
 /* A file, "-" for standard input, the folder of an experiment (each attempt's training.log) or of a run. In folders no

@@ -20,7 +20,7 @@ static const char log_name[] = "training.log";
 
 static struct oom_log *add_log(struct oom_logs *logs, char *name)
 {
-    logs->items = mem_room(logs->items, logs->count, &logs->capacity, sizeof *logs->items);
+    logs->items = mem_room(logs->items, logs->count, sizeof *logs->items);
     struct oom_log *log = &logs->items[logs->count++];
     memset(log, 0, sizeof *log);
     log->name = name;

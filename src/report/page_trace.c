@@ -30,7 +30,7 @@ struct thin_row {
  * column stay. */
 struct thin {
     struct thin_row *rows; /* in order of time */
-    size_t count, capacity;
+    size_t count;
 };
 
 enum { ROWS_MAX = 1 << 18, ROWS_JOINED = 4 };
@@ -72,7 +72,7 @@ static void thin_add(struct thin *thin, const struct thin_row *row)
 {
     if (thin->count == ROWS_MAX)
         halve(thin);
-    thin->rows = mem_room(thin->rows, thin->count, &thin->capacity, sizeof *thin->rows);
+    thin->rows = mem_room(thin->rows, thin->count, sizeof *thin->rows);
     thin->rows[thin->count++] = *row;
 }
 
@@ -125,7 +125,7 @@ struct device {
 
 struct devices {
     struct device *items;
-    size_t count, capacity;
+    size_t count;
 };
 
 static void devices_fini(struct devices *devices)
@@ -142,7 +142,7 @@ static struct device *device_named(struct devices *devices, const char *name)
     for (size_t i = 0; i < devices->count; i++)
         if (strcmp(devices->items[i].name, name) == 0)
             return &devices->items[i];
-    devices->items = mem_room(devices->items, devices->count, &devices->capacity, sizeof *devices->items);
+    devices->items = mem_room(devices->items, devices->count, sizeof *devices->items);
     devices->items[devices->count] = (struct device){.name = mem_strdup(name)};
     return &devices->items[devices->count++];
 }

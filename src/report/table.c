@@ -27,7 +27,7 @@ struct table {
     bool colour;
     struct column *columns;
     struct cell *cells; /* of all columns, row by row */
-    size_t count, room, rows, cell_count, cell_room;
+    size_t count, rows, cell_count;
     size_t filled; /* cells of the last row */
 };
 
@@ -54,7 +54,7 @@ void table_free(struct table *table)
 /* title NULL: left out. */
 static void add_column(struct table *table, const char *title, bool right)
 {
-    table->columns = mem_room(table->columns, table->count, &table->room, sizeof *table->columns);
+    table->columns = mem_room(table->columns, table->count, sizeof *table->columns);
     table->columns[table->count++] = (struct column){mem_strdup(title ? title : ""), right, title != NULL};
 }
 
@@ -79,7 +79,7 @@ static void take_cell(struct table *table, char *text, const char *colour)
 void table_add_row(struct table *table)
 {
     for (size_t i = 0; i < table->count; i++) {
-        table->cells = mem_room(table->cells, table->cell_count, &table->cell_room, sizeof *table->cells);
+        table->cells = mem_room(table->cells, table->cell_count, sizeof *table->cells);
         table->cells[table->cell_count++] = (struct cell){0};
     }
     table->rows++;

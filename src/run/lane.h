@@ -148,7 +148,7 @@ struct lane_load {
     struct load_gpu *gpus;
     size_t gpu_count;
     struct load_member *members;
-    size_t member_count, member_capacity;
+    size_t member_count;
     struct step_source timer;
     struct rng rng;
 };

@@ -33,7 +33,7 @@ struct lane_energy {
     struct step_source timer;
     struct rng rng;     /* of the timer */
     struct mark *marks; /* in the order in which the journal has them */
-    size_t mark_count, mark_capacity;
+    size_t mark_count;
     size_t gaps;
     struct energy_files files;
 };
@@ -174,7 +174,7 @@ static void take_mark(struct lane *lane, const struct mark *mark)
     struct lane_energy *energy = energy_of(lane);
     if (!lane->measured)
         return;
-    MEM_ADD(energy->marks, energy->mark_count, energy->mark_capacity) = *mark;
+    MEM_ADD(energy->marks, energy->mark_count) = *mark;
     energy_meters_mark(lane->energy_meters);
 }
 

@@ -49,7 +49,7 @@ static struct guard_person *meet(struct lane *lane, int32_t pid, uint64_t start_
         who_fini(&who);
         return NULL;
     }
-    person = &MEM_ADD(guard->people, guard->person_count, guard->person_capacity);
+    person = &MEM_ADD(guard->people, guard->person_count);
     *person = (struct guard_person){.pid = pid,
                                     .start_time = who.start_time,
                                     .owner = ours ? GUARD_OURS : GUARD_FOREIGN,
@@ -68,7 +68,7 @@ static void people_fini(struct lane_guard *guard)
     }
     free(guard->people);
     guard->people = NULL;
-    guard->person_count = guard->person_capacity = 0;
+    guard->person_count = 0;
 }
 
 /* Texts are borrowed from the list of people, which may have moved, or been described anew. */

@@ -58,7 +58,7 @@ struct lane_guard {
     struct guard_device *devices;
     size_t count;
     struct guard_person *people;
-    size_t person_count, person_capacity;
+    size_t person_count;
     bool at_work;          /* before an attempt, or at the lane's end */
     lane_step *round_step; /* when all have answered; NULL: no round is on its way */
     lane_step *later_step; /* the same of the round that is waited for */

@@ -100,8 +100,7 @@ static struct load_gpu *gpu_of(struct lane_load *load, const char *label)
     for (size_t i = 0; i < load->gpu_count; i++)
         if (strcmp(load->gpus[i].label, label) == 0)
             return &load->gpus[i];
-    load->gpus = mem_resize(load->gpus, load->gpu_count + 1, sizeof *load->gpus);
-    struct load_gpu *gpu = &load->gpus[load->gpu_count++];
+    struct load_gpu *gpu = &MEM_ADD(load->gpus, load->gpu_count);
     *gpu = (struct load_gpu){.label = mem_strdup(label)};
     return gpu;
 }
@@ -121,7 +120,7 @@ static void take_sample(struct lane *lane, const char *label, const struct gpu_s
 
 static void add_member(struct lane_load *load, pid_t pid, enum load_role role)
 {
-    MEM_ADD(load->members, load->member_count, load->member_capacity) = (struct load_member){pid, role};
+    MEM_ADD(load->members, load->member_count) = (struct load_member){pid, role};
 }
 
 static void add_members(struct lane_load *load, struct job *job, enum load_role role)

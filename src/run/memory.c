@@ -39,7 +39,7 @@ struct memory_gpu {
     size_t load_looks;
     double epoch_peak; /* of the epoch that is open; below 0: nothing was read in it */
     double *peaks;     /* of each epoch that has ended */
-    size_t peak_count, peak_capacity;
+    size_t peak_count;
     struct growth_windows windows; /* for a training that names no epochs */
     bool warned;
     double pair_before_bytes; /* in use when last read before the background; below 0: never */
@@ -364,7 +364,7 @@ static void end_epoch(struct lane *lane)
         gpu->epoch_peak = -1;
         if (!gpu->curve.any || gpu->peak_count >= EPOCHS_MAX)
             continue;
-        MEM_ADD(gpu->peaks, gpu->peak_count, gpu->peak_capacity) = peak;
+        MEM_ADD(gpu->peaks, gpu->peak_count) = peak;
         warn(lane, gpu);
     }
 }

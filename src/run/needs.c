@@ -15,7 +15,7 @@ enum { LONGEST_REF = 4096, LONGEST_PACKED = 16 << 20, SHA1_DIGITS = 40, SHA256_D
 struct need *needs_add(struct repo_needs *out, enum need_kind kind, enum need_state state, const char *name,
                        char *detail, char *mend, const struct strv *models)
 {
-    struct need *need = &MEM_ADD(out->items, out->count, out->capacity);
+    struct need *need = &MEM_ADD(out->items, out->count);
     *need = (struct need){.kind = kind, .state = state, .name = mem_strdup(name), .detail = detail, .mend = mend};
     if (models)
         strv_add_all(&need->models, models);
@@ -247,7 +247,7 @@ static void add_disk(struct needs *needs, const char *path, uint64_t bytes)
         needs->disks[i].fetch_bytes += bytes;
         return;
     }
-    MEM_ADD(needs->disks, needs->disk_count, needs->disk_capacity) =
+    MEM_ADD(needs->disks, needs->disk_count) =
         (struct disk_need){.device = at.st_dev,
                            .path = steal_ptr(folder),
                            .fetch_bytes = bytes,
@@ -313,7 +313,7 @@ static void look_at_data(const struct repo *repo, const struct plan_options *opt
 void needs_look(const struct registry *registry, const struct repo *repo, const struct strv *models,
                 const struct plan_options *options, struct needs *needs)
 {
-    struct repo_needs *out = &MEM_ADD(needs->repos, needs->count, needs->capacity);
+    struct repo_needs *out = &MEM_ADD(needs->repos, needs->count);
     *out = (struct repo_needs){.repo = repo};
     strv_add_all(&out->models, models);
     AUTO(problems_fini) struct problems problems = {0};

@@ -29,7 +29,7 @@ struct repo_needs {
     const struct repo *repo;
     struct strv models; /* that were asked for */
     struct need *items;
-    size_t count, capacity;
+    size_t count;
     char *python; /* whom needs_ask asks, and its environment; NULL: nobody */
     struct strv env;
 };
@@ -44,9 +44,9 @@ struct disk_need {
 
 struct needs {
     struct repo_needs *repos;
-    size_t count, capacity;
+    size_t count;
     struct disk_need *disks;
-    size_t disk_count, disk_capacity;
+    size_t disk_count;
 };
 
 /* Looks at one repository for these models and adds it to needs. options: those of a plan. */

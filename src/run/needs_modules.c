@@ -84,7 +84,7 @@ struct interpreter {
 
 struct interpreters {
     struct interpreter *items;
-    size_t count, capacity;
+    size_t count;
     atomic_size_t next;
 };
 
@@ -206,7 +206,7 @@ static void collect(struct needs *needs, struct interpreters *all)
             continue;
         struct interpreter *interpreter = find_interpreter(all, repo);
         if (!interpreter) {
-            interpreter = &MEM_ADD(all->items, all->count, all->capacity);
+            interpreter = &MEM_ADD(all->items, all->count);
             *interpreter = (struct interpreter){.python = repo->python, .env = &repo->env};
         }
         interpreter->limit_s += ASK_TIMEOUT_S;

@@ -41,7 +41,7 @@ struct study_files {
     bool on;
     int64_t realtime_ns; /* at 0 of CLOCK_MONOTONIC; one for all rows, should the clock be set */
     struct second *seconds;
-    size_t count, capacity;
+    size_t count;
 };
 
 struct cpu_energy {
@@ -76,7 +76,7 @@ static void take_sample(struct lane *lane, const char *label, const struct gpu_s
         return;
     int64_t t_s = (files->realtime_ns + sample->t_ns) / NS_PER_S;
     if (files->count == 0 || files->seconds[files->count - 1].t_s < t_s)
-        MEM_ADD(files->seconds, files->count, files->capacity) = (struct second){.t_s = t_s};
+        MEM_ADD(files->seconds, files->count) = (struct second){.t_s = t_s};
     struct second *second = &files->seconds[files->count - 1];
     for (int i = 0; i < VALUE_COUNT; i++) {
         struct reading reading = read_value(lane, i);

@@ -46,7 +46,7 @@ static void add_run(struct serve_runs *runs, const char *path, bool named)
         free(run->name);
         run->name = mem_printf("%s~%zu", last, n);
     }
-    runs->items = mem_room(runs->items, runs->count, &runs->capacity, sizeof *runs->items);
+    runs->items = mem_room(runs->items, runs->count, sizeof *runs->items);
     runs->items[runs->count++] = run;
 }
 

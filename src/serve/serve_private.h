@@ -33,7 +33,7 @@ struct serve_run {
 struct serve_runs {
     struct strv paths;
     struct serve_run **items;
-    size_t count, capacity, left_out;
+    size_t count, left_out;
     int64_t scanned_ns;
     struct channel channel; /* of the overview */
     uint64_t version, published;

@@ -179,7 +179,7 @@ struct measuring {
     struct strv notes;
     bool has_subject;
     struct mark *marks;
-    size_t mark_count, mark_capacity;
+    size_t mark_count;
     struct step_marks steps;
 };
 
@@ -279,8 +279,7 @@ bool measuring_has_ended(const struct measuring *measuring)
 
 void measuring_mark(struct measuring *measuring, const struct mark *mark)
 {
-    measuring->marks =
-        mem_room(measuring->marks, measuring->mark_count, &measuring->mark_capacity, sizeof *measuring->marks);
+    measuring->marks = mem_room(measuring->marks, measuring->mark_count, sizeof *measuring->marks);
     measuring->marks[measuring->mark_count++] = *mark;
     energy_meters_mark(measuring->energy_meters);
 }

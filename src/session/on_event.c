@@ -44,7 +44,7 @@ struct on_event {
     json_t *causes; /* of the last attempt that failed, by experiment */
     json_t *ids;    /* of experiments */
     struct message *messages;
-    size_t count, room;
+    size_t count;
     size_t next; /* not ended yet: under way where pid is not 0 */
     pid_t pid;
     int answer; /* what the process prints: why the program failed */
@@ -208,7 +208,7 @@ static void send_json(struct on_event *on_event, enum on_event_kind kind, const 
 {
     struct message message = {.kind = kind};
     json_print_pretty(json, &message.json);
-    MEM_ADD(on_event->messages, on_event->count, on_event->room) = message;
+    MEM_ADD(on_event->messages, on_event->count) = message;
     on_event_tick(on_event);
 }
 

@@ -22,7 +22,7 @@
 /* Experiment numbers. */
 struct numbers {
     size_t *items;
-    size_t count, capacity;
+    size_t count;
 };
 
 static void numbers_fini(struct numbers *numbers)
@@ -32,7 +32,7 @@ static void numbers_fini(struct numbers *numbers)
 
 static void add_number(struct numbers *numbers, size_t number)
 {
-    numbers->items = mem_room(numbers->items, numbers->count, &numbers->capacity, sizeof *numbers->items);
+    numbers->items = mem_room(numbers->items, numbers->count, sizeof *numbers->items);
     numbers->items[numbers->count++] = number;
 }
 

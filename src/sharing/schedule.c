@@ -301,9 +301,8 @@ static size_t put_model(struct feasibility *study, const struct pairs_model *mod
             json_equal(old->real_params, model->real_params) && pairs_same_limit(&old->gpu_limit, &model->gpu_limit))
             old->succeeded = false;
     }
-    study->models = mem_resize(study->models, study->model_count + 1, sizeof *study->models);
-    study->models[study->model_count] = *model;
-    return study->model_count++;
+    MEM_ADD(study->models, study->model_count) = *model;
+    return study->model_count - 1;
 }
 
 /* hint: where the last one was found; the next is there or close behind, as pairs are written. */
@@ -324,7 +323,7 @@ static bool find(const struct feasibility *study, const size_t *places, size_t c
 /* What reading the pairs of one file goes on with. */
 struct reader {
     const size_t *places;
-    size_t count, hints[OVERLAP_SIDES], capacity;
+    size_t count, hints[OVERLAP_SIDES];
 };
 
 static bool read_pair(struct feasibility *study, struct reader *reader, const json_t *json, struct err *err)
@@ -348,7 +347,7 @@ static bool read_pair(struct feasibility *study, struct reader *reader, const js
         .background_slowdown = number_of(real, "background_slowdown"),
     };
     /* Models of each file have places of their own, so no pair of an earlier one is this. */
-    MEM_ADD(study->pairs, study->pair_count, reader->capacity) = pair;
+    MEM_ADD(study->pairs, study->pair_count) = pair;
     return true;
 }
 
@@ -366,7 +365,7 @@ bool schedule_read(struct feasibility *study, const json_t *json, struct err *er
             return false;
         places[i] = put_model(study, &model);
     }
-    struct reader reader = {.places = places, .count = count, .capacity = study->pair_count};
+    struct reader reader = {.places = places, .count = count};
     for (size_t i = 0; i < json_array_size(pairs); i++)
         if (!read_pair(study, &reader, json_array_get(pairs, i), err))
             return false;

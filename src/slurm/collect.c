@@ -80,8 +80,7 @@ static void count_node(struct collected *out, const char *host, const json_t *ma
             out->nodes[i].experiments++;
             return;
         }
-    out->nodes = mem_resize(out->nodes, out->node_count + 1, sizeof *out->nodes);
-    out->nodes[out->node_count++] =
+    MEM_ADD(out->nodes, out->node_count) =
         (struct collect_node){.host = mem_strdup(host), .kind = steal_ptr(kind), .experiments = 1};
 }
 

@@ -200,7 +200,7 @@ static void add_task(struct slurm_tasks *out, const char *index, struct slurm_ta
         task_fini(task);
         return;
     }
-    MEM_ADD(out->items, out->count, out->capacity) = *task;
+    MEM_ADD(out->items, out->count) = *task;
 }
 
 void slurm_queue_parse(const char *text, struct slurm_tasks *out)

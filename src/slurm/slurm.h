@@ -40,7 +40,7 @@ struct slurm_task {
 
 struct slurm_tasks {
     struct slurm_task *items;
-    size_t count, capacity;
+    size_t count;
 };
 
 /* Those of the jobs with one of these names that wait or run. */

@@ -357,8 +357,7 @@ double submission_grace_max_s(const struct submission *submission)
 
 struct submission_array *submission_add(struct submission *submission)
 {
-    submission->arrays = mem_resize(submission->arrays, submission->count + 1, sizeof *submission->arrays);
-    struct submission_array *array = &submission->arrays[submission->count++];
+    struct submission_array *array = &MEM_ADD(submission->arrays, submission->count);
     *array = (struct submission_array){0};
     return array;
 }

@@ -42,7 +42,7 @@ static double log_mean(const double *log_wealth)
 
 void stats_sequence_add(struct stats_sequence *sequence, double x)
 {
-    MEM_ADD(sequence->x, sequence->count, sequence->room) = x;
+    MEM_ADD(sequence->x, sequence->count) = x;
     double of_zero = score(sequence->x, sequence->count - 1, 0);
     for (int side = OVER; side <= UNDER; side++) {
         bet(sequence->log_wealth[side], side == OVER ? of_zero : -of_zero);

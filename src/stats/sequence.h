@@ -17,7 +17,7 @@
 
 struct stats_sequence {
     double *x;
-    size_t count, room;
+    size_t count;
     double log_wealth[2][STATS_SEQUENCE_BETS]; /* of the bets that the centre is over 0, and that it is under 0 */
     double most[2]; /* the greatest mean wealth of either side so far, its logarithm */
 };

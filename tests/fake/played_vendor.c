@@ -199,7 +199,7 @@ static bool all_users(struct gpu_sensor *sensor, struct gpu_user_list *out, stru
     *out = (struct gpu_user_list){0};
     if (pid <= 0)
         return true;
-    out->items = mem_room(out->items, 0, &out->capacity, sizeof *out->items);
+    out->items = mem_room(out->items, 0, sizeof *out->items);
     out->items[out->count++] = (struct gpu_user){
         .pid = (int32_t)pid, .compute = true, .memory_bytes = {scenario_number(sensor->driver, "user_bytes", 0), true}};
     return true;

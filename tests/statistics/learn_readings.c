@@ -13,7 +13,7 @@ static void keep(struct calibration_data *data, const char *name, struct sensor_
         struct calibration_readings *series = &data->series[s];
         if (strcmp(name, calibration_series_names[s]) != 0)
             continue;
-        series->items = mem_room(series->items, series->count, &series->capacity, sizeof *series->items);
+        series->items = mem_room(series->items, series->count, sizeof *series->items);
         series->items[series->count++] = reading;
     }
 }
@@ -32,7 +32,7 @@ int main(void)
             keep(&data, name, reading);
             continue;
         }
-        data.loads = mem_room(data.loads, data.load_count, &data.load_capacity, sizeof *data.loads);
+        data.loads = mem_room(data.loads, data.load_count, sizeof *data.loads);
         data.loads[data.load_count++] = (struct load_interval){reading.before_ns, reading.after_ns, reading.value};
     }
     data.identity = (struct gpu_identity){.uuid = "GPU-read", .name = "read", .driver = "0"};

@@ -23,7 +23,7 @@ struct step_case {
     struct sensor_behaviour behaviour;
     double mark_ns, gain_percent;
     struct poll *polls;
-    size_t count, capacity;
+    size_t count;
     struct step_marks marks;
 };
 
@@ -258,7 +258,7 @@ static void read_line(struct step_case *one, char *line, bool lag_only)
     } else if (strncmp(line, "sensor ", 7) == 0) {
         read_sensor(one, line);
     } else if (sscanf(line, "p %lld %lld %lf", &from, &to, &value) == 3) {
-        one->polls = mem_room(one->polls, one->count, &one->capacity, sizeof *one->polls);
+        one->polls = mem_room(one->polls, one->count, sizeof *one->polls);
         one->polls[one->count++] = (struct poll){from, to, value};
     } else if (sscanf(line, "m %lld %100s", &from, name) == 2) {
         struct mark mark = {.name = "phase", .t_ns = from};

@@ -34,9 +34,9 @@ struct cover_case {
     int64_t polled_ns; /* begin of the call that gave the last sample's value for the first time */
     double last_w;
     struct asked *windows;
-    size_t count, capacity;
+    size_t count;
     int64_t *steps;
-    size_t step_count, step_capacity;
+    size_t step_count;
 };
 
 static const struct window_sensor *only; /* instead of all sensor lines */
@@ -45,12 +45,12 @@ static bool expanded;
 /* All windows of one name. */
 struct tally {
     char name[NAME_SIZE];
-    size_t held, count, capacity;
+    size_t held, count;
     double *shares;
 };
 
 static struct tally *tallies;
-static size_t tally_count, tally_capacity;
+static size_t tally_count;
 
 static void bad(const char *line)
 {
@@ -158,7 +158,7 @@ static struct tally *tally_of(const char *name)
     for (size_t i = 0; i < tally_count; i++)
         if (strcmp(tallies[i].name, name) == 0)
             return &tallies[i];
-    tallies = mem_room(tallies, tally_count, &tally_capacity, sizeof *tallies);
+    tallies = mem_room(tallies, tally_count, sizeof *tallies);
     tallies[tally_count] = (struct tally){0};
     snprintf(tallies[tally_count].name, NAME_SIZE, "%s", name);
     return &tallies[tally_count++];
@@ -195,7 +195,7 @@ static void finish(struct cover_case *one, bool coverage)
             expand(one, &energy);
         if (coverage) {
             struct tally *tally = tally_of(one->name);
-            tally->shares = mem_room(tally->shares, tally->count, &tally->capacity, sizeof *tally->shares);
+            tally->shares = mem_room(tally->shares, tally->count, sizeof *tally->shares);
             tally->shares[tally->count++] =
                 energy.half_width_j.valid ? energy.half_width_j.value / window->truth_j : INFINITY;
             tally->held += energy.energy_j.valid && energy.half_width_j.valid &&
@@ -257,10 +257,10 @@ static void read_line(struct cover_case *one, char *line, bool coverage)
     } else if (sscanf(line, "p %lld %lld %lf", &from, &to, &value) == 3) {
         add_power(one, from, to, value);
     } else if (sscanf(line, "s %lld", &from) == 1) {
-        one->steps = mem_room(one->steps, one->step_count, &one->step_capacity, sizeof *one->steps);
+        one->steps = mem_room(one->steps, one->step_count, sizeof *one->steps);
         one->steps[one->step_count++] = from;
     } else if (sscanf(line, "w %lld %lld %lf", &from, &to, &value) == 3) {
-        one->windows = mem_room(one->windows, one->count, &one->capacity, sizeof *one->windows);
+        one->windows = mem_room(one->windows, one->count, sizeof *one->windows);
         one->windows[one->count++] = (struct asked){from, to, value};
     } else if (strncmp(line, "end", 3) == 0) {
         finish(one, coverage);

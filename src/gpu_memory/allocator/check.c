@@ -16,7 +16,6 @@ struct checking {
     size_t op;
     bool failed;
     struct check *out;
-    size_t empty_capacity;
 };
 
 static void pass_over(struct checking *checking)
@@ -128,7 +127,7 @@ static const struct op *driving_request(struct checking *checking)
 static void empty_cache(struct checking *checking)
 {
     struct check *out = checking->out;
-    MEM_ADD(out->empty_caches, out->empty_cache_count, checking->empty_capacity) = checking->op;
+    MEM_ADD(out->empty_caches, out->empty_cache_count) = checking->op;
     model_empty_cache(checking->model);
 }
 
@@ -179,13 +178,12 @@ static int by_addr(const void *a, const void *b)
 static const struct model_block **mapped_blocks(const struct model *model, size_t *count)
 {
     const struct model_block **found = NULL;
-    size_t capacity = 0;
     uint32_t at = 0, block;
     *count = 0;
     while (model_next_block(model, &at, &block)) {
         if (!model_block(model, block)->mapped)
             continue;
-        MEM_ADD(found, *count, capacity) = model_block(model, block);
+        MEM_ADD(found, *count) = model_block(model, block);
     }
     if (*count > 0)
         qsort(found, *count, sizeof *found, by_addr);

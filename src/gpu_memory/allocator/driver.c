@@ -18,7 +18,7 @@ struct range {
 
 struct ranges {
     struct range *items; /* by address, none over another */
-    size_t count, capacity;
+    size_t count;
 };
 
 struct driver {
@@ -49,7 +49,7 @@ static size_t range_after(const struct ranges *ranges, uint64_t addr)
 
 static void insert_range(struct ranges *ranges, size_t at, struct range range)
 {
-    ranges->items = mem_room(ranges->items, ranges->count, &ranges->capacity, sizeof range);
+    ranges->items = mem_room(ranges->items, ranges->count, sizeof range);
     memmove(ranges->items + at + 1, ranges->items + at, (ranges->count - at) * sizeof range);
     ranges->items[at] = range;
     ranges->count++;

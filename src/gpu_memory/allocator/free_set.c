@@ -48,7 +48,7 @@ static size_t place_of(const struct free_piece *piece, const struct free_key *ke
 
 static void insert_piece(struct free_set *set, size_t at, struct free_piece *piece)
 {
-    set->pieces = mem_room(set->pieces, set->count, &set->capacity, sizeof(struct free_piece *));
+    set->pieces = mem_room(set->pieces, set->count, sizeof(struct free_piece *));
     memmove(set->pieces + at + 1, set->pieces + at, (set->count - at) * sizeof(struct free_piece *));
     set->pieces[at] = piece;
     set->count++;

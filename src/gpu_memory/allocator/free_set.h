@@ -17,7 +17,7 @@ struct free_piece;
 
 struct free_set {
     struct free_piece **pieces; /* none is empty */
-    size_t count, capacity;
+    size_t count;
 };
 
 struct free_place {

@@ -48,7 +48,7 @@ uint32_t block_new(struct model *model, const struct model_block *like)
     if (model->spare_count > 0) {
         block = model->spare[--model->spare_count];
     } else {
-        model->blocks = mem_room(model->blocks, model->block_count, &model->block_capacity, sizeof *model->blocks);
+        model->blocks = mem_room(model->blocks, model->block_count, sizeof *model->blocks);
         block = (uint32_t)model->block_count++;
     }
     model->blocks[block] = *like;
@@ -59,7 +59,7 @@ uint32_t block_new(struct model *model, const struct model_block *like)
 void block_drop(struct model *model, uint32_t block)
 {
     model->blocks[block].used = false;
-    MEM_ADD(model->spare, model->spare_count, model->spare_capacity) = block;
+    MEM_ADD(model->spare, model->spare_count) = block;
 }
 
 static struct free_set *set_of(struct model *model, const struct model_block *block)
@@ -84,7 +84,7 @@ void unmapped_insert(struct model *model, uint32_t at)
 {
     const struct model_block *block = &model->blocks[at];
     struct unmapped *list = &model->unmapped[queue_of(model, block->pool, block->stream)];
-    list->blocks = mem_room(list->blocks, list->count, &list->capacity, sizeof *list->blocks);
+    list->blocks = mem_room(list->blocks, list->count, sizeof *list->blocks);
     size_t place = list->count++;
     for (; place > 0 && model->blocks[list->blocks[place - 1]].addr > block->addr; place--)
         list->blocks[place] = list->blocks[place - 1];
@@ -148,7 +148,7 @@ void block_to_free(struct model *model, uint32_t at)
 void pending_add(struct model *model, uint32_t at)
 {
     model->blocks[at].pending = true;
-    MEM_ADD(model->pending, model->pending_count, model->pending_capacity) = at;
+    MEM_ADD(model->pending, model->pending_count) = at;
     model->pending_live++;
 }
 

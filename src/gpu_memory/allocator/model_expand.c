@@ -17,7 +17,7 @@ static uint32_t add_expandable(struct model *model, uint64_t addr, uint16_t half
 {
     struct expandable made = {
         .addr = addr, .size = space_of(model, half), .page = is_small(half) ? SMALL_BUFFER : LARGE_BUFFER};
-    MEM_ADD(model->expandables, model->expandable_count, model->expandable_capacity) = made;
+    MEM_ADD(model->expandables, model->expandable_count) = made;
     struct model_block like = {.addr = made.addr,
                                .size = made.size,
                                .prev = MODEL_NONE,

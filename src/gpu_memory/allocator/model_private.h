@@ -20,23 +20,23 @@ struct expandable {
 /* Unmapped blocks of a pool and stream by address: few. */
 struct unmapped {
     uint32_t *blocks;
-    size_t count, capacity;
+    size_t count;
 };
 
 struct model {
     struct model_options options;
     bool counts_age; /* searches are counted only with a cap and a threshold */
     struct model_block *blocks;
-    size_t block_count, block_capacity;
+    size_t block_count;
     uint32_t *spare; /* freed places of blocks */
-    size_t spare_count, spare_capacity;
+    size_t spare_count;
     struct free_set *free;     /* [pool half * stream_count + stream] */
     struct unmapped *unmapped; /* the same */
     uint64_t *searches;        /* [pool half] */
     struct expandable *expandables;
-    size_t expandable_count, expandable_capacity;
+    size_t expandable_count;
     uint32_t *pending; /* freed blocks that wait, in their order; MODEL_NONE: gone */
-    size_t pending_count, pending_capacity, pending_live;
+    size_t pending_count, pending_live;
     struct model_stats stats;
 };
 

@@ -23,7 +23,6 @@ static void release_segment(struct model *model, uint32_t at)
 static uint32_t *free_blocks(const struct model *model, uint16_t half, bool expandable, size_t *count)
 {
     uint32_t *found = NULL;
-    size_t capacity = 0;
     struct free_place place;
     *count = 0;
     for (size_t stream = 0; stream < model->options.stream_count; stream++) {
@@ -33,7 +32,7 @@ static uint32_t *free_blocks(const struct model *model, uint16_t half, bool expa
             const struct model_block *block = &model->blocks[at];
             if (expandable ? !block->expandable : block->expandable || is_split(block))
                 continue;
-            MEM_ADD(found, *count, capacity) = at;
+            MEM_ADD(found, *count) = at;
         }
     }
     return found;

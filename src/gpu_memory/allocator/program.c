@@ -8,14 +8,14 @@
 
 static struct op *add_op(struct program *program, enum op_kind kind, size_t event)
 {
-    struct op *op = &MEM_ADD(program->ops, program->op_count, program->op_capacity);
+    struct op *op = &MEM_ADD(program->ops, program->op_count);
     *op = (struct op){.kind = (uint8_t)kind, .event = (uint32_t)event};
     return op;
 }
 
 static uint32_t add_allocation(struct program *program, const struct snapshot_event *event, uint32_t born)
 {
-    MEM_ADD(program->allocations, program->allocation_count, program->allocation_capacity) = (struct allocation){
+    MEM_ADD(program->allocations, program->allocation_count) = (struct allocation){
         .size = event->size_bytes, .born = born, .died = UINT32_MAX, .stack = event->stack, .stream = event->stream};
     return (uint32_t)program->allocation_count - 1;
 }
@@ -193,7 +193,8 @@ void program_fini(struct program *program)
 void program_add_empty_caches(struct program *program, const size_t *places, size_t count)
 {
     size_t from = program->op_count;
-    struct op *ops = mem_array(program->op_count + count, sizeof *ops);
+    struct op *ops =
+        mem_array(2 * (program->op_count + count) + 8, sizeof *ops); /* at least what mem_room would give */
     for (size_t i = count; i-- > 0;) {
         size_t place = places[i] < from ? places[i] : from;
         if (from > place)
@@ -207,7 +208,6 @@ void program_add_empty_caches(struct program *program, const size_t *places, siz
     free(program->ops);
     program->ops = ops;
     program->op_count += count;
-    program->op_capacity = program->op_count;
 }
 
 static void preload(const struct program *program, bool expandable, struct model *model, uint32_t *blocks)

@@ -47,13 +47,13 @@ struct early_segment {
 
 struct program {
     struct op *ops;
-    size_t op_count, op_capacity;
+    size_t op_count;
     struct allocation *allocations;
-    size_t allocation_count, allocation_capacity;
+    size_t allocation_count;
     struct early_segment *early;
-    size_t early_count, early_capacity;
+    size_t early_count;
     struct early_piece *pieces;
-    size_t piece_count, piece_capacity;
+    size_t piece_count;
     size_t pool_count, stream_count;
     size_t lost;          /* allocations from before the record for which no segment is known */
     uint64_t peak_reserved_bytes; /* by the record's segment events */

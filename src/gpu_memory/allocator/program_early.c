@@ -23,7 +23,7 @@ struct early {
         uint64_t base; /* of an expandable segment */
         bool small;
     } * segments, *blocks;
-    size_t segment_count, segment_capacity, block_count, block_capacity;
+    size_t segment_count, block_count;
 };
 
 static void find_segments(struct early *early)
@@ -36,16 +36,15 @@ static void find_segments(struct early *early)
         if (event->action == NAME_SEGMENT_ALLOC)
             addr_map_set(&made, event->addr, 0);
         else if (event->action == NAME_SEGMENT_FREE && !addr_map_take(&made, event->addr, &unused))
-            MEM_ADD(early->segments, early->segment_count, early->segment_capacity) =
-                (struct item){.addr = event->addr,
-                              .size = event->size_bytes,
-                              .stream = event->stream,
-                              .small = event->size_bytes == SMALL_PAGE};
+            MEM_ADD(early->segments, early->segment_count) = (struct item){.addr = event->addr,
+                                                                           .size = event->size_bytes,
+                                                                           .stream = event->stream,
+                                                                           .small = event->size_bytes == SMALL_PAGE};
     }
     for (size_t i = 0; i < early->snapshot->segment_count; i++) {
         const struct snapshot_segment *segment = &early->snapshot->segments[i];
         if (segment->device == early->device && !segment->expandable && !addr_map_get(&made, segment->addr, &unused))
-            MEM_ADD(early->segments, early->segment_count, early->segment_capacity) =
+            MEM_ADD(early->segments, early->segment_count) =
                 (struct item){.addr = segment->addr,
                               .size = segment->size_bytes,
                               .stream = segment->stream,
@@ -67,7 +66,7 @@ static void cut_pages(struct early *early, uint64_t addr, uint64_t size)
         if (had.addr + had.size > end) {
             had.size -= end - had.addr;
             had.addr = end;
-            MEM_ADD(early->segments, early->segment_count, early->segment_capacity) = had;
+            MEM_ADD(early->segments, early->segment_count) = had;
         }
     }
 }
@@ -86,7 +85,7 @@ static void add_pages(struct early *early, struct item pages)
         pages.size += other->size;
         other->size = 0;
     }
-    MEM_ADD(early->segments, early->segment_count, early->segment_capacity) = pages;
+    MEM_ADD(early->segments, early->segment_count) = pages;
 }
 
 static bool is_small_page(const struct snapshot_event *event)
@@ -156,7 +155,7 @@ static void find_freed(struct early *early)
     for (size_t i = 0; i < program->allocation_count; i++) {
         const struct allocation *allocation = &program->allocations[i];
         if (allocation->born == UINT32_MAX && allocation->died != UINT32_MAX)
-            MEM_ADD(early->blocks, early->block_count, early->block_capacity) =
+            MEM_ADD(early->blocks, early->block_count) =
                 (struct item){.addr = events[allocation->died].addr,
                               .size = model_round(&early->snapshot->settings, allocation->size),
                               .allocation = (uint32_t)i};
@@ -174,13 +173,13 @@ static void find_kept(struct early *early, const struct addr_map *live)
             const struct snapshot_block *block = &snapshot->blocks[segment->first_block + b];
             if (block->state == BLOCK_INACTIVE || addr_map_get(live, block->addr, &unused))
                 continue;
-            MEM_ADD(program->allocations, program->allocation_count, program->allocation_capacity) =
+            MEM_ADD(program->allocations, program->allocation_count) =
                 (struct allocation){.size = block->requested_bytes,
                                     .born = UINT32_MAX,
                                     .died = UINT32_MAX,
                                     .stack = block->stack,
                                     .stream = segment->stream};
-            MEM_ADD(early->blocks, early->block_count, early->block_capacity) =
+            MEM_ADD(early->blocks, early->block_count) =
                 (struct item){.addr = block->addr,
                               .size = block->size_bytes,
                               .allocation = (uint32_t)program->allocation_count - 1,
@@ -205,7 +204,7 @@ static void add_piece(struct program *program, uint64_t size, uint32_t allocatio
         piece.piece.pending = program->allocations[allocation].awaited;
         piece.piece.requested = program->allocations[allocation].size;
     }
-    MEM_ADD(program->pieces, program->piece_count, program->piece_capacity) = piece;
+    MEM_ADD(program->pieces, program->piece_count) = piece;
 }
 
 /* Lays the blocks from *at on into the segment; what is between them is free. A rest that is too small to have been
@@ -238,7 +237,7 @@ static void lay_out(struct early *early, const struct item *segment, size_t *at)
     }
     add_piece(program, end - filled, UINT32_MAX);
     made.piece_count = program->piece_count - made.first_piece;
-    MEM_ADD(program->early, program->early_count, program->early_capacity) = made;
+    MEM_ADD(program->early, program->early_count) = made;
 }
 
 void program_find_early(const struct snapshot *snapshot, size_t device, struct program *program,

@@ -71,8 +71,7 @@ static void try_one(const struct snapshot *snapshot, size_t device, const struct
     for (size_t i = 0; i < out->count; i++)
         if (conf_equal(&out->advices[i].settings, settings))
             return;
-    out->advices = mem_resize(out->advices, out->count + 1, sizeof *out->advices);
-    struct advice *advice = &out->advices[out->count++];
+    struct advice *advice = &MEM_ADD(out->advices, out->count);
     *advice = (struct advice){.settings = *settings, .recorded = conf_equal(settings, &snapshot->settings)};
     replay_predict(snapshot, device, program, settings, MODEL_NO_CAP, total_bytes, &advice->free_run);
     find_least(snapshot, device, program, total_bytes, advice);

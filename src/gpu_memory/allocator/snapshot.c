@@ -135,8 +135,7 @@ static bool read_root(struct reading_snapshot *reading)
         return err_set(reading->err, "it is a pickle, but of no memory snapshot (a dictionary with 'segments' and "
                                      "'device_traces'): torch.cuda.memory._dump_snapshot() writes one");
     out->settings = conf_default();
-    out->stacks = mem_alloc(sizeof *out->stacks);
-    out->stack_count = reading->stack_room = 1;
+    MEM_ADD(out->stacks, out->stack_count) = (struct snapshot_stack){0};
     copy_streams(reading);
     if (!read_traces(reading, traces) || !snapshot_read_segments(reading, segments) ||
         !snapshot_read_settings(reading, pickle_get(pickle, root, NAME_ALLOCATOR_SETTINGS)) ||

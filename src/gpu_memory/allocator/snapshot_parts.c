@@ -52,7 +52,7 @@ static uint32_t place_text(struct reading_snapshot *reading, const char *text, s
     if (!known || strlen(out->texts[found]) != strnlen(text, length) ||
         memcmp(out->texts[found], text, strlen(out->texts[found])) != 0) {
         found = (uint32_t)out->text_count;
-        MEM_ADD(out->texts, out->text_count, reading->text_room) = mem_strndup(text, length);
+        MEM_ADD(out->texts, out->text_count) = mem_strndup(text, length);
     }
     if (!known)
         addr_map_set(&reading->text_of, hash, found);
@@ -92,7 +92,7 @@ static bool place_frame(struct reading_snapshot *reading, struct pickle_value di
     bool known = addr_map_get(&reading->frame_of, hash, out);
     if (!known || !same_frame(&snapshot->frames[*out], &frame)) {
         *out = (uint32_t)snapshot->frame_count;
-        MEM_ADD(snapshot->frames, snapshot->frame_count, reading->frame_room) = frame;
+        MEM_ADD(snapshot->frames, snapshot->frame_count) = frame;
     }
     if (!known)
         addr_map_set(&reading->frame_of, hash, *out);
@@ -113,7 +113,7 @@ static bool add_frames(struct reading_snapshot *reading, struct pickle_value lis
         uint32_t place;
         if (!snapshot_count(reading, (struct pickle_value){0}) || !place_frame(reading, dict, &place))
             return false;
-        out->stack_frames = mem_room(out->stack_frames, end, &reading->stack_frame_room, sizeof place);
+        out->stack_frames = mem_room(out->stack_frames, end, sizeof place);
         out->stack_frames[end] = place;
         *hash = mix(*hash, place);
         ++*count;
@@ -140,7 +140,7 @@ static bool place_stack(struct reading_snapshot *reading, struct pickle_value li
     if (known && same_stack(snapshot, *out, count))
         return true;
     *out = (uint32_t)snapshot->stack_count;
-    MEM_ADD(snapshot->stacks, snapshot->stack_count, reading->stack_room) =
+    MEM_ADD(snapshot->stacks, snapshot->stack_count) =
         (struct snapshot_stack){.first_frame = snapshot->stack_frame_count, .frame_count = count};
     snapshot->stack_frame_count += count;
     if (!known)
@@ -215,7 +215,7 @@ static bool add_block(struct reading_snapshot *reading, struct pickle_value dict
     block.state = (uint8_t)state_of(pickle_get(reading->pickle, dict, NAME_STATE));
     if (!snapshot_stack(reading, pickle_get(reading->pickle, dict, NAME_FRAMES), &block.stack))
         return false;
-    MEM_ADD(out->blocks, out->block_count, reading->block_room) = block;
+    MEM_ADD(out->blocks, out->block_count) = block;
     if (__builtin_add_overflow(*addr, block.size_bytes, addr) || block.size_bytes == 0)
         return err_set(reading->err, "the size of a block is out of range");
     return true;
@@ -279,9 +279,8 @@ bool snapshot_read_segments(struct reading_snapshot *reading, struct pickle_valu
     struct snapshot *out = reading->out;
     struct pickle_walk walk = pickle_walk(reading->pickle, list);
     struct pickle_value segment;
-    size_t room = 0;
     while (pickle_next(&walk, &segment)) {
-        out->segments = mem_room(out->segments, out->segment_count, &room, sizeof *out->segments);
+        out->segments = mem_room(out->segments, out->segment_count, sizeof *out->segments);
         out->segments[out->segment_count] = (struct snapshot_segment){0};
         if (!read_segment(reading, segment, &out->segments[out->segment_count]))
             return err_wrap(reading->err, "segment %zu", out->segment_count);
@@ -348,7 +347,7 @@ bool snapshot_read_marks(struct reading_snapshot *reading, struct pickle_value l
         if (!pickle_number(pickle_get(reading->pickle, dict, NAME_TIME_US), &time_us))
             continue;
         pickle_number(pickle_get(reading->pickle, dict, NAME_DEVICE), &device);
-        MEM_ADD(out->marks, out->mark_count, reading->mark_room) =
+        MEM_ADD(out->marks, out->mark_count) =
             (struct snapshot_mark){.name = snapshot_text(reading, pickle_get(reading->pickle, dict, NAME_NAME)),
                                    .time_us = (int64_t)time_us,
                                    .device = (uint16_t)device,

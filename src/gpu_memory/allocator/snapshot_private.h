@@ -11,7 +11,6 @@ struct reading_snapshot {
     size_t elements, elements_max; /* what was read; at most as many as bytes: a list may be named many times */
     struct addr_map stack_of_list, frame_of_dict, text_at; /* by the index of a holder, by where a text begins */
     struct addr_map stack_of, frame_of, text_of; /* by a hash of what they hold */
-    size_t stack_room, stack_frame_room, frame_room, text_room, block_room, mark_room;
     struct err *err;
 };
 

@@ -234,7 +234,6 @@ struct usage_oom *usage_ooms(const struct snapshot *snapshot, size_t device, con
     struct totals totals = totals_early(snapshot, program);
     struct usage_oom *ooms = NULL;
     uint64_t peak_reserved = totals.reserved;
-    size_t capacity = 0;
     *count = 0;
     for (size_t i = 0; i < trace->count; i++) {
         totals_add(&totals, snapshot, &trace->events[i]);
@@ -242,7 +241,7 @@ struct usage_oom *usage_ooms(const struct snapshot *snapshot, size_t device, con
             peak_reserved = totals.reserved;
         if (trace->events[i].action != NAME_OOM)
             continue;
-        MEM_ADD(ooms, *count, capacity) = oom_of(snapshot, &trace->events[i], i, &totals, peak_reserved);
+        MEM_ADD(ooms, *count) = oom_of(snapshot, &trace->events[i], i, &totals, peak_reserved);
     }
     return ooms;
 }

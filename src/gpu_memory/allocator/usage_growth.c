@@ -46,8 +46,7 @@ static void add_span(struct growth *growth, size_t first, size_t end)
 {
     if (end <= first)
         return;
-    growth->spans = mem_resize(growth->spans, growth->span_count + 1, sizeof *growth->spans);
-    growth->spans[growth->span_count++] =
+    MEM_ADD(growth->spans, growth->span_count) =
         (struct growth_span){.first_event = first, .end_event = end, .low = UINT64_MAX};
 }
 
@@ -177,7 +176,6 @@ static int by_bytes(const void *a, const void *b)
 static struct kept *find_kept(const struct program *program, struct growth *growth, size_t *count)
 {
     struct kept *kept = NULL;
-    size_t capacity = 0;
     *count = 0;
     for (size_t i = 0; i < program->allocation_count; i++) {
         const struct allocation *allocation = &program->allocations[i];
@@ -186,7 +184,7 @@ static struct kept *find_kept(const struct program *program, struct growth *grow
         const struct growth_span *span = span_of(growth, allocation->born);
         if (!span || span < growth->spans + growth->warm_up)
             continue;
-        MEM_ADD(kept, *count, capacity) = (struct kept){
+        MEM_ADD(kept, *count) = (struct kept){
             .stack = allocation->stack,
             .born = allocation->born,
             .class = allocation->stack || allocation->size == 0 ? 0 : 64 - (unsigned)__builtin_clzll(allocation->size),
@@ -216,8 +214,7 @@ static void find_suspects(const struct program *program, struct growth *growth)
         }
         if (suspect.spans < least)
             continue;
-        growth->suspects = mem_resize(growth->suspects, growth->suspect_count + 1, sizeof suspect);
-        growth->suspects[growth->suspect_count++] = suspect;
+        MEM_ADD(growth->suspects, growth->suspect_count) = suspect;
     }
     if (growth->suspect_count > 1)
         qsort(growth->suspects, growth->suspect_count, sizeof *growth->suspects, by_bytes);

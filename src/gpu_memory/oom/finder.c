@@ -383,7 +383,7 @@ void oom_list_add(void *context, const struct oom *message)
         list->left_out++;
         return;
     }
-    MEM_ADD(list->items, list->count, list->capacity) = *message;
+    MEM_ADD(list->items, list->count) = *message;
 }
 
 void oom_list_fini(struct oom_list *list)

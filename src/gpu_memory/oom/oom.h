@@ -116,7 +116,7 @@ uint64_t oom_finder_lines(const struct oom_finder *finder);
 enum { OOM_LIST_MAX = 64 };
 struct oom_list {
     struct oom *items;
-    size_t count, capacity;
+    size_t count;
     uint64_t found;    /* all, repeats too */
     uint64_t left_out; /* more than OOM_LIST_MAX */
 };

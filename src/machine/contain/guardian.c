@@ -39,7 +39,7 @@ struct message {
 
 struct watch {
     struct message *jobs;
-    size_t count, capacity;
+    size_t count;
 };
 
 /* The runner's side. */
@@ -53,7 +53,7 @@ struct guardian {
 
 static void watch_add(struct watch *watch, const struct message *job)
 {
-    MEM_ADD(watch->jobs, watch->count, watch->capacity) = *job;
+    MEM_ADD(watch->jobs, watch->count) = *job;
 }
 
 static void watch_remove(struct watch *watch, const char *tag)

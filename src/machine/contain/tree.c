@@ -42,7 +42,7 @@ static bool tree_list(DIR *listing, const struct tree_seed *seed, struct tree *o
             continue;
         if (stat.start_time < seed->start_time && stat.pid != seed->root)
             continue;
-        MEM_ADD(out->processes, out->count, out->capacity) = (struct tree_process){.stat = stat};
+        MEM_ADD(out->processes, out->count) = (struct tree_process){.stat = stat};
     }
     int error = errno;
     if (out->count)

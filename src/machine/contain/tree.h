@@ -25,7 +25,7 @@ struct tree_process {
 
 struct tree {
     struct tree_process *processes; /* by pid */
-    size_t count, capacity;
+    size_t count;
     bool root_alive;
 };
 

@@ -25,7 +25,7 @@ struct gpu_device {
 
 struct gpu_devices {
     struct gpu_device *items; /* by vendor in the order of the list, each by PCI address */
-    size_t count, capacity;
+    size_t count;
 };
 
 /* Those of all vendors that <root>/proc shows; root "" is this machine. No driver: none, true. False: something cannot be read; out

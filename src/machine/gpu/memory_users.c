@@ -158,7 +158,7 @@ static void add_use(struct gpu_memory_users *out, struct gpu_memory_use use)
 {
     use.uuid[GPU_TEXT_SIZE - 1] = '\0';
     utf8_make_printable(use.uuid, "");
-    out->items = mem_room(out->items, out->count, &out->capacity, sizeof *out->items);
+    out->items = mem_room(out->items, out->count, sizeof *out->items);
     size_t at = out->count++;
     for (; at > 0 && out->items[at - 1].pid > use.pid; at--)
         out->items[at] = out->items[at - 1];

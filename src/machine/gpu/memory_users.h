@@ -22,7 +22,7 @@ struct gpu_memory_use {
 
 struct gpu_memory_users {
     struct gpu_memory_use *items; /* by pid, then as the driver orders its GPUs */
-    size_t count, capacity;
+    size_t count;
     size_t failed; /* GPUs that did not answer */
 };
 

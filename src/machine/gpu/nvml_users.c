@@ -51,7 +51,7 @@ static struct gpu_user *user_of(struct gpu_user_list *list, unsigned pid)
     for (size_t i = 0; i < list->count; i++)
         if (list->items[i].pid == (int32_t)pid)
             return &list->items[i];
-    list->items = mem_room(list->items, list->count, &list->capacity, sizeof *list->items);
+    list->items = mem_room(list->items, list->count, sizeof *list->items);
     struct gpu_user *user = &list->items[list->count++];
     *user = (struct gpu_user){.pid = (int32_t)pid};
     return user;

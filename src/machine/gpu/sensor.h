@@ -74,7 +74,7 @@ struct gpu_users {
 /* The same without a bound; unsorted. */
 struct gpu_user_list {
     struct gpu_user *items;
-    size_t count, capacity;
+    size_t count;
 };
 
 struct gpu_driver;

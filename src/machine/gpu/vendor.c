@@ -108,7 +108,7 @@ void gpu_device_set_bus(struct gpu_device *device, const char *start, const char
 
 void gpu_devices_add(struct gpu_devices *devices, const struct gpu_device *device)
 {
-    MEM_ADD(devices->items, devices->count, devices->capacity) = *device;
+    MEM_ADD(devices->items, devices->count) = *device;
 }
 
 /* By number: a domain may have more than four digits. */

@@ -12,7 +12,6 @@ struct search {
     const struct gpu_vendor *vendor;
     const struct gpu_devices *devices;
     struct gpu_visible *out;
-    size_t capacity;
 };
 
 /* Whether the program could see it. */
@@ -30,7 +29,7 @@ static bool starts_with(const char *entry, size_t length, const char *prefix)
 static void add(struct search *search, size_t place)
 {
     struct gpu_visible *out = search->out;
-    MEM_ADD(out->items, out->count, search->capacity) = place;
+    MEM_ADD(out->items, out->count) = place;
 }
 
 bool gpu_visible_has(const struct gpu_visible *visible, size_t place)

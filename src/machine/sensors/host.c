@@ -39,12 +39,12 @@ struct host_meter {
     struct rapl rapl;
     struct series *series; /* one a domain */
     struct watched *jobs;
-    size_t job_count, job_capacity;
+    size_t job_count;
     struct own *own;
-    size_t own_count, own_capacity;
+    size_t own_count;
     char *stat;    /* room for /proc/stat */
     int64_t *kept; /* for each reader, since when */
-    size_t kept_count, kept_capacity;
+    size_t kept_count;
     int64_t ticked_ns;
     int64_t own_ns; /* when our own processes were looked at */
 };
@@ -104,7 +104,7 @@ const struct series *host_meter_series(const struct host_meter *meter, size_t do
 
 size_t host_meter_reader(struct host_meter *meter)
 {
-    meter->kept = mem_room(meter->kept, meter->kept_count, &meter->kept_capacity, sizeof *meter->kept);
+    meter->kept = mem_room(meter->kept, meter->kept_count, sizeof *meter->kept);
     meter->kept[meter->kept_count] = INT64_MAX;
     return meter->kept_count++;
 }
@@ -150,7 +150,7 @@ void host_meter_forget(struct host_meter *meter, int64_t before_ns)
 /* Takes the job. */
 static size_t watch(struct host_meter *meter, struct host_job *job)
 {
-    meter->jobs = mem_room(meter->jobs, meter->job_count, &meter->job_capacity, sizeof *meter->jobs);
+    meter->jobs = mem_room(meter->jobs, meter->job_count, sizeof *meter->jobs);
     meter->jobs[meter->job_count] = (struct watched){.job = job, .reader = SIZE_MAX};
     return meter->job_count++;
 }
@@ -193,7 +193,7 @@ void host_meter_own(struct host_meter *meter, pid_t pid)
     struct proc_stat stat;
     if (!host_process_stat(meter->sysroot, pid, &stat))
         return;
-    MEM_ADD(meter->own, meter->own_count, meter->own_capacity) = (struct own){pid, stat.start_time, stat.cpu_ticks};
+    MEM_ADD(meter->own, meter->own_count) = (struct own){pid, stat.start_time, stat.cpu_ticks};
 }
 
 static double own_cpu_s(struct host_meter *meter)

@@ -26,7 +26,7 @@ struct host_others {
     bool seen;  /* /proc shows all of the machine's processes */
     bool begun; /* and those of the beginning are known */
     struct process_time *before;
-    size_t count, capacity;
+    size_t count;
 };
 
 /* A played /proc is what it says. */
@@ -94,7 +94,7 @@ void host_others_begin(struct host_others *others)
         struct process_time process = {.pid = pid};
         if (!cpu_of(others, process.pid, &process.cpu_s))
             continue;
-        MEM_ADD(others->before, others->count, others->capacity) = process;
+        MEM_ADD(others->before, others->count) = process;
     }
     if (others->count > 1)
         qsort(others->before, others->count, sizeof *others->before, compare_pids);

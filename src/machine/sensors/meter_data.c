@@ -70,7 +70,7 @@ static void take_readings(struct meter *meter, struct meter_response *out)
     for (int i = 0; i < GPU_READING_COUNT; i++)
         if (reply->valid & 1U << i)
             gpu_reading_set(&out->sample.readings, (enum gpu_reading)i, reply->readings[i]);
-    MEM_ADD(meter->samples, meter->sample_count, meter->sample_capacity) = out->sample;
+    MEM_ADD(meter->samples, meter->sample_count) = out->sample;
 }
 
 static void take_users(const struct meter_reply *reply, struct gpu_users *out)

@@ -96,7 +96,7 @@ void meter_drop(struct meter *meter)
     meter->socket = -1;
     if (meter->pid > 0) {
         kill(meter->pid, SIGKILL); /* not reaped: the pid is its own */
-        MEM_ADD(meter->abandoned, meter->abandoned_count, meter->abandoned_capacity) = meter->pid;
+        MEM_ADD(meter->abandoned, meter->abandoned_count) = meter->pid;
     }
     meter->pid = 0;
     meter->lost_ns = clock_monotonic_ns();

@@ -41,7 +41,7 @@ struct meter {
     int64_t lost_ns;
 
     pid_t *abandoned; /* killed, not reaped yet */
-    size_t abandoned_count, abandoned_capacity;
+    size_t abandoned_count;
 
     bool gap_open;
     int64_t good_ns, gap_start_ns; /* good_ns: end of the last good answer */
@@ -51,7 +51,7 @@ struct meter {
     struct meter_description description;
     struct series series;
     struct gpu_sample *samples;
-    size_t sample_count, sample_capacity;
+    size_t sample_count;
     struct meter_reply reply; /* as received */
 };
 

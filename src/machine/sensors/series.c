@@ -14,14 +14,14 @@ void series_fini(struct series *series)
 
 void series_add_counter(struct series *series, struct counter_reading reading)
 {
-    MEM_ADD(series->counter, series->counter_count, series->counter_capacity) = reading;
+    MEM_ADD(series->counter, series->counter_count) = reading;
 }
 
 void series_add_power(struct series *series, struct power_sample sample)
 {
     if (series->power_count > 0 && sample.t_ns <= series->power[series->power_count - 1].t_ns)
         return;
-    MEM_ADD(series->power, series->power_count, series->power_capacity) = sample;
+    MEM_ADD(series->power, series->power_count) = sample;
 }
 
 /* A change that is known no better than this may have been two. */

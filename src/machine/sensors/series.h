@@ -21,9 +21,9 @@ struct power_sample {
 
 struct series {
     struct counter_reading *counter;
-    size_t counter_count, counter_capacity;
+    size_t counter_count;
     struct power_sample *power; /* strictly ascending in time */
-    size_t power_count, power_capacity;
+    size_t power_count;
 };
 
 void series_fini(struct series *series);

@@ -128,7 +128,7 @@ static void take_process(const struct taker *taker, pid_t pid, struct census *ou
     out->closed += !process.looked_into && process.uid != geteuid();
     process.command = census_command(taker->proc, &process.stat);
     process.orphan = proc_adopts(taker->proc, process.stat.ppid);
-    MEM_ADD(out->items, out->count, out->capacity) = process;
+    MEM_ADD(out->items, out->count) = process;
 }
 
 static int by_pid(const void *a, const void *b)

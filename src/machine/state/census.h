@@ -26,7 +26,7 @@ struct census_process {
 
 struct census {
     struct census_process *items; /* by pid; zombies are left out */
-    size_t count, capacity;
+    size_t count;
     size_t closed; /* of other users: could not be looked into */
 };
 

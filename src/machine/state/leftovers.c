@@ -19,7 +19,7 @@ struct finder {
     const struct gpu_memory_users *memory; /* NULL: unknown */
     struct strv live;                      /* tags of jobs that live runs know, and of what this process belongs to */
     struct job_identity *inits;            /* of these jobs; borrows nothing: pid and start time only */
-    size_t init_count, init_capacity;
+    size_t init_count;
     struct stat program; /* this one's file; st_ino 0: unknown */
 };
 
@@ -33,7 +33,7 @@ static const struct leftover *find(const struct leftovers *leftovers, pid_t pid)
 
 static void add(struct leftovers *leftovers, struct leftover leftover)
 {
-    MEM_ADD(leftovers->items, leftovers->count, leftovers->capacity) = leftover;
+    MEM_ADD(leftovers->items, leftovers->count) = leftover;
 }
 
 static void add_of_dead_run(struct leftovers *out, const struct record_header *run, pid_t pid, uint64_t start_time)
@@ -61,8 +61,7 @@ static void add_job(struct leftovers *out, const struct record_header *run, cons
 static void add_live(struct finder *finder, const struct job_identity *job)
 {
     strv_add(&finder->live, job->tag);
-    MEM_ADD(finder->inits, finder->init_count, finder->init_capacity) =
-        (struct job_identity){.pid = job->pid, .start_time = job->start_time};
+    MEM_ADD(finder->inits, finder->init_count) = (struct job_identity){.pid = job->pid, .start_time = job->start_time};
 }
 
 static void ask_run(struct finder *finder, const struct entry *entry)
@@ -145,8 +144,7 @@ static bool is_foreign(const struct finder *finder, const struct census_process 
     char owner[TAG_OWNER_MAX];
     if (!tag_is_foreign(finder->proc, &process->stat, process->tag, process->uid, 0, owner))
         return false;
-    MEM_ADD(out->foreign, out->foreign_count, out->foreign_capacity) =
-        (struct leftover_foreign){process, mem_strdup(owner)};
+    MEM_ADD(out->foreign, out->foreign_count) = (struct leftover_foreign){process, mem_strdup(owner)};
     return true;
 }
 

@@ -32,9 +32,9 @@ struct leftover_foreign {
 struct leftovers {
     struct census census;
     struct leftover *items; /* by pid */
-    size_t count, capacity;
+    size_t count;
     struct leftover_foreign *foreign; /* by pid */
-    size_t foreign_count, foreign_capacity;
+    size_t foreign_count;
     struct strv kept; /* "FILE: reason" of files in the state folder that are no business of ours */
     size_t unseen;    /* processes that hold memory of a GPU and that /proc does not show, or not as these */
     uint64_t unseen_bytes;

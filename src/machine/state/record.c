@@ -124,7 +124,7 @@ static bool take_born(struct record *record, const json_t *line)
     identity.pid = (pid_t)pid;
     identity.tag = mem_strdup(tag);
     identity.cgroup = mem_strdup(cgroup);
-    MEM_ADD(record->jobs, record->count, record->capacity) = identity;
+    MEM_ADD(record->jobs, record->count) = identity;
     return true;
 }
 

@@ -21,7 +21,7 @@ struct record {
     bool has_header;
     struct record_header header;
     struct job_identity *jobs; /* born and not gone */
-    size_t count, capacity;
+    size_t count;
     size_t damaged; /* lines that could not be read; they are passed over. A last line without its end is not one of them */
 };
 

@@ -18,13 +18,13 @@ extern const char
 
 struct calibration_readings {
     struct sensor_reading *items;
-    size_t count, capacity;
+    size_t count;
 };
 
 /* What was commanded, as the GPU's timer had it, and what was read. */
 struct calibration_data {
     struct load_interval *loads;
-    size_t load_count, load_capacity;
+    size_t load_count;
     int64_t uncertain_ns; /* of the loads' times */
     struct calibration_readings series[CALIBRATION_SERIES];
     struct gpu_identity identity;

@@ -327,14 +327,13 @@ static void keep_reading(struct calibration_data *data, const struct message *me
     if (message->series < 0 || message->series >= CALIBRATION_SERIES)
         return;
     series = &data->series[message->series];
-    MEM_ADD(series->items, series->count, series->capacity) = message->reading;
+    MEM_ADD(series->items, series->count) = message->reading;
 }
 
 static void keep_load(struct calibration_data *data, const struct message *message)
 {
     const struct sensor_reading *span = &message->reading;
-    MEM_ADD(data->loads, data->load_count, data->load_capacity) =
-        (struct load_interval){span->before_ns, span->after_ns, 1};
+    MEM_ADD(data->loads, data->load_count) = (struct load_interval){span->before_ns, span->after_ns, 1};
     if ((int64_t)span->value > data->uncertain_ns)
         data->uncertain_ns = (int64_t)span->value;
 }

@@ -151,7 +151,7 @@ void spans_add(struct spans *spans, double from, double to)
         return;
     }
     double before = last ? last->before + (last->to - last->from) : 0;
-    MEM_ADD(spans->items, spans->count, spans->capacity) = (struct span){from, to, before};
+    MEM_ADD(spans->items, spans->count) = (struct span){from, to, before};
 }
 
 /* The length of all that lies before t. */

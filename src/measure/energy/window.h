@@ -125,7 +125,7 @@ struct span {
 
 struct spans {
     struct span *items;
-    size_t count, capacity;
+    size_t count;
 };
 
 void spans_fini(struct spans *spans);

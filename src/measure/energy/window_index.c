@@ -33,14 +33,14 @@ static bool is_sane(const struct window_sensor *sensor, double power_w)
 
 struct samples {
     struct power_sample *items;
-    size_t count, capacity;
+    size_t count;
 };
 
 static void add_sample(struct samples *samples, struct power_sample sample)
 {
     if (samples->count > 0 && sample.t_ns <= samples->items[samples->count - 1].t_ns)
         return;
-    MEM_ADD(samples->items, samples->count, samples->capacity) = sample;
+    MEM_ADD(samples->items, samples->count) = sample;
 }
 
 /* Mean powers between anchors of one segment, as samples at the anchors. */

@@ -46,7 +46,7 @@ static struct segment *add_segment(struct knots *knots, double from, unsigned wh
         segment.jumped_before = last->jumped_before + (why == WINDOW_JUMPED);
         segment.stood_before = last->stood_before + (why == WINDOW_STOOD);
     }
-    struct segment *added = &MEM_ADD(knots->segments, knots->segment_count, knots->segment_capacity);
+    struct segment *added = &MEM_ADD(knots->segments, knots->segment_count);
     *added = segment;
     return added;
 }
@@ -162,7 +162,7 @@ static void close_group(struct reader *reader, const struct group *group)
     if (segment->count == 0)
         reader->base_mj = group->first.energy_mj;
     knot.value_j = risen_j(reader->base_mj, group->first.energy_mj);
-    MEM_ADD(knots->items, knots->count, knots->capacity) = knot;
+    MEM_ADD(knots->items, knots->count) = knot;
     segment->count++;
     reader->last = group->last;
     if (has_stood) {

@@ -135,9 +135,9 @@ struct segment {
 
 struct knots {
     struct knot *items;
-    size_t count, capacity;
+    size_t count;
     struct segment *segments;
-    size_t segment_count, segment_capacity;
+    size_t segment_count;
 };
 
 void knots_fini(struct knots *knots);

@@ -15,7 +15,7 @@ static void add_holder(struct guard_holders *holders, const struct guard_finding
             return;
         }
     holders->came++;
-    MEM_ADD(holders->items, holders->count, holders->capacity) =
+    MEM_ADD(holders->items, holders->count) =
         (struct guard_holder){.pid = pid, .start_time = finding->start_time, .since_s = now_s, .there = true};
 }
 

@@ -17,7 +17,7 @@ struct guard_holder {
 /* Those of one preflight. Starts as {0}. */
 struct guard_holders {
     struct guard_holder *items;
-    size_t count, capacity;
+    size_t count;
     size_t came;   /* holders seen so far: each begins a wait of its own */
     double free_s; /* no holder since then */
 };

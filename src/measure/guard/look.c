@@ -12,7 +12,7 @@ static const double OWN_MAX_SHARE = 0.05;
 
 void guard_findings_add(struct guard_findings *findings, struct guard_finding finding)
 {
-    MEM_ADD(findings->items, findings->count, findings->capacity) = finding;
+    MEM_ADD(findings->items, findings->count) = finding;
 }
 
 void guard_findings_fini(struct guard_findings *findings)

@@ -58,7 +58,7 @@ struct guard_finding {
 
 struct guard_findings {
     struct guard_finding *items;
-    size_t count, capacity;
+    size_t count;
 };
 
 void guard_findings_add(struct guard_findings *findings, struct guard_finding finding); /* takes text */
@@ -190,7 +190,7 @@ struct watch {
     const char *device; /* borrowed */
     int64_t start_ns, looked_ns;
     struct watch_span *spans;
-    size_t count, capacity;
+    size_t count;
     struct reading ecc, xids, limit_w; /* as last seen */
     unsigned unseen_looks, silent_looks; /* in a row */
     double tolerance_bytes;

@@ -69,15 +69,15 @@ static void see(struct watch *watch, const char *kind, const struct guard_user *
         free(text);
         return;
     }
-    MEM_ADD(watch->spans, watch->count, watch->capacity) = (struct watch_span){.kind = kind,
-                                                                               .pid = pid,
-                                                                               .start_time = start_time,
-                                                                               .text = text,
-                                                                               .from_ns = watch->looked_ns,
-                                                                               .to_ns = t_ns,
-                                                                               .seen_ns = t_ns,
-                                                                               .open = true,
-                                                                               .times = 1};
+    MEM_ADD(watch->spans, watch->count) = (struct watch_span){.kind = kind,
+                                                              .pid = pid,
+                                                              .start_time = start_time,
+                                                              .text = text,
+                                                              .from_ns = watch->looked_ns,
+                                                              .to_ns = t_ns,
+                                                              .seen_ns = t_ns,
+                                                              .open = true,
+                                                              .times = 1};
 }
 
 static void look_at_reasons(struct watch *watch, const struct guard_look *look)

@@ -15,7 +15,7 @@ static const char *const part_names[] = {
 /* The marks of one name on their way. */
 struct cut {
     struct epoch *parts;
-    size_t count, capacity;
+    size_t count;
     int64_t start_ns, end_ns; /* of the attempt */
     bool has_end;
     const char *name;
@@ -33,7 +33,7 @@ static void add(struct cut *cut, enum epoch_part part, const struct mark *mark, 
 {
     if (part != EPOCH_ITSELF && has_end && end_ns == cut->at_ns)
         return;
-    MEM_ADD(cut->parts, cut->count, cut->capacity) = (struct epoch){
+    MEM_ADD(cut->parts, cut->count) = (struct epoch){
         .part = part,
         .name = cut->name,
         .label = mark && mark->label[0] ? mark->label : NULL,
@@ -117,14 +117,14 @@ static void sort(struct mark *marks, size_t count)
 static const char **find_names(const struct mark *marks, size_t count, size_t *out_count)
 {
     const char **names = NULL;
-    size_t capacity = 0, found = 0;
+    size_t found = 0;
     for (size_t i = 0; i < count; i++) {
         size_t at = 0;
         while (at < found && strcmp(names[at], marks[i].name) != 0)
             at++;
         if (at < found)
             continue;
-        MEM_ADD(names, found, capacity) = marks[i].name;
+        MEM_ADD(names, found) = marks[i].name;
     }
     *out_count = found;
     return names;

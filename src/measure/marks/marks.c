@@ -67,7 +67,7 @@ enum mark_task_status marks_take(struct marks *marks, const struct mark *mark, i
         return MARK_LIMITED;
     }
     note(marks, name, mark);
-    MEM_ADD(marks->pending, marks->pending_count, marks->pending_capacity) = *mark;
+    MEM_ADD(marks->pending, marks->pending_count) = *mark;
     marks->counts.taken++;
     return MARK_TAKEN;
 }

@@ -44,7 +44,7 @@ struct marks {
     struct marks_source sources[2]; /* by enum mark_source */
     struct marks_counts counts;
     struct mark *pending; /* taken and not yet handed on */
-    size_t pending_count, pending_capacity;
+    size_t pending_count;
 };
 
 void marks_fini(struct marks *marks);

@@ -23,7 +23,7 @@ static size_t count_kept(const struct problems *problems, enum severity severity
 
 static struct problem *add_empty(struct problems *problems, enum severity severity)
 {
-    problems->items = mem_room(problems->items, problems->count, &problems->capacity, sizeof *problems->items);
+    problems->items = mem_room(problems->items, problems->count, sizeof *problems->items);
     struct problem *problem = &problems->items[problems->count++];
     *problem = (struct problem){.severity = severity};
     return problem;

@@ -20,7 +20,6 @@ struct problem {
 struct problems {
     struct problem *items;
     size_t count;
-    size_t capacity;
     size_t errors;
     size_t missing; /* of the errors: what this machine lacks, while the files are right */
 };

@@ -98,7 +98,7 @@ struct mutation {
     /* Once the space was searched: the numbers of the combinations that were new then, less those drawn since. */
     bool searched;
     uint64_t *left;
-    size_t left_count, left_capacity;
+    size_t left_count;
 };
 
 /* The keys of an object: jansson's hash table. */
@@ -299,8 +299,7 @@ static void search_all(struct mutation *mutation, const struct seen *seen)
         set_combination(mutation, index);
         if (!at_hand_is_new(mutation, seen))
             continue;
-        mutation->left =
-            mem_room(mutation->left, mutation->left_count, &mutation->left_capacity, sizeof *mutation->left);
+        mutation->left = mem_room(mutation->left, mutation->left_count, sizeof *mutation->left);
         mutation->left[mutation->left_count++] = index;
     }
 }

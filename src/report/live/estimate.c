@@ -29,8 +29,7 @@ static size_t group_of(struct estimate *estimate, const struct plan_experiment *
     for (size_t i = 0; i < estimate->group_count; i++)
         if (same_training(estimate->groups[i].like, experiment))
             return i;
-    estimate->groups =
-        mem_room(estimate->groups, estimate->group_count, &estimate->group_capacity, sizeof *estimate->groups);
+    estimate->groups = mem_room(estimate->groups, estimate->group_count, sizeof *estimate->groups);
     estimate->groups[estimate->group_count] = (struct estimate_group){.like = experiment};
     return estimate->group_count++;
 }

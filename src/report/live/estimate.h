@@ -21,7 +21,7 @@ struct estimate {
     bool *done;              /* per experiment */
     size_t *group_of;        /* per experiment */
     struct estimate_group *groups;
-    size_t group_count, group_capacity;
+    size_t group_count;
     double pauses_planned_s, pauses_took_s; /* of those that are over */
 };
 

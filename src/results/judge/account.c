@@ -35,9 +35,9 @@ static struct account_row *row_named(struct account_table *table, const char *na
     for (size_t i = 0; i < table->count; i++)
         if (strcmp(table->rows[i].name, name) == 0)
             return &table->rows[i];
-    table->rows = mem_resize(table->rows, table->count + 1, sizeof *table->rows);
-    table->rows[table->count] = (struct account_row){.name = mem_strdup(name)};
-    return &table->rows[table->count++];
+    struct account_row *row = &MEM_ADD(table->rows, table->count);
+    *row = (struct account_row){.name = mem_strdup(name)};
+    return row;
 }
 
 static int compare_names(const void *a, const void *b)

@@ -277,9 +277,8 @@ static void find_quantities(struct comparison *comparison)
             const struct dataset_experiment *experiment = &comparison->dataset.items[comparison->sides[s].items[i]];
             if (comparison->sides[s].stratum[i] == SIZE_MAX)
                 continue;
-            metrics = mem_resize(metrics, count + experiment->metric_count + 1, sizeof *metrics);
             for (size_t m = 0; m < experiment->metric_count; m++)
-                metrics[count++] = experiment->metrics[m].name;
+                MEM_ADD(metrics, count) = experiment->metrics[m].name;
         }
     if (count)
         qsort(metrics, count, sizeof *metrics, compare_metrics);

@@ -168,8 +168,7 @@ bool comparison_claims_parse(const char *text, struct comparison_claims *out, st
     char *rest = NULL;
     *out = (struct comparison_claims){0};
     for (char *part = strtok_r(copy, ",", &rest); part; part = strtok_r(NULL, ",", &rest)) {
-        out->items = mem_resize(out->items, out->count + 1, sizeof *out->items);
-        if (!parse_claim(part, &out->items[out->count++], err))
+        if (!parse_claim(part, &MEM_ADD(out->items, out->count), err))
             return false;
     }
     return out->count > 0 || err_set(err, "--expect is empty");

@@ -179,8 +179,7 @@ static void take(struct pool *pool, const struct column *column)
 
 static struct comparison_factor *add_factor(struct comparison *comparison, const char *name, enum comparison_role role)
 {
-    comparison->factors = mem_resize(comparison->factors, comparison->factor_count + 1, sizeof *comparison->factors);
-    struct comparison_factor *out = &comparison->factors[comparison->factor_count++];
+    struct comparison_factor *out = &MEM_ADD(comparison->factors, comparison->factor_count);
     *out = (struct comparison_factor){.name = mem_strdup(name), .role = role};
     return out;
 }

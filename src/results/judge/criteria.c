@@ -293,9 +293,9 @@ bool criteria_parse(const char *text, struct criteria *out, struct err *err)
             kept--;
         if (length == 0)
             continue;
-        out->items = mem_resize(out->items, out->count + 1, sizeof *out->items);
-        out->items[out->count++] = (struct criterion){.text = mem_strndup(from, kept)};
-        if (!parse_item(&out->items[out->count - 1], err))
+        struct criterion *item = &MEM_ADD(out->items, out->count);
+        *item = (struct criterion){.text = mem_strndup(from, kept)};
+        if (!parse_item(item, err))
             return false;
     }
     return out->count > 0 || err_set(err, "--expect was given no criterion");

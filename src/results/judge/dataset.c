@@ -25,7 +25,7 @@ const char *dataset_layout_name(enum dataset_layout layout)
 
 struct dataset_experiment *dataset_add(struct dataset *dataset)
 {
-    MEM_ADD(dataset->items, dataset->count, dataset->room) = (struct dataset_experiment){0};
+    MEM_ADD(dataset->items, dataset->count) = (struct dataset_experiment){0};
     return &dataset->items[dataset->count - 1];
 }
 
@@ -40,7 +40,7 @@ void dataset_evidence(struct dataset_experiment *experiment, const char *kind, c
 {
     va_list args;
     va_start(args, format);
-    MEM_ADD(experiment->evidence, experiment->evidence_count, experiment->evidence_room) =
+    MEM_ADD(experiment->evidence, experiment->evidence_count) =
         (struct dataset_evidence){.kind = mem_strdup(kind), .text = format_text(format, args)};
     va_end(args);
 }
@@ -96,7 +96,7 @@ void dataset_problem(struct dataset *dataset, size_t folder, const char *format,
 {
     va_list args;
     va_start(args, format);
-    MEM_ADD(dataset->problems, dataset->problem_count, dataset->problem_room) =
+    MEM_ADD(dataset->problems, dataset->problem_count) =
         (struct dataset_problem){.folder = folder, .text = format_text(format, args)};
     va_end(args);
 }

@@ -162,7 +162,7 @@ struct dataset_experiment {
     struct reading user_s, system_s, memory_peak_bytes; /* of its processes on the host; tare */
     struct reading cpu_j, cpu_half_width_j, dram_j;     /* of the packages; of their memory */
     struct dataset_evidence *evidence;
-    size_t evidence_count, evidence_room;
+    size_t evidence_count;
     struct check_result checks[CHECKS]; /* one for each check that there is something to say of */
     size_t check_count;
     struct verdicts verdicts; /* of its quantities */
@@ -204,7 +204,7 @@ struct dataset {
     size_t count;
     size_t room;
     struct dataset_problem *problems;
-    size_t problem_count, problem_room;
+    size_t problem_count;
     struct dataset_spelling *spellings; /* of audit_join_names */
     size_t spelling_count;
 };

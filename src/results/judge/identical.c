@@ -47,7 +47,7 @@ static int compare_spellings(const void *a, const void *b)
 
 static size_t find_spellings(const struct dataset *dataset, struct spelling **out)
 {
-    size_t count = 0, room = 0;
+    size_t count = 0;
     for (size_t i = 0; i < dataset->count; i++)
         for (size_t p = 0; p < dataset->items[i].param_count; p++) {
             const char *name = dataset->items[i].params[p].name;
@@ -55,7 +55,7 @@ static size_t find_spellings(const struct dataset *dataset, struct spelling **ou
             while (k < count && strcmp((*out)[k].name, name) != 0)
                 k++;
             if (k == count) {
-                *out = mem_room(*out, count, &room, sizeof **out);
+                *out = mem_room(*out, count, sizeof **out);
                 (*out)[count++] = (struct spelling){.name = name};
             }
             (*out)[k].uses++;

@@ -114,7 +114,7 @@ const char *const *places_figures(enum dataset_fact fact);
 struct places_group {
     const char *value; /* borrowed from the dataset */
     size_t *items;     /* indices of experiments */
-    size_t count, capacity;
+    size_t count;
 };
 
 /* Experiments of one folder (one run) that are not alike in a fact. */
@@ -128,7 +128,7 @@ struct places_difference {
 
 struct places {
     struct places_difference *items; /* the heavier first, by folder */
-    size_t count, capacity;
+    size_t count;
 };
 
 /* Of node and lane nothing is said: that they differ is how runs with several are. */

@@ -41,7 +41,7 @@ struct weight {
 
 struct weights {
     struct weight *items;
-    size_t count, room;
+    size_t count;
     bool placed;
 };
 
@@ -53,7 +53,7 @@ static void add_weight(struct weights *weights, const char *id, double share, do
             weights->items[i].bound = fmin(weights->items[i].bound, bound); /* 0: one of them does not know */
             return;
         }
-    MEM_ADD(weights->items, weights->count, weights->room) = (struct weight){id, share, bound};
+    MEM_ADD(weights->items, weights->count) = (struct weight){id, share, bound};
 }
 
 /* The packages of a node are one sensor here: all that is measured on it is measured by all of them. */

@@ -167,7 +167,7 @@ struct writing {
     size_t first; /* experiment of the folder */
     size_t index; /* of the experiment that the points are of; the dataset's count: of none */
     struct mlflow_point *points;
-    size_t point_count, point_room;
+    size_t point_count;
 };
 
 static bool write_one(struct writing *writing, size_t index, struct err *err)
@@ -208,7 +208,7 @@ static void add_point(struct writing *writing, const struct dataset_experiment *
         return; /* of an earlier attempt, whose figures are nobody's */
     bool timed = point->seconds.valid && fabs(point->seconds.value) < 1e9 && experiment->has_start;
     int64_t since_ns = timed ? (int64_t)(point->seconds.value * (double)NS_PER_S) : 0;
-    MEM_ADD(writing->points, writing->point_count, writing->point_room) = (struct mlflow_point){
+    MEM_ADD(writing->points, writing->point_count) = (struct mlflow_point){
         metric, point->step,
         timed ? experiment->start_utc_ns + since_ns : dataset_end_utc_ns(writing->dataset, experiment), point->value};
 }

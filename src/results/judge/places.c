@@ -54,7 +54,7 @@ static int compare_groups(const void *a, const void *b)
 void places_group_by(const struct dataset *dataset, const size_t *items, size_t count, enum dataset_fact fact,
                      struct places_group **groups, size_t *group_count)
 {
-    size_t capacity = 0, found = 0;
+    size_t found = 0;
     struct places_group *all = NULL;
     for (size_t i = 0; i < count; i++) {
         const char *value = dataset->items[items[i]].facts[fact];
@@ -64,10 +64,10 @@ void places_group_by(const struct dataset *dataset, const size_t *items, size_t 
         while (at < found && strcmp(all[at].value, value) != 0)
             at++;
         if (at == found) {
-            MEM_ADD(all, found, capacity) = (struct places_group){.value = value};
+            MEM_ADD(all, found) = (struct places_group){.value = value};
         }
         struct places_group *group = &all[at];
-        MEM_ADD(group->items, group->count, group->capacity) = items[i];
+        MEM_ADD(group->items, group->count) = items[i];
     }
     if (found > 1)
         qsort(all, found, sizeof *all, compare_groups);
@@ -93,7 +93,7 @@ static void look_at(const struct dataset *dataset, size_t folder, const size_t *
         places_groups_fini(difference.groups, difference.count);
         return;
     }
-    MEM_ADD(out->items, out->count, out->capacity) = difference;
+    MEM_ADD(out->items, out->count) = difference;
 }
 
 void places_find(const struct dataset *dataset, struct places *out)

@@ -16,8 +16,7 @@ void study_param_set(struct dataset_experiment *experiment, const char *name, st
             experiment->params[i].value = value;
             return;
         }
-    experiment->params = mem_resize(experiment->params, experiment->param_count + 1, sizeof *experiment->params);
-    experiment->params[experiment->param_count++] = (struct dataset_param){mem_strdup(name), value};
+    MEM_ADD(experiment->params, experiment->param_count) = (struct dataset_param){mem_strdup(name), value};
 }
 
 /* Two files that say one thing differently: the cell is named. Text and numbers as people would compare them. */
@@ -49,9 +48,9 @@ struct dataset_metric *study_metric_set(struct dataset_experiment *experiment, c
                 experiment->metrics[i].value = value;
             return &experiment->metrics[i];
         }
-    experiment->metrics = mem_resize(experiment->metrics, experiment->metric_count + 1, sizeof *experiment->metrics);
-    experiment->metrics[experiment->metric_count] = (struct dataset_metric){.name = mem_strdup(name), .value = value};
-    return &experiment->metrics[experiment->metric_count++];
+    struct dataset_metric *metric = &MEM_ADD(experiment->metrics, experiment->metric_count);
+    *metric = (struct dataset_metric){.name = mem_strdup(name), .value = value};
+    return metric;
 }
 
 static struct reading number_of(const json_t *object, const char *key)

@@ -122,8 +122,7 @@ static void add_figure(const struct dataset *dataset, struct summary_stats_group
     measurement_of_mean(dataset, name, items, count, &figure.measurement);
     if (figure.n)
         describe(&figure, values);
-    group->figures = mem_resize(group->figures, group->figure_count + 1, sizeof *group->figures);
-    group->figures[group->figure_count++] = figure;
+    MEM_ADD(group->figures, group->figure_count) = figure;
 }
 
 static void add_figures(const struct dataset *dataset, struct summary_stats_group *group)
@@ -175,8 +174,7 @@ static void add_spreads(const struct dataset *dataset, struct summary_stats_grou
 static void make_group(const struct dataset *dataset, const size_t *order, size_t count, const char *hyperparameters,
                        const struct summary_stats_options *options, struct summary_stats *out)
 {
-    out->groups = mem_resize(out->groups, out->count + 1, sizeof *out->groups);
-    struct summary_stats_group *group = &out->groups[out->count++];
+    struct summary_stats_group *group = &MEM_ADD(out->groups, out->count);
     *group = (struct summary_stats_group){.hyperparameters = hyperparameters};
     take_members(dataset, order, count, options, group);
     if (hyperparameters && strcmp(hyperparameters, "drawn") == 0) {

@@ -198,8 +198,7 @@ static void add_effect(const struct dataset *dataset, struct summary_stats_group
         return;
     effect.param = mem_strdup(param);
     add_levels(&effect, points, figure->scale);
-    group->effects = mem_resize(group->effects, group->effect_count + 1, sizeof *group->effects);
-    group->effects[group->effect_count++] = effect;
+    MEM_ADD(group->effects, group->effect_count) = effect;
 }
 
 void summary_stats_add_effects(const struct dataset *dataset, struct summary_stats_group *group, uint64_t seed)
@@ -334,8 +333,7 @@ static void add_interaction(struct summary_stats_group *group, const struct desi
     if (!effect.valid || !effect.has_error)
         return;
     double unit = design->unit[pair[0]] * design->unit[pair[1]];
-    group->interactions = mem_resize(group->interactions, group->interaction_count + 1, sizeof *group->interactions);
-    group->interactions[group->interaction_count++] = (struct figure_interaction){
+    MEM_ADD(group->interactions, group->interaction_count) = (struct figure_interaction){
         .params = {mem_strdup(params->items[pair[0]]), mem_strdup(params->items[pair[1]])},
         .target = figure->name,
         .n = design->count,

@@ -13,7 +13,7 @@
 /* The marks of one attempt, and what they make of it. */
 struct cut {
     struct mark *marks;
-    size_t mark_count, mark_capacity;
+    size_t mark_count;
     struct epoch *epochs; /* names and labels borrowed from marks */
     size_t epoch_count;
     struct energy_epoch *energy; /* as many; all absent where nothing was measured */
@@ -41,7 +41,7 @@ static bool load_marks(sqlite3 *db, int64_t experiment, int64_t attempt, struct 
             continue;
         snprintf(mark.name, sizeof mark.name, "%s", name);
         snprintf(mark.label, sizeof mark.label, "%s", label ? label : "");
-        MEM_ADD(out->marks, out->mark_count, out->mark_capacity) = mark;
+        MEM_ADD(out->marks, out->mark_count) = mark;
     }
     return query != NULL;
 }

@@ -43,7 +43,7 @@ struct judged {
     size_t check_count;
     struct evidence_found *found;
     struct strv kinds;
-    size_t count, capacity;
+    size_t count;
 };
 
 static void judged_fini(struct judged *judged)
@@ -86,8 +86,7 @@ static bool load_evidence(sqlite3_stmt *query, struct judged *out, struct err *e
         if (db_is_null(query, 1))
             continue;
         strv_add(&out->kinds, db_text(query, 1));
-        MEM_ADD(out->found, out->count, out->capacity) =
-            (struct evidence_found){.kind = out->kinds.items[out->kinds.count - 1]};
+        MEM_ADD(out->found, out->count) = (struct evidence_found){.kind = out->kinds.items[out->kinds.count - 1]};
     }
     return step == 0;
 }

@@ -153,7 +153,7 @@ enum { CURVE_MAX = 4096 };
 /* The points of one metric on their way into lists. */
 struct curve {
     struct history_point *points; /* without texts */
-    size_t count, capacity;
+    size_t count;
     char *metric;
     bool any_epoch;
 };
@@ -229,7 +229,7 @@ static bool take_point(void *context, const struct history_point *point, struct 
     }
     if (curve->count == CURVE_MAX)
         return true;
-    MEM_ADD(curve->points, curve->count, curve->capacity) = *point;
+    MEM_ADD(curve->points, curve->count) = *point;
     curve->any_epoch = curve->any_epoch || point->has_epoch;
     return true;
 }

@@ -346,10 +346,9 @@ bool journal_read_plan(sqlite3 *db, struct plan *out, struct err *err)
         return false;
     }
     AUTO_QUERY sqlite3_stmt *query = db_query(db, err, "SELECT number, json FROM plan ORDER BY number", "");
-    size_t capacity = 0;
     int step;
     while ((step = db_step(query, err)) > 0) {
-        out->experiments = mem_room(out->experiments, out->count, &capacity, sizeof *out->experiments);
+        out->experiments = mem_room(out->experiments, out->count, sizeof *out->experiments);
         struct plan_experiment *next = &out->experiments[out->count];
         *next = (struct plan_experiment){0};
         bool in_order = sqlite3_column_int64(query, 0) == (int64_t)out->count + 1;

@@ -168,7 +168,7 @@ static void compare_experiments(const struct worker *worker, bool opening, struc
         if (!worker->lines.files.known[number - 1] || has_experiment(worker, number) ||
             (opening && is_unfinished(worker, number)))
             continue;
-        found->files.items = mem_room(found->files.items, found->files.count, &found->files.capacity, sizeof(size_t));
+        found->files.items = mem_room(found->files.items, found->files.count, sizeof(size_t));
         found->files.items[found->files.count++] = number;
         if (found->files.count > 3)
             continue;

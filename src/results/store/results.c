@@ -104,7 +104,7 @@ static void take_experiment(sqlite3_stmt *row, struct result *item)
 static void take_evidence(sqlite3_stmt *row, struct result *item)
 {
     const char *kind = db_text(row, 1), *text = db_text(row, 2);
-    MEM_ADD(item->evidence, item->evidence_count, item->evidence_capacity) = (struct result_evidence){
+    MEM_ADD(item->evidence, item->evidence_count) = (struct result_evidence){
         .kind = mem_strdup(kind ? kind : ""), .text = mem_strdup(text ? text : ""), .weight = evidence_weight(kind)};
 }
 
@@ -378,8 +378,7 @@ static void add_evidence(struct facts_item *item, int64_t attempt, const json_t 
     const char *kind = json_get_text(data, "kind"), *text = json_get_text(data, "text");
     if (!kind)
         return;
-    item->evidence = mem_resize(item->evidence, item->evidence_count + 1, sizeof *item->evidence);
-    item->evidence[item->evidence_count++] =
+    MEM_ADD(item->evidence, item->evidence_count) =
         (struct facts_evidence){attempt, mem_strdup(kind), mem_strdup(text ? text : "")};
 }
 

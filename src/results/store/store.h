@@ -171,7 +171,7 @@ struct result {
     size_t check_count;
     char *failure;        /* why it failed: "out_of_memory"; NULL: it did not, or it is not known */
     struct result_evidence *evidence; /* of what the verdict is made */
-    size_t evidence_count, evidence_capacity;
+    size_t evidence_count;
     int64_t attempt, session; /* the attempt that counts, and in which session it ran; 0: there is none */
     int64_t retries;
     double duration_s;         /* of the last attempt */

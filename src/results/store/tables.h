@@ -365,7 +365,7 @@ struct way {
     struct strv uuids;  /* of the same; a label where no UUID is known */
     char *lost;         /* why it takes nothing any more, or NULL */
     struct way_span *spans; /* without a gap, in order of time */
-    size_t count, capacity;
+    size_t count;
     bool named;             /* the journal said which GPUs are its own */
     bool begun;             /* it has taken an experiment */
 };
@@ -379,9 +379,9 @@ struct ways {
     struct way_session *sessions;
     size_t session_count;
     struct way *items;
-    size_t count, capacity;
+    size_t count;
     struct way_try *tries; /* every attempt, in order of time */
-    size_t try_count, try_capacity;
+    size_t try_count;
     size_t *last; /* by the experiment's number: its last try; SIZE_MAX: none */
     size_t *now;  /* by the experiment's number: which way has it; SIZE_MAX: none */
     size_t experiments;
@@ -401,7 +401,7 @@ struct usage_lane {
     const char *node; /* borrowed from the ways */
     char *key, *name; /* name: what it is called among the lanes of its node */
     size_t *ways;     /* its parts, by the time of their sessions */
-    size_t way_count, way_capacity;
+    size_t way_count;
     int64_t to_ns;    /* the end of its last session */
     int64_t attempts;
     double seconds[DOING_COUNT]; /* what it did; NOTHING: the rest of the run's span, too, when no session had it */
@@ -413,7 +413,7 @@ struct usage_lane {
 struct usage {
     struct ways ways;
     struct usage_lane *items; /* by node, then by GPU */
-    size_t count, capacity;
+    size_t count;
     size_t *of_way; /* which lane each way belongs to */
     int64_t from_ns;
     double seconds; /* the run's span: at least one session lived */

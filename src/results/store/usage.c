@@ -43,7 +43,7 @@ static size_t lane_of(struct usage *usage, size_t at)
     for (size_t i = 0; i < usage->count; i++)
         if (strcmp(usage->items[i].key, key) == 0 && (has_gpus || usage->items[i].to_ns <= session->from_ns))
             return i;
-    usage->items = mem_room(usage->items, usage->count, &usage->capacity, sizeof *usage->items);
+    usage->items = mem_room(usage->items, usage->count, sizeof *usage->items);
     usage->items[usage->count] = (struct usage_lane){.node = session->host, .key = steal_ptr(key)};
     return usage->count++;
 }
@@ -73,7 +73,7 @@ static void merge_ways(struct usage *usage)
         size_t place = lane_of(usage, order[i].way); /* which may move the items */
         struct usage_lane *lane = &usage->items[place];
         int64_t to_ns = session_of(usage, order[i].way)->to_ns;
-        MEM_ADD(lane->ways, lane->way_count, lane->way_capacity) = order[i].way;
+        MEM_ADD(lane->ways, lane->way_count) = order[i].way;
         lane->to_ns = to_ns > lane->to_ns ? to_ns : lane->to_ns;
     }
 }

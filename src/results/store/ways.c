@@ -41,7 +41,6 @@ size_t ways_of_attempt(const struct ways *ways, int64_t experiment, int64_t atte
 
 static bool read_sessions(sqlite3 *db, struct ways *ways, struct err *err)
 {
-    size_t capacity = 0;
     AUTO_QUERY sqlite3_stmt *query =
         db_query(db, err,
                  "SELECT number, host, started_monotonic_ns, started_realtime_ns,"
@@ -53,7 +52,7 @@ static bool read_sessions(sqlite3 *db, struct ways *ways, struct err *err)
         const char *host = db_text(query, 1);
         int64_t monotonic_ns = sqlite3_column_int64(query, 2), from_ns = sqlite3_column_int64(query, 3);
         int64_t lasted_ns = sqlite3_column_int64(query, 4) - monotonic_ns;
-        MEM_ADD(ways->sessions, ways->session_count, capacity) = (struct way_session){
+        MEM_ADD(ways->sessions, ways->session_count) = (struct way_session){
             .number = sqlite3_column_int64(query, 0),
             .host = mem_strdup(host ? host : ""),
             .from_ns = from_ns,
@@ -76,7 +75,7 @@ static size_t way_of(struct ways *ways, size_t session, int64_t number)
     for (size_t i = ways->count; i-- > 0;)
         if (ways->items[i].session == session && ways->items[i].number == number)
             return i;
-    ways->items = mem_room(ways->items, ways->count, &ways->capacity, sizeof *ways->items);
+    ways->items = mem_room(ways->items, ways->count, sizeof *ways->items);
     ways->items[ways->count] = (struct way){.session = session, .number = number};
     return ways->count++;
 }
@@ -108,7 +107,7 @@ static void go_on(struct way *way, int64_t t_ns, struct way_span next)
     if (last && last->to_ns == last->from_ns)
         way->count--;
     next.from_ns = next.to_ns = t_ns;
-    MEM_ADD(way->spans, way->count, way->capacity) = next;
+    MEM_ADD(way->spans, way->count) = next;
 }
 
 static struct way_span *last_of(struct way *way)
@@ -207,7 +206,7 @@ static void take_step(struct ways *ways, struct way *way, const struct entry *en
     if (is(entry, "guard")) {
         end_preflight(way, entry->t_ns, entry->data);
     } else if (is(entry, "attempt_prepared")) {
-        MEM_ADD(ways->tries, ways->try_count, ways->try_capacity) = (struct way_try){
+        MEM_ADD(ways->tries, ways->try_count) = (struct way_try){
             .attempt = entry->attempt, .way = (size_t)(way - ways->items), .before = ways->last[entry->experiment]};
         ways->last[entry->experiment] = ways->try_count - 1;
         next.doing = DOING_GUARD;
@@ -329,7 +328,7 @@ struct known_gpu {
 
 struct known_gpus {
     struct known_gpu *items;
-    size_t count, capacity;
+    size_t count;
 };
 
 static void learn(struct known_gpus *known, size_t session, const char *label, const char *uuid)
@@ -337,8 +336,7 @@ static void learn(struct known_gpus *known, size_t session, const char *label, c
     for (size_t i = 0; i < known->count; i++)
         if (known->items[i].session == session && strcmp(known->items[i].label, label) == 0)
             return;
-    MEM_ADD(known->items, known->count, known->capacity) =
-        (struct known_gpu){session, mem_strdup(label), mem_strdup(uuid)};
+    MEM_ADD(known->items, known->count) = (struct known_gpu){session, mem_strdup(label), mem_strdup(uuid)};
 }
 
 /* Of its own session, else of another one on that host; else nobody knows. */

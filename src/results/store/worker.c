@@ -71,7 +71,7 @@ static void add_number(struct number_list *list, size_t number)
 {
     if (list->count > 0 && list->items[list->count - 1] == number)
         return;
-    MEM_ADD(list->items, list->count, list->capacity) = number;
+    MEM_ADD(list->items, list->count) = number;
 }
 
 /* Events on their way into run.db and events.jsonl. */

@@ -144,7 +144,7 @@ void work_list_free(struct work_list *list);
 
 struct number_list {
     size_t *items;
-    size_t count, capacity;
+    size_t count;
 };
 
 struct worker {

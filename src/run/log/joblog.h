@@ -150,7 +150,7 @@ struct metric_point {
 
 struct metric_history {
     struct metric_point *points; /* in the order of the matches */
-    size_t count, capacity, limit;
+    size_t count, limit;
     uint64_t matches; /* added so far */
     uint64_t stride;  /* matches of a cell; 0: all points are kept */
 };

@@ -89,7 +89,7 @@ static void note_match(struct pass *pass, const struct line *line, struct patter
     pass->last_match = match;
     double number = 0;
     if (is_mark(result->role) && matcher->mark)
-        MEM_ADD(matcher->marks, matcher->mark_count, matcher->mark_capacity) = (struct matcher_mark){
+        MEM_ADD(matcher->marks, matcher->mark_count) = (struct matcher_mark){
             .line = (size_t)(line - pass->lines), .item = (size_t)(pass->item - matcher->items), .match = match};
     if (result->role != JOBLOG_METRIC)
         return;

@@ -44,7 +44,7 @@ struct matcher {
     joblog_holds_fn *holds;
     void *context;
     struct matcher_mark *marks; /* of this batch: at most a line and pattern each */
-    size_t mark_count, mark_capacity;
+    size_t mark_count;
     struct metric_epoch epoch; /* before this batch */
     int64_t now_ns;
 };

@@ -81,7 +81,7 @@ void metric_history_add(struct metric_history *history, struct metric_point poin
     if (history->count == history->limit)
         make_room(history);
     point.step = ++history->matches;
-    MEM_ADD(history->points, history->count, history->capacity) = point;
+    MEM_ADD(history->points, history->count) = point;
 }
 
 static bool label_number(const char *label, int64_t *out)

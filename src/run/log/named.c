@@ -60,7 +60,7 @@ struct named {
     struct printed_name vocabulary[PRINTED_NAMES_MAX];
     size_t vocabulary_count;
     struct metric *metrics;
-    size_t count, capacity;
+    size_t count;
     struct bare_numbers bare;
     struct log_table table;
     locale_t c_locale; /* borrowed */
@@ -138,7 +138,7 @@ bool named_add(struct named *named, const char *source, struct err *err)
         at += length + more;
     }
     add_of_line(&metric);
-    MEM_ADD(named->metrics, named->count, named->capacity) = metric;
+    MEM_ADD(named->metrics, named->count) = metric;
     return true;
 }
 

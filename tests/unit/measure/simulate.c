@@ -37,7 +37,7 @@ static void point(struct load *load, double t_s, double power_w)
         const struct load_point *last = &load->points[load->count - 1];
         next.energy_j = last->energy_j + 0.5 * (last->power_w + next.power_w) * (t_s - last->t_s);
     }
-    load->points = mem_room(load->points, load->count, &load->capacity, sizeof *load->points);
+    load->points = mem_room(load->points, load->count, sizeof *load->points);
     load->points[load->count++] = next;
 }
 
@@ -150,7 +150,7 @@ static void simulate_trace(const struct simulation *simulation, const struct loa
 
 struct counter {
     double *updates_s;
-    size_t count, capacity;
+    size_t count;
 };
 
 /* Half of the sensors keep a grid and are late or early on it; with the others lateness adds up. */
@@ -160,8 +160,7 @@ static void make_updates(const struct simulation *simulation, double length_s, s
     double period_s = simulation->period_s * (1 + 2e-4 * rng_normal(rng));
     for (double t = -period_s * (1 + rng_unit(rng)); t < length_s + 1; t += period_s) {
         double late = simulation->jitter_s * fmax(fmin(rng_normal(rng), 3), -3);
-        counter->updates_s =
-            mem_room(counter->updates_s, counter->count, &counter->capacity, sizeof *counter->updates_s);
+        counter->updates_s = mem_room(counter->updates_s, counter->count, sizeof *counter->updates_s);
         counter->updates_s[counter->count++] = grid ? t + late / 1.4142 : t;
         if (!grid)
             t += late;

@@ -15,7 +15,7 @@ struct load_point {
 
 struct load {
     struct load_point *points;
-    size_t count, capacity;
+    size_t count;
 };
 
 /* A training between two stretches of idling (77 W): start_s and end_s are the training's. */

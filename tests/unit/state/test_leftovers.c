@@ -163,7 +163,7 @@ static void an_ordinary_user_has_no_claim_on_others_tags(void **out)
 /* What the driver says: pids are offsets to FIRST_PID. */
 static void add_use(struct gpu_memory_users *memory, int pid, uint64_t bytes, bool has_bytes)
 {
-    memory->items = mem_room(memory->items, memory->count, &memory->capacity, sizeof *memory->items);
+    memory->items = mem_room(memory->items, memory->count, sizeof *memory->items);
     memory->items[memory->count++] =
         (struct gpu_memory_use){.pid = FIRST_PID + pid, .bytes = bytes, .has_bytes = has_bytes};
 }
