@@ -22,6 +22,9 @@ void *mem_room(void *items, size_t count, size_t size);
 #define MEM_ADD(items, count)                                                                                \
     (*((items) = mem_room((items), (count), sizeof *(items)), &(items)[(count)++]))
 
+/* Below 0, 0 or above 0, as comparisons for qsort give it. */
+#define ORDER(a, b) (((a) > (b)) - ((a) < (b)))
+
 /* Of the places from low to before high, the first at which condition (which names the place) holds; below it does not, from there on it does.
  * high: at none. */
 #define FIRST_PLACE(place, low, high, condition)                                                                       \

@@ -76,13 +76,13 @@ static int by_time(const void *a, const void *b)
     const struct step_mark *one = a, *other = b;
     if (one->t_ns != other->t_ns)
         return one->t_ns < other->t_ns ? -1 : 1;
-    return one->order < other->order ? -1 : one->order > other->order;
+    return ORDER(one->order, other->order);
 }
 
 static int by_number(const void *a, const void *b)
 {
     uint64_t one = *(const uint64_t *)a, other = *(const uint64_t *)b;
-    return (one > other) - (one < other);
+    return ORDER(one, other);
 }
 
 static void add_edge(struct cut *cut, struct marked *step, int64_t t_ns, int32_t what)

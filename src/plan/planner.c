@@ -86,7 +86,7 @@ static int by_weight(const void *left, const void *right)
     const struct draft *a = left, *b = right;
     if (a->weight_s != b->weight_s)
         return a->weight_s > b->weight_s ? -1 : 1;
-    return a->place < b->place ? -1 : a->place > b->place;
+    return ORDER(a->place, b->place);
 }
 
 /* What nothing is known of counts as the mean of the others, as in the estimate of the time that is left. */

@@ -207,7 +207,7 @@ static bool same_file(const struct problem *a, const struct problem *b)
 
 static int compare(size_t a, size_t b)
 {
-    return (a > b) - (a < b);
+    return ORDER(a, b);
 }
 
 static int compare_order(const void *left, const void *right)

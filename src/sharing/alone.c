@@ -220,7 +220,7 @@ static int by_risk(const void *a, const void *b)
         return x < y ? -1 : 1;
     if (left->foreground != right->foreground)
         return left->foreground < right->foreground ? -1 : 1;
-    return left->background < right->background ? -1 : left->background > right->background;
+    return ORDER(left->background, right->background);
 }
 
 void feasibility_predict(struct feasibility *study, double gpu_bytes)

@@ -117,7 +117,7 @@ static int by_length(const void *a, const void *b)
         return x ? -1 : 1;
     if (left->seconds != right->seconds)
         return left->seconds > right->seconds ? -1 : 1;
-    return left->foreground < right->foreground ? -1 : left->foreground > right->foreground;
+    return ORDER(left->foreground, right->foreground);
 }
 
 static void add_step(struct schedule *schedule, struct schedule_step step)
@@ -142,7 +142,7 @@ static int compare_seconds(const void *a, const void *b, void *context)
     const struct pairs_model *models = context;
     size_t x = *(const size_t *)a, y = *(const size_t *)b;
     double left = schedule_seconds(&models[x]), right = schedule_seconds(&models[y]);
-    return left != right ? (left > right ? -1 : 1) : (x > y) - (x < y);
+    return left != right ? (left > right ? -1 : 1) : ORDER(x, y);
 }
 
 /* The model whose pair with `first` saves most time; count if there is none. saved_s has count rows and count

@@ -223,7 +223,7 @@ static int compare_value(const void *a, const void *b)
     const struct ranked *left = a, *right = b;
     if (left->value != right->value)
         return left->value > right->value ? 1 : -1;
-    return (left->index > right->index) - (left->index < right->index);
+    return ORDER(left->index, right->index);
 }
 
 static struct ranked *ascending(const double *x, size_t n)

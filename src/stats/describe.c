@@ -51,7 +51,7 @@ struct reading stats_cv(const double *x, size_t n)
 static int compare(const void *a, const void *b)
 {
     double left = *(const double *)a, right = *(const double *)b;
-    return (left > right) - (left < right);
+    return ORDER(left, right);
 }
 
 void stats_sort(double *x, size_t n)

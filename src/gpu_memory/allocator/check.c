@@ -172,7 +172,7 @@ static void replay(struct checking *checking)
 static int by_addr(const void *a, const void *b)
 {
     const struct model_block *one = *(const struct model_block *const *)a, *two = *(const struct model_block *const *)b;
-    return one->addr < two->addr ? -1 : one->addr > two->addr;
+    return ORDER(one->addr, two->addr);
 }
 
 static const struct model_block **mapped_blocks(const struct model *model, size_t *count)

@@ -191,7 +191,7 @@ static void find_kept(struct early *early, const struct addr_map *live)
 static int by_addr(const void *a, const void *b)
 {
     const struct item *one = a, *two = b;
-    return one->addr < two->addr ? -1 : one->addr > two->addr;
+    return ORDER(one->addr, two->addr);
 }
 
 static void add_piece(struct program *program, uint64_t size, uint32_t allocation)

@@ -77,7 +77,7 @@ static bool read_traces(struct reading_snapshot *reading, struct pickle_value li
 static int by_number(const void *a, const void *b)
 {
     const uint64_t one = *(const uint64_t *)a, two = *(const uint64_t *)b;
-    return one < two ? -1 : one > two;
+    return ORDER(one, two);
 }
 
 /* The allocator searches its streams in the order of their numbers: so do we, by their places. */

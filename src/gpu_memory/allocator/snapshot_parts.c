@@ -271,7 +271,7 @@ static int by_place(const void *a, const void *b)
     const struct snapshot_segment *one = a, *two = b;
     if (one->device != two->device)
         return one->device < two->device ? -1 : 1;
-    return one->addr < two->addr ? -1 : one->addr > two->addr;
+    return ORDER(one->addr, two->addr);
 }
 
 bool snapshot_read_segments(struct reading_snapshot *reading, struct pickle_value list)
@@ -330,7 +330,7 @@ bool snapshot_read_settings(struct reading_snapshot *reading, struct pickle_valu
 static int by_time(const void *a, const void *b)
 {
     const struct snapshot_mark *one = a, *two = b;
-    return one->time_us < two->time_us ? -1 : one->time_us > two->time_us;
+    return ORDER(one->time_us, two->time_us);
 }
 
 /* Annotations are no ground to refuse a file: what is not understood is passed over. */

@@ -85,7 +85,7 @@ static int by_reserved(const void *a, const void *b)
     const struct usage_pool *one = a, *two = b;
     if (one->sum.reserved != two->sum.reserved)
         return one->sum.reserved < two->sum.reserved ? 1 : -1;
-    return one->stream < two->stream ? -1 : one->stream > two->stream;
+    return ORDER(one->stream, two->stream);
 }
 
 void usage_layout(const struct snapshot *snapshot, size_t device, struct usage_layout *out)
@@ -119,7 +119,7 @@ static int by_kind(const void *a, const void *b)
     const struct usage_group *one = a, *two = b;
     if (one->stack != two->stack)
         return one->stack < two->stack ? -1 : 1;
-    return one->size_bytes < two->size_bytes ? -1 : one->size_bytes > two->size_bytes;
+    return ORDER(one->size_bytes, two->size_bytes);
 }
 
 static int by_bytes(const void *a, const void *b)

@@ -123,7 +123,7 @@ static void fill_spans(const struct snapshot_device *trace, const struct program
 static int by_value(const void *a, const void *b)
 {
     double one = *(const double *)a, two = *(const double *)b;
-    return one < two ? -1 : one > two;
+    return ORDER(one, two);
 }
 
 /* The median of the slopes of all pairs: a few odd spans do not move it. The share of them that rise tells growth from
@@ -157,7 +157,7 @@ static int same_kind(const struct kept *one, const struct kept *two)
 {
     if (one->stack != two->stack)
         return one->stack < two->stack ? -1 : 1;
-    return one->class < two->class ? -1 : one->class > two->class;
+    return ORDER(one->class, two->class);
 }
 
 static int by_kind(const void *a, const void *b)
@@ -170,7 +170,7 @@ static int by_kind(const void *a, const void *b)
 static int by_bytes(const void *a, const void *b)
 {
     const struct growth_suspect *one = a, *two = b;
-    return one->bytes < two->bytes ? 1 : one->bytes > two->bytes ? -1 : 0;
+    return ORDER(two->bytes, one->bytes);
 }
 
 static struct kept *find_kept(const struct program *program, struct growth *growth, size_t *count)

@@ -1,5 +1,7 @@
 #include "gpu_memory/oom/growth.h"
 
+#include "base/mem.h"
+
 #include <math.h>
 #include <stdlib.h>
 
@@ -18,7 +20,7 @@ static const double UPWARD_SHARE = 0.75;
 static int compare(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
+    return ORDER(x, y);
 }
 
 double growth_slope(const double *values, size_t count)

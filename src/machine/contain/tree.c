@@ -23,7 +23,7 @@ void tree_fini(struct tree *tree)
 static int by_pid(const void *a, const void *b)
 {
     const struct tree_process *left = a, *right = b;
-    return (left->stat.pid > right->stat.pid) - (left->stat.pid < right->stat.pid);
+    return ORDER(left->stat.pid, right->stat.pid);
 }
 
 static struct tree_process *tree_find(const struct tree *tree, pid_t pid)

@@ -44,7 +44,7 @@ static bool policy_number(const char *name, unsigned *out)
 static int by_number(const void *a, const void *b)
 {
     const struct governor_policy *left = a, *right = b;
-    return (left->number > right->number) - (left->number < right->number);
+    return ORDER(left->number, right->number);
 }
 
 /* Every policy with what it has now. One without CPUs that are online has no governor that can be read. */

@@ -82,7 +82,7 @@ static DIR *open_proc(const struct host_others *others)
 static int compare_pids(const void *a, const void *b)
 {
     const struct process_time *left = a, *right = b;
-    return (left->pid > right->pid) - (left->pid < right->pid);
+    return ORDER(left->pid, right->pid);
 }
 
 void host_others_begin(struct host_others *others)

@@ -86,7 +86,7 @@ bool host_process_io(const char *sysroot, pid_t pid, uint64_t *read_bytes, uint6
 static int by_pid(const void *a, const void *b)
 {
     const struct member *left = a, *right = b;
-    return (left->pid > right->pid) - (left->pid < right->pid);
+    return ORDER(left->pid, right->pid);
 }
 
 static const struct member *find(const struct member *members, size_t count, pid_t pid)

@@ -134,7 +134,7 @@ static void take_process(const struct taker *taker, pid_t pid, struct census *ou
 static int by_pid(const void *a, const void *b)
 {
     const struct census_process *left = a, *right = b;
-    return (left->stat.pid > right->stat.pid) - (left->stat.pid < right->stat.pid);
+    return ORDER(left->stat.pid, right->stat.pid);
 }
 
 const struct census_process *census_find(const struct census *census, pid_t pid)

@@ -195,7 +195,7 @@ static void add_memory(struct leftovers *out, const struct gpu_memory_users *mem
 static int by_pid(const void *a, const void *b)
 {
     const struct leftover *left = a, *right = b;
-    return (left->process->stat.pid > right->process->stat.pid) - (left->process->stat.pid < right->process->stat.pid);
+    return ORDER(left->process->stat.pid, right->process->stat.pid);
 }
 
 static void sort(struct leftovers *leftovers)

@@ -39,7 +39,7 @@ const char *sensor_averaging_name(enum sensor_averaging averaging)
 static int by_value(const void *a, const void *b)
 {
     double left = *(const double *)a, right = *(const double *)b;
-    return (left > right) - (left < right);
+    return ORDER(left, right);
 }
 
 /* The moments at which the value changed, in seconds after origin_ns. Of stamped samples each is an update. */

@@ -98,7 +98,7 @@ static int compare(const void *a, const void *b)
     const struct place *one = a, *other = b;
     if (one->t_ns != other->t_ns)
         return one->t_ns < other->t_ns ? -1 : 1;
-    return one->index < other->index ? -1 : one->index > other->index;
+    return ORDER(one->index, other->index);
 }
 
 static void sort(struct mark *marks, size_t count)

@@ -335,7 +335,7 @@ struct moment {
 static int compare_moments(const void *a, const void *b)
 {
     const struct moment *left = a, *right = b;
-    return (left->end_ns > right->end_ns) - (left->end_ns < right->end_ns);
+    return ORDER(left->end_ns, right->end_ns);
 }
 
 static void judge_order(struct comparison *comparison)

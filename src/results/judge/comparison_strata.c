@@ -123,7 +123,7 @@ static int compare_pairs(const void *a, const void *b)
     const struct pair *left = a, *right = b;
     if (left->id != right->id)
         return left->id < right->id ? -1 : 1;
-    return (left->value > right->value) - (left->value < right->value);
+    return ORDER(left->value, right->value);
 }
 
 /* The strata that the factor would make of those that there are: how many, and id of each experiment. */

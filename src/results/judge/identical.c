@@ -142,7 +142,7 @@ static int compare_keys(const void *a, const void *b)
 {
     const struct keyed *left = a, *right = b;
     int order = strcmp(left->key, right->key);
-    return order ? order : (left->index > right->index) - (left->index < right->index);
+    return order ? order : ORDER(left->index, right->index);
 }
 
 size_t audit_group_by(char **keys, size_t count, size_t **order, size_t **groups)

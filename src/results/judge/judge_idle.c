@@ -19,7 +19,7 @@ static int compare_places(const void *a, const void *b)
     const struct place *left = a, *right = b;
     if (left->begin_ns != right->begin_ns)
         return left->begin_ns > right->begin_ns ? 1 : -1;
-    return (left->index > right->index) - (left->index < right->index);
+    return ORDER(left->index, right->index);
 }
 
 /* What the GPU draws at rest, and what it draws as most experiments begin on it: its clocks may be up before a program

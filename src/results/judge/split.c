@@ -24,7 +24,7 @@ static int compare_moments(const void *a, const void *b)
     const struct moment *left = a, *right = b;
     if (left->end_local_ns != right->end_local_ns)
         return left->end_local_ns > right->end_local_ns ? 1 : -1;
-    return (left->index > right->index) - (left->index < right->index);
+    return ORDER(left->index, right->index);
 }
 
 /* Which failures have another explanation than the time: those of a model that never succeeds,

@@ -38,7 +38,7 @@ static int compare_energy(const void *a, const void *b)
     const struct point *left = a, *right = b;
     if (left->energy != right->energy)
         return left->energy > right->energy ? 1 : -1;
-    return (left->index > right->index) - (left->index < right->index);
+    return ORDER(left->index, right->index);
 }
 
 void summary_stats_add_front(const struct dataset *dataset, struct summary_stats_group *group)
@@ -86,7 +86,7 @@ static int compare_keys(const void *a, const void *b)
 static int compare_x(const void *a, const void *b)
 {
     const struct effect_point *left = a, *right = b;
-    return (left->x > right->x) - (left->x < right->x);
+    return ORDER(left->x, right->x);
 }
 
 /* Whether a hyperparameter differs among the runs that is neither this one nor a seed. */
