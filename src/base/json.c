@@ -287,6 +287,11 @@ void json_set_reading(json_t *object, const char *key, struct reading reading)
     json_object_set_new(object, key, json_reading_or_null(reading));
 }
 
+void json_set_text(json_t *object, const char *key, const char *text)
+{
+    json_object_set_new(object, key, json_text_or_null(text));
+}
+
 void json_set_count(json_t *object, const char *key, size_t count)
 {
     json_object_set_new(object, key, json_integer((json_int_t)count));

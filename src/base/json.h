@@ -96,6 +96,7 @@ json_t *json_reading_or_null(struct reading reading);
 
 /* Into an object. */
 void json_set_reading(json_t *object, const char *key, struct reading reading);
+void json_set_text(json_t *object, const char *key, const char *text); /* as json_text_or_null */
 void json_set_count(json_t *object, const char *key, size_t count);
 
 /* What stands under key; NULL when nothing does, or null. */

@@ -54,8 +54,7 @@ static json_t *read_record(const char *folder)
     if (json_doc_read(path, RECORD_MAX_BYTES, &doc, &err) && json_is_object(json_object_get(doc.root, "files")))
         return json_incref(doc.root);
     json_t *record = json_object();
-    json_object_set_new(record, "comment",
-                        json_string("what tare wrote into this folder and may replace; harmless to delete"));
+    json_set_text(record, "comment", "what tare wrote into this folder and may replace; harmless to delete");
     json_object_set_new(record, "files", json_object());
     return record;
 }

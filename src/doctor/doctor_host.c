@@ -324,7 +324,7 @@ static void add_disk(const char *results, struct findings *out)
     AUTO_FREE char *path = fs_nearest(results);
     struct finding finding = {
         .section = section, .name = "disk", .mark = FINDING_YES, .advice = true, .data = json_object()};
-    json_object_set_new(finding.data, "path", json_text_or_null(path));
+    json_set_text(finding.data, "path", path);
     if (path && statvfs(path, &disk) == 0) {
         judge_disk(&disk, path, &finding);
     } else {

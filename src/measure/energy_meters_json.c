@@ -90,7 +90,7 @@ static json_t *component_json(const struct budget_component *component)
     json_t *json = json_object();
     struct reading u = {component->u, component->known}, contribution = {budget_contribution(component), u.valid};
     json_object_set_new(json, "component", json_string(component->name));
-    json_object_set_new(json, "type", json_string(component->type == BUDGET_A ? "A" : "B"));
+    json_set_text(json, "type", component->type == BUDGET_A ? "A" : "B");
     set(json, "u", u);
     json_object_set_new(json, "unit", json_string(component->unit));
     set_value(json, "sensitivity", component->sensitivity);
@@ -136,10 +136,10 @@ static json_t *figures_json(const struct energy_meters_figures *figures)
     const struct window_energy *window = &figures->window;
     json_t *json = json_object();
     if (figures->name)
-        json_object_set_new(json, "device", json_text_or_null(figures->name));
+        json_set_text(json, "device", figures->name);
     if (figures->uuid)
-        json_object_set_new(json, "uuid", json_text_or_null(figures->uuid));
-    json_object_set_new(json, "scope", json_string(energy_meters_scope_name(figures->scope)));
+        json_set_text(json, "uuid", figures->uuid);
+    json_set_text(json, "scope", energy_meters_scope_name(figures->scope));
     json_object_set_new(json, "source", json_string(window->energy_j.valid ? window->source : "none"));
     json_set_reading(json, "joules", window->energy_j);
     json_set_reading(json, "kwh", window_kwh(window->energy_j));
@@ -254,8 +254,8 @@ static json_t *steps_json(const struct energy_meters_result *result)
     json_t *list = json_array();
     for (size_t i = 0; i < result->step_count; i++) {
         json_t *json = step_power_json(&result->steps[i].power);
-        json_object_set_new(json, "device", json_text_or_null(result->steps[i].name));
-        json_object_set_new(json, "uuid", json_text_or_null(result->steps[i].uuid));
+        json_set_text(json, "device", result->steps[i].name);
+        json_set_text(json, "uuid", result->steps[i].uuid);
         json_array_append_new(list, json);
     }
     return list;

@@ -113,8 +113,7 @@ static json_t *page_readings_json(const char *language)
         json_t *figures = json_object();
         for (size_t k = 0; k < GPU_FIGURE_COUNT; k++)
             if (gpu_figures[k].of == curve->of)
-                json_object_set_new(figures, gpu_figures[k].key,
-                                    json_string(gpu_figures[k].how == GPU_MEAN ? "mean_of" : "most_of"));
+                json_set_text(figures, gpu_figures[k].key, gpu_figures[k].how == GPU_MEAN ? "mean_of" : "most_of");
         if (curve->english)
             json_array_append_new(out, json_pack("{s:s, s:s, s:s, s:O}", "key", curve->key, "name",
                                                  chinese ? curve->chinese : curve->english, "unit",
@@ -266,7 +265,7 @@ static void set_trace(json_t *json, json_t *trace, const struct err *err)
 {
     json_object_set_new(json, "trace", trace ? trace : json_array());
     if (!trace)
-        json_object_set_new(json, "trace_error", json_text_or_null(err->text));
+        json_set_text(json, "trace_error", err->text);
 }
 
 /* What a page says of one experiment besides what experiment says: its sensors' readings (about so many points), log's end and files, of its
@@ -467,7 +466,7 @@ json_t *page_experiment_json(int dir, const char *id)
     if (folder >= 0)
         page_add_contents(out, folder, POINTS, LOG_BYTES);
     json_object_set_new(out, "metric_points", folder < 0 ? json_object() : read_curves(folder));
-    json_object_set_new(out, "experiment_id", json_text_or_null(id));
+    json_set_text(out, "experiment_id", id);
     return out;
 }
 

@@ -67,8 +67,8 @@ static json_t *evidence_json(const struct dataset_experiment *experiment)
     json_t *out =
         record_list_json(fields, experiment->evidence, experiment->evidence_count, sizeof *experiment->evidence);
     for (size_t i = 0; i < experiment->evidence_count; i++)
-        json_object_set_new(json_array_get(out, i), "weight",
-                            json_string(evidence_weight_name(evidence_weight(experiment->evidence[i].kind))));
+        json_set_text(json_array_get(out, i), "weight",
+                      evidence_weight_name(evidence_weight(experiment->evidence[i].kind)));
     return out;
 }
 
@@ -125,7 +125,7 @@ static json_t *experiment_json(const struct study *study, const struct dataset_e
                                                  RECORD_AS(struct dataset_experiment, "error_message", error),
                                                  {0}};
     json_t *out = record_json(fields, experiment);
-    json_object_set_new(out, "number", json_integer((json_int_t)number));
+    json_set_count(out, "number", number);
     json_object_set_new(out, "mode", json_string(dataset_mode(experiment)));
     json_object_set_new(out, "hyperparameters", params_json(experiment));
     json_object_set_new(out, "performance_metrics", metrics_json(experiment));
@@ -137,7 +137,7 @@ static json_t *experiment_json(const struct study *study, const struct dataset_e
 static int compare_stretches(const void *a, const void *b)
 {
     const struct stretch *left = a, *right = b;
-    return (left->from_ms > right->from_ms) - (left->from_ms < right->from_ms);
+    return ORDER(left->from_ms, right->from_ms);
 }
 
 /* The study wrote no pauses down: what lies between two experiments was waiting, or an attempt before the last one. */
@@ -182,7 +182,7 @@ static json_t *goals_json(const struct dataset *dataset)
         for (size_t m = 0; m < dataset->items[i].metric_count; m++) {
             const char *name = dataset->items[i].metrics[m].name;
             if (!json_object_get(out, name))
-                json_object_set_new(out, name, json_text_or_null(goal_name(dataset_goal(dataset, name))));
+                json_set_text(out, name, goal_name(dataset_goal(dataset, name)));
         }
     return out;
 }
@@ -194,7 +194,7 @@ json_t *page_study_json(const struct dataset *dataset)
     json_t *run = json_object(), *experiments = json_array();
     for (size_t i = 0; i < dataset->count; i++)
         json_array_append_new(experiments, experiment_json(&study, &dataset->items[i], i + 1));
-    json_object_set_new(run, "layout", json_string("study"));
+    json_set_text(run, "layout", "study");
     json_object_set_new(run, "goals", goals_json(dataset));
     json_object_set_new(run, "zone_s", of->has_zone ? json_integer(of->zone_s) : json_null());
     json_object_set_new(run, "problems", problems_json(dataset));

@@ -194,7 +194,7 @@ static json_t *trace_json(const char *gpu, const struct thin *rows, size_t point
                           const char *const columns[THIN_COLUMNS])
 {
     json_t *json = json_object(), *lists = thin_json(rows, points, columns);
-    json_object_set_new(json, "gpu", json_text_or_null(gpu));
+    json_set_text(json, "gpu", gpu);
     json_object_update(json, lists);
     json_decref(lists);
     return json;

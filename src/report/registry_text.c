@@ -139,7 +139,7 @@ static json_t *param_json(const struct param *param)
         struct value low = bound(param, param->low), high = bound(param, param->high);
         json_object_set_new(out, "range", json_pack("[o, o]", value_to_json(&low), value_to_json(&high)));
     }
-    json_object_set_new(out, "distribution", json_string(distribution_name(param)));
+    json_set_text(out, "distribution", distribution_name(param));
     if (param->zero_probability > 0)
         json_object_set_new(out, "zero_probability", json_finite(param->zero_probability));
     return out;
@@ -156,7 +156,7 @@ static json_t *repo_json(const struct repo *repo)
     for (size_t i = 0; i < repo->metric_count; i++) {
         const struct registry_metric *metric = &repo->metrics[i];
         json_array_append_new(metrics, json_string(metric->name));
-        json_object_set_new(goals, metric->name, json_text_or_null(goal_name(goal_of(metric->goal, metric->name))));
+        json_set_text(goals, metric->name, goal_name(goal_of(metric->goal, metric->name)));
     }
     for (size_t i = 0; i < repo->mark_count; i++)
         json_array_append_new(marks, json_string(repo->marks[i].name));

@@ -257,7 +257,7 @@ bool ladder_judge(struct lane *lane, json_t *data, bool may_retry)
     struct oom_circumstances known = {.expandable = expandable_now(lane), .growth = &growth};
     oom_diagnose(&message, &known, &diagnosis);
     json_t *oom = oom_message_json(&message, &diagnosis);
-    json_object_set_new(oom, "allocator_setting", json_text_or_null(setting_now(lane)));
+    json_set_text(oom, "allocator_setting", setting_now(lane));
     json_object_set_new(data, "oom", oom);
     add_cause(data, &diagnosis);
     if (may_retry)

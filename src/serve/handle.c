@@ -193,7 +193,7 @@ static enum MHD_Result give_experiment(const struct call *call, const struct ser
         return refuse(call, MHD_HTTP_NOT_FOUND, "the run has no such experiment");
     const char *id = run->live.plan.experiments[number - 1].id;
     json_t *json = call->target.route == ROUTE_LOG ? page_log_json(dir, id) : page_experiment_json(dir, id);
-    json_object_set_new(json, "number", json_integer((json_int_t)number));
+    json_set_count(json, "number", number);
     return reply_json(call->connection, MHD_HTTP_OK, json);
 }
 

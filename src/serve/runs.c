@@ -167,7 +167,7 @@ static json_t *summary_of(const struct serve_run *run)
         json_object_set(out, keys[i], json_object_get(all, keys[i]));
     json_object_set_new(out, "energy", energy_json(live));
     json_object_set_new(out, "power_w", power_json(live));
-    json_object_set_new(out, "slots", json_integer((json_int_t)live->slot_count));
+    json_set_count(out, "slots", live->slot_count);
     json_object_set_new(out, "last_ended_ms", milliseconds(last_ended_ns(live)));
     json_decref(all);
     return out;

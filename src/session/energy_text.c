@@ -459,7 +459,7 @@ json_t *energy_text_json(const struct energy_page *page)
     json_object_set_new(json, "end_ns", json_integer(measured->end_ns));
     json_object_set_new(json, "duration_seconds",
                         json_finite((double)(measured->end_ns - measured->start_ns) / (double)NS_PER_S));
-    json_object_set_new(json, "not_measured", json_text_or_null(missing));
+    json_set_text(json, "not_measured", missing);
     json_object_set_new(json, "notes", notes);
     return json;
 }

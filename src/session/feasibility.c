@@ -307,7 +307,7 @@ static bool write_reports(const struct study *study, struct err *err)
     if (any_recommended(&study->of)) {
         json_t *json = feasibility_recommended(&study->of, study->input.settings.doc.root);
         /* One that the settings name lies relative to them. */
-        json_object_set_new(json, "registry", json_text_or_null(study->options.registry));
+        json_set_text(json, "registry", study->options.registry);
         return write_json(study, "recommended.json", json, err);
     }
     return unlinkat(study->dir, "recommended.json", 0) == 0 || errno == ENOENT ||
@@ -336,7 +336,7 @@ static int report(const struct study_steps *steps, const struct study *study)
         return cli_failed(CLI_BROKEN, &err);
     if (steps->json) {
         json_t *json = feasibility_json(&study->of);
-        json_object_set_new(json, "folder", json_text_or_null(study->folder));
+        json_set_text(json, "folder", study->folder);
         json_print_taken(json, &text);
     } else {
         feasibility_text(&study->of, &how, &text);

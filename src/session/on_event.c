@@ -246,8 +246,8 @@ static void send_event(struct on_event *on_event, enum on_event_kind kind, int64
         text_addf(&text, "what to do: %s\n", todo);
     text_addf(&text, "the run goes on; results: %s\n", on_event->run);
     json_auto_t *message = on_event_json(on_event_name(kind), on_event->run, title, text_get(&text));
-    json_object_set_new(message, "experiment", json_text_or_null(id));
-    json_object_set_new(message, "cause", json_text_or_null(cause));
+    json_set_text(message, "experiment", id);
+    json_set_text(message, "cause", cause);
     send_json(on_event, kind, message);
 }
 

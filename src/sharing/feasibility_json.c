@@ -109,7 +109,7 @@ static json_t *outcome_json(const struct feasibility *study, const struct pairs_
     json_object_set_new(json, "peaks_alone_bytes", peaks.valid ? json_integer((json_int_t)peaks.value) : json_null());
     record_set(json, outcome_states, outcome);
     json_object_set_new(json, "background_loops", json_integer(outcome->loops));
-    json_object_set_new(json, "metrics", json_integer((json_int_t)outcome->metrics));
+    json_set_count(json, "metrics", outcome->metrics);
     record_set(json, outcome_figures, outcome);
     return json;
 }
@@ -123,8 +123,8 @@ static const struct record_field pair_fields[] = {
 static json_t *pair_json(const struct feasibility *study, const struct pairs_pair *pair)
 {
     json_t *json = json_object();
-    json_object_set_new(json, "foreground", json_text_or_null(study->models[pair->foreground].name));
-    json_object_set_new(json, "background", json_text_or_null(study->models[pair->background].name));
+    json_set_text(json, "foreground", study->models[pair->foreground].name);
+    json_set_text(json, "background", study->models[pair->background].name);
     record_set(json, pair_fields, pair);
     json_object_set_new(json, "real", outcome_json(study, pair));
     json_object_set_new(json, "recommended", json_boolean(pairs_is_recommended(pair)));

@@ -113,18 +113,15 @@ static json_t *figure_json(const struct learnt *figure, bool is_signed)
     bool known = figure->known && within_bounds(figure, is_signed);
     json_object_set_new(json, "value", known ? json_finite(figure->value) : json_null());
     json_object_set_new(json, "half_width", known ? json_finite(figure->half_width) : json_null());
-    json_object_set_new(json, "why",
-                        json_text_or_null(known           ? NULL
-                                          : figure->known ? "no sensor has such a value"
-                                                          : figure->why));
+    json_set_text(json, "why", known ? NULL : figure->known ? "no sensor has such a value" : figure->why);
     return json;
 }
 
 static json_t *sensor_json(const struct sensor_learnt *sensor)
 {
     json_t *json = json_object();
-    json_object_set_new(json, "averaging", json_string(sensor_averaging_name(sensor->averaging)));
-    json_object_set_new(json, "averaging_why", json_text_or_null(sensor->averaging_why));
+    json_set_text(json, "averaging", sensor_averaging_name(sensor->averaging));
+    json_set_text(json, "averaging_why", sensor->averaging_why);
     json_set_count(json, "updates", sensor->updates);
     for (size_t i = 0; i < sizeof figures / sizeof *figures; i++)
         json_object_set_new(
@@ -137,9 +134,9 @@ json_t *calibration_json(const struct calibration *calibration)
 {
     json_t *json = json_object(), *sensors = json_object();
     json_object_set_new(json, "format", json_integer(FORMAT));
-    json_object_set_new(json, "uuid", json_text_or_null(calibration->uuid));
-    json_object_set_new(json, "name", json_text_or_null(calibration->name));
-    json_object_set_new(json, "driver", json_text_or_null(calibration->driver));
+    json_set_text(json, "uuid", calibration->uuid);
+    json_set_text(json, "name", calibration->name);
+    json_set_text(json, "driver", calibration->driver);
     json_object_set_new(json, "made", json_integer(calibration->made_s));
     json_object_set_new(json, "seconds", json_finite(calibration->seconds));
     json_object_set_new(json, "load_times_half_width_s", json_finite(calibration->uncertain_s));

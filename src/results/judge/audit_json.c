@@ -84,12 +84,12 @@ static json_t *experiment_json(const struct dataset *dataset, const struct datas
         json_set_reading(metrics, experiment->metrics[i].name, experiment->metrics[i].value);
     json_object_set_new(out, "hyperparameters", dataset_params_json(experiment));
     json_object_set_new(out, "metrics", metrics);
-    json_object_set_new(out, "error", json_text_or_null(experiment->error));
+    json_set_text(out, "error", experiment->error);
     json_object_set_new(out, "gpu", record_json(gpu_fields, experiment));
     json_set_reading(out, "cpu_package_j", experiment->cpu_j);
     json_set_reading(out, "cpu_dram_j", experiment->dram_j);
     json_object_set_new(out, "where", places_of_json(experiment));
-    json_object_set_new(out, "verdict", json_string(verdict_name(experiment->verdict)));
+    json_set_text(out, "verdict", verdict_name(experiment->verdict));
     json_object_set_new(out, "verdicts", facts_verdicts_json(&experiment->verdicts));
     json_object_set_new(out, "checks", audit_checks_json(experiment));
     for (size_t i = 0; i < experiment->evidence_count; i++)
@@ -128,7 +128,7 @@ static json_t *split_json(const struct account_split *split)
     json_object_set_new(out, "found", json_boolean(split->found));
     json_object_set_new(out, "at", time_json(split->found, split->at_local_ns));
     if (split->automatic) {
-        json_object_set_new(out, "series", json_text_or_null(split->series));
+        json_set_text(out, "series", split->series);
         json_object_set_new(out, "p", json_finite(split->p));
     }
     for (size_t i = 0; split->found && i < SPLIT_SIDES; i++)
@@ -241,9 +241,9 @@ static json_t *entry_of(const struct dataset *dataset, const struct dataset_expe
 {
     AUTO_FREE char *comment = comment_of(dataset, experiment);
     json_t *entry = json_object();
-    json_object_set_new(entry, "comment", json_text_or_null(comment));
+    json_set_text(entry, "comment", comment);
     if (experiment->parallel) {
-        json_object_set_new(entry, "mode", json_string("parallel"));
+        json_set_text(entry, "mode", "parallel");
         json_object_set_new(entry, "foreground", job_of(experiment));
         json_object_set(entry, "background", experiment->background_job);
         if (experiment->start_after_s.valid)

@@ -91,15 +91,15 @@ static json_t *command_json(const struct bench *bench, const struct bench_comman
 json_t *bench_json(const struct bench *bench, const struct bench_frame *frame)
 {
     json_t *out = json_object(), *commands = json_array();
-    json_object_set_new(out, "results", json_text_or_null(frame->dir));
-    json_object_set_new(out, "seed", json_integer((json_int_t)frame->seed));
-    json_object_set_new(out, "order", json_string("blocks"));
+    json_set_text(out, "results", frame->dir);
+    json_set_count(out, "seed", frame->seed);
+    json_set_text(out, "order", "blocks");
     json_object_set_new(out, "runs", json_integer(frame->runs));
     json_object_set_new(out, "warmup", json_integer(frame->warmup));
     json_object_set_new(out, "verdicts", json_string(frame->verdicts));
     if (frame->until)
         json_object_set_new(out, "until", until_json(bench, frame->until));
-    json_object_set_new(out, "reference", json_text_or_null(bench->commands[bench->reference].name));
+    json_set_text(out, "reference", bench->commands[bench->reference].name);
     for (size_t i = 0; i < bench->count; i++)
         json_array_append_new(commands, command_json(bench, &bench->commands[i]));
     json_object_set_new(out, "commands", commands);

@@ -205,7 +205,7 @@ static json_t *last_lines(const char *bytes, size_t count)
     struct table table = {0};
     json_t *lines = json_object();
     for (bool ok = start(&table, bytes, count); ok && next_row(&table, &row, &ignored) > 0;)
-        json_object_set_new(lines, id_of(&row), json_integer((json_int_t)row.line));
+        json_set_count(lines, id_of(&row), row.line);
     strv_fini(&table.header);
     strv_fini(&table.cells);
     return lines;

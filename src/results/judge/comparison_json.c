@@ -135,15 +135,15 @@ static json_t *factors_json(const struct comparison *comparison)
     for (size_t f = 0; f < comparison->factor_count; f++) {
         const struct comparison_factor *factor = &comparison->factors[f];
         json_t *row = json_object();
-        json_object_set_new(row, "name", json_text_or_null(factor->name));
+        json_set_text(row, "name", factor->name);
         json_object_set_new(row, "role", json_string(roles[factor->role]));
         if (factor->role == COMPARISON_COVARIATE) {
             json_object_set_new(row, "logarithm", json_boolean(factor->logs));
             json_object_set_new(row, "ranges_apart", json_boolean(factor->apart));
         }
         if (factor->role == COMPARISON_CONFOUNDED) {
-            json_object_set_new(row, "a", json_text_or_null(factor->values[0]));
-            json_object_set_new(row, "b", json_text_or_null(factor->values[1]));
+            json_set_text(row, "a", factor->values[0]);
+            json_set_text(row, "b", factor->values[1]);
         }
         json_array_append_new(out, row);
     }

@@ -205,7 +205,7 @@ static void add_verdicts(json_t *row, const struct dataset_experiment *experimen
     for (unsigned i = 0; i < QUANTITIES; i++) {
         AUTO_FREE char *name = mem_printf("verdict_%s", quantity_name((enum quantity)i));
         enum verdict verdict = experiment->verdicts.of[i];
-        json_object_set_new(row, name, json_text_or_null(verdict == VERDICT_NONE ? NULL : verdict_name(verdict)));
+        json_set_text(row, name, verdict == VERDICT_NONE ? NULL : verdict_name(verdict));
     }
     json_object_set_new(row, "checks", json_string(checks));
 }
@@ -257,15 +257,15 @@ static void add_experiment(json_t *row, const struct dataset_experiment *experim
     char ended[40], offset[16];
     dataset_format_time(experiment->end_local_ns, ended);
     clock_format_offset(experiment->utc_offset_s, offset);
-    json_object_set_new(row, "repository", json_text_or_null(experiment->repo));
-    json_object_set_new(row, "model", json_text_or_null(experiment->model));
+    json_set_text(row, "repository", experiment->repo);
+    json_set_text(row, "model", experiment->model);
     json_object_set_new(row, "mode", json_string(dataset_mode(experiment)));
-    json_object_set_new(row, "ended", json_text_or_null(experiment->has_end ? ended : NULL));
+    json_set_text(row, "ended", experiment->has_end ? ended : NULL);
     json_object_set_new(row, "training_success",
                         experiment->has_success ? json_boolean(experiment->success) : json_null());
-    json_object_set_new(row, "verdict", json_string(verdict_name(experiment->verdict)));
+    json_set_text(row, "verdict", verdict_name(experiment->verdict));
     record_set(row, measured_columns, experiment);
-    json_object_set_new(row, "utc_offset", json_text_or_null(experiment->has_utc_offset ? offset : NULL));
+    json_set_text(row, "utc_offset", experiment->has_utc_offset ? offset : NULL);
     add_verdicts(row, experiment);
 }
 
@@ -299,7 +299,7 @@ static void write_params(struct export_writer *writer, const struct dataset_expe
 {
     for (size_t i = 0; i < experiment->param_count; i++) {
         json_t *row = export_row_of(writer, experiment);
-        json_object_set_new(row, "name", json_text_or_null(experiment->params[i].name));
+        json_set_text(row, "name", experiment->params[i].name);
         json_object_set_new(row, "value", value_to_json(&experiment->params[i].value));
         export_row(writer, row);
     }
@@ -309,11 +309,11 @@ static void write_metrics(struct export_writer *writer, const struct dataset_exp
 {
     for (size_t i = 0; i < experiment->metric_count; i++) {
         json_t *row = export_row_of(writer, experiment);
-        json_object_set_new(row, "name", json_text_or_null(experiment->metrics[i].name));
+        json_set_text(row, "name", experiment->metrics[i].name);
         enum goal goal = goal_of(experiment->metrics[i].goal, experiment->metrics[i].name);
         json_set_reading(row, "value", experiment->metrics[i].value);
         json_set_reading(row, "best", experiment->metrics[i].best);
-        json_object_set_new(row, "goal", json_text_or_null(goal_name(goal)));
+        json_set_text(row, "goal", goal_name(goal));
         export_row(writer, row);
     }
 }
@@ -353,11 +353,11 @@ static void write_evidence(struct export_writer *writer, const struct dataset_ex
     for (size_t i = 0; i < experiment->evidence_count; i++) {
         const struct dataset_evidence *evidence = &experiment->evidence[i];
         json_t *row = export_row_of(writer, experiment);
-        json_object_set_new(row, "kind", json_text_or_null(evidence->kind));
-        json_object_set_new(row, "weight", json_string(evidence_weight_name(evidence_weight(evidence->kind))));
+        json_set_text(row, "kind", evidence->kind);
+        json_set_text(row, "weight", evidence_weight_name(evidence_weight(evidence->kind)));
         json_set_reading(row, "from_s", evidence->from_s);
         json_set_reading(row, "to_s", evidence->to_s);
-        json_object_set_new(row, "text", json_text_or_null(evidence->text));
+        json_set_text(row, "text", evidence->text);
         export_row(writer, row);
     }
 }
@@ -405,9 +405,9 @@ static void write_attempts(struct export_writer *writer, const struct dataset_ex
     json_t *list = json_array(), *row = json_object();
     json_object_set_new(row, "attempt", json_integer(experiment->retries + 1));
     if (experiment->has_success)
-        json_object_set_new(row, "outcome", json_string(experiment->success ? "succeeded" : "failed"));
+        json_set_text(row, "outcome", experiment->success ? "succeeded" : "failed");
     json_set_reading(row, "duration_s", experiment->duration_s);
-    json_object_set_new(row, "error", json_text_or_null(experiment->error));
+    json_set_text(row, "error", experiment->error);
     json_array_append_new(list, row);
     write_list(writer, experiment, list, attempt_keys);
     json_decref(list);

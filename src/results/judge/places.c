@@ -151,7 +151,7 @@ json_t *places_of_json(const struct dataset_experiment *experiment)
 {
     json_t *out = json_object();
     for (enum dataset_fact fact = 0; fact < DATASET_FACTS; fact++)
-        json_object_set_new(out, places_fact_name(fact), json_text_or_null(experiment->facts[fact]));
+        json_set_text(out, places_fact_name(fact), experiment->facts[fact]);
     return out;
 }
 

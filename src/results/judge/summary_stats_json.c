@@ -97,7 +97,7 @@ static void set_interactions(json_t *out, const struct summary_stats_group *grou
         json_array_append_new(interactions, row);
     }
     json_object_set_new(out, "interactions", interactions);
-    json_object_set_new(out, "interactions_missing", json_text_or_null(group->interactions_why));
+    json_set_text(out, "interactions_missing", group->interactions_why);
 }
 
 static json_t *front_json(const struct dataset *dataset, const struct summary_stats_group *group)
@@ -149,8 +149,8 @@ static json_t *group_json(const struct dataset *dataset, const struct summary_st
     record_set(out, effects_of_group, group);
     if (options->interactions)
         set_interactions(out, group);
-    json_object_set_new(out, "quality", json_text_or_null(group->quality));
-    json_object_set_new(out, "quality_goal", json_text_or_null(goal_name(group->quality_goal)));
+    json_set_text(out, "quality", group->quality);
+    json_set_text(out, "quality_goal", goal_name(group->quality_goal));
     json_object_set_new(out, "quality_is_loss",
                         group->quality ? json_boolean(group->quality_goal == GOAL_MINIMIZE) : json_null());
     json_object_set_new(out, "front", front_json(dataset, group));
@@ -165,7 +165,7 @@ json_t *summary_stats_effects_json(const struct dataset *dataset, const struct s
         if (group->effect_count == 0)
             continue;
         json_t *row = kind_json(group), *experiments = json_array();
-        json_object_set_new(row, "hyperparameters", json_text_or_null(group->hyperparameters));
+        json_set_text(row, "hyperparameters", group->hyperparameters);
         for (size_t i = 0; i < group->count; i++)
             json_array_append_new(experiments, json_text_or_null(dataset->items[group->items[i]].id));
         json_object_set_new(row, "experiments", experiments);

@@ -226,9 +226,9 @@ static bool add_tare(sqlite3 *db, sqlite3_stmt *row, const struct plan *plan, co
     json_object_set_new(out, "tare", own);
     if (experiment->parallel) {
         json_object_set_new(own, "background_command", command_json(&experiment->background, experiment->id, true));
-        json_object_set_new(own, "background_cwd", json_text_or_null(experiment->background.cwd));
+        json_set_text(own, "background_cwd", experiment->background.cwd);
     }
-    json_object_set_new(own, "seed", json_integer((json_int_t)plan->seed));
+    json_set_count(own, "seed", plan->seed);
     json_object_set_new(own, "gpu_memory_peak", peak_cell(row, experiment->parallel));
     return history_add_best(db, experiment, best, err) && add_attempts(db, number, attempts, err) &&
            memory_add(db, number, attempts, err) && memory_add_ended(db, experiment, own, err) &&
@@ -243,8 +243,8 @@ static bool add_measured(sqlite3 *db, sqlite3_stmt *row, const struct plan_exper
     const struct plan_job *job = &experiment->foreground;
     const char *outcome = db_text(row, COLUMN_OUTCOME);
     json_t *metrics = json_object(), *energy = db_json(row, COLUMN_ENERGY);
-    json_object_set_new(out, "repository", json_text_or_null(job->repo));
-    json_object_set_new(out, "model", json_text_or_null(job->model));
+    json_set_text(out, "repository", job->repo);
+    json_set_text(out, "model", job->model);
     json_object_set_new(out, "hyperparameters", params_json(job));
     json_object_set_new(out, "duration_seconds", db_cell(row, COLUMN_DURATION));
     json_object_set_new(out, "energy_metrics", energy_metrics(energy));
@@ -284,12 +284,12 @@ static bool fill(sqlite3 *db, const struct plan *plan, const struct plan_experim
     int step = db_step(row, err);
     if (step <= 0)
         return step < 0 ? false : err_set(err, "run.db: experiment %zu is missing", experiment->number);
-    json_object_set_new(out, "experiment_id", json_text_or_null(experiment->id));
+    json_set_text(out, "experiment_id", experiment->id);
     json_object_set_new(out, "timestamp", stamp_cell(row, COLUMN_ENDED, COLUMN_ZONE));
     json_t *measured = out;
     if (experiment->parallel) {
         measured = json_object();
-        json_object_set_new(out, "mode", json_string(mode_name(MODE_PARALLEL)));
+        json_set_text(out, "mode", mode_name(MODE_PARALLEL));
         json_object_set_new(out, "foreground", measured);
         json_object_set_new(out, "background", background_json(experiment));
     }

@@ -202,7 +202,7 @@ static void take_line(struct live_run *run, const char *line, size_t length, boo
         return;
     }
     if (event.type != EVENT_FILES_WRITTEN && event.type != EVENT_MARK) {
-        json_object_set_new(json, "version", json_integer((json_int_t)run->version));
+        json_set_count(json, "version", run->version);
         json_array_append(run->events, json);
         while (json_array_size(run->events) > LIVE_EVENTS_KEPT)
             json_array_remove(run->events, 0);

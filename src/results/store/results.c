@@ -318,7 +318,7 @@ json_t *facts_verdicts_json(const struct verdicts *verdicts)
     json_t *out = json_object();
     for (unsigned i = 0; i < QUANTITIES; i++)
         if (verdicts->of[i] != VERDICT_NONE)
-            json_object_set_new(out, quantity_name((enum quantity)i), json_string(verdict_name(verdicts->of[i])));
+            json_set_text(out, quantity_name((enum quantity)i), verdict_name(verdicts->of[i]));
     return out;
 }
 

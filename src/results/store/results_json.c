@@ -102,9 +102,8 @@ static bool add_experiments(sqlite3 *db, const struct plan *plan, json_t *out, b
         json_t *item = files_experiment_json(db, plan, number, err);
         json_t *spans = json_array(), *curves = json_object();
         json_array_append_new(out, item ? item : json_null());
-        json_object_set_new(item, "number", json_integer((json_int_t)number));
-        json_object_set_new(item, "mode",
-                            json_string(mode_name(experiment->parallel ? MODE_PARALLEL : experiment->foreground.mode)));
+        json_set_count(item, "number", number);
+        json_set_text(item, "mode", mode_name(experiment->parallel ? MODE_PARALLEL : experiment->foreground.mode));
         json_object_set_new(item, "spans", spans);
         json_object_set_new(item, "curves", curves);
         if (!item ||
@@ -143,8 +142,8 @@ static bool fill(sqlite3 *db, const struct plan *plan, json_t *out, struct err *
     json_t *budget = NULL, *lanes = NULL;
     bool thinned = false;
     json_object_set_new(out, "goals", goals_json(plan));
-    json_object_set_new(out, "name", json_text_or_null(plan->name));
-    json_object_set_new(out, "seed", json_integer((json_int_t)plan->seed));
+    json_set_text(out, "name", plan->name);
+    json_set_count(out, "seed", plan->seed);
     json_object_set_new(out, "sessions", sessions);
     json_object_set_new(out, "pauses", pauses);
     json_object_set_new(out, "experiments", experiments);
