@@ -457,8 +457,8 @@ static void rounds_are_added_until_the_overlap_is_there(void **state)
 static void what_is_contaminated_proves_nothing_and_says_so(void **state)
 {
     (void)state;
-    static const char evidence[] =
-        "{\"kind\": \"foreign_process\", \"weight\": \"contaminated\", \"text\": \"pid 7\"}, {\"kind\": \"boost\"}";
+    static const char evidence[] = "{\"kind\": \"foreign_process\", \"weight\": \"contaminated\", \"text\": \"pid "
+                                   "7\"}, {\"kind\": \"governor_not_set\"}";
     struct feasibility study;
     begin(&study);
     take_alone_seen(&study);
