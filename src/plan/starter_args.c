@@ -289,14 +289,29 @@ static size_t key_length(const char *word)
     return word[length] == '=' && length < KEY_BYTES ? length : 0;
 }
 
+/* "a=1\,b=2,a=3": each value between the commas is KEY=VALUE itself, so the key is not a prefix of all. */
+static bool has_keys_in_all_values(const char *word)
+{
+    AUTO_STRV struct strv values = {0};
+    struct err ignored = {0};
+    bool axis = false;
+    if (!split_values("", word, &values, &axis, &ignored) || values.count < 2)
+        return false;
+    for (size_t i = 0; i < values.count; i++)
+        if (!key_length(values.items[i]))
+            return false;
+    return true;
+}
+
 static bool add_assignment(struct arguments *arguments, const char *word, size_t length)
 {
     AUTO_FREE char *named = mem_strndup(word, length);
     AUTO_FREE char *prefix = mem_strndup(word, length + 1);
+    bool whole = has_keys_in_all_values(word);
     const struct given given = {.named = named,
                                 .key = named + strspn(named, "+~"),
-                                .prefix = prefix,
-                                .value = word + length + 1,
+                                .prefix = whole ? "" : prefix,
+                                .value = whole ? word : word + length + 1,
                                 .certain = true};
     return add_value(arguments, &given);
 }
@@ -361,7 +376,9 @@ static bool add_option(struct arguments *arguments, size_t *at)
         given.certain = true;
         return add_value(arguments, &given);
     }
-    if (!may_be_value(next) || key_length(next)) {
+    bool is_switch = given.option && given.option->type == SCRIPT_SWITCH;
+    bool is_assignment = next && key_length(next) && (is_switch || !has_keys_in_all_values(next));
+    if (!may_be_value(next) || is_assignment) {
         strv_add(&out->words, word);
         return true;
     }

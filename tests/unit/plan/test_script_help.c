@@ -226,6 +226,17 @@ static void words_with_a_key_are_axes_wherever_they_are(void **state)
                   "lr=1|2 int; lr_2=3|4 int; --opts lr={lr} lr={lr_2} -- --lr 5,6");
 }
 
+/* As TensorFlow's HParams are written: --hparams KEY=VALUE,KEY=VALUE. */
+static void a_key_in_each_value_belongs_to_the_value(void **state)
+{
+    (void)state;
+    assert_parsed(ARGS("--hparams", "batch=16\\,steps=2,batch=32"), false,
+                  "hparams=batch=16,steps=2|batch=32 text; --hparams {hparams}");
+    assert_parsed(ARGS("--hparams=a=1,b=2"), false, "hparams=a=1|b=2 text; --hparams={hparams}");
+    assert_parsed(ARGS("data=x,data=y"), false, "data=data=x|data=y text; {data}");
+    assert_parsed(ARGS("--hparams", "a=1,2"), false, "a=1|2 int; --hparams a={a}");
+}
+
 static void names_with_a_meaning_of_their_own_are_changed(void **state)
 {
     (void)state;
@@ -289,6 +300,7 @@ int main(void)
         cmocka_unit_test(values_stay_as_they_are_written),
         cmocka_unit_test(commas_within_brackets_and_quotes_part_no_values),
         cmocka_unit_test(words_with_a_key_are_axes_wherever_they_are),
+        cmocka_unit_test(a_key_in_each_value_belongs_to_the_value),
         cmocka_unit_test(names_with_a_meaning_of_their_own_are_changed),
         cmocka_unit_test(hints_hide_no_word),
         cmocka_unit_test(what_cannot_be_meant_is_refused),
