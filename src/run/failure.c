@@ -33,7 +33,8 @@ static const char *const names[FAILURE_CAUSES] = {
 };
 
 static const char gpu_memory_sign[] = "out_of_memory", disk_sign[] = "disk_full", shell_sign[] = "shell",
-                  usage_sign[] = "usage", argument_error[] = ": error: ";
+                  usage_sign[] = "usage", argument_error[] = ": error: ", flags_error[] = "Flags parsing error",
+                  docopt_usage[] = "Usage:";
 
 const char *failure_cause_name(enum failure_cause cause)
 {
@@ -48,7 +49,7 @@ void failure_sign(size_t index, struct joblog_pattern *out)
          "out of memory|Out of memory|OUT_OF_MEMORY|OutOfMemory|ErrorMemoryAllocation|ALLOC_FAILED|OOM when|"
          "runtime error \\(2\\)"},
         {JOBLOG_SIGN, disk_sign, "No space left on device|Disk quota exceeded"},
-        {JOBLOG_SIGN, usage_sign, "usage: |Usage: |Flags parsing error|: error: "},
+        {JOBLOG_SIGN, usage_sign, "usage: |Usage:|Flags parsing error|: error: "},
         {JOBLOG_SIGN, shell_sign, "Killed|killed|egmentation fault|Memory fault|Abort|abort|Bus error|bus error"},
     };
     *out = signs[index];
@@ -154,11 +155,13 @@ static bool is_shell_message(const char *line, size_t length)
 }
 
 /* The usage that argparse, click and Typer print with an error, and argparse's error, "train.py: error: ...", after blanks or a
- * launcher's "[rank0]: "; absl's error. */
+ * launcher's "[rank0]: "; absl's error; docopt's usage, whose first line is "Usage:". */
 static bool is_usage(const char *line, size_t length)
 {
     struct span span = {line, line + length};
-    if (memmem(line, length, "Flags parsing error", sizeof "Flags parsing error" - 1))
+    if (length == sizeof docopt_usage - 1 && memcmp(line, docopt_usage, length) == 0)
+        return true;
+    if (memmem(line, length, flags_error, sizeof flags_error - 1))
         return true;
     skip_blanks(&span);
     if (span.at < span.end && *span.at == '[') {
@@ -213,15 +216,19 @@ const struct joblog_result *failure_shell_message(const struct outcome_facts *fa
     return NULL;
 }
 
-/* argparse and click end with 2, launchers with a code of their own. */
+/* argparse and click end with 2, absl and docopt with 1, launchers with a code of their own. docopt has no word for an error,
+ * so its usage counts only without an exception. */
 static bool prints_usage(const struct outcome_facts *facts)
 {
     enum { LINES_OF_USAGE = 60 };
+    bool has_exception = facts->words && facts->words->kind == JOBLOG_WORDS_EXCEPTION;
     for (size_t i = 0; i < facts->result_count; i++) {
         const struct joblog_result *result = facts->results[i];
         bool is_near = result->line + LINES_OF_USAGE > facts->log_lines;
         if (result->role == JOBLOG_SIGN && strcmp(result->name, usage_sign) == 0 && result->matches > 0 && is_near)
-            return facts->exit.code == 2 || (result->matches > 1 && strstr(result->text, argument_error));
+            return facts->exit.code == 2 || strstr(result->text, flags_error) ||
+                   (!has_exception && strcmp(result->text, docopt_usage) == 0) ||
+                   (result->matches > 1 && strstr(result->text, argument_error));
     }
     return false;
 }

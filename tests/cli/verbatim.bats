@@ -337,11 +337,18 @@ import broken|SyntaxError
 print("Usage: train.py [OPTIONS]\\n\\nError: No such option: --lr", file=sys.stderr); sys.exit(2)|No such option: --lr
 print("[rank0]: usage: x\\nx: error: bad\\nChildFailedError: rank 0", file=sys.stderr); sys.exit(1)|ChildFailedError
 print("FATAL Flags parsing error:\\n  Unknown command line flag lr", file=sys.stderr); sys.exit(2)|
+print("FATAL Flags parsing error:\\n  Unknown command line flag lr\\nPass --helpshort", file=sys.stderr); sys.exit(1)|
+sys.exit("Usage:\\n  train.py [--seed=N]")|
 END
 }
 
 @test "another failure is tried again, and a refusal after a success stops nothing" {
     printf 'import sys\nif "--help" in sys.argv: sys.exit()\nopen("calls", "a").write("x")\nprint("usage: no error"); raise ValueError\n' >train.py
+    run "$TARE" run -mr 1 --gpus none --cooldown fixed train.py --lr 1,2
+    [ "$status" -eq 1 ]
+    [ "$(cat calls)" = xxxx ]
+    rm -rf results calls
+    printf 'import sys\nif "--help" in sys.argv: sys.exit()\nopen("calls", "a").write("x")\nprint("Usage:"); raise ValueError\n' >train.py
     run "$TARE" run -mr 1 --gpus none --cooldown fixed train.py --lr 1,2
     [ "$status" -eq 1 ]
     [ "$(cat calls)" = xxxx ]
