@@ -28,7 +28,6 @@ struct level {
 
 /* What an anchor names: a finished piece of the JSON. */
 struct anchor {
-    char *name;
     size_t from, to, first_mark, end_mark;
 };
 
@@ -41,6 +40,7 @@ struct reader {
     size_t depth;
     struct anchor *anchors;
     size_t anchor_count;
+    json_t *by_name; /* {name: index of the last anchor with that name} */
     struct err *err;
 };
 
@@ -166,13 +166,14 @@ static bool begin_node(struct reader *reader, const yaml_mark_t *at, bool scalar
     return true;
 }
 
-/* Takes the anchor's name. It names all from a byte of the JSON on; of two with one name the later counts. */
-static void add_anchor(struct reader *reader, char *name, size_t from, size_t first_mark)
+/* It names all from a byte of the JSON on; of two with one name the later counts. */
+static void add_anchor(struct reader *reader, const char *name, size_t from, size_t first_mark)
 {
     if (!name)
         return;
+    json_object_set_new(reader->by_name, name, json_integer((json_int_t)reader->anchor_count));
     MEM_ADD(reader->anchors, reader->anchor_count) =
-        (struct anchor){name, from, reader->json.length, first_mark, reader->mark_count};
+        (struct anchor){from, reader->json.length, first_mark, reader->mark_count};
 }
 
 static bool add_scalar(struct reader *reader, const yaml_event_t *event)
@@ -195,8 +196,7 @@ static bool add_scalar(struct reader *reader, const yaml_event_t *event)
     add_mark(reader, at);
     if (!(plain && !key ? plain_to_json : string_to_json)(reader, at, text, &reader->json))
         return false;
-    if (event->data.scalar.anchor)
-        add_anchor(reader, mem_strdup((const char *)event->data.scalar.anchor), from, first_mark);
+    add_anchor(reader, (const char *)event->data.scalar.anchor, from, first_mark);
     if (key)
         text_add(&reader->json, ": ");
     return true;
@@ -232,7 +232,8 @@ static void close_level(struct reader *reader)
             text_add(&reader->json, "  ");
     }
     text_add_char(&reader->json, level->is_mapping ? '}' : ']');
-    add_anchor(reader, steal_ptr(level->anchor), level->from, level->first_mark);
+    add_anchor(reader, level->anchor, level->from, level->first_mark);
+    free(steal_ptr(level->anchor));
 }
 
 /* The piece again. What is in it keeps its places. */
@@ -240,12 +241,10 @@ static bool add_alias(struct reader *reader, const yaml_event_t *event)
 {
     const yaml_mark_t *at = &event->start_mark;
     const char *name = (const char *)event->data.alias.anchor;
-    size_t i = reader->anchor_count;
-    while (i > 0 && strcmp(reader->anchors[i - 1].name, name) != 0)
-        i--;
-    if (i == 0)
+    const json_t *index = json_object_get(reader->by_name, name);
+    if (!index)
         return refuse(reader, at, "this alias has no anchor that is complete before it");
-    const struct anchor piece = reader->anchors[i - 1];
+    const struct anchor piece = reader->anchors[json_integer_value(index)];
     bool key;
     if (!begin_node(reader, at, reader->json.data[piece.from] == '"', &key))
         return false;
@@ -327,12 +326,11 @@ static bool read_all(struct reader *reader, const char *text, size_t length)
 bool yaml_to_json(const char *file, const char *text, size_t length, struct text *json, struct json_mark **marks,
                   size_t *mark_count, struct err *err)
 {
-    struct reader reader = {.file = file, .err = err};
+    struct reader reader = {.file = file, .by_name = json_object(), .err = err};
     bool good = read_all(&reader, text, length);
     for (size_t i = 0; i < reader.depth; i++)
         free(reader.levels[i].anchor);
-    for (size_t i = 0; i < reader.anchor_count; i++)
-        free(reader.anchors[i].name);
+    json_decref(reader.by_name);
     free(reader.anchors);
     if (good) {
         text_add_char(&reader.json, '\n');

@@ -135,6 +135,12 @@ static void what_yaml_cannot_have_here_is_refused_with_its_place(void **state)
         "indented by spaces, not tabs, and @ ` % need quotes)");
 }
 
+static void an_alias_means_the_last_anchor_of_its_name_before_it(void **state)
+{
+    (void)state;
+    assert_reads("a.yaml", "a: &x 1\nb: *x\nc: &x [2, *x]\nd: *x\n", "{\"a\":1,\"b\":1,\"c\":[2,1],\"d\":[2,1]}");
+}
+
 static void aliases_cannot_grow_without_bounds(void **state)
 {
     (void)state;
@@ -181,6 +187,7 @@ int main(void)
         cmocka_unit_test(yaml_values_and_keys_have_their_places),
         cmocka_unit_test(keys_that_yaml_has_twice_are_found),
         cmocka_unit_test(what_yaml_cannot_have_here_is_refused_with_its_place),
+        cmocka_unit_test(an_alias_means_the_last_anchor_of_its_name_before_it),
         cmocka_unit_test(aliases_cannot_grow_without_bounds),
         cmocka_unit_test(comments_and_trailing_commas_are_left_out_of_jsonc),
     };
