@@ -123,8 +123,7 @@ static enum MHD_Result reply_asset(struct MHD_Connection *connection, enum route
 static enum MHD_Result reply_report(struct MHD_Connection *connection, const struct serve_run *run)
 {
     struct stat st;
-    AUTO_CLOSE int dir = open(run->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    AUTO_CLOSE int fd = dir < 0 ? -1 : fs_open_at(dir, "report.html", NULL);
+    AUTO_CLOSE int fd = fs_open_at(run->dir, "report.html", NULL);
     if (fd < 0 || fstat(fd, &st) != 0 || st.st_size > REPORT_BYTES)
         return reply_error(connection, MHD_HTTP_NOT_FOUND, "the run has no report.html");
     struct MHD_Response *response = MHD_create_response_from_fd64((uint64_t)st.st_size, fd);
@@ -188,11 +187,10 @@ static enum MHD_Result give_events(const struct call *call, struct channel *chan
 static enum MHD_Result give_experiment(const struct call *call, const struct serve_run *run)
 {
     size_t number = call->target.experiment;
-    AUTO_CLOSE int dir = open(run->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (number > run->live.plan.count || dir < 0)
+    if (number > run->live.plan.count)
         return refuse(call, MHD_HTTP_NOT_FOUND, "the run has no such experiment");
     const char *id = run->live.plan.experiments[number - 1].id;
-    json_t *json = call->target.route == ROUTE_LOG ? page_log_json(dir, id) : page_experiment_json(dir, id);
+    json_t *json = call->target.route == ROUTE_LOG ? page_log_json(run->dir, id) : page_experiment_json(run->dir, id);
     json_set_count(json, "number", number);
     return reply_json(call->connection, MHD_HTTP_OK, json);
 }

@@ -27,51 +27,6 @@ static bool name_taken(const struct serve_runs *runs, const char *name)
     return false;
 }
 
-static void add_run(struct serve_runs *runs, const char *path, bool named)
-{
-    for (size_t i = 0; i < runs->count; i++)
-        if (strcmp(runs->items[i]->path, path) == 0) {
-            runs->items[i]->found = true;
-            return;
-        }
-    AUTO_FREE char *full = realpath(path, NULL);
-    AUTO_FREE char *last = fs_basename(full ? full : path);
-    if (runs->count == RUNS_MAX || !fs_check_name(last, NULL) || !utf8_is_valid(last, strlen(last))) {
-        runs->left_out++;
-        return;
-    }
-    struct serve_run *run = mem_alloc(sizeof *run);
-    *run = (struct serve_run){.path = mem_strdup(path), .name = mem_strdup(last), .named = named, .found = true};
-    for (size_t n = 2; name_taken(runs, run->name); n++) {
-        free(run->name);
-        run->name = mem_printf("%s~%zu", last, n);
-    }
-    runs->items = mem_room(runs->items, runs->count, sizeof *runs->items);
-    runs->items[runs->count++] = run;
-}
-
-/* A folder with a regular events.jsonl in it is a run's. */
-static bool has_events(int dir, const char *name)
-{
-    struct stat st;
-    AUTO_CLOSE int folder = openat(dir, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    return folder >= 0 && fstatat(folder, "events.jsonl", &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode);
-}
-
-static void scan_folder(struct serve_runs *runs, const char *path)
-{
-    AUTO_STRV struct strv names = {0};
-    AUTO_DIR DIR *list = opendir(path);
-    for (struct dirent *entry; list && (entry = readdir(list));)
-        if (fs_check_name(entry->d_name, NULL) && has_events(dirfd(list), entry->d_name))
-            strv_add(&names, entry->d_name);
-    strv_sort(&names);
-    for (size_t i = names.count; i-- > 0;) { /* the newest first */
-        AUTO_FREE char *run = mem_printf("%s/%s", path, names.items[i]);
-        add_run(runs, run, false);
-    }
-}
-
 static void close_run(struct serve_run *run)
 {
     channel_end(&run->channel);
@@ -87,11 +42,69 @@ static void remove_run(struct serve_runs *runs, size_t at)
     runs->version++;
     close_run(run);
     json_decref(run->summary);
+    close(run->dir);
     free(run->path);
     free(run->name);
     free(run);
     memmove(&runs->items[at], &runs->items[at + 1], (runs->count - at - 1) * sizeof *runs->items);
     runs->count--;
+}
+
+static bool is_same_folder(int a, int b)
+{
+    struct stat one, other;
+    return fstat(a, &one) == 0 && fstat(b, &other) == 0 && one.st_dev == other.st_dev && one.st_ino == other.st_ino;
+}
+
+/* dir: the run's folder, which is duplicated where the run is a new one. */
+static void add_run(struct serve_runs *runs, int dir, const char *path, bool named)
+{
+    for (size_t i = 0; i < runs->count; i++)
+        if (strcmp(runs->items[i]->path, path) == 0) {
+            if ((runs->items[i]->found = is_same_folder(runs->items[i]->dir, dir)))
+                return;
+            remove_run(runs, i); /* another folder has its path */
+            break;
+        }
+    AUTO_FREE char *full = named ? realpath(path, NULL) : NULL; /* "." has a name, too */
+    AUTO_FREE char *last = fs_basename(full ? full : path);
+    AUTO_CLOSE int own = runs->count == RUNS_MAX ? -1 : fcntl(dir, F_DUPFD_CLOEXEC, 0);
+    if (own < 0 || !fs_check_name(last, NULL) || !utf8_is_valid(last, strlen(last))) {
+        runs->left_out++;
+        return;
+    }
+    struct serve_run *run = mem_alloc(sizeof *run);
+    *run = (struct serve_run){
+        .dir = steal_fd(&own), .path = mem_strdup(path), .name = mem_strdup(last), .named = named, .found = true};
+    for (size_t n = 2; name_taken(runs, run->name); n++) {
+        free(run->name);
+        run->name = mem_printf("%s~%zu", last, n);
+    }
+    runs->items = mem_room(runs->items, runs->count, sizeof *runs->items);
+    runs->items[runs->count++] = run;
+}
+
+/* A folder with a regular events.jsonl in it is a run's. */
+static bool has_events(int folder)
+{
+    struct stat st;
+    return folder >= 0 && fstatat(folder, "events.jsonl", &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode);
+}
+
+static void scan_folder(struct serve_runs *runs, const char *path)
+{
+    AUTO_STRV struct strv names = {0};
+    AUTO_DIR DIR *list = opendir(path);
+    for (struct dirent *entry; list && (entry = readdir(list));)
+        if (fs_check_name(entry->d_name, NULL))
+            strv_add(&names, entry->d_name);
+    strv_sort(&names);
+    for (size_t i = names.count; i-- > 0;) { /* the newest first */
+        AUTO_CLOSE int folder = openat(dirfd(list), names.items[i], O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        AUTO_FREE char *run = mem_printf("%s/%s", path, names.items[i]);
+        if (has_events(folder))
+            add_run(runs, folder, run, false);
+    }
 }
 
 static void scan(struct serve_runs *runs)
@@ -102,9 +115,9 @@ static void scan(struct serve_runs *runs)
         runs->items[i]->found = false;
     for (size_t i = 0; i < runs->paths.count; i++) {
         const char *path = runs->paths.items[i];
-        AUTO_FREE char *events = mem_printf("%s/events.jsonl", path);
-        if (fs_is_file(events))
-            add_run(runs, path, true);
+        AUTO_CLOSE int folder = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+        if (has_events(folder))
+            add_run(runs, folder, path, true);
         else
             scan_folder(runs, path);
     }
@@ -197,16 +210,15 @@ static void fail_run(struct serve_runs *runs, struct serve_run *run, const struc
 
 static struct timespec events_changed(const struct serve_run *run)
 {
-    AUTO_FREE char *path = mem_printf("%s/events.jsonl", run->path);
     struct stat st;
-    return lstat(path, &st) == 0 ? st.st_mtim : (struct timespec){0};
+    return fstatat(run->dir, "events.jsonl", &st, AT_SYMLINK_NOFOLLOW) == 0 ? st.st_mtim : (struct timespec){0};
 }
 
 static bool open_run(struct serve_runs *runs, struct serve_run *run, struct err *err)
 {
     run->changed = events_changed(run);
     run->updated_ns = clock_monotonic_ns();
-    if (!live_run_open(run->path, &run->live, err)) {
+    if (!live_run_open_at(run->dir, run->path, &run->live, err)) {
         fail_run(runs, run, err);
         return false;
     }

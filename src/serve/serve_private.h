@@ -16,7 +16,8 @@ enum { SERVE_NONCE = 16, SERVE_TOKEN = 40, SERVE_TAG = 16 };
 
 /* A run that can be watched. (runs.c) */
 struct serve_run {
-    char *path, *name; /* name: of its addresses; no other run has it */
+    int dir;           /* the folder, open since it was found: whatever has its path later is not read */
+    char *path, *name; /* path: where it was found; name: of its addresses; no other run has it */
     bool named;        /* a person named it; not: it was found in a folder */
     bool found;        /* in the last look */
     bool open, readable;

@@ -1,7 +1,7 @@
 # A server for a test, and what its tests share. Every server is started under a limit, and ends with its test. Load it with: load serve
 
-load energy
-load page
+load ../cli/energy
+load ../cli/page
 
 eval "machine_with_gpus_$(declare -f setup)"
 setup() {

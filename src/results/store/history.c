@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "base/value.h"
 
+#include <fcntl.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -80,7 +81,7 @@ static bool load(sqlite3 *db, int64_t experiment, history_each_fn *each, void *c
 bool history_each(const char *run_dir, history_each_fn *each, void *context, struct err *err)
 {
     struct snapshot snapshot;
-    if (!snapshot_open(run_dir, &snapshot, err))
+    if (!snapshot_open(AT_FDCWD, run_dir, &snapshot, err))
         return false;
     bool ok = schema_check(snapshot.db, err) && load(snapshot.db, 0, each, context, err);
     snapshot_close(&snapshot);

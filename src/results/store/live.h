@@ -87,6 +87,9 @@ struct live_counts {
 
 /* Reads the run in a folder, live or finished. False: err names the file and the reason. */
 bool live_run_open(const char *dir, struct live_run *out, struct err *err);
+
+/* The same of a folder that is open, whatever has its path now; dir is for messages. fd stays the caller's. */
+bool live_run_open_at(int fd, const char *dir, struct live_run *out, struct err *err);
 void live_run_close(struct live_run *run);
 
 /* Reads what is new. changed (may be NULL): anything is. Cheap where nothing is new: two stats and a lock that is tried. A run whose folder

@@ -85,7 +85,7 @@ static void take_result(struct live_experiment *row, const struct result *item)
 static bool load(struct live_run *run, struct err *err)
 {
     struct results results;
-    if (!results_read(run->dir, &results, err))
+    if (!results_read_at(run->reader->dir, run->dir, &results, err))
         return false;
     struct live_experiment *rows = mem_array(results.plan.count ? results.plan.count : 1, sizeof *rows);
     run->version++;
@@ -269,7 +269,7 @@ static bool begin(struct live_run *run, struct err *err)
 
 static void look_for_life(struct live_run *run)
 {
-    enum lock_seen seen = lock_look(run->dir);
+    enum lock_seen seen = lock_look_at(run->reader->dir);
     bool ended = run->reader->outcome != NULL || run->session == 0;
     enum live_state state = seen == LOCK_HELD   ? LIVE_UNDER_WAY
                             : ended             ? LIVE_ENDED
@@ -283,14 +283,28 @@ static void look_for_life(struct live_run *run)
     run->state = state;
 }
 
+/* What the kernel calls an open folder now, so that "." has a name and no link has one. */
+static char *name_of(int dir, const char *path)
+{
+    AUTO_FREE char *self = mem_printf("/proc/self/fd/%d", dir);
+    AUTO_FREE char *full = realpath(self, NULL);
+    return fs_basename(full ? full : path);
+}
+
 bool live_run_open(const char *dir, struct live_run *out, struct err *err)
+{
+    AUTO_CLOSE int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    *out = (struct live_run){0};
+    return fd < 0 ? err_sys(err, "open %s", dir) : live_run_open_at(fd, dir, out, err);
+}
+
+bool live_run_open_at(int fd, const char *dir, struct live_run *out, struct err *err)
 {
     *out = (struct live_run){.dir = mem_strdup(dir), .reader = mem_alloc(sizeof *out->reader)};
     *out->reader = (struct live_reader){.dir = -1, .events_fd = -1};
-    AUTO_FREE char *full = realpath(dir, NULL);
-    out->name = fs_basename(full ? full : dir);
+    out->name = name_of(fd, dir);
     out->events = json_array();
-    out->reader->dir = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    out->reader->dir = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     bool good = out->reader->dir >= 0 || err_sys(err, "open %s", dir);
     good = good && ((out->reader->events_fd = fs_open_at(out->reader->dir, "events.jsonl", err)) >= 0 ||
                     err_wrap(err, "%s", dir));

@@ -124,12 +124,19 @@ int lock_take(int dir, const char *dir_path, struct err *err)
 
 enum lock_seen lock_look(const char *run_dir)
 {
+    AUTO_CLOSE int dir = open(run_dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (dir < 0)
+        return errno == ENOENT ? LOCK_FREE : LOCK_UNSEEN;
+    return lock_look_at(dir);
+}
+
+enum lock_seen lock_look_at(int dir)
+{
     char holder[300], own[HOST_NAME_MAX + 1];
-    AUTO_FREE char *path = mem_printf("%s/run.lock", run_dir);
-    AUTO_CLOSE int seen = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    AUTO_CLOSE int seen = openat(dir, "run.lock", O_PATH | O_NOFOLLOW | O_CLOEXEC);
     if (seen >= 0 && file_lock_holder(seen) > 0)
         return LOCK_HELD;
-    AUTO_CLOSE int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    AUTO_CLOSE int fd = openat(dir, "run.lock", O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0)
         return seen < 0 && errno == ENOENT ? LOCK_FREE : LOCK_UNSEEN;
     /* Only where nobody is seen to hold it: for that moment nobody else could take it. */

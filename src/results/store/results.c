@@ -5,6 +5,7 @@
 #include "plan/plan.h"
 #include "results/store/store.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -283,9 +284,14 @@ bool results_load(sqlite3 *db, struct results *out, struct err *err)
 
 bool results_read(const char *run_dir, struct results *out, struct err *err)
 {
+    return results_read_at(AT_FDCWD, run_dir, out, err);
+}
+
+bool results_read_at(int dir, const char *run_dir, struct results *out, struct err *err)
+{
     *out = (struct results){0};
     struct snapshot snapshot;
-    if (!snapshot_open(run_dir, &snapshot, err))
+    if (!snapshot_open(dir, run_dir, &snapshot, err))
         return false;
     bool ok = schema_check(snapshot.db, err) && results_load(snapshot.db, out, err);
     snapshot_close(&snapshot);
@@ -444,7 +450,7 @@ bool facts_read(const char *run_dir, struct facts *out, struct err *err)
 {
     *out = (struct facts){0};
     struct snapshot snapshot;
-    if (!snapshot_open(run_dir, &snapshot, err))
+    if (!snapshot_open(AT_FDCWD, run_dir, &snapshot, err))
         return false;
     bool ok = read_all(snapshot.db, out, err);
     snapshot_close(&snapshot);

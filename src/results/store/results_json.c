@@ -3,6 +3,8 @@
 #include "base/json.h"
 #include "base/mem.h"
 
+#include <fcntl.h>
+
 /* To wall time in milliseconds since 1970, as pages and spreadsheets take it. */
 static const double MS_PER_NS = 1e-6;
 
@@ -179,7 +181,7 @@ json_t *results_read_json(const char *run_dir, struct err *err)
 {
     struct snapshot snapshot;
     json_t *out = NULL;
-    if (!snapshot_open(run_dir, &snapshot, err))
+    if (!snapshot_open(AT_FDCWD, run_dir, &snapshot, err))
         return NULL;
     if (schema_check(snapshot.db, err))
         results_load_json(snapshot.db, &out, err);

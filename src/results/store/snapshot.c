@@ -292,9 +292,9 @@ static bool copy_run(int from, const struct snapshot_files *to, int64_t *bytes, 
     return err_set(err, "run.db is written too fast to be read");
 }
 
-static bool copy_to(const char *run_dir, struct snapshot_files *to, int64_t *bytes, struct err *err)
+static bool copy_to(int dir, const char *run_dir, struct snapshot_files *to, int64_t *bytes, struct err *err)
 {
-    AUTO_CLOSE int from = open(run_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    AUTO_CLOSE int from = openat(dir, dir == AT_FDCWD ? run_dir : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (from < 0)
         return err_sys(err, "open %s", run_dir);
     for (int i = 0; i < COPIES; i++) {
@@ -305,14 +305,14 @@ static bool copy_to(const char *run_dir, struct snapshot_files *to, int64_t *byt
     return copy_run(from, to, bytes, err) || err_wrap(err, "%s", run_dir);
 }
 
-bool snapshot_open(const char *run_dir, struct snapshot *out, struct err *err)
+bool snapshot_open(int dir, const char *run_dir, struct snapshot *out, struct err *err)
 {
     struct snapshot_files *files = mem_alloc(sizeof *files);
     *files = (struct snapshot_files){.fds = {-1, -1}};
     *out = (struct snapshot){.files = files};
     int64_t bytes;
     register_vfs(files);
-    if (copy_to(run_dir, files, &bytes, err))
+    if (copy_to(dir, run_dir, files, &bytes, err))
         out->db = db_open_copy("run.db", files->name, bytes, err);
     if (out->db)
         return true;

@@ -202,6 +202,9 @@ struct results {
 };
 
 bool results_read(const char *run_dir, struct results *out, struct err *err);
+
+/* The same of an open folder; run_dir is for messages. */
+bool results_read_at(int dir, const char *run_dir, struct results *out, struct err *err);
 bool results_from_store(struct store *store, struct results *out, struct err *err); /* flushes first */
 void results_fini(struct results *results);
 
@@ -227,6 +230,7 @@ enum lock_seen {
     LOCK_UNSEEN /* it may not be opened, or its last holder was on another host */
 };
 enum lock_seen lock_look(const char *run_dir);
+enum lock_seen lock_look_at(int dir); /* the run's folder, open */
 
 /* How far a run is. run: as results_read_json gives it, read after seen. */
 enum run_life { RUN_LIFE_ENDED, RUN_LIFE_UNDER_WAY, RUN_LIFE_DIED, RUN_LIFE_ELSEWHERE };

@@ -187,7 +187,8 @@ struct snapshot {
     struct snapshot_files *files;
     sqlite3 *db;
 };
-bool snapshot_open(const char *run_dir, struct snapshot *out, struct err *err);
+/* dir: the run's folder, open; AT_FDCWD: run_dir is opened, which else is for messages. */
+bool snapshot_open(int dir, const char *run_dir, struct snapshot *out, struct err *err);
 void snapshot_close(struct snapshot *snapshot);
 
 /* What was seen that speaks against figures, in its table, and the verdicts that are made of it, in the same
