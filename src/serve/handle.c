@@ -258,6 +258,7 @@ static enum MHD_Result answer(const struct call *call)
         return refuse(call, MHD_HTTP_UNAUTHORIZED,
                       "the token in the address is missing or wrong: open the address that '" TARE_NAME
                       " serve' printed, or follow a link of its pages");
+    connections_trust(&call->serve->connections, call->connection);
     if (!is_get(call))
         return refuse(call, MHD_HTTP_METHOD_NOT_ALLOWED, "only GET and HEAD");
     if ((call->target.route == ROUTE_EVENTS || call->target.route == ROUTE_RUN_EVENTS) &&

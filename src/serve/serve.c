@@ -11,14 +11,13 @@
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 enum {
-    BACKLOG = 64,
-    CONNECTIONS = 2 * SERVE_STREAMS,
     CONNECTION_BYTES = 32768,
     IDLE_S = 60, /* a connection that takes or gives nothing for so long is closed */
     TICK_MS = 1000,
@@ -32,7 +31,7 @@ static int bind_port(int64_t port)
     AUTO_CLOSE int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     int on = 1;
     if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0 ||
-        bind(fd, (const struct sockaddr *)&address, sizeof address) != 0 || listen(fd, BACKLOG) != 0)
+        bind(fd, (const struct sockaddr *)&address, sizeof address) != 0 || listen(fd, SOMAXCONN) != 0)
         return -1;
     return steal_fd(&fd);
 }
@@ -82,7 +81,7 @@ static bool open_socket(const struct serve_options *options, struct serve *serve
     mode_t mask = umask(0177);
     bool bound = serve->fd >= 0 && bind(serve->fd, (const struct sockaddr *)&address, sizeof address) == 0;
     umask(mask);
-    if (!bound || listen(serve->fd, BACKLOG) != 0)
+    if (!bound || listen(serve->fd, SOMAXCONN) != 0)
         return err_sys(err, "listen at %s", options->socket);
     serve->socket = mem_strdup(options->socket);
     serve->socket_ino = lstat(options->socket, &st) == 0 ? st.st_ino : 0;
@@ -103,13 +102,25 @@ static __attribute__((format(printf, 2, 0))) void keep_log(void *context, const 
 
 static bool start_daemon(struct serve *serve, struct err *err)
 {
-    serve->daemon = MHD_start_daemon(MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0, NULL, NULL,
-                                     serve_handle, serve, MHD_OPTION_EXTERNAL_LOGGER, keep_log, serve,
-                                     MHD_OPTION_LISTEN_SOCKET, serve->fd, MHD_OPTION_CONNECTION_LIMIT,
-                                     (unsigned)CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_S,
-                                     MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_BYTES, MHD_OPTION_END);
+    serve->daemon =
+        MHD_start_daemon(MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0, NULL, NULL, serve_handle,
+                         serve, MHD_OPTION_EXTERNAL_LOGGER, keep_log, serve, MHD_OPTION_LISTEN_SOCKET, serve->fd,
+                         MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS_ACCEPTED, MHD_OPTION_NOTIFY_CONNECTION,
+                         connections_notify, &serve->connections, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_S,
+                         MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_BYTES, MHD_OPTION_END);
     return serve->daemon ||
            err_set(err, "the server does not start%s%s", *serve->log.text ? ": " : "", serve->log.text);
+}
+
+/* Connections, and up to three descriptors for each run that is shown: the usual soft limit is too low. */
+static void raise_descriptor_limit(void)
+{
+    const rlim_t wanted = 4096;
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= wanted)
+        return;
+    limit.rlim_cur = limit.rlim_max < wanted ? limit.rlim_max : wanted;
+    setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 struct serve *serve_start(const struct serve_options *options, struct err *err)
@@ -118,6 +129,7 @@ struct serve *serve_start(const struct serve_options *options, struct err *err)
     int port = 0;
     serve->fd = -1;
     serve->language = options->language;
+    raise_descriptor_limit();
     serve_runs_init(&serve->runs, options);
     assets_tag(serve->script_tag, serve->style_tag);
     if (!microhttpd_load(err) ||
@@ -137,13 +149,14 @@ const char *serve_url(const struct serve *serve)
 }
 
 /* Until libmicrohttpd or the viewers want something; -1: until somebody comes. */
-static int wait_ms(struct serve *serve, int64_t next_tick_ns)
+static int wait_ms(struct serve *serve, int64_t next_tick_ns, int64_t next_late_ns)
 {
     MHD_UNSIGNED_LONG_LONG most = 0;
     int64_t wait = MHD_get_timeout(serve->daemon, &most) == MHD_YES ? (int64_t)(most < TICK_MS ? most : TICK_MS) : -1;
-    int64_t tick = (next_tick_ns - clock_monotonic_ns()) / NS_PER_MS + 1;
-    if (channel_streams() && (wait < 0 || tick < wait))
-        wait = tick > 0 ? tick : 0;
+    int64_t next_ns = channel_streams() && next_tick_ns < next_late_ns ? next_tick_ns : next_late_ns;
+    int64_t next = next_ns == INT64_MAX ? -1 : (next_ns - clock_monotonic_ns()) / NS_PER_MS + 1;
+    if (next_ns != INT64_MAX && (wait < 0 || next < wait))
+        wait = next > 0 ? next : 0;
     return (int)wait;
 }
 
@@ -162,9 +175,11 @@ int serve_until_signal(struct serve *serve)
     const union MHD_DaemonInfo *daemon = MHD_get_daemon_info(serve->daemon, MHD_DAEMON_INFO_EPOLL_FD);
     struct pollfd watched[] = {{.fd = daemon->epoll_fd, .events = POLLIN}, {.fd = signals, .events = POLLIN}};
     serve_runs_look(&serve->runs);
+    int64_t next_late_ns = INT64_MAX;
     for (bool unread = true; read(signals, &info, sizeof info) != sizeof info;) {
-        poll(watched, sizeof watched / sizeof *watched, unread ? 0 : wait_ms(serve, next_tick_ns));
+        poll(watched, sizeof watched / sizeof *watched, unread ? 0 : wait_ms(serve, next_tick_ns, next_late_ns));
         MHD_run(serve->daemon);
+        next_late_ns = connections_close_late(&serve->connections, clock_monotonic_ns());
         unread = serve_runs_read_next(&serve->runs);
         if (!channel_streams() || clock_monotonic_ns() < next_tick_ns)
             continue;

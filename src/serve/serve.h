@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* So many streams at once; each further one is refused with 503. Of connections there may be as many again. */
+/* So many streams at once; each further one is refused with 503. */
 enum { SERVE_STREAMS = 256, SERVE_PORT = 8273 };
 
 struct serve_options {

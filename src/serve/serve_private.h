@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "results/store/live.h"
 #include "serve/channel.h"
+#include "serve/connections.h"
 #include "serve/request.h"
 #include "serve/serve.h"
 
@@ -74,6 +75,7 @@ struct serve {
     char *url;
     struct serve_runs runs;
     struct MHD_Daemon *daemon;
+    struct connections connections;
     const char *language;
     char token[SERVE_TOKEN + 1]; /* "": none is needed */
     char script_tag[SERVE_TAG + 1], style_tag[SERVE_TAG + 1];
