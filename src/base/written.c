@@ -50,8 +50,11 @@ static json_t *read_record(const char *folder)
 {
     AUTO_FREE char *path = mem_printf("%s/" WRITTEN_RECORD, folder);
     AUTO(json_doc_fini) struct json_doc doc = {0};
+    AUTO_TEXT struct text text = {0};
     struct err err;
-    if (json_doc_read(path, RECORD_MAX_BYTES, &doc, &err) && json_is_object(json_object_get(doc.root, "files")))
+    if (fs_read_at(AT_FDCWD, path, RECORD_MAX_BYTES, &text, &err) &&
+        json_doc_parse(path, text_get(&text), text.length, &doc, &err) &&
+        json_is_object(json_object_get(doc.root, "files")))
         return json_incref(doc.root);
     json_t *record = json_object();
     json_set_text(record, "comment", "what tare wrote into this folder and may replace; harmless to delete");

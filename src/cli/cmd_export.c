@@ -43,7 +43,8 @@ static const struct cli_option options[OPTION_COUNT] = {
 
 static bool flush_to_file(void *context, struct text *text, struct err *err)
 {
-    return fs_output_write(context, text_get(text), text->length, err);
+    const struct fs_unfinished *file = context;
+    return fs_write_all(file->fd, text_get(text), text->length, err);
 }
 
 static bool flush_to_stdout(void *context, struct text *text, struct err *err)
@@ -53,17 +54,15 @@ static bool flush_to_stdout(void *context, struct text *text, struct err *err)
     return message_print_exact(text);
 }
 
-static bool write_one(const struct dataset *dataset, enum export_table table, const char *folder, const char *name,
+/* A link of that name is replaced, not followed: only the folder is the user's own choice. */
+static bool write_one(const struct dataset *dataset, enum export_table table, int dir, const char *name,
                       enum export_format format, struct err *err)
 {
-    AUTO_FREE char *file = mem_printf("%s/%s", folder, name);
-    struct fs_output target;
-    if (!fs_output_open(file, &target, err))
-        return false;
-    if (export_make(dataset, table, format, flush_to_file, &target, err))
-        return fs_output_commit(&target, err) && written_record(folder, name, err);
-    fs_output_drop(&target);
-    return err_wrap(err, "%s", file);
+    struct fs_unfinished file;
+    bool ok = fs_unfinished_begin(dir, &file, err) && export_make(dataset, table, format, flush_to_file, &file, err) &&
+              fs_unfinished_publish(&file, name, true, err);
+    fs_unfinished_drop(&file);
+    return ok || err_wrap(err, "%s", name);
 }
 
 static char *file_name(int table, enum export_format format)
@@ -86,8 +85,8 @@ static bool write_all(const struct dataset *dataset, const char *output, enum ex
     }
     for (int i = 0; i < EXPORT_TABLES; i++) {
         AUTO_FREE char *name = file_name(i, format);
-        if (!write_one(dataset, (enum export_table)i, output, name, format, err))
-            return false;
+        if (!write_one(dataset, (enum export_table)i, dir, name, format, err) || !written_record(output, name, err))
+            return err_wrap(err, "%s", output);
         cli_note("%s/%s", output, name);
     }
     return true;

@@ -1,0 +1,53 @@
+#!/usr/bin/env bats
+# Requests of other origins, links planted where tables go, a training that removes its log, and limits under which the program itself runs.
+load ../cli/serve
+
+# finished SCRIPT: a run of one experiment without a GPU.
+finished() {
+    unset TARE_NVML
+    job "$1"
+    settings 1
+    tare_run -q
+}
+
+@test "an Origin opens nothing: without the token a request is refused, and no answer is for another origin" {
+    finished 'echo loss 0.5'
+    serve results
+    client '
+port = str(parts.port)
+for origin in ("evil://localhost:" + port, "http://localhost:" + port, "null", "http://evil.example"):
+    for method in ("GET", "OPTIONS", "POST"):
+        assert ask("/api/runs", method, token="", Origin=origin).status == 401, (origin, method)
+    answer = ask("/api/runs", Origin=origin)
+    assert answer.status == 200 and "Access-Control-Allow-Origin" not in answer.headers, (origin, answer.headers)
+'
+}
+
+@test "export -o DIR --force replaces links planted in DIR, and writes through none" {
+    finished 'echo loss 0.5'
+    mkdir tables
+    for name in experiments hyperparameters metrics evidence epochs wide; do
+        echo precious >"precious.$name"
+        ln -s "../precious.$name" "tables/$name.csv"
+    done
+    echo '{"files": {"secret": 1}}' >precious.record
+    ln -s ../precious.record tables/.tare-written.json
+    "$TARE" export "$(run_dir)" -o tables && return 1
+    "$TARE" export "$(run_dir)" -o tables --force
+    for name in experiments hyperparameters metrics evidence epochs wide; do
+        is "$(cat "precious.$name")" precious
+        [ ! -L "tables/$name.csv" ]
+    done
+    grep -q repo_net_001 tables/experiments.csv
+    [ ! -L tables/.tare-written.json ]
+    is "$(grep -c secret tables/.tare-written.json)" 0
+    is "$(cat precious.record)" '{"files": {"secret": 1}}'
+}
+
+@test "audit and methods say of no file that it was not changed" {
+    finished 'echo loss 0.5'
+    run=$(run_dir)
+    python3 -c 'import json, sys; path = sys.argv[1]; machine = json.load(open(path)); machine["host"] = "another"; json.dump(machine, open(path, "w"))' "$run/machine.json"
+    { "$TARE" audit "$run"; "$TARE" report --methods "$run"; } >out
+    if grep -iE 'intact|unchanged|not changed|last hash' out; then false; fi
+}
