@@ -105,15 +105,48 @@ bool attempt_make_folder(struct attempt *attempt, int run_dir, struct err *err)
     return true;
 }
 
+/* Appending: where a job cuts the log, what follows does not hide that. */
+static int create_log(const struct attempt *attempt, const char *name, ino_t *inode, struct err *err)
+{
+    struct stat status;
+    AUTO_CLOSE int fd = fs_create_at(attempt->folder, name, err);
+    if (fd < 0 || ((fcntl(fd, F_SETFL, O_APPEND) != 0 || fstat(fd, &status) != 0) && !err_sys(err, "%s", name))) {
+        err_wrap(err, "%s", attempt->experiment->id);
+        return -1;
+    }
+    *inode = status.st_ino;
+    return steal_fd(&fd);
+}
+
 bool attempt_open_files(struct attempt *attempt, struct err *err)
 {
-    attempt->log_fd = fs_create_at(attempt->folder, log_name, err);
-    if (attempt->log_fd < 0)
-        return err_wrap(err, "%s", attempt->experiment->id);
-    attempt->times_fd = fs_create_at(attempt->folder, times_name, err);
-    if (attempt->times_fd < 0)
-        return err_wrap(err, "%s", attempt->experiment->id);
-    return true;
+    attempt->log_fd = create_log(attempt, log_name, &attempt->log_inode, err);
+    attempt->times_fd = attempt->log_fd < 0 ? -1 : create_log(attempt, times_name, &attempt->times_inode, err);
+    return attempt->times_fd >= 0;
+}
+
+static void add_change(const struct attempt *attempt, const char *name, ino_t inode, int64_t bytes, struct text *out)
+{
+    struct stat status;
+    bool there = fstatat(attempt->folder, name, &status, AT_SYMLINK_NOFOLLOW) == 0;
+    const char *separator = out->length ? "; " : "";
+    if (!there)
+        text_addf(out, "%s%s was removed", separator, name);
+    else if (status.st_ino != inode)
+        text_addf(out, "%s%s was replaced", separator, name);
+    else if (bytes >= 0 && status.st_size != bytes)
+        text_addf(out, "%s%s has %lld bytes, %lld were written", separator, name, (long long)status.st_size,
+                  (long long)bytes);
+}
+
+char *attempt_log_changes(const struct attempt *attempt)
+{
+    AUTO_TEXT struct text text = {0};
+    if (!attempt->log || attempt->log_failed)
+        return NULL;
+    add_change(attempt, log_name, attempt->log_inode, (int64_t)joblog_totals(attempt->log).kept, &text);
+    add_change(attempt, times_name, attempt->times_inode, -1, &text);
+    return text.length ? text_take(&text) : NULL;
 }
 
 char *attempt_log_name(const struct attempt *attempt)

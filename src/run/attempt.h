@@ -19,6 +19,7 @@ struct attempt {
     int folder;     /* the experiment's, -1: not open */
     int pipe;       /* what the job writes, non-blocking; -1: closed */
     int log_fd, times_fd; /* until the joblog has them */
+    ino_t log_inode, times_inode;
     char *place_id, *place_dir; /* {id} and {dir} of its words; NULL: its job was not started */
     struct joblog *log;
     struct mark_fifo *fifo; /* $TARE_MARKS; NULL: there is none */
@@ -53,6 +54,10 @@ void attempt_init(struct attempt *attempt, const struct plan_experiment *experim
 /* One loop of the background of that attempt: a job with a log of its own, without times, marks and metrics. */
 void attempt_init_loop(struct attempt *attempt, const struct plan_experiment *experiment, int64_t number, int64_t loop);
 void attempt_fini(struct attempt *attempt); /* kills what still lives */
+/* What became of the files of its log, which its job can write to: "training.log was removed"; fresh, NULL: they are
+ * as they were written, as far as their names and the log's length show. After the log's end. */
+char *attempt_log_changes(const struct attempt *attempt);
+
 void attempt_close_fd(int *fd); /* -1 from then on */
 
 /* Its job is proven gone: guardian and state folder forget it. */

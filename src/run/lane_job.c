@@ -323,6 +323,9 @@ static void record_aftermath(struct lane *lane)
     const struct attempt *attempt = &lane->attempt;
     if (attempt->log_held)
         lane_evidence(lane, "log_pipe_held", "%s", attempt->log_held);
+    AUTO_FREE char *changes = attempt_log_changes(attempt);
+    if (changes)
+        lane_evidence(lane, "log_changed", "%s", changes);
     if (attempt->survivor_count > 0 || lane->background.loop.survivor_count > 0 || !attempt->gate_open)
         return;
     struct job_identity job = *job_identity(attempt->job); /* a copy that borrows */

@@ -44,6 +44,36 @@ for origin in ("evil://localhost:" + port, "http://localhost:" + port, "null", "
     is "$(cat precious.record)" '{"files": {"secret": 1}}'
 }
 
+@test "a training that removes, replaces or cuts its log makes its metrics unverified; one that leaves it alone does not" {
+    unset TARE_NVML
+    job 'log=$TARE_RUN_DIR/$TARE_EXPERIMENT/training.log
+until grep -q "loss 0.5" "$log"; do sleep 0.05; done 2>/dev/null &
+echo loss 0.5
+wait
+case $TARE_EXPERIMENT in
+*_001) rm "$log" ;;
+*_002) cp "$log" copy && mv copy "$log" ;;
+*_003) : >"$log" ;;
+*_004) rm "${log%.log}.times.csv" ;;
+esac
+echo end'
+    settings 5
+    tare_run -q
+    for n in 1 2 3 4; do
+        text=$(events evidence $n | grep log_changed)
+        case $n in
+        1) [[ $text == *'training.log was removed'* ]] ;;
+        2) [[ $text == *'training.log was replaced'* ]] ;;
+        3) [[ $text == *'training.log has 4 bytes, 13 were written'* ]] ;;
+        4) [[ $text == *'training.times.csv was removed'* ]] ;;
+        esac
+    done
+    is "$(events evidence 5 | grep -c log_changed)" 0
+    is "$(summary training_success)" $'True\nTrue\nTrue\nTrue\nTrue'
+    is "$(summary verdict | head -n 4 | sort -u)" unverified
+    "$TARE" audit "$(run_dir)" | grep -q 'training.log was removed'
+}
+
 @test "audit and methods say of no file that it was not changed" {
     finished 'echo loss 0.5'
     run=$(run_dir)

@@ -259,6 +259,10 @@ static const struct evidence_kind kinds[] = {
     {"records_changed", EVIDENCE_SUSPECT, ALL, CHECK_DATA,
      "Another program changed records of the run after they were written.",
      "Find out who did (a training can, without a pid namespace); read the text for what was changed and made anew; else repeat it."},
+    {"log_changed", EVIDENCE_UNVERIFIED, METRIC, CHECK_NONE,
+     "The training, or another program, removed, replaced or cut its log: the metrics, which were read from its output, "
+     "cannot be checked.",
+     "Let the training write its own log under another name."},
     {"other_code", EVIDENCE_UNVERIFIED, ALL, CHECK_NONE,
      "It ran with other code, packages, interpreter or driver than the newest session of its run (the text says which).",
      "Repeat it with '" TARE_NAME " run --rerun unverified RUN', or compare it only with rows of the same code."},
