@@ -27,7 +27,8 @@ bool err_sys(struct err *err, const char *format, ...)
     vsnprintf(err->text, sizeof err->text, format, args);
     va_end(args);
     size_t used = strlen(err->text);
-    snprintf(err->text + used, sizeof err->text - used, ": %s", strerror(code));
+    const char *hint = code == EFBIG ? " (limit on file sizes: ulimit -f)" : "";
+    snprintf(err->text + used, sizeof err->text - used, ": %s%s", strerror(code), hint);
     err->code = code;
     return false;
 }

@@ -16,6 +16,7 @@
 #include <locale.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 static int print(const struct text *text)
@@ -212,6 +213,18 @@ static int dispatch(size_t count, char **args)
     return command ? run_command(command, args + 1, count - 1) : unknown_command(args, count);
 }
 
+/* With less the program would end by SIGSEGV, without a message: nested JSON is read and written by recursion. */
+static bool has_enough_stack(void)
+{
+    const rlim_t needed = 1 << 20;
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_STACK, &limit) != 0 || limit.rlim_cur >= needed)
+        return true;
+    cli_error("the limit on the stack is %llu KiB, and this program needs %llu: ulimit -s 8192",
+              (unsigned long long)limit.rlim_cur / 1024, (unsigned long long)needed / 1024);
+    return false;
+}
+
 static void ignore_signal(int signal_number)
 {
     (void)signal_number;
@@ -231,13 +244,16 @@ int main(int argc, char **argv)
                   "(chmod ug-s)");
         return CLI_BROKEN;
     }
+    if (!has_enough_stack())
+        return CLI_BROKEN;
     setlocale(LC_CTYPE, "");
     if (strcmp(nl_langinfo(CODESET), "UTF-8") != 0)
         setlocale(LC_CTYPE, "C.UTF-8");
-    /* A reader of our output that goes away must not end a night's run; a handler, unlike SIG_IGN, is not inherited
-     * by jobs. */
+    /* A reader of our output that goes away, or a file at the limit on its size (ulimit -f), must not end a night's run:
+     * the write fails, and is reported. A handler, unlike SIG_IGN, is not inherited by jobs. */
     struct sigaction action = {.sa_handler = ignore_signal, .sa_flags = SA_RESTART};
     sigaction(SIGPIPE, &action, NULL);
+    sigaction(SIGXFSZ, &action, NULL);
     /* Ignored by whoever started us, the kernel would reap our children, and their numbers could be others' before we know. */
     signal(SIGCHLD, SIG_DFL);
     return message_exit_code(dispatch(argc > 0 ? (size_t)(argc - 1) : 0, argv + (argc > 0)));

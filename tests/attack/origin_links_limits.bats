@@ -74,6 +74,32 @@ echo end'
     "$TARE" audit "$(run_dir)" | grep -q 'training.log was removed'
 }
 
+@test "under a limit on the size of files every command ends with a message that names it" {
+    finished 'echo loss 0.5'
+    run=$(run_dir)
+    for command in "run settings.json -c registry.json -o more -q" "export $run -o tables --force" "audit $run --write -o audited" "report $run -o page.html"; do
+        status=0
+        # shellcheck disable=SC2086 # words
+        (ulimit -f 1; exec "$TARE" $command) >out 2>err || status=$?
+        cat err
+        is "$command: $status" "$command: 3"
+        grep -q 'ulimit -f' err
+    done
+}
+
+@test "under a limit on the stack that is too small nothing begins, and the message names it" {
+    finished 'echo loss 0.5'
+    for size in 64 128 512; do
+        status=0
+        (ulimit -s $size; exec "$TARE" run settings.json -c registry.json -o more) >out 2>&1 || status=$?
+        cat out
+        is "$status" 3
+        is "$(cat out)" "$NAME: error: the limit on the stack is $size KiB, and this program needs 1024: ulimit -s 8192"
+        [ ! -e more ]
+    done
+    (ulimit -s 1024; exec "$TARE" run settings.json -c registry.json -o more -q)
+}
+
 @test "audit and methods say of no file that it was not changed" {
     finished 'echo loss 0.5'
     run=$(run_dir)
