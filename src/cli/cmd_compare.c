@@ -109,7 +109,7 @@ static int compare(const struct cli_value *values, struct comparison *comparison
     AUTO_TEXT struct text text = {0};
     char *const paths[] = {comparison->sides[0].path, comparison->sides[1].path};
     size_t count = strcmp(paths[0], paths[1]) == 0 ? 1 : 2;
-    int code = reading_folders(paths, count, &comparison->dataset);
+    int code = reading_rows(paths, count, &comparison->dataset);
     if (code != CLI_OK)
         return code;
     audit_join_names(&comparison->dataset);

@@ -132,7 +132,7 @@ static int run(const struct cli_call *call)
     if (contradiction(call))
         return cli_usage_error(call->command, "%s", contradiction(call));
     const char *table = values[OPTION_TABLE].text;
-    int code = reading_folders(call->operands.items, call->operands.count, &dataset);
+    int code = reading_rows(call->operands.items, call->operands.count, &dataset);
     if (code != CLI_OK)
         return code;
     if (values[OPTION_MLFLOW].given)

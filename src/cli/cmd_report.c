@@ -41,9 +41,33 @@ static json_t *read_study(const char *dir, struct dataset *dataset, struct err *
     if (!dataset_read(dataset, dir, err))
         return NULL;
     audit_judge(dataset);
+    AUTO_STRV struct strv ids = {0};
+    AUTO_FREE char *said = reading_leave_out(dataset, &ids);
+    if (said)
+        dataset_problem(dataset, 0, "%s", said);
     json_t *json = page_study_json(dataset);
     audit_join_names(dataset);
     return json;
+}
+
+/* The same of a run of this program, whose page is made from run.db. */
+static void leave_out(json_t *run, const char *dir)
+{
+    AUTO(dataset_fini) struct dataset dataset = {0};
+    AUTO_STRV struct strv ids = {0};
+    struct err ignored;
+    if (!run || !dataset_read(&dataset, dir, &ignored))
+        return;
+    AUTO_FREE char *said = reading_leave_out(&dataset, &ids);
+    if (!said)
+        return;
+    json_t *experiments = json_object_get(run, "experiments");
+    for (size_t i = json_array_size(experiments); i-- > 0;) {
+        const char *id = json_get_text(json_array_get(experiments, i), "experiment_id");
+        if (id && strv_has(&ids, id))
+            json_array_remove(experiments, i);
+    }
+    json_object_set_new(run, "problems", json_pack("[s]", said));
 }
 
 /* What has no run.db is the study's, or nothing. */
@@ -54,7 +78,9 @@ static json_t *read_folder(const char *dir, struct dataset *study, bool *foreign
     *foreign = fd >= 0 && fstatat(fd, "run.db", &st, AT_SYMLINK_NOFOLLOW) != 0;
     if (*foreign)
         return read_study(dir, study, err);
-    return results_read_json(dir, err);
+    json_t *run = results_read_json(dir, err);
+    leave_out(run, dir);
+    return run;
 }
 
 /* Reads the run and writes its page. */

@@ -63,7 +63,7 @@ static int run(const struct cli_call *call)
     expectations.all_verdicts = how.all_verdicts;
     if (values[OPTION_JSON].given && values[OPTION_CSV].given)
         return cli_usage_error(call->command, "--json and --csv exclude each other");
-    int code = reading_folders(call->operands.items, call->operands.count, &dataset);
+    int code = reading_rows(call->operands.items, call->operands.count, &dataset);
     if (code != CLI_OK)
         return code;
     if (!criteria_match(&expectations, &dataset, &err))

@@ -70,8 +70,9 @@ extern const char *const option_verdicts[];
     "Criteria: power_cv_between, energy_cv_between, duration_cv_between (of runs with identical hyperparameters, the " \
     "greatest of all kinds), power_cv (of all runs of a model), clean, unverified, suspect, contaminated "             \
     "(experiments), clean_share, success_rate, "                                                                       \
-    "sampled_share (the smallest), differences (of GPUs and nodes, that make figures not comparable), and each check " \
-    "by its name, as memory_back (the share of experiments that passed it). All but differences take a model: "        \
+    "sampled_share (the smallest), contradictions (rows that disagree with their folder), differences (of GPUs and "    \
+    "nodes, that make figures not comparable), and each check by its name, as memory_back (the share of experiments "   \
+    "that passed it). All but contradictions and differences take a model: "                                            \
     "success_rate[MODEL] or success_rate[REPOSITORY/MODEL]. Then <, <=, >, >= or = and a number or a percentage."
 
 

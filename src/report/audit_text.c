@@ -129,6 +129,34 @@ static void say_folders(const struct page *page)
     }
 }
 
+/* First of all: figures that two files state differently are of no use, whatever the verdict. */
+static void say_contradictions(const struct page *page)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < page->dataset->count; i++)
+        count += audit_contradicts(&page->dataset->items[i]);
+    if (count == 0)
+        return;
+    text_addf(page->out, "%zu row%s with figures that differ from those in the folder:\n", count,
+              count == 1 ? "" : "s");
+    size_t shown = 0;
+    for (size_t i = 0; i < page->dataset->count && shown < shown_of(page, count); i++) {
+        const struct dataset_experiment *experiment = &page->dataset->items[i];
+        if (!audit_contradicts(experiment))
+            continue;
+        shown++;
+        for (size_t k = 0; k < experiment->evidence_count; k++) {
+            const struct dataset_evidence *evidence = &experiment->evidence[k];
+            if (strcmp(evidence->kind, "values_differ") != 0 && strcmp(evidence->kind, "duration_differs") != 0)
+                continue;
+            AUTO_FREE char *line = mem_printf("%s: %s", experiment->id, evidence->text);
+            wrap(page, line, 2);
+        }
+    }
+    say_more(page, "  ", count);
+    text_add_char(page->out, '\n');
+}
+
 static void say_verdicts(const struct page *page)
 {
     const struct account_row *all = &page->account->all;
@@ -395,6 +423,7 @@ void audit_text(const struct dataset *dataset, const struct account *account, co
                 struct text *out)
 {
     struct page page = {dataset, account, options, out};
+    say_contradictions(&page);
     say_folders(&page);
     say_verdicts(&page);
     say_split(&page);

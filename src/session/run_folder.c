@@ -5,6 +5,7 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "results/judge/judge.h"
+#include "tare_build.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -127,6 +128,27 @@ int run_folder_open(const char *run_dir, char **path, struct err *err)
     if (fd < 0)
         err_sys(err, "open %s", run_dir);
     return fd;
+}
+
+char *reading_leave_out(struct dataset *dataset, struct strv *ids)
+{
+    dataset_leave_out_contradictions(dataset, ids);
+    if (ids->count == 0)
+        return NULL;
+    AUTO_FREE char *list = strv_join(ids, ", ");
+    char *said =
+        mem_printf("left out, as their rows and their folders disagree ('" TARE_NAME " audit' shows where): %s", list);
+    cli_warning("%s", said);
+    return said;
+}
+
+int reading_rows(char *const *paths, size_t count, struct dataset *out)
+{
+    int code = reading_folders(paths, count, out);
+    AUTO_STRV struct strv ids = {0};
+    if (code == CLI_OK)
+        free(reading_leave_out(out, &ids));
+    return code;
 }
 
 int reading_folders(char *const *paths, size_t count, struct dataset *out)

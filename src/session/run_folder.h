@@ -31,4 +31,10 @@ int run_folder_open_named(const char *given, char **path, struct err *err);
 /* Reads the folders and judges them. An exit code; CLI_OK: out is to be freed. What is wrong was said. */
 int reading_folders(char *const *paths, size_t count, struct dataset *out);
 
+/* The same without the rows that disagree with their folders, which are named in a warning. */
+int reading_rows(char *const *paths, size_t count, struct dataset *out);
+
+/* Leaves them out of a dataset that was read, names them in a warning, and adds their ids. Gives the warning's text, fresh; NULL: none. */
+char *reading_leave_out(struct dataset *dataset, struct strv *ids);
+
 #endif

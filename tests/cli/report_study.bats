@@ -42,7 +42,7 @@ for number in range(1, 7):
         json.dump(whole, out)
     rows.append(f"{name},{end},demo,net,{success},60.0,{job['retries']},{batch},{accuracy if success else ''},{sum(watts)}.0")
 with open(f"{top}/demo_net_001/training.log", "w") as out:
-    out.write("a first line\nthe last line </script>\n")
+    out.write("accuracy: 81\nthe last line </script>\n")
 with open(f"{top}/summary.csv", "w", newline="") as out:
     out.write("\r\n".join(rows) + "\r\n")
 END
@@ -105,7 +105,7 @@ assert found["demo_net_005"]["tare"]["verdicts"]["time"] == "contaminated", foun
 assert found["demo_net_001"]["tare"]["verdicts"]["time"] == "unverified", found["demo_net_001"]["tare"]["verdicts"]
 assert found["demo_net_004"]["error_message"] == "it <b>broke</b>" and found["demo_net_004"]["performance_metrics"] == {}
 assert found["demo_net_006_parallel"]["background"] == "other big"
-assert found["demo_net_001"]["log_end"] == "a first line\nthe last line </script>\n" and found["demo_net_002"]["log_end"] is None
+assert found["demo_net_001"]["log_end"] == "accuracy: 81\nthe last line </script>\n" and found["demo_net_002"]["log_end"] is None
 # Half an hour from start to start, a minute of it trained.
 assert [p["seconds"] for p in head["pauses"]] == [1740] * 5 and head["zone_s"] == 8 * 3600 and head["layout"] == "study"
 assert head["way"] == "results/" and head["files"] == ["summary.csv"]

@@ -167,6 +167,17 @@ static struct reading differences(const struct scope *scope, unsigned which, cha
     return (struct reading){(double)count, true};
 }
 
+/* stats leaves them out before. */
+static struct reading contradictions(const struct scope *scope, unsigned which, char why[300])
+{
+    (void)which;
+    size_t count = scope->dataset->left_out;
+    for (size_t i = 0; i < scope->dataset->count; i++)
+        count += audit_contradicts(&scope->dataset->items[i]);
+    snprintf(why, 300, "%zu of %zu", count, scope->dataset->count + scope->dataset->left_out);
+    return (struct reading){(double)count, true};
+}
+
 /* Of the experiments that have ended and need the check, those that passed it. One that was not made is not passed. */
 static struct reading passed_share(const struct scope *scope, unsigned check, char why[300])
 {
@@ -206,6 +217,7 @@ static const struct {
     {"suspect", count_verdict, VERDICT_SUSPECT, false},   {"contaminated", count_verdict, VERDICT_CONTAMINATED, false},
     {"clean_share", verdict_share, VERDICT_CLEAN, false}, {"success_rate", success_rate, 0, false},
     {"sampled_share", sampled_share, 0, false},           {"differences", differences, 0, true},
+    {"contradictions", contradictions, 0, true},
 };
 enum { MEASURES = sizeof measures / sizeof *measures };
 

@@ -154,6 +154,22 @@ void dataset_fini(struct dataset *dataset)
     *dataset = (struct dataset){0};
 }
 
+void dataset_leave_out_contradictions(struct dataset *dataset, struct strv *out)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < dataset->count; i++) {
+        struct dataset_experiment *experiment = &dataset->items[i];
+        if (!experiment->contradicts) {
+            dataset->items[kept++] = *experiment;
+            continue;
+        }
+        strv_add(out, experiment->id);
+        experiment_fini(experiment);
+    }
+    dataset->left_out += dataset->count - kept;
+    dataset->count = kept;
+}
+
 /* By its files; false: none of them says, and it may be one of experiments' folders alone. */
 static bool find_layout(int dir, enum dataset_layout *out)
 {

@@ -157,6 +157,7 @@ struct dataset_experiment {
     bool recorded_finer; /* by tare, from more readings than the trace that is left */
     char *error;    /* why it failed, or NULL */
     bool judged;    /* it has ended and something of it can be judged */
+    bool contradicts; /* its row and its folder disagree */
     bool unwatched; /* tare: it ended before verdicts were given: nothing that is not there says that it is clean */
     struct dataset_gpu gpu;
     struct reading user_s, system_s, memory_peak_bytes; /* of its processes on the host; tare */
@@ -206,6 +207,7 @@ struct dataset {
     struct dataset_problem *problems;
     size_t problem_count;
     struct dataset_spelling *spellings; /* of audit_join_names */
+    size_t left_out;                    /* by dataset_leave_out_contradictions */
     size_t spelling_count;
 };
 
@@ -213,6 +215,9 @@ struct dataset {
  * False: it is none of them, or cannot be read at all. Evidence is found by audit_judge. */
 bool dataset_read(struct dataset *dataset, const char *path, struct err *err);
 void dataset_fini(struct dataset *dataset);
+
+/* Removes the experiments whose row and folder disagree (audit_contradicts). Their ids go to out. */
+void dataset_leave_out_contradictions(struct dataset *dataset, struct strv *out);
 
 struct dataset_experiment *dataset_add(struct dataset *dataset);
 void dataset_evidence(struct dataset_experiment *experiment, const char *kind, const char *format, ...)

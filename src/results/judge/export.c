@@ -322,12 +322,26 @@ static void write_metrics(struct export_writer *writer, const struct dataset_exp
 struct history_rows {
     struct export_writer *writer;
     const char *folder;
+    size_t first, end; /* the folder's experiments */
 };
+
+/* In the order of the plan, as the points come: what is not there was left out. */
+static bool is_of_dataset(const struct history_rows *rows, const struct history_point *point)
+{
+    const struct dataset *dataset = rows->writer->dataset;
+    size_t last = rows->first + point->number - 1, low = last > dataset->left_out ? last - dataset->left_out : 0;
+    for (size_t i = low > rows->first ? low : rows->first; i <= last && i < rows->end; i++)
+        if (strcmp(dataset->items[i].id, point->id) == 0)
+            return true;
+    return dataset->left_out == 0;
+}
 
 static bool add_point(void *context, const struct history_point *point, struct err *err)
 {
     const struct history_rows *rows = context;
     (void)err;
+    if (!is_of_dataset(rows, point))
+        return true;
     export_row(rows->writer,
                json_pack("{s:o, s:o, s:I, s:o, s:o, s:I, s:o, s:o}", "run", json_text_or_null(rows->folder), "id",
                          json_text_or_null(point->id), "attempt", (json_int_t)point->attempt, "metric",
@@ -340,8 +354,11 @@ static bool add_point(void *context, const struct history_point *point, struct e
 static void write_history(struct export_writer *writer)
 {
     const struct dataset *dataset = writer->dataset;
-    for (size_t i = 0; i < dataset->folder_count && !writer->broken; i++) {
-        struct history_rows rows = {writer, dataset->folders[i].path};
+    size_t first = 0;
+    for (size_t i = 0, end = 0; i < dataset->folder_count && !writer->broken; i++, first = end) {
+        while (end < dataset->count && dataset->items[end].folder == i)
+            end++;
+        struct history_rows rows = {writer, dataset->folders[i].path, first, end};
         if (dataset->folders[i].layout == DATASET_TARE &&
             !history_each(dataset->folders[i].path, add_point, &rows, writer->err))
             writer->broken = true;

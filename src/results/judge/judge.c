@@ -98,6 +98,7 @@ static void judge_sums(struct dataset_experiment *experiment, unsigned expected)
             continue;
         if (!recorded[i].valid || !of_trace[i].valid || apart <= 0.02 + 1e-3 * fabs(of_trace[i].value))
             continue;
+        experiment->contradicts = true;
         dataset_evidence(experiment, "values_differ", "%s in summary.csv is %.8g, by energy/ it is %.8g",
                          energy_column((size_t)i), recorded[i].value, of_trace[i].value);
         dataset_evidence_touches(experiment, 1u << QUANTITY_ENERGY);

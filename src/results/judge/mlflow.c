@@ -218,9 +218,13 @@ static bool take_point(void *context, const struct history_point *point, struct 
     struct writing *writing = context;
     const struct dataset *dataset = writing->dataset;
     size_t index = writing->first + point->number - 1;
-    if (index >= dataset->count || dataset->items[index].folder != dataset->items[writing->first].folder ||
-        strcmp(dataset->items[index].id, point->id) != 0)
-        return true; /* its run went on since the dataset was read */
+    /* Rows that were left out were before it, or its run went on since the dataset was read. */
+    for (size_t left = dataset->left_out;
+         index >= dataset->count || dataset->items[index].folder != dataset->items[writing->first].folder ||
+         strcmp(dataset->items[index].id, point->id) != 0;
+         index--, left--)
+        if (left == 0 || index == writing->first)
+            return true;
     if (index != writing->index && !flush_points(writing, err))
         return false;
     writing->index = index;

@@ -365,6 +365,7 @@ bool read_own(struct dataset *dataset, size_t folder, struct err *err)
     }
     if (facts.results.count == facts.results.plan.count && facts.results.count)
         number_blocks(&facts.results.plan, &dataset->items[dataset->count - facts.results.count]);
+    contradictions_of_run(dataset, folder, &facts);
     json_decref(machines);
     facts_fini(&facts);
     return true;

@@ -26,6 +26,21 @@ bool read_no_results(const char *path, int dir, struct err *err);
 /* experiment.json of the study, or of tare, into what the row did not say; text: its bytes. False: damaged (err). */
 bool study_json_take(struct dataset_experiment *experiment, const char *text, size_t length, struct err *err);
 
+/* The rows of summary.csv alone, as experiments of one folder. False: err. */
+bool study_read_rows(struct dataset *dataset, int dir, const char *path, struct err *err);
+
+/* values_differ: one figure in two files. */
+void contradiction_add(struct dataset_experiment *experiment, unsigned quantities, const char *figure, const char *left,
+                       const char *left_file, const char *right, const char *right_file);
+
+/* The experiments of facts, which are the dataset's last ones: experiment.json, summary.csv and the log against them. */
+void contradictions_of_run(struct dataset *dataset, size_t folder, const struct facts *facts);
+
+/* Metrics whose number is on no line of the log. bytes: of the whole log, so that one that is not whole is not
+ * judged; -1: unknown. file: where the metrics are from. */
+void contradictions_in_log(struct dataset_experiment *experiment, int folder, const char *name, int64_t bytes,
+                           const char *file);
+
 /* One experiment's folder, open: its energy files and what they give rise to. buffer: TRACE_BUFFER bytes. */
 void study_energy_read(struct dataset_experiment *experiment, int dir, char *buffer, int64_t *zone_s, bool *has_zone);
 

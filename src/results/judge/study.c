@@ -181,6 +181,14 @@ static bool read_summary(struct study *study, struct err *err)
     return err_set(err, "%s: %s", study->dataset->folders[study->folder].path, reason.text);
 }
 
+bool study_read_rows(struct dataset *dataset, int dir, const char *path, struct err *err)
+{
+    struct study study = {.dataset = dataset, .folder = 0, .dir = dir};
+    dataset->folders = mem_array(1, sizeof *dataset->folders);
+    dataset->folders[dataset->folder_count++] = (struct dataset_folder){.path = mem_strdup(path)};
+    return read_summary(&study, err);
+}
+
 static bool is_folder(int dir, const struct dirent *entry)
 {
     struct stat st;
@@ -277,6 +285,8 @@ static void read_experiment(struct study *study, size_t index, char *buffer)
     if (dir < 0)
         return;
     place->holds = read_json(experiment, dir) || holds_experiment(dir);
+    if (experiment->line && !experiment->recorded_finer)
+        contradictions_in_log(experiment, dir, "training.log", -1, "summary.csv");
     study_energy_read(experiment, dir, buffer, &place->zone_s, &place->has_zone);
 }
 

@@ -23,9 +23,7 @@ void study_param_set(struct dataset_experiment *experiment, const char *name, st
 static void differ(struct dataset_experiment *experiment, const char *cell, const char *left, const char *right,
                    unsigned quantities)
 {
-    dataset_evidence(experiment, "values_differ", "%.100s is %.60s in summary.csv and %.60s in experiment.json", cell,
-                     left, right);
-    dataset_evidence_touches(experiment, quantities);
+    contradiction_add(experiment, quantities, cell, left, "summary.csv", right, "experiment.json");
 }
 
 static void compare_numbers(struct dataset_experiment *experiment, const char *prefix, const char *name, double row,
@@ -141,9 +139,11 @@ static void compare_duration(struct dataset_experiment *experiment, struct readi
         return;
     if (!experiment->duration_s.valid)
         experiment->duration_s = written;
-    else if (fabs(experiment->duration_s.value - written.value) > 0.001 + 1e-6 * fabs(written.value))
+    else if (fabs(experiment->duration_s.value - written.value) > 0.001 + 1e-6 * fabs(written.value)) {
+        experiment->contradicts = true;
         dataset_evidence(experiment, "duration_differs", "summary.csv says that it took %.6g s, experiment.json %.6g s",
                          experiment->duration_s.value, written.value);
+    }
 }
 
 static void take_outcome(struct dataset_experiment *experiment, const json_t *job)
@@ -153,6 +153,9 @@ static void take_outcome(struct dataset_experiment *experiment, const json_t *jo
     if (!experiment->has_success && success && json_is_boolean(success)) {
         experiment->has_success = true;
         experiment->success = json_is_true(success);
+    } else if (success && json_is_boolean(success) && json_is_true(success) != experiment->success) {
+        differ(experiment, "training_success", experiment->success ? "true" : "false",
+               json_is_true(success) ? "true" : "false", 0);
     }
     if (json_get_int(job, "retries", &retries) && retries > experiment->retries)
         experiment->retries = retries;

@@ -339,7 +339,8 @@ static bool read_attempts(sqlite3 *db, struct facts *facts, struct err *err)
     AUTO_QUERY sqlite3_stmt *query =
         db_query(db, err,
                  "SELECT e.number, coalesce(e.result_attempt, e.attempts), e.duration_s, a.energy, s.host,"
-                 " s.boot_id, a.started_realtime_ns - (a.started_monotonic_ns - a.job_start_ns) FROM experiments e "
+                 " s.boot_id, a.started_realtime_ns - (a.started_monotonic_ns - a.job_start_ns), e.files_written, "
+                 "a.log_bytes FROM experiments e "
                  "LEFT JOIN attempts a ON a.experiment = e.number AND a.number ="
                  " coalesce(e.result_attempt, e.attempts) LEFT JOIN sessions s ON s.number = a.session",
                  "");
@@ -357,6 +358,8 @@ static bool read_attempts(sqlite3 *db, struct facts *facts, struct err *err)
         item->boot_id = mem_strdup(db_text(query, 5));
         item->has_start = !db_is_null(query, 6);
         item->start_realtime_ns = sqlite3_column_int64(query, 6);
+        item->files_written = sqlite3_column_int64(query, 7) == 1;
+        item->log_bytes = db_is_null(query, 8) ? -1 : sqlite3_column_int64(query, 8);
     }
     return query != NULL;
 }

@@ -259,6 +259,8 @@ struct facts_item {
     json_t *all_attempts; /* a list: {attempt, outcome, reason, duration_s, exit_code, signal, error} */
     json_t *epochs;       /* a list: those of the last attempt, as in experiment.json */
     int64_t attempt;      /* the one whose figures these are; 0: none */
+    int64_t log_bytes;    /* that it printed; -1: not known */
+    bool files_written;   /* experiment.json and summary.csv hold this result */
     struct facts_start start;
     char *host, *boot_id; /* of the session of that attempt; NULL: not known */
     bool has_duration, has_start;
