@@ -213,7 +213,8 @@ static int dispatch(size_t count, char **args)
     return command ? run_command(command, args + 1, count - 1) : unknown_command(args, count);
 }
 
-/* With less the program would end by SIGSEGV, without a message: nested JSON is read and written by recursion. */
+/* With less the program would end by SIGSEGV, without a message: nested JSON is read and written by
+ * recursion. */
 static bool has_enough_stack(void)
 {
     const rlim_t needed = 1 << 20;
@@ -249,8 +250,9 @@ int main(int argc, char **argv)
     setlocale(LC_CTYPE, "");
     if (strcmp(nl_langinfo(CODESET), "UTF-8") != 0)
         setlocale(LC_CTYPE, "C.UTF-8");
-    /* A reader of our output that goes away, or a file at the limit on its size (ulimit -f), must not end a night's run:
-     * the write fails, and is reported. A handler, unlike SIG_IGN, is not inherited by jobs. */
+    /* A reader of our output that goes away, or a file at the limit on its size (ulimit -f), must not
+     * end a night's run: the write fails, and is reported. A handler, unlike SIG_IGN, is not
+     * inherited by jobs. */
     struct sigaction action = {.sa_handler = ignore_signal, .sa_flags = SA_RESTART};
     sigaction(SIGPIPE, &action, NULL);
     sigaction(SIGXFSZ, &action, NULL);
