@@ -5,7 +5,8 @@
 #include <string.h>
 
 /* One statement a row. What stands in events is the truth; the tables behind it are the same facts by name, written
- * in the same transaction. STRICT is newer than the oldest SQLite we build with. */
+ * in the same transaction. STRICT is newer than the oldest SQLite we build with. The long rows of attempts have a rowid:
+ * without one SQLite gives all of a row that is longer than a quarter of a page another page of its own. */
 static const char *const tables[] = {
     "CREATE TABLE meta (key TEXT PRIMARY KEY NOT NULL, value TEXT) WITHOUT ROWID",
     "CREATE TABLE plan (number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, json TEXT NOT NULL)",
@@ -30,7 +31,7 @@ static const char *const tables[] = {
     " reason TEXT, error TEXT, log_bytes INTEGER, log_lines INTEGER, job_start_ns INTEGER, job_end_ns INTEGER,"
     " marks_taken INTEGER, marks_repeated INTEGER, marks_limited INTEGER, marks_refused INTEGER, energy TEXT,"
     " verdict TEXT, failure TEXT, checks TEXT, verdicts TEXT,"
-    " PRIMARY KEY (experiment, number)) WITHOUT ROWID",
+    " PRIMARY KEY (experiment, number))",
     "CREATE TABLE attempt_metrics (experiment INTEGER NOT NULL, attempt INTEGER NOT NULL, name TEXT NOT NULL, value "
     "REAL,"
     " special TEXT,"
