@@ -111,6 +111,11 @@ void json_print_pretty(const json_t *json, struct text *out)
     text_add_char(out, '\n');
 }
 
+void json_print_nested(const json_t *json, int depth, struct text *out)
+{
+    print_value(json, depth, out);
+}
+
 void json_print_taken(json_t *json, struct text *out)
 {
     json_print_pretty(json, out);

@@ -6,8 +6,44 @@
 #include <stdlib.h>
 #include <string.h>
 
+static bool is_packed(const struct strv *list)
+{
+    return list->items && list->capacity == 0;
+}
+
+/* Each string has an allocation of its own again. */
+static void unpack(struct strv *list)
+{
+    if (!is_packed(list))
+        return;
+    char **packed = list->items;
+    list->capacity = list->count + 1;
+    list->items = mem_array(list->capacity, sizeof *list->items);
+    for (size_t i = 0; i < list->count; i++)
+        list->items[i] = mem_strdup(packed[i]);
+    free(packed);
+}
+
+void strv_pack(struct strv *list)
+{
+    size_t bytes = (list->count + 1) * sizeof *list->items;
+    if (!list->items || is_packed(list))
+        return;
+    for (size_t i = 0; i < list->count; i++)
+        bytes += strlen(list->items[i]) + 1;
+    struct strv packed = {.items = mem_alloc(bytes), .count = list->count};
+    char *at = (char *)(packed.items + list->count + 1);
+    for (size_t i = 0; i < list->count; i++) {
+        packed.items[i] = at;
+        at = stpcpy(at, list->items[i]) + 1;
+    }
+    strv_fini(list);
+    *list = packed;
+}
+
 void strv_add_owned(struct strv *list, char *s)
 {
+    unpack(list);
     if (list->count + 2 > list->capacity) {
         list->capacity = list->capacity ? list->capacity * 2 : 8;
         list->items = mem_resize(list->items, list->capacity, sizeof *list->items);
@@ -65,7 +101,7 @@ char *strv_join(const struct strv *list, const char *between)
 
 void strv_fini(struct strv *list)
 {
-    for (size_t i = 0; i < list->count; i++)
+    for (size_t i = 0; i < list->count && !is_packed(list); i++)
         free(list->items[i]);
     free(list->items);
     *list = (struct strv){0};
@@ -89,6 +125,7 @@ void strv_env_set(struct strv *env, const char *name, const char *value)
         strv_add_owned(env, entry);
         return;
     }
+    unpack(env);
     free(env->items[i]);
     env->items[i] = entry;
 }

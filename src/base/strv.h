@@ -10,7 +10,7 @@
 struct strv {
     char **items; /* items[count] is NULL; items itself is NULL while nothing was added */
     size_t count;
-    size_t capacity;
+    size_t capacity; /* 0: of a packed list, too */
 };
 
 void strv_add(struct strv *list, const char *s);      /* copies s */
@@ -21,6 +21,10 @@ bool strv_has(const struct strv *list, const char *s);
 void strv_sort(struct strv *list);                             /* as strcmp orders them */
 char *strv_join(const struct strv *list, const char *between); /* never NULL */
 void strv_fini(struct strv *list);
+
+/* Moves the list and its strings into one allocation, for a list that is kept and rarely changed. No string of it may be
+ * freed or replaced from outside until something is added. */
+void strv_pack(struct strv *list);
 
 /* An environment is a strv of NAME=VALUE. set replaces or adds; get gives the value inside the list, or NULL. */
 void strv_env_set(struct strv *env, const char *name, const char *value);

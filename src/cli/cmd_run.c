@@ -196,6 +196,9 @@ static bool is_quiet(const struct cli_call *call)
     return call->values[OPTION_QUIET].given;
 }
 
+/* So many bytes of a plan are printed at once. */
+enum { SHOWN_AT_ONCE = 65536 };
+
 static int show_plan(const struct cli_call *call, const struct run_options *how, const struct run_input *input)
 {
     AUTO_TEXT struct text text = {0};
@@ -209,11 +212,18 @@ static int show_plan(const struct cli_call *call, const struct run_options *how,
         .results = results,
         .colour = message_colour(STDOUT_FILENO),
     };
-    if (call->values[OPTION_JSON].given)
-        json_print_taken(plan_text_json(&input->plan, &shown), &text);
-    else
-        plan_text(&input->plan, &shown, &text);
-    return message_print(&text) ? CLI_OK : CLI_BROKEN;
+    bool printed = true;
+    for (size_t number = 0; printed && number <= input->plan.count; number++) {
+        if (call->values[OPTION_JSON].given)
+            plan_text_json(&input->plan, &shown, number, &text);
+        else
+            plan_text(&input->plan, &shown, number, &text);
+        if (number < input->plan.count && text.length < SHOWN_AT_ONCE)
+            continue;
+        printed = message_print(&text);
+        text_clear(&text);
+    }
+    return printed ? CLI_OK : CLI_BROKEN;
 }
 
 static bool may_run(const struct plan *plan)

@@ -9,6 +9,10 @@
 
 void plan_job_fini(struct plan_job *job);
 
+/* Makes the texts and lists of like also those of job, which had equal ones of its own. Of one thread: users are not
+ * counted atomically. */
+void plan_job_share(struct plan_job *job, struct plan_job *like);
+
 /* In brackets: the type of the member. */
 enum key_type {
     KEY_TEXT,    /* char *; NULL is left out */
@@ -22,6 +26,7 @@ enum key_type {
     KEY_NAME,    /* an enum: first and those behind it are names[0], ...; left out below first */
     KEY_TEXTS,   /* struct strv */
     KEY_OBJECT,  /* a struct in the struct: by fields, or by to and from */
+    KEY_OWNED,   /* a pointer to such a struct; NULL is left out */
     KEY_LIST     /* a pointer to such structs, and a size_t with their number */
 };
 
@@ -40,7 +45,7 @@ struct key {
     const struct key *fields;                                      /* KEY_OBJECT, KEY_LIST */
     json_t *(*to)(const void *item);                               /* instead of fields */
     bool (*from)(const json_t *json, void *item, struct err *err); /* the same */
-    size_t count_at, size; /* KEY_LIST: the place of the number, the size of one */
+    size_t count_at, size; /* KEY_LIST: the place of the number; also KEY_OWNED: the size of one */
 };
 
 /* A new reference; keys are in the table's order. keys_read: into a struct that holds its defaults; false: what is missing or of another

@@ -41,6 +41,10 @@ static json_t *value_json(const struct key *key, const char *of)
         return json_texts((const char *const *)((const struct strv *)at)->items);
     case KEY_OBJECT:
         return item_json(key, at);
+    case KEY_OWNED: {
+        const void *item = *(const void *const *)at;
+        return item ? item_json(key, item) : NULL;
+    }
     case KEY_LIST: {
         json_t *array = json_array();
         const char *items = *(const char *const *)at;
@@ -165,6 +169,9 @@ static bool read_key(const struct key *key, const json_t *json, char *out, struc
         return read_texts(key, json, at, err);
     case KEY_OBJECT:
         return read_item(key, json, at, err) || err_wrap(err, "%s", key->key);
+    case KEY_OWNED:
+        *(void **)at = mem_alloc(key->size);
+        return read_item(key, json, *(void **)at, err) || err_wrap(err, "%s", key->key);
     case KEY_LIST:
         return read_list(key, json, out, err);
     }

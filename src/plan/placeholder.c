@@ -333,7 +333,7 @@ void placeholder_check_plan(const struct plan *plan, struct problems *problems)
         const struct plan_experiment *experiment = &plan->experiments[i];
         check_job(&check, &experiment->foreground, experiment->id, false);
         if (experiment->parallel)
-            check_job(&check, &experiment->background, experiment->id, true);
+            check_job(&check, experiment->background, experiment->id, true);
     }
     warn_of_outputs(&check);
     for (size_t i = 0; i < check.shared_count; i++) {

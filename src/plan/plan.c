@@ -4,20 +4,22 @@
 #include "plan/job.h"
 
 #include <stdlib.h>
+#include <string.h>
 
-void plan_job_fini(struct plan_job *job)
+static bool is_same_list(const struct strv *a, const struct strv *b)
+{
+    bool same = a->count == b->count;
+    for (size_t i = 0; same && i < a->count; i++)
+        same = strcmp(a->items[i], b->items[i]) == 0;
+    return same;
+}
+
+/* What several jobs may own together. */
+static void free_shared(struct plan_job *job)
 {
     free(job->repo);
     free(job->model);
-    for (size_t i = 0; i < job->param_count; i++) {
-        free(job->params[i].name);
-        free(job->params[i].flag);
-        value_fini(&job->params[i].value);
-    }
-    free(job->params);
     free(job->cwd);
-    strv_fini(&job->argv);
-    strv_fini(&job->env);
     strv_fini(&job->path_prepend);
     for (size_t i = 0; i < job->metric_count; i++) {
         free(job->metrics[i].name);
@@ -28,14 +30,87 @@ void plan_job_fini(struct plan_job *job)
     registry_oom_steps_fini(job->oom_steps, job->oom_step_count);
     strv_fini(&job->success);
     strv_fini(&job->errors);
+}
+
+void plan_job_fini(struct plan_job *job)
+{
+    struct plan_shared *shared = job->shared;
+    for (size_t i = 0; i < job->param_count; i++) {
+        if (!shared) {
+            free(job->params[i].name);
+            free(job->params[i].flag);
+        }
+        value_fini(&job->params[i].value);
+    }
+    free(job->params);
+    strv_fini(&job->argv);
+    if (!shared || job->env.items != shared->env.items)
+        strv_fini(&job->env);
+    if (!shared || --shared->users == 0) {
+        free_shared(job);
+        if (shared) {
+            strv_fini(&shared->texts);
+            strv_fini(&shared->env);
+            free(shared);
+        }
+    }
     *job = (struct plan_job){0};
+}
+
+/* The text of the list that equals this one, which is added or freed. */
+static char *keep_text(struct strv *texts, char *text)
+{
+    for (size_t i = 0; text && i < texts->count; i++)
+        if (strcmp(texts->items[i], text) == 0) {
+            free(text);
+            return texts->items[i];
+        }
+    if (text)
+        strv_add_owned(texts, text);
+    return text;
+}
+
+/* Names and flags of hyperparameters. */
+static void keep_texts(struct plan_job *job)
+{
+    for (size_t i = 0; i < job->param_count; i++) {
+        job->params[i].name = keep_text(&job->shared->texts, job->params[i].name);
+        job->params[i].flag = keep_text(&job->shared->texts, job->params[i].flag);
+    }
+}
+
+void plan_job_share(struct plan_job *job, struct plan_job *like)
+{
+    if (!like->shared) {
+        like->shared = mem_alloc(sizeof *like->shared);
+        *like->shared = (struct plan_shared){.users = 1, .env = like->env};
+        keep_texts(like);
+    }
+    struct plan_job own = *job;
+    free_shared(&own);
+    *job = *like;
+    job->shared->users++;
+    job->params = own.params;
+    job->param_count = own.param_count;
+    job->argv = own.argv;
+    job->placeholders = own.placeholders;
+    keep_texts(job);
+    if (is_same_list(&own.env, &like->shared->env)) {
+        strv_fini(&own.env);
+        job->env = like->shared->env;
+    } else {
+        job->env = own.env;
+    }
+    strv_pack(&job->argv);
 }
 
 void plan_experiment_fini(struct plan_experiment *experiment)
 {
     free(experiment->id);
     plan_job_fini(&experiment->foreground);
-    plan_job_fini(&experiment->background);
+    if (experiment->background)
+        plan_job_fini(experiment->background);
+    free(experiment->background);
     free(experiment->governor);
     *experiment = (struct plan_experiment){0};
 }

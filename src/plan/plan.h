@@ -25,16 +25,24 @@ struct plan_param {
     size_t place; /* in argv, of the word with the value; 0: it is not there */
 };
 
+/* Texts of several jobs, kept once. */
+struct plan_shared {
+    size_t users;
+    struct strv texts; /* names and flags of their hyperparameters */
+    struct strv env;
+};
+
 /* One job's command, ready to start. */
 struct plan_job {
+    /* NULL: the job owns all of what is below. Else this and the lists and texts that are the same in all jobs of shared
+     * (plan_job_share) belong to them together; params (but not their names and flags) and argv are each job's own. */
+    struct plan_shared *shared;
     char *repo, *model;
-    enum mode mode; /* not PARALLEL */
     struct plan_param *params; /* all of the model's hyperparameters, in the registry's order */
     size_t param_count;
     char *cwd;        /* the repository's folder */
     struct strv argv; /* argv[0] absolute where it was found */
     struct strv env;  /* NAME=VALUE that the registry and the settings add to the runner's environment */
-    bool placeholders; /* in words of argv or env: replaced where the job is started or shown (placeholder.h) */
     struct strv path_prepend;
     struct registry_metric *metrics;
     size_t metric_count;
@@ -42,12 +50,14 @@ struct plan_job {
     size_t mark_count;
     struct registry_oom_step *oom_steps;
     size_t oom_step_count;
-    bool memory_snapshot; /* is asked for */
     struct gpu_limit gpu_limit;
-    enum setting_switch track_gpu_memory; /* unsaid: where it can be; on also where there is a limit */
     struct strv success, errors;
-    bool exit_code_required;
+    enum mode mode; /* not PARALLEL */
+    enum setting_switch track_gpu_memory; /* unsaid: where it can be; on also where there is a limit */
     struct success_rules rules;
+    bool placeholders; /* in words of argv or env: replaced where the job is started or shown (placeholder.h) */
+    bool memory_snapshot; /* is asked for */
+    bool exit_code_required;
 };
 
 struct plan_experiment {
@@ -57,7 +67,7 @@ struct plan_experiment {
     size_t configuration; /* differs from entry to entry and from point to point of a grid or list: entry, where the plan has none */
     bool parallel;
     struct plan_job foreground;
-    struct plan_job background; /* parallel only */
+    struct plan_job *background; /* parallel only, else NULL */
     int64_t max_retries;
     char *governor;
     double timeout_s;
@@ -109,6 +119,11 @@ void plan_fini(struct plan *plan);
  * could have given. */
 json_t *plan_experiment_to_json(const struct plan_experiment *experiment);
 bool plan_experiment_from_json(const json_t *json, struct plan_experiment *out, struct err *err);
+
+/* Shares what is the same in both, of which json and of_like were read; nothing where they differ in more than the
+ * hyperparameters' values and argv. A plan of many experiments is that much smaller, and so is each fork of the runner. */
+void plan_experiment_share(struct plan_experiment *experiment, const json_t *json, struct plan_experiment *like,
+                           const json_t *of_like);
 
 /* <repo>_<model>_<number>[_parallel], fit for a folder's name (no longer than one may be). The caller frees it. */
 char *plan_experiment_id(const char *repo, const char *model, size_t number, bool parallel);

@@ -138,7 +138,7 @@ static const struct key experiment_keys[] = {
     {"entry", KEY_SIZE, AT(entry)},
     {"configuration", KEY_SIZE, AT(configuration), KEY_MAY_MISS},
     {"foreground", KEY_OBJECT, AT(foreground), .fields = job_keys},
-    {"background", KEY_OBJECT, AT(background), KEY_MAY_MISS, .fields = job_keys},
+    {"background", KEY_OWNED, AT(background), KEY_SPARSE, .fields = job_keys, .size = sizeof(struct plan_job)},
     {"max_retries", KEY_INT, AT(max_retries)},
     {"governor", KEY_TEXT, AT(governor), KEY_SPARSE},
     {"timeout_s", KEY_DOUBLE, AT(timeout_s)},
@@ -154,8 +154,6 @@ json_t *plan_experiment_to_json(const struct plan_experiment *experiment)
     json_t *json = keys_json(experiment_keys, experiment);
     if (experiment->configuration == experiment->entry)
         json_object_del(json, "configuration");
-    if (!experiment->parallel)
-        json_object_del(json, "background");
     return json;
 }
 
@@ -185,7 +183,7 @@ static bool check_id(const char *id, struct err *err)
 
 bool plan_experiment_from_json(const json_t *json, struct plan_experiment *out, struct err *err)
 {
-    *out = (struct plan_experiment){.parallel = json_object_get(json, "background") != NULL};
+    *out = (struct plan_experiment){.parallel = json_is_object(json_object_get(json, "background"))};
     if (keys_read(experiment_keys, json, out, err) && check_id(out->id, err)) {
         if (!json_object_get(json, "configuration"))
             out->configuration = out->entry;
@@ -194,6 +192,33 @@ bool plan_experiment_from_json(const json_t *json, struct plan_experiment *out, 
     }
     plan_experiment_fini(out);
     return err_wrap(err, "experiment");
+}
+
+/* The values of hyperparameters, the words made of them, and what says that there are placeholders in these. */
+static bool is_own(const char *key)
+{
+    return strcmp(key, "hyperparameters") == 0 || strcmp(key, "argv") == 0 || strcmp(key, "placeholders") == 0;
+}
+
+static bool is_alike(const json_t *a, const json_t *b)
+{
+    bool alike = true;
+    for (const struct key *key = job_keys; alike && key->key; key++) {
+        const json_t *of_a = json_object_get(a, key->key), *of_b = json_object_get(b, key->key);
+        alike = is_own(key->key) || of_a == of_b || json_equal(of_a, of_b);
+    }
+    return alike;
+}
+
+void plan_experiment_share(struct plan_experiment *experiment, const json_t *json, struct plan_experiment *like,
+                           const json_t *of_like)
+{
+    static const char fore[] = "foreground", back[] = "background";
+    if (is_alike(json_object_get(json, fore), json_object_get(of_like, fore)))
+        plan_job_share(&experiment->foreground, &like->foreground);
+    if (experiment->background && like->background &&
+        is_alike(json_object_get(json, back), json_object_get(of_like, back)))
+        plan_job_share(experiment->background, like->background);
 }
 
 /* ---- The head. */

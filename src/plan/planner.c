@@ -360,7 +360,8 @@ char *plan_experiment_id(const char *repo, const char *model, size_t number, boo
     if (id.length > NAMES_MAX)
         cut(&id, NAMES_MAX);
     text_addf(&id, "_%03zu%s", number, parallel ? "_parallel" : "");
-    return text_take(&id);
+    AUTO_FREE char *roomy = text_take(&id);
+    return mem_strdup(roomy); /* a plan has many */
 }
 
 static void make_job(const struct planner *planner, const struct space *space, const struct job_settings *settings,
@@ -402,10 +403,17 @@ static void make_job(const struct planner *planner, const struct space *space, c
     job->placeholders = !planner->options->verbatim && placeholder_is_in(job);
 }
 
-static void make_experiment(const struct planner *planner, const struct draft *draft, size_t number,
+static void draft_fini(const struct planner *planner, struct draft *draft)
+{
+    for (size_t v = 0; draft->values && v < planner->tracks[draft->track].foreground.param_count; v++)
+        value_fini(&draft->values[v]);
+    free(steal_ptr(draft->values));
+}
+
+static void make_experiment(const struct planner *planner, struct draft *draft, size_t number,
                             struct plan_experiment *out)
 {
-    const struct track *track = &planner->tracks[draft->track];
+    struct track *track = &planner->tracks[draft->track];
     const struct entry_settings *entry = track->entry;
     *out = (struct plan_experiment){
         .id = plan_experiment_id(track->foreground.repo->name, track->foreground.model, number, entry->parallel),
@@ -421,11 +429,21 @@ static void make_experiment(const struct planner *planner, const struct draft *d
         .start_after_s = entry->start_after_s,
     };
     make_job(planner, &track->foreground, &entry->foreground, draft->values, &out->foreground);
-    if (entry->parallel)
-        make_job(planner, &track->background, &entry->background, track->background.values, &out->background);
+    if (entry->parallel) {
+        out->background = mem_alloc(sizeof *out->background);
+        make_job(planner, &track->background, &entry->background, track->background.values, out->background);
+    }
+    if (track->made) {
+        plan_job_share(&out->foreground, &track->made->foreground);
+        if (entry->parallel)
+            plan_job_share(out->background, track->made->background);
+    } else {
+        track->made = out;
+    }
+    draft_fini(planner, draft);
 }
 
-static void make_plan(const struct planner *planner, struct plan *out)
+static void make_plan(struct planner *planner, struct plan *out)
 {
     const struct settings *settings = planner->settings;
     out->name = mem_strdup(settings->name);
@@ -453,6 +471,7 @@ static void make_plan(const struct planner *planner, struct plan *out)
     out->budget = settings->budget;
     out->order = settings->order;
     out->has_best = true;
+    seen_free(steal_ptr(planner->seen)); /* all is drawn: the plan may have its memory */
     out->experiments = mem_array(planner->draft_count, sizeof *out->experiments);
     out->count = planner->draft_count;
     for (size_t i = 0; i < out->count; i++)
@@ -461,12 +480,8 @@ static void make_plan(const struct planner *planner, struct plan *out)
 
 static void planner_fini(struct planner *planner)
 {
-    for (size_t i = 0; i < planner->draft_count; i++) {
-        const struct draft *draft = &planner->drafts[i];
-        for (size_t v = 0; v < planner->tracks[draft->track].foreground.param_count; v++)
-            value_fini(&draft->values[v]);
-        free(draft->values);
-    }
+    for (size_t i = 0; i < planner->draft_count; i++)
+        draft_fini(planner, &planner->drafts[i]);
     free(planner->drafts);
     for (size_t i = 0; i < planner->settings->entry_count; i++) {
         space_fini(&planner->tracks[i].foreground);

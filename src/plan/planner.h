@@ -11,6 +11,7 @@ struct track {
     const struct entry_settings *entry;
     bool good; /* its names and values are known */
     size_t configuration; /* of its first experiment */
+    struct plan_experiment *made; /* one of the plan, with which others share; NULL: none yet */
     struct space foreground;
     struct space background;
 };

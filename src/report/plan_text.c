@@ -114,7 +114,7 @@ static char *output_folder(const struct plan_text_options *options, const struct
 static void add_job(const struct plan_experiment *experiment, bool background, const struct plan_text_options *options,
                     struct text *out)
 {
-    const struct plan_job *job = background ? &experiment->background : &experiment->foreground;
+    const struct plan_job *job = background ? experiment->background : &experiment->foreground;
     const char *role = background ? "background" : experiment->parallel ? "foreground" : "";
     AUTO_FREE char *id = placeholder_id(experiment->id, background);
     AUTO_FREE char *dir = output_folder(options, experiment, background);
@@ -145,18 +145,19 @@ static void add_experiment(const struct plan *plan, const struct plan_experiment
         add_job(experiment, true, options, out);
 }
 
-void plan_text(const struct plan *plan, const struct plan_text_options *options, struct text *out)
+void plan_text(const struct plan *plan, const struct plan_text_options *options, size_t number, struct text *out)
 {
-    add_head(plan, options, out);
-    for (size_t i = 0; i < plan->count; i++)
-        add_experiment(plan, &plan->experiments[i], options, out);
+    if (number == 0)
+        add_head(plan, options, out);
+    else
+        add_experiment(plan, &plan->experiments[number - 1], options, out);
 }
 
 /* Words with their placeholders replaced, in the place of those that the plan keeps. */
 static void fill_job(json_t *json, const struct plan_experiment *experiment, bool background,
                      const struct plan_text_options *options)
 {
-    const struct plan_job *job = background ? &experiment->background : &experiment->foreground;
+    const struct plan_job *job = background ? experiment->background : &experiment->foreground;
     if (!job->placeholders)
         return;
     AUTO_STRV struct strv argv = {0};
@@ -180,12 +181,19 @@ static json_t *experiment_json(const struct plan_experiment *experiment, const s
     return json;
 }
 
-json_t *plan_text_json(const struct plan *plan, const struct plan_text_options *options)
+void plan_text_json(const struct plan *plan, const struct plan_text_options *options, size_t number, struct text *out)
 {
-    json_t *experiments = json_array();
-    for (size_t i = 0; i < plan->count; i++)
-        json_array_append_new(experiments, experiment_json(&plan->experiments[i], options));
-    return json_pack("{s:o*, s:o*, s:o, s:o, s:o}", "settings", json_string(options->settings), "registry",
-                     json_string(options->registry), "pauses_s", json_finite(options->pauses_s), "plan",
-                     plan_head_to_json(plan), "experiments", experiments);
+    json_t *json = number > 0
+                       ? experiment_json(&plan->experiments[number - 1], options)
+                       : json_pack("{s:o*, s:o*, s:o, s:o, s:[]}", "settings", json_string(options->settings),
+                                   "registry", json_string(options->registry), "pauses_s",
+                                   json_finite(options->pauses_s), "plan", plan_head_to_json(plan), "experiments");
+    if (number > 0)
+        text_add(out, number > 1 ? ",\n    " : "\n    ");
+    json_print_nested(json, number > 0 ? 2 : 0, out);
+    json_decref(json);
+    if (number == 0)
+        out->data[out->length -= strlen("]\n}")] = '\0';
+    if (number == plan->count)
+        text_add(out, number > 0 ? "\n  ]\n}\n" : "]\n}\n");
 }

@@ -5,8 +5,6 @@
 #include "base/text.h"
 #include "plan/plan.h"
 
-#include <jansson.h>
-
 struct plan_text_options {
     const char *settings; /* where they came from, for people */
     const char *registry;
@@ -17,9 +15,11 @@ struct plan_text_options {
     bool colour;
 };
 
-void plan_text(const struct plan *plan, const struct plan_text_options *options, struct text *out);
+/* Both add one part of the text, so that a long plan's is never in memory as a whole. number: of an experiment; 0, the first
+ * part: the head. */
+void plan_text(const struct plan *plan, const struct plan_text_options *options, size_t number, struct text *out);
 
-/* {"settings", "registry", "pauses_s", "plan": the head, "experiments": [...]}; a new reference. */
-json_t *plan_text_json(const struct plan *plan, const struct plan_text_options *options);
+/* {"settings", "registry", "pauses_s", "plan": the head, "experiments": [...]} */
+void plan_text_json(const struct plan *plan, const struct plan_text_options *options, size_t number, struct text *out);
 
 #endif

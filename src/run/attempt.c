@@ -32,7 +32,7 @@ void attempt_init(struct attempt *attempt, const struct plan_experiment *experim
 void attempt_init_loop(struct attempt *attempt, const struct plan_experiment *experiment, int64_t number, int64_t loop)
 {
     attempt_init(attempt, experiment, number);
-    attempt->plan = &experiment->background;
+    attempt->plan = experiment->background;
     attempt->loop = loop;
 }
 

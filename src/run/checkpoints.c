@@ -189,7 +189,7 @@ static char *read_since(struct checkpoints *checkpoints)
 static bool has_job_in(const struct plan_experiment *experiment, const char *folder)
 {
     return strcmp(experiment->foreground.cwd, folder) == 0 ||
-           (experiment->parallel && strcmp(experiment->background.cwd, folder) == 0);
+           (experiment->parallel && strcmp(experiment->background->cwd, folder) == 0);
 }
 
 /* The experiment whose last attempt ran in the same folder when the file was last written, and had

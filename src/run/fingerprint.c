@@ -32,7 +32,7 @@ static void each_job(const struct plan *plan, each_job_fn *each, void *context)
     for (size_t i = 0; i < plan->count; i++) {
         each(context, &plan->experiments[i].foreground);
         if (plan->experiments[i].parallel)
-            each(context, &plan->experiments[i].background);
+            each(context, plan->experiments[i].background);
     }
 }
 
@@ -432,7 +432,7 @@ static int64_t find_change(const struct plan_job *job, const json_t *before, con
 int64_t fingerprint_change_ns(const struct plan_experiment *experiment, const json_t *before, const json_t *now)
 {
     int64_t first = find_change(&experiment->foreground, before, now);
-    int64_t other = experiment->parallel ? find_change(&experiment->background, before, now) : INT64_MAX;
+    int64_t other = experiment->parallel ? find_change(experiment->background, before, now) : INT64_MAX;
     return other < first ? other : first;
 }
 
@@ -442,7 +442,7 @@ char *fingerprint_difference(const struct plan_experiment *experiment, const jso
     struct text out = {0};
     add_job(&experiment->foreground, before, now, &all);
     if (experiment->parallel)
-        add_job(&experiment->background, before, now, &all);
+        add_job(experiment->background, before, now, &all);
     add_drivers(before, now, &all);
     for (size_t i = 0; i < all.count && i < DIFFERENCES_SHOWN; i++)
         text_addf(&out, "%s%s", i ? ", " : "", all.items[i]);

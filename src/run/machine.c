@@ -163,7 +163,7 @@ static void each_job(const struct plan *plan, each_job_fn *each, void *context)
     for (size_t i = 0; i < plan->count; i++) {
         each(context, &plan->experiments[i].foreground);
         if (plan->experiments[i].parallel)
-            each(context, &plan->experiments[i].background);
+            each(context, plan->experiments[i].background);
     }
 }
 

@@ -114,7 +114,7 @@ static const char *job_variable(const struct plan_job *job, const struct strv *e
 static const struct plan_job *planned_job(const struct plan *plan, size_t place)
 {
     const struct plan_experiment *experiment = &plan->experiments[place / 2];
-    return place % 2 == 1 && experiment->parallel ? &experiment->background : &experiment->foreground;
+    return place % 2 == 1 && experiment->parallel ? experiment->background : &experiment->foreground;
 }
 
 static bool is_set_for_all(const char *name, const struct strv *environment, const struct plan *plan)

@@ -34,7 +34,7 @@ static const char *reserved_in(const struct plan *plan)
     for (size_t i = 0; i < plan->count; i++) {
         const char *name = reserved_of(&plan->experiments[i].foreground);
         if (!name && plan->experiments[i].parallel)
-            name = reserved_of(&plan->experiments[i].background);
+            name = reserved_of(plan->experiments[i].background);
         if (name)
             return name;
     }

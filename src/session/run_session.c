@@ -103,7 +103,7 @@ static bool plan_says_of_gpu_memory(const struct plan *plan, enum setting_switch
 {
     for (size_t i = 0; i < plan->count; i++)
         if (plan->experiments[i].foreground.track_gpu_memory == said ||
-            plan->experiments[i].background.track_gpu_memory == said)
+            (plan->experiments[i].parallel && plan->experiments[i].background->track_gpu_memory == said))
             return true;
     return false;
 }

@@ -147,8 +147,8 @@ static void begin_background(struct progress *progress, const struct event *even
         return;
     AUTO_TEXT struct text line = {0};
     progress_add_head(progress, experiment, &line);
-    text_addf(&line, " background started (%s %s); the foreground follows ", experiment->background.repo,
-              experiment->background.model);
+    text_addf(&line, " background started (%s %s); the foreground follows ", experiment->background->repo,
+              experiment->background->model);
     if (experiment->start_after_s.valid)
         text_addf(&line, "after %g s", experiment->start_after_s.value);
     else

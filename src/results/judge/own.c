@@ -272,8 +272,8 @@ static void take_job(struct dataset_experiment *experiment, const struct plan_ex
     experiment->parallel = planned->parallel;
     experiment->mode = mode_name(job->mode);
     if (planned->parallel) {
-        experiment->background = mem_printf("%s %s", planned->background.repo, planned->background.model);
-        experiment->background_job = background_of(&planned->background);
+        experiment->background = mem_printf("%s %s", planned->background->repo, planned->background->model);
+        experiment->background_job = background_of(planned->background);
         experiment->start_after_s = planned->start_after_s;
     }
     for (size_t i = 0; i < job->param_count; i++)

@@ -225,8 +225,8 @@ static bool add_tare(sqlite3 *db, sqlite3_stmt *row, const struct plan *plan, co
         names_of_mutated(job), "command", command_json(job, experiment->id, false), "cwd", json_text_or_null(job->cwd));
     json_object_set_new(out, "tare", own);
     if (experiment->parallel) {
-        json_object_set_new(own, "background_command", command_json(&experiment->background, experiment->id, true));
-        json_set_text(own, "background_cwd", experiment->background.cwd);
+        json_object_set_new(own, "background_command", command_json(experiment->background, experiment->id, true));
+        json_set_text(own, "background_cwd", experiment->background->cwd);
     }
     json_set_count(own, "seed", plan->seed);
     json_object_set_new(own, "gpu_memory_peak", peak_cell(row, experiment->parallel));
@@ -258,7 +258,7 @@ static bool add_measured(sqlite3 *db, sqlite3_stmt *row, const struct plan_exper
 
 static json_t *background_json(const struct plan_experiment *experiment)
 {
-    const struct plan_job *job = &experiment->background;
+    const struct plan_job *job = experiment->background;
     AUTO_FREE char *logs = mem_printf("%s/background_logs", experiment->id);
     return json_pack("{s:o, s:o, s:o, s:o*, s:s}", "repository", json_text_or_null(job->repo), "model",
                      json_text_or_null(job->model), "hyperparameters", params_json(job), "log_directory",

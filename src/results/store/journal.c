@@ -320,11 +320,15 @@ static bool read_head(sqlite3 *db, struct plan *out, struct err *err)
     return ok || err_wrap(err, "run.db: the plan");
 }
 
-static bool read_experiment(sqlite3_stmt *row, struct plan_experiment *out, struct err *err)
+/* before: of the experiment before it, if there is one; then that of this one. */
+static bool read_experiment(sqlite3_stmt *row, struct plan_experiment *out, json_t **before, struct err *err)
 {
     json_t *json = db_json_needed(row, 1, err);
     bool ok = json && plan_experiment_from_json(json, out, err);
-    json_decref(json);
+    if (ok && *before)
+        plan_experiment_share(out, json, out - 1, *before);
+    json_decref(*before);
+    *before = json;
     return ok || err_wrap(err, "run.db: experiment %lld of the plan", sqlite3_column_int64(row, 0));
 }
 
@@ -347,6 +351,7 @@ bool journal_read_plan(sqlite3 *db, struct plan *out, struct err *err)
     }
     AUTO_QUERY sqlite3_stmt *query = db_query(db, err, "SELECT number, json FROM plan ORDER BY number", "");
     int step;
+    json_t *before = NULL;
     while ((step = db_step(query, err)) > 0) {
         out->experiments = mem_room(out->experiments, out->count, sizeof *out->experiments);
         struct plan_experiment *next = &out->experiments[out->count];
@@ -354,12 +359,13 @@ bool journal_read_plan(sqlite3 *db, struct plan *out, struct err *err)
         bool in_order = sqlite3_column_int64(query, 0) == (int64_t)out->count + 1;
         if (!in_order)
             err_set(err, "run.db: the plan has gaps");
-        if (!in_order || !read_experiment(query, next, err)) {
+        if (!in_order || !read_experiment(query, next, &before, err)) {
             step = -1;
             break;
         }
         out->count++;
     }
+    json_decref(before);
     if (step == 0)
         return true;
     plan_fini(out);

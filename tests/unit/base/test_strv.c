@@ -101,6 +101,32 @@ static void a_finished_list_is_empty_and_can_be_used_again(void **state)
     strv_fini(&list);
 }
 
+static void a_packed_list_holds_the_same_and_can_be_changed(void **state)
+{
+    (void)state;
+    struct strv list = {0};
+    strv_pack(&list);
+    assert_null(list.items);
+    strv_add(&list, "A=one");
+    strv_add(&list, "");
+    strv_add(&list, "B=two");
+    strv_pack(&list);
+    strv_pack(&list);
+    assert_int_equal(list.count, 3);
+    assert_string_equal(list.items[0], "A=one");
+    assert_string_equal(list.items[1], "");
+    assert_string_equal(list.items[2], "B=two");
+    assert_null(list.items[3]);
+    strv_env_set(&list, "B", "other");
+    strv_pack(&list);
+    strv_add(&list, "last");
+    AUTO_FREE char *joined = strv_join(&list, "|");
+    assert_string_equal(joined, "A=one||B=other|last");
+    strv_pack(&list);
+    strv_fini(&list);
+    assert_null(list.items);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -109,6 +135,7 @@ int main(void)
         cmocka_unit_test(has_finds_whole_strings_only),
         cmocka_unit_test(join_puts_the_separator_between_only),
         cmocka_unit_test(a_variable_set_twice_has_the_last_value),
+        cmocka_unit_test(a_packed_list_holds_the_same_and_can_be_changed),
         cmocka_unit_test(a_finished_list_is_empty_and_can_be_used_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -70,9 +70,9 @@ static void ids_have_no_characters_that_a_folder_should_not_have(void **state)
     assert_string_equal(experiment->id, "toy_big_net_001_parallel");
     assert_string_equal(experiment->foreground.model, "big net");
     assert_true(experiment->parallel);
-    assert_string_equal(experiment->background.model, "net");
-    assert_int_equal(experiment->background.mode, MODE_DEFAULT);
-    assert_int_equal(experiment->background.params[2].value.integer, 5);
+    assert_string_equal(experiment->background->model, "net");
+    assert_int_equal(experiment->background->mode, MODE_DEFAULT);
+    assert_int_equal(experiment->background->params[2].value.integer, 5);
 }
 
 static void mutation_draws_only_what_is_listed(void **state)

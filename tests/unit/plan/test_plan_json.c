@@ -65,9 +65,10 @@ static struct plan_experiment sample(bool parallel)
         .timeout_s = 0.1,
     };
     if (parallel) {
-        experiment.background = sample_job();
-        experiment.background.mode = MODE_DEFAULT;
-        experiment.background.exit_code_required = false;
+        experiment.background = mem_alloc(sizeof *experiment.background);
+        *experiment.background = sample_job();
+        experiment.background->mode = MODE_DEFAULT;
+        experiment.background->exit_code_required = false;
     }
     return experiment;
 }
@@ -158,7 +159,7 @@ static void an_experiment_survives_the_way_through_json(void **state)
             assert_null(back.governor);
         assert_same_job(&experiment.foreground, &back.foreground);
         if (parallel)
-            assert_same_job(&experiment.background, &back.background);
+            assert_same_job(experiment.background, back.background);
         plan_experiment_fini(&experiment);
         plan_experiment_fini(&back);
     }

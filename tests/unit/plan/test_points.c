@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -179,7 +180,7 @@ static void a_parallel_entry_may_have_a_grid_in_front_and_seeds(void **state)
                    " 'mode': 'grid', 'hyperparameters': {'epochs': [1, 2]}}, 'background': {'repo': 'toy', 'model':"
                    " 'big net'}}]}",
                    "1 0.01 1 adam, 1 0.01 2 adam, 2 0.01 1 adam, 2 0.01 2 adam");
-    assert_int_equal(fixture->plan.experiments[3].background.params[2].value.integer, 1);
+    assert_int_equal(fixture->plan.experiments[3].background->params[2].value.integer, 1);
 }
 
 static void what_cannot_be_planned_is_refused(void **state)
@@ -260,6 +261,66 @@ static void deduplication_says_that_points_run_all_the_same(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_set_up, fixture_tear_down)
 
+/* Bytes that are allocated now; 0 where that is not counted (under sanitizers). */
+static size_t allocated(void)
+{
+    struct mallinfo2 now = mallinfo2();
+    return now.uordblks + now.hblkhd;
+}
+
+static size_t bytes_of_plan(struct fixture *fixture, int runs)
+{
+    AUTO_FREE char *settings = mem_printf(ENTRY("'mode': 'mutation', 'mutate': ['lr'], 'runs_per_config': %d"), runs);
+    fixture_plan_toy(fixture, settings);
+    assert_int_equal(fixture->plan.count, runs);
+    size_t with = allocated();
+    plan_fini(&fixture->plan);
+    return with - allocated();
+}
+
+/* Of 4 hyperparameters: 300 bytes in them, 300 in the words of the command, and what is fixed. */
+static void one_more_experiment_costs_a_plan_less_than_a_kilobyte(void **state)
+{
+    size_t few = bytes_of_plan(*state, 100), many = bytes_of_plan(*state, 1100);
+    if (few == 0)
+        skip();
+    assert_true(many - few > 100 * 1000 && many - few < 1000 * 1000);
+}
+
+static void experiments_of_one_entry_share_all_but_their_own_values(void **state)
+{
+    struct fixture *fixture = *state;
+    fixture_plan_toy(fixture, ENTRY("'mode': 'mutation', 'mutate': ['lr'], 'runs_per_config': 3"));
+    json_t *json[3];
+    struct plan_experiment back[3];
+    for (size_t i = 0; i < 3; i++) {
+        struct err err = {0};
+        json[i] = plan_experiment_to_json(&fixture->plan.experiments[i]);
+        if (i == 2) /* its registry was another */
+            json_object_set_new(json_object_get(json[i], "foreground"), "cwd", json_string("/elsewhere"));
+        assert_true(plan_experiment_from_json(json[i], &back[i], &err));
+        if (i > 0)
+            plan_experiment_share(&back[i], json[i], &back[i - 1], json[i - 1]);
+    }
+    const struct plan_job *first = &fixture->plan.experiments[0].foreground,
+                          *second = &fixture->plan.experiments[1].foreground;
+    assert_ptr_equal(first->cwd, second->cwd);
+    assert_ptr_equal(first->params[1].name, second->params[1].name);
+    assert_ptr_equal(back[0].foreground.cwd, back[1].foreground.cwd);
+    assert_ptr_equal(back[0].foreground.metrics, back[1].foreground.metrics);
+    assert_string_equal(back[2].foreground.cwd, "/elsewhere");
+    assert_false(first->params[1].value.real == second->params[1].value.real);
+    plan_experiment_fini(&back[0]);
+    /* Whatever ends first, the others have what they had. */
+    json_t *again = plan_experiment_to_json(&back[1]);
+    assert_true(json_equal(again, json[1]));
+    json_decref(again);
+    for (size_t i = 0; i < 3; i++) {
+        json_decref(json[i]);
+        plan_experiment_fini(&back[i]); /* of what was finished already: nothing */
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -278,6 +339,8 @@ int main(void)
         TEST(a_grid_that_is_too_large_is_refused_before_it_is_made),
         TEST(a_model_without_a_seed_has_no_replicates),
         TEST(deduplication_says_that_points_run_all_the_same),
+        TEST(one_more_experiment_costs_a_plan_less_than_a_kilobyte),
+        TEST(experiments_of_one_entry_share_all_but_their_own_values),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

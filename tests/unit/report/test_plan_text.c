@@ -43,7 +43,7 @@ static struct plan plan_of(size_t count, size_t parallel)
         experiment->max_retries = 2;
         fill_job(&experiment->foreground, i == 0 ? MODE_MUTATION : MODE_DEFAULT, i == 0);
         if (experiment->parallel)
-            fill_job(&experiment->background, MODE_DEFAULT, false);
+            fill_job(experiment->background = mem_alloc(sizeof *experiment->background), MODE_DEFAULT, false);
     }
     return plan;
 }
@@ -58,7 +58,7 @@ static void fixed_pauses_may_say_how_much_adaptive_ones_would_save(void **state)
     struct plan_text_options saving = options;
     saving.adaptive_saves_s = 55;
     AUTO_TEXT struct text out = {0};
-    plan_text(&plan, &saving, &out);
+    plan_text(&plan, &saving, 0, &out);
     assert_non_null(strstr(text_get(&out), "\npauses       1 min 00 s between experiments in all, 30 s before each "
                                            "retry; --cooldown adaptive: up to 55.0 s less\n"));
     plan_fini(&plan);
@@ -72,7 +72,8 @@ static void every_command_line_stands_in_a_dry_run(void **state)
     plan.experiments[0].governor = mem_strdup("performance");
     plan.experiments[1].max_retries = 0;
     AUTO_TEXT struct text out = {0};
-    plan_text(&plan, &options, &out);
+    for (size_t number = 0; number <= plan.count; number++)
+        plan_text(&plan, &options, number, &out);
     assert_string_equal(text_get(&out), "settings     settings.json\n"
                                         "registry     models_config.json\n"
                                         "seed         42\n"
@@ -101,7 +102,10 @@ static void the_json_of_a_dry_run_holds_each_experiments_argv(void **state)
 {
     (void)state;
     struct plan plan = plan_of(2, 0);
-    json_t *json = plan_text_json(&plan, &options);
+    AUTO_TEXT struct text out = {0};
+    for (size_t number = 0; number <= plan.count; number++)
+        plan_text_json(&plan, &options, number, &out);
+    json_t *json = json_loads(text_get(&out), JSON_REJECT_DUPLICATES, NULL);
     assert_string_equal(json_string_value(json_object_get(json, "registry")), "models_config.json");
     assert_int_equal(json_integer_value(json_object_get(json_object_get(json, "plan"), "seed")), 42);
     const json_t *experiments = json_object_get(json, "experiments");

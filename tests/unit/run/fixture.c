@@ -77,7 +77,8 @@ void world_add_background(struct world *world, struct plan_experiment *experimen
 {
     AUTO_FREE char *name = mem_printf("%s_background.sh", experiment->id);
     experiment->parallel = true;
-    add_script(world, &experiment->background, name, script);
+    experiment->background = mem_alloc(sizeof *experiment->background);
+    add_script(world, experiment->background, name, script);
 }
 
 struct plan_experiment *world_add(struct world *world, const char *script)
@@ -104,8 +105,7 @@ static bool is_of_the_fixture(const json_t *event)
 {
     const char *type = json_string_value(json_object_get(event, "type"));
     const char *kind = json_string_value(json_object_get(json_object_get(event, "data"), "kind"));
-    return strcmp(type, "files_written") == 0 ||
-           (kind && strcmp(kind, "check_not_made") == 0);
+    return strcmp(type, "files_written") == 0 || (kind && strcmp(kind, "check_not_made") == 0);
 }
 
 static void read_events(struct world *world)

@@ -176,8 +176,8 @@ static void a_background_that_is_not_there_is_named(void **state)
 {
     struct world *world = *state;
     struct plan_experiment *experiment = add(world, "exit 0", "exit 0");
-    strv_fini(&experiment->background.argv);
-    strv_add(&experiment->background.argv, "/nowhere/train.sh");
+    strv_fini(&experiment->background->argv);
+    strv_add(&experiment->background->argv, "/nowhere/train.sh");
     world->plan.parallel.wait_s = 3600;
     world_run(world);
     assert_int_equal(world->summary.failed, 1);

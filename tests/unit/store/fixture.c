@@ -106,7 +106,7 @@ void plan_fill(struct plan *plan)
     plan->experiments[2].id = mem_strdup("demo_net_003_parallel");
     plan->experiments[2].parallel = true;
     fill_demo(&plan->experiments[2].foreground, 0.5);
-    fill_other(&plan->experiments[2].background);
+    fill_other(plan->experiments[2].background = mem_alloc(sizeof(struct plan_job)));
     for (size_t i = 0; i < 3; i++) {
         plan->experiments[i].number = i + 1;
         plan->experiments[i].entry = i;

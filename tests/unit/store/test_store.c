@@ -30,7 +30,7 @@ static void a_new_run_holds_plan_settings_and_registry(void **state)
     assert_string_equal(plan->experiments[1].id, "other_default_002");
     assert_string_equal(plan->experiments[0].foreground.argv.items[2], "1e-7");
     assert_true(plan->experiments[2].parallel);
-    assert_string_equal(plan->experiments[2].background.repo, "other");
+    assert_string_equal(plan->experiments[2].background->repo, "other");
     assert_int_equal(store_next_session(store), 1);
     fixture_close(store);
     char *settings = run_read(&run, "settings.json");
