@@ -242,11 +242,12 @@ static bool take_budget(const struct cli_call *call, struct run_budget *out, str
 }
 
 /* 0, or the exit code of a mistake in the options, which was told. */
-static int make_session(const struct cli_call *call, struct run_resources *means, const struct run_input *input,
+static int make_session(const struct cli_call *call, struct run_resources *means, struct run_input *input,
                         const char *resume_dir, struct session_options *out)
 {
     *out = (struct session_options){
         .input = input,
+        .spent_plan = input ? &input->plan : NULL,
         .output = call->values[OPTION_OUTPUT].text,
         .resume_dir = resume_dir,
         .task = call->values[OPTION_TASK].given,
@@ -284,7 +285,7 @@ static void say_again(const struct cli_call *call, const char *run_dir)
                        TARE_NAME, typed);
 }
 
-static int run_session_in(const struct cli_call *call, struct run_resources *means, const struct run_input *input,
+static int run_session_in(const struct cli_call *call, struct run_resources *means, struct run_input *input,
                           const char *resume_dir)
 {
     struct session_options how;
@@ -299,7 +300,7 @@ static int run_session_in(const struct cli_call *call, struct run_resources *mea
     return code;
 }
 
-static int run_session_of(const struct cli_call *call, struct run_resources *means, const struct run_input *input)
+static int run_session_of(const struct cli_call *call, struct run_resources *means, struct run_input *input)
 {
     const struct cli_value *values = call->values;
     const char *unclean = values[OPTION_RERUN_UNCLEAN].text, *resumed = unclean ? unclean : values[OPTION_RESUME].text;
@@ -308,7 +309,7 @@ static int run_session_of(const struct cli_call *call, struct run_resources *mea
 
 /* The plan is shown also where this machine lacks something, as it may be run on another; the exit code is the run's. */
 static int dry_run(const struct cli_call *call, struct run_resources *means, const struct run_options *how,
-                   const struct run_input *input)
+                   struct run_input *input)
 {
     struct session_options session;
     int code = make_session(call, means, input, NULL, &session);
@@ -324,7 +325,7 @@ static int dry_run(const struct cli_call *call, struct run_resources *means, con
 }
 
 static int act_on_input(const struct cli_call *call, struct run_resources *means, const struct run_options *how,
-                        const struct run_input *input)
+                        struct run_input *input)
 {
     run_input_say(input, is_quiet(call));
     if (call->values[OPTION_DRY_RUN].given && input->problems.errors == input->problems.missing)

@@ -19,6 +19,7 @@
 #include "slurm/tasks.h"
 #include "tare_build.h"
 
+#include <malloc.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,6 +43,8 @@ static bool open_new(struct session *session, struct err *err)
     if (session->dir < 0)
         return false;
     session->store = store_create(session->dir, session->dir_path, &head, err);
+    if (session->options->spent_plan)
+        plan_fini(session->options->spent_plan);
     return session->store || err_wrap(err, "%s", session->dir_path);
 }
 
@@ -209,6 +212,12 @@ static void say_refused(const struct session *session, const struct results *res
               result->error ? result->error : "failed", log);
 }
 
+/* Of a run that was stopped: who stops it, a service manager or Slurm, kills it after a while. on_event tells of results. */
+static bool must_close_soon(const struct session *session, const struct run_summary *summary)
+{
+    return summary->outcome == RUN_INTERRUPTED && !session->on_event && store_is_large(session->store);
+}
+
 static int run_and_close(struct session *session)
 {
     struct err err = {0}, later = {0};
@@ -217,6 +226,11 @@ static int run_and_close(struct session *session)
     int code = CLI_OK;
     if (!run_it(session, &summary, &err) || summary.outcome == RUN_BROKEN)
         code = broken(session, &err);
+    if (must_close_soon(session, &summary)) {
+        store_finish_stopped(session->store);
+        session_print_stopped(session, &summary);
+        return exit_code(&summary, &results, false);
+    }
     store_finish(session->store);
     /* With a full disk the results can still be read, and a person wants to see them. */
     bool read = results_from_store(session->store, &results, &later);
@@ -397,6 +411,7 @@ static int open_and_run(struct session *session)
         store_close(session->store, NULL);
         return CLI_USAGE;
     }
+    malloc_trim(0); /* each fork for a job copies what is mapped */
     on_event_begin(session->on_event, session->dir_path);
     session->state = registration_begin(session->state, STATE_RUN, session->dir_path);
     struct metrics_file *metrics = metrics_file_start(session->options->metrics_textfile, session->dir_path);

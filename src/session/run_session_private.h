@@ -59,6 +59,9 @@ void session_say_meters(const struct session *session);
 /* The closing table. */
 void session_print_closing(const struct session *session, const struct results *results);
 
+/* Instead of the closing of a large run that was stopped: no results are read for it. */
+void session_print_stopped(const struct session *session, const struct run_summary *summary);
+
 /* The page is for people: where it cannot be written, the results stand all the same. */
 void session_write_page(const struct session *session);
 

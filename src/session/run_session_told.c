@@ -2,6 +2,7 @@
 #include "session/run_session_private.h"
 
 #include "base/clock.h"
+#include "base/shell_words.h"
 #include "report/closing.h"
 #include "report/live/estimate.h"
 #include "report/live/progress.h"
@@ -199,6 +200,31 @@ void session_print_closing(const struct session *session, const struct results *
     if (!session->options->quiet)
         text_add_char(&text, '\n');
     closing_text(results, &options, &text);
+    message_print(&text);
+}
+
+static void add_count(struct text *out, size_t count, const char *what)
+{
+    if (count > 0)
+        text_addf(out, "%s%zu %s", out->length > 0 ? ", " : "", count, what);
+}
+
+void session_print_stopped(const struct session *session, const struct run_summary *summary)
+{
+    AUTO_TEXT struct text text = {0};
+    if (session->options->json || session->options->leaves_closing || session->detached)
+        return;
+    add_count(&text, summary->succeeded, "succeeded");
+    add_count(&text, summary->failed, "failed");
+    add_count(&text, summary->interrupted, "interrupted");
+    add_count(&text, summary->not_run, "not run");
+    AUTO_FREE char *typed = shell_words_path(session->dir_path);
+    text_addf(&text, "\nresults: %s\nto run what is left: %s run --resume %s\n", session->dir_path, TARE_NAME, typed);
+    text_addf(
+        &text,
+        "to close soon, it wrote no report.html ('%s report %s' does), and left most of its records to be compared "
+        "by --resume\n",
+        TARE_NAME, typed);
     message_print(&text);
 }
 

@@ -96,7 +96,7 @@ static bool replay(const struct worker *worker, sqlite3 *db, struct err *err)
     return ok;
 }
 
-static void compare_db(const struct worker *worker, struct found *found)
+static void compare_db(const struct worker *worker, enum settling settling, struct found *found)
 {
     struct err why = {0};
     AUTO_TEXT struct text tables = {0};
@@ -106,7 +106,7 @@ static void compare_db(const struct worker *worker, struct found *found)
         sqlite3_wal_checkpoint_v2(worker->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
         db_run(worker->db, NULL, "PRAGMA shrink_memory", "");
     }
-    if (!is_whole(&worker->lines)) {
+    if (!is_whole(&worker->lines) || settling == SETTLE_STOPPED) {
         found->db = !there;
     } else {
         AUTO_DB sqlite3 *db = db_open_private(&why);
@@ -191,12 +191,13 @@ static bool can_compare(const struct worker *worker)
     return count == 4;
 }
 
-static void find(const struct worker *worker, bool opening, struct found *found)
+static void find(const struct worker *worker, enum settling settling, struct found *found)
 {
+    bool opening = settling == SETTLE_OPENED;
     *found = (struct found){0};
     if (!can_compare(worker))
         return;
-    compare_db(worker, found);
+    compare_db(worker, settling, found);
     found->jsonl = (opening && worker->lines.disputed) || !has_jsonl(worker);
     if (opening && worker->lines.disputed) {
         AUTO_FREE char *where = mem_printf("record %lld is not that of run.db", (long long)worker->lines.disputed);
@@ -204,7 +205,8 @@ static void find(const struct worker *worker, bool opening, struct found *found)
     } else if (found->jsonl) {
         add_what(&found->what, "events.jsonl", "");
     }
-    compare_experiments(worker, opening, found);
+    if (settling != SETTLE_STOPPED)
+        compare_experiments(worker, opening, found);
     found->summary = !has_summary(worker);
     if (found->summary)
         add_what(&found->what, "summary.csv, summary_safe.csv or summary_affected.csv", "");
@@ -326,11 +328,11 @@ static bool restore_text(int dir, const char *name, bool changed, const struct t
     return !changed || fs_write_atomic(dir, name, text_get(text), text->length, err);
 }
 
-static bool restore(struct worker *worker, const struct found *found, bool opening, struct err *err)
+static bool restore(struct worker *worker, const struct found *found, enum settling settling, struct err *err)
 {
     AUTO_TEXT struct text line = {0};
     const char *what = text_get(&found->what);
-    if (opening && worker->lines.disputed)
+    if (settling == SETTLE_OPENED && worker->lines.disputed)
         return worker_write_own(worker, EVENT_EVIDENCE, evidence_data(what), err) &&
                err_set(err, "which of events.jsonl and run.db was changed is unknown");
     bool anew = found->db && is_whole(&worker->lines);
@@ -367,24 +369,24 @@ bool records_keep_db(struct worker *worker, struct err *err)
         return true;
     struct found found = {.db = true};
     add_what(&found.what, "run.db", what_of_db(worker));
-    bool restored = restore(worker, &found, false, &why);
+    bool restored = restore(worker, &found, SETTLE_ENDED, &why);
     note(worker, text_get(&found.what), restored, &why);
     found_fini(&found);
     return restored || err_set(err, "%s", why.text);
 }
 
-bool records_settle(struct worker *worker, bool opening)
+bool records_settle(struct worker *worker, enum settling settling)
 {
     struct err why = {0};
     struct found found;
     if (worker->scratch)
         return true;
-    find(worker, opening, &found);
+    find(worker, settling, &found);
     if (found.what.length > 0) {
-        bool restored = restore(worker, &found, opening, &why);
+        bool restored = restore(worker, &found, settling, &why);
         if (restored) {
             struct found left;
-            find(worker, false, &left);
+            find(worker, settling == SETTLE_OPENED ? SETTLE_ENDED : settling, &left);
             restored = left.what.length == 0;
             if (!restored)
                 err_set(&why, "%s changed again", text_get(&left.what));

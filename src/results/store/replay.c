@@ -176,6 +176,16 @@ static void take_job(struct store_job *job, const json_t *data)
                               .tag = mem_strdup(json_get_text(data, "tag"))};
 }
 
+/* Of one that is proven gone, by what it would be found. */
+static void forget_identity(struct store_job *job)
+{
+    if (!job->proven)
+        return;
+    free(steal_ptr(job->boot_id));
+    free(steal_ptr(job->cgroup));
+    free(steal_ptr(job->tag));
+}
+
 static void take_history(struct store_history *history, const struct event *event)
 {
     json_t *ladder = json_object_get(event->data, "ladder");
@@ -297,6 +307,8 @@ void journal_replay_apply(struct journal_replay *replay, const struct event *eve
         break;
     case EVENT_EXPERIMENT_ENDED:
         item->outcome = event_outcome(event);
+        forget_identity(&item->last.job);
+        forget_identity(&item->last.background);
         item->again = item->again && item->outcome == OUTCOME_INTERRUPTED;
         break;
     case EVENT_EXPERIMENT_AGAIN:

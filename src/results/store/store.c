@@ -100,6 +100,9 @@ static bool make_db(struct store *store, const struct store_head *head, struct e
     return db_commit(store->worker.db, err);
 }
 
+/* Of events.jsonl, and for each experiment that is planned, whether it ran or not. */
+static const off_t LARGE_BYTES = 2 << 20, PLANNED_BYTES = 1 << 10;
+
 static struct work_item *item_new(enum work kind, size_t number, store_done_fn *done, void *context)
 {
     struct work_item *item = mem_alloc(sizeof *item);
@@ -166,7 +169,7 @@ static bool begin(struct store *store, struct err *err)
         return false;
     db_unlimit_time(worker->db);
     worker->last_seq = worker->lines.count;
-    if (worker->lines.count > 0 && !records_settle(worker, true))
+    if (worker->lines.count > 0 && !records_settle(worker, SETTLE_OPENED))
         return err_set(err, "%s", text_get(&worker->changed));
     journal_replay_init(&store->replay, store->plan.count);
     if (!journal_replay_all(store->worker.db, &store->replay, err) ||
@@ -273,7 +276,7 @@ static bool write_late(struct store *store, struct err *err)
     return ok && worker_verdict(&store->worker, err);
 }
 
-bool store_finish(struct store *store)
+static bool finish(struct store *store, enum settling settling)
 {
     struct worker *worker = &store->worker;
     struct err *err = &store->failure;
@@ -281,10 +284,26 @@ bool store_finish(struct store *store)
         drain(store);
         bool ok = worker_verdict(worker, err) && write_late(store, err);
         ok = worker_finish(worker, ok ? err : NULL) && ok; /* the thread has nothing to do any more */
-        store->fine = ok && (records_settle(worker, false) || err_set(err, "%s", text_get(&worker->changed)));
+        store->fine = ok && (records_settle(worker, settling) || err_set(err, "%s", text_get(&worker->changed)));
     }
     store->finished = true;
     return store->fine;
+}
+
+bool store_finish(struct store *store)
+{
+    return finish(store, SETTLE_ENDED);
+}
+
+bool store_finish_stopped(struct store *store)
+{
+    return finish(store, SETTLE_STOPPED);
+}
+
+bool store_is_large(struct store *store)
+{
+    drain(store); /* its thread adds lines */
+    return store->worker.lines.length + (off_t)store->plan.count * PLANNED_BYTES > LARGE_BYTES;
 }
 
 bool store_close(struct store *store, struct err *err)

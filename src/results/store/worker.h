@@ -222,8 +222,14 @@ bool records_know_db(struct worker *worker, struct err *err);
 /* Before events are written: a run.db that is no longer there is made anew at once. */
 bool records_keep_db(struct worker *worker, struct err *err);
 
-/* Compares all files, and makes anew those that were changed; worker->changed says which, and whether that could be done. opening: what a
- * crash left unfinished is not compared. False: run.db is lost. */
-bool records_settle(struct worker *worker, bool opening);
+enum settling {
+    SETTLE_OPENED, /* what a crash left unfinished is not compared */
+    SETTLE_ENDED,
+    SETTLE_STOPPED /* nor is what takes time for each experiment */
+};
+
+/* Compares all files, and makes anew those that were changed; worker->changed says which, and whether that could be done.
+ * False: run.db is lost. */
+bool records_settle(struct worker *worker, enum settling settling);
 
 #endif
