@@ -197,3 +197,48 @@ kill -KILL \$PPID \$(sed -n 's/^\([0-9]*\) .*/\1/p' \$RUN/run.lock)
     is "$(sql "SELECT value FROM experiment_metrics")" $'0.5\n0.5\n0.5'
     is "$(sql "SELECT count(*) FROM evidence WHERE kind = 'records_changed'")" 1
 }
+
+# 2,100 experiments are many, whether they ran or not.
+@test "what a training of a large run changed in run.db is found when the run is resumed, if it was stopped" {
+    job "export RUN=\$TARE_RUN_DIR
+case \$TARE_EXPERIMENT in
+repo_net_002) $(write 'update experiment_metrics set value = 0.001') ;;
+repo_net_003) touch \"\$RUN/../begun\"; sleep 100 ;;
+esac
+echo loss 0.5"
+    settings 2100
+    start_program run settings.json -c registry.json -o results --containment sweep
+    wait_until test -e results/begun
+    DIR=$(run_dir)
+    kill -TERM "$PID"
+    end_program
+    is "$CODE" 143
+    is "$(sql "SELECT value FROM experiment_metrics WHERE experiment = 1")" 0.001
+    rm results/begun
+    start_program run --resume "$DIR" --containment sweep
+    wait_until test -e results/begun
+    kill -TERM "$PID"
+    end_program
+    is "$CODE" 3
+    grep -qF 'run.db (table experiment_metrics from experiment 1 on)' err
+    is "$(sql "SELECT value FROM experiment_metrics")" $'0.5\n0.5'
+    [[ $(sql "SELECT text FROM evidence WHERE kind = 'records_changed'") == *"run.db"* ]]
+}
+
+@test "where a line of events.jsonl is not what it was, all of a large run is compared, stopped or not" {
+    job "export RUN=\$TARE_RUN_DIR
+case \$TARE_EXPERIMENT in
+repo_net_002) $(write 'update experiment_metrics set value = 0.001')
+    sed -i s/0.5/0.001/ \$RUN/events.jsonl ;;
+repo_net_003) touch \"\$RUN/../begun\"; sleep 100 ;;
+esac
+echo loss 0.5"
+    settings 2100
+    start_program run settings.json -c registry.json -o results --containment sweep
+    wait_until test -e results/begun
+    DIR=$(run_dir)
+    kill -TERM "$PID"
+    end_program
+    is "$CODE" 3
+    is "$(sql "SELECT value FROM experiment_metrics")" $'0.5\n0.5'
+}

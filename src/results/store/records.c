@@ -382,6 +382,11 @@ bool records_settle(struct worker *worker, enum settling settling)
     if (worker->scratch)
         return true;
     find(worker, settling, &found);
+    if (settling == SETTLE_STOPPED && found.what.length > 0) { /* somebody changes records: all are worth the time */
+        settling = SETTLE_ENDED;
+        found_fini(&found);
+        find(worker, settling, &found);
+    }
     if (found.what.length > 0) {
         bool restored = restore(worker, &found, settling, &why);
         if (restored) {
