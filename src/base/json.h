@@ -71,7 +71,8 @@ struct json_place json_doc_place(const struct json_doc *doc, const char *path, b
  * ones with .0, NaN and infinities as null). json_print_pretty: indented by two, final newline. */
 void json_print(const json_t *json, struct text *out);
 void json_print_pretty(const json_t *json, struct text *out);
-void json_print_nested(const json_t *json, int depth, struct text *out); /* pretty, as within depth others; no line break */
+/* Pretty, as it is indented within so many others, and without a final newline. */
+void json_print_nested(const json_t *json, int depth, struct text *out);
 void json_print_taken(json_t *json, struct text *out); /* json_print_pretty, and the reference is taken */
 
 /* null for what is not finite: jansson's json_real gives NULL there, with which a key is silently left out. */

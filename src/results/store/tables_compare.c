@@ -1,24 +1,10 @@
 /* Whether two databases hold the same run. */
 #include "results/store/tables.h"
 
-#include "base/digest.h"
 #include "results/store/worker.h"
 
 #include <stdio.h>
 #include <string.h>
-
-/* A cell with its kind and length, so that no two rows have the same bytes. */
-static void add_cell(SHA2_CTX *state, sqlite3_stmt *row, int column)
-{
-    int kind = sqlite3_column_type(row, column);
-    const unsigned char *text = sqlite3_column_text(row, column);
-    int length = sqlite3_column_bytes(row, column);
-    char head[40];
-    int count = snprintf(head, sizeof head, "%d %d ", kind, length);
-    digest_add(state, head, (size_t)count);
-    if (text && length > 0)
-        digest_add(state, text, (size_t)length);
-}
 
 static const struct table {
     const char *name, *select;
@@ -41,15 +27,32 @@ static const struct table {
     {"history", "SELECT * FROM history ORDER BY experiment, attempt, metric, step", 0},
 };
 
-/* files_written says how far the writing of files has come, and is no result. */
-static struct digest row_digest(sqlite3_stmt *row)
+static bool is_same_cell(sqlite3_stmt *a, sqlite3_stmt *b, int column)
 {
-    SHA2_CTX state;
-    SHA256Init(&state);
-    for (int i = 0; i < sqlite3_column_count(row); i++)
-        if (strcmp(sqlite3_column_name(row, i), "files_written") != 0)
-            add_cell(&state, row, i);
-    return digest_end(&state);
+    if (sqlite3_column_type(a, column) != sqlite3_column_type(b, column))
+        return false;
+    const unsigned char *of_a = sqlite3_column_text(a, column), *of_b = sqlite3_column_text(b, column);
+    int length = sqlite3_column_bytes(a, column);
+    return length == sqlite3_column_bytes(b, column) && (length == 0 || memcmp(of_a, of_b, (size_t)length) == 0);
+}
+
+/* skipped: a column that is not compared, or -1. */
+static bool is_same_row(sqlite3_stmt *a, sqlite3_stmt *b, int skipped)
+{
+    int count = sqlite3_column_count(a);
+    bool same = count == sqlite3_column_count(b);
+    for (int i = 0; same && i < count; i++)
+        same = i == skipped || is_same_cell(a, b, i);
+    return same;
+}
+
+/* files_written says how far the writing of files has come, and is not a result. */
+static int column_to_skip(sqlite3_stmt *query)
+{
+    int column = sqlite3_column_count(query) - 1;
+    while (column >= 0 && strcmp(sqlite3_column_name(query, column), "files_written") != 0)
+        column--;
+    return column;
 }
 
 /* 1: the same, 0: they differ, and it was added; -1: an error. */
@@ -57,17 +60,15 @@ static int compare_table(sqlite3 *a, sqlite3 *b, const struct table *table, stru
 {
     AUTO_QUERY sqlite3_stmt *of_a = db_query(a, err, table->select, "");
     AUTO_QUERY sqlite3_stmt *of_b = of_a ? db_query(b, err, table->select, "") : NULL;
+    int skipped = of_a ? column_to_skip(of_a) : -1;
     for (;;) {
         int more_a = of_a ? db_step(of_a, err) : -1, more_b = of_b && more_a >= 0 ? db_step(of_b, err) : -1;
         if (more_a < 0 || more_b < 0)
             return -1;
         if (!more_a && !more_b)
             return 1;
-        if (more_a && more_b) {
-            struct digest row_a = row_digest(of_a), row_b = row_digest(of_b);
-            if (digest_equal(&row_a, &row_b))
-                continue;
-        }
+        if (more_a && more_b && is_same_row(of_a, of_b, skipped))
+            continue;
         int64_t number = table->experiment < 0 ? 0 : sqlite3_column_int64(more_a ? of_a : of_b, table->experiment);
         text_addf(out, "%stable %s", out->length ? ", " : "", table->name);
         if (number > 0)
