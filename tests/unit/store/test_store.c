@@ -282,6 +282,11 @@ static void proven_means_that_nothing_survived(void **state)
     assert_false(store_experiment(store, 1)->last.job.proven);
     add(store, EVENT_JOB_PROVEN, 1, 1, "{'survivors': []}");
     assert_true(store_experiment(store, 1)->last.job.proven);
+    assert_non_null(store_experiment(store, 1)->last.job.boot_id);
+    /* By what it would be found is not kept for each of many experiments. */
+    add(store, EVENT_EXPERIMENT_ENDED, 1, 0, "{'outcome': 'succeeded', 'retries': 0}");
+    assert_true(store_experiment(store, 1)->last.job.proven);
+    assert_null(store_experiment(store, 1)->last.job.boot_id);
     fixture_close(store);
     run_remove(&run);
 }
