@@ -22,8 +22,8 @@ void strv_sort(struct strv *list);                             /* as strcmp orde
 char *strv_join(const struct strv *list, const char *between); /* never NULL */
 void strv_fini(struct strv *list);
 
-/* Moves the list and its strings into one allocation, for a list that is kept and rarely changed. No string of it may be
- * freed or replaced from outside until something is added. */
+/* Moves the list and its strings into one allocation, for a list that is kept and rarely changed.
+ * No string of it may be freed or replaced from outside until something is added. */
 void strv_pack(struct strv *list);
 
 /* An environment is a strv of NAME=VALUE. set replaces or adds; get gives the value inside the list, or NULL. */

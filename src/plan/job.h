@@ -9,8 +9,8 @@
 
 void plan_job_fini(struct plan_job *job);
 
-/* Makes the texts and lists of like also those of job, which had equal ones of its own. Of one thread: users are not
- * counted atomically. */
+/* Makes the texts and lists of like also those of job, which had equal ones of its own. For one
+ * thread: users are not counted atomically. */
 void plan_job_share(struct plan_job *job, struct plan_job *like);
 
 /* In brackets: the type of the member. */

@@ -34,8 +34,8 @@ struct plan_shared {
 
 /* One job's command, ready to start. */
 struct plan_job {
-    /* NULL: the job owns all of what is below. Else this and the lists and texts that are the same in all jobs of shared
-     * (plan_job_share) belong to them together; params (but not their names and flags) and argv are each job's own. */
+    /* NULL: the job owns all that follows. Else each job of shared owns its params, but not their
+     * names and flags, and its argv; all else is the same in these jobs, and the last one frees it. */
     struct plan_shared *shared;
     char *repo, *model;
     struct plan_param *params; /* all of the model's hyperparameters, in the registry's order */
@@ -53,9 +53,9 @@ struct plan_job {
     struct gpu_limit gpu_limit;
     struct strv success, errors;
     enum mode mode; /* not PARALLEL */
-    enum setting_switch track_gpu_memory; /* unsaid: where it can be; on also where there is a limit */
+    enum setting_switch track_gpu_memory; /* unsaid: where it can be; on also with a limit */
     struct success_rules rules;
-    bool placeholders; /* in words of argv or env: replaced where the job is started or shown (placeholder.h) */
+    bool placeholders; /* in argv or env: replaced where the job is started or shown */
     bool memory_snapshot; /* is asked for */
     bool exit_code_required;
 };
@@ -120,10 +120,10 @@ void plan_fini(struct plan *plan);
 json_t *plan_experiment_to_json(const struct plan_experiment *experiment);
 bool plan_experiment_from_json(const json_t *json, struct plan_experiment *out, struct err *err);
 
-/* Shares what is the same in both, of which json and of_like were read; nothing where they differ in more than the
- * hyperparameters' values and argv. A plan of many experiments is that much smaller, and so is each fork of the runner. */
-void plan_experiment_share(struct plan_experiment *experiment, const json_t *json, struct plan_experiment *like,
-                           const json_t *of_like);
+/* Lets two experiments, read from json and of_like, share their jobs' texts and lists, where they
+ * differ in hyperparameters and argv alone. Each fork of the runner pays for the plan's memory. */
+void plan_experiment_share(struct plan_experiment *experiment, const json_t *json,
+                           struct plan_experiment *like, const json_t *of_like);
 
 /* <repo>_<model>_<number>[_parallel], fit for a folder's name (no longer than one may be). The caller frees it. */
 char *plan_experiment_id(const char *repo, const char *model, size_t number, bool parallel);

@@ -194,7 +194,7 @@ bool plan_experiment_from_json(const json_t *json, struct plan_experiment *out, 
     return err_wrap(err, "experiment");
 }
 
-/* The values of hyperparameters, the words made of them, and what says that there are placeholders in these. */
+/* Values of hyperparameters, the words made of them, and whether these have placeholders. */
 static bool is_own(const char *key)
 {
     return strcmp(key, "hyperparameters") == 0 || strcmp(key, "argv") == 0 || strcmp(key, "placeholders") == 0;

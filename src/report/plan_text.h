@@ -15,11 +15,13 @@ struct plan_text_options {
     bool colour;
 };
 
-/* Both add one part of the text, so that a long plan's is never in memory as a whole. number: of an experiment; 0, the first
- * part: the head. */
-void plan_text(const struct plan *plan, const struct plan_text_options *options, size_t number, struct text *out);
+/* Both add one part of the text: a long plan's is never in memory as a whole. number: the
+ * experiment's; 0: the head, which comes first. */
+void plan_text(const struct plan *plan, const struct plan_text_options *options, size_t number,
+               struct text *out);
 
 /* {"settings", "registry", "pauses_s", "plan": the head, "experiments": [...]} */
-void plan_text_json(const struct plan *plan, const struct plan_text_options *options, size_t number, struct text *out);
+void plan_text_json(const struct plan *plan, const struct plan_text_options *options, size_t number,
+                    struct text *out);
 
 #endif

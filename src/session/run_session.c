@@ -212,7 +212,8 @@ static void say_refused(const struct session *session, const struct results *res
               result->error ? result->error : "failed", log);
 }
 
-/* Of a run that was stopped: who stops it, a service manager or Slurm, kills it after a while. on_event tells of results. */
+/* Who stops a run, such as a service manager or Slurm, kills it after a while. With on_event the
+ * results are needed. */
 static bool must_close_soon(const struct session *session, const struct run_summary *summary)
 {
     return summary->outcome == RUN_INTERRUPTED && !session->on_event && store_is_large(session->store);

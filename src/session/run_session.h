@@ -17,7 +17,7 @@ struct run_listener;
 
 struct session_options {
     const struct run_input *input; /* a new run of this plan in output, or NULL: */
-    struct plan *spent_plan;       /* that plan, to be freed once the store has its own; NULL: the caller goes on with it */
+    struct plan *spent_plan;       /* that plan, freed once the store has its own; NULL: it stays */
     const char *output;
     const char *resume_dir;        /* an earlier run to go on with */
     bool task;                     /* it is a start of a submitted run (slurm/tasks.h) */

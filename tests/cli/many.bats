@@ -1,5 +1,5 @@
-# What one more experiment costs, of a training that does nothing: system calls, bytes of run.db, memory. It is the same for
-# each, however many there were before it, or are planned.
+# Costs of one more training that does nothing: system calls, bytes of run.db, memory. They are the
+# same for each, however many there were before it, or are planned.
 
 load runs
 
@@ -10,8 +10,8 @@ plan() {
     settings "$1"
 }
 
-# calls_of FIRST: how many calls on files the program and its thread made for this experiment and the nine after it, a line
-# for each call's name. Those below /proc are left out: its entries are the whole machine's.
+# calls_of FIRST: how many calls on files the program and its thread made for this experiment and the
+# nine after it, a line for each call's name. /proc is left out: its entries are the whole machine's.
 calls_of() {
     python3 - "$1" <<'END'
 import collections, re, sys
@@ -83,7 +83,8 @@ END
 import os, subprocess, sys
 for more, mark in ([], "/repo/job.sh --n "), (["--json"], '"id": "repo_net_'):
     with open("plan", "w") as out:
-        dry = subprocess.Popen([sys.argv[1], "run", "settings.json", "-c", "registry.json", "--dry-run"] + more, stdout=out, stderr=subprocess.DEVNULL)
+        dry = subprocess.Popen([sys.argv[1], "run", "settings.json", "-c", "registry.json", "--dry-run", *more],
+                               stdout=out, stderr=subprocess.DEVNULL)
         status, usage = os.wait4(dry.pid, 0)[1:]
     assert status == 0, status
     assert open("plan").read().count(mark) == int(sys.argv[2])

@@ -382,7 +382,8 @@ bool records_settle(struct worker *worker, enum settling settling)
     if (worker->scratch)
         return true;
     find(worker, settling, &found);
-    if (settling == SETTLE_STOPPED && found.what.length > 0) { /* somebody changes records: all are worth the time */
+    /* Where something was changed, all else is worth the time. */
+    if (settling == SETTLE_STOPPED && found.what.length > 0) {
         settling = SETTLE_ENDED;
         found_fini(&found);
         find(worker, settling, &found);

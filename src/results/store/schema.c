@@ -5,8 +5,8 @@
 #include <string.h>
 
 /* One statement a row. What stands in events is the truth; the tables behind it are the same facts by name, written
- * in the same transaction. STRICT is newer than the oldest SQLite we build with. The long rows of attempts have a rowid:
- * without one SQLite gives all of a row that is longer than a quarter of a page another page of its own. */
+ * in the same transaction. STRICT is newer than the oldest SQLite we build with. Attempts have a
+ * rowid as their rows are long: without one, SQLite gives most of each such row a page of its own. */
 static const char *const tables[] = {
     "CREATE TABLE meta (key TEXT PRIMARY KEY NOT NULL, value TEXT) WITHOUT ROWID",
     "CREATE TABLE plan (number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, json TEXT NOT NULL)",

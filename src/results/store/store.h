@@ -42,12 +42,13 @@ struct store *store_open(int dir, const char *dir_path, struct err *err);
  * added after it. False: store_close says why. */
 bool store_finish(struct store *store);
 
-/* Whether a run has so many records that comparing them all, or making its page, takes longer than about half a second:
- * some 500 small experiments. */
+/* Whether comparing all records, or making the page, takes longer than about half a second: some
+ * 500 small experiments that ran, or 2,000 that are planned. */
 bool store_is_large(struct store *store);
 
-/* As store_finish, for a large run that is stopped and has little time: run.db's tables and the experiment.json of each
- * experiment are not compared. The next store_open does that, by the lines of events.jsonl, which are compared here. */
+/* As store_finish, for a large run that is stopped and has little time: run.db's tables and the
+ * experiment.json of each experiment are compared by the next store_open, with the lines of
+ * events.jsonl. These are compared here; where they were changed, everything is. */
 bool store_finish_stopped(struct store *store);
 
 /* Finishes, if that was not done, checkpoints (no -wal stays), closes and unlocks. False: err says what failed (a full disk), or what others changed. */

@@ -228,8 +228,8 @@ enum settling {
     SETTLE_STOPPED /* nor is what takes time for each experiment */
 };
 
-/* Compares all files, and makes anew those that were changed; worker->changed says which, and whether that could be done.
- * False: run.db is lost. */
+/* Compares all files, and makes anew those that were changed; worker->changed says which, and
+ * whether that could be done. False: run.db is lost. */
 bool records_settle(struct worker *worker, enum settling settling);
 
 #endif
