@@ -3,6 +3,7 @@
 #include "base/fs.h"
 #include "cli/option_rows.h"
 #include "cli/study_call.h"
+#include "machine/state/state.h"
 #include "session/caller.h"
 #include "session/command.h"
 #include "session/exec_job.h"
@@ -129,6 +130,7 @@ static int run_program(const struct cli_call *call, enum containment_mode how, c
         return cli_failed(EXEC_OURS, &err);
     AUTO(containment_fini) struct containment containment;
     containment_assume(how, &containment);
+    state_hide(&containment);
     struct job_request request = {.containment = &containment,
                                   .argv = argv,
                                   .env = env,

@@ -399,6 +399,7 @@ static int open_and_run(struct session *session)
     session->state = registration_open();
     if (!containment_probe(session->options->containment, &session->containment, &err))
         return cli_failed(CLI_USAGE, &err);
+    state_hide(&session->containment);
     /* Before the store starts its thread: the guardian is a plain fork. */
     session->guardian = guardian_start(&err);
     if (!session->guardian)

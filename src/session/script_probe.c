@@ -3,6 +3,7 @@
 #include "base/utf8.h"
 #include "machine/contain/contain.h"
 #include "machine/gpu/vendor.h"
+#include "machine/state/state.h"
 #include "plan/script_parser.h"
 #include "plan/script_usage.h"
 #include "session/command.h"
@@ -198,6 +199,7 @@ bool script_probe(struct script *script, const struct strv *environment, const s
     AUTO_CLOSE int working = -1, beside = -1;
     make_environment(environment, &own);
     containment_assume(CONTAINMENT_AUTO, &containment);
+    state_hide(&containment);
     if (!open_folders(script, &working, &beside)) {
         script->unread = mem_printf("its folder cannot be opened (%s), so it was not started", strerror(errno));
         return true;

@@ -23,6 +23,8 @@ struct containment {
     char *cgroup_parent; /* absolute folder in which leaves are made, or NULL */
     char *pidns_reason;  /* why there is none, or NULL */
     char *cgroup_reason;
+    struct strv hidden; /* absolute folders, added by the caller: in their place a job with a mount
+                         * namespace has empty ones of its own */
 };
 
 /* AUTO takes every layer there is. A mode that the machine cannot give is an error; CGROUP does without pid namespaces, SWEEP without
@@ -241,10 +243,15 @@ enum job_answer job_ask(const struct job_question *question, struct text *out);
 bool job_query(const struct containment *containment, const struct strv *argv, const struct strv *env, size_t limit, double timeout_s,
                struct text *out);
 
-/* Ends what a dead runner left of this job, found by its identity: never by pid alone. Same boot only (another boot: nothing is
+/* Ends what a dead runner left of this job. The identity comes from a file, which a job may have
+ * forged: only what the kernel ties to the job is ended (tree_seed_doubted). Same boot only (another boot: nothing is
  * left, true). Waits at most timeout_s. False: survivors or an error (err). killed: processes ended,
  * its init not counted. */
 bool job_recover(const struct job_identity *identity, double timeout_s, size_t *killed, struct err *err);
+
+/* Whether the process lives that the identity names as the job's init, and nothing proves it:
+ * job_recover leaves it alone. */
+bool job_is_unproven(const struct job_identity *identity, struct job_member *out);
 
 /* Whether text tells of a program that did not become root by its setuid bit: sudo(8) and its like say so. */
 bool setuid_refusal_told(const char *text);

@@ -40,6 +40,7 @@ struct init_plan {
     char uid_map[64], gid_map[64];
     struct init_folder records, own; /* in its namespace the command writes nothing below the first, but for the second */
     struct init_folder read_only[JOB_READ_ONLY_MAX]; /* nor below these, mounts in them included; path NULL: unused */
+    char *const *hidden; /* folders in whose place the command has empty ones; NULL-terminated, or NULL */
     bool own_shm, own_ipc, own_tmp; /* struct job_private; the second was cloned */
     const char *leaf, *tag; /* for the end of the tree without a pid namespace */
 };

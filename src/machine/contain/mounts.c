@@ -213,6 +213,17 @@ static int mount_own_spaces(const struct init_plan *plan)
                : INIT_STEP_OWN_TMP;
 }
 
+/* Failures are ignored: no command trusts what is written there. */
+static void hide_folders(const struct init_plan *plan)
+{
+    char options[64];
+    snprintf(options, sizeof options, "mode=0700,size=64m,uid=%u,gid=%u",
+             (unsigned)(plan->change_user ? plan->uid : geteuid()),
+             (unsigned)(plan->change_user ? plan->gid : getegid()));
+    for (char *const *path = plan->hidden; path && *path; path++)
+        mount("tmpfs", *path, "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, options);
+}
+
 int mounts_settle(const struct init_plan *plan, int32_t *records_error)
 {
     /* Nothing of it may spread to the mounts of the machine. In a chroot / is often no mount point; /proc is one. */
@@ -228,6 +239,8 @@ int mounts_settle(const struct init_plan *plan, int32_t *records_error)
                                : 0;
     if (step != INIT_STEP_NONE)
         return step;
+    if (all_private)
+        hide_folders(plan);
     bool protected = false;
     bool asked = plan->records.path || plan->read_only[0].path;
     if (asked && all_private) {

@@ -32,6 +32,8 @@ void containment_copy(const struct containment *from, struct containment *to)
     to->cgroup_parent = mem_strdup(from->cgroup_parent);
     to->pidns_reason = mem_strdup(from->pidns_reason);
     to->cgroup_reason = mem_strdup(from->cgroup_reason);
+    to->hidden = (struct strv){0};
+    strv_add_all(&to->hidden, &from->hidden);
 }
 
 void containment_fini(struct containment *containment)
@@ -39,6 +41,7 @@ void containment_fini(struct containment *containment)
     free(containment->cgroup_parent);
     free(containment->pidns_reason);
     free(containment->cgroup_reason);
+    strv_fini(&containment->hidden);
     *containment = (struct containment){0};
 }
 

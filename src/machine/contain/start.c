@@ -102,6 +102,7 @@ static void plan_fill(const struct start *start, int control, struct init_plan *
         .records = start->records,
         .own = start->own,
         .read_only = {start->read_only[0], start->read_only[1]},
+        .hidden = job->layers.hidden.items,
         .leaf = job->identity.cgroup,
         .tag = job->identity.tag,
         .cpus = job->cpus == JOB_CPUS_CPUSET ? NULL : request->cpus,

@@ -95,6 +95,17 @@ struct state *state_open_user(struct err *err)
     return state_open_either(chosen || paths.count > 1 ? paths.items[0] : NULL, chosen ? NULL : last, err);
 }
 
+void state_hide(struct containment *containment)
+{
+    AUTO_STRV struct strv paths = {0};
+    if (!state_paths(&paths, NULL))
+        return;
+    AUTO_CLOSE int second = paths.count > 1 ? folder_open_shared(paths.items[1], true, NULL) : -1;
+    for (size_t i = 0; i < paths.count; i++)
+        if (i == 0 || second >= 0)
+            strv_add_owned(&containment->hidden, mem_printf("%s/runs", paths.items[i]));
+}
+
 struct state *state_open(const char *path, struct err *err)
 {
     return state_open_either(path, NULL, err);

@@ -21,6 +21,10 @@ struct state *state_open(const char *path, struct err *err);
  * had or written. Its parent must be nobody else's to write, or sticky as /tmp is. */
 struct state *state_open_either(const char *path, const char *fallback, struct err *err);
 struct state *state_open_user(struct err *err); /* by state_paths: what every command uses */
+
+/* Hides the folders of state_paths from the jobs of this containment: a job cannot plant files there.
+ * The second is made, too: else a job could make it. */
+void state_hide(struct containment *containment);
 void state_close(struct state *state); /* lets go of the lock, leaves the file; NULL: nothing */
 
 /* A folder of it that nobody else may write, for what else a user's runs must tell each other; borrowed. */
@@ -41,7 +45,8 @@ void state_end(struct state *state);
 enum state_verdict {
     STATE_ENDED,    /* processes of a dead run were ended, nothing of it is left */
     STATE_SURVIVED, /* something of a dead run cannot be ended: reason */
-    STATE_KEPT      /* the file is no business of ours, or cannot be read: reason */
+    STATE_KEPT      /* the file cannot be read, belongs to another machine or container, or names a
+                     * process that may be another's: reason */
 };
 
 struct state_report {
@@ -59,5 +64,8 @@ typedef void state_report_fn(void *context, const struct state_report *report);
 /* Ends what dead runs left of their jobs and removes their files; those of earlier boots too. Nothing is reported of a dead run
  * that left nothing. Waits at most about timeout_s for what does not die. */
 bool state_recover(struct state *state, double timeout_s, state_report_fn *report, void *context, struct err *err);
+
+/* Whether the file of a live run names the job with this tag. */
+bool state_names_job(const struct state *state, const char *tag);
 
 #endif
