@@ -5,6 +5,7 @@
 #include "base/shell_words.h"
 #include "machine/contain/guardian.h"
 #include "machine/sensors/time_scale.h"
+#include "machine/state/state.h"
 #include "run/again.h"
 #include "run/fingerprint.h"
 #include "run/lane.h"
@@ -32,8 +33,15 @@ static bool end_old_job(struct runner *runner, size_t number, const struct store
     size_t killed = 0;
     enum experiment_state after;
     snprintf(identity.boot_id, sizeof identity.boot_id, "%s", job->boot_id ? job->boot_id : "");
-    if (!job_recover(&identity, RECOVER_TIMEOUT_S, &killed, err))
+    /* A journal can name a job of another run. */
+    const struct state *state = runner->request->state;
+    bool lives = state && identity.tag && state_names_job(state, identity.tag);
+    struct job_member unproven;
+    if (!lives && !job_recover(&identity, RECOVER_TIMEOUT_S, &killed, err))
         return err_wrap(err, "%s: its job of an earlier session", runner->plan->experiments[number - 1].id);
+    if (job_is_unproven(&identity, &unproven))
+        runner_say(runner, "pid %d (%s), which the journal names, was left alone: nothing proves that it is of the job",
+                   (int)unproven.pid, unproven.command);
     /* Where the way is at its end already, the processes were all that was left to settle_old. */
     if (!state_next(store_experiment(runner->request->store, number)->state, EVENT_JOB_PROVEN, &after))
         return true;

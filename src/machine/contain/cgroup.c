@@ -182,9 +182,13 @@ bool cgroup_is_leaf_of(const char *leaf, const char *tag)
     AUTO_FREE char *name = cgroup_leaf_path("", tag);
     size_t length = strlen(leaf), name_length = strlen(name);
     struct statfs fs;
+    struct stat status;
     if (leaf[0] != '/' || strchr(tag, '/') || length < name_length || strcmp(leaf + length - name_length, name) != 0)
         return false;
-    return statfs(leaf, &fs) == 0 && (long)fs.f_type == CGROUP2_MAGIC;
+    /* A link could be led elsewhere between this look and the writing of cgroup.kill. */
+    AUTO_FREE char *real = realpath(leaf, NULL);
+    return real && strcmp(real, leaf) == 0 && statfs(leaf, &fs) == 0 && (long)fs.f_type == CGROUP2_MAGIC &&
+           lstat(leaf, &status) == 0 && status.st_uid == geteuid();
 }
 
 void cgroup_limit_memory(const char *leaf, uint64_t bytes)

@@ -40,8 +40,8 @@ bool cgroup_make(const char *leaf, struct err *err);
  * cgroups of runners that have ended. */
 void cgroup_clean(const char *parent);
 
-/* What a file of a run may name as a leaf: on a cgroup v2 file system, its last step made by cgroup_leaf_path of this
- * tag. */
+/* What a file of a run may name as a leaf: a folder of this user on a cgroup v2 file system, no link
+ * on the way to it, its last step made by cgroup_leaf_path of this tag. */
 bool cgroup_is_leaf_of(const char *leaf, const char *tag);
 
 /* Hands the cpuset controller down to it where the folder above has it. False: the leaf's members

@@ -276,9 +276,12 @@ static size_t end_once(const struct tree_seed *seed, bool patient, struct tree *
         return 0;
     if (root_alive && is_namespace_init(seed->root))
         process_signal(seed->root, seed->start_time, SIGKILL);
-    thaw_tree(seed);
-    if (seed->cgroup)
-        cgroup_kill(seed->cgroup);
+    struct tree_seed own = *seed;
+    if (seed->doubt && tree_has_foreign(known))
+        own.cgroup = NULL; /* not as a whole: some in it are of somebody else */
+    thaw_tree(&own);
+    if (own.cgroup)
+        cgroup_kill(own.cgroup);
     size_t more = tree_kill(seed, 0.2, &left, known);
     if (*killed < more)
         *killed = more;
@@ -288,7 +291,13 @@ static size_t end_once(const struct tree_seed *seed, bool patient, struct tree *
     return left + root_alive + !complete;
 }
 
-bool recover_job(const struct job_identity *identity, bool fresh, double timeout_s, size_t *killed, struct err *err)
+static bool this_process_is_of(const char *tag)
+{
+    AUTO_CLOSE int proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return proc < 0 || tag_holds_this_process(proc, tag);
+}
+
+bool recover_job(const struct job_identity *identity, bool witnessed, double timeout_s, size_t *killed, struct err *err)
 {
     char boot_id[40];
     *killed = 0;
@@ -296,14 +305,15 @@ bool recover_job(const struct job_identity *identity, bool fresh, double timeout
         return false;
     if (strcmp(boot_id, identity->boot_id) != 0)
         return true;
-    const char *leaf = identity->cgroup;
-    if (leaf && !cgroup_is_leaf_of(leaf, identity->tag ? identity->tag : ""))
-        leaf = NULL;
     struct tree_seed seed = {.root = identity->pid,
                              .start_time = identity->start_time,
-                             .cgroup = leaf,
-                             .tag = identity->tag && identity->tag[0] ? identity->tag : NULL,
-                             .session = fresh};
+                             .cgroup = identity->cgroup,
+                             .tag = identity->tag,
+                             .session = true};
+    if (!witnessed)
+        seed = tree_seed_doubted(identity);
+    if (!witnessed && seed.tag && this_process_is_of(seed.tag))
+        return err_set(err, "this very command runs in what is left");
     int64_t deadline = clock_monotonic_ns() + (int64_t)(timeout_s * 1e9);
     int64_t impatient_ns = clock_monotonic_ns() + (int64_t)(timeout_s * 0.5e9);
     struct job_member survivor = {0};
@@ -312,7 +322,8 @@ bool recover_job(const struct job_identity *identity, bool fresh, double timeout
     for (int pause_ms = 2;; pause_ms = longer(pause_ms)) {
         bool patient = clock_monotonic_ns() < impatient_ns;
         size_t left = end_once(&seed, patient, &known, killed, &survivor);
-        if (left == 0 && (!leaf || cgroup_remove(leaf)))
+        bool shared = seed.doubt && tree_has_foreign(&known);
+        if (left == 0 && (!seed.cgroup || cgroup_remove(seed.cgroup) || shared))
             return true;
         if (clock_monotonic_ns() >= deadline)
             break;
@@ -327,4 +338,17 @@ bool recover_job(const struct job_identity *identity, bool fresh, double timeout
 bool job_recover(const struct job_identity *identity, double timeout_s, size_t *killed, struct err *err)
 {
     return recover_job(identity, false, timeout_s, killed, err);
+}
+
+bool job_is_unproven(const struct job_identity *identity, struct job_member *out)
+{
+    char boot_id[40];
+    struct proc_stat stat;
+    AUTO_CLOSE int proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (proc < 0 || !boot_id_read(boot_id, NULL) || strcmp(boot_id, identity->boot_id) != 0 ||
+        !proc_stat_read(proc, identity->pid, &stat) || stat.start_time != identity->start_time ||
+        !proc_stat_alive(&stat) || init_is_left(proc, identity->pid, identity->start_time))
+        return false;
+    job_member_fill(&stat, out);
+    return true;
 }

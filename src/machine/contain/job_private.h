@@ -39,7 +39,8 @@ void job_usage_keep(struct job *job);
 
 /* How the guardian, which was there when the runner died, ends a job. */
 
-/* As job_recover; fresh: the init lived a moment ago, so a session with its pid is its session. */
-bool recover_job(const struct job_identity *identity, bool fresh, double timeout_s, size_t *killed, struct err *err);
+/* As job_recover; witnessed: the identity came from the runner itself, while the init lived. */
+bool recover_job(const struct job_identity *identity, bool witnessed, double timeout_s, size_t *killed,
+                 struct err *err);
 
 #endif

@@ -3,9 +3,11 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "machine/contain/sys.h"
+#include "tare_build.h"
 
 #include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 
@@ -60,6 +62,34 @@ static bool cgroup_path(int proc, const char *who, char *out, size_t size)
     ssize_t length = proc_read_at(proc, path, text, sizeof text);
     return length > 0 && ((proc_cgroup_path(text, (size_t)length, NULL, out, size) && strcmp(out, "/") != 0) ||
                           proc_cgroup_path(text, (size_t)length, "name=systemd", out, size));
+}
+
+/* Whether the kernel has it in the cgroup that a job with this tag was given, or below it. */
+static bool in_leaf(int proc, pid_t pid, const char *tag)
+{
+    char who[16], path[4096], name[TAG_OWNER_MAX];
+    snprintf(who, sizeof who, "%d", (int)pid);
+    int length = snprintf(name, sizeof name, "/" TARE_NAME "-job-%s", tag);
+    if (length >= (int)sizeof name || !cgroup_path(proc, who, path, sizeof path))
+        return false;
+    for (const char *at = path; (at = strstr(at, name)); at += length)
+        if (at[length] == '/' || at[length] == '\0')
+            return true;
+    return false;
+}
+
+static bool is_of_job(int proc, const struct proc_stat *stat, const char *tag)
+{
+    return tag_is_carried(proc, stat, tag) || in_leaf(proc, stat->pid, tag);
+}
+
+bool tag_holds_this_process(int proc, const char *tag)
+{
+    struct proc_stat stat = {.ppid = getpid()};
+    for (int i = 0; i < ANCESTORS_MAX && stat.ppid > 0 && proc_stat_read(proc, stat.ppid, &stat); i++)
+        if (is_of_job(proc, &stat, tag))
+            return true;
+    return false;
 }
 
 static bool ends_with(const char *text, size_t length, const char *end)
@@ -165,8 +195,38 @@ static bool is_adopter(int proc, const struct proc_stat *stat)
     return stat->pid == adopter;
 }
 
-/* The nearest ancestor that does not carry the tag, or is another user's: whoever started it, or adopted it as an
- * orphan. False: nobody but pid 1. */
+/* Whether it executes the same file as this process. */
+static bool is_this_program(int proc, pid_t pid)
+{
+    char path[40];
+    struct stat own, theirs;
+    snprintf(path, sizeof path, "%d/exe", (int)pid);
+    return stat("/proc/self/exe", &own) == 0 && fstatat(proc, path, &theirs, 0) == 0 && own.st_dev == theirs.st_dev &&
+           own.st_ino == theirs.st_ino;
+}
+
+/* A runner that is pid 1 of a container is the parent of its inits as if it had adopted them. */
+static bool is_runner(int proc, const struct proc_stat *stat)
+{
+    return stat->pid != getpid() && (strcmp(stat->comm, TARE_NAME) == 0 ||
+                                     (strcmp(stat->comm, TARE_NAME "-init") != 0 && is_this_program(proc, stat->pid)));
+}
+
+bool init_is_left(int proc, pid_t pid, uint64_t start_time)
+{
+    struct proc_stat stat, parent;
+    uid_t uid;
+    if (pid <= 0 || !proc_stat_read(proc, pid, &stat) || stat.start_time != start_time || !proc_stat_alive(&stat) ||
+        strcmp(stat.comm, TARE_NAME "-init") != 0 || !proc_real_uid(proc, pid, &uid) || uid != geteuid() ||
+        !is_this_program(proc, pid))
+        return false;
+    /* Another user's pid 1 may be hidden. */
+    bool seen = proc_stat_read(proc, stat.ppid, &parent);
+    return (stat.ppid == 1 || (seen && is_adopter(proc, &parent))) && !(seen && is_runner(proc, &parent));
+}
+
+/* The nearest ancestor that is not of the job, or is another user's: whoever started it, or adopted it as an
+ * orphan. False: pid 1 adopted it. */
 static bool keeper_find(int proc, const struct proc_stat *stat, const char *tag, uid_t uid, struct proc_stat *out)
 {
     uid_t theirs;
@@ -174,7 +234,7 @@ static bool keeper_find(int proc, const struct proc_stat *stat, const char *tag,
     for (int i = 0; i < ANCESTORS_MAX; i++) {
         pid_t child = out->pid, parent = out->ppid;
         if (parent == 1)
-            return false;
+            return proc_stat_read(proc, parent, out) && is_runner(proc, out);
         if (!proc_stat_read(proc, parent, out)) {
             /* Gone in this moment: then another has the child. Else it is one that this user may not see. */
             if (proc_stat_read(proc, child, out) && out->ppid != parent)
@@ -182,7 +242,7 @@ static bool keeper_find(int proc, const struct proc_stat *stat, const char *tag,
             *out = (struct proc_stat){.pid = parent, .comm = "somebody"};
             return true;
         }
-        if (!tag_is_carried(proc, out, tag) || !proc_real_uid(proc, parent, &theirs) || theirs != uid)
+        if (!is_of_job(proc, out, tag) || !proc_real_uid(proc, parent, &theirs) || theirs != uid)
             return true;
     }
     return true;
@@ -205,7 +265,8 @@ bool tag_is_foreign(int proc, const struct proc_stat *stat, const char *tag, uid
     if (in_other_slurm_job(proc, stat->pid, owner) || in_other_unit(proc, stat->pid, owner) ||
         in_other_pid_namespace(proc, stat->pid, owner))
         return true;
-    if (kept && (root || (keeper.pid != getpid() && !is_adopter(proc, &keeper)))) {
+    bool adopted = !kept || keeper.pid == getpid() || (is_adopter(proc, &keeper) && !is_runner(proc, &keeper));
+    if (kept && (root || !adopted)) {
         snprintf(owner, TAG_OWNER_MAX, "%s (pid %d)", keeper.comm, (int)keeper.pid);
         return true;
     }

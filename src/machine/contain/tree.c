@@ -32,6 +32,29 @@ static struct tree_process *tree_find(const struct tree *tree, pid_t pid)
     return tree->count ? bsearch(&key, tree->processes, tree->count, sizeof key, by_pid) : NULL;
 }
 
+bool tree_has_foreign(const struct tree *tree)
+{
+    for (size_t i = 0; i < tree->count; i++)
+        if (tree->processes[i].foreign)
+            return true;
+    return false;
+}
+
+struct tree_seed tree_seed_doubted(const struct job_identity *identity)
+{
+    struct tree_seed seed = {.doubt = true};
+    AUTO_CLOSE int proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (identity->tag && identity->tag[0])
+        seed.tag = identity->tag;
+    if (seed.tag && identity->cgroup && cgroup_is_leaf_of(identity->cgroup, seed.tag))
+        seed.cgroup = identity->cgroup;
+    if (proc >= 0 && init_is_left(proc, identity->pid, identity->start_time)) {
+        seed.root = identity->pid;
+        seed.start_time = identity->start_time;
+    }
+    return seed;
+}
+
 /* Every process that can be seen; those older than the root are left out, except the root's own pid. */
 static bool tree_list(DIR *listing, const struct tree_seed *seed, struct tree *out)
 {
@@ -58,6 +81,13 @@ static void member_by_pid(void *context, pid_t pid)
         process->member = true;
 }
 
+static void carrier_by_pid(void *context, pid_t pid)
+{
+    struct tree_process *process = tree_find(context, pid);
+    if (process)
+        process->carrier = true;
+}
+
 static bool is_root(const struct tree_process *process, const struct tree_seed *seed)
 {
     return process->stat.pid == seed->root && process->stat.start_time == seed->start_time;
@@ -82,7 +112,7 @@ static void mark_seeds(struct tree *tree, const struct tree_seed *seed)
         tree->root_alive = proc_stat_alive(&root->stat);
     }
     if (seed->cgroup)
-        cgroup_each_pid(seed->cgroup, member_by_pid, tree);
+        cgroup_each_pid(seed->cgroup, seed->doubt ? carrier_by_pid : member_by_pid, tree);
     mark_known(tree, seed->known);
     for (size_t i = 0; seed->session && seed->root && i < tree->count; i++)
         tree->processes[i].member |= tree->processes[i].stat.session == seed->root;
@@ -113,7 +143,8 @@ static void mark_tagged(struct tree *tree, int proc, const struct tree_seed *see
     for (size_t i = 0; i < tree->count; i++) {
         struct tree_process *process = &tree->processes[i];
         char owner[TAG_OWNER_MAX];
-        if (process->member || !proc_stat_alive(&process->stat) || !tag_is_carried(proc, &process->stat, seed->tag))
+        if (process->member || !proc_stat_alive(&process->stat) ||
+            (!process->carrier && !tag_is_carried(proc, &process->stat, seed->tag)))
             continue;
         process->foreign =
             tag_is_foreign(proc, &process->stat, seed->tag, geteuid(), tree->root_alive ? seed->root : 0, owner);

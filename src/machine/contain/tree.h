@@ -12,6 +12,8 @@ struct tree_seed {
     uint64_t start_time; /* of the root; nothing older than it can belong */
     const char *cgroup;  /* NULL: none */
     const char *tag;     /* NULL: environments are not read */
+    bool doubt;          /* the cgroup and the tag come from a file: being in the cgroup is worth as
+                          * much as carrying the tag */
     bool session;        /* the root's pid cannot have been used again since: its session may be trusted without it */
     const struct tree *known; /* an earlier pass, or NULL: its members stay members as long as they live. (A process that is being
                                * killed has lost its environment before it closes its files: only this still tells it.) */
@@ -20,7 +22,8 @@ struct tree_seed {
 struct tree_process {
     struct proc_stat stat;
     bool member;  /* the root too, while it lives */
-    bool foreign; /* carries the tag, and belongs to somebody else */
+    bool carrier; /* with doubt: in the cgroup */
+    bool foreign; /* carries the tag or is such a carrier, and belongs to somebody else */
 };
 
 struct tree {
@@ -32,6 +35,12 @@ struct tree {
 /* False: /proc cannot be read. */
 bool tree_scan(const struct tree_seed *seed, struct tree *out);
 void tree_fini(struct tree *tree);
+bool tree_has_foreign(const struct tree *tree);
+
+/* The seed of a job that a file names; borrows from identity. A job of the same user may have written
+ * the file. So only the kernel ties a process to the job: the tag in its environment, its cgroup, or
+ * that it is the init that a dead runner left. Where whoever started it lives, it is left out. */
+struct tree_seed tree_seed_doubted(const struct job_identity *identity);
 
 /* Live members without the root and without this process. */
 size_t tree_live(const struct tree *tree, const struct tree_seed *seed, struct job_member *members, size_t max);
@@ -61,6 +70,13 @@ bool tag_is_carried(int proc, const struct proc_stat *stat, const char *tag);
  * of the sweep, of recovery and of clean (docs/explanation/containment.md has it as a table). uid: the job's user. root: the job's init as long
  * as it lives, else 0. True: owner (TAG_OWNER_MAX) says whose it is: "slurmstepd (pid 17)". */
 bool tag_is_foreign(int proc, const struct proc_stat *stat, const char *tag, uid_t uid, pid_t root, char *owner);
+
+/* Whether this process or an ancestor of it carries the tag or is in the job's cgroup. */
+bool tag_holds_this_process(int proc, const char *tag);
+
+/* Whether this is the init of a job, of this user and this program, whose runner is dead: the kernel
+ * shows that it has been adopted. */
+bool init_is_left(int proc, pid_t pid, uint64_t start_time);
 
 /* Ends a process that is gone from the pid it was seen at before a pass over /proc is over. */
 

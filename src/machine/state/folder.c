@@ -208,3 +208,32 @@ void entry_fini(struct entry *entry)
     free(entry->reason);
     *entry = (struct entry){.file = -1};
 }
+
+bool entries_each(const struct state *state, entry_fn *each, void *context, struct err *err)
+{
+    AUTO(record_header_fini) struct record_header own = {0};
+    for (size_t place = 0; place < STATE_PLACES; place++) {
+        AUTO_STRV struct strv names = {0};
+        if (state->places[place] < 0)
+            continue;
+        if (!folder_list(state->places[place], &names, err))
+            return false;
+        /* Read once there is a file. */
+        if (names.count > 0 && !own.host && !record_header_own(STATE_RUN, NULL, &own, err))
+            return false;
+        for (size_t i = 0; i < names.count; i++) {
+            struct entry entry;
+            entry_open(state->places[place], names.items[i], &own, &entry);
+            each(context, state->places[place], &entry);
+            entry_fini(&entry);
+        }
+    }
+    return true;
+}
+
+void entry_add_live_tags(void *tags, int runs, const struct entry *entry)
+{
+    (void)runs;
+    for (size_t i = 0; entry->life == ENTRY_LIVE && i < entry->record.count; i++)
+        strv_add(tags, entry->record.jobs[i].tag);
+}

@@ -64,36 +64,29 @@ static void add_live(struct finder *finder, const struct job_identity *job)
     MEM_ADD(finder->inits, finder->init_count) = (struct job_identity){.pid = job->pid, .start_time = job->start_time};
 }
 
-static void ask_run(struct finder *finder, const struct entry *entry)
+static void ask_live(void *context, int runs, const struct entry *entry)
 {
-    for (size_t i = 0; i < entry->record.count; i++) {
+    (void)runs;
+    for (size_t i = 0; entry->life == ENTRY_LIVE && i < entry->record.count; i++)
+        add_live(context, &entry->record.jobs[i]);
+}
+
+static void ask_dead(void *context, int runs, const struct entry *entry)
+{
+    struct finder *finder = context;
+    (void)runs;
+    for (size_t i = 0; entry->life == ENTRY_DEAD && i < entry->record.count; i++) {
         const struct job_identity *job = &entry->record.jobs[i];
-        if (entry->life == ENTRY_LIVE)
-            add_live(finder, job);
-        else if (entry->life == ENTRY_DEAD && !strv_has(&finder->live, job->tag))
-            add_job(finder->out, &entry->record.header, job);
+        struct job_member unproven;
+        if (strv_has(&finder->live, job->tag))
+            continue;
+        add_job(finder->out, &entry->record.header, job);
+        if (job_is_unproven(job, &unproven))
+            strv_add_owned(&finder->out->kept, mem_printf("%s: names process %d (%s), and " STATE_UNPROVEN, entry->name,
+                                                          (int)unproven.pid, unproven.command));
     }
     if (entry->life == ENTRY_KEPT)
         strv_add_owned(&finder->out->kept, mem_printf("%s: %s", entry->name, entry->reason));
-}
-
-static bool ask_runs(struct finder *finder, const struct state *state, struct err *err)
-{
-    AUTO(record_header_fini) struct record_header own = {0};
-    if (!record_header_own(STATE_RUN, NULL, &own, err))
-        return false;
-    for (size_t place = 0; place < STATE_PLACES; place++) {
-        AUTO_STRV struct strv names = {0};
-        if (state->places[place] >= 0 && !folder_list(state->places[place], &names, err))
-            return false;
-        for (size_t i = 0; i < names.count; i++) {
-            struct entry entry;
-            entry_open(state->places[place], names.items[i], &own, &entry);
-            ask_run(finder, &entry);
-            entry_fini(&entry);
-        }
-    }
-    return true;
 }
 
 /* Anybody can take the name. So a live run of ours has written down who it is, or it is this very program under that name, and is
@@ -218,7 +211,9 @@ bool leftovers_find_holding(struct state *state, const struct census_roots *root
     if (stat("/proc/self/exe", &finder.program) != 0)
         finder.program.st_ino = 0;
     census_own_tags(roots, &finder.live);
-    bool found = census_take(roots, &out->census, err) && (!state || ask_runs(&finder, state, err));
+    bool found =
+        census_take(roots, &out->census, err) &&
+        (!state || (entries_each(state, ask_live, &finder, err) && entries_each(state, ask_dead, &finder, err)));
     for (size_t i = 0; found && i < out->census.count; i++)
         judge(&finder, &out->census.items[i]);
     if (found && memory)

@@ -1,7 +1,6 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/mem.h"
-#include "machine/contain/cgroup.h"
 #include "machine/contain/tree.h"
 #include "machine/state/census.h"
 #include "machine/state/state_private.h"
@@ -12,8 +11,8 @@ enum { NAMES_SHOWN = 3 };
 static const double MOMENT_S = 0.1;
 
 struct recovery {
-    struct strv own_tags; /* of this process and its ancestors */
-    bool asked;           /* own_tags is filled */
+    struct strv live; /* tags of jobs that live runs name */
+    size_t ended;     /* files of runs that do not live */
     int64_t deadline_ns;
     state_report_fn *report;
     void *context;
@@ -23,6 +22,7 @@ struct recovery {
 struct ending {
     size_t killed, named;
     struct text names;
+    struct job_member unproven; /* pid 0: none */
 };
 
 /* All its jobs; false: something survived. */
@@ -30,10 +30,8 @@ static bool end_jobs(const struct recovery *recovery, const struct record *recor
 {
     bool ended = true;
     for (size_t i = 0; i < record->count; i++) {
-        if (strv_has(&recovery->own_tags, record->jobs[i].tag)) {
-            ended = err_set(err, "this very command runs in what is left");
+        if (strv_has(&recovery->live, record->jobs[i].tag))
             continue;
-        }
         double left_s = ns_to_s(recovery->deadline_ns - clock_monotonic_ns());
         size_t count = 0;
         struct err why = {0};
@@ -47,13 +45,24 @@ static bool end_jobs(const struct recovery *recovery, const struct record *recor
         if (count > 0)
             members_add_names(&members, NAMES_SHOWN, &out->named, &out->names);
         out->killed += count;
+        job_is_unproven(&record->jobs[i], &out->unproven);
     }
     return ended;
 }
 
-static void settle(const struct recovery *recovery, int runs, const struct entry *entry)
+static void look(void *context, int runs, const struct entry *entry)
 {
+    struct recovery *recovery = context;
+    entry_add_live_tags(&recovery->live, runs, entry);
+    recovery->ended += entry->life != ENTRY_LIVE;
+}
+
+static void settle(void *context, int runs, const struct entry *entry)
+{
+    const struct recovery *recovery = context;
     struct err err = {0};
+    if (entry->life == ENTRY_LIVE || entry->life == ENTRY_NONE)
+        return;
     struct ending ending = {0};
     struct state_report said = {.verdict = STATE_ENDED,
                                 .kind = entry->record.header.kind,
@@ -68,6 +77,9 @@ static void settle(const struct recovery *recovery, int runs, const struct entry
     } else if (entry->life == ENTRY_DEAD && !end_jobs(recovery, &entry->record, &ending, &err)) {
         said.verdict = STATE_SURVIVED;
         said.reason = err.text;
+    } else if (ending.unproven.pid) {
+        said.verdict = STATE_KEPT;
+        said.reason = STATE_UNPROVEN;
     }
     said.killed = ending.killed;
     said.names = text_get(&ending.names);
@@ -78,46 +90,27 @@ static void settle(const struct recovery *recovery, int runs, const struct entry
     text_fini(&ending.names);
 }
 
-/* own is read once there is a file. */
-static bool recover_place(struct recovery *recovery, int runs, struct record_header *own, struct err *err)
-{
-    AUTO_STRV struct strv names = {0};
-    if (!folder_list(runs, &names, err))
-        return false;
-    if (names.count > 0 && !own->host && !record_header_own(STATE_RUN, NULL, own, err))
-        return false;
-    for (size_t i = 0; i < names.count; i++) {
-        struct entry entry;
-        entry_open(runs, names.items[i], own, &entry);
-        if (entry.life == ENTRY_DEAD && !recovery->asked)
-            census_own_tags(&(struct census_roots){"/proc", "/dev"}, &recovery->own_tags);
-        recovery->asked |= entry.life == ENTRY_DEAD;
-        if (entry.life != ENTRY_LIVE && entry.life != ENTRY_NONE)
-            settle(recovery, runs, &entry);
-        entry_fini(&entry);
-    }
-    return true;
-}
-
 bool state_recover(struct state *state, double timeout_s, state_report_fn *report, void *context, struct err *err)
 {
-    AUTO(record_header_fini) struct record_header own = {0};
     struct recovery recovery = {.report = report, .context = context};
-    bool looked = true;
     recovery.deadline_ns = clock_monotonic_ns() + (int64_t)(timeout_s * 1e9);
-    for (size_t i = 0; i < STATE_PLACES && looked; i++)
-        looked = state->places[i] < 0 || recover_place(&recovery, state->places[i], &own, err);
-    strv_fini(&recovery.own_tags);
+    bool looked = entries_each(state, look, &recovery, err) &&
+                  (recovery.ended == 0 || entries_each(state, settle, &recovery, err));
+    strv_fini(&recovery.live);
     return looked;
+}
+
+bool state_names_job(const struct state *state, const char *tag)
+{
+    AUTO_STRV struct strv live = {0};
+    return entries_each(state, entry_add_live_tags, &live, NULL) && strv_has(&live, tag);
 }
 
 enum { MEMBERS_MAX = 65536 };
 
 void members_take(const struct job_identity *job, struct members *out)
 {
-    bool has_leaf = job->cgroup && cgroup_is_leaf_of(job->cgroup, job->tag);
-    struct tree_seed seed = {
-        .root = job->pid, .start_time = job->start_time, .cgroup = has_leaf ? job->cgroup : NULL, .tag = job->tag};
+    struct tree_seed seed = tree_seed_doubted(job);
     struct tree tree;
     tree_scan(&seed, &tree);
     size_t count = tree_live(&tree, &seed, NULL, 0);

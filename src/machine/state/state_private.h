@@ -81,6 +81,17 @@ struct entry {
 void entry_open(int runs, const char *name, const struct record_header *own, struct entry *out);
 void entry_fini(struct entry *entry);
 
+/* Of a process that a dead run's file names. */
+#define STATE_UNPROVEN "nothing proves that it is of the run's job, so it was left alone"
+
+/* Opens each file of both places in turn. */
+typedef void entry_fn(void *context, int runs, const struct entry *entry);
+bool entries_each(const struct state *state, entry_fn *each, void *context, struct err *err);
+
+/* An entry_fn. Adds the tags of the jobs that a live run names to a struct strv: none of these jobs is
+ * ended. */
+void entry_add_live_tags(void *tags, int runs, const struct entry *entry);
+
 /* The processes that live of a job whose runner is dead. */
 
 struct members {

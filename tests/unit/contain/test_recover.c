@@ -177,6 +177,7 @@ static void a_job_of_another_boot_is_not_looked_for(void **state)
     size_t killed = 0;
     runner_start(&runner, CONTAINMENT_SWEEP, daemon_script, UNGUARDED, true);
     read_line(runner.output, line, sizeof line);
+    runner_and_init_kill(&runner);
     struct job_identity other;
     job_identity_copy(&runner.identity, &other);
     other.boot_id[0] = other.boot_id[0] == '0' ? '1' : '0';
@@ -186,15 +187,35 @@ static void a_job_of_another_boot_is_not_looked_for(void **state)
     job_identity_fini(&other);
     assert_true(job_recover(&runner.identity, 30, &killed, NULL));
     assert_end(runner.output);
-    runner_kill(&runner);
     runner_fini(&runner);
 }
 
-/* The pid alone is no identity: another process may have it by now. */
-static void a_pid_with_another_start_time_is_left_alone(void **state)
+/* Whoever wrote the identity down may have made it up: the kernel shows who started the job. */
+static void a_job_whose_runner_lives_is_left_alone(void **state)
+{
+    struct runner runner;
+    struct job_member member;
+    char line[16];
+    size_t killed = 0;
+    runner_start(&runner, mode_of(state), daemon_script, UNGUARDED, true);
+    read_line(runner.output, line, sizeof line);
+    assert_true(job_recover(&runner.identity, 1, &killed, NULL));
+    assert_int_equal(killed, 0);
+    assert_true(is_held(runner.output));
+    assert_true(job_is_unproven(&runner.identity, &member));
+    assert_int_equal(member.pid, runner.identity.pid);
+    if (runner.identity.cgroup)
+        assert_int_equal(access(runner.identity.cgroup, F_OK), 0);
+    runner_kill(&runner);
+    assert_end(runner.output);
+    runner_fini(&runner);
+}
+
+static void a_process_that_nothing_but_pid_and_start_time_names_is_left_alone(void **state)
 {
     (void)state;
     size_t killed = 0;
+    struct job_member member;
     pid_t pid = fork();
     assert_true(pid >= 0);
     if (pid == 0)
@@ -203,9 +224,13 @@ static void a_pid_with_another_start_time_is_left_alone(void **state)
     struct job_identity identity = {.pid = pid, .tag = mem_strdup("0123456789abcdef0123456789abcdef")};
     assert_true(boot_id_read(identity.boot_id, NULL));
     assert_true(process_start_time(pid, &identity.start_time));
-    identity.start_time--;
     assert_true(job_recover(&identity, 30, &killed, NULL));
     assert_int_equal(killed, 0);
+    assert_int_equal(waitpid(pid, NULL, WNOHANG), 0);
+    assert_true(job_is_unproven(&identity, &member));
+    identity.start_time--;
+    assert_true(job_recover(&identity, 30, &killed, NULL));
+    assert_false(job_is_unproven(&identity, &member));
     assert_int_equal(waitpid(pid, NULL, WNOHANG), 0);
     kill(pid, SIGKILL);
     assert_int_equal(waitpid(pid, NULL, 0), pid);
@@ -302,7 +327,8 @@ int main(void)
         EACH_MODE(what_outlived_runner_and_init_is_found_and_ended),
         EACH_MODE(the_guardian_ends_what_outlived_runner_and_init),
         cmocka_unit_test(a_job_of_another_boot_is_not_looked_for),
-        cmocka_unit_test(a_pid_with_another_start_time_is_left_alone),
+        EACH_MODE(a_job_whose_runner_lives_is_left_alone),
+        cmocka_unit_test(a_process_that_nothing_but_pid_and_start_time_names_is_left_alone),
         cmocka_unit_test(a_released_job_is_no_longer_the_guardian_s),
         cmocka_unit_test(a_stopped_guardian_ends_nothing),
         cmocka_unit_test(a_guardian_holds_nothing_of_its_starter_and_ends_when_stopped),
