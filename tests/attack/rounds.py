@@ -72,6 +72,14 @@ end = now()
 tell(what="end", mono=end[0], boot=end[1], code=code)
 os._exit(code)
 """
+# Who has nothing to do with a run: notes each signal, and starts one like it that carries a tag.
+BYSTANDER = r"""import os, signal, subprocess, sys
+def note(number, frame): open(sys.argv[1], "a").write("%d of %d\n" % (number, os.getpid()))
+for number in set(signal.Signals) - {signal.SIGKILL, signal.SIGSTOP, signal.SIGCHLD}: signal.signal(number, note)
+if len(sys.argv) > 2: subprocess.Popen([sys.executable, "-c", open("/proc/self/cmdline").read().split("\0")[2], sys.argv[1]], env=dict(os.environ, TARE_JOB=sys.argv[2]))
+open(sys.argv[1] + ".ready", "a").write("1")
+while True: signal.pause()
+"""
 BACK = """import time
 while True: time.sleep(0.2)
 """
@@ -243,6 +251,7 @@ class Run:
         command += ["--containment", self.round.containment]
         if len(self.round.runs) > 1:
             command += ["--gpus", str(self.gpus[0])]
+        self.round.forge()
         environment = dict(self.round.environment, ROUND_TRUTH=self.truth)
         with open(self.folder + "/output", "ab") as log:
             log.write(f"\n== {time.monotonic():.3f} {' '.join(command[1:])}\n".encode())
@@ -288,6 +297,7 @@ class Round:
         self.findings, self.counts = [], collections.Counter()
         self.mark = os.urandom(16).hex()
         self.hits, self.stopped, self.foreign, self.known = [], [], [], {}
+        self.bystanders, self.beside = [], []
         self.users = folder + "/users"
         shutil.rmtree(folder, ignore_errors=True)
         os.makedirs(self.users)
@@ -346,7 +356,7 @@ class Round:
     def processes(self):
         """All below this one but those that this one planted, by role."""
         found, todo = collections.defaultdict(list), [os.getpid()]
-        planted = {process.pid for process, *_ in self.foreign}
+        planted = {process.pid for process, *_ in self.foreign} | {process.pid for process in self.bystanders}
         while todo:
             for pid in children(todo.pop()):
                 if pid in planted:
@@ -367,6 +377,7 @@ class Round:
     def reap(self):
         """Orphans come to this process, which is to them what init is."""
         runners = {run.runner.pid for run in self.runs if run.runner} | {process.pid for process, *_ in self.foreign}
+        runners |= {process.pid for process in self.bystanders}
         for pid in children(os.getpid()):
             if pid not in runners:
                 try:
@@ -442,8 +453,41 @@ class Round:
                 row[0].kill()
                 row[0].wait()
 
+    def bystand(self):
+        """Processes beside the runs, and the job of a tare whose own file in the state folder is gone."""
+        environment = {key: value for key, value in self.environment.items() if key not in ("ROUND_MARK", "TARE_NVML")}
+        command = [sys.executable, "-c", BYSTANDER, self.folder + "/signalled"]
+        for words in (command + ["0123456789abcdef0123456789abcdef"],
+                      [self.tare, "exec", "--containment", self.containment, "--"] + command):
+            self.bystanders.append(subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                                    stderr=subprocess.DEVNULL, env=environment))
+        while len(read(self.folder + "/signalled.ready")) < 3:
+            time.sleep(TICK_S)
+        todo = [process.pid for process in self.bystanders]
+        while todo:
+            pid = todo.pop()
+            self.beside.append(Process(pid, stat_of(pid)))
+            todo += children(pid)
+        shutil.rmtree(self.folder + "/state")
+
+    def forge(self):
+        """Files of dead runs whose jobs these were."""
+        tags = [process.environment["TARE_JOB"] for process in self.beside if "TARE_JOB" in process.environment]
+        for process in self.beside:
+            subprocess.run([os.path.dirname(os.path.abspath(__file__)) + "/forge", f"{self.folder}/state/{os.path.basename(self.tare)}/runs",
+                            str(process.pid), self.rng.choice(tags)], check=True)
+            self.counts["forged files"] += 1
+
+    def unharmed(self):
+        for process in self.beside:
+            if not process.lives() or stat_of(process.pid)[0] in "Tt":
+                self.find("signalled", f"{process.name} (pid {process.pid}), which only forged files name")
+        if read(self.folder + "/signalled"):
+            self.find("signalled", read(self.folder + "/signalled").decode())
+
     def play(self, disturb=True):
         rng = self.rng
+        self.bystand()
         pace = rng.choice([0.4, 0.8, 1.5, 3]) if disturb else 1e9
         self.kill_share = rng.choice([0, 0.3, 0.5, 0.8])
         self.roles = rng.sample(ROLES, rng.choice([1, 2, 3, 7]))
@@ -477,6 +521,7 @@ class Round:
         self.unplant(all_=True)
         self.counts["seconds"] += int(time.monotonic() - begin)
         self.counts["resumes"] += sum(run.resumes for run in self.runs)
+        self.unharmed()
         self.nothing_lives(given_up)
 
     def nothing_lives(self, given_up):
@@ -717,6 +762,8 @@ def one_round(arguments):
                 round_.counts[f"exit {code}"] += 1
     except Exception:  # a broken test must show as one
         round_.find("broken", traceback.format_exc())
+    for process in round_.beside:
+        process.signal(signal.SIGKILL)
     round_.counts["rounds"] += 1
     round_.counts[f"rounds {round_.kind}"] += 1
     write(round_.folder + "/hits", "\n".join(json.dumps(hit) for hit in round_.hits) + "\n")
@@ -812,7 +859,7 @@ def main():
     if improbable(outside, len(energies)):
         findings.append("energy rate")
     kinds = collections.Counter(findings)
-    for kind in ("clean and wrong", "not once", "alive", "left over", "not ended", "broken", "energy rate"):
+    for kind in ("clean and wrong", "not once", "alive", "left over", "not ended", "signalled", "broken", "energy rate"):
         print(f"{kind}: {kinds[kind]}")
     return not findings
 
