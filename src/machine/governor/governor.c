@@ -216,7 +216,9 @@ bool governor_restore(const char *sysroot, const struct governor_change *change,
         const struct governor_policy *policy = &change->policies[i];
         if (!is_still_set(sysroot, change, policy->number))
             out->left++;
-        else if (policy_write(sysroot, policy, policy->former, err))
+        /* Read from a file, which others may have written: for a name that is not listed the kernel would load a module. */
+        else if ((policy->fd >= 0 || is_offered(sysroot, policy->number, policy->former, err)) &&
+                 policy_write(sysroot, policy, policy->former, err))
             out->restored++;
         else
             out->failed++;

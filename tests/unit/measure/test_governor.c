@@ -118,6 +118,25 @@ static void another_process_restores_from_the_journal_only_what_is_still_ours(vo
     governor_change_fini(&read);
 }
 
+/* For a name that is not listed the kernel would load a module. */
+static void a_governor_that_the_kernel_does_not_list_is_not_given_back(void **state)
+{
+    const struct sysroot *root = *state;
+    struct governor_change read;
+    struct governor_restored restored;
+    struct err err = {0};
+    three_policies(root);
+    policy(root, 0, "performance");
+    json_t *json = json_loads("{\"wanted\": \"performance\", \"former\": {\"0\": \"planted\"}}", 0, NULL);
+    assert_true(governor_change_from_json(json, &read));
+    json_decref(json);
+    assert_false(governor_restore(root->top, &read, &restored, &err));
+    assert_int_equal(restored.failed, 1);
+    assert_non_null(strstr(err.text, "offers no CPU frequency governor \"planted\""));
+    assert_has(root, 0, "performance");
+    governor_change_fini(&read);
+}
+
 static void a_journal_that_names_anything_else_is_refused(void **state)
 {
     (void)state;
@@ -234,6 +253,7 @@ int main(void)
 #define ROW(name) cmocka_unit_test_setup_teardown(name, sysroot_setup, sysroot_teardown)
         ROW(what_is_changed_is_told_before_and_given_back_after),
         ROW(another_process_restores_from_the_journal_only_what_is_still_ours),
+        ROW(a_governor_that_the_kernel_does_not_list_is_not_given_back),
         ROW(a_journal_that_names_anything_else_is_refused),
         ROW(a_governor_that_the_kernel_does_not_offer_is_named),
         ROW(a_machine_without_governors_says_so),
