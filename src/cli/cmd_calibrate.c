@@ -5,7 +5,7 @@
 #include "session/caller.h"
 #include "session/command.h"
 
-enum { OPTION_GPU, OPTION_SECONDS, OPTION_YES, OPTION_SHOW, OPTION_JSON, OPTION_COUNT };
+enum { OPTION_GPU, OPTION_SECONDS, OPTION_YES, OPTION_SHOW, OPTION_JSON, OPTION_AS_ROOT, OPTION_COUNT };
 
 static const struct cli_option options[OPTION_COUNT] = {
     [OPTION_GPU] =
@@ -16,6 +16,7 @@ static const struct cli_option options[OPTION_COUNT] = {
     [OPTION_YES] = FLAG_ROW("-y", "--yes", "the GPU's owner agrees to the load: do not ask"),
     [OPTION_SHOW] = FLAG_ROW(NULL, "--show", "show what was learnt before, and load nothing"),
     [OPTION_JSON] = FLAG_ROW(NULL, "--json", "as JSON"),
+    [OPTION_AS_ROOT] = FLAG_ROW(NULL, "--as-root", "under sudo, stay root"),
 };
 
 static int run(const struct cli_call *call)
@@ -38,8 +39,9 @@ static const char *const description[] = {
     "of the time they sample, their step and noise, whether counter and samples agree, and how long power and "
     "temperature take to be back. Each figure has its 95 % half-width, or is unknown with the reason.",
     "Asks first, or wants --yes. Only on a GPU that nobody else uses, which is locked meanwhile. Needs no root, and "
-    "changes no clock and no limit. The result is a file for each GPU and driver in the state folder; --show shows "
-    "it, and says when it is stale: of another driver, or older than 30 days.",
+    "changes no clock and no limit. The result is a file for each GPU and driver: in the state folder, or, of root, "
+    "in /var/lib/tare/calibrations, for all users. --show shows it, and says when it is stale: of another driver or "
+    "version of tare, dated in the future, or older than 30 days.",
     NULL};
 
 static const char *const exits[] = {"0", "calibrated, or shown",

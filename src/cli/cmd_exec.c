@@ -157,6 +157,8 @@ static int run_measured(const struct cli_call *call, enum containment_mode how, 
     if (energy) {
         struct err err = {0};
         meters_find(env, NULL, NULL, &meters);
+        meters_distrust_jobs(&meters, how == CONTAINMENT_AUTO || how == CONTAINMENT_PIDNS);
+        meters_say_refused(&meters);
         meters.options.host = host;
         if (!meters_scale(&meters, &err))
             return cli_failed(EXEC_OURS, &err);

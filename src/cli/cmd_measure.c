@@ -213,6 +213,7 @@ static int run_with(const struct cli_call *call, struct host_meter *host)
         meters_find(&caller.environment, NULL, host, &meters);
     else if (!meters_choose(call->values[OPTION_GPUS].text, host, &meters, &err))
         code = cli_usage_error(call->command, "--gpus: %s", err.text);
+    meters_say_refused(&meters);
     if (code == CLI_OK)
         code = measure_here(call, &watch, &meters);
     if (watch.pidfd >= 0)

@@ -112,6 +112,8 @@ struct energy_meters_figures {
     const char *uuid;                     /* of a GPU, or NULL */
     const struct gpu_identity *identity;  /* of one GPU, or NULL; borrowed as name is */
     const struct sensor_profile *profile; /* of one GPU, or NULL: what is taken to be known of its sensor */
+    const struct calibration *calibration; /* that the profile is from; NULL: none */
+    const char *contradiction; /* why the readings switched a calibration off; NULL: they did not */
     struct sensor_gain gain;              /* of the sensor, or of all of the sum's together */
     struct reading power_limit_w;         /* of one GPU: enforced when it was looked at last */
     size_t devices;                       /* that were added up */

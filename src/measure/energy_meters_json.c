@@ -78,6 +78,7 @@ static void add_kind(const struct energy_meters_figures *figures, json_t *json)
     set(json, "power_limit_w", figures->power_limit_w);
     json_object_set_new(json, "sensor_profile", json_string(figures->profile->label));
     json_object_set_new(json, "sensor_profile_source", json_string(figures->profile->source));
+    json_set_text(json, "calibration_sha256", figures->calibration ? figures->calibration->sha256 : NULL);
     set_mhz(json, "sm_clock_max_mhz", identity->clocks.sm_max_mhz);
     set_mhz(json, "memory_clock_max_mhz", identity->clocks.memory_max_mhz);
     set_mhz(json, "sm_clock_application_mhz", identity->clocks.sm_application_mhz);

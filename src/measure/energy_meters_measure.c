@@ -58,15 +58,13 @@ static void fill_samples(const struct meter *meter, struct energy_meters_figures
             out->figures[k].value /= (double)summed[k];
 }
 
-static const struct sensor_profile *find_profile(const struct energy_meters *energy_meters,
-                                                 const struct gpu_vendor *vendor, const struct gpu_identity *identity)
+static struct calibration_profile *find_calibration(const struct energy_meters *energy_meters,
+                                                    const struct gpu_identity *identity)
 {
-    for (size_t i = 0; i < energy_meters->calibrated_count; i++) {
-        const struct calibration_profile *found = &energy_meters->calibrated[i];
-        if (strcmp(found->uuid, identity->uuid) == 0 && strcmp(found->driver, identity->driver) == 0)
-            return &found->of;
-    }
-    return sensor_profile_find(vendor, identity->name);
+    for (size_t i = 0; i < energy_meters->calibrated_count; i++)
+        if (calibration_is_of(&energy_meters->calibrated[i].from, identity))
+            return &energy_meters->calibrated[i];
+    return NULL;
 }
 
 static struct window_sensor gpu_sensor(const struct gpu_vendor *vendor, const struct meter *meter,
@@ -107,6 +105,8 @@ static void add_up(struct energy_meters_figures *sum, const struct energy_meters
         sum->name = sum->uuid = NULL;
         sum->identity = NULL;
         sum->profile = NULL;
+        sum->calibration = NULL;
+        sum->contradiction = NULL;
         sum->devices = 1;
         return;
     }
@@ -209,10 +209,46 @@ static void measure_device(const struct series *series, const struct window_sens
     add_up(&out->sums[device->scope], device);
 }
 
+/* Of the whole stretch, by a sensor as it is calibrated: whether its counter and its samples contradict each other. */
+static bool disagrees(const struct series *series, const struct window_sensor *sensor, const struct stretch *stretch)
+{
+    struct window_index *index = window_index_new(series, sensor);
+    struct window_piece whole;
+    take_steps(stretch->steps, index);
+    window_cut(index, stretch->start_ns, stretch->end_ns, NULL, 0, &whole);
+    window_index_free(index);
+    return whole.window.disagrees;
+}
+
 static void add_missing(struct energy_meters_result *out, enum energy_meters_scope scope, const char *name,
                         const char *reason)
 {
     out->missing[out->missing_count++] = (struct energy_meters_missing){scope, name, reason ? reason : "unknown"};
+}
+
+/* By its calibration, which is not used any more once the readings contradict it: later ones may only fail to show it. */
+static struct window_sensor choose_sensor(const struct energy_meters_meter *meter, const struct stretch *stretch,
+                                          struct energy_meters_figures *device)
+{
+    const struct series *series = meter_series(meter->meter);
+    struct calibration_profile *found = find_calibration(meter->energy_meters, device->identity);
+    if (found && !*found->contradiction) {
+        struct window_sensor sensor = gpu_sensor(meter->vendor, meter->meter, &found->of);
+        device->calibration = &found->from;
+        device->profile = &found->of;
+        device->gain = found->of.gain;
+        if (!calibration_contradicted(found, series, found->contradiction, sizeof found->contradiction) &&
+            !disagrees(series, &sensor, stretch))
+            return sensor;
+        if (!*found->contradiction)
+            snprintf(found->contradiction, sizeof found->contradiction,
+                     "by its calibration its counter and its power samples disagree");
+    }
+    device->contradiction = found ? found->contradiction : NULL;
+    device->calibration = NULL;
+    device->profile = sensor_profile_find(meter->vendor, device->identity->name);
+    device->gain = device->profile->gain;
+    return gpu_sensor(meter->vendor, meter->meter, device->profile);
 }
 
 static void measure_gpu(const struct energy_meters_meter *meter, const struct stretch *stretch,
@@ -231,15 +267,10 @@ static void measure_gpu(const struct energy_meters_meter *meter, const struct st
         add_missing(out, ENERGY_GPU, meter->label, "it is divided into parts (MIG), whose energy nobody can tell");
         return;
     }
-    const struct sensor_profile *profile = find_profile(meter->energy_meters, meter->vendor, &about->identity);
-    struct window_sensor sensor = gpu_sensor(meter->vendor, meter->meter, profile);
     struct energy_meters_figures *device = &out->devices[out->device_count++];
-    *device = (struct energy_meters_figures){.scope = ENERGY_GPU,
-                                             .name = meter->label,
-                                             .uuid = about->identity.uuid,
-                                             .identity = &about->identity,
-                                             .profile = profile,
-                                             .gain = profile->gain};
+    *device = (struct energy_meters_figures){
+        .scope = ENERGY_GPU, .name = meter->label, .uuid = about->identity.uuid, .identity = &about->identity};
+    struct window_sensor sensor = choose_sensor(meter, stretch, device);
     measure_device(meter_series(meter->meter), &sensor, stretch, meter->meter, device, out);
 }
 

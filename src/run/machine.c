@@ -2,8 +2,7 @@
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/mem.h"
-#include "machine/state/state.h"
-#include "measure/calibration/calibration.h"
+#include "measure/energy_meters.h"
 #include "run/cpu_sets.h"
 #include "run/fingerprint.h"
 #include "run/git.h"
@@ -82,20 +81,12 @@ static json_t *gpus_json(void)
     return json;
 }
 
-/* Valid ones only: what the state folder has besides is told by `calibrate --show`. */
-static void add_calibration(void *data, const struct calibration *calibration, const struct err *why)
-{
-    (void)why;
-    if (calibration)
-        json_array_append_new(data, calibration_json(calibration));
-}
-
-/* Of all GPUs and drivers that the user's state folder knows; "none" without any. */
-static json_t *calibrations_json(const struct state *state)
+/* Those that this session uses; "none" without any. */
+static json_t *calibrations_json(const struct energy_meters_options *energy_meters)
 {
     json_t *json = json_array();
-    if (state)
-        calibration_each(state_folder(state), add_calibration, json);
+    for (size_t i = 0; energy_meters && i < energy_meters->calibration_count; i++)
+        json_array_append_new(json, calibration_json(&energy_meters->calibrations[i]));
     if (json_array_size(json) > 0)
         return json;
     json_decref(json);
@@ -221,7 +212,7 @@ static json_t *machine_json(const struct plan *plan, const struct containment *c
     json_object_update(json, (json_t *)facts->software);
     json_object_set_new(json, "session", facts->session > 0 ? json_integer(facts->session) : json_null());
     json_object_set_new(json, "gpus", gpus_json());
-    json_object_set_new(json, "calibrations", calibrations_json(facts->state));
+    json_object_set_new(json, "calibrations", calibrations_json(facts->energy_meters));
     json_object_set_new(json, "containment", containment_json(containment));
     json_object_set_new(json, "cpu_sets", facts->sets ? cpu_sets_json(facts->sets) : json_null());
     json_object_set_new(json, "repositories", repositories_json(plan, containment, &environment));

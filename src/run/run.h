@@ -33,7 +33,7 @@ bool run_plan(const struct run_request *request, struct run_summary *out, struct
 struct cpu_sets; /* run/cpu_sets.h */
 struct machine_facts {
     const struct cpu_sets *sets; /* NULL: none */
-    const struct state *state;   /* NULL: none */
+    const struct energy_meters_options *energy_meters; /* whose calibrations are used; NULL: none */
     const json_t *software;      /* machine_software */
     int64_t session;             /* 0: none */
 };

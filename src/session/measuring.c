@@ -6,7 +6,9 @@
 #include "base/rng.h"
 #include "machine/sensors/time_scale.h"
 #include "machine/state/state.h"
+#include "session/command.h"
 #include "session/gpus.h"
+#include "tare_build.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -41,18 +43,51 @@ static void add_gpus(const struct gpu_devices *devices, const bool *used, struct
     out->options.gpus = out->gpus;
 }
 
-static void take_calibration(void *data, const struct calibration *calibration, const struct err *why)
+struct calibration_place {
+    struct meters *meters;
+    const char *path;
+    int dir;
+    bool of_root;
+};
+
+static void refuse(const struct calibration_place *place, const char *name, const char *reason)
 {
-    struct meters *meters = data;
-    (void)why; /* calibrate --show tells it */
-    if (!calibration)
+    strv_add_owned(&place->meters->refused,
+                   mem_printf("calibration %s/%s is not used: %s; delete it, and calibrate again (" TARE_NAME
+                              " calibrate)",
+                              place->path, name, reason));
+}
+
+static bool is_known(const struct meters *meters, const struct calibration *calibration)
+{
+    for (size_t i = 0; i < meters->options.calibration_count; i++)
+        if (strcmp(meters->calibrations[i].uuid, calibration->uuid) == 0 && meters->calibrations[i].of_root)
+            return true;
+    return false;
+}
+
+static void take_calibration(void *data, const char *name, const struct calibration *calibration, const struct err *why)
+{
+    const struct calibration_place *place = data;
+    struct meters *meters = place->meters;
+    struct stat status;
+    if (!calibration) {
+        refuse(place, name, why->text);
         return;
+    }
     AUTO_FREE char *stale = calibration_stale(calibration, NULL, clock_realtime_ns() / NS_PER_S);
-    if (stale)
+    bool owned = fstatat(place->dir, name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+                 status.st_uid == (place->of_root ? 0 : geteuid()) && !(status.st_mode & (S_IWGRP | S_IWOTH));
+    if (!owned || stale) {
+        refuse(place, name, owned ? stale : "others than its owner could have written it");
+        return;
+    }
+    if (!place->of_root && is_known(meters, calibration))
         return;
     size_t count = meters->options.calibration_count++;
     meters->calibrations = mem_resize(meters->calibrations, count + 1, sizeof *meters->calibrations);
     meters->calibrations[count] = *calibration;
+    meters->calibrations[count].of_root = place->of_root;
     meters->options.calibrations = meters->calibrations;
 }
 
@@ -63,27 +98,62 @@ static void take_host(struct host_meter *host, struct meters *out)
         host_meter_prove(host);
 }
 
-static int open_own(int above, const char *name)
+static int open_owned(int above, const char *name, uid_t owner)
 {
     struct stat st;
     AUTO_CLOSE int dir = openat(above, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    bool ours = dir >= 0 && fstat(dir, &st) == 0 && st.st_uid == geteuid() && !(st.st_mode & (S_IWGRP | S_IWOTH));
+    bool ours = dir >= 0 && fstat(dir, &st) == 0 && st.st_uid == owner && !(st.st_mode & (S_IWGRP | S_IWOTH));
     return ours ? steal_fd(&dir) : -1;
 }
 
-/* From where state.h keeps what a user's runs tell each other; nothing is made. */
+char *meters_calibrations_path(void)
+{
+    bool root_for_another = geteuid() == 0 && getenv("SUDO_UID");
+    return mem_printf("%s/var/lib/" TARE_NAME "/calibrations", root_for_another ? "" : gpus_root());
+}
+
+/* Root's first: a user's of the same GPU does not replace it. From where state.h keeps what a user's runs tell each other;
+ * nothing is made. */
 static void read_known(struct meters *out)
 {
     AUTO_STRV struct strv paths = {0};
     struct err ignored;
+    AUTO_FREE char *system = meters_calibrations_path();
+    AUTO_CLOSE int top = open_owned(AT_FDCWD, system, 0);
+    if (top >= 0)
+        calibration_each(top, take_calibration, &(struct calibration_place){out, system, top, true});
     if (!state_paths(&paths, &ignored))
         return;
     for (size_t i = 0; i < paths.count; i++) {
-        AUTO_CLOSE int top = open_own(AT_FDCWD, paths.items[i]);
-        AUTO_CLOSE int dir = top >= 0 ? open_own(top, "runs") : -1;
+        AUTO_CLOSE int above = open_owned(AT_FDCWD, paths.items[i], geteuid());
+        AUTO_CLOSE int dir = above >= 0 ? open_owned(above, "runs", geteuid()) : -1;
+        AUTO_FREE char *path = mem_printf("%s/runs", paths.items[i]);
         if (dir >= 0)
-            calibration_each(dir, take_calibration, out);
+            calibration_each(dir, take_calibration, &(struct calibration_place){out, path, dir, false});
     }
+}
+
+void meters_say_refused(const struct meters *meters)
+{
+    for (size_t i = 0; i < meters->refused.count; i++)
+        cli_warning("%s", meters->refused.items[i]);
+}
+
+void meters_distrust_jobs(struct meters *meters, bool mount_namespace)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < meters->options.calibration_count; i++) {
+        const struct calibration *one = &meters->calibrations[i];
+        if (mount_namespace || one->of_root)
+            meters->calibrations[kept++] = *one;
+        else
+            strv_add_owned(
+                &meters->refused,
+                mem_printf("the calibration of %s is not used: without a mount namespace trainings can write "
+                           "it; have root calibrate (sudo " TARE_NAME " calibrate --as-root)",
+                           one->uuid));
+    }
+    meters->options.calibration_count = kept;
 }
 
 static void begin(struct meters *out)
@@ -152,6 +222,7 @@ void meters_fini(struct meters *meters)
     }
     free(meters->gpus);
     free(meters->calibrations);
+    strv_fini(&meters->refused);
     *meters = (struct meters){0};
 }
 

@@ -62,8 +62,18 @@ bool measuring_useful(const struct measuring *measuring);
 struct meters {
     struct energy_meters_options options; /* for run_plan */
     struct energy_meters_gpu *gpus;
-    struct calibration *calibrations; /* the user's that are not too old */
+    struct calibration *calibrations; /* read once, before any job: root's, and the user's of other GPUs */
+    struct strv refused;              /* files that were not used: place, reason and fix */
 };
+
+/* The folder of root's calibrations, which all users read: fresh. */
+char *meters_calibrations_path(void);
+
+/* Prints refused as warnings. */
+void meters_say_refused(const struct meters *meters);
+
+/* What a job could have written is dropped where jobs have no mount namespace that hides the user's state folder. */
+void meters_distrust_jobs(struct meters *meters, bool mount_namespace);
 
 /* The host's counters, which may need root's rights: before these are given up. Free it with host_meter_free. */
 struct host_meter *meters_open_host(void);

@@ -133,6 +133,8 @@ static bool run_it(struct session *session, struct run_summary *summary, struct 
     if (!preload && session->meters.options.gpu_count > 0 &&
         plan_says_of_gpu_memory(store_plan(session->store), SWITCH_UNSAID))
         preload = preload_library(&(struct err){0}); /* without it the driver's samples stand */
+    meters_distrust_jobs(&session->meters, session->containment.pidns);
+    meters_say_refused(&session->meters);
     session_say_meters(session);
     listeners_begin_live(session, &listeners);
     governing_settle(session->options->governing, store_plan(session->store));
@@ -140,7 +142,7 @@ static bool run_it(struct session *session, struct run_summary *summary, struct 
     AUTO_FREE char *dev = mem_printf("%s/dev", gpus_root());
     const struct census_roots roots = {.proc = "/proc", .dev = dev};
     json_t *software = machine_software(store_plan(session->store), &session->containment, &session->environment);
-    const struct machine_facts facts = {&session->pool.cpu_sets, session->state, software,
+    const struct machine_facts facts = {&session->pool.cpu_sets, &session->meters.options, software,
                                         store_next_session(session->store)};
     struct run_request request = {
         .store = session->store,

@@ -6,7 +6,7 @@ load energy
 # A calibration of GPU 0 as `tare calibrate` keeps it: what the driver's samples show is the power of their moment.
 calibrated() {
     "$TARE" calibrate --show >/dev/null 2>&1 || true # makes the folder
-    python3 - "$XDG_STATE_HOME" "$(uuid 0)" <<'END'
+    python3 - "$XDG_STATE_HOME" "$(uuid 0)" "$("$TARE" --version | awk 'NR == 1 { print $2 }')" <<'END'
 import json, os, sys, time
 known = lambda value: {"value": value, "half_width": 0.0001, "why": None}
 unknown = {"value": None, "half_width": None, "why": "not tried"}
@@ -15,7 +15,8 @@ sensor = {"averaging": "unknown", "averaging_why": "not tried", "updates": 0, **
 samples = {**sensor, "averaging": "instant", "averaging_why": None, "updates": 500, "update_period_s": known(0.017),
            "averaging_s": known(0), "delay_s": known(0)}
 folder = next(path for path, folders, files in os.walk(sys.argv[1]) if path.endswith("/tare/runs"))
-made = {"format": 1, "uuid": sys.argv[2], "name": "NVIDIA H200", "driver": "580.159.04", "made": int(time.time()), "seconds": 60,
+made = {"format": 2, "uuid": sys.argv[2], "name": "NVIDIA H200", "driver": "580.159.04", "board": "900-21010-0040-000",
+        "firmware": "96.00.BC.00.02", "version": sys.argv[3], "made": int(time.time()), "seconds": 60,
         "load_times_half_width_s": 0, "sensors": {"samples": samples, "power": sensor, "counter": sensor},
         **dict.fromkeys(["agreement", "idle_settle_s", "power_back_s", "temperature_back_s"], unknown)}
 json.dump(made, open(f"{folder}/calibration-{sys.argv[2]}-580.159.04.json", "w"))

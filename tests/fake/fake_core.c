@@ -285,6 +285,20 @@ nvmlReturn_t nvmlDeviceGetName(nvmlDevice_t device, char *out, unsigned size)
     return garbage ? OK : text(out, size, gpu->name);
 }
 
+EXPORT nvmlReturn_t nvmlDeviceGetBoardPartNumber(nvmlDevice_t device, char *out, unsigned size);
+nvmlReturn_t nvmlDeviceGetBoardPartNumber(nvmlDevice_t device, char *out, unsigned size)
+{
+    ENTER("nvmlDeviceGetBoardPartNumber", device);
+    return text(out, size, "900-21010-0040-000");
+}
+
+EXPORT nvmlReturn_t nvmlDeviceGetVbiosVersion(nvmlDevice_t device, char *out, unsigned size);
+nvmlReturn_t nvmlDeviceGetVbiosVersion(nvmlDevice_t device, char *out, unsigned size)
+{
+    ENTER("nvmlDeviceGetVbiosVersion", device);
+    return text(out, size, gpu->vbios);
+}
+
 EXPORT nvmlReturn_t nvmlDeviceGetUUID(nvmlDevice_t device, char *out, unsigned size);
 nvmlReturn_t nvmlDeviceGetUUID(nvmlDevice_t device, char *out, unsigned size)
 {

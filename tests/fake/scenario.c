@@ -221,6 +221,8 @@ static bool gpu_line(struct fake_gpu *gpu, const char *key, const char *one, con
     } else if (strcmp(key, "xid") == 0 && gpu->xid_count < FAKE_XIDS_MAX) {
         gpu->xids[gpu->xid_count].t_s = strtod(one, NULL) / 1000;
         gpu->xids[gpu->xid_count++].number = (unsigned)atoi(two);
+    } else if (strcmp(key, "vbios") == 0) {
+        snprintf(gpu->vbios, sizeof gpu->vbios, "%.60s", one);
     } else if (strcmp(key, "name") == 0) {
         snprintf(gpu->name, sizeof gpu->name, "%.40s%s%.20s", one, *two ? " " : "", two);
     } else if (strcmp(key, "driver") == 0) {
@@ -285,6 +287,7 @@ static void defaults(struct fake_scenario *out)
     for (int i = 0; i < FAKE_GPUS_MAX; i++) {
         struct fake_gpu *gpu = &out->gpus[i];
         *gpu = (struct fake_gpu){.name = "NVIDIA H200",
+                                 .vbios = "96.00.BC.00.02",
                                  .seed = (uint64_t)i,
                                  .idle_w = 77,
                                  .limit_w = 700,

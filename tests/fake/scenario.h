@@ -16,7 +16,7 @@ struct fake_step {
 };
 
 struct fake_gpu {
-    char name[64], uuid[96], driver[64];
+    char name[64], uuid[96], driver[64], vbios[64];
     int64_t origin_ns;
     uint64_t seed; /* of this GPU's phases and jitter */
     double idle_w, limit_w, load_w, settle_s;

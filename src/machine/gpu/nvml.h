@@ -22,6 +22,8 @@
     X(index, "nvmlDeviceGetIndex", NULL, (nvml_device device, unsigned *out))                                          \
     X(minor, "nvmlDeviceGetMinorNumber", NULL, (nvml_device device, unsigned *out))                                    \
     X(name, "nvmlDeviceGetName", NULL, (nvml_device device, char *out, unsigned size))                                 \
+    X(board, "nvmlDeviceGetBoardPartNumber", NULL, (nvml_device device, char *out, unsigned size))                     \
+    X(firmware, "nvmlDeviceGetVbiosVersion", NULL, (nvml_device device, char *out, unsigned size))                     \
     X(pci, "nvmlDeviceGetPciInfo_v3", "nvmlDeviceGetPciInfo_v2", (nvml_device device, struct nvml_pci *out))           \
     X(mig_mode, "nvmlDeviceGetMigMode", NULL, (nvml_device device, unsigned *current, unsigned *pending))              \
     X(is_mig_part, "nvmlDeviceIsMigDeviceHandle", NULL, (nvml_device device, unsigned *out))                           \

@@ -128,6 +128,10 @@ static void identify(struct gpu_sensor *sensor, struct gpu_identity *out)
         nvml_text(out->name, text, sizeof text);
     if (api->uuid(sensor->device, text, sizeof text) == NVML_SUCCESS)
         nvml_text(out->uuid, text, sizeof text);
+    if (api->board && api->board(sensor->device, text, sizeof text) == NVML_SUCCESS)
+        nvml_text(out->board, text, sizeof text);
+    if (api->firmware && api->firmware(sensor->device, text, sizeof text) == NVML_SUCCESS)
+        nvml_text(out->firmware, text, sizeof text);
     if (api->pci && api->pci(sensor->device, &pci) == NVML_SUCCESS)
         nvml_text(out->pci, pci.bus_id, sizeof pci.bus_id);
     if (api->driver_version && api->driver_version(text, sizeof text) == NVML_SUCCESS)

@@ -36,6 +36,8 @@ struct gpu_identity {
     char pci[GPU_TEXT_SIZE];      /* "00000000:C1:00.0" */
     char driver[GPU_TEXT_SIZE];   /* version of the kernel's driver */
     char library[GPU_TEXT_SIZE];  /* version of the library */
+    char board[GPU_TEXT_SIZE];    /* part number; "": unknown */
+    char firmware[GPU_TEXT_SIZE]; /* VBIOS; "": unknown */
     enum gpu_mig mig;
     enum gpu_persistence persistence;
     struct gpu_clocks clocks; /* when it was identified */

@@ -49,6 +49,18 @@ struct reading rhythm_counter_s(const struct series *series)
     return (struct reading){.value = (double)sum_ns / (double)periods / (double)NS_PER_S, .valid = true};
 }
 
+double rhythm_counter_steady_s(const struct series *series)
+{
+    int64_t longest_ns = 0;
+    for (size_t first = 0, i = 1; i < series->counter_count; i++) {
+        if (series->counter[i].energy_mj != series->counter[first].energy_mj)
+            first = i;
+        else if (series->counter[i].before_ns - series->counter[first].after_ns > longest_ns)
+            longest_ns = series->counter[i].before_ns - series->counter[first].after_ns;
+    }
+    return (double)longest_ns / (double)NS_PER_S;
+}
+
 struct reading rhythm_trace_hz(const struct series *series)
 {
     size_t count = series->power_count;

@@ -37,6 +37,10 @@ void series_add_power(struct series *series, struct power_sample sample);
  * between (METER_EDGE, several times without pause). Absent: no two such changes. */
 struct reading rhythm_counter_s(const struct series *series);
 
+/* For how long the counter showed the same at most, as far as it was surely read: the longest time between two updates is
+ * at least that. 0: it was never read twice between two updates. */
+double rhythm_counter_steady_s(const struct series *series);
+
 /* Samples of the power trace a second. */
 struct reading rhythm_trace_hz(const struct series *series);
 

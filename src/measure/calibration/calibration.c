@@ -3,21 +3,28 @@
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/mem.h"
+#include "tare_build.h"
 
 #include <ctype.h>
 #include <math.h>
 #include <string.h>
 
-enum { FORMAT = 1 };
+enum { FORMAT = 2 };
 static const char prefix[] = "calibration-";
-#define FIGURE_MAX    1e6
-#define BAND_SHARE    0.02 /* of the rise: power is back when it is so near */
-#define BAND_NOISES   4.0
-#define BAND_C        1.5 /* whole degrees are told */
-#define FINAL_S       2.0
-#define NORMAL_95     1.96 /* standard deviations in a half-width */
-#define LOOKED_SURE   0.05 /* what is surely looked at but for this share is all looked at */
-#define CURRENT_SHARE 0.1  /* of its period: a counter that is later does not show all energy at its update */
+#define FIGURE_MAX     1e6
+#define BAND_SHARE     0.02 /* of the rise: power is back when it is so near */
+#define BAND_NOISES    4.0
+#define BAND_C         1.5 /* whole degrees are told */
+#define FINAL_S        2.0
+#define NORMAL_95      1.96 /* standard deviations in a half-width */
+#define LOOKED_SURE    0.05 /* what is surely looked at but for this share is all looked at */
+#define SENSOR_MIN_S   1e-4
+#define SENSOR_MAX_S   10.0
+#define SHARE_ROUNDING 1e-6
+#define PERIOD_SHARE   0.2 /* two edges of an attempt tell a period about this well */
+#define PERIOD_S       0.005
+#define MISSED_PERIODS 2.2 /* now and then a sensor leaves out an update */
+#define CURRENT_SHARE  0.1 /* of its period: a counter that is later does not show all energy at its update */
 
 const char *const calibration_series_names[CALIBRATION_SERIES] = {"samples", "power", "counter", "temperature"};
 
@@ -98,6 +105,9 @@ void calibration_learn(const struct calibration_data *data, struct calibration *
     memcpy(out->uuid, data->identity.uuid, sizeof out->uuid);
     memcpy(out->name, data->identity.name, sizeof out->name);
     memcpy(out->driver, data->identity.driver, sizeof out->driver);
+    memcpy(out->board, data->identity.board, sizeof out->board);
+    memcpy(out->firmware, data->identity.firmware, sizeof out->firmware);
+    snprintf(out->version, sizeof out->version, "%s", TARE_VERSION);
 }
 
 /* What is written and what is read: a file that the writer made is never refused. */
@@ -137,6 +147,11 @@ json_t *calibration_json(const struct calibration *calibration)
     json_set_text(json, "uuid", calibration->uuid);
     json_set_text(json, "name", calibration->name);
     json_set_text(json, "driver", calibration->driver);
+    json_set_text(json, "board", calibration->board);
+    json_set_text(json, "firmware", calibration->firmware);
+    json_set_text(json, "version", calibration->version);
+    if (*calibration->sha256)
+        json_set_text(json, "sha256", calibration->sha256);
     json_object_set_new(json, "made", json_integer(calibration->made_s));
     json_object_set_new(json, "seconds", json_finite(calibration->seconds));
     json_object_set_new(json, "load_times_half_width_s", json_finite(calibration->uncertain_s));
@@ -205,8 +220,9 @@ bool calibration_parse(const json_t *json, struct calibration *out, struct err *
     *out = (struct calibration){0};
     bool good = json_get_int(json, "format", &format) && format == FORMAT && take_text(json, "uuid", out->uuid) &&
                 take_text(json, "name", out->name) && take_text(json, "driver", out->driver) &&
-                json_get_int(json, "made", &made) && made > 0 && made < INT64_C(253402300800) &&
-                take_number(json, "seconds", FIGURE_MAX, &out->seconds) &&
+                take_text(json, "board", out->board) && take_text(json, "firmware", out->firmware) &&
+                take_text(json, "version", out->version) && json_get_int(json, "made", &made) && made > 0 &&
+                made < INT64_C(253402300800) && take_number(json, "seconds", FIGURE_MAX, &out->seconds) &&
                 take_number(json, "load_times_half_width_s", FIGURE_MAX, &out->uncertain_s);
     out->made_s = made;
     for (int i = 0; i < CALIBRATION_TEMPERATURE && good; i++)
@@ -278,8 +294,8 @@ void calibration_profile(const struct calibration *calibration, const struct sen
                                      counter->averaging_s.value < (1 + LOOKED_SURE) * period_s &&
                                      counter->delay_s.value < CURRENT_SHARE * period_s;
     }
-    memcpy(out->uuid, calibration->uuid, sizeof out->uuid);
-    memcpy(out->driver, calibration->driver, sizeof out->driver);
+    out->from = *calibration;
+    out->period_s = counter->update_period_s.known ? counter->update_period_s.value : 0;
     clock_format_iso(calibration->made_s * NS_PER_S, when);
     snprintf(out->label, sizeof out->label, "calibrated %.10s", when);
     snprintf(out->source, sizeof out->source, "calibration of this GPU (%.19s): %s%s%s%s%s", when,
@@ -303,6 +319,35 @@ char *calibration_file_name(const char *uuid, const char *driver)
     return is_name_part(uuid) && is_name_part(driver) ? mem_printf("%s%s-%s.json", prefix, uuid, driver) : NULL;
 }
 
+bool calibration_is_of(const struct calibration *calibration, const struct gpu_identity *identity)
+{
+    return strcmp(calibration->uuid, identity->uuid) == 0 && strcmp(calibration->name, identity->name) == 0 &&
+           strcmp(calibration->board, identity->board) == 0 && strcmp(calibration->firmware, identity->firmware) == 0 &&
+           strcmp(calibration->driver, identity->driver) == 0;
+}
+
+/* The file cannot widen these tolerances. */
+bool calibration_contradicted(const struct calibration_profile *profile, const struct series *series, char *why,
+                              size_t size)
+{
+    struct reading read = rhythm_counter_s(series);
+    double steady_s = rhythm_counter_steady_s(series), period_s = profile->period_s;
+    if (period_s <= 0)
+        return false;
+    if (read.valid && fabs(read.value - period_s) > PERIOD_SHARE * read.value + PERIOD_S) {
+        snprintf(why, size, "its calibration has an update period of %.1f ms, the readings one of %.1f ms",
+                 period_s * 1000, read.value * 1000);
+        return true;
+    }
+    if (steady_s > MISSED_PERIODS * period_s + PERIOD_S) {
+        snprintf(why, size,
+                 "its calibration has an update period of %.1f ms, and its counter stayed the same for %.1f ms",
+                 period_s * 1000, steady_s * 1000);
+        return true;
+    }
+    return false;
+}
+
 bool calibration_read(int dir, const char *name, struct calibration *out, struct err *err)
 {
     AUTO_TEXT struct text text = {0};
@@ -311,20 +356,39 @@ bool calibration_read(int dir, const char *name, struct calibration *out, struct
         !json_doc_parse(name, text_get(&text), text.length, &doc, err))
         return false;
     bool good = calibration_parse(doc.root, out, err);
+    struct digest digest = digest_of(text_get(&text), text.length);
+    digest_print(&digest, out->sha256);
     json_doc_fini(&doc);
     return good || err_wrap(err, "%s", name);
 }
 
-void calibration_each(int dir, void (*found)(void *data, const struct calibration *calibration, const struct err *why),
-                      void *data)
+void calibration_each(int dir, calibration_fn *found, void *data)
 {
     AUTO_DIR DIR *folder = fs_list(dir, ".");
     for (struct dirent *entry; folder && (entry = readdir(folder));) {
         struct calibration calibration;
         struct err err = {0};
         if (strncmp(entry->d_name, prefix, sizeof prefix - 1) == 0)
-            found(data, calibration_read(dir, entry->d_name, &calibration, &err) ? &calibration : NULL, &err);
+            found(data, entry->d_name, calibration_read(dir, entry->d_name, &calibration, &err) ? &calibration : NULL,
+                  &err);
     }
+}
+
+/* What no learning gives: times beyond those of any sensor, or a share of the time other than length over period. */
+static bool is_possible(const struct sensor_learnt *sensor)
+{
+    const struct learnt *length = &sensor->averaging_s, *period = &sensor->update_period_s;
+    const struct learnt *share = &sensor->looked_share;
+    const struct learnt *const times[] = {length, period, &sensor->delay_s};
+    for (size_t i = 0; i < sizeof times / sizeof *times; i++)
+        if (times[i]->known && times[i]->value > SENSOR_MAX_S)
+            return false;
+    if (period->known && period->value < SENSOR_MIN_S)
+        return false;
+    if (!share->known || sensor->averaging == AVERAGING_EXPONENTIAL)
+        return true;
+    return length->known && period->known &&
+           fabs(share->value - fmin(1, length->value / period->value)) <= SHARE_ROUNDING;
 }
 
 char *calibration_stale(const struct calibration *calibration, const char *driver, int64_t now_s)
@@ -332,6 +396,13 @@ char *calibration_stale(const struct calibration *calibration, const char *drive
     int64_t days = (now_s - calibration->made_s) / 86400;
     if (driver && *driver && strcmp(driver, calibration->driver) != 0)
         return mem_printf("it is of driver %s, and this is %s", calibration->driver, driver);
+    if (strcmp(calibration->version, TARE_VERSION) != 0)
+        return mem_printf("it is of " TARE_NAME " %s, and this is " TARE_VERSION, calibration->version);
+    if (calibration->made_s > now_s + CALIBRATION_SKEW_S)
+        return mem_printf("it is dated %lld s in the future", (long long)(calibration->made_s - now_s));
+    for (int i = 0; i < CALIBRATION_TEMPERATURE; i++)
+        if (!is_possible(&calibration->sensors[i]))
+            return mem_printf("no sensor has the figures that it states of %s", calibration_series_names[i]);
     if (days > CALIBRATION_DAYS)
         return mem_printf("it is %lld days old", (long long)days);
     return NULL;

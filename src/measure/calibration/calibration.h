@@ -3,6 +3,7 @@
 #ifndef TARE_MEASURE_CALIBRATION_CALIBRATION_H
 #define TARE_MEASURE_CALIBRATION_CALIBRATION_H
 
+#include "base/digest.h"
 #include "measure/calibration/sensor_learn.h"
 #include "measure/energy/sensor_behaviour.h"
 
@@ -54,6 +55,10 @@ bool calibration_measure(const struct calibration_options *options, struct calib
 
 struct calibration {
     char uuid[GPU_TEXT_SIZE], name[GPU_TEXT_SIZE], driver[GPU_TEXT_SIZE];
+    char board[GPU_TEXT_SIZE], firmware[GPU_TEXT_SIZE]; /* as struct gpu_identity has them */
+    char version[GPU_TEXT_SIZE];                        /* of the program that made it */
+    char sha256[DIGEST_HEX + 1];                        /* of the file's bytes; "": not from a file */
+    bool of_root;                                       /* from the folder that only root writes */
     int64_t made_s; /* seconds since 1970 */
     double seconds;
     double uncertain_s;                                    /* of the loads' times */
@@ -74,7 +79,9 @@ bool calibration_parse(const json_t *json, struct calibration *out, struct err *
 
 /* What it knows of its GPU's sensor; what it does not, is as row has it. */
 struct calibration_profile {
-    char uuid[GPU_TEXT_SIZE], driver[GPU_TEXT_SIZE]; /* of these alone */
+    struct calibration from;
+    double period_s; /* of the counter; 0: unknown */
+    char contradiction[160]; /* "": none; else it is not used any more */
     struct sensor_profile of;                        /* its texts are the two below */
     char label[40], source[400];
 };
@@ -84,16 +91,24 @@ void calibration_profile(const struct calibration *calibration, const struct sen
 /* "calibration-GPU-...-580.159.04.json": fresh; NULL where UUID or driver are no part of a file's name. */
 char *calibration_file_name(const char *uuid, const char *driver);
 
+/* Whether all that a sensor's behaviour depends on is the same: UUID, model, board, firmware, driver. */
+bool calibration_is_of(const struct calibration *calibration, const struct gpu_identity *identity);
+
+/* Compares a calibrated update period with the one that the readings show, where they show one: true and why they
+ * contradict each other. */
+bool calibration_contradicted(const struct calibration_profile *profile, const struct series *series, char *why,
+                              size_t size);
+
 /* Reads dir/name. */
-enum { CALIBRATION_FILE_MAX = 65536, CALIBRATION_DAYS = 30 };
+enum { CALIBRATION_FILE_MAX = 65536, CALIBRATION_DAYS = 30, CALIBRATION_SKEW_S = 300 };
 bool calibration_read(int dir, const char *name, struct calibration *out, struct err *err);
 
 /* All that the folder has; calibration NULL: that file is none, for the reason in why. */
-void calibration_each(int dir, void (*found)(void *data, const struct calibration *calibration, const struct err *why),
-                      void *data);
+typedef void calibration_fn(void *data, const char *name, const struct calibration *calibration, const struct err *why);
+void calibration_each(int dir, calibration_fn *found, void *data);
 
-/* Why it does not hold any more: another driver, or older than CALIBRATION_DAYS: fresh; NULL: it holds. driver: NULL or
- * "": unknown. */
+/* Why it does not hold: another driver or version of the program, figures that no sensor can have, older than CALIBRATION_DAYS, or dated more than
+ * CALIBRATION_SKEW_S in the future: fresh; NULL: it holds. driver: NULL or "": unknown. */
 char *calibration_stale(const struct calibration *calibration, const char *driver, int64_t now_s);
 
 #endif

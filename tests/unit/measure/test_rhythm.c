@@ -62,6 +62,30 @@ static void without_two_changes_there_is_no_period(void **state)
     assert_false(period_of(NULL, 0).valid);
 }
 
+static double steady_of(const int (*rows)[3], size_t count)
+{
+    struct series series = {0};
+    for (size_t i = 0; i < count; i++)
+        series_add_counter(&series, (struct counter_reading){.before_ns = rows[i][0] * NS_PER_MS,
+                                                             .after_ns = rows[i][1] * NS_PER_MS,
+                                                             .energy_mj = (uint64_t)rows[i][2]});
+    double steady_s = rhythm_counter_steady_s(&series);
+    series_fini(&series);
+    return steady_s;
+}
+
+static void a_counter_stays_the_same_between_the_calls_that_read_the_same(void **state)
+{
+    (void)state;
+    /* 6 from the end of the call at 14 to the beginning of that at 108: 90 ms; 7 for 80 ms. */
+    static const int rows[][3] = {{10, 14, 5},   {14, 18, 6},   {20, 24, 6},  {108, 112, 6},
+                                  {116, 120, 7}, {200, 204, 7}, {210, 214, 8}};
+    static const int changes[][3] = {{0, 4, 5}, {1000, 1004, 15}, {2000, 2004, 25}};
+    assert_near(steady_of(rows, sizeof rows / sizeof *rows), 0.090, 1e-9);
+    assert_near(steady_of(changes, sizeof changes / sizeof *changes), 0, 1e-9);
+    assert_near(steady_of(NULL, 0), 0, 1e-9);
+}
+
 static void samples_a_second_are_counted_between_the_first_and_the_last(void **state)
 {
     (void)state;
@@ -79,6 +103,7 @@ int main(void)
         cmocka_unit_test(three_changes_seen_narrowly_give_the_mean_of_two_periods),
         cmocka_unit_test(a_change_that_is_not_seen_narrowly_is_no_edge_of_a_period),
         cmocka_unit_test(without_two_changes_there_is_no_period),
+        cmocka_unit_test(a_counter_stays_the_same_between_the_calls_that_read_the_same),
         cmocka_unit_test(samples_a_second_are_counted_between_the_first_and_the_last),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -194,8 +194,8 @@ static void a_calibration_replaces_what_it_knows(void **state)
     struct calibration_profile profile;
     calibration_profile(&found, &sensor_profile_unknown, &profile);
     const struct sensor_behaviour *behaviour = &profile.of.behaviour;
-    assert_string_equal(profile.uuid, "GPU-1");
-    assert_string_equal(profile.driver, "580.1");
+    assert_string_equal(profile.from.uuid, "GPU-1");
+    assert_string_equal(profile.from.driver, "580.1");
     assert_string_equal(profile.of.label, "calibrated 2026-11-23");
     assert_true(behaviour->update_ns == 100 * NS_PER_MS);
     assert_true(behaviour->jitter_ns == 1500000);
@@ -204,6 +204,32 @@ static void a_calibration_replaces_what_it_knows(void **state)
     assert_false(behaviour->told);
     assert_true(behaviour->averaging_ns == 42 * NS_PER_MS && behaviour->delay_ns == 0);
     assert_string_equal(profile.of.accuracy, "unknown");
+}
+
+/* The calibration's period is 100 ms: a counter that changes every 100 or 115 ms agrees with it, whatever its own jitter;
+ * one that changes every 30 or 150 ms, or of which no change is seen for 300 ms, does not. */
+static void readings_contradict_a_calibration_of_another_period(void **state)
+{
+    (void)state;
+    static const struct {
+        int period_ms;
+        bool contradicted;
+    } cases[] = {{100, false}, {115, false}, {30, true}, {150, true}, {300, true}};
+    struct calibration found = calibrated_h200();
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct calibration_profile profile;
+        struct series series = {0};
+        char why[160] = "";
+        found.sensors[CALIBRATION_COUNTER].jitter_s = figure(10, 10);
+        calibration_profile(&found, &sensor_profile_unknown, &profile);
+        for (int ms = 0; ms < 600; ms += 5)
+            series_add_counter(&series, (struct counter_reading){.before_ns = ms * NS_PER_MS,
+                                                                 .after_ns = (ms + 1) * NS_PER_MS,
+                                                                 .energy_mj = (uint64_t)(ms / cases[i].period_ms)});
+        assert_int_equal(calibration_contradicted(&profile, &series, why, sizeof why), cases[i].contradicted);
+        assert_int_equal(*why != '\0', cases[i].contradicted);
+        series_fini(&series);
+    }
 }
 
 static void a_calibration_leaves_what_it_does_not_know(void **state)
@@ -350,6 +376,7 @@ int main(void)
         cmocka_unit_test(means_of_a_second_are_shifted_and_an_unknown_sensor_may_be_either),
         cmocka_unit_test(what_is_not_looked_at_widens_the_bounds_of_a_fast_load_and_not_of_a_steady_one),
         cmocka_unit_test(a_calibration_replaces_what_it_knows),
+        cmocka_unit_test(readings_contradict_a_calibration_of_another_period),
         cmocka_unit_test(a_calibration_leaves_what_it_does_not_know),
         cmocka_unit_test(a_counter_that_is_late_is_not_current),
         cmocka_unit_test(without_a_counter_the_power_tells_period_and_looked_at_share),
