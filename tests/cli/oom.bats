@@ -77,6 +77,19 @@ json() { python3 -c 'import json, sys; found = json.load(open("out")); print(eva
     [ "$(json 'all(r["what"] and r["effect"] and r["cost"] for r in found["logs"][0]["messages"][0]["remedies"])')" = True ]
 }
 
+@test "a failure in epoch 5 names growth beside fragmentation, and how to distinguish them" {
+    need_python
+    { echo "Epoch 1/30"; echo "Epoch 5/30"; pieces; } > log
+    "$TARE" oom log > out
+    tr -s '\n ' '  ' < out > flat
+    grep -q 'Cause: fragmentation' out
+    grep -q 'Growth is possible too: the failure came in epoch 5' flat
+    grep -q 'if allocated rises, references are kept; if only reserved rises, it is fragmentation' flat
+    grep -q 'torch.load with map_location' flat
+    "$TARE" oom --json log > out
+    [ "$(json 'found["logs"][0]["messages"][0]["growth_possible"]')" = True ]
+}
+
 @test "a setting that is on already is not advised" {
     pieces > log
     "$TARE" oom --alloc-conf max_split_size_mb:64,expandable_segments:True log > out

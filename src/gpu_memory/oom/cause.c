@@ -288,6 +288,32 @@ static void judge(const struct oom *message, const struct oom_circumstances *kno
         judge_capacity(message, out);
 }
 
+enum { FIRST_LATE_EPOCH = 2 }; /* by either way of counting, one came before it */
+
+/* The failure came after an epoch that fitted, and no record shows that memory stayed level. */
+static void judge_later_growth(const struct oom *message, const struct oom_circumstances *known,
+                               struct oom_diagnosis *out)
+{
+    const struct growth *growth = known->growth;
+    bool late = message->epoch >= FIRST_LATE_EPOCH || (growth && growth->epochs > 0);
+    bool possible =
+        out->cause == OOM_CAUSE_FRAGMENTATION || out->cause == OOM_CAUSE_CAPACITY || out->cause == OOM_CAUSE_CAP;
+    if (!late || !possible || message->framework != OOM_PYTORCH)
+        return;
+    if (growth && growth->epochs >= GROWTH_EPOCHS_LEAST && !growth->grows) {
+        SAY(out, "Growth is not the cause: memory did not grow steadily over the %zu epochs recorded.", growth->epochs);
+        return;
+    }
+    out->may_grow = true;
+    AUTO_FREE char *epoch = message->epoch >= FIRST_LATE_EPOCH ? mem_printf("in epoch %lld", (long long)message->epoch)
+                                                               : mem_strdup("after the first epoch");
+    SAY(out,
+        "Growth is possible too: the failure came %s, so earlier epochs had fitted. Print "
+        "torch.cuda.memory_allocated() and memory_reserved() after each epoch: if allocated rises, "
+        "references are kept; if only reserved rises, it is fragmentation.",
+        epoch);
+}
+
 void oom_diagnose(const struct oom *message, const struct oom_circumstances *known, struct oom_diagnosis *out)
 {
     *out = (struct oom_diagnosis){.own_pid = -1};
@@ -296,6 +322,7 @@ void oom_diagnose(const struct oom *message, const struct oom_circumstances *kno
                            oom_size_covers(out->room, message->of[OOM_REQUESTED]) != OOM_YES &&
                            fits_with(message, out, out->unallocated) == OOM_YES;
     judge(message, known, out);
+    judge_later_growth(message, known, out);
     say_details(message, out);
     remedies_fill(message, known, out);
 }
@@ -348,14 +375,15 @@ json_t *oom_message_json(const struct oom *message, const struct oom_diagnosis *
     json_t *remedies =
         record_list_json(remedy_fields, diagnosis->remedies, diagnosis->remedy_count, sizeof *diagnosis->remedies);
     json_object_update_new(
-        json, json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:o, s:o, s:s, s:b, s:b, s:o, s:o}", "source",
+        json, json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:o, s:o, s:s, s:b, s:b, s:b, s:o, s:o}", "source",
                         json_filled_or_null(message->source), "gpu",
                         message->gpu < 0 ? json_null() : json_integer(message->gpu), "shape",
                         json_filled_or_null(message->shape), "text", json_filled_or_null(message->text), "says", says,
                         "processes", processes, "processes_left_out", (json_int_t)message->processes_left_out,
                         "worked_out", record_json(worked_out_fields, diagnosis), "own_pid",
                         diagnosis->own_pid < 0 ? json_null() : json_integer(diagnosis->own_pid), "cause",
-                        oom_cause_name(diagnosis->cause), "sure", diagnosis->sure, "expandable_segments_would_fit",
-                        diagnosis->expandable_fits, "reasons", reasons, "remedies", remedies));
+                        oom_cause_name(diagnosis->cause), "sure", diagnosis->sure, "growth_possible",
+                        diagnosis->may_grow, "expandable_segments_would_fit", diagnosis->expandable_fits, "reasons",
+                        reasons, "remedies", remedies));
     return json;
 }

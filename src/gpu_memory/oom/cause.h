@@ -20,8 +20,6 @@ enum oom_cause {
 const char *oom_cause_name(enum oom_cause cause);  /* "fragmentation" */
 const char *oom_cause_text(enum oom_cause cause);  /* one line for people */
 
-enum oom_setting { OOM_SETTING_UNKNOWN, OOM_SETTING_OFF, OOM_SETTING_ON };
-
 /* What an allocator's setting (PYTORCH_CUDA_ALLOC_CONF; NULL: none is set) says of expandable segments. */
 enum oom_setting oom_expandable(const char *conf);
 
@@ -44,6 +42,7 @@ enum { OOM_REMEDIES_MAX = 12 };
 struct oom_diagnosis {
     enum oom_cause cause;
     bool sure; /* the figures say so whatever their rounding */
+    bool may_grow; /* growth is possible besides the cause: earlier epochs had fitted */
     bool expandable_fits; /* with all that is unallocated usable, the request would have fitted */
     /* Of the message or worked out from it; not valid where that cannot be. */
     struct oom_size reserved, unallocated; /* by the framework */

@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "gpu_memory/oom/oom_private.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,6 +19,7 @@ enum {
     PHRASES_MAX = 32,
     ESCAPE_MAX = 256, /* a terminal's sequence that never ends is none */
     LEAD_MAX = 200,
+    EPOCH_DIGITS_MAX = 9,
 };
 
 enum escape { ESCAPE_NONE, ESCAPE_BEGUN, ESCAPE_CONTROL, ESCAPE_TITLE, ESCAPE_TITLE_END };
@@ -33,6 +35,8 @@ struct source {
     uint64_t used; /* line: the one that was silent for longest makes room */
     char tail[TAIL_MAX];
     size_t tail_length;
+    int64_t epoch; /* the last named; -1: none */
+    enum oom_setting expandable;
     bool open;
     struct text body; /* without blanks */
     size_t scanned;
@@ -129,6 +133,7 @@ static struct source *source_for(struct oom_finder *finder, const char *name)
         *oldest = (struct source){0};
     }
     strcpy(oldest->name, name);
+    oldest->epoch = -1;
     return oldest;
 }
 
@@ -210,8 +215,12 @@ static void open_message(struct oom_finder *finder, struct source *source, const
     source->open = true;
     source->scanned = 0;
     source->lines = source->idle = 0;
-    source->message =
-        (struct oom){.framework = hit->framework, .line = finder->line, .last_line = finder->line, .gpu = -1};
+    source->message = (struct oom){.framework = hit->framework,
+                                   .line = finder->line,
+                                   .last_line = finder->line,
+                                   .gpu = -1,
+                                   .epoch = source->epoch,
+                                   .expandable = source->expandable};
     strcpy(source->message.source, source->name);
     take_text(window, source->message.text);
     text_clear(&source->body);
@@ -231,10 +240,53 @@ static void keep_tail(struct source *source, const struct window *window, size_t
     source->tail_length = count;
 }
 
+/* "epoch 5", "Epoch [5/30]", "EPOCH: 5"; not "epochs 30", "--epoch 30" or "num_epoch=30". */
+static void read_epoch(struct source *source, const char *raw, size_t length)
+{
+    static const char *const words[] = {"poch", "POCH"};
+    for (size_t k = 0; k < sizeof words / sizeof *words; k++) {
+        const char *found = memmem(raw, length, words[k], 4);
+        if (!found || found == raw || (found[-1] | 0x20) != 'e')
+            continue;
+        size_t before = (size_t)(found - raw) - 1, i = before + 5, digits = 0;
+        int64_t epoch = 0;
+        if (before > 0 && (isalnum((unsigned char)raw[before - 1]) || strchr("_-(\"'", raw[before - 1])))
+            continue;
+        while (i < length && strchr(" :=#[(", raw[i]) && raw[i])
+            i++;
+        for (; i < length && isdigit((unsigned char)raw[i]) && digits < EPOCH_DIGITS_MAX; i++, digits++)
+            epoch = epoch * 10 + raw[i] - '0';
+        if (digits > 0)
+            source->epoch = epoch;
+    }
+}
+
+/* The allocator's variable with a value, as "export", "env" or os.environ print it. After "try setting" and the
+ * like it is advice and shows nothing. */
+static void read_setting(struct source *source, const char *raw, size_t length)
+{
+    static const char name[] = "ALLOC_CONF";
+    static const char *const advice[] = {"try", "Try", "set ", "Set ", "setting", "use ", "Use ", "onsider"};
+    const char *found = memmem(raw, length, name, strlen(name));
+    if (!found || phrase_may_hold(raw, (size_t)(found - raw), advice, sizeof advice / sizeof *advice))
+        return;
+    AUTO_TEXT struct text value = {0};
+    text_add_bytes(&value, found, length - (size_t)(found - raw));
+    if (strstr(text_get(&value), "expandable_segments"))
+        source->expandable = oom_expandable(text_get(&value));
+}
+
+static void note_training(struct source *source, const char *raw, size_t length)
+{
+    read_epoch(source, raw, length);
+    read_setting(source, raw, length);
+}
+
 static void take_piece(struct oom_finder *finder, struct source *source, const char *raw, size_t length, bool begins)
 {
     struct window window;
     fill_window(source, raw, length, begins, &window);
+    note_training(source, raw, length);
     size_t from = 0, unread = window.tail;
     struct hit hit = may_hold(&window) ? find_hit(finder, &window, 0) : (struct hit){0};
     while (hit.end > 0) {

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { LEAST_EPOCHS = 3, WARM_UP = 1 };
+enum { WARM_UP = 1 };
 
 /* Less than this share of the limit in all is no growth, nor is less than this many bytes where there is no limit. */
 static const double LEAST_SHARE = 0.01;
@@ -60,9 +60,9 @@ struct growth growth_of(const double *peaks, size_t count, double limit_bytes)
 {
     struct growth growth = {.epochs = count};
     double least = limit_bytes > 0 ? LEAST_SHARE * limit_bytes : LEAST_BYTES;
-    if (count < LEAST_EPOCHS)
+    if (count < GROWTH_EPOCHS_LEAST)
         return growth;
-    bool from_start = count == LEAST_EPOCHS;
+    bool from_start = count == GROWTH_EPOCHS_LEAST;
     size_t skipped = from_start ? 0 : WARM_UP;
     if (count > GROWTH_POINTS_MAX)
         skipped = count - GROWTH_POINTS_MAX;
@@ -71,7 +71,7 @@ struct growth growth_of(const double *peaks, size_t count, double limit_bytes)
     growth.first_bytes = values[0];
     growth.last_bytes = peaks[count - 1];
     double first = values[1] - values[0], second = values[2] - values[1];
-    bool only_two = used == LEAST_EPOCHS;
+    bool only_two = used == GROWTH_EPOCHS_LEAST;
     double slope = only_two ? fmin(first, second) : steady_slope(values, used);
     bool alike = !only_two || (first > 0 && second > 0 && first <= ALIKE * second && second <= ALIKE * first);
     growth.grows = slope > 0 && alike && mostly_upward(values, used) && growth.last_bytes - growth.first_bytes >= least;

@@ -5,6 +5,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/* With fewer epochs nothing is said. */
+enum { GROWTH_EPOCHS_LEAST = 3 };
+
 /* What the epochs so far say. Bytes are doubles: differences and quotients are taken of them. */
 struct growth {
     size_t epochs;          /* whose peaks were looked at */

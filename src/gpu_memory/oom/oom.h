@@ -23,6 +23,8 @@ enum oom_framework {
 
 const char *oom_framework_name(enum oom_framework framework); /* "PyTorch", "CUDA" */
 
+enum oom_setting { OOM_SETTING_UNKNOWN, OOM_SETTING_OFF, OOM_SETTING_ON };
+
 /* The phrases by which messages are known, as they are in a line. */
 struct oom_phrase {
     const char *text;
@@ -91,6 +93,8 @@ struct oom {
     uint64_t repeats;              /* of oom_list: so often the very same came again */
     char source[OOM_SOURCE_SIZE];  /* who printed it, where each line says so: "rank3", "default0"; "" */
     int64_t gpu;                   /* as the program counts; -1: not said */
+    int64_t epoch;                 /* the last that the log names before it; -1: none */
+    enum oom_setting expandable;   /* expandable segments, where the log shows the variable */
     char shape[OOM_SHAPE_SIZE];    /* TensorFlow: "64x512 float"; "" */
     struct oom_size of[OOM_FIGURES];
     struct oom_process processes[OOM_PROCESSES_MAX]; /* "Process N has ..." */

@@ -1,4 +1,5 @@
-/* Remedies in the order in which they are to be tried: what changes nothing of the training comes first. */
+/* Remedies in the order in which they are to be tried: by gain for cost. What changes
+ * nothing of the training comes first. */
 #include "gpu_memory/oom/oom_private.h"
 
 #include "base/mem.h"
@@ -14,7 +15,18 @@
 #define CAPACITY      OF(OOM_CAUSE_CAPACITY)
 #define CAP           OF(OOM_CAUSE_CAP)
 #define ANY_FRAMEWORK (~0U)
-#define PYTORCH       (OF(OOM_PYTORCH) | OF(OOM_CUDA))
+#define MAY_GROW      OF(OOM_CAUSES) /* besides the cause */
+#define PYTORCH       OF(OOM_PYTORCH)
+#define TENSORFLOW    OF(OOM_TENSORFLOW)
+#define XLA           OF(OOM_XLA)
+#define CUPY          OF(OOM_CUPY)
+#define CUDA          OF(OOM_CUDA)
+
+#define DROP_REFERENCES                                                                                                \
+    "find what keeps references: add up loss.item() or loss.detach(), not loss (it keeps each "                        \
+    "step's graph); keep no lists of GPU tensors; in the dataset, torch.load with "                                    \
+    "map_location='cpu' and copies, not references to what it keeps; 'del' outputs before the "                        \
+    "next step; optimizer.zero_grad(set_to_none=True)"
 
 /* What it would do, from the numbers; NULL: what the row says. */
 typedef char *effect_fn(const struct oom *message, const struct oom_diagnosis *diagnosis);
@@ -60,10 +72,13 @@ static char *batch_effect(const struct oom *message, const struct oom_diagnosis 
         return NULL;
     struct text text = {0};
     oom_size_add_text(diagnosis->missing, &text);
-    text_addf(&text,
-              " less is needed at least, %.1f %% of what tensors held; activations shrink with the batch, weights "
-              "and the optimiser's state do not",
-              100 * (double)diagnosis->missing.bytes / (double)held.bytes);
+    text_add(&text, " less is needed at least, ");
+    /* A share above all that there was does not help to choose a batch. */
+    if (diagnosis->missing.bytes < held.bytes)
+        text_addf(&text, "%.1f %% of what tensors held", 100 * (double)diagnosis->missing.bytes / (double)held.bytes);
+    else
+        text_add(&text, "more than tensors held: the request itself must become smaller");
+    text_add(&text, "; activations shrink with the batch, weights and the optimiser's state do not");
     return text_take(&text);
 }
 
@@ -77,52 +92,70 @@ static const struct row {
     {"stop_holder", OTHERS | UNKNOWN, ANY_FRAMEWORK,
      "stop what else holds the GPU's memory: '" TARE_NAME " clean' lists it, with owner and age", holder_effect,
      "all that it holds becomes free", "the other program's work"},
-    {"raise_cap", CAP, ANY_FRAMEWORK,
-     "raise the cap (torch.cuda.set_per_process_memory_fraction, XLA_PYTHON_CLIENT_MEM_FRACTION, CuPy's set_limit)",
-     cap_effect, "the GPU's own size is the limit then", "others on the same GPU may get less"},
-    {"drop_references", GROWTH, ANY_FRAMEWORK,
-     "find what keeps references: add up loss.item() or loss.detach(), not loss (it keeps each step's graph); let the "
-     "dataset hand out copies, not references to what it keeps; 'del' outputs before the next step; "
-     "optimizer.zero_grad(set_to_none=True)",
-     NULL, "memory stays level from the second epoch on", "none at run time; a change of the code"},
-    {"expandable_segments", PIECES | CAP | CAPACITY | GROWTH, OF(OOM_PYTORCH),
+    {"raise_cap", CAP, PYTORCH, "raise the cap (torch.cuda.set_per_process_memory_fraction)", cap_effect,
+     "the GPU's own size is the limit then", "others on the same GPU may get less"},
+    {"raise_cap", CAP, XLA, "raise the cap (XLA_PYTHON_CLIENT_MEM_FRACTION)", cap_effect,
+     "the GPU's own size is the limit then", "others on the same GPU may get less"},
+    {"raise_cap", CAP, TENSORFLOW, "raise the cap (memory_limit of tf.config.LogicalDeviceConfiguration)", cap_effect,
+     "the GPU's own size is the limit then", "others on the same GPU may get less"},
+    {"raise_cap", CAP, CUPY, "raise the cap (set_limit of the memory pool, CUPY_GPU_MEMORY_LIMIT)", cap_effect,
+     "the GPU's own size is the limit then", "others on the same GPU may get less"},
+    {"drop_references", GROWTH, PYTORCH, DROP_REFERENCES, NULL, "memory stays level from the second epoch on",
+     "none at run time; a change of the code"},
+    {"drop_references", GROWTH, ~PYTORCH,
+     "find what keeps results of earlier steps (lists, caches, closures), and keep numbers instead", NULL,
+     "memory stays level from the second epoch on", "none at run time; a change of the code"},
+    {"expandable_segments", PIECES | CAP | CAPACITY | GROWTH, PYTORCH,
      "set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True (PyTorch 2.0 or newer; from 2.9 on the name is "
      "PYTORCH_ALLOC_CONF, and the old one still works)",
      expandable_effect, "less is lost between tensors",
      "none known for one process; sharing tensors between processes may not work with it"},
-    {"empty_cache", PIECES, OF(OOM_PYTORCH),
+    {"empty_cache", PIECES, PYTORCH,
      "call torch.cuda.empty_cache() between epochs, or between training and validation; never in every step", NULL,
      "segments that are wholly free are given back, so that those of other sizes can come",
      "some 10 to 100 ms a call; in every step it makes a training much slower"},
-    {"cuda_malloc_async", PIECES, OF(OOM_TENSORFLOW) | OF(OOM_XLA),
-     "set TF_GPU_ALLOCATOR=cuda_malloc_async (TensorFlow)", NULL, "the driver's own pool fragments less",
-     "allocation is a little slower"},
-    {"no_preallocation", UNKNOWN | OTHERS, OF(OOM_XLA),
+    {"cuda_malloc_async", PIECES, TENSORFLOW, "set TF_GPU_ALLOCATOR=cuda_malloc_async", NULL,
+     "the driver's own pool fragments less", "allocation is a little slower"},
+    {"no_preallocation", UNKNOWN | OTHERS, XLA,
      "set XLA_PYTHON_CLIENT_PREALLOCATE=false, when several programs share the GPU (JAX takes 75 % of it at its start)",
      NULL, "it takes only what it uses", "more fragmentation"},
-    {"loaders", GROWTH | CAPACITY | UNKNOWN, ANY_FRAMEWORK,
-     "fewer loader workers, no persistent_workers, no pin_memory", NULL,
-     "host memory only: nothing of the GPU's, unless workers touch CUDA", "slower loading"},
-    {"smaller_batch", CAPACITY | GROWTH | CAP | PIECES | UNKNOWN, ANY_FRAMEWORK,
+    {"free_pool", PIECES | CAPACITY | UNKNOWN, CUPY,
+     "call cupy.get_default_memory_pool().free_all_blocks() after large temporaries are deleted", NULL,
+     "cached blocks that hold no array are given back", "the next allocations are slower"},
+    {"drop_references", MAY_GROW, PYTORCH, "if allocated memory rises over epochs: " DROP_REFERENCES, NULL,
+     "memory stays level from the second epoch on", "none at run time; a change of the code"},
+    {"smaller_batch", CAPACITY | GROWTH | CAP | PIECES | UNKNOWN, PYTORCH | TENSORFLOW | XLA,
      "a smaller batch with gradient accumulation: half the batch size and twice the steps keep the effective batch",
      batch_effect, "activations shrink with the batch; weights and the optimiser's state do not",
      "more steps of less work: somewhat slower; batch norm sees smaller batches"},
-    {"mixed_precision", CAPACITY | CAP | UNKNOWN, ANY_FRAMEWORK,
+    {"smaller_pieces", CAPACITY | GROWTH | CAP | PIECES | UNKNOWN, CUPY | CUDA,
+     "process the data in smaller pieces (in a training: a smaller batch)", NULL,
+     "temporary arrays shrink with the piece", "more calls of less work"},
+    {"mixed_precision", CAPACITY | CAP | UNKNOWN, PYTORCH,
      "mixed precision: torch.autocast with bfloat16, or float16 and a GradScaler", NULL,
      "activations take about half; weights and the optimiser's state stay", "other rounding: results differ a little"},
-    {"activation_checkpointing", CAPACITY | CAP | UNKNOWN, ANY_FRAMEWORK,
-     "activation checkpointing (torch.utils.checkpoint), last", NULL, "activations of the wrapped layers are not kept",
-     "they are computed twice: about a third more time"},
+    {"mixed_precision", CAPACITY | CAP | UNKNOWN, TENSORFLOW,
+     "mixed precision: tf.keras.mixed_precision.set_global_policy('mixed_bfloat16'), or 'mixed_float16'", NULL,
+     "activations take about half; weights and the optimiser's state stay", "other rounding: results differ a little"},
+    {"mixed_precision", CAPACITY | CAP | UNKNOWN, XLA, "mixed precision: compute in jax.numpy.bfloat16", NULL,
+     "activations take about half; weights and the optimiser's state stay", "other rounding: results differ a little"},
+    {"activation_checkpointing", CAPACITY | CAP | UNKNOWN, PYTORCH, "activation checkpointing (torch.utils.checkpoint)",
+     NULL, "activations of the wrapped layers are not kept", "they are computed twice: about a third more time"},
+    {"activation_checkpointing", CAPACITY | CAP | UNKNOWN, TENSORFLOW, "activation checkpointing (tf.recompute_grad)",
+     NULL, "activations of the wrapped layers are not kept", "they are computed twice: about a third more time"},
+    {"activation_checkpointing", CAPACITY | CAP | UNKNOWN, XLA, "activation checkpointing (jax.checkpoint)", NULL,
+     "activations of the wrapped layers are not kept", "they are computed twice: about a third more time"},
 };
 
 static bool applies(const struct row *row, const struct oom *message, const struct oom_circumstances *known,
                     const struct oom_diagnosis *diagnosis)
 {
-    if (!(row->causes & OF(diagnosis->cause)) || !(row->frameworks & OF(message->framework)))
+    unsigned causes = OF(diagnosis->cause) | (diagnosis->may_grow ? MAY_GROW : 0);
+    if (!(row->causes & causes) || !(row->frameworks & OF(message->framework)))
         return false;
     if (strcmp(row->name, "expandable_segments") != 0)
         return true;
-    return known->expandable != OOM_SETTING_ON && diagnosis->expandable_fits;
+    return known->expandable != OOM_SETTING_ON && message->expandable != OOM_SETTING_ON && diagnosis->expandable_fits;
 }
 
 void remedies_fill(const struct oom *message, const struct oom_circumstances *known, struct oom_diagnosis *out)
