@@ -157,6 +157,31 @@ assert of["processes_before"] == "passed" and of["processes_during"] == "failed"
 '
 }
 
+@test "a process that comes during the training gives the same verdict with each policy, and its check has failed" {
+    hold_gpus 1
+    job 'touch "began.$TARE_EXPERIMENT"; until [ -e "go.$TARE_EXPERIMENT" ]; do sleep 0.1; done; echo loss 0.5'
+    local policy
+    for policy in wait refuse go-on; do
+        rm -rf results repo/began.* repo/go.*
+        settings 1 "\"policy\": \"$policy\""
+        start_run
+        wait_until test -e repo/began.repo_net_001
+        stranger 0 5540
+        wait_until grep -q "repo_net_001 GPU 0 is used by pid $OUTSIDER " out
+        touch repo/go.repo_net_001
+        end_program
+        is "$(kinds | grep -o foreign_process)" foreign_process
+        is "$(summary verdict)" contaminated
+        look '
+of = {c["check"]: c["outcome"] for c in ended(1)[0]["checks"]}
+assert of["processes_before"] == "passed" and of["processes_during"] == "failed", of
+'
+        kill "$OUTSIDER"
+        wait_until is_gone "$OUTSIDER"
+        rm "$USERS/$OUTSIDER"
+    done
+}
+
 @test "memory that no process is listed for: one wait, then the run stops and says that its process cannot be seen" {
     hold_gpus 1
     put leak0 $((5540 << 20))
