@@ -290,6 +290,11 @@ static void take_piece(struct oom_finder *finder, struct source *source, const c
     size_t from = 0, unread = window.tail;
     struct hit hit = may_hold(&window) ? find_hit(finder, &window, 0) : (struct hit){0};
     while (hit.end > 0) {
+        if (phrase_is_advice(window.text, window.length, hit.begin, hit.end)) {
+            from = hit.end;
+            hit = find_hit(finder, &window, from);
+            continue;
+        }
         if (source->open && hit.begin > unread)
             add_body(source, window.text + unread, hit.begin - unread);
         close_message(finder, source);

@@ -64,6 +64,15 @@ size_t phrase_find(const char *bytes, size_t length, size_t from, const char *ph
     return SIZE_MAX;
 }
 
+bool phrase_is_advice(const char *bytes, size_t length, size_t begin, size_t end)
+{
+    static const char *const advice[] = {"Tip:",   "tip:",  "Hint:", "hint:",   "if you",   "ifyou",
+                                         "If you", "Ifyou", "avoid", "prevent", "encounter"};
+    static const char *const requested[] = {"allocat"};
+    return phrase_may_hold(bytes, begin, advice, sizeof advice / sizeof *advice) &&
+           !phrase_may_hold(bytes + end, length - end, requested, 1);
+}
+
 static bool is_harmless(const char *line, size_t length)
 {
     return find(line, length, "caller indicates that this is not a failure") || find(line, length, "device:CPU:") ||
@@ -75,7 +84,7 @@ enum oom_framework oom_line_framework(const char *line, size_t length)
     /* Most lines hold none of these, of which every phrase holds one. */
     static const char *const words[] = {"emory", "_MEMORY", "ALLOC_FAILED", "OOM when", "runtime error (2)"};
     enum oom_framework found = OOM_NONE;
-    size_t first = SIZE_MAX;
+    size_t first = SIZE_MAX, end = 0;
     if (!phrase_may_hold(line, length, words, sizeof words / sizeof *words))
         return OOM_NONE;
     for (const struct oom_phrase *phrase = oom_phrases; phrase->text; phrase++) {
@@ -83,9 +92,12 @@ enum oom_framework oom_line_framework(const char *line, size_t length)
         if (at >= first)
             continue;
         first = at;
+        end = at + strlen(phrase->text);
         found = phrase->framework;
     }
-    return found != OOM_NONE && is_harmless(line, length) ? OOM_NONE : found;
+    if (found != OOM_NONE && (is_harmless(line, length) || phrase_is_advice(line, length, first, end)))
+        return OOM_NONE;
+    return found;
 }
 
 static size_t span(const char *line, size_t length, size_t from, const char *allowed)

@@ -22,6 +22,10 @@ bool message_end(const char *squeezed, size_t length, struct oom *out);
  * code); SIZE_MAX: there is none. */
 size_t phrase_find(const char *bytes, size_t length, size_t from, const char *phrase, size_t phrase_length);
 
+/* Whether the phrase at bytes from begin to end is advice ("Tip: if you see ..."), not a failure. A message
+ * that says what was requested is a failure whatever comes before it. Blanks may be there or not. */
+bool phrase_is_advice(const char *bytes, size_t length, size_t begin, size_t end);
+
 /* Whether any of the words is in it. */
 bool phrase_may_hold(const char *bytes, size_t length, const char *const *words, size_t count);
 

@@ -407,6 +407,31 @@ static void the_log_itself_shows_that_expandable_segments_were_on(void **state)
     }
 }
 
+static void advice_about_running_out_is_not_a_failure(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *log;
+        bool failure;
+    } rows[] = {
+        {"Tip: lower --batch-size on CUDA out of memory\n", false},
+        {"If you encounter CUDA out of memory, use a smaller batch\n", false},
+        {"Using 8 workers to avoid CUDA error: out of memory\n", false},
+        {"gradient checkpointing is on to prevent CUBLAS_STATUS_ALLOC_FAILED\n", false},
+        {"RuntimeError: CUDA error: out of memory\n", true},
+        {"Trying to avoid it: CUDA out of memory. Tried to allocate 1.00 GiB\n", true},
+        {"RuntimeError: CUDA out of memory. See the guide to avoid it\n", true},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct oom_list list;
+        const size_t length = strlen(rows[i].log);
+        oom_parse(rows[i].log, length, &list);
+        assert_int_equal(list.count, rows[i].failure);
+        assert_int_equal(oom_line_framework(rows[i].log, length - 1) != OOM_NONE, rows[i].failure);
+        oom_list_fini(&list);
+    }
+}
+
 static void remedies_are_those_of_the_framework(void **state)
 {
     (void)state;
@@ -476,6 +501,7 @@ int main(void)
         cmocka_unit_test(a_failure_in_a_later_epoch_may_be_growth_as_well),
         cmocka_unit_test(growth_is_excluded_where_recorded_epochs_stayed_level),
         cmocka_unit_test(the_log_itself_shows_that_expandable_segments_were_on),
+        cmocka_unit_test(advice_about_running_out_is_not_a_failure),
         cmocka_unit_test(remedies_are_those_of_the_framework),
         cmocka_unit_test(an_effect_is_never_more_than_what_tensors_held),
         cmocka_unit_test(private_pools_and_bare_contexts_are_pointed_out),
