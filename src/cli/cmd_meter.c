@@ -3,12 +3,8 @@
 #include "machine/sensors/gpu_process.h"
 #include "machine/sensors/time_scale.h"
 #include "session/command.h"
-#include "session/message.h"
 
-#include <stdio.h>
-#include <sys/resource.h>
-
-enum { OPTION_DEVICE, OPTION_FD, OPTION_LIBRARY, OPTION_PROBE, OPTION_TIME_SCALE, OPTION_VENDOR, OPTION_COUNT };
+enum { OPTION_DEVICE, OPTION_FD, OPTION_LIBRARY, OPTION_TIME_SCALE, OPTION_VENDOR, OPTION_COUNT };
 
 static const struct cli_option options[OPTION_COUNT] = {
     [OPTION_DEVICE] = VALUE_ROW(NULL, "--device", "UUID|N", CLI_TEXT, "the GPU, by UUID or by the driver's number"),
@@ -19,33 +15,7 @@ static const struct cli_option options[OPTION_COUNT] = {
     [OPTION_TIME_SCALE] = VALUE_ROW(NULL, "--time-scale", "X", CLI_TEXT,
                                     "shorten the waits, from 0.001 to 1; for tests, with a driver that is played"),
     [OPTION_VENDOR] = VALUE_ROW(NULL, "--vendor", "NAME", CLI_TEXT, "of the GPU: nvidia, unless it is said"),
-    [OPTION_PROBE] = FLAG_ROW(NULL, "--probe", "show every reading once, with what it costs"),
 };
-
-static void print_row(const struct gpu_probe_row *row)
-{
-    AUTO_TEXT struct text text = {0};
-    text_addf(&text, "GPU %s\t%s\t", row->device, row->what);
-    if (row->value.valid)
-        text_addf(&text, "%.12g%s%s", row->value.value, row->unit[0] ? " " : "", row->unit);
-    else
-        text_add(&text, row->text);
-    if (row->cost_us.valid)
-        text_addf(&text, "\t%.1f us", row->cost_us.value);
-    text_add_char(&text, '\n');
-    message_print(&text);
-}
-
-static int probe(const struct gpu_vendor *vendor, const char *library, const char *device)
-{
-    struct err err = {0};
-    struct rusage usage;
-    if (!gpu_probe(vendor->backend, library, device, print_row, &err))
-        return cli_failed(CLI_BROKEN, &err);
-    getrusage(RUSAGE_SELF, &usage);
-    message_printf("peak memory\t%ld KiB\n", usage.ru_maxrss);
-    return CLI_OK;
-}
 
 static int run(const struct cli_call *call)
 {
@@ -53,8 +23,6 @@ static int run(const struct cli_call *call)
     const struct gpu_vendor *vendor = gpu_vendor_by_id(values[OPTION_VENDOR].text);
     if (!vendor)
         return cli_usage_error(call->command, "--vendor: '%s' is unknown", values[OPTION_VENDOR].text);
-    if (values[OPTION_PROBE].given)
-        return probe(vendor, values[OPTION_LIBRARY].text, values[OPTION_DEVICE].text);
     if (!values[OPTION_DEVICE].given || !values[OPTION_FD].given)
         return cli_usage_error(call->command, "a meter needs --device and --fd");
     struct err err = {0};
@@ -68,7 +36,7 @@ static int run(const struct cli_call *call)
                                                           .time_scale = time_scale});
 }
 
-static const char *const usage_lines[] = {"meter --device UUID|N --fd N", "meter --probe [--device UUID|N]", NULL};
+static const char *const usage_lines[] = {"meter --device UUID|N --fd N", NULL};
 
 const struct cli_command cmd_meter = {
     .name = "meter",

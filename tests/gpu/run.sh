@@ -7,5 +7,6 @@ nvidia-smi -L 2>/dev/null | grep -q '^GPU ' || { echo "There is no NVIDIA GPU he
 command -v bats >/dev/null || { echo "bats is missing: 'make setup FOR=check' installs it." >&2; exit 1; }
 TARE=${TARE:-$(realpath -m "${BUILD:-$here/build}")/src/cli/tare}
 export TARE
-if [ -x "${BUILD:-$here/build}/bench/bench_meter" ]; then "$here/tests/gpu/nvml_probe.sh" 10; fi
+meter=${BUILD:-$here/build}/bench/bench_meter # what the meter of GPU 0 costs
+if [ -x "$meter" ]; then "$meter" "$TARE" '' 0 10; fi
 exec bats --formatter tap ${CHECK_GPU:+--filter "$CHECK_GPU"} "$here/tests/gpu/gpu.bats"
