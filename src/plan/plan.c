@@ -115,6 +115,15 @@ void plan_experiment_fini(struct plan_experiment *experiment)
     *experiment = (struct plan_experiment){0};
 }
 
+void plan_each_job(const struct plan *plan, plan_job_fn *each, void *context)
+{
+    for (size_t i = 0; i < plan->count; i++) {
+        each(context, &plan->experiments[i].foreground);
+        if (plan->experiments[i].parallel)
+            each(context, plan->experiments[i].background);
+    }
+}
+
 void plan_fini(struct plan *plan)
 {
     free(plan->name);

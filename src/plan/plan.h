@@ -115,6 +115,10 @@ bool plan_make(const struct settings *settings, const struct registry *registry,
                struct plan *out, struct problems *problems);
 void plan_fini(struct plan *plan);
 
+/* Each foreground, followed by its background where it has one. */
+typedef void plan_job_fn(void *context, const struct plan_job *job);
+void plan_each_job(const struct plan *plan, plan_job_fn *each, void *context);
+
 /* What run.db and plan.json keep of an experiment, and back. Its id, which names a folder, is one that tare itself
  * could have given. */
 json_t *plan_experiment_to_json(const struct plan_experiment *experiment);

@@ -21,20 +21,8 @@ enum {
     QUERY_BYTES = 64 << 10,
     PACKAGES_MAX = 5000,
     METADATA_BYTES = 1 << 20,
-    DRIVER_BYTES = 64 << 10,
     DIFFERENCES_SHOWN = 3
 };
-
-typedef void each_job_fn(void *context, const struct plan_job *job);
-
-static void each_job(const struct plan *plan, each_job_fn *each, void *context)
-{
-    for (size_t i = 0; i < plan->count; i++) {
-        each(context, &plan->experiments[i].foreground);
-        if (plan->experiments[i].parallel)
-            each(context, plan->experiments[i].background);
-    }
-}
 
 struct gathering {
     const struct containment *containment;
@@ -166,7 +154,7 @@ static void add_code(void *context, const struct plan_job *job)
 json_t *fingerprint_code_json(const struct plan *plan, const struct strv *environment)
 {
     struct gathering gathering = {.environment = environment, .found = json_array()};
-    each_job(plan, add_code, &gathering);
+    plan_each_job(plan, add_code, &gathering);
     strv_fini(&gathering.seen);
     return gathering.found;
 }
@@ -288,7 +276,7 @@ json_t *fingerprint_interpreters_json(const struct plan *plan, const struct cont
                                       const struct strv *environment)
 {
     struct gathering gathering = {.containment = containment, .environment = environment, .found = json_array()};
-    each_job(plan, add_interpreter, &gathering);
+    plan_each_job(plan, add_interpreter, &gathering);
     strv_fini(&gathering.seen);
     return gathering.found;
 }

@@ -9,7 +9,6 @@
 enum {
     LOOK_US = 1000000,
     LOOK_LEAST_US = 20000,
-    LOOK_ACCURACY_US = 5000,
     MEMBERS_MAX = 1024,
     ANSWER_US = 10000,
     LOOKS_FEW = 3

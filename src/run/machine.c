@@ -147,17 +147,6 @@ static json_t *repository_json(const struct gathering *gathering, const struct p
                      known ? dirty_json(&git, job->cwd) : json_null());
 }
 
-typedef void each_job_fn(void *context, const struct plan_job *job);
-
-static void each_job(const struct plan *plan, each_job_fn *each, void *context)
-{
-    for (size_t i = 0; i < plan->count; i++) {
-        each(context, &plan->experiments[i].foreground);
-        if (plan->experiments[i].parallel)
-            each(context, plan->experiments[i].background);
-    }
-}
-
 static void add_repository(void *context, const struct plan_job *job)
 {
     struct gathering *gathering = context;
@@ -175,7 +164,7 @@ static json_t *repositories_json(const struct plan *plan, const struct containme
                                  const struct strv *environment)
 {
     struct gathering gathering = {.containment = containment, .environment = environment, .found = json_array()};
-    each_job(plan, add_repository, &gathering);
+    plan_each_job(plan, add_repository, &gathering);
     strv_fini(&gathering.seen);
     return gathering.found;
 }

@@ -87,7 +87,7 @@ static bool add_unknown(struct search *search)
     for (size_t i = 0; i < search->devices->count; i++) {
         if (!can_be_seen(search, i) || *search->devices->items[i].uuid)
             continue;
-        any = search->out->guessed_uuid = true;
+        any = true;
         if (!gpu_visible_has(search->out, i))
             add(search, i);
     }

@@ -15,7 +15,6 @@ struct gpu_visible {
     char *twice;         /* the entry that names a GPU a second time: the program then sees none; or NULL */
     char *unsupported;   /* an entry of a part of a GPU (MIG-...): it ended the list here, while the program sees that part; or NULL */
     bool guessed_number; /* numbers were used that the driver may give to other GPUs (below) */
-    bool guessed_uuid;   /* the GPU of a UUID is not known yet */
 };
 
 /* Of the vendor's GPUs. value: NULL when the variable is not set. order: the order variable's, or NULL. Numbers count GPUs by PCI

@@ -65,7 +65,7 @@ struct dataset_gpu {
     struct reading net_j, net_half_width_j; /* of what the bare idle GPU would have drawn; tare's own alone */
     struct reading samples_sum_j;           /* study: the sum of the samples, as the study recorded it */
     double samples_rounding_j;              /* the most that printing the samples can have changed of it */
-    struct reading power_mean_w, power_min_w, power_max_w, power_deviation_w;
+    struct reading power_mean_w, power_min_w, power_max_w;
     struct reading power_cv_within;
     struct reading temperature_start_c; /* study: the first sample; tare: what the guard saw before the start */
     struct reading sm_clock_start_mhz, memory_clock_start_mhz; /* tare */

@@ -258,7 +258,6 @@ static void take_power(struct context *context, const struct trace_file *file)
     gpu->power_mean_w = energy.mean_w;
     gpu->power_min_w = (struct reading){context->power.lowest, true};
     gpu->power_max_w = (struct reading){context->power.highest, true};
-    gpu->power_deviation_w = energy.deviation_w;
     double mean_w = context->power.sum / (double)gpu->samples;
     if (energy.deviation_w.valid && mean_w > 0)
         gpu->power_cv_within = (struct reading){energy.deviation_w.value / mean_w, true};
