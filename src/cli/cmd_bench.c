@@ -28,7 +28,6 @@ enum {
     OPTION_UNTIL,
     OPTION_UNTIL_DECIDED,
     OPTION_OF,
-    OPTION_SCAN,
     OPTION_WARMUP,
     OPTION_PREPARE,
     OPTION_CONCLUDE,
@@ -66,10 +65,6 @@ static const struct cli_option options[OPTION_COUNT] = {
                  "more blocks until it is known which command is faster; with --until: whichever comes first"),
     [OPTION_OF] = VALUE_ROW(NULL, "--of", "QUANTITY", CLI_CHOICE, "whose ratios --until and --until-decided go by",
                             .choices = until_quantities, .default_text = "time"),
-    [OPTION_SCAN] = VALUE_ROW(
-        NULL, "--scan", "NAME=VALUES", CLI_TEXT,
-        "batch=16,32,64: a command with {batch} runs with each of these values; given again: with each combination",
-        .repeats = true),
     [OPTION_WARMUP] =
         VALUE_ROW("-w", "--warmup", "RUNS", CLI_INT, "runs of each command before all others, which do not count",
                   .low = 0, .high = 100000, .default_text = "0"),
@@ -155,11 +150,11 @@ static bool parse_until(const struct cli_value *values, size_t commands, struct 
     return true;
 }
 
-static struct bench_input_options make_options(const struct cli_call *call, const struct strv *commands)
+static struct bench_input_options make_options(const struct cli_call *call)
 {
     const struct cli_value *values = call->values;
     return (struct bench_input_options){
-        .commands = commands,
+        .commands = &call->operands,
         .names = &values[OPTION_NAME].all,
         .prepare = &values[OPTION_PREPARE].all,
         .conclude = &values[OPTION_CONCLUDE].all,
@@ -263,16 +258,13 @@ static int run(const struct cli_call *call)
     struct err err = {0};
     AUTO(run_resources_fini) struct run_resources means = {0};
     AUTO(bench_input_fini) struct bench_input input = {0};
-    AUTO_STRV struct strv commands = {0};
     int code = run_resources_begin(true, call->values[OPTION_CONTAINMENT].text, call->values[OPTION_AS_ROOT].given,
                                    call->values[OPTION_QUIET].given, &means);
     if (code != 0)
         return code;
-    if (!bench_input_scan(&call->operands, &call->values[OPTION_SCAN].all, &commands, &err))
-        return cli_usage_error(call->command, "%s", err.text);
-    struct bench_input_options how = make_options(call, &commands);
+    struct bench_input_options how = make_options(call);
     struct bench_until_options until;
-    if (!parse_until(call->values, commands.count, &until, &err) || !bench_input_make(&how, &input, &err) ||
+    if (!parse_until(call->values, call->operands.count, &until, &err) || !bench_input_make(&how, &input, &err) ||
         !check(call->values, &input, &err))
         return cli_usage_error(call->command, "%s", err.text);
     return run_and_show(call, &means, &how, &input, is_until(call->values) ? &until : NULL);
@@ -308,7 +300,7 @@ static const char *const exits[] = {
 static const char *const examples[] = {
     "bench 'python3 train.py' 'python3 train.py --amp' -n 10",
     "compare two commands in 10 runs of each",
-    "bench 'python3 train.py --batch {batch}' --scan batch=16,32,64",
+    "bench 'python3 train.py --batch 16' 'python3 train.py --batch 32' 'python3 train.py --batch 64'",
     "compare three values of one argument",
     NULL,
 };

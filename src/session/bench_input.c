@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { LONGEST_NAME = 40, LONGEST_SHOWN = 60, LETTERS = 26, MOST_COMMANDS = 1000 };
+enum { LONGEST_NAME = 40, LONGEST_SHOWN = 60, LETTERS = 26 };
 
 /* What else is run for a command is a repository of its own, so that nothing takes its figures for the command's. */
 enum kind { WARMUP, PREPARE, CONCLUDE, KINDS };
@@ -225,61 +225,6 @@ static bool make_plan(const struct making *making, struct err *err)
         if (run->problems.items[i].severity == SEVERITY_ERROR)
             return err_set(err, "%s", run->problems.items[i].text);
     return surround(making, err);
-}
-
-/* Every place of what in text by value; fresh. */
-static char *replace(const char *text, const char *what, const char *value)
-{
-    AUTO_TEXT struct text out = {0};
-    for (const char *at; (at = strstr(text, what)); text = at + strlen(what)) {
-        text_add_bytes(&out, text, (size_t)(at - text));
-        text_add(&out, value);
-    }
-    text_add(&out, text);
-    return text_take(&out);
-}
-
-/* The commands so far with one scan more. */
-static bool scan_one(struct strv *commands, const char *scan, struct err *err)
-{
-    static const char between[] = ", ";
-    size_t length = strcspn(scan, "= ");
-    const char *values = scan + length + (scan[length] != '\0');
-    AUTO_FREE char *what = mem_printf("{%.*s}", (int)length, scan);
-    AUTO_STRV struct strv out = {0};
-    bool any = false;
-    values += strspn(values, between);
-    if (length == 0 || strpbrk(what + 1, "{") || !*values)
-        return err_set(err, "--scan takes a name and values, as in batch=16,32,64: '%s'", scan);
-    for (size_t i = 0; i < commands->count; i++) {
-        if (!strstr(commands->items[i], what)) {
-            strv_add(&out, commands->items[i]);
-            continue;
-        }
-        any = true;
-        for (const char *at = values; *at && out.count <= MOST_COMMANDS; at += strspn(at, between)) {
-            AUTO_FREE char *value = mem_strndup(at, strcspn(at, between));
-            strv_add_owned(&out, replace(commands->items[i], what, value));
-            at += strlen(value);
-        }
-    }
-    if (!any)
-        return err_set(err, "--scan %.*s: no command has %s", (int)length, scan, what);
-    if (out.count > MOST_COMMANDS)
-        return err_set(err, "--scan makes more than %d commands", MOST_COMMANDS);
-    strv_fini(commands);
-    *commands = out;
-    out = (struct strv){0};
-    return true;
-}
-
-bool bench_input_scan(const struct strv *commands, const struct strv *scans, struct strv *out, struct err *err)
-{
-    bool ok = true;
-    strv_add_all(out, commands);
-    for (size_t i = 0; i < scans->count && ok; i++)
-        ok = scan_one(out, scans->items[i], err);
-    return ok;
 }
 
 /* "tare bench python3 train.py": the first word is a program, another is none, and none has a blank in it. */

@@ -32,11 +32,6 @@ struct bench_input {
 /* The repository's model, in ids and tables. */
 #define BENCH_MODEL "bench"
 
-/* "batch=16,32,64" or "batch 16 32 64": {batch} in a command is replaced by each value, for several scans by each combination; a
- * command without it stays one. out: fresh commands, in the order of the commands and then of the values. False: a scan is not of that
- * form, no command has its name, or there are too many. */
-bool bench_input_scan(const struct strv *commands, const struct strv *scans, struct strv *out, struct err *err);
-
 /* False: err says what is wrong with which command. out must be freed in each case. */
 bool bench_input_make(const struct bench_input_options *how, struct bench_input *out, struct err *err);
 void bench_input_fini(struct bench_input *input);
