@@ -172,9 +172,9 @@ bool clock_parse_duration(const char *text, double *seconds, struct err *err)
     AUTO_FREE char *number = mem_strndup(text, length);
     double count;
     if (*number != '-' && number_parse(number, &count))
-        for (size_t i = 0; i < sizeof units / sizeof *units; i++)
-            if (strcmp(text + length, units[i].name) == 0 && isfinite(count * units[i].seconds)) {
-                *seconds = count * units[i].seconds;
+        EACH_OF (unit, units)
+            if (strcmp(text + length, unit->name) == 0 && isfinite(count * unit->seconds)) {
+                *seconds = count * unit->seconds;
                 return true;
             }
     return err_set(err, "'%s' is no duration (such as 90, 1.5s, 500ms, 10m, 2h or 1d)", text);

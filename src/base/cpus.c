@@ -1,5 +1,7 @@
 #include "base/cpus.h"
 
+#include "base/mem.h"
+
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -20,8 +22,8 @@ bool cpus_has(const struct cpus *cpus, size_t cpu)
 size_t cpus_count(const struct cpus *cpus)
 {
     size_t count = 0;
-    for (size_t i = 0; i < WORDS; i++)
-        count += (size_t)__builtin_popcountll(cpus->bits[i]);
+    EACH (bit, cpus->bits, WORDS)
+        count += (size_t)__builtin_popcountll(*bit);
     return count;
 }
 

@@ -98,8 +98,8 @@ static bool is_formula(const char *cell)
     static const char *const wide[] = {"\xef\xbc\x9d", "\xef\xbc\x8b", "\xef\xbc\x8d", "\xef\xbc\xa0"};
     const char *at = cell + strspn(cell, "'");
     bool begins = *at && strchr("=+-@\t\r\n", *at);
-    for (size_t i = 0; i < sizeof wide / sizeof *wide; i++)
-        begins |= strncmp(at, wide[i], strlen(wide[i])) == 0;
+    EACH_OF (item, wide)
+        begins |= strncmp(at, *item, strlen(*item)) == 0;
     return begins && (at > cell || !is_figure(cell));
 }
 

@@ -267,10 +267,9 @@ struct json_place json_doc_place(const struct json_doc *doc, const char *path, b
 static char *path_of(const struct walk *walk)
 {
     char *path = mem_strdup("$");
-    for (size_t i = 0; i < walk->count; i++) {
+    EACH (item, walk->items, walk->count) {
         AUTO_FREE char *above = path;
-        path = walk->items[i].is_object ? json_path_key(above, walk->items[i].key)
-                                        : json_path_index(above, walk->items[i].index);
+        path = item->is_object ? json_path_key(above, item->key) : json_path_index(above, item->index);
     }
     return path;
 }
@@ -354,11 +353,11 @@ static const char *hint_of_word(const char *word)
 {
     static const char *const python[] = {"True", "False", "None", "TRUE", "FALSE", "NULL", "Null"};
     static const char *const no_number[] = {"NaN", "nan", "Infinity", "inf", "-Infinity", "-inf"};
-    for (size_t i = 0; i < sizeof python / sizeof *python; i++)
-        if (begins(word, python[i]))
+    EACH_OF (item, python)
+        if (begins(word, *item))
             return "JSON writes true, false and null";
-    for (size_t i = 0; i < sizeof no_number / sizeof *no_number; i++)
-        if (begins(word, no_number[i]))
+    EACH_OF (entry, no_number)
+        if (begins(word, *entry))
             return "JSON has no such number";
     return NULL;
 }

@@ -22,6 +22,12 @@ void *mem_room(void *items, size_t count, size_t size);
 #define MEM_ADD(items, count)                                                                                \
     (*((items) = mem_room((items), (count), sizeof *(items)), &(items)[(count)++]))
 
+/* Loops over an array with a pointer to each element. Neither the array nor the count may change meanwhile; items may be NULL
+ * where there are none. EACH_OF: over all of an array whose size the compiler knows. */
+#define EACH(item, items, count)                                                                                       \
+    for (__typeof__(*(items)) *item = (items), *item##_end = item ? item + (count) : NULL; item != item##_end; item++)
+#define EACH_OF(item, array) EACH(item, array, sizeof(array) / sizeof *(array))
+
 /* Below 0, 0 or above 0, as comparisons for qsort give it. */
 #define ORDER(a, b) (((a) > (b)) - ((a) < (b)))
 

@@ -26,10 +26,10 @@ bool proc_number_parse(const char *text, size_t length, uint64_t max, uint64_t *
     uint64_t number = 0;
     if (length == 0)
         return false;
-    for (size_t i = 0; i < length; i++) {
-        if (text[i] < '0' || text[i] > '9')
+    EACH (item, text, length) {
+        if (*item < '0' || *item > '9')
             return false;
-        uint64_t digit = (uint64_t)(text[i] - '0');
+        uint64_t digit = (uint64_t)(*item - '0');
         if (number > (max - digit) / 10)
             return false;
         number = number * 10 + digit;
@@ -85,8 +85,8 @@ bool proc_stat_parse(const char *bytes, size_t count, struct proc_stat *out)
     out->state = close[2];
     const char *at = close + 3;
     uint64_t fields[19]; /* fields 4 (ppid) to 22 (starttime) of proc(5) */
-    for (size_t i = 0; i < 19; i++)
-        if (!number_next(&at, end, &fields[i]))
+    EACH (field, fields, 19)
+        if (!number_next(&at, end, field))
             return false;
     for (size_t i = 10; i <= 13; i++)
         out->cpu_ticks += fields[i];
@@ -216,8 +216,8 @@ struct environ_search {
 /* True: no more is needed. */
 static bool environ_feed(struct environ_search *search, const char *bytes, size_t count)
 {
-    for (size_t i = 0; i < count; i++) {
-        char c = bytes[i];
+    EACH (byte, bytes, count) {
+        char c = *byte;
         if (search->found && (c == '\0' || search->value.length >= ENVIRON_VALUE_MAX))
             return true;
         if (search->found) {
@@ -415,9 +415,9 @@ bool file_lock_owner(pid_t pid, struct file_lock_owner *out)
         fs_read_kernel(AT_FDCWD, name, SMALL_MAX, &command, NULL);
     while (command.length > 0 && (!command.data[command.length - 1] || command.data[command.length - 1] == '\n'))
         command.length--;
-    for (size_t i = 0; i < command.length; i++)
-        if (!command.data[i])
-            command.data[i] = ' ';
+    EACH (item, command.data, command.length)
+        if (!*item)
+            *item = ' ';
     utf8_copy_legible(text_get(&command), command.length, out->command, sizeof out->command);
     return true;
 }

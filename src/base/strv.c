@@ -29,8 +29,8 @@ void strv_pack(struct strv *list)
     size_t bytes = (list->count + 1) * sizeof *list->items;
     if (!list->items || is_packed(list))
         return;
-    for (size_t i = 0; i < list->count; i++)
-        bytes += strlen(list->items[i]) + 1;
+    EACH (item, list->items, list->count)
+        bytes += strlen(*item) + 1;
     struct strv packed = {.items = mem_alloc(bytes), .count = list->count};
     char *at = (char *)(packed.items + list->count + 1);
     for (size_t i = 0; i < list->count; i++) {
@@ -59,14 +59,14 @@ void strv_add(struct strv *list, const char *s)
 
 void strv_add_all(struct strv *list, const struct strv *more)
 {
-    for (size_t i = 0; i < more->count; i++)
-        strv_add(list, more->items[i]);
+    EACH (item, more->items, more->count)
+        strv_add(list, *item);
 }
 
 bool strv_has(const struct strv *list, const char *s)
 {
-    for (size_t i = 0; i < list->count; i++)
-        if (strcmp(list->items[i], s) == 0)
+    EACH (item, list->items, list->count)
+        if (strcmp(*item, s) == 0)
             return true;
     return false;
 }
@@ -132,9 +132,9 @@ void strv_env_set(struct strv *env, const char *name, const char *value)
 
 void strv_env_set_all(struct strv *env, const struct strv *more)
 {
-    for (size_t i = 0; i < more->count; i++) {
-        const char *equals = strchr(more->items[i], '=');
-        AUTO_FREE char *name = equals ? mem_strndup(more->items[i], (size_t)(equals - more->items[i])) : NULL;
+    EACH (item, more->items, more->count) {
+        const char *equals = strchr(*item, '=');
+        AUTO_FREE char *name = equals ? mem_strndup(*item, (size_t)(equals - *item)) : NULL;
         if (name)
             strv_env_set(env, name, equals + 1);
     }

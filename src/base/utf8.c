@@ -1,5 +1,7 @@
 #include "base/utf8.h"
 
+#include "base/mem.h"
+
 #include <string.h>
 
 static bool continues(char c)
@@ -20,15 +22,15 @@ size_t utf8_length(const char *at, size_t left)
     const unsigned char *bytes = (const unsigned char *)at;
     if (bytes[0] < 0x80)
         return 1;
-    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
-        if (bytes[0] < forms[i].lead_min || bytes[0] > forms[i].lead_max || forms[i].length > left)
+    EACH_OF (form, forms) {
+        if (bytes[0] < form->lead_min || bytes[0] > form->lead_max || form->length > left)
             continue;
-        if (bytes[1] < forms[i].next_min || bytes[1] > forms[i].next_max)
+        if (bytes[1] < form->next_min || bytes[1] > form->next_max)
             return 0;
-        for (size_t k = 2; k < forms[i].length; k++)
+        for (size_t k = 2; k < form->length; k++)
             if (!continues(at[k]))
                 return 0;
-        return forms[i].length;
+        return form->length;
     }
     return 0;
 }
@@ -55,8 +57,8 @@ bool utf8_is_valid(const char *bytes, size_t count)
 size_t utf8_count(const char *bytes, size_t count)
 {
     size_t characters = 0;
-    for (size_t i = 0; i < count; i++)
-        characters += !continues(bytes[i]);
+    EACH (byte, bytes, count)
+        characters += !continues(*byte);
     return characters;
 }
 
@@ -92,8 +94,8 @@ static const struct range never_shown[] = {
 
 static bool in_ranges(const struct range *ranges, size_t count, uint32_t code)
 {
-    for (size_t i = 0; i < count; i++)
-        if (code >= ranges[i].first && code <= ranges[i].last)
+    EACH (item, ranges, count)
+        if (code >= item->first && code <= item->last)
             return true;
     return false;
 }

@@ -328,8 +328,8 @@ bool yaml_to_json(const char *file, const char *text, size_t length, struct text
 {
     struct reader reader = {.file = file, .by_name = json_object(), .err = err};
     bool good = read_all(&reader, text, length);
-    for (size_t i = 0; i < reader.depth; i++)
-        free(reader.levels[i].anchor);
+    EACH (level, reader.levels, reader.depth)
+        free(level->anchor);
     json_decref(reader.by_name);
     free(reader.anchors);
     if (good) {

@@ -68,10 +68,10 @@ struct outputs {
 
 static void outputs_fini(struct outputs *outputs)
 {
-    for (size_t i = 0; i < outputs->count; i++) {
-        free(outputs->items[i].folder);
-        free(outputs->items[i].name);
-        text_fini(&outputs->items[i].text);
+    EACH (item, outputs->items, outputs->count) {
+        free(item->folder);
+        free(item->name);
+        text_fini(&item->text);
     }
     free(outputs->items);
     strv_fini(&outputs->notes);
@@ -91,9 +91,9 @@ static char *count_reasons(const struct dataset *dataset, const struct account *
     AUTO_STRV struct strv names = {0};
     AUTO_TEXT struct text text = {0};
     size_t *counts = mem_array(dataset->count + 1, sizeof *counts);
-    for (size_t i = 0; i < dataset->count; i++) {
-        bool is_here = dataset->items[i].folder == folder;
-        AUTO_FREE char *reason = is_here ? audit_affected_reason(account, &dataset->items[i]) : NULL;
+    EACH (item, dataset->items, dataset->count) {
+        bool is_here = item->folder == folder;
+        AUTO_FREE char *reason = is_here ? audit_affected_reason(account, item) : NULL;
         if (!reason)
             continue;
         const char *end = strstr(reason, ": "), *next = strstr(reason, "; ");
@@ -167,8 +167,7 @@ static bool write_all(const struct dataset *dataset, const struct account *accou
     for (size_t i = 0; i < outputs.count && !force; i++)
         if (!written_may_replace(outputs.items[i].folder, outputs.items[i].name, err))
             return false;
-    for (size_t i = 0; i < outputs.count; i++) {
-        const struct output *file = &outputs.items[i];
+    EACH (file, outputs.items, outputs.count) {
         if (!written_write(file->folder, file->name, text_get(&file->text), file->text.length, true, err))
             return false;
         cli_note("%s/%s", file->folder, file->name);
@@ -176,8 +175,8 @@ static bool write_all(const struct dataset *dataset, const struct account *accou
     if (account->split.asked && !account->split.found)
         cli_warning("nothing was split, as the data shows no moment of change: the tables are made by the verdicts "
                     "alone. If you know the moment: --split-at '2025-11-25 01:20:48'");
-    for (size_t i = 0; i < outputs.notes.count; i++)
-        cli_note("%s", outputs.notes.items[i]);
+    EACH (item, outputs.notes.items, outputs.notes.count)
+        cli_note("%s", *item);
     return true;
 }
 
@@ -287,11 +286,10 @@ static const char *const description[] = {
     "that do it for other results, whose registry 'run' then needs.",
     CRITERIA_HELP, NULL};
 
-static const char *const exits[] = {"0", "audited, whatever was found",
-                                    "1", "a criterion of --expect does not hold",
-                                    "2", "a mistake in the options",
-                                    "3", "a folder cannot be read, or the files not be written",
-                                    NULL};
+static const char *const exits[] = {
+    "0", "audited, whatever was found", "1", "a criterion of --expect does not hold",
+    "2", "a mistake in the options",    "3", "a folder cannot be read, or the files not be written",
+    NULL};
 
 static const char *const examples[] = {
     "audit results/run_20261121_093000",

@@ -177,8 +177,8 @@ static bool check(const struct cli_value *values, const struct bench_input *inpu
     if (strcmp(reference, "first") != 0 && strcmp(reference, "fastest") != 0 && !strv_has(&input->names, reference))
         return err_set(err, "--reference: there is no command '%s'", reference);
     static const int files[] = {OPTION_EXPORT_JSON, OPTION_EXPORT_CSV, OPTION_EXPORT_MARKDOWN};
-    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
-        if (values[files[i]].given && !fs_may_write_output(values[files[i]].text, err))
+    EACH_OF (file, files)
+        if (values[*file].given && !fs_may_write_output(values[*file].text, err))
             return false;
     return true;
 }

@@ -1,4 +1,5 @@
 /* clean: what is left of dead runs, and who else has a GPU open; ends it when asked to. */
+#include "base/mem.h"
 #include "doctor/clean.h"
 #include "report/live/width.h"
 #include "session/command.h"
@@ -47,9 +48,9 @@ static struct state *open_state(void)
 /* The vendor of a device that one of them has open; NULL: none has. */
 static const struct gpu_vendor *vendor_in_use(const struct leftovers *leftovers)
 {
-    for (size_t i = 0; i < leftovers->count; i++)
-        for (size_t k = 0; k < leftovers->items[i].process->devices.count; k++) {
-            const char *name = strrchr(leftovers->items[i].process->devices.items[k], '/') + 1;
+    EACH (item, leftovers->items, leftovers->count)
+        EACH (entry, item->process->devices.items, item->process->devices.count) {
+            const char *name = strrchr(*entry, '/') + 1;
             const struct gpu_vendor *vendor = gpu_vendor_of_device(name);
             if (!vendor)
                 vendor = gpu_vendor_of_control(name);
@@ -66,8 +67,8 @@ static void say_limits(const struct clean_view *view)
         cli_note("%s (pid %d) carries the tag of a job but belongs to %s: left alone",
                  leftovers->foreign[i].process->stat.comm, (int)leftovers->foreign[i].process->stat.pid,
                  leftovers->foreign[i].owner);
-    for (size_t i = 0; i < leftovers->kept.count; i++)
-        cli_note("left alone in the state folder: %s", leftovers->kept.items[i]);
+    EACH (item, leftovers->kept.items, leftovers->kept.count)
+        cli_note("left alone in the state folder: %s", *item);
     /* To root, who sees what everybody has open, it matters only where there is something. */
     if (view->has_driver && !view->has_memory && (leftovers->count > 0 || geteuid() != 0))
         cli_note("who holds how much GPU memory is not known: %s", view->memory_err.text);
@@ -98,8 +99,7 @@ static int list(const struct clean *clean, bool json)
         say_limits(&view);
     if (!json && view.governor)
         cli_warning("%s; '%s clean --kill' gives it back", view.governor, TARE_NAME);
-    int code =
-        leftovers_count_ours(&view.leftovers) > 0 || view.governor ? CLI_SOME_FAILED : CLI_OK;
+    int code = leftovers_count_ours(&view.leftovers) > 0 || view.governor ? CLI_SOME_FAILED : CLI_OK;
     return written ? code : CLI_BROKEN;
 }
 

@@ -25,8 +25,8 @@ static const struct cli_option options[OPTION_COUNT] = {
 
 static bool is_complete(const struct collected *collected)
 {
-    for (size_t i = 0; i < collected->plan.count; i++)
-        if (collect_is_missing(collected->items[i].state))
+    EACH (item, collected->items, collected->plan.count)
+        if (collect_is_missing(item->state))
             return false;
     return true;
 }

@@ -50,13 +50,11 @@ static json_t *needs_json(size_t needs)
 static void answer_json(const struct comparison *comparison, const struct questions *questions, json_t *out)
 {
     json_auto_t *claims = json_array(), *sizes = json_object();
-    for (size_t i = 0; i < questions->claims.count; i++) {
-        const struct comparison_claim *claim = &questions->claims.items[i];
+    EACH (claim, questions->claims.items, questions->claims.count)
         json_array_append_new(claims, json_pack("{s:o, s:o, s:s, s:o}", "claim", json_text_or_null(claim->text),
                                                 "bound", json_finite(claim->bound), "outcome",
                                                 comparison_outcome_name(comparison_claim_check(comparison, claim)),
                                                 "needs", needs_json(comparison_claim_needs(comparison, claim))));
-    }
     for (size_t i = 0; questions->share.valid && i < comparison->quantity_count; i++)
         json_object_set_new(
             sizes, comparison->quantities[i].name,
@@ -70,8 +68,7 @@ static void answer_json(const struct comparison *comparison, const struct questi
 static void answer_text(const struct comparison *comparison, const struct questions *questions, struct text *out)
 {
     const char *what = comparison->by_setting ? "settings" : "experiments";
-    for (size_t i = 0; i < questions->claims.count; i++) {
-        const struct comparison_claim *claim = &questions->claims.items[i];
+    EACH (claim, questions->claims.items, questions->claims.count) {
         enum comparison_outcome outcome = comparison_claim_check(comparison, claim);
         size_t needs = comparison_claim_needs(comparison, claim);
         text_addf(out, "%s: %s", claim->text, comparison_outcome_name(outcome));
@@ -94,8 +91,8 @@ static void answer_text(const struct comparison *comparison, const struct questi
 static int outcome_code(const struct comparison *comparison, const struct comparison_claims *claims)
 {
     int code = CLI_OK;
-    for (size_t i = 0; i < claims->count; i++) {
-        enum comparison_outcome outcome = comparison_claim_check(comparison, &claims->items[i]);
+    EACH (item, claims->items, claims->count) {
+        enum comparison_outcome outcome = comparison_claim_check(comparison, item);
         if (outcome == COMPARISON_REFUTED)
             return CLI_SOME_FAILED;
         code = outcome == COMPARISON_OPEN ? EXIT_OPEN : code;

@@ -221,8 +221,8 @@ static bool read_studies(const struct strv *folders, struct feasibility *study, 
         cli_note("curves of %s", newest);
         return read_study(study, newest, err);
     }
-    for (size_t i = 0; i < folders->count; i++)
-        if (!read_study(study, folders->items[i], err))
+    EACH (item, folders->items, folders->count)
+        if (!read_study(study, *item, err))
             return false;
     return true;
 }
@@ -239,15 +239,15 @@ static size_t choose(const struct feasibility *study, const struct registry *reg
         count += use[i];
     }
     AUTO_STRV struct strv missing = {0};
-    for (size_t i = 0; i < registry->repo_count; i++)
-        for (size_t k = 0; k < registry->repos[i].models.count; k++) {
-            const char *name = registry->repos[i].models.items[k];
+    EACH (item, registry->repos, registry->repo_count)
+        EACH (entry, item->models.items, item->models.count) {
+            const char *name = *entry;
             bool found = false;
             for (size_t m = 0; m < study->model_count; m++)
-                found |= use[m] && strcmp(study->models[m].repo, registry->repos[i].name) == 0 &&
+                found |= use[m] && strcmp(study->models[m].repo, item->name) == 0 &&
                          strcmp(study->models[m].model, name) == 0;
             if (!found)
-                strv_add_owned(&missing, mem_printf("%s/%s", registry->repos[i].name, name));
+                strv_add_owned(&missing, mem_printf("%s/%s", item->name, name));
         }
     AUTO_FREE char *names = strv_join(&missing, ", ");
     if (missing.count > 0)

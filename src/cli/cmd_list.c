@@ -28,10 +28,10 @@ static void find_models(const struct list_options *how, const struct repo *repo,
         strv_add_all(models, &repo->models);
         return;
     }
-    for (size_t i = 0; i < how->settings.entry_count; i++) {
-        add_job(&how->settings.entries[i].foreground, repo, models);
-        if (how->settings.entries[i].parallel)
-            add_job(&how->settings.entries[i].background, repo, models);
+    EACH (entry, how->settings.entries, how->settings.entry_count) {
+        add_job(&entry->foreground, repo, models);
+        if (entry->parallel)
+            add_job(&entry->background, repo, models);
     }
 }
 
@@ -74,8 +74,7 @@ static void look(const struct registry *registry, const struct list_options *how
 {
     AUTO_FREE char *cwd = getcwd(NULL, 0);
     const struct plan_options options = plan_options(cwd);
-    for (size_t i = 0; i < registry->repo_count; i++) {
-        const struct repo *repo = &registry->repos[i];
+    EACH (repo, registry->repos, registry->repo_count) {
         AUTO_STRV struct strv models = {0};
         if (!how->only || strcmp(how->only, repo->name) == 0)
             find_models(how, repo, &models);

@@ -89,8 +89,8 @@ static int open_signals(void)
     static const int ends[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
     sigset_t set;
     sigemptyset(&set);
-    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
-        sigaddset(&set, ends[i]);
+    EACH_OF (end, ends)
+        sigaddset(&set, *end);
     sigprocmask(SIG_BLOCK, &set, NULL);
     return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }

@@ -1,6 +1,7 @@
 /* memory: a PyTorch memory snapshot explained, and replayed under other settings. */
 #include "base/fs.h"
 #include "base/json.h"
+#include "base/mem.h"
 #include "plan/config/size.h"
 #include "report/memory.h"
 #include "session/command.h"
@@ -35,8 +36,8 @@ static bool read_question(const struct cli_call *call, struct memory_question *o
                                     .recommend = call->values[OPTION_RECOMMEND].given,
                                     .rows = (size_t)call->values[OPTION_ROWS].integer};
     struct alloc_settings unused;
-    for (size_t i = 0; i < out->confs->count; i++)
-        if (!conf_parse(out->confs->items[i], &unused, err))
+    EACH (item, out->confs->items, out->confs->count)
+        if (!conf_parse(*item, &unused, err))
             return err_wrap(err, "--what-if");
     return read_size(call, OPTION_CAP, &out->cap_bytes, err) &&
            read_size(call, OPTION_RECORDED_CAP, &out->recorded_cap_bytes, err);
@@ -45,8 +46,8 @@ static bool read_question(const struct cli_call *call, struct memory_question *o
 static uint64_t weight_of(const struct snapshot *snapshot, size_t device)
 {
     uint64_t weight = snapshot->devices[device].count;
-    for (size_t i = 0; i < snapshot->segment_count; i++)
-        weight += snapshot->segments[i].device == device ? snapshot->segments[i].block_count : 0;
+    EACH (segment, snapshot->segments, snapshot->segment_count)
+        weight += segment->device == device ? segment->block_count : 0;
     return weight;
 }
 
@@ -79,8 +80,8 @@ static bool write_page(const char *path, const char *snapshot, const struct memo
 /* A setting that was asked about and runs out of memory is an answer that a script can test. */
 static int code_of(const struct memory_report *report)
 {
-    for (size_t i = 0; i < report->try_count; i++)
-        if (report->tries[i].replay.outcome == REPLAY_FAILS && (report->tries[i].conf || report->try_count == 1))
+    EACH (try, report->tries, report->try_count)
+        if (try->replay.outcome == REPLAY_FAILS && (try->conf || report->try_count == 1))
             return CLI_SOME_FAILED;
     return CLI_OK;
 }

@@ -1,5 +1,6 @@
 /* oom: finds out-of-memory messages in logs and says why, and what would help. */
 #include "base/json.h"
+#include "base/mem.h"
 #include "report/live/width.h"
 #include "report/oom.h"
 #include "session/command.h"
@@ -49,8 +50,8 @@ static int run(const struct cli_call *call)
     if (!oom_logs_read(given, &logs, &err))
         return cli_failed(CLI_BROKEN, &err);
     if (call->values[OPTION_CONF].given) {
-        for (size_t i = 0; i < logs.count; i++)
-            logs.items[i].expandable = oom_expandable(call->values[OPTION_CONF].text);
+        EACH (item, logs.items, logs.count)
+            item->expandable = oom_expandable(call->values[OPTION_CONF].text);
     }
     return show(&logs, call->values[OPTION_JSON].given);
 }

@@ -394,9 +394,9 @@ static void made_fini(struct made *made)
 static const char *find_own_option(const struct cli_call *call, const struct script *script)
 {
     for (size_t i = script->arguments_at; i < call->operands.count; i++)
-        for (size_t j = 0; j < OPTION_COUNT; j++)
-            if (strcmp(call->operands.items[i], options[j].long_name) == 0)
-                return options[j].long_name;
+        EACH (option, options, OPTION_COUNT)
+            if (strcmp(call->operands.items[i], option->long_name) == 0)
+                return option->long_name;
     return NULL;
 }
 

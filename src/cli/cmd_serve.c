@@ -1,4 +1,5 @@
 /* serve: runs as live pages in the browser. */
+#include "base/mem.h"
 #include "serve/serve.h"
 #include "session/command.h"
 #include "session/message.h"
@@ -28,21 +29,21 @@ static const struct cli_option options[OPTION_COUNT] = {
 static bool name_folders(const struct cli_call *call, struct strv *out, struct err *err)
 {
     struct stat st;
-    for (size_t i = 0; i < call->operands.count; i++) {
-        char *named = run_folder_named(call->operands.items[i], err);
+    EACH (item, call->operands.items, call->operands.count) {
+        char *named = run_folder_named(*item, err);
         if (!named)
             return false;
         strv_add_owned(out, named);
     }
     if (out->count == 0)
         strv_add(out, RUN_FOLDER_RESULTS);
-    for (size_t i = 0; i < out->count; i++) {
-        if (stat(out->items[i], &st) != 0)
-            return err_sys(err, "%s", out->items[i]);
+    EACH (entry, out->items, out->count) {
+        if (stat(*entry, &st) != 0)
+            return err_sys(err, "%s", *entry);
         if (!S_ISDIR(st.st_mode))
-            return err_set(err, "%s is not a folder", out->items[i]);
-        if (access(out->items[i], R_OK | X_OK) != 0)
-            return err_sys(err, "%s", out->items[i]);
+            return err_set(err, "%s is not a folder", *entry);
+        if (access(*entry, R_OK | X_OK) != 0)
+            return err_sys(err, "%s", *entry);
     }
     return true;
 }

@@ -1,3 +1,4 @@
+#include "base/mem.h"
 #include "base/shell_words.h"
 #include "base/text.h"
 #include "cli/study_call.h"
@@ -31,9 +32,9 @@ static const struct {
 
 static bool tell_former(const char *name)
 {
-    for (size_t i = 0; i < sizeof former_commands / sizeof *former_commands; i++)
-        if (strcmp(name, former_commands[i].name) == 0) {
-            cli_error("there is no command '%s' any more: use '%s %s'", name, TARE_NAME, former_commands[i].now);
+    EACH_OF (former_command, former_commands)
+        if (strcmp(name, former_command->name) == 0) {
+            cli_error("there is no command '%s' any more: use '%s %s'", name, TARE_NAME, former_command->now);
             return true;
         }
     return false;
@@ -46,8 +47,8 @@ static bool report_left_out(const char *name)
         const char *name;
         bool built;
     } optional[] = {{"serve", TARE_WITH_SERVE}, {"watch", TARE_WITH_WATCH}};
-    for (size_t i = 0; i < sizeof optional / sizeof *optional; i++)
-        if (!optional[i].built && strcmp(name, optional[i].name) == 0) {
+    EACH_OF (item, optional)
+        if (!item->built && strcmp(name, item->name) == 0) {
             cli_error("this build does not have the command '%s': it was configured with -D%s=disabled", name, name);
             return true;
         }
@@ -129,9 +130,9 @@ static bool completion_of(const char *shell, struct text *out)
         const char *shell;
         void (*write)(struct text *out);
     } shells[] = {{"bash", completion_bash}, {"zsh", completion_zsh}, {"fish", completion_fish}};
-    for (size_t i = 0; i < sizeof shells / sizeof *shells; i++)
-        if (strcmp(shells[i].shell, shell) == 0) {
-            shells[i].write(out);
+    EACH_OF (item, shells)
+        if (strcmp(item->shell, shell) == 0) {
+            item->write(out);
             return true;
         }
     return false;
@@ -166,9 +167,9 @@ static const struct generated {
 
 static const struct generated *find_generated(const char *word)
 {
-    for (size_t i = 0; i < sizeof generated / sizeof *generated; i++)
-        if (strcmp(word, generated[i].option) == 0)
-            return &generated[i];
+    EACH_OF (item, generated)
+        if (strcmp(word, item->option) == 0)
+            return item;
     return NULL;
 }
 

@@ -122,8 +122,8 @@ static void program_page(struct text *out)
     add_option(out, "--schema FILE",
                "print the JSON Schema (draft 2020-12) of the settings or of the registry, for editors.");
     text_add(out, ".SH ENVIRONMENT\n");
-    for (size_t i = 0; i < sizeof environment / sizeof *environment; i++)
-        add_option(out, environment[i].name, environment[i].meaning);
+    EACH_OF (item, environment)
+        add_option(out, item->name, item->meaning);
     text_add(out, ".SH EXAMPLES\n");
     add_option(out, TARE_NAME " doctor", "check whether this machine is fit to measure.");
     add_option(out, TARE_NAME " run train.py --lr 0.1,0.01 --seed 1..3",

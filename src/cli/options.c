@@ -13,9 +13,9 @@
 
 const char *option_given(const struct cli_call *call, const int *which, size_t count)
 {
-    for (size_t i = 0; i < count; i++)
-        if (call->values[which[i]].given)
-            return call->command->options[which[i]].long_name;
+    EACH (item, which, count)
+        if (call->values[*item].given)
+            return call->command->options[*item].long_name;
     return NULL;
 }
 

@@ -22,8 +22,8 @@ static bool is_starter(const char *word)
 {
     static const char *const names[] = {"sudo", "nohup", "env", "nice", "time"};
     const char *slash = strrchr(word, '/');
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (is_named(word, names[i]))
+    EACH_OF (name, names)
+        if (is_named(word, *name))
             return true;
     return word[0] == '-' || strncmp(slash ? slash + 1 : word, "python", 6) == 0 || strchr(word, '=');
 }
@@ -33,10 +33,10 @@ static bool has_study_flag(char *const *words, size_t count)
 {
     static const char *const flags[] = {"-ec",   "--experiment-config", "-r", "--repo", "-mt", "--mutate", "-l",
                                         "--list"};
-    for (size_t i = 0; i < count; i++)
-        for (size_t j = 0; j < sizeof flags / sizeof *flags; j++) {
-            size_t length = strlen(flags[j]);
-            if (strncmp(words[i], flags[j], length) == 0 && (words[i][length] == '\0' || words[i][length] == '='))
+    EACH (word, words, count)
+        EACH_OF (flag, flags) {
+            size_t length = strlen(*flag);
+            if (strncmp(*word, *flag, length) == 0 && ((*word)[length] == '\0' || (*word)[length] == '='))
                 return true;
         }
     return false;

@@ -70,12 +70,12 @@ static void add_table(const struct calibration *found, bool colour, struct text 
     table_add_cell(table, "averaging", NULL);
     for (int i = 0; i < CALIBRATION_TEMPERATURE; i++)
         table_add_cell(table, sensor_averaging_name(found->sensors[i].averaging), NULL);
-    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
+    EACH_OF (row, rows) {
         table_add_row(table);
-        snprintf(cell, sizeof cell, "%s (%s)", rows[r].title, rows[r].unit);
+        snprintf(cell, sizeof cell, "%s (%s)", row->title, row->unit);
         table_add_cell(table, cell, NULL);
         for (int i = 0; i < CALIBRATION_TEMPERATURE; i++) {
-            figure_text(&rows[r], (const struct learnt *)((const char *)&found->sensors[i] + rows[r].offset), cell);
+            figure_text(row, (const struct learnt *)((const char *)&found->sensors[i] + row->offset), cell);
             table_add_cell(table, cell, NULL);
         }
     }
@@ -87,10 +87,10 @@ static void add_reasons(const struct calibration *found, struct text *out)
 {
     for (int i = 0; i < CALIBRATION_TEMPERATURE; i++) {
         const char *said = NULL;
-        for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
-            const struct learnt *figure = (const struct learnt *)((const char *)&found->sensors[i] + rows[r].offset);
+        EACH_OF (row, rows) {
+            const struct learnt *figure = (const struct learnt *)((const char *)&found->sensors[i] + row->offset);
             if (!figure->known && figure->why && (!said || strcmp(said, figure->why) != 0))
-                text_addf(out, "%s, %s unknown: %s\n", calibration_series_names[i], rows[r].title, figure->why);
+                text_addf(out, "%s, %s unknown: %s\n", calibration_series_names[i], row->title, figure->why);
             said = figure->known ? said : figure->why;
         }
     }
@@ -103,11 +103,11 @@ static void add_text(const struct calibration *found, const char *stale, bool co
     text_addf(out, "%s (%s), driver %s, %.19s%s%s\n", found->name, found->uuid, found->driver, when,
               stale ? "; stale: " : "", stale ? stale : "");
     add_table(found, colour, out);
-    for (size_t i = 0; i < sizeof whole / sizeof *whole; i++) {
-        const struct learnt *figure = (const struct learnt *)((const char *)found + whole[i].offset);
-        figure_text(&whole[i], figure, cell);
-        text_addf(out, "%s: %s%s%s%s%s\n", whole[i].title, cell, figure->known && *whole[i].unit ? " " : "",
-                  figure->known ? whole[i].unit : "", figure->known || !figure->why ? "" : ": ",
+    EACH_OF (item, whole) {
+        const struct learnt *figure = (const struct learnt *)((const char *)found + item->offset);
+        figure_text(item, figure, cell);
+        text_addf(out, "%s: %s%s%s%s%s\n", item->title, cell, figure->known && *item->unit ? " " : "",
+                  figure->known ? item->unit : "", figure->known || !figure->why ? "" : ": ",
                   figure->known || !figure->why ? "" : figure->why);
     }
     add_reasons(found, out);
@@ -208,10 +208,9 @@ static bool is_free(const struct calibration_look *look, const char *label)
                                         .users = look->users.told ? &look->users : NULL,
                                         .users_why = "the driver does not tell"},
                    &findings);
-    for (size_t i = 0; i < findings.count; i++)
-        if (findings.items[i].mark == FINDING_WRONG) {
-            cli_error("%s%s%s", findings.items[i].text, findings.items[i].reason ? ": " : "",
-                      findings.items[i].reason ? findings.items[i].reason : "");
+    EACH (item, findings.items, findings.count)
+        if (item->mark == FINDING_WRONG) {
+            cli_error("%s%s%s", item->text, item->reason ? ": " : "", item->reason ? item->reason : "");
             good = false;
         }
     return good;

@@ -65,8 +65,7 @@ static void write_claims(const struct census_roots *roots, int out)
         cli_warning("what the caller's dead runs left is found by its tag only: %s", err.text);
         return;
     }
-    for (size_t i = 0; i < leftovers.count; i++) {
-        const struct leftover *leftover = &leftovers.items[i];
+    EACH (leftover, leftovers.items, leftovers.count) {
         if (leftover->kind == LEFTOVER_OF_DEAD_RUN &&
             !write_line(json_pack("{s:i, s:I, s:b, s:o, s:o}", "pid", (int)leftover->process->stat.pid, "start_time",
                                   (json_int_t)leftover->process->stat.start_time, "exec", leftover->run == STATE_EXEC,

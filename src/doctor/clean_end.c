@@ -1,6 +1,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/json.h"
+#include "base/mem.h"
 #include "base/value.h"
 #include "doctor/clean.h"
 #include "machine/contain/sys.h"
@@ -64,8 +65,8 @@ static json_t *seconds_json(double seconds)
 static json_t *list_json(const struct strv *list)
 {
     json_t *json = json_array();
-    for (size_t i = 0; i < list->count; i++)
-        json_array_append_new(json, json_string(list->items[i]));
+    EACH (item, list->items, list->count)
+        json_array_append_new(json, json_string(*item));
     return json;
 }
 
@@ -76,8 +77,7 @@ static json_t *gpus_json(const struct clean_view *view, const struct leftover *l
     const struct census_process *process = leftover->process;
     if (process->looked_into && process->devices.count == 0)
         return gpus;
-    for (size_t i = 0; i < view->memory.count; i++) {
-        const struct gpu_memory_use *use = &view->memory.items[i];
+    EACH (use, view->memory.items, view->memory.count) {
         if (use->pid != process->stat.pid)
             continue;
         AUTO_FREE char *device = use->minor >= 0 ? gpu_vendor_device_path(use->vendor, "/dev", use->minor) : NULL;
@@ -140,11 +140,10 @@ void clean_json(const struct clean_view *view, struct text *out)
 {
     const struct leftovers *leftovers = &view->leftovers;
     json_t *ours = json_array(), *others = json_array(), *tagged = json_array();
-    for (size_t i = 0; i < leftovers->count; i++)
-        json_array_append_new(leftover_is_ours(&leftovers->items[i]) ? ours : others,
-                              process_json(view, &leftovers->items[i]));
-    for (size_t i = 0; i < leftovers->foreign_count; i++)
-        json_array_append_new(tagged, tagged_json(&leftovers->foreign[i]));
+    EACH (item, leftovers->items, leftovers->count)
+        json_array_append_new(leftover_is_ours(item) ? ours : others, process_json(view, item));
+    EACH (entry, leftovers->foreign, leftovers->foreign_count)
+        json_array_append_new(tagged, tagged_json(entry));
     json_print_taken(json_pack("{s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:I}", "leftovers", ours, "tagged_left_alone",
                                tagged, "gpu_processes", others, "gpu_processes_unseen",
                                view->has_memory ? unseen_json(leftovers) : json_null(), "gpu_memory_known",
@@ -178,9 +177,9 @@ static size_t kill_tagged(struct sweep *sweep, const struct leftovers *now)
 {
     size_t left = 0;
     sweep->others = 0;
-    for (size_t i = 0; i < now->count; i++) {
-        const struct census_process *process = now->items[i].process;
-        if (now->items[i].kind != LEFTOVER_TAGGED)
+    EACH (item, now->items, now->count) {
+        const struct census_process *process = item->process;
+        if (item->kind != LEFTOVER_TAGGED)
             continue;
         uid_t caller;
         if (!(sweep->clean->all_users || process->uid == geteuid() ||
@@ -189,7 +188,7 @@ static size_t kill_tagged(struct sweep *sweep, const struct leftovers *now)
             continue;
         }
         left++;
-        if (!leftover_kill(&sweep->clean->roots, &now->items[i]) || was_there(&sweep->before, process))
+        if (!leftover_kill(&sweep->clean->roots, item) || was_there(&sweep->before, process))
             continue;
         if (sweep->killed++ < NAMES_SHOWN)
             text_addf(&sweep->names, "%s%s (pid %d)", sweep->killed > 1 ? ", " : "", process->stat.comm,
@@ -243,9 +242,9 @@ bool clean_end_own(const struct clean *clean, struct err *err)
 
 static const struct leftover *find(const struct leftovers *leftovers, pid_t pid)
 {
-    for (size_t i = 0; i < leftovers->count; i++)
-        if (leftovers->items[i].process->stat.pid == pid)
-            return &leftovers->items[i];
+    EACH (item, leftovers->items, leftovers->count)
+        if (item->process->stat.pid == pid)
+            return item;
     return NULL;
 }
 

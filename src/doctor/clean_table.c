@@ -73,8 +73,8 @@ static char *devices_text(const struct leftover *leftover, const struct gpu_memo
     const struct strv *devices = &leftover->process->devices;
     struct text text = {0};
     const struct gpu_vendor *numbered = NULL;
-    for (size_t i = 0; i < devices->count; i++) {
-        const char *name = strrchr(devices->items[i], '/') + 1;
+    EACH (item, devices->items, devices->count) {
+        const char *name = strrchr(*item, '/') + 1;
         if (devices->count == 1 || !gpu_vendor_of_control(name))
             add_device(name, &numbered, &text);
     }
@@ -104,9 +104,9 @@ static void add_table(const struct clean_view *view, choose_fn *choose, const st
 {
     struct table *table =
         table_of(false, ">PID", "USER", ">AGE", "PARENT", "GPU", ">MEMORY", columns ? "COMMAND" : NULL);
-    for (size_t i = 0; i < view->leftovers.count; i++)
-        if (choose(&view->leftovers.items[i], like))
-            add_row(table, view, &view->leftovers.items[i], columns);
+    EACH (item, view->leftovers.items, view->leftovers.count)
+        if (choose(item, like))
+            add_row(table, view, item, columns);
     table_end(table, out);
 }
 
@@ -166,8 +166,8 @@ static void add_title(const struct leftover *leftover, struct text *out)
 
 static bool was_shown(const struct leftovers *leftovers, size_t i)
 {
-    for (size_t k = 0; k < i; k++)
-        if (is_of_the_same_run(&leftovers->items[k], &leftovers->items[i]))
+    EACH (item, leftovers->items, i)
+        if (is_of_the_same_run(item, &leftovers->items[i]))
             return true;
     return false;
 }
@@ -175,8 +175,8 @@ static bool was_shown(const struct leftovers *leftovers, size_t i)
 static size_t count(const struct leftovers *leftovers, choose_fn *choose)
 {
     size_t found = 0;
-    for (size_t i = 0; i < leftovers->count; i++)
-        found += choose(&leftovers->items[i], NULL);
+    EACH (item, leftovers->items, leftovers->count)
+        found += choose(item, NULL);
     return found;
 }
 

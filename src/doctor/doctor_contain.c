@@ -72,12 +72,12 @@ static char *pidns_mend(const struct doctor_machine *machine)
 {
     AUTO_TEXT struct text settings = {0};
     bool all_rights = has_all_rights(machine);
-    for (size_t i = 0; i < sizeof knobs / sizeof *knobs; i++) {
-        if (knobs[i].users_only && all_rights)
+    EACH_OF (knob, knobs) {
+        if (knob->users_only && all_rights)
             continue;
-        AUTO_FREE char *value = doctor_read_line(machine, knobs[i].path);
-        if (value && strcmp(value, knobs[i].forbids) == 0)
-            text_addf(&settings, " %s=%s", knobs[i].name, knobs[i].mend);
+        AUTO_FREE char *value = doctor_read_line(machine, knob->path);
+        if (value && strcmp(value, knob->forbids) == 0)
+            text_addf(&settings, " %s=%s", knob->name, knob->mend);
     }
     if (settings.length)
         return mem_printf("sudo sysctl -w%s", text_get(&settings));

@@ -118,8 +118,8 @@ size_t doctor_state(struct findings *out)
 static bool is_slow_clock(const char *name)
 {
     static const char *const slow[] = {"hpet", "acpi_pm", "jiffies", "refined-jiffies", "pit"};
-    for (size_t i = 0; i < sizeof slow / sizeof *slow; i++)
-        if (strcmp(name, slow[i]) == 0)
+    EACH_OF (item, slow)
+        if (strcmp(name, *item) == 0)
             return true;
     return false;
 }
@@ -206,12 +206,12 @@ static void add_turbo(const struct doctor_machine *machine, struct findings *out
         const char *path, *on, *off;
     } knobs[] = {{"/sys/devices/system/cpu/intel_pstate/no_turbo", "0", "1"},
                  {"/sys/devices/system/cpu/cpufreq/boost", "1", "0"}};
-    for (size_t i = 0; i < sizeof knobs / sizeof *knobs; i++) {
-        AUTO_FREE char *value = doctor_read_line(machine, knobs[i].path);
+    EACH_OF (knob, knobs) {
+        AUTO_FREE char *value = doctor_read_line(machine, knob->path);
         if (!value)
             continue;
-        bool on = strcmp(value, knobs[i].on) == 0;
-        AUTO_FREE char *mend = on ? mem_printf("echo %s | sudo tee %s", knobs[i].off, knobs[i].path) : NULL;
+        bool on = strcmp(value, knob->on) == 0;
+        AUTO_FREE char *mend = on ? mem_printf("echo %s | sudo tee %s", knob->off, knob->path) : NULL;
         findings_say(out, section, "turbo", on ? FINDING_NO : FINDING_YES, NULL, mend,
                      on ? "on: CPU clocks rise and fall with heat and with how many CPUs work"
                         : "off: CPU clocks stay where they are");
@@ -260,12 +260,12 @@ static void add_pressure(const struct doctor_machine *machine, struct findings *
         .section = section, .name = "pressure", .mark = FINDING_YES, .advice = true, .data = json_object()};
     struct text text = {0};
     double worst = -1;
-    for (size_t i = 0; i < sizeof resources / sizeof *resources; i++) {
-        struct reading share = pressure_of(machine, resources[i]);
-        json_set_reading(finding.data, resources[i], share);
+    EACH_OF (resource, resources) {
+        struct reading share = pressure_of(machine, *resource);
+        json_set_reading(finding.data, *resource, share);
         if (!share.valid)
             continue;
-        text_addf(&text, "%s%s %.0f %%", text.length ? ", " : "", resources[i], share.value);
+        text_addf(&text, "%s%s %.0f %%", text.length ? ", " : "", *resource, share.value);
         worst = share.value > worst ? share.value : worst;
     }
     if (worst < 0) {

@@ -275,8 +275,8 @@ void doctor_now(struct findings *out)
         doctor_await(asked, count, sizeof *asked, step);
         for (size_t i = 0; i < count; i++)
             judge(&asked[i], &found.gpus[i], out);
-        for (size_t i = 0; i < count; i++)
-            meter_free(asked[i].meter);
+        EACH (item, asked, count)
+            meter_free(item->meter);
         free(asked);
     }
 }

@@ -69,8 +69,8 @@ void doctor_await(void *all, size_t count, size_t size, bool (*step)(void *one, 
 void doctor_look(struct doctor_look *looks, size_t count)
 {
     doctor_await(looks, count, sizeof *looks, is_starting);
-    for (size_t i = 0; i < count; i++) {
-        struct meter *meter = looks[i].meter;
+    EACH (look, looks, count) {
+        struct meter *meter = look->meter;
         if (!meter || meter_state(meter) != METER_READY)
             continue;
         for (uint64_t edge = 0; edge < EDGES; edge++)
@@ -87,9 +87,8 @@ static char *doctor_look_counter(const struct doctor_look *look, const char *sou
     const struct series *series = meter_series(look->meter);
     struct reading period_s = rhythm_counter_s(series);
     double cost_ms = 0;
-    for (size_t i = 0; i < series->counter_count; i++)
-        cost_ms += (double)(series->counter[i].after_ns - series->counter[i].before_ns) / (double)NS_PER_MS /
-                   (double)series->counter_count;
+    EACH (item, series->counter, series->counter_count)
+        cost_ms += (double)(item->after_ns - item->before_ns) / (double)NS_PER_MS / (double)series->counter_count;
     bool read = about->has_counter && series->counter_count > 0;
     json_object_set_new(data, "counter", json_boolean(about->has_counter));
     json_object_set_new(data, "counter_update_ms", number(read && period_s.valid, period_s.value * 1000));
@@ -131,8 +130,7 @@ static void doctor_look_readings(const struct doctor_look *look, const char *lab
     if (look->group_count == 0)
         return;
     json_t *rows = json_array();
-    for (size_t i = 0; i < look->group_count; i++) {
-        const struct meter_group *group = &look->groups[i];
+    EACH (group, look->groups, look->group_count) {
         json_array_append_new(rows,
                               json_pack("{s:s, s:o, s:o}", "name", group->name, "cost_ms",
                                         json_finite(group->cost_us / 1000), "reason", json_filled_or_null(group->why)));
@@ -221,8 +219,8 @@ static void add_gpus(const struct doctor_machine *machine, const struct meters *
     doctor_look(looks, count);
     for (size_t i = 0; i < count; i++)
         add_gpu(machine, found, i, &looks[i], &errs[i], out);
-    for (size_t i = 0; i < count; i++)
-        meter_free(looks[i].meter);
+    EACH (look, looks, count)
+        meter_free(look->meter);
     free(looks);
     free(errs);
 }

@@ -71,11 +71,11 @@ void findings_say(struct findings *findings, const char *section, const char *na
 
 void findings_fini(struct findings *findings)
 {
-    for (size_t i = 0; i < findings->count; i++) {
-        free(findings->items[i].text);
-        free(findings->items[i].reason);
-        free(findings->items[i].mend);
-        json_decref(findings->items[i].data);
+    EACH (item, findings->items, findings->count) {
+        free(item->text);
+        free(item->reason);
+        free(item->mend);
+        json_decref(item->data);
     }
     free(findings->items);
     *findings = (struct findings){0};
@@ -113,8 +113,8 @@ static const char *promise_text(bool kernel_backed)
 bool doctor_fit(const struct doctor_page *page)
 {
     bool fit = page->kernel_backed;
-    for (size_t i = 0; i < page->findings->count; i++)
-        fit = fit && !marks[page->findings->items[i].mark].unfit;
+    EACH (item, page->findings->items, page->findings->count)
+        fit = fit && !marks[item->mark].unfit;
     return fit;
 }
 
@@ -124,9 +124,9 @@ static size_t names_of(const struct doctor_page *page, enum finding_mark mark, s
     size_t count = 0;
     if (mark == FINDING_WRONG && !page->kernel_backed)
         strv_add(names, "containment (best effort)");
-    for (size_t i = 0; i < page->findings->count; i++)
-        if (page->findings->items[i].mark == mark) {
-            strv_add_once(names, page->findings->items[i].name);
+    EACH (item, page->findings->items, page->findings->count)
+        if (item->mark == mark) {
+            strv_add_once(names, item->name);
             count++;
         }
     return count;
@@ -172,8 +172,7 @@ void doctor_text(const struct doctor_page *page, struct text *out)
                    page->kernel_backed ? "kernel-backed" : "best effort", layers, promise_text(page->kernel_backed));
     add_headline(page, out);
     text_wrap(out, promise, 0, page->width);
-    for (size_t i = 0; i < page->findings->count; i++) {
-        const struct finding *finding = &page->findings->items[i];
+    EACH (finding, page->findings->items, page->findings->count) {
         if (!section || strcmp(section, finding->section) != 0)
             text_addf(out, "\n%s%s%s\n", page->colour ? BOLD : "", finding->section, page->colour ? PLAIN : "");
         section = finding->section;
@@ -185,15 +184,13 @@ void doctor_json(const struct doctor_page *page, struct text *out)
 {
     AUTO_FREE char *layers = containment_describe(page->containment);
     json_t *checks = json_array();
-    for (size_t i = 0; i < page->findings->count; i++) {
-        const struct finding *finding = &page->findings->items[i];
+    EACH (finding, page->findings->items, page->findings->count)
         json_array_append_new(checks,
                               json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:b, s:O*}", "section", finding->section,
                                         "name", finding->name, "status", marks[finding->mark].word, "text",
                                         json_text_or_null(finding->text), "reason", json_text_or_null(finding->reason),
                                         "mend", json_text_or_null(finding->mend), "mend_is_command",
                                         finding->mend && !finding->advice, "data", finding->data));
-    }
     json_print_taken(json_pack("{s:s, s:b, s:o*, s:b, s:o}", "version", TARE_VERSION, "kernel_backed",
                                page->kernel_backed, "layers", json_string(layers), "fit", doctor_fit(page), "checks",
                                checks),

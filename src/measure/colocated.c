@@ -64,10 +64,10 @@ static double sampling_half_w(const double *slices_w, size_t count)
     double mean = 0, squares = 0;
     if (count < COLOCATED_SLICES_FEW || count > COLOCATED_SLICES)
         return 0;
-    for (size_t i = 0; i < count; i++)
-        mean += slices_w[i] / (double)count;
-    for (size_t i = 0; i < count; i++)
-        squares += (slices_w[i] - mean) * (slices_w[i] - mean);
+    EACH (item, slices_w, count)
+        mean += *item / (double)count;
+    EACH (entry, slices_w, count)
+        squares += (*entry - mean) * (*entry - mean);
     return t_95[count - COLOCATED_SLICES_FEW] * sqrt(squares / (double)(count - 1) / (double)count);
 }
 

@@ -124,9 +124,9 @@ void energy_meters_free(struct energy_meters *energy_meters)
         return;
     energy_meters->listener = (struct energy_meters_listener){0}; /* a gap that lasts until now is nobody's */
     energy_meters_rest(energy_meters);
-    for (size_t i = 0; i < energy_meters->count; i++) {
-        meter_free(energy_meters->meters[i].meter);
-        free(energy_meters->meters[i].label);
+    EACH (item, energy_meters->meters, energy_meters->count) {
+        meter_free(item->meter);
+        free(item->label);
     }
     host_others_free(energy_meters->others);
     close(energy_meters->epoll);
@@ -192,8 +192,8 @@ void energy_meters_dispatch(struct energy_meters *energy_meters)
 
 bool energy_meters_starting(const struct energy_meters *energy_meters)
 {
-    for (size_t i = 0; i < energy_meters->count; i++)
-        if (energy_meters->meters[i].meter && meter_state(energy_meters->meters[i].meter) == METER_STARTING)
+    EACH (item, energy_meters->meters, energy_meters->count)
+        if (item->meter && meter_state(item->meter) == METER_STARTING)
             return true;
     return false;
 }
@@ -235,8 +235,8 @@ static void tick_host(struct energy_meters *energy_meters)
 
 void energy_meters_tick(struct energy_meters *energy_meters)
 {
-    for (size_t i = 0; i < energy_meters->count; i++)
-        order(&energy_meters->meters[i], METER_TICK, ORDER_TICK);
+    EACH (meter, energy_meters->meters, energy_meters->count)
+        order(meter, METER_TICK, ORDER_TICK);
     if (!energy_meters->host)
         return;
     tick_host(energy_meters);
@@ -265,10 +265,10 @@ void energy_meters_rest(struct energy_meters *energy_meters)
 void energy_meters_prepare(struct energy_meters *energy_meters)
 {
     int64_t before_ns = clock_monotonic_ns() - KEPT_NS;
-    for (size_t i = 0; i < energy_meters->count; i++) {
-        if (energy_meters->meters[i].meter)
-            meter_forget(energy_meters->meters[i].meter, before_ns);
-        order(&energy_meters->meters[i], METER_TICK, ORDER_TICK);
+    EACH (item, energy_meters->meters, energy_meters->count) {
+        if (item->meter)
+            meter_forget(item->meter, before_ns);
+        order(item, METER_TICK, ORDER_TICK);
     }
     energy_meters->memory_count = 0;
     if (!energy_meters->host)
@@ -280,8 +280,8 @@ void energy_meters_prepare(struct energy_meters *energy_meters)
 
 void energy_meters_users(struct energy_meters *energy_meters)
 {
-    for (size_t i = 0; i < energy_meters->count; i++)
-        order(&energy_meters->meters[i], METER_USERS, ORDER_USERS);
+    EACH (meter, energy_meters->meters, energy_meters->count)
+        order(meter, METER_USERS, ORDER_USERS);
 }
 
 size_t energy_meters_beside(struct energy_meters *energy_meters, const struct job_identity *job)
@@ -297,9 +297,9 @@ void energy_meters_beside_end(struct energy_meters *energy_meters, size_t number
 
 static void order_edges(struct energy_meters *energy_meters)
 {
-    for (size_t i = 0; i < energy_meters->count; i++) {
-        order(&energy_meters->meters[i], METER_EDGE, ORDER_EDGE);
-        order(&energy_meters->meters[i], METER_TICK, ORDER_EDGE); /* the trace beside it */
+    EACH (meter, energy_meters->meters, energy_meters->count) {
+        order(meter, METER_EDGE, ORDER_EDGE);
+        order(meter, METER_TICK, ORDER_EDGE); /* the trace beside it */
     }
 }
 
@@ -377,8 +377,8 @@ static const struct gpu_readings *last_readings(const struct meter *meter)
 struct reading energy_meters_power_w(const struct energy_meters *energy_meters)
 {
     struct reading sum = {0, energy_meters->count > 0};
-    for (size_t i = 0; i < energy_meters->count; i++) {
-        const struct gpu_readings *last = last_readings(energy_meters->meters[i].meter);
+    EACH (item, energy_meters->meters, energy_meters->count) {
+        const struct gpu_readings *last = last_readings(item->meter);
         struct reading power_w = last ? gpu_readings_power_w(last) : (struct reading){0};
         sum.value += power_w.value;
         sum.valid &= power_w.valid;
@@ -405,8 +405,8 @@ struct reading energy_meters_now(const struct energy_meters *energy_meters, enum
 size_t energy_meters_waiting(const struct energy_meters *energy_meters)
 {
     size_t waiting = 0;
-    for (size_t i = 0; i < energy_meters->count; i++)
-        waiting += energy_meters->meters[i].waiting;
+    EACH (meter, energy_meters->meters, energy_meters->count)
+        waiting += meter->waiting;
     return waiting;
 }
 

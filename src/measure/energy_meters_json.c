@@ -1,5 +1,6 @@
 /* The figures of a stretch of time as JSON: docs/reference/measuring.md. */
 #include "base/json.h"
+#include "base/mem.h"
 #include "base/value.h"
 #include "measure/energy_meters.h"
 
@@ -37,9 +38,9 @@ static json_t *flags_json(const struct window_energy *window)
         {WINDOW_UNCOVERED, "uncovered"}, {WINDOW_EMPTY, "empty"},
     };
     json_t *json = json_array();
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (window->flags & names[i].flag)
-            json_array_append_new(json, json_string(names[i].name));
+    EACH_OF (item, names)
+        if (window->flags & item->flag)
+            json_array_append_new(json, json_string(item->name));
     if (window->disagrees)
         json_array_append_new(json, json_string("disagrees"));
     return json;
@@ -120,8 +121,8 @@ static void add_budget(const struct energy_meters_figures *figures, json_t *json
     if (window->energy_j.valid && window->half_width_j.valid) {
         json_t *components = json_array();
         energy_budget(window, &figures->gain, &budget);
-        for (size_t i = 0; i < budget.components.count; i++)
-            json_array_append_new(components, component_json(&budget.components.items[i]));
+        EACH (item, budget.components.items, budget.components.count)
+            json_array_append_new(components, component_json(item));
         expanded = (struct reading){budget.total.expanded, budget.total.complete};
         out = json_pack("{s:o, s:o, s:o}", "components", components, "read_out", sum_json(&budget.read_out), "total",
                         budget.total.complete ? sum_json(&budget.total) : json_null());
@@ -253,10 +254,10 @@ static json_t *step_power_json(const struct step_power *power)
 static json_t *steps_json(const struct energy_meters_result *result)
 {
     json_t *list = json_array();
-    for (size_t i = 0; i < result->step_count; i++) {
-        json_t *json = step_power_json(&result->steps[i].power);
-        json_set_text(json, "device", result->steps[i].name);
-        json_set_text(json, "uuid", result->steps[i].uuid);
+    EACH (step, result->steps, result->step_count) {
+        json_t *json = step_power_json(&step->power);
+        json_set_text(json, "device", step->name);
+        json_set_text(json, "uuid", step->uuid);
         json_array_append_new(list, json);
     }
     return list;
@@ -270,14 +271,12 @@ json_t *energy_meters_result_json(const struct energy_meters_result *result, con
         const struct energy_meters_figures *sum = &result->sums[scope];
         json_object_set_new(json, keys[scope], sum->devices ? figures_json(sum) : json_null());
     }
-    for (size_t i = 0; i < result->device_count; i++)
-        json_array_append_new(devices, figures_json(&result->devices[i]));
-    for (size_t i = 0; i < result->missing_count; i++) {
-        const struct energy_meters_missing *one = &result->missing[i];
+    EACH (device, result->devices, result->device_count)
+        json_array_append_new(devices, figures_json(device));
+    EACH (one, result->missing, result->missing_count)
         json_array_append_new(missing,
                               json_pack("{s:s, s:o, s:o}", "scope", energy_meters_scope_name(one->scope), "device",
                                         json_text_or_null(one->name), "reason", json_text_or_null(one->reason)));
-    }
     for (size_t i = 0; i < result->epoch_count; i++)
         json_array_append_new(parts, epoch_json(&epochs[i], &result->epochs[i]));
     json_object_set_new(json, "devices", devices);

@@ -61,9 +61,9 @@ static void fill_samples(const struct meter *meter, struct energy_meters_figures
 static struct calibration_profile *find_calibration(const struct energy_meters *energy_meters,
                                                     const struct gpu_identity *identity)
 {
-    for (size_t i = 0; i < energy_meters->calibrated_count; i++)
-        if (calibration_is_of(&energy_meters->calibrated[i].from, identity))
-            return &energy_meters->calibrated[i];
+    EACH (item, energy_meters->calibrated, energy_meters->calibrated_count)
+        if (calibration_is_of(&item->from, identity))
+            return item;
     return NULL;
 }
 
@@ -76,8 +76,8 @@ static struct window_sensor gpu_sensor(const struct gpu_vendor *vendor, const st
     sensor_behaviour_apply(&profile->behaviour, &sensor);
     size_t count;
     const struct gpu_sample *samples = meter_samples(meter, &count);
-    for (size_t i = 0; i < count; i++) {
-        struct reading limit = samples[i].readings.of[GPU_POWER_LIMIT_W];
+    EACH (sample, samples, count) {
+        struct reading limit = sample->readings.of[GPU_POWER_LIMIT_W];
         if (limit.valid && limit.value > sensor.power_held_w)
             sensor.power_held_w = limit.value;
     }
@@ -316,8 +316,8 @@ static void spoil(struct energy_meters_figures *sum)
 
 static bool is_calibrated(const struct energy_meters *energy_meters, const struct sensor_profile *profile)
 {
-    for (size_t i = 0; i < energy_meters->calibrated_count; i++)
-        if (profile == &energy_meters->calibrated[i].of)
+    EACH (item, energy_meters->calibrated, energy_meters->calibrated_count)
+        if (profile == &item->of)
             return true;
     return false;
 }
@@ -326,10 +326,9 @@ static void measure_steps(const struct energy_meters *energy_meters, const struc
                           struct energy_meters_result *out)
 {
     out->steps = mem_array(energy_meters->count + 1, sizeof *out->steps);
-    for (size_t i = 0; i < energy_meters->count; i++)
-        for (size_t k = 0; k < out->device_count; k++) {
-            const struct energy_meters_figures *device = &out->devices[k];
-            if (device->scope != ENERGY_GPU || device->name != energy_meters->meters[i].label)
+    EACH (item, energy_meters->meters, energy_meters->count)
+        EACH (device, out->devices, out->device_count) {
+            if (device->scope != ENERGY_GPU || device->name != item->label)
                 continue;
             struct step_sensor sensor = {.behaviour = &device->profile->behaviour,
                                          .calibrated = is_calibrated(energy_meters, device->profile),
@@ -338,7 +337,7 @@ static void measure_steps(const struct energy_meters *energy_meters, const struc
             struct energy_meters_steps *steps = &out->steps[out->step_count++];
             steps->name = device->name;
             steps->uuid = device->uuid;
-            step_power_estimate(fold, meter_series(energy_meters->meters[i].meter), &sensor, &steps->power);
+            step_power_estimate(fold, meter_series(item->meter), &sensor, &steps->power);
         }
 }
 
@@ -357,8 +356,8 @@ void energy_meters_measure(const struct energy_meters *energy_meters, int64_t st
         .epochs = mem_array(epoch_count + 1, sizeof *out->epochs),
         .epoch_count = epoch_count,
     };
-    for (size_t i = 0; i < energy_meters->count; i++)
-        measure_gpu(&energy_meters->meters[i], &stretch, out);
+    EACH (meter, energy_meters->meters, energy_meters->count)
+        measure_gpu(meter, &stretch, out);
     if (energy_meters->host) {
         measure_host(energy_meters->host, &stretch, out);
         take_host_memory(energy_meters, &stretch, out);
@@ -369,8 +368,8 @@ void energy_meters_measure(const struct energy_meters *energy_meters, int64_t st
     }
     for (size_t i = 0; i < out->missing_count; i++) {
         spoil(&out->sums[out->missing[i].scope]);
-        for (size_t k = 0; k < epoch_count; k++)
-            spoil(&out->epochs[k].of[out->missing[i].scope]);
+        EACH (item, out->epochs, epoch_count)
+            spoil(&item->of[out->missing[i].scope]);
     }
     if (marks && marks->count > 0)
         measure_steps(energy_meters, &fold, out);
@@ -379,8 +378,8 @@ void energy_meters_measure(const struct energy_meters *energy_meters, int64_t st
 
 void energy_meters_result_fini(struct energy_meters_result *result)
 {
-    for (size_t i = 0; i < result->step_count; i++)
-        step_power_fini(&result->steps[i].power);
+    EACH (step, result->steps, result->step_count)
+        step_power_fini(&step->power);
     free(result->steps);
     free(result->devices);
     free(result->missing);

@@ -104,12 +104,12 @@ static void end_step(struct cut *cut, struct marked *step, int64_t t_ns)
 /* Without a mark of a step, the phase that was marked first begins each. */
 static int32_t opener(const struct step_marks *marks)
 {
-    for (size_t i = 0; i < marks->count; i++)
-        if (marks->items[i].what == STEP_BEGINS)
+    EACH (item, marks->items, marks->count)
+        if (item->what == STEP_BEGINS)
             return STEP_BEGINS;
-    for (size_t i = 0; i < marks->count; i++)
-        if (marks->items[i].what >= 0)
-            return marks->items[i].what;
+    EACH (entry, marks->items, marks->count)
+        if (entry->what >= 0)
+            return entry->what;
     return STEP_BEGINS;
 }
 
@@ -117,8 +117,7 @@ static void cut_steps(const struct step_marks *marks, int64_t start_ns, int64_t 
 {
     struct marked step = {0};
     int32_t opens = opener(marks);
-    for (size_t i = 0; i < marks->count; i++) {
-        const struct step_mark *mark = &marks->items[i];
+    EACH (mark, marks->items, marks->count) {
         bool begins = mark->what == opens;
         if (mark->t_ns < start_ns || mark->t_ns > end_ns)
             continue;
@@ -155,8 +154,7 @@ static int64_t median_ns(const struct cut *cut, uint64_t kind, bool lead)
 {
     AUTO_FREE uint64_t *spans = mem_array(cut->count + 1, sizeof *spans);
     size_t count = 0;
-    for (size_t i = 0; i < cut->count; i++) {
-        const struct marked *step = &cut->steps[i];
+    EACH (step, cut->steps, cut->count) {
         const struct edge *edges = &cut->edges[step->first];
         if (step->kind == kind)
             spans[count++] = (uint64_t)((lead && step->phases > 1 ? edges[1].t_ns : step->end_ns) - edges[0].t_ns);
@@ -170,8 +168,7 @@ static void keep_steps(const struct cut *cut, uint64_t kind, size_t lead, struct
     int64_t median = median_ns(cut, kind, false), longest = (int64_t)((double)median * LONGEST);
     out->median_s = ns_to_s(median);
     out->edge_ns = mem_array(cut->count * (out->phase_count + 1) + 1, sizeof *out->edge_ns);
-    for (size_t i = 0; i < cut->count; i++) {
-        const struct marked *step = &cut->steps[i];
+    EACH (step, cut->steps, cut->count) {
         const struct edge *edges = &cut->edges[step->first];
         if (step->kind != kind || step->end_ns - edges[0].t_ns > longest) {
             out->left_out++;

@@ -287,8 +287,8 @@ static double evidence_of(const struct step_model *model, double rough, double n
     if (!isfinite(posterior))
         return -INFINITY;
     solve_forward(work, n, half);
-    for (size_t i = 0; i < n; i++)
-        fit += half[i] * half[i];
+    EACH (item, half, n)
+        fit += *item * *item;
     return -0.5 * ((double)model->rows * log(noise) + posterior - prior + model->yy / noise - fit);
 }
 
@@ -323,9 +323,9 @@ static double times_prior(const struct step_model *model)
     size_t phases = model->fold->phase_count;
     double own = model->mark_sd_s * model->mark_sd_s, common = model->delay_sd_s * model->delay_sd_s;
     double sum = 0, squares = 0, longer = (model->at.length_s - model->told_s) / model->length_sd_s;
-    for (size_t k = 0; k < phases; k++) {
-        sum += model->at.early_s[k];
-        squares += model->at.early_s[k] * model->at.early_s[k];
+    EACH (early_, model->at.early_s, phases) {
+        sum += *early_;
+        squares += *early_ * *early_;
     }
     return -0.5 * (longer * longer + squares / own - sum * sum * common / (own * (own + (double)phases * common)));
 }

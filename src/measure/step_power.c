@@ -337,8 +337,8 @@ static bool prepare(struct step_model *model, const struct series *series)
         model->phase_s[k] /= (double)fold->steps;
     }
     double step_s = 0;
-    for (size_t k = 0; k < fold->phase_count; k++)
-        step_s += model->phase_s[k];
+    EACH (phase_, model->phase_s, fold->phase_count)
+        step_s += *phase_;
     double room = STEP_BINS_MOST - (double)fold->phase_count;
     double bin_s = model->bin_s = fmax(fmin(fmax(step_s / 60, BIN_LEAST_S), BIN_S), step_s / room);
     for (size_t k = 0; k < fold->phase_count; k++)
@@ -358,11 +358,11 @@ static bool prepare(struct step_model *model, const struct series *series)
 static void start_values(struct step_model *model)
 {
     double sum = 0, squares = 0;
-    for (size_t i = 0; i < model->sample_count; i++)
-        sum += model->samples[i].power_w;
+    EACH (sample, model->samples, model->sample_count)
+        sum += sample->power_w;
     model->mean_w = sum / (double)model->sample_count;
-    for (size_t i = 0; i < model->sample_count; i++)
-        squares += pow(model->samples[i].power_w - model->mean_w, 2);
+    EACH (item, model->samples, model->sample_count)
+        squares += pow(item->power_w - model->mean_w, 2);
     double variance = squares / (double)model->sample_count;
     model->level_w = fmax(PRIOR_LEVEL * model->mean_w, sqrt(variance)) + 1e-3;
     double least = pow(4 * STEP_FINEST * model->mean_w, 2) + 1e-9;

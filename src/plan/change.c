@@ -19,9 +19,9 @@ static void tell(json_t *changed, const char *kind, const char *name, json_t *fr
 
 static struct plan_param *find_param(struct plan_job *job, const char *name)
 {
-    for (size_t i = 0; i < job->param_count; i++)
-        if (strcmp(job->params[i].name, name) == 0)
-            return &job->params[i];
+    EACH (param, job->params, job->param_count)
+        if (strcmp(param->name, name) == 0)
+            return param;
     return NULL;
 }
 
@@ -70,9 +70,9 @@ static void leave_out(struct plan_job *job, struct plan_param *param)
     memmove(job->argv.items + first, job->argv.items + place + 1, (job->argv.count - place) * sizeof *job->argv.items);
     job->argv.count -= words;
     param->place = 0;
-    for (size_t i = 0; i < job->param_count; i++)
-        if (job->params[i].place > place)
-            job->params[i].place -= words;
+    EACH (item, job->params, job->param_count)
+        if (item->place > place)
+            item->place -= words;
 }
 
 static void set_param(struct plan_job *job, const struct registry_change *change, struct value *value, json_t *changed)
@@ -122,15 +122,15 @@ bool change_take_step(struct plan_job *job, size_t number, json_t *changed)
     if (fit == step->change_count) {
         for (size_t i = 0; i < step->change_count; i++)
             set_param(job, &step->changes[i], &values[i], changed);
-        for (size_t i = 0; i < step->args.count; i++) {
-            strv_add(&job->argv, step->args.items[i]);
-            tell(changed, "argument", step->args.items[i], json_null(), json_null());
+        EACH (item, step->args.items, step->args.count) {
+            strv_add(&job->argv, *item);
+            tell(changed, "argument", *item, json_null(), json_null());
         }
-        for (size_t i = 0; i < step->env.count; i++)
-            set_env(job, step->env.items[i], changed);
+        EACH (entry, step->env.items, step->env.count)
+            set_env(job, *entry, changed);
     }
-    for (size_t i = 0; i < step->change_count; i++)
-        value_fini(&values[i]);
+    EACH (row, values, step->change_count)
+        value_fini(row);
     free(values);
     return json_array_size(changed) > before;
 }

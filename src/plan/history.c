@@ -113,8 +113,8 @@ static void add_row(const struct table *table, const struct strv *row, const str
         seen_add(sink->seen, key);
     if (sink->expected)
         add_duration(table, row, repo, values, context, sink->expected);
-    for (size_t i = 0; i < repo->param_count; i++)
-        value_fini(&values[i]);
+    EACH (item, values, repo->param_count)
+        value_fini(item);
     free(values);
 }
 
@@ -142,8 +142,8 @@ static bool read_table(const char *bytes, size_t count, const struct registry *r
     struct table table = {0};
     struct columns *columns = mem_array(registry->repo_count, sizeof *columns);
     bool ok = read_header(&reader, &table, err) && read_rows(&reader, &table, registry, columns, sink, err);
-    for (size_t i = 0; i < registry->repo_count; i++)
-        free(columns[i].of_param);
+    EACH (column, columns, registry->repo_count)
+        free(column->of_param);
     free(columns);
     strv_fini(&table.header);
     return ok;
@@ -190,17 +190,17 @@ void history_read(const struct settings *settings, const struct registry *regist
 
 void expected_fini(struct expected *expected)
 {
-    for (size_t i = 0; i < expected->count; i++)
-        free(expected->groups[i].context);
+    EACH (group, expected->groups, expected->count)
+        free(group->context);
     free(expected->groups);
     *expected = (struct expected){0};
 }
 
 static struct expected_group *find_group(const struct expected *expected, const char *context)
 {
-    for (size_t i = 0; i < expected->count; i++)
-        if (strcmp(expected->groups[i].context, context) == 0)
-            return &expected->groups[i];
+    EACH (group, expected->groups, expected->count)
+        if (strcmp(group->context, context) == 0)
+            return group;
     return NULL;
 }
 

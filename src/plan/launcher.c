@@ -2,6 +2,7 @@
 
 #include "base/cleanup.h"
 #include "base/fs.h"
+#include "base/mem.h"
 #include "base/strv.h"
 #include "base/text.h"
 
@@ -62,10 +63,10 @@ static const struct known_launcher *find_launcher(const char *word, const char *
     const char *name = base_name(word);
     if (is_python(name))
         return &python;
-    for (size_t i = 0; i < sizeof launchers / sizeof *launchers; i++) {
-        const char *verb = launchers[i].verb;
-        if (strcmp(launchers[i].name, name) == 0 && (!verb || (next && strcmp(verb, next) == 0)))
-            return &launchers[i];
+    EACH_OF (launcher, launchers) {
+        const char *verb = launcher->verb;
+        if (strcmp(launcher->name, name) == 0 && (!verb || (next && strcmp(verb, next) == 0)))
+            return launcher;
     }
     return NULL;
 }
@@ -89,8 +90,8 @@ bool launcher_is_program(const char *path)
 
 bool launcher_is_first_word(const char *word)
 {
-    for (size_t i = 0; i < sizeof launchers / sizeof *launchers; i++)
-        if (strcmp(launchers[i].name, base_name(word)) == 0)
+    EACH_OF (launcher, launchers)
+        if (strcmp(launcher->name, base_name(word)) == 0)
             return true;
     return is_python(base_name(word)) || (is_variable(word) && access(word, F_OK) != 0);
 }

@@ -37,9 +37,9 @@ static bool is_same_name(const char *given, size_t length, const char *name)
 /* A value that is left to the script is not known. */
 static const struct plan_param *find_param(const struct plan_job *job, const char *name, size_t length)
 {
-    for (size_t i = 0; i < job->param_count; i++)
-        if (is_same_name(name, length, job->params[i].name) && job->params[i].value.kind != VALUE_NULL)
-            return &job->params[i];
+    EACH (param, job->params, job->param_count)
+        if (is_same_name(name, length, param->name) && param->value.kind != VALUE_NULL)
+            return param;
     return NULL;
 }
 
@@ -229,9 +229,9 @@ static bool is_place(const char *value)
 /* The name of the hyperparameter whose value is this word of argv; NULL: none. */
 static const char *param_at(const struct plan_job *job, size_t place)
 {
-    for (size_t i = 0; i < job->param_count; i++)
-        if (job->params[i].place == place && place > 0)
-            return job->params[i].name;
+    EACH (param, job->params, job->param_count)
+        if (param->place == place && place > 0)
+            return param->name;
     return NULL;
 }
 
@@ -242,9 +242,9 @@ static void take_output(struct check *check, const struct plan_job *job, const c
     AUTO_FREE char *key = mem_printf("%s\n%s\n%s", job->cwd, name, value);
     if (!is_place(value) || seen_add(check->outputs, key))
         return;
-    for (size_t i = 0; i < check->shared_count; i++)
-        if (strcmp(check->shared[i].option, name) == 0 && strcmp(check->shared[i].value, value) == 0) {
-            check->shared[i].count++;
+    EACH (item, check->shared, check->shared_count)
+        if (strcmp(item->option, name) == 0 && strcmp(item->value, value) == 0) {
+            item->count++;
             return;
         }
     check->shared = mem_room(check->shared, check->shared_count, sizeof *check->shared);
@@ -293,8 +293,8 @@ static void warn_of_name(struct check *check, const struct plan_job *job, const 
         return;
     strv_add(&names, dir_name);
     strv_add(&names, id_name);
-    for (size_t i = 0; i < job->param_count; i++)
-        strv_add(&names, job->params[i].name);
+    EACH (param, job->params, job->param_count)
+        strv_add(&names, param->name);
     const char *nearest = problem_nearest_name(name, (const char *const *)names.items, names.count);
     if (nearest)
         problems_add(check->problems, SEVERITY_WARNING, NULL, NULL,
@@ -305,14 +305,14 @@ static void warn_of_name(struct check *check, const struct plan_job *job, const 
 
 static void find_unknown(struct check *check, const struct plan_job *job, const struct strv *words)
 {
-    for (size_t i = 0; i < words->count; i++)
-        for (const char *at = words->items[i]; (at = strchr(at, '{')); at++) {
+    EACH (item, words->items, words->count)
+        for (const char *at = *item; (at = strchr(at, '{')); at++) {
             size_t length = name_length(at);
-            bool escaped = at > words->items[i] && at[-1] == '{';
+            bool escaped = at > *item && at[-1] == '{';
             if (length == 0 || escaped || is_known(job, at + 1, length))
                 continue;
             AUTO_FREE char *name = mem_strndup(at + 1, length);
-            warn_of_name(check, job, name, words->items[i]);
+            warn_of_name(check, job, name, *item);
         }
 }
 
@@ -329,16 +329,15 @@ static void check_job(struct check *check, const struct plan_job *job, const cha
 void placeholder_check_plan(const struct plan *plan, struct problems *problems)
 {
     struct check check = {.outputs = seen_new(), .unknown = seen_new(), .problems = problems};
-    for (size_t i = 0; i < plan->count; i++) {
-        const struct plan_experiment *experiment = &plan->experiments[i];
+    EACH (experiment, plan->experiments, plan->count) {
         check_job(&check, &experiment->foreground, experiment->id, false);
         if (experiment->parallel)
             check_job(&check, experiment->background, experiment->id, true);
     }
     warn_of_outputs(&check);
-    for (size_t i = 0; i < check.shared_count; i++) {
-        free(check.shared[i].option);
-        free(check.shared[i].value);
+    EACH (item, check.shared, check.shared_count) {
+        free(item->option);
+        free(item->value);
     }
     free(check.shared);
     seen_free(check.outputs);

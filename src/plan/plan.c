@@ -21,9 +21,9 @@ static void free_shared(struct plan_job *job)
     free(job->model);
     free(job->cwd);
     strv_fini(&job->path_prepend);
-    for (size_t i = 0; i < job->metric_count; i++) {
-        free(job->metrics[i].name);
-        free(job->metrics[i].pattern);
+    EACH (metric, job->metrics, job->metric_count) {
+        free(metric->name);
+        free(metric->pattern);
     }
     free(job->metrics);
     registry_marks_fini(job->marks, job->mark_count);
@@ -35,12 +35,12 @@ static void free_shared(struct plan_job *job)
 void plan_job_fini(struct plan_job *job)
 {
     struct plan_shared *shared = job->shared;
-    for (size_t i = 0; i < job->param_count; i++) {
+    EACH (param, job->params, job->param_count) {
         if (!shared) {
-            free(job->params[i].name);
-            free(job->params[i].flag);
+            free(param->name);
+            free(param->flag);
         }
-        value_fini(&job->params[i].value);
+        value_fini(&param->value);
     }
     free(job->params);
     strv_fini(&job->argv);
@@ -117,10 +117,10 @@ void plan_experiment_fini(struct plan_experiment *experiment)
 
 void plan_each_job(const struct plan *plan, plan_job_fn *each, void *context)
 {
-    for (size_t i = 0; i < plan->count; i++) {
-        each(context, &plan->experiments[i].foreground);
-        if (plan->experiments[i].parallel)
-            each(context, plan->experiments[i].background);
+    EACH (experiment, plan->experiments, plan->count) {
+        each(context, &experiment->foreground);
+        if (experiment->parallel)
+            each(context, experiment->background);
     }
 }
 
@@ -128,8 +128,8 @@ void plan_fini(struct plan *plan)
 {
     free(plan->name);
     free(plan->pool.gpus);
-    for (size_t i = 0; i < plan->count; i++)
-        plan_experiment_fini(&plan->experiments[i]);
+    EACH (experiment, plan->experiments, plan->count)
+        plan_experiment_fini(experiment);
     free(plan->experiments);
     *plan = (struct plan){0};
 }
@@ -144,9 +144,9 @@ struct growing {
 
 static const struct plan_experiment *find(const struct plan *plan, size_t entry)
 {
-    for (size_t i = 0; i < plan->count; i++)
-        if (plan->experiments[i].entry == entry)
-            return &plan->experiments[i];
+    EACH (experiment, plan->experiments, plan->count)
+        if (experiment->entry == entry)
+            return experiment;
     return NULL;
 }
 
@@ -201,8 +201,8 @@ bool plan_surround(struct plan *plan, const size_t *before, const size_t *after,
         plan->experiments = growing.items;
         plan->count = growing.count;
     }
-    for (size_t i = 0; i < count; i++)
-        plan_experiment_fini(&gone[i]);
+    EACH (item, gone, count)
+        plan_experiment_fini(item);
     free(gone);
     return ok;
 }

@@ -99,23 +99,24 @@ static const struct key mark_keys[] = {
     {0},
 };
 
-#define AT(member)         .at = offsetof(struct plan_job, member)
-#define EACH(list, number) .count_at = offsetof(struct plan_job, number), .size = sizeof *((struct plan_job *)0)->list
+#define AT(member) .at = offsetof(struct plan_job, member)
+#define LIST_OF(list, number)                                                                                          \
+    .count_at = offsetof(struct plan_job, number), .size = sizeof *((struct plan_job *)0)->list
 
 static const struct key job_keys[] = {
     {"repository", KEY_TEXT, AT(repo)},
     {"model", KEY_TEXT, AT(model)},
     {"mode", KEY_NAME, AT(mode), .names = job_mode_names},
-    {"hyperparameters", KEY_LIST, AT(params), .fields = param_keys, EACH(params, param_count)},
+    {"hyperparameters", KEY_LIST, AT(params), .fields = param_keys, LIST_OF(params, param_count)},
     {"cwd", KEY_TEXT, AT(cwd)},
     {"argv", KEY_TEXTS, AT(argv)},
     {"env", KEY_TEXTS, AT(env)},
     {"placeholders", KEY_BOOL, AT(placeholders), KEY_SPARSE},
     {"path_prepend", KEY_TEXTS, AT(path_prepend)},
-    {"metrics", KEY_LIST, AT(metrics), .fields = metric_keys, EACH(metrics, metric_count)},
-    {"marks", KEY_LIST, AT(marks), KEY_SPARSE, .fields = mark_keys, EACH(marks, mark_count)},
+    {"metrics", KEY_LIST, AT(metrics), .fields = metric_keys, LIST_OF(metrics, metric_count)},
+    {"marks", KEY_LIST, AT(marks), KEY_SPARSE, .fields = mark_keys, LIST_OF(marks, mark_count)},
     {"oom_steps", KEY_LIST, AT(oom_steps), KEY_SPARSE, .to = step_json, .from = read_step,
-     EACH(oom_steps, oom_step_count)},
+     LIST_OF(oom_steps, oom_step_count)},
     {"memory_snapshot", KEY_BOOL, AT(memory_snapshot), KEY_SPARSE},
     {"track_gpu_memory", KEY_SWITCH, AT(track_gpu_memory), KEY_SPARSE},
     {"gpu_memory_limit_bytes", KEY_SIZE, AT(gpu_limit.bytes), KEY_SPARSE},

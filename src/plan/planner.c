@@ -106,10 +106,8 @@ static void planner_order_by_length(struct planner *planner)
             planner->problems, SEVERITY_WARNING, &planner->settings->doc, "$.tare.order",
             "nothing is known of how long the experiments take ('expected_duration' of an entry, or earlier runs in "
             "'historical_csvs'): they stay in the file's order");
-    for (size_t i = 0; i < planner->draft_count; i++) {
-        struct draft *draft = &planner->drafts[i];
+    EACH (draft, planner->drafts, planner->draft_count)
         draft->weight_s = draft->expected_s.valid ? draft->expected_s.value : known ? sum_s / (double)known : 0;
-    }
     if (planner->draft_count > 1)
         qsort(planner->drafts, planner->draft_count, sizeof *planner->drafts, by_weight);
 }
@@ -273,8 +271,7 @@ static bool check_total(struct planner *planner)
 {
     uint64_t total = 0;
     size_t more = 0;
-    for (size_t i = 0; i < planner->settings->entry_count; i++) {
-        struct track *track = &planner->tracks[i];
+    EACH (track, planner->tracks, planner->settings->entry_count) {
         const struct entry_settings *entry = track->entry;
         uint64_t points = track->good ? space_size(&track->foreground) : 1;
         uint64_t seeds = space_seed_count(&track->foreground), runs = entry->runs > 0 ? (uint64_t)entry->runs : 0, all;
@@ -297,8 +294,8 @@ static bool check_total(struct planner *planner)
 
 static void warn_of_deduplication(const struct planner *planner)
 {
-    for (size_t i = 0; i < planner->settings->entry_count; i++) {
-        enum mode mode = planner->tracks[i].foreground.mode;
+    EACH (track, planner->tracks, planner->settings->entry_count) {
+        enum mode mode = track->foreground.mode;
         if (mode != MODE_GRID && mode != MODE_LIST)
             continue;
         problems_add(
@@ -483,13 +480,13 @@ static void planner_fini(struct planner *planner)
     for (size_t i = 0; i < planner->draft_count; i++)
         draft_fini(planner, &planner->drafts[i]);
     free(planner->drafts);
-    for (size_t i = 0; i < planner->settings->entry_count; i++) {
-        space_fini(&planner->tracks[i].foreground);
-        space_fini(&planner->tracks[i].background);
+    EACH (track, planner->tracks, planner->settings->entry_count) {
+        space_fini(&track->foreground);
+        space_fini(&track->background);
     }
     free(planner->tracks);
-    for (size_t i = 0; i < planner->registry->repo_count; i++)
-        command_fini(&planner->commands[i]);
+    EACH (command, planner->commands, planner->registry->repo_count)
+        command_fini(command);
     free(planner->commands);
     free(planner->has_command);
     seen_free(planner->seen);

@@ -12,9 +12,9 @@
 
 void script_files_fini(struct script_files *files)
 {
-    for (size_t i = 0; i < files->count; i++) {
-        free(files->items[i].path);
-        free(files->items[i].text);
+    EACH (item, files->items, files->count) {
+        free(item->path);
+        free(item->text);
     }
     free(files->items);
     *files = (struct script_files){0};
@@ -32,8 +32,8 @@ struct walk {
 
 static bool is_known(const struct walk *walk, const char *path)
 {
-    for (size_t i = 0; i < walk->out->count; i++)
-        if (strcmp(walk->out->items[i].path, path) == 0)
+    EACH (item, walk->out->items, walk->out->count)
+        if (strcmp(item->path, path) == 0)
             return true;
     return false;
 }
@@ -131,11 +131,11 @@ static void follow(struct walk *walk, size_t file)
     AUTO_FREE char *code = script_code(item->text, item->length);
     script_imports_parse(item->text, code, item->length, &names);
     walk->out->cut = walk->out->cut || names.count >= SCRIPT_IMPORTS_MAX;
-    for (size_t i = 0; i < names.count; i++)
-        if (*names.items[i] == '.')
-            add_relative(walk, root, path, names.items[i]);
+    EACH (entry, names.items, names.count)
+        if (**entry == '.')
+            add_relative(walk, root, path, *entry);
         else
-            add_absolute(walk, names.items[i]);
+            add_absolute(walk, *entry);
 }
 
 bool script_files_walk(const struct strv *roots, const char *script, script_read_fn *read, void *context,

@@ -25,8 +25,8 @@ static void option_fini(struct script_option *option)
 
 void script_help_fini(struct script_help *help)
 {
-    for (size_t i = 0; i < help->count; i++)
-        option_fini(&help->options[i]);
+    EACH (option, help->options, help->count)
+        option_fini(option);
     free(help->options);
     *help = (struct script_help){0};
 }
@@ -165,8 +165,8 @@ static bool only_prints(const char *name)
 
 static bool has_name(const struct script_help *help, const char *name)
 {
-    for (size_t i = 0; i < help->count; i++)
-        if (strcmp(help->options[i].name, name) == 0)
+    EACH (option, help->options, help->count)
+        if (strcmp(option->name, name) == 0)
             return true;
     return false;
 }
@@ -175,9 +175,9 @@ static void name_option(struct script_option *option)
 {
     const struct strv *all = &option->spellings;
     const char *flag = all->items[0];
-    for (size_t i = 0; i < all->count; i++)
-        if (strncmp(all->items[i], "--", 2) == 0) {
-            flag = all->items[i];
+    EACH (item, all->items, all->count)
+        if (strncmp(*item, "--", 2) == 0) {
+            flag = *item;
             break;
         }
     option->flag = mem_strdup(flag);
@@ -314,8 +314,8 @@ static bool is_library(const char *line)
 {
     static const char *const libraries[] = {"absl.", "jax",   "tensorflow", "tensorboard",
                                             "flax.", "orbax", "tensorstore"};
-    for (size_t i = 0; i < sizeof libraries / sizeof *libraries; i++)
-        if (strncmp(line, libraries[i], strlen(libraries[i])) == 0 && line[strlen(line) - 1] == ':')
+    EACH_OF (library, libraries)
+        if (strncmp(line, *library, strlen(*library)) == 0 && line[strlen(line) - 1] == ':')
             return true;
     return false;
 }
@@ -384,8 +384,7 @@ void script_help_parse(const char *text, size_t length, struct script_help *out)
 
 const struct script_option *script_help_find(const struct script_help *help, const char *spelling, bool *off)
 {
-    for (size_t i = 0; i < help->count; i++) {
-        const struct script_option *option = &help->options[i];
+    EACH (option, help->options, help->count) {
         *off = option->off && strcmp(option->off, spelling) == 0;
         if (*off || strv_has(&option->spellings, spelling))
             return option;

@@ -56,9 +56,9 @@ static const struct script_hint hints[] = {
 
 const struct script_hint *script_hint(const char *name)
 {
-    for (size_t i = 0; i < sizeof hints / sizeof *hints; i++)
-        if (strcasecmp(hints[i].name, name) == 0)
-            return &hints[i];
+    EACH_OF (hint, hints)
+        if (strcasecmp(hint->name, name) == 0)
+            return hint;
     return NULL;
 }
 

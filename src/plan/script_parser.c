@@ -99,8 +99,8 @@ struct sources {
 static bool imports_name(const struct strv *imports, const char *name)
 {
     AUTO_FREE char *end = mem_printf(".%s", name);
-    for (size_t i = 0; i < imports->count; i++)
-        if (text_ends_with(imports->items[i], end))
+    EACH (item, imports->items, imports->count)
+        if (text_ends_with(*item, end))
             return true;
     return false;
 }
@@ -156,9 +156,9 @@ static bool has_parser(const char *begin, char *at)
 static char *defined_name(const char *line)
 {
     static const char *const words[] = {"def ", "class ", "async def "};
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (strncmp(line, words[i], strlen(words[i])) == 0) {
-            line += strlen(words[i]);
+    EACH_OF (word, words)
+        if (strncmp(line, *word, strlen(*word)) == 0) {
+            line += strlen(*word);
             line += strspn(line, " ");
             return mem_strndup(line, strcspn(line, " (:\n"));
         }

@@ -53,10 +53,10 @@ static bool find_model(struct space *space, const struct space_source *source, c
 static const char *name_of_flag(const struct space *space, const char *given)
 {
     given += strspn(given, "-");
-    for (size_t i = 0; i < space->param_count; i++) {
-        const char *flag = space->params[i]->flag;
+    EACH (param, space->params, space->param_count) {
+        const char *flag = (*param)->flag;
         if (flag && *given && strcmp(flag + strspn(flag, "-"), given) == 0)
-            return space->params[i]->name;
+            return (*param)->name;
     }
     return NULL;
 }
@@ -142,9 +142,9 @@ static bool accept_foreign_choice(const struct space_source *source, const char 
 {
     bool known_kind = false;
     AUTO_STRV struct strv names = {0};
-    for (size_t i = 0; i < param->choice_count; i++) {
-        known_kind |= param->choices[i].kind == given->kind;
-        strv_add_owned(&names, value_format(&param->choices[i]));
+    EACH (choice, param->choices, param->choice_count) {
+        known_kind |= choice->kind == given->kind;
+        strv_add_owned(&names, value_format(choice));
     }
     AUTO_FREE char *shown = describe(given);
     AUTO_FREE char *written = value_format(given);
@@ -221,8 +221,7 @@ static bool set_values(struct space *space, const struct space_source *source, c
                        struct given *given)
 {
     bool ok = true;
-    for (size_t i = 0; i < count; i++) {
-        const struct setting_param *set = &params[i];
+    EACH (set, params, count) {
         AUTO_FREE char *place = json_path_key(all, set->name);
         size_t at = find_param(space, set->name);
         struct value value = {0};
@@ -253,8 +252,8 @@ static bool set_values(struct space *space, const struct space_source *source, c
 
 static void part_free(struct space_values *part)
 {
-    for (size_t i = 0; i < part->count; i++)
-        value_fini(&part->values[i]);
+    EACH (value, part->values, part->count)
+        value_fini(value);
     free(part->values);
     free(part->at);
     *part = (struct space_values){0};
@@ -263,9 +262,9 @@ static void part_free(struct space_values *part)
 static char *exact_key(const struct space *space)
 {
     struct text key = {0};
-    for (size_t i = 0; i < space->param_count; i++) {
-        AUTO_FREE char *written = value_format(&space->values[i]);
-        text_addf(&key, "%d %s\x1f", space->values[i].kind, written);
+    EACH (value, space->values, space->param_count) {
+        AUTO_FREE char *written = value_format(value);
+        text_addf(&key, "%d %s\x1f", value->kind, written);
     }
     return text_take(&key);
 }
@@ -319,8 +318,8 @@ static bool set_seeds(struct space *space, const struct space_source *source, co
 static char *mutate_place(const struct space_source *source, const struct job_settings *job, size_t i)
 {
     static const char *const keys[] = {"mutate", "mutate_params"};
-    for (size_t k = 0; k < 2; k++) {
-        AUTO_FREE char *list = json_path_key(job->json_path, keys[k]);
+    EACH (key, keys, 2) {
+        AUTO_FREE char *list = json_path_key(job->json_path, *key);
         AUTO_FREE char *item = json_path_index(list, i);
         if (json_doc_place(&source->settings->doc, item, false).line)
             return steal_ptr(item);
@@ -443,8 +442,8 @@ uint64_t space_size(const struct space *space)
     uint64_t size = 1;
     if (space->mode == MODE_LIST)
         return space->part_count;
-    for (size_t i = 0; i < space->part_count; i++)
-        if (__builtin_mul_overflow(size, space->parts[i].count, &size))
+    EACH (part, space->parts, space->part_count)
+        if (__builtin_mul_overflow(size, part->count, &size))
             return UINT64_MAX;
     return size;
 }
@@ -489,8 +488,8 @@ void space_fini(struct space *space)
     free(space->params);
     free(space->values);
     free(space->mutated);
-    for (size_t i = 0; i < space->part_count; i++)
-        part_free(&space->parts[i]);
+    EACH (part, space->parts, space->part_count)
+        part_free(part);
     free(space->parts);
     *space = (struct space){0};
 }

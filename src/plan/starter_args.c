@@ -16,9 +16,9 @@ enum { KEY_BYTES = 200 };
 
 void starter_args_fini(struct starter_args *args)
 {
-    for (size_t i = 0; i < args->count; i++) {
-        free(args->values[i].name);
-        strv_fini(&args->values[i].words);
+    EACH (value, args->values, args->count) {
+        free(value->name);
+        strv_fini(&value->words);
     }
     free(args->values);
     strv_fini(&args->words);
@@ -120,10 +120,10 @@ static bool split_values(const char *named, const char *given, struct strv *word
 static enum script_type type_of(const struct strv *words)
 {
     size_t ints = 0, floats = 0;
-    for (size_t i = 0; i < words->count; i++) {
-        AUTO(value_fini) struct value value = value_parse(words->items[i]);
+    EACH (item, words->items, words->count) {
+        AUTO(value_fini) struct value value = value_parse(*item);
         AUTO_FREE char *again = value_format(&value);
-        bool same = strcmp(again, words->items[i]) == 0;
+        bool same = strcmp(again, *item) == 0;
         ints += same && value.kind == VALUE_INT;
         floats += same && value.kind == VALUE_FLOAT;
     }
@@ -137,8 +137,8 @@ static bool is_truth(const char *word)
 
 static bool are_truths(const struct strv *words)
 {
-    for (size_t i = 0; i < words->count; i++)
-        if (!is_truth(words->items[i]))
+    EACH (item, words->items, words->count)
+        if (!is_truth(*item))
             return false;
     return true;
 }
@@ -166,8 +166,8 @@ struct given {
 
 static bool has_value_named(const struct starter_args *args, const char *name)
 {
-    for (size_t i = 0; i < args->count; i++)
-        if (strcmp(args->values[i].name, name) == 0)
+    EACH (value, args->values, args->count)
+        if (strcmp(value->name, name) == 0)
             return true;
     return false;
 }
@@ -181,8 +181,8 @@ static char *make_name(const struct starter_args *args, const struct given *give
     for (char *c = plain; *c; c++)
         *c = isalnum((unsigned char)*c) || strchr("_.@/", *c) ? *c : '_';
     bool taken = !*plain;
-    for (size_t i = 0; i < sizeof reserved / sizeof *reserved; i++)
-        taken = taken || strcmp(plain, reserved[i]) == 0;
+    EACH_OF (item, reserved)
+        taken = taken || strcmp(plain, *item) == 0;
     char *name = mem_printf("%s%s", plain, taken ? "_" : "");
     for (int number = 2; has_value_named(args, name); number++) {
         free(name);
@@ -194,9 +194,8 @@ static char *make_name(const struct starter_args *args, const struct given *give
 static bool occurs_once(const struct arguments *arguments, const struct given *given)
 {
     size_t length = strlen(given->named), count = 0;
-    for (size_t i = 0; i < arguments->count; i++)
-        count += strncmp(arguments->items[i], given->named, length) == 0 &&
-                 (arguments->items[i][length] == '\0' || arguments->items[i][length] == '=');
+    EACH (item, arguments->items, arguments->count)
+        count += strncmp(*item, given->named, length) == 0 && ((*item)[length] == '\0' || (*item)[length] == '=');
     return count == 1;
 }
 
@@ -297,8 +296,8 @@ static bool has_keys_in_all_values(const char *word)
     bool axis = false;
     if (!split_values("", word, &values, &axis, &ignored) || values.count < 2)
         return false;
-    for (size_t i = 0; i < values.count; i++)
-        if (!key_length(values.items[i]))
+    EACH (item, values.items, values.count)
+        if (!key_length(*item))
             return false;
     return true;
 }
@@ -320,8 +319,7 @@ static bool add_assignment(struct arguments *arguments, const char *word, size_t
 static bool is_short_for_one(const struct script_help *help, const char *flag)
 {
     size_t matches = 0;
-    for (size_t i = 0; i < help->count; i++) {
-        const struct script_option *option = &help->options[i];
+    EACH (option, help->options, help->count) {
         if (strncmp(flag, "--", 2) == 0)
             matches += strncmp(option->flag, flag, strlen(flag)) == 0;
         for (size_t j = 0; flag[1] != '-' && j < option->spellings.count; j++)
@@ -341,10 +339,10 @@ static void note_option(struct arguments *arguments, const char *flag, const str
         return;
     AUTO_FREE const char **names = mem_array(2 * help->count + 1, sizeof *names);
     size_t count = 0;
-    for (size_t i = 0; i < help->count; i++) {
-        names[count++] = help->options[i].flag;
-        if (help->options[i].off)
-            names[count++] = help->options[i].off;
+    EACH (item, help->options, help->count) {
+        names[count++] = item->flag;
+        if (item->off)
+            names[count++] = item->off;
     }
     AUTO_FREE char *nearest = problem_nearest(flag, names, count);
     AUTO_FREE char *text = mem_printf("%s%s%s%s", flag, *nearest ? " (" : "",

@@ -133,8 +133,8 @@ static void say_folders(const struct page *page)
 static void say_contradictions(const struct page *page)
 {
     size_t count = 0;
-    for (size_t i = 0; i < page->dataset->count; i++)
-        count += audit_contradicts(&page->dataset->items[i]);
+    EACH (item, page->dataset->items, page->dataset->count)
+        count += audit_contradicts(item);
     if (count == 0)
         return;
     text_addf(page->out, "%zu row%s with figures that differ from those in the folder:\n", count,
@@ -145,8 +145,7 @@ static void say_contradictions(const struct page *page)
         if (!audit_contradicts(experiment))
             continue;
         shown++;
-        for (size_t k = 0; k < experiment->evidence_count; k++) {
-            const struct dataset_evidence *evidence = &experiment->evidence[k];
+        EACH (evidence, experiment->evidence, experiment->evidence_count) {
             if (strcmp(evidence->kind, "values_differ") != 0 && strcmp(evidence->kind, "duration_differs") != 0)
                 continue;
             AUTO_FREE char *line = mem_printf("%s: %s", experiment->id, evidence->text);
@@ -167,10 +166,8 @@ static void say_verdicts(const struct page *page)
                   verdict_name((enum verdict)i), colour && all->verdicts[i] ? plain : "",
                   i < VERDICT_CONTAMINATED ? ", " : "");
     size_t failed = 0;
-    for (size_t i = 0; i < page->dataset->count; i++) {
-        const struct dataset_experiment *experiment = &page->dataset->items[i];
+    EACH (experiment, page->dataset->items, page->dataset->count)
         failed += experiment->verdict == VERDICT_NONE && experiment->judged && !experiment->success;
-    }
     if (failed)
         text_addf(page->out, ", %zu failed, not judged", failed);
     if (all->verdicts[VERDICT_NONE] > failed)
@@ -183,8 +180,7 @@ static void say_unmade(const struct page *page, const struct dataset_experiment 
 {
     if (experiment->verdict != VERDICT_UNVERIFIED)
         return;
-    for (size_t k = 0; k < experiment->check_count; k++) {
-        const struct check_result *result = &experiment->checks[k];
+    EACH (result, experiment->checks, experiment->check_count) {
         if (result->outcome != CHECK_NOT_MADE)
             continue;
         AUTO_FREE char *line = mem_printf("%s not made: %s", check_kind(result->check)->name, result->text);
@@ -200,8 +196,7 @@ static void say_affected(const struct page *page)
         return;
     heading(page, "Affected experiments");
     for (int verdict = VERDICT_CONTAMINATED; verdict > VERDICT_CLEAN; verdict--)
-        for (size_t i = 0; i < page->dataset->count; i++) {
-            const struct dataset_experiment *experiment = &page->dataset->items[i];
+        EACH (experiment, page->dataset->items, page->dataset->count) {
             if ((int)experiment->verdict != verdict)
                 continue;
             if (!page->options->all && shown == AUDIT_TEXT_ROWS) {
@@ -213,10 +208,10 @@ static void say_affected(const struct page *page)
             bool colour = page->options->colour;
             text_addf(page->out, "%s\n  %s%s%s\n", id, colour ? colours[verdict] : "",
                       verdict_name(experiment->verdict), colour ? plain : "");
-            for (size_t k = 0; k < experiment->evidence_count; k++) {
-                if (evidence_weight(experiment->evidence[k].kind) == EVIDENCE_RECORDED)
+            EACH (item, experiment->evidence, experiment->evidence_count) {
+                if (evidence_weight(item->kind) == EVIDENCE_RECORDED)
                     continue;
-                AUTO_FREE char *line = mem_printf("%s: %s", experiment->evidence[k].kind, experiment->evidence[k].text);
+                AUTO_FREE char *line = mem_printf("%s: %s", item->kind, item->text);
                 wrap(page, line, INDENT);
             }
             say_unmade(page, experiment);
@@ -232,11 +227,10 @@ static void say_meanings(const struct page *page)
     if (evidence->count == 0)
         return;
     heading(page, "What was found");
-    for (size_t i = 0; i < evidence->count; i++) {
-        const struct evidence_kind *kind = evidence_find(evidence->rows[i].name);
-        AUTO_FREE char *line = mem_printf("%s, %zu experiment%s, %s. %s %s", evidence->rows[i].name,
-                                          evidence->rows[i].total, evidence->rows[i].total == 1 ? "" : "s",
-                                          evidence_weight_name(evidence_weight(evidence->rows[i].name)),
+    EACH (row, evidence->rows, evidence->count) {
+        const struct evidence_kind *kind = evidence_find(row->name);
+        AUTO_FREE char *line = mem_printf("%s, %zu experiment%s, %s. %s %s", row->name, row->total,
+                                          row->total == 1 ? "" : "s", evidence_weight_name(evidence_weight(row->name)),
                                           kind ? kind->meaning : "", kind ? kind->remedy : "");
         wrap(page, line, 2);
     }
@@ -399,8 +393,8 @@ static void say_integrity(const struct page *page)
                    integrity->rows, integrity->folders, integrity->without_folder, integrity->without_row,
                    integrity->duplicate_ids, integrity->malformed_ids, integrity->damaged_files);
     wrap(page, line, 2);
-    for (size_t i = 0; i < page->dataset->problem_count; i++)
-        wrap(page, page->dataset->problems[i].text, 2);
+    EACH (problem, page->dataset->problems, page->dataset->problem_count)
+        wrap(page, problem->text, 2);
 }
 
 /* A training that diverged says so: no fault of the measurement, but of no use in a mean. */
@@ -409,11 +403,11 @@ static void say_not_finite(const struct page *page)
     AUTO_STRV struct strv metrics = {0};
     AUTO_TEXT struct text line = {0};
     dataset_metrics(page->dataset, &metrics);
-    for (size_t i = 0; i < metrics.count; i++) {
-        size_t count = dataset_not_finite(page->dataset, metrics.items[i]);
+    EACH (item, metrics.items, metrics.count) {
+        size_t count = dataset_not_finite(page->dataset, *item);
         if (count)
-            text_addf(&line, "%s%s %zu",
-                      line.length ? ", " : "Values that are not finite (NaN, infinity): ", metrics.items[i], count);
+            text_addf(&line, "%s%s %zu", line.length ? ", " : "Values that are not finite (NaN, infinity): ", *item,
+                      count);
     }
     if (line.length)
         wrap(page, text_get(&line), 2);

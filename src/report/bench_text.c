@@ -31,8 +31,8 @@ struct page {
 
 static bool is_small(const struct bench *bench, size_t quantity)
 {
-    for (size_t i = 0; i < bench->count; i++) {
-        const struct figure *figure = bench_figure(&bench->commands[i], bench_quantities[quantity]);
+    EACH (command, bench->commands, bench->count) {
+        const struct figure *figure = bench_figure(command, bench_quantities[quantity]);
         if (figure && figure->mean.value >= 1)
             return false;
     }
@@ -75,13 +75,12 @@ static void add_figure_row(const struct page *page, struct table *table, const s
 static void say_commands(const struct page *page)
 {
     size_t width = page->options->width, widest = 0;
-    for (size_t i = 0; i < page->bench->count; i++) {
-        AUTO_FREE char *name = audit_text_fit(page->bench->commands[i].name, width ? MOST_NAME : 0);
+    EACH (item, page->bench->commands, page->bench->count) {
+        AUTO_FREE char *name = audit_text_fit(item->name, width ? MOST_NAME : 0);
         size_t columns = utf8_columns(name);
         widest = columns > widest ? columns : widest;
     }
-    for (size_t i = 0; i < page->bench->count; i++) {
-        const struct bench_command *command = &page->bench->commands[i];
+    EACH (command, page->bench->commands, page->bench->count) {
         size_t left = width > widest + 2 + LEAST_COMMAND ? width - widest - 2 : LEAST_COMMAND;
         AUTO_FREE char *name = audit_text_fit(command->name, width ? MOST_NAME : 0);
         AUTO_FREE char *text = audit_text_fit(command->command, width ? left : 0);
@@ -95,10 +94,10 @@ static void say_figures(const struct page *page)
 {
     struct table *table =
         table_of(page->options->colour, "", "quantity", "", ">n", ">mean ± sd", ">median", ">95 % of median", ">range");
-    for (size_t i = 0; i < page->bench->count; i++) {
+    EACH (command, page->bench->commands, page->bench->count) {
         bool named = false;
         for (size_t k = 0; k < BENCH_QUANTITIES; k++)
-            add_figure_row(page, table, &page->bench->commands[i], k, &named);
+            add_figure_row(page, table, command, k, &named);
     }
     if (table_rows(table) == 0)
         text_add(page->out, "no run counts, so there are no figures\n");
@@ -244,8 +243,7 @@ static void say_count(const struct page *page, const struct bench_command *comma
 
 static void say_run(const struct page *page, const struct dataset_experiment *experiment)
 {
-    for (size_t i = 0; i < experiment->evidence_count; i++) {
-        const struct dataset_evidence *evidence = &experiment->evidence[i];
+    EACH (evidence, experiment->evidence, experiment->evidence_count) {
         if (evidence_weight(evidence->kind) == EVIDENCE_RECORDED && strcmp(evidence->kind, "outlier") != 0)
             continue;
         AUTO_FREE char *line = mem_printf("  %s %s: %s: %s", experiment->id, verdict_name(experiment->verdict),
@@ -259,8 +257,7 @@ static void say_evidence(const struct page *page)
 {
     size_t said = 0, more = 0;
     bool cold = false;
-    for (size_t i = 0; i < page->bench->dataset.count; i++) {
-        const struct dataset_experiment *experiment = &page->bench->dataset.items[i];
+    EACH (experiment, page->bench->dataset.items, page->bench->dataset.count) {
         bool quiet = experiment->verdict <= VERDICT_CLEAN && !dataset_has_evidence(experiment, "outlier");
         if (quiet || !bench_is_of(page->bench, experiment))
             continue;
@@ -322,9 +319,9 @@ static void add_markdown_ratio(const struct bench *bench, size_t which, struct t
 void bench_markdown(const struct bench *bench, struct text *out)
 {
     bool has[BENCH_QUANTITIES] = {true};
-    for (size_t i = 0; i < bench->count; i++)
+    EACH (item, bench->commands, bench->count)
         for (size_t k = 0; k < BENCH_QUANTITIES; k++)
-            has[k] = has[k] || bench_figure(&bench->commands[i], bench_quantities[k]);
+            has[k] = has[k] || bench_figure(item, bench_quantities[k]);
     const char *unit = is_small(bench, 0) ? shown[0].small_unit : shown[0].unit;
     text_addf(out, "| command | n | time [%s] | min [%s] | max [%s] |", unit, unit, unit);
     for (size_t k = 1; k < BENCH_QUANTITIES; k++)
@@ -355,8 +352,7 @@ void bench_text(const struct bench *bench, const struct bench_text_options *opti
     const struct page page = {bench, options, out};
     say_commands(&page);
     say_figures(&page);
-    for (size_t i = 0; i < bench->count; i++) {
-        const struct bench_command *command = &bench->commands[i];
+    EACH (command, bench->commands, bench->count) {
         say_uses(&page, command);
         say_half_width(&page, command, "GPU", command->gpu_half_width_j, "gpu_energy_j");
         say_half_width(&page, command, "CPU", command->cpu_half_width_j, "cpu_energy_j");
@@ -366,7 +362,7 @@ void bench_text(const struct bench *bench, const struct bench_text_options *opti
             say_comparison(&page, &bench->commands[i]);
     if (options->until)
         say_until(&page);
-    for (size_t i = 0; i < bench->count; i++)
-        say_count(&page, &bench->commands[i]);
+    EACH (item, bench->commands, bench->count)
+        say_count(&page, item);
     say_evidence(&page);
 }

@@ -213,16 +213,15 @@ static const char *cell_colour(enum column_kind kind, const struct result *resul
 static void print_table(const struct closing *closing)
 {
     struct table *table = table_new(closing->options->colour);
-    for (size_t i = 0; i < closing->column_count; i++)
-        if (closing->columns[i].shown)
-            table_add_column(table, closing->columns[i].title, !is_word(closing->columns[i].kind));
+    EACH (item, closing->columns, closing->column_count)
+        if (item->shown)
+            table_add_column(table, item->title, !is_word(item->kind));
     for (size_t row = 0; row < closing->results->count; row++) {
         const struct result *result = &closing->results->items[row];
         if (!has_row(closing, result))
             continue;
         table_add_row(table);
-        for (size_t i = 0; i < closing->column_count; i++) {
-            const struct column *column = &closing->columns[i];
+        EACH (column, closing->columns, closing->column_count) {
             AUTO_FREE char *text = column->shown ? cell_text(closing, column, row) : NULL;
             if (text)
                 table_add_cell(table, text, cell_colour(column->kind, result));
@@ -277,13 +276,13 @@ static void print_counts(struct closing *closing)
 {
     static const enum outcome order[] = {OUTCOME_SUCCEEDED, OUTCOME_FAILED, OUTCOME_INTERRUPTED, OUTCOME_NONE};
     size_t printed = 0;
-    for (size_t kind = 0; kind < sizeof order / sizeof *order; kind++) {
+    EACH_OF (item, order) {
         size_t count = 0;
-        for (size_t i = 0; i < closing->results->count; i++)
-            count += closing->results->items[i].outcome == order[kind];
+        EACH (entry, closing->results->items, closing->results->count)
+            count += entry->outcome == *item;
         if (count == 0)
             continue;
-        text_addf(closing->out, "%s%zu %s", printed++ ? ", " : "", count, outcome_text(order[kind]));
+        text_addf(closing->out, "%s%zu %s", printed++ ? ", " : "", count, outcome_text(*item));
     }
     if (closing->rows < closing->results->count)
         text_addf(closing->out, " (those that %s are in summary.csv)",
@@ -307,8 +306,7 @@ static void print_each(const struct closing *closing, const char *title, const c
                        const char *rest)
 {
     size_t printed = 0;
-    for (size_t i = 0; i < closing->results->count; i++) {
-        const struct result *result = &closing->results->items[i];
+    EACH (result, closing->results->items, closing->results->count) {
         AUTO_FREE char *text = of(result) ? utf8_line(of(result)) : NULL;
         if (!text)
             continue;
@@ -339,10 +337,10 @@ static bool never_matched(const struct results *results, const char *repo, const
         const struct plan_job *job = &results->plan.experiments[i].foreground;
         if (is_left(result) || strcmp(job->repo, repo) != 0 || (model && strcmp(job->model, model) != 0))
             continue;
-        for (size_t m = 0; m < result->metric_count; m++) {
-            if (strcmp(result->metrics[m].name, metric) != 0)
+        EACH (item, result->metrics, result->metric_count) {
+            if (strcmp(item->name, metric) != 0)
                 continue;
-            if (result->metrics[m].valid)
+            if (item->valid)
                 return false;
             looked_for = looked_for || !misses_none(result, job);
         }
@@ -356,8 +354,8 @@ static void print_saved(struct closing *closing)
     double saved_s = 0;
     bool any = false;
     char text[32];
-    for (size_t i = 0; i < closing->results->count; i++) {
-        struct reading saved = closing->results->items[i].pause_saved_s;
+    EACH (item, closing->results->items, closing->results->count) {
+        struct reading saved = item->pause_saved_s;
         any = any || saved.valid;
         saved_s += saved.valid ? saved.value : 0;
     }
@@ -373,11 +371,10 @@ static void print_not_finite(struct closing *closing)
     size_t printed = 0;
     for (size_t m = 0; m < closing->metrics.count; m++) {
         size_t count = 0;
-        for (size_t i = 0; i < closing->results->count; i++) {
-            const struct result *result = &closing->results->items[i];
-            for (size_t k = 0; k < result->metric_count; k++)
-                count += result->metrics[k].valid && !isfinite(result->metrics[k].value) &&
-                         strcmp(result->metrics[k].name, closing->metrics.items[m]) == 0;
+        EACH (result, closing->results->items, closing->results->count) {
+            EACH (metric, result->metrics, result->metric_count)
+                count +=
+                    metric->valid && !isfinite(metric->value) && strcmp(metric->name, closing->metrics.items[m]) == 0;
         }
         if (count == 0)
             continue;
@@ -408,13 +405,13 @@ static size_t print_never_of(struct closing *closing, const char *repo, bool onl
         add_never(closing, printed, metric, only_one ? NULL : repo);
         return 1;
     }
-    for (size_t i = 0; i < results->plan.count; i++)
-        if (strcmp(results->plan.experiments[i].foreground.repo, repo) == 0)
-            strv_add_once(&models, results->plan.experiments[i].foreground.model);
-    for (size_t i = 0; i < models.count; i++) {
-        if (!never_matched(results, repo, models.items[i], metric))
+    EACH (experiment, results->plan.experiments, results->plan.count)
+        if (strcmp(experiment->foreground.repo, repo) == 0)
+            strv_add_once(&models, experiment->foreground.model);
+    EACH (item, models.items, models.count) {
+        if (!never_matched(results, repo, *item, metric))
             continue;
-        AUTO_FREE char *where = only_one ? mem_strdup(models.items[i]) : mem_printf("%s %s", repo, models.items[i]);
+        AUTO_FREE char *where = only_one ? mem_strdup(*item) : mem_printf("%s %s", repo, *item);
         add_never(closing, printed++, metric, where);
     }
     return printed - before;
@@ -423,12 +420,12 @@ static size_t print_never_of(struct closing *closing, const char *repo, bool onl
 static void print_never_matched(struct closing *closing)
 {
     AUTO_STRV struct strv repos = {0};
-    for (size_t i = 0; i < closing->results->plan.count; i++)
-        strv_add_once(&repos, closing->results->plan.experiments[i].foreground.repo);
+    EACH (experiment, closing->results->plan.experiments, closing->results->plan.count)
+        strv_add_once(&repos, experiment->foreground.repo);
     size_t printed = 0;
-    for (size_t r = 0; r < repos.count; r++)
+    EACH (item, repos.items, repos.count)
         for (size_t m = 0; m < closing->metrics.count; m++)
-            printed += print_never_of(closing, repos.items[r], repos.count == 1, closing->metrics.items[m], printed);
+            printed += print_never_of(closing, *item, repos.count == 1, closing->metrics.items[m], printed);
     if (printed)
         text_add_char(closing->out, '\n');
 }
@@ -436,8 +433,7 @@ static void print_never_matched(struct closing *closing)
 static void print_processes(struct closing *closing, const char *title, bool survivors)
 {
     size_t printed = 0;
-    for (size_t i = 0; i < closing->results->count; i++) {
-        const struct result *result = &closing->results->items[i];
+    EACH (result, closing->results->items, closing->results->count) {
         size_t count = survivors ? result->survivor_count : result->leftover_count;
         if (count)
             text_addf(closing->out, "%s%s (%zu)", printed++ ? ", " : title, result->id, count);
@@ -468,8 +464,7 @@ void closing_add_where(const struct results *results, const struct closing_optio
     AUTO_FREE char *run_dir = utf8_line(options->run_dir);
     text_addf(out, "results: %s\n", run_dir);
     size_t left = 0, failed = 0;
-    for (size_t i = 0; i < results->count; i++) {
-        const struct result *result = &results->items[i];
+    EACH (result, results->items, results->count) {
         left += is_left(result);
         failed += result->outcome == OUTCOME_FAILED && !result->again;
     }
@@ -514,7 +509,7 @@ void closing_text(const struct results *results, const struct closing_options *o
     closing_add_where(results, options, out);
     strv_fini(&closing.varied);
     strv_fini(&closing.metrics);
-    for (size_t i = 0; i < closing.column_count; i++)
-        free(closing.columns[i].same);
+    EACH (column, closing.columns, closing.column_count)
+        free(column->same);
     free(closing.columns);
 }

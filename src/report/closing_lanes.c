@@ -63,10 +63,10 @@ static char *verdicts_cell(const json_t *lane, const char *key)
 {
     const char *const keys[] = {"clean", "unverified", "suspect", "contaminated", key};
     struct text text = {0};
-    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
-        if (count_of(lane, keys[i]) > 0)
-            text_addf(&text, "%s%lld %s", text.length ? ", " : "", count_of(lane, keys[i]),
-                      keys[i] == key ? "not judged" : keys[i]);
+    EACH_OF (item, keys)
+        if (count_of(lane, *item) > 0)
+            text_addf(&text, "%s%lld %s", text.length ? ", " : "", count_of(lane, *item),
+                      *item == key ? "not judged" : *item);
     return text_take(&text);
 }
 

@@ -76,14 +76,14 @@ void closing_add_budget(const struct results *results, struct text *out)
     const json_t *budget = results->budget;
     const char *reached = json_get_text(budget, "reached");
     bool energy = false;
-    for (size_t i = 0; i < ROWS; i++) {
+    EACH (row, rows, ROWS) {
         struct budget_use use;
-        if (!use_of(budget, &rows[i], &use))
+        if (!use_of(budget, row, &use))
             continue;
-        AUTO_FREE char *total = amount_shown(&rows[i], use.budget);
-        AUTO_FREE char *used = amount_shown(&rows[i], use.used);
-        text_addf(out, "%s budget: %s of %s used\n", rows[i].key, used, total);
-        energy = energy || !rows[i].is_time;
+        AUTO_FREE char *total = amount_shown(row, use.budget);
+        AUTO_FREE char *used = amount_shown(row, use.used);
+        text_addf(out, "%s budget: %s of %s used\n", row->key, used, total);
+        energy = energy || !row->is_time;
     }
     if (energy)
         add_counted(budget, out);
@@ -104,17 +104,17 @@ void closing_budget_options(const struct results *results, size_t left, struct s
 {
     if (!json_get_text(results->budget, "reached"))
         return;
-    for (size_t i = 0; i < ROWS; i++) {
+    EACH (row, rows, ROWS) {
         struct budget_use use;
-        if (!use_of(results->budget, &rows[i], &use))
+        if (!use_of(results->budget, row, &use))
             continue;
         double needed = use.used + (double)left * use.mean;
         if (use.mean > 0 ? needed <= use.budget : use.used < use.budget)
             continue;
         double wanted = use.mean > 0 ? needed * ROOM : 2 * use.budget;
-        strv_add(argv, rows[i].option);
+        strv_add(argv, row->option);
         strv_add_owned(argv,
-                       rows[i].is_time ? mem_printf("%.0fm", ceil(wanted / 60)) : size_energy_text(rounded_up(wanted)));
+                       row->is_time ? mem_printf("%.0fm", ceil(wanted / 60)) : size_energy_text(rounded_up(wanted)));
     }
 }
 
@@ -139,9 +139,9 @@ static void tally_fini(struct tally *tally)
 
 static void tally_add(struct tally *tally, const char *word, const struct result *result, const char *text)
 {
-    for (size_t i = 0; i < tally->count; i++)
-        if (strcmp(tally->items[i].word, word) == 0) {
-            tally->items[i].count++;
+    EACH (item, tally->items, tally->count)
+        if (strcmp(item->word, word) == 0) {
+            item->count++;
             return;
         }
     tally->items = mem_room(tally->items, tally->count, sizeof *tally->items);
@@ -171,8 +171,8 @@ static bool is_unclean(const struct result *result)
 
 bool closing_any_unclean(const struct results *results)
 {
-    for (size_t i = 0; i < results->count; i++)
-        if (is_unclean(&results->items[i]))
+    EACH (item, results->items, results->count)
+        if (is_unclean(item))
             return true;
     return false;
 }
@@ -180,17 +180,17 @@ bool closing_any_unclean(const struct results *results)
 size_t closing_count_to_repeat(const struct results *results)
 {
     size_t count = 0;
-    for (size_t i = 0; i < results->count; i++)
-        count += is_unclean(&results->items[i]) && !results->items[i].again;
+    EACH (item, results->items, results->count)
+        count += is_unclean(item) && !item->again;
     return count;
 }
 
 void closing_add_causes(const struct results *results, struct text *out)
 {
     AUTO(tally_fini) struct tally tally = {0};
-    for (size_t i = 0; i < results->count; i++)
-        if (results->items[i].outcome == OUTCOME_FAILED && results->items[i].failure)
-            tally_add(&tally, results->items[i].failure, &results->items[i], NULL);
+    EACH (item, results->items, results->count)
+        if (item->outcome == OUTCOME_FAILED && item->failure)
+            tally_add(&tally, item->failure, item, NULL);
     tally_sort(&tally);
     for (size_t i = 0; i < tally.count; i++) {
         AUTO_FREE char *word = utf8_line(tally.items[i].word);
@@ -212,8 +212,7 @@ static void add_files(const size_t counts[VERDICTS], size_t safe, struct text *o
 static void add_counts(const struct results *results, struct text *out)
 {
     size_t counts[VERDICTS] = {0}, failed = 0, safe = 0;
-    for (size_t i = 0; i < results->count; i++) {
-        const struct result *result = &results->items[i];
+    EACH (result, results->items, results->count) {
         if (!has_ended(result))
             continue;
         safe += verdict_is_safe(result->verdict);
@@ -250,9 +249,9 @@ static void count_kinds(const struct result *result, enum evidence_weight weight
 static void add_kinds(const struct results *results, enum evidence_weight weight, struct text *out)
 {
     AUTO(tally_fini) struct tally tally = {0};
-    for (size_t i = 0; i < results->count; i++)
-        if (is_unclean(&results->items[i]))
-            count_kinds(&results->items[i], weight, &tally);
+    EACH (entry, results->items, results->count)
+        if (is_unclean(entry))
+            count_kinds(entry, weight, &tally);
     tally_sort(&tally);
     for (size_t i = 0; i < tally.count && i < KINDS_SHOWN; i++) {
         const struct tally_item *item = &tally.items[i];

@@ -37,10 +37,10 @@ struct shown {
 static struct shown shown_of(const struct comparison *comparison)
 {
     struct shown out = {false, false, false};
-    for (size_t i = 0; i < comparison->quantity_count; i++) {
-        out.adjusted |= comparison->quantities[i].adjusted.valid;
-        out.per_epoch |= comparison->quantities[i].per_epoch.valid;
-        out.measure |= comparison->quantities[i].is_metric;
+    EACH (quantity, comparison->quantities, comparison->quantity_count) {
+        out.adjusted |= quantity->adjusted.valid;
+        out.per_epoch |= quantity->per_epoch.valid;
+        out.measure |= quantity->is_metric;
     }
     return out;
 }
@@ -85,17 +85,16 @@ static void say_figures(const struct comparison *comparison, bool colour, struct
                  : shown.adjusted ? ">B / A, raw (95 %)"
                                   : ">B / A (95 % interval)",
                  shown.adjusted ? ">adjusted (95 %)" : NULL, shown.per_epoch ? ">per epoch (95 %)" : NULL, p, "");
-    for (size_t i = 0; i < comparison->quantity_count; i++)
-        if (comparison->quantities[i].a_mean.valid || comparison->quantities[i].b_mean.valid)
-            add_row(table, &comparison->quantities[i]);
+    EACH (quantity, comparison->quantities, comparison->quantity_count)
+        if (quantity->a_mean.valid || quantity->b_mean.valid)
+            add_row(table, quantity);
     table_end(table, out);
 }
 
 /* Of a training that diverged no mean is made, and a comparison of the others says nothing of it. */
 static void say_metrics(const struct comparison *comparison, struct text *out)
 {
-    for (size_t i = 0; i < comparison->quantity_count; i++) {
-        const struct comparison_quantity *quantity = &comparison->quantities[i];
+    EACH (quantity, comparison->quantities, comparison->quantity_count) {
         AUTO_FREE char *name = audit_text_fit(quantity->name, MOST_NAME);
         if (quantity->at_bound)
             text_addf(out, "%s: a value is 0, or 100 %% of a share, so it is compared as it is\n", name);
@@ -109,8 +108,7 @@ static void say_metrics(const struct comparison *comparison, struct text *out)
 static char *names_of(const struct comparison *comparison, enum comparison_role role, bool logs)
 {
     struct text out = {0};
-    for (size_t f = 0; f < comparison->factor_count; f++) {
-        const struct comparison_factor *factor = &comparison->factors[f];
+    EACH (factor, comparison->factors, comparison->factor_count) {
         if (factor->role != role)
             continue;
         AUTO_FREE char *safe = audit_text_fit(factor->name, 0);
@@ -126,8 +124,7 @@ static void say_strata(const struct comparison *comparison, struct text *out)
         return;
     text_addf(out, "compared within %zu strata of equal %s: %zu of A's and %zu of B's experiments\n",
               comparison_blocks(comparison), by, comparison->sides[0].used_count, comparison->sides[1].used_count);
-    for (size_t i = 0; i < comparison->quantity_count; i++) {
-        const struct comparison_quantity *quantity = &comparison->quantities[i];
+    EACH (quantity, comparison->quantities, comparison->quantity_count) {
         const struct stats_effect *effect = comparison_effect(quantity);
         AUTO_FREE char *name = audit_text_fit(quantity->name, MOST_NAME);
         if (quantity->heterogeneous)
@@ -160,8 +157,7 @@ static void say_adjustment(const struct comparison *comparison, struct text *out
                   shown.measure ? "figure" : "ratio");
     else if (*names)
         text_addf(out, "not adjusted for %s: it cannot be separated from the sides\n", names);
-    for (size_t f = 0; f < comparison->factor_count; f++) {
-        const struct comparison_factor *factor = &comparison->factors[f];
+    EACH (factor, comparison->factors, comparison->factor_count) {
         AUTO_FREE char *safe = audit_text_fit(factor->name, 0);
         if (factor->role == COMPARISON_COVARIATE && factor->apart)
             text_addf(out, "%s: the ranges of A and B do not overlap, so the adjustment extrapolates\n", safe);
@@ -181,8 +177,7 @@ static void say_adjustment(const struct comparison *comparison, struct text *out
 /* What the meters' own uncertainty makes of the ratios of energies: power has the same. */
 static void say_measurement(const struct comparison *comparison, struct text *out)
 {
-    for (size_t i = 0; i < comparison->quantity_count; i++) {
-        const struct comparison_quantity *quantity = &comparison->quantities[i];
+    EACH (quantity, comparison->quantities, comparison->quantity_count) {
         const struct measurement *measurement = &quantity->measurement;
         if (!measurement->valid || !comparison_effect(quantity)->valid || strcmp(quantity->name, "gpu_power_w") == 0)
             continue;
@@ -236,8 +231,7 @@ static void say_places(const struct comparison *comparison, struct text *out)
 {
     struct comparison_places places;
     comparison_places_find(comparison, &places);
-    for (size_t i = 0; i < places.count; i++) {
-        const struct comparison_place *place = &places.items[i];
+    EACH (place, places.items, places.count) {
         text_addf(out, "%s %s: A ran on ", places_fact_name(place->fact), place->confounded ? "confounded" : "uneven");
         add_values(place->groups[0], place->counts[0], out);
         text_add(out, ", B on ");

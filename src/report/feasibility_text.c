@@ -67,8 +67,8 @@ static void add_sources(const struct feasibility *study, struct text *out)
     };
     for (size_t source = 0; source < sizeof meanings / sizeof *meanings; source++) {
         size_t count = 0;
-        for (size_t i = 0; i < study->model_count; i++)
-            count += study->models[i].curve.any && study->models[i].source == source;
+        EACH (model, study->models, study->model_count)
+            count += model->curve.any && model->source == source;
         if (count > 0)
             text_addf(out, "%s\n", meanings[source]);
     }
@@ -161,16 +161,16 @@ static void render_pairs(const struct view *view, struct text *out)
                  some ? ">BOUND" : NULL, "CLASS", more ? "BY MB" : NULL, "PREDICTED", "REAL", more ? "VERDICT" : NULL,
                  some ? ">OVERLAP" : NULL, all ? ">LOOPS" : NULL, some ? ">PEAK" : NULL, more ? ">SLOWER" : NULL,
                  all ? ">JOULES" : NULL, most ? ">ENERGY" : NULL);
-    for (size_t i = 0; i < view->study->pair_count; i++)
-        add_pair(view, table, &view->study->pairs[i]);
+    EACH (pair, view->study->pairs, view->study->pair_count)
+        add_pair(view, table, pair);
     table_end(table, out);
 }
 
 static const struct pairs_pair *find_pair(const struct feasibility *study, size_t foreground, size_t background)
 {
-    for (size_t i = 0; i < study->pair_count; i++)
-        if (study->pairs[i].foreground == foreground && study->pairs[i].background == background)
-            return &study->pairs[i];
+    EACH (pair, study->pairs, study->pair_count)
+        if (pair->foreground == foreground && pair->background == background)
+            return pair;
     return NULL;
 }
 
@@ -324,21 +324,21 @@ static void add_findings(const struct feasibility *study, struct text *out)
     static void (*const kinds[])(struct findings *, const struct pairs_pair *) = {find_unproven, find_evidence,
                                                                                   find_attribution, find_failure};
     struct findings findings = {.study = study, .out = out};
-    for (size_t kind = 0; kind < sizeof kinds / sizeof *kinds; kind++) {
-        if (kinds[kind] == find_failure)
+    EACH_OF (kind, kinds) {
+        if (*kind == find_failure)
             find_failed_models(&findings);
-        for (size_t i = 0; i < study->pair_count; i++)
-            kinds[kind](&findings, &study->pairs[i]);
+        EACH (pair, study->pairs, study->pair_count)
+            (*kind)(&findings, pair);
     }
 }
 
 static void add_criteria(const struct pairs_criterion *criteria, size_t count, bool colour, struct text *out)
 {
-    for (size_t i = 0; i < count; i++) {
-        const char *word = !criteria[i].known ? "-" : criteria[i].met ? "met" : "not met";
-        const char *tint = !criteria[i].known ? "" : criteria[i].met ? green : red;
-        text_addf(out, "  %s%-7s%s  %s (%s)\n", colour ? tint : "", word, colour && *tint ? "\x1b[0m" : "",
-                  criteria[i].what, criteria[i].detail);
+    EACH (item, criteria, count) {
+        const char *word = !item->known ? "-" : item->met ? "met" : "not met";
+        const char *tint = !item->known ? "" : item->met ? green : red;
+        text_addf(out, "  %s%-7s%s  %s (%s)\n", colour ? tint : "", word, colour && *tint ? "\x1b[0m" : "", item->what,
+                  item->detail);
     }
 }
 
@@ -400,8 +400,7 @@ void schedule_text(const struct feasibility *study, const struct schedule *sched
     struct table *table =
         table_of(options->colour, "FOREGROUND", "BACKGROUND", ">TIME", ">SAVED", ">PEAKS", "SLOWDOWN");
     char all[32], alone[32], saved[32];
-    for (size_t i = 0; i < schedule->count; i++) {
-        const struct schedule_step *step = &schedule->steps[i];
+    EACH (step, schedule->steps, schedule->count) {
         bool pair = step->foreground != step->background;
         table_row(table, audit_text_fit(study->models[step->foreground].name, SCHEDULE_NAME),
                   audit_text_fit(pair ? study->models[step->background].name : "alone", SCHEDULE_NAME),
@@ -417,10 +416,9 @@ void schedule_text(const struct feasibility *study, const struct schedule *sched
     clock_format_duration(schedule->alone_seconds - schedule->seconds, saved);
     text_addf(out, "%s in all, %s one after the other: saves %s; %zu pair%s, slowdown measured for %zu\n", all, alone,
               saved, schedule->pairs, schedule->pairs == 1 ? "" : "s", schedule->measured);
-    for (size_t i = 0; i < schedule->unproven_shown; i++)
-        text_addf(out, "cannot be recommended: not proven: %s and %s\n",
-                  study->models[schedule->unproven[i].foreground].name,
-                  study->models[schedule->unproven[i].background].name);
+    EACH (item, schedule->unproven, schedule->unproven_shown)
+        text_addf(out, "cannot be recommended: not proven: %s and %s\n", study->models[item->foreground].name,
+                  study->models[item->background].name);
     if (schedule->unproven_count > schedule->unproven_shown)
         text_addf(out, "cannot be recommended: not proven: %zu more pairs\n",
                   schedule->unproven_count - schedule->unproven_shown);

@@ -37,8 +37,7 @@ static void add_sum(json_t *object, const struct usage_sum *sum)
 static json_t *pools_json(const struct memory_report *report)
 {
     json_t *pools = json_array();
-    for (size_t i = 0; i < report->layout.pool_count; i++) {
-        const struct usage_pool *pool = &report->layout.pools[i];
+    EACH (pool, report->layout.pools, report->layout.pool_count) {
         json_t *json = json_pack("{s:s, s:[o, o], s:b, s:o}", "pool", pool->small ? "small" : "large", "pool_id",
                                  bytes_json(pool->pool_id[0]), bytes_json(pool->pool_id[1]), "expandable",
                                  pool->expandable, "stream", bytes_json(report->snapshot->streams[pool->stream]));
@@ -51,8 +50,7 @@ static json_t *pools_json(const struct memory_report *report)
 static json_t *segments_json(const struct memory_report *report)
 {
     json_t *segments = json_array();
-    for (size_t i = 0; i < report->snapshot->segment_count; i++) {
-        const struct snapshot_segment *segment = &report->snapshot->segments[i];
+    EACH (segment, report->snapshot->segments, report->snapshot->segment_count) {
         if (segment->device != report->device)
             continue;
         struct usage_sum sum = usage_of_segment(report->snapshot, segment);
@@ -228,8 +226,7 @@ static json_t *setting_json(const struct alloc_settings *settings)
 static json_t *tries_json(const struct memory_report *report)
 {
     json_t *list = json_array();
-    for (size_t i = 0; i < report->try_count; i++) {
-        const struct memory_try *try = &report->tries[i];
+    EACH (try, report->tries, report->try_count) {
         json_t *json =
             json_pack("{s:o, s:b, s:o, s:b}", "setting", setting_json(&try->settings), "as_recorded", !try->conf,
                       "cap_bytes", try->cap_bytes == MODEL_NO_CAP ? json_null() : bytes_json(try->cap_bytes),
@@ -246,8 +243,7 @@ static json_t *advice_json(const struct memory_report *report)
 {
     bool beyond = report->oom_count > 0; /* what is enough for a part of the training is no size to buy */
     json_t *list = json_array();
-    for (size_t i = 0; i < report->recommendation.count; i++) {
-        const struct advice *advice = &report->recommendation.advices[i];
+    EACH (advice, report->recommendation.advices, report->recommendation.count) {
         const struct gpu_size *gpu = gpu_size_for(advice->least_bytes);
         json_array_append_new(list,
                               json_pack("{s:o, s:b, s:o, s:o, s:o, s:o, s:b, s:o}", "setting",

@@ -293,9 +293,9 @@ static char *try_name(const struct memory_try *try)
 static void add_tries_table(const struct memory_report *report, struct text *out)
 {
     struct table *table = table_of(false, "SETTING", ">PEAK", ">RETRIES", "OUTCOME");
-    for (size_t i = 0; i < report->try_count; i++) {
-        const struct replay *replay = &report->tries[i].replay;
-        table_row(table, try_name(&report->tries[i]), memory_size_text(replay->stats.reserved.peak),
+    EACH (try, report->tries, report->try_count) {
+        const struct replay *replay = &try->replay;
+        table_row(table, try_name(try), memory_size_text(replay->stats.reserved.peak),
                   mem_printf("%" PRIu64, replay->stats.retries), mem_strdup(replay_outcome_text(replay->outcome)));
     }
     table_end(table, out);
@@ -304,8 +304,7 @@ static void add_tries_table(const struct memory_report *report, struct text *out
 /* What the table has no room for. */
 static void add_notes(const struct memory_report *report, struct text *out)
 {
-    for (size_t i = 0; i < report->try_count; i++) {
-        const struct memory_try *try = &report->tries[i];
+    EACH (try, report->tries, report->try_count) {
         const struct replay *replay = &try->replay;
         AUTO_FREE char *name = try_name(try);
         if (replay->outcome != REPLAY_FITS || replay->beyond) {
@@ -344,8 +343,7 @@ void memory_text_tries(const struct memory_report *report, struct text *out)
 static void add_advice_table(const struct memory_report *report, struct text *out)
 {
     struct table *table = table_of(false, "SETTING", ">NEEDS", ">RETRIES", ">UNBOUNDED", ">GPU");
-    for (size_t i = 0; i < report->recommendation.count; i++) {
-        const struct advice *advice = &report->recommendation.advices[i];
+    EACH (advice, report->recommendation.advices, report->recommendation.count) {
         const struct gpu_size *gpu = gpu_size_for(advice->least_bytes);
         AUTO_FREE char *conf = memory_conf_text(&advice->settings);
         AUTO_FREE char *name = short_text(conf, SHOWN_CONF - 4);
@@ -359,17 +357,17 @@ static void add_advice_table(const struct memory_report *report, struct text *ou
 /* The first that is no garbage collection: that works only where the program bounds itself. */
 static const struct advice *best_advice(const struct recommendation *recommendation)
 {
-    for (size_t i = 0; i < recommendation->count; i++)
-        if (recommendation->advices[i].settings.gc_threshold <= 0)
-            return &recommendation->advices[i];
+    EACH (item, recommendation->advices, recommendation->count)
+        if (item->settings.gc_threshold <= 0)
+            return item;
     return NULL;
 }
 
 static const struct advice *recorded_advice(const struct recommendation *recommendation)
 {
-    for (size_t i = 0; i < recommendation->count; i++)
-        if (recommendation->advices[i].recorded)
-            return &recommendation->advices[i];
+    EACH (item, recommendation->advices, recommendation->count)
+        if (item->recorded)
+            return item;
     return NULL;
 }
 

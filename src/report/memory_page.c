@@ -178,10 +178,9 @@ static void add_map(const struct memory_report *report, struct text *out)
         return;
     struct pen pen = {.out = &drawn, .bytes_a_pixel = (double)report->layout.total.reserved / (MAP_LINES * MAP_WIDTH)};
     for (int small = 0; small < 2; small++)
-        for (size_t i = 0; i < report->snapshot->segment_count; i++)
-            if (report->snapshot->segments[i].device == report->device &&
-                report->snapshot->segments[i].small == (small == 1))
-                draw_segment(&pen, report, &report->snapshot->segments[i]);
+        EACH (segment, report->snapshot->segments, report->snapshot->segment_count)
+            if (segment->device == report->device && segment->small == (small == 1))
+                draw_segment(&pen, report, segment);
     AUTO_FREE char *pixel = memory_size_text((uint64_t)(pen.bytes_a_pixel * MAP_WIDTH));
     AUTO_FREE char *title = mem_printf("Map of the %zu segments", report->layout.total.segments);
     AUTO_FREE char *lead = mem_printf("by address, large ones first; a line is %s", pixel);
@@ -201,8 +200,7 @@ static void add_pools(const struct memory_report *report, struct text *out)
 {
     struct table *table = table_of(false, "pool", ">stream", ">segments", ">reserved", ">allocated", ">free, split",
                                    ">free, whole", ">largest free");
-    for (size_t i = 0; i < report->layout.pool_count; i++) {
-        const struct usage_pool *pool = &report->layout.pools[i];
+    EACH (pool, report->layout.pools, report->layout.pool_count) {
         const struct usage_sum *sum = &pool->sum;
         table_row(table, mem_printf("%s%s", pool->small ? "small" : "large", pool->expandable ? ", expandable" : ""),
                   mem_printf("%" PRIu64, report->snapshot->streams[pool->stream]), mem_printf("%zu", sum->segments),

@@ -25,8 +25,8 @@ static bool try_settings(struct memory_report *report, struct err *err)
         return true;
     if (!add_try(report, NULL, question->cap_bytes, err))
         return false;
-    for (size_t i = 0; i < count; i++)
-        if (!add_try(report, question->confs->items[i], question->cap_bytes, err))
+    EACH (item, question->confs->items, count)
+        if (!add_try(report, *item, question->cap_bytes, err))
             return false;
     return true;
 }
@@ -187,9 +187,9 @@ static void add_groups(const struct memory_report *report, const char *title, co
 {
     uint64_t bytes = 0;
     size_t allocations = 0;
-    for (size_t i = 0; i < count; i++) {
-        bytes += groups[i].bytes;
-        allocations += groups[i].count;
+    EACH (group, groups, count) {
+        bytes += group->bytes;
+        allocations += group->count;
     }
     AUTO_FREE char *sum = memory_size_text(bytes);
     text_addf(out, "\n%s: %s in %zu allocations\n", title, sum, allocations);

@@ -27,10 +27,10 @@ static const struct {
 static char *source_meaning(const char *source)
 {
     size_t length = strlen(source);
-    for (size_t i = 0; i < sizeof sources / sizeof *sources; i++) {
-        size_t end = strlen(sources[i].end);
-        if (length >= end && strcmp(source + length - end, sources[i].end) == 0)
-            return mem_printf("%s (%s)", sources[i].meaning, source);
+    EACH_OF (item, sources) {
+        size_t end = strlen(item->end);
+        if (length >= end && strcmp(source + length - end, item->end) == 0)
+            return mem_printf("%s (%s)", item->meaning, source);
     }
     return mem_strdup(source);
 }
@@ -101,9 +101,8 @@ static void add_readings(const struct scope *scope, struct text *out)
 static void add_profiles(const struct scope *scope, struct text *out)
 {
     AUTO_STRV struct strv calibrated = {0}, tabled = {0};
-    for (size_t i = 0; i < scope->profiles.count; i++)
-        strv_add_once(strncmp(scope->profiles.items[i], "calibrated", 10) == 0 ? &calibrated : &tabled,
-                      scope->profiles.items[i]);
+    EACH (item, scope->profiles.items, scope->profiles.count)
+        strv_add_once(strncmp(*item, "calibrated", 10) == 0 ? &calibrated : &tabled, *item);
     AUTO_FREE char *dates = methods_list(&calibrated), *labels = methods_list(&tabled);
     if (calibrated.count)
         text_addf(out,

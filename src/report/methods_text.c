@@ -87,15 +87,15 @@ static void add_plan(const struct methods_input *input, struct text *out)
     const struct plan *plan = &input->results->plan;
     AUTO_STRV struct strv models = {0}, seeds = {0};
     size_t modes[MODE_COUNT] = {0}, unseeded = 0;
-    for (size_t i = 0; i < plan->count; i++) {
-        const struct plan_job *job = &plan->experiments[i].foreground;
+    EACH (experiment, plan->experiments, plan->count) {
+        const struct plan_job *job = &experiment->foreground;
         AUTO_FREE char *name = mem_printf("%s/%s", job->repo, job->model);
         bool seeded = false;
         strv_add_once(&models, name);
-        modes[plan->experiments[i].parallel ? MODE_PARALLEL : job->mode]++;
-        for (size_t p = 0; p < job->param_count; p++)
-            if (param_name_is_seed(job->params[p].name)) {
-                AUTO_FREE char *value = value_format(&job->params[p].value);
+        modes[experiment->parallel ? MODE_PARALLEL : job->mode]++;
+        EACH (param, job->params, job->param_count)
+            if (param_name_is_seed(param->name)) {
+                AUTO_FREE char *value = value_format(&param->value);
                 strv_add_once(&seeds, value);
                 seeded = true;
             }
@@ -125,8 +125,7 @@ static void add_containment(const struct methods_input *input, struct text *out)
     static const char *const keys[][2] = {
         {"pidns", "a pid namespace"}, {"cgroup", "a cgroup v2"}, {"sweep", "a sweep of /proc"}};
     size_t known = 0, backed = 0, held[3] = {0}, leftovers = 0, survivors = 0;
-    for (size_t i = 0; i < input->results->count; i++) {
-        const struct result *result = &input->results->items[i];
+    EACH (result, input->results->items, input->results->count) {
         known += result->layers != NULL;
         backed += json_is_true(json_object_get(result->layers, "kernel_backed"));
         for (size_t k = 0; k < 3; k++)
@@ -157,9 +156,9 @@ static char *checks_with(const struct results *results, enum check_outcome outco
     AUTO_STRV struct strv names = {0};
     for (unsigned check = 0; check < CHECKS; check++) {
         size_t count = 0;
-        for (size_t i = 0; i < results->count; i++)
-            for (size_t c = 0; c < results->items[i].check_count; c++)
-                count += results->items[i].checks[c].check == check && results->items[i].checks[c].outcome == outcome;
+        EACH (item, results->items, results->count)
+            EACH (entry, item->checks, item->check_count)
+                count += entry->check == check && entry->outcome == outcome;
         if (count)
             strv_add_owned(&names, mem_printf("%s (%zu)", check_kind((enum check)check)->name, count));
     }
@@ -169,8 +168,8 @@ static char *checks_with(const struct results *results, enum check_outcome outco
 static void add_checks(const struct results *results, struct text *out)
 {
     size_t checked = 0;
-    for (size_t i = 0; i < results->count; i++)
-        checked += results->items[i].checks != NULL;
+    EACH (item, results->items, results->count)
+        checked += item->checks != NULL;
     if (!checked) {
         text_add(out, "Which checks were made is not recorded.");
         return;
@@ -278,8 +277,7 @@ static void tally_safe(struct tally *tally, const struct result_energy *energy)
 static struct tally tally_of(const struct results *results)
 {
     struct tally tally = {0};
-    for (size_t i = 0; i < results->count; i++) {
-        const struct result *result = &results->items[i];
+    EACH (result, results->items, results->count) {
         bool succeeded = result->outcome == OUTCOME_SUCCEEDED;
         tally.outcomes[result->outcome]++;
         tally.again += result->again;

@@ -200,8 +200,7 @@ static void add_energy(struct writer *writer, const struct view *view)
 
 static void add_model_experiments(struct writer *writer, const struct view *view)
 {
-    for (size_t i = 0; i < view->model_count; i++) {
-        const struct model_sums *model = &view->models[i];
+    EACH (model, view->models, view->model_count) {
         for (enum outcome outcome = OUTCOME_SUCCEEDED; model->used && outcome <= OUTCOME_INTERRUPTED; outcome++)
             add_sample(writer, (double)model->sums.outcomes[outcome], "repository", model->repository, "model",
                        model->model, "outcome", outcome_name(outcome), NULL);
@@ -210,8 +209,7 @@ static void add_model_experiments(struct writer *writer, const struct view *view
 
 static void add_model_energy(struct writer *writer, const struct view *view)
 {
-    for (size_t i = 0; i < view->model_count; i++) {
-        const struct model_sums *model = &view->models[i];
+    EACH (model, view->models, view->model_count) {
         for (size_t c = 0; c < COMPONENTS; c++)
             if (model->sums.measured[c] > 0)
                 add_sample(writer, model->sums.energy_j[c], "repository", model->repository, "model", model->model,
@@ -221,8 +219,8 @@ static void add_model_energy(struct writer *writer, const struct view *view)
 
 static void add_slots(struct writer *writer, const struct view *view)
 {
-    for (size_t k = 0; k < view->slot_count; k++) {
-        const struct live_slot *slot = view->slots[k].of;
+    EACH (item, view->slots, view->slot_count) {
+        const struct live_slot *slot = item->of;
         AUTO_TEXT struct text names = {0};
         label_text gpus;
         for (size_t i = 0; i < json_array_size(slot->gpus); i++) {
@@ -230,14 +228,14 @@ static void add_slots(struct writer *writer, const struct view *view)
             text_addf(&names, "%s%s", i ? "," : "", gpu ? gpu : "");
         }
         make_label(text_get(&names), gpus);
-        add_sample(writer, 1, "slot", view->slots[k].number, "gpus", gpus, NULL);
+        add_sample(writer, 1, "slot", item->number, "gpus", gpus, NULL);
     }
 }
 
 static void add_slot_experiment(struct writer *writer, const struct view *view)
 {
-    for (size_t k = 0; k < view->slot_count; k++) {
-        const struct live_slot *slot = view->slots[k].of;
+    EACH (item, view->slots, view->slot_count) {
+        const struct live_slot *slot = item->of;
         if (slot->experiment == 0 || slot->experiment > view->run->plan.count)
             continue;
         const struct plan_experiment *experiment = &view->run->plan.experiments[slot->experiment - 1];
@@ -245,25 +243,23 @@ static void add_slot_experiment(struct writer *writer, const struct view *view)
         make_label(experiment->id, id);
         make_label(experiment->foreground.repo, repository);
         make_label(experiment->foreground.model, model);
-        add_sample(writer, 1, "slot", view->slots[k].number, "experiment", id, "repository", repository, "model", model,
-                   NULL);
+        add_sample(writer, 1, "slot", item->number, "experiment", id, "repository", repository, "model", model, NULL);
     }
 }
 
 static void add_slot_phase(struct writer *writer, const struct view *view)
 {
     static const char *const phases[] = {"idle", "preparing", "running", "stopping", "verifying", "pause"};
-    for (size_t k = 0; k < view->slot_count; k++)
-        for (size_t i = 0; i < sizeof phases / sizeof *phases; i++)
-            add_sample(writer, strcmp(view->slots[k].of->phase, phases[i]) == 0, "slot", view->slots[k].number, "phase",
-                       phases[i], NULL);
+    EACH (slot, view->slots, view->slot_count)
+        EACH_OF (item, phases)
+            add_sample(writer, strcmp(slot->of->phase, *item) == 0, "slot", slot->number, "phase", *item, NULL);
 }
 
 static void add_slot_pause(struct writer *writer, const struct view *view)
 {
-    for (size_t k = 0; k < view->slot_count; k++)
-        if (view->slots[k].of->pause_s > 0)
-            add_sample(writer, view->slots[k].of->pause_s, "slot", view->slots[k].number, NULL);
+    EACH (slot, view->slots, view->slot_count)
+        if (slot->of->pause_s > 0)
+            add_sample(writer, slot->of->pause_s, "slot", slot->number, NULL);
 }
 
 static void add_slot_reading(struct writer *writer, const struct view *view)
@@ -414,10 +410,10 @@ void metrics_textfile(const struct live_run *run, struct text *out)
 {
     struct view *view = make_view(run);
     struct writer writer = {.out = out, .view = view};
-    for (size_t m = 0; m < sizeof metrics / sizeof *metrics; m++) {
-        writer.metric = &metrics[m];
+    EACH_OF (item, metrics) {
+        writer.metric = item;
         add_head(&writer);
-        metrics[m].add(&writer, view);
+        item->add(&writer, view);
     }
     free(view);
 }

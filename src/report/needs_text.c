@@ -14,11 +14,11 @@
 static void add_models(const struct needs *needs, bool colour, struct text *out)
 {
     struct table *table = table_of(colour, "REPOSITORY", "MODEL", "STATE");
-    for (size_t i = 0; i < needs->count; i++)
-        for (size_t j = 0; j < needs->repos[i].models.count; j++) {
-            const char *model = needs->repos[i].models.items[j];
-            size_t missing = repo_needs_missing(&needs->repos[i], model);
-            table_row(table, mem_strdup(needs->repos[i].repo->name), mem_strdup(model),
+    EACH (item, needs->repos, needs->count)
+        for (size_t j = 0; j < item->models.count; j++) {
+            const char *model = item->models.items[j];
+            size_t missing = repo_needs_missing(item, model);
+            table_row(table, mem_strdup(item->repo->name), mem_strdup(model),
                       missing ? mem_printf("%zu missing", missing) : mem_strdup("ready"));
             table_tint(table, 2, missing ? RED : GREEN);
         }
@@ -56,8 +56,7 @@ static size_t add_row(struct table *table, const struct repo_needs *needs, size_
 static void add_needs(const struct needs *needs, bool colour, struct text *out)
 {
     struct table *table = table_of(colour, "REPOSITORY", "MODELS", "NEEDS", "STATE", "NAME", "WHY");
-    for (size_t i = 0; i < needs->count; i++) {
-        const struct repo_needs *repo = &needs->repos[i];
+    EACH (repo, needs->repos, needs->count) {
         for (size_t j = 0; j < repo->count;)
             j = repo->items[j].state != NEED_THERE ? add_row(table, repo, j) : j + 1;
     }
@@ -70,14 +69,14 @@ static void add_needs(const struct needs *needs, bool colour, struct text *out)
 static void add_mends(const struct needs *needs, struct text *out)
 {
     AUTO_STRV struct strv mends = {0};
-    for (size_t i = 0; i < needs->count; i++)
-        for (size_t j = 0; j < needs->repos[i].count; j++)
-            if (needs->repos[i].items[j].mend)
-                strv_add_once(&mends, needs->repos[i].items[j].mend);
+    EACH (repo, needs->repos, needs->count)
+        EACH (item, repo->items, repo->count)
+            if (item->mend)
+                strv_add_once(&mends, item->mend);
     if (mends.count)
         text_add(out, "\nTo fix it:\n");
-    for (size_t i = 0; i < mends.count; i++)
-        text_addf(out, "  %s\n", mends.items[i]);
+    EACH (entry, mends.items, mends.count)
+        text_addf(out, "  %s\n", *entry);
 }
 
 static void add_disks(const struct needs *needs, struct text *out)
@@ -102,8 +101,8 @@ void needs_text(const struct needs *needs, bool colour, struct text *out)
 static json_t *texts_json(const struct strv *texts)
 {
     json_t *out = json_array();
-    for (size_t i = 0; i < texts->count; i++)
-        json_array_append_new(out, json_string(texts->items[i]));
+    EACH (item, texts->items, texts->count)
+        json_array_append_new(out, json_string(*item));
     return out;
 }
 
@@ -119,12 +118,11 @@ static const struct record_field disk_fields[] = {
 static json_t *repo_json(const struct repo_needs *needs)
 {
     json_t *models = json_array(), *items = json_array();
-    for (size_t i = 0; i < needs->models.count; i++) {
-        const char *model = needs->models.items[i];
+    EACH (entry, needs->models.items, needs->models.count) {
+        const char *model = *entry;
         json_array_append_new(models, json_pack("{s:s, s:b}", "name", model, "ready", repo_needs_ready(needs, model)));
     }
-    for (size_t i = 0; i < needs->count; i++) {
-        const struct need *need = &needs->items[i];
+    EACH (need, needs->items, needs->count) {
         json_t *item = record_json(need_fields, need);
         json_object_set_new(item, "models", texts_json(need->models.count ? &need->models : &needs->models));
         json_array_append_new(items, item);
@@ -137,11 +135,11 @@ static json_t *repo_json(const struct repo_needs *needs)
 json_t *needs_text_json(const struct needs *needs, const char *registry)
 {
     json_t *repos = json_array(), *disks = json_array();
-    for (size_t i = 0; i < needs->count; i++)
-        json_array_append_new(repos, repo_json(&needs->repos[i]));
-    for (size_t i = 0; i < needs->disk_count; i++) {
-        json_t *disk = record_json(disk_fields, &needs->disks[i]);
-        json_object_set_new(disk, "fits", json_boolean(disk_need_fits(&needs->disks[i])));
+    EACH (repo, needs->repos, needs->count)
+        json_array_append_new(repos, repo_json(repo));
+    EACH (item, needs->disks, needs->disk_count) {
+        json_t *disk = record_json(disk_fields, item);
+        json_object_set_new(disk, "fits", json_boolean(disk_need_fits(item)));
         json_array_append_new(disks, disk);
     }
     return json_pack("{s:o, s:b, s:o, s:o}", "registry", json_text_or_null(registry), "ready", needs_all_there(needs),

@@ -179,9 +179,9 @@ bool oom_logs_read(const char *given, struct oom_logs *out, struct err *err)
 
 void oom_logs_fini(struct oom_logs *logs)
 {
-    for (size_t i = 0; i < logs->count; i++) {
-        free(logs->items[i].name);
-        oom_list_fini(&logs->items[i].list);
+    EACH (item, logs->items, logs->count) {
+        free(item->name);
+        oom_list_fini(&item->list);
     }
     free(logs->items);
     *logs = (struct oom_logs){0};
@@ -190,8 +190,8 @@ void oom_logs_fini(struct oom_logs *logs)
 uint64_t oom_logs_found(const struct oom_logs *logs)
 {
     uint64_t found = 0;
-    for (size_t i = 0; i < logs->count; i++)
-        found += logs->items[i].list.found;
+    EACH (item, logs->items, logs->count)
+        found += item->list.found;
     return found;
 }
 
@@ -200,10 +200,10 @@ static json_t *log_json(const struct oom_log *log)
     json_t *messages = json_array();
     const struct oom_circumstances known = {
         .expandable = log->expandable, .growth = log->has_growth ? &log->growth : NULL, .batch_size = log->batch_size};
-    for (size_t i = 0; i < log->list.count; i++) {
+    EACH (item, log->list.items, log->list.count) {
         struct oom_diagnosis diagnosis;
-        oom_diagnose(&log->list.items[i], &known, &diagnosis);
-        json_array_append_new(messages, oom_message_json(&log->list.items[i], &diagnosis));
+        oom_diagnose(item, &known, &diagnosis);
+        json_array_append_new(messages, oom_message_json(item, &diagnosis));
         oom_diagnosis_fini(&diagnosis);
     }
     return json_pack("{s:o, s:I, s:I, s:I, s:o}", "log", json_text_or_null(log->name), "lines", (json_int_t)log->lines,
@@ -214,8 +214,8 @@ static json_t *log_json(const struct oom_log *log)
 json_t *oom_json(const struct oom_logs *logs)
 {
     json_t *list = json_array();
-    for (size_t i = 0; i < logs->count; i++)
-        json_array_append_new(list, log_json(&logs->items[i]));
+    EACH (item, logs->items, logs->count)
+        json_array_append_new(list, log_json(item));
     return json_pack("{s:I, s:o}", "found", (json_int_t)oom_logs_found(logs), "logs", list);
 }
 
@@ -233,8 +233,7 @@ static void add_layer(struct text *out, int depth, const char *name, struct oom_
 static void add_processes(const struct oom *message, const struct oom_diagnosis *diagnosis, struct text *out)
 {
     size_t shown = 0;
-    for (size_t i = 0; i < message->process_count; i++) {
-        const struct oom_process *process = &message->processes[i];
+    EACH (process, message->processes, message->process_count) {
         AUTO_FREE char *name = mem_printf("process %lld", (long long)process->pid);
         if (process->pid != diagnosis->own_pid && shown++ < PROCESSES_SHOWN)
             add_layer(out, 2, name, process->memory);
@@ -323,8 +322,8 @@ static void add_message(const struct oom_log *log, const struct oom *message, si
         text_add_char(out, '\n');
     text_addf(out, "Cause: %s%s\n", oom_cause_text(diagnosis.cause),
               diagnosis.sure || diagnosis.cause == OOM_CAUSE_UNKNOWN ? "" : " (probably)");
-    for (size_t i = 0; i < diagnosis.reasons.count; i++)
-        add_words(out, "  - ", diagnosis.reasons.items[i], 4, width);
+    EACH (item, diagnosis.reasons.items, diagnosis.reasons.count)
+        add_words(out, "  - ", *item, 4, width);
     bool told = *causes >> diagnosis.cause & 1U;
     if (diagnosis.remedy_count > 0 && told)
         text_add(out, "\nWhat would help: as above, for the same cause.\n");
@@ -338,8 +337,7 @@ void oom_text(const struct oom_logs *logs, size_t width, struct text *out)
 {
     unsigned causes = 0;
     bool any = false;
-    for (size_t i = 0; i < logs->count; i++) {
-        const struct oom_log *log = &logs->items[i];
+    EACH (log, logs->items, logs->count) {
         for (size_t k = 0; k < log->list.count; k++) {
             text_add(out, any ? "\n" : "");
             add_message(log, &log->list.items[k], width, &causes, out);

@@ -48,9 +48,9 @@ static json_t *files_of_run(int dir)
                                         "machine.json",   "events.jsonl"};
     json_t *out = json_array();
     struct stat st;
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (fstatat(dir, known[i], &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode))
-            json_array_append_new(out, json_string(known[i]));
+    EACH_OF (item, known)
+        if (fstatat(dir, *item, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode))
+            json_array_append_new(out, json_string(*item));
     return out;
 }
 
@@ -83,8 +83,8 @@ static json_t *files_of_experiment(int folder)
     json_t *out = json_array();
     add_folder(folder, "", true, &names);
     strv_sort(&names);
-    for (size_t i = 0; i < names.count; i++) {
-        json_t *name = json_string(names.items[i]); /* NULL: no UTF-8 */
+    EACH (item, names.items, names.count) {
+        json_t *name = json_string(*item); /* NULL: no UTF-8 */
         if (name)
             json_array_append_new(out, name);
     }
@@ -97,10 +97,10 @@ static json_t *page_kinds_json(void)
     size_t count;
     const struct evidence_kind *kinds = evidence_kinds(&count);
     json_t *out = json_object();
-    for (size_t i = 0; i < count; i++)
-        json_object_set_new(out, kinds[i].name,
-                            json_pack("{s:s, s:s, s:s}", "weight", evidence_weight_name(kinds[i].weight), "meaning",
-                                      kinds[i].meaning, "remedy", kinds[i].remedy));
+    EACH (kind, kinds, count)
+        json_object_set_new(out, kind->name,
+                            json_pack("{s:s, s:s, s:s}", "weight", evidence_weight_name(kind->weight), "meaning",
+                                      kind->meaning, "remedy", kind->remedy));
     return out;
 }
 
@@ -108,12 +108,11 @@ static json_t *page_readings_json(const char *language)
 {
     bool chinese = strcmp(language, "zh") == 0;
     json_t *out = json_array();
-    for (size_t i = 0; i < GPU_CURVE_COUNT; i++) {
-        const struct gpu_curve *curve = &gpu_curves[i];
+    EACH (curve, gpu_curves, GPU_CURVE_COUNT) {
         json_t *figures = json_object();
-        for (size_t k = 0; k < GPU_FIGURE_COUNT; k++)
-            if (gpu_figures[k].of == curve->of)
-                json_set_text(figures, gpu_figures[k].key, gpu_figures[k].how == GPU_MEAN ? "mean_of" : "most_of");
+        EACH (gpu_figure, gpu_figures, GPU_FIGURE_COUNT)
+            if (gpu_figure->of == curve->of)
+                json_set_text(figures, gpu_figure->key, gpu_figure->how == GPU_MEAN ? "mean_of" : "most_of");
         if (curve->english)
             json_array_append_new(out, json_pack("{s:s, s:s, s:s, s:O}", "key", curve->key, "name",
                                                  chinese ? curve->chinese : curve->english, "unit",
@@ -174,9 +173,9 @@ static json_t *head_json(const json_t *run, const struct page_options *options)
         "language", options->language, "folder", json_text_or_null(options->folder), "offsets", offsets_json(run),
         "way", json_text_or_null(options->way), "files", files_of_run(options->dir), "machine", options->machine,
         "kinds", page_kinds_json(), "readings", page_readings_json(options->language), "effects", options->effects);
-    for (size_t i = 0; i < sizeof of_run / sizeof *of_run; i++)
-        if (json_object_get(run, of_run[i]))
-            json_object_set(head, of_run[i], json_object_get(run, of_run[i]));
+    EACH_OF (item, of_run)
+        if (json_object_get(run, *item))
+            json_object_set(head, *item, json_object_get(run, *item));
     spell_large(head, "seed");
     add_life(head, options);
     return head;
@@ -203,8 +202,8 @@ static json_t *compact_budget(const json_t *budget)
     json_array_foreach(json_object_get(budget, "components"), i, component)
     {
         json_t *row = json_array();
-        for (size_t k = 0; k < sizeof keys / sizeof *keys; k++) {
-            json_t *cell = json_object_get(component, keys[k]);
+        EACH_OF (key, keys) {
+            json_t *cell = json_object_get(component, *key);
             if (json_is_real(cell))
                 json_array_append_new(row, json_finite(number_round(json_real_value(cell), DIGITS)));
             else

@@ -91,16 +91,16 @@ static json_t *judged_json(const struct dataset_experiment *experiment)
 static json_t *params_json(const struct dataset_experiment *experiment)
 {
     json_t *out = json_object();
-    for (size_t i = 0; i < experiment->param_count; i++)
-        json_object_set_new(out, experiment->params[i].name, value_to_json(&experiment->params[i].value));
+    EACH (param, experiment->params, experiment->param_count)
+        json_object_set_new(out, param->name, value_to_json(&param->value));
     return out;
 }
 
 static json_t *metrics_json(const struct dataset_experiment *experiment)
 {
     json_t *out = json_object();
-    for (size_t i = 0; i < experiment->metric_count; i++)
-        json_set_reading(out, experiment->metrics[i].name, experiment->metrics[i].value);
+    EACH (metric, experiment->metrics, experiment->metric_count)
+        json_set_reading(out, metric->name, metric->value);
     return out;
 }
 
@@ -147,8 +147,8 @@ static void add_between(const struct study *study, json_t *run)
     struct stretch *list = mem_array(dataset->count + 1, sizeof *list);
     json_t *pauses = json_array(), *session = json_object();
     size_t count = 0;
-    for (size_t i = 0; i < dataset->count; i++)
-        count += stretch_of(study, &dataset->items[i], &list[count]);
+    EACH (item, dataset->items, dataset->count)
+        count += stretch_of(study, item, &list[count]);
     qsort(list, count, sizeof *list, compare_stretches);
     double end_ms = count ? list[0].to_ms : 0;
     for (size_t i = 1; i < count; i++) {
@@ -170,17 +170,17 @@ static void add_between(const struct study *study, json_t *run)
 static json_t *problems_json(const struct dataset *dataset)
 {
     json_t *out = json_array();
-    for (size_t i = 0; i < dataset->problem_count; i++)
-        json_array_append_new(out, json_text_or_null(dataset->problems[i].text));
+    EACH (problem, dataset->problems, dataset->problem_count)
+        json_array_append_new(out, json_text_or_null(problem->text));
     return out;
 }
 
 static json_t *goals_json(const struct dataset *dataset)
 {
     json_t *out = json_object();
-    for (size_t i = 0; i < dataset->count; i++)
-        for (size_t m = 0; m < dataset->items[i].metric_count; m++) {
-            const char *name = dataset->items[i].metrics[m].name;
+    EACH (item, dataset->items, dataset->count)
+        EACH (metric, item->metrics, item->metric_count) {
+            const char *name = metric->name;
             if (!json_object_get(out, name))
                 json_set_text(out, name, goal_name(dataset_goal(dataset, name)));
         }

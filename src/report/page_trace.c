@@ -61,8 +61,8 @@ static void halve(struct thin *thin)
     for (size_t i = 0; i < thin->count; i += ROWS_JOINED) {
         size_t end = i + ROWS_JOINED < thin->count ? i + ROWS_JOINED : thin->count, at[2];
         size_t count = extremes(thin->rows, i, end, at);
-        for (size_t k = 0; k < count; k++)
-            thin->rows[kept++] = thin->rows[at[k]];
+        EACH (item, at, count)
+            thin->rows[kept++] = thin->rows[*item];
     }
     thin->count = kept;
 }
@@ -103,11 +103,11 @@ static json_t *thin_json(const struct thin *thin, size_t points, const char *con
     for (size_t i = 0; i < buckets; i++) {
         size_t at[2];
         size_t count = extremes(thin->rows, thin->count * i / buckets, thin->count * (i + 1) / buckets, at);
-        for (size_t k = 0; k < count; k++) {
-            json_array_append_new(seconds, shortest((struct reading){thin->rows[at[k]].seconds, true}));
+        EACH (item, at, count) {
+            json_array_append_new(seconds, shortest((struct reading){thin->rows[*item].seconds, true}));
             for (size_t c = 0; c < THIN_COLUMNS; c++)
                 if (lists[c])
-                    json_array_append_new(lists[c], shortest(thin->rows[at[k]].of[c]));
+                    json_array_append_new(lists[c], shortest(thin->rows[*item].of[c]));
         }
     }
     return out;
@@ -130,18 +130,18 @@ struct devices {
 
 static void devices_fini(struct devices *devices)
 {
-    for (size_t i = 0; i < devices->count; i++) {
-        free(devices->items[i].name);
-        thin_fini(&devices->items[i].rows);
+    EACH (item, devices->items, devices->count) {
+        free(item->name);
+        thin_fini(&item->rows);
     }
     free(devices->items);
 }
 
 static struct device *device_named(struct devices *devices, const char *name)
 {
-    for (size_t i = 0; i < devices->count; i++)
-        if (strcmp(devices->items[i].name, name) == 0)
-            return &devices->items[i];
+    EACH (item, devices->items, devices->count)
+        if (strcmp(item->name, name) == 0)
+            return item;
     devices->items = mem_room(devices->items, devices->count, sizeof *devices->items);
     devices->items[devices->count] = (struct device){.name = mem_strdup(name)};
     return &devices->items[devices->count++];

@@ -21,10 +21,8 @@ static void add_fact(struct text *out, const char *name, const char *value)
 static void add_modes(const struct plan *plan, struct text *out)
 {
     size_t counts[MODE_COUNT] = {0};
-    for (size_t i = 0; i < plan->count; i++) {
-        const struct plan_experiment *experiment = &plan->experiments[i];
+    EACH (experiment, plan->experiments, plan->count)
         counts[experiment->parallel ? MODE_PARALLEL : experiment->foreground.mode]++;
-    }
     size_t printed = 0;
     for (int mode = 0; mode < MODE_COUNT; mode++)
         if (counts[mode])
@@ -33,8 +31,8 @@ static void add_modes(const struct plan *plan, struct text *out)
 
 static bool has_parallel(const struct plan *plan)
 {
-    for (size_t i = 0; i < plan->count; i++)
-        if (plan->experiments[i].parallel)
+    EACH (experiment, plan->experiments, plan->count)
+        if (experiment->parallel)
             return true;
     return false;
 }
@@ -95,10 +93,10 @@ static void add_head(const struct plan *plan, const struct plan_text_options *op
 static void add_params(const struct plan_job *job, struct text *out)
 {
     size_t printed = 0;
-    for (size_t i = 0; i < job->param_count; i++) {
-        if (!job->params[i].mutated)
+    EACH (param, job->params, job->param_count) {
+        if (!param->mutated)
             continue;
-        AUTO_FREE char *value = value_format(&job->params[i].value), *name = utf8_line(job->params[i].name);
+        AUTO_FREE char *value = value_format(&param->value), *name = utf8_line(param->name);
         utf8_make_printable(value, "");
         text_addf(out, "%s%s %s", printed++ ? ", " : ": ", name, value);
     }

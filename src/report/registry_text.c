@@ -78,12 +78,10 @@ static void add_params(const struct repo *repo, bool colour, struct text *out)
         return;
     }
     struct table *table = table_of(colour, "HYPERPARAMETER", "FLAG", "TYPE", "RANGE", "DEFAULT", "DISTRIBUTION");
-    for (size_t i = 0; i < repo->param_count; i++) {
-        const struct param *param = &repo->params[i];
+    EACH (param, repo->params, repo->param_count)
         table_row(table, mem_strdup(param->name), mem_strdup(param->flag ? param->flag : ""),
                   mem_strdup(type_name(param)), range_text(param), value_format(&param->default_value),
                   distribution_text(param));
-    }
     table_end(table, out);
 }
 
@@ -116,11 +114,11 @@ static void add_repo(const struct repo *repo, bool colour, struct text *out)
 void registry_text(const struct registry *registry, const struct repo *only, bool colour, struct text *out)
 {
     size_t printed = 0;
-    for (size_t i = 0; i < registry->repo_count; i++) {
-        if (only && only != &registry->repos[i])
+    EACH (item, registry->repos, registry->repo_count) {
+        if (only && only != item)
             continue;
         text_add(out, printed++ ? "\n" : "");
-        add_repo(&registry->repos[i], colour, out);
+        add_repo(item, colour, out);
     }
 }
 
@@ -130,8 +128,8 @@ static json_t *param_json(const struct param *param)
                             type_name(param), "default", value_to_json(&param->default_value));
     if (param->type >= PARAM_CHOICE) {
         json_t *choices = json_array();
-        for (size_t i = 0; i < param->choice_count; i++)
-            json_array_append_new(choices, value_to_json(&param->choices[i]));
+        EACH (choice, param->choices, param->choice_count)
+            json_array_append_new(choices, value_to_json(choice));
         json_object_set_new(out, "choices", choices);
         return out;
     }
@@ -149,17 +147,16 @@ static json_t *repo_json(const struct repo *repo)
 {
     json_t *models = json_array(), *params = json_array(), *metrics = json_array(), *marks = json_array(),
            *goals = json_object();
-    for (size_t i = 0; i < repo->models.count; i++)
-        json_array_append_new(models, json_string(repo->models.items[i]));
-    for (size_t i = 0; i < repo->param_count; i++)
-        json_array_append_new(params, param_json(&repo->params[i]));
-    for (size_t i = 0; i < repo->metric_count; i++) {
-        const struct registry_metric *metric = &repo->metrics[i];
+    EACH (item, repo->models.items, repo->models.count)
+        json_array_append_new(models, json_string(*item));
+    EACH (param, repo->params, repo->param_count)
+        json_array_append_new(params, param_json(param));
+    EACH (metric, repo->metrics, repo->metric_count) {
         json_array_append_new(metrics, json_string(metric->name));
         json_set_text(goals, metric->name, goal_name(goal_of(metric->goal, metric->name)));
     }
-    for (size_t i = 0; i < repo->mark_count; i++)
-        json_array_append_new(marks, json_string(repo->marks[i].name));
+    EACH (mark, repo->marks, repo->mark_count)
+        json_array_append_new(marks, json_string(mark->name));
     const char *path = repo->path ? repo->path : "";
     return json_pack("{s:s, s:o*, s:b, s:o, s:o, s:o, s:o, s:o}", "name", repo->name, "path", json_string(path),
                      "path_exists", repo->path_exists, "models", models, "hyperparameters", params, "metrics", metrics,
@@ -169,9 +166,9 @@ static json_t *repo_json(const struct repo *repo)
 json_t *registry_text_json(const struct registry *registry, const struct repo *only)
 {
     json_t *repos = json_array(), *out = json_object();
-    for (size_t i = 0; i < registry->repo_count; i++)
-        if (!only || only == &registry->repos[i])
-            json_array_append_new(repos, repo_json(&registry->repos[i]));
+    EACH (item, registry->repos, registry->repo_count)
+        if (!only || only == item)
+            json_array_append_new(repos, repo_json(item));
     json_object_set_new(out, "registry", json_string(registry->file));
     json_object_set_new(out, "repositories", repos);
     return out;

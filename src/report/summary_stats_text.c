@@ -70,8 +70,8 @@ static void heading(const struct page *page, const struct summary_stats_group *g
 
 static bool any_not_finite(const struct summary_stats_group *group)
 {
-    for (size_t i = 0; i < group->figure_count; i++)
-        if (group->figures[i].not_finite)
+    EACH (figure, group->figures, group->figure_count)
+        if (figure->not_finite)
             return true;
     return false;
 }
@@ -89,13 +89,11 @@ static void figure_table(const struct page *page, const struct summary_stats_gro
     size_t name_columns = width == 0 ? 0 : width > others + FEWEST_NAME ? width - others : FEWEST_NAME;
     struct table *table = table_of(page->options->colour, "quantity", ">n", diverged ? ">not finite" : NULL,
                                    wide ? ">mean (95 % interval)" : ">mean", ">median (95 % interval)");
-    for (size_t i = 0; i < group->figure_count; i++) {
-        const struct figure *figure = &group->figures[i];
+    EACH (figure, group->figures, group->figure_count)
         table_row(table, audit_text_fit(figure->name, name_columns), mem_printf("%zu", figure->n),
                   figure->not_finite ? mem_printf("%zu", figure->not_finite) : NULL,
                   cell(figure->mean, wide ? &figure->mean_interval : &none),
                   cell(figure->median, &figure->median_interval));
-    }
     table_end(table, page->out);
 }
 
@@ -110,31 +108,30 @@ static void say_missing(const struct page *page, const struct summary_stats_grou
 {
     AUTO_STRV struct strv reasons = {0};
     const char *what = of_mean ? "mean" : "median";
-    for (size_t i = 0; i < group->figure_count; i++)
-        if (reason_of(&group->figures[i], of_mean))
-            strv_add_once(&reasons, reason_of(&group->figures[i], of_mean));
-    for (size_t r = 0; r < reasons.count; r++) {
+    EACH (figure, group->figures, group->figure_count)
+        if (reason_of(figure, of_mean))
+            strv_add_once(&reasons, reason_of(figure, of_mean));
+    EACH (item, reasons.items, reasons.count) {
         AUTO_TEXT struct text names = {0};
         bool all = true;
-        for (size_t i = 0; i < group->figure_count; i++) {
-            const char *why = reason_of(&group->figures[i], of_mean);
-            if (!why || strcmp(why, reasons.items[r]) != 0) {
+        EACH (entry, group->figures, group->figure_count) {
+            const char *why = reason_of(entry, of_mean);
+            if (!why || strcmp(why, *item) != 0) {
                 all = false;
                 continue;
             }
-            AUTO_FREE char *name = audit_text_fit(group->figures[i].name, 30);
+            AUTO_FREE char *name = audit_text_fit(entry->name, 30);
             text_addf(&names, "%s%s", names.length ? ", " : "", name);
         }
         text_addf(page->out, "no interval of %s %s%s%s: %s\n", all ? "any" : "the", what, all ? "" : " of ",
-                  all ? "" : names.data, reasons.items[r]);
+                  all ? "" : names.data, *item);
     }
 }
 
 /* What the meters themselves leave open of the mean energies: power has the same. */
 static void say_measurement(const struct page *page, const struct summary_stats_group *group)
 {
-    for (size_t i = 0; i < group->figure_count; i++) {
-        const struct figure *figure = &group->figures[i];
+    EACH (figure, group->figures, group->figure_count) {
         const struct measurement *measurement = &figure->measurement;
         bool energy = strcmp(figure->name, "gpu_energy_j") == 0 || strcmp(figure->name, "cpu_energy_j") == 0;
         if (!energy || !measurement->valid)
@@ -178,8 +175,7 @@ static void say_spread(const struct page *page, const struct summary_stats_group
 /* A line for each level: "   16 to 32  n 4  17200 (17100 to 17400)". */
 static void say_curve(const struct page *page, const struct figure_effect *effect)
 {
-    for (size_t i = 0; i < effect->level_count; i++) {
-        const struct figure_level *level = &effect->levels[i];
+    EACH (level, effect->levels, effect->level_count) {
         AUTO_FREE char *from = summary_stats_text_number(level->from, 4);
         AUTO_FREE char *to = summary_stats_text_number(level->to, 4);
         AUTO_FREE char *range = level->to > level->from ? mem_printf("%s to %s", from, to) : mem_strdup(from);
@@ -191,8 +187,7 @@ static void say_curve(const struct page *page, const struct figure_effect *effec
 static void say_effects(const struct page *page, const struct summary_stats_group *group)
 {
     bool colour = page->options->colour, any = false;
-    for (size_t i = 0; i < group->effect_count; i++) {
-        const struct figure_effect *effect = &group->effects[i];
+    EACH (effect, group->effects, group->effect_count) {
         if (effect->p_adjusted >= significant)
             continue;
         AUTO_FREE char *param = audit_text_fit(effect->param, 30);
@@ -213,8 +208,7 @@ static void say_effects(const struct page *page, const struct summary_stats_grou
 static void say_interactions(const struct page *page, const struct summary_stats_group *group)
 {
     bool any = false;
-    for (size_t i = 0; i < group->interaction_count; i++) {
-        const struct figure_interaction *found = &group->interactions[i];
+    EACH (found, group->interactions, group->interaction_count) {
         if (found->p_adjusted >= significant)
             continue;
         AUTO_FREE char *first = audit_text_fit(found->params[0], 30);
@@ -237,10 +231,10 @@ static void say_interactions(const struct page *page, const struct summary_stats
 static void say_unknown_goals(const struct page *page, const struct summary_stats_group *group)
 {
     size_t count = 0;
-    for (size_t i = 0; i < group->figure_count; i++) {
-        if (!group->figures[i].is_metric || group->figures[i].goal != GOAL_UNKNOWN)
+    EACH (figure, group->figures, group->figure_count) {
+        if (!figure->is_metric || figure->goal != GOAL_UNKNOWN)
             continue;
-        AUTO_FREE char *name = audit_text_fit(group->figures[i].name, 30);
+        AUTO_FREE char *name = audit_text_fit(figure->name, 30);
         text_addf(page->out, "%s%s",
                   count++ ? ", " : "no Pareto front: whether more or less is better is not known of ", name);
     }
@@ -256,8 +250,8 @@ static void say_front(const struct page *page, const struct summary_stats_group 
         return;
     AUTO_FREE char *quality = audit_text_fit(group->quality, 30);
     text_addf(page->out, "Pareto front of %s against energy:\n", quality);
-    for (size_t i = 0; i < group->front_count; i++) {
-        const struct dataset_experiment *experiment = &page->dataset->items[group->front[i]];
+    EACH (item, group->front, group->front_count) {
+        const struct dataset_experiment *experiment = &page->dataset->items[*item];
         AUTO_FREE char *id = audit_text_fit(experiment->id, page->options->width > 34 ? page->options->width - 34 : 0);
         AUTO_FREE char *energy = summary_stats_text_number(dataset_energy(experiment).value, 4);
         AUTO_FREE char *score = summary_stats_text_number(dataset_metric(experiment, group->quality).value, 6);
@@ -267,8 +261,7 @@ static void say_front(const struct page *page, const struct summary_stats_group 
 
 void summary_stats_text_spellings(const struct dataset *dataset, struct text *out)
 {
-    for (size_t i = 0; i < dataset->spelling_count; i++) {
-        const struct dataset_spelling *spelling = &dataset->spellings[i];
+    EACH (spelling, dataset->spellings, dataset->spelling_count) {
         AUTO_FREE char *name = audit_text_fit(spelling->name, 30);
         AUTO_FREE char *other = audit_text_fit(spelling->other, 30);
         if (spelling->apart)
@@ -284,8 +277,7 @@ void summary_stats_text(const struct dataset *dataset, const struct summary_stat
 {
     struct page page = {dataset, options, out};
     summary_stats_text_spellings(dataset, out);
-    for (size_t i = 0; i < figures->count; i++) {
-        const struct summary_stats_group *group = &figures->groups[i];
+    EACH (group, figures->groups, figures->count) {
         heading(&page, group);
         if (group->count == 0)
             continue;

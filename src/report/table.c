@@ -42,10 +42,10 @@ void table_free(struct table *table)
 {
     if (!table)
         return;
-    for (size_t i = 0; i < table->count; i++)
-        free(table->columns[i].title);
-    for (size_t i = 0; i < table->cell_count; i++)
-        free(table->cells[i].text);
+    EACH (column, table->columns, table->count)
+        free(column->title);
+    EACH (cell, table->cells, table->cell_count)
+        free(cell->text);
     free(table->columns);
     free(table->cells);
     free(table);
@@ -94,9 +94,9 @@ void table_add_cell(struct table *table, const char *text, const char *colour)
 struct table *table_with(bool colour, const char *const *titles, size_t count)
 {
     struct table *table = table_new(colour);
-    for (size_t i = 0; i < count; i++) {
-        bool right = titles[i] && *titles[i] == '>';
-        add_column(table, titles[i] ? titles[i] + right : NULL, right);
+    EACH (title, titles, count) {
+        bool right = *title && **title == '>';
+        add_column(table, *title ? *title + right : NULL, right);
     }
     return table;
 }
@@ -106,8 +106,8 @@ void table_take_row(struct table *table, char *const *texts, size_t count)
     if (count != table->count)
         abort();
     table_add_row(table);
-    for (size_t i = 0; i < count; i++)
-        take_cell(table, texts[i], NULL);
+    EACH (text, texts, count)
+        take_cell(table, *text, NULL);
 }
 
 void table_tint(struct table *table, size_t column, const char *colour)
@@ -139,10 +139,9 @@ static struct libscols_table *scols_of(const struct table *table)
     scols_table_enable_colors(scols, table->colour);
     scols_table_set_termforce(scols, SCOLS_TERMFORCE_NEVER);
     scols_table_set_column_separator(scols, "  ");
-    for (size_t i = 0; i < table->count; i++)
-        if (table->columns[i].shown)
-            must(scols_table_new_column(scols, table->columns[i].title, 0,
-                                        table->columns[i].right ? SCOLS_FL_RIGHT : 0));
+    EACH (column, table->columns, table->count)
+        if (column->shown)
+            must(scols_table_new_column(scols, column->title, 0, column->right ? SCOLS_FL_RIGHT : 0));
     for (size_t row = 0; row < table->rows; row++) {
         struct libscols_line *line = must(scols_table_new_line(scols, NULL));
         for (size_t i = 0, shown = 0; i < table->count; i++) {
@@ -211,10 +210,10 @@ static void begin_cell(const char *tag, const struct column *column, const char 
 static void add_titles(const struct table *table, struct text *out)
 {
     text_add(out, "<thead><tr>");
-    for (size_t i = 0; i < table->count; i++)
-        if (table->columns[i].shown) {
-            begin_cell("th", &table->columns[i], NULL, out);
-            html_text(out, table->columns[i].title);
+    EACH (column, table->columns, table->count)
+        if (column->shown) {
+            begin_cell("th", column, NULL, out);
+            html_text(out, column->title);
             text_add(out, "</th>");
         }
     text_add(out, "</tr></thead>\n");
@@ -223,8 +222,8 @@ static void add_titles(const struct table *table, struct text *out)
 void table_end_page(struct table *table, struct text *out)
 {
     bool titled = false;
-    for (size_t i = 0; i < table->count; i++)
-        titled = titled || (table->columns[i].shown && *table->columns[i].title);
+    EACH (column, table->columns, table->count)
+        titled = titled || (column->shown && *column->title);
     text_add(out, "<div class=\"scroll\"><table>\n");
     if (titled)
         add_titles(table, out);
@@ -248,9 +247,9 @@ enum { METRIC_DIGITS = 6 };
 
 static const struct plan_param *param_of(const struct plan_experiment *experiment, const char *name)
 {
-    for (size_t i = 0; i < experiment->foreground.param_count; i++)
-        if (strcmp(experiment->foreground.params[i].name, name) == 0)
-            return &experiment->foreground.params[i];
+    EACH (param, experiment->foreground.params, experiment->foreground.param_count)
+        if (strcmp(param->name, name) == 0)
+            return param;
     return NULL;
 }
 
@@ -265,8 +264,7 @@ static bool same_value(const struct plan_param *a, const struct plan_param *b)
 static void add_varied_of(const struct plan_experiment *experiment, const struct plan_experiment *like,
                           struct strv *out)
 {
-    for (size_t i = 0; i < experiment->foreground.param_count; i++) {
-        const struct plan_param *param = &experiment->foreground.params[i];
+    EACH (param, experiment->foreground.params, experiment->foreground.param_count) {
         const struct plan_param *first = param_of(like, param->name);
         if (param->mutated || (first && !same_value(param, first)))
             strv_add_once(out, param->name);
@@ -277,23 +275,23 @@ void columns_varied(const struct plan *plan, struct strv *out)
 {
     const struct plan_experiment **models = mem_array(plan->count + 1, sizeof(void *));
     size_t count = 0;
-    for (size_t i = 0; i < plan->count; i++) {
+    EACH (experiment, plan->experiments, plan->count) {
         size_t at = 0;
-        while (at < count && !(strcmp(models[at]->foreground.repo, plan->experiments[i].foreground.repo) == 0 &&
-                               strcmp(models[at]->foreground.model, plan->experiments[i].foreground.model) == 0))
+        while (at < count && !(strcmp(models[at]->foreground.repo, experiment->foreground.repo) == 0 &&
+                               strcmp(models[at]->foreground.model, experiment->foreground.model) == 0))
             at++;
         if (at == count)
-            models[count++] = &plan->experiments[i];
-        add_varied_of(&plan->experiments[i], models[at], out);
+            models[count++] = experiment;
+        add_varied_of(experiment, models[at], out);
     }
     free(models);
 }
 
 void columns_metrics(const struct results *results, struct strv *out)
 {
-    for (size_t i = 0; i < results->count; i++)
-        for (size_t m = 0; m < results->items[i].metric_count; m++)
-            strv_add_once(out, results->items[i].metrics[m].name);
+    EACH (item, results->items, results->count)
+        EACH (metric, item->metrics, item->metric_count)
+            strv_add_once(out, metric->name);
 }
 
 char *columns_param_cell(const struct plan_experiment *experiment, const char *name)
@@ -304,11 +302,11 @@ char *columns_param_cell(const struct plan_experiment *experiment, const char *n
 
 char *columns_metric_cell(const struct result *result, const char *name)
 {
-    for (size_t i = 0; i < result->metric_count; i++) {
-        if (strcmp(result->metrics[i].name, name) != 0 || !result->metrics[i].valid)
+    EACH (metric, result->metrics, result->metric_count) {
+        if (strcmp(metric->name, name) != 0 || !metric->valid)
             continue;
         char digits[32];
-        number_shortest(number_round(result->metrics[i].value, METRIC_DIGITS), digits);
+        number_shortest(number_round(metric->value, METRIC_DIGITS), digits);
         return mem_strdup(digits);
     }
     return mem_strdup("");

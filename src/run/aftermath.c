@@ -76,8 +76,7 @@ char *aftermath_gpu_holders(const struct census_roots *roots, const struct job_i
     if (!has_gpus(roots->dev))
         return NULL;
     census_take(roots, &census, NULL);
-    for (size_t i = 0; i < census.count; i++) {
-        const struct census_process *process = &census.items[i];
+    EACH (process, census.items, census.count) {
         if (!is_suspect(process, job, uid) || (known && known(context, process->stat.pid)))
             continue;
         AUTO_FREE char *devices = strv_join(&process->devices, ", ");
@@ -164,9 +163,9 @@ static void add_ipc(struct left *left, uid_t uid, int64_t from_ns, int64_t to_ns
     } kinds[] = {{"/proc/sysvipc/shm", "shmid", "System V shared memory ", "size"},
                  {"/proc/sysvipc/sem", "semid", "System V semaphores ", NULL},
                  {"/proc/sysvipc/msg", "msqid", "System V message queue ", "cbytes"}};
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+    EACH_OF (kind, kinds) {
         AUTO_TEXT struct text table = {0};
-        if (!fs_read_kernel(AT_FDCWD, kinds[i].file, MAPS_BYTES, &table, NULL))
+        if (!fs_read_kernel(AT_FDCWD, kind->file, MAPS_BYTES, &table, NULL))
             continue;
         const char *heads = text_get(&table);
         for (const char *row = strchr(heads, '\n'); row && row[1]; row = strchr(row, '\n')) {
@@ -178,8 +177,8 @@ static void add_ipc(struct left *left, uid_t uid, int64_t from_ns, int64_t to_ns
                 !is_between(made_ns, from_ns - NS_PER_S, to_ns))
                 continue;
             char id[24];
-            snprintf(id, sizeof id, "%llu", (unsigned long long)cell(heads, row, kinds[i].id));
-            left_add(left, kinds[i].what, id, kinds[i].bytes ? cell(heads, row, kinds[i].bytes) : 0);
+            snprintf(id, sizeof id, "%llu", (unsigned long long)cell(heads, row, kind->id));
+            left_add(left, kind->what, id, kind->bytes ? cell(heads, row, kind->bytes) : 0);
         }
     }
 }
@@ -212,8 +211,8 @@ bool aftermath_setuid_refused(int folder, const char *log_name)
     AUTO_TEXT struct text tail = {0};
     if (!aftermath_log_tail(folder, log_name, LOG_TAIL, &tail))
         return false;
-    for (size_t i = 0; i < tail.length; i++)
-        if (tail.data[i] == '\0')
-            tail.data[i] = ' ';
+    EACH (item, tail.data, tail.length)
+        if (*item == '\0')
+            *item = ' ';
     return setuid_refusal_told(text_get(&tail));
 }

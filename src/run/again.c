@@ -58,8 +58,7 @@ static void choose(const struct results *results, const struct question *questio
     *out = (struct again){.size = results->count};
     out->items = mem_array(results->count + 1, sizeof *out->items);
     out->verdicts = mem_array(results->count + 1, sizeof *out->verdicts);
-    for (size_t i = 0; i < results->count; i++) {
-        const struct result *result = &results->items[i];
+    EACH (result, results->items, results->count) {
         enum again_reason reason = reason_of(result, question);
         out->verdicts[result->number - 1] = verdict_of(result, question);
         out->unjudged += result->outcome == OUTCOME_SUCCEEDED && result->verdict == VERDICT_NONE;
@@ -90,8 +89,8 @@ static bool no_such(const struct results *results, const char *word, struct err 
     AUTO_STRV struct strv names = {0};
     for (size_t i = 0; i <= AGAIN_FAILED; i++)
         strv_add(&names, words[i]);
-    for (size_t i = 0; i < results->count; i++)
-        strv_add(&names, results->items[i].id);
+    EACH (item, results->items, results->count)
+        strv_add(&names, item->id);
     AUTO_FREE char *nearest = problem_nearest(word, (const char *const *)names.items, names.count);
     return err_set(
         err, "'%s' is neither failed, unverified, suspect, contaminated nor the id of an experiment of this run%s",
@@ -103,8 +102,8 @@ static bool take_word(const struct results *results, const char *word, struct qu
     for (size_t i = 0; i <= AGAIN_FAILED; i++)
         if (strcmp(word, words[i]) == 0)
             return question->asked[i] = true;
-    for (size_t i = 0; i < results->count; i++)
-        if (strcmp(word, results->items[i].id) == 0) {
+    EACH (item, results->items, results->count)
+        if (strcmp(word, item->id) == 0) {
             strv_add_once(&question->ids, word);
             return true;
         }

@@ -305,14 +305,13 @@ static struct joblog_pattern *make_patterns(const struct plan_job *job, size_t *
     *count = job->metric_count + job->success.count + job->errors.count + 2 * job->mark_count + FAILURE_SIGNS;
     struct joblog_pattern *patterns = mem_array(*count + 1, sizeof *patterns);
     struct joblog_pattern *at = patterns;
-    for (size_t i = 0; i < job->metric_count; i++)
-        *at++ = (struct joblog_pattern){JOBLOG_METRIC, job->metrics[i].name, job->metrics[i].pattern};
-    for (size_t i = 0; i < job->success.count; i++)
-        *at++ = (struct joblog_pattern){JOBLOG_SUCCESS, job->success.items[i], job->success.items[i]};
-    for (size_t i = 0; i < job->errors.count; i++)
-        *at++ = (struct joblog_pattern){JOBLOG_ERROR, job->errors.items[i], job->errors.items[i]};
-    for (size_t i = 0; i < job->mark_count; i++) {
-        const struct registry_mark *mark = &job->marks[i];
+    EACH (metric, job->metrics, job->metric_count)
+        *at++ = (struct joblog_pattern){JOBLOG_METRIC, metric->name, metric->pattern};
+    EACH (item, job->success.items, job->success.count)
+        *at++ = (struct joblog_pattern){JOBLOG_SUCCESS, *item, *item};
+    EACH (entry, job->errors.items, job->errors.count)
+        *at++ = (struct joblog_pattern){JOBLOG_ERROR, *entry, *entry};
+    EACH (mark, job->marks, job->mark_count) {
         if (mark->end) /* first: a line that is both ends one and begins the next */
             *at++ = (struct joblog_pattern){JOBLOG_MARK_END, mark->name, mark->end};
         if (mark->start)

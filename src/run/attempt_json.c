@@ -114,8 +114,8 @@ static json_t *metrics_json(const struct attempt *attempt)
 {
     json_t *json = json_object();
     const struct plan_job *job = attempt->plan;
-    for (size_t i = 0; i < job->metric_count; i++)
-        json_object_set_new(json, job->metrics[i].name, json_null());
+    EACH (metric, job->metrics, job->metric_count)
+        json_object_set_new(json, metric->name, json_null());
     size_t count = attempt->log ? joblog_result_count(attempt->log) : 0;
     for (size_t i = 0; i < count; i++) {
         const struct joblog_result *result = joblog_result(attempt->log, i);
@@ -130,8 +130,7 @@ static json_t *points_json(const struct metric_history *history, int64_t start_n
 {
     json_t *steps = json_array(), *epochs = json_array(), *seconds = json_array(), *values = json_array();
     bool any_epoch = false;
-    for (size_t i = 0; i < history->count; i++) {
-        const struct metric_point *point = &history->points[i];
+    EACH (point, history->points, history->count) {
         int64_t us = (point->t_ns - start_ns) / 1000;
         any_epoch = any_epoch || point->has_epoch;
         json_array_append_new(steps, json_integer((json_int_t)point->step));

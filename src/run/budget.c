@@ -74,8 +74,7 @@ static void uses_of(const struct runner *runner, struct use uses[BUDGETS])
     double used_j = use->energy_j,
            mean_j = use->succeeded_measured ? use->succeeded_j / (double)use->succeeded_measured : 0;
     double reserved_j = 0;
-    for (size_t i = 0; i < runner->lane_count; i++) {
-        const struct lane *lane = &runner->lanes[i];
+    EACH (lane, runner->lanes, runner->lane_count) {
         struct reading live = live_j(lane);
         used_j += live.valid ? live.value : 0;
         if (lane->experiment && lane->phase > PHASE_TAKING && lane->phase < PHASE_JUDGING)
@@ -306,9 +305,9 @@ void budget_check(struct runner *runner)
     double share = used_share(uses);
     if (why || clock_monotonic_ns() - runner->budget.told_ns > TELL_NS ||
         share - runner->budget.told_share > TELL_SHARE) {
-        for (size_t i = 0; i < runner->lane_count; i++)
-            if (runner->lanes[i].phase == PHASE_RUNNING)
-                tell(&runner->lanes[i]);
+        EACH (lane, runner->lanes, runner->lane_count)
+            if (lane->phase == PHASE_RUNNING)
+                tell(lane);
         runner->budget.told_share = share;
     }
     if (!why)

@@ -135,16 +135,15 @@ void checkpoints_free(struct checkpoints *checkpoints)
 {
     if (!checkpoints)
         return;
-    for (size_t i = 0; i < checkpoints->count; i++)
-        free(checkpoints->files[i].path);
+    EACH (file, checkpoints->files, checkpoints->count)
+        free(file->path);
     close(checkpoints->notify);
     free(checkpoints);
 }
 
 static void take_event(struct checkpoints *checkpoints, const struct inotify_event *event)
 {
-    for (size_t i = 0; i < checkpoints->count; i++) {
-        struct checkpoint *file = &checkpoints->files[i];
+    EACH (file, checkpoints->files, checkpoints->count) {
         if (file->watch != event->wd)
             continue;
         file->rewritten = file->rewritten || (event->mask & IN_MODIFY);
@@ -172,8 +171,7 @@ static char *read_since(struct checkpoints *checkpoints)
     if (!checkpoints)
         return NULL;
     read_events(checkpoints);
-    for (size_t i = 0; i < checkpoints->count; i++) {
-        const struct checkpoint *file = &checkpoints->files[i];
+    EACH (file, checkpoints->files, checkpoints->count) {
         if (!file->was_read || count++ >= NAMED)
             continue;
         char age[32];
@@ -212,8 +210,7 @@ static const struct plan_experiment *find_writer(const struct lane *lane, int64_
 static void record_shared(struct lane *lane)
 {
     const struct checkpoints *checkpoints = lane->attempt.checkpoints;
-    for (size_t i = 0; i < checkpoints->count; i++) {
-        const struct checkpoint *file = &checkpoints->files[i];
+    EACH (file, checkpoints->files, checkpoints->count) {
         const struct plan_experiment *writer =
             file->was_read && is_surely_checkpoint(file->path) ? find_writer(lane, file->written_ns) : NULL;
         if (!writer)

@@ -141,14 +141,14 @@ static bool is_shell_message(const char *line, size_t length)
         {"killed", false, false, false, true},       {"segmentation fault", false, false, false, true},
         {"abort", false, false, false, true},        {"bus error", false, false, false, true},
     };
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
-        size_t word = strlen(words[i].word);
-        const char *at = memmem(line, length, words[i].word, word);
+    EACH_OF (item, words) {
+        size_t word = strlen(item->word);
+        const char *at = memmem(line, length, item->word, word);
         if (!at)
             continue;
         struct span before = {line, at}, behind = {at + word, line + length};
-        if ((words[i].bash && is_of_bash(before, behind, word)) || (words[i].dash && is_of_dash(before, behind)) ||
-            (words[i].ksh && is_of_ksh(before, behind)) || (words[i].zsh && is_of_zsh(before, behind)))
+        if ((item->bash && is_of_bash(before, behind, word)) || (item->dash && is_of_dash(before, behind)) ||
+            (item->ksh && is_of_ksh(before, behind)) || (item->zsh && is_of_zsh(before, behind)))
             return true;
     }
     return false;
@@ -195,8 +195,8 @@ static void take_line(struct failure *failure, uint64_t line, const char *text)
 const struct joblog_result *failure_sign_shown(const struct outcome_facts *facts)
 {
     const struct joblog_result *found = NULL;
-    for (size_t i = 0; i < facts->result_count; i++) {
-        const struct joblog_result *result = facts->results[i];
+    EACH (item, facts->results, facts->result_count) {
+        const struct joblog_result *result = *item;
         bool is_near = result->line + LINES_NEAR > facts->log_lines;
         bool is_shortage = strcmp(result->name, gpu_memory_sign) == 0 || strcmp(result->name, disk_sign) == 0;
         if (result->role == JOBLOG_SIGN && is_shortage && result->matches > 0 && is_near &&
@@ -208,8 +208,8 @@ const struct joblog_result *failure_sign_shown(const struct outcome_facts *facts
 
 const struct joblog_result *failure_shell_message(const struct outcome_facts *facts)
 {
-    for (size_t i = 0; i < facts->result_count; i++) {
-        const struct joblog_result *result = facts->results[i];
+    EACH (item, facts->results, facts->result_count) {
+        const struct joblog_result *result = *item;
         if (result->role == JOBLOG_SIGN && strcmp(result->name, shell_sign) == 0 && result->matches > 0)
             return result;
     }
@@ -222,8 +222,8 @@ static bool prints_usage(const struct outcome_facts *facts)
 {
     enum { LINES_OF_USAGE = 60 };
     bool has_exception = facts->words && facts->words->kind == JOBLOG_WORDS_EXCEPTION;
-    for (size_t i = 0; i < facts->result_count; i++) {
-        const struct joblog_result *result = facts->results[i];
+    EACH (item, facts->results, facts->result_count) {
+        const struct joblog_result *result = *item;
         bool is_near = result->line + LINES_OF_USAGE > facts->log_lines;
         if (result->role == JOBLOG_SIGN && strcmp(result->name, usage_sign) == 0 && result->matches > 0 && is_near)
             return facts->exit.code == 2 || strstr(result->text, flags_error) ||
@@ -284,9 +284,9 @@ static void take_words(const struct outcome_facts *facts, struct failure *out)
 
 static const struct joblog_result *find_error(const struct outcome_facts *facts)
 {
-    for (size_t i = 0; i < facts->result_count; i++)
-        if (facts->results[i]->role == JOBLOG_ERROR && facts->results[i]->matches > 0)
-            return facts->results[i];
+    EACH (result, facts->results, facts->result_count)
+        if ((*result)->role == JOBLOG_ERROR && (*result)->matches > 0)
+            return *result;
     return NULL;
 }
 
@@ -337,9 +337,9 @@ static void take_patterns(const struct outcome_facts *facts, struct failure *out
         say_pattern("the line matches the error pattern", error->name, out);
         return;
     }
-    for (size_t i = 0; i < facts->result_count; i++)
-        if (facts->results[i]->role == JOBLOG_SUCCESS && facts->results[i]->matches == 0) {
-            say_pattern("no line matches the success pattern", facts->results[i]->name, out);
+    EACH (result, facts->results, facts->result_count)
+        if ((*result)->role == JOBLOG_SUCCESS && (*result)->matches == 0) {
+            say_pattern("no line matches the success pattern", (*result)->name, out);
             return;
         }
     out->cause = FAILURE_UNKNOWN;

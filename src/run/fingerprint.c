@@ -41,9 +41,9 @@ static bool is_python(const char *word)
 
 const char *fingerprint_interpreter(const struct strv *argv)
 {
-    for (size_t i = 0; i < argv->count; i++)
-        if (is_python(argv->items[i]))
-            return argv->items[i];
+    EACH (item, argv->items, argv->count)
+        if (is_python(*item))
+            return *item;
     return argv->count > 0 ? argv->items[0] : NULL;
 }
 
@@ -62,8 +62,8 @@ static char *find_module(const char *cwd, const char *module)
     AUTO_FREE char *path = mem_strdup(module);
     for (char *at = path; *at; at++)
         *at = *at == '.' ? '/' : *at;
-    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
-        AUTO_FREE char *name = mem_printf("%s%s", path, ends[i]);
+    EACH_OF (end, ends) {
+        AUTO_FREE char *name = mem_printf("%s%s", path, *end);
         char *file = fs_resolve(cwd, name, NULL);
         if (is_below(file, cwd) && fs_is_file(file))
             return file;
@@ -84,8 +84,8 @@ static char *find_script(const struct plan_job *job)
             return path;
         free(path);
     }
-    for (size_t i = 0; i < argv->count; i++) {
-        char *path = fs_resolve(job->cwd, argv->items[i], NULL);
+    EACH (item, argv->items, argv->count) {
+        char *path = fs_resolve(job->cwd, *item, NULL);
         if (is_below(path, job->cwd) && fs_is_file(path) && !is_python(path))
             return path;
         free(path);
@@ -103,9 +103,9 @@ static void add_file(const char *cwd, const char *path, const struct digest *dig
 
 static void add_python(const char *cwd, const struct script_files *found, json_t *files)
 {
-    for (size_t i = 0; i < found->count; i++) {
-        struct digest digest = digest_of(found->items[i].text, found->items[i].length);
-        add_file(cwd, found->items[i].path, &digest, files);
+    EACH (item, found->items, found->count) {
+        struct digest digest = digest_of(item->text, item->length);
+        add_file(cwd, item->path, &digest, files);
     }
 }
 
@@ -203,8 +203,8 @@ static char *complete_version(int dir, const char *folder, char *package)
 static bool has_package(const struct strv *found, size_t count, const char *package)
 {
     size_t length = strcspn(package, "=");
-    for (size_t i = 0; i < count; i++)
-        if (strncasecmp(found->items[i], package, length + 1) == 0)
+    EACH (item, found->items, count)
+        if (strncasecmp(*item, package, length + 1) == 0)
             return true;
     return false;
 }

@@ -31,17 +31,16 @@ static void make_environment(const struct strv *environment, struct strv *env)
 {
     static const char *const settings[][2] = {{"core.fsmonitor", "false"}, {"core.hooksPath", "/dev/null"}};
     /* GIT_CONFIG_COUNT and its like too: what follows takes their place. */
-    for (size_t i = 0; i < environment->count; i++)
-        if (strncmp(environment->items[i], "GIT_", 4) != 0 ||
-            strncmp(environment->items[i], "GIT_CEILING_DIRECTORIES=", 24) == 0)
-            strv_add(env, environment->items[i]);
+    EACH (item, environment->items, environment->count)
+        if (strncmp(*item, "GIT_", 4) != 0 || strncmp(*item, "GIT_CEILING_DIRECTORIES=", 24) == 0)
+            strv_add(env, *item);
     strv_env_set(env, "GIT_OPTIONAL_LOCKS", "0");
     strv_env_set(env, "GIT_NO_LAZY_FETCH", "1");
     strv_env_set(env, "GIT_ALLOW_PROTOCOL", "none");
     strv_env_set(env, "GIT_TERMINAL_PROMPT", "0");
     strv_env_set(env, "LC_ALL", "C");
-    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
-        add_setting(env, settings[i][0], settings[i][1]);
+    EACH_OF (setting, settings)
+        add_setting(env, (*setting)[0], (*setting)[1]);
 }
 
 void git_init(const struct containment *containment, const struct strv *environment, struct git *out)
@@ -100,8 +99,8 @@ static bool ends_with(const char *text, const char *tail)
 static void switch_off(struct strv *env, const char *name)
 {
     static const char *const programs[] = {".clean", ".smudge", ".process"};
-    for (size_t i = 0; i < sizeof programs / sizeof *programs; i++)
-        if (ends_with(name, programs[i]))
+    EACH_OF (program, programs)
+        if (ends_with(name, *program))
             add_setting(env, name, "");
     if (ends_with(name, ".required"))
         add_setting(env, name, "false");

@@ -105,9 +105,9 @@ static void add_thread(struct text *text, pid_t pid, pid_t thread)
 {
     static const char *const names[] = {"comm", "wchan", "syscall", "stack"};
     text_addf(text, "  thread %d\n", (int)thread);
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        AUTO_FREE char *path = mem_printf("/proc/%d/task/%d/%s", (int)pid, (int)thread, names[i]);
-        add_file(text, path, names[i]);
+    EACH_OF (name, names) {
+        AUTO_FREE char *path = mem_printf("/proc/%d/task/%d/%s", (int)pid, (int)thread, *name);
+        add_file(text, path, *name);
     }
 }
 
@@ -136,8 +136,8 @@ static char *find_py_spy(const struct lane *lane)
     strv_add_all(&folders, &job->path_prepend);
     for (const char *at = path; at; at = strchr(at, ':') ? strchr(at, ':') + 1 : NULL)
         strv_add_owned(&folders, mem_strndup(at, strcspn(at, ":")));
-    for (size_t i = 0; i < folders.count; i++) {
-        AUTO_FREE char *file = mem_printf("%s/py-spy", folders.items[i]);
+    EACH (item, folders.items, folders.count) {
+        AUTO_FREE char *file = mem_printf("%s/py-spy", *item);
         if (file[0] == '/' && access(file, X_OK) == 0)
             return steal_ptr(file);
     }

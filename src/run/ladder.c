@@ -102,8 +102,8 @@ static bool set_expandable(struct lane *lane)
 static size_t times_taken(const struct ladder *ladder, size_t step)
 {
     size_t times = 0;
-    for (size_t i = 0; i < ladder->step_count; i++)
-        times += ladder->steps[i] == step;
+    EACH (item, ladder->steps, ladder->step_count)
+        times += *item == step;
     return times;
 }
 
@@ -152,8 +152,8 @@ bool ladder_gave_up(const json_t *state)
 static json_t *state_json(const struct ladder *ladder)
 {
     json_t *steps = json_array();
-    for (size_t i = 0; i < ladder->step_count; i++)
-        json_array_append_new(steps, json_integer(ladder->steps[i]));
+    EACH (step, ladder->steps, ladder->step_count)
+        json_array_append_new(steps, json_integer(*step));
     return json_pack("{s:b, s:o}", "expandable_segments", ladder->expandable, "steps", steps);
 }
 

@@ -25,8 +25,8 @@ LANE_STATE(checks_of, struct lane_checks, checks_observer)
 static void reset(struct lane *lane)
 {
     struct lane_checks *checks = checks_of(lane);
-    for (size_t i = 0; i < CHECKS; i++)
-        free(checks->of[i].text);
+    EACH (item, checks->of, CHECKS)
+        free(item->text);
     free(checks->idle_text);
     *checks = (struct lane_checks){0};
 }
@@ -63,14 +63,14 @@ void lane_checks_before(struct lane *lane, const struct guard_findings *findings
 {
     struct lane_guard *guard = guard_of(lane);
     AUTO_TEXT struct text text = {0};
-    for (size_t i = 0; i < findings->count; i++) {
-        const struct evidence_kind *kind = evidence_find(findings->items[i].kind);
-        if (kind && kind->check != CHECK_NONE && findings->items[i].blocks)
+    EACH (item, findings->items, findings->count) {
+        const struct evidence_kind *kind = evidence_find(item->kind);
+        if (kind && kind->check != CHECK_NONE && item->blocks)
             note(lane, kind->check == CHECK_PROCESSES_DURING ? CHECK_PROCESSES_BEFORE : kind->check, CHECK_FAILED, "%s",
-                 findings->items[i].text);
+                 item->text);
         /* A leak, or a process that is not listed. */
-        if (findings->items[i].holds && !findings->items[i].start_time)
-            note(lane, CHECK_PROCESSES_BEFORE, CHECK_NOT_MADE, "%s", findings->items[i].text);
+        if (item->holds && !item->start_time)
+            note(lane, CHECK_PROCESSES_BEFORE, CHECK_NOT_MADE, "%s", item->text);
     }
     for (size_t i = 0; i < guard->count; i++) {
         const struct gpu_readings *readings = &guard->devices[i].sample.readings;
@@ -162,10 +162,9 @@ static void of_throttling(struct lane *lane)
 {
     const struct lane_guard *guard = guard_of(lane);
     AUTO_TEXT struct text text = {0};
-    for (size_t i = 0; i < guard->count; i++)
-        if (!guard->devices[i].reasons_told)
-            text_addf(&text, "%s%s does not tell why its clocks are low", text.length ? "; " : "",
-                      guard->devices[i].label);
+    EACH (device, guard->devices, guard->count)
+        if (!device->reasons_told)
+            text_addf(&text, "%s%s does not tell why its clocks are low", text.length ? "; " : "", device->label);
     bool told = text.length == 0;
     if (told)
         text_add(&text, "not by heat, and not by the power supply");
@@ -267,8 +266,8 @@ static bool of_metrics(struct lane *lane)
     const size_t count = attempt->log ? joblog_result_count(attempt->log) : 0;
     size_t named = attempt->plan->metric_count, found = 0;
     struct text missing = {0}, wrong = {0};
-    for (size_t i = 0; i < named; i++) {
-        const char *name = attempt->plan->metrics[i].name;
+    EACH (metric, attempt->plan->metrics, named) {
+        const char *name = metric->name;
         const struct joblog_result *result = NULL;
         for (size_t k = 0; k < count && !result; k++) {
             const struct joblog_result *one = joblog_result(attempt->log, k);

@@ -142,8 +142,8 @@ static void tick(struct lane *lane)
                 {"gpu_temperature_c", GPU_TEMPERATURE_C, ENERGY_HIGHEST}};
     lane_timer_set(lane, &energy_of(lane)->timer, next_us(lane), tick);
     tell_reading(lane, "gpu_power_w", energy_meters_power_w(lane->energy_meters));
-    for (size_t i = 0; i < sizeof told / sizeof *told; i++)
-        tell_reading(lane, told[i].sensor, energy_meters_now(lane->energy_meters, told[i].of, told[i].over));
+    EACH_OF (item, told)
+        tell_reading(lane, item->sensor, energy_meters_now(lane->energy_meters, item->of, item->over));
     energy_meters_tick(lane->energy_meters);
     /* Once for all who want to know (guard, load, memory): it costs the driver milliseconds, and shares of the multiprocessors are
      * told to the first who asks. */
@@ -288,9 +288,9 @@ static void tell_device(struct lane *lane, const struct energy_meters_figures *d
         {WINDOW_STOOD, "counter_stood", "its energy counter stood still while power was drawn"},
     };
     const struct window_energy *window = &device->window;
-    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)
-        if (window->flags & faults[i].flag)
-            lane_evidence(lane, faults[i].kind, "%s: %s", device->name, faults[i].text);
+    EACH_OF (fault, faults)
+        if (window->flags & fault->flag)
+            lane_evidence(lane, fault->kind, "%s: %s", device->name, fault->text);
     if (window->disagrees)
         lane_evidence(lane, "energy_disagrees", "%s: its counter says %.1f J, the integral of its power %.1f J",
                       device->name, window->energy_j.value, window->integral_j.value);
@@ -305,8 +305,8 @@ static void tell_device(struct lane *lane, const struct energy_meters_figures *d
 static void tell_result(struct lane *lane, const struct energy_meters_result *result)
 {
     struct text text = {0};
-    for (size_t i = 0; i < result->device_count; i++)
-        tell_device(lane, &result->devices[i]);
+    EACH (device, result->devices, result->device_count)
+        tell_device(lane, device);
     OBSERVE(lane, measured, result);
     enum host_use use = host_window_use(&result->host, &text);
     if (lane->runner->request->energy_meters->host && use != HOST_ALONE)

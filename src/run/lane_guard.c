@@ -28,9 +28,9 @@ static bool is_of(struct job *job, pid_t pid)
 
 static struct guard_person *find(struct lane_guard *guard, int32_t pid, uint64_t start_time)
 {
-    for (size_t i = 0; i < guard->person_count; i++)
-        if (guard->people[i].pid == pid && guard->people[i].start_time == start_time)
-            return &guard->people[i];
+    EACH (item, guard->people, guard->person_count)
+        if (item->pid == pid && item->start_time == start_time)
+            return item;
     return NULL;
 }
 
@@ -62,9 +62,9 @@ static struct guard_person *meet(struct lane *lane, int32_t pid, uint64_t start_
 
 static void people_fini(struct lane_guard *guard)
 {
-    for (size_t i = 0; i < guard->person_count; i++) {
-        free(guard->people[i].text);
-        free(guard->people[i].tag);
+    EACH (item, guard->people, guard->person_count) {
+        free(item->text);
+        free(item->tag);
     }
     free(guard->people);
     guard->people = NULL;
@@ -74,8 +74,7 @@ static void people_fini(struct lane_guard *guard)
 /* Texts are borrowed from the list of people, which may have moved, or been described anew. */
 static void set_texts(struct lane_guard *guard, struct guard_device *device)
 {
-    for (size_t i = 0; i < device->user_count; i++) {
-        struct guard_user *user = &device->users[i];
+    EACH (user, device->users, device->user_count) {
         const struct guard_person *person = find(guard, user->pid, user->start_time);
         user->text = person ? person->text : "a process of unknown owner";
     }
@@ -85,8 +84,7 @@ void guard_users_describe(struct lane *lane)
 {
     struct lane_guard *guard = guard_of(lane);
     struct who who;
-    for (size_t i = 0; i < guard->person_count; i++) {
-        struct guard_person *person = &guard->people[i];
+    EACH (person, guard->people, guard->person_count) {
         if (!who_look(roots_of(lane)->proc, person->pid, &who))
             continue;
         if (who.start_time == person->start_time) {
@@ -126,8 +124,8 @@ static void keep_users(struct lane *lane, struct guard_device *device, const str
 
 void guard_users_know(struct lane_guard *guard)
 {
-    for (size_t i = 0; i < guard->person_count; i++)
-        guard->people[i].known = false; /* who comes back is news */
+    EACH (item, guard->people, guard->person_count)
+        item->known = false; /* who comes back is news */
     for (size_t d = 0; d < guard->count; d++)
         for (size_t i = 0; i < guard->devices[d].user_count; i++) {
             struct guard_user *user = &guard->devices[d].users[i];
@@ -154,9 +152,8 @@ bool guard_only_open(const struct lane *lane, int32_t pid)
 
 static bool any_tagged(const struct lane_guard *guard)
 {
-    for (size_t d = 0; d < guard->count; d++)
-        for (size_t i = 0; i < guard->devices[d].user_count; i++) {
-            const struct guard_user *user = &guard->devices[d].users[i];
+    EACH (device, guard->devices, guard->count)
+        EACH (user, device->users, device->user_count) {
             const struct guard_person *person =
                 find((struct lane_guard *)(uintptr_t)guard, user->pid, user->start_time);
             if (guard_is_foreign(user) && person && person->tag)
@@ -223,9 +220,9 @@ static void fini(struct lane *lane)
     struct lane_guard *guard = guard_of(lane);
     if (!guard)
         return;
-    for (size_t i = 0; i < guard->count; i++) {
-        watch_fini(&guard->devices[i].watch);
-        free(guard->devices[i].users);
+    EACH (device, guard->devices, guard->count) {
+        watch_fini(&device->watch);
+        free(device->users);
     }
     guard_findings_fini(&guard->pending);
     guard_holders_fini(&guard->holders);
@@ -280,16 +277,15 @@ void guard_look_of(const struct guard_device *device, int64_t asked_ns, struct g
 
 bool guard_blind(const struct lane_guard *guard)
 {
-    for (size_t i = 0; i < guard->count; i++)
-        if (!guard->devices[i].unavailable && !guard->devices[i].deaf)
+    EACH (device, guard->devices, guard->count)
+        if (!device->unavailable && !device->deaf)
             return false;
     return true;
 }
 
 static bool all_answered(const struct lane_guard *guard)
 {
-    for (size_t i = 0; i < guard->count; i++) {
-        const struct guard_device *device = &guard->devices[i];
+    EACH (device, guard->devices, guard->count) {
         if (!device->answered && !device->unavailable && !device->deaf)
             return false;
     }
@@ -302,8 +298,8 @@ static void end_round(struct lane *lane)
     lane_step *step = guard->round_step;
     guard->round_step = NULL;
     step_cancel(&lane->timer);
-    for (size_t i = 0; i < guard->count; i++)
-        guard->devices[i].deaf = !guard->devices[i].answered;
+    EACH (device, guard->devices, guard->count)
+        device->deaf = !device->answered;
     step(lane);
 }
 
@@ -312,8 +308,8 @@ void guard_ask(struct lane *lane, lane_step *step)
     struct lane_guard *guard = guard_of(lane);
     guard->round_step = step;
     guard->asked_ns = clock_monotonic_ns();
-    for (size_t i = 0; i < guard->count; i++)
-        guard->devices[i].answered = false;
+    EACH (device, guard->devices, guard->count)
+        device->answered = false;
     energy_meters_tick(lane->energy_meters);
     energy_meters_users(lane->energy_meters);
     /* The deaf are asked too; with nobody else they get a moment. */
@@ -345,8 +341,8 @@ static void take_users(struct lane *lane, const char *label, int64_t t_ns, const
         return;
     device->looks++;
     device->seen_off = guard_of(lane)->edge_ns > 0 && t_ns >= guard_of(lane)->edge_ns;
-    for (size_t i = 0; i < device->user_count; i++)
-        device->users[i].later = device->users[i].start_time > guard_ended_ticks(lane);
+    EACH (user, device->users, device->user_count)
+        user->later = user->start_time > guard_ended_ticks(lane);
     struct guard_look look;
     guard_look_of(device, lane->attempt.start_ns, &look);
     look.ended = guard_of(lane)->edge_ns > 0;

@@ -26,8 +26,7 @@ static struct reading power_of(const struct lane *lane, const char *label, int64
     double seconds = ns_to_s(to_ns - from_ns);
     energy_meters_measure(lane->energy_meters, from_ns, to_ns, NULL, 0, NULL, &result);
     *half_width_w = (struct reading){0};
-    for (size_t i = 0; i < result.device_count; i++) {
-        const struct energy_meters_figures *figures = &result.devices[i];
+    EACH (figures, result.devices, result.device_count) {
         if (figures->scope != ENERGY_GPU || strcmp(figures->name, label) != 0 || !figures->window.energy_j.valid)
             continue;
         power = (struct reading){figures->window.energy_j.value / seconds, true};
@@ -59,8 +58,8 @@ static void measured(struct lane *lane)
 {
     struct lane_guard *guard = guard_of(lane);
     guard->waiting_edges = false;
-    for (size_t i = 0; i < guard->count; i++)
-        measure(lane, &guard->devices[i]);
+    EACH (device, guard->devices, guard->count)
+        measure(lane, device);
     guard_ask(lane, guard->idle_done);
 }
 
@@ -233,15 +232,14 @@ void guard_idle_settle_former(struct lane *lane)
 
 static void begin_settling(struct lane_guard *guard)
 {
-    for (size_t i = 0; i < guard->count; i++)
-        cooldown_begin(&guard->devices[i].cooldown);
+    EACH (device, guard->devices, guard->count)
+        cooldown_begin(&device->cooldown);
 }
 
 static bool all_settled(struct lane_guard *guard)
 {
     bool settled = true;
-    for (size_t i = 0; i < guard->count; i++) {
-        struct guard_device *device = &guard->devices[i];
+    EACH (device, guard->devices, guard->count) {
         struct guard_look look;
         guard_look_of(device, guard->asked_ns, &look);
         settled = cooldown_look(&device->cooldown, &device->known, &look) && settled;
@@ -260,8 +258,7 @@ static void close_judge(struct lane *lane)
 {
     struct lane_guard *guard = guard_of(lane);
     const struct preflight_settings *settings = &lane->runner->plan->guard.preflight;
-    for (size_t i = 0; i < guard->count; i++) {
-        struct guard_device *device = &guard->devices[i];
+    EACH (device, guard->devices, guard->count) {
         struct guard_findings findings = {0};
         struct guard_look look;
         guard_look_of(device, guard->asked_ns, &look);
@@ -309,8 +306,8 @@ static void tell_pause(struct lane *lane, double took_s, bool settled)
     struct lane_guard *guard = guard_of(lane);
     double planned_s = guard->planned_s * lane->runner->time_scale, saved_s = planned_s - took_s;
     json_t *devices = json_array();
-    for (size_t i = 0; i < guard->count; i++)
-        json_array_append_new(devices, guard_device_json(&guard->devices[i]));
+    EACH (device, guard->devices, guard->count)
+        json_array_append_new(devices, guard_device_json(device));
     AUTO_FREE char *text = mem_printf("paused %.1f s, %s: %.1f s %s than the fixed %g s", took_s,
                                       settled ? "until the GPUs were idle and cool"
                                               : "the longest pause, and the GPUs are still not idle and cool",

@@ -301,8 +301,7 @@ static void record_members(struct lane *lane, const struct attempt *attempt)
 static bool is_of_another_lane(void *context, pid_t pid)
 {
     const struct lane *lane = context;
-    for (size_t i = 0; i < lane->runner->lane_count; i++) {
-        const struct lane *other = &lane->runner->lanes[i];
+    EACH (other, lane->runner->lanes, lane->runner->lane_count) {
         if (other != lane && ((other->attempt.job && job_has_member(other->attempt.job, pid)) ||
                               (other->background.loop.job && job_has_member(other->background.loop.job, pid))))
             return true;

@@ -6,13 +6,7 @@
 
 #include <string.h>
 
-enum {
-    LOOK_US = 1000000,
-    LOOK_LEAST_US = 20000,
-    MEMBERS_MAX = 1024,
-    ANSWER_US = 10000,
-    LOOKS_FEW = 3
-};
+enum { LOOK_US = 1000000, LOOK_LEAST_US = 20000, MEMBERS_MAX = 1024, ANSWER_US = 10000, LOOKS_FEW = 3 };
 
 /* How long the readings at the end of the time alone are waited for. */
 static const int64_t ANSWER_MAX_NS = 2 * NS_PER_S;
@@ -96,9 +90,9 @@ static uint64_t next_us(struct lane *lane)
 
 static struct load_gpu *gpu_of(struct lane_load *load, const char *label)
 {
-    for (size_t i = 0; i < load->gpu_count; i++)
-        if (strcmp(load->gpus[i].label, label) == 0)
-            return &load->gpus[i];
+    EACH (item, load->gpus, load->gpu_count)
+        if (strcmp(item->label, label) == 0)
+            return item;
     struct load_gpu *gpu = &MEM_ADD(load->gpus, load->gpu_count);
     *gpu = (struct load_gpu){.label = mem_strdup(label)};
     return gpu;
@@ -134,10 +128,10 @@ static void add_members(struct lane_load *load, struct job *job, enum load_role 
 
 static bool find_role(const struct lane_load *load, pid_t pid, enum load_role *out)
 {
-    for (size_t i = 0; i < load->member_count; i++) {
-        if (load->members[i].pid != pid)
+    EACH (member, load->members, load->member_count) {
+        if (member->pid != pid)
             continue;
-        *out = load->members[i].role;
+        *out = member->role;
         return true;
     }
     return false;
@@ -194,8 +188,7 @@ struct gpu_memory_told lane_load_told(struct lane *lane)
 {
     struct lane_load *load = load_of(lane);
     struct gpu_memory_told most = {0};
-    for (size_t i = 0; i < load->gpu_count; i++) {
-        struct load_gpu *gpu = &load->gpus[i];
+    EACH (gpu, load->gpus, load->gpu_count) {
         if (gpu->background_peak_bytes > most.bytes)
             most = (struct gpu_memory_told){gpu->background_peak_bytes, lane_memory_total(lane, gpu->label)};
         gpu->background_peak_bytes = 0;
@@ -215,8 +208,7 @@ static bool look(struct lane_load *load, bool *loaded)
 {
     bool told = false;
     *loaded = false;
-    for (size_t i = 0; i < load->gpu_count; i++) {
-        struct load_gpu *gpu = &load->gpus[i];
+    EACH (gpu, load->gpus, load->gpu_count) {
         bool board = gpu->memory_bytes.valid && gpu->memory_before_bytes.valid && gpu->utilisation_percent.valid;
         if (load->by_process ? gpu->listed : board && !load->beside) {
             told = true;
@@ -358,8 +350,8 @@ static void begin(struct lane *lane)
         return;
     load->beside = true;
     load->waiting = false;
-    for (size_t i = 0; i < load->gpu_count; i++)
-        colocated_start(&load->gpus[i].shares, lane->attempt.start_ns);
+    EACH (gpu, load->gpus, load->gpu_count)
+        colocated_start(&gpu->shares, lane->attempt.start_ns);
     if (lane->energy_meters)
         arm(lane, next_us(lane));
 }
@@ -373,9 +365,9 @@ static void over(struct lane *lane)
 {
     struct lane_load *load = load_of(lane);
     stop(lane);
-    for (size_t i = 0; i < load->gpu_count; i++) {
-        free(load->gpus[i].label);
-        colocated_trace_fini(&load->gpus[i].trace);
+    EACH (gpu, load->gpus, load->gpu_count) {
+        free(gpu->label);
+        colocated_trace_fini(&gpu->trace);
     }
     free(load->gpus);
     free(load->members);

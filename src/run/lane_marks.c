@@ -38,8 +38,8 @@ static json_t *mark_json(const struct mark *mark)
 static void record(struct lane *lane)
 {
     struct marks *marks = &lane->attempt.marks;
-    for (size_t i = 0; i < marks->pending_count; i++)
-        lane_record(lane, EVENT_MARK, mark_json(&marks->pending[i]), NULL);
+    EACH (item, marks->pending, marks->pending_count)
+        lane_record(lane, EVENT_MARK, mark_json(item), NULL);
     marks_clear(marks);
 }
 

@@ -25,20 +25,19 @@ static void ask_again(struct lane *lane)
 static void find(const struct lane *lane, struct guard_findings *out)
 {
     const struct lane_guard *guard = guard_of(lane);
-    for (size_t i = 0; i < guard->count; i++) {
+    EACH (device, guard->devices, guard->count) {
         struct guard_look look;
-        guard_look_of(&guard->devices[i], guard->asked_ns, &look);
-        guard_known_learn(&guard->devices[i].known, &look);
-        preflight_look(settings_of(lane), &guard->devices[i].known, &look, out);
+        guard_look_of(device, guard->asked_ns, &look);
+        guard_known_learn(&device->known, &look);
+        preflight_look(settings_of(lane), &device->known, &look, out);
     }
 }
 
 static json_t *findings_json(const struct guard_findings *findings)
 {
     json_t *list = json_array();
-    for (size_t i = 0; i < findings->count; i++)
-        json_array_append_new(
-            list, json_pack("{s:s, s:s}", "kind", findings->items[i].kind, "text", findings->items[i].text));
+    EACH (item, findings->items, findings->count)
+        json_array_append_new(list, json_pack("{s:s, s:s}", "kind", item->kind, "text", item->text));
     return list;
 }
 
@@ -96,9 +95,9 @@ static void record(struct lane *lane, const struct guard_findings *findings, int
     struct lane_guard *guard = guard_of(lane);
     bool clear = !guard_findings_block(findings);
     json_t *devices = json_array();
-    for (size_t i = 0; i < guard->count; i++) {
-        json_t *json = guard_device_json(&guard->devices[i]);
-        json_object_set_new(json, "idle", guard_idle_json(&guard->devices[i].idle));
+    EACH (device, guard->devices, guard->count) {
+        json_t *json = guard_device_json(device);
+        json_object_set_new(json, "idle", guard_idle_json(&device->idle));
         json_array_append_new(devices, json);
     }
     AUTO_FREE char *text = clear ? clear_text(guard) : NULL;
@@ -133,8 +132,8 @@ static void after_idle(struct lane *lane)
     struct guard_findings findings = {0};
     find(lane, &findings);
     bool clear = !guard_findings_block(&findings), even = true;
-    for (size_t i = 0; i < guard->count; i++) {
-        struct idle_window *idle = &guard->devices[i].idle;
+    EACH (item, guard->devices, guard->count) {
+        struct idle_window *idle = &item->idle;
         even = even && (idle->seconds <= 0 || idle_is_even(idle));
         idle->proven = clear && idle->seconds > 0 && idle_is_even(idle);
     }
@@ -145,8 +144,7 @@ static void after_idle(struct lane *lane)
         ask_again(lane);
         return;
     }
-    for (size_t i = 0; i < guard->count; i++) {
-        struct guard_device *device = &guard->devices[i];
+    EACH (device, guard->devices, guard->count) {
         struct reading *lowest = &device->known.idle_power_w;
         if (device->idle.proven && (!lowest->valid || device->idle.power_w < lowest->value))
             *lowest = (struct reading){device->idle.power_w, true};
@@ -187,8 +185,8 @@ static void stop(struct lane *lane, double waited_s)
                                                              : mem_strdup(text);
     err_set(&runner->refused, "%s is not begun: %s; afterwards go on with --resume %s", lane->experiment->id,
             lane->lost, runner->typed_dir);
-    for (size_t i = 0; i < runner->lane_count; i++)
-        others = others || !runner->lanes[i].retired;
+    EACH (item, runner->lanes, runner->lane_count)
+        others = others || !item->retired;
     if (others)
         lane_say(lane, "is not begun here: %s; the other slots go on", lane->lost);
     guard_idle_settle_former(lane);
@@ -244,7 +242,7 @@ void lane_guard_preflight(struct lane *lane)
     guard_holders_fini(&guard->holders);
     guard->said = false;
     /* Nobody's energies are believed to be net of an idle draw that was not measured. */
-    for (size_t i = 0; i < guard->count; i++)
-        guard->devices[i].idle = (struct idle_window){0};
+    EACH (device, guard->devices, guard->count)
+        device->idle = (struct idle_window){0};
     guard_ask(lane, looked);
 }

@@ -99,17 +99,16 @@ static json_t *looks_json(const struct lane *lane)
     const struct lane_load *load = lane_load(lane);
     const struct colocated_trace *trace = NULL;
     double most = -1;
-    for (size_t i = 0; i < load->gpu_count; i++)
-        for (size_t k = 0; k < load->gpus[i].trace.count; k++)
-            if (load->gpus[i].trace.looks[k].background_bytes > most) {
-                trace = &load->gpus[i].trace;
+    EACH (gpu, load->gpus, load->gpu_count)
+        for (size_t k = 0; k < gpu->trace.count; k++)
+            if (gpu->trace.looks[k].background_bytes > most) {
+                trace = &gpu->trace;
                 most = trace->looks[k].background_bytes;
             }
     if (!trace || !lane->attempt.gate_open)
         return json_null();
     json_t *times = json_array(), *bytes[2] = {json_array(), json_array()}, *percent[2] = {json_array(), json_array()};
-    for (size_t i = 0; i < trace->count; i++) {
-        const struct colocated_look *look = &trace->looks[i];
+    EACH (look, trace->looks, trace->count) {
         json_array_append_new(times, json_finite((double)((look->t_ns - lane->attempt.start_ns) / NS_PER_MS) / 1000));
         json_array_append_new(bytes[0], json_integer((json_int_t)look->foreground_bytes));
         json_array_append_new(bytes[1], json_integer((json_int_t)look->background_bytes));

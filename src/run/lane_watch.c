@@ -11,16 +11,15 @@ enum { POLL_US = 50000 };
 static json_t *pids_json(const int32_t *pids, size_t count)
 {
     json_t *list = json_array();
-    for (size_t i = 0; i < count; i++)
-        json_array_append_new(list, json_integer(pids[i]));
+    EACH (pid, pids, count)
+        json_array_append_new(list, json_integer(*pid));
     return list;
 }
 
 /* device: NULL: the text says it. */
 static void tell_findings(struct lane *lane, const struct guard_findings *findings, const char *device, int64_t from_ns)
 {
-    for (size_t i = 0; i < findings->count; i++) {
-        const struct guard_finding *finding = &findings->items[i];
+    EACH (finding, findings->items, findings->count)
         lane_evidence_at(lane, (struct lane_evidence_entry){
                                    .kind = finding->kind,
                                    .device = device,
@@ -28,15 +27,13 @@ static void tell_findings(struct lane *lane, const struct guard_findings *findin
                                    .pids = pids_json(finding->pids, finding->pid_count),
                                    .from_s = lane_since_start(lane, from_ns),
                                });
-    }
 }
 
 static void begin_watching(struct lane *lane, int64_t start_ns)
 {
     struct lane_guard *guard = guard_of(lane);
     double tolerance = (double)lane->runner->plan->guard.preflight.memory_bytes;
-    for (size_t i = 0; i < guard->count; i++) {
-        struct guard_device *device = &guard->devices[i];
+    EACH (device, guard->devices, guard->count) {
         watch_begin(&device->watch, device->label, start_ns, tolerance,
                     device->sample.t_ns > 0 ? &device->sample.readings : NULL);
         device->listed = device->seen_off = false;
@@ -85,8 +82,8 @@ static void edge(struct lane *lane)
     if (!guard || !guard->running)
         return;
     guard->edge_ns = clock_monotonic_ns();
-    for (size_t i = 0; i < guard->count; i++)
-        keep_before(&guard->devices[i]);
+    EACH (device, guard->devices, guard->count)
+        keep_before(device);
     energy_meters_users(lane->energy_meters);
 }
 
@@ -107,8 +104,7 @@ static void tell_spans(struct lane *lane, struct guard_device *device)
     /* Where nothing was measured nothing speaks against it. */
     if (lane->attempt.start_ns == 0)
         watch_fini(watch);
-    for (size_t i = 0; i < watch->count; i++) {
-        struct watch_span *span = &watch->spans[i];
+    EACH (span, watch->spans, watch->count) {
         char *text = span->times > 1 ? mem_printf("%s (%zu times)", span->text, span->times) : mem_strdup(span->text);
         lane_evidence_at(lane, (struct lane_evidence_entry){
                                    .kind = span->kind,
@@ -156,9 +152,9 @@ static void tell_postflight(struct lane *lane)
     struct lane_guard *guard = guard_of(lane);
     json_t *devices = json_array();
     struct text text = {0};
-    for (size_t i = 0; i < guard->count; i++) {
-        json_array_append_new(devices, back_json(&guard->devices[i]));
-        add_cleanup(&text, &guard->devices[i]);
+    EACH (device, guard->devices, guard->count) {
+        json_array_append_new(devices, back_json(device));
+        add_cleanup(&text, device);
     }
     json_t *data = json_pack("{s:s, s:o, s:o*}", "phase", "postflight", "devices", devices, "text",
                              text.length ? json_string(text_get(&text)) : json_null());
@@ -195,8 +191,8 @@ static void look(struct lane *lane)
         tell_spans(lane, &guard->devices[i]);
         tell_findings(lane, &found[i], guard->devices[i].label, lane->attempt.end_ns);
     }
-    for (size_t i = 0; i < guard->count; i++)
-        guard_findings_fini(&found[i]);
+    EACH (item, found, guard->count)
+        guard_findings_fini(item);
     free(found);
     if (waits) {
         guard_ask_later(lane, POLL_US, look);

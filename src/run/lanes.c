@@ -112,8 +112,8 @@ static json_t *split_json(struct runner *runner)
     if (!split->begun || !split->whole)
         return json_null();
     int64_t attributed_mj = 0;
-    for (size_t i = 0; i < runner->lane_count; i++)
-        attributed_mj += tally_of(&runner->lanes[i])->attributed_mj;
+    EACH (lane, runner->lanes, runner->lane_count)
+        attributed_mj += tally_of(lane)->attributed_mj;
     /* Unattributed: with what a job used between the attempts that have figures: it adds up to the total. */
     return json_pack("{s:b, s:s, s:I, s:I, s:I}", "estimate", true, "by", "CPU time", "total_mj",
                      (json_int_t)split->total_mj, "attributed_mj", (json_int_t)attributed_mj, "unattributed_mj",
@@ -127,8 +127,8 @@ json_t *lanes_json(struct runner *runner)
         return json_null();
     json_t *lanes = json_array();
     json_t *split = split_json(runner); /* before the lanes: their parts are of the same moment */
-    for (size_t i = 0; i < runner->lane_count; i++)
-        json_array_append_new(lanes, lane_json(&runner->lanes[i], seconds));
+    EACH (lane, runner->lanes, runner->lane_count)
+        json_array_append_new(lanes, lane_json(lane, seconds));
     return json_pack("{s:o, s:o, s:o}", "seconds", json_finite(seconds), "cpu_package", split, "lanes", lanes);
 }
 
@@ -152,8 +152,7 @@ static void tell_others(struct lane *lane, const char *kind, struct text *text, 
 {
     json_t *numbers = json_array();
     size_t named = 0;
-    for (size_t i = 0; i < lane->runner->lane_count; i++) {
-        const struct lane *other = &lane->runner->lanes[i];
+    EACH (other, lane->runner->lanes, lane->runner->lane_count) {
         if (other == lane || !other->experiment)
             continue;
         json_array_append_new(numbers, json_integer((json_int_t)other->experiment->number));
@@ -259,9 +258,9 @@ void runner_check_guardian(struct runner *runner)
         return;
     }
     runner->unguarded_ns = 0;
-    for (size_t i = 0; i < runner->lane_count; i++)
-        if (lane_has_job(&runner->lanes[i]))
-            lane_unguarded(&runner->lanes[i], since_ns);
+    EACH (lane, runner->lanes, runner->lane_count)
+        if (lane_has_job(lane))
+            lane_unguarded(lane, since_ns);
 }
 
 /* Without guardian or state folder the other layers and the journal still hold: that is said, and the run goes on. */

@@ -70,11 +70,10 @@ static json_t *gpus_json(void)
     struct gpu_devices devices;
     json_t *json = json_array();
     gpu_devices_read("", &devices, NULL);
-    for (size_t i = 0; i < devices.count; i++) {
-        json_t *gpu =
-            json_pack("{s:o, s:o, s:o, s:o}", "bus", json_filled_or_null(devices.items[i].bus), "model",
-                      json_filled_or_null(devices.items[i].model), "uuid", json_filled_or_null(devices.items[i].uuid),
-                      "firmware", json_filled_or_null(devices.items[i].firmware));
+    EACH (item, devices.items, devices.count) {
+        json_t *gpu = json_pack("{s:o, s:o, s:o, s:o}", "bus", json_filled_or_null(item->bus), "model",
+                                json_filled_or_null(item->model), "uuid", json_filled_or_null(item->uuid), "firmware",
+                                json_filled_or_null(item->firmware));
         json_array_append_new(json, gpu);
     }
     gpu_devices_fini(&devices);

@@ -76,9 +76,9 @@ static const char *uuid_of(const struct lane *lane, const char *label)
 static struct memory_gpu *find_gpu(struct lane *lane, const char *label)
 {
     struct lane_memory *memory = memory_of(lane);
-    for (size_t i = 0; i < memory->gpu_count; i++)
-        if (strcmp(memory->gpus[i].label, label) == 0)
-            return &memory->gpus[i];
+    EACH (item, memory->gpus, memory->gpu_count)
+        if (strcmp(item->label, label) == 0)
+            return item;
     if (memory->gpu_count == GPUS_MAX)
         return NULL;
     struct memory_gpu *gpu = &memory->gpus[memory->gpu_count++];
@@ -98,8 +98,7 @@ static void prepare(struct lane *lane)
 {
     struct lane_memory *memory = memory_of(lane);
     memory->on = false;
-    for (size_t i = 0; i < memory->gpu_count; i++) {
-        struct memory_gpu *gpu = &memory->gpus[i];
+    EACH (gpu, memory->gpus, memory->gpu_count) {
         gpu->by_process = gpu->warned = false;
         gpu->own_bytes = gpu->looked_bytes = 0;
         gpu->curve = (struct memory_curve){0};
@@ -322,9 +321,9 @@ static void take_users(struct lane *lane, const char *label, int64_t t_ns, const
 static size_t epochs_to_come(const struct lane *lane)
 {
     const struct plan_job *job = &lane->attempt.experiment->foreground;
-    for (size_t i = 0; i < job->param_count; i++)
-        if (strcmp(job->params[i].name, "epochs") == 0 && job->params[i].value.kind == VALUE_INT) {
-            int64_t all = job->params[i].value.integer, ended = (int64_t)memory_of(lane)->ended;
+    EACH (param, job->params, job->param_count)
+        if (strcmp(param->name, "epochs") == 0 && param->value.kind == VALUE_INT) {
+            int64_t all = param->value.integer, ended = (int64_t)memory_of(lane)->ended;
             return all > ended ? (size_t)(all - ended) : 0;
         }
     return HORIZON_EPOCHS;
@@ -357,8 +356,7 @@ static void end_epoch(struct lane *lane)
     struct lane_memory *memory = memory_of(lane);
     memory->open = false;
     memory->ended++;
-    for (size_t i = 0; i < memory->gpu_count; i++) {
-        struct memory_gpu *gpu = &memory->gpus[i];
+    EACH (gpu, memory->gpus, memory->gpu_count) {
         /* An epoch may be shorter than the time between two readings. */
         double peak = gpu->epoch_peak >= 0 ? gpu->epoch_peak : gpu->own_bytes;
         gpu->epoch_peak = -1;
@@ -385,8 +383,8 @@ static void take_mark(struct lane *lane, const struct mark *mark)
         strcpy(memory->mark, mark->name);
         memory->open = false;
         memory->ended = 0;
-        for (size_t i = 0; i < memory->gpu_count; i++)
-            memory->gpus[i].peak_count = 0;
+        EACH (gpu, memory->gpus, memory->gpu_count)
+            gpu->peak_count = 0;
     }
     if (strcmp(mark->name, memory->mark) != 0)
         return;
@@ -398,8 +396,8 @@ static void take_mark(struct lane *lane, const struct mark *mark)
         return;
     /* What came before the first epoch is none. */
     if (memory->ended == 0)
-        for (size_t i = 0; i < memory->gpu_count; i++)
-            memory->gpus[i].epoch_peak = -1;
+        EACH (item, memory->gpus, memory->gpu_count)
+            item->epoch_peak = -1;
     memory->open = true;
     memory->number = number_of(mark->label);
 }
@@ -475,15 +473,14 @@ static json_t *end(struct lane *lane)
     if (!memory->on)
         return json_null();
     json_t *gpus = json_array();
-    for (size_t i = 0; i < memory->gpu_count; i++) {
-        struct memory_gpu *gpu = &memory->gpus[i];
+    EACH (gpu, memory->gpus, memory->gpu_count) {
         look_at_books(lane, gpu);
         if (gpu->curve.any && gpu->looked_bytes > gpu->curve.peak_bytes)
             memory_curve_add(&gpu->curve, since_start_s(lane, gpu->looked_ns), gpu->looked_bytes);
     }
     memory->on = false;
-    for (size_t i = 0; i < memory->gpu_count; i++)
-        json_array_append_new(gpus, gpu_json(lane, &memory->gpus[i]));
+    EACH (item, memory->gpus, memory->gpu_count)
+        json_array_append_new(gpus, gpu_json(lane, item));
     return json_pack("{s:o, s:o}", "gpus", gpus, "host", memory_curve_json(&memory->host));
 }
 

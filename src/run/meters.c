@@ -102,22 +102,22 @@ void meters_start(struct runner *runner)
     /* Without any sensor there still is what the job uses of the host. */
     if (!options || (!energy_meters_useful(options) && !options->host))
         return;
-    for (size_t i = 0; i < runner->lane_count; i++) {
-        const struct run_lane *means = runner->lanes[i].means;
+    EACH (lane, runner->lanes, runner->lane_count) {
+        const struct run_lane *means = lane->means;
         struct energy_meters_options own = *options;
         own.time_scale = runner->time_scale;
         own.shares_host = runner->lane_count > 1;
         own.watches_others = true;
         own.gpus = means ? options->gpus + means->gpu_first : options->gpus;
         own.gpu_count = means ? means->gpu_count : options->gpu_count;
-        start(&runner->lanes[i], &own);
+        start(lane, &own);
     }
 }
 
 void meters_stop(struct runner *runner)
 {
-    for (size_t i = 0; i < runner->lane_count; i++)
-        stop(&runner->lanes[i]);
+    EACH (lane, runner->lanes, runner->lane_count)
+        stop(lane);
 }
 
 void phase_meters(struct lane *lane)

@@ -24,8 +24,8 @@ struct need *needs_add(struct repo_needs *out, enum need_kind kind, enum need_st
 
 bool needs_concerns(const struct repo_needs *needs, const struct strv *models)
 {
-    for (size_t i = 0; i < models->count; i++)
-        if (strv_has(&needs->models, models->items[i]))
+    EACH (item, models->items, models->count)
+        if (strv_has(&needs->models, *item))
             return true;
     return models->count == 0;
 }
@@ -122,8 +122,8 @@ static char *detail_of(const struct repo *repo, const struct problem *problem, c
 
 static bool is_missing(const struct repo_needs *needs, enum need_kind kind)
 {
-    for (size_t i = 0; i < needs->count; i++)
-        if (needs->items[i].kind == kind && needs->items[i].state == NEED_MISSING)
+    EACH (item, needs->items, needs->count)
+        if (item->kind == kind && item->state == NEED_MISSING)
             return true;
     return false;
 }
@@ -136,9 +136,9 @@ static bool has_interpreter(const struct repo *repo)
 static void add_missing(const struct repo *repo, const struct command *command, const struct problems *problems,
                         struct repo_needs *out)
 {
-    for (size_t i = 0; i < problems->count; i++) {
+    EACH (item, problems->items, problems->count) {
         enum need_kind kind;
-        if (!kind_of(&problems->items[i], &kind))
+        if (!kind_of(item, &kind))
             continue;
         const char *script = command->head.items[command->head.count - 1];
         const char *name = kind == NEED_FOLDER        ? repo->path
@@ -148,7 +148,7 @@ static void add_missing(const struct repo *repo, const struct command *command, 
         char *mend = kind == NEED_FOLDER        ? clone_command(repo)
                      : kind == NEED_INTERPRETER ? environment_command(repo)
                                                 : NULL;
-        char *detail = kind != NEED_FOLDER ? detail_of(repo, &problems->items[i], name)
+        char *detail = kind != NEED_FOLDER ? detail_of(repo, item, name)
                        : is_relative(repo) ? mem_strdup("neither beside the registry nor in the working folder")
                                            : mem_strdup("not there");
         AUTO_FREE char *typed = typed_path(repo, name);
@@ -241,10 +241,10 @@ static void add_disk(struct needs *needs, const char *path, uint64_t bytes)
     struct statvfs room;
     if (bytes == 0 || stat(folder, &at) != 0 || statvfs(folder, &room) != 0)
         return;
-    for (size_t i = 0; i < needs->disk_count; i++) {
-        if (needs->disks[i].device != at.st_dev)
+    EACH (disk, needs->disks, needs->disk_count) {
+        if (disk->device != at.st_dev)
             continue;
-        needs->disks[i].fetch_bytes += bytes;
+        disk->fetch_bytes += bytes;
         return;
     }
     MEM_ADD(needs->disks, needs->disk_count) =
@@ -294,8 +294,7 @@ static void add_there(const struct repo *repo, const struct command *command, st
 static void look_at_data(const struct repo *repo, const struct plan_options *options, struct needs *needs,
                          struct repo_needs *out)
 {
-    for (size_t i = 0; i < repo->data_count; i++) {
-        const struct registry_data *row = &repo->data[i];
+    EACH (row, repo->data, repo->data_count) {
         if (!needs_concerns(out, &row->models))
             continue;
         AUTO_FREE char *path = fs_resolve(repo->path, row->path, options->home);
@@ -334,8 +333,7 @@ void needs_look(const struct registry *registry, const struct repo *repo, const 
 size_t repo_needs_missing(const struct repo_needs *needs, const char *model)
 {
     size_t missing = 0;
-    for (size_t i = 0; i < needs->count; i++) {
-        const struct need *need = &needs->items[i];
+    EACH (need, needs->items, needs->count) {
         bool good = need->state == NEED_THERE || need->state == NEED_OTHER;
         missing += !good && (need->models.count == 0 || strv_has(&need->models, model));
     }
@@ -349,33 +347,32 @@ bool repo_needs_ready(const struct repo_needs *needs, const char *model)
 
 bool needs_all_there(const struct needs *needs)
 {
-    for (size_t i = 0; i < needs->count; i++)
-        for (size_t j = 0; j < needs->repos[i].models.count; j++)
-            if (!repo_needs_ready(&needs->repos[i], needs->repos[i].models.items[j]))
+    EACH (repo, needs->repos, needs->count)
+        for (size_t j = 0; j < repo->models.count; j++)
+            if (!repo_needs_ready(repo, repo->models.items[j]))
                 return false;
-    for (size_t i = 0; i < needs->disk_count; i++)
-        if (!disk_need_fits(&needs->disks[i]))
+    EACH (disk, needs->disks, needs->disk_count)
+        if (!disk_need_fits(disk))
             return false;
     return true;
 }
 
 void needs_fini(struct needs *needs)
 {
-    for (size_t i = 0; i < needs->count; i++) {
-        struct repo_needs *repo = &needs->repos[i];
-        for (size_t j = 0; j < repo->count; j++) {
-            free(repo->items[j].name);
-            free(repo->items[j].detail);
-            free(repo->items[j].mend);
-            strv_fini(&repo->items[j].models);
+    EACH (repo, needs->repos, needs->count) {
+        EACH (item, repo->items, repo->count) {
+            free(item->name);
+            free(item->detail);
+            free(item->mend);
+            strv_fini(&item->models);
         }
         free(repo->items);
         strv_fini(&repo->models);
         free(repo->python);
         strv_fini(&repo->env);
     }
-    for (size_t i = 0; i < needs->disk_count; i++)
-        free(needs->disks[i].path);
+    EACH (disk, needs->disks, needs->disk_count)
+        free(disk->path);
     free(needs->repos);
     free(needs->disks);
     *needs = (struct needs){0};

@@ -101,8 +101,8 @@ static void set_path(struct strv *env, const struct strv *prepend)
 {
     AUTO_STRV struct strv folders = {0};
     const char *path = strv_env_get(env, "PATH");
-    for (size_t i = 0; i < prepend->count; i++) {
-        char *real = real_path(prepend->items[i]);
+    EACH (item, prepend->items, prepend->count) {
+        char *real = real_path(*item);
         if (real)
             strv_add_owned(&folders, real);
     }
@@ -120,9 +120,9 @@ static void make_environment(const struct repo *repo, const struct command *comm
     for (char **entry = environ; *entry; entry++)
         if (strchr(*entry, '='))
             strv_add(env, *entry);
-    for (size_t i = 0; i < command->env.count; i++) { /* VIRTUAL_ENV, CONDA_PREFIX */
-        const char *equals = strchr(command->env.items[i], '=');
-        AUTO_FREE char *name = mem_strndup(command->env.items[i], (size_t)(equals - command->env.items[i]));
+    EACH (item, command->env.items, command->env.count) { /* VIRTUAL_ENV, CONDA_PREFIX */
+        const char *equals = strchr(*item, '=');
+        AUTO_FREE char *name = mem_strndup(*item, (size_t)(equals - *item));
         AUTO_FREE char *real = real_path(equals + 1);
         strv_env_set(env, name, real ? real : equals + 1);
     }
@@ -145,8 +145,7 @@ void needs_add_modules(const struct repo *repo, const struct command *command, c
                        struct repo_needs *out)
 {
     size_t before = out->count;
-    for (size_t i = 0; i < repo->module_count; i++) {
-        const struct registry_modules *row = &repo->modules[i];
+    EACH (row, repo->modules, repo->module_count) {
         if (!needs_concerns(out, &row->models))
             continue;
         if (row->python)
@@ -173,9 +172,9 @@ static bool same_list(const struct strv *one, const struct strv *other)
 
 static struct interpreter *find_interpreter(struct interpreters *all, const struct repo_needs *needs)
 {
-    for (size_t i = 0; i < all->count; i++)
-        if (strcmp(all->items[i].python, needs->python) == 0 && same_list(all->items[i].env, &needs->env))
-            return &all->items[i];
+    EACH (item, all->items, all->count)
+        if (strcmp(item->python, needs->python) == 0 && same_list(item->env, &needs->env))
+            return item;
     return NULL;
 }
 
@@ -200,8 +199,7 @@ static size_t find_word(const struct interpreter *interpreter, const char *word)
 
 static void collect(struct needs *needs, struct interpreters *all)
 {
-    for (size_t i = 0; i < needs->count; i++) {
-        const struct repo_needs *repo = &needs->repos[i];
+    EACH (repo, needs->repos, needs->count) {
         if (!repo->python)
             continue;
         struct interpreter *interpreter = find_interpreter(all, repo);
@@ -210,16 +208,16 @@ static void collect(struct needs *needs, struct interpreters *all)
             *interpreter = (struct interpreter){.python = repo->python, .env = &repo->env};
         }
         interpreter->limit_s += ASK_TIMEOUT_S;
-        for (size_t j = 0; j < repo->count; j++) {
-            if (!is_asked(&repo->items[j]))
+        EACH (item, repo->items, repo->count) {
+            if (!is_asked(item))
                 continue;
-            AUTO_FREE char *word = make_word(&repo->items[j]);
+            AUTO_FREE char *word = make_word(item);
             if (find_word(interpreter, word) == interpreter->words.count)
                 strv_add(&interpreter->words, word);
         }
     }
-    for (size_t i = 0; i < all->count; i++)
-        all->items[i].answers = mem_array(all->items[i].words.count + 1, sizeof *all->items[i].answers);
+    EACH (entry, all->items, all->count)
+        entry->answers = mem_array(entry->words.count + 1, sizeof *entry->answers);
 }
 
 /* The next line of the answer, which is whatever a module made of it: printable, not too long. False: it is over. */
@@ -255,9 +253,9 @@ static bool take_answer(const char **at, struct answer *out)
     if (!next_line(at, line))
         return false;
     const char *rest = strchr(line, ' ');
-    for (size_t i = 0; i < sizeof verdicts / sizeof *verdicts; i++)
-        if (strncmp(line, verdicts[i].word, strlen(verdicts[i].word)) == 0)
-            state = verdicts[i].state;
+    EACH_OF (verdict, verdicts)
+        if (strncmp(line, verdict->word, strlen(verdict->word)) == 0)
+            state = verdict->state;
     set_answer(out, state, mem_strdup(rest ? rest + 1 : ""));
     out->unchecked = state == NEED_UNKNOWN;
     return true;
@@ -353,8 +351,8 @@ static void ask_all(struct interpreters *all)
            pthread_create(&threads[count], NULL, ask_some, all) == 0)
         count++;
     ask_some(all);
-    for (size_t i = 0; i < count; i++)
-        pthread_join(threads[i], NULL);
+    EACH (thread, threads, count)
+        pthread_join(*thread, NULL);
 }
 
 static void settle(struct need *need, const struct answer *answer)
@@ -375,8 +373,7 @@ static void settle_repo(struct interpreters *all, struct repo_needs *repo)
 {
     struct answer none = {.state = NEED_UNKNOWN, .text = mem_strdup("there is no interpreter to ask")};
     const struct interpreter *interpreter = repo->python ? find_interpreter(all, repo) : NULL;
-    for (size_t i = 0; i < repo->count; i++) {
-        struct need *need = &repo->items[i];
+    EACH (need, repo->items, repo->count) {
         if (!is_asked(need))
             continue;
         AUTO_FREE char *word = make_word(need);
@@ -390,14 +387,14 @@ void needs_ask(struct needs *needs)
     struct interpreters all = {0};
     collect(needs, &all);
     ask_all(&all);
-    for (size_t i = 0; i < needs->count; i++)
-        settle_repo(&all, &needs->repos[i]);
-    for (size_t i = 0; i < all.count; i++) {
-        for (size_t j = 0; j < all.items[i].words.count; j++)
-            free(all.items[i].answers[j].text);
-        free(all.items[i].answers);
-        free(all.items[i].version.text);
-        strv_fini(&all.items[i].words);
+    EACH (repo, needs->repos, needs->count)
+        settle_repo(&all, repo);
+    EACH (item, all.items, all.count) {
+        EACH (answer, item->answers, item->words.count)
+            free(answer->text);
+        free(item->answers);
+        free(item->version.text);
+        strv_fini(&item->words);
     }
     free(all.items);
 }

@@ -12,8 +12,8 @@ enum { MACHINE_BYTES = 16 << 20, MACHINES_MAX = 100000 };
 
 void other_code_fini(struct other_code *code)
 {
-    for (size_t i = 0; i < code->size; i++)
-        free(code->items[i].text);
+    EACH (item, code->items, code->size)
+        free(item->text);
     free(code->items);
     *code = (struct other_code){0};
 }
@@ -45,8 +45,8 @@ static bool has_ended(const struct result *result)
 
 static bool has_evidence(const struct result *result, const char *text)
 {
-    for (size_t i = 0; i < result->evidence_count; i++)
-        if (strcmp(result->evidence[i].kind, OTHER_CODE_KIND) == 0 && strcmp(result->evidence[i].text, text) == 0)
+    EACH (item, result->evidence, result->evidence_count)
+        if (strcmp(item->kind, OTHER_CODE_KIND) == 0 && strcmp(item->text, text) == 0)
             return true;
     return false;
 }
@@ -92,9 +92,9 @@ void other_code_find_later(const struct results *results, int64_t session, const
 char *other_code_say(const struct other_code *code)
 {
     AUTO_STRV struct strv texts = {0};
-    for (size_t i = 0; i < code->size; i++)
-        if (code->items[i].text)
-            strv_add_once(&texts, code->items[i].text);
+    EACH (item, code->items, code->size)
+        if (item->text)
+            strv_add_once(&texts, item->text);
     return mem_printf("%zu result%s unverified: other code (%s%s)", code->count, code->count == 1 ? " is" : "s are",
                       texts.count ? texts.items[0] : "", texts.count > 1 ? "; ..." : "");
 }

@@ -1,5 +1,6 @@
 #include "run/outcome.h"
 
+#include "base/mem.h"
 #include "tare_build.h"
 
 #include <errno.h>
@@ -92,10 +93,10 @@ static void say_exit(const struct outcome_facts *facts, struct text *why)
 static bool success_is_shown(const struct outcome_facts *facts)
 {
     size_t shown = 0;
-    for (size_t i = 0; i < facts->result_count; i++) {
-        if (facts->results[i]->role != JOBLOG_SUCCESS)
+    EACH (result, facts->results, facts->result_count) {
+        if ((*result)->role != JOBLOG_SUCCESS)
             continue;
-        if (facts->results[i]->matches == 0)
+        if ((*result)->matches == 0)
             return false;
         shown++;
     }
@@ -123,8 +124,8 @@ static bool is_traceback(const struct outcome_facts *facts, const struct joblog_
 static bool say_patterns(const struct outcome_facts *facts, struct text *why)
 {
     bool told = false;
-    for (size_t i = 0; i < facts->result_count; i++) {
-        const struct joblog_result *result = facts->results[i];
+    EACH (item, facts->results, facts->result_count) {
+        const struct joblog_result *result = *item;
         if (result->role == JOBLOG_ERROR && result->matches > 0) {
             unsigned long long line = result->line;
             begin_reason(why);
@@ -167,12 +168,12 @@ static void say_words(const struct outcome_facts *facts, struct text *why)
 static bool metrics_miss(enum metrics_rule rule, const struct outcome_facts *facts, struct text *names)
 {
     size_t found = 0, missing = 0;
-    for (size_t i = 0; i < facts->result_count; i++) {
-        if (facts->results[i]->role != JOBLOG_METRIC)
+    EACH (result, facts->results, facts->result_count) {
+        if ((*result)->role != JOBLOG_METRIC)
             continue;
-        found += facts->results[i]->matches > 0;
-        if (facts->results[i]->matches == 0)
-            text_addf(names, "%s%s", missing++ ? ", " : "", facts->results[i]->name);
+        found += (*result)->matches > 0;
+        if ((*result)->matches == 0)
+            text_addf(names, "%s%s", missing++ ? ", " : "", (*result)->name);
     }
     return missing > 0 && (rule == METRICS_REQUIRED || (rule == METRICS_ANY && found == 0));
 }

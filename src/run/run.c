@@ -134,9 +134,9 @@ static int on_tick(sd_event_source *source, uint64_t us, void *context)
     bool soon = false;
     look_for_stall(runner, (int64_t)us * 1000);
     runner_check_guardian(runner);
-    for (size_t i = 0; i < runner->lane_count; i++) {
-        OBSERVE(&runner->lanes[i], tick);
-        soon = soon || lane_has_job(&runner->lanes[i]);
+    EACH (lane, runner->lanes, runner->lane_count) {
+        OBSERVE(lane, tick);
+        soon = soon || lane_has_job(lane);
     }
     if (listener->tick)
         soon = listener->tick(listener->context) || soon;
@@ -167,8 +167,8 @@ enum { WATCHED = sizeof watched / sizeof *watched };
 static void watched_set(sigset_t *out)
 {
     sigemptyset(out);
-    for (size_t i = 0; i < WATCHED; i++)
-        sigaddset(out, watched[i]);
+    EACH (item, watched, WATCHED)
+        sigaddset(out, *item);
 }
 
 static void ignore(int signal_number)
@@ -227,9 +227,9 @@ static void signals_unblock(struct signals *signals)
     struct timespec now = {0};
     watched_set(&set);
     /* A signal that the caller itself had blocked is the caller's to take. */
-    for (size_t i = 0; i < WATCHED; i++)
-        if (sigismember(&signals->before, watched[i]) == 1)
-            sigdelset(&set, watched[i]);
+    EACH (item, watched, WATCHED)
+        if (sigismember(&signals->before, *item) == 1)
+            sigdelset(&set, *item);
     while (sigtimedwait(&set, NULL, &now) > 0 || errno == EINTR)
         continue;
     sigaction(SIGPIPE, &signals->pipe_before, NULL);
@@ -373,8 +373,8 @@ static void live(struct runner *runner, struct err *err)
         lane_init(&lanes[i], runner, i + 1);
     meters_start(runner);
     lanes_begin(runner);
-    for (size_t i = 0; i < count; i++)
-        lane_enter(&lanes[i], PHASE_METERS);
+    EACH (item, lanes, count)
+        lane_enter(item, PHASE_METERS);
     int code = runner_all_finished(runner) ? 0 : sd_event_loop(runner->loop);
     if (code < 0) {
         struct err loop_err;
@@ -390,8 +390,8 @@ static void live(struct runner *runner, struct err *err)
     if (!runner->broken)
         check_code(runner);
     end_session(runner, pool);
-    for (size_t i = 0; i < count; i++)
-        lane_fini(&lanes[i]);
+    EACH (entry, lanes, count)
+        lane_fini(entry);
     free(lanes);
 }
 

@@ -201,8 +201,8 @@ bool runner_same_governor(const char *a, const char *b)
 /* The governor is the whole machine's. */
 static bool may_begin(const struct runner *runner, const struct plan_experiment *experiment)
 {
-    for (size_t i = 0; i < runner->lane_count; i++) {
-        const struct plan_experiment *other = runner->lanes[i].experiment;
+    EACH (lane, runner->lanes, runner->lane_count) {
+        const struct plan_experiment *other = lane->experiment;
         if (other && (experiment->exclusive || other->exclusive ||
                       (runner->request->governor && !runner_same_governor(experiment->governor, other->governor))))
             return false;
@@ -222,9 +222,9 @@ const struct plan_experiment *runner_take(struct runner *runner, bool *waits)
 
 void runner_wake(struct runner *runner)
 {
-    for (size_t i = 0; i < runner->lane_count; i++)
-        if (runner->lanes[i].phase == PHASE_WAITING)
-            lane_wake(&runner->lanes[i]);
+    EACH (lane, runner->lanes, runner->lane_count)
+        if (lane->phase == PHASE_WAITING)
+            lane_wake(lane);
 }
 
 void runner_return(struct runner *runner, const struct plan_experiment *experiment)
@@ -232,14 +232,14 @@ void runner_return(struct runner *runner, const struct plan_experiment *experime
     size_t place = experiment->number - 1;
     runner->taken[place] = false;
     runner->next = place < runner->next ? place : runner->next;
-    for (size_t i = 0; i < runner->lane_count; i++)
-        lane_wake(&runner->lanes[i]);
+    EACH (lane, runner->lanes, runner->lane_count)
+        lane_wake(lane);
 }
 
 void runner_halt_lanes(struct runner *runner)
 {
-    for (size_t i = 0; i < runner->lane_count; i++)
-        lane_event(&runner->lanes[i], LANE_HALTED);
+    EACH (lane, runner->lanes, runner->lane_count)
+        lane_event(lane, LANE_HALTED);
 }
 
 void runner_stop(struct runner *runner, int signal_number)
@@ -271,8 +271,8 @@ void runner_break_disk(struct runner *runner, const struct err *cause)
 
 bool runner_all_finished(const struct runner *runner)
 {
-    for (size_t i = 0; i < runner->lane_count; i++)
-        if (runner->lanes[i].phase != PHASE_FINISHED)
+    EACH (lane, runner->lanes, runner->lane_count)
+        if (lane->phase != PHASE_FINISHED)
             return false;
     return true;
 }

@@ -87,8 +87,7 @@ static void take_sample(struct lane *lane, const char *label, const struct gpu_s
 static void add_rows(const struct study_files *files, const struct csv_file *file, struct text *out)
 {
     text_add(out, file->head);
-    for (size_t i = 0; i < files->count; i++) {
-        const struct second *second = &files->seconds[i];
+    EACH (second, files->seconds, files->count) {
         text_addf(out, "%lld", (long long)second->t_s);
         for (int k = file->first; k < file->end; k++)
             if (isnan(second->values[k]))

@@ -40,8 +40,8 @@ static enum MHD_Result send_response(struct MHD_Connection *connection, unsigned
                                       {"Cross-Origin-Opener-Policy", "same-origin"}};
     if (!response)
         return MHD_NO;
-    for (size_t i = 0; i < sizeof headers / sizeof *headers; i++)
-        MHD_add_response_header(response, headers[i][0], headers[i][1]);
+    EACH_OF (header, headers)
+        MHD_add_response_header(response, (*header)[0], (*header)[1]);
     enum MHD_Result queued = MHD_queue_response(connection, status, response);
     MHD_destroy_response(response);
     return queued;
@@ -113,8 +113,8 @@ static enum MHD_Result reply_asset(struct MHD_Connection *connection, enum route
     size_t count;
     bool style = route == ROUTE_STYLE;
     const struct page_part *const *parts = page_live_parts(style, &count);
-    for (size_t i = 0; i < count; i++)
-        text_add_bytes(&body, parts[i]->bytes, parts[i]->length);
+    EACH (part, parts, count)
+        text_add_bytes(&body, (*part)->bytes, (*part)->length);
     return send_response(connection, MHD_HTTP_OK, body_response(&body),
                          style ? "text/css; charset=utf-8" : "text/javascript; charset=utf-8", page_policy,
                          "private, max-age=86400, immutable");

@@ -1,6 +1,7 @@
 #include "serve/request.h"
 
 #include "base/fs.h"
+#include "base/mem.h"
 #include "base/utf8.h"
 
 #include <string.h>
@@ -43,9 +44,9 @@ static enum route route_below_run(const char *rest, struct request_target *out)
         enum route route;
     } fixed[] = {{"", ROUTE_RUN}, {"/", ROUTE_RUN}, {"/events", ROUTE_RUN_EVENTS}, {"/report.html", ROUTE_REPORT}};
     const char *more;
-    for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++)
-        if (strcmp(rest, fixed[i].path) == 0)
-            return fixed[i].route;
+    EACH_OF (item, fixed)
+        if (strcmp(rest, item->path) == 0)
+            return item->route;
     if ((more = behind(rest, "/experiment/")) && (out->experiment = read_number(more)))
         return ROUTE_EXPERIMENT;
     if ((more = behind(rest, "/log/")) && (out->experiment = read_number(more)))
@@ -65,9 +66,9 @@ struct request_target request_target_parse(const char *path)
                  {"/assets/page.css", ROUTE_STYLE}};
     struct request_target out = {0};
     const char *rest, *more;
-    for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++)
-        if (strcmp(path, fixed[i].path) == 0)
-            out.route = fixed[i].route;
+    EACH_OF (item, fixed)
+        if (strcmp(path, item->path) == 0)
+            out.route = item->route;
     if ((more = behind(path, "/run/")) && take_name(more, &out, &rest))
         out.route = route_below_run(rest, &out);
     else if ((more = behind(path, "/api/run/")) && take_name(more, &out, &rest))

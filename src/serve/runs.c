@@ -21,8 +21,8 @@ static const int64_t SCAN_NS = 2 * NS_PER_S, FRESH_NS = NS_PER_S / 2, UNWATCHED_
 
 static bool name_taken(const struct serve_runs *runs, const char *name)
 {
-    for (size_t i = 0; i < runs->count; i++)
-        if (strcmp(runs->items[i]->name, name) == 0)
+    EACH (item, runs->items, runs->count)
+        if (strcmp((*item)->name, name) == 0)
             return true;
     return false;
 }
@@ -111,8 +111,8 @@ static void scan(struct serve_runs *runs)
 {
     runs->scanned_ns = clock_monotonic_ns();
     runs->left_out = 0;
-    for (size_t i = 0; i < runs->count; i++)
-        runs->items[i]->found = false;
+    EACH (item, runs->items, runs->count)
+        (*item)->found = false;
     for (size_t i = 0; i < runs->paths.count; i++) {
         const char *path = runs->paths.items[i];
         AUTO_CLOSE int folder = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -131,8 +131,7 @@ static json_t *energy_json(const struct live_run *live)
 {
     double joules = 0;
     size_t measured = 0, ended = 0;
-    for (size_t i = 0; i < live->plan.count; i++) {
-        const struct live_experiment *row = &live->experiments[i];
+    EACH (row, live->experiments, live->plan.count) {
         if (row->state != STATE_DONE)
             continue;
         ended++;
@@ -158,9 +157,9 @@ static json_t *power_json(const struct live_run *live)
 static int64_t last_ended_ns(const struct live_run *live)
 {
     int64_t last = 0;
-    for (size_t i = 0; i < live->plan.count; i++)
-        if (live->experiments[i].ended_ns > last)
-            last = live->experiments[i].ended_ns;
+    EACH (experiment, live->experiments, live->plan.count)
+        if (experiment->ended_ns > last)
+            last = experiment->ended_ns;
     return last;
 }
 
@@ -176,8 +175,8 @@ static json_t *summary_of(const struct serve_run *run)
     static const char *const keys[] = {"name",    "state", "outcome", "paused", "session", "session_started_ms",
                                        "live_ms", "counts"};
     json_object_set_new(out, "run", json_string(run->name));
-    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
-        json_object_set(out, keys[i], json_object_get(all, keys[i]));
+    EACH_OF (key, keys)
+        json_object_set(out, *key, json_object_get(all, *key));
     json_object_set_new(out, "energy", energy_json(live));
     json_object_set_new(out, "power_w", power_json(live));
     json_set_count(out, "slots", live->slot_count);
@@ -334,8 +333,8 @@ static bool is_kept_open(const struct serve_run *run)
 static void look_at_closed(struct serve_runs *runs)
 {
     size_t open = 0;
-    for (size_t i = 0; i < runs->count; i++) {
-        struct serve_run *run = runs->items[i];
+    EACH (item, runs->items, runs->count) {
+        struct serve_run *run = *item;
         if (!run->open && run->summary) {
             struct timespec changed = events_changed(run);
             if (changed.tv_sec != run->changed.tv_sec || changed.tv_nsec != run->changed.tv_nsec) {
@@ -401,8 +400,8 @@ static void beat(struct channel *channel)
 void serve_runs_beat(struct serve_runs *runs)
 {
     beat(&runs->channel);
-    for (size_t i = 0; i < runs->count; i++)
-        beat(&runs->items[i]->channel);
+    EACH (item, runs->items, runs->count)
+        beat(&(*item)->channel);
 }
 
 struct serve_run *serve_runs_get(struct serve_runs *runs, const char *name, struct err *err)
@@ -424,8 +423,8 @@ struct serve_run *serve_runs_get(struct serve_runs *runs, const char *name, stru
 static json_t *rows_json(const struct serve_runs *runs, uint64_t since)
 {
     json_t *rows = json_array();
-    for (size_t i = 0; i < runs->count; i++) {
-        const struct serve_run *run = runs->items[i];
+    EACH (item, runs->items, runs->count) {
+        const struct serve_run *run = *item;
         if (!run->summary && since == 0)
             json_array_append_new(rows, json_pack("{s:s, s:s}", "run", run->name, "state", "reading"));
         else if (run->summary && run->summary_version > since)
@@ -454,8 +453,8 @@ void serve_runs_event(struct serve_runs *runs, uint64_t since, struct text *out)
 void serve_runs_init(struct serve_runs *runs, const struct serve_options *options)
 {
     *runs = (struct serve_runs){.gone = json_array(), .version = 1, .published = 1, .scanned_ns = -SCAN_NS};
-    for (size_t i = 0; i < options->count; i++)
-        strv_add_once(&runs->paths, options->paths[i]);
+    EACH (path, options->paths, options->count)
+        strv_add_once(&runs->paths, *path);
 }
 
 void serve_runs_fini(struct serve_runs *runs)

@@ -56,8 +56,8 @@ static bool take_names(const struct bench_input_options *how, struct strv *out, 
             return false;
         strv_add(out, name);
         strv_add(&all, name);
-        for (size_t k = 0; k < KINDS; k++)
-            strv_add_owned(&all, mem_printf("%s%s", name, suffixes[k]));
+        EACH (suffix, suffixes, KINDS)
+            strv_add_owned(&all, mem_printf("%s%s", name, *suffix));
     }
     return true;
 }
@@ -221,9 +221,9 @@ static bool make_plan(const struct making *making, struct err *err)
     run->settings_text = text_take(&settings);
     if (run->problems.errors == 0)
         plan_make(&run->settings, &run->registry, &options, &run->plan, &run->problems);
-    for (size_t i = 0; i < run->problems.count; i++)
-        if (run->problems.items[i].severity == SEVERITY_ERROR)
-            return err_set(err, "%s", run->problems.items[i].text);
+    EACH (item, run->problems.items, run->problems.count)
+        if (item->severity == SEVERITY_ERROR)
+            return err_set(err, "%s", item->text);
     return surround(making, err);
 }
 
@@ -234,10 +234,10 @@ static void hint_quotes(const struct making *making, struct err *err)
     struct err ignored = {0};
     AUTO_FREE char *program = find_program(making, commands->items[0], &ignored);
     bool all = true;
-    for (size_t i = 0; i < commands->count; i++) {
-        AUTO_FREE char *found = find_program(making, commands->items[i], &ignored);
+    EACH (item, commands->items, commands->count) {
+        AUTO_FREE char *found = find_program(making, *item, &ignored);
         all = all && found;
-        if (strpbrk(commands->items[i], " \t\n'\""))
+        if (strpbrk(*item, " \t\n'\""))
             return;
     }
     if (commands->count < 2 || !program || all)

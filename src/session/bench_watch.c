@@ -36,8 +36,7 @@ static bool export(const struct bench_end *end, const struct bench *bench, const
 /* Without --ignore-failure nothing came after it: that must not be overlooked below a table. */
 static void say_failure(const struct bench_end *end, const struct bench *bench)
 {
-    for (size_t i = 0; i < bench->dataset.count; i++) {
-        const struct dataset_experiment *experiment = &bench->dataset.items[i];
+    EACH (experiment, bench->dataset.items, bench->dataset.count) {
         if (!experiment->judged || experiment->success)
             continue;
         cli_error("%s failed: %s", experiment->id, experiment->error ? experiment->error : "it is not known why");
@@ -109,8 +108,8 @@ static size_t find_command(const struct bench_input *input, const char *name)
 
 static void begin_block(struct bench_watch *watch)
 {
-    for (size_t i = 0; i < watch->input->names.count; i++)
-        watch->runs[i] = (struct bench_watch_run){.value = NAN, .verdict = VERDICT_CLEAN};
+    EACH (run, watch->runs, watch->input->names.count)
+        *run = (struct bench_watch_run){.value = NAN, .verdict = VERDICT_CLEAN};
 }
 
 static void end_block(struct bench_watch *watch)

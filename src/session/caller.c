@@ -102,8 +102,8 @@ void caller_merge(const struct strv *callers, const struct strv *ours, const cha
                   const char *shell, struct strv *out)
 {
     strv_add_all(out, callers);
-    for (size_t i = 0; i < ours->count; i++) {
-        const char *entry = ours->items[i];
+    EACH (item, ours->items, ours->count) {
+        const char *entry = *item;
         /* sudo's own PATH and MAIL are root's; only a caller whose environment is unknown lacks PATH. */
         if (strncmp(entry, "SUDO_", 5) == 0 || strncmp(entry, "PATH=", 5) == 0 || strncmp(entry, "MAIL=", 5) == 0)
             continue;
@@ -145,9 +145,9 @@ static bool drop_root(const struct passwd *user, uid_t uid, gid_t gid, bool shut
 static bool set_environ(const struct strv *environment, struct err *err)
 {
     clearenv();
-    for (size_t i = 0; i < environment->count; i++) {
-        AUTO_FREE char *name = mem_strndup(environment->items[i], strcspn(environment->items[i], "="));
-        if (setenv(name, environment->items[i] + strlen(name) + 1, 1) != 0)
+    EACH (item, environment->items, environment->count) {
+        AUTO_FREE char *name = mem_strndup(*item, strcspn(*item, "="));
+        if (setenv(name, *item + strlen(name) + 1, 1) != 0)
             return err_sys(err, "set %s", name);
     }
     return true;

@@ -17,8 +17,8 @@ enum { NAMED_MAX = 20 };
 static size_t count_of(const struct collected *collected, enum collect_state state)
 {
     size_t count = 0;
-    for (size_t i = 0; i < collected->plan.count; i++)
-        count += collected->items[i].state == state;
+    EACH (item, collected->items, collected->plan.count)
+        count += item->state == state;
     return count;
 }
 
@@ -44,12 +44,12 @@ static void add_missing(const struct collected *collected, struct text *out)
                  {COLLECT_CUT, "interrupted"},
                  {COLLECT_DAMAGED, "with records that cannot be read"},
                  {COLLECT_AGAIN, "planned again, of which the result before stands"}};
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
-        size_t count = count_of(collected, kinds[i].state);
+    EACH_OF (kind, kinds) {
+        size_t count = count_of(collected, kind->state);
         if (count == 0)
             continue;
-        text_addf(out, "missing: %zu %s (", count, kinds[i].what);
-        add_numbers(collected, kinds[i].state, out);
+        text_addf(out, "missing: %zu %s (", count, kind->what);
+        add_numbers(collected, kind->state, out);
         text_add(out, ")\n");
     }
 }
@@ -135,8 +135,7 @@ static bool nodes_differ(const struct collected *collected)
 
 static void add_nodes(const struct collected *collected, struct text *out)
 {
-    for (size_t i = 0; i < collected->node_count; i++) {
-        const struct collect_node *node = &collected->nodes[i];
+    EACH (node, collected->nodes, collected->node_count) {
         text_add(out, "node ");
         add_legible(out, node->host);
         text_addf(out, ": %zu experiment%s (", node->experiments, node->experiments == 1 ? "" : "s");

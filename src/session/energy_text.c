@@ -144,16 +144,16 @@ static const double COVERED_ENOUGH = 0.99;
 bool energy_text_any(const struct measured *measured)
 {
     const struct energy_meters_result *result = &measured->result;
-    for (size_t i = 0; i < result->device_count; i++)
-        if (result->devices[i].scope != ENERGY_PLATFORM && result->devices[i].window.energy_j.valid)
+    EACH (device, result->devices, result->device_count)
+        if (device->scope != ENERGY_PLATFORM && device->window.energy_j.valid)
             return true;
     return false;
 }
 
 static bool has_scope(const struct energy_meters_result *result, enum energy_meters_scope scope)
 {
-    for (size_t i = 0; i < result->device_count; i++)
-        if (result->devices[i].scope == scope)
+    EACH (device, result->devices, result->device_count)
+        if (device->scope == scope)
             return true;
     return false;
 }
@@ -338,16 +338,16 @@ static void add_edges(const struct measured *measured, struct text *out)
     if (measured->unanswered > 0 && measured->result.device_count > 0)
         text_addf(out, "  %zu reading%s of the last moment did not come in time.\n", measured->unanswered,
                   measured->unanswered == 1 ? "" : "s");
-    for (size_t i = 0; i < measured->notes.count; i++)
-        text_addf(out, "  %s\n", measured->notes.items[i]);
+    EACH (item, measured->notes.items, measured->notes.count)
+        text_addf(out, "  %s\n", *item);
 }
 
 /* What a step's phases draw. */
 static void add_steps(const struct energy_meters_result *result, struct text *out)
 {
-    for (size_t i = 0; i < result->step_count; i++) {
-        const struct step_power *power = &result->steps[i].power;
-        text_addf(out, "  One step of %zu (%.4g s each), %s: ", power->steps, power->step_s, result->steps[i].name);
+    EACH (step, result->steps, result->step_count) {
+        const struct step_power *power = &step->power;
+        text_addf(out, "  One step of %zu (%.4g s each), %s: ", power->steps, power->step_s, step->name);
         if (power->reason[0])
             text_addf(out, "not told: %s", power->reason);
         for (size_t k = 0; k < power->phase_count && !power->reason[0]; k++) {
@@ -410,8 +410,8 @@ static void add_host(const struct energy_meters_result *result, double duration_
 
 static bool gain_is_stated(const struct energy_meters_result *result)
 {
-    for (size_t i = 0; i < result->device_count; i++)
-        if (!(result->devices[i].gain.bound > 0))
+    EACH (device, result->devices, result->device_count)
+        if (!(device->gain.bound > 0))
             return false;
     return true;
 }
@@ -424,8 +424,8 @@ void energy_text(const struct energy_page *page, struct text *out)
     double duration_s = (double)(measured->end_ns - measured->start_ns) / (double)NS_PER_S;
     text_addf(out, "%s %.3f s, %s:\n\n", result->device_count > 0 ? "Energy of" : "Measured for", duration_s,
               page->until);
-    for (size_t i = 0; i < result->device_count; i++)
-        add_device(&result->devices[i], out);
+    EACH (device, result->devices, result->device_count)
+        add_device(device, out);
     add_sums(result, out);
     text_add(out, result->device_count > 0 ? "\n" : "");
     if (measured->has_subject)
@@ -453,8 +453,8 @@ json_t *energy_text_json(const struct energy_page *page)
     json_object_set_new(json, "epochs", energy_epochs_json(measured));
     for (size_t i = 0; !measured->has_subject && i < sizeof of_jobs / sizeof *of_jobs; i++)
         json_object_del(host, of_jobs[i]);
-    for (size_t i = 0; i < measured->notes.count; i++)
-        json_array_append_new(notes, json_text_or_null(measured->notes.items[i]));
+    EACH (item, measured->notes.items, measured->notes.count)
+        json_array_append_new(notes, json_text_or_null(*item));
     json_object_set_new(json, "start_ns", json_integer(measured->start_ns));
     json_object_set_new(json, "end_ns", json_integer(measured->end_ns));
     json_object_set_new(json, "duration_seconds",

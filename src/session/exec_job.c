@@ -2,6 +2,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/mem.h"
 #include "machine/contain/contain.h"
 #include "session/command.h"
 #include "tare_build.h"
@@ -291,9 +292,9 @@ static bool is_ignored(int signal_number)
 void exec_signals_not_ignored(const int *signals, size_t count, sigset_t *out)
 {
     sigemptyset(out);
-    for (size_t i = 0; i < count; i++)
-        if (!is_ignored(signals[i]))
-            sigaddset(out, signals[i]);
+    EACH (signal, signals, count)
+        if (!is_ignored(*signal))
+            sigaddset(out, *signal);
 }
 
 int exec_signals_open(void)

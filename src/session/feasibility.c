@@ -89,8 +89,8 @@ bool study_choose(struct study *study, struct study_options *options, struct run
     *options = (struct study_options){0};
     *input = (struct run_input){0};
     choose(study);
-    for (size_t i = 0; i < alone->count; i++)
-        if (!know(study, alone->items[i], err))
+    EACH (item, alone->items, alone->count)
+        if (!know(study, *item, err))
             return false;
     return true;
 }
@@ -101,8 +101,8 @@ static void add_summaries(const char *output, struct strv *out)
     AUTO_FREE char *pattern = mem_printf("%s/run_*/summary.csv", output);
     glob_t found = {0};
     if (glob(pattern, GLOB_NOSORT, NULL, &found) == 0)
-        for (size_t i = 0; i < found.gl_pathc; i++)
-            strv_add_owned(out, fs_resolve(NULL, found.gl_pathv[i], NULL));
+        EACH (item, found.gl_pathv, found.gl_pathc)
+            strv_add_owned(out, fs_resolve(NULL, *item, NULL));
     globfree(&found);
 }
 
@@ -113,8 +113,8 @@ static void estimate(const struct study *study, const char *output, int repeats,
     const struct run_input *input = &study->input;
     struct settings histories = input->settings;
     AUTO_STRV struct strv files = {0};
-    for (size_t i = 0; i < input->settings.historical_csvs.count; i++)
-        strv_add(&files, input->settings.historical_csvs.items[i]);
+    EACH (item, input->settings.historical_csvs.items, input->settings.historical_csvs.count)
+        strv_add(&files, *item);
     if (output)
         add_summaries(output, &files);
     histories.historical_csvs = files;
@@ -217,9 +217,8 @@ static enum progress progress_of(const char *run_dir)
     if (!run_dir || !results_read(run_dir, &results, NULL))
         return PART_NONE;
     bool done = true;
-    for (size_t i = 0; i < results.count; i++)
-        done &= results.items[i].state == STATE_DONE &&
-                (results.items[i].outcome == OUTCOME_SUCCEEDED || results.items[i].outcome == OUTCOME_FAILED);
+    EACH (item, results.items, results.count)
+        done &= item->state == STATE_DONE && (item->outcome == OUTCOME_SUCCEEDED || item->outcome == OUTCOME_FAILED);
     return done ? PART_DONE : PART_BEGUN;
 }
 
@@ -287,8 +286,8 @@ static int run_part(struct study *study, const char *name, json_t **settings, st
 
 static bool any_recommended(const struct feasibility *of)
 {
-    for (size_t i = 0; i < of->pair_count; i++)
-        if (pairs_is_recommended(&of->pairs[i]))
+    EACH (pair, of->pairs, of->pair_count)
+        if (pairs_is_recommended(pair))
             return true;
     return false;
 }
@@ -355,11 +354,10 @@ static int verdict(const struct feasibility *of)
 {
     struct pairs_criterion criteria[PAIRS_CRITERIA];
     feasibility_criteria(of, criteria);
-    for (size_t i = 0; i < PAIRS_CRITERIA; i++)
-        if (criteria[i].known && !criteria[i].met)
+    EACH (item, criteria, PAIRS_CRITERIA)
+        if (item->known && !item->met)
             return CLI_SOME_FAILED;
-    for (size_t i = 0; i < of->pair_count; i++) {
-        const struct pairs_pair *pair = &of->pairs[i];
+    EACH (pair, of->pairs, of->pair_count) {
         if (!pair->prediction.known && pair->outcome.ran && !pairs_worked(&pair->outcome))
             return CLI_SOME_FAILED;
     }

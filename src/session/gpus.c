@@ -92,8 +92,8 @@ static void select_for(const struct gpu_vendor *vendor, const struct gpu_devices
 {
     AUTO(gpu_visible_fini) struct gpu_visible visible = {0};
     gpu_visible_find(vendor, devices, value, order, &visible);
-    for (size_t i = 0; i < visible.count; i++)
-        used[visible.items[i]] = true;
+    EACH (item, visible.items, visible.count)
+        used[*item] = true;
     if (value && warn)
         warn_of(vendor, value, &visible);
 }
@@ -160,8 +160,8 @@ size_t gpus_select(const struct gpu_devices *devices, const struct strv *environ
     for (size_t i = 0; gpu_vendors[i]; i++)
         if (gpu_devices_have(devices, gpu_vendors[i]))
             select_of(gpu_vendors[i], devices, environment, plan, warn, used);
-    for (size_t i = 0; i < devices->count; i++)
-        count += used[i];
+    EACH (item, used, devices->count)
+        count += *item;
     return count;
 }
 

@@ -46,9 +46,9 @@ struct live_file *live_file_new(int dir, const struct plan *plan, size_t slots)
     struct live_file *file = mem_alloc(sizeof *file);
     *file = (struct live_file){.dir = dir, .plan = plan, .count = slots, .changed = true};
     file->slots = mem_array(slots, sizeof *file->slots);
-    for (size_t i = 0; i < slots; i++) {
-        file->slots[i] = (struct slot){.power = json_array(), .metrics = json_object()};
-        clear(&file->slots[i]);
+    EACH (item, file->slots, slots) {
+        *item = (struct slot){.power = json_array(), .metrics = json_object()};
+        clear(item);
     }
     return file;
 }
@@ -184,8 +184,7 @@ static void write_file(struct live_file *file)
 {
     AUTO_TEXT struct text text = {0};
     json_t *slots = json_array();
-    for (size_t i = 0; i < file->count; i++) {
-        const struct slot *slot = &file->slots[i];
+    EACH (slot, file->slots, file->count) {
         json_t *json = json_copy(slot->json);
         json_object_set_new(json, "points", json_pack("{s:O, s:O}", "power_w", slot->power, "metrics", slot->metrics));
         json_array_append_new(slots, json);
@@ -221,10 +220,10 @@ void live_file_tick(struct live_file *file)
 void live_file_free(struct live_file *file)
 {
     unlinkat(file->dir, LIVE_FILE, 0);
-    for (size_t i = 0; i < file->count; i++) {
-        json_decref(file->slots[i].json);
-        json_decref(file->slots[i].power);
-        json_decref(file->slots[i].metrics);
+    EACH (slot, file->slots, file->count) {
+        json_decref(slot->json);
+        json_decref(slot->power);
+        json_decref(slot->metrics);
     }
     free(file->slots);
     free(file);

@@ -60,8 +60,8 @@ static void refuse(const struct calibration_place *place, const char *name, cons
 
 static bool is_known(const struct meters *meters, const struct calibration *calibration)
 {
-    for (size_t i = 0; i < meters->options.calibration_count; i++)
-        if (strcmp(meters->calibrations[i].uuid, calibration->uuid) == 0 && meters->calibrations[i].of_root)
+    EACH (item, meters->calibrations, meters->options.calibration_count)
+        if (strcmp(item->uuid, calibration->uuid) == 0 && item->of_root)
             return true;
     return false;
 }
@@ -124,10 +124,10 @@ static void read_known(struct meters *out)
         calibration_each(top, take_calibration, &(struct calibration_place){out, system, top, true});
     if (!state_paths(&paths, &ignored))
         return;
-    for (size_t i = 0; i < paths.count; i++) {
-        AUTO_CLOSE int above = open_owned(AT_FDCWD, paths.items[i], geteuid());
+    EACH (item, paths.items, paths.count) {
+        AUTO_CLOSE int above = open_owned(AT_FDCWD, *item, geteuid());
         AUTO_CLOSE int dir = above >= 0 ? open_owned(above, "runs", geteuid()) : -1;
-        AUTO_FREE char *path = mem_printf("%s/runs", paths.items[i]);
+        AUTO_FREE char *path = mem_printf("%s/runs", *item);
         if (dir >= 0)
             calibration_each(dir, take_calibration, &(struct calibration_place){out, path, dir, false});
     }
@@ -135,15 +135,14 @@ static void read_known(struct meters *out)
 
 void meters_say_refused(const struct meters *meters)
 {
-    for (size_t i = 0; i < meters->refused.count; i++)
-        cli_warning("%s", meters->refused.items[i]);
+    EACH (item, meters->refused.items, meters->refused.count)
+        cli_warning("%s", *item);
 }
 
 void meters_distrust_jobs(struct meters *meters, bool mount_namespace)
 {
     size_t kept = 0;
-    for (size_t i = 0; i < meters->options.calibration_count; i++) {
-        const struct calibration *one = &meters->calibrations[i];
+    EACH (one, meters->calibrations, meters->options.calibration_count) {
         if (mount_namespace || one->of_root)
             meters->calibrations[kept++] = *one;
         else
@@ -182,8 +181,8 @@ bool meters_choose(const char *list, struct host_meter *host, struct meters *out
         return false;
     AUTO_FREE bool *used = mem_array(devices.count + 1, sizeof *used);
     bool all = strcmp(list, "all") == 0;
-    for (size_t i = 0; i < devices.count; i++)
-        used[i] = all;
+    EACH (item, used, devices.count)
+        *item = all;
     if (!all && !choose(&devices, list, used, err))
         return false;
     add_gpus(&devices, used, out);
@@ -208,17 +207,17 @@ bool meters_scale(struct meters *meters, struct err *err)
     struct energy_meters_options *options = &meters->options;
     if (!time_scale_read(getenv(TIME_SCALE_VARIABLE), &options->time_scale, err))
         return false;
-    for (size_t i = 0; i < options->gpu_count; i++)
-        if (!time_scale_permitted(options->time_scale, meters->gpus[i].vendor->backend, meters->gpus[i].library, err))
+    EACH (gpu, meters->gpus, options->gpu_count)
+        if (!time_scale_permitted(options->time_scale, gpu->vendor->backend, gpu->library, err))
             return false;
     return true;
 }
 
 void meters_fini(struct meters *meters)
 {
-    for (size_t i = 0; i < meters->options.gpu_count; i++) {
-        free(meters->gpus[i].device);
-        free(meters->gpus[i].label);
+    EACH (gpu, meters->gpus, meters->options.gpu_count) {
+        free(gpu->device);
+        free(gpu->label);
     }
     free(meters->gpus);
     free(meters->calibrations);
@@ -411,7 +410,7 @@ bool measuring_useful(const struct measuring *measuring)
     int64_t now_ns = clock_monotonic_ns();
     bool useful = false;
     energy_meters_measure(measuring->energy_meters, now_ns - NS_PER_S, now_ns, NULL, 0, NULL, &result);
-    for (size_t i = 0; i < result.device_count; i++)
-        useful |= result.devices[i].scope != ENERGY_PLATFORM;
+    EACH (device, result.devices, result.device_count)
+        useful |= device->scope != ENERGY_PLATFORM;
     return useful;
 }

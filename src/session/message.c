@@ -72,9 +72,9 @@ static size_t colour_length(const char *at)
 {
     static const char *const ours[] = {"\033[0m",  "\033[1m",  "\033[2m", "\033[31m",
                                        "\033[32m", "\033[33m", RED,       MAGENTA};
-    for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
-        if (strncmp(at, ours[i], strlen(ours[i])) == 0)
-            return strlen(ours[i]);
+    EACH_OF (our, ours)
+        if (strncmp(at, *our, strlen(*our)) == 0)
+            return strlen(*our);
     return 0;
 }
 
@@ -233,8 +233,8 @@ void message_problems(const struct problems *problems)
         orders[i] = (struct order){&problems->items[i], first, i};
     }
     qsort(orders, problems->count, sizeof *orders, compare_order);
-    for (size_t i = 0; i < problems->count; i++)
-        print_problem(orders[i].problem, coloured);
+    EACH (item, orders, problems->count)
+        print_problem(item->problem, coloured);
     free(orders);
 }
 

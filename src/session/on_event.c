@@ -367,8 +367,7 @@ void on_event_finish(struct on_event *on_event)
     if (!on_event)
         return;
     wait_for_all(on_event);
-    for (size_t i = 0; i < on_event->count; i++) {
-        struct message *message = &on_event->messages[i];
+    EACH (message, on_event->messages, on_event->count) {
         if (message->failure && message->kind != ON_EVENT_TEST)
             cli_warning("on_event: %s failed for the event %s: %s", on_event->argv.items[0],
                         on_event_name(message->kind), message->failure);

@@ -52,8 +52,7 @@ static void add_to(struct sum *sum, struct reading j, struct reading half_width_
 static void sum_energy(const struct results *results, struct sum *gpu, struct sum *cpu, size_t *ended)
 {
     *ended = 0;
-    for (size_t i = 0; i < results->count; i++) {
-        const struct result *result = &results->items[i];
+    EACH (result, results->items, results->count) {
         *ended += result->outcome == OUTCOME_SUCCEEDED || result->outcome == OUTCOME_FAILED;
         add_to(gpu, result->energy.gpu_j, result->energy.gpu_half_width_j);
         add_to(cpu, result->energy.cpu_j, result->energy.cpu_half_width_j);
@@ -96,8 +95,7 @@ struct counts {
 static struct counts count(const struct results *results)
 {
     struct counts counts = {0};
-    for (size_t i = 0; i < results->count; i++) {
-        const struct result *result = &results->items[i];
+    EACH (result, results->items, results->count) {
         bool ended = result->outcome == OUTCOME_SUCCEEDED || result->outcome == OUTCOME_FAILED;
         counts.of[result->outcome]++;
         counts.verdicts[result->verdict] += ended;
@@ -110,10 +108,10 @@ static char *counts_text(const struct counts *counts)
 {
     static const enum outcome order[] = {OUTCOME_SUCCEEDED, OUTCOME_FAILED, OUTCOME_INTERRUPTED, OUTCOME_NONE};
     struct text out = {0};
-    for (size_t i = 0; i < sizeof order / sizeof *order; i++)
-        if (counts->of[order[i]] > 0)
-            text_addf(&out, "%s%zu %s", out.length ? ", " : "", counts->of[order[i]],
-                      order[i] == OUTCOME_NONE ? "not run" : outcome_name(order[i]));
+    EACH_OF (item, order)
+        if (counts->of[*item] > 0)
+            text_addf(&out, "%s%zu %s", out.length ? ", " : "", counts->of[*item],
+                      *item == OUTCOME_NONE ? "not run" : outcome_name(*item));
     return text_take(&out);
 }
 
@@ -131,8 +129,7 @@ static void set_counts(json_t *message, const struct counts *counts)
 /* The first failure's reason, as the training's last line often says it best. */
 static void add_reason(const struct results *results, struct text *out)
 {
-    for (size_t i = 0; i < results->count; i++) {
-        const struct result *result = &results->items[i];
+    EACH (result, results->items, results->count) {
         if (result->outcome != OUTCOME_FAILED || !result->error)
             continue;
         AUTO_FREE char *error = utf8_quoted(result->error, ERROR_SHOWN);

@@ -31,10 +31,10 @@ static const char *reserved_of(const struct plan_job *job)
 /* The first variable by which some training is told its GPUs, or NULL. */
 static const char *reserved_in(const struct plan *plan)
 {
-    for (size_t i = 0; i < plan->count; i++) {
-        const char *name = reserved_of(&plan->experiments[i].foreground);
-        if (!name && plan->experiments[i].parallel)
-            name = reserved_of(plan->experiments[i].background);
+    EACH (experiment, plan->experiments, plan->count) {
+        const char *name = reserved_of(&experiment->foreground);
+        if (!name && experiment->parallel)
+            name = reserved_of(experiment->background);
         if (name)
             return name;
     }
@@ -65,8 +65,8 @@ static bool find_allowed(struct dealing *dealing, const struct strv *environment
         struct gpu_visible visible;
         const char *order, *value = allowed_value(gpu_vendors[v], environment, &order);
         gpu_visible_find(gpu_vendors[v], &dealing->devices, value, order, &visible);
-        for (size_t i = 0; i < visible.count; i++)
-            dealing->used[visible.items[i]] = true;
+        EACH (item, visible.items, visible.count)
+            dealing->used[*item] = true;
         dealing->count += visible.count;
         dealing->seen &= !value || strv_env_get(environment, gpu_vendors[v]->visible_variable) != NULL;
         clear &= !visible.unsupported;
@@ -173,8 +173,8 @@ static bool deal(struct dealing *dealing, const struct plan *plan, struct strv *
         if (out->lane_count > 1)
             show(dealing, i * each, each, &out->lanes[i].environment);
     }
-    for (size_t i = 0; i < out->lane_count; i++)
-        add_buses(dealing, out->lanes[i].gpu_first, out->lanes[i].gpu_count, &out->lanes[i].buses);
+    EACH (lane, out->lanes, out->lane_count)
+        add_buses(dealing, lane->gpu_first, lane->gpu_count, &lane->buses);
     if (plan->pool.cpu_sets == CPU_SETS_NEAR)
         deal_cpus(out);
     return true;
@@ -204,9 +204,9 @@ bool pool_make(const char *gpus, const struct plan *plan, struct strv *environme
 
 void pool_fini(struct pool *pool)
 {
-    for (size_t i = 0; i < pool->lane_count; i++) {
-        strv_fini(&pool->lanes[i].environment);
-        strv_fini(&pool->lanes[i].buses);
+    EACH (lane, pool->lanes, pool->lane_count) {
+        strv_fini(&lane->environment);
+        strv_fini(&lane->buses);
     }
     free(pool->lanes);
     cpu_sets_fini(&pool->cpu_sets);

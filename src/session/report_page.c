@@ -235,8 +235,8 @@ bool report_page_write(const json_t *run, const char *run_dir, const struct repo
 const char *report_page_language(void)
 {
     static const char *const names[] = {"LC_ALL", "LC_MESSAGES", "LANG"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        const char *value = getenv(names[i]);
+    EACH_OF (name, names) {
+        const char *value = getenv(*name);
         if (value && *value)
             return strncmp(value, "zh", 2) == 0 ? "zh" : "en";
     }

@@ -64,8 +64,7 @@ static bool knows(const struct registry *registry, const struct job_settings *jo
 /* Whether every repository that the settings name is in their registry. */
 static bool knows_all(const struct run_input *input)
 {
-    for (size_t i = 0; i < input->settings.entry_count; i++) {
-        const struct entry_settings *entry = &input->settings.entries[i];
+    EACH (entry, input->settings.entries, input->settings.entry_count) {
         if (!knows(&input->registry, &entry->foreground) ||
             (entry->parallel && !knows(&input->registry, &entry->background)))
             return false;

@@ -179,8 +179,8 @@ int run_resources_begin(bool will_run, const char *containment, bool as_root, bo
 void governing_settle(struct governing *governing, const struct plan *plan)
 {
     bool wanted = false;
-    for (size_t i = 0; i < plan->count; i++)
-        wanted |= plan->experiments[i].governor != NULL;
+    EACH (experiment, plan->experiments, plan->count)
+        wanted |= experiment->governor != NULL;
     if (!wanted)
         governing_end(governing);
 }

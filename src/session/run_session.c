@@ -104,9 +104,9 @@ static bool open_earlier(struct session *session, struct err *err)
 /* Some training of it says so of its GPU memory. */
 static bool plan_says_of_gpu_memory(const struct plan *plan, enum setting_switch said)
 {
-    for (size_t i = 0; i < plan->count; i++)
-        if (plan->experiments[i].foreground.track_gpu_memory == said ||
-            (plan->experiments[i].parallel && plan->experiments[i].background->track_gpu_memory == said))
+    EACH (experiment, plan->experiments, plan->count)
+        if (experiment->foreground.track_gpu_memory == said ||
+            (experiment->parallel && experiment->background->track_gpu_memory == said))
             return true;
     return false;
 }
@@ -191,8 +191,8 @@ static int exit_code(const struct run_summary *summary, const struct results *re
         return CLI_BROKEN;
     if (summary->outcome == RUN_BUDGET)
         return CLI_BUDGET;
-    for (size_t i = 0; i < results->count; i++)
-        if (results->items[i].outcome != OUTCOME_SUCCEEDED && !(enough && results->items[i].outcome == OUTCOME_NONE))
+    EACH (item, results->items, results->count)
+        if (item->outcome != OUTCOME_SUCCEEDED && !(enough && item->outcome == OUTCOME_NONE))
             return CLI_SOME_FAILED;
     return CLI_OK;
 }

@@ -100,16 +100,16 @@ static bool find_queued(const struct submitted *submitted, const struct submit_o
     AUTO(slurm_tasks_fini) struct slurm_tasks queue = {0};
     AUTO_STRV struct strv names = {0};
     const struct submission *submission = &submitted->submission;
-    for (size_t i = 0; i < submission->count; i++)
-        strv_add_once(&names, submission->arrays[i].job_name);
+    EACH (array, submission->arrays, submission->count)
+        strv_add_once(&names, array->job_name);
     if (names.count == 0)
         return true;
     if (!slurm_queue_read(options->env, &names, &queue, err))
         return false;
-    for (size_t t = 0; t < queue.count; t++)
-        for (size_t i = 0; i < submission->count; i++) {
-            size_t number = queue.items[t].index + submission->arrays[i].offset;
-            if (strcmp(queue.items[t].job_name, submission->arrays[i].job_name) == 0 && number >= 1 &&
+    EACH (item, queue.items, queue.count)
+        EACH (entry, submission->arrays, submission->count) {
+            size_t number = item->index + entry->offset;
+            if (strcmp(item->job_name, entry->job_name) == 0 && number >= 1 &&
                 number <= submitted->collected.plan.count)
                 queued[number - 1] = true;
         }

@@ -75,8 +75,8 @@ static bool watch_runs_find(const struct strv *operands, struct strv *out, struc
 {
     if (operands->count == 0)
         return add_operand(RUN_FOLDER_RESULTS, out, err);
-    for (size_t i = 0; i < operands->count; i++)
-        if (!add_operand(operands->items[i], out, err) && !strv_has(out, operands->items[i]))
+    EACH (item, operands->items, operands->count)
+        if (!add_operand(*item, out, err) && !strv_has(out, *item))
             return false;
     return true;
 }
@@ -333,8 +333,8 @@ static int show(struct watcher *watcher)
     struct err err = {0};
     sigset_t set, before;
     sigemptyset(&set);
-    for (size_t i = 0; i < sizeof taken / sizeof *taken; i++)
-        sigaddset(&set, taken[i]);
+    EACH_OF (item, taken)
+        sigaddset(&set, *item);
     sigprocmask(SIG_BLOCK, &set, &before);
     AUTO_CLOSE int signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
     if (signals < 0)

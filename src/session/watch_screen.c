@@ -49,8 +49,8 @@ static void give_back(int number)
 static void catch_faults(bool on)
 {
     struct sigaction action = {.sa_handler = on ? give_back : SIG_DFL, .sa_flags = (int)SA_RESETHAND};
-    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)
-        sigaction(faults[i], &action, NULL);
+    EACH_OF (fault, faults)
+        sigaction(*fault, &action, NULL);
 }
 
 static void set_colours(struct watch_screen *screen)
@@ -177,8 +177,8 @@ int watch_screen_key(struct watch_screen *screen)
         {'\n', KEY_OF_ENTER},        {0x1b, KEY_OF_ESCAPE},
     };
     int key = wgetch(screen->window);
-    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
-        if (key == keys[i][0])
-            return keys[i][1];
+    EACH_OF (item, keys)
+        if (key == (*item)[0])
+            return (*item)[1];
     return key == ERR ? -1 : key < 0x100 ? key : 0;
 }

@@ -201,10 +201,10 @@ json_t *feasibility_take_alone(struct feasibility *study, const json_t *results,
 {
     const json_t *experiments = json_get(results, "experiments"), *entries = json_get(settings, "experiments");
     json_t *measured = json_array();
-    for (size_t i = 0; i < study->model_count; i++) {
-        json_t *runs = runs_of(&study->models[i], experiments, entries);
-        take_runs(&study->models[i], runs);
-        json_array_append_new(measured, known_json(&study->models[i], runs));
+    EACH (model, study->models, study->model_count) {
+        json_t *runs = runs_of(model, experiments, entries);
+        take_runs(model, runs);
+        json_array_append_new(measured, known_json(model, runs));
     }
     return measured;
 }
@@ -226,8 +226,7 @@ static int by_risk(const void *a, const void *b)
 void feasibility_predict(struct feasibility *study, double gpu_bytes)
 {
     study->room = (struct pairs_room){gpu_bytes, gpu_bytes};
-    for (size_t i = 0; i < study->model_count; i++) {
-        const struct pairs_model *model = &study->models[i];
+    EACH (model, study->models, study->model_count) {
         if (model->before_bytes.valid && model->before_bytes.value > study->before_bytes)
             study->before_bytes = model->before_bytes.value;
         if (!(gpu_bytes > 0) && model->total_bytes.valid && model->available_bytes.valid &&
@@ -280,8 +279,7 @@ static void take(struct pairs_model *model, const json_t *runs, int repeats)
 size_t feasibility_know(struct feasibility *study, const json_t *measured, int repeats)
 {
     size_t whole = 0;
-    for (size_t i = 0; i < study->model_count; i++) {
-        struct pairs_model *model = &study->models[i];
+    EACH (model, study->models, study->model_count) {
         for (size_t k = 0; k < json_array_size(measured); k++)
             if (known_is_of(json_array_get(measured, k), model))
                 take(model, json_get(json_array_get(measured, k), "runs"), repeats);
@@ -293,8 +291,8 @@ size_t feasibility_know(struct feasibility *study, const json_t *measured, int r
 json_t *feasibility_known(const struct feasibility *study)
 {
     json_t *list = json_array();
-    for (size_t i = 0; i < study->model_count; i++)
-        if (study->models[i].known)
-            json_array_append_new(list, known_json(&study->models[i], json_incref(study->models[i].known)));
+    EACH (model, study->models, study->model_count)
+        if (model->known)
+            json_array_append_new(list, known_json(model, json_incref(model->known)));
     return list;
 }

@@ -33,11 +33,11 @@ static double full_epochs(const struct param *param)
 static json_t *params_of(const struct job_settings *job, const struct param *epochs, bool real)
 {
     json_t *params = json_object();
-    for (size_t i = 0; i < job->param_count; i++) {
-        bool counts = epochs && strcmp(job->params[i].name, epochs->name) == 0;
-        const struct value *value = &job->params[i].value;
+    EACH (item, job->params, job->param_count) {
+        bool counts = epochs && strcmp(item->name, epochs->name) == 0;
+        const struct value *value = &item->value;
         if (!counts || (real && !(value->kind == VALUE_INT && value->integer == 1)))
-            json_object_set_new(params, job->params[i].name, value_to_json(value));
+            json_object_set_new(params, item->name, value_to_json(value));
     }
     if (epochs && !real)
         json_object_set_new(params, epochs->name, json_integer(1));
@@ -82,8 +82,8 @@ static size_t add_model(struct feasibility *study, const struct registry *regist
 
 static void add_pair(struct feasibility *study, size_t foreground, size_t background, json_t *entry, double expected_s)
 {
-    for (size_t i = 0; i < study->pair_count; i++)
-        if (study->pairs[i].foreground == foreground && study->pairs[i].background == background)
+    EACH (pair, study->pairs, study->pair_count)
+        if (pair->foreground == foreground && pair->background == background)
             return;
     study->pairs[study->pair_count++] = (struct pairs_pair){
         .foreground = foreground, .background = background, .entry = entry, .expected_s = expected_s};
@@ -115,8 +115,7 @@ static char *name_of(const struct feasibility *study, size_t at)
 
 void feasibility_check(const struct settings *settings, struct problems *problems)
 {
-    for (size_t i = 0; i < settings->entry_count; i++) {
-        const struct entry_settings *entry = &settings->entries[i];
+    EACH (entry, settings->entries, settings->entry_count) {
         bool points = entry->foreground.mode == MODE_GRID || entry->foreground.mode == MODE_LIST;
         if (points || entry->seeds.json_path)
             problems_add(problems, SEVERITY_ERROR, &settings->doc, entry->json_path,
@@ -140,8 +139,7 @@ void feasibility_choose(const struct settings *settings, const struct registry *
         .overlap_s = PAIRS_OVERLAP_S,
         .pair_s = PAIRS_PAIR_S,
     };
-    for (size_t i = 0; i < settings->entry_count; i++) {
-        const struct entry_settings *entry = &settings->entries[i];
+    EACH (entry, settings->entries, settings->entry_count) {
         if (entry->runs <= 0)
             continue;
         size_t foreground = add_model(out, registry, entry, &entry->foreground);
@@ -165,12 +163,11 @@ void feasibility_pair_all(struct feasibility *study)
             bool later = study->models[j].seconds.value > study->models[i].seconds.value;
             add_pair(study, later ? j : i, later ? i : j, NULL, 0);
         }
-    for (size_t i = 0; i < study->pair_count; i++)
-        for (size_t k = 0; k < asked_count; k++)
-            if (asked[k].foreground == study->pairs[i].foreground &&
-                asked[k].background == study->pairs[i].background) {
-                study->pairs[i].entry = asked[k].entry;
-                study->pairs[i].expected_s = asked[k].expected_s;
+    EACH (pair, study->pairs, study->pair_count)
+        EACH (item, asked, asked_count)
+            if (item->foreground == pair->foreground && item->background == pair->background) {
+                pair->entry = item->entry;
+                pair->expected_s = item->expected_s;
             }
     free(asked);
 }
@@ -192,10 +189,10 @@ static void model_fini(struct pairs_model *model)
 
 void feasibility_fini(struct feasibility *study)
 {
-    for (size_t i = 0; i < study->model_count; i++)
-        model_fini(&study->models[i]);
-    for (size_t i = 0; i < study->pair_count; i++)
-        pairs_outcome_fini(&study->pairs[i].outcome);
+    EACH (model, study->models, study->model_count)
+        model_fini(model);
+    EACH (pair, study->pairs, study->pair_count)
+        pairs_outcome_fini(&pair->outcome);
     free(study->models);
     free(study->pairs);
     *study = (struct feasibility){0};

@@ -1,3 +1,4 @@
+#include "base/mem.h"
 #include "sharing/feasibility.h"
 
 #include "base/csv.h"
@@ -134,10 +135,10 @@ static json_t *pair_json(const struct feasibility *study, const struct pairs_pai
 static json_t *criteria_json(const struct pairs_criterion *criteria, size_t count)
 {
     json_t *list = json_array();
-    for (size_t i = 0; i < count; i++) {
-        json_t *met = criteria[i].known ? json_boolean(criteria[i].met) : json_null();
-        json_array_append_new(list, json_pack("{s:s, s:o, s:s}", "criterion", criteria[i].what, "met", met, "detail",
-                                              criteria[i].detail));
+    EACH (item, criteria, count) {
+        json_t *met = item->known ? json_boolean(item->met) : json_null();
+        json_array_append_new(
+            list, json_pack("{s:s, s:o, s:s}", "criterion", item->what, "met", met, "detail", item->detail));
     }
     return list;
 }
@@ -189,10 +190,10 @@ json_t *feasibility_json(const struct feasibility *study)
     struct pairs_criterion criteria[PAIRS_CRITERIA], limits[LIMITS_CRITERIA];
     feasibility_criteria(study, criteria);
     limits_criteria(study, limits);
-    for (size_t i = 0; i < study->model_count; i++)
-        json_array_append_new(models, model_json(&study->models[i]));
-    for (size_t i = 0; i < study->pair_count; i++)
-        json_array_append_new(pairs, pair_json(study, &study->pairs[i]));
+    EACH (model, study->models, study->model_count)
+        json_array_append_new(models, model_json(model));
+    EACH (pair, study->pairs, study->pair_count)
+        json_array_append_new(pairs, pair_json(study, pair));
     return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "gpu", record_json(room_fields, &study->room),
                      "overlap_asked_s", json_finite(study->overlap_s), "estimate", forecast_json(&study->forecast),
                      "counts", record_json(count_fields, &counts), "tiers", tiers_json(study), "models", models,
@@ -311,6 +312,6 @@ void feasibility_csv(const struct feasibility *study, struct text *out)
         "joules_ratio,"
         "pair_joules,one_after_the_other_joules,cause,"
         "proposal,recommended\n");
-    for (size_t i = 0; i < study->pair_count; i++)
-        add_row(study, &study->pairs[i], out);
+    EACH (pair, study->pairs, study->pair_count)
+        add_row(study, pair, out);
 }

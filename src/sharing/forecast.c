@@ -85,8 +85,7 @@ static struct forecast_part part_of(const struct sum *sum, double pause_s)
 void forecast_make(const struct feasibility *study, const struct forecast_options *options, struct forecast *out)
 {
     struct sum alone = {0}, pairs = {0};
-    for (size_t i = 0; i < study->model_count; i++) {
-        const struct pairs_model *model = &study->models[i];
+    EACH (model, study->models, study->model_count) {
         size_t known = json_array_size(model->known), repeats = (size_t)options->repeats;
         add(&alone, repeats > known ? repeats - known : 0, alone_seconds(model, options->earlier));
     }

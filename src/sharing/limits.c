@@ -82,8 +82,7 @@ static void add(struct limits_success *success, const struct pairs_outcome *outc
 void limits_count(const struct feasibility *study, struct limits_account *out)
 {
     *out = (struct limits_account){0};
-    for (size_t i = 0; i < study->pair_count; i++) {
-        const struct pairs_pair *pair = &study->pairs[i];
+    EACH (pair, study->pairs, study->pair_count) {
         bool known = pair->prediction.known;
         add(&out->all, &pair->outcome);
         add(&out->by_size[known ? pair->prediction.size_tier : TIER_COUNT], &pair->outcome);
@@ -100,9 +99,9 @@ struct reading limits_rate(const struct limits_success *success)
 static void judge_memory(const struct feasibility *study, struct pairs_criterion out[2])
 {
     struct reading most = {0};
-    for (size_t i = 0; i < study->pair_count; i++)
-        if (study->pairs[i].outcome.peak_bytes.valid)
-            most = (struct reading){fmax(most.value, study->pairs[i].outcome.peak_bytes.value), true};
+    EACH (pair, study->pairs, study->pair_count)
+        if (pair->outcome.peak_bytes.valid)
+            most = (struct reading){fmax(most.value, pair->outcome.peak_bytes.value), true};
     double share = study->room.total_bytes > 0 ? most.value / study->room.total_bytes : 0;
     out[0] = (struct pairs_criterion){"every pair leaves room on a GPU of 8 GB", most.valid, most.value < MOST_MB * MB,
                                       "not measured"};
@@ -120,8 +119,8 @@ static void judge_memory(const struct feasibility *study, struct pairs_criterion
 static void judge_records(const struct feasibility *study, struct pairs_criterion *out)
 {
     size_t worked = 0, metrics = 0, energies = 0;
-    for (size_t i = 0; i < study->pair_count; i++) {
-        const struct pairs_outcome *outcome = &study->pairs[i].outcome;
+    EACH (pair, study->pairs, study->pair_count) {
+        const struct pairs_outcome *outcome = &pair->outcome;
         if (!pairs_worked(outcome))
             continue;
         worked++;

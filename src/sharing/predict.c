@@ -1,3 +1,4 @@
+#include "base/mem.h"
 #include "sharing/feasibility.h"
 
 #include "base/json.h"
@@ -170,9 +171,9 @@ bool curve_count(const json_t *counted, struct memory_curve *curve)
 
 void curve_raise(struct memory_curve *curve, double bytes)
 {
-    for (size_t i = 0; i < curve->count; i++)
-        if (curve->points[i] >= 0)
-            curve->points[i] = fmin(curve->points[i] + bytes, curve->peak_bytes);
+    EACH (point, curve->points, curve->count)
+        if (*point >= 0)
+            *point = fmin(*point + bytes, curve->peak_bytes);
 }
 
 void curve_fill(struct memory_curve *curve)

@@ -264,9 +264,9 @@ void proof_judge(const struct feasibility *study, struct pairs_pair *pair)
 struct pairs_counts feasibility_counts(const struct feasibility *study)
 {
     struct pairs_counts counts = {0};
-    for (size_t i = 0; i < study->pair_count; i++) {
-        counts.of[study->pairs[i].outcome.result]++;
-        counts.recommended += pairs_is_recommended(&study->pairs[i]);
+    EACH (pair, study->pairs, study->pair_count) {
+        counts.of[pair->outcome.result]++;
+        counts.recommended += pairs_is_recommended(pair);
     }
     return counts;
 }
@@ -337,9 +337,9 @@ static void set(struct pairs_criterion *out, const char *what, size_t met, size_
 static void count_models(const struct feasibility *study, struct pairs_criterion *out)
 {
     size_t met = 0, ran = 0;
-    for (size_t i = 0; i < study->model_count; i++) {
-        ran += study->models[i].ran;
-        met += study->models[i].succeeded;
+    EACH (model, study->models, study->model_count) {
+        ran += model->ran;
+        met += model->succeeded;
     }
     set(out, "every model runs alone to its end", met, ran, "models");
 }
@@ -373,8 +373,8 @@ static void count_pair(const struct pairs_pair *pair, struct counts *counts)
 void feasibility_criteria(const struct feasibility *study, struct pairs_criterion out[PAIRS_CRITERIA])
 {
     struct counts counts = {0};
-    for (size_t i = 0; i < study->pair_count; i++)
-        count_pair(&study->pairs[i], &counts);
+    EACH (pair, study->pairs, study->pair_count)
+        count_pair(pair, &counts);
     const char *pairs = "pairs predicted to fit";
     count_models(study, &out[0]);
     set(&out[1], "every pair predicted to fit starts", counts.started, counts.predicted, pairs);

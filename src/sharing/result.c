@@ -64,9 +64,9 @@ json_t *result_alone(const json_t *experiment)
     static const char *const keys[] = {"number", "started", "duration_seconds", "error", "memory", "oom"};
     const json_t *last = result_attempt(experiment), *tare = own(experiment);
     json_t *attempts = json_array(), *attempt = json_object();
-    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
-        if (json_get(last, keys[i]))
-            json_object_set(attempt, keys[i], json_object_get(last, keys[i]));
+    EACH_OF (key, keys)
+        if (json_get(last, *key))
+            json_object_set(attempt, *key, json_object_get(last, *key));
     if (last)
         json_array_append(attempts, attempt);
     json_decref(attempt);

@@ -27,8 +27,7 @@ static void look_up(struct tried *tried)
 {
     const struct feasibility *study = tried->study;
     tried->outcomes = mem_array(study->model_count * study->model_count + 1, sizeof(struct pairs_outcome *));
-    for (size_t i = 0; i < study->pair_count; i++) {
-        const struct pairs_pair *pair = &study->pairs[i];
+    EACH (pair, study->pairs, study->pair_count) {
         if (pair->outcome.ran)
             tried->outcomes[pair->foreground * study->model_count + pair->background] = &pair->outcome;
     }
@@ -233,8 +232,7 @@ json_t *schedule_settings(const struct feasibility *study, const struct schedule
               schedule->alone_seconds / S_PER_H);
     text_addf(&text, "; slowdown measured for %zu of %zu pairs, assumed for the others", schedule->measured,
               schedule->pairs);
-    for (size_t i = 0; i < schedule->count; i++) {
-        const struct schedule_step *step = &schedule->steps[i];
+    EACH (step, schedule->steps, schedule->count) {
         const struct pairs_model *back = &study->models[step->background];
         json_array_append_new(entries, pairs_entry(&study->models[step->foreground],
                                                    step->foreground == step->background ? NULL : back, true));
@@ -295,8 +293,7 @@ static bool read_model(const json_t *json, struct pairs_model *out, struct err *
 /* What an earlier study has of the same model no longer counts. Gives the new one's place. */
 static size_t put_model(struct feasibility *study, const struct pairs_model *model)
 {
-    for (size_t i = 0; i < study->model_count; i++) {
-        struct pairs_model *old = &study->models[i];
+    EACH (old, study->models, study->model_count) {
         if (strcmp(old->repo, model->repo) == 0 && strcmp(old->model, model->model) == 0 &&
             json_equal(old->real_params, model->real_params) && pairs_same_limit(&old->gpu_limit, &model->gpu_limit))
             old->succeeded = false;

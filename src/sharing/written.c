@@ -66,8 +66,7 @@ static json_t *pair(const struct feasibility *study, const struct pairs_pair *of
 json_t *feasibility_alone_settings(const struct feasibility *study, const json_t *root, int repeats, bool track)
 {
     json_t *json = head(root, "each model alone");
-    for (size_t i = 0; i < study->model_count; i++) {
-        const struct pairs_model *model = &study->models[i];
+    EACH (model, study->models, study->model_count) {
         int left = repeats - (int)json_array_size(model->known);
         if (left > 0)
             add_entry(json, pairs_entry(model, NULL, false), model, left, track ? SWITCH_ON : model->track_gpu_memory);
@@ -90,19 +89,19 @@ static void add_pair(const struct feasibility *study, const struct pairs_pair *o
 json_t *feasibility_pair_settings(const struct feasibility *study, const json_t *root)
 {
     json_t *json = head(root, "pairs");
-    for (size_t i = 0; i < study->pair_count; i++)
-        if (pairs_will_run(study, &study->pairs[i]))
-            add_pair(study, &study->pairs[i], 1, json);
+    EACH (pair, study->pairs, study->pair_count)
+        if (pairs_will_run(study, pair))
+            add_pair(study, pair, 1, json);
     return json;
 }
 
 json_t *feasibility_again_settings(const struct feasibility *study, const json_t *root)
 {
     json_t *json = head(root, "pairs again");
-    for (size_t i = 0; i < study->pair_count; i++) {
-        int runs = proof_again(study, &study->pairs[i]);
+    EACH (pair, study->pairs, study->pair_count) {
+        int runs = proof_again(study, pair);
         if (runs > 0)
-            add_pair(study, &study->pairs[i], runs, json);
+            add_pair(study, pair, runs, json);
     }
     if (json_array_size(json_object_get(json, "experiments")) > 0)
         return json;
@@ -134,11 +133,11 @@ json_t *feasibility_recommended(const struct feasibility *study, const json_t *r
     const char *name = json_get_text(root, "experiment_name");
     AUTO_FREE char *title = mem_printf("%s_recommended", name ? name : "feasibility");
     json_t *json = json_copy((json_t *)root), *entries = json_array();
-    for (size_t i = 0; i < sizeof dropped / sizeof *dropped; i++)
-        json_object_del(json, dropped[i]);
-    for (size_t i = 0; i < study->pair_count; i++)
-        if (pairs_is_recommended(&study->pairs[i]))
-            json_array_append_new(entries, recommended_entry(study, &study->pairs[i]));
+    EACH_OF (item, dropped)
+        json_object_del(json, *item);
+    EACH (pair, study->pairs, study->pair_count)
+        if (pairs_is_recommended(pair))
+            json_array_append_new(entries, recommended_entry(study, pair));
     json_object_update_new(
         json, json_pack("{s:o, s:o}", "experiment_name", json_text_or_null(title), "experiments", entries));
     return json;

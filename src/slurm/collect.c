@@ -42,9 +42,9 @@ void collected_fini(struct collected *collected)
         free(collected->items[i].why);
         free(collected->items[i].task_status);
     }
-    for (size_t i = 0; i < collected->node_count; i++) {
-        free(collected->nodes[i].host);
-        free(collected->nodes[i].kind);
+    EACH (node, collected->nodes, collected->node_count) {
+        free(node->host);
+        free(node->kind);
     }
     free(collected->items);
     free(collected->nodes);
@@ -75,9 +75,9 @@ static char *kind_of(const json_t *machine)
 static void count_node(struct collected *out, const char *host, const json_t *machine)
 {
     AUTO_FREE char *kind = kind_of(machine);
-    for (size_t i = 0; i < out->node_count; i++)
-        if (strcmp(out->nodes[i].host, host) == 0 && strcmp(out->nodes[i].kind, kind) == 0) {
-            out->nodes[i].experiments++;
+    EACH (node, out->nodes, out->node_count)
+        if (strcmp(node->host, host) == 0 && strcmp(node->kind, kind) == 0) {
+            node->experiments++;
             return;
         }
     MEM_ADD(out->nodes, out->node_count) =

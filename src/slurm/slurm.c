@@ -167,9 +167,9 @@ enum { FIELDS_MAX = 5 };
 static const char *split_line(const char *text, char *fields[FIELDS_MAX])
 {
     const char *end = text + strcspn(text, "\n");
-    for (size_t i = 0; i < FIELDS_MAX; i++) {
+    EACH (field, fields, FIELDS_MAX) {
         size_t length = strcspn(text, "|\n");
-        fields[i] = mem_strndup(text, length);
+        *field = mem_strndup(text, length);
         text += length + (text[length] == '|');
     }
     return end + (*end == '\n');
@@ -263,8 +263,8 @@ bool slurm_accounts_read(const struct strv *env, const struct strv *job_ids, str
 
 void slurm_tasks_fini(struct slurm_tasks *tasks)
 {
-    for (size_t i = 0; i < tasks->count; i++)
-        task_fini(&tasks->items[i]);
+    EACH (item, tasks->items, tasks->count)
+        task_fini(item);
     free(tasks->items);
     *tasks = (struct slurm_tasks){0};
 }
@@ -303,8 +303,8 @@ bool script_ranges_hold(const char *ranges, size_t number)
 static bool asks_for_gpus(const char *option)
 {
     static const char *const names[] = {"--gpu", "--gres", "--tres-per-", "-G"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strncmp(option, names[i], strlen(names[i])) == 0)
+    EACH_OF (name, names)
+        if (strncmp(option, *name, strlen(*name)) == 0)
             return strncmp(option, "--gres-flags", strlen("--gres-flags")) != 0;
     return false;
 }
@@ -356,8 +356,8 @@ static double task_seconds(const struct plan *plan, const struct plan_experiment
 int64_t script_minutes(const struct plan *plan, const struct script_numbers *numbers)
 {
     double longest_s = 0;
-    for (size_t i = 0; i < numbers->count; i++) {
-        const struct plan_experiment *experiment = &plan->experiments[numbers->items[i] - 1];
+    EACH (item, numbers->items, numbers->count) {
+        const struct plan_experiment *experiment = &plan->experiments[*item - 1];
         if (experiment->timeout_s <= 0)
             return 0;
         longest_s = fmax(longest_s, task_seconds(plan, experiment));

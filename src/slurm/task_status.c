@@ -40,9 +40,9 @@ static const char *words_for(const char *state)
                  {"OUT_OF_MEMORY", "ended because it used more memory than it had asked for"},
                  {"DEADLINE", "ended by its deadline"},
                  {"CANCELLED", "cancelled"}};
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (strncmp(state, known[i].state, strlen(known[i].state)) == 0)
-            return known[i].words;
+    EACH_OF (item, known)
+        if (strncmp(state, item->state, strlen(item->state)) == 0)
+            return item->words;
     return NULL;
 }
 
@@ -186,11 +186,10 @@ static char *task_status_text(int dir, const struct submitted_task *submitted_ta
 static void find_submitted_tasks(const struct submission *submission, const struct collected *collected,
                                  struct submitted_task *submitted_tasks)
 {
-    for (size_t a = 0; a < submission->count; a++)
+    EACH (item, submission->arrays, submission->count)
         for (size_t i = 0; i < collected->plan.count; i++)
-            if (script_ranges_hold(submission->arrays[a].indices, i + 1) && i + 1 >= submission->arrays[a].offset)
-                submitted_tasks[i] = (struct submitted_task){.array = &submission->arrays[a],
-                                                             .index = i + 1 - submission->arrays[a].offset};
+            if (script_ranges_hold(item->indices, i + 1) && i + 1 >= item->offset)
+                submitted_tasks[i] = (struct submitted_task){.array = item, .index = i + 1 - item->offset};
 }
 
 static void match(const struct slurm_tasks *queue, const struct slurm_tasks *accounts,
@@ -218,10 +217,10 @@ static bool ask(const struct strv *env, const struct submission *submission, str
     struct err err = {0};
     AUTO_STRV struct strv names = {0};
     AUTO_STRV struct strv ids = {0};
-    for (size_t i = 0; i < submission->count; i++) {
-        strv_add_once(&names, submission->arrays[i].job_name);
-        if (submission->arrays[i].job_id)
-            strv_add_once(&ids, submission->arrays[i].job_id);
+    EACH (array, submission->arrays, submission->count) {
+        strv_add_once(&names, array->job_name);
+        if (array->job_id)
+            strv_add_once(&ids, array->job_id);
     }
     if (names.count == 0)
         return true;
@@ -240,8 +239,8 @@ void task_statuses_find(int dir, const struct strv *env, const struct submission
     AUTO(slurm_tasks_fini) struct slurm_tasks queue = {0}, accounts = {0};
     size_t missing = 0;
     *note = NULL;
-    for (size_t i = 0; i < collected->plan.count; i++)
-        missing += collect_is_missing(collected->items[i].state);
+    EACH (item, collected->items, collected->plan.count)
+        missing += collect_is_missing(item->state);
     if (missing == 0)
         return;
     AUTO_FREE struct submitted_task *submitted_tasks = mem_array(collected->plan.count, sizeof *submitted_tasks);

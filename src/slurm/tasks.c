@@ -23,8 +23,8 @@ static bool write_plan(int dir, const struct plan *plan, struct err *err)
     json_t *experiments = json_array();
     json_auto_t *json = json_pack("{s:I, s:o, s:o}", "format", (json_int_t)PLAN_FORMAT, "head", plan_head_to_json(plan),
                                   "experiments", experiments);
-    for (size_t i = 0; i < plan->count; i++)
-        json_array_append_new(experiments, plan_experiment_to_json(&plan->experiments[i]));
+    EACH (experiment, plan->experiments, plan->count)
+        json_array_append_new(experiments, plan_experiment_to_json(experiment));
     json_print(json, &text);
     text_add_char(&text, '\n');
     return fs_write_atomic(dir, "plan.json", text_get(&text), text.length, err);
@@ -364,10 +364,10 @@ struct submission_array *submission_add(struct submission *submission)
 
 void submission_fini(struct submission *submission)
 {
-    for (size_t i = 0; i < submission->count; i++) {
-        free(submission->arrays[i].job_id);
-        free(submission->arrays[i].job_name);
-        free(submission->arrays[i].indices);
+    EACH (array, submission->arrays, submission->count) {
+        free(array->job_id);
+        free(array->job_name);
+        free(array->indices);
     }
     free(submission->arrays);
     free(submission->name);
@@ -389,10 +389,10 @@ bool submission_write(int dir, const struct submission *submission, struct err *
     json_t *json = json_pack("{s:o*, s:o, s:I, s:o, s:o}", "name", json_string(submission->name), "kill_wait_s",
                              json_finite(submission->kill_wait_s), "array_size", (json_int_t)submission->array_size,
                              "sbatch_options", options, "arrays", arrays);
-    for (size_t i = 0; i < submission->options.count; i++)
-        json_array_append_new(options, json_text_or_null(submission->options.items[i]));
-    for (size_t i = 0; i < submission->count; i++)
-        json_array_append_new(arrays, array_to_json(&submission->arrays[i]));
+    EACH (item, submission->options.items, submission->options.count)
+        json_array_append_new(options, json_text_or_null(*item));
+    EACH (array, submission->arrays, submission->count)
+        json_array_append_new(arrays, array_to_json(array));
     json_print_taken(json, &text);
     return fs_write_atomic(dir, "submit.json", text_get(&text), text.length, err);
 }

@@ -1,5 +1,6 @@
 #include "stats/budget.h"
 
+#include "base/mem.h"
 #include "stats/describe.h"
 
 #include <math.h>
@@ -28,10 +29,9 @@ struct budget_sum budget_combine(const struct budget *budget, double confidence)
 {
     struct budget_sum out = {.complete = true, .df = INFINITY};
     double largest = 0, squares = 0, fourths = 0;
-    for (size_t i = 0; i < budget->count; i++)
-        largest = fmax(largest, budget_contribution(&budget->items[i]));
-    for (size_t i = 0; i < budget->count; i++) {
-        const struct budget_component *item = &budget->items[i];
+    EACH (entry, budget->items, budget->count)
+        largest = fmax(largest, budget_contribution(entry));
+    EACH (item, budget->items, budget->count) {
         double share = largest > 0 ? budget_contribution(item) / largest : 0;
         out.complete &= item->known;
         squares += share * share;

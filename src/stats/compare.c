@@ -75,8 +75,8 @@ static double strongest(const double *x, size_t n, size_t least, int sign, size_
 static double mean_of(const double *x, size_t n)
 {
     double sum = 0;
-    for (size_t i = 0; i < n; i++)
-        sum += x[i];
+    EACH (item, x, n)
+        sum += *item;
     return sum / (double)n;
 }
 
@@ -196,8 +196,8 @@ size_t stats_change_of_rate(const double *x, size_t n, size_t least)
 {
     double all = 0, before = 0, best = -INFINITY;
     size_t where = 0;
-    for (size_t i = 0; i < n; i++)
-        all += x[i];
+    EACH (item, x, n)
+        all += *item;
     for (size_t i = 1; i < n; i++) {
         before += x[i - 1];
         if (i < least || n - i < least)

@@ -17,9 +17,9 @@ static struct reading known(double value)
 static double sum(const double *x, size_t n)
 {
     double total = 0, lost = 0;
-    for (size_t i = 0; i < n; i++) {
-        double next = total + x[i];
-        lost += fabs(total) >= fabs(x[i]) ? (total - next) + x[i] : (x[i] - next) + total;
+    EACH (item, x, n) {
+        double next = total + *item;
+        lost += fabs(total) >= fabs(*item) ? (total - next) + *item : (*item - next) + total;
         total = next;
     }
     return total + lost;
@@ -35,8 +35,8 @@ struct reading stats_deviation(const double *x, size_t n)
     if (n < 2)
         return absent;
     double mean = sum(x, n) / (double)n, squares = 0;
-    for (size_t i = 0; i < n; i++)
-        squares += (x[i] - mean) * (x[i] - mean);
+    EACH (item, x, n)
+        squares += (*item - mean) * (*item - mean);
     return known(sqrt(squares / (double)(n - 1)));
 }
 

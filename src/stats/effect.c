@@ -81,8 +81,8 @@ static void orthogonalize(struct model *model, size_t column)
 static void fit(struct model *model)
 {
     const struct stats_effect_input *in = model->in;
-    for (size_t i = 0; i < in->count; i++)
-        model->size[in->stratum[i]]++;
+    EACH (item, in->stratum, in->count)
+        model->size[*item]++;
     for (size_t i = 0; i < in->count; i++) {
         model->y[i] = in->y[i] / model->unit;
         for (size_t k = 0; k < in->covariates; k++)
@@ -134,22 +134,22 @@ static double freedom(const struct model *model, const double *weight, const dou
         if (!(model->size[s] > 0))
             continue;
         second += sum[columns] * sum[columns] / (model->size[s] * model->size[s]);
-        for (size_t k = 0; k < columns; k++)
-            second += 2 * sum[k] * sum[k] / model->size[s];
+        EACH (item, sum, columns)
+            second += 2 * *item * *item / model->size[s];
     }
-    for (size_t k = 0; k < columns; k++)
+    EACH (entry, cross, columns)
         for (size_t j = 0; j < columns; j++)
-            second += cross[k][j] * cross[k][j];
+            second += (*entry)[j] * (*entry)[j];
     return second > 0 ? first * first / second : 0;
 }
 
 static double residual_freedom(const struct model *model)
 {
     double df = (double)model->in->count;
-    for (size_t s = 0; s < model->in->strata; s++)
-        df -= model->size[s] > 0;
-    for (size_t k = 0; k < model->columns; k++)
-        df -= !model->dropped[k];
+    EACH (item, model->size, model->in->strata)
+        df -= *item > 0;
+    EACH (entry, model->dropped, model->columns)
+        df -= !*entry;
     return df;
 }
 
@@ -216,8 +216,8 @@ static void set_heterogeneity(const struct model *model, const double *beta, str
         double away = rest[i] - cell->sum / cell->count;
         within += away * away;
     }
-    for (size_t k = 0; k < in->covariates; k++)
-        df -= !model->dropped[k];
+    EACH (item, model->dropped, in->covariates)
+        df -= !*item;
     for (size_t s = 0; s < in->strata; s++) {
         const struct cell *a = &cells[2 * s], *b = &cells[2 * s + 1];
         df -= (a->count > 0) + (b->count > 0);

@@ -1,6 +1,7 @@
 #include "stats/interval.h"
 
 #include "base/cleanup.h"
+#include "base/mem.h"
 #include "stats/describe.h"
 
 #include <math.h>
@@ -56,8 +57,8 @@ static double hall_inverse(double t, double skewness, double n)
 static double skewness_of(const double *x, size_t n, double mean)
 {
     double squares = 0, cubes = 0;
-    for (size_t i = 0; i < n; i++) {
-        double away = x[i] - mean;
+    EACH (item, x, n) {
+        double away = *item - mean;
         squares += away * away / (double)n;
         cubes += away * away * away / (double)n;
     }

@@ -33,8 +33,8 @@ static void bet(double *log_wealth, double signed_score)
 static double log_mean(const double *log_wealth)
 {
     double most = -INFINITY, sum = 0;
-    for (size_t k = 0; k < STATS_SEQUENCE_BETS; k++)
-        most = fmax(most, log_wealth[k]);
+    EACH (item, log_wealth, STATS_SEQUENCE_BETS)
+        most = fmax(most, *item);
     for (size_t k = 0; k < STATS_SEQUENCE_BETS; k++)
         sum += shares[k] * exp(log_wealth[k] - most);
     return most + log(sum);

@@ -100,8 +100,8 @@ static bool set_divisions(char *value, struct alloc_settings *out, struct err *e
     uint32_t divisions = 0;
     if (!divisions_of(value, &divisions, err))
         return false;
-    for (size_t i = 0; i < CONF_CLASSES; i++)
-        out->divisions[i] = divisions;
+    EACH (division, out->divisions, CONF_CLASSES)
+        *division = divisions;
     return true;
 }
 
@@ -131,9 +131,9 @@ static bool set_one(char *item, struct alloc_settings *out, struct err *err)
     if (!colon)
         return err_set(err, "'%s' is not NAME:VALUE", item);
     *colon = '\0';
-    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
-        if (strcmp(item, settings[i].name) == 0)
-            return settings[i].set(colon + 1, out, err);
+    EACH_OF (setting, settings)
+        if (strcmp(item, setting->name) == 0)
+            return setting->set(colon + 1, out, err);
     for (size_t i = 0; beside[i]; i++)
         if (strcmp(item, beside[i]) == 0)
             return true;
@@ -197,8 +197,8 @@ void conf_text(const struct alloc_settings *settings, struct text *out)
     size_t from = out->length;
     char number[32];
     bool divided = false;
-    for (size_t i = 0; i < CONF_CLASSES; i++)
-        divided = divided || settings->divisions[i] > 1;
+    EACH (division, settings->divisions, CONF_CLASSES)
+        divided = divided || *division > 1;
     if (settings->expandable)
         text_add(out, "expandable_segments:True");
     if (settings->max_split_bytes != UINT64_MAX) {

@@ -151,9 +151,9 @@ static bool next_recorded(struct driver *driver, uint64_t size, uint64_t *addr)
 
 static bool first_fit(const struct driver *driver, uint64_t size, uint64_t *addr)
 {
-    for (size_t i = 0; i < driver->holes.count; i++)
-        if (driver->holes.items[i].size >= size) {
-            *addr = driver->holes.items[i].addr;
+    EACH (item, driver->holes.items, driver->holes.count)
+        if (item->size >= size) {
+            *addr = item->addr;
             return true;
         }
     return false;
@@ -233,8 +233,7 @@ static bool reserve(void *context, uint64_t size, uint64_t *addr)
 static void learn(struct driver *driver, const struct snapshot_event *events, size_t count)
 {
     uint64_t lowest = 0;
-    for (size_t i = 0; i < count; i++) {
-        const struct snapshot_event *event = &events[i];
+    EACH (event, events, count) {
         uint64_t addr = event->addr, size = event->size_bytes;
         if (event->action != NAME_SEGMENT_ALLOC || addr < SPACE_BOTTOM || addr > SPACE_TOP * 2 || size > SPACE_TOP)
             continue;

@@ -167,8 +167,8 @@ const struct free_key *free_set_get(const struct free_set *set, struct free_plac
 
 void free_set_fini(struct free_set *set)
 {
-    for (size_t i = 0; i < set->count; i++)
-        free(set->pieces[i]);
+    EACH (piece, set->pieces, set->count)
+        free(*piece);
     free(set->pieces);
     *set = (struct free_set){0};
 }
@@ -195,9 +195,9 @@ static void grow(struct addr_map *map)
 {
     struct addr_map bigger = {.count = map->count, .capacity = map->capacity ? map->capacity * 2 : 1024};
     bigger.entries = mem_array(bigger.capacity, sizeof *bigger.entries);
-    for (size_t i = 0; i < map->capacity; i++)
-        if (map->entries[i].value)
-            bigger.entries[entry_of(&bigger, map->entries[i].addr)] = map->entries[i];
+    EACH (entry, map->entries, map->capacity)
+        if (entry->value)
+            bigger.entries[entry_of(&bigger, entry->addr)] = *entry;
     free(map->entries);
     *map = bigger;
 }

@@ -226,8 +226,8 @@ void model_preload(struct model *model, const struct model_early *early, const s
 {
     uint32_t prev = MODEL_NONE, next = MODEL_NONE, expandable = 0;
     uint64_t addr = early->addr, total = 0;
-    for (size_t i = 0; i < count; i++)
-        total += pieces[i].size;
+    EACH (piece, pieces, count)
+        total += piece->size;
     if (early->base)
         expandable = expandable_carve(model, early, total, &prev, &next);
     for (size_t i = 0; i < count; i++) {

@@ -44,10 +44,10 @@ static bool reserve(struct model *model, const struct request *request, uint32_t
 static uint32_t unmapped_at(const struct model *model, size_t queue, uint64_t addr, uint64_t size)
 {
     const struct unmapped *list = &model->unmapped[queue];
-    for (size_t i = 0; i < list->count; i++) {
-        const struct model_block *block = &model->blocks[list->blocks[i]];
+    EACH (item, list->blocks, list->count) {
+        const struct model_block *block = &model->blocks[*item];
         if (addr >= block->addr && addr - block->addr <= block->size && size <= block->size - (addr - block->addr))
-            return list->blocks[i];
+            return *item;
     }
     return MODEL_NONE;
 }
@@ -107,8 +107,8 @@ static bool has_room(const struct model *model, uint32_t at, uint64_t size)
 static bool find_start(struct model *model, const struct request *request, uint32_t *out)
 {
     const struct unmapped *list = &model->unmapped[queue_of(model, request->half, request->stream)];
-    for (size_t i = 0; i < list->count; i++) {
-        uint32_t at = list->blocks[i];
+    EACH (block, list->blocks, list->count) {
+        uint32_t at = *block;
         if (is_free(model, model->blocks[at].prev))
             at = model->blocks[at].prev;
         if (has_room(model, at, request->size)) {

@@ -66,20 +66,20 @@ void collect_garbage(struct model *model)
     uint64_t target = model->stats.reserved.now - gc_bytes(model), freed = 0, age = 0;
     size_t count;
     uint32_t *found = free_blocks(model, LARGE_HALF, false, &count);
-    for (size_t i = 0; i < count; i++)
-        age += age_of(model, found[i]);
+    EACH (item, found, count)
+        age += age_of(model, *item);
     for (size_t before = count + 1; freed < target && count > 0 && count < before;) {
         double mean = (double)age / (double)count;
         size_t kept = 0;
         before = count;
-        for (size_t i = 0; i < count; i++) {
-            if ((double)age_of(model, found[i]) < mean) {
-                found[kept++] = found[i];
+        EACH (entry, found, count) {
+            if ((double)age_of(model, *entry) < mean) {
+                found[kept++] = *entry;
                 continue;
             }
-            freed += model->blocks[found[i]].size;
-            age -= age_of(model, found[i]);
-            release_segment(model, found[i]);
+            freed += model->blocks[*entry].size;
+            age -= age_of(model, *entry);
+            release_segment(model, *entry);
         }
         count = kept;
     }
@@ -136,14 +136,14 @@ static void release_half(struct model *model, uint16_t half)
 {
     size_t count;
     uint32_t *found = free_blocks(model, half, false, &count);
-    for (size_t i = 0; i < count; i++)
-        release_segment(model, found[i]);
+    EACH (item, found, count)
+        release_segment(model, *item);
     free(found);
     if (!model->options.settings.expandable)
         return;
     found = free_blocks(model, half, true, &count);
-    for (size_t i = 0; i < count; i++)
-        expandable_unmap(model, found[i]);
+    EACH (entry, found, count)
+        expandable_unmap(model, *entry);
     free(found);
 }
 

@@ -59,9 +59,9 @@ static const char *opcode_text(uint8_t opcode)
                    {'i', "INST"},   {'o', "OBJ"},           {0x81, "NEWOBJ"}, {0x92, "NEWOBJ_EX"},
                    {'P', "PERSID"}, {'Q', "BINPERSID"},     {0x82, "EXT1"},   {0x83, "EXT2"},
                    {0x84, "EXT4"},  {0x97, "NEXT_BUFFER"}};
-    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
-        if (refused[i].opcode == opcode)
-            return refused[i].name;
+    EACH_OF (item, refused)
+        if (item->opcode == opcode)
+            return item->name;
     return NULL;
 }
 
@@ -90,10 +90,10 @@ static bool is_compressed(const uint8_t *bytes, size_t count, struct err *err)
                  {"\x28\xb5\x2f\xfd", 4, "zstd", "zstd -dk FILE"},
                  {"PK\x03\x04", 4, "zip", "unzip FILE"},
                  {"BZh", 3, "bzip2", "bzip2 -dk FILE"}};
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-        if (count >= kinds[i].length && memcmp(bytes, kinds[i].magic, kinds[i].length) == 0)
-            return !err_set(err, "byte 0: it is compressed (%s), which is not read: unpack it first (%s)",
-                            kinds[i].name, kinds[i].mend);
+    EACH_OF (kind, kinds)
+        if (count >= kind->length && memcmp(bytes, kind->magic, kind->length) == 0)
+            return !err_set(err, "byte 0: it is compressed (%s), which is not read: unpack it first (%s)", kind->name,
+                            kind->mend);
     return false;
 }
 

@@ -1,3 +1,4 @@
+#include "base/mem.h"
 #include "gpu_memory/allocator/pickle_private.h"
 
 #include <string.h>
@@ -167,8 +168,8 @@ static bool can_be_run(const struct holder *holder, const struct pickle_value *v
 {
     if (holder->last && count < RUN_LEAST)
         return false;
-    for (size_t i = 0; i < count; i++)
-        if (values[i].kind != PICKLE_DICT)
+    EACH (value, values, count)
+        if (value->kind != PICKLE_DICT)
             return false;
     return true;
 }

@@ -42,9 +42,8 @@ static uint16_t pool_at(const struct snapshot *snapshot, size_t device, uint64_t
 
 static bool has_private_pools(const struct snapshot *snapshot, size_t device)
 {
-    for (size_t i = 0; i < snapshot->segment_count; i++)
-        if (snapshot->segments[i].device == device &&
-            (snapshot->segments[i].pool_id[0] || snapshot->segments[i].pool_id[1]))
+    EACH (segment, snapshot->segments, snapshot->segment_count)
+        if (segment->device == device && (segment->pool_id[0] || segment->pool_id[1]))
             return true;
     return false;
 }
@@ -146,9 +145,9 @@ static void add_event(struct builder *builder, size_t at)
 static void find_peak(struct builder *builder)
 {
     uint64_t reserved = 0;
-    for (size_t i = 0; i < builder->snapshot->segment_count; i++)
-        if (builder->snapshot->segments[i].device == builder->device)
-            reserved += builder->snapshot->segments[i].size_bytes;
+    EACH (segment, builder->snapshot->segments, builder->snapshot->segment_count)
+        if (segment->device == builder->device)
+            reserved += segment->size_bytes;
     uint64_t peak = reserved;
     for (size_t i = builder->count; i-- > 0;) {
         const struct snapshot_event *event = &builder->events[i];
@@ -212,8 +211,7 @@ void program_add_empty_caches(struct program *program, const size_t *places, siz
 
 static void preload(const struct program *program, bool expandable, struct model *model, uint32_t *blocks)
 {
-    for (size_t i = 0; i < program->early_count; i++) {
-        const struct early_segment *segment = &program->early[i];
+    EACH (segment, program->early, program->early_count) {
         struct model_piece *pieces = mem_array(segment->piece_count, sizeof *pieces);
         uint32_t *made = mem_array(segment->piece_count, sizeof *made);
         for (size_t p = 0; p < segment->piece_count; p++)

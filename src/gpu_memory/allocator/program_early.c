@@ -31,8 +31,7 @@ static void find_segments(struct early *early)
     const struct snapshot_device *trace = &early->snapshot->devices[early->device];
     struct addr_map made = {0};
     uint32_t unused;
-    for (size_t i = 0; i < trace->count; i++) {
-        const struct snapshot_event *event = &trace->events[i];
+    EACH (event, trace->events, trace->count) {
         if (event->action == NAME_SEGMENT_ALLOC)
             addr_map_set(&made, event->addr, 0);
         else if (event->action == NAME_SEGMENT_FREE && !addr_map_take(&made, event->addr, &unused))
@@ -41,8 +40,7 @@ static void find_segments(struct early *early)
                                                                            .stream = event->stream,
                                                                            .small = event->size_bytes == SMALL_PAGE};
     }
-    for (size_t i = 0; i < early->snapshot->segment_count; i++) {
-        const struct snapshot_segment *segment = &early->snapshot->segments[i];
+    EACH (segment, early->snapshot->segments, early->snapshot->segment_count) {
         if (segment->device == early->device && !segment->expandable && !addr_map_get(&made, segment->addr, &unused))
             MEM_ADD(early->segments, early->segment_count) =
                 (struct item){.addr = segment->addr,
@@ -74,8 +72,7 @@ static void cut_pages(struct early *early, uint64_t addr, uint64_t size)
 /* Joined with the range before it and the one behind it, as free blocks do not end where pages were mapped. */
 static void add_pages(struct early *early, struct item pages)
 {
-    for (size_t i = 0; i < early->segment_count; i++) {
-        struct item *other = &early->segments[i];
+    EACH (other, early->segments, early->segment_count) {
         if (!other->base || other->size == 0 || other->stream != pages.stream || other->small != pages.small)
             continue;
         if (other->addr + other->size == pages.addr)
@@ -98,19 +95,19 @@ static void set_bases(struct early *early)
 {
     const struct snapshot_device *trace = &early->snapshot->devices[early->device];
     uint64_t *bases = mem_array(early->program->stream_count * 2, sizeof *bases);
-    for (size_t i = 0; i < trace->count; i++) {
-        uint64_t *base = &bases[trace->events[i].stream * 2 + is_small_page(&trace->events[i])];
-        if (trace->events[i].action == NAME_SEGMENT_MAP && (*base == 0 || trace->events[i].addr < *base))
-            *base = trace->events[i].addr;
+    EACH (event, trace->events, trace->count) {
+        uint64_t *base = &bases[event->stream * 2 + is_small_page(event)];
+        if (event->action == NAME_SEGMENT_MAP && (*base == 0 || event->addr < *base))
+            *base = event->addr;
     }
-    for (size_t i = 0; i < early->segment_count; i++) {
-        uint64_t *base = &bases[early->segments[i].stream * 2 + early->segments[i].small];
-        if (early->segments[i].base && early->segments[i].size && (*base == 0 || early->segments[i].addr < *base))
-            *base = early->segments[i].addr;
+    EACH (segment, early->segments, early->segment_count) {
+        uint64_t *base = &bases[segment->stream * 2 + segment->small];
+        if (segment->base && segment->size && (*base == 0 || segment->addr < *base))
+            *base = segment->addr;
     }
-    for (size_t i = 0; i < early->segment_count; i++)
-        if (early->segments[i].base)
-            early->segments[i].base = bases[early->segments[i].stream * 2 + early->segments[i].small];
+    EACH (item, early->segments, early->segment_count)
+        if (item->base)
+            item->base = bases[item->stream * 2 + item->small];
     free(bases);
 }
 
@@ -167,8 +164,7 @@ static void find_kept(struct early *early, const struct addr_map *live)
     struct program *program = early->program;
     const struct snapshot *snapshot = early->snapshot;
     uint32_t unused;
-    for (size_t s = 0; s < snapshot->segment_count; s++) {
-        const struct snapshot_segment *segment = &snapshot->segments[s];
+    EACH (segment, snapshot->segments, snapshot->segment_count) {
         for (size_t b = 0; segment->device == early->device && b < segment->block_count; b++) {
             const struct snapshot_block *block = &snapshot->blocks[segment->first_block + b];
             if (block->state == BLOCK_INACTIVE || addr_map_get(live, block->addr, &unused))

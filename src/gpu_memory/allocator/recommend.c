@@ -68,8 +68,8 @@ static int by_need(const void *a, const void *b)
 static void try_one(const struct snapshot *snapshot, size_t device, const struct program *program, uint64_t total_bytes,
                     const struct alloc_settings *settings, struct recommendation *out)
 {
-    for (size_t i = 0; i < out->count; i++)
-        if (conf_equal(&out->advices[i].settings, settings))
+    EACH (item, out->advices, out->count)
+        if (conf_equal(&item->settings, settings))
             return;
     struct advice *advice = &MEM_ADD(out->advices, out->count);
     *advice = (struct advice){.settings = *settings, .recorded = conf_equal(settings, &snapshot->settings)};
@@ -132,8 +132,8 @@ static uint64_t usable(const struct gpu_size *size)
 
 const struct gpu_size *gpu_size_for(uint64_t reserved_bytes)
 {
-    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
-        if (usable(&sizes[i]) >= reserved_bytes)
-            return &sizes[i];
+    EACH_OF (size, sizes)
+        if (usable(size) >= reserved_bytes)
+            return size;
     return NULL;
 }

@@ -93,11 +93,11 @@ static void sort_streams(struct snapshot *snapshot)
         const uint64_t *found = bsearch(&snapshot->streams[i], sorted, count, sizeof *sorted, by_number);
         place[i] = (uint16_t)(found - sorted);
     }
-    for (size_t i = 0; i < snapshot->segment_count; i++)
-        snapshot->segments[i].stream = place[snapshot->segments[i].stream];
+    EACH (segment, snapshot->segments, snapshot->segment_count)
+        segment->stream = place[segment->stream];
     for (size_t d = 0; count > 1 && d < snapshot->device_count; d++)
-        for (size_t i = 0; i < snapshot->devices[d].count; i++)
-            snapshot->devices[d].events[i].stream = place[snapshot->devices[d].events[i].stream];
+        EACH (event, snapshot->devices[d].events, snapshot->devices[d].count)
+            event->stream = place[event->stream];
     free(snapshot->streams);
     free(place);
     snapshot->streams = sorted;
@@ -157,9 +157,9 @@ bool snapshot_read(const void *bytes, size_t count, struct snapshot *out, struct
     out->read_memory_bytes = pickle_memory(reading.pickle);
     struct addr_map *maps[] = {&reading.stack_of_list, &reading.frame_of_dict, &reading.text_at,
                                &reading.stack_of,      &reading.frame_of,      &reading.text_of};
-    for (size_t i = 0; i < sizeof maps / sizeof *maps; i++) {
-        out->read_memory_bytes += maps[i]->capacity * sizeof *maps[i]->entries;
-        addr_map_fini(maps[i]);
+    EACH_OF (map, maps) {
+        out->read_memory_bytes += (*map)->capacity * sizeof *(*map)->entries;
+        addr_map_fini(*map);
     }
     pickle_free(reading.pickle);
     if (!good)
@@ -191,10 +191,10 @@ bool snapshot_load(const char *path, struct snapshot *out, struct err *err)
 
 void snapshot_fini(struct snapshot *snapshot)
 {
-    for (size_t i = 0; i < snapshot->device_count; i++)
-        free(snapshot->devices[i].events);
-    for (size_t i = 0; i < snapshot->text_count; i++)
-        free(snapshot->texts[i]);
+    EACH (device, snapshot->devices, snapshot->device_count)
+        free(device->events);
+    EACH (text, snapshot->texts, snapshot->text_count)
+        free(*text);
     free(snapshot->texts);
     free(snapshot->stack_frames);
     free(snapshot->devices);

@@ -66,8 +66,7 @@ static void add_sum(struct usage_sum *to, const struct usage_sum *from)
 
 static struct usage_pool *pool_of(struct usage_layout *layout, const struct snapshot_segment *segment)
 {
-    for (size_t i = 0; i < layout->pool_count; i++) {
-        struct usage_pool *pool = &layout->pools[i];
+    EACH (pool, layout->pools, layout->pool_count) {
         if (pool->pool_id[0] == segment->pool_id[0] && pool->pool_id[1] == segment->pool_id[1] &&
             pool->stream == segment->stream && pool->small == segment->small && pool->expandable == segment->expandable)
             return pool;
@@ -91,8 +90,7 @@ static int by_reserved(const void *a, const void *b)
 void usage_layout(const struct snapshot *snapshot, size_t device, struct usage_layout *out)
 {
     *out = (struct usage_layout){0};
-    for (size_t i = 0; i < snapshot->segment_count; i++) {
-        const struct snapshot_segment *segment = &snapshot->segments[i];
+    EACH (segment, snapshot->segments, snapshot->segment_count) {
         if (segment->device != device)
             continue;
         struct usage_sum sum = usage_of_segment(snapshot, segment);
@@ -134,20 +132,19 @@ struct usage_group *usage_alive(const struct program *program, uint32_t event, s
 {
     struct usage_group *groups = mem_array(program->allocation_count, sizeof *groups);
     size_t alive = 0, kinds = 0;
-    for (size_t i = 0; i < program->allocation_count; i++) {
-        const struct allocation *allocation = &program->allocations[i];
+    EACH (allocation, program->allocations, program->allocation_count) {
         if ((allocation->born == UINT32_MAX || allocation->born <= event) && allocation->died > event)
             groups[alive++] = (struct usage_group){
                 .size_bytes = allocation->size, .bytes = allocation->size, .count = 1, .stack = allocation->stack};
     }
     if (alive > 0)
         qsort(groups, alive, sizeof *groups, by_kind);
-    for (size_t i = 0; i < alive; i++)
-        if (kinds > 0 && by_kind(&groups[kinds - 1], &groups[i]) == 0) {
-            groups[kinds - 1].bytes += groups[i].bytes;
+    EACH (group, groups, alive)
+        if (kinds > 0 && by_kind(&groups[kinds - 1], group) == 0) {
+            groups[kinds - 1].bytes += group->bytes;
             groups[kinds - 1].count++;
         } else {
-            groups[kinds++] = groups[i];
+            groups[kinds++] = *group;
         }
     if (kinds > 0)
         qsort(groups, kinds, sizeof *groups, by_bytes);
@@ -184,9 +181,9 @@ struct totals {
 static struct totals totals_early(const struct snapshot *snapshot, const struct program *program)
 {
     struct totals totals = {.reserved = program->early_reserved_bytes};
-    for (size_t i = 0; i < program->allocation_count; i++)
-        if (program->allocations[i].born == UINT32_MAX)
-            totals.allocated += model_round(&snapshot->settings, program->allocations[i].size);
+    EACH (allocation, program->allocations, program->allocation_count)
+        if (allocation->born == UINT32_MAX)
+            totals.allocated += model_round(&snapshot->settings, allocation->size);
     return totals;
 }
 

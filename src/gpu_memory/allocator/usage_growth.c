@@ -31,8 +31,7 @@ static size_t find_starts(const struct snapshot *snapshot, size_t device, const 
 {
     const struct snapshot_device *trace = &snapshot->devices[device];
     size_t count = 0;
-    for (size_t i = 0; i < snapshot->mark_count; i++) {
-        const struct snapshot_mark *mark = &snapshot->marks[i];
+    EACH (mark, snapshot->marks, snapshot->mark_count) {
         if (!mark->start || mark->device != device || !strcasestr(mark->name, word))
             continue;
         size_t event = event_at(trace, mark->time_us);
@@ -96,8 +95,8 @@ static struct growth_span *span_of(struct growth *growth, size_t event)
 static void fill_spans(const struct snapshot_device *trace, const struct program *program, struct growth *growth)
 {
     uint64_t live = 0;
-    for (size_t i = 0; i < program->allocation_count; i++)
-        live += program->allocations[i].born == UINT32_MAX ? program->allocations[i].size : 0;
+    EACH (item, program->allocations, program->allocation_count)
+        live += item->born == UINT32_MAX ? item->size : 0;
     size_t at = 0;
     for (size_t i = 0; i < trace->count; i++) {
         if (trace->events[i].action == NAME_ALLOC)
@@ -112,8 +111,7 @@ static void fill_spans(const struct snapshot_device *trace, const struct program
         span->low = live < span->low ? live : span->low;
         span->high = live > span->high ? live : span->high;
     }
-    for (size_t i = 0; i < program->allocation_count; i++) {
-        const struct allocation *allocation = &program->allocations[i];
+    EACH (allocation, program->allocations, program->allocation_count) {
         struct growth_span *span = allocation->born == UINT32_MAX ? NULL : span_of(growth, allocation->born);
         if (span && allocation->died == UINT32_MAX)
             span->kept += allocation->size;
@@ -177,8 +175,7 @@ static struct kept *find_kept(const struct program *program, struct growth *grow
 {
     struct kept *kept = NULL;
     *count = 0;
-    for (size_t i = 0; i < program->allocation_count; i++) {
-        const struct allocation *allocation = &program->allocations[i];
+    EACH (allocation, program->allocations, program->allocation_count) {
         if (allocation->born == UINT32_MAX || allocation->died != UINT32_MAX)
             continue;
         const struct growth_span *span = span_of(growth, allocation->born);

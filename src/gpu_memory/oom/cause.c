@@ -70,8 +70,7 @@ static const struct oom_process *find_own(const struct oom *message, const struc
     const struct oom_process *own = NULL;
     if (message->of[OOM_OWN].valid || !out->reserved.valid)
         return NULL;
-    for (size_t i = 0; i < message->process_count; i++) {
-        const struct oom_process *process = &message->processes[i];
+    EACH (process, message->processes, message->process_count) {
         bool can_be = process->memory.valid && process->memory.high >= out->reserved.low;
         if (can_be && (!own || process->memory.bytes < own->memory.bytes))
             own = process;
@@ -88,9 +87,9 @@ static void add_processes(const struct oom *message, struct oom_diagnosis *out)
         out->own = own->memory;
     if (message->process_count > 0 || message->of[OOM_OWN].valid)
         out->others = oom_size_of(0);
-    for (size_t i = 0; i < message->process_count; i++)
-        if (&message->processes[i] != own && message->processes[i].memory.valid)
-            out->others = oom_size_add(out->others, message->processes[i].memory);
+    EACH (process, message->processes, message->process_count)
+        if (process != own && process->memory.valid)
+            out->others = oom_size_add(out->others, process->memory);
 }
 
 static void work_out(const struct oom *message, struct oom_diagnosis *out)
@@ -252,9 +251,8 @@ static void say_details(const struct oom *message, struct oom_diagnosis *out)
             "it is.",
             (long long)out->own_pid);
     size_t contexts = 0;
-    for (size_t i = 0; i < message->process_count; i++)
-        contexts += message->processes[i].memory.valid && message->processes[i].pid != out->own_pid &&
-                    message->processes[i].memory.bytes < UINT64_C(1) << 30;
+    EACH (process, message->processes, message->process_count)
+        contexts += process->memory.valid && process->pid != out->own_pid && process->memory.bytes < UINT64_C(1) << 30;
     if (contexts >= 2)
         SAY(out,
             "%zu processes hold less than 1 GiB each: bare CUDA contexts look so, of loader workers that touched the "
@@ -330,8 +328,8 @@ void oom_diagnose(const struct oom *message, const struct oom_circumstances *kno
 void oom_diagnosis_fini(struct oom_diagnosis *diagnosis)
 {
     strv_fini(&diagnosis->reasons);
-    for (size_t i = 0; i < diagnosis->remedy_count; i++)
-        free(diagnosis->remedies[i].effect);
+    EACH (remedy, diagnosis->remedies, diagnosis->remedy_count)
+        free(remedy->effect);
     *diagnosis = (struct oom_diagnosis){.own_pid = -1};
 }
 
@@ -368,8 +366,8 @@ json_t *oom_message_json(const struct oom *message, const struct oom_diagnosis *
     for (int i = 0; i < OOM_FIGURES; i++)
         json_object_set_new(says, oom_figure_name((enum oom_figure)i),
                             message->of[i].valid ? record_json(size_fields, &message->of[i]) : json_null());
-    for (size_t i = 0; i < diagnosis->reasons.count; i++)
-        json_array_append_new(reasons, json_string(diagnosis->reasons.items[i]));
+    EACH (item, diagnosis->reasons.items, diagnosis->reasons.count)
+        json_array_append_new(reasons, json_string(*item));
     json_t *processes =
         record_list_json(process_fields, message->processes, message->process_count, sizeof *message->processes);
     json_t *remedies =

@@ -98,9 +98,9 @@ void oom_finder_free(struct oom_finder *finder)
 {
     if (!finder)
         return;
-    for (size_t i = 0; i < finder->source_count; i++) {
-        text_fini(&finder->sources[i]->body);
-        free(finder->sources[i]);
+    EACH (source, finder->sources, finder->source_count) {
+        text_fini(&(*source)->body);
+        free(*source);
     }
     free(finder);
 }
@@ -118,8 +118,8 @@ static void close_message(struct oom_finder *finder, struct source *source)
 static struct source *source_for(struct oom_finder *finder, const char *name)
 {
     struct source *oldest = NULL;
-    for (size_t i = 0; i < finder->source_count; i++) {
-        struct source *source = finder->sources[i];
+    EACH (item, finder->sources, finder->source_count) {
+        struct source *source = *item;
         if (strcmp(source->name, name) == 0)
             return source;
         if (!oldest || source->used < oldest->used)
@@ -177,8 +177,7 @@ static bool may_hold(const struct window *window)
 static struct hit find_hit(const struct oom_finder *finder, const struct window *window, size_t from)
 {
     struct hit hit = {0};
-    for (size_t i = 0; i < finder->phrase_count; i++) {
-        const struct phrase *phrase = &finder->phrases[i];
+    EACH (phrase, finder->phrases, finder->phrase_count) {
         size_t known = window->tail + 1 > phrase->length ? window->tail + 1 - phrase->length : 0;
         size_t begin =
             phrase_find(window->text, window->length, from > known ? from : known, phrase->text, phrase->length);
@@ -244,8 +243,8 @@ static void keep_tail(struct source *source, const struct window *window, size_t
 static void read_epoch(struct source *source, const char *raw, size_t length)
 {
     static const char *const words[] = {"poch", "POCH"};
-    for (size_t k = 0; k < sizeof words / sizeof *words; k++) {
-        const char *found = memmem(raw, length, words[k], 4);
+    EACH_OF (word, words) {
+        const char *found = memmem(raw, length, *word, 4);
         if (!found || found == raw || (found[-1] | 0x20) != 'e')
             continue;
         size_t before = (size_t)(found - raw) - 1, i = before + 5, digits = 0;
@@ -379,8 +378,8 @@ static bool take_escape(struct oom_finder *finder, char c)
 
 void oom_finder_take(struct oom_finder *finder, const char *bytes, size_t count)
 {
-    for (size_t i = 0; i < count; i++) {
-        char c = bytes[i];
+    EACH (byte, bytes, count) {
+        char c = *byte;
         finder->any = true;
         if (c == '\n' || c == '\r') {
             finder->escape = ESCAPE_NONE;

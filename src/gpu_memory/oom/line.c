@@ -1,3 +1,4 @@
+#include "base/mem.h"
 #include "gpu_memory/oom/oom.h"
 
 #include "gpu_memory/oom/oom_private.h"
@@ -45,8 +46,8 @@ static const char *find(const char *bytes, size_t length, const char *text)
 
 bool phrase_may_hold(const char *bytes, size_t length, const char *const *words, size_t count)
 {
-    for (size_t i = 0; i < count; i++)
-        if (find(bytes, length, words[i]))
+    EACH (word, words, count)
+        if (find(bytes, length, *word))
             return true;
     return false;
 }

@@ -1,3 +1,4 @@
+#include "base/mem.h"
 #include "gpu_memory/oom/oom_private.h"
 
 #include <string.h>
@@ -118,8 +119,8 @@ static bool take_process(struct words before, struct words behind, struct oom_si
     int64_t pid = process_before(before, behind);
     if (pid < 0)
         return false;
-    for (size_t i = 0; i < out->process_count; i++)
-        if (out->processes[i].pid == pid)
+    EACH (process, out->processes, out->process_count)
+        if (process->pid == pid)
             return false;
     if (out->process_count < OOM_PROCESSES_MAX)
         out->processes[out->process_count++] = (struct oom_process){pid, size};
@@ -133,8 +134,7 @@ static bool take_size(struct words before, struct words behind, struct oom_size 
 {
     if (take_process(before, behind, size, out))
         return true;
-    for (size_t i = 0; i < sizeof clauses / sizeof *clauses; i++) {
-        const struct clause *clause = &clauses[i];
+    EACH_OF (clause, clauses) {
         if (!ends_with(before, clause->before) || !begins_with(behind, clause->behind))
             continue;
         if (out->of[clause->figure].valid || !size.valid)
@@ -231,12 +231,12 @@ static uint64_t type_bytes(struct words type, const char **name)
     } types[] = {{"float", 4},  {"double", 8}, {"half", 2},   {"bfloat16", 2},   {"int64", 8},     {"int32", 4},
                  {"int16", 2},  {"int8", 1},   {"uint8", 1},  {"bool", 1},       {"complex64", 8}, {"complex128", 16},
                  {"uint16", 2}, {"uint32", 4}, {"uint64", 8}, {"float8_e5m2", 1}};
-    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
-        size_t length = strlen(types[i].name);
-        if (type.length > length && memcmp(type.text, types[i].name, length) == 0 &&
+    EACH_OF (item, types) {
+        size_t length = strlen(item->name);
+        if (type.length > length && memcmp(type.text, item->name, length) == 0 &&
             strncmp(type.text + length, "on", type.length - length < 2 ? type.length - length : 2) == 0) {
-            *name = types[i].name;
-            return types[i].bytes;
+            *name = item->name;
+            return item->bytes;
         }
     }
     *name = "";

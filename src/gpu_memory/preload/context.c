@@ -1,6 +1,7 @@
 /* The memory of the process's own CUDA context (its code, stacks, the driver's tables), which no call allocates: NVML's figure for the
  * process less what the process has allocated; where NVML does not list the process, an assumed size. And the calls that make and end
  * contexts: one takes what was allocated in it along when it goes. */
+#include "base/mem.h"
 #include "gpu_memory/preload/driver.h"
 #include "gpu_memory/preload/ledger.h"
 
@@ -180,8 +181,7 @@ void context_look(int gpu, enum context_when when)
 static uint64_t expected(const struct process_state *state, int gpu)
 {
     uint64_t most = 0;
-    for (size_t i = 0; i < GPU_LEDGER_PROCESSES; i++) {
-        struct gpu_ledger_process *process = &state->ledger->processes[i];
+    EACH (process, state->ledger->processes, GPU_LEDGER_PROCESSES) {
         uint64_t context = atomic_load_explicit(&process->state, memory_order_relaxed) == GPU_LEDGER_FREE
                                ? 0
                                : atomic_load_explicit(&process->gpus[gpu].context, memory_order_relaxed);

@@ -1,5 +1,7 @@
 #include "gpu_memory/preload/pointers.h"
 
+#include "base/mem.h"
+
 #include <string.h>
 #include <sys/mman.h>
 
@@ -46,9 +48,9 @@ static bool grow(struct pointers *pointers)
     larger.entries = wiped_map(larger.capacity * sizeof *larger.entries);
     if (!larger.entries)
         return false;
-    for (size_t i = 0; i < pointers->capacity; i++)
-        if (pointers->entries[i].key)
-            *place_of(&larger, pointers->entries[i].key) = pointers->entries[i];
+    EACH (entry, pointers->entries, pointers->capacity)
+        if (entry->key)
+            *place_of(&larger, entry->key) = *entry;
     if (pointers->entries)
         munmap(pointers->entries, pointers->capacity * sizeof *pointers->entries);
     *pointers = larger;

@@ -1,5 +1,6 @@
 #include "gpu_memory/preload/pool.h"
 
+#include "base/mem.h"
 #include "gpu_memory/preload/driver.h"
 
 /* A pool grows in steps of this size, or of the request's where that is larger. */
@@ -16,11 +17,11 @@ static uint64_t pool_read(cu_pool pool, int attribute)
 static struct pool_state *pool_place(struct process_state *state, void *pool, int gpu)
 {
     struct pool_state *empty = NULL;
-    for (size_t i = 0; i < STATE_POOLS; i++) {
-        if (state->pools[i].pool == pool)
-            return &state->pools[i];
-        if (!state->pools[i].pool && !empty)
-            empty = &state->pools[i];
+    EACH (item, state->pools, STATE_POOLS) {
+        if (item->pool == pool)
+            return item;
+        if (!item->pool && !empty)
+            empty = item;
     }
     if (empty) {
         empty->gpu = gpu;
@@ -31,9 +32,9 @@ static struct pool_state *pool_place(struct process_state *state, void *pool, in
 
 static struct pool_state *pool_find(struct process_state *state, const void *pool)
 {
-    for (size_t i = 0; i < STATE_POOLS; i++)
-        if (atomic_load_explicit(&state->pools[i].pool, memory_order_acquire) == pool)
-            return &state->pools[i];
+    EACH (item, state->pools, STATE_POOLS)
+        if (atomic_load_explicit(&item->pool, memory_order_acquire) == pool)
+            return item;
     return NULL;
 }
 
@@ -79,9 +80,9 @@ void pool_settle_all(int gpu)
 {
     struct process_state *state = process_state_get();
     pthread_mutex_lock(&state->lock);
-    for (size_t i = 0; i < STATE_POOLS; i++)
-        if (state->pools[i].pool && state->pools[i].gpu == gpu)
-            settle(&state->pools[i], 0, false);
+    EACH (item, state->pools, STATE_POOLS)
+        if (item->pool && item->gpu == gpu)
+            settle(item, 0, false);
     pthread_mutex_unlock(&state->lock);
 }
 
@@ -232,11 +233,11 @@ int pool_gpu(struct process_state *state, cu_pool pool)
 void pool_gone(struct process_state *state, const void *pool)
 {
     pthread_mutex_lock(&state->lock);
-    for (size_t i = 0; i < STATE_POOLS; i++)
-        if (state->pools[i].pool == pool) {
-            settle(&state->pools[i], 0, true);
-            atomic_store(&state->pools[i].used, 0);
-            atomic_store(&state->pools[i].pool, NULL);
+    EACH (item, state->pools, STATE_POOLS)
+        if (item->pool == pool) {
+            settle(item, 0, true);
+            atomic_store(&item->used, 0);
+            atomic_store(&item->pool, NULL);
         }
     pthread_mutex_unlock(&state->lock);
 }

@@ -1,5 +1,6 @@
 #include "gpu_memory/preload/process_state.h"
 
+#include "base/mem.h"
 #include "gpu_memory/preload/ledger.h"
 
 #include <errno.h>
@@ -248,10 +249,10 @@ static void remove_self_before_exec(struct gpu_ledger *ledger)
 
 static struct gpu_ledger_process *place_claim(struct gpu_ledger *ledger, uint32_t wanted)
 {
-    for (size_t i = 0; i < GPU_LEDGER_PROCESSES; i++) {
+    EACH (process, ledger->processes, GPU_LEDGER_PROCESSES) {
         uint32_t found = wanted;
-        if (atomic_compare_exchange_strong(&ledger->processes[i].state, &found, GPU_LEDGER_TAKING))
-            return &ledger->processes[i];
+        if (atomic_compare_exchange_strong(&process->state, &found, GPU_LEDGER_TAKING))
+            return process;
     }
     return NULL;
 }

@@ -280,8 +280,8 @@ bool cgroup_enter_runner(const char *parent, struct err *err)
 static bool hand_over(int folder, uid_t uid, gid_t gid)
 {
     static const char *const files[] = {"cgroup.procs", "cgroup.threads", "cgroup.subtree_control"};
-    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
-        if (fchownat(folder, files[i], uid, gid, AT_SYMLINK_NOFOLLOW) != 0 && errno != ENOENT)
+    EACH_OF (file, files)
+        if (fchownat(folder, *file, uid, gid, AT_SYMLINK_NOFOLLOW) != 0 && errno != ENOENT)
             return false;
     return fchown(folder, uid, gid) == 0;
 }

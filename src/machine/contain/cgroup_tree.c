@@ -95,8 +95,8 @@ static bool is_ours(const char *name)
 {
     static const char *const kinds[] = {TARE_NAME "-job-", TARE_NAME "-trial-", TARE_NAME "-runner-",
                                         TARE_NAME "-user-"};
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-        if (strncmp(name, kinds[i], strlen(kinds[i])) == 0)
+    EACH_OF (kind, kinds)
+        if (strncmp(name, *kind, strlen(*kind)) == 0)
             return true;
     return false;
 }

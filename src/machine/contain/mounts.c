@@ -1,6 +1,7 @@
 /* What a job's mount namespace hides and protects, and the rights that its root does without so that this lasts. An ordinary user's
  * command has none of them: executed as no root of its namespace, it keeps no capability; and what it mounts in a namespace
  * below, it mounts over locked mounts (mount_namespaces(7)). */
+#include "base/mem.h"
 #include "machine/contain/init.h"
 
 #include <errno.h>
@@ -161,8 +162,8 @@ static bool protect_folder(const struct init_folder *folder)
 /* Each; the first that cannot be protected ends it. */
 static bool protect_folders(const struct init_plan *plan)
 {
-    for (size_t i = 0; i < JOB_READ_ONLY_MAX; i++)
-        if (plan->read_only[i].path && !protect_folder(&plan->read_only[i]))
+    EACH (item, plan->read_only, JOB_READ_ONLY_MAX)
+        if (item->path && !protect_folder(item))
             return false;
     return true;
 }

@@ -105,8 +105,8 @@ bool setuid_refusal_told(const char *text)
      * belong to the overflow user, 65534. */
     static const char *const words[] = {"must be owned by uid 0", "effective uid is not 0", "must be setuid root",
                                         "must be suid", "is owned by uid 65534, should be 0"};
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (strstr(text, words[i]))
+    EACH_OF (word, words)
+        if (strstr(text, *word))
             return true;
     return false;
 }

@@ -187,10 +187,10 @@ static void foreign_keep(struct job *job, const struct tree *tree)
 {
     AUTO_CLOSE int proc = -1;
     job->foreign_count = 0;
-    for (size_t i = 0; i < tree->count; i++) {
-        const struct proc_stat *stat = &tree->processes[i].stat;
+    EACH (item, tree->processes, tree->count) {
+        const struct proc_stat *stat = &item->stat;
         char owner[TAG_OWNER_MAX];
-        if (!tree->processes[i].foreign)
+        if (!item->foreign)
             continue;
         if (proc < 0)
             proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);

@@ -73,8 +73,8 @@ void thaw_tree(const struct tree_seed *seed)
         return;
     struct tree tree;
     tree_scan(seed, &tree);
-    for (size_t i = 0; i < tree.count; i++)
-        if (tree.processes[i].member && proc_stat_alive(&tree.processes[i].stat))
-            thaw_member(point, root, own, tree.processes[i].stat.pid);
+    EACH (process, tree.processes, tree.count)
+        if (process->member && proc_stat_alive(&process->stat))
+            thaw_member(point, root, own, process->stat.pid);
     tree_fini(&tree);
 }

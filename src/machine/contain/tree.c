@@ -34,8 +34,8 @@ static struct tree_process *tree_find(const struct tree *tree, pid_t pid)
 
 bool tree_has_foreign(const struct tree *tree)
 {
-    for (size_t i = 0; i < tree->count; i++)
-        if (tree->processes[i].foreign)
+    EACH (process, tree->processes, tree->count)
+        if (process->foreign)
             return true;
     return false;
 }
@@ -140,8 +140,7 @@ static void mark_closure(struct tree *tree)
 
 static void mark_tagged(struct tree *tree, int proc, const struct tree_seed *seed)
 {
-    for (size_t i = 0; i < tree->count; i++) {
-        struct tree_process *process = &tree->processes[i];
+    EACH (process, tree->processes, tree->count) {
         char owner[TAG_OWNER_MAX];
         if (process->member || !proc_stat_alive(&process->stat) ||
             (!process->carrier && !tag_is_carried(proc, &process->stat, seed->tag)))
@@ -187,11 +186,11 @@ void job_member_fill(const struct proc_stat *stat, struct job_member *out)
 size_t tree_live(const struct tree *tree, const struct tree_seed *seed, struct job_member *members, size_t max)
 {
     size_t count = 0;
-    for (size_t i = 0; i < tree->count; i++) {
-        if (!is_target(&tree->processes[i], seed))
+    EACH (process, tree->processes, tree->count) {
+        if (!is_target(process, seed))
             continue;
         if (count < max)
-            job_member_fill(&tree->processes[i].stat, &members[count]);
+            job_member_fill(&process->stat, &members[count]);
         count++;
     }
     return count;
@@ -207,9 +206,9 @@ bool process_signal(pid_t pid, uint64_t start_time, int signal)
 size_t tree_signal(const struct tree *tree, const struct tree_seed *seed, int signal)
 {
     size_t sent = 0;
-    for (size_t i = 0; i < tree->count; i++)
-        if (is_target(&tree->processes[i], seed))
-            sent += process_signal(tree->processes[i].stat.pid, tree->processes[i].stat.start_time, signal);
+    EACH (process, tree->processes, tree->count)
+        if (is_target(process, seed))
+            sent += process_signal(process->stat.pid, process->stat.start_time, signal);
     return sent;
 }
 
@@ -217,11 +216,11 @@ size_t tree_signal(const struct tree *tree, const struct tree_seed *seed, int si
 static size_t newly_seen(const struct tree *now, const struct tree *before, const struct tree_seed *seed)
 {
     size_t count = 0;
-    for (size_t i = 0; i < now->count; i++) {
-        if (!is_target(&now->processes[i], seed))
+    EACH (process, now->processes, now->count) {
+        if (!is_target(process, seed))
             continue;
-        const struct tree_process *old = tree_find(before, now->processes[i].stat.pid);
-        count += !old || old->stat.start_time != now->processes[i].stat.start_time || !is_target(old, seed);
+        const struct tree_process *old = tree_find(before, process->stat.pid);
+        count += !old || old->stat.start_time != process->stat.start_time || !is_target(old, seed);
     }
     return count;
 }

@@ -1,3 +1,4 @@
+#include "base/mem.h"
 #include "base/procfs.h"
 #include "machine/contain/cgroup.h"
 #include "machine/contain/job_private.h"
@@ -13,8 +14,8 @@ static void ticks_keep(struct job *job)
     struct tree tree;
     uint64_t ticks = 0;
     if (tree_scan(&seed, &tree))
-        for (size_t i = 0; i < tree.count; i++)
-            ticks += tree.processes[i].member ? tree.processes[i].stat.cpu_ticks : 0;
+        EACH (process, tree.processes, tree.count)
+            ticks += process->member ? process->stat.cpu_ticks : 0;
     tree_fini(&tree);
     double cpu_s = (double)ticks / (double)sysconf(_SC_CLK_TCK);
     if (!job->usage.has_cpu || cpu_s > job->usage.cpu_s)
@@ -55,8 +56,7 @@ static void members_peak_keep(struct job *job)
     struct tree_seed seed = job_seed(job);
     struct tree tree;
     tree_scan(&seed, &tree);
-    for (size_t i = 0; i < tree.count; i++) {
-        const struct tree_process *process = &tree.processes[i];
+    EACH (process, tree.processes, tree.count) {
         char path[40], status[STATUS_MAX];
         uint64_t kib = 0;
         if (!process->member || process->stat.pid == job->identity.pid)

@@ -53,9 +53,9 @@ static bool policies_read(const char *sysroot, struct governor_change *out, stru
     AUTO_STRV struct strv names = {0};
     sysfs_list(sysroot, POLICIES, &names);
     *out = (struct governor_change){.policies = mem_array(names.count + 1, sizeof *out->policies)};
-    for (size_t i = 0; i < names.count; i++) {
+    EACH (item, names.items, names.count) {
         struct governor_policy policy = {.fd = -1};
-        if (policy_number(names.items[i], &policy.number) && current_read(sysroot, policy.number, policy.former))
+        if (policy_number(*item, &policy.number) && current_read(sysroot, policy.number, policy.former))
             out->policies[out->count++] = policy;
     }
     if (out->count > 0) {
@@ -82,8 +82,8 @@ bool governor_read(const char *sysroot, char out[GOVERNOR_NAME_MAX], struct err 
 
 void governor_change_fini(struct governor_change *change)
 {
-    for (size_t i = 0; i < change->count; i++)
-        cleanup_close(&change->policies[i].fd);
+    EACH (policy, change->policies, change->count)
+        cleanup_close(&policy->fd);
     free(change->policies);
     *change = (struct governor_change){0};
 }
@@ -139,9 +139,9 @@ bool governor_may_set(const char *sysroot)
 static void leave_out_equal(struct governor_change *change)
 {
     size_t kept = 0;
-    for (size_t i = 0; i < change->count; i++)
-        if (strcmp(change->policies[i].former, change->wanted) != 0)
-            change->policies[kept++] = change->policies[i];
+    EACH (policy, change->policies, change->count)
+        if (strcmp(policy->former, change->wanted) != 0)
+            change->policies[kept++] = *policy;
     change->count = kept;
 }
 
@@ -203,8 +203,8 @@ static bool is_still_set(const char *sysroot, const struct governor_change *chan
 size_t governor_still_set(const char *sysroot, const struct governor_change *change)
 {
     size_t count = 0;
-    for (size_t i = 0; i < change->count; i++)
-        count += is_still_set(sysroot, change, change->policies[i].number);
+    EACH (policy, change->policies, change->count)
+        count += is_still_set(sysroot, change, policy->number);
     return count;
 }
 
@@ -212,8 +212,7 @@ bool governor_restore(const char *sysroot, const struct governor_change *change,
                       struct err *err)
 {
     *out = (struct governor_restored){0};
-    for (size_t i = 0; i < change->count; i++) {
-        const struct governor_policy *policy = &change->policies[i];
+    EACH (policy, change->policies, change->count) {
         if (!is_still_set(sysroot, change, policy->number))
             out->left++;
         /* Read from a file, which others may have written: for a name that is not listed the kernel would load a module. */
@@ -229,10 +228,10 @@ bool governor_restore(const char *sysroot, const struct governor_change *change,
 json_t *governor_change_to_json(const struct governor_change *change)
 {
     json_t *former = json_object();
-    for (size_t i = 0; i < change->count; i++) {
+    EACH (policy, change->policies, change->count) {
         char key[16];
-        snprintf(key, sizeof key, "%u", change->policies[i].number);
-        json_object_set_new(former, key, json_string(change->policies[i].former));
+        snprintf(key, sizeof key, "%u", policy->number);
+        json_object_set_new(former, key, json_string(policy->former));
     }
     return json_pack("{s:s, s:o}", "wanted", change->wanted, "former", former);
 }

@@ -101,11 +101,11 @@ static bool load_symbols(struct cuda_load *load, const char *path, struct err *e
     load->library = dlopen(path ? path : usual_library, RTLD_NOW | RTLD_LOCAL);
     if (!load->library)
         return err_set(err, "%s", dlerror());
-    for (size_t i = 0; i < sizeof symbols / sizeof *symbols; i++) {
-        void *found = dlsym(load->library, symbols[i].name);
+    EACH_OF (symbol, symbols) {
+        void *found = dlsym(load->library, symbol->name);
         if (!found)
-            return err_set(err, "%s lacks %s", path ? path : usual_library, symbols[i].name);
-        memcpy((char *)&load->api + symbols[i].offset, &found, sizeof found);
+            return err_set(err, "%s lacks %s", path ? path : usual_library, symbol->name);
+        memcpy((char *)&load->api + symbol->offset, &found, sizeof found);
     }
     return true;
 }

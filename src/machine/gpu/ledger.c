@@ -184,8 +184,7 @@ void ledger_read(const struct ledger *ledger, struct ledger_sum *out)
 {
     const struct gpu_ledger *table = ledger->table;
     *out = (struct ledger_sum){.attached = get(&table->attached), .unplaced = get(&table->unplaced)};
-    for (size_t i = 0; i < GPU_LEDGER_GPUS; i++) {
-        const struct gpu_ledger_gpu *gpu = &table->gpus[i];
+    EACH (gpu, table->gpus, GPU_LEDGER_GPUS) {
         if (!gpu_used(gpu))
             continue;
         out->refused += get(&gpu->refused);
@@ -245,8 +244,7 @@ bool ledger_look(const struct ledger *ledger, const char *uuid, struct ledger_gp
         return false;
     const struct gpu_ledger_gpu *gpu = &table->gpus[place];
     *out = (struct ledger_gpu){.held = get(&gpu->held), .sum_peak = get(&gpu->held_peak)};
-    for (size_t i = 0; i < GPU_LEDGER_PROCESSES; i++) {
-        const struct gpu_ledger_process *process = &table->processes[i];
+    EACH (process, table->processes, GPU_LEDGER_PROCESSES) {
         const struct gpu_ledger_use *use = &process->gpus[place];
         uint64_t peak = get(&use->held_peak), held = get(&use->held);
         out->processes += peak > 0;
@@ -326,13 +324,13 @@ json_t *ledger_json(const struct ledger *ledger)
 {
     const struct gpu_ledger *table = ledger->table;
     json_t *gpus = json_array(), *processes = json_array();
-    for (size_t i = 0; i < GPU_LEDGER_GPUS; i++)
-        if (gpu_used(&table->gpus[i]))
-            json_array_append_new(gpus, gpu_json(&table->gpus[i]));
-    for (size_t i = 0; i < GPU_LEDGER_PROCESSES; i++) {
-        uint32_t state = table->processes[i].state;
+    EACH (gpu, table->gpus, GPU_LEDGER_GPUS)
+        if (gpu_used(gpu))
+            json_array_append_new(gpus, gpu_json(gpu));
+    EACH (process, table->processes, GPU_LEDGER_PROCESSES) {
+        uint32_t state = process->state;
         if (state == GPU_LEDGER_USED || state == GPU_LEDGER_GONE)
-            json_array_append_new(processes, process_json(table, &table->processes[i]));
+            json_array_append_new(processes, process_json(table, process));
     }
     const struct gpu_limit *limit = &ledger->limit;
     return json_pack("{s:o, s:o, s:o, s:o, s:o}", "limit_bytes", none_or_count(limit->bytes), "limit_share",

@@ -59,9 +59,9 @@ struct gpu_locks *gpu_locks_new(const struct gpu_lock_folder *folder, const stru
     locks->folder = folder->fd;
     locks->folder_path = mem_strdup(folder->path);
     locks->items = mem_array(2 * count + 1, sizeof *locks->items);
-    for (size_t i = 0; i < count; i++) {
-        add(locks, devices[i]->uuid, gpu_lock_label(devices[i]));
-        add(locks, devices[i]->bus, gpu_lock_label(devices[i]));
+    EACH (device, devices, count) {
+        add(locks, (*device)->uuid, gpu_lock_label(*device));
+        add(locks, (*device)->bus, gpu_lock_label(*device));
     }
     qsort(locks->items, locks->count, sizeof *locks->items, compare_names);
     return locks;
@@ -221,10 +221,10 @@ static enum gpu_lock_answer try_one(const struct gpu_locks *locks, struct lock *
  * run of another user left). */
 static bool is_one_of(const struct gpu_lock_conflict *conflict, const struct gpu_holder *passed, size_t count)
 {
-    for (size_t i = 0; i < count; i++) {
-        bool said = conflict->has_holder && conflict->own_file && gpu_holder_same(&conflict->holder, &passed[i]);
-        bool seen = !conflict->own_file && conflict->pid && conflict->pid == passed[i].pid &&
-                    conflict->holder.pid_namespace == passed[i].pid_namespace;
+    EACH (item, passed, count) {
+        bool said = conflict->has_holder && conflict->own_file && gpu_holder_same(&conflict->holder, item);
+        bool seen = !conflict->own_file && conflict->pid && conflict->pid == item->pid &&
+                    conflict->holder.pid_namespace == item->pid_namespace;
         if (said || seen)
             return true;
     }
@@ -249,15 +249,14 @@ enum gpu_lock_answer gpu_locks_try(struct gpu_locks *locks, const struct gpu_hol
 
 void gpu_locks_sign(struct gpu_locks *locks, const struct gpu_holder *self)
 {
-    for (size_t i = 0; i < locks->count; i++)
-        if (locks->items[i].fd >= 0)
-            sign(&locks->items[i], self);
+    EACH (item, locks->items, locks->count)
+        if (item->fd >= 0)
+            sign(item, self);
 }
 
 bool gpu_locks_check(const struct gpu_locks *locks, struct err *err)
 {
-    for (size_t i = 0; i < locks->count; i++) {
-        const struct lock *lock = &locks->items[i];
+    EACH (lock, locks->items, locks->count) {
         struct stat now;
         if (lock->fd < 0)
             continue;
@@ -306,10 +305,10 @@ enum gpu_lock_answer gpu_lock_peek(const struct gpu_lock_folder *folder, const s
                                    struct gpu_lock_conflict *conflict, struct err *err)
 {
     const char *ids[] = {device->uuid, device->bus};
-    for (size_t i = 0; i < sizeof ids / sizeof *ids; i++) {
-        if (!*ids[i])
+    EACH_OF (id, ids) {
+        if (!**id)
             continue;
-        enum gpu_lock_answer answer = peek_one(folder, ids[i], gpu_lock_label(device), conflict, err);
+        enum gpu_lock_answer answer = peek_one(folder, *id, gpu_lock_label(device), conflict, err);
         if (answer != GPU_LOCKS_TAKEN)
             return answer;
     }
@@ -320,8 +319,7 @@ void gpu_locks_free(struct gpu_locks *locks)
 {
     if (!locks)
         return;
-    for (size_t i = 0; i < locks->count; i++) {
-        struct lock *lock = &locks->items[i];
+    EACH (lock, locks->items, locks->count) {
         struct stat status;
         if (lock->fd >= 0) {
             if (fstat(lock->fd, &status) != 0 || !is_same_file(locks->folder, lock->name, &status) ||

@@ -48,8 +48,7 @@ static void send_message(int out, const struct answer *message)
 
 static void send_users(const struct gpu_identity *who, const struct gpu_user_list *users, int out)
 {
-    for (size_t i = 0; i < users->count; i++) {
-        const struct gpu_user *user = &users->items[i];
+    EACH (user, users->items, users->count) {
         struct answer message = {.kind = ANSWER_USE};
         struct gpu_memory_use *use = &message.use;
         *use = (struct gpu_memory_use){.pid = user->pid, .minor = who->minor, .has_bytes = user->memory_bytes.valid};
@@ -227,11 +226,11 @@ bool gpu_memory_users_of(const struct gpu_memory_users *memory, pid_t pid, uint6
 {
     bool known = false;
     *bytes = 0;
-    for (size_t i = 0; i < memory->count; i++) {
-        if (memory->items[i].pid != pid || !memory->items[i].has_bytes)
+    EACH (item, memory->items, memory->count) {
+        if (item->pid != pid || !item->has_bytes)
             continue;
         known = true;
-        *bytes += memory->items[i].bytes;
+        *bytes += item->bytes;
     }
     return known;
 }

@@ -163,8 +163,8 @@ static bool xid_is_of_program(unsigned number)
 {
     /* Illegal addresses and instructions, a killed or crashed program, its video decoder, a misused link. */
     static const unsigned of_programs[] = {13, 31, 43, 45, 68, 69, 137};
-    for (size_t i = 0; i < sizeof of_programs / sizeof *of_programs; i++)
-        if (of_programs[i] == number)
+    EACH_OF (of_program, of_programs)
+        if (*of_program == number)
             return true;
     return false;
 }

@@ -1,5 +1,6 @@
 #include "machine/gpu/nvml.h"
 
+#include "base/mem.h"
 #include "base/utf8.h"
 
 #include <dlfcn.h>
@@ -30,8 +31,7 @@ bool nvml_load(const char *path, struct nvml *out, struct err *err)
     void *library = dlopen(path ? path : LIBRARY, RTLD_NOW | RTLD_LOCAL);
     if (!library)
         return err_set(err, "load NVIDIA's library: %s", dlerror());
-    for (size_t i = 0; i < sizeof symbols / sizeof *symbols; i++) {
-        const struct symbol *symbol = &symbols[i];
+    EACH_OF (symbol, symbols) {
         void *address = dlsym(library, symbol->name);
         if (!address && symbol->older)
             address = dlsym(library, symbol->older);

@@ -48,9 +48,9 @@ static bool stride_fits(const char *items, unsigned count, size_t stride)
 
 static struct gpu_user *user_of(struct gpu_user_list *list, unsigned pid)
 {
-    for (size_t i = 0; i < list->count; i++)
-        if (list->items[i].pid == (int32_t)pid)
-            return &list->items[i];
+    EACH (item, list->items, list->count)
+        if (item->pid == (int32_t)pid)
+            return item;
     list->items = mem_room(list->items, list->count, sizeof *list->items);
     struct gpu_user *user = &list->items[list->count++];
     *user = (struct gpu_user){.pid = (int32_t)pid};

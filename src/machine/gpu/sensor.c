@@ -1,5 +1,7 @@
 #include "machine/gpu/sensor.h"
 
+#include "base/mem.h"
+
 #include <errno.h>
 #include <math.h>
 
@@ -52,8 +54,8 @@ bool gpu_readings_take(const struct gpu_backend *backend, struct gpu_sensor *sen
 struct reading gpu_readings_power_w(const struct gpu_readings *readings)
 {
     static const enum gpu_reading order[] = {GPU_POWER_INSTANT_W, GPU_POWER_USAGE_W, GPU_POWER_AVERAGE_W};
-    for (size_t i = 0; i < sizeof order / sizeof *order; i++)
-        if (readings->of[order[i]].valid)
-            return readings->of[order[i]];
+    EACH_OF (item, order)
+        if (readings->of[*item].valid)
+            return readings->of[*item];
     return (struct reading){0};
 }

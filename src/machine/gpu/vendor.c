@@ -146,15 +146,15 @@ void gpu_devices_fini(struct gpu_devices *devices)
 size_t gpu_devices_number(const struct gpu_devices *devices, const struct gpu_vendor *vendor, size_t place)
 {
     size_t number = 0;
-    for (size_t i = 0; i < place; i++)
-        number += !devices->items[i].excluded && (!vendor || devices->items[i].vendor == vendor);
+    EACH (item, devices->items, place)
+        number += !item->excluded && (!vendor || item->vendor == vendor);
     return number;
 }
 
 bool gpu_devices_have(const struct gpu_devices *devices, const struct gpu_vendor *vendor)
 {
-    for (size_t i = 0; i < devices->count; i++)
-        if (devices->items[i].vendor == vendor)
+    EACH (item, devices->items, devices->count)
+        if (item->vendor == vendor)
             return true;
     return false;
 }

@@ -34,8 +34,8 @@ static void add(struct search *search, size_t place)
 
 bool gpu_visible_has(const struct gpu_visible *visible, size_t place)
 {
-    for (size_t i = 0; i < visible->count; i++)
-        if (visible->items[i] == place)
+    EACH (item, visible->items, visible->count)
+        if (*item == place)
             return true;
     return false;
 }

@@ -10,8 +10,8 @@ int64_t cpu_split_divide(int64_t energy_mj, double busy_s, const double *cpu_s, 
 {
     double sum_s = 0;
     int64_t left_mj = energy_mj;
-    for (size_t i = 0; i < count; i++)
-        sum_s += cpu_s[i] > 0 ? cpu_s[i] : 0;
+    EACH (cpu_, cpu_s, count)
+        sum_s += *cpu_ > 0 ? *cpu_ : 0;
     /* Clock ticks are coarse: jobs may seem to have had more than there was. */
     double whole_s = busy_s > sum_s ? busy_s : sum_s;
     for (size_t i = 0; i < count; i++) {

@@ -427,8 +427,8 @@ static void settle(int fd)
     static const int ignored[] = {SIGINT, SIGQUIT, SIGHUP, SIGTSTP, SIGTTIN, SIGTTOU, SIGPIPE, SIGWINCH};
     prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0); /* a runner that died before this has closed its end */
     prctl(PR_SET_NAME, TARE_NAME "-meter", 0, 0, 0);
-    for (size_t i = 0; i < sizeof ignored / sizeof *ignored; i++)
-        signal(ignored[i], SIG_IGN);
+    EACH_OF (item, ignored)
+        signal(*item, SIG_IGN);
     sys_signals_unblock_all();
     sys_close_range(3, (unsigned)fd - 1);
     sys_close_range((unsigned)fd + 1, UINT_MAX);

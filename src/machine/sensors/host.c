@@ -68,10 +68,10 @@ void host_meter_free(struct host_meter *meter)
 {
     if (!meter)
         return;
-    for (size_t i = 0; i < meter->rapl.count; i++)
-        series_fini(&meter->series[i]);
-    for (size_t i = 0; i < meter->job_count; i++)
-        host_job_free(meter->jobs[i].job);
+    EACH (sery, meter->series, meter->rapl.count)
+        series_fini(sery);
+    EACH (item, meter->jobs, meter->job_count)
+        host_job_free(item->job);
     rapl_fini(&meter->rapl);
     free(meter->series);
     free(meter->jobs);
@@ -121,9 +121,9 @@ void host_meter_watch_for(struct host_meter *meter, size_t job, size_t reader)
 
 void host_meter_readers_cpu(const struct host_meter *meter, double *out_s)
 {
-    for (size_t i = 0; i < meter->job_count; i++)
-        if (meter->jobs[i].reader != SIZE_MAX && meter->jobs[i].figures.cpu_s.valid)
-            out_s[meter->jobs[i].reader] += meter->jobs[i].figures.cpu_s.value;
+    EACH (job, meter->jobs, meter->job_count)
+        if (job->reader != SIZE_MAX && job->figures.cpu_s.valid)
+            out_s[job->reader] += job->figures.cpu_s.value;
 }
 
 void host_meter_keep(struct host_meter *meter, size_t reader, int64_t since_ns)
@@ -133,10 +133,9 @@ void host_meter_keep(struct host_meter *meter, size_t reader, int64_t since_ns)
 
 void host_meter_forget(struct host_meter *meter, int64_t before_ns)
 {
-    for (size_t i = 0; i < meter->kept_count; i++)
-        before_ns = meter->kept[i] < before_ns ? meter->kept[i] : before_ns;
-    for (size_t i = 0; i < meter->rapl.count; i++) {
-        struct series *series = &meter->series[i];
+    EACH (item, meter->kept, meter->kept_count)
+        before_ns = *item < before_ns ? *item : before_ns;
+    EACH (series, meter->series, meter->rapl.count) {
         size_t drop = 0;
         while (drop + 1 < series->counter_count && series->counter[drop + 1].after_ns <= before_ns)
             drop++;
@@ -204,8 +203,7 @@ static double own_cpu_s(struct host_meter *meter)
     bool again = meter->own_count <= FEW || now_ns - meter->own_ns > OWN_FRESH_NS;
     meter->own_ns = again ? now_ns : meter->own_ns;
     getrusage(RUSAGE_SELF, &usage);
-    for (size_t i = 0; i < meter->own_count; i++) {
-        struct own *own = &meter->own[i];
+    EACH (own, meter->own, meter->own_count) {
         struct proc_stat stat;
         if (again && host_process_stat(meter->sysroot, own->pid, &stat) && stat.start_time == own->start_time &&
             stat.cpu_ticks > own->cpu_ticks)
@@ -247,16 +245,15 @@ void host_meter_tick(struct host_meter *meter)
 {
     meter->ticked_ns = clock_monotonic_ns();
     host_meter_counters(meter);
-    for (size_t i = 0; i < meter->job_count; i++)
-        if (meter->jobs[i].job)
-            host_job_tick(meter->jobs[i].job, &meter->jobs[i].figures);
+    EACH (item, meter->jobs, meter->job_count)
+        if (item->job)
+            host_job_tick(item->job, &item->figures);
 }
 
 static void jobs_add_up(const struct host_meter *meter, struct host_edge *out)
 {
     out->jobs_cpu_s = (struct reading){0, true};
-    for (size_t i = 0; i < meter->job_count; i++) {
-        const struct watched *watched = &meter->jobs[i];
+    EACH (watched, meter->jobs, meter->job_count) {
         out->jobs_cpu_s.value += watched->figures.cpu_s.value;
         out->jobs_cpu_s.valid &= watched->figures.cpu_s.valid || !watched->job;
         out->jobs_unseen += !watched->figures.cpu_s.valid && !watched->job;
@@ -277,8 +274,8 @@ static void pressure_read(const struct host_meter *meter, struct host_edge *out)
 static void jobs_sample(struct host_meter *meter, size_t whole)
 {
     size_t living = 0;
-    for (size_t i = 0; i < meter->job_count; i++)
-        living += meter->jobs[i].job != NULL;
+    EACH (item, meter->jobs, meter->job_count)
+        living += item->job != NULL;
     for (size_t i = 0; i < meter->job_count; i++) {
         struct watched *watched = &meter->jobs[i];
         if (!watched->job || (living > FEW && i != whole && host_job_sample_cpu(watched->job, &watched->figures)))

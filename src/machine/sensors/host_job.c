@@ -94,12 +94,12 @@ static void add_tree(struct sums *sums)
     if (!process_start_time(identity->pid, &now) || now != identity->start_time)
         return;
     if (tree_scan(&seed, &tree))
-        for (size_t i = 0; i < tree.count; i++) {
-            if (!tree.processes[i].member)
+        EACH (process, tree.processes, tree.count) {
+            if (!process->member)
                 continue;
-            ticks += tree.processes[i].stat.cpu_ticks;
-            if (proc_stat_alive(&tree.processes[i].stat))
-                add_process(sums, tree.processes[i].stat.pid);
+            ticks += process->stat.cpu_ticks;
+            if (proc_stat_alive(&process->stat))
+                add_process(sums, process->stat.pid);
         }
     tree_fini(&tree);
     sums->cpu_s = (double)ticks / sums->job->ticks_per_s;

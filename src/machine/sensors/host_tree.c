@@ -110,8 +110,7 @@ static void add_use(struct use *to, const struct use *more)
 /* What one that ended had used is in its parent's figures when that lives and has waited for it; else nowhere. */
 static void keep_gone(struct host_tree *tree, const struct member *now, size_t count)
 {
-    for (size_t i = 0; i < tree->count; i++) {
-        const struct member *old = &tree->members[i];
+    EACH (old, tree->members, tree->count) {
         const struct member *parent = find(tree->members, tree->count, old->ppid);
         bool inherited = parent && is_there(now, count, parent);
         if (!is_there(now, count, old) && !inherited)
@@ -140,8 +139,8 @@ static void add_member(struct host_tree *tree, const struct proc_stat *stat, str
 static struct use sum_of(const struct host_tree *tree)
 {
     struct use sum = tree->gone;
-    for (size_t i = 0; i < tree->count; i++)
-        add_use(&sum, &tree->members[i].use);
+    EACH (member, tree->members, tree->count)
+        add_use(&sum, &member->use);
     return sum;
 }
 
@@ -180,9 +179,9 @@ void host_tree_sample(struct host_tree *tree, struct host_job_figures *out)
     }
     struct member *members = mem_array(now.count + 1, sizeof *members);
     size_t count = 0;
-    for (size_t i = 0; i < now.count; i++)
-        if (now.processes[i].member)
-            add_member(tree, &now.processes[i].stat, &members[count++], out);
+    EACH (process, now.processes, now.count)
+        if (process->member)
+            add_member(tree, &process->stat, &members[count++], out);
     out->processes.valid = out->processes.value > 0;
     keep_gone(tree, members, count);
     tree_fini(&tree->known);

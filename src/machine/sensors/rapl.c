@@ -21,9 +21,9 @@ const char *rapl_source_name(enum rapl_source source)
 
 struct rapl_domain *rapl_domain_get(struct rapl *rapl, const char *name, enum rapl_scope scope, enum rapl_source source)
 {
-    for (size_t i = 0; i < rapl->count; i++)
-        if (strcmp(rapl->domains[i].name, name) == 0)
-            return &rapl->domains[i];
+    EACH (item, rapl->domains, rapl->count)
+        if (strcmp(item->name, name) == 0)
+            return item;
     if (rapl->count >= RAPL_DOMAINS_MAX)
         return NULL;
     struct rapl_domain *domain = &rapl->domains[rapl->count++];
@@ -73,12 +73,12 @@ static bool is_virtual(const char *sysroot)
 void rapl_reason_update(struct rapl *rapl)
 {
     const struct rapl_domain *refused = NULL;
-    for (size_t i = 0; i < rapl->count; i++) {
-        if (rapl->domains[i].scope != RAPL_PACKAGE)
+    EACH (domain, rapl->domains, rapl->count) {
+        if (domain->scope != RAPL_PACKAGE)
             continue;
-        if (rapl->domains[i].available)
+        if (domain->available)
             return;
-        refused = refused ? refused : &rapl->domains[i];
+        refused = refused ? refused : domain;
     }
     if (!refused)
         return;
@@ -88,8 +88,8 @@ void rapl_reason_update(struct rapl *rapl)
 
 static void reason_without_package(struct rapl *rapl, const char *sysroot)
 {
-    for (size_t i = 0; i < rapl->count; i++)
-        if (rapl->domains[i].scope == RAPL_PACKAGE)
+    EACH (domain, rapl->domains, rapl->count)
+        if (domain->scope == RAPL_PACKAGE)
             return;
     rapl->reason = mem_strdup(
         is_virtual(sysroot) ? "this is a virtual machine whose host shows it no energy counter of a CPU package"
@@ -106,8 +106,8 @@ void rapl_open(const struct rapl_places *places, struct rapl *out)
     rapl_perf_find(places, out, &perf_fix);
     rapl_powercap_find(sysroot, out, &powercap_fix);
     bool refused = false;
-    for (size_t i = 0; i < out->count; i++)
-        refused |= !out->domains[i].available;
+    EACH (domain, out->domains, out->count)
+        refused |= !domain->available;
     if (refused)
         out->fix = perf_fix ? steal_ptr(perf_fix) : steal_ptr(powercap_fix);
     if (out->count > 1)
@@ -118,8 +118,8 @@ void rapl_open(const struct rapl_places *places, struct rapl *out)
 
 void rapl_fini(struct rapl *rapl)
 {
-    for (size_t i = 0; i < rapl->count; i++)
-        rapl_domain_refuse(&rapl->domains[i], NULL);
+    EACH (domain, rapl->domains, rapl->count)
+        rapl_domain_refuse(domain, NULL);
     free(rapl->domains);
     free(rapl->reason);
     free(rapl->fix);

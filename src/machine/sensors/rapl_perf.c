@@ -141,7 +141,7 @@ void rapl_perf_find(const struct rapl_places *places, struct rapl *rapl, char **
     struct pmu pmu;
     if (!pmu_read(places, &pmu))
         return;
-    for (size_t e = 0; e < sizeof events / sizeof *events; e++)
-        for (size_t i = 0; i < (events[e].per_package ? pmu.cpu_count : 1); i++)
-            event_open(&pmu, i, &events[e], rapl, fix);
+    EACH_OF (event, events)
+        for (size_t i = 0; i < (event->per_package ? pmu.cpu_count : 1); i++)
+            event_open(&pmu, i, event, rapl, fix);
 }

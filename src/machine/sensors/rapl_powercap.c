@@ -83,9 +83,9 @@ void rapl_powercap_find(const char *sysroot, struct rapl *rapl, char **fix)
         return;
     /* A package may be there twice, by its registers (MSR) and by memory (MMIO): the counter is one and the same. */
     for (int mmio = 0; mmio <= 1; mmio++)
-        for (size_t i = 0; i < zones.count; i++)
-            if (strchr(zones.items[i], ':') && is_mmio(zones.items[i]) == mmio)
-                zone_open(sysroot, zones.items[i], rapl, &denied);
+        EACH (item, zones.items, zones.count)
+            if (strchr(*item, ':') && is_mmio(*item) == mmio)
+                zone_open(sysroot, *item, rapl, &denied);
     if (denied.length > 0 && !*fix)
         *fix = mem_printf("sudo chmod a+r%s", text_get(&denied));
 }

@@ -113,9 +113,9 @@ struct counter_reading rapl_counter_reading(const struct rapl_reading *reading)
 static bool perf_quantum(const uint64_t *counts, size_t count, double unit_uj, double *quantum_j)
 {
     int zeros = 64;
-    for (size_t i = 0; i < count; i++)
-        if (counts[i] != 0 && __builtin_ctzll(counts[i]) < zeros)
-            zeros = __builtin_ctzll(counts[i]);
+    EACH (item, counts, count)
+        if (*item != 0 && __builtin_ctzll(*item) < zeros)
+            zeros = __builtin_ctzll(*item);
     if (zeros >= 64)
         return false;
     *quantum_j = (double)(UINT64_C(1) << zeros) * unit_uj / 1e6;
@@ -124,11 +124,11 @@ static bool perf_quantum(const uint64_t *counts, size_t count, double unit_uj, d
 
 static bool explains(uint64_t unit_nj, const uint64_t *values_uj, size_t count)
 {
-    for (size_t i = 0; i < count; i++) {
-        if (values_uj[i] > UINT64_MAX / 2000)
+    EACH (item, values_uj, count) {
+        if (*item > UINT64_MAX / 2000)
             return false;
-        uint64_t steps = (values_uj[i] * 1000 + unit_nj - 1) / unit_nj;
-        if (steps * unit_nj / 1000 != values_uj[i])
+        uint64_t steps = (*item * 1000 + unit_nj - 1) / unit_nj;
+        if (steps * unit_nj / 1000 != *item)
             return false;
     }
     return true;
@@ -178,8 +178,7 @@ static void refuse_still(struct rapl_domain *domain, double for_s)
 void rapl_judge(struct rapl *rapl, double min_s)
 {
     int64_t now_ns = clock_monotonic_ns();
-    for (size_t i = 0; i < rapl->count; i++) {
-        struct rapl_domain *domain = &rapl->domains[i];
+    EACH (domain, rapl->domains, rapl->count) {
         double for_s = (double)(now_ns - domain->first_ns) / 1e9;
         if (domain->available && domain->calls >= 2 && domain->changes == 0 && for_s >= min_s)
             refuse_still(domain, for_s);
@@ -196,8 +195,8 @@ static void spin(void *context)
 
 static bool all_moved_enough(const struct rapl *rapl)
 {
-    for (size_t i = 0; i < rapl->count; i++)
-        if (rapl->domains[i].available && rapl->domains[i].changes < QUANTUM_VALUES)
+    EACH (domain, rapl->domains, rapl->count)
+        if (domain->available && domain->changes < QUANTUM_VALUES)
             return false;
     return true;
 }
@@ -213,13 +212,12 @@ void rapl_prove(struct rapl *rapl, const struct rapl_places *places, double max_
 {
     int64_t begin_ns = clock_monotonic_ns(), now_ns = begin_ns;
     for (size_t round = 0; prove_goes_on(rapl, round, now_ns - begin_ns, max_s); round++) {
-        for (size_t i = 0; i < rapl->count; i++)
-            rapl_read(&rapl->domains[i], &(struct rapl_reading){0});
+        EACH (item, rapl->domains, rapl->count)
+            rapl_read(item, &(struct rapl_reading){0});
         (places->load ? places->load : spin)(places->context);
         now_ns = clock_monotonic_ns();
     }
-    for (size_t i = 0; i < rapl->count; i++) {
-        struct rapl_domain *domain = &rapl->domains[i];
+    EACH (domain, rapl->domains, rapl->count) {
         conclude(domain);
         if (domain->available && domain->changes == 0)
             refuse_still(domain, (double)(now_ns - begin_ns) / 1e9);

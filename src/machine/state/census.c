@@ -180,8 +180,8 @@ bool census_take(const struct census_roots *roots, struct census *out, struct er
 
 void census_fini(struct census *census)
 {
-    for (size_t i = 0; i < census->count; i++)
-        process_fini(&census->items[i]);
+    EACH (item, census->items, census->count)
+        process_fini(item);
     free(census->items);
     *census = (struct census){0};
 }

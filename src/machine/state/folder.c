@@ -212,19 +212,19 @@ void entry_fini(struct entry *entry)
 bool entries_each(const struct state *state, entry_fn *each, void *context, struct err *err)
 {
     AUTO(record_header_fini) struct record_header own = {0};
-    for (size_t place = 0; place < STATE_PLACES; place++) {
+    EACH (place, state->places, STATE_PLACES) {
         AUTO_STRV struct strv names = {0};
-        if (state->places[place] < 0)
+        if (*place < 0)
             continue;
-        if (!folder_list(state->places[place], &names, err))
+        if (!folder_list(*place, &names, err))
             return false;
         /* Read once there is a file. */
         if (names.count > 0 && !own.host && !record_header_own(STATE_RUN, NULL, &own, err))
             return false;
-        for (size_t i = 0; i < names.count; i++) {
+        EACH (item, names.items, names.count) {
             struct entry entry;
-            entry_open(state->places[place], names.items[i], &own, &entry);
-            each(context, state->places[place], &entry);
+            entry_open(*place, *item, &own, &entry);
+            each(context, *place, &entry);
             entry_fini(&entry);
         }
     }

@@ -25,9 +25,9 @@ struct finder {
 
 static const struct leftover *find(const struct leftovers *leftovers, pid_t pid)
 {
-    for (size_t i = 0; i < leftovers->count; i++)
-        if (leftovers->items[i].process->stat.pid == pid)
-            return &leftovers->items[i];
+    EACH (item, leftovers->items, leftovers->count)
+        if (item->process->stat.pid == pid)
+            return item;
     return NULL;
 }
 
@@ -54,8 +54,8 @@ static void add_job(struct leftovers *out, const struct record_header *run, cons
     members_take(job, &members);
     if (members.init_alive)
         add_of_dead_run(out, run, job->pid, job->start_time);
-    for (size_t i = 0; i < members.count; i++)
-        add_of_dead_run(out, run, members.items[i].pid, members.items[i].start_time);
+    EACH (item, members.items, members.count)
+        add_of_dead_run(out, run, item->pid, item->start_time);
 }
 
 static void add_live(struct finder *finder, const struct job_identity *job)
@@ -95,8 +95,8 @@ static bool is_init(const struct finder *finder, const struct census_process *pr
 {
     char path[40];
     struct stat program;
-    for (size_t i = 0; i < finder->init_count; i++)
-        if (finder->inits[i].pid == process->stat.pid && finder->inits[i].start_time == process->stat.start_time)
+    EACH (init, finder->inits, finder->init_count)
+        if (init->pid == process->stat.pid && init->start_time == process->stat.start_time)
             return true;
     if (strcmp(process->stat.comm, TARE_NAME "-init") != 0 || !finder->program.st_ino ||
         (tag && process->tag && strcmp(tag, process->tag) == 0))
@@ -125,8 +125,8 @@ static bool holds_memory(const struct finder *finder, const struct census_proces
 {
     if (!finder->memory || (process->looked_into && process->devices.count == 0))
         return false;
-    for (size_t i = 0; i < finder->memory->count; i++)
-        if (finder->memory->items[i].pid == process->stat.pid)
+    EACH (item, finder->memory->items, finder->memory->count)
+        if (item->pid == process->stat.pid)
             return true;
     return false;
 }
@@ -179,8 +179,8 @@ static void fill_memory(struct leftover *leftover, const struct gpu_memory_users
 
 static void add_memory(struct leftovers *out, const struct gpu_memory_users *memory)
 {
-    for (size_t i = 0; i < out->count; i++)
-        fill_memory(&out->items[i], memory);
+    EACH (item, out->items, out->count)
+        fill_memory(item, memory);
     for (size_t i = 0; i < memory->count; i++)
         add_unseen(out, memory, i);
 }
@@ -252,11 +252,11 @@ void leftovers_claim(struct leftovers *leftovers, const struct leftover_claim *c
 
 void leftovers_fini(struct leftovers *leftovers)
 {
-    for (size_t i = 0; i < leftovers->count; i++)
-        free(leftovers->items[i].run_dir);
+    EACH (item, leftovers->items, leftovers->count)
+        free(item->run_dir);
     free(leftovers->items);
-    for (size_t i = 0; i < leftovers->foreign_count; i++)
-        free(leftovers->foreign[i].owner);
+    EACH (entry, leftovers->foreign, leftovers->foreign_count)
+        free(entry->owner);
     free(leftovers->foreign);
     strv_fini(&leftovers->kept);
     text_fini(&leftovers->unseen_pids);
@@ -272,8 +272,8 @@ bool leftover_is_ours(const struct leftover *leftover)
 size_t leftovers_count_ours(const struct leftovers *leftovers)
 {
     size_t count = 0;
-    for (size_t i = 0; i < leftovers->count; i++)
-        count += leftover_is_ours(&leftovers->items[i]);
+    EACH (item, leftovers->items, leftovers->count)
+        count += leftover_is_ours(item);
     return count;
 }
 

@@ -171,8 +171,8 @@ void record_parse(const char *bytes, size_t count, struct record *out)
 
 void record_fini(struct record *record)
 {
-    for (size_t i = 0; i < record->count; i++)
-        job_identity_fini(&record->jobs[i]);
+    EACH (job, record->jobs, record->count)
+        job_identity_fini(job);
     free(record->jobs);
     record_header_fini(&record->header);
     *record = (struct record){0};

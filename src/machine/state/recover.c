@@ -29,15 +29,15 @@ struct ending {
 static bool end_jobs(const struct recovery *recovery, const struct record *record, struct ending *out, struct err *err)
 {
     bool ended = true;
-    for (size_t i = 0; i < record->count; i++) {
-        if (strv_has(&recovery->live, record->jobs[i].tag))
+    EACH (job, record->jobs, record->count) {
+        if (strv_has(&recovery->live, job->tag))
             continue;
         double left_s = ns_to_s(recovery->deadline_ns - clock_monotonic_ns());
         size_t count = 0;
         struct err why = {0};
         AUTO(members_fini) struct members members = {0};
-        members_take(&record->jobs[i], &members);
-        if (!job_recover(&record->jobs[i], left_s > MOMENT_S ? left_s : MOMENT_S, &count, &why)) {
+        members_take(job, &members);
+        if (!job_recover(job, left_s > MOMENT_S ? left_s : MOMENT_S, &count, &why)) {
             if (ended)
                 *err = why;
             ended = false;
@@ -45,7 +45,7 @@ static bool end_jobs(const struct recovery *recovery, const struct record *recor
         if (count > 0)
             members_add_names(&members, NAMES_SHOWN, &out->named, &out->names);
         out->killed += count;
-        job_is_unproven(&record->jobs[i], &out->unproven);
+        job_is_unproven(job, &out->unproven);
     }
     return ended;
 }

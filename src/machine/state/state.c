@@ -116,8 +116,8 @@ void state_close(struct state *state)
     if (!state)
         return;
     cleanup_close(&state->file);
-    for (size_t i = 0; i < STATE_PLACES; i++)
-        cleanup_close(&state->places[i]);
+    EACH (place, state->places, STATE_PLACES)
+        cleanup_close(place);
     free(state->fallback);
     free(state->name);
     free(state);

@@ -56,9 +56,9 @@ static const struct {
 static double mean_between(const struct calibration_readings *series, int64_t from_ns, int64_t to_ns, bool *known)
 {
     double sum = 0, count = 0;
-    for (size_t i = 0; i < series->count; i++)
-        if (series->items[i].before_ns >= from_ns && series->items[i].after_ns <= to_ns) {
-            sum += series->items[i].value;
+    EACH (item, series->items, series->count)
+        if (item->before_ns >= from_ns && item->after_ns <= to_ns) {
+            sum += item->value;
             count++;
         }
     *known = count > 0;
@@ -133,10 +133,10 @@ static json_t *sensor_json(const struct sensor_learnt *sensor)
     json_set_text(json, "averaging", sensor_averaging_name(sensor->averaging));
     json_set_text(json, "averaging_why", sensor->averaging_why);
     json_set_count(json, "updates", sensor->updates);
-    for (size_t i = 0; i < sizeof figures / sizeof *figures; i++)
+    EACH_OF (figure, figures)
         json_object_set_new(
-            json, figures[i].name,
-            figure_json((const struct learnt *)((const char *)sensor + figures[i].offset), figures[i].is_signed));
+            json, figure->name,
+            figure_json((const struct learnt *)((const char *)sensor + figure->offset), figure->is_signed));
     return json;
 }
 
@@ -158,10 +158,10 @@ json_t *calibration_json(const struct calibration *calibration)
     for (int i = 0; i < CALIBRATION_TEMPERATURE; i++)
         json_object_set_new(sensors, calibration_series_names[i], sensor_json(&calibration->sensors[i]));
     json_object_set_new(json, "sensors", sensors);
-    for (size_t i = 0; i < sizeof whole / sizeof *whole; i++)
+    EACH_OF (item, whole)
         json_object_set_new(
-            json, whole[i].name,
-            figure_json((const struct learnt *)((const char *)calibration + whole[i].offset), whole[i].is_signed));
+            json, item->name,
+            figure_json((const struct learnt *)((const char *)calibration + item->offset), item->is_signed));
     return json;
 }
 
@@ -380,8 +380,8 @@ static bool is_possible(const struct sensor_learnt *sensor)
     const struct learnt *length = &sensor->averaging_s, *period = &sensor->update_period_s;
     const struct learnt *share = &sensor->looked_share;
     const struct learnt *const times[] = {length, period, &sensor->delay_s};
-    for (size_t i = 0; i < sizeof times / sizeof *times; i++)
-        if (times[i]->known && times[i]->value > SENSOR_MAX_S)
+    EACH_OF (time, times)
+        if ((*time)->known && (*time)->value > SENSOR_MAX_S)
             return false;
     if (period->known && period->value < SENSOR_MIN_S)
         return false;

@@ -204,10 +204,10 @@ static void load_part(struct cuda_load *load, const struct load_interval *orders
 {
     struct err err = {0};
     struct cuda_load_span span;
-    for (size_t i = 0; i < count; i++) {
-        int64_t room_ns = orders[i].begin_ns - clock_monotonic_ns();
+    EACH (order, orders, count) {
+        int64_t room_ns = order->begin_ns - clock_monotonic_ns();
         if ((room_ns > SYNC_ROOM_NS && !cuda_load_sync(load, &err)) ||
-            !cuda_load_run(load, orders[i].begin_ns, orders[i].end_ns, &span, &err)) {
+            !cuda_load_run(load, order->begin_ns, order->end_ns, &span, &err)) {
             say(1, MESSAGE_FAILED, err.text);
             _exit(1);
         }
@@ -376,9 +376,9 @@ static bool play(struct measuring_gpu *gpu, struct sensor_schedule *part, struct
 {
     int64_t begin_ns = clock_monotonic_ns() + LEAD_NS, end_ns = begin_ns + part->end_ns;
     uint64_t count = part->count;
-    for (size_t i = 0; i < part->count; i++) {
-        part->loads[i].begin_ns += begin_ns;
-        part->loads[i].end_ns += begin_ns;
+    EACH (item, part->loads, part->count) {
+        item->begin_ns += begin_ns;
+        item->end_ns += begin_ns;
     }
     if (count > 0 && (!write_whole(gpu->load.to, &count, sizeof count) ||
                       !write_whole(gpu->load.to, part->loads, count * sizeof *part->loads)))
@@ -390,10 +390,10 @@ static bool play(struct measuring_gpu *gpu, struct sensor_schedule *part, struct
 static double period_of(const struct calibration_data *data)
 {
     static const enum calibration_series order[] = {CALIBRATION_COUNTER, CALIBRATION_POWER};
-    for (size_t i = 0; i < 2; i++) {
+    EACH (item, order, 2) {
         struct sensor_learnt learnt;
-        const struct calibration_readings *series = &data->series[order[i]];
-        if (order[i] == CALIBRATION_COUNTER)
+        const struct calibration_readings *series = &data->series[*item];
+        if (*item == CALIBRATION_COUNTER)
             sensor_learn_counter(data->loads, data->load_count, series->items, series->count, &learnt);
         else
             sensor_learn_power(data->loads, data->load_count, series->items, series->count, &learnt);

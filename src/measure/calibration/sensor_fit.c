@@ -330,9 +330,9 @@ bool sensor_fit(const struct fit_input *input, enum fit_kind kind, struct fit_re
     AUTO_FREE struct fit_update *near = mem_array(input->count, sizeof *near);
     AUTO_FREE struct fit_update *some = mem_array(input->count, sizeof *some);
     size_t near_count = 0;
-    for (size_t i = 0; i < input->count; i++)
-        if (near_long_step(&fit, input->updates[i].t_s))
-            near[near_count++] = input->updates[i];
+    EACH (update, input->updates, input->count)
+        if (near_long_step(&fit, update->t_s))
+            near[near_count++] = *update;
     bool good = near_count >= NEAR_MIN;
     if (good) {
         fit.count = thin(near, near_count, COARSE_MAX, some);
@@ -349,9 +349,9 @@ bool sensor_fit(const struct fit_input *input, enum fit_kind kind, struct fit_re
 static bool mean_between(const struct fit_input *input, double from_s, double to_s, double *out)
 {
     double sum = 0, count = 0;
-    for (size_t i = 0; i < input->count; i++)
-        if (input->updates[i].t_s >= from_s && input->updates[i].t_s < to_s) {
-            sum += input->updates[i].value;
+    EACH (update, input->updates, input->count)
+        if (update->t_s >= from_s && update->t_s < to_s) {
+            sum += update->value;
             count++;
         }
     *out = sum / fmax(count, 1);

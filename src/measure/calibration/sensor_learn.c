@@ -48,8 +48,8 @@ static size_t find_updates(const struct sensor_reading *readings, size_t count, 
 {
     size_t found = 0;
     *stamped = count > 0;
-    for (size_t i = 0; i < count; i++)
-        *stamped = *stamped && readings[i].before_ns == readings[i].after_ns;
+    EACH (reading, readings, count)
+        *stamped = *stamped && reading->before_ns == reading->after_ns;
     for (size_t i = *stamped ? 0 : 1; i < count; i++) {
         if (!*stamped && readings[i].value == readings[i - 1].value)
             continue;
@@ -67,8 +67,8 @@ static size_t find_updates(const struct sensor_reading *readings, size_t count, 
 static double resolution_of(const struct fit_update *updates, size_t count)
 {
     double sum_s = 0;
-    for (size_t i = 0; i < count; i++)
-        sum_s += updates[i].dt_s / (double)count;
+    EACH (update, updates, count)
+        sum_s += update->dt_s / (double)count;
     return sum_s;
 }
 
@@ -94,18 +94,18 @@ static void learn_period(const struct fit_update *updates, size_t count, bool st
     }
     for (int turn = 0; turn < 3; turn++) {
         double sum_s = 0, periods = 0;
-        for (size_t i = 0; i < gap_count; i++) {
-            double multiple = round(gaps[i] / period_s);
+        EACH (gap, gaps, gap_count) {
+            double multiple = round(*gap / period_s);
             if (multiple >= 1 && multiple <= 3) {
-                sum_s += gaps[i];
+                sum_s += *gap;
                 periods += multiple;
             }
         }
         period_s = periods > 0 ? sum_s / periods : period_s;
     }
     double squares = 0, singles = 0, periods = 0;
-    for (size_t i = 0; i < gap_count; i++) {
-        double multiple = round(gaps[i] / period_s), off_s = gaps[i] - multiple * period_s;
+    EACH (item, gaps, gap_count) {
+        double multiple = round(*item / period_s), off_s = *item - multiple * period_s;
         if (multiple >= 1 && multiple <= 3) {
             periods += multiple;
             squares += off_s * off_s / multiple;
@@ -136,24 +136,24 @@ static struct steady steady_of(const struct fit_update *updates, size_t count, d
 {
     struct steady out = {0};
     double sum = 0, times = 0, squares = 0, slope_top = 0, slope_bottom = 0;
-    for (size_t i = 0; i < count; i++)
-        if (updates[i].t_s >= from_s && updates[i].t_s < to_s) {
-            sum += updates[i].value;
-            times += updates[i].t_s;
+    EACH (update, updates, count)
+        if (update->t_s >= from_s && update->t_s < to_s) {
+            sum += update->value;
+            times += update->t_s;
             out.count++;
         }
     if (out.count < STEADY_MIN)
         return out;
     out.mean = sum / (double)out.count;
     times /= (double)out.count;
-    for (size_t i = 0; i < count; i++)
-        if (updates[i].t_s >= from_s && updates[i].t_s < to_s) {
-            slope_top += (updates[i].t_s - times) * (updates[i].value - out.mean);
-            slope_bottom += (updates[i].t_s - times) * (updates[i].t_s - times);
+    EACH (item, updates, count)
+        if (item->t_s >= from_s && item->t_s < to_s) {
+            slope_top += (item->t_s - times) * (item->value - out.mean);
+            slope_bottom += (item->t_s - times) * (item->t_s - times);
         }
-    for (size_t i = 0; i < count; i++)
-        if (updates[i].t_s >= from_s && updates[i].t_s < to_s) {
-            double off = updates[i].value - out.mean - (updates[i].t_s - times) * slope_top / slope_bottom;
+    EACH (entry, updates, count)
+        if (entry->t_s >= from_s && entry->t_s < to_s) {
+            double off = entry->value - out.mean - (entry->t_s - times) * slope_top / slope_bottom;
             squares += off * off;
         }
     out.variance = squares / (double)(out.count - 2);
@@ -357,10 +357,10 @@ void sensor_learn_power(const struct load_interval *loads, size_t load_count, co
         doubt_period(loads, load_count, readings, count, origin_ns, out);
     size_t value_count = 0;
     double step_s = out->update_period_s.known ? out->update_period_s.value : 0;
-    for (size_t i = 0; i < count; i++) {
-        double t_s = ns_to_s(readings[i].after_ns - origin_ns);
+    EACH (reading, readings, count) {
+        double t_s = ns_to_s(reading->after_ns - origin_ns);
         if (value_count == 0 || t_s - values[value_count - 1].t_s >= step_s)
-            values[value_count++] = (struct fit_update){.t_s = t_s, .value = readings[i].value};
+            values[value_count++] = (struct fit_update){.t_s = t_s, .value = reading->value};
     }
     learn_both(loads, load_count, origin_ns, stamped ? updates : values, stamped ? out->updates : value_count, updates,
                out->updates, out);
@@ -435,10 +435,10 @@ struct learnt sensor_learn_agreement(const struct sensor_reading *power, size_t 
     double all_j =
         energy_until(watts, watt_count, joules[last - 1].t_s) - energy_until(watts, watt_count, joules[first].t_s);
     double ratio = (joules[last - 1].value - joules[first].value) / all_j;
-    for (size_t i = 0; i < BLOCKS; i++)
-        sum += ratios[i] / BLOCKS;
-    for (size_t i = 0; i < BLOCKS; i++)
-        squares += (ratios[i] - sum) * (ratios[i] - sum);
+    EACH (item, ratios, BLOCKS)
+        sum += *item / BLOCKS;
+    EACH (entry, ratios, BLOCKS)
+        squares += (*entry - sum) * (*entry - sum);
     return known(ratio, STUDENT_95_7 * sqrt(squares / (BLOCKS - 1) / BLOCKS));
 }
 

@@ -259,8 +259,8 @@ static void fold_samples(const struct moments *samples, const struct moments *st
                          size_t fold_count, struct sample_phases *out)
 {
     size_t step = 0;
-    for (size_t i = 0; i < samples->count; i++) {
-        double t = samples->at[i];
+    EACH (item, samples->at, samples->count) {
+        double t = *item;
         while (step + 1 < steps->count && steps->at[step + 1] <= t)
             step++;
         if (t < steps->at[step] || step + 1 == steps->count || !is_whole(steps, step))

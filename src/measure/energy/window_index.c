@@ -101,12 +101,12 @@ static bool find_traced(struct window_index *index, const struct series *series,
 {
     bool sane = true;
     double half = shape_seconds(index->sensor.gap_ns, 0) / 2;
-    for (size_t i = 0; i < series->power_count; i++) {
-        if (!is_sane(&index->sensor, series->power[i].power_w)) {
+    EACH (item, series->power, series->power_count) {
+        if (!is_sane(&index->sensor, item->power_w)) {
             sane = false;
             continue;
         }
-        double t = shape_seconds(series->power[i].t_ns, index->origin_ns) - delay_s;
+        double t = shape_seconds(item->t_ns, index->origin_ns) - delay_s;
         spans_add(&index->traced, t - half, t + half);
     }
     return sane;
@@ -115,8 +115,7 @@ static bool find_traced(struct window_index *index, const struct series *series,
 static void find_counted(struct window_index *index)
 {
     double reach = shape_seconds(index->sensor.update_period_ns, 0);
-    for (size_t s = 0; s < index->knots.segment_count; s++) {
-        const struct segment *segment = &index->knots.segments[s];
+    EACH (segment, index->knots.segments, index->knots.segment_count) {
         if (segment->count < 2)
             continue;
         const struct knot *first = &index->knots.items[segment->first];
@@ -129,8 +128,7 @@ static bool counter_is_needed(const struct window_index *index)
 {
     if (index->counted.count == 0)
         return false;
-    for (size_t i = 0; i < index->counted.count; i++) {
-        const struct span *span = &index->counted.items[i];
+    EACH (span, index->counted.items, index->counted.count) {
         if (spans_within(&index->traced, span->from, span->to) < span->to - span->from)
             return true;
     }

@@ -179,8 +179,8 @@ void knots_read(struct knots *knots, const struct series *series, const struct w
     bool open = false;
     *knots = (struct knots){0};
     add_segment(knots, -INFINITY, 0);
-    for (size_t i = 0; i < series->counter_count; i++) {
-        struct counter_reading next = series->counter[i];
+    EACH (item, series->counter, series->counter_count) {
+        struct counter_reading next = *item;
         if (next.after_ns < next.before_ns || (open && next.before_ns < group.last.after_ns))
             continue; /* no order in time: not of this clock */
         if (open && next.energy_mj == group.last.energy_mj) {
@@ -194,9 +194,9 @@ void knots_read(struct knots *knots, const struct series *series, const struct w
     }
     if (open)
         close_group(&reader, &group);
-    for (size_t i = 0; i < knots->count; i++) {
+    EACH (entry, knots->items, knots->count) {
         double variance;
-        knot_moments(&knots->items[i], &knots->items[i].at, &variance);
+        knot_moments(entry, &entry->at, &variance);
     }
 }
 

@@ -1,3 +1,4 @@
+#include "base/mem.h"
 #include "measure/energy/window_private.h"
 
 #include <math.h>
@@ -96,15 +97,15 @@ static void find_gain(struct knots *knots, double gain_sd, struct smooth *out)
     double sharpness = fit.traced2 + 1 / (gain_sd * gain_sd);
     out->gain = fit.innovation_traced / sharpness;
     out->gain_sd = 1 / sqrt(sharpness);
-    for (size_t i = 0; i < knots->count; i++)
-        knots->items[i].observed_j -= out->gain * knots->items[i].traced_j;
+    EACH (item, knots->items, knots->count)
+        item->observed_j -= out->gain * item->traced_j;
 }
 
 static void observe_all(struct knots *knots, const struct shape *shape, const struct window_sensor *sensor)
 {
     size_t hint = 0;
-    for (size_t i = 0; i < knots->count; i++)
-        observe(&knots->items[i], shape, sensor, &hint);
+    EACH (item, knots->items, knots->count)
+        observe(item, shape, sensor, &hint);
     for (size_t i = 1; i < knots->count; i++) { /* the stretches of neighbours can overlap; their order is known */
         knots->items[i].sampled_j2 = fmax(knots->items[i].sampled_j2, knots->items[i - 1].sampled_j2);
         knots->items[i].gap_j2 = fmax(knots->items[i].gap_j2, knots->items[i - 1].gap_j2);

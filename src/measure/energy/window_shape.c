@@ -109,9 +109,9 @@ void shape_init(struct shape *shape, int64_t origin_ns, const struct power_sampl
     if (own)
         shape->own = (struct power_sample *)samples;
     struct shape_range all = nothing;
-    for (size_t i = 0; i < count; i++) {
-        all.power_min_w = fmin(all.power_min_w, samples[i].power_w);
-        all.power_max_w = fmax(all.power_max_w, samples[i].power_w);
+    EACH (sample, samples, count) {
+        all.power_min_w = fmin(all.power_min_w, sample->power_w);
+        all.power_max_w = fmax(all.power_max_w, sample->power_w);
     }
     shape->range_w = count ? fmax(all.power_max_w - all.power_min_w, 0.5 * all.power_max_w) : 0;
     build_blocks(shape);

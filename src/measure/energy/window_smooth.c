@@ -41,16 +41,16 @@ static void filter(struct knot *knots, size_t count, double scale, struct smooth
 struct smooth_fit smooth_filter(const struct knots *knots, double scale)
 {
     struct smooth_fit fit = {0};
-    for (size_t s = 0; s < knots->segment_count; s++)
-        if (knots->segments[s].count > 0)
-            filter(knots->items + knots->segments[s].first, knots->segments[s].count, scale, &fit);
+    EACH (segment, knots->segments, knots->segment_count)
+        if (segment->count > 0)
+            filter(knots->items + segment->first, segment->count, scale, &fit);
     return fit;
 }
 
 static void backward_pass(struct knot *knots, size_t count, double scale)
 {
-    for (size_t i = 0; i < count; i++)
-        knots[i].clock = scale * knots[i].sampled_j2 + knots[i].gap_j2;
+    EACH (item, knots, count)
+        item->clock = scale * item->sampled_j2 + item->gap_j2;
     for (size_t i = count - 1; i-- > 0;) {
         double predicted_var = knots[i].offset_var + smooth_lost(&knots[i], &knots[i + 1], scale);
         double link = knots[i].offset_var / predicted_var;
@@ -67,9 +67,9 @@ static void backward_pass(struct knot *knots, size_t count, double scale)
 
 void smooth_back(struct knots *knots, double scale)
 {
-    for (size_t s = 0; s < knots->segment_count; s++)
-        if (knots->segments[s].count > 0)
-            backward_pass(knots->items + knots->segments[s].first, knots->segments[s].count, scale);
+    EACH (segment, knots->segments, knots->segment_count)
+        if (segment->count > 0)
+            backward_pass(knots->items + segment->first, segment->count, scale);
 }
 
 double smooth_clock(const struct smooth *smooth, const struct shape_sum *sum)
@@ -234,8 +234,7 @@ static double deviance(const struct knots *knots, double gain_sd, double rate, d
 {
     struct pass pass = {.scale = 1, .rate = rate, .gain_sd = gain_sd};
     double innovations = 0;
-    for (size_t s = 0; s < knots->segment_count; s++) {
-        const struct segment *segment = &knots->segments[s];
+    EACH (segment, knots->segments, knots->segment_count) {
         if (segment->count == 0)
             continue;
         filter_gain(knots->items + segment->first, segment->count, &pass);

@@ -1,5 +1,6 @@
 #include "measure/guard/evidence.h"
 
+#include "base/mem.h"
 #include "base/text.h"
 #include "base/utf8.h"
 #include "tare_build.h"
@@ -400,10 +401,10 @@ bool check_outcome_parse(const char *name, enum check_outcome *out)
 char *checks_compact(const struct check_result *results, size_t count)
 {
     struct text text = {0};
-    for (size_t i = 0; i < count; i++)
-        if (results[i].check < CHECKS && (results[i].outcome == CHECK_FAILED || results[i].outcome == CHECK_NOT_MADE))
-            text_addf(&text, "%s%s:%s", text.length ? " " : "", checks[results[i].check].name,
-                      outcome_names[results[i].outcome]);
+    EACH (result, results, count)
+        if (result->check < CHECKS && (result->outcome == CHECK_FAILED || result->outcome == CHECK_NOT_MADE))
+            text_addf(&text, "%s%s:%s", text.length ? " " : "", checks[result->check].name,
+                      outcome_names[result->outcome]);
     return text_take(&text);
 }
 
@@ -460,9 +461,9 @@ void evidence_add_reason(struct text *out, const char *kind, const char *text)
 
 void checks_add_reason(struct text *out, const struct check_result *results, size_t count)
 {
-    for (size_t i = 0; i < count; i++)
-        if (results[i].outcome == CHECK_FAILED && results[i].check < CHECKS)
-            add_reason(out, check_kind(results[i].check)->name, results[i].text);
+    EACH (result, results, count)
+        if (result->outcome == CHECK_FAILED && result->check < CHECKS)
+            add_reason(out, check_kind(result->check)->name, result->text);
     if (out->length == 0)
         text_add(out, "not recorded");
 }
@@ -476,9 +477,9 @@ static unsigned touched(const struct evidence_found *found)
 /* What a check that failed makes of a quantity is said by the evidence of it; where there is none, it is suspect. */
 static bool is_told(enum check check, enum quantity quantity, const struct evidence_found *evidence, size_t count)
 {
-    for (size_t i = 0; i < count; i++) {
-        const struct evidence_kind *kind = evidence_find(evidence[i].kind);
-        if (kind && kind->check == check && kind->weight != EVIDENCE_RECORDED && touched(&evidence[i]) & 1u << quantity)
+    EACH (item, evidence, count) {
+        const struct evidence_kind *kind = evidence_find(item->kind);
+        if (kind && kind->check == check && kind->weight != EVIDENCE_RECORDED && touched(item) & 1u << quantity)
             return true;
     }
     return false;
@@ -489,23 +490,23 @@ static enum verdict judge_quantity(enum quantity quantity, const struct check_re
 {
     enum verdict verdict = VERDICT_CLEAN;
     bool listed[CHECKS] = {false};
-    for (size_t i = 0; i < result_count; i++) {
+    EACH (result, results, result_count) {
         enum verdict alone = VERDICT_CLEAN;
-        if (results[i].check >= CHECKS || !(checks[results[i].check].needed_by & 1u << quantity))
+        if (result->check >= CHECKS || !(checks[result->check].needed_by & 1u << quantity))
             continue;
-        listed[results[i].check] = true;
-        if (results[i].outcome == CHECK_NOT_MADE)
+        listed[result->check] = true;
+        if (result->outcome == CHECK_NOT_MADE)
             alone = VERDICT_UNVERIFIED;
-        else if (results[i].outcome == CHECK_FAILED && !is_told(results[i].check, quantity, evidence, evidence_count))
+        else if (result->outcome == CHECK_FAILED && !is_told(result->check, quantity, evidence, evidence_count))
             alone = VERDICT_SUSPECT;
         verdict = alone > verdict ? alone : verdict;
     }
     for (unsigned i = 0; i < CHECKS; i++)
         if (checks[i].required && !listed[i] && checks[i].needed_by & 1u << quantity && verdict < VERDICT_UNVERIFIED)
             verdict = VERDICT_UNVERIFIED;
-    for (size_t i = 0; i < evidence_count; i++)
-        if (touched(&evidence[i]) & 1u << quantity)
-            verdict = verdict_with(verdict, evidence[i].kind);
+    EACH (item, evidence, evidence_count)
+        if (touched(item) & 1u << quantity)
+            verdict = verdict_with(verdict, item->kind);
     return verdict;
 }
 

@@ -9,9 +9,9 @@
 static void add_holder(struct guard_holders *holders, const struct guard_finding *finding, double now_s)
 {
     int32_t pid = finding->start_time ? finding->pids[0] : 0;
-    for (size_t i = 0; i < holders->count; i++)
-        if (holders->items[i].pid == pid && holders->items[i].start_time == finding->start_time) {
-            holders->items[i].there = true;
+    EACH (item, holders->items, holders->count)
+        if (item->pid == pid && item->start_time == finding->start_time) {
+            item->there = true;
             return;
         }
     holders->came++;
@@ -24,14 +24,14 @@ double guard_holders_add(struct guard_holders *holders, const struct guard_findi
     size_t kept = 0;
     double since_s = now_s;
     bool named = false;
-    for (size_t i = 0; i < holders->count; i++)
-        holders->items[i].there = false;
-    for (size_t i = 0; i < findings->count; i++)
-        named = named || findings->items[i].start_time;
+    EACH (item, holders->items, holders->count)
+        item->there = false;
+    EACH (entry, findings->items, findings->count)
+        named = named || entry->start_time;
     /* Load beside a process that is named comes from that process. */
-    for (size_t i = 0; i < findings->count; i++)
-        if (findings->items[i].holds && (findings->items[i].start_time || !named))
-            add_holder(holders, &findings->items[i], now_s);
+    EACH (row, findings->items, findings->count)
+        if (row->holds && (row->start_time || !named))
+            add_holder(holders, row, now_s);
     for (size_t i = 0; i < holders->count; i++)
         if (holders->items[i].there) {
             since_s = fmin(since_s, holders->items[i].since_s);
@@ -62,8 +62,8 @@ static bool is_said(const struct guard_finding *finding)
 /* A process may be on several GPUs. */
 static bool is_named_before(const struct guard_findings *findings, size_t which)
 {
-    for (size_t i = 0; i < which; i++)
-        if (findings->items[i].start_time && findings->items[i].pids[0] == findings->items[which].pids[0])
+    EACH (item, findings->items, which)
+        if (item->start_time && item->pids[0] == findings->items[which].pids[0])
             return true;
     return false;
 }

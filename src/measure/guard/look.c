@@ -17,24 +17,24 @@ void guard_findings_add(struct guard_findings *findings, struct guard_finding fi
 
 void guard_findings_fini(struct guard_findings *findings)
 {
-    for (size_t i = 0; i < findings->count; i++)
-        free(findings->items[i].text);
+    EACH (item, findings->items, findings->count)
+        free(item->text);
     free(findings->items);
     *findings = (struct guard_findings){0};
 }
 
 bool guard_findings_block(const struct guard_findings *findings)
 {
-    for (size_t i = 0; i < findings->count; i++)
-        if (findings->items[i].blocks)
+    EACH (item, findings->items, findings->count)
+        if (item->blocks)
             return true;
     return false;
 }
 
 bool guard_findings_hold(const struct guard_findings *findings)
 {
-    for (size_t i = 0; i < findings->count; i++)
-        if (findings->items[i].holds)
+    EACH (item, findings->items, findings->count)
+        if (item->holds)
             return true;
     return false;
 }
@@ -42,9 +42,9 @@ bool guard_findings_hold(const struct guard_findings *findings)
 char *guard_findings_text(const struct guard_findings *findings)
 {
     struct text text = {0};
-    for (size_t i = 0; i < findings->count; i++)
-        if (findings->items[i].blocks)
-            text_addf(&text, "%s%s", text.length ? "; " : "", findings->items[i].text);
+    EACH (item, findings->items, findings->count)
+        if (item->blocks)
+            text_addf(&text, "%s%s", text.length ? "; " : "", item->text);
     return text_take(&text);
 }
 
@@ -62,10 +62,10 @@ bool guard_is_foreign(const struct guard_user *user)
 static struct reading used_bytes(const struct guard_look *look)
 {
     struct reading used = guard_reading(look, GPU_MEMORY_USED_BYTES);
-    for (size_t i = 0; i < look->user_count; i++)
-        if (look->users[i].graphics) {
-            used.valid = used.valid && look->users[i].memory_bytes.valid;
-            used.value -= look->users[i].memory_bytes.value;
+    EACH (user, look->users, look->user_count)
+        if (user->graphics) {
+            used.valid = used.valid && user->memory_bytes.valid;
+            used.value -= user->memory_bytes.value;
         }
     if (used.value < 0)
         used.value = 0;
@@ -85,9 +85,9 @@ void guard_known_learn(struct guard_known *known, const struct guard_look *look)
     struct reading used = used_bytes(look), total = guard_reading(look, GPU_MEMORY_TOTAL_BYTES);
     if (known->empty_bytes.valid || !used.valid)
         return;
-    for (size_t i = 0; i < look->user_count; i++)
-        if (!look->users[i].graphics && look->users[i].memory_bytes.valid)
-            used.value -= look->users[i].memory_bytes.value;
+    EACH (user, look->users, look->user_count)
+        if (!user->graphics && user->memory_bytes.valid)
+            used.value -= user->memory_bytes.value;
     /* Where the driver states its own memory, an empty GPU uses nothing. */
     bool apart = guard_reading(look, GPU_MEMORY_RESERVED_BYTES).valid;
     double most = apart ? 0 : OWN_MAX_BYTES;
@@ -161,10 +161,10 @@ static struct guard_finding unseen_finding(const struct guard_look *look, size_t
 static void look_at_users(const struct guard_look *look, struct guard_findings *out)
 {
     size_t unseen = 0;
-    for (size_t i = 0; i < look->user_count; i++) {
-        if (guard_is_foreign(&look->users[i]))
-            add_process(look, &look->users[i], out);
-        unseen += look->users[i].owner == GUARD_UNSEEN;
+    EACH (user, look->users, look->user_count) {
+        if (guard_is_foreign(user))
+            add_process(look, user, out);
+        unseen += user->owner == GUARD_UNSEEN;
     }
     if (!look->readings)
         ADD(out, "processes_unseen", PASSES, "%s: nothing can be read of it", look->device);
@@ -249,11 +249,11 @@ void preflight_look(const struct preflight_settings *settings, const struct guar
 /* Heat and power that our own job may have left. */
 static bool may_be_ours(const struct guard_findings *findings)
 {
-    for (size_t i = 0; i < findings->count; i++) {
-        const char *kind = findings->items[i].kind;
+    EACH (item, findings->items, findings->count) {
+        const char *kind = item->kind;
         bool goes =
             strcmp(kind, "hot_start") == 0 || strcmp(kind, "gpu_busy_before") == 0 || strcmp(kind, "brake_before") == 0;
-        if (findings->items[i].blocks && !goes)
+        if (item->blocks && !goes)
             return false;
     }
     return true;
@@ -282,8 +282,8 @@ void preflight_evidence(const struct preflight_settings *settings, const struct 
         AUTO_FREE char *text = guard_findings_text(findings);
         ADD(out, "went_on_after_wait", PASSES, "begun after a wait of %s, although %s", time, text);
     }
-    for (size_t i = 0; i < findings->count; i++) {
-        struct guard_finding finding = findings->items[i];
+    EACH (item, findings->items, findings->count) {
+        struct guard_finding finding = *item;
         finding.text = mem_strdup(finding.text);
         guard_findings_add(out, finding);
     }
@@ -299,8 +299,7 @@ struct rest {
 static struct rest rest_of(const struct guard_look *look, double excess_bytes)
 {
     struct rest rest = {.unexplained_bytes = excess_bytes, .unseen = look->left_out};
-    for (size_t i = 0; i < look->user_count; i++) {
-        const struct guard_user *user = &look->users[i];
+    EACH (user, look->users, look->user_count) {
         rest.unseen += user->owner == GUARD_UNSEEN;
         if (!guard_is_foreign(user))
             continue;
@@ -331,9 +330,9 @@ static void name_holder(const struct guard_look *look, const struct guard_user *
 static void name_holders(const struct guard_look *look, const struct postflight_times *times,
                          struct guard_findings *out)
 {
-    for (size_t i = 0; i < look->user_count; i++)
-        if (guard_is_foreign(&look->users[i]) && !look->users[i].known)
-            name_holder(look, &look->users[i], times, out);
+    EACH (user, look->users, look->user_count)
+        if (guard_is_foreign(user) && !user->known)
+            name_holder(look, user, times, out);
 }
 
 enum postflight_state postflight_judge(const struct preflight_settings *settings, const struct guard_known *known,

@@ -34,8 +34,8 @@ void watch_begin(struct watch *watch, const char *device, int64_t start_ns, doub
 
 void watch_fini(struct watch *watch)
 {
-    for (size_t i = 0; i < watch->count; i++)
-        free(watch->spans[i].text);
+    EACH (span, watch->spans, watch->count)
+        free(span->text);
     free(watch->spans);
     *watch = (struct watch){0};
 }
@@ -45,8 +45,7 @@ static struct watch_span *find(struct watch *watch, const char *kind, int32_t pi
 {
     struct watch_span *newest = NULL;
     *count = 0;
-    for (size_t i = 0; i < watch->count; i++) {
-        struct watch_span *span = &watch->spans[i];
+    EACH (span, watch->spans, watch->count) {
         if (strcmp(span->kind, kind) != 0 || span->pid != pid || span->start_time != start_time)
             continue;
         newest = span;
@@ -94,9 +93,9 @@ static void look_at_reasons(struct watch *watch, const struct guard_look *look)
     };
     struct reading reasons = guard_reading(look, GPU_CLOCK_REASONS);
     unsigned set = reasons.valid ? (unsigned)reasons.value : 0;
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        if ((set & rows[i].bit) && !(set & rows[i].unless))
-            see(watch, rows[i].kind, NULL, look->t_ns, mem_printf("%s %s", watch->device, rows[i].what));
+    EACH_OF (row, rows)
+        if ((set & row->bit) && !(set & row->unless))
+            see(watch, row->kind, NULL, look->t_ns, mem_printf("%s %s", watch->device, row->what));
 }
 
 /* Counts since the driver was loaded, or the sensor opened: what was there before is not this attempt's. */
@@ -144,8 +143,7 @@ static bool counts(const struct guard_user *user)
 static void look_at_users(struct watch *watch, const struct guard_look *look)
 {
     size_t unseen = 0;
-    for (size_t i = 0; i < look->user_count; i++) {
-        const struct guard_user *user = &look->users[i];
+    EACH (user, look->users, look->user_count) {
         unseen += user->owner == GUARD_UNSEEN;
         if (!counts(user))
             continue;
@@ -176,8 +174,7 @@ static void look_for_silence(struct watch *watch, const struct guard_known *know
 /* What this look did not see has ended; it may have lasted until this look. */
 static void close_spans(struct watch *watch, int64_t t_ns)
 {
-    for (size_t i = 0; i < watch->count; i++) {
-        struct watch_span *span = &watch->spans[i];
+    EACH (span, watch->spans, watch->count) {
         if (!span->open || span->seen_ns == t_ns)
             continue;
         span->open = false;
@@ -200,18 +197,17 @@ void watch_take(struct watch *watch, const struct guard_known *known, const stru
 
 const struct watch_span *watch_news(struct watch *watch)
 {
-    for (size_t i = 0; i < watch->count; i++)
-        if (!watch->spans[i].told) {
-            watch->spans[i].told = true;
-            return &watch->spans[i];
+    EACH (span, watch->spans, watch->count)
+        if (!span->told) {
+            span->told = true;
+            return span;
         }
     return NULL;
 }
 
 void watch_end(struct watch *watch, int64_t end_ns)
 {
-    for (size_t i = 0; i < watch->count; i++) {
-        struct watch_span *span = &watch->spans[i];
+    EACH (span, watch->spans, watch->count) {
         if (span->open || span->to_ns > end_ns)
             span->to_ns = end_ns;
         span->open = false;

@@ -76,13 +76,13 @@ static void cut_name(struct cut *cut, const struct mark *marks, size_t count)
     cut->at_ns = cut->start_ns;
     cut->open = NULL;
     cut->any = false;
-    for (size_t i = 0; i < count; i++) {
-        if (strcmp(marks[i].name, cut->name) != 0)
+    EACH (item, marks, count) {
+        if (strcmp(item->name, cut->name) != 0)
             continue;
-        if (marks[i].is_end)
-            take_end(cut, &marks[i]);
+        if (item->is_end)
+            take_end(cut, item);
         else
-            take_start(cut, &marks[i]);
+            take_start(cut, item);
     }
     add(cut, cut->open ? EPOCH_ITSELF : EPOCH_FINAL, cut->open, cut->end_ns, cut->has_end);
 }
@@ -118,13 +118,13 @@ static const char **find_names(const struct mark *marks, size_t count, size_t *o
 {
     const char **names = NULL;
     size_t found = 0;
-    for (size_t i = 0; i < count; i++) {
+    EACH (item, marks, count) {
         size_t at = 0;
-        while (at < found && strcmp(names[at], marks[i].name) != 0)
+        while (at < found && strcmp(names[at], item->name) != 0)
             at++;
         if (at < found)
             continue;
-        MEM_ADD(names, found) = marks[i].name;
+        MEM_ADD(names, found) = item->name;
     }
     *out_count = found;
     return names;
@@ -142,8 +142,8 @@ struct epoch *epochs_cut(struct mark *marks, size_t count, int64_t start_ns, int
         cut.end_ns = end_ns;
     sort(marks, count);
     const char **names = find_names(marks, count, &name_count);
-    for (size_t i = 0; i < name_count; i++) {
-        cut.name = names[i];
+    EACH (item, names, name_count) {
+        cut.name = *item;
         cut_name(&cut, marks, count);
     }
     free(names);

@@ -15,9 +15,9 @@ void marks_fini(struct marks *marks)
 /* What is known of this name, or the next free place. NULL: no place is left. */
 static struct marks_name *find(struct marks *marks, const char *name)
 {
-    for (size_t i = 0; i < marks->name_count; i++)
-        if (strcmp(marks->names[i].last.name, name) == 0)
-            return &marks->names[i];
+    EACH (item, marks->names, marks->name_count)
+        if (strcmp(item->last.name, name) == 0)
+            return item;
     return marks->name_count < MARKS_NAMES_MAX ? &marks->names[marks->name_count] : NULL;
 }
 

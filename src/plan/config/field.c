@@ -12,17 +12,17 @@
 
 const struct field *fields_find(const struct field_table *table, const char *key)
 {
-    for (size_t i = 0; i < table->count; i++)
-        if (strcmp(table->rows[i].key, key) == 0)
-            return &table->rows[i];
+    EACH (row, table->rows, table->count)
+        if (strcmp(row->key, key) == 0)
+            return row;
     return NULL;
 }
 
 bool fields_is_note(const char *key)
 {
     static const char *const notes[] = {"comment", "comments", "note", "notes", "description"};
-    for (size_t i = 0; i < sizeof notes / sizeof *notes; i++)
-        if (strcmp(key, notes[i]) == 0)
+    EACH_OF (note, notes)
+        if (strcmp(key, *note) == 0)
             return true;
     return key[0] == '_' || strncmp(key, "//", 2) == 0;
 }
@@ -127,8 +127,7 @@ static void add_cell(struct text *out, const char *text)
 void fields_describe(const struct field_table *table, struct text *out)
 {
     text_addf(out, "## %s\n\n| key | value | default | meaning |\n| --- | --- | --- | --- |\n", table->title);
-    for (size_t i = 0; i < table->count; i++) {
-        const struct field *row = &table->rows[i];
+    EACH (row, table->rows, table->count) {
         AUTO_FREE char *expected = field_expected(row);
         text_addf(out, "| `%s` | ", row->key);
         add_cell(out, expected);
@@ -400,12 +399,12 @@ bool field_read(const struct source *source, const char *path, const json_t *jso
 void fields_read(const struct source *source, const char *path, const json_t *object, const struct field_table *table,
                  void *target)
 {
-    for (size_t i = 0; i < table->count; i++) {
-        const json_t *json = json_get(object, table->rows[i].key);
+    EACH (row, table->rows, table->count) {
+        const json_t *json = json_get(object, row->key);
         if (!json)
             continue;
-        AUTO_FREE char *place = json_path_key(path, table->rows[i].key);
-        field_read(source, place, json, &table->rows[i], target);
+        AUTO_FREE char *place = json_path_key(path, row->key);
+        field_read(source, place, json, row, target);
     }
 }
 

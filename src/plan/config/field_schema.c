@@ -83,8 +83,7 @@ static json_t *object_schema(const struct field_object *object)
 {
     json_t *properties = json_object(), *required = json_array();
     for (size_t t = 0; t < FIELD_OBJECT_TABLES && object->tables[t]; t++)
-        for (size_t i = 0; i < object->tables[t]->count; i++) {
-            const struct field *row = &object->tables[t]->rows[i];
+        EACH (row, object->tables[t]->rows, object->tables[t]->count) {
             json_object_set_new(properties, row->key, row_schema(row));
             if (object->complete && is_needed(row))
                 json_array_append_new(required, json_string(row->key));
@@ -115,7 +114,7 @@ json_t *fields_schema(const char *title, const struct field_object *objects, siz
 
 void fields_describe_all(const struct field_object *objects, size_t count, struct text *out)
 {
-    for (size_t i = 0; i < count; i++)
-        for (size_t t = 0; t < FIELD_OBJECT_TABLES && objects[i].tables[t]; t++)
-            fields_describe(objects[i].tables[t], out);
+    EACH (object, objects, count)
+        for (size_t t = 0; t < FIELD_OBJECT_TABLES && object->tables[t]; t++)
+            fields_describe(object->tables[t], out);
 }

@@ -16,8 +16,8 @@ enum { KEPT_OF_A_KIND = 500, LONGEST_NAME = 128 };
 static size_t count_kept(const struct problems *problems, enum severity severity)
 {
     size_t kept = 0;
-    for (size_t i = 0; i < problems->count; i++)
-        kept += problems->items[i].severity == severity;
+    EACH (item, problems->items, problems->count)
+        kept += item->severity == severity;
     return kept;
 }
 
@@ -158,16 +158,16 @@ const char *problem_nearest_name(const char *given, const char *const *names, si
         return NULL;
     const char *best = NULL;
     size_t best_distance = 0;
-    for (size_t i = 0; i < count; i++) {
-        size_t other = strlen(names[i]);
+    EACH (name, names, count) {
+        size_t other = strlen(*name);
         size_t allowed = (length > other ? length : other) / 3;
         size_t apart = length > other ? length - other : other - length;
         if (other > LONGEST_NAME || apart > allowed)
             continue;
-        size_t steps = distance(given, length, names[i], other);
+        size_t steps = distance(given, length, *name, other);
         if (steps > allowed || (best && steps >= best_distance))
             continue;
-        best = names[i];
+        best = *name;
         best_distance = steps;
     }
     return best;
@@ -181,13 +181,13 @@ static const char *longer_or_shorter(const char *given, const char *const *names
     size_t length = strlen(given);
     if (length > LONGEST_NAME)
         return NULL;
-    for (size_t i = 0; i < count; i++) {
-        size_t other = strlen(names[i]);
+    EACH (name, names, count) {
+        size_t other = strlen(*name);
         size_t common = least(length, other);
         if (common >= FEWEST && other <= LONGEST_NAME &&
-            (strncasecmp(given, names[i], common) == 0 ||
-             strcasecmp(given + length - common, names[i] + other - common) == 0))
-            return names[i];
+            (strncasecmp(given, *name, common) == 0 ||
+             strcasecmp(given + length - common, *name + other - common) == 0))
+            return *name;
     }
     return NULL;
 }
@@ -202,10 +202,10 @@ char *problem_nearest(const char *given, const char *const *names, size_t count)
 
 void problems_fini(struct problems *problems)
 {
-    for (size_t i = 0; i < problems->count; i++) {
-        free(problems->items[i].file);
-        free(problems->items[i].path);
-        free(problems->items[i].text);
+    EACH (item, problems->items, problems->count) {
+        free(item->file);
+        free(item->path);
+        free(item->text);
     }
     free(problems->items);
     *problems = (struct problems){0};

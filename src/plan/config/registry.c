@@ -78,8 +78,8 @@ bool registry_parse(const char *file, const char *text, size_t length, struct re
 
 void registry_fini(struct registry *registry)
 {
-    for (size_t i = 0; i < registry->repo_count; i++)
-        registry_repo_fini(&registry->repos[i]);
+    EACH (repo, registry->repos, registry->repo_count)
+        registry_repo_fini(repo);
     free(registry->repos);
     free(registry->file);
     json_doc_fini(&registry->doc);
@@ -88,34 +88,34 @@ void registry_fini(struct registry *registry)
 
 const struct repo *registry_find(const struct registry *registry, const char *name)
 {
-    for (size_t i = 0; i < registry->repo_count; i++)
-        if (strcmp(registry->repos[i].name, name) == 0)
-            return &registry->repos[i];
+    EACH (item, registry->repos, registry->repo_count)
+        if (strcmp(item->name, name) == 0)
+            return item;
     return NULL;
 }
 
 const struct param *repo_param(const struct repo *repo, const char *name)
 {
-    for (size_t i = 0; i < repo->param_count; i++)
-        if (strcmp(repo->params[i].name, name) == 0)
-            return &repo->params[i];
+    EACH (item, repo->params, repo->param_count)
+        if (strcmp(item->name, name) == 0)
+            return item;
     return NULL;
 }
 
 bool param_name_is_seed(const char *name)
 {
     static const char *const seeds[] = {"seed", "random_seed", "manual_seed"};
-    for (size_t i = 0; i < sizeof seeds / sizeof *seeds; i++)
-        if (strcasecmp(name, seeds[i]) == 0)
+    EACH_OF (seed, seeds)
+        if (strcasecmp(name, *seed) == 0)
             return true;
     return false;
 }
 
 const struct param *repo_seed(const struct repo *repo)
 {
-    for (size_t i = 0; i < repo->param_count; i++)
-        if (param_name_is_seed(repo->params[i].name))
-            return &repo->params[i];
+    EACH (item, repo->params, repo->param_count)
+        if (param_name_is_seed(item->name))
+            return item;
     return NULL;
 }
 

@@ -110,8 +110,8 @@ static void check_models(const struct source *source, const char *path, const st
                          const struct repo *repo)
 {
     AUTO_FREE char *place = json_path_key(path, "models");
-    for (size_t i = 0; i < models->count; i++)
-        registry_check_model(source, place, "models", models->items[i], repo);
+    EACH (item, models->items, models->count)
+        registry_check_model(source, place, "models", *item, repo);
 }
 
 static void read_data_row(const struct source *source, const char *path, const json_t *json, struct repo *out)
@@ -251,17 +251,17 @@ void registry_needs_fini(struct repo *repo)
     free(repo->source.url);
     free(repo->source.commit);
     free(repo->source.licence);
-    for (size_t i = 0; i < repo->data_count; i++) {
-        free(repo->data[i].path);
-        free(repo->data[i].get);
-        strv_fini(&repo->data[i].models);
+    EACH (item, repo->data, repo->data_count) {
+        free(item->path);
+        free(item->get);
+        strv_fini(&item->models);
     }
-    for (size_t i = 0; i < repo->module_count; i++) {
-        strv_fini(&repo->modules[i].names);
-        strv_fini(&repo->modules[i].wanted);
-        free(repo->modules[i].python);
-        free(repo->modules[i].get);
-        strv_fini(&repo->modules[i].models);
+    EACH (module, repo->modules, repo->module_count) {
+        strv_fini(&module->names);
+        strv_fini(&module->wanted);
+        free(module->python);
+        free(module->get);
+        strv_fini(&module->models);
     }
     free(repo->data);
     free(repo->modules);

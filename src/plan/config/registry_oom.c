@@ -122,8 +122,8 @@ static void read_change(const struct source *source, const char *path, const cha
     const struct changes *changes = out;
     const struct param *param = find_param(source, path, changes->repo, name);
     bool twice = false;
-    for (size_t i = 0; i < changes->step->change_count; i++)
-        twice |= strcmp(changes->step->changes[i].name, name) == 0;
+    EACH (change, changes->step->changes, changes->step->change_count)
+        twice |= strcmp(change->name, name) == 0;
     if (twice)
         problems_add_at_key(source->problems, SEVERITY_ERROR, source->doc, path, "'%s' is both scaled and set", name);
     else if (param)
@@ -139,8 +139,7 @@ static void read_bounds(const struct source *source, const char *path, const cha
         field_refuse(source, path, name, "[low, high]", json);
         return;
     }
-    for (size_t i = 0; i < step->change_count; i++) {
-        struct registry_change *change = &step->changes[i];
+    EACH (change, step->changes, step->change_count) {
         if (strcmp(change->name, name) != 0 || !change->scales)
             continue;
         change->low = json_number_value(low);
@@ -204,9 +203,9 @@ struct registry_oom_step registry_oom_step_copy(const struct registry_oom_step *
 
 void registry_oom_step_fini(struct registry_oom_step *step)
 {
-    for (size_t i = 0; i < step->change_count; i++) {
-        free(step->changes[i].name);
-        value_fini(&step->changes[i].value);
+    EACH (change, step->changes, step->change_count) {
+        free(change->name);
+        value_fini(&change->value);
     }
     free(step->changes);
     strv_fini(&step->args);
@@ -215,7 +214,7 @@ void registry_oom_step_fini(struct registry_oom_step *step)
 
 void registry_oom_steps_fini(struct registry_oom_step *steps, size_t count)
 {
-    for (size_t i = 0; i < count; i++)
-        registry_oom_step_fini(&steps[i]);
+    EACH (step, steps, count)
+        registry_oom_step_fini(step);
     free(steps);
 }

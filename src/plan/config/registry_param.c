@@ -121,8 +121,8 @@ static bool read_range(const struct source *source, const char *path, const json
 bool registry_has_choice(const struct param *param, const struct value *value)
 {
     AUTO_FREE char *key = value_key(value);
-    for (size_t i = 0; i < param->choice_count; i++) {
-        AUTO_FREE char *other = value_key(&param->choices[i]);
+    EACH (choice, param->choices, param->choice_count) {
+        AUTO_FREE char *other = value_key(choice);
         if (strcmp(key, other) == 0)
             return true;
     }
@@ -165,8 +165,8 @@ static void check_default_choice(const struct source *source, const char *path, 
     if (param->choice_count == 0 || registry_has_choice(param, &param->default_value))
         return;
     AUTO_STRV struct strv names = {0};
-    for (size_t i = 0; i < param->choice_count; i++)
-        strv_add_owned(&names, value_format(&param->choices[i]));
+    EACH (choice, param->choices, param->choice_count)
+        strv_add_owned(&names, value_format(choice));
     AUTO_FREE char *given = value_format(&param->default_value);
     AUTO_FREE char *nearest = problem_nearest(given, (const char *const *)names.items, names.count);
     problems_add(source->problems, SEVERITY_WARNING, source->doc, path, "'default': '%s' is none of the choices%s",

@@ -57,10 +57,10 @@ struct registry_mark registry_mark_copy(const struct registry_mark *mark)
 
 void registry_marks_fini(struct registry_mark *marks, size_t count)
 {
-    for (size_t i = 0; i < count; i++) {
-        free(marks[i].name);
-        free(marks[i].start);
-        free(marks[i].end);
+    EACH (mark, marks, count) {
+        free(mark->name);
+        free(mark->start);
+        free(mark->end);
     }
     free(marks);
 }
@@ -173,8 +173,8 @@ void registry_read_rules(const struct source *source, const char *path, const js
 
 void registry_rules_fini(struct repo *repo)
 {
-    for (size_t i = 0; i < repo->model_rule_count; i++)
-        free(repo->model_rules[i].model);
+    EACH (model_rule, repo->model_rules, repo->model_rule_count)
+        free(model_rule->model);
     free(repo->model_rules);
     strv_fini(&repo->cpu_models);
 }
@@ -185,18 +185,18 @@ struct success_rules repo_rules(const struct repo *repo, const char *model)
                                   .fail_on = repo->fail_on,
                                   .cpu_only = strv_has(&repo->cpu_models, model),
                                   .reads_checkpoints = repo->reads_checkpoints};
-    for (size_t i = 0; i < repo->model_rule_count; i++)
-        if (strcmp(repo->model_rules[i].model, model) == 0)
-            rules.metrics = repo->model_rules[i].metrics;
+    EACH (model_rule, repo->model_rules, repo->model_rule_count)
+        if (strcmp(model_rule->model, model) == 0)
+            rules.metrics = model_rule->metrics;
     return rules;
 }
 
 json_t *success_rules_to_json(const struct success_rules *rules)
 {
     json_t *fail_on = json_array();
-    for (size_t i = 0; i < CAUSES; i++)
-        if (rules->fail_on & causes[i].flag)
-            json_array_append_new(fail_on, json_string(causes[i].name));
+    EACH (cause, causes, CAUSES)
+        if (rules->fail_on & cause->flag)
+            json_array_append_new(fail_on, json_string(cause->name));
     return json_pack("{s:s, s:o, s:o*, s:o*}", "metrics", metrics_names[rules->metrics], "fail_on", fail_on, "cpu_only",
                      rules->cpu_only ? json_true() : NULL, "reads_checkpoints",
                      rules->reads_checkpoints ? json_true() : NULL);
@@ -214,9 +214,9 @@ struct success_rules success_rules_from_json(const json_t *json)
         if (strcmp(metrics_names[i], metrics) == 0)
             rules.metrics = (enum metrics_rule)i;
     for (size_t i = 0; i < json_array_size(fail_on); i++)
-        for (size_t k = 0; k < CAUSES; k++) {
+        EACH (cause, causes, CAUSES) {
             const char *name = json_string_value(json_array_get(fail_on, i));
-            rules.fail_on |= name && strcmp(causes[k].name, name) == 0 ? causes[k].flag : 0;
+            rules.fail_on |= name && strcmp(cause->name, name) == 0 ? cause->flag : 0;
         }
     return rules;
 }

@@ -389,8 +389,8 @@ bool settings_parse(const char *file, const char *text, size_t length, struct se
 
 void settings_fini(struct settings *settings)
 {
-    for (size_t i = 0; i < settings->entry_count; i++)
-        settings_entry_fini(&settings->entries[i]);
+    EACH (entry, settings->entries, settings->entry_count)
+        settings_entry_fini(entry);
     free(settings->entries);
     free(settings->file);
     free(settings->name);
@@ -437,9 +437,9 @@ static const struct field_object objects[] = {
 
 static bool is_known_key(const char *key)
 {
-    for (size_t i = 0; i < sizeof objects / sizeof *objects; i++)
-        for (size_t t = 0; t < FIELD_OBJECT_TABLES && objects[i].tables[t]; t++)
-            if (fields_find(objects[i].tables[t], key))
+    EACH_OF (object, objects)
+        for (size_t t = 0; t < FIELD_OBJECT_TABLES && object->tables[t]; t++)
+            if (fields_find(object->tables[t], key))
                 return true;
     return false;
 }

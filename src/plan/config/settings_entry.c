@@ -92,27 +92,27 @@ static void settings_read_mutates(const struct source *source, const char *path,
 {
     static const char *const keys[] = {"mutate", "mutate_params"};
     const char *read = NULL;
-    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
-        if (!json_get(object, keys[i]))
+    EACH_OF (key, keys) {
+        if (!json_get(object, *key))
             continue;
         if (job->mode == MODE_GRID || job->mode == MODE_LIST) {
-            AUTO_FREE char *place = json_path_key(path, keys[i]);
+            AUTO_FREE char *place = json_path_key(path, *key);
             problems_add_at_key(source->problems, SEVERITY_ERROR, source->doc, place,
-                                "'%s' is for mode \"mutation\": nothing is drawn in mode \"%s\"", keys[i],
+                                "'%s' is for mode \"mutation\": nothing is drawn in mode \"%s\"", *key,
                                 mode_name(job->mode));
             continue;
         }
         if (job->mode != MODE_MUTATION) {
-            fields_warn_unused(source, path, object, keys[i], "the mode is 'default'");
+            fields_warn_unused(source, path, object, *key, "the mode is 'default'");
             continue;
         }
-        AUTO_FREE char *place = json_path_key(path, keys[i]);
+        AUTO_FREE char *place = json_path_key(path, *key);
         if (read)
             problems_add_at_key(source->problems, SEVERITY_ERROR, source->doc, place,
-                                "'%s' and '%s' mean the same: keep one of them", keys[i], read);
+                                "'%s' and '%s' mean the same: keep one of them", *key, read);
         else
-            read_mutate(source, place, json_object_get(object, keys[i]), keys[i], &job->mutate);
-        read = keys[i];
+            read_mutate(source, place, json_object_get(object, *key), *key, &job->mutate);
+        read = *key;
     }
 }
 
@@ -294,8 +294,8 @@ void settings_check_governor(const struct source *source, const char *path, cons
     static const char *const known[] = {"performance", "powersave",    "ondemand",
                                         "userspace",   "conservative", "schedutil"};
     const size_t count = sizeof known / sizeof *known;
-    for (size_t i = 0; i < count; i++)
-        if (strcmp(governor, known[i]) == 0)
+    EACH (item, known, count)
+        if (strcmp(governor, *item) == 0)
             return;
     AUTO_FREE char *nearest = problem_nearest(governor, known, count);
     if (*nearest)
@@ -408,8 +408,8 @@ static void read_parallel(const struct source *source, const char *path, const j
                           struct entry_settings *entry, int64_t *runs)
 {
     static const char *const job_keys[] = {"mutate", "mutate_params", "hyperparameters"};
-    for (size_t i = 0; i < sizeof job_keys / sizeof *job_keys; i++)
-        fields_warn_unused(source, path, json, job_keys[i], "a parallel experiment says it under 'foreground'");
+    EACH_OF (job_key, job_keys)
+        fields_warn_unused(source, path, json, *job_key, "a parallel experiment says it under 'foreground'");
     AUTO_FREE char *foreground_path = NULL;
     const json_t *foreground = read_side(source, path, json, "foreground", &foreground_path);
     if (foreground)

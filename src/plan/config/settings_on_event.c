@@ -65,8 +65,8 @@ static bool takes_user(const char *option)
 static bool is_secret_host(const char *host, size_t length)
 {
     static const char *const hosts[] = {"hooks.slack.com", "discord.com", "discordapp.com"};
-    for (size_t i = 0; i < sizeof hosts / sizeof *hosts; i++)
-        if (strlen(hosts[i]) == length && strncasecmp(hosts[i], host, length) == 0)
+    EACH_OF (item, hosts)
+        if (strlen(*item) == length && strncasecmp(*item, host, length) == 0)
             return true;
     return false;
 }
@@ -141,9 +141,9 @@ bool on_event_read(const struct json_doc *doc, enum on_event_file file, struct s
         check_configuration(&source, doc->root);
         read_key(&source, "$", doc->root, argv);
     }
-    for (size_t i = 0; i < problems.count; i++)
-        if (problems.items[i].severity == SEVERITY_ERROR) {
-            AUTO_FREE char *line = problem_format(&problems.items[i]);
+    EACH (item, problems.items, problems.count)
+        if (item->severity == SEVERITY_ERROR) {
+            AUTO_FREE char *line = problem_format(item);
             return err_set(err, "%s", line);
         }
     return true;

@@ -59,8 +59,8 @@ static void param_free(struct setting_param *param)
 {
     free(param->name);
     value_fini(&param->value);
-    for (size_t i = 0; i < param->axis_count; i++)
-        value_fini(&param->axis[i]);
+    EACH (axi, param->axis, param->axis_count)
+        value_fini(axi);
     free(param->axis);
 }
 
@@ -129,8 +129,8 @@ void settings_read_hyperparameters(const struct source *source, const char *path
 
 static void params_free(struct setting_param *params, size_t count)
 {
-    for (size_t i = 0; i < count; i++)
-        param_free(&params[i]);
+    EACH (param, params, count)
+        param_free(param);
     free(params);
 }
 
@@ -138,9 +138,9 @@ void settings_hyperparameters_fini(struct job_settings *job)
 {
     if (job->point_count == 0)
         params_free(job->params, job->param_count);
-    for (size_t i = 0; i < job->point_count; i++) {
-        free(job->points[i].json_path);
-        params_free(job->points[i].params, job->points[i].param_count);
+    EACH (point, job->points, job->point_count) {
+        free(point->json_path);
+        params_free(point->params, point->param_count);
     }
     free(job->points);
 }

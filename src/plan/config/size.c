@@ -124,10 +124,10 @@ bool size_energy_parse(const char *text, double *j, struct err *err)
         return err_set(err, "'%s' does not begin with a number; expected an energy such as \"20 kWh\"", text);
     while (*unit == ' ')
         unit++;
-    for (size_t i = 0; i < ENERGY_UNITS; i++) {
-        if (strcmp(unit, energy_units[i].name) != 0)
+    EACH (energy_unit, energy_units, ENERGY_UNITS) {
+        if (strcmp(unit, energy_unit->name) != 0)
             continue;
-        double value = number * energy_units[i].j;
+        double value = number * energy_unit->j;
         if (!(value > 0 && value <= MOST_J))
             return err_set(err, "'%s' is %s", text, value > 0 ? "too much" : "not more than 0");
         *j = value;

@@ -145,8 +145,8 @@ void param_fini(struct param *param)
     free(param->flag);
     free(param->off_flag);
     value_fini(&param->default_value);
-    for (size_t i = 0; i < param->choice_count; i++)
-        value_fini(&param->choices[i]);
+    EACH (choice, param->choices, param->choice_count)
+        value_fini(choice);
     free(param->choices);
     *param = (struct param){0};
 }
@@ -155,8 +155,8 @@ char *mutate_key(const char *context, const struct value *values, size_t count)
 {
     struct text key = {0};
     text_add(&key, context);
-    for (size_t i = 0; i < count; i++) {
-        AUTO_FREE char *one = value_key(&values[i]);
+    EACH (item, values, count) {
+        AUTO_FREE char *one = value_key(item);
         text_add(&key, BETWEEN);
         text_add(&key, one);
     }

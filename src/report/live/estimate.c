@@ -54,9 +54,9 @@ void estimate_fini(struct estimate *estimate)
 struct reading estimate_epochs(const struct plan_experiment *experiment)
 {
     const struct plan_job *job = &experiment->foreground;
-    for (size_t i = 0; i < job->param_count; i++)
-        if (audit_is_epochs(job->params[i].name))
-            return expected_epochs(&job->params[i].value);
+    EACH (param, job->params, job->param_count)
+        if (audit_is_epochs(param->name))
+            return expected_epochs(&param->value);
     return (struct reading){0};
 }
 
@@ -119,9 +119,9 @@ double estimate_adaptive_saves(const struct plan *plan)
 
 static const struct estimate_running *find_running(const struct estimate_running *running, size_t lanes, size_t number)
 {
-    for (size_t i = 0; i < lanes; i++)
-        if (running[i].number == number)
-            return &running[i];
+    EACH (item, running, lanes)
+        if (item->number == number)
+            return item;
     return NULL;
 }
 
@@ -143,9 +143,9 @@ static bool duration_of_all(const struct estimate_group *groups, size_t count, s
 {
     double sum = 0;
     size_t ended = 0;
-    for (size_t i = 0; i < count; i++) {
-        sum += groups[i].sum_s;
-        ended += groups[i].ended;
+    EACH (group, groups, count) {
+        sum += group->sum_s;
+        ended += group->ended;
     }
     if (ended == 0)
         return false;
@@ -160,13 +160,13 @@ static struct estimate_group *groups_with_running(const struct estimate *estimat
 {
     struct estimate_group *groups = mem_array(estimate->group_count + 1, sizeof *groups);
     memcpy(groups, estimate->groups, estimate->group_count * sizeof *groups);
-    for (size_t i = 0; i < lanes; i++) {
-        if (running[i].number < 1 || running[i].number > estimate->plan->count || !running[i].left_s.valid)
+    EACH (item, running, lanes) {
+        if (item->number < 1 || item->number > estimate->plan->count || !item->left_s.valid)
             continue;
-        size_t place = estimate->group_of[running[i].number - 1];
+        size_t place = estimate->group_of[item->number - 1];
         if (estimate->groups[place].ended == 0)
-            add_duration(&groups[place], running[i].elapsed_s + running[i].left_s.value,
-                         work_of(&estimate->plan->experiments[running[i].number - 1]));
+            add_duration(&groups[place], item->elapsed_s + item->left_s.value,
+                         work_of(&estimate->plan->experiments[item->number - 1]));
     }
     return groups;
 }
@@ -202,8 +202,8 @@ bool estimate_left(const struct estimate *estimate, const struct estimate_runnin
     struct duration all = {0}, longest = {0};
     bool any = duration_of_all(groups, estimate->group_count, &all);
     double deviation_s, sum = pauses_left(estimate, &deviation_s), variance = deviation_s * deviation_s;
-    for (size_t i = 0; i < lanes; i++)
-        sum += running[i].pause_s;
+    EACH (item, running, lanes)
+        sum += item->pause_s;
     for (size_t i = 0; i < estimate->plan->count; i++) {
         const struct plan_experiment *experiment = &estimate->plan->experiments[i];
         const struct estimate_group *group = &groups[estimate->group_of[i]];
@@ -223,8 +223,8 @@ bool estimate_left(const struct estimate *estimate, const struct estimate_runnin
         sum += left.mean_s;
         longest = left.mean_s > longest.mean_s ? left : longest;
     }
-    for (size_t i = 0; i < estimate->group_count; i++)
-        variance += of_mean[i] * of_mean[i];
+    EACH (entry, of_mean, estimate->group_count)
+        variance += *entry * *entry;
     out->expected_s = sum / (double)lanes;
     deviation_s = sqrt(variance) / (double)lanes;
     if (longest.mean_s > out->expected_s) {

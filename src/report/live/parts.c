@@ -75,17 +75,17 @@ enum { VALUE_DIGITS = 4 };
 
 static const struct value *value_of(const struct plan_job *job, const char *name)
 {
-    for (size_t i = 0; i < job->param_count; i++)
-        if (strcmp(job->params[i].name, name) == 0)
-            return &job->params[i].value;
+    EACH (param, job->params, job->param_count)
+        if (strcmp(param->name, name) == 0)
+            return &param->value;
     return NULL;
 }
 
 static bool differs(const struct plan *plan, const struct plan_job *job, const struct plan_param *param)
 {
     AUTO_FREE char *key = value_key(&param->value);
-    for (size_t i = 0; i < plan->count; i++) {
-        const struct plan_job *other = &plan->experiments[i].foreground;
+    EACH (experiment, plan->experiments, plan->count) {
+        const struct plan_job *other = &experiment->foreground;
         const struct value *value = NULL;
         if (other != job && strcmp(other->repo, job->repo) == 0 && strcmp(other->model, job->model) == 0)
             value = value_of(other, param->name);
@@ -108,8 +108,7 @@ static char *format(const struct value *value)
 void params_add(const struct plan *plan, const struct plan_experiment *experiment, struct text *out)
 {
     const struct plan_job *job = &experiment->foreground;
-    for (size_t i = 0; i < job->param_count; i++) {
-        const struct plan_param *param = &job->params[i];
+    EACH (param, job->params, job->param_count) {
         if (!param->mutated && !differs(plan, job, param))
             continue;
         AUTO_FREE char *value = format(&param->value), *plain = mem_printf("%s=%s", param->name, value);

@@ -26,8 +26,8 @@ struct progress *progress_new(const struct progress_options *options)
 
 static void forget_metrics(struct shown *shown)
 {
-    for (size_t i = 0; i < METRICS_SHOWN; i++)
-        free(shown->metrics[i].name);
+    EACH (metric, shown->metrics, METRICS_SHOWN)
+        free(metric->name);
     memset(shown->metrics, 0, sizeof shown->metrics);
 }
 
@@ -48,8 +48,8 @@ int progress_free(struct progress *progress)
     output_fini(&progress->output, END_TIMEOUT_MS);
     int code = progress->detached || progress->output.broken == EPIPE ? 0 : progress->output.broken;
     estimate_fini(&progress->estimate);
-    for (size_t i = 0; i < progress->lane_count; i++)
-        shown_fini(&progress->lanes[i]);
+    EACH (lane, progress->lanes, progress->lane_count)
+        shown_fini(lane);
     shown_fini(&progress->other);
     free(progress->lanes);
     free(progress);

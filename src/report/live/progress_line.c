@@ -38,8 +38,8 @@ double progress_seconds_since(const struct progress *progress, int64_t start_ns)
 static size_t rows_on_screen(const struct progress *progress, size_t width)
 {
     size_t rows = 0;
-    for (size_t i = 0; i < progress->rows; i++)
-        rows += progress->columns[i] > width ? (progress->columns[i] + width - 1) / width : 1;
+    EACH (column, progress->columns, progress->rows)
+        rows += *column > width ? (*column + width - 1) / width : 1;
     return rows;
 }
 
@@ -214,8 +214,7 @@ static void add_metrics(const struct progress *progress, const struct plan_job *
 {
     const struct shown_metric *metrics[METRICS_SHOWN];
     size_t count = 0;
-    for (size_t i = 0; i < METRICS_SHOWN; i++) {
-        const struct shown_metric *metric = &progress->lane->metrics[i];
+    EACH (metric, progress->lane->metrics, METRICS_SHOWN) {
         size_t at = count;
         if (!metric->name)
             continue;
@@ -430,9 +429,9 @@ static void take_sensor(struct progress *progress, const char *sensor, const jso
 static struct shown_metric *metric_at(struct shown *lane, const char *name)
 {
     struct shown_metric *oldest = lane->metrics;
-    for (size_t i = 0; i < METRICS_SHOWN; i++)
-        if (lane->metrics[i].name && strcmp(lane->metrics[i].name, name) == 0)
-            return &lane->metrics[i];
+    EACH (metric, lane->metrics, METRICS_SHOWN)
+        if (metric->name && strcmp(metric->name, name) == 0)
+            return metric;
     for (size_t i = 1; i < METRICS_SHOWN; i++)
         if (lane->metrics[i].seen < oldest->seen)
             oldest = &lane->metrics[i];

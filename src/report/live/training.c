@@ -1,4 +1,5 @@
 /* How far a training is, from its marks and its progress bars. */
+#include "base/mem.h"
 #include "report/live/progress_private.h"
 
 #include "base/json.h"
@@ -186,9 +187,9 @@ static void of_bar(const struct training *training, struct training_state *state
 {
     const struct training_bar *bar = &training->bars[training->latest];
     /* Of two that are drawn in turns, the one that does not begin again is of the whole. */
-    for (size_t i = 0; i < training->bar_count; i++)
-        if (training->bars[i].total.valid && training->bars[i].restarts == 0 && bar->restarts > 0)
-            bar = &training->bars[i];
+    EACH (item, training->bars, training->bar_count)
+        if (item->total.valid && item->restarts == 0 && bar->restarts > 0)
+            bar = item;
     state->bar = 1 + (size_t)(bar - training->bars);
     state->inner = (struct reading){share_of(bar), bar->total.valid};
     if (bar->restarts == 0) {

@@ -1,5 +1,7 @@
 #include "report/live/width.h"
 
+#include "base/mem.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -23,8 +25,8 @@ size_t height_of_terminal(int fd)
 bool width_is_utf8(void)
 {
     static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        const char *value = getenv(names[i]);
+    EACH_OF (name, names) {
+        const char *value = getenv(*name);
         if (value && *value)
             return strcasestr(value, "utf-8") || strcasestr(value, "utf8");
     }

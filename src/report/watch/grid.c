@@ -40,9 +40,9 @@ static const char *like(const char *character)
         {"─", "-"}, {"│", "|"}, {"┌", "+"}, {"┐", "+"}, {"└", "+"}, {"┘", "+"}, {"━", "="}, {"╸", "-"},
         {"✓", "+"}, {"✗", "x"}, {"▶", ">"}, {"·", "."}, {"…", "."}, {"–", "-"}, {"±", "~"}, {"↻", "o"},
     };
-    for (size_t i = 0; i < sizeof likes / sizeof *likes; i++)
-        if (strcmp(character, likes[i][0]) == 0)
-            return likes[i][1];
+    EACH_OF (item, likes)
+        if (strcmp(character, (*item)[0]) == 0)
+            return (*item)[1];
     return NULL;
 }
 
@@ -183,8 +183,8 @@ void grid_print(const struct grid *grid, struct text *out)
         const struct grid_cell *cells = &grid->cells[row * grid->columns];
         while (end > 0 && strcmp(cells[end - 1].text, " ") == 0)
             end--;
-        for (size_t i = 0; i < end; i++)
-            text_add(out, cells[i].text);
+        EACH (cell, cells, end)
+            text_add(out, cell->text);
         text_add_char(out, '\n');
     }
 }

@@ -83,12 +83,11 @@ static void set_line(struct dots *dots, const struct plot *plot, double low, dou
     double span_s = plot->to_s > plot->from_s ? plot->to_s - plot->from_s : 1;
     size_t last_x = 0, last_y = 0;
     bool first = true;
-    for (size_t i = 0; i < plot->count; i++) {
-        double at = (plot->points[i].t_s - plot->from_s) / span_s;
+    EACH (point, plot->points, plot->count) {
+        double at = (point->t_s - plot->from_s) / span_s;
         if (at < 0 || at > 1)
             continue;
-        size_t x = (size_t)lround(at * (double)(dots->across - 1)),
-               y = height_of(dots, plot->points[i].value, low, high);
+        size_t x = (size_t)lround(at * (double)(dots->across - 1)), y = height_of(dots, point->value, low, high);
         join(dots, first ? x : last_x, first ? y : last_y, x, y, plot->from_zero);
         last_x = x;
         last_y = y;
@@ -131,9 +130,9 @@ static void find_range(const struct plot *plot, double *low, double *high)
 {
     *low = plot->from_zero ? 0 : INFINITY;
     *high = -INFINITY;
-    for (size_t i = 0; i < plot->count; i++) {
-        *low = fmin(*low, plot->points[i].value);
-        *high = fmax(*high, plot->points[i].value);
+    EACH (point, plot->points, plot->count) {
+        *low = fmin(*low, point->value);
+        *high = fmax(*high, point->value);
     }
 }
 

@@ -106,8 +106,8 @@ static struct table_of_plan table_for(const struct live_run *run, size_t width)
     struct table_of_plan out = {.number = 1, .id = ID_MIN};
     for (size_t count = run->plan.count; count >= 10; count /= 10)
         out.number++;
-    for (size_t i = 0; i < run->plan.count; i++) {
-        size_t id = strlen(run->plan.experiments[i].id);
+    EACH (experiment, run->plan.experiments, run->plan.count) {
+        size_t id = strlen(experiment->id);
         out.id = id > out.id ? id : out.id;
     }
     size_t fixed = 2 + out.number + GAP, used = fixed + ID_MIN;
@@ -125,8 +125,8 @@ static void draw_titles(const struct grid_area *area, const struct table_of_plan
 {
     size_t column = 2 + table->number + GAP;
     column = grid_field(area, 0, column, table->id, false, GRID_DIM, "EXPERIMENT") + GAP;
-    for (size_t i = 0; i < table->count; i++) {
-        const struct column *of = &columns[table->shown[i]];
+    EACH (item, table->shown, table->count) {
+        const struct column *of = &columns[*item];
         bool is_metric = of->cell == metric_cell && metric;
         column = grid_field(area, 0, column, of->width, of->right, GRID_DIM, is_metric ? metric : of->title) + GAP;
     }
@@ -143,8 +143,8 @@ static void draw_experiment(const struct grid_area *area, size_t at, const struc
     column = grid_field(area, at, column, table->id, false, style == GRID_DIM ? GRID_DIM : GRID_PLAIN,
                         row->experiment->plan->id) +
              GAP;
-    for (size_t i = 0; i < table->count; i++) {
-        const struct column *of = &columns[table->shown[i]];
+    EACH (item, table->shown, table->count) {
+        const struct column *of = &columns[*item];
         AUTO_FREE char *cell = of->cell(row, &style);
         column = grid_field(area, at, column, of->width, of->right, style, cell) + GAP;
     }
@@ -186,9 +186,9 @@ static void draw_details(const struct watch_view *view, const struct live_run *r
     } rows[] = {{params.length ? text_get(&params) : NULL, GRID_DIM},
                 {experiment->error, GRID_BAD},
                 {experiment->evidence, watch_verdict_style(experiment)}};
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        if (rows[i].text) {
-            grid_put(area, 0, 0, rows[i].style, rows[i].text);
+    EACH_OF (item, rows)
+        if (item->text) {
+            grid_put(area, 0, 0, item->style, item->text);
             area->row++;
             area->rows--;
         }

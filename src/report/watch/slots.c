@@ -1,5 +1,6 @@
 /* The slots: experiment, epoch, power, memory, temperature, verdict so far. Each has as many rows as its fields need at this width, fewer
  * where there are many slots. */
+#include "base/mem.h"
 #include "report/watch/view_private.h"
 
 #include "base/clock.h"
@@ -50,8 +51,8 @@ static const size_t wide_fields[FIELDS_MAX] = {16, 28, 6, 9, 13, 5, METRIC_COLUM
 static size_t all_fields(const size_t *widths)
 {
     size_t all = 0;
-    for (size_t i = 0; i < FIELDS_MAX; i++)
-        all += widths[i] + GAP;
+    EACH (width, widths, FIELDS_MAX)
+        all += *width + GAP;
     return all;
 }
 
@@ -86,8 +87,8 @@ static struct columns columns_of(const struct live_run *run, size_t whole)
                           .whole = whole,
                           .narrow = whole < NARROW,
                           .wide = whole >= WIDE};
-    for (size_t i = 0; i < run->slot_count; i++) {
-        size_t number = run->slots[i].experiment;
+    EACH (slot, run->slots, run->slot_count) {
+        size_t number = slot->experiment;
         size_t id = number && number <= run->plan.count ? strlen(run->plan.experiments[number - 1].id) : 0;
         out.id = id > out.id ? id : out.id;
     }
@@ -173,13 +174,13 @@ static void put_metrics(struct field *field, const struct live_run *run, const s
 {
     const struct plan_job *job = &run->plan.experiments[slot->experiment - 1].foreground;
     AUTO_TEXT struct text text = {0};
-    for (size_t i = 0; i < job->metric_count; i++) {
+    EACH (metric, job->metrics, job->metric_count) {
         double value;
         char digits[32];
-        if (!json_get_number(slot->metrics, job->metrics[i].name, &value))
+        if (!json_get_number(slot->metrics, metric->name, &value))
             continue;
         number_shortest(number_round(value, 4), digits);
-        text_addf(&text, "%s%s %s", text.length ? "  " : "", job->metrics[i].name, digits);
+        text_addf(&text, "%s%s %s", text.length ? "  " : "", metric->name, digits);
     }
     snprintf(field->text, sizeof field->text, "%.*s", (int)utf8_cut(text_get(&text), text.length, FIELD_BYTES - 1),
              text_get(&text));
@@ -238,10 +239,10 @@ static void put_in_row(const struct grid_area *area, size_t column, size_t end, 
     static const size_t telling[FIELDS_MAX] = {1, 2, 5, 3, 0, 4, 6};
     bool shown[FIELDS_MAX] = {0};
     size_t used = column;
-    for (size_t i = 0; i < FIELDS_MAX; i++)
-        if (telling[i] < count && used + fields[telling[i]].width <= end) {
-            shown[telling[i]] = true;
-            used += fields[telling[i]].width + GAP;
+    EACH (item, telling, FIELDS_MAX)
+        if (*item < count && used + fields[*item].width <= end) {
+            shown[*item] = true;
+            used += fields[*item].width + GAP;
         }
     for (size_t i = 0; i < count; i++)
         if (shown[i])
@@ -290,12 +291,12 @@ static size_t rows_of_one(const struct columns *columns)
     size_t rows = 2, begin = INDENT + columns->number, column = begin;
     if (columns->one_row)
         return 1;
-    for (size_t i = 0; i < FIELDS_MAX; i++) {
-        if (column + widths[i] > columns->whole && column > begin) {
+    EACH (width, widths, FIELDS_MAX) {
+        if (column + *width > columns->whole && column > begin) {
             rows++;
             column = begin;
         }
-        column += widths[i] + GAP;
+        column += *width + GAP;
     }
     return rows;
 }

@@ -1,5 +1,6 @@
 /* The whole view: what is where at which size. */
 #include "base/clock.h"
+#include "base/mem.h"
 #include "base/utf8.h"
 #include "report/live/parts.h"
 #include "report/watch/view_private.h"
@@ -244,10 +245,10 @@ static void draw_counts(const struct live_run *run, const struct grid_area *area
     size_t column = grid_put(area, 1, 0, GRID_GOOD, text_get(&bar)) + 1;
     column = grid_putf(area, 1, column, GRID_PLAIN, area->columns < 60 ? "%zu/%zu" : "%zu of %zu done", done,
                        run->plan.count);
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-        if (parts[i].count)
-            column = grid_putf(area, 1, column, parts[i].style, "%s%zu %s", area->columns < 60 ? " " : "  ",
-                               parts[i].count, parts[i].name);
+    EACH_OF (part, parts)
+        if (part->count)
+            column = grid_putf(area, 1, column, part->style, "%s%zu %s", area->columns < 60 ? " " : "  ", part->count,
+                               part->name);
 }
 
 static void draw_footer(const struct watch_view *view, const struct watch_scene *scene, const struct grid_area *area)

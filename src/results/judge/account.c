@@ -32,9 +32,9 @@ struct reading account_success_rate(const struct account_row *row)
 
 static struct account_row *row_named(struct account_table *table, const char *name)
 {
-    for (size_t i = 0; i < table->count; i++)
-        if (strcmp(table->rows[i].name, name) == 0)
-            return &table->rows[i];
+    EACH (item, table->rows, table->count)
+        if (strcmp(item->name, name) == 0)
+            return item;
     struct account_row *row = &MEM_ADD(table->rows, table->count);
     *row = (struct account_row){.name = mem_strdup(name)};
     return row;
@@ -97,11 +97,11 @@ static int64_t span_begin(int64_t local_ns, int64_t step_s)
 static void make_timeline(const struct dataset *dataset, struct account *out)
 {
     int64_t first = INT64_MAX, last = INT64_MIN;
-    for (size_t i = 0; i < dataset->count; i++) {
-        if (!dataset->items[i].has_end)
+    EACH (item, dataset->items, dataset->count) {
+        if (!item->has_end)
             continue;
-        first = dataset->items[i].end_local_ns < first ? dataset->items[i].end_local_ns : first;
-        last = dataset->items[i].end_local_ns > last ? dataset->items[i].end_local_ns : last;
+        first = item->end_local_ns < first ? item->end_local_ns : first;
+        last = item->end_local_ns > last ? item->end_local_ns : last;
     }
     if (first > last)
         return;
@@ -121,9 +121,9 @@ static void make_timeline(const struct dataset *dataset, struct account *out)
             name[10] = ' ';
         out->timeline.rows[i].name = mem_strdup(name);
     }
-    for (size_t i = 0; i < dataset->count; i++)
-        if (dataset->items[i].has_end)
-            account_count(&out->timeline.rows[(dataset->items[i].end_local_ns - begin) / step_ns], &dataset->items[i]);
+    EACH (entry, dataset->items, dataset->count)
+        if (entry->has_end)
+            account_count(&out->timeline.rows[(entry->end_local_ns - begin) / step_ns], entry);
 }
 
 static void count_side(const struct dataset_experiment *experiment, struct account_split *split)
@@ -136,8 +136,7 @@ static void count_side(const struct dataset_experiment *experiment, struct accou
 
 static void count_all(const struct dataset *dataset, struct account *out)
 {
-    for (size_t i = 0; i < dataset->count; i++) {
-        const struct dataset_experiment *experiment = &dataset->items[i];
+    EACH (experiment, dataset->items, dataset->count) {
         account_count(&out->all, experiment);
         account_count(row_named(&out->repositories, experiment->repo), experiment);
         count_side(experiment, &out->split);
@@ -150,18 +149,18 @@ static void count_all(const struct dataset *dataset, struct account *out)
         }
         count_kinds(experiment, out);
     }
-    for (size_t i = 0; i < dataset->folder_count; i++) {
-        out->integrity.rows += dataset->folders[i].summary_rows;
-        out->integrity.folders += dataset->folders[i].folders;
-        out->integrity.without_row += dataset->folders[i].without_row;
-        out->integrity.without_folder += dataset->folders[i].without_folder;
+    EACH (folder, dataset->folders, dataset->folder_count) {
+        out->integrity.rows += folder->summary_rows;
+        out->integrity.folders += folder->folders;
+        out->integrity.without_row += folder->without_row;
+        out->integrity.without_folder += folder->without_folder;
     }
 }
 
 static void table_fini(struct account_table *table)
 {
-    for (size_t i = 0; i < table->count; i++)
-        free(table->rows[i].name);
+    EACH (row, table->rows, table->count)
+        free(row->name);
     free(table->rows);
 }
 
@@ -176,8 +175,8 @@ void account_fini(struct account *account)
     free(account->split.series);
     table_fini(&account->split.before);
     table_fini(&account->split.affected);
-    for (size_t i = 0; i < 3; i++)
-        free(account->split.rows[i].name);
+    EACH (row, account->split.rows, 3)
+        free(row->name);
     *account = (struct account){0};
 }
 

@@ -55,12 +55,10 @@ static const struct record_field gpu_fields[] = {
 json_t *audit_checks_json(const struct dataset_experiment *experiment)
 {
     json_t *out = json_array();
-    for (size_t i = 0; i < experiment->check_count; i++) {
-        const struct check_result *result = &experiment->checks[i];
+    EACH (result, experiment->checks, experiment->check_count)
         json_array_append_new(out,
                               json_pack("{s:s, s:s, s:o}", "check", check_kind(result->check)->name, "outcome",
                                         check_outcome_name(result->outcome), "text", json_text_or_null(result->text)));
-    }
     return out;
 }
 
@@ -80,8 +78,8 @@ static json_t *experiment_json(const struct dataset *dataset, const struct datas
                             dataset_mode(experiment), "background", json_text_or_null(experiment->background), "ended",
                             time_json(experiment->has_end, experiment->end_local_ns));
     record_set(out, outcome_fields, experiment);
-    for (size_t i = 0; i < experiment->metric_count; i++)
-        json_set_reading(metrics, experiment->metrics[i].name, experiment->metrics[i].value);
+    EACH (metric, experiment->metrics, experiment->metric_count)
+        json_set_reading(metrics, metric->name, metric->value);
     json_object_set_new(out, "hyperparameters", dataset_params_json(experiment));
     json_object_set_new(out, "metrics", metrics);
     json_set_text(out, "error", experiment->error);
@@ -92,8 +90,8 @@ static json_t *experiment_json(const struct dataset *dataset, const struct datas
     json_set_text(out, "verdict", verdict_name(experiment->verdict));
     json_object_set_new(out, "verdicts", facts_verdicts_json(&experiment->verdicts));
     json_object_set_new(out, "checks", audit_checks_json(experiment));
-    for (size_t i = 0; i < experiment->evidence_count; i++)
-        json_array_append_new(evidence, evidence_json(&experiment->evidence[i]));
+    EACH (item, experiment->evidence, experiment->evidence_count)
+        json_array_append_new(evidence, evidence_json(item));
     json_object_set_new(out, "evidence", evidence);
     return out;
 }
@@ -116,8 +114,8 @@ static json_t *row_json(const struct account_row *row)
 static json_t *table_json(const struct account_table *table)
 {
     json_t *out = json_array();
-    for (size_t i = 0; i < table->count; i++)
-        json_array_append_new(out, row_json(&table->rows[i]));
+    EACH (row, table->rows, table->count)
+        json_array_append_new(out, row_json(row));
     return out;
 }
 
@@ -160,10 +158,10 @@ static const struct record_field integrity_fields[] = {
 static json_t *integrity_json(const struct dataset *dataset, const struct account_integrity *integrity)
 {
     json_t *out = record_json(integrity_fields, integrity), *problems = json_array();
-    for (size_t i = 0; i < dataset->problem_count; i++) {
-        const char *folder = dataset->folders[dataset->problems[i].folder].path;
+    EACH (problem, dataset->problems, dataset->problem_count) {
+        const char *folder = dataset->folders[problem->folder].path;
         json_array_append_new(problems, json_pack("{s:o, s:o}", "folder", json_text_or_null(folder), "text",
-                                                  json_text_or_null(dataset->problems[i].text)));
+                                                  json_text_or_null(problem->text)));
     }
     json_object_set_new(out, "problems", problems);
     return out;
@@ -172,12 +170,10 @@ static json_t *integrity_json(const struct dataset *dataset, const struct accoun
 static json_t *folders_json(const struct dataset *dataset)
 {
     json_t *out = json_array();
-    for (size_t i = 0; i < dataset->folder_count; i++) {
-        const struct dataset_folder *folder = &dataset->folders[i];
+    EACH (folder, dataset->folders, dataset->folder_count)
         json_array_append_new(out, json_pack("{s:o, s:s, s:o}", "path", json_text_or_null(folder->path), "layout",
                                              dataset_layout_name(folder->layout), "utc_offset_s",
                                              folder->has_zone ? json_integer(folder->zone_s) : json_null()));
-    }
     return out;
 }
 
@@ -187,10 +183,10 @@ static json_t *not_finite_json(const struct dataset *dataset)
     json_t *out = json_object();
     AUTO_STRV struct strv metrics = {0};
     dataset_metrics(dataset, &metrics);
-    for (size_t i = 0; i < metrics.count; i++) {
-        size_t count = dataset_not_finite(dataset, metrics.items[i]);
+    EACH (item, metrics.items, metrics.count) {
+        size_t count = dataset_not_finite(dataset, *item);
         if (count)
-            json_set_count(out, metrics.items[i], count);
+            json_set_count(out, *item, count);
     }
     return out;
 }
@@ -202,8 +198,8 @@ json_t *audit_json(const struct dataset *dataset, const struct account *account)
     places_find(dataset, &places);
     json_t *differences = places_json(dataset, &places);
     places_fini(&places);
-    for (size_t i = 0; i < dataset->count; i++)
-        json_array_append_new(experiments, experiment_json(dataset, &dataset->items[i]));
+    EACH (item, dataset->items, dataset->count)
+        json_array_append_new(experiments, experiment_json(dataset, item));
     return json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "version", TARE_VERSION,
                      "folders", folders_json(dataset), "totals", row_json(&account->all), "split",
                      account->split.asked ? split_json(&account->split) : json_null(), "repositories",
@@ -227,8 +223,8 @@ static char *comment_of(const struct dataset *dataset, const struct dataset_expe
     bool first = true;
     text_addf(&text, "%s of %s: %s", experiment->id, dataset->folders[experiment->folder].path,
               verdict_name(experiment->verdict));
-    for (size_t i = 0; i < experiment->evidence_count; i++) {
-        const char *kind = experiment->evidence[i].kind;
+    EACH (item, experiment->evidence, experiment->evidence_count) {
+        const char *kind = item->kind;
         if (verdict_with(VERDICT_CLEAN, kind) != experiment->verdict)
             continue;
         text_addf(&text, "%s%s", first ? " by " : ", ", kind);
@@ -260,8 +256,7 @@ static json_t *entry_of(const struct dataset *dataset, const struct dataset_expe
 json_t *repeat_settings(const struct dataset *dataset, size_t *count, struct strv *left_out)
 {
     json_t *entries = json_array();
-    for (size_t i = 0; i < dataset->count; i++) {
-        const struct dataset_experiment *experiment = &dataset->items[i];
+    EACH (experiment, dataset->items, dataset->count) {
         if (experiment->verdict <= VERDICT_CLEAN)
             continue;
         if (*experiment->repo && *experiment->model && (!experiment->parallel || experiment->background_job))

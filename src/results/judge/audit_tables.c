@@ -37,8 +37,7 @@ char *audit_affected_reason(const struct account *account, const struct dataset_
     AUTO_TEXT struct text reason = {0};
     if (account->split.found)
         add_split_reason(&account->split, experiment, &reason);
-    for (size_t i = 0; i < experiment->evidence_count; i++) {
-        const struct dataset_evidence *evidence = &experiment->evidence[i];
+    EACH (evidence, experiment->evidence, experiment->evidence_count) {
         evidence_add_reason(&reason, evidence->kind, evidence->text);
         if (strcmp(evidence->kind, duplicate) == 0)
             text_addf(&reason, "%s%s", reason.length ? "; " : "", duplicate);
@@ -119,8 +118,8 @@ static void add_experiment(const struct account *account, const struct dataset_e
     bool affected = own[OWN_REASON] != NULL;
     add_row(affected ? &out->affected : &out->safe, header, row, own);
     ++*(affected ? &out->affected_rows : &out->safe_rows);
-    for (size_t i = 0; i < OWN_COLUMNS; i++)
-        free(own[i]);
+    EACH (item, own, OWN_COLUMNS)
+        free(*item);
 }
 
 static void add_rows(const struct dataset *dataset, const struct account *account, size_t folder,
@@ -213,8 +212,7 @@ char *audit_affected_ranges(const struct dataset *dataset, const struct account 
     AUTO_TEXT struct text out = {0};
     struct range *ranges = NULL;
     size_t count = 0;
-    for (size_t i = 0; i < dataset->count; i++) {
-        const struct dataset_experiment *experiment = &dataset->items[i];
+    EACH (experiment, dataset->items, dataset->count) {
         AUTO_FREE char *reason = experiment->folder == folder ? audit_affected_reason(account, experiment) : NULL;
         if (!reason)
             continue;

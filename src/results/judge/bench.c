@@ -39,8 +39,8 @@ const struct comparison_quantity *bench_ratio(const struct bench_command *comman
 
 bool bench_is_of(const struct bench *bench, const struct dataset_experiment *experiment)
 {
-    for (size_t i = 0; i < bench->count; i++)
-        if (strcmp(bench->commands[i].name, experiment->repo) == 0)
+    EACH (command, bench->commands, bench->count)
+        if (strcmp(command->name, experiment->repo) == 0)
             return true;
     return false;
 }
@@ -50,8 +50,8 @@ static struct reading mean_half_width(const struct dataset *dataset, const struc
 {
     double sum = 0;
     size_t n = 0;
-    for (size_t i = 0; i < group->count; i++) {
-        const struct dataset_experiment *experiment = &dataset->items[group->items[i]];
+    EACH (item, group->items, group->count) {
+        const struct dataset_experiment *experiment = &dataset->items[*item];
         struct reading half = cpu ? experiment->cpu_half_width_j : experiment->gpu.half_width_j;
         sum += half.valid ? half.value : 0;
         n += half.valid;
@@ -80,8 +80,7 @@ static void take_use(const struct dataset *dataset, struct bench_command *comman
 
 static void take_command(struct bench *bench, struct bench_command *command)
 {
-    for (size_t i = 0; i < bench->dataset.count; i++) {
-        const struct dataset_experiment *experiment = &bench->dataset.items[i];
+    EACH (experiment, bench->dataset.items, bench->dataset.count) {
         if (strcmp(experiment->repo, command->name) != 0)
             continue;
         command->planned++;
@@ -91,9 +90,9 @@ static void take_command(struct bench *bench, struct bench_command *command)
         command->suspect += experiment->success && experiment->verdict == VERDICT_SUSPECT;
         command->contaminated += experiment->success && experiment->verdict == VERDICT_CONTAMINATED;
     }
-    for (size_t g = 0; g < bench->figures.count; g++)
-        if (strcmp(bench->figures.groups[g].like->repo, command->name) == 0)
-            command->group = &bench->figures.groups[g];
+    EACH (item, bench->figures.groups, bench->figures.count)
+        if (strcmp(item->like->repo, command->name) == 0)
+            command->group = item;
     if (!command->group)
         return;
     command->gpu_half_width_j = mean_half_width(&bench->dataset, command->group, false);
@@ -155,8 +154,7 @@ static void compare(struct bench *bench, size_t which, const struct bench_option
 static size_t count_blocks(const struct bench *bench)
 {
     size_t most = 0;
-    for (size_t i = 0; i < bench->dataset.count; i++) {
-        const struct dataset_experiment *experiment = &bench->dataset.items[i];
+    EACH (experiment, bench->dataset.items, bench->dataset.count) {
         if (experiment->judged && bench_is_of(bench, experiment) && experiment->block > most)
             most = experiment->block;
     }
@@ -229,9 +227,9 @@ bool bench_read(const struct bench_options *options, struct bench *out, struct e
 
 void bench_fini(struct bench *bench)
 {
-    for (size_t i = 0; i < bench->count; i++) {
-        bench->commands[i].comparison.dataset = (struct dataset){0}; /* was lent */
-        comparison_fini(&bench->commands[i].comparison);
+    EACH (command, bench->commands, bench->count) {
+        command->comparison.dataset = (struct dataset){0}; /* was lent */
+        comparison_fini(&command->comparison);
     }
     free(bench->commands);
     summary_stats_fini(&bench->figures);

@@ -24,9 +24,9 @@ static const struct record_field run_evidence[] = {
 static json_t *run_json(const struct dataset_experiment *experiment)
 {
     json_t *out = record_json(run_fields, experiment);
-    for (size_t i = 0; i < BENCH_QUANTITIES; i++)
-        json_object_set_new(out, bench_quantities[i],
-                            json_reading_or_null(summary_stats_value(experiment, bench_quantities[i])));
+    EACH (bench_quantity, bench_quantities, BENCH_QUANTITIES)
+        json_object_set_new(out, *bench_quantity,
+                            json_reading_or_null(summary_stats_value(experiment, *bench_quantity)));
     for (size_t i = 0; i < BENCH_USES; i++)
         json_object_set_new(out, bench_uses[i], json_reading_or_null(bench_use_of(experiment, i)));
     record_set(out, run_evidence, experiment);
@@ -63,8 +63,8 @@ static json_t *command_json(const struct bench *bench, const struct bench_comman
     json_t *out = record_json(command_fields, command), *figures = json_array(), *runs = json_array();
     json_t *uses = json_object();
     json_set_count(out, "n", command->group ? command->group->count : 0);
-    for (size_t i = 0; i < BENCH_QUANTITIES; i++) {
-        const struct figure *figure = bench_figure(command, bench_quantities[i]);
+    EACH (bench_quantity, bench_quantities, BENCH_QUANTITIES) {
+        const struct figure *figure = bench_figure(command, *bench_quantity);
         if (figure)
             json_array_append_new(figures, summary_stats_stat_json(figure));
     }
@@ -81,9 +81,9 @@ static json_t *command_json(const struct bench *bench, const struct bench_comman
     if (bench->until)
         json_object_set(out, "until", until);
     json_decref(until);
-    for (size_t i = 0; i < bench->dataset.count; i++)
-        if (strcmp(bench->dataset.items[i].repo, command->name) == 0 && bench->dataset.items[i].judged)
-            json_array_append_new(runs, run_json(&bench->dataset.items[i]));
+    EACH (item, bench->dataset.items, bench->dataset.count)
+        if (strcmp(item->repo, command->name) == 0 && item->judged)
+            json_array_append_new(runs, run_json(item));
     json_object_set_new(out, "runs", runs);
     return out;
 }
@@ -100,8 +100,8 @@ json_t *bench_json(const struct bench *bench, const struct bench_frame *frame)
     if (frame->until)
         json_object_set_new(out, "until", until_json(bench, frame->until));
     json_set_text(out, "reference", bench->commands[bench->reference].name);
-    for (size_t i = 0; i < bench->count; i++)
-        json_array_append_new(commands, command_json(bench, &bench->commands[i]));
+    EACH (command, bench->commands, bench->count)
+        json_array_append_new(commands, command_json(bench, command));
     json_object_set_new(out, "commands", commands);
     return out;
 }
@@ -146,10 +146,10 @@ void bench_csv(const struct bench *bench, struct text *out)
     text_add_char(out, ',');
     record_csv_header(ratio_columns, out);
     text_add_char(out, '\n');
-    for (size_t i = 0; i < bench->count; i++)
-        for (size_t k = 0; k < BENCH_QUANTITIES; k++) {
-            const struct figure *figure = bench_figure(&bench->commands[i], bench_quantities[k]);
+    EACH (command, bench->commands, bench->count)
+        EACH (bench_quantity, bench_quantities, BENCH_QUANTITIES) {
+            const struct figure *figure = bench_figure(command, *bench_quantity);
             if (figure)
-                add_row(&bench->commands[i], figure, out);
+                add_row(command, figure, out);
         }
 }

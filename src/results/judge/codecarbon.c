@@ -104,8 +104,8 @@ static void tell_unchecked(struct dataset_experiment *experiment, const struct r
     static const enum check unchecked[] = {CHECK_PROCESSES_BEFORE, CHECK_PROCESSES_DURING, CHECK_PROCESSES_AFTER,
                                            CHECK_IDLE_BEFORE,      CHECK_OTHER_CPU,        CHECK_THROTTLING,
                                            CHECK_MEMORY_BACK};
-    for (size_t i = 0; i < sizeof unchecked / sizeof *unchecked; i++)
-        dataset_check(experiment, unchecked[i], CHECK_NOT_MADE, "CodeCarbon does not record it");
+    EACH_OF (item, unchecked)
+        dataset_check(experiment, *item, CHECK_NOT_MADE, "CodeCarbon does not record it");
     dataset_check(experiment, CHECK_BASELINE, CHECK_NOT_NEEDED, "CodeCarbon does not record it");
     dataset_check(experiment, CHECK_BACKGROUND_LOAD, CHECK_NOT_NEEDED, "no background was planned");
     dataset_check(

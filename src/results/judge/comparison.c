@@ -98,8 +98,7 @@ static void add_row(const struct comparison *comparison, struct rows *rows, size
     rows->stratum[at] = side->stratum[i];
     rows->item[at] = side->items[i];
     rows->setting[at] = comparison->by_setting ? side->setting[i] + (s == 1 ? comparison->sides[0].count : 0) : at;
-    for (size_t f = 0; f < comparison->factor_count; f++) {
-        const struct comparison_factor *factor = &comparison->factors[f];
+    EACH (factor, comparison->factors, comparison->factor_count) {
         if (factor->role != COMPARISON_COVARIATE)
             continue;
         /* Where a whole stratum does not have it, it is alike within. */
@@ -112,8 +111,8 @@ static void rows_make(const struct comparison *comparison, const char *name, str
 {
     size_t all = comparison->sides[0].count + comparison->sides[1].count + 1;
     *out = (struct rows){.lowest = INFINITY, .highest = -INFINITY};
-    for (size_t f = 0; f < comparison->factor_count; f++)
-        out->covariates += comparison->factors[f].role == COMPARISON_COVARIATE;
+    EACH (factor, comparison->factors, comparison->factor_count)
+        out->covariates += factor->role == COMPARISON_COVARIATE;
     out->y = mem_array(all, sizeof *out->y);
     out->x = mem_array(all * (out->covariates + 1), sizeof *out->x);
     out->is_b = mem_array(all, sizeof *out->is_b);
@@ -139,9 +138,9 @@ static void rows_make(const struct comparison *comparison, const char *name, str
 static void compare_per_epoch(const struct comparison *comparison, struct rows *rows, struct comparison_quantity *out)
 {
     const char *epochs = NULL;
-    for (size_t f = 0; f < comparison->factor_count; f++)
-        if (comparison->factors[f].role != COMPARISON_STRATUM && audit_is_epochs(comparison->factors[f].name))
-            epochs = comparison->factors[f].name;
+    EACH (factor, comparison->factors, comparison->factor_count)
+        if (factor->role != COMPARISON_STRATUM && audit_is_epochs(factor->name))
+            epochs = factor->name;
     if (!epochs || out->is_metric || strcmp(out->name, "gpu_power_w") == 0)
         return;
     for (size_t i = 0; i < rows->count; i++) {
@@ -277,18 +276,18 @@ static void find_quantities(struct comparison *comparison)
             const struct dataset_experiment *experiment = &comparison->dataset.items[comparison->sides[s].items[i]];
             if (comparison->sides[s].stratum[i] == SIZE_MAX)
                 continue;
-            for (size_t m = 0; m < experiment->metric_count; m++)
-                MEM_ADD(metrics, count) = experiment->metrics[m].name;
+            EACH (metric, experiment->metrics, experiment->metric_count)
+                MEM_ADD(metrics, count) = metric->name;
         }
     if (count)
         qsort(metrics, count, sizeof *metrics, compare_metrics);
     comparison->quantities = mem_array(COMPARISON_MEASURED + count, sizeof *comparison->quantities);
-    for (size_t i = 0; i < COMPARISON_MEASURED; i++)
-        comparison->quantities[comparison->quantity_count++].name = comparison_measured[i];
+    EACH (item, comparison_measured, COMPARISON_MEASURED)
+        comparison->quantities[comparison->quantity_count++].name = *item;
     for (size_t i = 0; i < count; i++) {
         bool known = i > 0 && strcmp(metrics[i], metrics[i - 1]) == 0;
-        for (size_t k = 0; k < COMPARISON_MEASURED; k++)
-            known |= strcmp(metrics[i], comparison_measured[k]) == 0;
+        EACH (entry, comparison_measured, COMPARISON_MEASURED)
+            known |= strcmp(metrics[i], *entry) == 0;
         if (!known)
             comparison->quantities[comparison->quantity_count++] = (struct comparison_quantity){
                 .name = metrics[i], .is_metric = true, .goal = dataset_goal(&comparison->dataset, metrics[i])};
@@ -359,9 +358,8 @@ static void judge_order(struct comparison *comparison)
 /* Where numbers differ within the strata, repeats of a setting say nothing of others. */
 static void find_settings(struct comparison *comparison)
 {
-    for (size_t f = 0; f < comparison->factor_count; f++)
-        comparison->by_setting |=
-            comparison->factors[f].role == COMPARISON_COVARIATE || comparison->factors[f].role == COMPARISON_MIXED;
+    EACH (factor, comparison->factors, comparison->factor_count)
+        comparison->by_setting |= factor->role == COMPARISON_COVARIATE || factor->role == COMPARISON_MIXED;
     for (size_t s = 0; s < 2 && comparison->by_setting; s++) {
         struct comparison_side *side = &comparison->sides[s];
         AUTO_FREE bool *seen = mem_array(side->count + 1, sizeof *seen);
@@ -377,13 +375,12 @@ static void find_settings(struct comparison *comparison)
 /* What the sides are chosen by, as the hyperparameters are called since names were joined. */
 static void rename_keys(struct comparison *comparison)
 {
-    for (size_t k = 0; k < comparison->dataset.spelling_count; k++) {
-        const struct dataset_spelling *spelling = &comparison->dataset.spellings[k];
-        for (size_t s = 0; s < 2; s++)
-            for (size_t i = 0; i < comparison->sides[s].keys.count; i++)
-                if (!spelling->apart && strcmp(comparison->sides[s].keys.items[i], spelling->other) == 0) {
-                    free(comparison->sides[s].keys.items[i]);
-                    comparison->sides[s].keys.items[i] = mem_strdup(spelling->name);
+    EACH (spelling, comparison->dataset.spellings, comparison->dataset.spelling_count) {
+        EACH (side, comparison->sides, 2)
+            EACH (item, side->keys.items, side->keys.count)
+                if (!spelling->apart && strcmp(*item, spelling->other) == 0) {
+                    free(*item);
+                    *item = mem_strdup(spelling->name);
                 }
     }
 }
@@ -411,19 +408,19 @@ bool comparison_make(struct comparison *comparison, struct err *err)
 
 void comparison_fini(struct comparison *comparison)
 {
-    for (size_t s = 0; s < 2; s++) {
-        free(comparison->sides[s].text);
-        free(comparison->sides[s].path);
-        strv_fini(&comparison->sides[s].keys);
-        strv_fini(&comparison->sides[s].values);
-        free(comparison->sides[s].items);
-        free(comparison->sides[s].stratum);
-        free(comparison->sides[s].setting);
+    EACH (side, comparison->sides, 2) {
+        free(side->text);
+        free(side->path);
+        strv_fini(&side->keys);
+        strv_fini(&side->values);
+        free(side->items);
+        free(side->stratum);
+        free(side->setting);
     }
-    for (size_t f = 0; f < comparison->factor_count; f++) {
-        free(comparison->factors[f].name);
-        free(comparison->factors[f].values[0]);
-        free(comparison->factors[f].values[1]);
+    EACH (factor, comparison->factors, comparison->factor_count) {
+        free(factor->name);
+        free(factor->values[0]);
+        free(factor->values[1]);
     }
     free(comparison->factors);
     free(comparison->quantities);
@@ -433,8 +430,8 @@ void comparison_fini(struct comparison *comparison)
 size_t comparison_blocks(const struct comparison *comparison)
 {
     size_t most = 0;
-    for (size_t i = 0; i < comparison->quantity_count; i++)
-        most = comparison->quantities[i].raw.strata > most ? comparison->quantities[i].raw.strata : most;
+    EACH (quantity, comparison->quantities, comparison->quantity_count)
+        most = quantity->raw.strata > most ? quantity->raw.strata : most;
     return most > 1 ? most : 0;
 }
 

@@ -1,5 +1,6 @@
 /* comparison_json: a comparison for programs. */
 #include "base/json.h"
+#include "base/mem.h"
 #include "results/judge/comparison.h"
 #include "results/judge/judge.h"
 #include "results/judge/summary_stats.h"
@@ -107,8 +108,8 @@ static json_t *commits_json(const struct comparison *comparison, size_t side)
 {
     size_t items[COMPARISON_COMMITS], count = comparison_commits(comparison, side, items);
     json_t *out = json_array();
-    for (size_t i = 0; i < count; i++) {
-        const struct dataset_experiment *experiment = &comparison->dataset.items[items[i]];
+    EACH (item, items, count) {
+        const struct dataset_experiment *experiment = &comparison->dataset.items[*item];
         json_array_append_new(out, json_pack("{s:s, s:s, s:b}", "repository", experiment->repo, "commit",
                                              experiment->commit, "changed", experiment->commit_changed));
     }
@@ -132,8 +133,7 @@ static json_t *factors_json(const struct comparison *comparison)
                                         [COMPARISON_CONFOUNDED] = "confounded",
                                         [COMPARISON_MIXED] = "mixed"};
     json_t *out = json_array();
-    for (size_t f = 0; f < comparison->factor_count; f++) {
-        const struct comparison_factor *factor = &comparison->factors[f];
+    EACH (factor, comparison->factors, comparison->factor_count) {
         json_t *row = json_object();
         json_set_text(row, "name", factor->name);
         json_object_set_new(row, "role", json_string(roles[factor->role]));
@@ -153,8 +153,8 @@ static json_t *factors_json(const struct comparison *comparison)
 json_t *comparison_json(const struct comparison *comparison)
 {
     json_t *quantities = json_array();
-    for (size_t i = 0; i < comparison->quantity_count; i++)
-        json_array_append_new(quantities, quantity_json(comparison, &comparison->quantities[i]));
+    EACH (quantity, comparison->quantities, comparison->quantity_count)
+        json_array_append_new(quantities, quantity_json(comparison, quantity));
     return json_pack("{s:o, s:o, s:o, s:I, s:I, s:o, s:o, s:o, s:o, s:b, s:b}", "a", side_json(comparison, 0), "b",
                      side_json(comparison, 1), "quantities", quantities, "corrected_for", (json_int_t)comparison->tests,
                      "strata", (json_int_t)comparison->strata, "factors", factors_json(comparison), "spellings",

@@ -77,9 +77,9 @@ static void collect_keys(const struct dataset *dataset, size_t folder, struct st
     strv_add(out, "repo");
     strv_add(out, "model");
     strv_add(out, "mode");
-    for (size_t i = 0; i < dataset->count; i++)
-        for (size_t p = 0; dataset->items[i].folder == folder && p < dataset->items[i].param_count; p++)
-            strv_add_once(out, dataset->items[i].params[p].name);
+    EACH (item, dataset->items, dataset->count)
+        for (size_t p = 0; item->folder == folder && p < item->param_count; p++)
+            strv_add_once(out, item->params[p].name);
 }
 
 static bool unknown_key(const struct dataset *dataset, const struct comparison_side *side, size_t folder,
@@ -176,8 +176,8 @@ bool comparison_claims_parse(const char *text, struct comparison_claims *out, st
 
 void comparison_claims_fini(struct comparison_claims *claims)
 {
-    for (size_t i = 0; i < claims->count; i++)
-        free(claims->items[i].text);
+    EACH (item, claims->items, claims->count)
+        free(item->text);
     free(claims->items);
     *claims = (struct comparison_claims){0};
 }

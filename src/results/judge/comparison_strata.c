@@ -354,9 +354,9 @@ static bool take_params(struct pool *pool, struct err *err)
         }
     strv_sort(&names);
     for (int numbers = 0; numbers < 2; numbers++)
-        for (size_t k = 0; k < names.count; k++) {
+        EACH (item, names.items, names.count) {
             AUTO(column_fini) struct column column;
-            column_make(pool, names.items[k], FACTOR_PARAM, 0, &column);
+            column_make(pool, *item, FACTOR_PARAM, 0, &column);
             bool number = is_numbers(pool, &column);
             if (number && numbers)
                 take_numbers(pool, &column);
@@ -371,9 +371,9 @@ static bool take_places(struct pool *pool, struct err *err)
     /* What makes the greater difference first. Of the lane, node and GPU, after them. */
     static const enum dataset_fact facts[] = {FACT_GPU_MODEL, FACT_POWER_LIMIT, FACT_CLOCKS_MAX, FACT_CLOCKS_SET,
                                               FACT_CPU,       FACT_NODE,        FACT_LANE};
-    for (size_t k = 0; k < sizeof facts / sizeof *facts; k++) {
+    EACH_OF (fact, facts) {
         AUTO(column_fini) struct column column;
-        column_make(pool, places_fact_name(facts[k]), FACTOR_FACT, facts[k], &column);
+        column_make(pool, places_fact_name(*fact), FACTOR_FACT, *fact, &column);
         if (!take_names(pool, &column, true, err))
             return false;
     }
@@ -421,12 +421,11 @@ static bool limit_covariates(struct pool *pool, struct err *err)
     struct comparison *comparison = pool->comparison;
     size_t covariates = 0, observations = count_settings(pool);
     struct kept kept = kept_of(pool, pool->id, pool->ids, NULL);
-    for (size_t f = 0; f < comparison->factor_count; f++)
-        covariates += comparison->factors[f].role == COMPARISON_COVARIATE;
+    EACH (item, comparison->factors, comparison->factor_count)
+        covariates += item->role == COMPARISON_COVARIATE;
     if (covariates <= STATS_EFFECT_COVARIATES && observations >= kept.strata + 1 + 2 * covariates + 2)
         return true;
-    for (size_t f = 0; f < comparison->factor_count; f++) {
-        struct comparison_factor *factor = &comparison->factors[f];
+    EACH (factor, comparison->factors, comparison->factor_count) {
         if (factor->role != COMPARISON_COVARIATE)
             continue;
         AUTO(column_fini) struct column column;
@@ -463,8 +462,8 @@ bool comparison_strata_find(struct comparison *comparison, bool same_run, struct
         .comparison = comparison, .count = sides[0].count + sides[1].count, .from_b = sides[0].count, .ids = 1};
     AUTO_FREE size_t *id = mem_array(pool.count + 1, sizeof *id);
     pool.id = id;
-    for (size_t s = 0; s < 2; s++)
-        sides[s].stratum = mem_array(sides[s].count + 1, sizeof *sides[s].stratum);
+    EACH (side, sides, 2)
+        side->stratum = mem_array(side->count + 1, sizeof *side->stratum);
     AUTO(column_fini) struct column background = {0};
     if (!take_base(&pool, err))
         return false;

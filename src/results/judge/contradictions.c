@@ -107,8 +107,8 @@ static void find(struct wanted *wanted, size_t count, const char *text, locale_t
 {
     char *end;
     double number = fabs(strtod_l(text, &end, locale));
-    for (size_t i = 0; i < count; i++)
-        wanted[i].found |= fabs(number - fabs(wanted[i].value)) <= SAME * fabs(wanted[i].value);
+    EACH (item, wanted, count)
+        item->found |= fabs(number - fabs(item->value)) <= SAME * fabs(item->value);
 }
 
 /* "1,234.5" and "1.234,5", "12_345", "12'345": as run/log/number_read.c reads numbers. */
@@ -133,10 +133,10 @@ static void find_separated(struct wanted *wanted, size_t count, const char *text
 static void find_all(struct wanted *wanted, size_t count, const char *text)
 {
     locale_t locale = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0);
-    for (size_t i = 0; i < count; i++) {
+    EACH (item, wanted, count) {
         char shortest[32];
-        number_shortest(fabs(wanted[i].value), shortest);
-        wanted[i].found = strstr(text, shortest);
+        number_shortest(fabs(item->value), shortest);
+        item->found = strstr(text, shortest);
     }
     for (const char *at = text; *at; at++) {
         char before = at == text ? ' ' : at[-1];
@@ -162,16 +162,16 @@ void contradictions_in_log(struct dataset_experiment *experiment, int folder, co
     if (count == 0 || !fs_read_at(folder, name, LOG_BYTES, &text, NULL) || text.length == 0 ||
         (bytes >= 0 && (int64_t)text.length != bytes))
         return;
-    for (size_t i = 0; i < text.length; i++) /* what follows a NUL is text, too */
-        if (text.data[i] == '\0')
-            text.data[i] = ' ';
+    EACH (item, text.data, text.length) /* what follows a NUL is text, too */
+        if (*item == '\0')
+            *item = ' ';
     find_all(wanted, count, text_get(&text));
-    for (size_t i = 0; i < count; i++) {
+    EACH (entry, wanted, count) {
         char number[32];
-        number_shortest(wanted[i].value, number);
-        if (!wanted[i].found)
-            contradiction_add(experiment, 1u << QUANTITY_METRIC, experiment->metrics[wanted[i].metric].name, number,
-                              file, "on no line", name);
+        number_shortest(entry->value, number);
+        if (!entry->found)
+            contradiction_add(experiment, 1u << QUANTITY_METRIC, experiment->metrics[entry->metric].name, number, file,
+                              "on no line", name);
     }
 }
 

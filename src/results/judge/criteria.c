@@ -155,10 +155,10 @@ static struct reading differences(const struct scope *scope, unsigned which, cha
     size_t count = 0, length = 0;
     places_find(scope->dataset, &places);
     snprintf(why, 300, "alike, as far as it is known");
-    for (size_t i = 0; i < places.count; i++) {
-        if (places_weight(places.items[i].fact) <= EVIDENCE_RECORDED)
+    EACH (item, places.items, places.count) {
+        if (places_weight(item->fact) <= EVIDENCE_RECORDED)
             continue;
-        const char *name = places_fact_name(places.items[i].fact);
+        const char *name = places_fact_name(item->fact);
         if (length + strlen(name) + 3 < 300)
             length += (size_t)snprintf(why + length, 300 - length, "%s%s", count ? ", " : "", name);
         count++;
@@ -172,8 +172,8 @@ static struct reading contradictions(const struct scope *scope, unsigned which, 
 {
     (void)which;
     size_t count = scope->dataset->left_out;
-    for (size_t i = 0; i < scope->dataset->count; i++)
-        count += audit_contradicts(&scope->dataset->items[i]);
+    EACH (item, scope->dataset->items, scope->dataset->count)
+        count += audit_contradicts(item);
     snprintf(why, 300, "%zu of %zu", count, scope->dataset->count + scope->dataset->left_out);
     return (struct reading){(double)count, true};
 }
@@ -188,9 +188,9 @@ static struct reading passed_share(const struct scope *scope, unsigned check, ch
         if (!experiment || !experiment->judged)
             continue;
         struct check_result result = {.outcome = CHECK_NOT_MADE};
-        for (size_t c = 0; c < experiment->check_count; c++)
-            if (experiment->checks[c].check == (enum check)check)
-                result = experiment->checks[c];
+        EACH (item, experiment->checks, experiment->check_count)
+            if (item->check == (enum check)check)
+                result = *item;
         outcomes[result.outcome]++;
         if (result.outcome == CHECK_NOT_NEEDED)
             not_needed = result.text;
@@ -231,8 +231,8 @@ static bool parse_name(const char *name, size_t *out, struct err *err)
     if (check != CHECK_NONE || *out < MEASURES)
         return true;
     AUTO_TEXT struct text known = {0};
-    for (size_t i = 0; i < MEASURES; i++)
-        text_addf(&known, "%s, ", measures[i].name);
+    EACH (measure, measures, MEASURES)
+        text_addf(&known, "%s, ", measure->name);
     return err_set(err, "--expect knows no '%s' (it knows %sand each check, as memory_back)", name, text_get(&known));
 }
 
@@ -315,9 +315,9 @@ bool criteria_parse(const char *text, struct criteria *out, struct err *err)
 
 void criteria_fini(struct criteria *criteria)
 {
-    for (size_t i = 0; i < criteria->count; i++) {
-        free(criteria->items[i].text);
-        free(criteria->items[i].model);
+    EACH (item, criteria->items, criteria->count) {
+        free(item->text);
+        free(item->model);
     }
     free(criteria->items);
     *criteria = (struct criteria){0};
@@ -342,9 +342,9 @@ static bool is_slip(const char *a, const char *b)
 static const char *meant_model(const char *name, const struct strv *models)
 {
     const char *slash = strrchr(name, '/');
-    for (size_t i = 0; i < models->count; i++)
-        if (is_slip(slash ? slash + 1 : name, models->items[i]))
-            return models->items[i];
+    EACH (item, models->items, models->count)
+        if (is_slip(slash ? slash + 1 : name, *item))
+            return *item;
     return NULL;
 }
 
@@ -352,8 +352,7 @@ static const char *meant_model(const char *name, const struct strv *models)
 static bool match_model(const struct criterion *item, const struct dataset *dataset, struct err *err)
 {
     AUTO_STRV struct strv repos = {0}, models = {0};
-    for (size_t i = 0; i < dataset->count; i++) {
-        const struct dataset_experiment *experiment = &dataset->items[i];
+    EACH (experiment, dataset->items, dataset->count) {
         strv_add_once(&models, experiment->model);
         if (is_model(experiment, item->model))
             strv_add_once(&repos, experiment->repo);
@@ -374,8 +373,8 @@ static bool match_model(const struct criterion *item, const struct dataset *data
 
 bool criteria_match(const struct criteria *criteria, const struct dataset *dataset, struct err *err)
 {
-    for (size_t i = 0; i < criteria->count; i++)
-        if (criteria->items[i].model && !match_model(&criteria->items[i], dataset, err))
+    EACH (item, criteria->items, criteria->count)
+        if (item->model && !match_model(item, dataset, err))
             return false;
     return true;
 }
@@ -389,8 +388,8 @@ void criterion_check(const struct criteria *criteria, size_t index, const struct
     if (item->model && is_absent(&scope)) {
         *out = (struct criterion_result){0};
         AUTO_STRV struct strv models = {0};
-        for (size_t i = 0; i < judged->count; i++)
-            strv_add_once(&models, judged->items[i].model);
+        EACH (entry, judged->items, judged->count)
+            strv_add_once(&models, entry->model);
         AUTO_FREE char *known = strv_join(&models, ", ");
         snprintf(out->why, sizeof out->why, "no experiment is of the model '%.80s' (there are %.160s)", item->model,
                  known);

@@ -78,16 +78,16 @@ void dataset_check(struct dataset_experiment *experiment, enum check check, enum
 
 bool dataset_check_passed(const struct dataset_experiment *experiment, enum check check)
 {
-    for (size_t i = 0; i < experiment->check_count; i++)
-        if (experiment->checks[i].check == check)
-            return experiment->checks[i].outcome == CHECK_PASSED;
+    EACH (item, experiment->checks, experiment->check_count)
+        if (item->check == check)
+            return item->outcome == CHECK_PASSED;
     return false;
 }
 
 bool dataset_has_evidence(const struct dataset_experiment *experiment, const char *kind)
 {
-    for (size_t i = 0; i < experiment->evidence_count; i++)
-        if (strcmp(experiment->evidence[i].kind, kind) == 0)
+    EACH (item, experiment->evidence, experiment->evidence_count)
+        if (strcmp(item->kind, kind) == 0)
             return true;
     return false;
 }
@@ -103,10 +103,10 @@ void dataset_problem(struct dataset *dataset, size_t folder, const char *format,
 
 static void experiment_fini(struct dataset_experiment *experiment)
 {
-    for (size_t i = 0; i < DATASET_FACTS; i++)
-        free(experiment->facts[i]);
-    for (size_t i = 0; i < experiment->board_count; i++)
-        free(experiment->boards[i].uuid);
+    EACH (fact, experiment->facts, DATASET_FACTS)
+        free(*fact);
+    EACH (board, experiment->boards, experiment->board_count)
+        free(board->uuid);
     free(experiment->boards);
     free(experiment->id);
     free(experiment->repo);
@@ -115,40 +115,40 @@ static void experiment_fini(struct dataset_experiment *experiment)
     free(experiment->background);
     json_decref(experiment->background_job);
     free(experiment->error);
-    for (size_t i = 0; i < experiment->param_count; i++) {
-        free(experiment->params[i].name);
-        value_fini(&experiment->params[i].value);
+    EACH (param, experiment->params, experiment->param_count) {
+        free(param->name);
+        value_fini(&param->value);
     }
     free(experiment->params);
-    for (size_t i = 0; i < experiment->metric_count; i++)
-        free(experiment->metrics[i].name);
+    EACH (metric, experiment->metrics, experiment->metric_count)
+        free(metric->name);
     free(experiment->metrics);
-    for (size_t i = 0; i < experiment->evidence_count; i++) {
-        free(experiment->evidence[i].kind);
-        free(experiment->evidence[i].text);
+    EACH (item, experiment->evidence, experiment->evidence_count) {
+        free(item->kind);
+        free(item->text);
     }
     free(experiment->evidence);
-    for (size_t i = 0; i < experiment->check_count; i++)
-        free(experiment->checks[i].text);
+    EACH (check, experiment->checks, experiment->check_count)
+        free(check->text);
     json_decref(experiment->attempts);
     json_decref(experiment->epochs);
 }
 
 void dataset_fini(struct dataset *dataset)
 {
-    for (size_t i = 0; i < dataset->count; i++)
-        experiment_fini(&dataset->items[i]);
+    EACH (item, dataset->items, dataset->count)
+        experiment_fini(item);
     free(dataset->items);
-    for (size_t i = 0; i < dataset->problem_count; i++)
-        free(dataset->problems[i].text);
+    EACH (problem, dataset->problems, dataset->problem_count)
+        free(problem->text);
     free(dataset->problems);
-    for (size_t i = 0; i < dataset->spelling_count; i++) {
-        free(dataset->spellings[i].name);
-        free(dataset->spellings[i].other);
+    EACH (spelling, dataset->spellings, dataset->spelling_count) {
+        free(spelling->name);
+        free(spelling->other);
     }
     free(dataset->spellings);
-    for (size_t i = 0; i < dataset->folder_count; i++) {
-        free(dataset->folders[i].path);
+    EACH (folder, dataset->folders, dataset->folder_count) {
+        free(folder->path);
     }
     free(dataset->folders);
     *dataset = (struct dataset){0};
@@ -157,8 +157,7 @@ void dataset_fini(struct dataset *dataset)
 void dataset_leave_out_contradictions(struct dataset *dataset, struct strv *out)
 {
     size_t kept = 0;
-    for (size_t i = 0; i < dataset->count; i++) {
-        struct dataset_experiment *experiment = &dataset->items[i];
+    EACH (experiment, dataset->items, dataset->count) {
         if (!experiment->contradicts) {
             dataset->items[kept++] = *experiment;
             continue;
@@ -178,9 +177,9 @@ static bool find_layout(int dir, enum dataset_layout *out)
         enum dataset_layout layout;
     } kinds[] = {{"run.db", DATASET_TARE}, {"summary.csv", DATASET_STUDY}, {CODECARBON_FILE, DATASET_CODECARBON}};
     *out = DATASET_STUDY;
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-        if (faccessat(dir, kinds[i].file, F_OK, AT_SYMLINK_NOFOLLOW) == 0) {
-            *out = kinds[i].layout;
+    EACH_OF (kind, kinds)
+        if (faccessat(dir, kind->file, F_OK, AT_SYMLINK_NOFOLLOW) == 0) {
+            *out = kind->layout;
             return true;
         }
     return false;
@@ -227,8 +226,8 @@ const char *dataset_mode(const struct dataset_experiment *experiment)
 size_t dataset_not_finite(const struct dataset *dataset, const char *metric)
 {
     size_t count = 0;
-    for (size_t i = 0; i < dataset->count; i++) {
-        struct reading value = dataset_metric(&dataset->items[i], metric);
+    EACH (item, dataset->items, dataset->count) {
+        struct reading value = dataset_metric(item, metric);
         count += value.valid && !isfinite(value.value);
     }
     return count;
@@ -236,15 +235,15 @@ size_t dataset_not_finite(const struct dataset *dataset, const char *metric)
 
 void dataset_metrics(const struct dataset *dataset, struct strv *out)
 {
-    for (size_t i = 0; i < dataset->count; i++)
-        for (size_t m = 0; m < dataset->items[i].metric_count; m++)
-            strv_add_once(out, dataset->items[i].metrics[m].name);
+    EACH (item, dataset->items, dataset->count)
+        EACH (metric, item->metrics, item->metric_count)
+            strv_add_once(out, metric->name);
 }
 
 bool dataset_has_metric(const struct dataset_experiment *experiment)
 {
-    for (size_t i = 0; i < experiment->metric_count; i++)
-        if (experiment->metrics[i].value.valid)
+    EACH (metric, experiment->metrics, experiment->metric_count)
+        if (metric->value.valid)
             return true;
     return false;
 }
@@ -252,9 +251,9 @@ bool dataset_has_metric(const struct dataset_experiment *experiment)
 static const struct dataset_metric *find_metric(const struct dataset_experiment *experiment, const char *name)
 {
     static const struct dataset_metric none = {0};
-    for (size_t i = 0; i < experiment->metric_count; i++)
-        if (strcmp(experiment->metrics[i].name, name) == 0)
-            return &experiment->metrics[i];
+    EACH (metric, experiment->metrics, experiment->metric_count)
+        if (strcmp(metric->name, name) == 0)
+            return metric;
     return &none;
 }
 
@@ -278,25 +277,25 @@ enum goal dataset_goal(const struct dataset *dataset, const char *metric)
 
 void dataset_best_metrics(const struct dataset *dataset, struct strv *out)
 {
-    for (size_t i = 0; i < dataset->count; i++)
-        for (size_t m = 0; m < dataset->items[i].metric_count; m++)
-            if (dataset->items[i].metrics[m].best.valid)
-                strv_add_once(out, dataset->items[i].metrics[m].name);
+    EACH (item, dataset->items, dataset->count)
+        EACH (metric, item->metrics, item->metric_count)
+            if (metric->best.valid)
+                strv_add_once(out, metric->name);
 }
 
 json_t *dataset_params_json(const struct dataset_experiment *experiment)
 {
     json_t *out = json_object();
-    for (size_t i = 0; i < experiment->param_count; i++)
-        json_object_set_new(out, experiment->params[i].name, value_to_json(&experiment->params[i].value));
+    EACH (param, experiment->params, experiment->param_count)
+        json_object_set_new(out, param->name, value_to_json(&param->value));
     return out;
 }
 
 const struct value *dataset_param(const struct dataset_experiment *experiment, const char *name)
 {
-    for (size_t i = 0; i < experiment->param_count; i++)
-        if (strcmp(experiment->params[i].name, name) == 0)
-            return &experiment->params[i].value;
+    EACH (param, experiment->params, experiment->param_count)
+        if (strcmp(param->name, name) == 0)
+            return &param->value;
     return NULL;
 }
 
@@ -342,8 +341,7 @@ char *dataset_zone_text(const struct dataset *dataset, size_t folder)
     if (of->layout != DATASET_TARE)
         return of->has_zone ? mem_printf("times as written; by its samples they are UTC%s", offset)
                             : mem_strdup("times as written, their zone is not recorded");
-    for (size_t i = 0; i < dataset->count; i++) {
-        const struct dataset_experiment *experiment = &dataset->items[i];
+    EACH (experiment, dataset->items, dataset->count) {
         if (experiment->folder != folder || !experiment->has_end)
             continue;
         clock_format_offset(experiment->utc_offset_s, offset);

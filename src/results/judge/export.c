@@ -213,13 +213,13 @@ static void add_verdicts(json_t *row, const struct dataset_experiment *experimen
 static void add_metrics(json_t *row, const struct export_writer *writer, const struct dataset_experiment *experiment,
                         const char *prefix)
 {
-    for (size_t i = 0; i < writer->metrics.count; i++) {
-        AUTO_FREE char *last = mem_printf("%s%s", prefix, writer->metrics.items[i]);
-        json_set_reading(row, last, dataset_metric(experiment, writer->metrics.items[i]));
+    EACH (item, writer->metrics.items, writer->metrics.count) {
+        AUTO_FREE char *last = mem_printf("%s%s", prefix, *item);
+        json_set_reading(row, last, dataset_metric(experiment, *item));
     }
-    for (size_t i = 0; i < writer->best.count; i++) {
-        AUTO_FREE char *best = mem_printf("best_%s", writer->best.items[i]);
-        json_set_reading(row, best, dataset_best(experiment, writer->best.items[i]));
+    EACH (entry, writer->best.items, writer->best.count) {
+        AUTO_FREE char *best = mem_printf("best_%s", *entry);
+        json_set_reading(row, best, dataset_best(experiment, *entry));
     }
 }
 
@@ -285,9 +285,9 @@ static void write_wide(struct export_writer *writer, const struct dataset_experi
     json_t *row = json_pack("{s:o, s:o, s:o}", "run", json_text_or_null(run), "experiment_id",
                             json_text_or_null(experiment->id), "folder", json_text_or_null(folder));
     add_experiment(row, experiment);
-    for (size_t i = 0; i < writer->params.count; i++) {
-        const struct value *value = dataset_param(experiment, writer->params.items[i]);
-        AUTO_FREE char *column = mem_printf("hyperparam_%s", writer->params.items[i]);
+    EACH (item, writer->params.items, writer->params.count) {
+        const struct value *value = dataset_param(experiment, *item);
+        AUTO_FREE char *column = mem_printf("hyperparam_%s", *item);
         json_t *cell = value ? value_to_json(value) : NULL; /* none of what is no UTF-8 */
         json_object_set_new(row, column, cell ? cell : json_null());
     }
@@ -297,22 +297,22 @@ static void write_wide(struct export_writer *writer, const struct dataset_experi
 
 static void write_params(struct export_writer *writer, const struct dataset_experiment *experiment)
 {
-    for (size_t i = 0; i < experiment->param_count; i++) {
+    EACH (param, experiment->params, experiment->param_count) {
         json_t *row = export_row_of(writer, experiment);
-        json_set_text(row, "name", experiment->params[i].name);
-        json_object_set_new(row, "value", value_to_json(&experiment->params[i].value));
+        json_set_text(row, "name", param->name);
+        json_object_set_new(row, "value", value_to_json(&param->value));
         export_row(writer, row);
     }
 }
 
 static void write_metrics(struct export_writer *writer, const struct dataset_experiment *experiment)
 {
-    for (size_t i = 0; i < experiment->metric_count; i++) {
+    EACH (metric, experiment->metrics, experiment->metric_count) {
         json_t *row = export_row_of(writer, experiment);
-        json_set_text(row, "name", experiment->metrics[i].name);
-        enum goal goal = goal_of(experiment->metrics[i].goal, experiment->metrics[i].name);
-        json_set_reading(row, "value", experiment->metrics[i].value);
-        json_set_reading(row, "best", experiment->metrics[i].best);
+        json_set_text(row, "name", metric->name);
+        enum goal goal = goal_of(metric->goal, metric->name);
+        json_set_reading(row, "value", metric->value);
+        json_set_reading(row, "best", metric->best);
         json_set_text(row, "goal", goal_name(goal));
         export_row(writer, row);
     }
@@ -367,8 +367,7 @@ static void write_history(struct export_writer *writer)
 
 static void write_evidence(struct export_writer *writer, const struct dataset_experiment *experiment)
 {
-    for (size_t i = 0; i < experiment->evidence_count; i++) {
-        const struct dataset_evidence *evidence = &experiment->evidence[i];
+    EACH (evidence, experiment->evidence, experiment->evidence_count) {
         json_t *row = export_row_of(writer, experiment);
         json_set_text(row, "kind", evidence->kind);
         json_set_text(row, "weight", evidence_weight_name(evidence_weight(evidence->kind)));
@@ -469,9 +468,9 @@ bool export_make(const struct dataset *dataset, enum export_table table, enum ex
     dataset_best_metrics(dataset, &writer.best);
     if (table == EXPORT_HISTORY)
         write_history(&writer);
-    for (size_t i = 0; i < dataset->count; i++)
-        for (size_t p = 0; p < dataset->items[i].param_count; p++)
-            strv_add_once(&writer.params, dataset->items[i].params[p].name);
+    EACH (item, dataset->items, dataset->count)
+        EACH (param, item->params, item->param_count)
+            strv_add_once(&writer.params, param->name);
     for (size_t i = 0; tables[table].write && i < dataset->count && !writer.broken; i++)
         tables[table].write(&writer, &dataset->items[i]);
     /* A table without rows still says what its columns are. */

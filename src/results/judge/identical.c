@@ -48,9 +48,9 @@ static int compare_spellings(const void *a, const void *b)
 static size_t find_spellings(const struct dataset *dataset, struct spelling **out)
 {
     size_t count = 0;
-    for (size_t i = 0; i < dataset->count; i++)
-        for (size_t p = 0; p < dataset->items[i].param_count; p++) {
-            const char *name = dataset->items[i].params[p].name;
+    EACH (item, dataset->items, dataset->count)
+        EACH (param, item->params, item->param_count) {
+            const char *name = param->name;
             size_t k = 0;
             while (k < count && strcmp((*out)[k].name, name) != 0)
                 k++;
@@ -67,10 +67,10 @@ static size_t find_spellings(const struct dataset *dataset, struct spelling **ou
 
 static bool one_has_both(const struct dataset *dataset, const struct spelling *spellings, size_t count)
 {
-    for (size_t i = 0; i < dataset->count; i++) {
+    EACH (item, dataset->items, dataset->count) {
         size_t has = 0;
-        for (size_t k = 0; k < count; k++)
-            has += dataset_param(&dataset->items[i], spellings[k].name) != NULL;
+        EACH (entry, spellings, count)
+            has += dataset_param(item, entry->name) != NULL;
         if (has > 1)
             return true;
     }
@@ -79,9 +79,8 @@ static bool one_has_both(const struct dataset *dataset, const struct spelling *s
 
 static void call_them(struct dataset *dataset, const char *name)
 {
-    for (size_t i = 0; i < dataset->count; i++)
-        for (size_t p = 0; p < dataset->items[i].param_count; p++) {
-            struct dataset_param *param = &dataset->items[i].params[p];
+    EACH (item, dataset->items, dataset->count)
+        EACH (param, item->params, item->param_count) {
             if (strcmp(param->name, name) != 0 && strcasecmp(param->name, name) == 0) {
                 free(param->name);
                 param->name = mem_strdup(name);
@@ -121,13 +120,13 @@ char *audit_params_key(const struct dataset_experiment *experiment, bool seeds)
     AUTO_TEXT struct text key = {0};
     AUTO_FREE const struct dataset_param **params = mem_array(experiment->param_count + 1, sizeof *params);
     size_t count = 0;
-    for (size_t i = 0; i < experiment->param_count; i++)
-        if (seeds || !audit_is_seed(experiment->params[i].name))
-            params[count++] = &experiment->params[i];
+    EACH (param, experiment->params, experiment->param_count)
+        if (seeds || !audit_is_seed(param->name))
+            params[count++] = param;
     qsort(params, count, sizeof *params, compare_params);
-    for (size_t i = 0; i < count; i++) {
-        AUTO_FREE char *value = value_key(&params[i]->value);
-        text_addf(&key, "%zu:%s%zu:%s", strlen(params[i]->name), params[i]->name, strlen(value), value);
+    EACH (item, params, count) {
+        AUTO_FREE char *value = value_key(&(*item)->value);
+        text_addf(&key, "%zu:%s%zu:%s", strlen((*item)->name), (*item)->name, strlen(value), value);
     }
     return text_take(&key);
 }
@@ -160,8 +159,8 @@ size_t audit_group_by(char **keys, size_t count, size_t **order, size_t **groups
             (*groups)[found++] = i;
     }
     (*groups)[found] = count;
-    for (size_t i = 0; i < count; i++)
-        free(steal_ptr(keys[i]));
+    EACH (item, keys, count)
+        free(steal_ptr(*item));
     return found;
 }
 

@@ -190,8 +190,7 @@ static void judge_missing(struct dataset_experiment *experiment, unsigned expect
 static void find_expected(const struct dataset *dataset, size_t folder, unsigned *files, unsigned *figures)
 {
     *files = *figures = 0;
-    for (size_t i = 0; i < dataset->count; i++) {
-        const struct dataset_experiment *experiment = &dataset->items[i];
+    EACH (experiment, dataset->items, dataset->count) {
         if (experiment->folder == folder)
             *files |= ~experiment->gpu.missing;
         for (unsigned f = 0; f < RECORDED_COUNT && experiment->folder == folder; f++)
@@ -251,8 +250,8 @@ static void judge_untold(struct dataset_experiment *experiment)
         {CHECK_BASELINE, "not recorded in this layout"},
         {CHECK_MEMORY_BACK, "not recorded in this layout: judged by how the next one begins"},
     };
-    for (size_t i = 0; i < sizeof untold / sizeof *untold; i++)
-        dataset_check(experiment, untold[i].check, CHECK_NOT_NEEDED, "%s", untold[i].text);
+    EACH_OF (item, untold)
+        dataset_check(experiment, item->check, CHECK_NOT_NEEDED, "%s", item->text);
     if (!experiment->parallel)
         dataset_check(experiment, CHECK_BACKGROUND_LOAD, CHECK_NOT_NEEDED, "no background was planned");
 }
@@ -384,8 +383,8 @@ static void judge_compared(struct dataset *dataset, const struct judge_state *st
 static unsigned quantities_of(const struct dataset_experiment *experiment)
 {
     unsigned has = 1u << QUANTITY_TIME | 1u << QUANTITY_ENERGY;
-    for (size_t i = 0; i < experiment->check_count; i++)
-        if (experiment->checks[i].check == CHECK_METRIC_PLAUSIBLE && experiment->checks[i].outcome != CHECK_NOT_NEEDED)
+    EACH (item, experiment->checks, experiment->check_count)
+        if (item->check == CHECK_METRIC_PLAUSIBLE && item->outcome != CHECK_NOT_NEEDED)
             has |= 1u << QUANTITY_METRIC;
     return dataset_has_metric(experiment) ? has | 1u << QUANTITY_METRIC : has;
 }
@@ -414,9 +413,9 @@ static void set_verdict(struct dataset_experiment *experiment, bool watched)
 
 static bool is_doubted(const struct dataset_experiment *experiment)
 {
-    for (size_t i = 0; i < experiment->evidence_count; i++) {
-        const struct evidence_kind *kind = evidence_find(experiment->evidence[i].kind);
-        unsigned touched = experiment->evidence[i].quantities ? experiment->evidence[i].quantities : kind->quantities;
+    EACH (item, experiment->evidence, experiment->evidence_count) {
+        const struct evidence_kind *kind = evidence_find(item->kind);
+        unsigned touched = item->quantities ? item->quantities : kind->quantities;
         if (kind->weight >= EVIDENCE_INCONSISTENT && touched & (1u << QUANTITY_TIME | 1u << QUANTITY_ENERGY))
             return true;
     }
@@ -438,9 +437,9 @@ void audit_judge(struct dataset *dataset)
     }
     judge_like(dataset, states);
     judge_siblings(dataset, states);
-    for (size_t i = 0; i < dataset->count; i++)
+    EACH (state, states, dataset->count)
         for (int f = 0; f < LIKE_FIGURES; f++)
-            tests += states[i].like[f].prediction.valid;
+            tests += state->like[f].prediction.valid;
     for (size_t i = 0; i < dataset->count; i++) {
         struct dataset_experiment *experiment = &dataset->items[i];
         if (dataset->folders[experiment->folder].layout == DATASET_STUDY) {

@@ -44,8 +44,8 @@ static struct levels learn(const struct dataset *dataset, const struct place *pl
     AUTO_FREE double *starts = mem_array(count + 1, sizeof *starts);
     struct levels out = {INFINITY, NAN, 0, INFINITY, true, true};
     size_t n = 0;
-    for (size_t i = 0; i < count; i++) {
-        const struct dataset_experiment *experiment = &dataset->items[places[i].index];
+    EACH (item, places, count) {
+        const struct dataset_experiment *experiment = &dataset->items[item->index];
         if (experiment->gpu.low_power_w.valid)
             out.rest_w = fmin(out.rest_w, experiment->gpu.low_power_w.value);
         else if (!experiment->gpu.samples)
@@ -265,10 +265,10 @@ void judge_idle(struct dataset *dataset, struct judge_state *states)
         if (count > 1)
             qsort(places, count, sizeof *places, compare_places);
         struct levels levels = learn(dataset, places, count);
-        for (size_t i = 0; i < count; i++) {
-            judge_start(&dataset->items[places[i].index], &states[places[i].index], &levels);
-            judge_rest(&dataset->items[places[i].index], &levels);
-            judge_heat(&dataset->items[places[i].index], &levels);
+        EACH (item, places, count) {
+            judge_start(&dataset->items[item->index], &states[item->index], &levels);
+            judge_rest(&dataset->items[item->index], &levels);
+            judge_heat(&dataset->items[item->index], &levels);
         }
         judge_between(dataset, states, places, count);
     }

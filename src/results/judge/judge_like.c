@@ -235,9 +235,9 @@ static void predict(const struct kind *kind, enum like_figure figure)
 
 static void say_why(const struct kind *kind)
 {
-    for (size_t i = 0; i < kind->count; i++)
+    EACH (item, kind->items, kind->count)
         for (int f = 0; f < LIKE_FIGURES; f++) {
-            struct judge_figure *figure = &kind->states[kind->items[i]].like[f];
+            struct judge_figure *figure = &kind->states[*item].like[f];
             if (!figure->prediction.valid)
                 snprintf(figure->why, sizeof figure->why, "%s",
                          kind->incomplete ? kind->incomplete
@@ -249,15 +249,15 @@ static void say_why(const struct kind *kind)
 static void find_rows(const struct kind *kind)
 {
     const struct judge_state *first = &kind->states[kind->items[0]], *last = first;
-    for (size_t i = 0; i < kind->count; i++) {
-        const struct judge_state *state = &kind->states[kind->items[i]];
+    EACH (item, kind->items, kind->count) {
+        const struct judge_state *state = &kind->states[*item];
         first = state->rank < first->rank ? state : first;
         last = state->rank > last->rank ? state : last;
     }
     size_t before = first->next[0], behind = last->next[1];
     bool in_a_row = last->rank - first->rank + 1 <= kind->count;
-    for (size_t i = 0; i < kind->count; i++) {
-        struct judge_state *state = &kind->states[kind->items[i]];
+    EACH (entry, kind->items, kind->count) {
+        struct judge_state *state = &kind->states[*entry];
         state->in_a_row = in_a_row;
         state->ends[0] = before;
         state->ends[1] = behind;
@@ -281,9 +281,9 @@ static char *key_of(const struct dataset_experiment *experiment, bool with_backg
 static const char *incomplete_of(const size_t *items, size_t count, const struct dataset *dataset,
                                  const struct judge_state *states)
 {
-    for (size_t i = 0; i < count; i++) {
-        const struct dataset_experiment *experiment = &dataset->items[items[i]];
-        if (experiment->success && states[items[i]].lacking)
+    EACH (item, items, count) {
+        const struct dataset_experiment *experiment = &dataset->items[*item];
+        if (experiment->success && states[*item].lacking)
             return "files of another training of this model are not there";
         if (experiment->success && experiment->parallel && !experiment->background_job)
             return "which background ran beside another training of this model is not known";
@@ -323,6 +323,6 @@ void judge_like(const struct dataset *dataset, struct judge_state *states)
                                         .count = groups[k + 1] - groups[k],
                                         .incomplete = incomplete});
     }
-    for (size_t i = 0; i < dataset->count; i++)
-        free(models[i]);
+    EACH (model, models, dataset->count)
+        free(*model);
 }

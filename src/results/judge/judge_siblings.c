@@ -69,8 +69,8 @@ static void take_values(struct dataset_experiment *const *list, const size_t *gr
                         struct values *out)
 {
     out->count = 0;
-    for (size_t i = 0; i < count; i++) {
-        struct dataset_experiment *experiment = list[group[i]];
+    EACH (item, group, count) {
+        struct dataset_experiment *experiment = list[*item];
         struct reading value = figures[figure].of(experiment);
         /* A figure that is doubted already is no measure. */
         bool doubted = figures[figure].of == duration_of && dataset_has_evidence(experiment, "duration_differs");
@@ -122,8 +122,8 @@ static size_t each_group(struct dataset_experiment *const *list, const size_t *o
 
 static bool is_contaminated(const struct dataset_experiment *experiment)
 {
-    for (size_t i = 0; i < experiment->evidence_count; i++)
-        if (evidence_weight(experiment->evidence[i].kind) == EVIDENCE_CONTAMINATED)
+    EACH (item, experiment->evidence, experiment->evidence_count)
+        if (evidence_weight(item->kind) == EVIDENCE_CONTAMINATED)
             return true;
     return false;
 }
@@ -137,8 +137,7 @@ static void judge_outliers(struct dataset *dataset)
     AUTO_FREE char **keys = mem_array(dataset->count + 1, sizeof *keys);
     AUTO_FREE size_t *order = NULL, *groups = NULL;
     size_t count = 0;
-    for (size_t i = 0; i < dataset->count; i++) {
-        struct dataset_experiment *experiment = &dataset->items[i];
+    EACH (experiment, dataset->items, dataset->count) {
         if (!experiment->success || is_contaminated(experiment))
             continue;
         keys[count] = likeness_of(experiment);
@@ -324,8 +323,8 @@ static void judge_lacking(const struct kind *kind, const char *metric)
 static bool is_bounded(const char *name)
 {
     static const char *const words[] = {"acc", "precision", "recall", "f1", "map", "rank", "auc", "mrr", "iou"};
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (strcasestr(name, words[i]))
+    EACH_OF (word, words)
+        if (strcasestr(name, *word))
             return true;
     return false;
 }
@@ -369,9 +368,9 @@ static void judge_metrics(const struct kind *kind)
     for (size_t i = 0; i < kind->count; i++)
         for (size_t m = 0; m < member(kind, i)->metric_count; m++)
             strv_add_once(&names, member(kind, i)->metrics[m].name);
-    for (size_t i = 0; i < names.count; i++) {
-        judge_lacking(kind, names.items[i]);
-        judge_range(kind, names.items[i]);
+    EACH (item, names.items, names.count) {
+        judge_lacking(kind, *item);
+        judge_range(kind, *item);
     }
     bool any = false;
     for (size_t i = 0; i < kind->count; i++)

@@ -47,10 +47,10 @@ struct weights {
 
 static void add_weight(struct weights *weights, const char *id, double share, double bound)
 {
-    for (size_t i = 0; i < weights->count; i++)
-        if (strcmp(weights->items[i].id, id) == 0) {
-            weights->items[i].share += share;
-            weights->items[i].bound = fmin(weights->items[i].bound, bound); /* 0: one of them does not know */
+    EACH (item, weights->items, weights->count)
+        if (strcmp(item->id, id) == 0) {
+            item->share += share;
+            item->bound = fmin(item->bound, bound); /* 0: one of them does not know */
             return;
         }
     MEM_ADD(weights->items, weights->count) = (struct weight){id, share, bound};
@@ -80,8 +80,7 @@ static void sum_up(struct weights *weights, bool alike, struct measurement *out)
     bool known = weights->placed;
     out->placed = weights->placed;
     out->cancels = weights->placed;
-    for (size_t i = 0; i < weights->count; i++) {
-        const struct weight *weight = &weights->items[i];
+    EACH (weight, weights->items, weights->count) {
         double u = fabs(weight->share) * weight->bound / sqrt(3);
         if (fabs(weight->share) < no_weight)
             continue;
@@ -129,11 +128,11 @@ void measurement_of_ratio(const struct dataset *dataset, const char *quantity, c
     AUTO_FREE struct cell *cells = mem_array(strata + 1, sizeof *cells);
     double whole = 0, read[2] = {0};
     *out = (struct measurement){.valid = sensors != SENSORS_NONE};
-    for (size_t i = 0; i < count; i++)
-        cells[rows[i].stratum].count[rows[i].is_b]++;
-    for (size_t s = 0; s < strata; s++)
-        if (cells[s].count[0] > 0 && cells[s].count[1] > 0)
-            whole += cells[s].count[0] * cells[s].count[1] / (cells[s].count[0] + cells[s].count[1]);
+    EACH (row, rows, count)
+        cells[row->stratum].count[row->is_b]++;
+    EACH (entry, cells, strata)
+        if (entry->count[0] > 0 && entry->count[1] > 0)
+            whole += entry->count[0] * entry->count[1] / (entry->count[0] + entry->count[1]);
     out->valid &= whole > 0;
     for (size_t i = 0; i < count && out->valid; i++) {
         const struct cell *cell = &cells[rows[i].stratum];

@@ -144,8 +144,7 @@ static struct mlflow_source *find_runs(const struct dataset *dataset)
         runs[i].name = mlflow_name(base);
         find_run_key(dataset->folders[i].path, dataset->folders[i].layout == DATASET_TARE, runs[i].key);
     }
-    for (size_t i = 0; i < dataset->count; i++) {
-        const struct dataset_experiment *experiment = &dataset->items[i];
+    EACH (experiment, dataset->items, dataset->count) {
         struct mlflow_source *run = &runs[experiment->folder];
         int64_t end_ns = experiment->has_end ? dataset_end_utc_ns(dataset, experiment) : 0;
         if (end_ns && (!run->first_ns || end_ns < run->first_ns))
@@ -271,8 +270,8 @@ bool mlflow_write(const struct dataset *dataset, const char *folder, bool force,
     json_decref(writing.seen);
     free(writing.done);
     free(writing.points);
-    for (size_t i = 0; i < dataset->folder_count; i++)
-        free(runs[i].name);
+    EACH (run, runs, dataset->folder_count)
+        free(run->name);
     free(runs);
     return ok;
 }

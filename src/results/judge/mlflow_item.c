@@ -29,8 +29,8 @@ static bool is_letter(uint32_t code)
         uint32_t from, to;
     } letters[] = {{0xc0, 0xd6},   {0xd8, 0xf6},     {0xf8, 0x24f},    {0x391, 0x3a1},   {0x3a3, 0x3f5},
                    {0x400, 0x481}, {0x3041, 0x3096}, {0x30a1, 0x30fa}, {0x4e00, 0x9fff}, {0xac00, 0xd7a3}};
-    for (size_t i = 0; i < sizeof letters / sizeof *letters; i++)
-        if (code >= letters[i].from && code <= letters[i].to)
+    EACH_OF (letter, letters)
+        if (code >= letter->from && code <= letter->to)
             return true;
     return (code >= '0' && code <= '9') || ((code | 0x20) >= 'a' && (code | 0x20) <= 'z');
 }
@@ -200,9 +200,9 @@ static void add_value(struct text *out, int64_t step, int64_t time_ns, double va
 static void add_curve(const struct mlflow_item *item, size_t metric, struct text *out)
 {
     struct reading last = item->experiment->metrics[metric].value;
-    for (size_t i = 0; i < item->point_count; i++)
-        if (item->points[i].metric == metric)
-            add_value(out, item->points[i].step, item->points[i].time_ns, item->points[i].value);
+    EACH (point, item->points, item->point_count)
+        if (point->metric == metric)
+            add_value(out, point->step, point->time_ns, point->value);
     if (out->length == 0 && last.valid)
         add_value(out, 0, item->end_ns, last.value);
 }
@@ -227,11 +227,11 @@ static bool put_figures(int dir, const struct mlflow_item *item, struct err *err
                    {"gpu_utilisation_mean_percent", gpu->utilisation_mean_percent},
                    {"cpu_energy_j", experiment->cpu_j},
                    {"dram_energy_j", experiment->dram_j}};
-    for (size_t i = 0; i < sizeof figures / sizeof *figures; i++) {
+    EACH_OF (figure, figures) {
         AUTO_TEXT struct text text = {0};
-        AUTO_FREE char *name = mem_printf(TARE_NAME ".%s", figures[i].name);
-        add_value(&text, 0, item->end_ns, figures[i].value.value);
-        if (figures[i].value.valid && !put(dir, name, &text, err))
+        AUTO_FREE char *name = mem_printf(TARE_NAME ".%s", figure->name);
+        add_value(&text, 0, item->end_ns, figure->value.value);
+        if (figure->value.valid && !put(dir, name, &text, err))
             return false;
     }
     return true;
@@ -255,8 +255,8 @@ static bool write_tags(int run, const struct mlflow_item *item, struct err *err)
 {
     const struct dataset_experiment *experiment = item->experiment;
     AUTO_STRV struct strv kinds = {0};
-    for (size_t i = 0; i < experiment->evidence_count; i++)
-        strv_add_once(&kinds, experiment->evidence[i].kind);
+    EACH (entry, experiment->evidence, experiment->evidence_count)
+        strv_add_once(&kinds, entry->kind);
     AUTO_FREE char *evidence = strv_join(&kinds, " ");
     AUTO_FREE char *checks = checks_compact(experiment->checks, experiment->check_count);
     const struct {

@@ -1,3 +1,4 @@
+#include "base/mem.h"
 #include "results/judge/read.h"
 
 #include "base/value.h"
@@ -69,8 +70,8 @@ static bool is_absent(const char *at, const char *end)
     size_t length = (size_t)(end - at);
     if (length == 3 && memcmp(at, "N/A", 3) == 0)
         return true;
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (strlen(words[i]) == length && memcmp(words[i], at, length) == 0)
+    EACH_OF (word, words)
+        if (strlen(*word) == length && memcmp(*word, at, length) == 0)
             return true;
     return false;
 }
@@ -104,9 +105,9 @@ static size_t without_commas(const char *at, const char *end, char out[LONGEST])
 static const char *before_unit(const char *at, const char *end)
 {
     static const char *const units[] = {"W", "%", "C", "J", "MiB", "Joules"};
-    for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
-        long length = (long)strlen(units[i]);
-        if (end - at <= length || memcmp(end - length, units[i], (size_t)length) != 0)
+    EACH_OF (unit, units) {
+        long length = (long)strlen(*unit);
+        if (end - at <= length || memcmp(end - length, *unit, (size_t)length) != 0)
             continue;
         end -= length;
         while (end > at && is_blank(end[-1]))

@@ -230,8 +230,8 @@ static void take_gpu(struct dataset_experiment *experiment, const json_t *block)
         return;
     gpu->source = "meter";
     gpu->window_from = "meter";
-    for (size_t i = 0; i < sizeof figures / sizeof *figures; i++)
-        *(struct reading *)(void *)((char *)gpu + figures[i].at) = json_get_reading(block, figures[i].key);
+    EACH_OF (figure, figures)
+        *(struct reading *)(void *)((char *)gpu + figure->at) = json_get_reading(block, figure->key);
     for (size_t i = 0; i < GPU_FIGURE_COUNT; i++)
         gpu->figures[i] = json_get_reading(block, gpu_figures[i].key);
     gpu->window_s = experiment->duration_s;
@@ -258,8 +258,8 @@ static void take_energy(struct dataset_experiment *experiment, const json_t *ene
 static json_t *background_of(const struct plan_job *job)
 {
     json_t *params = json_object();
-    for (size_t i = 0; i < job->param_count; i++)
-        json_object_set_new(params, job->params[i].name, value_to_json(&job->params[i].value));
+    EACH (param, job->params, job->param_count)
+        json_object_set_new(params, param->name, value_to_json(&param->value));
     return json_pack("{s:o, s:o, s:o}", "repo", json_text_or_null(job->repo), "model", json_text_or_null(job->model),
                      "hyperparameters", params);
 }
@@ -276,8 +276,8 @@ static void take_job(struct dataset_experiment *experiment, const struct plan_ex
         experiment->background_job = background_of(planned->background);
         experiment->start_after_s = planned->start_after_s;
     }
-    for (size_t i = 0; i < job->param_count; i++)
-        study_param_set(experiment, job->params[i].name, value_copy(&job->params[i].value));
+    EACH (param, job->params, job->param_count)
+        study_param_set(experiment, param->name, value_copy(&param->value));
 }
 
 /* job: what the registry said of a metric's goal when the run was planned. */
@@ -314,12 +314,11 @@ static void take_item(struct dataset_experiment *experiment, const struct plan_j
     experiment->attempts = json_incref(item->all_attempts);
     experiment->epochs = json_incref(item->epochs);
     /* What spoke against an earlier attempt does not speak against the last one's figures. */
-    for (size_t i = 0; i < item->evidence_count; i++)
-        if (item->evidence[i].attempt == 0 || item->evidence[i].attempt == item->attempt)
-            dataset_evidence(experiment, item->evidence[i].kind, "%s", item->evidence[i].text);
-    for (size_t i = 0; i < result->check_count; i++)
-        dataset_check(experiment, result->checks[i].check, result->checks[i].outcome, "%s",
-                      result->checks[i].text ? result->checks[i].text : "");
+    EACH (entry, item->evidence, item->evidence_count)
+        if (entry->attempt == 0 || entry->attempt == item->attempt)
+            dataset_evidence(experiment, entry->kind, "%s", entry->text);
+    EACH (row, result->checks, result->check_count)
+        dataset_check(experiment, row->check, row->outcome, "%s", row->text ? row->text : "");
 }
 
 /* More configurations than this no plan has: a journal that says so is not believed. */
@@ -329,8 +328,8 @@ enum { MOST_CONFIGURATIONS = 2000000 };
 static void number_blocks(const struct plan *plan, struct dataset_experiment *experiments)
 {
     size_t last = 0;
-    for (size_t i = 0; i < plan->count; i++)
-        last = plan->experiments[i].configuration > last ? plan->experiments[i].configuration : last;
+    EACH (experiment, plan->experiments, plan->count)
+        last = experiment->configuration > last ? experiment->configuration : last;
     if (plan->order != ORDER_BLOCKS || last > MOST_CONFIGURATIONS)
         return;
     AUTO_FREE size_t *runs = mem_array(last + 1, sizeof *runs);

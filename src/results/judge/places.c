@@ -56,8 +56,8 @@ void places_group_by(const struct dataset *dataset, const size_t *items, size_t 
 {
     size_t found = 0;
     struct places_group *all = NULL;
-    for (size_t i = 0; i < count; i++) {
-        const char *value = dataset->items[items[i]].facts[fact];
+    EACH (item, items, count) {
+        const char *value = dataset->items[*item].facts[fact];
         size_t at = 0;
         if (!value)
             continue;
@@ -67,7 +67,7 @@ void places_group_by(const struct dataset *dataset, const size_t *items, size_t 
             MEM_ADD(all, found) = (struct places_group){.value = value};
         }
         struct places_group *group = &all[at];
-        MEM_ADD(group->items, group->count) = items[i];
+        MEM_ADD(group->items, group->count) = *item;
     }
     if (found > 1)
         qsort(all, found, sizeof *all, compare_groups);
@@ -77,8 +77,8 @@ void places_group_by(const struct dataset *dataset, const size_t *items, size_t 
 
 void places_groups_fini(struct places_group *groups, size_t count)
 {
-    for (size_t i = 0; i < count; i++)
-        free(groups[i].items);
+    EACH (group, groups, count)
+        free(group->items);
     free(groups);
 }
 
@@ -87,8 +87,8 @@ static void look_at(const struct dataset *dataset, size_t folder, const size_t *
 {
     struct places_difference difference = {.folder = folder, .fact = fact, .unknown = count};
     places_group_by(dataset, items, count, fact, &difference.groups, &difference.count);
-    for (size_t i = 0; i < difference.count; i++)
-        difference.unknown -= difference.groups[i].count;
+    EACH (group, difference.groups, difference.count)
+        difference.unknown -= group->count;
     if (difference.count < 2) {
         places_groups_fini(difference.groups, difference.count);
         return;
@@ -113,8 +113,8 @@ void places_find(const struct dataset *dataset, struct places *out)
 
 void places_fini(struct places *places)
 {
-    for (size_t i = 0; i < places->count; i++)
-        places_groups_fini(places->items[i].groups, places->items[i].count);
+    EACH (item, places->items, places->count)
+        places_groups_fini(item->groups, item->count);
     free(places->items);
     *places = (struct places){0};
 }
@@ -122,8 +122,8 @@ void places_fini(struct places *places)
 static json_t *group_json(const struct dataset *dataset, const struct places_group *group)
 {
     json_t *ids = json_array();
-    for (size_t i = 0; i < group->count; i++)
-        json_array_append_new(ids, json_text_or_null(dataset->items[group->items[i]].id));
+    EACH (item, group->items, group->count)
+        json_array_append_new(ids, json_text_or_null(dataset->items[*item].id));
     return json_pack("{s:o, s:I, s:o}", "value", json_text_or_null(group->value), "n", (json_int_t)group->count,
                      "experiments", ids);
 }
@@ -131,13 +131,12 @@ static json_t *group_json(const struct dataset *dataset, const struct places_gro
 json_t *places_json(const struct dataset *dataset, const struct places *places)
 {
     json_t *out = json_array();
-    for (size_t i = 0; i < places->count; i++) {
-        const struct places_difference *difference = &places->items[i];
+    EACH (difference, places->items, places->count) {
         json_t *figures = json_array(), *groups = json_array();
         for (const char *const *figure = places_figures(difference->fact); *figure; figure++)
             json_array_append_new(figures, json_string(*figure));
-        for (size_t k = 0; k < difference->count; k++)
-            json_array_append_new(groups, group_json(dataset, &difference->groups[k]));
+        EACH (group, difference->groups, difference->count)
+            json_array_append_new(groups, group_json(dataset, group));
         json_array_append_new(out, json_pack("{s:o, s:s, s:s, s:o, s:o, s:I}", "folder",
                                              json_text_or_null(dataset->folders[difference->folder].path), "fact",
                                              places_fact_name(difference->fact), "weight",
@@ -229,8 +228,8 @@ void comparison_places_find(const struct comparison *comparison, struct comparis
 
 void comparison_places_fini(struct comparison_places *places)
 {
-    for (size_t i = 0; i < places->count; i++)
-        free_groups(&places->items[i]);
+    EACH (item, places->items, places->count)
+        free_groups(item);
     *places = (struct comparison_places){0};
 }
 
@@ -250,13 +249,11 @@ json_t *comparison_places_json(const struct comparison *comparison)
     struct comparison_places places;
     json_t *out = json_array();
     comparison_places_find(comparison, &places);
-    for (size_t i = 0; i < places.count; i++) {
-        const struct comparison_place *place = &places.items[i];
+    EACH (place, places.items, places.count)
         json_array_append_new(out, json_pack("{s:s, s:s, s:o, s:b, s:o, s:o}", "fact", places_fact_name(place->fact),
                                              "weight", evidence_weight_name(places_weight(place->fact)), "apart",
                                              json_finite(place->apart), "confounded", place->confounded, "a",
                                              side_json(place, 0), "b", side_json(place, 1)));
-    }
     comparison_places_fini(&places);
     return out;
 }

@@ -34,20 +34,20 @@ static bool *find_explained(const struct dataset *dataset)
     enum { SEVERAL = 3 };
     bool *explained = mem_array(dataset->count + 1, sizeof *explained);
     size_t count = 0, room = 0;
-    for (size_t i = 0; i < dataset->count; i++)
-        room += dataset->items[i].param_count + 1;
+    EACH (item, dataset->items, dataset->count)
+        room += item->param_count + 1;
     AUTO_FREE char **keys = mem_array(room + 1, sizeof *keys);
     AUTO_FREE size_t *owners = mem_array(room + 1, sizeof *owners), *order = NULL, *groups = NULL;
     for (size_t i = 0; i < dataset->count; i++) {
         const struct dataset_experiment *experiment = &dataset->items[i];
         owners[count] = i;
         keys[count++] = mem_printf("%s\n%s\n%d", experiment->repo, experiment->model, experiment->parallel);
-        for (size_t p = 0; p < experiment->param_count; p++) {
-            AUTO_FREE char *value = value_format(&experiment->params[p].value);
-            if (audit_is_seed(experiment->params[p].name))
+        EACH (param, experiment->params, experiment->param_count) {
+            AUTO_FREE char *value = value_format(&param->value);
+            if (audit_is_seed(param->name))
                 continue;
             owners[count] = i;
-            keys[count++] = mem_printf("%s\n%s", experiment->params[p].name, value);
+            keys[count++] = mem_printf("%s\n%s", param->name, value);
         }
     }
     size_t group_count = audit_group_by(keys, count, &order, &groups);
@@ -85,8 +85,8 @@ static size_t take_success(const struct dataset *dataset, const bool *explained,
 static size_t take_memory(const struct dataset *dataset, const bool *explained, struct moment *out)
 {
     size_t n = take_success(dataset, explained, out);
-    for (size_t i = 0; i < n; i++)
-        out[i].value = is_out_of_memory(&dataset->items[out[i].index]);
+    EACH (item, out, n)
+        item->value = is_out_of_memory(&dataset->items[item->index]);
     return n;
 }
 
@@ -236,8 +236,7 @@ static void find_moment(const struct dataset *dataset, struct account_split *out
         return;
     out->series = mem_strdup(all_series[best].name);
     /* The change came when the first experiment after it had begun, at the latest. */
-    for (size_t i = 0; i < dataset->count; i++) {
-        const struct dataset_experiment *experiment = &dataset->items[i];
+    EACH (experiment, dataset->items, dataset->count) {
         if (experiment->has_end && experiment->end_local_ns == tried[best].at_local_ns) {
             out->at_local_ns = begin_ns(experiment);
             break;

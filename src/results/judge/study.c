@@ -235,8 +235,8 @@ static size_t *match_folders(struct study *study, const struct strv *folders, si
         ids[i] = (struct named){dataset->items[study->first + i].id, i};
     qsort(ids, rows, sizeof *ids, compare_ids);
     *count = 0;
-    for (size_t i = 0; i < folders->count; i++) {
-        const struct named name = {.id = folders->items[i]};
+    EACH (item, folders->items, folders->count) {
+        const struct named name = {.id = *item};
         const struct named *row = rows ? bsearch(&name, ids, rows, sizeof *ids, compare_ids) : NULL;
         if (row) {
             with_row[(*count)++] = row->index;
@@ -318,8 +318,8 @@ static void read_all(struct study *study, size_t count)
     while (begun + 1 < wanted && pthread_create(&threads[begun], NULL, work_on, &work) == 0)
         begun++;
     work_on(&work);
-    for (size_t i = 0; i < begun; i++)
-        pthread_join(threads[i], NULL);
+    EACH (thread, threads, begun)
+        pthread_join(*thread, NULL);
 }
 
 /* The zone that most experiments agree on. */
@@ -327,9 +327,9 @@ static void find_zone(struct study *study, size_t count)
 {
     struct dataset_folder *folder = &study->dataset->folders[study->folder];
     size_t agree[2 * ZONES + 1] = {0}, most = 0;
-    for (size_t i = 0; i < count; i++)
-        if (study->places[i].has_zone)
-            agree[study->places[i].zone_s / ZONE_S + ZONES]++;
+    EACH (place, study->places, count)
+        if (place->has_zone)
+            agree[place->zone_s / ZONE_S + ZONES]++;
     for (size_t i = 0; i < 2 * ZONES + 1; i++)
         if (agree[i] > most) {
             most = agree[i];
@@ -387,8 +387,8 @@ bool read_study(struct dataset *dataset, size_t folder, int dir, struct err *err
     study.places = mem_array(count + 1, sizeof *study.places);
     read_all(&study, count);
     dataset->folders[folder].folders = dataset->folders[folder].without_row;
-    for (size_t i = 0; i < with_row_count; i++)
-        dataset->folders[folder].folders += study.places[with_row[i]].holds;
+    EACH (item, with_row, with_row_count)
+        dataset->folders[folder].folders += study.places[*item].holds;
     find_zone(&study, count);
     check_zones(&study, count);
     check_folders(&study, count);

@@ -1,5 +1,6 @@
 /* An experiment's energy/ in the study's layout: three files of samples, once a second in name, and what perf
  * printed. */
+#include "base/mem.h"
 #include "results/judge/read.h"
 
 #include "base/clock.h"
@@ -111,8 +112,8 @@ static void each_power(void *at, const struct trace_rows *rows)
     double early_before_s = (isfinite(context->start_s) ? floor(context->start_s) : 0) + EARLY_S;
     for (size_t i = 0; i < kept.count && (double)kept.t_s[i] < early_before_s; i++)
         context->early_w = fmin(context->early_w, kept.values[i]);
-    for (size_t i = 0; i < kept.count; i++)
-        context->decimals = numeric_decimals(kept.values[i], context->decimals);
+    EACH (value, kept.values, kept.count)
+        context->decimals = numeric_decimals(*value, context->decimals);
     power_add_all(&context->power, kept.t_s, kept.values, kept.count);
     bins_add_all(&context->bins, kept.t_s, kept.values, kept.count);
 }
@@ -136,9 +137,9 @@ static void watch_idle(struct context *context, int64_t t_s, double percent, dou
 static void add_up(struct context *context, const struct kept *kept)
 {
     double sum = context->sum, highest = context->highest;
-    for (size_t i = 0; i < kept->count; i++) {
-        sum += kept->values[i];
-        highest = kept->values[i] > highest ? kept->values[i] : highest;
+    EACH (value, kept->values, kept->count) {
+        sum += *value;
+        highest = *value > highest ? *value : highest;
     }
     context->sum = sum;
     context->highest = highest;

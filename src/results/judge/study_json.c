@@ -10,10 +10,10 @@
 
 void study_param_set(struct dataset_experiment *experiment, const char *name, struct value value)
 {
-    for (size_t i = 0; i < experiment->param_count; i++)
-        if (strcmp(experiment->params[i].name, name) == 0) {
-            value_fini(&experiment->params[i].value);
-            experiment->params[i].value = value;
+    EACH (param, experiment->params, experiment->param_count)
+        if (strcmp(param->name, name) == 0) {
+            value_fini(&param->value);
+            param->value = value;
             return;
         }
     MEM_ADD(experiment->params, experiment->param_count) = (struct dataset_param){mem_strdup(name), value};
@@ -40,11 +40,11 @@ static void compare_numbers(struct dataset_experiment *experiment, const char *p
 
 struct dataset_metric *study_metric_set(struct dataset_experiment *experiment, const char *name, struct reading value)
 {
-    for (size_t i = 0; i < experiment->metric_count; i++)
-        if (strcmp(experiment->metrics[i].name, name) == 0) {
-            if (!experiment->metrics[i].value.valid)
-                experiment->metrics[i].value = value;
-            return &experiment->metrics[i];
+    EACH (item, experiment->metrics, experiment->metric_count)
+        if (strcmp(item->name, name) == 0) {
+            if (!item->value.valid)
+                item->value = value;
+            return item;
         }
     struct dataset_metric *metric = &MEM_ADD(experiment->metrics, experiment->metric_count);
     *metric = (struct dataset_metric){.name = mem_strdup(name), .value = value};

@@ -45,8 +45,8 @@ static void take_members(const struct dataset *dataset, const size_t *order, siz
 {
     group->like = &dataset->items[order[0]];
     group->items = mem_array(count, sizeof *group->items);
-    for (size_t i = 0; i < count; i++) {
-        const struct dataset_experiment *experiment = &dataset->items[order[i]];
+    EACH (item, order, count) {
+        const struct dataset_experiment *experiment = &dataset->items[*item];
         group->total++;
         if (!experiment->success && !experiment->has_success)
             group->not_ended++;
@@ -55,7 +55,7 @@ static void take_members(const struct dataset *dataset, const size_t *order, siz
         else if (!audit_counts(experiment, options->clean_only, options->all_verdicts))
             group->left_out++;
         else
-            group->items[group->count++] = order[i];
+            group->items[group->count++] = *item;
     }
 }
 
@@ -116,9 +116,9 @@ static void add_figure(const struct dataset *dataset, struct summary_stats_group
     figure.name = mem_strdup(name);
     AUTO_FREE size_t *items = mem_array(group->count + 1, sizeof *items);
     size_t count = 0;
-    for (size_t i = 0; i < group->count; i++)
-        if (summary_stats_value(&dataset->items[group->items[i]], name).valid)
-            items[count++] = group->items[i];
+    EACH (item, group->items, group->count)
+        if (summary_stats_value(&dataset->items[*item], name).valid)
+            items[count++] = *item;
     measurement_of_mean(dataset, name, items, count, &figure.measurement);
     if (figure.n)
         describe(&figure, values);
@@ -128,14 +128,14 @@ static void add_figure(const struct dataset *dataset, struct summary_stats_group
 static void add_figures(const struct dataset *dataset, struct summary_stats_group *group)
 {
     AUTO_STRV struct strv metrics = {0};
-    for (size_t i = 0; i < sizeof quantities / sizeof *quantities; i++)
-        add_figure(dataset, group, quantities[i], false);
-    for (size_t i = 0; i < group->count; i++)
-        for (size_t m = 0; m < dataset->items[group->items[i]].metric_count; m++)
-            strv_add_once(&metrics, dataset->items[group->items[i]].metrics[m].name);
+    EACH_OF (quantity, quantities)
+        add_figure(dataset, group, *quantity, false);
+    EACH (item, group->items, group->count)
+        for (size_t m = 0; m < dataset->items[*item].metric_count; m++)
+            strv_add_once(&metrics, dataset->items[*item].metrics[m].name);
     strv_sort(&metrics);
-    for (size_t i = 0; i < metrics.count; i++)
-        add_figure(dataset, group, metrics.items[i], true);
+    EACH (entry, metrics.items, metrics.count)
+        add_figure(dataset, group, *entry, true);
 }
 
 static struct reading by_name(const struct dataset_experiment *experiment, const void *name)
@@ -159,8 +159,8 @@ static void add_spreads(const struct dataset *dataset, struct summary_stats_grou
     if (group->power_cv_between.cv.valid)
         group->power_cv_interval =
             stats_cv_interval(group->power_cv_between.cv.value, group->power_cv_between.freedom + 1);
-    for (size_t i = 0; i < group->count; i++) {
-        struct reading within = dataset->items[group->items[i]].gpu.power_cv_within;
+    EACH (item, group->items, group->count) {
+        struct reading within = dataset->items[*item].gpu.power_cv_within;
         sum += within.valid ? within.value : 0;
         n += within.valid;
     }
@@ -196,9 +196,9 @@ static char *repeated_key(const struct dataset *dataset, const size_t *order, si
     AUTO_STRV struct strv keys = {0};
     const char *repeated = NULL;
     size_t sets = 0, single = 0;
-    for (size_t i = 0; i < count; i++)
-        if (!dataset->items[order[i]].mode)
-            strv_add_owned(&keys, audit_params_key(&dataset->items[order[i]], true));
+    EACH (item, order, count)
+        if (!dataset->items[*item].mode)
+            strv_add_owned(&keys, audit_params_key(&dataset->items[*item], true));
     strv_sort(&keys);
     for (size_t from = 0, to; from < keys.count; from = to) {
         for (to = from + 1; to < keys.count && strcmp(keys.items[from], keys.items[to]) == 0;)
@@ -238,14 +238,14 @@ static void make_modes(const struct dataset *dataset, const size_t *order, size_
         kind[i] = hyperparameters_of(&dataset->items[order[i]], default_key);
     }
     strv_sort(&modes);
-    for (size_t m = 0; m < modes.count; m++)
-        for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+    EACH (item, modes.items, modes.count)
+        EACH_OF (entry, kinds) {
             size_t n = 0;
             for (size_t i = 0; i < count; i++)
-                if (kind[i] == kinds[k] && strcmp(dataset_mode(&dataset->items[order[i]]), modes.items[m]) == 0)
+                if (kind[i] == *entry && strcmp(dataset_mode(&dataset->items[order[i]]), *item) == 0)
                     members[n++] = order[i];
             if (n)
-                make_group(dataset, members, n, kinds[k], options, out);
+                make_group(dataset, members, n, *entry, options, out);
         }
 }
 
@@ -265,13 +265,12 @@ static struct audit_spread power_cv_of(const struct dataset *dataset, const size
 static void adjust(struct summary_stats *figures, bool interactions)
 {
     size_t count = 0;
-    for (size_t g = 0; g < figures->count; g++)
-        count += interactions ? figures->groups[g].interaction_count : figures->groups[g].effect_count;
+    EACH (item, figures->groups, figures->count)
+        count += interactions ? item->interaction_count : item->effect_count;
     AUTO_FREE double *p = mem_array(count + 1, sizeof *p);
     AUTO_FREE double **adjusted = mem_array(count + 1, sizeof *adjusted);
     count = 0;
-    for (size_t g = 0; g < figures->count; g++) {
-        struct summary_stats_group *group = &figures->groups[g];
+    EACH (group, figures->groups, figures->count) {
         for (size_t i = 0; !interactions && i < group->effect_count; i++) {
             p[count] = group->effects[i].rank.p;
             adjusted[count++] = &group->effects[i].p_adjusted;
@@ -305,17 +304,16 @@ void summary_stats_make(const struct dataset *dataset, const struct summary_stat
 
 void summary_stats_fini(struct summary_stats *figures)
 {
-    for (size_t g = 0; g < figures->count; g++) {
-        struct summary_stats_group *group = &figures->groups[g];
-        for (size_t i = 0; i < group->figure_count; i++)
-            free(group->figures[i].name);
-        for (size_t i = 0; i < group->effect_count; i++) {
-            free(group->effects[i].param);
-            free(group->effects[i].levels);
+    EACH (group, figures->groups, figures->count) {
+        EACH (figure, group->figures, group->figure_count)
+            free(figure->name);
+        EACH (effect, group->effects, group->effect_count) {
+            free(effect->param);
+            free(effect->levels);
         }
-        for (size_t i = 0; i < group->interaction_count; i++) {
-            free(group->interactions[i].params[0]);
-            free(group->interactions[i].params[1]);
+        EACH (interaction, group->interactions, group->interaction_count) {
+            free(interaction->params[0]);
+            free(interaction->params[1]);
         }
         free(group->effects);
         free(group->interactions);

@@ -17,8 +17,7 @@ enum { LEAST = 5, MOST_LEVELS = 8, LEVEL_POINTS = 6 };
 static void choose_quality(struct summary_stats_group *group)
 {
     size_t most = 0;
-    for (size_t i = 0; i < group->figure_count; i++) {
-        const struct figure *figure = &group->figures[i];
+    EACH (figure, group->figures, group->figure_count) {
         bool score = figure->goal == GOAL_MAXIMIZE && group->quality_goal == GOAL_MINIMIZE;
         if (figure->goal == GOAL_UNKNOWN || figure->n < most || (figure->n == most && !score))
             continue;
@@ -51,12 +50,12 @@ void summary_stats_add_front(const struct dataset *dataset, struct summary_stats
     AUTO_FREE double *quality = mem_array(group->count + 1, sizeof *quality);
     AUTO_FREE bool *front = mem_array(group->count + 1, sizeof *front);
     size_t n = 0;
-    for (size_t i = 0; i < group->count; i++) {
-        const struct dataset_experiment *experiment = &dataset->items[group->items[i]];
+    EACH (item, group->items, group->count) {
+        const struct dataset_experiment *experiment = &dataset->items[*item];
         struct reading joules = dataset_energy(experiment), score = summary_stats_value(experiment, group->quality);
         if (joules.valid && score.valid)
-            points[n++] = (struct point){
-                joules.value, group->quality_goal == GOAL_MINIMIZE ? -score.value : score.value, group->items[i]};
+            points[n++] =
+                (struct point){joules.value, group->quality_goal == GOAL_MINIMIZE ? -score.value : score.value, *item};
     }
     qsort(points, n, sizeof *points, compare_energy);
     for (size_t i = 0; i < n; i++) {
@@ -93,13 +92,13 @@ static int compare_x(const void *a, const void *b)
 static bool others_differ(const struct dataset *dataset, const struct summary_stats_group *group,
                           const struct strv *params, const char *param)
 {
-    for (size_t p = 0; p < params->count; p++) {
-        const char *name = params->items[p];
+    EACH (item, params->items, params->count) {
+        const char *name = *item;
         if (strcmp(name, param) == 0)
             continue;
         AUTO_FREE char *first = NULL;
-        for (size_t i = 0; i < group->count; i++) {
-            const struct value *value = dataset_param(&dataset->items[group->items[i]], name);
+        EACH (entry, group->items, group->count) {
+            const struct value *value = dataset_param(&dataset->items[*entry], name);
             AUTO_FREE char *text = value ? value_key(value) : mem_strdup("");
             if (first && strcmp(first, text) != 0)
                 return true;
@@ -139,8 +138,8 @@ static size_t points_of(const struct dataset *dataset, const struct summary_stat
 {
     bool join = group->setting || others_differ(dataset, group, params, param);
     size_t n = 0;
-    for (size_t i = 0; i < group->count; i++) {
-        const struct dataset_experiment *experiment = &dataset->items[group->items[i]];
+    EACH (item, group->items, group->count) {
+        const struct dataset_experiment *experiment = &dataset->items[*item];
         struct reading setting = dataset_param_number(experiment, param),
                        value = summary_stats_value(experiment, target);
         if (setting.valid && value.valid)
@@ -204,11 +203,11 @@ static void add_effect(const struct dataset *dataset, struct summary_stats_group
 void summary_stats_add_effects(const struct dataset *dataset, struct summary_stats_group *group, uint64_t seed)
 {
     AUTO_STRV struct strv params = {0};
-    for (size_t i = 0; i < group->count; i++) {
-        const struct dataset_experiment *experiment = &dataset->items[group->items[i]];
-        for (size_t p = 0; p < experiment->param_count; p++)
-            if (!audit_is_seed(experiment->params[p].name))
-                strv_add_once(&params, experiment->params[p].name);
+    EACH (item, group->items, group->count) {
+        const struct dataset_experiment *experiment = &dataset->items[*item];
+        EACH (param, experiment->params, experiment->param_count)
+            if (!audit_is_seed(param->name))
+                strv_add_once(&params, param->name);
     }
     for (size_t f = 0; f < group->figure_count; f++) {
         const struct figure *figure = &group->figures[f];
@@ -272,8 +271,8 @@ static enum stats_scale scale_of(const struct dataset *dataset, const struct sum
                                  const struct figure *figure)
 {
     double lowest = INFINITY, highest = -INFINITY;
-    for (size_t i = 0; i < group->count; i++) {
-        struct reading value = summary_stats_value(&dataset->items[group->items[i]], figure->name);
+    EACH (item, group->items, group->count) {
+        struct reading value = summary_stats_value(&dataset->items[*item], figure->name);
         lowest = value.valid ? fmin(lowest, value.value) : lowest;
         highest = value.valid ? fmax(highest, value.value) : highest;
     }

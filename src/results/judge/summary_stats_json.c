@@ -1,3 +1,4 @@
+#include "base/mem.h"
 #include "results/judge/summary_stats.h"
 
 #include "base/csv.h"
@@ -89,8 +90,7 @@ static const struct record_field interaction_fields[] = {
 static void set_interactions(json_t *out, const struct summary_stats_group *group)
 {
     json_t *interactions = json_array();
-    for (size_t i = 0; i < group->interaction_count; i++) {
-        const struct figure_interaction *interaction = &group->interactions[i];
+    EACH (interaction, group->interactions, group->interaction_count) {
         json_t *row = json_pack("{s:[o, o]}", "hyperparameters", json_text_or_null(interaction->params[0]),
                                 json_text_or_null(interaction->params[1]));
         record_set(row, interaction_fields, interaction);
@@ -103,8 +103,8 @@ static void set_interactions(json_t *out, const struct summary_stats_group *grou
 static json_t *front_json(const struct dataset *dataset, const struct summary_stats_group *group)
 {
     json_t *out = json_array();
-    for (size_t i = 0; i < group->front_count; i++) {
-        const struct dataset_experiment *experiment = &dataset->items[group->front[i]];
+    EACH (item, group->front, group->front_count) {
+        const struct dataset_experiment *experiment = &dataset->items[*item];
         json_array_append_new(out,
                               json_pack("{s:o, s:o, s:o}", "experiment_id", json_text_or_null(experiment->id),
                                         "gpu_energy_j", json_reading_or_null(dataset_energy(experiment)), "quality",
@@ -134,8 +134,8 @@ static json_t *group_json(const struct dataset *dataset, const struct summary_st
 {
     json_t *out = kind_json(group), *figures = json_array();
     record_set(out, group_counts, group);
-    for (size_t i = 0; i < group->figure_count; i++)
-        json_array_append_new(figures, summary_stats_stat_json(&group->figures[i]));
+    EACH (figure, group->figures, group->figure_count)
+        json_array_append_new(figures, summary_stats_stat_json(figure));
     json_object_set_new(out, "figures", figures);
     json_t *power = spread_json(&group->power_cv_between, group->mixed);
     json_object_set_new(power, "interval", summary_stats_interval_json(&group->power_cv_interval));
@@ -160,14 +160,13 @@ static json_t *group_json(const struct dataset *dataset, const struct summary_st
 json_t *summary_stats_effects_json(const struct dataset *dataset, const struct summary_stats *figures)
 {
     json_t *out = json_array();
-    for (size_t g = 0; g < figures->count; g++) {
-        const struct summary_stats_group *group = &figures->groups[g];
+    EACH (group, figures->groups, figures->count) {
         if (group->effect_count == 0)
             continue;
         json_t *row = kind_json(group), *experiments = json_array();
         json_set_text(row, "hyperparameters", group->hyperparameters);
-        for (size_t i = 0; i < group->count; i++)
-            json_array_append_new(experiments, json_text_or_null(dataset->items[group->items[i]].id));
+        EACH (item, group->items, group->count)
+            json_array_append_new(experiments, json_text_or_null(dataset->items[*item].id));
         json_object_set_new(row, "experiments", experiments);
         record_set(row, effects_of_group, group);
         json_array_append_new(out, row);
@@ -178,11 +177,9 @@ json_t *summary_stats_effects_json(const struct dataset *dataset, const struct s
 json_t *summary_stats_spellings_json(const struct dataset *dataset)
 {
     json_t *out = json_array();
-    for (size_t i = 0; i < dataset->spelling_count; i++) {
-        const struct dataset_spelling *spelling = &dataset->spellings[i];
+    EACH (spelling, dataset->spellings, dataset->spelling_count)
         json_array_append_new(out, json_pack("{s:o, s:o, s:b}", "name", json_text_or_null(spelling->name), "other",
                                              json_text_or_null(spelling->other), "joined", !spelling->apart));
-    }
     return out;
 }
 
@@ -191,8 +188,8 @@ json_t *summary_stats_json(const struct dataset *dataset, const struct summary_s
 {
     const char *verdicts = options->all_verdicts ? "all" : options->clean_only ? "clean" : "not contaminated";
     json_t *groups = json_array();
-    for (size_t i = 0; i < figures->count; i++)
-        json_array_append_new(groups, group_json(dataset, &figures->groups[i], options));
+    EACH (group, figures->groups, figures->count)
+        json_array_append_new(groups, group_json(dataset, group, options));
     return json_pack("{s:s, s:s, s:I, s:o, s:o, s:o}", "version", TARE_VERSION, "verdicts", verdicts, "seed",
                      (json_int_t)options->seed, "precision", json_finite(options->precision), "groups", groups,
                      "spellings", summary_stats_spellings_json(dataset));
@@ -224,14 +221,13 @@ void summary_stats_csv(const struct summary_stats *figures, struct text *out)
     text_add(out, "repository,model,mode,");
     record_csv_header(figure_columns, out);
     text_add(out, ",hyperparameters\n");
-    for (size_t g = 0; g < figures->count; g++) {
-        const struct summary_stats_group *group = &figures->groups[g];
-        for (size_t i = 0; i < group->figure_count; i++) {
+    EACH (group, figures->groups, figures->count) {
+        EACH (figure, group->figures, group->figure_count) {
             csv_add_cell(out, group->like->repo);
             csv_add_next(out, group->like->model);
             csv_add_next(out, dataset_mode(group->like));
             text_add_char(out, ',');
-            record_csv_row(figure_columns, &group->figures[i], out);
+            record_csv_row(figure_columns, figure, out);
             csv_add_next(out, group->hyperparameters);
             text_add_char(out, '\n');
         }

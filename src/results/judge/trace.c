@@ -1,3 +1,4 @@
+#include "base/mem.h"
 #include "results/judge/read.h"
 
 #include <endian.h>
@@ -62,7 +63,7 @@ static bool read_row(struct reader *reader, const char *at, const char *end, int
     const char *cell = cell_end(&at, end, &after);
     if (!read_stamp(at, cell, t_s) || !after)
         return false;
-    for (size_t i = 0; i < reader->columns; i++) {
+    EACH (item, reader->rows.columns, reader->columns) {
         if (!after)
             return false;
         at = after;
@@ -72,7 +73,7 @@ static bool read_row(struct reader *reader, const char *at, const char *end, int
             cell = end;
             after = NULL;
         }
-        struct trace_column *column = &reader->rows.columns[i];
+        struct trace_column *column = item;
         enum numeric_cell_kind kind = numeric_cell_read(at, cell, &column->values[reader->rows.count]);
         if (kind == FIGURE_BAD)
             return false;

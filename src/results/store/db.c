@@ -120,10 +120,10 @@ static void distrust(sqlite3 *db)
         {SQLITE_LIMIT_EXPR_DEPTH, 100},     {SQLITE_LIMIT_COMPOUND_SELECT, 10}, {SQLITE_LIMIT_VDBE_OP, 100000},
         {SQLITE_LIMIT_FUNCTION_ARG, 20},    {SQLITE_LIMIT_ATTACHED, 0},         {SQLITE_LIMIT_TRIGGER_DEPTH, 1},
     };
-    for (size_t i = 0; i < sizeof switches / sizeof *switches; i++)
-        sqlite3_db_config(db, switches[i][0], switches[i][1], (int *)NULL);
-    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
-        sqlite3_limit(db, limits[i][0], limits[i][1]);
+    EACH_OF (switche, switches)
+        sqlite3_db_config(db, (*switche)[0], (*switche)[1], (int *)NULL);
+    EACH_OF (limit, limits)
+        sqlite3_limit(db, (*limit)[0], (*limit)[1]);
     sqlite3_drop_modules(db, NULL);
 }
 
@@ -266,8 +266,8 @@ static int bind_all(sqlite3_stmt *query, const char *types, va_list args)
 static bool is_repeated(const char *sql)
 {
     static const char *const words[] = {"SELECT ", "INSERT ", "UPDATE ", "DELETE ", "BEGIN", "COMMIT"};
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (strncmp(sql, words[i], strlen(words[i])) == 0)
+    EACH_OF (word, words)
+        if (strncmp(sql, *word, strlen(*word)) == 0)
             return true;
     return false;
 }

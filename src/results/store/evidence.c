@@ -48,8 +48,8 @@ struct judged {
 
 static void judged_fini(struct judged *judged)
 {
-    for (size_t i = 0; i < judged->check_count; i++)
-        free(judged->checks[i].text);
+    EACH (check, judged->checks, judged->check_count)
+        free(check->text);
     strv_fini(&judged->kinds);
     free(judged->found);
 }
@@ -103,8 +103,8 @@ static void judge(const struct judged *judged, const char **out, json_t **by_qua
         verdict = verdicts.row;
         *by_quantity = facts_verdicts_json(&verdicts);
     } else {
-        for (size_t i = 0; i < judged->count; i++)
-            verdict = verdict_with(verdict, judged->found[i].kind);
+        EACH (item, judged->found, judged->count)
+            verdict = verdict_with(verdict, item->kind);
     }
     verdict = verdict_of_end(verdict, judged->succeeded);
     *out = verdict == VERDICT_NONE ? NULL : verdict_name(verdict);

@@ -45,25 +45,25 @@ static json_t *time_cell(sqlite3_stmt *row, int column, int zone_column)
 static json_t *params_json(const struct plan_job *job)
 {
     json_t *params = json_object();
-    for (size_t i = 0; i < job->param_count; i++)
-        json_object_set_new(params, job->params[i].name, value_to_json(&job->params[i].value));
+    EACH (param, job->params, job->param_count)
+        json_object_set_new(params, param->name, value_to_json(&param->value));
     return params;
 }
 
 static json_t *names_of_mutated(const struct plan_job *job)
 {
     json_t *names = json_array();
-    for (size_t i = 0; i < job->param_count; i++)
-        if (job->params[i].mutated)
-            json_array_append_new(names, json_string(job->params[i].name));
+    EACH (param, job->params, job->param_count)
+        if (param->mutated)
+            json_array_append_new(names, json_string(param->name));
     return names;
 }
 
 /* Every metric that the registry asks for: null where its pattern never matched. */
 static bool add_metrics(sqlite3 *db, int64_t number, const struct plan_job *job, json_t *out, struct err *err)
 {
-    for (size_t i = 0; i < job->metric_count; i++)
-        json_object_set_new(out, job->metrics[i].name, json_null());
+    EACH (metric, job->metrics, job->metric_count)
+        json_object_set_new(out, metric->name, json_null());
     AUTO_QUERY sqlite3_stmt *query = db_query(
         db, err, "SELECT name, coalesce(special, value) FROM experiment_metrics WHERE experiment=? ORDER BY name", "i",
         number);

@@ -129,13 +129,12 @@ bool history_add_best(sqlite3 *db, const struct plan_experiment *experiment, jso
         " AND h.attempt = coalesce(e.result_attempt, e.attempts) WHERE e.number=? AND h.metric=? AND"
         " h.value IS NOT NULL ORDER BY h.value * ?, h.step LIMIT 1";
     const struct plan_job *job = &experiment->foreground;
-    for (size_t i = 0; i < job->metric_count; i++) {
-        enum goal goal = goal_of(job->metrics[i].goal, job->metrics[i].name);
+    EACH (metric, job->metrics, job->metric_count) {
+        enum goal goal = goal_of(metric->goal, metric->name);
         int64_t sign = goal == GOAL_MINIMIZE ? 1 : -1;
         if (goal == GOAL_UNKNOWN)
             continue;
-        AUTO_QUERY sqlite3_stmt *query =
-            db_query(db, err, sql, "iti", (int64_t)experiment->number, job->metrics[i].name, sign);
+        AUTO_QUERY sqlite3_stmt *query = db_query(db, err, sql, "iti", (int64_t)experiment->number, metric->name, sign);
         int step = db_step(query, err);
         if (step < 0)
             return false;
@@ -143,7 +142,7 @@ bool history_add_best(sqlite3 *db, const struct plan_experiment *experiment, jso
             step > 0 ? json_pack("{s:o, s:s}", "value", db_cell(query, 0), "goal", goal_name(goal)) : json_null();
         if (step > 0)
             db_set_cells(best, "epoch step seconds", query, 1);
-        json_object_set_new(out, job->metrics[i].name, best);
+        json_object_set_new(out, metric->name, best);
     }
     return true;
 }

@@ -67,8 +67,8 @@ static void take_slot(struct live_run *run, const json_t *json, size_t place)
 static void take_slots(struct live_run *run, const json_t *list)
 {
     size_t count = json_array_size(list);
-    for (size_t i = 0; i < run->plan.count; i++)
-        run->experiments[i].slot = 0;
+    EACH (experiment, run->experiments, run->plan.count)
+        experiment->slot = 0;
     free(run->slots);
     run->slot_count = count < LIVE_SLOTS_MAX ? count : LIVE_SLOTS_MAX;
     run->slots = mem_array(run->slot_count ? run->slot_count : 1, sizeof *run->slots);

@@ -20,11 +20,11 @@ static const int64_t ELSEWHERE_NS = 90 * NS_PER_S;
 
 static void drop_rows(struct live_run *run)
 {
-    for (size_t i = 0; i < run->plan.count; i++) {
-        free(run->experiments[i].evidence);
-        free(run->experiments[i].failure);
-        free(run->experiments[i].error);
-        json_decref(run->experiments[i].metrics);
+    EACH (experiment, run->experiments, run->plan.count) {
+        free(experiment->evidence);
+        free(experiment->failure);
+        free(experiment->error);
+        json_decref(experiment->metrics);
     }
     free(run->experiments);
     plan_fini(&run->plan);
@@ -56,9 +56,8 @@ static json_t *metrics_of(const struct result *item)
     if (item->outcome == OUTCOME_NONE)
         return NULL;
     json_t *out = json_object();
-    for (size_t i = 0; i < item->metric_count; i++)
-        json_object_set_new(out, item->metrics[i].name,
-                            item->metrics[i].valid ? json_finite(item->metrics[i].value) : json_null());
+    EACH (metric, item->metrics, item->metric_count)
+        json_object_set_new(out, metric->name, metric->valid ? json_finite(metric->value) : json_null());
     return out;
 }
 
@@ -77,8 +76,8 @@ static void take_result(struct live_experiment *row, const struct result *item)
     put_text(&row->error, item->error);
     json_decref(row->metrics);
     row->metrics = metrics_of(item);
-    for (size_t i = 0; i < item->evidence_count; i++)
-        add_evidence(row, item->evidence[i].weight, item->evidence[i].text);
+    EACH (entry, item->evidence, item->evidence_count)
+        add_evidence(row, entry->weight, entry->text);
 }
 
 /* The plan and all results anew. */
@@ -368,8 +367,7 @@ bool live_run_update(struct live_run *run, bool *changed, struct err *err)
 struct live_counts live_run_counts(const struct live_run *run)
 {
     struct live_counts out = {0};
-    for (size_t i = 0; i < run->plan.count; i++) {
-        const struct live_experiment *row = &run->experiments[i];
+    EACH (row, run->experiments, run->plan.count) {
         bool ended = row->state == STATE_DONE;
         out.planned += row->state == STATE_PLANNED;
         out.running += !ended && row->state != STATE_PLANNED;

@@ -1,3 +1,4 @@
+#include "base/mem.h"
 #include "results/store/tables.h"
 
 #include "base/json.h"
@@ -11,8 +12,8 @@ static const char *const keys[] = {"changed", "oom", "memory", "snapshot"};
 
 static bool has_any(const struct event *event)
 {
-    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
-        if (json_get(event->data, keys[i]))
+    EACH_OF (key, keys)
+        if (json_get(event->data, *key))
             return true;
     return false;
 }

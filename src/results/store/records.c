@@ -186,8 +186,8 @@ static bool can_compare(const struct worker *worker)
     size_t count = 0;
     while (count < 4 && (free_fds[count] = fcntl(worker->dir, F_DUPFD_CLOEXEC, 0)) >= 0)
         count++;
-    for (size_t i = 0; i < count; i++)
-        close(free_fds[i]);
+    EACH (free_fd, free_fds, count)
+        close(*free_fd);
     return count == 4;
 }
 
@@ -260,9 +260,9 @@ static bool swap_db(struct worker *worker, const char *name, struct err *err)
     static const char *const beside[] = {"run.db-wal", "run.db-shm", "run.db-journal"};
     struct stat status;
     db_close(&worker->db);
-    for (size_t i = 0; i < sizeof beside / sizeof *beside; i++)
-        if (unlinkat(worker->dir, beside[i], 0) != 0 && errno != ENOENT)
-            return err_sys(err, "remove %s", beside[i]);
+    EACH_OF (item, beside)
+        if (unlinkat(worker->dir, *item, 0) != 0 && errno != ENOENT)
+            return err_sys(err, "remove %s", *item);
     if (fstatat(worker->dir, "run.db", &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(status.st_mode) &&
         renameat(worker->dir, "run.db", worker->dir, "run.db.changed") != 0)
         return err_sys(err, "rename the folder run.db");

@@ -35,9 +35,9 @@ void journal_replay_init(struct journal_replay *replay, size_t count)
 
 void journal_replay_fini(struct journal_replay *replay)
 {
-    for (size_t i = 0; i < replay->count; i++) {
-        attempt_clear(&replay->items[i].last);
-        history_clear(&replay->items[i].history);
+    EACH (item, replay->items, replay->count) {
+        attempt_clear(&item->last);
+        history_clear(&item->history);
     }
     free(replay->items);
     *replay = (struct journal_replay){0};

@@ -15,17 +15,17 @@ void result_items_free(struct result *items, size_t count)
         free(items[i].id);
         free(items[i].error);
         free(items[i].changed);
-        for (size_t m = 0; m < items[i].metric_count; m++)
-            free(items[i].metrics[m].name);
+        EACH (metric, items[i].metrics, items[i].metric_count)
+            free(metric->name);
         free(items[i].metrics);
         json_decref(items[i].layers);
         free(items[i].failure);
-        for (size_t c = 0; c < items[i].check_count; c++)
-            free(items[i].checks[c].text);
+        EACH (check, items[i].checks, items[i].check_count)
+            free(check->text);
         free(items[i].checks);
-        for (size_t e = 0; e < items[i].evidence_count; e++) {
-            free(items[i].evidence[e].kind);
-            free(items[i].evidence[e].text);
+        EACH (item, items[i].evidence, items[i].evidence_count) {
+            free(item->kind);
+            free(item->text);
         }
         free(items[i].evidence);
     }
@@ -236,8 +236,8 @@ bool result_items_load(sqlite3 *db, const struct plan *plan, size_t first, size_
     struct result *items = mem_array(count + 1, sizeof *items);
     for (size_t i = 0; i < count; i++)
         item_init(&items[i], &plan->experiments[first - 1 + i]);
-    for (size_t i = 0; i < sizeof items_queries / sizeof *items_queries; i++)
-        if (!each_row(db, &items_queries[i], items, first, count, err)) {
+    EACH_OF (items_query, items_queries)
+        if (!each_row(db, items_query, items, first, count, err)) {
             result_items_free(items, count);
             return false;
         }
@@ -308,9 +308,9 @@ void facts_fini(struct facts *facts)
         free(facts->items[i].energy);
         json_decref(facts->items[i].all_attempts);
         json_decref(facts->items[i].epochs);
-        for (size_t k = 0; k < facts->items[i].evidence_count; k++) {
-            free(facts->items[i].evidence[k].kind);
-            free(facts->items[i].evidence[k].text);
+        EACH (item, facts->items[i].evidence, facts->items[i].evidence_count) {
+            free(item->kind);
+            free(item->text);
         }
         free(facts->items[i].evidence);
     }
@@ -439,9 +439,9 @@ static bool read_all(sqlite3 *db, struct facts *out, struct err *err)
     if (!schema_check(db, err) || !results_load(db, &out->results, err))
         return false;
     out->items = mem_array(out->results.count + 1, sizeof *out->items);
-    for (size_t i = 0; i < out->results.count; i++) {
-        out->items[i].all_attempts = json_array();
-        out->items[i].epochs = json_array();
+    EACH (item, out->items, out->results.count) {
+        item->all_attempts = json_array();
+        item->epochs = json_array();
     }
     bool ok = read_attempts(db, out, err) && read_all_attempts(db, out, err);
     for (size_t i = 0; ok && i < out->results.count; i++)

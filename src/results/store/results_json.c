@@ -124,9 +124,8 @@ static bool add_experiments(sqlite3 *db, const struct plan *plan, json_t *out, b
 static json_t *goals_json(const struct plan *plan)
 {
     json_t *out = json_object();
-    for (size_t i = 0; i < plan->count; i++)
-        for (size_t m = 0; m < plan->experiments[i].foreground.metric_count; m++) {
-            const struct registry_metric *metric = &plan->experiments[i].foreground.metrics[m];
+    EACH (experiment, plan->experiments, plan->count)
+        EACH (metric, experiment->foreground.metrics, experiment->foreground.metric_count) {
             json_t *goal = json_text_or_null(goal_name(goal_of(metric->goal, metric->name)));
             json_t *before = json_object_get(out, metric->name);
             if (before && !json_equal(before, goal)) {

@@ -56,8 +56,8 @@ static struct store *store_new(int dir, const char *dir_path, struct err *err)
     struct store *store = mem_alloc(sizeof *store);
     *store = (struct store){.lock = -1, .worker = {.jsonl = -1, .dir_path = mem_strdup(dir_path)}};
     store->worker.lines.copy = -1;
-    for (size_t i = 0; i < SUMMARY_FILES; i++)
-        store->worker.summary.fd[i] = -1;
+    EACH (item, store->worker.summary.fd, SUMMARY_FILES)
+        *item = -1;
     store->dir = fcntl(dir, F_DUPFD_CLOEXEC, 3);
     if (store->dir < 0) {
         err_sys(err, "open %s", dir_path);

@@ -47,12 +47,12 @@ struct extra {
 /* Of the whole plan, ended or not: the columns stay the same from the first row to the last. */
 static void collect_columns(const struct plan *plan, struct summary *out)
 {
-    for (size_t i = 0; i < plan->count; i++) {
-        const struct plan_job *job = &plan->experiments[i].foreground;
-        for (size_t p = 0; p < job->param_count; p++)
-            strv_add_once(&out->params, job->params[p].name);
-        for (size_t m = 0; m < job->metric_count; m++)
-            strv_add_once(&out->metrics, job->metrics[m].name);
+    EACH (experiment, plan->experiments, plan->count) {
+        const struct plan_job *job = &experiment->foreground;
+        EACH (param, job->params, job->param_count)
+            strv_add_once(&out->params, param->name);
+        EACH (metric, job->metrics, job->metric_count)
+            strv_add_once(&out->metrics, metric->name);
         for (size_t m = 0; plan->has_best && m < job->metric_count; m++)
             if (goal_of(job->metrics[m].goal, job->metrics[m].name) != GOAL_UNKNOWN)
                 strv_add_once(&out->best, job->metrics[m].name);
@@ -64,8 +64,8 @@ static void collect_columns(const struct plan *plan, struct summary *out)
 
 static void add_names(struct text *out, const char *kind, const struct strv *names_of)
 {
-    for (size_t i = 0; i < names_of->count; i++) {
-        AUTO_FREE char *name = mem_printf("%s_%s", kind, names_of->items[i]);
+    EACH (item, names_of->items, names_of->count) {
+        AUTO_FREE char *name = mem_printf("%s_%s", kind, *item);
         csv_add_next(out, name);
     }
 }
@@ -117,10 +117,10 @@ static void make_header(struct line *line, const struct summary *columns)
 
 static void add_param(struct text *out, const struct plan_job *job, const char *name)
 {
-    for (size_t i = 0; i < job->param_count; i++) {
-        if (strcmp(job->params[i].name, name) != 0)
+    EACH (param, job->params, job->param_count) {
+        if (strcmp(param->name, name) != 0)
             continue;
-        AUTO_FREE char *value = value_format(&job->params[i].value);
+        AUTO_FREE char *value = value_format(&param->value);
         csv_add_next(out, value);
         return;
     }
@@ -129,9 +129,9 @@ static void add_param(struct text *out, const struct plan_job *job, const char *
 
 static void add_metric(struct text *out, const struct result *item, const char *name, bool best)
 {
-    for (size_t i = 0; i < item->metric_count; i++)
-        if (strcmp(item->metrics[i].name, name) == 0) {
-            const struct result_metric *metric = &item->metrics[i];
+    EACH (entry, item->metrics, item->metric_count)
+        if (strcmp(entry->name, name) == 0) {
+            const struct result_metric *metric = entry;
             csv_add_reading(out, best ? metric->best : (struct reading){metric->value, metric->valid});
             return;
         }
@@ -146,8 +146,8 @@ static void add_mib(struct text *out, struct reading bytes)
 static char *reason_of(const struct result *item)
 {
     AUTO_TEXT struct text reason = {0};
-    for (size_t i = 0; i < item->evidence_count; i++)
-        evidence_add_reason(&reason, item->evidence[i].kind, item->evidence[i].text);
+    EACH (entry, item->evidence, item->evidence_count)
+        evidence_add_reason(&reason, entry->kind, entry->text);
     if (reason.length == 0)
         checks_add_reason(&reason, item->checks, item->check_count);
     return text_take(&reason);
@@ -163,10 +163,10 @@ static void add_study_cells(struct text *out, const struct plan_job *job, const 
     csv_add_next(out, item->outcome == OUTCOME_SUCCEEDED ? "True" : "False");
     csv_add_reading(out, (struct reading){item->duration_s, extra->has_duration});
     text_addf(out, ",%lld", (long long)item->retries);
-    for (size_t i = 0; i < columns->params.count; i++)
-        add_param(out, job, columns->params.items[i]);
-    for (size_t i = 0; i < columns->metrics.count; i++)
-        add_metric(out, item, columns->metrics.items[i], false);
+    EACH (entry, columns->params.items, columns->params.count)
+        add_param(out, job, *entry);
+    EACH (row, columns->metrics.items, columns->metrics.count)
+        add_metric(out, item, *row, false);
     for (size_t i = 0; i < ENERGY_COLUMNS; i++)
         csv_add_reading(out, energy_figure(extra->energy, i));
 }
@@ -209,8 +209,8 @@ static void make_row(struct line *line, const struct plan_experiment *experiment
     AUTO_FREE char *checks =
         item->checks ? checks_compact(item->checks, item->check_count) : mem_strdup("not_recorded");
     csv_add_next(out, checks);
-    for (size_t i = 0; i < columns->best.count; i++)
-        add_metric(out, item, columns->best.items[i], true);
+    EACH (entry, columns->best.items, columns->best.count)
+        add_metric(out, item, *entry, true);
     csv_add_next(out, memory.of);
     add_mib(out, memory.pair_bytes);
 }
@@ -246,8 +246,8 @@ struct rows {
 
 static void rows_fini(struct rows *rows)
 {
-    for (size_t i = 0; i < SUMMARY_FILES; i++)
-        text_fini(&rows->text[i]);
+    EACH (item, rows->text, SUMMARY_FILES)
+        text_fini(item);
 }
 
 /* The rows of the experiments numbered first to first + count - 1, of those that have one. */
@@ -273,9 +273,9 @@ static bool add_rows(struct summary *summary, sqlite3 *db, size_t first, size_t 
         add_line(&rows->text[other], &line, other);
     }
     result_items_free(items, count);
-    for (size_t i = 0; i < count; i++) {
-        json_decref(extras[i].energy);
-        json_decref(extras[i].memory);
+    EACH (entry, extras, count) {
+        json_decref(entry->energy);
+        json_decref(entry->memory);
     }
     free(extras);
     return ok;
@@ -293,9 +293,9 @@ void summary_init(struct summary *summary, int dir, const struct plan *plan, boo
 
 static void close_files(struct summary *summary)
 {
-    for (size_t i = 0; i < SUMMARY_FILES; i++)
-        if (summary->fd[i] >= 0)
-            close(steal_fd(&summary->fd[i]));
+    EACH (item, summary->fd, SUMMARY_FILES)
+        if (*item >= 0)
+            close(steal_fd(item));
 }
 
 void summary_fini(struct summary *summary)
@@ -381,8 +381,8 @@ bool summary_remake(struct summary *summary, sqlite3 *db, struct err *err)
     memset(summary->has, 0, summary->plan->count * sizeof *summary->has);
     summary->last = 0;
     bool ok = make_files(summary, db, files, err);
-    for (size_t i = 0; i < SUMMARY_FILES; i++)
-        fs_unfinished_drop(&files[i]);
+    EACH (file, files, SUMMARY_FILES)
+        fs_unfinished_drop(file);
     if (!ok)
         close_files(summary);
     summary->made_ns = clock_monotonic_ns();
@@ -425,8 +425,8 @@ bool summary_put(struct summary *summary, sqlite3 *db, const size_t *numbers, si
         return summary_remake(summary, db, err);
     }
     bool ok = true;
-    for (size_t i = 0; i < count; i++)
-        summary->stale = summary->stale || summary->has[numbers[i] - 1];
+    EACH (number, numbers, count)
+        summary->stale = summary->stale || summary->has[*number - 1];
     for (size_t i = 0; ok && i < count; i++)
         ok = summary->has[numbers[i] - 1] || add_rows(summary, db, numbers[i], 1, &rows, err);
     if (ok && summary->stale && clock_monotonic_ns() - summary->made_ns >= SHARE * summary->took_ns)

@@ -1,4 +1,5 @@
 /* Whether two databases hold the same run. */
+#include "base/mem.h"
 #include "results/store/tables.h"
 
 #include "results/store/worker.h"
@@ -79,8 +80,8 @@ static int compare_table(sqlite3 *a, sqlite3 *b, const struct table *table, stru
 
 bool tables_compare(sqlite3 *a, sqlite3 *b, struct text *out, struct err *err)
 {
-    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
-        if (compare_table(a, b, &tables[i], out, err) < 0)
+    EACH_OF (table, tables)
+        if (compare_table(a, b, table, out, err) < 0)
             return false;
     return true;
 }

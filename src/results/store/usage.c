@@ -10,10 +10,10 @@
 
 static void usage_fini(struct usage *usage)
 {
-    for (size_t i = 0; i < usage->count; i++) {
-        free(usage->items[i].key);
-        free(usage->items[i].name);
-        free(usage->items[i].ways);
+    EACH (item, usage->items, usage->count) {
+        free(item->key);
+        free(item->name);
+        free(item->ways);
     }
     free(usage->items);
     free(usage->of_way);
@@ -69,11 +69,11 @@ static void merge_ways(struct usage *usage)
     for (size_t i = 0; i < count; i++)
         order[i] = (struct order){session_of(usage, i)->from_ns, i};
     qsort(order, count, sizeof *order, compare_order);
-    for (size_t i = 0; i < count; i++) {
-        size_t place = lane_of(usage, order[i].way); /* which may move the items */
+    EACH (item, order, count) {
+        size_t place = lane_of(usage, item->way); /* which may move the items */
         struct usage_lane *lane = &usage->items[place];
-        int64_t to_ns = session_of(usage, order[i].way)->to_ns;
-        MEM_ADD(lane->ways, lane->way_count) = order[i].way;
+        int64_t to_ns = session_of(usage, item->way)->to_ns;
+        MEM_ADD(lane->ways, lane->way_count) = item->way;
         lane->to_ns = to_ns > lane->to_ns ? to_ns : lane->to_ns;
     }
 }
@@ -85,8 +85,8 @@ static const struct way *first_way(const struct usage *usage, const struct usage
 
 static bool any_labels(const struct usage *usage)
 {
-    for (size_t i = 0; i < usage->ways.count; i++)
-        if (usage->ways.items[i].labels.count > 0)
+    EACH (item, usage->ways.items, usage->ways.count)
+        if (item->labels.count > 0)
             return true;
     return false;
 }
@@ -169,11 +169,11 @@ static void measure_span(struct usage *usage)
     for (size_t i = 0; i < count; i++)
         order[i] = &usage->ways.sessions[i];
     qsort(order, count, sizeof *order, compare_sessions);
-    for (size_t i = 0; i < count; i++) {
-        int64_t from_ns = order[i]->from_ns > until_ns ? order[i]->from_ns : until_ns;
-        if (order[i]->to_ns > from_ns)
-            sum_ns += order[i]->to_ns - from_ns;
-        until_ns = order[i]->to_ns > until_ns ? order[i]->to_ns : until_ns;
+    EACH (item, order, count) {
+        int64_t from_ns = (*item)->from_ns > until_ns ? (*item)->from_ns : until_ns;
+        if ((*item)->to_ns > from_ns)
+            sum_ns += (*item)->to_ns - from_ns;
+        until_ns = (*item)->to_ns > until_ns ? (*item)->to_ns : until_ns;
     }
     usage->from_ns = count ? order[0]->from_ns : 0;
     usage->seconds = (double)sum_ns / (double)NS_PER_S;
@@ -182,11 +182,10 @@ static void measure_span(struct usage *usage)
 static void add_times(const struct usage *usage, struct usage_lane *lane)
 {
     double known = 0;
-    for (size_t i = 0; i < lane->way_count; i++) {
-        const struct way *way = &usage->ways.items[lane->ways[i]];
-        for (size_t k = 0; k < way->count; k++)
-            lane->seconds[way->spans[k].doing] +=
-                (double)(way->spans[k].to_ns - way->spans[k].from_ns) / (double)NS_PER_S;
+    EACH (item, lane->ways, lane->way_count) {
+        const struct way *way = &usage->ways.items[*item];
+        EACH (span, way->spans, way->count)
+            lane->seconds[span->doing] += (double)(span->to_ns - span->from_ns) / (double)NS_PER_S;
     }
     for (enum lane_doing i = 0; i < DOING_NOTHING; i++)
         known += lane->seconds[i];
@@ -197,12 +196,12 @@ static void sum_up(struct usage *usage)
 {
     usage->of_way = mem_array(usage->ways.count + 1, sizeof *usage->of_way);
     for (size_t i = 0; i < usage->count; i++) {
-        for (size_t k = 0; k < usage->items[i].way_count; k++)
-            usage->of_way[usage->items[i].ways[k]] = i;
+        EACH (item, usage->items[i].ways, usage->items[i].way_count)
+            usage->of_way[*item] = i;
         add_times(usage, &usage->items[i]);
     }
-    for (size_t i = 0; i < usage->ways.try_count; i++)
-        usage->items[usage->of_way[usage->ways.tries[i].way]].attempts++;
+    EACH (try, usage->ways.tries, usage->ways.try_count)
+        usage->items[usage->of_way[try->way]].attempts++;
 }
 
 /* Of each result, by the lane that gave it. */
@@ -250,8 +249,8 @@ enum { SPANS_MAX = 20000 };
 static json_t *texts_json(const struct strv *texts)
 {
     json_t *out = json_array();
-    for (size_t i = 0; i < texts->count; i++)
-        json_array_append_new(out, json_text_or_null(texts->items[i]));
+    EACH (item, texts->items, texts->count)
+        json_array_append_new(out, json_text_or_null(*item));
     return out;
 }
 
@@ -259,8 +258,8 @@ static json_t *texts_json(const struct strv *texts)
 static int64_t shortest_ns(const struct usage *usage)
 {
     size_t count = 0;
-    for (size_t i = 0; i < usage->ways.count; i++)
-        count += usage->ways.items[i].count;
+    EACH (item, usage->ways.items, usage->ways.count)
+        count += item->count;
     return count > SPANS_MAX ? (int64_t)(usage->seconds * (double)NS_PER_S) / (SPANS_MAX / 2) : 0;
 }
 
@@ -268,8 +267,8 @@ static int64_t shortest_ns(const struct usage *usage)
 static json_t *spans_json(const struct usage *usage, const struct usage_lane *lane, int64_t least_ns)
 {
     json_t *out = json_array();
-    for (size_t i = 0; i < lane->way_count; i++) {
-        const struct way *way = &usage->ways.items[lane->ways[i]];
+    EACH (item, lane->ways, lane->way_count) {
+        const struct way *way = &usage->ways.items[*item];
         for (size_t k = 0; k < way->count; k++) {
             const struct way_span *span = &way->spans[k];
             int64_t to_ns = span->to_ns;
@@ -329,8 +328,7 @@ static json_t *total_json(const struct usage *usage)
 {
     struct usage_lane all = {0};
     json_t *json = json_object();
-    for (size_t i = 0; i < usage->count; i++) {
-        const struct usage_lane *lane = &usage->items[i];
+    EACH (lane, usage->items, usage->count) {
         for (enum lane_doing k = 0; k < DOING_COUNT; k++)
             all.seconds[k] += lane->seconds[k];
         for (enum verdict k = VERDICT_NONE; k < VERDICTS; k++)
@@ -348,8 +346,8 @@ static json_t *all_json(const struct usage *usage)
 {
     json_t *list = json_array();
     int64_t least_ns = shortest_ns(usage);
-    for (size_t i = 0; i < usage->count; i++)
-        json_array_append_new(list, lane_json(usage, &usage->items[i], least_ns));
+    EACH (item, usage->items, usage->count)
+        json_array_append_new(list, lane_json(usage, item, least_ns));
     return json_pack("{s:I, s:o, s:o, s:o}", "from_ms", (json_int_t)(usage->from_ns / (NS_PER_MS)), "seconds",
                      json_finite(usage->seconds), "total", total_json(usage), "lanes", list);
 }

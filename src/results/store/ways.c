@@ -13,13 +13,13 @@ static const int64_t GAP_NS = NS_PER_S;
 
 void ways_fini(struct ways *ways)
 {
-    for (size_t i = 0; i < ways->session_count; i++)
-        free(ways->sessions[i].host);
-    for (size_t i = 0; i < ways->count; i++) {
-        strv_fini(&ways->items[i].labels);
-        strv_fini(&ways->items[i].uuids);
-        free(ways->items[i].lost);
-        free(ways->items[i].spans);
+    EACH (session, ways->sessions, ways->session_count)
+        free(session->host);
+    EACH (item, ways->items, ways->count) {
+        strv_fini(&item->labels);
+        strv_fini(&item->uuids);
+        free(item->lost);
+        free(item->spans);
     }
     free(ways->sessions);
     free(ways->items);
@@ -306,8 +306,7 @@ static bool read_events(sqlite3 *db, struct ways *ways, struct err *err)
 /* Until the session's end: behind the last experiment there is nothing left to do. */
 static void end_ways(struct ways *ways)
 {
-    for (size_t i = 0; i < ways->count; i++) {
-        struct way *way = &ways->items[i];
+    EACH (way, ways->items, ways->count) {
         const struct way_session *session = &ways->sessions[way->session];
         if (way->count == 0)
             go_on(way, session->from_ns, (struct way_span){.doing = DOING_NOTHING});
@@ -333,8 +332,8 @@ struct known_gpus {
 
 static void learn(struct known_gpus *known, size_t session, const char *label, const char *uuid)
 {
-    for (size_t i = 0; i < known->count; i++)
-        if (known->items[i].session == session && strcmp(known->items[i].label, label) == 0)
+    EACH (item, known->items, known->count)
+        if (item->session == session && strcmp(item->label, label) == 0)
             return;
     MEM_ADD(known->items, known->count) = (struct known_gpu){session, mem_strdup(label), mem_strdup(uuid)};
 }
@@ -344,8 +343,7 @@ static const char *uuid_of(const struct ways *ways, const struct known_gpus *kno
 {
     const char *found = NULL;
     bool doubtful = false;
-    for (size_t i = 0; i < known->count; i++) {
-        const struct known_gpu *gpu = &known->items[i];
+    EACH (gpu, known->items, known->count) {
         if (strcmp(gpu->label, label) != 0)
             continue;
         if (gpu->session == session)
@@ -390,9 +388,9 @@ static bool learn_gpus(sqlite3 *db, struct ways *ways, struct err *err)
             strv_add_once(&way->labels, label);
     }
     name_gpus(ways, &known);
-    for (size_t i = 0; i < known.count; i++) {
-        free(known.items[i].label);
-        free(known.items[i].uuid);
+    EACH (item, known.items, known.count) {
+        free(item->label);
+        free(item->uuid);
     }
     free(known.items);
     return query != NULL;

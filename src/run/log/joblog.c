@@ -228,8 +228,8 @@ static const char *next_end(struct ends *ends, const char *from)
 static void match_batch(struct joblog *log)
 {
     matcher_take(&log->matcher, log->batch, log->batched, log->now_ns);
-    for (size_t i = 0; i < log->batched; i++)
-        log->totals.limited_lines += log->batch[i].limited;
+    EACH (item, log->batch, log->batched)
+        log->totals.limited_lines += item->limited;
     log->batched = 0;
 }
 

@@ -72,8 +72,8 @@ static void note_number(struct pass *pass, const struct line *line, double numbe
 
 static bool has_digit(const char *text, size_t length)
 {
-    for (size_t i = 0; i < length; i++)
-        if (text[i] >= '0' && text[i] <= '9')
+    EACH (item, text, length)
+        if (*item >= '0' && *item <= '9')
             return true;
     return false;
 }
@@ -142,8 +142,8 @@ static void match_batch(struct matcher *matcher, struct matcher_item *item, stru
                         .count = count,
                         .clock_ns = clock_thread_cpu_ns(),
                         .epoch = matcher->epoch};
-    for (size_t i = 0; i < count; i++)
-        try_line(&pass, &lines[i]);
+    EACH (entry, lines, count)
+        try_line(&pass, entry);
     size_t all = (size_t)(end - lines[0].start);
     account(&pass, all > pass.told_bytes ? all - pass.told_bytes : 0);
     if (pass.last) {
@@ -261,17 +261,17 @@ bool matcher_init(struct matcher *matcher, const struct joblog_options *options,
         matcher->count++;
         metrics += wanted->role == JOBLOG_METRIC;
     }
-    for (size_t i = 0; i < matcher->count; i++)
-        metric_history_init(&matcher->items[i].history, metrics);
+    EACH (entry, matcher->items, matcher->count)
+        metric_history_init(&entry->history, metrics);
     return true;
 }
 
 void matcher_fini(struct matcher *matcher)
 {
-    for (size_t i = 0; i < matcher->count; i++) {
-        pattern_free(matcher->items[i].pattern);
-        metric_history_fini(&matcher->items[i].history);
-        free(matcher->items[i].name);
+    EACH (item, matcher->items, matcher->count) {
+        pattern_free(item->pattern);
+        metric_history_fini(&item->history);
+        free(item->name);
     }
     free(matcher->items);
     named_free(matcher->named);

@@ -1,5 +1,7 @@
 #include "run/log/number_read.h"
 
+#include "base/mem.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,10 +44,10 @@ static bool read_word(struct span text, double *out)
         const char *word;
         double value;
     } words[] = {{"nan", NAN}, {"inf", INFINITY}, {"infinity", INFINITY}};
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
-        if (strlen(words[i].word) != text.length || strncasecmp(text.at, words[i].word, text.length) != 0)
+    EACH_OF (item, words) {
+        if (strlen(item->word) != text.length || strncasecmp(text.at, item->word, text.length) != 0)
             continue;
-        *out = words[i].value;
+        *out = item->value;
         return true;
     }
     return false;
@@ -72,8 +74,8 @@ static bool find_marks(struct span text, char *decimal, char *group)
 {
     size_t commas = 0, points = 0;
     char last = 0, other = 0;
-    for (size_t i = 0; i < text.length; i++) {
-        char c = text.at[i];
+    EACH (item, text.at, text.length) {
+        char c = *item;
         commas += c == ',';
         points += c == '.';
         last = c == ',' || c == '.' ? c : last;

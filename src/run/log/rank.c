@@ -1,5 +1,7 @@
 #include "run/log/rank.h"
 
+#include "base/mem.h"
+
 #include <string.h>
 
 enum { LABEL_BYTES = 40 };
@@ -13,9 +15,9 @@ static size_t count_digits(const char *text)
 static const char *skip_name(const char *text)
 {
     static const char *const names[] = {"local_rank", "rank", "Rank", "default"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strncmp(text, names[i], strlen(names[i])) == 0) {
-            text += strlen(names[i]);
+    EACH_OF (name, names)
+        if (strncmp(text, *name, strlen(*name)) == 0) {
+            text += strlen(*name);
             text += *text == ':';
             return text + (*text == ' ');
         }

@@ -1,5 +1,6 @@
 #include "run/log/table.h"
 
+#include "base/mem.h"
 #include "run/log/number_read.h"
 
 #include <string.h>
@@ -60,8 +61,7 @@ static bool read_header(const struct printed_line *line, const struct printed_na
     found.count = split_cells(line->text, line->length, found.delimiter, found.columns);
     if (found.count < 2 || found.count > TABLE_COLUMNS_MAX || line->is_cut)
         return false;
-    for (size_t i = 0; i < found.count; i++) {
-        struct table_column *column = &found.columns[i];
+    EACH (column, found.columns, found.count) {
         const char *text = line->text + column->begin;
         size_t length = column->end - column->begin;
         if (length > HEADER_CELL_MAX || (length && (is_digit(*text) || strchr("-+.", *text))))
@@ -81,12 +81,12 @@ static const struct table_column *find_cell(const struct log_table *table, size_
     const struct table_column *found = NULL;
     if (count == table->count)
         return &cells[column];
-    for (size_t i = 0; i < count; i++) {
-        if (cells[i].end <= table->columns[column].begin || cells[i].begin >= table->columns[column].end)
+    EACH (cell, cells, count) {
+        if (cell->end <= table->columns[column].begin || cell->begin >= table->columns[column].end)
             continue;
         if (found)
             return NULL;
-        found = &cells[i];
+        found = cell;
     }
     return found;
 }
