@@ -145,9 +145,11 @@ static void a_malformed_version_specifier_is_refused_with_its_place(void **state
 {
     (void)state;
     expect_registry(REGISTRY("\"requires\": [{\"modules\": [\"torch=2\", \"numpy\"]}]"),
-                    LINES("r:2:26: error: 'modules': 'torch=2': '=2' is not a version specifier such as >=2.6,<3 (at $.models.r.requires[0].modules)"));
+                    LINES("r:2:26: error: 'modules': 'torch=2': '=2' is not a version specifier such as >=2.6,<3 (at "
+                          "$.models.r.requires[0].modules)"));
     expect_registry(REGISTRY("\"requires\": [{\"python\": \"3.8\"}]"),
-                    LINES("r:2:25: error: 'python': '3.8': '3.8' is not a version specifier such as >=2.6,<3 (at $.models.r.requires[0].python)"));
+                    LINES("r:2:25: error: 'python': '3.8': '3.8' is not a version specifier such as >=2.6,<3 (at "
+                          "$.models.r.requires[0].python)"));
 }
 
 int main(void)

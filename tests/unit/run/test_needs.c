@@ -196,7 +196,8 @@ static void the_interpreter_compares_versions_and_an_unchecked_one_is_never_good
     struct place *place = *state;
     make_folder(place, "repo");
     make_file(place, "repo/train.py", "");
-    make_interpreter(place, "printf 'other 3.11.2\\nother 2.11.0+cu130\\nyes 2.3.1\\nunchecked \\nunchecked git-1a\\nyes \\n'");
+    make_interpreter(
+        place, "printf 'other 3.11.2\\nother 2.11.0+cu130\\nyes 2.3.1\\nunchecked \\nunchecked git-1a\\nyes \\n'");
     look(place,
          ", \"python\": \"../python\", \"requires\": [{\"python\": \">=3.12\"}, {\"modules\": [\"torch>=2.12\", "
          "\"numpy < 2.4\", \"yaml>=6\", \"a!=1\", \"b\"], \"get\": \"pip\"}]",

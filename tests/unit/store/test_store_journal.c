@@ -66,13 +66,9 @@ static void a_retried_experiment_stands_in_every_table(void **state)
                   "2accuracy97.5 2lossnull");
     assert_answer(&run, "SELECT value FROM experiment_metrics WHERE name='accuracy'", "97.5");
     /* session + started + 7 + retry pause + 7 + ended + pause + session end */
-    assert_answer(&run,
-                  "SELECT count(*) || ' ' || min(seq) || ' ' || max(seq) FROM events",
-                  "20 1 20");
+    assert_answer(&run, "SELECT count(*) || ' ' || min(seq) || ' ' || max(seq) FROM events", "20 1 20");
     assert_answer(&run, "SELECT data FROM events WHERE type='pause'", "{\"seconds\":60,\"why\":\"between_runs\"}");
-    assert_answer(&run,
-                  "SELECT count(*) FROM events WHERE experiment IS NULL AND attempt IS NULL",
-                  "3");
+    assert_answer(&run, "SELECT count(*) FROM events WHERE experiment IS NULL AND attempt IS NULL", "3");
     assert_answer(&run, "SELECT count(*) FROM pragma_foreign_key_check", "0");
     assert_answer(&run, "PRAGMA integrity_check", "ok");
     run_remove(&run);

@@ -129,11 +129,10 @@ static size_t ids_in_db(const struct run *run, int64_t *out)
     size_t count = 0;
     run_path(run, "run.db", path);
     assert_int_equal(sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE, NULL), SQLITE_OK);
-    assert_int_equal(
-        sqlite3_prepare_v2(
-            db, "SELECT iif(type = 'files_written', 0, monotonic_ns) FROM events ORDER BY seq", -1,
-            &query, NULL),
-        SQLITE_OK);
+    assert_int_equal(sqlite3_prepare_v2(db,
+                                        "SELECT iif(type = 'files_written', 0, monotonic_ns) FROM events ORDER BY seq",
+                                        -1, &query, NULL),
+                     SQLITE_OK);
     while (sqlite3_step(query) == SQLITE_ROW && count < MOST_ACKED)
         out[count++] = sqlite3_column_int64(query, 0);
     sqlite3_finalize(query);
