@@ -17,14 +17,6 @@ static void tell(json_t *changed, const char *kind, const char *name, json_t *fr
     json_array_append_new(changed, json);
 }
 
-static struct plan_param *find_param(struct plan_job *job, const char *name)
-{
-    EACH (param, job->params, job->param_count)
-        if (strcmp(param->name, name) == 0)
-            return param;
-    return NULL;
-}
-
 /* What the hyperparameter would become; false: it cannot. */
 static bool work_out(const struct plan_param *param, const struct registry_change *change, struct value *out)
 {
@@ -77,7 +69,7 @@ static void leave_out(struct plan_job *job, struct plan_param *param)
 
 static void set_param(struct plan_job *job, const struct registry_change *change, struct value *value, json_t *changed)
 {
-    struct plan_param *param = find_param(job, change->name);
+    struct plan_param *param = plan_job_param(job, change->name);
     AUTO_FREE char *one = value_key(&param->value);
     AUTO_FREE char *other = value_key(value);
     if (strcmp(one, other) == 0)
@@ -115,7 +107,7 @@ bool change_take_step(struct plan_job *job, size_t number, json_t *changed)
     struct value *values = mem_array(step->change_count + 1, sizeof *values);
     size_t before = json_array_size(changed), fit = 0;
     for (; fit < step->change_count; fit++) {
-        const struct plan_param *param = find_param(job, step->changes[fit].name);
+        const struct plan_param *param = plan_job_param(job, step->changes[fit].name);
         if (!param || !work_out(param, &step->changes[fit], &values[fit]))
             break;
     }

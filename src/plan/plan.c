@@ -115,6 +115,14 @@ void plan_experiment_fini(struct plan_experiment *experiment)
     *experiment = (struct plan_experiment){0};
 }
 
+struct plan_param *plan_job_param(const struct plan_job *job, const char *name)
+{
+    EACH (param, job->params, job->param_count)
+        if (strcmp(param->name, name) == 0)
+            return param;
+    return NULL;
+}
+
 void plan_each_job(const struct plan *plan, plan_job_fn *each, void *context)
 {
     EACH (experiment, plan->experiments, plan->count) {

@@ -115,6 +115,9 @@ bool plan_make(const struct settings *settings, const struct registry *registry,
                struct plan *out, struct problems *problems);
 void plan_fini(struct plan *plan);
 
+/* NULL: it has none of this name. */
+struct plan_param *plan_job_param(const struct plan_job *job, const char *name);
+
 /* Each foreground, followed by its background where it has one. */
 typedef void plan_job_fn(void *context, const struct plan_job *job);
 void plan_each_job(const struct plan *plan, plan_job_fn *each, void *context);

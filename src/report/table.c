@@ -245,14 +245,6 @@ void table_end_page(struct table *table, struct text *out)
 
 enum { METRIC_DIGITS = 6 };
 
-static const struct plan_param *param_of(const struct plan_experiment *experiment, const char *name)
-{
-    EACH (param, experiment->foreground.params, experiment->foreground.param_count)
-        if (strcmp(param->name, name) == 0)
-            return param;
-    return NULL;
-}
-
 static bool same_value(const struct plan_param *a, const struct plan_param *b)
 {
     AUTO_FREE char *left = value_key(&a->value);
@@ -265,7 +257,7 @@ static void add_varied_of(const struct plan_experiment *experiment, const struct
                           struct strv *out)
 {
     EACH (param, experiment->foreground.params, experiment->foreground.param_count) {
-        const struct plan_param *first = param_of(like, param->name);
+        const struct plan_param *first = plan_job_param(&like->foreground, param->name);
         if (param->mutated || (first && !same_value(param, first)))
             strv_add_once(out, param->name);
     }
@@ -296,7 +288,7 @@ void columns_metrics(const struct results *results, struct strv *out)
 
 char *columns_param_cell(const struct plan_experiment *experiment, const char *name)
 {
-    const struct plan_param *param = param_of(experiment, name);
+    const struct plan_param *param = plan_job_param(&experiment->foreground, name);
     return param ? value_format(&param->value) : mem_strdup("");
 }
 

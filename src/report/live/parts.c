@@ -73,23 +73,15 @@ void drawn_add(const struct drawn *drawn, struct text *out)
 
 enum { VALUE_DIGITS = 4 };
 
-static const struct value *value_of(const struct plan_job *job, const char *name)
-{
-    EACH (param, job->params, job->param_count)
-        if (strcmp(param->name, name) == 0)
-            return &param->value;
-    return NULL;
-}
-
 static bool differs(const struct plan *plan, const struct plan_job *job, const struct plan_param *param)
 {
     AUTO_FREE char *key = value_key(&param->value);
     EACH (experiment, plan->experiments, plan->count) {
         const struct plan_job *other = &experiment->foreground;
-        const struct value *value = NULL;
+        const struct plan_param *same = NULL;
         if (other != job && strcmp(other->repo, job->repo) == 0 && strcmp(other->model, job->model) == 0)
-            value = value_of(other, param->name);
-        AUTO_FREE char *other_key = value ? value_key(value) : NULL;
+            same = plan_job_param(other, param->name);
+        AUTO_FREE char *other_key = same ? value_key(&same->value) : NULL;
         if (other_key && strcmp(key, other_key) != 0)
             return true;
     }
