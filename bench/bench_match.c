@@ -12,7 +12,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#define PATTERNS_MAX 32
+#define PATTERNS_MAX 64
 #define READ_BYTES   (64 << 10)
 
 static bool feed(struct joblog *log, int in, struct err *err)

@@ -1,5 +1,6 @@
 #include "plan/starter.h"
 
+#include "base/goal.h"
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/utf8.h"
@@ -15,13 +16,56 @@ enum { NAME_BYTES = 60, PROPOSED_SEEDS = 3, PROPOSED_RUNS = 3, PROPOSED_RETRIES 
 
 #define MODEL "default"
 
+/* A metric of three splits, as training loops print it. */
+#define SPLIT_ROWS(name, goal)                                                                                         \
+    {name, "named: " name ", train_" name, goal}, {"val_" name, "named: val_" name, goal},                             \
+    {                                                                                                                  \
+        "test_" name, "named: test_" name, goal                                                                        \
+    }
+
+/* A metric of an evaluation, whatever the split. */
+#define TASK_ROW(name, goal)                                                                                           \
+    {                                                                                                                  \
+        name, "named: " name ", test_" name ", val_" name, goal                                                        \
+    }
+
 static const struct {
     const char *name, *pattern;
+    enum goal goal;
 } metrics[] = {
-    {"loss", "named: loss, train_loss"},  {"accuracy", "named: accuracy, train_accuracy"},
-    {"val_loss", "named: val_loss"},      {"val_accuracy", "named: val_accuracy"},
-    {"test_loss", "named: test_loss"},    {"test_accuracy", "named: test_accuracy"},
-    {"f1", "named: f1, test_f1, val_f1"},
+    SPLIT_ROWS("loss", GOAL_MINIMIZE),
+    SPLIT_ROWS("accuracy", GOAL_MAXIMIZE),
+    SPLIT_ROWS("perplexity", GOAL_MINIMIZE),
+    SPLIT_ROWS("auc", GOAL_MAXIMIZE),
+    SPLIT_ROWS("logloss", GOAL_MINIMIZE),
+    SPLIT_ROWS("mse", GOAL_MINIMIZE),
+    SPLIT_ROWS("rmse", GOAL_MINIMIZE),
+    SPLIT_ROWS("mae", GOAL_MINIMIZE),
+    SPLIT_ROWS("precision", GOAL_MAXIMIZE),
+    SPLIT_ROWS("recall", GOAL_MAXIMIZE),
+    TASK_ROW("f1", GOAL_MAXIMIZE),
+    TASK_ROW("top5", GOAL_MAXIMIZE),
+    TASK_ROW("r2", GOAL_MAXIMIZE),
+    TASK_ROW("mcc", GOAL_MAXIMIZE),
+    TASK_ROW("spearman", GOAL_MAXIMIZE),
+    TASK_ROW("pearson", GOAL_MAXIMIZE),
+    TASK_ROW("map", GOAL_MAXIMIZE),
+    TASK_ROW("map_50", GOAL_MAXIMIZE),
+    TASK_ROW("map_50_95", GOAL_MAXIMIZE),
+    TASK_ROW("ap", GOAL_MAXIMIZE),
+    TASK_ROW("miou", GOAL_MAXIMIZE),
+    TASK_ROW("dice", GOAL_MAXIMIZE),
+    TASK_ROW("psnr", GOAL_MAXIMIZE),
+    TASK_ROW("ssim", GOAL_MAXIMIZE),
+    TASK_ROW("fid", GOAL_MINIMIZE),
+    TASK_ROW("wer", GOAL_MINIMIZE),
+    TASK_ROW("cer", GOAL_MINIMIZE),
+    TASK_ROW("bleu", GOAL_MAXIMIZE),
+    TASK_ROW("rouge1", GOAL_MAXIMIZE),
+    TASK_ROW("rouge2", GOAL_MAXIMIZE),
+    TASK_ROW("rougel", GOAL_MAXIMIZE),
+    TASK_ROW("reward", GOAL_MAXIMIZE),
+    TASK_ROW("episodic_return", GOAL_MAXIMIZE),
 };
 
 /* What the registry calls the script: its file's name without its ending. Fresh. */
@@ -162,7 +206,8 @@ static json_t *log_patterns(void)
                                         NULL};
     json_t *patterns = json_object();
     for (size_t i = 0; i < sizeof metrics / sizeof *metrics; i++)
-        json_object_set_new(patterns, metrics[i].name, json_string(metrics[i].pattern));
+        json_object_set_new(patterns, metrics[i].name,
+                            json_pack("{s:s, s:s}", "pattern", metrics[i].pattern, "goal", goal_name(metrics[i].goal)));
     return json_pack("{s:o, s:o}", "comment", json_texts(lines), "log_patterns", patterns);
 }
 

@@ -297,7 +297,7 @@ END
     idle_machine
     run --separate-stderr "$TARE" run train.py --lr 1
     [ "$status" -eq 0 ]
-    [[ "$output" == *"never matched in any log: loss, accuracy, "* ]]
+    [[ "$output" == *"never matched in any log: loss, val_loss, test_loss, accuracy, "* ]]
     [[ "$output" == *"registry.json beside it says how the script is started and which metrics are looked for"* ]]
 }
 

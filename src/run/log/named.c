@@ -44,6 +44,7 @@ struct metric {
      * lines begin with bare numbers that may be ranks. */
     struct candidates every, first;
     uint64_t every_rank, first_rank;
+    uint64_t bases;  /* base_bit of its choices */
     bool is_updated; /* by this line */
 };
 
@@ -100,6 +101,12 @@ static bool find_or_add(struct named *named, const struct printed_name *name, si
     return true;
 }
 
+/* Of a place in the vocabulary; several share a bit. */
+static uint64_t base_bit(size_t base)
+{
+    return UINT64_C(1) << base % 64;
+}
+
 /* "accuracy" is also that of "Test: accuracy 0.9", where no line says it without a split. A loss is not: lines of both,
  * of the training and of the test, say "loss". */
 static void add_of_line(struct metric *metric)
@@ -133,6 +140,7 @@ bool named_add(struct named *named, const char *source, struct err *err)
                            PATTERN_NAMED);
         if (!find_or_add(named, &choice->name, &choice->base))
             return err_set(err, "more than %d different names after '%s'", PRINTED_NAMES_MAX, PATTERN_NAMED);
+        metric.bases |= base_bit(choice->base);
         metric.count++;
         more = at[length] == ',';
         at += length + more;
@@ -292,8 +300,11 @@ bool named_take(struct named *named, const char *line, size_t length)
     named->lines++;
     if (read->value_count > 0 && read->rank_kind == RANK_BARE)
         note_bare(&named->bare, read);
-    for (size_t m = 0; m < named->count && read->value_count > 0; m++)
-        for (size_t i = named->metrics[m].count; i-- > 0;)
+    uint64_t bases = 0;
+    for (size_t v = 0; v < read->value_count; v++)
+        bases |= base_bit(read->values[v].base);
+    for (size_t m = 0; m < named->count && bases; m++)
+        for (size_t i = named->metrics[m].bases & bases ? named->metrics[m].count : 0; i-- > 0;)
             for (size_t v = 0; v < read->value_count; v++)
                 if (is_choice(&named->metrics[m].choices[i], &read->values[v]))
                     take_value(named, &named->metrics[m], i, &read->values[v]);

@@ -32,6 +32,10 @@ static size_t name_end(const struct printed_line *line, size_t i, enum printed_s
     if (end && line->tokens[end - 1].kind == TOKEN_WORD)
         printed_fold(line, end - 1, end, word, sizeof word);
     bool is_tight = i > 0 && line->tokens[i].blanks == 0;
+    size_t dot = i + 1 + (printed_mark(line, i + 1) == '.'); /* NumPy's "14." */
+    bool has_sign = end > 1 && printed_mark(line, end - 2) && strchr("=:", printed_mark(line, end - 2));
+    if (mark == '[' && has_sign && printed_mark(line, dot) == ']') /* an array of one number, "return=[14.]" */
+        mark = printed_mark(line, --end - 1);
     static const char *const others[] = {"on", "over", "for", "with", "from", "after", NULL}; /* "accuracy on 10000" */
     if (printed_is_in(word, others))
         return 0;
@@ -63,12 +67,25 @@ static size_t name_end(const struct printed_line *line, size_t i, enum printed_s
     return end && line->tokens[end - 1].kind == TOKEN_WORD ? end : 0;
 }
 
+/* The "s" of "valid_0's auc" is at token i. */
+static bool is_possessive(const struct printed_line *line, size_t i)
+{
+    const struct printed_token *token = &line->tokens[i];
+    return i > 1 && i < line->token_count && token->kind == TOKEN_WORD && token->length == 1 && token->blanks == 0 &&
+           line->text[token->at] == 's' && printed_mark(line, i - 1) == '\'' && line->tokens[i - 1].blanks == 0 &&
+           line->tokens[i - 2].kind == TOKEN_WORD;
+}
+
 /* Where the words that end before the token end begin. */
 static size_t phrase_begin(const struct printed_line *line, size_t end)
 {
     size_t begin = end;
     while (begin > 0 && end - begin < PHRASE_MAX) {
         const struct printed_token *token = &line->tokens[begin - 1];
+        if (is_possessive(line, begin)) {
+            begin--;
+            continue;
+        }
         bool is_counted = token->kind == TOKEN_NUMBER && begin < end && begin > 1 &&
                           line->tokens[begin - 2].kind == TOKEN_WORD && line->tokens[begin].kind == TOKEN_WORD;
         if ((token->kind != TOKEN_WORD && !is_counted) || (begin < end && line->tokens[begin].blanks > 1))
@@ -143,6 +160,18 @@ static bool is_in_file_name(const struct printed_line *line, const struct printe
 {
     const char *after = value->text + value->length, *end = line->text + line->length;
     return after + 1 < end && strchr(".-_/", *after) && isalpha((unsigned char)after[1]);
+}
+
+/* "Map:  50%|" is a progress bar. Names of counts and of settings, "Map: 1000 examples" and
+ * "precision: 16", are metrics only with decimals or as a percentage. */
+static bool is_count(const struct printed_line *line, size_t next, const struct printed_value *value, const char *base)
+{
+    static const char *const names[] = {"map", "precision", NULL};
+    bool is_percent = printed_mark(line, next) == '%';
+    if (is_percent && printed_mark(line, next + 1) == '|' && line->tokens[next + 1].blanks == 0)
+        return true;
+    bool is_whole = value->length > 0 && strspn(value->text, "+-0123456789") >= value->length;
+    return is_whole && !is_percent && printed_is_in(base, names);
 }
 
 static void read_value(const struct printed_line *line, size_t next, const struct printed_name *vocabulary,
@@ -258,8 +287,10 @@ static void find_values(struct printed_line *line, const struct printed_name *vo
                                   &value.base)) {
                 value.split = split ? split : scopes.now.split;
                 value.is_of_line = !split && value.split;
-                read_value(line, next, vocabulary, c_locale, &value);
-                add_value(line, &value);
+                if (!is_count(line, next, &value, vocabulary[value.base].base)) {
+                    read_value(line, next, vocabulary, c_locale, &value);
+                    add_value(line, &value);
+                }
             }
         } else if (line->tokens[i].kind == TOKEN_WORD) {
             take_word(&scopes, line, i);

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-enum { BASE_WORDS_MAX = 3 };
+enum { BASE_WORDS_MAX = 4 }; /* "root mean squared error" */
 
 /* ---- Names. */
 
@@ -29,7 +29,7 @@ static void fold(const char *text, size_t length, char *out, size_t size)
 bool printed_is_in(const char *word, const char *const *words)
 {
     for (; *words; words++)
-        if (strcmp(word, *words) == 0)
+        if (**words == *word && strcmp(word, *words) == 0)
             return true;
     return false;
 }
@@ -66,6 +66,56 @@ static const struct {
     {"multiclassaccuracy", "accuracy"},
     {"totalloss", "loss"},
     {"f1score", "f1"},
+    {"entsf", "f1"}, /* spaCy */
+    {"entsp", "precision"},
+    {"entsr", "recall"},
+    {"acc5", "top5"},
+    {"prec5", "top5"},
+    {"accuracy5", "top5"},
+    {"top5acc", "top5"},
+    {"top5accuracy", "top5"},
+    {"acctop5", "top5"},
+    {"accuracytop5", "top5"},
+    {"ppl", "perplexity"},
+    {"auroc", "auc"},
+    {"rocauc", "auc"},
+    {"aucroc", "auc"},
+    {"binarylogloss", "logloss"},
+    {"multilogloss", "logloss"},
+    {"mlogloss", "logloss"},
+    {"meansquarederror", "mse"},
+    {"rootmeansquarederror", "rmse"},
+    {"rootmeansquareerror", "rmse"},
+    {"meanabsoluteerror", "mae"},
+    {"r2score", "r2"},
+    {"meaniou", "miou"},
+    {"dicescore", "dice"},
+    {"dicecoef", "dice"},
+    {"dicecoefficient", "dice"},
+    {"meandice", "dice"},
+    {"meanaverageprecision", "map"},
+    {"bboxmap", "map"},
+    {"bboxmap50", "map50"},
+    {"worderrorrate", "wer"},
+    {"charactererrorrate", "cer"},
+    {"sacrebleu", "bleu"},
+    {"matthewscorrelation", "mcc"},
+    {"matthewscorrcoef", "mcc"},
+    {"spearmanr", "spearman"},
+    {"spearmancosine", "spearman"},
+    {"pearsonr", "pearson"},
+    {"pearsoncosine", "pearson"},
+    {"episodereward", "reward"},
+    {"episoderewardmean", "reward"},
+    {"meanepisodereward", "reward"},
+    {"eprewmean", "reward"},
+    {"rewardmean", "reward"},
+    {"episodereturn", "episodicreturn"},
+    {"epreturn", "episodicreturn"},
+    {"episodereturnmean", "episodicreturn"},
+    {"meanreturn", "episodicreturn"},
+    {"averagereturn", "episodicreturn"},
+    {"avgreturn", "episodicreturn"},
 };
 
 /* Words that do not change the meaning of a name: after it, and before it. */
@@ -105,7 +155,7 @@ void printed_fold(const struct printed_line *line, size_t first, size_t end, cha
 static const char *plain_base(const char *word)
 {
     for (size_t i = 0; i < sizeof synonyms / sizeof *synonyms; i++)
-        if (strcmp(synonyms[i].other, word) == 0)
+        if (*synonyms[i].other == *word && strcmp(synonyms[i].other, word) == 0)
             return synonyms[i].base;
     return word;
 }
@@ -114,7 +164,7 @@ static bool find_base(const char *word, const struct printed_name *vocabulary, s
 {
     const char *base = plain_base(word);
     for (size_t i = 0; i < count && *word; i++) {
-        if (strcmp(vocabulary[i].base, base) != 0)
+        if (*vocabulary[i].base != *base || strcmp(vocabulary[i].base, base) != 0)
             continue;
         *out = i;
         return true;
@@ -128,7 +178,9 @@ static bool find_base_before(const struct printed_line *line, size_t begin, size
 {
     for (size_t words = BASE_WORDS_MAX; words > 0; words--) {
         char folded[PRINTED_BASE_MAX];
-        if (end - begin < words)
+        /* "l o s s" of UTF-16 is not a name. */
+        bool is_spelled = words == BASE_WORDS_MAX && end - begin >= words && line->tokens[end - words].length == 1;
+        if (end - begin < words || is_spelled)
             continue;
         printed_fold(line, end - words, end, folded, sizeof folded);
         *first = end - words;
@@ -146,11 +198,34 @@ static bool set_split(const char *word, enum printed_split *split)
     return found != SPLIT_NONE;
 }
 
+/* "TrainLoss", "valAcc": a split and a base in one word. */
+static bool find_base_in_word(const char *word, const struct printed_name *vocabulary, size_t count,
+                              enum printed_split *split, size_t *base)
+{
+    static const char *const splits[] = {"train", "val", "valid", "eval", "test", NULL};
+    for (size_t i = 0; splits[i]; i++) {
+        size_t length = strlen(splits[i]);
+        if (strncmp(word, splits[i], length) != 0 || !find_base(word + length, vocabulary, count, base))
+            continue;
+        if (!*split)
+            *split = printed_split_find(splits[i]);
+        return true;
+    }
+    return false;
+}
+
+/* A word that belongs to the one before it: the "0" and the "s" of "valid_0's". */
+static bool is_suffix(const struct printed_line *line, size_t i, const char *word)
+{
+    bool is_possessive = i > 0 && strcmp(word, "s") == 0 && printed_mark(line, i - 1) == '\'';
+    return is_possessive || (line->tokens[i].is_joined && word[strspn(word, "0123456789")] == '\0');
+}
+
 /* The words from begin to before end, as the name of a number. */
 bool printed_name_read(const struct printed_line *line, size_t begin, size_t end, bool is_marked,
                        const struct printed_name *vocabulary, size_t count, enum printed_split *split, size_t *base)
 {
-    char word[PRINTED_WORD_MAX];
+    char word[PRINTED_WORD_MAX] = "";
     size_t first = end;
     bool needs_preposition = false;
     for (;;) {
@@ -160,6 +235,10 @@ bool printed_name_read(const struct printed_line *line, size_t begin, size_t end
             break;
         const struct printed_token *token = &line->tokens[--end];
         printed_fold(line, end, end + 1, word, sizeof word);
+        if (!needs_preposition && find_base_in_word(word, vocabulary, count, split, base)) {
+            first = end;
+            break;
+        }
         if (is_marked && (token->kind == TOKEN_NUMBER || printed_is_in(word, objects)))
             needs_preposition = true;
         else if (printed_is_in(word, prepositions))
@@ -173,7 +252,8 @@ bool printed_name_read(const struct printed_line *line, size_t begin, size_t end
         printed_fold(line, first, first + 1, word, sizeof word);
         if (line->tokens[first].kind == TOKEN_NUMBER)
             return true;
-        if (set_split(word, split) || printed_is_in(word, leading))
+        if (set_split(word, split) || printed_is_in(word, leading) || is_suffix(line, first, word) ||
+            printed_mark(line, first) == '\'')
             continue;
         return !is_joined && printed_is_in(word, sentence);
     }

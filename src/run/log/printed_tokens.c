@@ -105,7 +105,8 @@ static size_t word_length(const char *at)
     for (;;) {
         char c = at[length], next = c ? at[length + 1] : '\0';
         bool is_top = length == 3 && strncasecmp(at, "top", 3) == 0;
-        if (!is_letter(c) && !is_digit(c) && !(c == '@' && is_digit(next)) &&
+        bool is_map = length == 5 && strncasecmp(at, "map50-95", 8) == 0;
+        if (!is_letter(c) && !is_digit(c) && !(c == '@' && is_digit(next)) && !is_map &&
             !(is_top && (c == '-' || c == '_' || c == ' ') && is_digit(next) && !is_digit(at[length + 2])))
             return length;
         length++;

@@ -127,20 +127,20 @@ static const struct format {
      "2023/01/01 12:00:00 - mmengine - INFO - Epoch(train)   [1][100/391]  lr: 1.0000e-01  eta: 0:10:00  time: 0.0500  "
      "data_time: 0.0100  memory: 300  loss: 1.9000\n2023/01/01 12:00:20 - mmengine - INFO - Epoch(val) [1][79/79]    "
      "accuracy/top1: 75.2000  accuracy/top5: 93.1000  data_time: 0.01  time: 0.02\n",
-     "loss=1.9 val_accuracy=75.2 accuracy=75.2"},
+     "loss=1.9 val_accuracy=75.2 accuracy=75.2 top5=93.1"},
     {"PyTorch ImageNet example",
      "Epoch: [0][ 100/5005]\tTime  0.250 ( 0.300)\tData  0.001 ( 0.010)\tLoss 6.9100e+00 (6.9200e+00)\tAcc@1   0.39 (  "
      "0.20)\tAcc@5   1.17 (  0.90)\nTest: [  0/196]\tTime  4.000 ( 4.000)\tLoss 6.8000e+00 (6.8000e+00)\tAcc@1   1.00 "
      "(  1.00)\n"
      " *   Acc@1 76.130 Acc@5 93.000\n",
-     "accuracy=76.13"},
+     "accuracy=76.13 top5=93"},
     {"torchvision references",
      "Epoch: [0]  [1250/1251]  eta: 0:00:01  lr: 0.1  img/s: 300.0  loss: 2.3000 (2.4000)  acc1: 10.0000 (9.0000)  "
      "acc5: "
      "30.0000 (29.0000)  time: 0.25  data: 0.01  max mem: 3000\nTest:   [  0/196]  eta: 0:01:00  loss: 1.9000 (1.9000) "
      " acc1: "
      "50.0000 (50.0000)  acc5: 80.0 (80.0)  time: 0.3\nTest:  Acc@1 69.758 Acc@5 89.078\n",
-     "accuracy=69.758 test_accuracy=69.758"},
+     "accuracy=69.758 test_accuracy=69.758 top5=89.078"},
     {"timm",
      "Train: 0 [1250/1251 (100%)]  Loss: 6.9100 (6.9300)  Time: 0.250s, 1000.00/s  (0.260s, 980.00/s)  LR: 1.000e-04  "
      "Data: "
@@ -178,8 +178,9 @@ static const struct format {
      "    0.95      "
      "0.95      0.95        20\n",
      "accuracy=0.95"},
-    {"XGBoost", "[0]\ttrain-logloss:0.480000\teval-logloss:0.500000\n[1]\ttrain-logloss:0.3\teval-logloss:0.4\n", ""},
-    {"LightGBM", "[10]\tvalid_0's binary_logloss: 0.5\n[LightGBM] [Info] Finished training\n", ""},
+    {"XGBoost", "[0]\ttrain-logloss:0.480000\teval-logloss:0.500000\n[1]\ttrain-logloss:0.3\teval-logloss:0.4\n",
+     "logloss=0.3 val_logloss=0.4"},
+    {"LightGBM", "[10]\tvalid_0's binary_logloss: 0.5\n[LightGBM] [Info] Finished training\n", "val_logloss=0.5"},
     {"Flax MNIST example",
      "I0512 12:00:00.123456 140000000000000 train.py:160] epoch:  1, train_loss: 0.2100, train_accuracy: 93.99, "
      "test_loss: "
@@ -257,7 +258,8 @@ static const struct format {
      "█▆▃▁\n",
      "loss=0.25 val_loss=0.35"},
     {"ranks as keys", "rank=0 epoch=1 loss=0.5\nrank=1 epoch=1 loss=0.7\n{\"rank\": 1, \"loss\": 0.9}\n", "loss=0.5"},
-    {"a metric of the name rank", "mAP: 0.5 rank1: 0.9 loss: 0.25\nRank-1: 91.2\nacc: 0.5\n", "loss=0.25 accuracy=0.5"},
+    {"a metric of the name rank", "mAP: 0.5 rank1: 0.9 loss: 0.25\nRank-1: 91.2\nacc: 0.5\n",
+     "loss=0.25 accuracy=0.5 map=0.5"},
     {"accelerate", "[RANK 1] loss 0.5\n[RANK 0] loss 0.4\n", "loss=0.4"},
     {"Horovod", "[1]<stdout>:loss: 0.7\n[0]<stdout>:loss: 0.5\n", "loss=0.5"},
     {"Catalyst", "train (1/3) accuracy: 0.8 | loss: 0.6\nvalid (1/3) accuracy: 0.9 | loss: 0.3\n* Epoch (1/3)\n",
@@ -279,7 +281,7 @@ static const struct format {
      "2020-01-01 12:00:00 | INFO | train | epoch 001 | loss 8.5 | nll_loss 7.9 | ppl 240 | wps 10000 | lr "
      "1e-4\n2020-01-01 "
      "12:00:00 | INFO | valid | epoch 001 | valid on 'valid' subset | loss 7.2 | nll_loss 6.6 | ppl 90\n",
-     "loss=8.5 val_loss=7.2"},
+     "loss=8.5 val_loss=7.2 perplexity=240 val_perplexity=90"},
     {"Megatron-LM",
      " iteration      100/  500000 | consumed samples: 3200 | learning rate: 1.0E-04 | lm loss: 6.512345E+00 | loss "
      "scale: 1.0 | grad norm: 1.2 |\n",
@@ -310,6 +312,47 @@ static const struct format {
      "INFO:tensorflow:loss = 0.25, step = 100 (0.512 sec)\nINFO:tensorflow:Loss for final step: 0.0532.\n",
      "loss=0.25"},
     {"dots", "loss........: 0.25\n", "loss=0.25"},
+    {"HF Trainer of Whisper", "{'eval_loss': 0.5, 'eval_wer': 31.25, 'eval_cer': 12.5, 'epoch': 2.0}\n",
+     "val_loss=0.5 wer=31.25 cer=12.5"},
+    {"HF summarization",
+     "***** eval metrics *****\n  eval_rouge1 = 41.5\n  eval_rouge2 = 18.25\n  eval_rougeL = 38.75\n  "
+     "eval_rougeLsum = 39.5\n  perplexity = 12.5\n",
+     "rouge1=41.5 rouge2=18.25 rougel=38.75 val_perplexity=12.5 perplexity=12.5"},
+    {"sacreBLEU", "BLEU = 28.5 60.1/35.2/22.0/14.7 (BP = 0.98 ratio = 0.98 hyp_len = 100 ref_len = 102)\n",
+     "bleu=28.5"},
+    {"HF datasets",
+     "Map:  50%|\u2588\u2588\u2588\u2588\u2588     | 500/1000 [00:01<00:01, 400.00 examples/s]\n"
+     "Map: 1000 examples [00:02, 400.00 examples/s]\n",
+     ""},
+    {"a setting of the name precision", "precision: 16\nPrecision = 32\n{'precision': 16, 'recall': 0.5}\n",
+     "recall=0.5"},
+    {"precision and recall", "Precision: 0.75 Recall: 0.5\nval_precision: 62.5% val_recall: 25%\n",
+     "precision=0.75 recall=0.5 val_precision=62.5 val_recall=25"},
+    {"COCO",
+     " Average Precision  (AP) @[ IoU=0.50:0.95 | area=   all | maxDets=100 ] = 0.374\n Average Precision  (AP) @[ "
+     "IoU=0.50      | area=   all | maxDets=100 ] = 0.581\n",
+     ""},
+    {"MMDetection", "Epoch(val) [12][32]\tbbox_mAP: 0.3740, bbox_mAP_50: 0.5810, bbox_mAP_75: 0.4040\n",
+     "map=0.374 map_50=0.581"},
+    {"regression", "Root Mean Squared Error: 0.75\nMean Squared Error: 0.5625\nMAE: 0.5 R2: 0.25\n",
+     "rmse=0.75 mse=0.5625 mae=0.5 r2=0.25"},
+    {"Keras regression",
+     "10/10 - 0s - loss: 0.5 - mae: 0.25 - root_mean_squared_error: 0.75 - val_loss: 0.6 - val_mae: 0.3 - "
+     "val_root_mean_squared_error: 0.8\n",
+     "loss=0.5 mae=0.25 rmse=0.75 val_loss=0.6 val_mae=0.3 val_rmse=0.8"},
+    {"LightGBM with its training", "[10]\ttraining's auc: 0.95\tvalid_0's auc: 0.875\n", "auc=0.95 val_auc=0.875"},
+    {"segmentation", "Validation Dice: 0.85 Mean IoU: 0.75 dice_loss: 0.15\n", "dice=0.85 miou=0.75"},
+    {"restoration", "PSNR: 31.25 dB, SSIM: 0.875\nFID: 34.12\n", "psnr=31.25 ssim=0.875 fid=34.12"},
+    {"Stable-Baselines3",
+     "| rollout/           |          |\n|    ep_len_mean     | 21.5     |\n|    ep_rew_mean     | 42.5     |\n",
+     "reward=42.5"},
+    {"RLlib", "  episode_len_mean: 22.5\n  episode_reward_max: 71.0\n  episode_reward_mean: 42.5\n", "reward=42.5"},
+    {"CleanRL", "global_step=812, episodic_return=[14.]\nglobal_step=900, episodic_return=[31.5]\n",
+     "episodic_return=31.5"},
+    {"a program's return", "return 0\nreturn code: 1\nreturn: 2\n", ""},
+    {"words joined by capitals", "Epoch\tTrainLoss\tValLoss\tValAcc\n1\t0.5\t0.75\t0.25\n",
+     "loss=0.5 val_loss=0.75 val_accuracy=0.25"},
+    {"UTF-16", "l o s s :   0 . 5\n", ""},
 };
 
 /* Of several processes that do not say which they are. */
@@ -324,7 +367,59 @@ static const struct format unmarked[] = {
     {"batches of one epoch", "Epoch 1 [1/2] loss 0.5\nEpoch 1 [2/2] loss 0.25\n", "loss=0.25"},
 };
 
-static const char *const names[] = {"loss", "accuracy", "val_loss", "val_accuracy", "test_loss", "test_accuracy", "f1"};
+static const char *const names[] = {"loss",
+                                    "val_loss",
+                                    "test_loss",
+                                    "accuracy",
+                                    "val_accuracy",
+                                    "test_accuracy",
+                                    "perplexity",
+                                    "val_perplexity",
+                                    "test_perplexity",
+                                    "auc",
+                                    "val_auc",
+                                    "test_auc",
+                                    "logloss",
+                                    "val_logloss",
+                                    "test_logloss",
+                                    "mse",
+                                    "val_mse",
+                                    "test_mse",
+                                    "rmse",
+                                    "val_rmse",
+                                    "test_rmse",
+                                    "mae",
+                                    "val_mae",
+                                    "test_mae",
+                                    "precision",
+                                    "val_precision",
+                                    "test_precision",
+                                    "recall",
+                                    "val_recall",
+                                    "test_recall",
+                                    "f1",
+                                    "top5",
+                                    "r2",
+                                    "mcc",
+                                    "spearman",
+                                    "pearson",
+                                    "map",
+                                    "map_50",
+                                    "map_50_95",
+                                    "ap",
+                                    "miou",
+                                    "dice",
+                                    "psnr",
+                                    "ssim",
+                                    "fid",
+                                    "wer",
+                                    "cer",
+                                    "bleu",
+                                    "rouge1",
+                                    "rouge2",
+                                    "rougel",
+                                    "reward",
+                                    "episodic_return"};
 
 enum { METRICS = sizeof names / sizeof *names };
 
@@ -348,7 +443,7 @@ static void load_patterns(json_t *registry, struct joblog_pattern patterns[METRI
     const json_t *all = json_object_get(json_object_get(repo, "performance_metrics"), "log_patterns");
     assert_int_equal(json_object_size(all), METRICS);
     for (size_t i = 0; i < METRICS; i++) {
-        const char *source = json_string_value(json_object_get(all, names[i]));
+        const char *source = json_string_value(json_object_get(json_object_get(all, names[i]), "pattern"));
         assert_non_null(source);
         patterns[i] = (struct joblog_pattern){JOBLOG_METRIC, names[i], source};
     }
