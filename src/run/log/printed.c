@@ -174,6 +174,13 @@ static bool is_count(const struct printed_line *line, size_t next, const struct 
     return is_whole && !is_percent && printed_is_in(base, names);
 }
 
+/* Caffe's "loss = 0.5 (* 1 = 0.5 loss)": one term of the training's loss, whose sum has a line of its own. */
+static bool is_weighted_term(const struct printed_line *line, size_t next)
+{
+    return printed_mark(line, next) == '(' && printed_mark(line, next + 1) == '*' && next + 2 < line->token_count &&
+           line->tokens[next + 2].kind == TOKEN_NUMBER && printed_mark(line, next + 3) == '=';
+}
+
 static void read_value(const struct printed_line *line, size_t next, const struct printed_name *vocabulary,
                        locale_t c_locale, struct printed_value *value)
 {
@@ -287,7 +294,8 @@ static void find_values(struct printed_line *line, const struct printed_name *vo
                                   &value.base)) {
                 value.split = split ? split : scopes.now.split;
                 value.is_of_line = !split && value.split;
-                if (!is_count(line, next, &value, vocabulary[value.base].base)) {
+                bool is_term = value.split <= SPLIT_TRAIN && is_weighted_term(line, next);
+                if (!is_term && !is_count(line, next, &value, vocabulary[value.base].base)) {
                     read_value(line, next, vocabulary, c_locale, &value);
                     add_value(line, &value);
                 }

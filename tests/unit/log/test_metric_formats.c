@@ -312,6 +312,17 @@ static const struct format {
      "INFO:tensorflow:loss = 0.25, step = 100 (0.512 sec)\nINFO:tensorflow:Loss for final step: 0.0532.\n",
      "loss=0.25"},
     {"dots", "loss........: 0.25\n", "loss=0.25"},
+    {"Caffe",
+     "I0312 10:00:00.000000  7 solver.cpp:239] Iteration 100, loss = 0.00311204\nI0312 10:00:00.000000  7 "
+     "solver.cpp:258]     Train net output #0: loss = 0.0051291 (* 1 = 0.0051291 loss)\n",
+     "loss=0.00311204"},
+    {"Caffe with a test",
+     "I0312 10:00:00.000000  7 solver.cpp:347] Iteration 500, Testing net (#0)\nI0312 10:00:01.000000  7 "
+     "solver.cpp:414]     Test net output #0: accuracy = 0.9711\nI0312 10:00:01.000000  7 solver.cpp:414]     Test "
+     "net output #1: loss = 0.0911 (* 1 = 0.0911 loss)\nI0312 10:00:01.000000  7 solver.cpp:239] Iteration 500 "
+     "(51.2 iter/s, 1.9s/100 iters), loss = 0.125\nI0312 10:00:01.000000  7 solver.cpp:258]     Train net output "
+     "#0: loss = 0.25 (* 1 = 0.25 loss)\n",
+     "loss=0.125 test_accuracy=0.9711 test_loss=0.0911 accuracy=0.9711"},
     {"HF Trainer of Whisper", "{'eval_loss': 0.5, 'eval_wer': 31.25, 'eval_cer': 12.5, 'epoch': 2.0}\n",
      "val_loss=0.5 wer=31.25 cer=12.5"},
     {"HF summarization",
