@@ -211,23 +211,37 @@ static size_t find_hole(const struct repo *repo, const char *word, size_t *befor
     return i;
 }
 
-/* A word of required_args: as it is, or with the value of a hyperparameter that has no flag, or the flag of a bool. */
-static void add_required(const struct repo *repo, const char *word, struct plan_job *job, bool *in_place)
+/* The hyperparameter whose value a word of required_args gets: one without a flag, or a bool, whose
+ * flag replaces the word. param_count: none. */
+static size_t find_in_place(const struct repo *repo, const char *word, size_t *before)
 {
-    size_t before, at = find_hole(repo, word, &before);
-    bool is_switch = at < repo->param_count && repo->params[at].type == PARAM_BOOL && before == 0;
-    if (at == repo->param_count || (repo->params[at].flag && !is_switch)) {
+    size_t at = find_hole(repo, word, before);
+    if (at == repo->param_count || !repo->params[at].flag)
+        return at;
+    return repo->params[at].type == PARAM_BOOL && *before == 0 ? at : repo->param_count;
+}
+
+static void add_switch(const struct repo *repo, size_t at, struct plan_job *job)
+{
+    const struct param *param = &repo->params[at];
+    const char *flag = job->params[at].value.truth ? param->flag : param->off_flag;
+    if (flag)
+        strv_add(&job->argv, flag);
+}
+
+/* A word of required_args. */
+static void add_required(const struct repo *repo, const char *word, struct plan_job *job)
+{
+    size_t before, at = find_in_place(repo, word, &before);
+    if (at == repo->param_count) {
         strv_add(&job->argv, word);
         return;
     }
     struct plan_param *param = &job->params[at];
-    in_place[at] = true;
     if (param->value.kind == VALUE_NULL)
         return;
-    if (is_switch && repo->params[at].flag) {
-        const char *flag = param->value.truth ? repo->params[at].flag : repo->params[at].off_flag;
-        if (flag)
-            strv_add(&job->argv, flag);
+    if (repo->params[at].flag) {
+        add_switch(repo, at, job);
         return;
     }
     free(param->flag);
@@ -235,32 +249,16 @@ static void add_required(const struct repo *repo, const char *word, struct plan_
     plan_param_append(param, &job->argv);
 }
 
-void command_fill(const struct command *command, const struct repo *repo, const struct strv *environment,
-                  struct plan_job *job)
+/* Those with a value that no word of required_args has. */
+static void add_options(const struct repo *repo, const bool *in_place, struct plan_job *job)
 {
-    job->cwd = mem_strdup(repo->path);
-    strv_add_all(&job->argv, &command->head);
-    if (repo->model_flag) {
-        strv_add(&job->argv, repo->model_flag);
-        strv_add(&job->argv, job->model);
-    }
-    AUTO_FREE bool *in_place = mem_array(job->param_count + 1, sizeof *in_place);
-    for (size_t i = 0; i < repo->required_args.count; i++)
-        add_required(repo, repo->required_args.items[i], job, in_place);
-    strv_add_all(&job->env, &command->env);
-    strv_env_set_all(&job->env, &repo->env);
-    strv_env_set_all(&job->env, environment);
     for (size_t i = 0; i < job->param_count; i++) {
         struct plan_param *param = &job->params[i];
         if (param->value.kind == VALUE_NULL || in_place[i]) /* null: "not given" */
             continue;
         if (repo->params[i].type == PARAM_BOOL && repo->params[i].flag) {
-            const char *flag = param->value.truth ? repo->params[i].flag : repo->params[i].off_flag;
-            if (flag)
-                strv_add(&job->argv, flag);
-            continue;
-        }
-        if (param->flag) {
+            add_switch(repo, i, job);
+        } else if (param->flag) {
             plan_param_append(param, &job->argv);
         } else {
             AUTO_FREE char *value = value_format(&param->value);
@@ -268,6 +266,32 @@ void command_fill(const struct command *command, const struct repo *repo, const 
             strv_env_set(&job->env, variable, value);
         }
     }
+}
+
+void command_fill(const struct command *command, const struct repo *repo, const struct strv *environment,
+                  struct plan_job *job)
+{
+    const struct strv *required = &repo->required_args;
+    size_t operands = repo->launcher_end, before;
+    job->cwd = mem_strdup(repo->path);
+    strv_add_all(&job->argv, &command->head);
+    if (repo->model_flag) {
+        strv_add(&job->argv, repo->model_flag);
+        strv_add(&job->argv, job->model);
+    }
+    strv_add_all(&job->env, &command->env);
+    strv_env_set_all(&job->env, &repo->env);
+    strv_env_set_all(&job->env, environment);
+    AUTO_FREE bool *in_place = mem_array(job->param_count + 1, sizeof *in_place);
+    for (size_t i = 0; i < required->count; i++)
+        in_place[find_in_place(repo, required->items[i], &before)] = true;
+    while (operands < required->count && strcmp(required->items[operands], "--") != 0)
+        operands++;
+    for (size_t i = 0; i < operands; i++)
+        add_required(repo, required->items[i], job);
+    add_options(repo, in_place, job);
+    for (size_t i = operands; i < required->count; i++) /* after "--" an option would be an operand */
+        add_required(repo, required->items[i], job);
     strv_add_all(&job->path_prepend, &command->path_prepend);
 }
 

@@ -105,6 +105,10 @@ END
     "$TARE" run -q train.py --tag x -- an operand
     [ "$(given)" = "given 0.1 2 sgd False False x 0 [8, 8] ['an', 'operand']" ]
     rm -r results
+    # An option that is named later precedes the bare --.
+    "$TARE" run -q --set experiments.0.hyperparameters.lr=0.25 train.py --tag x -- an operand
+    [ "$(given)" = "given 0.25 2 sgd False False x 0 [8, 8] ['an', 'operand']" ]
+    rm -r results
     "$TARE" run -q train.py --no-amp --tag 'a\,b,c d' --opt sgd,adam
     [ "$(given | cut -d' ' -f4-7)" = $'sgd False False a,b\nadam False False a,b\nsgd False False c\nadam False False c' ] ||
         [ "$(given | cut -d' ' -f4-7)" = $'sgd False False a,b\nsgd False False c\nadam False False a,b\nadam False False c' ] || { given; false; }

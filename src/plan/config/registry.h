@@ -109,6 +109,7 @@ struct repo {
     char *model_flag; /* NULL: a model's name is not passed */
     struct param *params;
     size_t param_count;
+    size_t launcher_end;       /* the number of words of required_args up to the end of the key "launcher" */
     struct strv required_args; /* each text of "required_args" split at blanks (as in "-d d2a"); lists as they are */
     struct strv env;           /* NAME=VALUE */
     struct strv path_prepend;  /* absolute: relative to the registry's folder, then to path */

@@ -78,7 +78,8 @@ static const struct field other_rows[] = {
                "{'type': 'string'}}]}}",
      .initial = "none",
      .help = "words that every command gets; a string is split at blanks; the names are free; a word that is "
-             "{name}, or ends with ={name}, gets the value of a hyperparameter without a flag"},
+             "{name}, or ends with ={name}, gets the value of a hyperparameter without a flag; options follow the "
+             "last word, or precede a bare `--`, except one in `launcher`"},
     FIELD_OBJECT_ROW("performance_metrics", "none", "numbers to take from the output"),
     {"marks", FIELD_OTHER, .expected = "an object of regular expressions or objects",
      .schema = "{'type': 'object', 'additionalProperties': {'anyOf': [" FIELD_STRING ", {'$ref': '#/$defs/mark'}]}}",
@@ -248,15 +249,18 @@ static void split_words(const char *text, struct strv *words)
 }
 
 static void read_required_arg(const struct source *source, const char *path, const char *name, const json_t *json,
-                              void *words)
+                              void *repo)
 {
+    struct repo *out = repo;
     const struct field row = {.key = name, .kind = FIELD_LIST};
     if (json_is_string(json))
-        split_words(json_string_value(json), words);
+        split_words(json_string_value(json), &out->required_args);
     else if (json_is_array(json))
-        field_read(source, path, json, &row, words);
+        field_read(source, path, json, &row, &out->required_args);
     else
         field_refuse(source, path, name, "a string or a list of strings", json);
+    if (strcmp(name, "launcher") == 0)
+        out->launcher_end = out->required_args.count;
 }
 
 /* "named: loss, train_loss": each of letters, digits and what joins them. */
@@ -372,7 +376,7 @@ void registry_read_repo(const struct source *source, const char *path, const cha
         read_models(source, path, json, &out->models);
         out->params = mem_array(json_object_size(json_get(json, "supported_hyperparams")), sizeof *out->params);
         fields_each(source, path, json, "supported_hyperparams", read_param, out);
-        fields_each(source, path, json, "required_args", read_required_arg, &out->required_args);
+        fields_each(source, path, json, "required_args", read_required_arg, out);
         read_metrics(source, path, json, out);
         registry_read_marks(source, path, json, out);
         registry_read_oom_steps(source, path, json, out);

@@ -107,6 +107,25 @@ static void values_go_to_their_places_in_the_required_words(void **state)
     assert_int_equal(job->params[1].place, 5);
 }
 
+/* After "--" an option would be an operand. The "--" of a launcher ends only its own options. */
+static void options_precede_a_bare_double_dash_of_the_script(void **state)
+{
+    struct fixture *fixture = *state;
+    fixture_plan(fixture,
+                 "{'models': {'r': {'path': 'toy', 'train_script': './train.sh', 'models': ['m'],"
+                 "'required_args': {'launcher': ['run', '--', 'train'], 'script': ['{lr}', '--', 'x={n}', '--']},"
+                 "'supported_hyperparams': {"
+                 "'lr': {'type': 'text', 'default': '1e-3'},"
+                 "'amp': {'flag': '--amp', 'type': 'bool', 'default': true},"
+                 "'n': {'type': 'int', 'default': 7, 'range': null},"
+                 "'f': {'flag': '-f', 'type': 'int', 'default': 2, 'range': null}}}}}",
+                 "{'experiments': [{'repo': 'r', 'model': 'm', 'mode': 'default', 'runs_per_config': 2}]}");
+    const struct plan_job *job = job_of(fixture);
+    assert_words(fixture, &job->argv, "F/toy/train.sh|run|--|train|1e-3|--amp|-f|2|--|x=7|--");
+    assert_int_equal(job->params[2].place, 9);
+    assert_int_equal(job->params[3].place, 7);
+}
+
 static void a_bare_name_is_the_repositorys_file_or_a_program_on_path(void **state)
 {
     struct fixture *fixture = *state;
@@ -265,6 +284,7 @@ int main(void)
         TEST(a_script_is_started_with_its_flags_in_the_registrys_order),
         TEST(flags_that_end_with_an_equals_sign_are_joined_with_their_values),
         TEST(values_go_to_their_places_in_the_required_words),
+        TEST(options_precede_a_bare_double_dash_of_the_script),
         TEST(a_bare_name_is_the_repositorys_file_or_a_program_on_path),
         TEST(python_is_a_name_or_a_path),
         TEST(a_venv_gives_its_python_and_is_activated),
