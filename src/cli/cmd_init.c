@@ -237,7 +237,8 @@ static const char *const description[] = {
     "options with the script's own defaults as comments; they are left to the script until the settings name them.",
     "Python is the one that the script's first line names by a path, else that of the active virtual environment, or "
     "of .venv or venv "
-    "beside the script, else python3. The metrics are guesses: edit them.",
+    "beside the script, else python3. The metrics, and the marks of epochs, are guesses: "
+    "edit them.",
     "Without a script, init asks for it and for the hyperparameters, on a terminal. It never replaces a file, but with "
     "--force.",
     NULL,

@@ -12,6 +12,8 @@
 #include <string.h>
 #include <strings.h>
 
+#define INT_RANGE_MAX 1e15 /* exact as a double */
+
 enum { NAME_BYTES = 60, PROPOSED_SEEDS = 3, PROPOSED_RUNS = 3, PROPOSED_RETRIES = 1 };
 
 #define MODEL "default"
@@ -249,10 +251,21 @@ static json_t *variables_json(const struct strv *variables)
     return env;
 }
 
+static json_t *marks_json(const struct script_epochs *epochs)
+{
+    if (epochs->end)
+        return json_pack("{s:{s:s}}", "epoch", "end", epochs->end);
+    return epochs->start ? json_pack("{s:s}", "epoch", epochs->start) : NULL;
+}
+
 json_t *starter_registry(const struct starter *starter)
 {
     AUTO_FREE char *name = repo_name(starter->name);
     AUTO_FREE char *missing = left_out(starter);
+    const struct script_epochs *epochs = &starter->epochs;
+    AUTO_FREE char *marks =
+        epochs->printer ? mem_printf("The mark epoch is guessed from how %s prints its epochs.", epochs->printer)
+                        : NULL;
     const char *lines[] = {
         starter->help ? "Made from the command line and the script's --help."
                       : "Made from the command line; nothing is known of the script's options.",
@@ -260,15 +273,17 @@ json_t *starter_registry(const struct starter *starter)
         "required_args are the words as given; {name} is the place of a hyperparameter. An option whose default is "
         "null is",
         "left to the script until the settings name it. A range of null is never drawn from.",
-        missing,
+        missing ? missing : marks,
+        missing ? marks : NULL,
         NULL};
     const char *interpreter = starter->interpreter_key;
-    json_t *repo = json_pack(
-        "{s:o, s:o, s:o, s:o*, s:o*, s:[s], s:o*, s:o, s:o, s:s}", "comment", json_texts(lines), "path",
-        json_text_or_null(starter->path), "train_script", json_text_or_null(starter->program),
-        interpreter ? interpreter : "python", interpreter ? json_text_or_null(starter->interpreter) : NULL, "env",
-        variables_json(starter->variables), "models", MODEL, "required_args", required_args(starter),
-        "supported_hyperparams", params(starter), "performance_metrics", log_patterns(), "metrics", "optional");
+    json_t *repo =
+        json_pack("{s:o, s:o, s:o, s:o*, s:o*, s:[s], s:o*, s:o, s:o, s:s, s:o*}", "comment", json_texts(lines), "path",
+                  json_text_or_null(starter->path), "train_script", json_text_or_null(starter->program),
+                  interpreter ? interpreter : "python", interpreter ? json_text_or_null(starter->interpreter) : NULL,
+                  "env", variables_json(starter->variables), "models", MODEL, "required_args", required_args(starter),
+                  "supported_hyperparams", params(starter), "performance_metrics", log_patterns(), "metrics",
+                  "optional", "marks", marks_json(epochs));
     json_t *repos = json_object();
     json_object_set_new(repos, name, repo);
     return json_pack("{s:o}", "models", repos);

@@ -3,6 +3,7 @@
 #ifndef TARE_PLAN_STARTER_H
 #define TARE_PLAN_STARTER_H
 
+#include "plan/script_epochs.h"
 #include "plan/script_help.h"
 
 #include <jansson.h>
@@ -41,6 +42,7 @@ struct starter {
     const struct strv *before;    /* the words between the program and the script's arguments */
     const struct strv *variables; /* NAME=VALUE */
     const struct script_help *help; /* NULL: not known */
+    struct script_epochs epochs;
     const struct starter_args *args;
     bool proposes; /* where no value was named: some to begin with */
     bool has_runs;

@@ -314,6 +314,7 @@ void script_write(const struct script *script, const char *path, struct starter 
     starter->interpreter_key = script->key;
     starter->interpreter = script->interpreter;
     starter->help = script->has_help ? &script->help : NULL;
+    starter->epochs = script->epochs;
     json_print_taken(starter_registry(starter), registry);
     json_print_taken(starter_settings(starter), settings);
 }

@@ -27,6 +27,7 @@ struct script {
     bool is_python;
     const char *why;     /* "the virtual environment beside it", ... */
     struct strv command; /* what --help is added to: interpreter and script, absolute; empty: it cannot be asked */
+    struct script_epochs epochs;
     bool has_help;
     struct script_help help;
     char *unread; /* why there is none, a line; NULL */
@@ -43,7 +44,7 @@ bool script_read(const struct strv *words, const struct strv *environment, const
 
 /* Searches the text of the script and of its modules for a parser of options. Only with one is it started, with --help, as a job of
  * its own that sees no GPU, can write neither in the working folder nor in the script's, and of which nothing is left. has_help and
- * help, or unread, are set. False: it was still running after how->timeout_s. (script_probe.c) */
+ * help, or unread, and epochs (of Python) are set. False: it was still running after how->timeout_s. (script_probe.c) */
 bool script_probe(struct script *script, const struct strv *environment, const struct script_probing *how,
                   struct err *err);
 void script_fini(struct script *script);

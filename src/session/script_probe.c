@@ -20,18 +20,16 @@ enum { QUOTED_BYTES = 160, FIRST_PROGRESS_S = 2, NEXT_PROGRESS_S = 15, SCRIPT_TE
 /* ---- Whether it is worth starting. */
 
 /* NULL: it may be started; else why not, fresh. */
-static char *why_not_python(const struct script *script, const struct strv *environment,
-                            const struct script_probing *how)
+static char *why_not_python(const struct script_files *files, const struct script_probing *how)
 {
-    AUTO(script_files_fini) struct script_files files = {0};
     struct script_parser parser;
-    if (!script_files_read(script->absolute, script->folder, strv_env_get(environment, "PYTHONPATH"), &files))
+    if (files->count == 0)
         return mem_strdup("its text cannot be read, so it was not started");
-    script_parser_find(&files, &parser);
+    script_parser_find(files, &parser);
     if (!parser.name)
         return mem_printf("neither it nor a local module that it imports uses a parser of options (argparse, click, "
                           "Typer, absl, ...), so it was not started with --help%s",
-                          files.cut ? "; some modules were too long or too many to be read" : "");
+                          files->cut ? "; some modules were too long or too many to be read" : "");
     if (parser.answers_help)
         return NULL;
     if (how->certain)
@@ -188,10 +186,14 @@ static bool open_folders(const struct script *script, int *working, int *own)
 bool script_probe(struct script *script, const struct strv *environment, const struct script_probing *how,
                   struct err *err)
 {
+    AUTO(script_files_fini) struct script_files files = {0};
+    if (script->is_python &&
+        script_files_read(script->absolute, script->folder, strv_env_get(environment, "PYTHONPATH"), &files))
+        script_epochs_find(&files, &script->epochs);
     if (how->never)
         script->unread = mem_strdup("it was not started (--no-probe)");
     else
-        script->unread = script->is_python ? why_not_python(script, environment, how) : why_not_other(script, how);
+        script->unread = script->is_python ? why_not_python(&files, how) : why_not_other(script, how);
     if (script->unread)
         return true;
     AUTO_STRV struct strv own = {0};

@@ -4,6 +4,7 @@
 #include "fuzz.h"
 
 #include "base/mem.h"
+#include "plan/script_epochs.h"
 #include "plan/script_imports.h"
 #include "plan/script_parser.h"
 
@@ -39,10 +40,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct input input = {text, size};
     AUTO(script_files_fini) struct script_files files;
     struct script_parser parser;
+    struct script_epochs epochs;
     if (size < 4096) {
         script_files_walk(&roots, "train.py", read_same, &input, &files);
         check(files.count >= 1 && files.count <= SCRIPT_FILES_MAX);
         script_parser_find(&files, &parser);
+        script_epochs_find(&files, &epochs);
+        check(!epochs.printer == (!epochs.start && !epochs.end));
     } else {
         files = (struct script_files){0};
     }
