@@ -102,19 +102,27 @@ static json_t *word_json(const char *word, enum script_type type)
 
 /* ---- The registry. */
 
-/* What is drawn when a person mutates it: around the script's own default, or where people look for it; null: it is not drawn. */
+/* The range that a mutation draws from. The script's own default is its middle (of the logarithms
+ * for log_uniform); seeds have no middle. Null, never drawn from: without a default, or if the
+ * default is at or beyond the usual limits. */
 static void set_range(json_t *row, const struct script_option *option, double own)
 {
     const struct script_hint *hint = script_hint(option->name);
-    double low = hint ? hint->low : 0, high = hint ? hint->high : 0;
-    bool is_int = option->type == SCRIPT_INT;
-    if (low == high || hint->type != option->type) {
+    bool is_int = option->type == SCRIPT_INT, is_drawn = hint && hint->low != hint->high && hint->type == option->type;
+    double low = is_drawn ? hint->low : 0, high = is_drawn ? hint->high : 0;
+    if (is_drawn && !param_name_is_seed(hint->name)) {
+        if (hint->log) {
+            low = is_int ? fmax(1, floor(own / 4)) : number_round(own / 10, 6);
+            high = is_int ? round(own * own / low) : number_round(own * 10, 6);
+        } else {
+            double around = own <= high ? fmin(own - low, high - own) : is_int ? floor(own / 2) : 0;
+            low = number_round(own - around, 6);
+            high = number_round(own + around, 6);
+        }
+    }
+    if (!(low < high && high < INT_RANGE_MAX && (own > 0 || (is_drawn && param_name_is_seed(hint->name))))) {
         json_object_set_new(row, "range", json_null());
         return;
-    }
-    if (own > 0 && (hint->log || own > high) && !param_name_is_seed(hint->name)) {
-        low = is_int ? fmax(1, floor(own / 4)) : number_round(own / 10, 6);
-        high = is_int ? own * 4 : number_round(own * 10, 6);
     }
     json_object_set_new(row, "range",
                         json_pack("[o, o]", is_int ? json_integer((json_int_t)low) : json_finite(low),

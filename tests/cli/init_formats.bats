@@ -112,6 +112,37 @@ END
     if grep -q '"marks"' registry.json; then false; fi
 }
 
+@test "a metric's goal is written, and the script's own default is the middle of a range" {
+    need_python
+    unset VIRTUAL_ENV
+    cat >train.py <<'END'
+import argparse
+p = argparse.ArgumentParser(formatter_class=argparse.ArgumentDefaultsHelpFormatter)
+p.add_argument("--lr", type=float, default=0.02, help="rate")
+p.add_argument("--wd", type=float, default=None, help="decay")
+p.add_argument("--dropout", type=float, default=0.1, help="share")
+p.add_argument("--batch-size", type=int, default=10, help="size")
+p.add_argument("--epochs", type=int, default=90, help="number")
+p.add_argument("--momentum", type=float, default=0.995, help="share")
+p.parse_args()
+END
+    "$TARE" init train.py
+    python3 - <<'END'
+import json, math
+repo = json.load(open("registry.json"))["models"]["train"]
+rows, patterns = repo["supported_hyperparams"], repo["performance_metrics"]["log_patterns"]
+for name, own, middle in (("lr", 0.02, "log"), ("batch_size", 10, "log"), ("dropout", 0.1, ""), ("epochs", 90, "")):
+    low, high = rows[name]["range"]
+    got = math.sqrt(low * high) if middle else (low + high) / 2
+    assert low < own < high and math.isclose(got, own), (name, low, high)
+# No default, and one beyond what people try.
+assert rows["wd"]["range"] is None and rows["momentum"]["range"] is None, rows
+goals = {name: row["goal"] for name, row in patterns.items()}
+assert all(goals[name] == "minimize" for name in ("loss", "val_loss", "wer", "cer", "rmse", "mae", "fid", "perplexity"))
+assert all(goals[name] == "maximize" for name in ("accuracy", "map", "bleu", "rouge1", "auc", "reward", "dice", "psnr"))
+END
+}
+
 @test "run SCRIPT takes --set: the values of the settings that init would write" {
     need_python
     unset VIRTUAL_ENV
