@@ -74,6 +74,7 @@ static struct window_sensor gpu_sensor(const struct gpu_vendor *vendor, const st
     sensor.counter_source = vendor->counter_source;
     sensor.power_source = vendor->power_source;
     sensor_behaviour_apply(&profile->behaviour, &sensor);
+    sensor.reading = profile->reading;
     size_t count;
     const struct gpu_sample *samples = meter_samples(meter, &count);
     EACH (sample, samples, count) {

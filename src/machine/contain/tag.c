@@ -5,6 +5,7 @@
 #include "machine/contain/sys.h"
 #include "tare_build.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -205,6 +206,15 @@ static bool is_this_program(int proc, pid_t pid)
            own.st_ino == theirs.st_ino;
 }
 
+/* Without memory there is no file either: it is being ended, and waits for its namespace. */
+static bool is_ending(int proc, pid_t pid)
+{
+    char path[40];
+    struct stat status;
+    snprintf(path, sizeof path, "%d/exe", (int)pid);
+    return fstatat(proc, path, &status, 0) != 0 && errno == ENOENT;
+}
+
 /* A runner that is pid 1 of a container is the parent of its inits as if it had adopted them. */
 static bool is_runner(int proc, const struct proc_stat *stat)
 {
@@ -218,7 +228,7 @@ bool init_is_left(int proc, pid_t pid, uint64_t start_time)
     uid_t uid;
     if (pid <= 0 || !proc_stat_read(proc, pid, &stat) || stat.start_time != start_time || !proc_stat_alive(&stat) ||
         strcmp(stat.comm, TARE_NAME "-init") != 0 || !proc_real_uid(proc, pid, &uid) || uid != geteuid() ||
-        !is_this_program(proc, pid))
+        !(is_this_program(proc, pid) || is_ending(proc, pid)))
         return false;
     /* Another user's pid 1 may be hidden. */
     bool seen = proc_stat_read(proc, stat.ppid, &parent);

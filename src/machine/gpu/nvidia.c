@@ -181,6 +181,8 @@ static bool xid_is_of_program(unsigned number)
     .accuracy = "unknown",                                                                                             \
     .gain = {.source = "the vendor states none; " PAPER " measured about 5 % on many boards, another share on each"}
 
+static const struct sensor_behaviour a100 = TOLD(100, 2, WINDOW_BOXCAR, 25, 0.25);
+
 /* The first row that holds a model's name counts. Where the vendor states no accuracy for the sensor, nobody does: the
  * paper measured about 5 % for many boards, another share for each. */
 static const struct sensor_profile profiles[] = {
@@ -199,6 +201,21 @@ static const struct sensor_profile profiles[] = {
             "the update period; looked-at share of the counter: 98 to 100 %, measured; its lag of 6 ms is not taken",
     },
     {
+        .label = "H100 (measured)",
+        .models = {"H100", "H800"},
+        .reading = &a100,
+        .behaviour = {.update_ns = MS(100),
+                      .jitter_ns = MS(2),
+                      .averaging = WINDOW_BOXCAR,
+                      .averaging_ns = MS(100),
+                      .looked_share = 1,
+                      .counter_current = true},
+        UNSTATED,
+        .source =
+            "four H100 with driver 580: the counter adds 98 to 100 of each 100 ms; that the power reading sees 25 "
+            "of 100 ms (" PAPER ") says nothing of the counter; H800 (the same chip) by analogy",
+    },
+    {
         .label = "GH200 (" PAPER ")",
         .models = {"GH200"},
         .behaviour = TOLD(100, 2, WINDOW_BOXCAR, 20, 0.2),
@@ -206,11 +223,11 @@ static const struct sensor_profile profiles[] = {
         .source = PAPER ": 20 ms of each 100 ms",
     },
     {
-        .label = "A100, H100 (" PAPER ")",
-        .models = {"A100", "A800", "A30", "H100", "H800"},
+        .label = "A100 (" PAPER ")",
+        .models = {"A100", "A800", "A30"},
         .behaviour = TOLD(100, 2, WINDOW_BOXCAR, 25, 0.25),
         UNSTATED,
-        .source = PAPER ": 25 ms of each 100 ms; A30 (GA100 too) and A800, H800 (the same chips) by analogy",
+        .source = PAPER ": 25 ms of each 100 ms; A30 (GA100 too) and A800 (the same chip) by analogy",
     },
     {
         .label = "Turing (" PAPER ")",

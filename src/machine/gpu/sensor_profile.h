@@ -14,11 +14,11 @@ struct sensor_behaviour {
     bool told;                    /* averaging_ns and delay_ns are so; else they are the most that they may be */
     int64_t update_ns, jitter_ns; /* between two updates, and its standard deviation */
     enum window_averaging averaging;
-    int64_t averaging_ns; /* length of the boxcar, time constant of the exponential */
-    int64_t delay_ns;     /* from the end of what is averaged to the update that shows it */
+    int64_t averaging_ns;                /* length of the boxcar, time constant of the exponential */
+    int64_t delay_ns;                    /* from the end of what is averaged to the update that shows it */
     double averaging_sd_ns, delay_sd_ns; /* standard uncertainties, of a calibration; 0: nobody tells */
-    int64_t lag_ns;       /* where told is not: so much later the middle of what is averaged is shown, by a calibration */
-    double lag_sd_ns;     /* its standard uncertainty; 0: not known */
+    int64_t lag_ns;   /* where told is not: so much later the middle of what is averaged is shown, by a calibration */
+    double lag_sd_ns; /* its standard uncertainty; 0: not known */
     double looked_share;  /* of an update period; at 1 all power is looked at */
     bool counter_current; /* the counter holds all energy up to its update: only samples are averaged */
 };
@@ -34,9 +34,10 @@ struct sensor_profile {
     const char *label;     /* "H100 (arXiv 2312.02741)": what results name */
     const char *models[8]; /* words of the model's name, each followed by something that is no digit */
     struct sensor_behaviour behaviour;
-    const char *accuracy;    /* the sensor's own, as its vendor states it; "unknown" */
-    struct sensor_gain gain; /* the same as a figure */
-    const char *source;      /* of each figure */
+    const struct sensor_behaviour *reading; /* of the power reading, where there is no counter; NULL: behaviour */
+    const char *accuracy;                   /* the sensor's own, as its vendor states it; "unknown" */
+    struct sensor_gain gain;                /* the same as a figure */
+    const char *source;                     /* of each figure */
 };
 
 #endif

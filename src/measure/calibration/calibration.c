@@ -302,6 +302,8 @@ void calibration_profile(const struct calibration *calibration, const struct sen
              period ? "update period, " : "", shape ? "averaging and delay of samples, " : "",
              looked->known ? "looked-at share" : "", period && shape && looked->known ? "" : "; the rest: ",
              period && shape && looked->known ? "" : row->source);
+    if (counter->updates == 0)
+        out->of.reading = NULL;
     out->of.label = out->label;
     out->of.source = out->source;
 }

@@ -29,6 +29,7 @@ struct window_sensor {
     int64_t lag_unsure_ns; /* and by so much more at most */
     bool misses_updates;   /* now and then a value stays for two periods; found in the trace */
     double unseen_share;   /* of each update period that the sensor does not look at */
+    const struct sensor_behaviour *reading; /* applied where there is no counter; NULL: the same */
 };
 
 extern const struct window_sensor window_sensor_gpu; /* an H200's, driver 580; a vendor names its own sources, a profile the rest */

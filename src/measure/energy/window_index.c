@@ -1,6 +1,7 @@
 #include "measure/energy/window_private.h"
 
 #include "base/mem.h"
+#include "measure/energy/sensor_behaviour.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -229,17 +230,19 @@ struct window_index *window_index_new(const struct series *series, const struct 
 {
     struct window_index *index = mem_alloc(sizeof *index);
     index->sensor = *sensor;
+    if (series->counter_count == 0 && sensor->reading)
+        sensor_behaviour_apply(sensor->reading, &index->sensor);
     index->empty = series->counter_count == 0 && series->power_count == 0;
     if (series->counter_count > 0)
         index->origin_ns = series->counter[0].before_ns;
     else if (series->power_count > 0)
         index->origin_ns = series->power[0].t_ns;
-    if (sensor->bounded)
+    if (index->sensor.bounded)
         study_trace(index, series);
     knots_read(&index->knots, series, &index->sensor, index->origin_ns);
     make_shape(index, series);
     index->empty = index->shape.count == 0;
-    index->smooth = smooth_knots(&index->knots, &index->shape, sensor);
+    index->smooth = smooth_knots(&index->knots, &index->shape, &index->sensor);
     find_lag(index);
     join_segments(index);
     return index;

@@ -252,7 +252,7 @@ static void a_disk_that_fills_up_leaves_the_old_file_and_no_other(void **state)
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
     signal(SIGXFSZ, handler);
     assert_false(written);
-    assert_string_equal(err.text, "write summary.csv: write: File too large");
+    assert_string_equal(err.text, "write summary.csv: write: File too large (limit on file sizes: ulimit -f)");
     assert_int_equal(err.code, EFBIG);
     assert_content(place, "summary.csv", "old");
     assert_int_equal(count_entries(place), 1);

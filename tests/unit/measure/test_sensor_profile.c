@@ -58,8 +58,8 @@ static void each_model_has_the_row_of_its_chip_and_no_other(void **state)
     } cases[] = {
         {"NVIDIA H200", "H200"},
         {"NVIDIA GH200 480GB", "GH200"},
-        {"NVIDIA H100 80GB HBM3", "A100, H100"},
-        {"NVIDIA A100-SXM4-40GB", "A100, H100"},
+        {"NVIDIA H100 80GB HBM3", "H100 (measured)"},
+        {"NVIDIA A100-SXM4-40GB", "A100 ("},
         {"NVIDIA A10", "Ampere"},
         {"NVIDIA GeForce RTX 3090", "Ampere"},
         {"NVIDIA L40", "Ampere"},
@@ -87,6 +87,32 @@ static void the_row_of_the_h200_is_what_was_measured_there(void **state)
     assert_int_equal(sensor.span_max_ns, window_sensor_gpu.span_max_ns);
     assert_int_equal(sensor.gap_ns, window_sensor_gpu.gap_ns);
     assert_false(sensor.bounded);
+}
+
+/* Of an H100 the counter sees all, the power reading a quarter: without a counter its ± is that of an A100. */
+static void an_h100_without_a_counter_is_measured_as_an_a100(void **state)
+{
+    (void)state;
+    static const char *const models[] = {"NVIDIA H100 80GB HBM3", "NVIDIA A100-SXM4-40GB"};
+    struct series series = {0};
+    double half_widths_j[2];
+    for (int i = 0; i < 200; i++)
+        series_add_power(&series, (struct power_sample){at(0.1 * i), i / 5 % 2 ? 600 : 200});
+    for (int i = 0; i < 2; i++) {
+        const struct sensor_profile *profile = sensor_profile_find(&gpu_vendor_nvidia, models[i]);
+        struct window_sensor sensor = window_sensor_gpu;
+        struct window_energy energy;
+        sensor_behaviour_apply(&profile->behaviour, &sensor);
+        sensor.reading = profile->reading;
+        struct window_index *index = window_index_new(&series, &sensor);
+        window_index_energy(index, at(2.03), at(12.03), &energy);
+        window_index_free(index);
+        assert_true(energy.half_width_j.valid);
+        half_widths_j[i] = energy.half_width_j.value;
+    }
+    assert_true(fabs(half_widths_j[0] - half_widths_j[1]) < 1e-6);
+    assert_true(half_widths_j[0] > 40); /* a quarter seen: more than 1 % of 10 s at 400 W */
+    series_fini(&series);
 }
 
 /* ∫P = ∫mean + time constant · rise of the mean: without that the window below would lack 173 J. */
@@ -145,7 +171,7 @@ static void means_of_a_second_are_shifted_and_an_unknown_sensor_may_be_either(vo
 static void what_is_not_looked_at_widens_the_bounds_of_a_fast_load_and_not_of_a_steady_one(void **state)
 {
     (void)state;
-    const struct sensor_behaviour *behaviour = &sensor_profile_find(&gpu_vendor_nvidia, "NVIDIA H100 PCIe")->behaviour;
+    const struct sensor_behaviour *behaviour = &sensor_profile_find(&gpu_vendor_nvidia, "NVIDIA A100-SXM4-40GB")->behaviour;
     for (int steady = 0; steady < 2; steady++) {
         struct series series = {0};
         for (int i = 1; i < 600; i++) {
@@ -372,6 +398,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_model_has_the_row_of_its_chip_and_no_other),
         cmocka_unit_test(the_row_of_the_h200_is_what_was_measured_there),
+        cmocka_unit_test(an_h100_without_a_counter_is_measured_as_an_a100),
         cmocka_unit_test(an_exponential_mean_is_undone),
         cmocka_unit_test(means_of_a_second_are_shifted_and_an_unknown_sensor_may_be_either),
         cmocka_unit_test(what_is_not_looked_at_widens_the_bounds_of_a_fast_load_and_not_of_a_steady_one),
