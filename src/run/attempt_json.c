@@ -110,12 +110,11 @@ json_t *attempt_loop_json(const struct attempt *loop, enum outcome outcome, cons
     return json;
 }
 
-/* Every metric that must be there, null where it was not found; of optional ones those that were. */
 static json_t *metrics_json(const struct attempt *attempt)
 {
     json_t *json = json_object();
     const struct plan_job *job = attempt->plan;
-    EACH (metric, job->metrics, job->rules.metrics == METRICS_OPTIONAL ? 0 : job->metric_count)
+    EACH (metric, job->metrics, job->metric_count)
         json_object_set_new(json, metric->name, json_null());
     size_t count = attempt->log ? joblog_result_count(attempt->log) : 0;
     for (size_t i = 0; i < count; i++) {

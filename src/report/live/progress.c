@@ -213,15 +213,21 @@ static void add_verdict(const struct progress *progress, struct text *out)
         text_addf(out, ", %s", verdict_name(verdict));
 }
 
-static void add_metrics(struct text *out, const json_t *metrics)
+/* Optional ones that were not found are left out beside those that were. */
+static void add_metrics(const struct plan_experiment *experiment, struct text *out, const json_t *metrics)
 {
     const char *name;
     json_t *metric;
     double value;
+    bool optional = experiment->foreground.rules.metrics == METRICS_OPTIONAL, none = true;
+    json_object_foreach((json_t *)(uintptr_t)metrics, name, metric) none &= !json_to_reading(metric, &value);
     json_object_foreach((json_t *)(uintptr_t)metrics, name, metric)
     {
+        bool found = json_to_reading(metric, &value);
+        if (!found && optional && !none)
+            continue;
         text_addf(out, ", %s ", name);
-        if (json_to_reading(metric, &value))
+        if (found)
             progress_add_number(out, value);
         else
             text_add(out, "not found");
@@ -259,7 +265,7 @@ static void end_experiment(struct progress *progress, const struct event *event)
     drawn_add(&progress->lane->drawn_by, &line);
     add_verdict(progress, &line);
     if (succeeded)
-        add_metrics(&line, json_object_get(event->data, "metrics"));
+        add_metrics(experiment, &line, json_object_get(event->data, "metrics"));
     else if (error && !(outcome && strcmp(error, outcome) == 0))
         text_addf(&line, ": %s", error);
     progress_say(progress, &line, succeeded ? PROGRESS_GREEN : PROGRESS_RED, coloured_from);

@@ -59,10 +59,10 @@ static json_t *names_of_mutated(const struct plan_job *job)
     return names;
 }
 
-/* Every metric that must be there, null where its pattern never matched; of optional ones those that were found. */
+/* Every metric that the registry asks for: null where its pattern never matched. */
 static bool add_metrics(sqlite3 *db, int64_t number, const struct plan_job *job, json_t *out, struct err *err)
 {
-    EACH (metric, job->metrics, job->rules.metrics == METRICS_OPTIONAL ? 0 : job->metric_count)
+    EACH (metric, job->metrics, job->metric_count)
         json_object_set_new(out, metric->name, json_null());
     AUTO_QUERY sqlite3_stmt *query = db_query(
         db, err, "SELECT name, coalesce(special, value) FROM experiment_metrics WHERE experiment=? ORDER BY name", "i",
