@@ -319,15 +319,6 @@ static void print_each(const struct closing *closing, const char *title, const c
         text_addf(closing->out, "  and %zu more: see %s\n", printed - REASONS_SHOWN, rest);
 }
 
-/* Metrics that are only guessed: where one of them was found, the others are not missed. */
-static bool misses_none(const struct result *result, const struct plan_job *job)
-{
-    for (size_t m = 0; job->rules.metrics == METRICS_OPTIONAL && m < result->metric_count; m++)
-        if (result->metrics[m].valid)
-            return true;
-    return false;
-}
-
 /* Whether this metric of this model (NULL: of any of the repository's) was looked for in ended experiments and found in none. */
 static bool never_matched(const struct results *results, const char *repo, const char *model, const char *metric)
 {
@@ -335,14 +326,15 @@ static bool never_matched(const struct results *results, const char *repo, const
     for (size_t i = 0; i < results->count; i++) {
         const struct result *result = &results->items[i];
         const struct plan_job *job = &results->plan.experiments[i].foreground;
-        if (is_left(result) || strcmp(job->repo, repo) != 0 || (model && strcmp(job->model, model) != 0))
+        if (is_left(result) || job->rules.metrics == METRICS_OPTIONAL || strcmp(job->repo, repo) != 0 ||
+            (model && strcmp(job->model, model) != 0))
             continue;
         EACH (item, result->metrics, result->metric_count) {
             if (strcmp(item->name, metric) != 0)
                 continue;
             if (item->valid)
                 return false;
-            looked_for = looked_for || !misses_none(result, job);
+            looked_for = true;
         }
     }
     return looked_for;
@@ -417,6 +409,21 @@ static size_t print_never_of(struct closing *closing, const char *repo, bool onl
     return printed - before;
 }
 
+/* Optional metrics were searched in logs of experiments that ended, and none had any. */
+static bool found_none(const struct results *results)
+{
+    bool searched = false;
+    for (size_t i = 0; i < results->count; i++) {
+        const struct plan_job *job = &results->plan.experiments[i].foreground;
+        EACH (metric, results->items[i].metrics, results->items[i].metric_count)
+            if (metric->valid)
+                return false;
+        searched =
+            searched || (job->rules.metrics == METRICS_OPTIONAL && !is_left(&results->items[i]) && job->metric_count);
+    }
+    return searched;
+}
+
 static void print_never_matched(struct closing *closing)
 {
     AUTO_STRV struct strv repos = {0};
@@ -428,6 +435,9 @@ static void print_never_matched(struct closing *closing)
             printed += print_never_of(closing, *item, repos.count == 1, closing->metrics.items[m], printed);
     if (printed)
         text_add_char(closing->out, '\n');
+    if (found_none(closing->results))
+        text_add(closing->out, "no metric was found in any log: name yours in log_patterns of the registry, as in "
+                               "\"loss\": \"named: training_loss\"\n");
 }
 
 static void print_processes(struct closing *closing, const char *title, bool survivors)

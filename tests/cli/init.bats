@@ -301,7 +301,9 @@ END
     idle_machine
     run --separate-stderr "$TARE" run train.py --lr 1
     [ "$status" -eq 0 ]
-    [[ "$output" == *"never matched in any log: loss, val_loss, test_loss, accuracy, "* ]]
+    [[ "$output" == *"no metric was found in any log: name yours in log_patterns of the registry"* ]]
+    [[ "$output" != *"never matched"* ]]
+    ! head -1 results/*/summary.csv | grep -q perf_
     [[ "$output" == *"registry.json beside it says how the script is started and which metrics are looked for"* ]]
 }
 
@@ -314,6 +316,27 @@ END
     [ "$status" -eq 0 ]
     [[ "$output" == *" loss 5"* ]]
     [[ "$output" != *"never matched"* ]]
+}
+
+@test "a guessed metric has a column of summary.csv once a log had it" {
+    helping <<'END'
+import sys
+if "--help" in sys.argv:
+    print("options:\n  --lr LR  rate")
+else:
+    print("loss: 5")
+    if "0.2" in sys.argv:
+        print("accuracy: 0.75")
+END
+    "$TARE" run -q train.py --lr 0.1,0.2,0.3
+    folder=$(run_folder)
+    [ "$(head -1 "$folder/summary.csv" | tr , '\n' | grep perf_ | xargs)" = "perf_accuracy perf_loss" ]
+    [ "$(summary_column "$folder" perf_loss)" = $'5.0\n5.0\n5.0' ]
+    [ "$(summary_column "$folder" perf_accuracy | xargs)" = 0.75 ]
+    [ "$(wc -l <"$folder/summary.csv")" -eq 4 ]
+    cp "$folder/summary.csv" before
+    "$TARE" run -q --resume "$folder"
+    cmp before "$folder/summary.csv"
 }
 
 @test "the guessed metrics are found in the forms in which trainings print them" {

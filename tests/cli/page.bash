@@ -1,12 +1,17 @@
 # Pages, looked at in a browser.
 
-# looked_at KIND WHAT [MORE...]: what tests/page/KIND.cjs finds. $PAGE_BROWSER is the folder of a browser that is there; without one each
-# file of tests has its own.
-looked_at() {
+# A test that looks in the background calls it first: a skip there is not the test's.
+need_browser() {
     [ -z "${TARE_SANITIZED:-}" ] || skip "the browser sees the same page without sanitizers"
     command -v node >/dev/null || skip "node is missing"
     [ -d "$ROOT/node_modules/playwright-core" ] || skip "node_modules/playwright-core is missing ('make setup FOR=check' fetches it)"
     [ -x "${CHROMIUM:-/usr/bin/chromium-headless-shell}" ] || [ -x /usr/bin/chromium ] || skip "chromium is missing"
+}
+
+# looked_at KIND WHAT [MORE...]: what tests/page/KIND.cjs finds. $PAGE_BROWSER is the folder of a browser that is there; without one each
+# file of tests has its own.
+looked_at() {
+    need_browser
     local folder=${PAGE_BROWSER:-$BATS_FILE_TMPDIR/browser} ask how end=$((SECONDS + 150))
     if mkdir "$folder" 2>/dev/null; then
         node "$ROOT/tests/page/browser.cjs" "$folder" </dev/null >"$folder.log" 2>&1 3>&- &

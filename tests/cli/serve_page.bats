@@ -22,6 +22,7 @@ load serve
 }
 
 @test "a page comes back by itself when the server is started again, and goes on where it was" {
+    need_browser
     under_way
     serve results
     port=$(port_of_url)
@@ -68,6 +69,7 @@ END
 }
 
 @test "a page whose token was replaced says so" {
+    need_browser
     mkdir results
     serve results
     port=$(port_of_url)

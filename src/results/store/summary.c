@@ -44,22 +44,56 @@ struct extra {
     json_t *memory; /* of the same attempt; NULL: nothing was recorded */
 };
 
-/* Of the whole plan, ended or not: the columns stay the same from the first row to the last. */
+static void add_column(struct summary *out, const struct registry_metric *metric)
+{
+    strv_add_once(&out->metrics, metric->name);
+    if (out->plan->has_best && goal_of(metric->goal, metric->name) != GOAL_UNKNOWN)
+        strv_add_once(&out->best, metric->name);
+}
+
+/* Of the whole plan, ended or not: these columns stay the same from the first row to the last. */
 static void collect_columns(const struct plan *plan, struct summary *out)
 {
     EACH (experiment, plan->experiments, plan->count) {
         const struct plan_job *job = &experiment->foreground;
         EACH (param, job->params, job->param_count)
             strv_add_once(&out->params, param->name);
+        if (job->rules.metrics == METRICS_OPTIONAL)
+            continue;
         EACH (metric, job->metrics, job->metric_count)
-            strv_add_once(&out->metrics, metric->name);
-        for (size_t m = 0; plan->has_best && m < job->metric_count; m++)
-            if (goal_of(job->metrics[m].goal, job->metrics[m].name) != GOAL_UNKNOWN)
-                strv_add_once(&out->best, job->metrics[m].name);
+            add_column(out, metric);
     }
     strv_sort(&out->params);
     strv_sort(&out->metrics);
     strv_sort(&out->best);
+}
+
+static void add_found(struct summary *out, const char *name)
+{
+    EACH (experiment, out->plan->experiments, out->plan->count)
+        EACH (metric, experiment->foreground.metrics, experiment->foreground.metric_count)
+            if (strcmp(metric->name, name) == 0) {
+                add_column(out, metric);
+                return;
+            }
+}
+
+/* Optional metrics, of which there may be many guesses, have a column once a log had them. number: of the experiment;
+ * 0: of all. */
+static bool find_columns(struct summary *out, sqlite3 *db, size_t number, bool *more, struct err *err)
+{
+    size_t before = out->metrics.count;
+    AUTO_QUERY sqlite3_stmt *query = db_query(
+        db, err, "SELECT DISTINCT name FROM experiment_metrics WHERE ?1 = 0 OR experiment = ?1", "i", (int64_t)number);
+    while (db_next(&query, err))
+        if (!strv_has(&out->metrics, db_text(query, 0)))
+            add_found(out, db_text(query, 0));
+    *more = out->metrics.count > before;
+    if (*more) {
+        strv_sort(&out->metrics);
+        strv_sort(&out->best);
+    }
+    return query != NULL;
 }
 
 static void add_names(struct text *out, const char *kind, const struct strv *names_of)
@@ -380,7 +414,7 @@ bool summary_remake(struct summary *summary, sqlite3 *db, struct err *err)
     close_files(summary);
     memset(summary->has, 0, summary->plan->count * sizeof *summary->has);
     summary->last = 0;
-    bool ok = make_files(summary, db, files, err);
+    bool more, ok = find_columns(summary, db, 0, &more, err) && make_files(summary, db, files, err);
     EACH (file, files, SUMMARY_FILES)
         fs_unfinished_drop(file);
     if (!ok)
@@ -424,7 +458,11 @@ bool summary_put(struct summary *summary, sqlite3 *db, const size_t *numbers, si
         summary->replaced = summary->replaced || summary->fd[SUMMARY_ALL] >= 0;
         return summary_remake(summary, db, err);
     }
-    bool ok = true;
+    bool ok = true, more = false;
+    for (size_t i = 0; ok && !more && i < count; i++)
+        ok = find_columns(summary, db, numbers[i], &more, err);
+    if (ok && more)
+        return summary_remake(summary, db, err);
     EACH (number, numbers, count)
         summary->stale = summary->stale || summary->has[*number - 1];
     for (size_t i = 0; ok && i < count; i++)
