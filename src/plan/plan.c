@@ -1,6 +1,7 @@
 #include "plan/plan.h"
 
 #include "base/mem.h"
+#include "base/pattern/pattern.h"
 #include "plan/job.h"
 
 #include <stdlib.h>
@@ -130,6 +131,12 @@ void plan_each_job(const struct plan *plan, plan_job_fn *each, void *context)
         if (experiment->parallel)
             each(context, experiment->background);
     }
+}
+
+bool plan_metric_is_guess(const struct plan_job *job, const struct registry_metric *metric)
+{
+    return job->rules.metrics == METRICS_OPTIONAL &&
+           strncmp(metric->pattern, PATTERN_NAMED, strlen(PATTERN_NAMED)) == 0;
 }
 
 void plan_fini(struct plan *plan)

@@ -122,6 +122,10 @@ struct plan_param *plan_job_param(const struct plan_job *job, const char *name);
 typedef void plan_job_fn(void *context, const struct plan_job *job);
 void plan_each_job(const struct plan *plan, plan_job_fn *each, void *context);
 
+/* An optional metric that is searched by the names under which trainings print it: the registry of a
+ * script has many of these, and few of them are in its log. */
+bool plan_metric_is_guess(const struct plan_job *job, const struct registry_metric *metric);
+
 /* What run.db and plan.json keep of an experiment, and back. Its id, which names a folder, is one that tare itself
  * could have given. */
 json_t *plan_experiment_to_json(const struct plan_experiment *experiment);

@@ -319,6 +319,23 @@ static void print_each(const struct closing *closing, const char *title, const c
         text_addf(closing->out, "  and %zu more: see %s\n", printed - REASONS_SHOWN, rest);
 }
 
+/* Metrics that are optional: where one of them was found, the others are not missed. */
+static bool misses_none(const struct result *result, const struct plan_job *job)
+{
+    EACH (metric, result->metrics, job->rules.metrics == METRICS_OPTIONAL ? result->metric_count : 0)
+        if (metric->valid)
+            return true;
+    return false;
+}
+
+static bool is_guess(const struct plan_job *job, const char *name)
+{
+    EACH (metric, job->metrics, job->metric_count)
+        if (strcmp(metric->name, name) == 0)
+            return plan_metric_is_guess(job, metric);
+    return false;
+}
+
 /* Whether this metric of this model (NULL: of any of the repository's) was looked for in ended experiments and found in none. */
 static bool never_matched(const struct results *results, const char *repo, const char *model, const char *metric)
 {
@@ -326,15 +343,15 @@ static bool never_matched(const struct results *results, const char *repo, const
     for (size_t i = 0; i < results->count; i++) {
         const struct result *result = &results->items[i];
         const struct plan_job *job = &results->plan.experiments[i].foreground;
-        if (is_left(result) || job->rules.metrics == METRICS_OPTIONAL || strcmp(job->repo, repo) != 0 ||
-            (model && strcmp(job->model, model) != 0))
+        if (is_left(result) || strcmp(job->repo, repo) != 0 || (model && strcmp(job->model, model) != 0) ||
+            is_guess(job, metric))
             continue;
         EACH (item, result->metrics, result->metric_count) {
             if (strcmp(item->name, metric) != 0)
                 continue;
             if (item->valid)
                 return false;
-            looked_for = true;
+            looked_for = looked_for || !misses_none(result, job);
         }
     }
     return looked_for;
@@ -409,8 +426,8 @@ static size_t print_never_of(struct closing *closing, const char *repo, bool onl
     return printed - before;
 }
 
-/* Optional metrics were searched in logs of experiments that ended, and none had any. */
-static bool found_none(const struct results *results)
+/* Guessed metrics were searched in logs of experiments that ended, and no metric was found in any. */
+static bool guessed_none(const struct results *results)
 {
     bool searched = false;
     for (size_t i = 0; i < results->count; i++) {
@@ -418,8 +435,8 @@ static bool found_none(const struct results *results)
         EACH (metric, results->items[i].metrics, results->items[i].metric_count)
             if (metric->valid)
                 return false;
-        searched =
-            searched || (job->rules.metrics == METRICS_OPTIONAL && !is_left(&results->items[i]) && job->metric_count);
+        searched = searched || (!is_left(&results->items[i]) && job->metric_count > 0 &&
+                                plan_metric_is_guess(job, &job->metrics[0]));
     }
     return searched;
 }
@@ -435,7 +452,7 @@ static void print_never_matched(struct closing *closing)
             printed += print_never_of(closing, *item, repos.count == 1, closing->metrics.items[m], printed);
     if (printed)
         text_add_char(closing->out, '\n');
-    if (found_none(closing->results))
+    if (guessed_none(closing->results))
         text_add(closing->out, "no metric was found in any log: name yours in log_patterns of the registry, as in "
                                "\"loss\": \"named: training_loss\"\n");
 }

@@ -58,10 +58,9 @@ static void collect_columns(const struct plan *plan, struct summary *out)
         const struct plan_job *job = &experiment->foreground;
         EACH (param, job->params, job->param_count)
             strv_add_once(&out->params, param->name);
-        if (job->rules.metrics == METRICS_OPTIONAL)
-            continue;
         EACH (metric, job->metrics, job->metric_count)
-            add_column(out, metric);
+            if (!plan_metric_is_guess(job, metric))
+                add_column(out, metric);
     }
     strv_sort(&out->params);
     strv_sort(&out->metrics);
@@ -78,13 +77,15 @@ static void add_found(struct summary *out, const char *name)
             }
 }
 
-/* Optional metrics, of which there may be many guesses, have a column once a log had them. number: of the experiment;
- * 0: of all. */
+/* Guessed metrics have columns once a log had them. number: of the experiment; 0: of all. */
 static bool find_columns(struct summary *out, sqlite3 *db, size_t number, bool *more, struct err *err)
 {
     size_t before = out->metrics.count;
-    AUTO_QUERY sqlite3_stmt *query = db_query(
-        db, err, "SELECT DISTINCT name FROM experiment_metrics WHERE ?1 = 0 OR experiment = ?1", "i", (int64_t)number);
+    AUTO_QUERY sqlite3_stmt *query =
+        db_query(db, err,
+                 "SELECT DISTINCT name FROM experiment_metrics WHERE (?1 = 0 OR experiment = ?1)"
+                 " AND coalesce(special, value) IS NOT NULL",
+                 "i", (int64_t)number);
     while (db_next(&query, err))
         if (!strv_has(&out->metrics, db_text(query, 0)))
             add_found(out, db_text(query, 0));
@@ -414,6 +415,9 @@ bool summary_remake(struct summary *summary, sqlite3 *db, struct err *err)
     close_files(summary);
     memset(summary->has, 0, summary->plan->count * sizeof *summary->has);
     summary->last = 0;
+    strv_fini(&summary->metrics);
+    strv_fini(&summary->best);
+    collect_columns(summary->plan, summary);
     bool more, ok = find_columns(summary, db, 0, &more, err) && make_files(summary, db, files, err);
     EACH (file, files, SUMMARY_FILES)
         fs_unfinished_drop(file);
