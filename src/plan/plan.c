@@ -15,7 +15,7 @@ static bool is_same_list(const struct strv *a, const struct strv *b)
     return same;
 }
 
-/* What several jobs may own together. */
+/* Frees the fields that several jobs may share. */
 static void free_shared(struct plan_job *job)
 {
     free(job->repo);

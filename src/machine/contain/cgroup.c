@@ -185,7 +185,7 @@ bool cgroup_is_leaf_of(const char *leaf, const char *tag)
     struct stat status;
     if (leaf[0] != '/' || strchr(tag, '/') || length < name_length || strcmp(leaf + length - name_length, name) != 0)
         return false;
-    /* A link could be led elsewhere between this look and the writing of cgroup.kill. */
+    /* A link could change between this check and the write to cgroup.kill. */
     AUTO_FREE char *real = realpath(leaf, NULL);
     return real && strcmp(real, leaf) == 0 && statfs(leaf, &fs) == 0 && (long)fs.f_type == CGROUP2_MAGIC &&
            lstat(leaf, &status) == 0 && status.st_uid == geteuid();

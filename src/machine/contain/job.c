@@ -278,7 +278,7 @@ static size_t end_once(const struct tree_seed *seed, bool patient, struct tree *
         process_signal(seed->root, seed->start_time, SIGKILL);
     struct tree_seed own = *seed;
     if (seed->doubt && tree_has_foreign(known))
-        own.cgroup = NULL; /* not as a whole: some in it are of somebody else */
+        own.cgroup = NULL; /* not as a whole: it also has foreign processes */
     thaw_tree(&own);
     if (own.cgroup)
         cgroup_kill(own.cgroup);

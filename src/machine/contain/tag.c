@@ -206,7 +206,7 @@ static bool is_this_program(int proc, pid_t pid)
            own.st_ino == theirs.st_ino;
 }
 
-/* Without memory there is no file either: it is being ended, and waits for its namespace. */
+/* An exiting process has no executable any more; an init waits so for its namespace to empty. */
 static bool is_ending(int proc, pid_t pid)
 {
     char path[40];

@@ -23,7 +23,7 @@ struct tree_process {
     struct proc_stat stat;
     bool member;  /* the root too, while it lives */
     bool carrier; /* with doubt: in the cgroup */
-    bool foreign; /* carries the tag or is such a carrier, and belongs to somebody else */
+    bool foreign; /* has the tag or is such a carrier, but is not of the job */
 };
 
 struct tree {

@@ -176,6 +176,12 @@ static bool xid_is_of_program(unsigned number)
         .told = true, .update_ns = MS(update), .jitter_ns = MS(jitter), .averaging = kind, .averaging_ns = MS(length), \
         .looked_share = share                                                                                          \
     }
+/* The counter adds up all power; a sample is a mean of at most the update period. */
+#define COUNTER_OF_ALL                                                                                                 \
+    {                                                                                                                  \
+        .update_ns = MS(100), .jitter_ns = MS(2), .averaging = WINDOW_BOXCAR, .averaging_ns = MS(100),                 \
+        .looked_share = 1, .counter_current = true                                                                     \
+    }
 #define PAPER "arXiv 2312.02741"
 #define UNSTATED                                                                                                       \
     .accuracy = "unknown",                                                                                             \
@@ -189,12 +195,7 @@ static const struct sensor_profile profiles[] = {
     {
         .label = "H200 (measured)",
         .models = {"H200"},
-        .behaviour = {.update_ns = MS(100),
-                      .jitter_ns = MS(2),
-                      .averaging = WINDOW_BOXCAR,
-                      .averaging_ns = MS(100),
-                      .looked_share = 1,
-                      .counter_current = true},
+        .behaviour = COUNTER_OF_ALL,
         UNSTATED,
         .source =
             "update and jitter: measured with driver 580, samples every 15 to 20 ms; averaging of samples: at most "
@@ -204,12 +205,7 @@ static const struct sensor_profile profiles[] = {
         .label = "H100 (measured)",
         .models = {"H100", "H800"},
         .reading = &a100,
-        .behaviour = {.update_ns = MS(100),
-                      .jitter_ns = MS(2),
-                      .averaging = WINDOW_BOXCAR,
-                      .averaging_ns = MS(100),
-                      .looked_share = 1,
-                      .counter_current = true},
+        .behaviour = COUNTER_OF_ALL,
         UNSTATED,
         .source =
             "four H100 with driver 580: the counter adds 98 to 100 of each 100 ms; that the power reading sees 25 "

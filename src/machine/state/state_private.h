@@ -81,7 +81,7 @@ struct entry {
 void entry_open(int runs, const char *name, const struct record_header *own, struct entry *out);
 void entry_fini(struct entry *entry);
 
-/* Of a process that a dead run's file names. */
+/* Said of a process that the file of a dead run names. */
 #define STATE_UNPROVEN "nothing proves that it is of the run's job, so it was left alone"
 
 /* Opens each file of both places in turn. */

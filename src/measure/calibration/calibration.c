@@ -14,17 +14,17 @@ static const char prefix[] = "calibration-";
 #define FIGURE_MAX     1e6
 #define BAND_SHARE     0.02 /* of the rise: power is back when it is so near */
 #define BAND_NOISES    4.0
-#define BAND_C         1.5 /* whole degrees are told */
+#define BAND_C         1.5 /* the driver reports whole degrees */
 #define FINAL_S        2.0
 #define NORMAL_95      1.96 /* standard deviations in a half-width */
-#define LOOKED_SURE    0.05 /* what is surely looked at but for this share is all looked at */
+#define LOOKED_SURE    0.05 /* a looked-at share within this of 1 counts as 1 */
 #define SENSOR_MIN_S   1e-4
 #define SENSOR_MAX_S   10.0
 #define SHARE_ROUNDING 1e-6
 #define PERIOD_SHARE   0.2 /* two edges of an attempt tell a period about this well */
 #define PERIOD_S       0.005
 #define MISSED_PERIODS 2.2 /* now and then a sensor leaves out an update */
-#define CURRENT_SHARE  0.1 /* of its period: a counter that is later does not show all energy at its update */
+#define CURRENT_SHARE  0.1 /* of its period; a counter with a longer delay is not current */
 
 const char *const calibration_series_names[CALIBRATION_SERIES] = {"samples", "power", "counter", "temperature"};
 
@@ -376,7 +376,7 @@ void calibration_each(int dir, calibration_fn *found, void *data)
     }
 }
 
-/* What no learning gives: times beyond those of any sensor, or a share of the time other than length over period. */
+/* Figures that calibration cannot give: impossible times, or a share that is not length over period. */
 static bool is_possible(const struct sensor_learnt *sensor)
 {
     const struct learnt *length = &sensor->averaging_s, *period = &sensor->update_period_s;

@@ -176,7 +176,7 @@ static void take_job(struct store_job *job, const json_t *data)
                               .tag = mem_strdup(json_get_text(data, "tag"))};
 }
 
-/* Of one that is proven gone, by what it would be found. */
+/* Forgets the identity of a job that is proven gone. */
 static void forget_identity(struct store_job *job)
 {
     if (!job->proven)
