@@ -373,7 +373,7 @@ def make_load(draw, load, gpu, windows, sensor):
     t, w, step_s = LOADS[load](draw, gpu, end - begin, sensor)
     t, w = cut(np.asarray(t), np.clip(w, gpu.idle_w * 0.9, gpu.limit_w * 1.02), end - begin)
     seconds = at + LEAD_S + 0.5
-    times = np.concatenate([[0, begin], t + begin, [end, seconds]])
+    times = np.concatenate([[0, begin], np.minimum(t + begin, end), [end, seconds]])
     watts = np.concatenate([[gpu.idle_w] * 2, w, [gpu.idle_w] * 2])
     return Curve(times, watts), np.round(np.stack([starts, starts + length], 1), 9), seconds, step_s
 
@@ -391,6 +391,15 @@ def make_case(sensor_name, load, window, seed, held_out=False):
             "in_step": is_in_step(step_s, sensor.period_s, WINDOWS[window][0])}
 
 
+def spaced(moments, least_s):
+    """The moments without those that are too close to the one kept before."""
+    kept = []
+    for moment in moments.tolist():
+        if not kept or moment - kept[-1] >= least_s:
+            kept.append(moment)
+    return np.asarray(kept)
+
+
 def poll(case):
     """What the monitor reads: of counter and power begin_ns, end_ns and value of each call, in the order of time."""
     sensor, rng, seconds = case["sensor"], case["draw"].rng, case["seconds"]
@@ -399,8 +408,7 @@ def poll(case):
         gaps = rng.uniform(0.8, 1.2, int(seconds / 0.8) + 2)
         wanted = [np.cumsum(gaps)] + [edge - 0.3 + np.cumsum(rng.uniform(0.0045, 0.006, 120)) for edge in case["edges"].ravel()]
         begin = np.sort(np.concatenate(wanted))
-        begin = begin[(begin > 0.2) & (begin < seconds - 0.4)]
-        begin = begin[np.concatenate([[True], np.diff(begin) > 0.0045])]
+        begin = spaced(begin[(begin > 0.2) & (begin < seconds - 0.4)], 0.0045)
         took = np.where(rng.random(len(begin)) < 0.01, rng.uniform(0.005, 0.011, len(begin)), rng.uniform(0.003, 0.0044, len(begin)))
         took[:-1] = np.minimum(took[:-1], np.diff(begin))
         out["c"] = begin, begin + took, sensor.read_counter(begin + took * rng.random(len(begin)))
@@ -496,24 +504,24 @@ def baselines(case):
 
 # ---- calibration
 
-CALIBRATION_S = 30.0
+CALIBRATION_S = 60.0
 
 
 def calibration_csv(sensor_name, seed, held_out=False):
-    """Readings of the sensor over a load that is known: idle, then blocks of square waves, then idle. As learn_readings reads them."""
+    """Readings of the sensor over a load that is known, as learn_readings reads them: idle and busy for 5 s each, then for random
+    times from 20 ms to 1.5 s. Power has noise of 0.5 %, new every 10 ms, as that of a real device."""
     sensor = Sensor(Draw(held_out, "sensor", sensor_name, seed), sensor_name, CALIBRATION_S)
     draw = Draw(held_out, "calibration", sensor_name, seed)
     gpu = Gpu(draw)
-    lengths, levels, at, busy = [3.0], [gpu.idle_w], 3.0, []
-    high = gpu.level(draw, 0.6, 1)
-    while at < CALIBRATION_S - 3:
-        for level, length in ((high, draw.rng.uniform(0.02, 1.2)), (gpu.idle_w, draw.rng.uniform(0.02, 1.2))):
-            if level == high:
-                busy.append((at, at + length))
-            lengths.append(length)
-            levels.append(level)
-            at += length
-    curve = Curve(*stairs(0, lengths + [5], levels + [gpu.idle_w]))
+    high, lengths = gpu.level(draw, 0.6, 1), [5.0, 5.0]
+    while sum(lengths) < CALIBRATION_S:
+        lengths.append(draw.rng.uniform(0.02, 1.5))
+    lengths += [5.0, 5.0] if len(lengths) % 2 == 0 else [5.0, 5.0, 5.0]
+    edges = np.concatenate([[0], np.cumsum(lengths)])
+    busy, at = list(zip(edges[1:-1:2], edges[2::2])), edges[-1] - 4
+    times = np.union1d(edges, np.arange(0, edges[-1], 0.01))
+    levels = np.where(np.searchsorted(edges, times[:-1], "right") % 2 == 0, high, gpu.idle_w)
+    curve = Curve(*stairs(0, np.diff(times), levels * (1 + 0.005 * draw.rng.standard_normal(len(levels)))))
     sensor.measure(draw, curve, at + 4)
     rng, rows = draw.rng, []
     if sensor.counter:
