@@ -379,10 +379,10 @@ def make_load(draw, load, gpu, windows, sensor):
 
 
 def make_case(sensor_name, load, window, seed, held_out=False):
-    """Sensor, curve and windows; the sensor depends on name and seed alone, so that loads and windows share it."""
+    """Sensor, curve and windows; sensor and GPU depend on name and seed alone, so that loads, windows and the calibration share them."""
     sensor = Sensor(Draw(held_out, "sensor", sensor_name, seed), sensor_name, WINDOWS[window][0])
     draw = Draw(held_out, sensor_name, load, window, seed)
-    gpu = Gpu(draw)
+    gpu = Gpu(Draw(held_out, "gpu", sensor_name, seed))
     curve, edges, seconds, step_s = make_load(draw, load, gpu, WINDOWS[window], sensor)
     sensor.measure(draw, curve, seconds)
     truth = curve.energy(edges[:, 1]) - curve.energy(edges[:, 0])
@@ -512,7 +512,7 @@ def calibration_csv(sensor_name, seed, held_out=False):
     times from 20 ms to 1.5 s. Power has noise of 0.5 %, new every 10 ms, as that of a real device."""
     sensor = Sensor(Draw(held_out, "sensor", sensor_name, seed), sensor_name, CALIBRATION_S)
     draw = Draw(held_out, "calibration", sensor_name, seed)
-    gpu = Gpu(draw)
+    gpu = Gpu(Draw(held_out, "gpu", sensor_name, seed))
     high, lengths = gpu.level(draw, 0.6, 1), [5.0, 5.0]
     while sum(lengths) < CALIBRATION_S:
         lengths.append(draw.rng.uniform(0.02, 1.5))
