@@ -24,6 +24,7 @@ while True: signal.pause()' </dev/null >/dev/null 2>&1 3>&- &
     rm ready
 }
 
+parent_of() { sed 's/.*) //' "/proc/$1/stat" | cut -d ' ' -f 2; }
 start_time() { sed 's/.*) //' "/proc/$1/stat" | cut -d ' ' -f 20; }
 
 lives() { [ -e "/proc/$1" ] && ! file_has "/proc/$1/stat" ') Z '; }

@@ -14,7 +14,7 @@ forge() { "$BATS_TEST_DIRNAME/forge" "${RUNS:-$XDG_STATE_HOME/$NAME/runs}" "$@";
     unharmed
     run "$TARE" clean
     [[ "$output" == *"names process $BYSTANDER (python3), and nothing proves that it is of the run's job"* ]]
-    run "$TARE" clean --yes
+    run "$TARE" clean --kill
     unharmed
     # When it has gone, so does the file.
     kill -KILL "$BYSTANDER"
@@ -45,14 +45,53 @@ forge() { "$BATS_TEST_DIRNAME/forge" "${RUNS:-$XDG_STATE_HOME/$NAME/runs}" "$@";
         other_run $mode
         for pid in "$PID" "$INIT" "$TRAINING"; do forge "$pid" "$TAG" "$LEAF"; done
         "$TARE" exec true
-        "$TARE" clean --yes >/dev/null 2>&1 || true
+        "$TARE" clean --kill >/dev/null 2>&1 || true
         rm -rf "$XDG_STATE_HOME/$NAME"
         for pid in "$PID" "$INIT" "$TRAINING"; do forge "$pid" "$TAG" "$LEAF"; done
         "$TARE" exec true
-        "$TARE" clean --yes >/dev/null 2>&1 || true
+        "$TARE" clean --kill >/dev/null 2>&1 || true
         for pid in "$PID" "$INIT" "$TRAINING"; do lives "$pid"; done
         ends_well
     done
+}
+
+@test "an orphaned run with a foreign tag, or in the cgroup of another job, goes on whatever a file says of it; what is no tag ends nobody" {
+    local mount cgroup pid tag=0123456789abcdef0123456789abcdef
+    mount=$(findmnt -nt cgroup2 -o TARGET | tail -n 1)
+    for TAGGED in $tag "" not-a-tag; do
+        if [ -n "$TAGGED" ]; then
+            TARE_JOB=$TAGGED setsid -f "$TARE" exec --containment sweep -- sh -c 'echo $$ >up; exec sleep 1000'
+        elif [ "$(id -u)" -eq 0 ] && [ -n "$mount" ]; then
+            cgroup=$mount/$NAME-job-$tag
+            mkdir "$cgroup"
+            setsid -f "$TARE" exec --containment sweep -- sh -c 'echo $$ >up; exec sleep 1000'
+        else
+            continue
+        fi
+        wait_until test -s up
+        TRAINING=$(cat up)
+        INIT=$(parent_of "$TRAINING") PID=$(parent_of "$INIT")
+        ENDED_LAST+=("$PID" "$TRAINING")
+        [ -z "$cgroup" ] || for pid in "$PID" "$INIT" "$TRAINING"; do echo "$pid" >"$cgroup/cgroup.procs"; done
+        for pid in "$PID" "$INIT" "$TRAINING"; do forge "$pid" $tag $cgroup; done
+        "$TARE" exec true
+        run "$TARE" clean --kill
+        rm -f "$XDG_STATE_HOME/$NAME/runs"/*
+        "$TARE" clean --kill
+        for pid in "$PID" "$INIT" "$TRAINING"; do lives "$pid"; done
+        [[ "$TAGGED" != $tag || "$output" == *"a run that lives: $NAME (pid $PID)"* ]]
+        kill -TERM "$PID"
+        wait_until is_dead "$TRAINING"
+        wait_until is_dead "$PID"
+        rm -f up
+        [ -z "$cgroup" ] || rmdir "$cgroup"
+        cgroup=
+    done
+    TARE_JOB=not-a-tag setsid -f sh -c 'echo $$ >up; exec sleep 1000'
+    wait_until test -s up
+    ENDED_LAST+=("$(cat up)")
+    "$TARE" clean --kill
+    lives "$(cat up)"
 }
 
 @test "a cgroup that a file names by a link, or whose processes somebody who lives has started, is not killed" {

@@ -21,7 +21,7 @@
 #include <sys/wait.h>
 
 /* Far above what the slowest machine takes; an init that is stuck in the kernel is given up. */
-enum { READY_TIMEOUT_MS = 30000, TAG_BYTES = 16, GROUPS_MAX = 65536 };
+enum { READY_TIMEOUT_MS = 30000, GROUPS_MAX = 65536 };
 
 struct start {
     const struct job_request *request;
@@ -39,7 +39,7 @@ struct start {
 static bool tag_make(char **out, struct err *err)
 {
     unsigned char bytes[TAG_BYTES];
-    char tag[2 * TAG_BYTES + 1];
+    char tag[TAG_DIGITS + 1];
     if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes)
         return err_sys(err, "getrandom");
     for (size_t i = 0; i < sizeof bytes; i++)

@@ -14,6 +14,11 @@
 
 enum { CGROUP_MAX = 16384, ANCESTORS_MAX = 1000, ADOPTION_STEPS = 1000 };
 
+bool tag_is_formed(const char *tag)
+{
+    return strlen(tag) == TAG_DIGITS && tag[strspn(tag, "0123456789abcdef")] == '\0';
+}
+
 static bool environ_tagged(int proc, const char *path, const char *tag)
 {
     AUTO_FREE char *value = NULL;
@@ -206,6 +211,38 @@ static bool is_this_program(int proc, pid_t pid)
            own.st_ino == theirs.st_ino;
 }
 
+/* A runner that another version of this program executes: the file may be replaced by now. */
+static bool has_this_name(int proc, const struct proc_stat *stat)
+{
+    static const char deleted[] = " (deleted)";
+    char link[40], path[4096];
+    snprintf(link, sizeof link, "%d/exe", (int)stat->pid);
+    ssize_t length = readlinkat(proc, link, path, sizeof path - 1);
+    if (length <= 0 || strcmp(stat->comm, TARE_NAME) != 0)
+        return false;
+    path[length] = '\0';
+    size_t tail = sizeof deleted - 1;
+    if ((size_t)length > tail && strcmp(path + (size_t)length - tail, deleted) == 0)
+        path[(size_t)length - tail] = '\0';
+    const char *name = strrchr(path, '/');
+    return name && strcmp(name + 1, TARE_NAME) == 0;
+}
+
+/* The process itself or an ancestor of it, if that runs this program and is no helper of it ("tare-init").
+ * A program can take both names; it is then listed instead of ended, which is the safe mistake. */
+static bool runner_find(int proc, const struct proc_stat *stat, struct proc_stat *out)
+{
+    *out = *stat;
+    for (int i = 0; i < ANCESTORS_MAX; i++) {
+        bool helper = strncmp(out->comm, TARE_NAME "-", sizeof TARE_NAME) == 0;
+        if (out->pid != getpid() && !helper && (is_this_program(proc, out->pid) || has_this_name(proc, out)))
+            return true;
+        if (out->ppid <= 0 || !proc_stat_read(proc, out->ppid, out))
+            return false;
+    }
+    return false;
+}
+
 /* An exiting process has no executable any more; an init waits so for its namespace to empty. */
 static bool is_ending(int proc, pid_t pid)
 {
@@ -272,6 +309,12 @@ bool tag_is_foreign(int proc, const struct proc_stat *stat, const char *tag, uid
     /* As long as the init lives it adopts the job's orphans: ancestry tells all. */
     if (root && kept && keeper.pid == root)
         return false;
+    /* A job's tag is copied, and its cgroup joined, by whoever likes: a run that lives is never ended for either. */
+    struct proc_stat runner;
+    if (!(kept && keeper.pid == getpid()) && runner_find(proc, stat, &runner)) {
+        snprintf(owner, TAG_OWNER_MAX, "a run that lives: %s (pid %d)", runner.comm, (int)runner.pid);
+        return true;
+    }
     if (in_other_slurm_job(proc, stat->pid, owner) || in_other_unit(proc, stat->pid, owner) ||
         in_other_pid_namespace(proc, stat->pid, owner))
         return true;

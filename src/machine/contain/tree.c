@@ -42,16 +42,14 @@ bool tree_has_foreign(const struct tree *tree)
 
 struct tree_seed tree_seed_doubted(const struct job_identity *identity)
 {
-    struct tree_seed seed = {.doubt = true};
+    struct tree_seed seed = {.doubt = true, .start_time = identity->start_time};
     AUTO_CLOSE int proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (identity->tag && identity->tag[0])
+    if (identity->tag && tag_is_formed(identity->tag))
         seed.tag = identity->tag;
     if (seed.tag && identity->cgroup && cgroup_is_leaf_of(identity->cgroup, seed.tag))
         seed.cgroup = identity->cgroup;
-    if (proc >= 0 && init_is_left(proc, identity->pid, identity->start_time)) {
+    if (proc >= 0 && init_is_left(proc, identity->pid, identity->start_time))
         seed.root = identity->pid;
-        seed.start_time = identity->start_time;
-    }
     return seed;
 }
 

@@ -9,7 +9,7 @@
  * session, in a session that a member leads, or carries the tag in its environment and is nobody else's (tag_is_foreign). */
 struct tree_seed {
     pid_t root;          /* the job's init; 0: none */
-    uint64_t start_time; /* of the root; nothing older than it can belong */
+    uint64_t start_time; /* of the root, or when the init was born; nothing older can belong */
     const char *cgroup;  /* NULL: none */
     const char *tag;     /* NULL: environments are not read */
     bool doubt;          /* the cgroup and the tag come from a file: being in the cgroup is worth as
@@ -61,7 +61,10 @@ void job_member_fill(const struct proc_stat *stat, struct job_member *out);
 /* What the tag of a job (TARE_JOB) in a process's environment is worth. It is a hint, never the proof: whoever
  * copies the environment carries it, too (sbatch, a terminal's server, a daemon that starts programs on request). (tag.c) */
 
-enum { TAG_OWNER_MAX = 160 };
+enum { TAG_BYTES = 16, TAG_DIGITS = 2 * TAG_BYTES, TAG_OWNER_MAX = 160 };
+
+/* Whether it is a tag as jobs get them (32 lower-case hexadecimal digits). */
+bool tag_is_formed(const char *tag);
 
 /* Whether this value of TARE_JOB is in its environment, or in that of a thread when its leader is a zombie. */
 bool tag_is_carried(int proc, const struct proc_stat *stat, const char *tag);

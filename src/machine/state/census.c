@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "machine/contain/sys.h"
+#include "machine/contain/tree.h"
 #include "machine/gpu/vendor.h"
 
 #include <errno.h>
@@ -59,7 +60,10 @@ static bool take_tag(const struct taker *taker, struct census_process *process)
 {
     char path[40];
     snprintf(path, sizeof path, "%d/environ", (int)process->stat.pid);
-    return proc_environ_value(taker->proc, path, "TARE_JOB", &process->tag);
+    bool seen = proc_environ_value(taker->proc, path, "TARE_JOB", &process->tag);
+    if (process->tag && !tag_is_formed(process->tag))
+        free(steal_ptr(process->tag));
+    return seen;
 }
 
 static bool all_digits(const char *text)

@@ -52,7 +52,7 @@ static void a_process_is_described_by_its_files(void **out)
                                            .name = "py (thon) 3",
                                            .uid = 1234,
                                            .command = "python3|train.py|",
-                                           .environment = "HOME=/|TARE_JOB=f00|"});
+                                           .environment = "HOME=/|TARE_JOB=00112233445566778899aabbccddeeff|"});
     fake_add(&fake, &(struct fake_process){.pid = 2, .parent = -1, .name = "kthread"});
     take(&fake, &census);
     assert_int_equal(census.count, 2);
@@ -62,7 +62,7 @@ static void a_process_is_described_by_its_files(void **out)
     assert_int_equal(process->stat.ppid, FIRST_PID + 2);
     assert_int_equal(process->uid, 1234);
     assert_string_equal(process->command, "python3 train.py");
-    assert_string_equal(process->tag, "f00");
+    assert_string_equal(process->tag, "00112233445566778899aabbccddeeff");
     assert_true(process->looked_into);
     assert_float_equal(process->age_s, 600.5, 0.001);
     assert_string_equal(of(&census, 2)->command, "[kthread]");
@@ -145,11 +145,11 @@ static void a_process_is_held_only_as_long_as_it_is_the_same(void **out)
     struct fixture *fixture = *out;
     struct census census;
     struct err err = {0};
-    pid_t pid = tagged_process(fixture, "abcabcabc");
+    pid_t pid = tagged_process(fixture, "abcabcabcabcabcabcabcabcabcabcab");
     assert_true(census_take(&real, &census, &err));
     const struct census_process *found = census_find(&census, pid);
     assert_non_null(found);
-    assert_string_equal(found->tag, "abcabcabc");
+    assert_string_equal(found->tag, "abcabcabcabcabcabcabcabcabcabcab");
     assert_string_equal(found->command, "sleep 1000");
     assert_int_equal(found->stat.ppid, getpid());
     assert_true(found->age_s >= 0 && found->age_s < 600);
@@ -160,7 +160,7 @@ static void a_process_is_held_only_as_long_as_it_is_the_same(void **out)
     other.stat.start_time++;
     assert_int_equal(census_hold(&real, &other, &err), -1);
     other = *found;
-    other.tag = (char *)"abcabcabd";
+    other.tag = (char *)"abcabcabcabcabcabcabcabcabcabcac";
     assert_int_equal(census_hold(&real, &other, &err), -1);
     assert_non_null(strstr(err.text, "another one"));
     end_process(pid);

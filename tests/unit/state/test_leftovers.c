@@ -6,6 +6,9 @@
 
 #include <stdlib.h>
 
+#define TAG_A "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+#define TAG_B "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
+
 static const struct census_roots real = {"/proc", "/dev"};
 
 static const struct leftover *find(const struct leftovers *leftovers, pid_t pid)
@@ -37,15 +40,15 @@ static void a_tag_without_a_live_init_above_it_is_left(void **out)
     unsigned me = geteuid();
     fake_init(*out, &fake);
     fake_add(&fake,
-             &(struct fake_process){.pid = 1, .parent = -1, .name = "left", .uid = me, .environment = "TARE_JOB=a|"});
+             &(struct fake_process){.pid = 1, .parent = -1, .name = "left", .uid = me, .environment = "TARE_JOB=" TAG_A "|"});
     fake_add(&fake,
-             &(struct fake_process){.pid = 2, .parent = 1, .name = "child", .uid = me, .environment = "TARE_JOB=a|"});
+             &(struct fake_process){.pid = 2, .parent = 1, .name = "child", .uid = me, .environment = "TARE_JOB=" TAG_A "|"});
     fake_add(&fake, &(struct fake_process){.pid = 3, .parent = -1, .name = TARE_NAME "-init", .uid = me});
     fake_add(&fake,
-             &(struct fake_process){.pid = 4, .parent = 3, .name = "job", .uid = me, .environment = "TARE_JOB=b|"});
+             &(struct fake_process){.pid = 4, .parent = 3, .name = "job", .uid = me, .environment = "TARE_JOB=" TAG_B "|"});
     fake_add(&fake, &(struct fake_process){.pid = 5, .parent = 4, .name = "cleared", .uid = me});
     fake_add(&fake,
-             &(struct fake_process){.pid = 6, .parent = 5, .name = "deep", .uid = me, .environment = "TARE_JOB=b|"});
+             &(struct fake_process){.pid = 6, .parent = 5, .name = "deep", .uid = me, .environment = "TARE_JOB=" TAG_B "|"});
     fake_add(&fake,
              &(struct fake_process){.pid = 7, .parent = -1, .name = "other", .uid = me, .environment = "HOME=/|"});
     look(NULL, &fake.roots, &leftovers);
@@ -67,11 +70,11 @@ static void the_name_of_an_init_protects_nobody(void **out)
                                                .parent = -1,
                                                .name = TARE_NAME "-init",
                                                .uid = me,
-                                               .environment = "TARE_JOB=a|",
+                                               .environment = "TARE_JOB=" TAG_A "|",
                                                .other_program = first == 1});
         fake_add(&fake,
                  &(struct fake_process){
-                     .pid = first + 1, .parent = first, .name = "child", .uid = me, .environment = "TARE_JOB=a|"});
+                     .pid = first + 1, .parent = first, .name = "child", .uid = me, .environment = "TARE_JOB=" TAG_A "|"});
     }
     look(NULL, &fake.roots, &leftovers);
     for (int pid = 1; pid <= 4; pid++)
@@ -86,9 +89,9 @@ static void a_parent_of_another_user_with_the_tag_is_no_part_of_the_job(void **o
     unsigned me = geteuid();
     fake_init(*out, &fake);
     fake_add(&fake, &(struct fake_process){
-                        .pid = 1, .parent = -1, .name = "theirs", .uid = me + 1, .environment = "TARE_JOB=a|"});
+                        .pid = 1, .parent = -1, .name = "theirs", .uid = me + 1, .environment = "TARE_JOB=" TAG_A "|"});
     fake_add(&fake,
-             &(struct fake_process){.pid = 2, .parent = 1, .name = "child", .uid = me, .environment = "TARE_JOB=a|"});
+             &(struct fake_process){.pid = 2, .parent = 1, .name = "child", .uid = me, .environment = "TARE_JOB=" TAG_A "|"});
     look(NULL, &fake.roots, &leftovers);
     assert_int_equal(leftovers.foreign_count, 1);
     assert_int_equal(leftovers.foreign[0].process->stat.pid, FIRST_PID + 2);
@@ -105,12 +108,12 @@ static void a_tag_below_a_living_parent_without_it_is_the_parents(void **out)
     fake_add(&fake,
              &(struct fake_process){.pid = 1, .parent = -1, .name = "server", .uid = me, .environment = "HOME=/|"});
     fake_add(&fake,
-             &(struct fake_process){.pid = 2, .parent = 1, .name = "copied", .uid = me, .environment = "TARE_JOB=a|"});
+             &(struct fake_process){.pid = 2, .parent = 1, .name = "copied", .uid = me, .environment = "TARE_JOB=" TAG_A "|"});
     fake_add(&fake,
-             &(struct fake_process){.pid = 3, .parent = 2, .name = "child", .uid = me, .environment = "TARE_JOB=a|"});
+             &(struct fake_process){.pid = 3, .parent = 2, .name = "child", .uid = me, .environment = "TARE_JOB=" TAG_A "|"});
     fake_add(&fake,
              &(struct fake_process){
-                 .pid = 4, .parent = -1, .name = "slurm", .uid = me, .environment = "TARE_JOB=a|SLURM_JOB_ID=4711|"});
+                 .pid = 4, .parent = -1, .name = "slurm", .uid = me, .environment = "TARE_JOB=" TAG_A "|SLURM_JOB_ID=4711|"});
     unsetenv("SLURM_JOB_ID");
     look(NULL, &fake.roots, &leftovers);
     assert_int_equal(leftovers.count, 0);
@@ -134,11 +137,11 @@ static void who_has_a_gpu_open_is_listed_but_not_ours(void **out)
     fake_add(
         &fake,
         &(struct fake_process){
-            .pid = 3, .parent = 2, .name = "job", .uid = me, .environment = "TARE_JOB=b|", .devices = {"nvidia0"}});
+            .pid = 3, .parent = 2, .name = "job", .uid = me, .environment = "TARE_JOB=" TAG_B "|", .devices = {"nvidia0"}});
     fake_add(
         &fake,
         &(struct fake_process){
-            .pid = 4, .parent = -1, .name = "left", .uid = me, .environment = "TARE_JOB=a|", .devices = {"nvidia0"}});
+            .pid = 4, .parent = -1, .name = "left", .uid = me, .environment = "TARE_JOB=" TAG_A "|", .devices = {"nvidia0"}});
     look(NULL, &fake.roots, &leftovers);
     assert_int_equal(leftovers.count, 3);
     assert_kind(&leftovers, 1, LEFTOVER_NONE_GPU);
@@ -154,7 +157,7 @@ static void an_ordinary_user_has_no_claim_on_others_tags(void **out)
     struct leftovers leftovers;
     fake_init(*out, &fake);
     fake_add(&fake, &(struct fake_process){
-                        .pid = 1, .parent = -1, .name = "theirs", .uid = geteuid() + 1, .environment = "TARE_JOB=a|"});
+                        .pid = 1, .parent = -1, .name = "theirs", .uid = geteuid() + 1, .environment = "TARE_JOB=" TAG_A "|"});
     look(NULL, &fake.roots, &leftovers);
     assert_int_equal(leftovers.count, geteuid() == 0 ? 1 : 0);
     leftovers_fini(&leftovers);
@@ -310,12 +313,12 @@ static void the_tag_of_a_registered_live_job_is_not_left(void **out)
     struct fixture *fixture = *out;
     struct leftovers leftovers;
     struct state *state = state_open(fixture->path, NULL);
-    struct job_identity job = {.pid = 2147483645, .start_time = 1, .boot_id = "b", .tag = (char *)"facefacefaceface"};
+    struct job_identity job = {.pid = 2147483645, .start_time = 1, .boot_id = "b", .tag = (char *)"facefacefacefacefacefacefaceface"};
     assert_true(state_register(state, STATE_RUN, NULL, NULL));
     assert_true(state_job_born(state, &job, NULL));
-    pid_t pid = tagged_process(fixture, "facefacefaceface");
+    pid_t pid = tagged_process(fixture, "facefacefacefacefacefacefaceface");
     look(state, &real, &leftovers);
-    assert_null(only_of(&leftovers, "facefacefaceface"));
+    assert_null(only_of(&leftovers, "facefacefacefacefacefacefaceface"));
     leftovers_fini(&leftovers);
     end_process(pid);
     state_close(state);
@@ -326,14 +329,14 @@ static void a_tagged_process_is_killed_only_with_its_tag(void **out)
     struct fixture *fixture = *out;
     struct census census;
     struct err err = {0};
-    pid_t pid = tagged_process(fixture, "cafecafecafecafe");
+    pid_t pid = tagged_process(fixture, "cafecafecafecafecafecafecafecafe");
     assert_true(census_take(&real, &census, &err));
     struct census_process process = *census_find(&census, pid);
     struct leftover leftover = {.process = &process, .kind = LEFTOVER_TAGGED};
-    process.tag = (char *)"cafecafecafecaff";
+    process.tag = (char *)"cafecafecafecafecafecafecafecaff";
     assert_false(leftover_kill(&real, &leftover));
     assert_false(lock_is_free(fixture->lock));
-    process.tag = (char *)"cafecafecafecafe";
+    process.tag = (char *)"cafecafecafecafecafecafecafecafe";
     assert_true(leftover_kill(&real, &leftover));
     assert_true(lock_gets_free(fixture->lock));
     end_process(pid);

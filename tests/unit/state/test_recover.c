@@ -271,11 +271,11 @@ static void a_damaged_first_line_is_no_licence_to_kill(void **out)
     char host[256], boot_id[40];
     own_host(host);
     own_boot_id(boot_id);
-    AUTO_FREE char *text = run_file_text(host, boot_id, own_pid_namespace(), "feedfeedfeedfeed");
+    AUTO_FREE char *text = run_file_text(host, boot_id, own_pid_namespace(), "feedfeedfeedfeedfeedfeedfeedfeed");
     write_run_file(fixture, "damaged.jsonl", "{\"kind\":\"ru\n");
     write_run_file(fixture, "damaged.jsonl", strchr(text, '\n') + 1);
     struct state *state = open_state(fixture);
-    pid_t pid = tagged_process(fixture, "feedfeedfeedfeed");
+    pid_t pid = tagged_process(fixture, "feedfeedfeedfeedfeedfeedfeedfeed");
     const struct said *said = recover(state);
     assert_false(lock_is_free(fixture->lock));
     assert_int_equal(said->last.verdict, STATE_KEPT);
@@ -292,14 +292,14 @@ static void what_is_no_file_of_a_run_is_left_alone(void **out)
     char host[256], boot_id[40];
     own_host(host);
     own_boot_id(boot_id);
-    AUTO_FREE char *text = run_file_text(host, boot_id, own_pid_namespace(), "beefbeefbeefbeef");
+    AUTO_FREE char *text = run_file_text(host, boot_id, own_pid_namespace(), "beefbeefbeefbeefbeefbeefbeefbeef");
     write_run_file(fixture, "../../outside", text);
     write_run_file(fixture, "notes.txt", text);
     write_run_file(fixture, ".hidden.jsonl", text);
     assert_int_equal(symlink(outside, link), 0);
     assert_int_equal(mkfifo(pipe, 0600), 0);
     struct state *state = open_state(fixture);
-    pid_t pid = tagged_process(fixture, "beefbeefbeefbeef");
+    pid_t pid = tagged_process(fixture, "beefbeefbeefbeefbeefbeefbeefbeef");
     const struct said *said = recover(state);
     assert_false(lock_is_free(fixture->lock));
     assert_int_equal(said->count, 2); /* the link and the pipe */
