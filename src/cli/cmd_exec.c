@@ -130,7 +130,7 @@ static int run_program(const struct cli_call *call, enum containment_mode how, c
         return cli_failed(EXEC_OURS, &err);
     AUTO(containment_fini) struct containment containment;
     containment_assume(how, &containment);
-    state_hide(&containment);
+    caller_hide_folders(env, &containment);
     struct job_request request = {.containment = &containment,
                                   .argv = argv,
                                   .env = env,

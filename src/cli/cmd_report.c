@@ -106,6 +106,18 @@ static int print_methods(const char *dir)
     if (fd < 0 || fstatat(fd, "run.db", &st, AT_SYMLINK_NOFOLLOW) != 0)
         return cli_failed(CLI_BROKEN,
                           (err_set(&err, "%s: --methods takes a run of this program: there is no run.db", dir), &err));
+    AUTO(dataset_fini) struct dataset dataset = {0};
+    AUTO_STRV struct strv ids = {0};
+    if (dataset_read(&dataset, dir, &err))
+        dataset_leave_out_contradictions(&dataset, &ids);
+    if (ids.count > 0) {
+        AUTO_FREE char *list = strv_join(&ids, ", ");
+        return cli_failed(
+            CLI_BROKEN,
+            (err_set(&err, "%s: no methods section: rows and folders disagree ('" TARE_NAME " audit' shows where): %s",
+                     dir, list),
+             &err));
+    }
     json_t *json = results_read_json(dir, &err);
     if (!json || !results_read(dir, &results, &err)) {
         json_decref(json);

@@ -5,6 +5,10 @@
 #include "base/text.h"
 #include "machine/contain/cgroup.h"
 #include "machine/contain/sys.h"
+#include "machine/state/state.h"
+#include "session/measuring.h"
+#include "session/on_event.h"
+#include "tare_build.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -203,6 +207,16 @@ bool caller_become_for_jobs(bool as_root, enum containment_mode containment, str
 bool caller_become_shut(struct caller *out, struct err *err)
 {
     return become_caller(false, SHUT, out, err);
+}
+
+void caller_hide_folders(const struct strv *environment, struct containment *containment)
+{
+    AUTO_FREE char *configuration = on_event_folder(environment);
+    AUTO_CLOSE int made = configuration ? fs_make_path(configuration, 0700, NULL) : -1;
+    state_hide(containment);
+    strv_add_owned(&containment->hidden, meters_calibrations_path());
+    if (made >= 0)
+        strv_add(&containment->hidden, configuration);
 }
 
 void caller_fini(struct caller *caller)

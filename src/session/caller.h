@@ -31,6 +31,11 @@ bool caller_become_for_jobs(bool as_root, enum containment_mode containment, str
 bool caller_become_shut(struct caller *out, struct err *err);
 void caller_fini(struct caller *caller);
 
+/* Jobs of this containment that have a mount namespace see empty folders in place of those from which
+ * later commands take what they trust: state, calibrations of root, the user's configuration (made where
+ * it is not there: else a job could make it). environment: the user's. */
+void caller_hide_folders(const struct strv *environment, struct containment *containment);
+
 /* Fills out with NAME=VALUE from bytes of /proc/PID/environ (each ended by a NUL). What has no '=' or an empty name
  * is left out. */
 void caller_parse_environ(const char *bytes, size_t count, struct strv *out);

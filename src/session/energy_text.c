@@ -416,6 +416,22 @@ static bool gain_is_stated(const struct energy_meters_result *result)
     return true;
 }
 
+static char *contradiction_text(const struct energy_meters_figures *device)
+{
+    return device->contradiction
+               ? mem_printf("%s: %s; the calibration was not used", device->name, device->contradiction)
+               : NULL;
+}
+
+static void add_contradictions(const struct energy_meters_result *result, struct text *out)
+{
+    EACH (device, result->devices, result->device_count) {
+        AUTO_FREE char *text = contradiction_text(device);
+        if (text)
+            text_addf(out, "  %s\n", text);
+    }
+}
+
 void energy_text(const struct energy_page *page, struct text *out)
 {
     const struct measured *measured = page->measured;
@@ -433,6 +449,7 @@ void energy_text(const struct energy_page *page, struct text *out)
     energy_epochs_text(measured, out);
     add_steps(result, out);
     add_edges(measured, out);
+    add_contradictions(result, out);
     if (missing)
         text_addf(out, "  Not measured: %s\n", missing);
     if (energy_text_any(measured))
@@ -455,6 +472,11 @@ json_t *energy_text_json(const struct energy_page *page)
         json_object_del(host, of_jobs[i]);
     EACH (item, measured->notes.items, measured->notes.count)
         json_array_append_new(notes, json_text_or_null(*item));
+    EACH (device, measured->result.devices, measured->result.device_count) {
+        AUTO_FREE char *text = contradiction_text(device);
+        if (text)
+            json_array_append_new(notes, json_text_or_null(text));
+    }
     json_object_set_new(json, "start_ns", json_integer(measured->start_ns));
     json_object_set_new(json, "end_ns", json_integer(measured->end_ns));
     json_object_set_new(json, "duration_seconds",

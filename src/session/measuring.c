@@ -98,11 +98,18 @@ static void take_host(struct host_meter *host, struct meters *out)
         host_meter_prove(host);
 }
 
-static int open_owned(int above, const char *name, uid_t owner)
+/* path: for the warning where others than the owner could have written there; NULL: none. */
+static int open_owned(struct meters *meters, int above, const char *name, uid_t owner, const char *path)
 {
     struct stat st;
     AUTO_CLOSE int dir = openat(above, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    bool ours = dir >= 0 && fstat(dir, &st) == 0 && st.st_uid == owner && !(st.st_mode & (S_IWGRP | S_IWOTH));
+    bool seen = dir >= 0 && fstat(dir, &st) == 0;
+    bool ours = seen && st.st_uid == owner && !(st.st_mode & (S_IWGRP | S_IWOTH));
+    if (seen && !ours && path)
+        strv_add_owned(&meters->refused,
+                       mem_printf("calibrations in %s are not used: others than user %u could have written them; "
+                                  "check them, then: chown %u %s && chmod go-w %s",
+                                  path, (unsigned)owner, (unsigned)owner, path, path));
     return ours ? steal_fd(&dir) : -1;
 }
 
@@ -119,15 +126,18 @@ static void read_known(struct meters *out)
     AUTO_STRV struct strv paths = {0};
     struct err ignored;
     AUTO_FREE char *system = meters_calibrations_path();
-    AUTO_CLOSE int top = open_owned(AT_FDCWD, system, 0);
+    AUTO_FREE char *parent = mem_strndup(system, (size_t)(strrchr(system, '/') - system));
+    AUTO_CLOSE int library = open_owned(out, AT_FDCWD, parent, 0, parent);
+    AUTO_CLOSE int top = library >= 0 ? open_owned(out, library, "calibrations", 0, system) : -1;
     if (top >= 0)
         calibration_each(top, take_calibration, &(struct calibration_place){out, system, top, true});
     if (!state_paths(&paths, &ignored))
         return;
     EACH (item, paths.items, paths.count) {
-        AUTO_CLOSE int above = open_owned(AT_FDCWD, *item, geteuid());
-        AUTO_CLOSE int dir = above >= 0 ? open_owned(above, "runs", geteuid()) : -1;
+        /* Where others may write here, state_open says so. */
         AUTO_FREE char *path = mem_printf("%s/runs", *item);
+        AUTO_CLOSE int above = open_owned(out, AT_FDCWD, *item, geteuid(), NULL);
+        AUTO_CLOSE int dir = above >= 0 ? open_owned(out, above, "runs", geteuid(), NULL) : -1;
         if (dir >= 0)
             calibration_each(dir, take_calibration, &(struct calibration_place){out, path, dir, false});
     }

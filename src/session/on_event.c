@@ -51,19 +51,20 @@ struct on_event {
     struct text said;
 };
 
-static char *config_path(const struct strv *environment)
+char *on_event_folder(const struct strv *environment)
 {
     const char *config = strv_env_get(environment, "XDG_CONFIG_HOME");
     const char *home = strv_env_get(environment, "HOME");
     if (config && *config == '/')
-        return mem_printf("%s/" TARE_NAME "/config.json", config);
-    return home && *home == '/' ? mem_printf("%s/.config/" TARE_NAME "/config.json", home) : NULL;
+        return mem_printf("%s/" TARE_NAME, config);
+    return home && *home == '/' ? mem_printf("%s/.config/" TARE_NAME, home) : NULL;
 }
 
 /* It names a program to start, so it is refused where another user may have written it. */
 static bool read_config(const struct strv *environment, struct strv *argv, struct err *err)
 {
-    AUTO_FREE char *path = config_path(environment);
+    AUTO_FREE char *folder = on_event_folder(environment);
+    AUTO_FREE char *path = folder ? mem_printf("%s/config.json", folder) : NULL;
     AUTO_TEXT struct text text = {0};
     AUTO(json_doc_fini) struct json_doc doc = {0};
     struct stat status;

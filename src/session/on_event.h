@@ -16,6 +16,9 @@
 
 struct on_event;
 
+/* The folder of the user's configuration; fresh, NULL where the environment names none. */
+char *on_event_folder(const struct strv *environment);
+
 /* Takes the key from the settings (NULL: there are none), else from the user's configuration.
  * environment: of the program, and where it is searched for; borrowed until on_event_finish.
  * *out is NULL where neither has the key. False: a mistake in a file, or there is no such program. */

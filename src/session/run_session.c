@@ -7,6 +7,7 @@
 #include "machine/state/census.h"
 #include "results/store/store.h"
 #include "run/run.h"
+#include "session/caller.h"
 #include "session/command.h"
 #include "session/gpu_hold.h"
 #include "session/gpus.h"
@@ -23,6 +24,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { SETTINGS_MAX = 64 << 20 };
@@ -90,6 +92,9 @@ static bool open_earlier(struct session *session, struct err *err)
         return err_set(err,
                        "%s: this run was submitted: its experiments are tasks, which '%s submit --resume%s' starts",
                        session->dir_path, TARE_NAME, session->options->rerun ? " ... --rerun-contaminated" : "");
+    struct stat status;
+    if (geteuid() == 0 && fstat(session->dir, &status) == 0 && status.st_uid != 0)
+        cli_warning("%s belongs to user %u: what it says is run as root", session->dir_path, (unsigned)status.st_uid);
     session->store = store_open(session->dir, session->dir_path, err);
     if (!session->store)
         return false;
@@ -401,7 +406,7 @@ static int open_and_run(struct session *session)
     session->state = registration_open();
     if (!containment_probe(session->options->containment, &session->containment, &err))
         return cli_failed(CLI_USAGE, &err);
-    state_hide(&session->containment);
+    caller_hide_folders(&session->environment, &session->containment);
     /* Before the store starts its thread: the guardian is a plain fork. */
     session->guardian = guardian_start(&err);
     if (!session->guardian)

@@ -6,6 +6,7 @@
 #include "machine/state/state.h"
 #include "plan/script_parser.h"
 #include "plan/script_usage.h"
+#include "session/caller.h"
 #include "session/command.h"
 #include "session/script.h"
 
@@ -201,7 +202,7 @@ bool script_probe(struct script *script, const struct strv *environment, const s
     AUTO_CLOSE int working = -1, beside = -1;
     make_environment(environment, &own);
     containment_assume(CONTAINMENT_AUTO, &containment);
-    state_hide(&containment);
+    caller_hide_folders(environment, &containment);
     if (!open_folders(script, &working, &beside)) {
         script->unread = mem_printf("its folder cannot be opened (%s), so it was not started", strerror(errno));
         return true;

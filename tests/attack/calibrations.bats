@@ -145,6 +145,37 @@ $change"
     is_unused
 }
 
+@test "root's calibrations in a folder that others may write are not used, which is said with the fix" {
+    [ "$(id -u)" -eq 0 ] || skip "only root can write root's calibrations"
+    local folder
+    for folder in "$(ROOTS_FOLDER)" "$TARE_SYSROOT/var/lib/tare"; do
+        rm -rf results
+        plant "$(ROOTS_FOLDER)"
+        chmod go-w "$TARE_SYSROOT/var/lib/tare" "$(ROOTS_FOLDER)"
+        chmod o+w "$folder"
+        tare_run 2>err
+        is "$(grep -c "calibrations in $folder are not used: .*chmod go-w $folder" err)" 1
+        is_unused
+    done
+}
+
+@test "a job of root with a mount namespace cannot write root's calibrations" {
+    [ "$(id -u)" -eq 0 ] || skip "only root can write root's calibrations"
+    "$TARE" exec -v true 2>&1 | grep -q 'pid namespace' || skip "no pid namespace can be made here"
+    plant "$(ROOTS_FOLDER)"
+    "$TARE" exec -- sh -c "echo forged >$(ROOTS_FOLDER)/calibration-x.json; rm -f $PLANTED"
+    is "$(ls "$(ROOTS_FOLDER)")" "$(basename "$PLANTED")"
+}
+
+@test "exec and measure say that the readings contradict a calibration" {
+    plant "$(USERS_FOLDER)" 'for key, value in (("update_period_s", 0.03), ("averaging_s", 0.03), ("looked_share", 1)):
+    c["sensors"]["counter"][key].update(value=value, half_width=0.0001, why=None)'
+    "$TARE" exec --energy sleep 3 2>err
+    is "$(grep -c "; the calibration was not used" err)" 1
+    "$TARE" measure --for 3s --json >page
+    is "$(jq '[.notes[] | select(endswith("the calibration was not used"))] | length' page)" 1
+}
+
 @test "what a training plants during a run is not used by that run" {
     job "mkdir -p $(USERS_FOLDER) && cp $BATS_FILE_TMPDIR/true.json $(USERS_FOLDER)/calibration-$UUID-580.159.04.json
 sleep 1; echo 'loss 0.5'"

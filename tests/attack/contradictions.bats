@@ -61,6 +61,11 @@ contradicts() {
         grep -q "left out, as their rows and their folders disagree.*: $1$" err
         if grep -q "$1" out; then false; fi
     done
+    if [ -e "$DIR/run.db" ]; then
+        run "$TARE" report --methods "$DIR"
+        is "$status" 3
+        [[ "$output" == *"no methods section: rows and folders disagree"*": $1" ]]
+    fi
     is "$("$TARE" export "$DIR" --table metrics 2>/dev/null | grep -c ,accuracy,)" 2
     if grep -q "\"experiment_id\":\"$1\"" page.html; then false; fi
     grep -q '"experiment_id":"repo_net_003"' page.html

@@ -46,6 +46,14 @@ END2
     is "$(summary training_success)" True
 }
 
+@test "root is told whose folder it resumes" {
+    [ "$(id -u)" -eq 0 ] || skip "only root can resume another user's folder"
+    interrupted
+    chown -R 65533 "$RUN"
+    run timeout 60 "$TARE" run --resume "$RUN"
+    [[ "$output" == *"$RUN belongs to user 65533: what it says is run as root"* ]]
+}
+
 @test "a resume leaves alone the job of a run that lives, in each containment, whatever the journal names of it" {
     local mode pid first
     interrupted

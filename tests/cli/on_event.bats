@@ -320,6 +320,16 @@ END
     events_are 'assert len(m) == 1, m'
 }
 
+@test "a job with a mount namespace cannot write the user's configuration" {
+    "$TARE" exec -v true 2>&1 | grep -q 'pid namespace' || skip "no pid namespace can be made here"
+    mkdir -p "config/$NAME"
+    "$TARE" exec -- sh -c "mkdir -p config/$NAME; echo '{}' >config/$NAME/config.json"
+    is "$(ls "config/$NAME")" ""
+    rmdir "config/$NAME"
+    "$TARE" exec -- sh -c "mkdir -p config/$NAME; echo '{}' >config/$NAME/config.json"
+    is "$(ls "config/$NAME")" ""
+}
+
 @test "a configuration that belongs to another user is refused" {
     need_root
     ok_job

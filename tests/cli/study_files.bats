@@ -223,4 +223,17 @@ assert abs(float(own[0]) - joules) <= half_width and half_width < 0.25 * joules,
 # The sums and the joules differ by what samples miss: that accuses no row.
 assert "energy_differs" not in study[3] and "values_differ" not in study[3], study
 END
+    # A recorded energy that is not that of the samples is a contradiction: no figure is made of the row.
+    python3 - "$(run_dir)/summary.csv" <<'END'
+import csv, sys
+rows = list(csv.reader(open(sys.argv[1])))
+place = rows[0].index("energy_gpu_total_joules")
+rows[1][place] = str(2 * float(rows[1][place]))
+csv.writer(open(sys.argv[1], "w")).writerows(rows)
+END
+    [[ "$(audited)" == *energy_differs* ]]
+    run "$TARE" audit "$(run_dir)" --expect contradictions=0
+    is "$status" 1
+    run "$TARE" stats "$(run_dir)" --verdicts all
+    [[ "$output" == *"left out, as their rows and their folders disagree"*": repo_net_001"* ]]
 }

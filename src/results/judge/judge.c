@@ -110,9 +110,11 @@ static void judge_finer(struct dataset_experiment *experiment, struct reading re
 {
     const struct dataset_gpu *gpu = &experiment->gpu;
     double apart_j = fabs(recorded.value - gpu->energy_j.value);
-    if (recorded.valid && gpu->energy_j.valid && apart_j > 2 * gpu->half_width_j.value)
-        dataset_evidence(experiment, "energy_differs", "recorded are %.8g J, the samples give %.8g J ± %.3g",
-                         recorded.value, gpu->energy_j.value, gpu->half_width_j.value);
+    if (!recorded.valid || !gpu->energy_j.valid || apart_j <= 2 * gpu->half_width_j.value)
+        return;
+    experiment->contradicts = true;
+    dataset_evidence(experiment, "energy_differs", "recorded are %.8g J, the samples give %.8g J ± %.3g",
+                     recorded.value, gpu->energy_j.value, gpu->half_width_j.value);
 }
 
 /* expected: the figures that some row of its summary.csv has, bits of enum dataset_recorded. */
@@ -123,11 +125,13 @@ static void judge_recorded(struct dataset_experiment *experiment, unsigned expec
     double rounding_j = experiment->gpu.samples_rounding_j + numeric_half_unit(numeric_decimals(recorded.value, 0));
     if (experiment->recorded_finer)
         judge_finer(experiment, recorded);
-    else if (recorded.valid && sum.valid && apart_j > rounding_j + 1e-9 * fabs(sum.value))
+    else if (recorded.valid && sum.valid && apart_j > rounding_j + 1e-9 * fabs(sum.value)) {
+        experiment->contradicts = true;
         dataset_evidence(
             experiment, "energy_differs",
             "recorded are %.8g J, its samples add up to %.8g J: the trace is not the one that was recorded",
             recorded.value, sum.value);
+    }
     judge_sums(experiment, expected);
     /* A failure has no energy of a result that its retries could have changed. */
     if (experiment->retries > 0 && experiment->success)

@@ -39,16 +39,16 @@ static void a_tag_without_a_live_init_above_it_is_left(void **out)
     struct leftovers leftovers;
     unsigned me = geteuid();
     fake_init(*out, &fake);
-    fake_add(&fake,
-             &(struct fake_process){.pid = 1, .parent = -1, .name = "left", .uid = me, .environment = "TARE_JOB=" TAG_A "|"});
-    fake_add(&fake,
-             &(struct fake_process){.pid = 2, .parent = 1, .name = "child", .uid = me, .environment = "TARE_JOB=" TAG_A "|"});
+    fake_add(&fake, &(struct fake_process){
+                        .pid = 1, .parent = -1, .name = "left", .uid = me, .environment = "TARE_JOB=" TAG_A "|"});
+    fake_add(&fake, &(struct fake_process){
+                        .pid = 2, .parent = 1, .name = "child", .uid = me, .environment = "TARE_JOB=" TAG_A "|"});
     fake_add(&fake, &(struct fake_process){.pid = 3, .parent = -1, .name = TARE_NAME "-init", .uid = me});
-    fake_add(&fake,
-             &(struct fake_process){.pid = 4, .parent = 3, .name = "job", .uid = me, .environment = "TARE_JOB=" TAG_B "|"});
+    fake_add(&fake, &(struct fake_process){
+                        .pid = 4, .parent = 3, .name = "job", .uid = me, .environment = "TARE_JOB=" TAG_B "|"});
     fake_add(&fake, &(struct fake_process){.pid = 5, .parent = 4, .name = "cleared", .uid = me});
-    fake_add(&fake,
-             &(struct fake_process){.pid = 6, .parent = 5, .name = "deep", .uid = me, .environment = "TARE_JOB=" TAG_B "|"});
+    fake_add(&fake, &(struct fake_process){
+                        .pid = 6, .parent = 5, .name = "deep", .uid = me, .environment = "TARE_JOB=" TAG_B "|"});
     fake_add(&fake,
              &(struct fake_process){.pid = 7, .parent = -1, .name = "other", .uid = me, .environment = "HOME=/|"});
     look(NULL, &fake.roots, &leftovers);
@@ -72,9 +72,10 @@ static void the_name_of_an_init_protects_nobody(void **out)
                                                .uid = me,
                                                .environment = "TARE_JOB=" TAG_A "|",
                                                .other_program = first == 1});
-        fake_add(&fake,
-                 &(struct fake_process){
-                     .pid = first + 1, .parent = first, .name = "child", .uid = me, .environment = "TARE_JOB=" TAG_A "|"});
+        fake_add(
+            &fake,
+            &(struct fake_process){
+                .pid = first + 1, .parent = first, .name = "child", .uid = me, .environment = "TARE_JOB=" TAG_A "|"});
     }
     look(NULL, &fake.roots, &leftovers);
     for (int pid = 1; pid <= 4; pid++)
@@ -90,8 +91,8 @@ static void a_parent_of_another_user_with_the_tag_is_no_part_of_the_job(void **o
     fake_init(*out, &fake);
     fake_add(&fake, &(struct fake_process){
                         .pid = 1, .parent = -1, .name = "theirs", .uid = me + 1, .environment = "TARE_JOB=" TAG_A "|"});
-    fake_add(&fake,
-             &(struct fake_process){.pid = 2, .parent = 1, .name = "child", .uid = me, .environment = "TARE_JOB=" TAG_A "|"});
+    fake_add(&fake, &(struct fake_process){
+                        .pid = 2, .parent = 1, .name = "child", .uid = me, .environment = "TARE_JOB=" TAG_A "|"});
     look(NULL, &fake.roots, &leftovers);
     assert_int_equal(leftovers.foreign_count, 1);
     assert_int_equal(leftovers.foreign[0].process->stat.pid, FIRST_PID + 2);
@@ -107,13 +108,15 @@ static void a_tag_below_a_living_parent_without_it_is_the_parents(void **out)
     fake_init(*out, &fake);
     fake_add(&fake,
              &(struct fake_process){.pid = 1, .parent = -1, .name = "server", .uid = me, .environment = "HOME=/|"});
-    fake_add(&fake,
-             &(struct fake_process){.pid = 2, .parent = 1, .name = "copied", .uid = me, .environment = "TARE_JOB=" TAG_A "|"});
-    fake_add(&fake,
-             &(struct fake_process){.pid = 3, .parent = 2, .name = "child", .uid = me, .environment = "TARE_JOB=" TAG_A "|"});
-    fake_add(&fake,
-             &(struct fake_process){
-                 .pid = 4, .parent = -1, .name = "slurm", .uid = me, .environment = "TARE_JOB=" TAG_A "|SLURM_JOB_ID=4711|"});
+    fake_add(&fake, &(struct fake_process){
+                        .pid = 2, .parent = 1, .name = "copied", .uid = me, .environment = "TARE_JOB=" TAG_A "|"});
+    fake_add(&fake, &(struct fake_process){
+                        .pid = 3, .parent = 2, .name = "child", .uid = me, .environment = "TARE_JOB=" TAG_A "|"});
+    fake_add(&fake, &(struct fake_process){.pid = 4,
+                                           .parent = -1,
+                                           .name = "slurm",
+                                           .uid = me,
+                                           .environment = "TARE_JOB=" TAG_A "|SLURM_JOB_ID=4711|"});
     unsetenv("SLURM_JOB_ID");
     look(NULL, &fake.roots, &leftovers);
     assert_int_equal(leftovers.count, 0);
@@ -134,14 +137,18 @@ static void who_has_a_gpu_open_is_listed_but_not_ours(void **out)
     fake_add(&fake,
              &(struct fake_process){.pid = 1, .parent = -1, .name = "foreign", .uid = me + 1, .devices = {"nvidia0"}});
     fake_add(&fake, &(struct fake_process){.pid = 2, .parent = -1, .name = TARE_NAME "-init", .uid = me});
-    fake_add(
-        &fake,
-        &(struct fake_process){
-            .pid = 3, .parent = 2, .name = "job", .uid = me, .environment = "TARE_JOB=" TAG_B "|", .devices = {"nvidia0"}});
-    fake_add(
-        &fake,
-        &(struct fake_process){
-            .pid = 4, .parent = -1, .name = "left", .uid = me, .environment = "TARE_JOB=" TAG_A "|", .devices = {"nvidia0"}});
+    fake_add(&fake, &(struct fake_process){.pid = 3,
+                                           .parent = 2,
+                                           .name = "job",
+                                           .uid = me,
+                                           .environment = "TARE_JOB=" TAG_B "|",
+                                           .devices = {"nvidia0"}});
+    fake_add(&fake, &(struct fake_process){.pid = 4,
+                                           .parent = -1,
+                                           .name = "left",
+                                           .uid = me,
+                                           .environment = "TARE_JOB=" TAG_A "|",
+                                           .devices = {"nvidia0"}});
     look(NULL, &fake.roots, &leftovers);
     assert_int_equal(leftovers.count, 3);
     assert_kind(&leftovers, 1, LEFTOVER_NONE_GPU);
@@ -156,8 +163,9 @@ static void an_ordinary_user_has_no_claim_on_others_tags(void **out)
     struct fake fake;
     struct leftovers leftovers;
     fake_init(*out, &fake);
-    fake_add(&fake, &(struct fake_process){
-                        .pid = 1, .parent = -1, .name = "theirs", .uid = geteuid() + 1, .environment = "TARE_JOB=" TAG_A "|"});
+    fake_add(&fake,
+             &(struct fake_process){
+                 .pid = 1, .parent = -1, .name = "theirs", .uid = geteuid() + 1, .environment = "TARE_JOB=" TAG_A "|"});
     look(NULL, &fake.roots, &leftovers);
     assert_int_equal(leftovers.count, geteuid() == 0 ? 1 : 0);
     leftovers_fini(&leftovers);
@@ -313,7 +321,8 @@ static void the_tag_of_a_registered_live_job_is_not_left(void **out)
     struct fixture *fixture = *out;
     struct leftovers leftovers;
     struct state *state = state_open(fixture->path, NULL);
-    struct job_identity job = {.pid = 2147483645, .start_time = 1, .boot_id = "b", .tag = (char *)"facefacefacefacefacefacefaceface"};
+    struct job_identity job = {
+        .pid = 2147483645, .start_time = 1, .boot_id = "b", .tag = (char *)"facefacefacefacefacefacefaceface"};
     assert_true(state_register(state, STATE_RUN, NULL, NULL));
     assert_true(state_job_born(state, &job, NULL));
     pid_t pid = tagged_process(fixture, "facefacefacefacefacefacefaceface");
