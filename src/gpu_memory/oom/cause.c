@@ -7,10 +7,12 @@
 
 #include <string.h>
 
-/* Other processes that hold less than this share of the GPU are a desktop, or bare contexts: not why a training fails. */
+/* Other processes that hold less than this share of the GPU are a desktop, or bare contexts: not
+ * why a training fails. */
 enum { OTHERS_PERCENT = 5, UNLISTED_PERCENT = 10, SLACK_PERCENT = 5 };
 
-/* What a process has besides its framework's memory (context, libraries) is below this on all GPUs. */
+/* What a process has besides its framework's memory (context, libraries) is below this on all GPUs.
+ */
 #define UNLISTED_LEAST (UINT64_C(2) << 30)
 
 /* A segment's least size for tensors above 1 MiB. */
@@ -27,9 +29,12 @@ const char *oom_cause_name(enum oom_cause cause)
 const char *oom_cause_text(enum oom_cause cause)
 {
     static const char *const texts[OOM_CAUSES] = {
-        "unknown: the message does not say enough",        "other processes hold the memory",
-        "fragmentation: memory was there, in pieces",      "growth: memory in use grew from epoch to epoch",
-        "capacity: the training needs more than there is", "a cap forbade it, not the GPU",
+        "unknown: the message does not say enough",
+        "other processes hold the memory",
+        "fragmentation: memory was there, in pieces",
+        "growth: memory in use grew from epoch to epoch",
+        "capacity: the training needs more than there is",
+        "a cap forbade it, not the GPU",
     };
     return texts[cause];
 }
@@ -63,9 +68,10 @@ static const char *show(struct shown *out, struct oom_size size)
 
 #define SAY(out, ...) strv_add_owned(&(out)->reasons, mem_printf(__VA_ARGS__))
 
-/* Where the message does not name this process apart (in a container the driver knows it by another number): the least of
- * those that can be it. */
-static const struct oom_process *find_own(const struct oom *message, const struct oom_diagnosis *out)
+/* Where the message does not name this process apart (in a container the driver knows it by another
+ * number): the least of those that can be it. */
+static const struct oom_process *find_own(const struct oom *message,
+                                          const struct oom_diagnosis *out)
 {
     const struct oom_process *own = NULL;
     if (message->of[OOM_OWN].valid || !out->reserved.valid)
@@ -103,8 +109,8 @@ static void work_out(const struct oom *message, struct oom_diagnosis *out)
         out->unallocated = oom_size_sub(out->reserved, of[OOM_ALLOCATED]);
     add_processes(message, out);
     out->outside = oom_size_sub(out->own, out->reserved);
-    struct oom_size known =
-        oom_size_add(out->own.valid ? out->own : out->reserved, out->others.valid ? out->others : oom_size_of(0));
+    struct oom_size known = oom_size_add(out->own.valid ? out->own : out->reserved,
+                                         out->others.valid ? out->others : oom_size_of(0));
     out->unlisted = oom_size_sub(oom_size_sub(of[OOM_TOTAL], of[OOM_FREE]), known);
     out->room = oom_size_min(of[OOM_FREE], oom_size_sub(of[OOM_ALLOWED], out->reserved));
     out->missing = oom_size_sub(of[OOM_REQUESTED], out->room);
@@ -115,7 +121,8 @@ static bool is_share(struct oom_size part, struct oom_size whole, unsigned perce
     return part.valid && whole.valid && part.bytes >= whole.bytes / 100 * percent;
 }
 
-static enum oom_sure fits_with(const struct oom *message, const struct oom_diagnosis *out, struct oom_size more)
+static enum oom_sure fits_with(const struct oom *message, const struct oom_diagnosis *out,
+                               struct oom_size more)
 {
     return oom_size_covers(oom_size_add(out->room, more), message->of[OOM_REQUESTED]);
 }
@@ -131,14 +138,17 @@ static void say_unallocated(const struct oom *message, struct oom_diagnosis *out
     const struct oom_size request = message->of[OOM_REQUESTED];
     enum oom_sure alone = oom_size_covers(out->unallocated, request);
     SAY(out,
-        "%s was reserved by the framework and in no tensor. PyTorch gives back every segment that is wholly free "
+        "%s was reserved by the framework and in no tensor. PyTorch gives back every segment that "
+        "is wholly free "
         "before it gives up, so this lay in segments that tensors still used in part.",
         SHOW(out->unallocated));
     if (alone == OOM_YES)
-        SAY(out, "That is more than the %s asked for: in one piece it would have held it.", SHOW(request));
+        SAY(out, "That is more than the %s asked for: in one piece it would have held it.",
+            SHOW(request));
     else
         SAY(out,
-            "With the %s that a new segment could have, it is %s: enough for the %s asked for, but not in one piece.",
+            "With the %s that a new segment could have, it is %s: enough for the %s asked for, but "
+            "not in one piece.",
             SHOW(out->room), SHOW(oom_size_add(out->room, out->unallocated)), SHOW(request));
 }
 
@@ -150,12 +160,16 @@ static bool judge_cap(const struct oom *message, struct oom_diagnosis *out)
     if (!left.valid || oom_size_covers(left, of[OOM_REQUESTED]) == OOM_YES ||
         (of[OOM_FREE].valid && oom_size_covers(of[OOM_FREE], of[OOM_REQUESTED]) != OOM_YES))
         return false;
-    SAY(out, "The program may have %s; of that the framework has reserved %s, which leaves %s for the %s asked for.",
+    SAY(out,
+        "The program may have %s; of that the framework has reserved %s, which leaves %s for the "
+        "%s asked for.",
         SHOW(of[OOM_ALLOWED]), SHOW(out->reserved), SHOW(left), SHOW(of[OOM_REQUESTED]));
     if (of[OOM_FREE].valid)
         SAY(out, "The GPU itself had %s free.", SHOW(of[OOM_FREE]));
     if (out->expandable_fits)
-        SAY(out, "Inside the cap it would have fitted without fragmentation: %s was reserved and in no tensor.",
+        SAY(out,
+            "Inside the cap it would have fitted without fragmentation: %s was reserved and in no "
+            "tensor.",
             SHOW(out->unallocated));
     decide(out, OOM_CAUSE_CAP, oom_size_covers(left, of[OOM_REQUESTED]) == OOM_NO);
     return true;
@@ -184,9 +198,10 @@ static bool judge_others(const struct oom *message, struct oom_diagnosis *out)
             count == 1 ? "holds" : "hold together", SHOW(out->others));
     }
     if (held.bytes > out->others.bytes)
-        SAY(out, "%s is in use and belongs to no process that the message lists.", SHOW(out->unlisted));
-    SAY(out, "Without them the request would have fitted: %s free and %s of theirs are %s.", SHOW(out->room),
-        SHOW(held), SHOW(oom_size_add(out->room, held)));
+        SAY(out, "%s is in use and belongs to no process that the message lists.",
+            SHOW(out->unlisted));
+    SAY(out, "Without them the request would have fitted: %s free and %s of theirs are %s.",
+        SHOW(out->room), SHOW(held), SHOW(oom_size_add(out->room, held)));
     decide(out, OOM_CAUSE_OTHERS, fits == OOM_YES && held.bytes == out->others.bytes);
     return true;
 }
@@ -199,10 +214,12 @@ static bool judge_growth(const struct oom_circumstances *known, struct oom_diagn
     double grown = growth->last_bytes - growth->first_bytes;
     if (grown < (double)out->missing.bytes || (double)out->unallocated.bytes > grown / 2)
         return false;
-    SAY(out, "In %zu epochs its memory grew steadily, by %s an epoch, from %s to %s.", growth->epochs,
-        SHOW(oom_size_of((uint64_t)growth->bytes_per_epoch)), SHOW(oom_size_of((uint64_t)growth->first_bytes)),
+    SAY(out, "In %zu epochs its memory grew steadily, by %s an epoch, from %s to %s.",
+        growth->epochs, SHOW(oom_size_of((uint64_t)growth->bytes_per_epoch)),
+        SHOW(oom_size_of((uint64_t)growth->first_bytes)),
         SHOW(oom_size_of((uint64_t)growth->last_bytes)));
-    SAY(out, "Only %s was missing: without the growth the request would have fitted.", SHOW(out->missing));
+    SAY(out, "Only %s was missing: without the growth the request would have fitted.",
+        SHOW(out->missing));
     decide(out, OOM_CAUSE_GROWTH, true);
     return true;
 }
@@ -225,15 +242,21 @@ static void judge_capacity(const struct oom *message, struct oom_diagnosis *out)
         return;
     }
     struct oom_size needed = of[OOM_ALLOCATED].valid ? of[OOM_ALLOCATED] : out->reserved;
-    SAY(out, "Tensors held %s, and %s more was asked for: %s together, with %s that a new segment could have.",
-        SHOW(needed), SHOW(of[OOM_REQUESTED]), SHOW(oom_size_add(needed, of[OOM_REQUESTED])), SHOW(out->room));
+    SAY(out,
+        "Tensors held %s, and %s more was asked for: %s together, with %s that a new segment could "
+        "have.",
+        SHOW(needed), SHOW(of[OOM_REQUESTED]), SHOW(oom_size_add(needed, of[OOM_REQUESTED])),
+        SHOW(out->room));
     if (out->expandable_fits)
         SAY(out,
-            "The %s that was reserved and in no tensor would have held this request, but is less than %d %% of what "
+            "The %s that was reserved and in no tensor would have held this request, but is less "
+            "than %d %% of what "
             "is reserved: little is gained by it.",
             SHOW(out->unallocated), SLACK_PERCENT);
     else if (out->unallocated.valid)
-        SAY(out, "The %s that was reserved and in no tensor would not have held it even in one piece with the rest.",
+        SAY(out,
+            "The %s that was reserved and in no tensor would not have held it even in one piece "
+            "with the rest.",
             SHOW(out->unallocated));
     decide(out, OOM_CAUSE_CAPACITY, out->reserved.valid && !out->expandable_fits);
 }
@@ -241,26 +264,33 @@ static void judge_capacity(const struct oom *message, struct oom_diagnosis *out)
 static void say_details(const struct oom *message, struct oom_diagnosis *out)
 {
     const struct oom_size *of = message->of;
-    if (of[OOM_REQUESTED].valid && message->framework == OOM_PYTORCH && of[OOM_REQUESTED].bytes == SMALL_SEGMENT)
-        SAY(out, "20.00 MiB is the size of a segment: the tensor itself may have been as small as 1 MiB.");
+    if (of[OOM_REQUESTED].valid && message->framework == OOM_PYTORCH &&
+        of[OOM_REQUESTED].bytes == SMALL_SEGMENT)
+        SAY(out, "20.00 MiB is the size of a segment: the tensor itself may have been as small as "
+                 "1 MiB.");
     if (of[OOM_PRIVATE].valid && of[OOM_PRIVATE].bytes > 0)
-        SAY(out, "%s is in private pools (CUDA graphs): only their own graphs can use it.", SHOW(of[OOM_PRIVATE]));
+        SAY(out, "%s is in private pools (CUDA graphs): only their own graphs can use it.",
+            SHOW(of[OOM_PRIVATE]));
     if (out->own_pid >= 0)
         SAY(out,
-            "Process %lld is taken for this one, as it holds what the framework has reserved; containers hide which "
+            "Process %lld is taken for this one, as it holds what the framework has reserved; "
+            "containers hide which "
             "it is.",
             (long long)out->own_pid);
     size_t contexts = 0;
     EACH (process, message->processes, message->process_count)
-        contexts += process->memory.valid && process->pid != out->own_pid && process->memory.bytes < UINT64_C(1) << 30;
+        contexts += process->memory.valid && process->pid != out->own_pid &&
+                    process->memory.bytes < UINT64_C(1) << 30;
     if (contexts >= 2)
         SAY(out,
-            "%zu processes hold less than 1 GiB each: bare CUDA contexts look so, of loader workers that touched the "
+            "%zu processes hold less than 1 GiB each: bare CUDA contexts look so, of loader "
+            "workers that touched the "
             "GPU, or of ranks that all begin on GPU %lld.",
             contexts, (long long)(message->gpu < 0 ? 0 : message->gpu));
 }
 
-static void judge(const struct oom *message, const struct oom_circumstances *known, struct oom_diagnosis *out)
+static void judge(const struct oom *message, const struct oom_circumstances *known,
+                  struct oom_diagnosis *out)
 {
     const struct oom_size request = message->of[OOM_REQUESTED];
     if (!request.valid) {
@@ -268,21 +298,24 @@ static void judge(const struct oom *message, const struct oom_circumstances *kno
         return;
     }
     if (!out->room.valid) {
-        SAY(out, "The message says that %s was asked for, and not how much there was.", SHOW(request));
+        SAY(out, "The message says that %s was asked for, and not how much there was.",
+            SHOW(request));
         return;
     }
     if (oom_size_covers(out->room, request) == OOM_YES) {
         SAY(out,
-            "%s was free when the message was made, more than the %s asked for: either another process gave it back "
+            "%s was free when the message was made, more than the %s asked for: either another "
+            "process gave it back "
             "in between, or something limits this one that the message does not name.",
             SHOW(out->room), SHOW(request));
         return;
     }
     if (judge_cap(message, out))
         return;
-    SAY(out, "%s was asked for, and the GPU had %s free: %s was missing.", SHOW(request), SHOW(out->room),
-        SHOW(out->missing));
-    if (!judge_others(message, out) && !judge_growth(known, out) && !judge_fragmentation(message, out))
+    SAY(out, "%s was asked for, and the GPU had %s free: %s was missing.", SHOW(request),
+        SHOW(out->room), SHOW(out->missing));
+    if (!judge_others(message, out) && !judge_growth(known, out) &&
+        !judge_fragmentation(message, out))
         judge_capacity(message, out);
 }
 
@@ -294,17 +327,20 @@ static void judge_later_growth(const struct oom *message, const struct oom_circu
 {
     const struct growth *growth = known->growth;
     bool late = message->epoch >= FIRST_LATE_EPOCH || (growth && growth->epochs > 0);
-    bool possible =
-        out->cause == OOM_CAUSE_FRAGMENTATION || out->cause == OOM_CAUSE_CAPACITY || out->cause == OOM_CAUSE_CAP;
+    bool possible = out->cause == OOM_CAUSE_FRAGMENTATION || out->cause == OOM_CAUSE_CAPACITY ||
+                    out->cause == OOM_CAUSE_CAP;
     if (!late || !possible || message->framework != OOM_PYTORCH)
         return;
     if (growth && growth->epochs >= GROWTH_EPOCHS_LEAST && !growth->grows) {
-        SAY(out, "Growth is not the cause: memory did not grow steadily over the %zu epochs recorded.", growth->epochs);
+        SAY(out,
+            "Growth is not the cause: memory did not grow steadily over the %zu epochs recorded.",
+            growth->epochs);
         return;
     }
     out->may_grow = true;
-    AUTO_FREE char *epoch = message->epoch >= FIRST_LATE_EPOCH ? mem_printf("in epoch %lld", (long long)message->epoch)
-                                                               : mem_strdup("after the first epoch");
+    AUTO_FREE char *epoch = message->epoch >= FIRST_LATE_EPOCH
+                                ? mem_printf("in epoch %lld", (long long)message->epoch)
+                                : mem_strdup("after the first epoch");
     SAY(out,
         "Growth is possible too: the failure came %s, so earlier epochs had fitted. Print "
         "torch.cuda.memory_allocated() and memory_reserved() after each epoch: if allocated rises, "
@@ -312,11 +348,13 @@ static void judge_later_growth(const struct oom *message, const struct oom_circu
         epoch);
 }
 
-void oom_diagnose(const struct oom *message, const struct oom_circumstances *known, struct oom_diagnosis *out)
+void oom_diagnose(const struct oom *message, const struct oom_circumstances *known,
+                  struct oom_diagnosis *out)
 {
     *out = (struct oom_diagnosis){.own_pid = -1};
     work_out(message, out);
-    out->expandable_fits = out->unallocated.valid && out->room.valid && message->of[OOM_REQUESTED].valid &&
+    out->expandable_fits = out->unallocated.valid && out->room.valid &&
+                           message->of[OOM_REQUESTED].valid &&
                            oom_size_covers(out->room, message->of[OOM_REQUESTED]) != OOM_YES &&
                            fits_with(message, out, out->unallocated) == OOM_YES;
     judge(message, known, out);
@@ -333,55 +371,64 @@ void oom_diagnosis_fini(struct oom_diagnosis *diagnosis)
     *diagnosis = (struct oom_diagnosis){.own_pid = -1};
 }
 
-static const struct record_field size_fields[] = {
-    RECORD(struct oom_size, bytes), RECORD(struct oom_size, low), RECORD(struct oom_size, high), {0}};
+static const struct record_field size_fields[] = {RECORD(struct oom_size, bytes),
+                                                  RECORD(struct oom_size, low),
+                                                  RECORD(struct oom_size, high),
+                                                  {0}};
 
 #define SIZE(of, key, member)   RECORD_STRUCT_IF(of, member.valid, key, member, size_fields)
 #define WORKED_OUT(key, member) SIZE(struct oom_diagnosis, key, member)
-static const struct record_field worked_out_fields[] = {WORKED_OUT("reserved", reserved),
-                                                        WORKED_OUT("reserved_unallocated", unallocated),
-                                                        WORKED_OUT("this_process", own),
-                                                        WORKED_OUT("outside_framework", outside),
-                                                        WORKED_OUT("other_processes", others),
-                                                        WORKED_OUT("unlisted", unlisted),
-                                                        WORKED_OUT("room", room),
-                                                        WORKED_OUT("missing", missing),
-                                                        {0}};
+static const struct record_field worked_out_fields[] = {
+    WORKED_OUT("reserved", reserved),
+    WORKED_OUT("reserved_unallocated", unallocated),
+    WORKED_OUT("this_process", own),
+    WORKED_OUT("outside_framework", outside),
+    WORKED_OUT("other_processes", others),
+    WORKED_OUT("unlisted", unlisted),
+    WORKED_OUT("room", room),
+    WORKED_OUT("missing", missing),
+    {0}};
 
 static const struct record_field process_fields[] = {
     RECORD(struct oom_process, pid), SIZE(struct oom_process, "memory", memory), {0}};
 
 #define REMEDY(member) RECORD(struct oom_remedy, member)
-static const struct record_field remedy_fields[] = {REMEDY(name), REMEDY(what), REMEDY(effect), REMEDY(cost), {0}};
+static const struct record_field remedy_fields[] = {
+    REMEDY(name), REMEDY(what), REMEDY(effect), REMEDY(cost), {0}};
 
-static const struct record_field line_fields[] = {RECORD_ENUM(struct oom, "framework", framework, oom_framework_name),
-                                                  RECORD(struct oom, line),
-                                                  RECORD(struct oom, last_line),
-                                                  RECORD(struct oom, repeats),
-                                                  {0}};
+static const struct record_field line_fields[] = {
+    RECORD_ENUM(struct oom, "framework", framework, oom_framework_name),
+    RECORD(struct oom, line),
+    RECORD(struct oom, last_line),
+    RECORD(struct oom, repeats),
+    {0}};
 
 json_t *oom_message_json(const struct oom *message, const struct oom_diagnosis *diagnosis)
 {
-    json_t *json = record_json(line_fields, message), *says = json_object(), *reasons = json_array();
+    json_t *json = record_json(line_fields, message), *says = json_object(),
+           *reasons = json_array();
     for (int i = 0; i < OOM_FIGURES; i++)
         json_object_set_new(says, oom_figure_name((enum oom_figure)i),
-                            message->of[i].valid ? record_json(size_fields, &message->of[i]) : json_null());
+                            message->of[i].valid ? record_json(size_fields, &message->of[i])
+                                                 : json_null());
     EACH (item, diagnosis->reasons.items, diagnosis->reasons.count)
         json_array_append_new(reasons, json_string(*item));
-    json_t *processes =
-        record_list_json(process_fields, message->processes, message->process_count, sizeof *message->processes);
-    json_t *remedies =
-        record_list_json(remedy_fields, diagnosis->remedies, diagnosis->remedy_count, sizeof *diagnosis->remedies);
+    json_t *processes = record_list_json(process_fields, message->processes, message->process_count,
+                                         sizeof *message->processes);
+    json_t *remedies = record_list_json(remedy_fields, diagnosis->remedies, diagnosis->remedy_count,
+                                        sizeof *diagnosis->remedies);
     json_object_update_new(
-        json, json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:o, s:o, s:s, s:b, s:b, s:b, s:o, s:o}", "source",
-                        json_filled_or_null(message->source), "gpu",
-                        message->gpu < 0 ? json_null() : json_integer(message->gpu), "shape",
-                        json_filled_or_null(message->shape), "text", json_filled_or_null(message->text), "says", says,
-                        "processes", processes, "processes_left_out", (json_int_t)message->processes_left_out,
-                        "worked_out", record_json(worked_out_fields, diagnosis), "own_pid",
-                        diagnosis->own_pid < 0 ? json_null() : json_integer(diagnosis->own_pid), "cause",
-                        oom_cause_name(diagnosis->cause), "sure", diagnosis->sure, "growth_possible",
-                        diagnosis->may_grow, "expandable_segments_would_fit", diagnosis->expandable_fits, "reasons",
-                        reasons, "remedies", remedies));
+        json,
+        json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:o, s:o, s:s, s:b, s:b, s:b, s:o, s:o}",
+                  "source", json_filled_or_null(message->source), "gpu",
+                  message->gpu < 0 ? json_null() : json_integer(message->gpu), "shape",
+                  json_filled_or_null(message->shape), "text", json_filled_or_null(message->text),
+                  "says", says, "processes", processes, "processes_left_out",
+                  (json_int_t)message->processes_left_out, "worked_out",
+                  record_json(worked_out_fields, diagnosis), "own_pid",
+                  diagnosis->own_pid < 0 ? json_null() : json_integer(diagnosis->own_pid), "cause",
+                  oom_cause_name(diagnosis->cause), "sure", diagnosis->sure, "growth_possible",
+                  diagnosis->may_grow, "expandable_segments_would_fit", diagnosis->expandable_fits,
+                  "reasons", reasons, "remedies", remedies));
     return json;
 }

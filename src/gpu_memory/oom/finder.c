@@ -1,5 +1,6 @@
-/* A log is read line by line, in pieces of bounded length; of each the blanks are taken out, so that the words of a message
- * are found however it was broken. Every source of lines has its own open message. */
+/* A log is read line by line, in pieces of bounded length; of each the blanks are taken out, so
+ * that the words of a message are found however it was broken. Every source of lines has its own
+ * open message. */
 #include "gpu_memory/oom/oom.h"
 
 #include "base/mem.h"
@@ -137,7 +138,8 @@ static struct source *source_for(struct oom_finder *finder, const char *name)
     return oldest;
 }
 
-/* "- Free: ..." and "> quoted": the sign is left out, and parts the words before from those behind. */
+/* "- Free: ..." and "> quoted": the sign is left out, and parts the words before from those behind.
+ */
 static size_t skip_bullet(const char *raw, size_t length, char *sign)
 {
     size_t i = 0;
@@ -145,13 +147,15 @@ static size_t skip_bullet(const char *raw, size_t length, char *sign)
     while (i < length && (is_blank(raw[i]) || raw[i] == '>' || raw[i] == '|'))
         i++;
     bool ascii = i + 1 < length && strchr("-*+", raw[i]) && raw[i] && is_blank(raw[i + 1]);
-    bool wide = i + 2 < length && (memcmp(raw + i, "\xe2\x80\xa2", 3) == 0 || memcmp(raw + i, "\xe2\x80\x93", 3) == 0);
+    bool wide = i + 2 < length && (memcmp(raw + i, "\xe2\x80\xa2", 3) == 0 ||
+                                   memcmp(raw + i, "\xe2\x80\x93", 3) == 0);
     if (ascii || wide)
         *sign = ';';
     return i + (ascii ? 1 : wide ? 3 : 0);
 }
 
-static void fill_window(const struct source *source, const char *raw, size_t length, bool begins, struct window *out)
+static void fill_window(const struct source *source, const char *raw, size_t length, bool begins,
+                        struct window *out)
 {
     memcpy(out->text, source->tail, source->tail_length);
     out->length = out->tail = source->tail_length;
@@ -169,18 +173,20 @@ static void fill_window(const struct source *source, const char *raw, size_t len
 /* As oom_line_framework's words, without blanks. */
 static bool may_hold(const struct window *window)
 {
-    static const char *const words[] = {"emory", "_MEMORY", "ALLOC_FAILED", "OOMwhen", "runtimeerror(2)"};
+    static const char *const words[] = {"emory", "_MEMORY", "ALLOC_FAILED", "OOMwhen",
+                                        "runtimeerror(2)"};
     return phrase_may_hold(window->text, window->length, words, sizeof words / sizeof *words);
 }
 
 /* The first phrase that does not lie in the tail altogether. */
-static struct hit find_hit(const struct oom_finder *finder, const struct window *window, size_t from)
+static struct hit find_hit(const struct oom_finder *finder, const struct window *window,
+                           size_t from)
 {
     struct hit hit = {0};
     EACH (phrase, finder->phrases, finder->phrase_count) {
         size_t known = window->tail + 1 > phrase->length ? window->tail + 1 - phrase->length : 0;
-        size_t begin =
-            phrase_find(window->text, window->length, from > known ? from : known, phrase->text, phrase->length);
+        size_t begin = phrase_find(window->text, window->length, from > known ? from : known,
+                                   phrase->text, phrase->length);
         if (begin != SIZE_MAX && (hit.end == 0 || begin < hit.begin))
             hit = (struct hit){begin, begin + phrase->length, phrase->framework};
     }
@@ -193,7 +199,8 @@ static void add_body(struct source *source, const char *words, size_t length)
     text_add_bytes(&source->body, words, length < room ? length : room);
 }
 
-/* The line as a person would know it again, in ASCII: what frameworks write is, and a cut never parts a character. */
+/* The line as a person would know it again, in ASCII: what frameworks write is, and a cut never
+ * parts a character. */
 static void take_text(const struct window *window, char out[OOM_TEXT_SIZE])
 {
     size_t used = 0;
@@ -208,8 +215,8 @@ static void take_text(const struct window *window, char out[OOM_TEXT_SIZE])
     out[used] = '\0';
 }
 
-static void open_message(struct oom_finder *finder, struct source *source, const struct window *window,
-                         const struct hit *hit)
+static void open_message(struct oom_finder *finder, struct source *source,
+                         const struct window *window, const struct hit *hit)
 {
     source->open = true;
     source->scanned = 0;
@@ -249,25 +256,29 @@ static void read_epoch(struct source *source, const char *raw, size_t length)
             continue;
         size_t before = (size_t)(found - raw) - 1, i = before + 5, digits = 0;
         int64_t epoch = 0;
-        if (before > 0 && (isalnum((unsigned char)raw[before - 1]) || strchr("_-(\"'", raw[before - 1])))
+        if (before > 0 &&
+            (isalnum((unsigned char)raw[before - 1]) || strchr("_-(\"'", raw[before - 1])))
             continue;
         while (i < length && strchr(" :=#[(", raw[i]) && raw[i])
             i++;
-        for (; i < length && isdigit((unsigned char)raw[i]) && digits < EPOCH_DIGITS_MAX; i++, digits++)
+        for (; i < length && isdigit((unsigned char)raw[i]) && digits < EPOCH_DIGITS_MAX;
+             i++, digits++)
             epoch = epoch * 10 + raw[i] - '0';
         if (digits > 0)
             source->epoch = epoch;
     }
 }
 
-/* The allocator's variable with a value, as "export", "env" or os.environ print it. After "try setting" and the
- * like it is advice and shows nothing. */
+/* The allocator's variable with a value, as "export", "env" or os.environ print it. After "try
+ * setting" and the like it is advice and shows nothing. */
 static void read_setting(struct source *source, const char *raw, size_t length)
 {
     static const char name[] = "ALLOC_CONF";
-    static const char *const advice[] = {"try", "Try", "set ", "Set ", "setting", "use ", "Use ", "onsider"};
+    static const char *const advice[] = {"try",     "Try",  "set ", "Set ",
+                                         "setting", "use ", "Use ", "onsider"};
     const char *found = memmem(raw, length, name, strlen(name));
-    if (!found || phrase_may_hold(raw, (size_t)(found - raw), advice, sizeof advice / sizeof *advice))
+    if (!found ||
+        phrase_may_hold(raw, (size_t)(found - raw), advice, sizeof advice / sizeof *advice))
         return;
     AUTO_TEXT struct text value = {0};
     text_add_bytes(&value, found, length - (size_t)(found - raw));
@@ -281,7 +292,8 @@ static void note_training(struct source *source, const char *raw, size_t length)
     read_setting(source, raw, length);
 }
 
-static void take_piece(struct oom_finder *finder, struct source *source, const char *raw, size_t length, bool begins)
+static void take_piece(struct oom_finder *finder, struct source *source, const char *raw,
+                       size_t length, bool begins)
 {
     struct window window;
     fill_window(source, raw, length, begins, &window);
@@ -310,14 +322,15 @@ static void end_line(struct oom_finder *finder, struct source *source, bool empt
 {
     if (!source->open)
         return;
-    size_t found = message_scan(text_get(&source->body), source->body.length, &source->scanned, &source->message);
+    size_t found = message_scan(text_get(&source->body), source->body.length, &source->scanned,
+                                &source->message);
     if (found > 0)
         source->message.last_line = finder->line;
     source->idle = found > 0 ? 0 : source->idle + !empty;
     source->lines++;
     /* A driver's error is one line. */
-    bool ended = source->message.framework == OOM_CUDA || source->idle > IDLE_MAX || source->lines > LINES_MAX ||
-                 source->body.length >= BODY_MAX;
+    bool ended = source->message.framework == OOM_CUDA || source->idle > IDLE_MAX ||
+                 source->lines > LINES_MAX || source->body.length >= BODY_MAX;
     if (ended)
         close_message(finder, source);
 }
@@ -421,7 +434,8 @@ static bool is_same(const struct oom *a, const struct oom *b)
         if (!same_size(a->of[i], b->of[i]))
             return false;
     for (size_t i = 0; i < a->process_count; i++)
-        if (a->processes[i].pid != b->processes[i].pid || !same_size(a->processes[i].memory, b->processes[i].memory))
+        if (a->processes[i].pid != b->processes[i].pid ||
+            !same_size(a->processes[i].memory, b->processes[i].memory))
             return false;
     return true;
 }

@@ -7,7 +7,8 @@
 
 enum { WARM_UP = 1 };
 
-/* Less than this share of the limit in all is no growth, nor is less than this many bytes where there is no limit. */
+/* Less than this share of the limit in all is no growth, nor is less than this many bytes where
+ * there is no limit. */
 static const double LEAST_SHARE = 0.01;
 static const double LEAST_BYTES = 64.0 * 1048576;
 
@@ -48,7 +49,8 @@ static bool mostly_upward(const double *values, size_t count)
     return (double)upward >= UPWARD_SHARE * (double)(count - 1);
 }
 
-/* What slows down is a cache that fills, or fragmentation that settles: the later half counts as well. */
+/* What slows down is a cache that fills, or fragmentation that settles: the later half counts as
+ * well. */
 static double steady_slope(const double *values, size_t count)
 {
     size_t late = count >= 4 ? count / 2 + 1 : count;
@@ -73,8 +75,10 @@ struct growth growth_of(const double *peaks, size_t count, double limit_bytes)
     double first = values[1] - values[0], second = values[2] - values[1];
     bool only_two = used == GROWTH_EPOCHS_LEAST;
     double slope = only_two ? fmin(first, second) : steady_slope(values, used);
-    bool alike = !only_two || (first > 0 && second > 0 && first <= ALIKE * second && second <= ALIKE * first);
-    growth.grows = slope > 0 && alike && mostly_upward(values, used) && growth.last_bytes - growth.first_bytes >= least;
+    bool alike = !only_two ||
+                 (first > 0 && second > 0 && first <= ALIKE * second && second <= ALIKE * first);
+    growth.grows = slope > 0 && alike && mostly_upward(values, used) &&
+                   growth.last_bytes - growth.first_bytes >= least;
     growth.bytes_per_epoch = growth.grows ? slope : 0;
     return growth;
 }
@@ -127,14 +131,15 @@ bool growth_windows_add(struct growth_windows *windows, double t_s, double bytes
         windows->open++;
         ended = true;
     }
-    /* The first reading in a window is its own: what the one before it had may have been given back. */
+    /* The first reading in a window is its own: what the one before it had may have been given
+     * back. */
     if (ended || bytes > windows->peaks[windows->open])
         windows->peaks[windows->open] = bytes;
     return ended;
 }
 
-/* Windows know nothing of the training's own rhythm: what is taken and given back with every batch or validation rises in
- * most of them too. What leaks gives little back. */
+/* Windows know nothing of the training's own rhythm: what is taken and given back with every batch
+ * or validation rises in most of them too. What leaks gives little back. */
 static bool gives_back(const double *values, size_t count)
 {
     double back = 0;

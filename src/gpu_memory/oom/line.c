@@ -52,13 +52,16 @@ bool phrase_may_hold(const char *bytes, size_t length, const char *const *words,
     return false;
 }
 
-size_t phrase_find(const char *bytes, size_t length, size_t from, const char *phrase, size_t phrase_length)
+size_t phrase_find(const char *bytes, size_t length, size_t from, const char *phrase,
+                   size_t phrase_length)
 {
     const char *at;
-    for (; from < length && (at = memmem(bytes + from, length - from, phrase, phrase_length)); from++) {
+    for (; from < length && (at = memmem(bytes + from, length - from, phrase, phrase_length));
+         from++) {
         from = (size_t)(at - bytes);
         const char *behind = at + phrase_length;
-        bool quoted = from > 0 && behind < bytes + length && (at[-1] == '"' || at[-1] == '\'') && at[-1] == *behind;
+        bool quoted = from > 0 && behind < bytes + length && (at[-1] == '"' || at[-1] == '\'') &&
+                      at[-1] == *behind;
         if (!quoted)
             return from;
     }
@@ -76,14 +79,15 @@ bool phrase_is_advice(const char *bytes, size_t length, size_t begin, size_t end
 
 static bool is_harmless(const char *line, size_t length)
 {
-    return find(line, length, "caller indicates that this is not a failure") || find(line, length, "device:CPU:") ||
-           find(line, length, "by allocator cpu");
+    return find(line, length, "caller indicates that this is not a failure") ||
+           find(line, length, "device:CPU:") || find(line, length, "by allocator cpu");
 }
 
 enum oom_framework oom_line_framework(const char *line, size_t length)
 {
     /* Most lines hold none of these, of which every phrase holds one. */
-    static const char *const words[] = {"emory", "_MEMORY", "ALLOC_FAILED", "OOM when", "runtime error (2)"};
+    static const char *const words[] = {"emory", "_MEMORY", "ALLOC_FAILED", "OOM when",
+                                        "runtime error (2)"};
     enum oom_framework found = OOM_NONE;
     size_t first = SIZE_MAX, end = 0;
     if (!phrase_may_hold(line, length, words, sizeof words / sizeof *words))
@@ -96,7 +100,8 @@ enum oom_framework oom_line_framework(const char *line, size_t length)
         end = at + strlen(phrase->text);
         found = phrase->framework;
     }
-    if (found != OOM_NONE && (is_harmless(line, length) || phrase_is_advice(line, length, first, end)))
+    if (found != OOM_NONE &&
+        (is_harmless(line, length) || phrase_is_advice(line, length, first, end)))
         return OOM_NONE;
     return found;
 }
@@ -121,7 +126,8 @@ static size_t literal(const char *line, size_t length, size_t from, const char *
 /* Each gives the length of all, and where the name begins and how long it is. */
 static size_t bracketed(const char *line, size_t length, size_t *begin, size_t *count)
 {
-    size_t letters = span(line, length, 1, LETTERS), digits = span(line, length, 1 + letters, DIGITS);
+    size_t letters = span(line, length, 1, LETTERS),
+           digits = span(line, length, 1 + letters, DIGITS);
     size_t end = 1 + letters + digits;
     *begin = 1;
     *count = end - 1;
@@ -161,7 +167,8 @@ static size_t of_ray(const char *line, size_t length, size_t *begin, size_t *cou
 
 size_t source_read(const char *line, size_t length, char *out, size_t size)
 {
-    static size_t (*const forms[])(const char *, size_t, size_t *, size_t *) = {bracketed, of_ray, numbered};
+    static size_t (*const forms[])(const char *, size_t, size_t *, size_t *) = {bracketed, of_ray,
+                                                                                numbered};
     size_t begin = 0, count = 0, all = 0;
     out[0] = '\0';
     for (size_t i = 0; length > 0 && all == 0 && i < sizeof forms / sizeof *forms; i++)

@@ -20,8 +20,9 @@ const char *oom_figure_name(enum oom_figure figure)
     return names[figure];
 }
 
-/* The words around a size say what it is. All rows: PyTorch's source from 1.0 to 2.11 (CUDACachingAllocator.cpp,
- * CUDAMallocAsyncAllocator.cpp), XLA's bfc_allocator.cc, CuPy's memory.pyx, and the same as people put it into lists. */
+/* The words around a size say what it is. All rows: PyTorch's source from 1.0 to 2.11
+ * (CUDACachingAllocator.cpp, CUDAMallocAsyncAllocator.cpp), XLA's bfc_allocator.cc, CuPy's
+ * memory.pyx, and the same as people put it into lists. */
 static const struct clause {
     const char *before, *behind; /* "": anything */
     enum oom_figure figure;
@@ -31,7 +32,8 @@ static const struct clause {
     {"tryingtoallocate", "", OOM_REQUESTED},
     {"outofmemoryallocating", "", OOM_REQUESTED},
     {"requested:", "", OOM_REQUESTED},
-    {"(", ")fromdevice", OOM_REQUESTED}, /* TensorFlow: "failed to allocate 2.00G (2147483648 bytes) from device" */
+    {"(", ")fromdevice",
+     OOM_REQUESTED}, /* TensorFlow: "failed to allocate 2.00G (2147483648 bytes) from device" */
     {"totalcapacityof", "", OOM_TOTAL},
     {"totalcapactyof", "", OOM_TOTAL}, /* 2.1 spells it so */
     {"", "totalcapacity", OOM_TOTAL},
@@ -59,8 +61,9 @@ static const struct clause {
     {"", "allocatedinprivatepools", OOM_PRIVATE},
     {"privatepools:", "", OOM_PRIVATE},
     {"", "reservedintotalbypytorch", OOM_RESERVED},
-    /* 1.0 to 1.3: "memory held by the allocator but not used by the program" (pytorch/pytorch pull request 13751, which
-     * brought the message), not all that is reserved. 1.4 replaced it by "reserved in total". */
+    /* 1.0 to 1.3: "memory held by the allocator but not used by the program" (pytorch/pytorch pull
+     * request 13751, which brought the message), not all that is reserved. 1.4 replaced it by
+     * "reserved in total". */
     {"", "cached", OOM_UNALLOCATED},
     {"cached:", "", OOM_UNALLOCATED},
     {"reservedintotalbypytorch:", "", OOM_RESERVED},
@@ -87,7 +90,8 @@ static bool is_letter(char c)
 static bool ends_with(struct words words, const char *end)
 {
     size_t length = strlen(end);
-    return length <= words.length && strncasecmp(words.text + words.length - length, end, length) == 0;
+    return length <= words.length &&
+           strncasecmp(words.text + words.length - length, end, length) == 0;
 }
 
 /* And no longer word begins so: "free" is not "freed". */
@@ -98,7 +102,8 @@ static bool begins_with(struct words words, const char *begin)
            (length == 0 || length == words.length || !is_letter(words.text[length]));
 }
 
-/* "Process968has" in front of "520.00MiBmemoryinuse", or "Process968:" in a list: the pid, or -1. */
+/* "Process968has" in front of "520.00MiBmemoryinuse", or "Process968:" in a list: the pid, or -1.
+ */
 static int64_t process_before(struct words before, struct words behind)
 {
     static const char name[] = "process";
@@ -109,12 +114,14 @@ static int64_t process_before(struct words before, struct words behind)
     rest.length -= sentence ? 3 : 1;
     size_t end = rest.length;
     int64_t pid = 0, place = 1;
-    for (; rest.length > 0 && is_digit(rest.text[rest.length - 1]) && end - rest.length < 10; place *= 10)
+    for (; rest.length > 0 && is_digit(rest.text[rest.length - 1]) && end - rest.length < 10;
+         place *= 10)
         pid += (rest.text[--rest.length] - '0') * place;
     return rest.length < end && ends_with(rest, name) ? pid : -1;
 }
 
-static bool take_process(struct words before, struct words behind, struct oom_size size, struct oom *out)
+static bool take_process(struct words before, struct words behind, struct oom_size size,
+                         struct oom *out)
 {
     int64_t pid = process_before(before, behind);
     if (pid < 0)
@@ -130,7 +137,8 @@ static bool take_process(struct words before, struct words behind, struct oom_si
 }
 
 /* What was said once stays. */
-static bool take_size(struct words before, struct words behind, struct oom_size size, struct oom *out)
+static bool take_size(struct words before, struct words behind, struct oom_size size,
+                      struct oom *out)
 {
     if (take_process(before, behind, size, out))
         return true;
@@ -150,7 +158,8 @@ static bool begins_number(const char *squeezed, size_t i)
 {
     char before = i > 0 ? squeezed[i - 1] : ' ';
     bool parted = before == '.' || before == ',';
-    return is_digit(squeezed[i]) && !is_digit(before) && !(parted && i > 1 && is_digit(squeezed[i - 2]));
+    return is_digit(squeezed[i]) && !is_digit(before) &&
+           !(parted && i > 1 && is_digit(squeezed[i - 2]));
 }
 
 size_t message_scan(const char *squeezed, size_t length, size_t *from, struct oom *out)
@@ -191,7 +200,8 @@ static void read_gpu(struct words words, const char *const *fronts, struct oom *
         for (; digits < rest.length && digits < 4 && is_digit(rest.text[digits]); digits++)
             number = number * 10 + (rest.text[digits] - '0');
         /* "GPU10.76GiB" has no number but a size. */
-        if (digits > 0 && (digits == rest.length || (rest.text[digits] != '.' && !is_digit(rest.text[digits]))))
+        if (digits > 0 &&
+            (digits == rest.length || (rest.text[digits] != '.' && !is_digit(rest.text[digits]))))
             out->gpu = number;
     }
 }
@@ -228,13 +238,15 @@ static uint64_t type_bytes(struct words type, const char **name)
     static const struct {
         const char *name;
         uint64_t bytes;
-    } types[] = {{"float", 4},  {"double", 8}, {"half", 2},   {"bfloat16", 2},   {"int64", 8},     {"int32", 4},
-                 {"int16", 2},  {"int8", 1},   {"uint8", 1},  {"bool", 1},       {"complex64", 8}, {"complex128", 16},
-                 {"uint16", 2}, {"uint32", 4}, {"uint64", 8}, {"float8_e5m2", 1}};
+    } types[] = {{"float", 4},  {"double", 8}, {"half", 2},      {"bfloat16", 2},
+                 {"int64", 8},  {"int32", 4},  {"int16", 2},     {"int8", 1},
+                 {"uint8", 1},  {"bool", 1},   {"complex64", 8}, {"complex128", 16},
+                 {"uint16", 2}, {"uint32", 4}, {"uint64", 8},    {"float8_e5m2", 1}};
     EACH_OF (item, types) {
         size_t length = strlen(item->name);
         if (type.length > length && memcmp(type.text, item->name, length) == 0 &&
-            strncmp(type.text + length, "on", type.length - length < 2 ? type.length - length : 2) == 0) {
+            strncmp(type.text + length, "on",
+                    type.length - length < 2 ? type.length - length : 2) == 0) {
             *name = item->name;
             return item->bytes;
         }
@@ -250,7 +262,8 @@ static void read_shape(struct words words, struct oom *out)
     const char *end = shape.length ? memchr(shape.text, ']', shape.length) : NULL;
     if (!end || (size_t)(end - shape.text) >= OOM_SHAPE_SIZE - sizeof "complex128")
         return;
-    struct words rest = {end, shape.length - (size_t)(end - shape.text)}, type = find(rest, "]andtype");
+    struct words rest = {end, shape.length - (size_t)(end - shape.text)},
+                 type = find(rest, "]andtype");
     shape.length = (size_t)(end - shape.text);
     const char *name = "";
     uint64_t product, bytes = type_bytes(type, &name);
@@ -263,7 +276,8 @@ static void read_shape(struct words words, struct oom *out)
         out->shape[at++] = ' ';
     for (size_t i = 0; name[i]; i++)
         out->shape[at++] = name[i];
-    if (bytes > 0 && !out->of[OOM_REQUESTED].valid && !__builtin_mul_overflow(product, bytes, &product))
+    if (bytes > 0 && !out->of[OOM_REQUESTED].valid &&
+        !__builtin_mul_overflow(product, bytes, &product))
         out->of[OOM_REQUESTED] = oom_size_of(product);
 }
 
@@ -273,6 +287,6 @@ bool message_end(const char *squeezed, size_t length, struct oom *out)
     struct words words = {squeezed, length};
     read_gpu(words, fronts, out);
     read_shape(words, out);
-    return !find(words, "callerindicatesthatthisisnotafailure").text && !find(words, "device:CPU:").text &&
-           !find(words, "byallocatorcpu").text;
+    return !find(words, "callerindicatesthatthisisnotafailure").text &&
+           !find(words, "device:CPU:").text && !find(words, "byallocatorcpu").text;
 }

@@ -1,5 +1,6 @@
-/* oom: out-of-memory messages in logs of any size: the words of every framework, whole or broken over lines, as a list,
- * from several ranks at once. Pure: bytes in, messages out, within constant memory. */
+/* oom: out-of-memory messages in logs of any size: the words of every framework, whole or broken
+ * over lines, as a list, from several ranks at once. Pure: bytes in, messages out, within constant
+ * memory. */
 #ifndef TARE_GPU_MEMORY_OOM_OOM_H
 #define TARE_GPU_MEMORY_OOM_OOM_H
 
@@ -15,7 +16,7 @@ enum oom_framework {
     OOM_NONE, /* it does not */
     OOM_PYTORCH,
     OOM_TENSORFLOW,
-    OOM_XLA,  /* JAX, or TensorFlow's newer compiler: they share the allocator and its messages */
+    OOM_XLA, /* JAX, or TensorFlow's newer compiler: they share the allocator and its messages */
     OOM_CUPY,
     OOM_CUDA, /* the driver's or a library's own error: it says nothing of sizes */
     OOM_FRAMEWORKS
@@ -32,23 +33,24 @@ struct oom_phrase {
 };
 extern const struct oom_phrase oom_phrases[]; /* ends with NULL */
 
-/* The first phrase of the line (without its newline; any bytes, any length). Not counted: source code that a traceback
- * quotes (the phrase alone between quotes), what the allocator itself calls no failure, and memory of the host. Costs a
- * search for a few words where the line holds none of them. */
+/* The first phrase of the line (without its newline; any bytes, any length). Not counted: source
+ * code that a traceback quotes (the phrase alone between quotes), what the allocator itself calls
+ * no failure, and memory of the host. Costs a search for a few words where the line holds none of
+ * them. */
 enum oom_framework oom_line_framework(const char *line, size_t length);
 
 /* A size as a message prints it, with every size that would print so. */
 
-/* bytes: what was printed. low and high: the smallest and the largest size in bytes that rounds to it; both are bytes
- * where it was printed in bytes. */
+/* bytes: what was printed. low and high: the smallest and the largest size in bytes that rounds to
+ * it; both are bytes where it was printed in bytes. */
 struct oom_size {
     uint64_t bytes, low, high;
     bool valid; /* false: not printed, or the driver's "not available" (2^64 bytes) */
 };
 
-/* Reads "4.15GiB", "512bytes", "8,000,000bytes" at the beginning of text (no blanks inside): how many bytes of text
- * it took, 0: there is none. "not available" is taken with valid false. GB and the like are read as what people mean
- * who write so of a GPU: GiB, or less. */
+/* Reads "4.15GiB", "512bytes", "8,000,000bytes" at the beginning of text (no blanks inside): how
+ * many bytes of text it took, 0: there is none. "not available" is taken with valid false. GB and
+ * the like are read as what people mean who write so of a GPU: GiB, or less. */
 size_t oom_size_read(const char *text, size_t length, struct oom_size *out);
 
 struct oom_size oom_size_of(uint64_t bytes); /* exactly so many */
@@ -58,11 +60,13 @@ struct oom_size oom_size_add(struct oom_size a, struct oom_size b);
 struct oom_size oom_size_sub(struct oom_size a, struct oom_size b);
 struct oom_size oom_size_min(struct oom_size a, struct oom_size b); /* of the valid ones */
 
-/* Whether a >= b whatever the rounding was: OOM_UNSURE where it depends on that, or one is not valid. */
+/* Whether a >= b whatever the rounding was: OOM_UNSURE where it depends on that, or one is not
+ * valid. */
 enum oom_sure { OOM_NO, OOM_UNSURE, OOM_YES };
 enum oom_sure oom_size_covers(struct oom_size a, struct oom_size b);
 
-/* "3.56 GiB", as PyTorch prints sizes; in GiB ("0.31 GiB") where the rounding leaves no more than that. */
+/* "3.56 GiB", as PyTorch prints sizes; in GiB ("0.31 GiB") where the rounding leaves no more than
+ * that. */
 void oom_size_add_text(struct oom_size size, struct text *out);
 
 /* What a message says of memory. */
@@ -89,17 +93,18 @@ enum { OOM_PROCESSES_MAX = 64, OOM_TEXT_SIZE = 400, OOM_SOURCE_SIZE = 32, OOM_SH
 
 struct oom {
     enum oom_framework framework;
-    uint64_t line, last_line;      /* from 1: where it begins, and the last line that says something of it */
-    uint64_t repeats;              /* of oom_list: so often the very same came again */
-    char source[OOM_SOURCE_SIZE];  /* who printed it, where each line says so: "rank3", "default0"; "" */
-    int64_t gpu;                   /* as the program counts; -1: not said */
-    int64_t epoch;                 /* the last that the log names before it; -1: none */
-    enum oom_setting expandable;   /* expandable segments, where the log shows the variable */
-    char shape[OOM_SHAPE_SIZE];    /* TensorFlow: "64x512 float"; "" */
+    uint64_t line;                /* from 1: where it begins */
+    uint64_t last_line;           /* the last that says something of it */
+    uint64_t repeats;             /* of oom_list: so often the very same came again */
+    char source[OOM_SOURCE_SIZE]; /* who printed it, where each line says so: "rank3"; "" */
+    int64_t gpu;                  /* as the program counts; -1: not said */
+    int64_t epoch;                /* the last that the log names before it; -1: none */
+    enum oom_setting expandable;  /* expandable segments, where the log shows the variable */
+    char shape[OOM_SHAPE_SIZE];   /* TensorFlow: "64x512 float"; "" */
     struct oom_size of[OOM_FIGURES];
     struct oom_process processes[OOM_PROCESSES_MAX]; /* "Process N has ..." */
     size_t process_count, processes_left_out;
-    char text[OOM_TEXT_SIZE];      /* the first line from its first word on, printable */
+    char text[OOM_TEXT_SIZE]; /* the first line from its first word on, printable */
 };
 
 /* Called for each message when it has ended; it is lent. */
@@ -115,8 +120,8 @@ void oom_finder_end(struct oom_finder *finder); /* the log has ended: what is op
 
 uint64_t oom_finder_lines(const struct oom_finder *finder);
 
-/* The messages of a log, each once: those that say word for word the same count as repeats. An oom_found_fn with the
- * list as its context. */
+/* The messages of a log, each once: those that say word for word the same count as repeats. An
+ * oom_found_fn with the list as its context. */
 enum { OOM_LIST_MAX = 64 };
 struct oom_list {
     struct oom *items;

@@ -22,10 +22,10 @@
 #define CUPY          OF(OOM_CUPY)
 #define CUDA          OF(OOM_CUDA)
 
-#define DROP_REFERENCES                                                                                                \
-    "find what keeps references: add up loss.item() or loss.detach(), not loss (it keeps each "                        \
-    "step's graph); keep no lists of GPU tensors; in the dataset, torch.load with "                                    \
-    "map_location='cpu' and copies, not references to what it keeps; 'del' outputs before the "                        \
+#define DROP_REFERENCES                                                                            \
+    "find what keeps references: add up loss.item() or loss.detach(), not loss (it keeps each "    \
+    "step's graph); keep no lists of GPU tensors; in the dataset, torch.load with "                \
+    "map_location='cpu' and copies, not references to what it keeps; 'del' outputs before the "    \
     "next step; optimizer.zero_grad(set_to_none=True)"
 
 /* What it would do, from the numbers; NULL: what the row says. */
@@ -46,7 +46,8 @@ static char *holder_effect(const struct oom *message, const struct oom_diagnosis
     if (diagnosis->cause != OOM_CAUSE_OTHERS)
         return NULL;
     return sized("frees up to ",
-                 diagnosis->sure ? diagnosis->others : oom_size_add(diagnosis->others, diagnosis->unlisted),
+                 diagnosis->sure ? diagnosis->others
+                                 : oom_size_add(diagnosis->others, diagnosis->unlisted),
                  ": this request then fits");
 }
 
@@ -58,8 +59,8 @@ static char *cap_effect(const struct oom *message, const struct oom_diagnosis *d
 
 static char *expandable_effect(const struct oom *message, const struct oom_diagnosis *diagnosis)
 {
-    struct oom_size spare =
-        oom_size_sub(oom_size_add(diagnosis->room, diagnosis->unallocated), message->of[OOM_REQUESTED]);
+    struct oom_size spare = oom_size_sub(oom_size_add(diagnosis->room, diagnosis->unallocated),
+                                         message->of[OOM_REQUESTED]);
     if (!diagnosis->expandable_fits || !spare.valid)
         return NULL;
     return sized("this request fits, with up to ", spare, " to spare");
@@ -68,17 +69,20 @@ static char *expandable_effect(const struct oom *message, const struct oom_diagn
 static char *batch_effect(const struct oom *message, const struct oom_diagnosis *diagnosis)
 {
     struct oom_size held = message->of[OOM_ALLOCATED];
-    if (!diagnosis->missing.valid || diagnosis->missing.bytes == 0 || !held.valid || held.bytes == 0)
+    if (!diagnosis->missing.valid || diagnosis->missing.bytes == 0 || !held.valid ||
+        held.bytes == 0)
         return NULL;
     struct text text = {0};
     oom_size_add_text(diagnosis->missing, &text);
     text_add(&text, " less is needed at least, ");
     /* A share above all that there was does not help to choose a batch. */
     if (diagnosis->missing.bytes < held.bytes)
-        text_addf(&text, "%.1f %% of what tensors held", 100 * (double)diagnosis->missing.bytes / (double)held.bytes);
+        text_addf(&text, "%.1f %% of what tensors held",
+                  100 * (double)diagnosis->missing.bytes / (double)held.bytes);
     else
         text_add(&text, "more than tensors held: the request itself must become smaller");
-    text_add(&text, "; activations shrink with the batch, weights and the optimiser's state do not");
+    text_add(&text,
+             "; activations shrink with the batch, weights and the optimiser's state do not");
     return text_take(&text);
 }
 
@@ -90,42 +94,47 @@ static const struct row {
     const char *effect, *cost;
 } rows[] = {
     {"stop_holder", OTHERS | UNKNOWN, ANY_FRAMEWORK,
-     "stop what else holds the GPU's memory: '" TARE_NAME " clean' lists it, with owner and age", holder_effect,
-     "all that it holds becomes free", "the other program's work"},
-    {"raise_cap", CAP, PYTORCH, "raise the cap (torch.cuda.set_per_process_memory_fraction)", cap_effect,
-     "the GPU's own size is the limit then", "others on the same GPU may get less"},
+     "stop what else holds the GPU's memory: '" TARE_NAME " clean' lists it, with owner and age",
+     holder_effect, "all that it holds becomes free", "the other program's work"},
+    {"raise_cap", CAP, PYTORCH, "raise the cap (torch.cuda.set_per_process_memory_fraction)",
+     cap_effect, "the GPU's own size is the limit then", "others on the same GPU may get less"},
     {"raise_cap", CAP, XLA, "raise the cap (XLA_PYTHON_CLIENT_MEM_FRACTION)", cap_effect,
      "the GPU's own size is the limit then", "others on the same GPU may get less"},
-    {"raise_cap", CAP, TENSORFLOW, "raise the cap (memory_limit of tf.config.LogicalDeviceConfiguration)", cap_effect,
+    {"raise_cap", CAP, TENSORFLOW,
+     "raise the cap (memory_limit of tf.config.LogicalDeviceConfiguration)", cap_effect,
      "the GPU's own size is the limit then", "others on the same GPU may get less"},
-    {"raise_cap", CAP, CUPY, "raise the cap (set_limit of the memory pool, CUPY_GPU_MEMORY_LIMIT)", cap_effect,
-     "the GPU's own size is the limit then", "others on the same GPU may get less"},
-    {"drop_references", GROWTH, PYTORCH, DROP_REFERENCES, NULL, "memory stays level from the second epoch on",
-     "none at run time; a change of the code"},
-    {"drop_references", GROWTH, ~PYTORCH,
-     "find what keeps results of earlier steps (lists, caches, closures), and keep numbers instead", NULL,
+    {"raise_cap", CAP, CUPY, "raise the cap (set_limit of the memory pool, CUPY_GPU_MEMORY_LIMIT)",
+     cap_effect, "the GPU's own size is the limit then", "others on the same GPU may get less"},
+    {"drop_references", GROWTH, PYTORCH, DROP_REFERENCES, NULL,
      "memory stays level from the second epoch on", "none at run time; a change of the code"},
+    {"drop_references", GROWTH, ~PYTORCH,
+     "find what keeps results of earlier steps (lists, caches, closures), and keep numbers instead",
+     NULL, "memory stays level from the second epoch on", "none at run time; a change of the code"},
     {"expandable_segments", PIECES | CAP | CAPACITY | GROWTH, PYTORCH,
-     "set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True (PyTorch 2.0 or newer; from 2.9 on the name is "
-     "PYTORCH_ALLOC_CONF, and the old one still works)",
+     "set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True (PyTorch 2.0 or newer; from 2.9 on the "
+     "name is PYTORCH_ALLOC_CONF, and the old one still works)",
      expandable_effect, "less is lost between tensors",
      "none known for one process; sharing tensors between processes may not work with it"},
     {"empty_cache", PIECES, PYTORCH,
-     "call torch.cuda.empty_cache() between epochs, or between training and validation; never in every step", NULL,
-     "segments that are wholly free are given back, so that those of other sizes can come",
+     "call torch.cuda.empty_cache() between epochs, or between training and validation; never in "
+     "every step",
+     NULL, "segments that are wholly free are given back, so that those of other sizes can come",
      "some 10 to 100 ms a call; in every step it makes a training much slower"},
     {"cuda_malloc_async", PIECES, TENSORFLOW, "set TF_GPU_ALLOCATOR=cuda_malloc_async", NULL,
      "the driver's own pool fragments less", "allocation is a little slower"},
     {"no_preallocation", UNKNOWN | OTHERS, XLA,
-     "set XLA_PYTHON_CLIENT_PREALLOCATE=false, when several programs share the GPU (JAX takes 75 % of it at its start)",
+     "set XLA_PYTHON_CLIENT_PREALLOCATE=false, when several programs share the GPU (JAX takes 75 % "
+     "of it at its start)",
      NULL, "it takes only what it uses", "more fragmentation"},
     {"free_pool", PIECES | CAPACITY | UNKNOWN, CUPY,
-     "call cupy.get_default_memory_pool().free_all_blocks() after large temporaries are deleted", NULL,
-     "cached blocks that hold no array are given back", "the next allocations are slower"},
-    {"drop_references", MAY_GROW, PYTORCH, "if allocated memory rises over epochs: " DROP_REFERENCES, NULL,
+     "call cupy.get_default_memory_pool().free_all_blocks() after large temporaries are deleted",
+     NULL, "cached blocks that hold no array are given back", "the next allocations are slower"},
+    {"drop_references", MAY_GROW, PYTORCH,
+     "if allocated memory rises over epochs: " DROP_REFERENCES, NULL,
      "memory stays level from the second epoch on", "none at run time; a change of the code"},
     {"smaller_batch", CAPACITY | GROWTH | CAP | PIECES | UNKNOWN, PYTORCH | TENSORFLOW | XLA,
-     "a smaller batch with gradient accumulation: half the batch size and twice the steps keep the effective batch",
+     "a smaller batch with gradient accumulation: half the batch size and twice the steps keep the "
+     "effective batch",
      batch_effect, "activations shrink with the batch; weights and the optimiser's state do not",
      "more steps of less work: somewhat slower; batch norm sees smaller batches"},
     {"smaller_pieces", CAPACITY | GROWTH | CAP | PIECES | UNKNOWN, CUPY | CUDA,
@@ -133,39 +142,53 @@ static const struct row {
      "temporary arrays shrink with the piece", "more calls of less work"},
     {"mixed_precision", CAPACITY | CAP | UNKNOWN, PYTORCH,
      "mixed precision: torch.autocast with bfloat16, or float16 and a GradScaler", NULL,
-     "activations take about half; weights and the optimiser's state stay", "other rounding: results differ a little"},
+     "activations take about half; weights and the optimiser's state stay",
+     "other rounding: results differ a little"},
     {"mixed_precision", CAPACITY | CAP | UNKNOWN, TENSORFLOW,
-     "mixed precision: tf.keras.mixed_precision.set_global_policy('mixed_bfloat16'), or 'mixed_float16'", NULL,
-     "activations take about half; weights and the optimiser's state stay", "other rounding: results differ a little"},
-    {"mixed_precision", CAPACITY | CAP | UNKNOWN, XLA, "mixed precision: compute in jax.numpy.bfloat16", NULL,
-     "activations take about half; weights and the optimiser's state stay", "other rounding: results differ a little"},
-    {"activation_checkpointing", CAPACITY | CAP | UNKNOWN, PYTORCH, "activation checkpointing (torch.utils.checkpoint)",
-     NULL, "activations of the wrapped layers are not kept", "they are computed twice: about a third more time"},
-    {"activation_checkpointing", CAPACITY | CAP | UNKNOWN, TENSORFLOW, "activation checkpointing (tf.recompute_grad)",
-     NULL, "activations of the wrapped layers are not kept", "they are computed twice: about a third more time"},
-    {"activation_checkpointing", CAPACITY | CAP | UNKNOWN, XLA, "activation checkpointing (jax.checkpoint)", NULL,
-     "activations of the wrapped layers are not kept", "they are computed twice: about a third more time"},
+     "mixed precision: tf.keras.mixed_precision.set_global_policy('mixed_bfloat16'), or "
+     "'mixed_float16'",
+     NULL, "activations take about half; weights and the optimiser's state stay",
+     "other rounding: results differ a little"},
+    {"mixed_precision", CAPACITY | CAP | UNKNOWN, XLA,
+     "mixed precision: compute in jax.numpy.bfloat16", NULL,
+     "activations take about half; weights and the optimiser's state stay",
+     "other rounding: results differ a little"},
+    {"activation_checkpointing", CAPACITY | CAP | UNKNOWN, PYTORCH,
+     "activation checkpointing (torch.utils.checkpoint)", NULL,
+     "activations of the wrapped layers are not kept",
+     "they are computed twice: about a third more time"},
+    {"activation_checkpointing", CAPACITY | CAP | UNKNOWN, TENSORFLOW,
+     "activation checkpointing (tf.recompute_grad)", NULL,
+     "activations of the wrapped layers are not kept",
+     "they are computed twice: about a third more time"},
+    {"activation_checkpointing", CAPACITY | CAP | UNKNOWN, XLA,
+     "activation checkpointing (jax.checkpoint)", NULL,
+     "activations of the wrapped layers are not kept",
+     "they are computed twice: about a third more time"},
 };
 
-static bool applies(const struct row *row, const struct oom *message, const struct oom_circumstances *known,
-                    const struct oom_diagnosis *diagnosis)
+static bool applies(const struct row *row, const struct oom *message,
+                    const struct oom_circumstances *known, const struct oom_diagnosis *diagnosis)
 {
     unsigned causes = OF(diagnosis->cause) | (diagnosis->may_grow ? MAY_GROW : 0);
     if (!(row->causes & causes) || !(row->frameworks & OF(message->framework)))
         return false;
     if (strcmp(row->name, "expandable_segments") != 0)
         return true;
-    return known->expandable != OOM_SETTING_ON && message->expandable != OOM_SETTING_ON && diagnosis->expandable_fits;
+    return known->expandable != OOM_SETTING_ON && message->expandable != OOM_SETTING_ON &&
+           diagnosis->expandable_fits;
 }
 
-void remedies_fill(const struct oom *message, const struct oom_circumstances *known, struct oom_diagnosis *out)
+void remedies_fill(const struct oom *message, const struct oom_circumstances *known,
+                   struct oom_diagnosis *out)
 {
-    for (size_t i = 0; i < sizeof rows / sizeof *rows && out->remedy_count < OOM_REMEDIES_MAX; i++) {
+    for (size_t i = 0; i < sizeof rows / sizeof *rows && out->remedy_count < OOM_REMEDIES_MAX;
+         i++) {
         const struct row *row = &rows[i];
         if (!applies(row, message, known, out))
             continue;
         char *effect = row->measured ? row->measured(message, out) : NULL;
-        out->remedies[out->remedy_count++] =
-            (struct oom_remedy){row->name, row->what, effect ? effect : mem_strdup(row->effect), row->cost};
+        out->remedies[out->remedy_count++] = (struct oom_remedy){
+            row->name, row->what, effect ? effect : mem_strdup(row->effect), row->cost};
     }
 }

@@ -67,7 +67,8 @@ static struct oom_size make(const struct decimal *number, uint64_t unit, uint64_
     /* The driver says so of what it does not know: (size_t)-1, less or more rounding. */
     struct oom_size size = {.bytes = clip(nominal), .valid = nominal < (wide)1 << 63};
     bool exact = unit == 1 && number->scale == 1;
-    size.low = exact ? size.bytes : clip((below * least + 2 * number->scale - 1) / (2 * number->scale));
+    size.low =
+        exact ? size.bytes : clip((below * least + 2 * number->scale - 1) / (2 * number->scale));
     size.high = exact ? size.bytes : clip((twice + 1) * unit / (2 * number->scale));
     /* No whole number of bytes may print so: "15.98B". */
     size.low = size.low < size.bytes ? size.low : size.bytes;
@@ -108,14 +109,16 @@ struct oom_size oom_size_add(struct oom_size a, struct oom_size b)
 {
     if (!a.valid || !b.valid)
         return (struct oom_size){0};
-    return (struct oom_size){plus(a.bytes, b.bytes), plus(a.low, b.low), plus(a.high, b.high), true};
+    return (struct oom_size){plus(a.bytes, b.bytes), plus(a.low, b.low), plus(a.high, b.high),
+                             true};
 }
 
 struct oom_size oom_size_sub(struct oom_size a, struct oom_size b)
 {
     if (!a.valid || !b.valid)
         return (struct oom_size){0};
-    return (struct oom_size){minus(a.bytes, b.bytes), minus(a.low, b.high), minus(a.high, b.low), true};
+    return (struct oom_size){minus(a.bytes, b.bytes), minus(a.low, b.high), minus(a.high, b.low),
+                             true};
 }
 
 struct oom_size oom_size_min(struct oom_size a, struct oom_size b)
