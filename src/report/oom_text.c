@@ -277,7 +277,13 @@ static void add_words(struct text *out, const char *head, const char *words, siz
 
 static void add_remedies(const struct oom_diagnosis *diagnosis, size_t width, struct text *out)
 {
+    bool mixed = diagnosis->remedy_count > 1 && !diagnosis->expandable_on;
     text_add(out, "\nWhat would help, in this order:\n");
+    if (diagnosis->cause == OOM_CAUSE_FRAGMENTATION && mixed)
+        text_wrap(out,
+                  "(Settings change no result, so they come first. Lowering the peak helps as well, "
+                  "but costs time or changes results.)",
+                  2, width);
     for (size_t i = 0; i < diagnosis->remedy_count; i++) {
         const struct oom_remedy *remedy = &diagnosis->remedies[i];
         char head[32];

@@ -194,7 +194,7 @@ static enum action climb(struct lane *lane, const struct oom_diagnosis *diagnosi
         *why = "others held the memory: the same again, when the GPU is free";
         return RETRY_SAME;
     }
-    if (diagnosis->expandable_fits && diagnosis->cause != OOM_CAUSE_GROWTH && expandable_now(lane) == OOM_SETTING_OFF &&
+    if (diagnosis->expandable_fits && diagnosis->cause != OOM_CAUSE_GROWTH && !diagnosis->expandable_on &&
         set_expandable(lane)) {
         *why = "the memory was there, in pieces: again with expandable segments";
         return RETRY_EXPANDABLE;

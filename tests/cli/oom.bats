@@ -73,7 +73,7 @@ json() { python3 -c 'import json, sys; found = json.load(open("out")); print(eva
     # 40.34 GiB, and half a unit of the last decimal of each of its two parts: 43314745180.16
     [ "$(json 'abs(found["logs"][0]["messages"][0]["worked_out"]["reserved"]["bytes"] - 43314745180) <= 1')" = True ]
     [ "$(json 'found["logs"][0]["messages"][0]["expandable_segments_would_fit"]')" = True ]
-    [ "$(json '[r["name"] for r in found["logs"][0]["messages"][0]["remedies"]]')" = "['expandable_segments', 'empty_cache', 'smaller_batch']" ]
+    [ "$(json '[r["name"] for r in found["logs"][0]["messages"][0]["remedies"]]')" = "['expandable_segments', 'empty_cache', 'smaller_batch', 'mixed_precision', 'activation_checkpointing']" ]
     [ "$(json 'all(r["what"] and r["effect"] and r["cost"] for r in found["logs"][0]["messages"][0]["remedies"])')" = True ]
 }
 
@@ -95,6 +95,37 @@ json() { python3 -c 'import json, sys; found = json.load(open("out")); print(eva
     "$TARE" oom --alloc-conf max_split_size_mb:64,expandable_segments:True log > out
     grep -q 'Cause: fragmentation' out
     if grep -q 'expandable_segments:True' out; then return 1; fi
+    if grep -q 'lay in\|empty_cache' out; then return 1; fi
+    tr -s '\n ' '  ' < out | grep -q 'although expandable segments are on'
+    grep -q '^  1. a smaller batch with gradient accumulation' out
+    # The newer name of the variable, in the log itself.
+    { echo "PYTORCH_ALLOC_CONF=expandable_segments:True"; pieces; } > log
+    "$TARE" oom log | grep -q '^  1. a smaller batch with gradient accumulation'
+}
+
+@test "remedies against fragmentation: settings first, then what lowers the peak, with the reason" {
+    pieces > log
+    "$TARE" oom log > out
+    tr -s '\n ' '  ' < out > flat
+    grep -q 'Settings change no result, so they come first. Lowering the peak helps as well' flat
+    [ "$(grep -oE '^  [0-9]\. [a-z]+( [a-z(]+)?' out | tr '\n' ';')" = "  1. set;  2. call torch;  3. a smaller;  4. mixed precision;  5. activation (gradient;" ]
+}
+
+@test "pinned memory and CUDA in loader workers are named with their remedies" {
+    cat > log <<'END'
+Traceback (most recent call last):
+RuntimeError: Caught RuntimeError in pin memory thread for device 0.
+Original Traceback (most recent call last):
+  File "torch/utils/data/_utils/pin_memory.py", line 64, in pin_memory
+    return data.pin_memory(device)
+RuntimeError: CUDA error: out of memory
+END
+    "$TARE" oom log > out
+    grep -q '^Cause: pinned memory' out
+    tr -s '\n ' '  ' < out | grep -q '1. pin less memory of the host: DataLoader(pin_memory=False), or fewer workers (num_workers) and a smaller prefetch_factor'
+    sed -i 's/pin memory thread for device 0/DataLoader worker process 0/; /pin_memory/d' log
+    "$TARE" oom log | tr -s '\n ' '  ' > flat
+    grep -q "keep CUDA out of the workers of the DataLoader: move tensors to the GPU in the training loop, and load with torch.load(..., map_location='cpu')" flat
 }
 
 @test "a run's folder gives the logs of all its experiments and attempts, and follows no link" {

@@ -6,6 +6,7 @@
 #include "gpu_memory/oom/oom_private.h"
 
 #include <string.h>
+#include <strings.h>
 
 /* Other processes that hold less than this share of the GPU are a desktop, or bare contexts: not
  * why a training fails. */
@@ -21,7 +22,7 @@ enum { OTHERS_PERCENT = 5, UNLISTED_PERCENT = 10, SLACK_PERCENT = 5 };
 const char *oom_cause_name(enum oom_cause cause)
 {
     static const char *const names[OOM_CAUSES] = {
-        "unknown", "held_by_others", "fragmentation", "growth", "capacity", "cap",
+        "unknown", "held_by_others", "fragmentation", "growth", "capacity", "cap", "pinned_memory",
     };
     return names[cause];
 }
@@ -35,6 +36,7 @@ const char *oom_cause_text(enum oom_cause cause)
         "growth: memory in use grew from epoch to epoch",
         "capacity: the training needs more than there is",
         "a cap forbade it, not the GPU",
+        "pinned memory: the host could not provide it",
     };
     return texts[cause];
 }
@@ -44,8 +46,8 @@ enum oom_setting oom_expandable(const char *conf)
     static const char name[] = "expandable_segments";
     enum oom_setting setting = OOM_SETTING_OFF;
     for (const char *at = conf; at && (at = strstr(at, name)); at += strlen(name)) {
-        const char *value = at + strlen(name) + strspn(at + strlen(name), " :");
-        setting = strncmp(value, "True", 4) == 0 ? OOM_SETTING_ON : OOM_SETTING_OFF;
+        const char *value = at + strlen(name) + strspn(at + strlen(name), " :='\"");
+        setting = strncasecmp(value, "true", 4) == 0 ? OOM_SETTING_ON : OOM_SETTING_OFF;
     }
     return setting;
 }
@@ -133,15 +135,25 @@ static void decide(struct oom_diagnosis *out, enum oom_cause cause, bool sure)
     out->sure = sure;
 }
 
+/* Before a failure PyTorch returns segments, or with expandable segments their pages (20 MiB for
+ * tensors above 1 MiB: kLargeBuffer in CUDACachingAllocator.cpp), that are wholly free. */
 static void say_unallocated(const struct oom *message, struct oom_diagnosis *out)
 {
     const struct oom_size request = message->of[OOM_REQUESTED];
     enum oom_sure alone = oom_size_covers(out->unallocated, request);
-    SAY(out,
-        "%s was reserved by the framework and in no tensor. PyTorch gives back every segment that "
-        "is wholly free "
-        "before it gives up, so this lay in segments that tensors still used in part.",
-        SHOW(out->unallocated));
+    if (out->expandable_on)
+        SAY(out,
+            "%s was reserved by the framework and in no tensor, although expandable segments are "
+            "on: their free pages of 20 MiB go back before PyTorch gives up. The rest is in pages "
+            "that tensors still use in part, or belongs to other streams or CUDA graphs; or the "
+            "setting had no effect (set after the first allocation, or not supported there).",
+            SHOW(out->unallocated));
+    else
+        SAY(out,
+            "%s was reserved by the framework and in no tensor. PyTorch gives back every segment "
+            "that is wholly free before it gives up, so this lay in segments that tensors still "
+            "used in part.",
+            SHOW(out->unallocated));
     if (alone == OOM_YES)
         SAY(out, "That is more than the %s asked for: in one piece it would have held it.",
             SHOW(request));
@@ -261,6 +273,26 @@ static void judge_capacity(const struct oom *message, struct oom_diagnosis *out)
     decide(out, OOM_CAUSE_CAPACITY, out->reserved.valid && !out->expandable_fits);
 }
 
+static void say_contexts(const struct oom *message, struct oom_diagnosis *out)
+{
+    size_t contexts = 0, others = message->processes_left_out;
+    EACH (process, message->processes, message->process_count) {
+        bool other = process->pid != out->own_pid;
+        contexts += other && process->memory.valid && process->memory.bytes < UINT64_C(1) << 30;
+        others += other;
+    }
+    out->bare_contexts = contexts >= 2 || message->origin == OOM_ORIGIN_WORKER;
+    out->only_contexts = contexts >= 2 && contexts == others;
+    if (contexts >= 2)
+        SAY(out,
+            "%zu processes hold less than 1 GiB each: bare CUDA contexts look so, of loader "
+            "workers that touched the GPU, or of ranks that all begin on GPU %lld.",
+            contexts, (long long)(message->gpu < 0 ? 0 : message->gpu));
+    if (message->origin == OOM_ORIGIN_WORKER)
+        SAY(out, "The traceback is of a worker process of the DataLoader: workers that use the GPU "
+                 "have a CUDA context each.");
+}
+
 static void say_details(const struct oom *message, struct oom_diagnosis *out)
 {
     const struct oom_size *of = message->of;
@@ -274,25 +306,24 @@ static void say_details(const struct oom *message, struct oom_diagnosis *out)
     if (out->own_pid >= 0)
         SAY(out,
             "Process %lld is taken for this one, as it holds what the framework has reserved; "
-            "containers hide which "
-            "it is.",
+            "containers hide which it is.",
             (long long)out->own_pid);
-    size_t contexts = 0;
-    EACH (process, message->processes, message->process_count)
-        contexts += process->memory.valid && process->pid != out->own_pid &&
-                    process->memory.bytes < UINT64_C(1) << 30;
-    if (contexts >= 2)
-        SAY(out,
-            "%zu processes hold less than 1 GiB each: bare CUDA contexts look so, of loader "
-            "workers that touched the "
-            "GPU, or of ranks that all begin on GPU %lld.",
-            contexts, (long long)(message->gpu < 0 ? 0 : message->gpu));
+    say_contexts(message, out);
+    if (message->origin == OOM_ORIGIN_PIN_MEMORY && out->cause != OOM_CAUSE_PINNED)
+        SAY(out, "The traceback passes through pin_memory, but the message counts memory of the "
+                 "GPU, which pinned memory does not use.");
 }
 
 static void judge(const struct oom *message, const struct oom_circumstances *known,
                   struct oom_diagnosis *out)
 {
     const struct oom_size request = message->of[OOM_REQUESTED];
+    if (!request.valid && message->origin == OOM_ORIGIN_PIN_MEMORY) {
+        SAY(out, "The traceback ends in pin_memory: the driver could not pin memory of the host, "
+                 "and reports that as an out-of-memory of CUDA.");
+        decide(out, OOM_CAUSE_PINNED, false);
+        return;
+    }
     if (!request.valid) {
         SAY(out, "The message says that memory ran out, and no number.");
         return;
@@ -305,8 +336,8 @@ static void judge(const struct oom *message, const struct oom_circumstances *kno
     if (oom_size_covers(out->room, request) == OOM_YES) {
         SAY(out,
             "%s was free when the message was made, more than the %s asked for: either another "
-            "process gave it back "
-            "in between, or something limits this one that the message does not name.",
+            "process gave it back in between, or something limits this one that the message does "
+            "not name.",
             SHOW(out->room), SHOW(request));
         return;
     }
@@ -352,6 +383,8 @@ void oom_diagnose(const struct oom *message, const struct oom_circumstances *kno
                   struct oom_diagnosis *out)
 {
     *out = (struct oom_diagnosis){.own_pid = -1};
+    out->expandable_on =
+        known->expandable == OOM_SETTING_ON || message->expandable == OOM_SETTING_ON;
     work_out(message, out);
     out->expandable_fits = out->unallocated.valid && out->room.valid &&
                            message->of[OOM_REQUESTED].valid &&
@@ -360,7 +393,7 @@ void oom_diagnose(const struct oom *message, const struct oom_circumstances *kno
     judge(message, known, out);
     judge_later_growth(message, known, out);
     say_details(message, out);
-    remedies_fill(message, known, out);
+    remedies_fill(message, out);
 }
 
 void oom_diagnosis_fini(struct oom_diagnosis *diagnosis)
@@ -428,7 +461,8 @@ json_t *oom_message_json(const struct oom *message, const struct oom_diagnosis *
                   record_json(worked_out_fields, diagnosis), "own_pid",
                   diagnosis->own_pid < 0 ? json_null() : json_integer(diagnosis->own_pid), "cause",
                   oom_cause_name(diagnosis->cause), "sure", diagnosis->sure, "growth_possible",
-                  diagnosis->may_grow, "expandable_segments_would_fit", diagnosis->expandable_fits,
-                  "reasons", reasons, "remedies", remedies));
+                  diagnosis->may_grow, "expandable_segments_would_fit",
+                  diagnosis->expandable_fits && !diagnosis->expandable_on, "reasons", reasons,
+                  "remedies", remedies));
     return json;
 }

@@ -16,6 +16,7 @@ enum oom_cause {
     OOM_CAUSE_GROWTH,        /* it grew from epoch to epoch */
     OOM_CAUSE_CAPACITY,      /* tensors and the request are more than there is */
     OOM_CAUSE_CAP,           /* a cap forbade what the GPU had */
+    OOM_CAUSE_PINNED,        /* host memory could not be pinned */
     OOM_CAUSES
 };
 const char *oom_cause_name(enum oom_cause cause); /* "fragmentation" */
@@ -45,6 +46,9 @@ struct oom_diagnosis {
     enum oom_cause cause;
     bool sure;            /* the figures say so whatever their rounding */
     bool may_grow;        /* growth is possible besides the cause: earlier epochs had fitted */
+    bool expandable_on;   /* expandable segments are in use already */
+    bool bare_contexts;   /* other processes look like bare CUDA contexts */
+    bool only_contexts;   /* and there are no others */
     bool expandable_fits; /* with all that is unallocated usable, the request would have fitted */
     /* Of the message or worked out from it; not valid where that cannot be. */
     struct oom_size reserved, unallocated; /* by the framework */

@@ -21,6 +21,7 @@ enum {
     ESCAPE_MAX = 256, /* a terminal's sequence that never ends is none */
     LEAD_MAX = 200,
     EPOCH_DIGITS_MAX = 9,
+    TRACEBACK_MAX = 60, /* lines from a frame to the message */
 };
 
 enum escape { ESCAPE_NONE, ESCAPE_BEGUN, ESCAPE_CONTROL, ESCAPE_TITLE, ESCAPE_TITLE_END };
@@ -38,6 +39,8 @@ struct source {
     size_t tail_length;
     int64_t epoch; /* the last named; -1: none */
     enum oom_setting expandable;
+    enum oom_origin origin;
+    uint64_t origin_line;
     bool open;
     struct text body; /* without blanks */
     size_t scanned;
@@ -227,6 +230,9 @@ static void open_message(struct oom_finder *finder, struct source *source,
                                    .gpu = -1,
                                    .epoch = source->epoch,
                                    .expandable = source->expandable};
+    if (source->origin && finder->line - source->origin_line <= TRACEBACK_MAX)
+        source->message.origin = source->origin;
+    source->origin = OOM_ORIGIN_UNKNOWN;
     strcpy(source->message.source, source->name);
     take_text(window, source->message.text);
     text_clear(&source->body);
@@ -269,27 +275,47 @@ static void read_epoch(struct source *source, const char *raw, size_t length)
     }
 }
 
-/* The allocator's variable with a value, as "export", "env" or os.environ print it. After "try
- * setting" and the like it is advice and shows nothing. */
+/* The allocator's setting as "export", "env", os.environ or the program itself print it. After
+ * "try setting" and the like, or in front of "to avoid", it is advice and shows nothing. */
 static void read_setting(struct source *source, const char *raw, size_t length)
 {
-    static const char name[] = "ALLOC_CONF";
+    static const char name[] = "expandable_segments";
     static const char *const advice[] = {"try",     "Try",  "set ", "Set ",
                                          "setting", "use ", "Use ", "onsider"};
+    static const char *const avoid[] = {"to avoid"};
     const char *found = memmem(raw, length, name, strlen(name));
-    if (!found ||
-        phrase_may_hold(raw, (size_t)(found - raw), advice, sizeof advice / sizeof *advice))
+    size_t before = found ? (size_t)(found - raw) : 0;
+    if (!found || phrase_may_hold(raw, before, advice, sizeof advice / sizeof *advice) ||
+        phrase_may_hold(found, length - before, avoid, 1))
         return;
     AUTO_TEXT struct text value = {0};
-    text_add_bytes(&value, found, length - (size_t)(found - raw));
-    if (strstr(text_get(&value), "expandable_segments"))
-        source->expandable = oom_expandable(text_get(&value));
+    text_add_bytes(&value, found, length - before);
+    source->expandable = oom_expandable(text_get(&value));
 }
 
-static void note_training(struct source *source, const char *raw, size_t length)
+/* Which frame of a traceback says where memory ran out: "in pin_memory" is that of PyTorch's
+ * own function, ".pin_memory(" a line of the user's code. */
+static void read_origin(struct source *source, uint64_t line, const char *raw, size_t length)
+{
+    static const char *const pinning[] = {"in pin_memory", "pin memory thread", "pin_memory.py",
+                                          ".pin_memory("};
+    static const char *const worker[] = {"in DataLoader worker process"};
+    enum oom_origin origin = OOM_ORIGIN_UNKNOWN;
+    if (phrase_may_hold(raw, length, pinning, sizeof pinning / sizeof *pinning))
+        origin = OOM_ORIGIN_PIN_MEMORY;
+    else if (phrase_may_hold(raw, length, worker, 1))
+        origin = OOM_ORIGIN_WORKER;
+    if (origin == OOM_ORIGIN_UNKNOWN)
+        return;
+    source->origin = origin;
+    source->origin_line = line;
+}
+
+static void note_training(struct source *source, uint64_t line, const char *raw, size_t length)
 {
     read_epoch(source, raw, length);
     read_setting(source, raw, length);
+    read_origin(source, line, raw, length);
 }
 
 static void take_piece(struct oom_finder *finder, struct source *source, const char *raw,
@@ -297,7 +323,7 @@ static void take_piece(struct oom_finder *finder, struct source *source, const c
 {
     struct window window;
     fill_window(source, raw, length, begins, &window);
-    note_training(source, raw, length);
+    note_training(source, finder->line, raw, length);
     size_t from = 0, unread = window.tail;
     struct hit hit = may_hold(&window) ? find_hit(finder, &window, 0) : (struct hit){0};
     while (hit.end > 0) {

@@ -24,6 +24,13 @@ enum oom_framework {
 
 const char *oom_framework_name(enum oom_framework framework); /* "PyTorch", "CUDA" */
 
+/* The place in the program that a traceback above the message names. */
+enum oom_origin {
+    OOM_ORIGIN_UNKNOWN,
+    OOM_ORIGIN_PIN_MEMORY, /* pinning of host memory */
+    OOM_ORIGIN_WORKER,     /* a worker process of a DataLoader */
+};
+
 enum oom_setting { OOM_SETTING_UNKNOWN, OOM_SETTING_OFF, OOM_SETTING_ON };
 
 /* The phrases by which messages are known, as they are in a line. */
@@ -99,6 +106,7 @@ struct oom {
     char source[OOM_SOURCE_SIZE]; /* who printed it, where each line says so: "rank3"; "" */
     int64_t gpu;                  /* as the program counts; -1: not said */
     int64_t epoch;                /* the last that the log names before it; -1: none */
+    enum oom_origin origin;
     enum oom_setting expandable;  /* expandable segments, where the log shows the variable */
     char shape[OOM_SHAPE_SIZE];   /* TensorFlow: "64x512 float"; "" */
     struct oom_size of[OOM_FIGURES];

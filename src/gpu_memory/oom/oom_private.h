@@ -36,8 +36,7 @@ bool phrase_may_hold(const char *bytes, size_t length, const char *const *words,
 /* What would help, by cause. */
 
 /* Fills the remedies of a diagnosis whose cause and figures stand. */
-void remedies_fill(const struct oom *message, const struct oom_circumstances *known,
-                   struct oom_diagnosis *out);
+void remedies_fill(const struct oom *message, struct oom_diagnosis *out);
 
 /* Who printed a line, where launchers of several ranks say so in front of it. */
 

@@ -92,7 +92,8 @@ static void memory_in_pieces_is_fragmentation(void **state)
     assert_near(diagnosis.missing, 0.31 * GIB, 2);
     assert_near(diagnosis.unlisted, 0.01 * GIB, 2);
     assert_true(has_reason(&diagnosis, "7.40 GiB: enough for the 4.15 GiB asked for, but not in one piece"));
-    assert_order(&diagnosis, "expandable_segments empty_cache smaller_batch");
+    assert_order(&diagnosis, "expandable_segments empty_cache smaller_batch mixed_precision "
+                             "activation_checkpointing");
     assert_string_equal(diagnosis.remedies[0].effect, "this request fits, with up to 3.25 GiB to spare");
     assert_non_null(strstr(diagnosis.remedies[1].what, "never in every step"));
     oom_diagnosis_fini(&diagnosis);
@@ -146,7 +147,10 @@ static void expandable_segments_are_not_advised_where_they_are_on(void **state)
     struct oom_diagnosis diagnosis;
     diagnose(seed, &known, &diagnosis);
     assert_int_equal(diagnosis.cause, OOM_CAUSE_FRAGMENTATION);
-    assert_null(remedy(&diagnosis, "expandable_segments"));
+    /* Nor a call that returns what PyTorch returned itself; the explanation is that of pages. */
+    assert_order(&diagnosis, "smaller_batch mixed_precision activation_checkpointing");
+    assert_true(has_reason(&diagnosis, "although expandable segments are on"));
+    assert_false(has_reason(&diagnosis, "lay in segments"));
     oom_diagnosis_fini(&diagnosis);
     assert_int_equal(oom_expandable("max_split_size_mb:64,expandable_segments:True"), OOM_SETTING_ON);
     assert_int_equal(oom_expandable("expandable_segments:False"), OOM_SETTING_OFF);
@@ -356,8 +360,10 @@ static void a_failure_in_a_later_epoch_may_be_growth_as_well(void **state)
         oom_diagnose(&list.items[0], &nothing_known, &diagnosis);
         assert_int_equal(diagnosis.cause, OOM_CAUSE_FRAGMENTATION);
         assert_int_equal(diagnosis.may_grow, rows[i].epoch > 1);
-        assert_order(&diagnosis, rows[i].epoch > 1 ? "expandable_segments empty_cache drop_references smaller_batch"
-                                                   : "expandable_segments empty_cache smaller_batch");
+        assert_order(&diagnosis, rows[i].epoch > 1 ? "expandable_segments empty_cache drop_references smaller_batch "
+                                                     "mixed_precision activation_checkpointing"
+                                                   : "expandable_segments empty_cache smaller_batch "
+                                                     "mixed_precision activation_checkpointing");
         oom_diagnosis_fini(&diagnosis);
         oom_list_fini(&list);
     }
@@ -393,6 +399,9 @@ static void the_log_itself_shows_that_expandable_segments_were_on(void **state)
         {"+ export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True\n", false},
         {"declare -x PYTORCH_ALLOC_CONF=\"max_split_size_mb:64,expandable_segments:True\"\n", false},
         {"{'PATH': '/bin', 'PYTORCH_CUDA_ALLOC_CONF': 'expandable_segments:True'}\n", false},
+        {"allocator: expandable_segments: True\n", false},
+        {"{'expandable_segments': True}\n", false},
+        {"PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True to avoid fragmentation.\n", true},
         {"export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:False\n", true},
         {"export PYTORCH_CUDA_ALLOC_CONF=max_split_size_mb:64\n", true},
         {"If reserved memory is large try setting PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True\n", true},
@@ -484,6 +493,88 @@ static void private_pools_and_bare_contexts_are_pointed_out(void **state)
     oom_diagnosis_fini(&diagnosis);
 }
 
+/* 0.80 + 0.51 + 0.51 GiB hold 1.50 GiB: the two contexts are all that others have. */
+static void contexts_of_workers_have_their_remedy(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *others, *order;
+    } rows[] = {
+        {"Process 1 has 520.00 MiB memory in use. Process 2 has 518.00 MiB memory in use. ",
+         "leave_workers stop_holder"},
+        {"Process 1 has 520.00 MiB memory in use. Process 2 has 518.00 MiB memory in use. "
+         "Process 3 has 9.00 GiB memory in use. ",
+         "stop_holder leave_workers"},
+        {"Process 3 has 9.00 GiB memory in use. ", "stop_holder"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct oom_diagnosis diagnosis;
+        AUTO_FREE char *text =
+            message("1.50 GiB", "19.00 GiB", "0.80 GiB", "17.10 GiB", "16.60 GiB", "0.10 GiB", rows[i].others);
+        diagnose(text, &nothing_known, &diagnosis);
+        assert_int_equal(diagnosis.cause, OOM_CAUSE_OTHERS);
+        assert_order(&diagnosis, rows[i].order);
+        const struct oom_remedy *leave = remedy(&diagnosis, "leave_workers");
+        if (leave)
+            assert_non_null(strstr(leave->what, "torch.load(..., map_location='cpu')"));
+        oom_diagnosis_fini(&diagnosis);
+    }
+}
+
+/* The message has no number: what ran out is what the traceback names. */
+static void a_traceback_through_pinning_names_pinned_memory(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *before, *after, *order;
+        enum oom_cause cause;
+    } rows[] = {
+        {"Original Traceback (most recent call last):\n"
+         "  File \"torch/utils/data/_utils/pin_memory.py\", line 64, in pin_memory\n    return "
+         "data.pin_memory(device)\n",
+         "RuntimeError: CUDA error: out of memory\n", "unpin", OOM_CAUSE_PINNED},
+        {"RuntimeError: Caught RuntimeError in pin memory thread for device 0.\n",
+         "torch.OutOfMemoryError: CUDA out of memory.\n", "unpin", OOM_CAUSE_PINNED},
+        {"  File \"train.py\", line 20, in main\n    x = x.pin_memory()\n", "RuntimeError: CUDA error: out of memory\n",
+         "unpin", OOM_CAUSE_PINNED},
+        /* an option is no frame */
+        {"DataLoader(data, pin_memory=True)\n", "RuntimeError: CUDA error: out of memory\n",
+         "stop_holder smaller_pieces", OOM_CAUSE_UNKNOWN},
+        {"RuntimeError: Caught RuntimeError in DataLoader worker process 0.\n",
+         "RuntimeError: CUDA error: out of memory\n", "stop_holder leave_workers smaller_pieces", OOM_CAUSE_UNKNOWN},
+        /* the message counts the GPU's memory */
+        {"RuntimeError: Caught RuntimeError in pin memory thread for device 0.\n", seed,
+         "unpin expandable_segments empty_cache smaller_batch mixed_precision activation_checkpointing",
+         OOM_CAUSE_FRAGMENTATION},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct oom_diagnosis diagnosis;
+        AUTO_FREE char *log = mem_printf("%s%s", rows[i].before, rows[i].after);
+        diagnose(log, &nothing_known, &diagnosis);
+        assert_string_equal(oom_cause_name(diagnosis.cause), oom_cause_name(rows[i].cause));
+        assert_order(&diagnosis, rows[i].order);
+        oom_diagnosis_fini(&diagnosis);
+    }
+}
+
+/* 61 lines after it a frame is of another failure. */
+static void an_old_traceback_explains_no_later_failure(void **state)
+{
+    (void)state;
+    for (int lines = 59; lines <= 60; lines++) {
+        struct text log = {0};
+        struct oom_diagnosis diagnosis;
+        text_add(&log, "RuntimeError: Caught RuntimeError in pin memory thread for device 0.\n");
+        for (int i = 0; i < lines; i++)
+            text_add(&log, "loss 0.5\n");
+        text_add(&log, "RuntimeError: CUDA error: out of memory\n");
+        diagnose(text_get(&log), &nothing_known, &diagnosis);
+        assert_int_equal(diagnosis.cause, lines < 60 ? OOM_CAUSE_PINNED : OOM_CAUSE_UNKNOWN);
+        oom_diagnosis_fini(&diagnosis);
+        text_fini(&log);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -504,6 +595,9 @@ int main(void)
         cmocka_unit_test(advice_about_running_out_is_not_a_failure),
         cmocka_unit_test(remedies_are_those_of_the_framework),
         cmocka_unit_test(an_effect_is_never_more_than_what_tensors_held),
+        cmocka_unit_test(contexts_of_workers_have_their_remedy),
+        cmocka_unit_test(a_traceback_through_pinning_names_pinned_memory),
+        cmocka_unit_test(an_old_traceback_explains_no_later_failure),
         cmocka_unit_test(private_pools_and_bare_contexts_are_pointed_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
