@@ -177,6 +177,67 @@ END
     [ "$(json 'found["logs"][0]["messages"][0]["cause"]')" = capacity ]
 }
 
+# printing EPOCHS ALLOCATED STEP RESERVED STEP: the lines of a training that prints its memory in MB, in the epochs 1 to EPOCHS.
+printing() {
+    for epoch in $(seq "$1"); do
+        echo "Epoch $epoch/30 loss 0.5"
+        echo "memory: allocated $(($2 + $3 * (epoch - 1))) MB, reserved $(($4 + $5 * (epoch - 1))) MB"
+    done
+}
+
+@test "allocated memory that a log prints and that rises from epoch to epoch is growth" {
+    need_python
+    # 10, 18, 26 and 34 GiB: by 24 GiB in all, and 0.31 GiB was missing.
+    { printing 4 10240 8192 12288 8192; pieces; } > log
+    "$TARE" oom log > out
+    grep -q '^Cause: growth' out
+    tr -s '\n ' '  ' < out > flat
+    grep -q 'The log prints allocated memory: 10.00 GiB in epoch 1, 34.00 GiB in epoch 4 (reserved: 12.00 GiB, 36.00 GiB). It rose steadily, by 8.00 GiB an epoch' flat
+    grep -q '^  1. find what keeps references' out
+    "$TARE" oom --json log > out
+    [ "$(json '{k: v for k, v in found["logs"][0]["messages"][0]["printed"].items() if k in ("epochs", "first_epoch", "last_epoch", "trend")}')" = \
+        "{'epochs': 4, 'first_epoch': 1, 'last_epoch': 4, 'trend': 'rising'}" ]
+    # A driver's error without a number: the printed figures are all there is.
+    { printing 4 10240 8192 12288 8192; echo "RuntimeError: CUDA error: out of memory"; } > log
+    "$TARE" oom log > out
+    grep -q '^Cause: growth.*(probably)' out
+    grep -q '^  1. find what keeps references' out
+}
+
+@test "allocated memory that stays level while reserved rises is fragmentation, not growth" {
+    need_python
+    # 36 GiB are allocated in each epoch; 37 to 40 GiB are reserved.
+    { printing 4 36864 0 37888 1024; echo "Epoch 5/30"; pieces; } > log
+    "$TARE" oom log > out
+    grep -q '^Cause: fragmentation' out
+    tr -s '\n ' '  ' < out > flat
+    grep -q 'Growth is not the cause. The log prints allocated memory: 36.00 GiB in epoch 1, 36.00 GiB in epoch 4 (reserved: 37.00 GiB, 40.00 GiB). Allocated stayed level, only reserved rose' flat
+    if grep -q 'loss.item()' out; then return 1; fi
+    # Half of what is reserved is in no tensor.
+    { printing 3 10240 0 20480 0; echo "RuntimeError: CUDA error: out of memory"; } > log
+    "$TARE" oom log > out
+    grep -q '^Cause: fragmentation.*(probably)' out
+    tr -s '\n ' '  ' < out | grep -q 'Allocated stayed level, so no references are kept, and 10.00 GiB is reserved and in no tensor'
+    grep -q '^  1. set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True' out
+}
+
+@test "two epochs of printed memory claim neither growth nor its absence" {
+    need_python
+    { printing 2 10240 8192 12288 8192; echo "Epoch 3/30"; pieces; } > log
+    "$TARE" oom --json log > out
+    [ "$(json 'found["logs"][0]["messages"][0]["cause"]')" = fragmentation ]
+    [ "$(json 'found["logs"][0]["messages"][0]["growth_possible"]')" = True ]
+    "$TARE" oom log | tr -s '\n ' '  ' | grep -q 'Growth is possible too. The log prints allocated memory: 10.00 GiB in epoch 1, 18.00 GiB in epoch 2 (reserved: 12.00 GiB, 20.00 GiB), but growth shows over three epochs or more'
+}
+
+@test "printed memory in the log of a run's experiment decides as in a log" {
+    need_python
+    mkdir -p run_1/toy_small_001
+    { printing 4 10240 8192 12288 8192; pieces; } > run_1/toy_small_001/training.log
+    "$TARE" oom --json run_1 > out
+    [ "$(json 'found["logs"][0]["messages"][0]["cause"]')" = growth ]
+}
+
 @test "recorded failures that expandable segments did avoid are foretold, every one" {
     need_python
     [ -e "$SHARED/memory/allocator-traces-2.tar.xz" ] || skip "../shared/data/memory is not there"

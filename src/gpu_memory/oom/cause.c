@@ -12,6 +12,12 @@
  * why a training fails. */
 enum { OTHERS_PERCENT = 5, UNLISTED_PERCENT = 10, SLACK_PERCENT = 5 };
 
+/* More than this share of reserved memory in no tensor is more than an allocator's usual slack. */
+static const double UNUSED_SHARE = 0.2;
+
+/* Reserved memory that rises by less is level. */
+static const double LEVEL_BYTES = 64.0 * 1048576;
+
 /* What a process has besides its framework's memory (context, libraries) is below this on all GPUs.
  */
 #define UNLISTED_LEAST (UINT64_C(2) << 30)
@@ -218,22 +224,77 @@ static bool judge_others(const struct oom *message, struct oom_diagnosis *out)
     return true;
 }
 
-static bool judge_growth(const struct oom_circumstances *known, struct oom_diagnosis *out)
+static struct oom_size size_of(double bytes)
 {
-    const struct growth *growth = known->growth;
+    return oom_size_of(bytes > 0 ? (uint64_t)bytes : 0);
+}
+
+/* "The log prints allocated memory: 10.00 GiB in epoch 1, 34.00 GiB in epoch 4 (reserved: 12.00
+ * GiB, 38.00 GiB)". The caller frees. */
+static char *printed_text(const struct printed_memory *printed)
+{
+    AUTO_FREE char *reserved =
+        printed->reserved_last > 0
+            ? mem_printf(" (reserved: %s, %s)", SHOW(size_of(printed->reserved_first)),
+                         SHOW(size_of(printed->reserved_last)))
+            : mem_strdup("");
+    return mem_printf("The log prints %s memory: %s in epoch %lld, %s in epoch %lld%s",
+                      printed->of_peaks ? "peak allocated" : "allocated",
+                      SHOW(size_of(printed->allocated_first)), (long long)printed->first_epoch,
+                      SHOW(size_of(printed->allocated_last)), (long long)printed->last_epoch,
+                      reserved);
+}
+
+static void say_growth(const struct printed_memory *printed, const struct growth *growth,
+                       struct oom_diagnosis *out)
+{
+    if (growth != &printed->growth) {
+        SAY(out, "In %zu epochs its memory grew steadily, by %s an epoch, from %s to %s.",
+            growth->epochs, SHOW(size_of(growth->bytes_per_epoch)),
+            SHOW(size_of(growth->first_bytes)), SHOW(size_of(growth->last_bytes)));
+        return;
+    }
+    AUTO_FREE char *text = printed_text(printed);
+    SAY(out, "%s. It rose steadily, by %s an epoch%s.", text,
+        SHOW(size_of(growth->bytes_per_epoch)),
+        printed->of_peaks ? "" : ": tensors are kept from epoch to epoch");
+}
+
+/* Allocated memory that the log prints is of tensors alone, so it goes before measured memory. */
+static bool judge_growth(const struct oom *message, const struct oom_circumstances *known,
+                         struct oom_diagnosis *out)
+{
+    const struct printed_memory *printed = &message->printed;
+    const struct growth *growth =
+        printed->epochs >= GROWTH_EPOCHS_LEAST ? &printed->growth : known->growth;
     if (!growth || !growth->grows)
         return false;
     double grown = growth->last_bytes - growth->first_bytes;
     if (grown < (double)out->missing.bytes || (double)out->unallocated.bytes > grown / 2)
         return false;
-    SAY(out, "In %zu epochs its memory grew steadily, by %s an epoch, from %s to %s.",
-        growth->epochs, SHOW(oom_size_of((uint64_t)growth->bytes_per_epoch)),
-        SHOW(oom_size_of((uint64_t)growth->first_bytes)),
-        SHOW(oom_size_of((uint64_t)growth->last_bytes)));
+    say_growth(printed, growth, out);
     SAY(out, "Only %s was missing: without the growth the request would have fitted.",
         SHOW(out->missing));
-    decide(out, OOM_CAUSE_GROWTH, true);
+    decide(out, OOM_CAUSE_GROWTH, growth != &printed->growth || !printed->of_peaks);
     return true;
+}
+
+/* The cause by what the log prints, where the message itself does not say enough. */
+static void judge_printed(const struct printed_memory *printed, struct oom_diagnosis *out)
+{
+    if (printed->trend == PRINTED_RISING) {
+        say_growth(printed, &printed->growth, out);
+        decide(out, OOM_CAUSE_GROWTH, false);
+    } else if (printed->trend == PRINTED_LEVEL &&
+               printed->unused_last >= UNUSED_SHARE * printed->reserved_last &&
+               printed->unused_last > 0) {
+        AUTO_FREE char *text = printed_text(printed);
+        SAY(out,
+            "%s. Allocated stayed level, so no references are kept, and %s is reserved and in no "
+            "tensor at the end of an epoch.",
+            text, SHOW(size_of(printed->unused_last)));
+        decide(out, OOM_CAUSE_FRAGMENTATION, false);
+    }
 }
 
 static bool judge_fragmentation(const struct oom *message, struct oom_diagnosis *out)
@@ -326,11 +387,13 @@ static void judge(const struct oom *message, const struct oom_circumstances *kno
     }
     if (!request.valid) {
         SAY(out, "The message says that memory ran out, and no number.");
+        judge_printed(&message->printed, out);
         return;
     }
     if (!out->room.valid) {
         SAY(out, "The message says that %s was asked for, and not how much there was.",
             SHOW(request));
+        judge_printed(&message->printed, out);
         return;
     }
     if (oom_size_covers(out->room, request) == OOM_YES) {
@@ -345,38 +408,62 @@ static void judge(const struct oom *message, const struct oom_circumstances *kno
         return;
     SAY(out, "%s was asked for, and the GPU had %s free: %s was missing.", SHOW(request),
         SHOW(out->room), SHOW(out->missing));
-    if (!judge_others(message, out) && !judge_growth(known, out) &&
+    if (!judge_others(message, out) && !judge_growth(message, known, out) &&
         !judge_fragmentation(message, out))
         judge_capacity(message, out);
 }
 
 enum { FIRST_LATE_EPOCH = 2 }; /* by either way of counting, one came before it */
 
+static void say_possible_growth(const struct oom *message, struct oom_diagnosis *out)
+{
+    const struct printed_memory *printed = &message->printed;
+    AUTO_FREE char *text = printed->epochs > 0 ? printed_text(printed) : NULL;
+    AUTO_FREE char *epoch = message->epoch >= FIRST_LATE_EPOCH
+                                ? mem_printf("in epoch %lld", (long long)message->epoch)
+                                : mem_strdup("after the first epoch");
+    out->may_grow = true;
+    if (!text)
+        SAY(out,
+            "Growth is possible too: the failure came %s, so earlier epochs had fitted. Print "
+            "torch.cuda.memory_allocated() and memory_reserved() after each epoch: if allocated "
+            "rises, references are kept; if only reserved rises, it is fragmentation.",
+            epoch);
+    else if (printed->trend == PRINTED_RISING)
+        SAY(out, "Growth adds to it. %s, %s more an epoch.", text,
+            SHOW(size_of(printed->growth.bytes_per_epoch)));
+    else
+        SAY(out, "Growth is possible too. %s, %s.", text,
+            printed->trend == PRINTED_SHORT ? "but growth shows over three epochs or more"
+                                            : "neither level nor rising steadily");
+}
+
 /* The failure came after an epoch that fitted, and no record shows that memory stayed level. */
 static void judge_later_growth(const struct oom *message, const struct oom_circumstances *known,
                                struct oom_diagnosis *out)
 {
     const struct growth *growth = known->growth;
-    bool late = message->epoch >= FIRST_LATE_EPOCH || (growth && growth->epochs > 0);
+    const struct printed_memory *printed = &message->printed;
+    bool late = message->epoch >= FIRST_LATE_EPOCH || (growth && growth->epochs > 0) ||
+                printed->epochs >= GROWTH_EPOCHS_LEAST;
     bool possible = out->cause == OOM_CAUSE_FRAGMENTATION || out->cause == OOM_CAUSE_CAPACITY ||
                     out->cause == OOM_CAUSE_CAP;
-    if (!late || !possible || message->framework != OOM_PYTORCH)
+    if (!late || !possible || !out->missing.valid || message->framework != OOM_PYTORCH)
         return;
-    if (growth && growth->epochs >= GROWTH_EPOCHS_LEAST && !growth->grows) {
+    bool recorded = growth && growth->epochs >= GROWTH_EPOCHS_LEAST && !growth->grows;
+    if (printed->trend == PRINTED_LEVEL) {
+        AUTO_FREE char *text = printed_text(printed);
+        SAY(out, "Growth is not the cause. %s. Allocated stayed level%s.", text,
+            printed->reserved_last - printed->reserved_first > LEVEL_BYTES
+                ? ", only reserved rose, as it does with fragmentation"
+                : "");
+    } else if (recorded && printed->epochs < GROWTH_EPOCHS_LEAST) {
         SAY(out,
             "Growth is not the cause: memory did not grow steadily over the %zu epochs recorded.",
             growth->epochs);
-        return;
+    } else {
+        say_possible_growth(message, out);
     }
-    out->may_grow = true;
-    AUTO_FREE char *epoch = message->epoch >= FIRST_LATE_EPOCH
-                                ? mem_printf("in epoch %lld", (long long)message->epoch)
-                                : mem_strdup("after the first epoch");
-    SAY(out,
-        "Growth is possible too: the failure came %s, so earlier epochs had fitted. Print "
-        "torch.cuda.memory_allocated() and memory_reserved() after each epoch: if allocated rises, "
-        "references are kept; if only reserved rises, it is fragmentation.",
-        epoch);
 }
 
 void oom_diagnose(const struct oom *message, const struct oom_circumstances *known,
@@ -436,6 +523,18 @@ static const struct record_field line_fields[] = {
     RECORD(struct oom, repeats),
     {0}};
 
+static const struct record_field printed_fields[] = {
+    RECORD(struct printed_memory, epochs),
+    RECORD(struct printed_memory, first_epoch),
+    RECORD(struct printed_memory, last_epoch),
+    RECORD_ENUM(struct printed_memory, "trend", trend, printed_trend_name),
+    RECORD(struct printed_memory, of_peaks),
+    RECORD_BYTES(struct printed_memory, "allocated_first_bytes", allocated_first),
+    RECORD_BYTES(struct printed_memory, "allocated_last_bytes", allocated_last),
+    RECORD_BYTES_IF(struct printed_memory, reserved_first, "reserved_first_bytes", reserved_first),
+    RECORD_BYTES_IF(struct printed_memory, reserved_last, "reserved_last_bytes", reserved_last),
+    {0}};
+
 json_t *oom_message_json(const struct oom *message, const struct oom_diagnosis *diagnosis)
 {
     json_t *json = record_json(line_fields, message), *says = json_object(),
@@ -452,17 +551,20 @@ json_t *oom_message_json(const struct oom *message, const struct oom_diagnosis *
                                         sizeof *diagnosis->remedies);
     json_object_update_new(
         json,
-        json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:o, s:o, s:s, s:b, s:b, s:b, s:o, s:o}",
-                  "source", json_filled_or_null(message->source), "gpu",
-                  message->gpu < 0 ? json_null() : json_integer(message->gpu), "shape",
-                  json_filled_or_null(message->shape), "text", json_filled_or_null(message->text),
-                  "says", says, "processes", processes, "processes_left_out",
-                  (json_int_t)message->processes_left_out, "worked_out",
-                  record_json(worked_out_fields, diagnosis), "own_pid",
-                  diagnosis->own_pid < 0 ? json_null() : json_integer(diagnosis->own_pid), "cause",
-                  oom_cause_name(diagnosis->cause), "sure", diagnosis->sure, "growth_possible",
-                  diagnosis->may_grow, "expandable_segments_would_fit",
-                  diagnosis->expandable_fits && !diagnosis->expandable_on, "reasons", reasons,
-                  "remedies", remedies));
+        json_pack(
+            "{s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:o, s:o, s:s, s:b, s:b, s:b, s:o, s:o, s:o}",
+            "source", json_filled_or_null(message->source), "gpu",
+            message->gpu < 0 ? json_null() : json_integer(message->gpu), "shape",
+            json_filled_or_null(message->shape), "text", json_filled_or_null(message->text), "says",
+            says, "processes", processes, "processes_left_out",
+            (json_int_t)message->processes_left_out, "worked_out",
+            record_json(worked_out_fields, diagnosis), "own_pid",
+            diagnosis->own_pid < 0 ? json_null() : json_integer(diagnosis->own_pid), "cause",
+            oom_cause_name(diagnosis->cause), "sure", diagnosis->sure, "growth_possible",
+            diagnosis->may_grow, "expandable_segments_would_fit",
+            diagnosis->expandable_fits && !diagnosis->expandable_on, "printed",
+            message->printed.epochs > 0 ? record_json(printed_fields, &message->printed)
+                                        : json_null(),
+            "reasons", reasons, "remedies", remedies));
     return json;
 }

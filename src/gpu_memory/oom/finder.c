@@ -39,6 +39,7 @@ struct source {
     size_t tail_length;
     int64_t epoch; /* the last named; -1: none */
     enum oom_setting expandable;
+    struct printed printed;
     enum oom_origin origin;
     uint64_t origin_line;
     bool open;
@@ -233,6 +234,7 @@ static void open_message(struct oom_finder *finder, struct source *source,
     if (source->origin && finder->line - source->origin_line <= TRACEBACK_MAX)
         source->message.origin = source->origin;
     source->origin = OOM_ORIGIN_UNKNOWN;
+    source->message.printed = printed_summary(&source->printed);
     strcpy(source->message.source, source->name);
     take_text(window, source->message.text);
     text_clear(&source->body);
@@ -315,6 +317,7 @@ static void note_training(struct source *source, uint64_t line, const char *raw,
 {
     read_epoch(source, raw, length);
     read_setting(source, raw, length);
+    printed_read(&source->printed, source->epoch, raw, length);
     read_origin(source, line, raw, length);
 }
 

@@ -5,6 +5,7 @@
 #define TARE_GPU_MEMORY_OOM_OOM_H
 
 #include "base/text.h"
+#include "gpu_memory/oom/printed.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -107,12 +108,13 @@ struct oom {
     int64_t gpu;                  /* as the program counts; -1: not said */
     int64_t epoch;                /* the last that the log names before it; -1: none */
     enum oom_origin origin;
-    enum oom_setting expandable;  /* expandable segments, where the log shows the variable */
-    char shape[OOM_SHAPE_SIZE];   /* TensorFlow: "64x512 float"; "" */
+    enum oom_setting expandable; /* expandable segments, where the log shows the variable */
+    char shape[OOM_SHAPE_SIZE];  /* TensorFlow: "64x512 float"; "" */
     struct oom_size of[OOM_FIGURES];
     struct oom_process processes[OOM_PROCESSES_MAX]; /* "Process N has ..." */
     size_t process_count, processes_left_out;
-    char text[OOM_TEXT_SIZE]; /* the first line from its first word on, printable */
+    struct printed_memory printed; /* by the program, before the message */
+    char text[OOM_TEXT_SIZE];      /* the first line from its first word on, printable */
 };
 
 /* Called for each message when it has ended; it is lent. */

@@ -199,8 +199,10 @@ static unsigned needs_of(const struct oom *message, const struct oom_diagnosis *
 static bool applies(const struct row *row, const struct oom *message,
                     const struct oom_diagnosis *diagnosis)
 {
-    if (!(row->causes & needs_of(message, diagnosis)) ||
-        !(row->frameworks & OF(message->framework)))
+    /* A driver's error in a log with figures of PyTorch's allocator is of a PyTorch program. */
+    bool is_pytorch = message->framework == OOM_CUDA && message->printed.epochs > 0;
+    unsigned framework = OF(is_pytorch ? OOM_PYTORCH : message->framework);
+    if (!(row->causes & needs_of(message, diagnosis)) || !(row->frameworks & framework))
         return false;
     /* With expandable segments PyTorch itself returns all that the call would. */
     if (strcmp(row->name, "empty_cache") == 0)
